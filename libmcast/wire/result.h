@@ -1,0 +1,31 @@
+// Errors as values: Result<T> is a T or an Error whose code says what the caller can do.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace cepheus::wire {
+
+enum class ErrorCode {
+  kInvalid,      // the request itself is wrong: do not repeat it
+  kAgain,        // repeat it after progress
+  kUnavailable,  // the fabric or device can't serve: fall back
+  kRefused,      // the other side said no, with a reason: fall back
+  kTimedOut,     // nobody answered in time: fall back, or rebuild later
+  kFailed,       // broken in operation: rebuild from fresh objects
+};
+
+struct Error {
+  ErrorCode code;
+  std::string text;  // lower case, names what to do next
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(ErrorCode code, std::string text) {
+  return tl::unexpected<Error>(Error{code, std::move(text)});
+}
+
+}  // namespace cepheus::wire

@@ -1,0 +1,56 @@
+// A RoCEv2 packet's headers, decoded from a Frame and encoded into one.
+#pragma once
+
+#include <optional>
+
+#include "libmcast/wire/bth.h"
+#include "libmcast/wire/ethernet.h"
+#include "libmcast/wire/extension_headers.h"
+#include "libmcast/wire/frame.h"
+#include "libmcast/wire/ipv4_header.h"
+#include "libmcast/wire/udp.h"
+
+namespace cepheus::wire {
+
+// Offsets in Frame::bytes: IPv4 carries no options in RoCEv2 frames of ours.
+inline constexpr std::size_t kIpOffset = Ethernet::kSize;
+inline constexpr std::size_t kUdpOffset = kIpOffset + Ipv4Header::kSize;
+inline constexpr std::size_t kBthOffset = kUdpOffset + Udp::kSize;
+inline constexpr std::size_t kExtensionOffset = kBthOffset + Bth::kSize;
+
+struct RoceHeaders {
+  Ethernet ethernet;
+  Ipv4Header ip;  // total_length and udp.length are computed by emit
+  Udp udp;
+  Bth bth;
+  // Valid where opcode_info(bth.opcode) says so; in wire order behind the BTH: DETH, RETH, AETH,
+  // ImmDt.
+  Deth deth;
+  Reth reth;
+  Aeth aeth;
+  ImmDt imm;
+
+  // Empty unless the frame is RoCEv2 with a known opcode and consistent lengths. The ICRC is not
+  // checked. Opcodes with headers not listed above (atomics, invalidate) parse too; those bytes
+  // stay in the frame.
+  static std::optional<RoceHeaders> parse(const Frame& frame);
+  // Sets frame.header() and header_len for `payload_bytes` of payload (pad included) and marks the
+  // ICRC deferred.
+  void emit(Frame& frame, std::size_t payload_bytes) const;
+};
+
+// A UDP datagram that is not RoCE (MRP). Payload = the datagram; the UDP checksum is made by emit
+// and checked by parse (0 is accepted as "none").
+struct UdpDatagram {
+  Ethernet ethernet;
+  Ipv4Header ip;
+  Udp udp;
+
+  static std::optional<UdpDatagram> parse(const Frame& frame);
+  // The frame's payload must be set or settable: `payload` is referred to (external) unless it fits
+  // inline.
+  void emit(Frame& frame, std::span<const std::uint8_t> payload,
+            BufferRef buffer = kNoBuffer) const;
+};
+
+}  // namespace cepheus::wire
