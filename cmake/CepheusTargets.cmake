@@ -1,0 +1,84 @@
+# cepheus_library, cepheus_test, cepheus_fuzzer: how every folder declares its targets.
+
+option(CEPHEUS_WERROR "Treat warnings as errors" OFF)
+option(CEPHEUS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+set(CEPHEUS_SANITIZE "" CACHE STRING "Sanitizers for every target, for example address;undefined")
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+# Warnings on a private interface target: never on the command line of a user of our libraries.
+add_library(cepheus_warnings INTERFACE)
+target_compile_options(cepheus_warnings INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wpointer-arith -Wcast-align
+  $<$<BOOL:${CEPHEUS_WERROR}>:-Werror>)
+
+add_library(cepheus_sanitizers INTERFACE)
+foreach(sanitizer IN LISTS CEPHEUS_SANITIZE)
+  target_compile_options(cepheus_sanitizers INTERFACE -fsanitize=${sanitizer} -fno-omit-frame-pointer)
+  target_link_options(cepheus_sanitizers INTERFACE -fsanitize=${sanitizer})
+endforeach()
+
+function(_cepheus_common target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:cepheus_warnings> $<BUILD_INTERFACE:cepheus_sanitizers>)
+endfunction()
+
+# cepheus_library(NAME SOURCES ... [LIBS ...]): static library cepheus_NAME, alias cepheus::NAME.
+function(cepheus_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(cepheus_${name} STATIC ${A_SOURCES})
+  add_library(cepheus::${name} ALIAS cepheus_${name})
+  target_link_libraries(cepheus_${name} PUBLIC ${A_LIBS})
+  target_include_directories(cepheus_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  _cepheus_common(cepheus_${name})
+endfunction()
+
+# cepheus_executable(NAME SOURCES ... [LIBS ...] [INSTALL]): program NAME in <build>/bin.
+function(cepheus_executable name)
+  cmake_parse_arguments(A "INSTALL" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  _cepheus_common(${name})
+  if(A_INSTALL)
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endfunction()
+
+# cepheus_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
+function(cepheus_test name)
+  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  find_package(GTest REQUIRED)
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  if(NOT A_LABELS)
+    set(A_LABELS unit)
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS} GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE CEPHEUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  _cepheus_common(${name})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
+endfunction()
+
+# cepheus_fuzzer(NAME SOURCES ... [LIBS ...]): a libFuzzer program, run for 30 s by the fuzz preset's tests.
+function(cepheus_fuzzer name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  if(NOT CEPHEUS_FUZZ)
+    return()
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  _cepheus_common(${name})
+  add_test(NAME ${name} COMMAND ${name} -max_total_time=30 -rss_limit_mb=1024)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
+endfunction()

@@ -1,0 +1,118 @@
+// Registration of one group as its leader sees it, without I/O (docs/protocol.md, "Registration"; paper III-C).
+//
+//     start() -> REGISTER ... CONFIRM from every member ... ACTIVATE ... CONFIRM from every member -> kActive
+//
+// Retried until `timeout`; the outcome is all or nothing: on a REJECT or a time-out the group is unregistered and error()
+// names who refused or was missing. While active, REFRESH keeps the switches' tables from ageing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "libmcast/wire/mrp.h"
+#include "libmcast/wire/result.h"
+#include "libmcast/wire/types.h"
+
+namespace cepheus::mrp {
+
+using wire::Duration;
+using wire::Instant;
+using wire::Ipv4;
+using wire::McstId;
+using wire::MrpMember;
+using wire::MrpMessage;
+
+// One MRP datagram to be sent. REGISTER, ACTIVATE, UNREGISTER and REFRESH go to the McstID, answers to the leader.
+struct Outgoing {
+  Ipv4 to;
+  MrpMessage message;
+};
+// The caller owns it, sends what is in it, clears it and passes it again.
+struct Actions {
+  std::vector<Outgoing> messages;
+  void clear() { messages.clear(); }
+};
+
+struct RegistrationConfig {
+  Ipv4 host;                    // the leader's own address
+  std::uint32_t instance = 0;   // this leader process
+  Duration timeout{std::chrono::seconds(1)};
+  Duration first_retry{std::chrono::milliseconds(20)};  // doubles up to max_retry
+  Duration max_retry{std::chrono::milliseconds(200)};
+  Duration refresh{std::chrono::minutes(2)};
+  unsigned unregister_repeats = 3;
+};
+
+class Registration {
+ public:
+  enum class State : std::uint8_t { kIdle, kRegistering, kActivating, kActive, kFailed, kUnregistering, kGone };
+
+  Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch);
+
+  // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty list, a host twice,
+  // the leader missing.
+  wire::Result<void> start(Instant now, std::span<const MrpMember> members, Actions& out);
+  // CONFIRM and REJECT of this group; others are ignored.
+  void on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  // Unregisters an active or failed group; UNREGISTER is repeated since nobody confirms it.
+  void unregister(Instant now, Actions& out);
+  void on_timer(Instant now, Actions& out);
+  Instant deadline() const;
+
+  State state() const { return state_; }
+  const wire::Error& error() const { return error_; }   // kFailed
+  wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
+  McstId id() const { return id_; }
+  std::uint16_t epoch() const { return epoch_; }
+  std::vector<MrpMember> missing() const;  // members that have not confirmed the current step
+
+ private:
+  enum class Step : std::uint8_t { kRegister, kActivate };
+  void set_state(State state, const char* reason);
+  void send_step(Instant now, Actions& out);
+  void send_to_group(wire::MrpType type, Actions& out) const;
+  void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
+
+  RegistrationConfig config_;
+  McstId id_;
+  std::uint16_t epoch_;
+  State state_ = State::kIdle;
+  std::vector<MrpMember> members_;  // sorted by host
+  std::vector<bool> confirmed_;
+  std::size_t missing_ = 0;
+  Instant give_up_ = wire::kNever;
+  Instant next_ = wire::kNever;
+  Duration retry_{0};
+  unsigned repeats_left_ = 0;
+  wire::Error error_{};
+  wire::MrpReject reject_ = wire::MrpReject::kNone;
+};
+
+// McstIDs for one leader: drawn from a pool in an order of its own, so that leaders that know nothing of each other
+// seldom meet; a freed identifier rests before it is drawn again.
+class McstAllocator {
+ public:
+  McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, Duration rest);
+  struct Lease {
+    McstId id;
+    std::uint16_t epoch;
+  };
+  wire::Result<Lease> allocate(Instant now);  // kUnavailable: the pool is exhausted
+  void free(Instant now, McstId id);
+
+ private:
+  wire::Ipv4Prefix pool_;
+  std::uint64_t random_;
+  Duration rest_;
+  struct Used {
+    McstId id;
+    std::uint16_t epoch;
+    bool in_use;
+    Instant rests_until;
+  };
+  std::vector<Used> used_;  // sorted by id
+};
+
+}  // namespace cepheus::mrp

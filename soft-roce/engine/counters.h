@@ -1,0 +1,53 @@
+// Named counters of a NIC: every packet that is not delivered has one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cepheus::rnic {
+
+enum class Counter : std::size_t {
+  kTxPackets,
+  kTxBytes,              // headers, payload and ICRC
+  kTxRetransmitted,      // packets sent again
+  kRxPackets,
+  kRxBytes,
+  kRxDropMalformed,      // not a RoCEv2 packet, or lengths that do not add up
+  kRxDropIcrc,
+  kRxDropNotMine,        // destination address is another host's
+  kRxDropUnknownQp,
+  kRxDropQpState,        // QP can't receive in its state
+  kRxDropWrongSource,    // source address is not the QP's remote end
+  kRxDropPkey,
+  kRxDropUnsupported,    // opcode of a service that this QP does not give
+  kRxDropStaleAck,       // ACK outside the requester's window
+  kRxDuplicate,          // request seen before: acknowledged again
+  kRxOutOfSequence,
+  kTxAck,
+  kTxNakSequence,
+  kTxNakFatal,
+  kTxRnrNak,
+  kRxAck,
+  kRxNakSequence,
+  kRxNakFatal,
+  kRxRnrNak,
+  kRxCnp,
+  kAckTimeouts,
+  kRetriesExceeded,
+  kRnrRetriesExceeded,
+  kCount
+};
+std::string_view name(Counter);  // "rx_drop_icrc"
+
+class Counters {
+ public:
+  void add(Counter c, std::uint64_t n = 1) { values_[static_cast<std::size_t>(c)] += n; }
+  std::uint64_t operator[](Counter c) const { return values_[static_cast<std::size_t>(c)]; }
+
+ private:
+  std::array<std::uint64_t, static_cast<std::size_t>(Counter::kCount)> values_{};
+};
+
+}  // namespace cepheus::rnic

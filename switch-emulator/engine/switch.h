@@ -1,0 +1,139 @@
+// One Cepheus switch without I/O: forwarding, registration, replication, bridging, feedback, source change.
+//
+//     on_packet(now, port, frame, actions)   a packet has arrived on a port
+//     on_timer(now, actions)                 `deadline()` has passed (spurious calls are harmless)
+//     on_port_up / on_port_down              a host or a neighbour came or went
+//
+// Packets leave through Actions::emits: copies share the payload of the frame that came in (Frame::external,
+// Frame::ref). A frame that the source-change gate holds back keeps its buffer: on_packet says kHeld, and
+// Actions::released names the buffer when the engine has let go of it (after the emits of the same call).
+// docs/protocol.md states the rules; each safety rule can be switched off by name for the mutation check.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libmcast/wire/frame.h"
+#include "libmcast/wire/mrp.h"
+#include "libmcast/wire/types.h"
+#include "switch-emulator/engine/counters.h"
+#include "switch-emulator/engine/rules.h"
+
+namespace cepheus::fabric {
+
+using wire::Duration;
+using wire::Frame;
+using wire::Instant;
+using wire::Ipv4;
+using wire::McstId;
+using wire::PortId;
+using wire::Psn;
+using wire::Qpn;
+
+enum class PortKind : std::uint8_t { kHost, kSwitch };
+
+struct PortConfig {
+  PortKind kind = PortKind::kHost;
+  std::string name;        // "h0", "leaf1": as the topology file calls what is behind it
+  Ipv4 host;               // kHost: the only source address accepted from this port
+  wire::Mac peer_mac;      // destination MAC of what leaves here
+  std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
+};
+
+struct Route {
+  Ipv4 host;
+  std::vector<PortId> ports;  // equal cost
+};
+
+struct SwitchConfig {
+  std::string name = "s0";
+  Ipv4 address;                       // its own: source of REJECTs; no host has it
+  wire::Mac mac;
+  std::vector<PortConfig> ports;      // PortId = index
+  std::vector<Route> routes;          // hosts on its own ports need none
+  wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
+  std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
+  std::uint32_t max_groups = 1024;    // table space; 0 refuses every registration
+  std::uint32_t max_paths = 256;      // per group
+  std::uint32_t data_window = 8192;   // a data PSN further than this beyond `sent` is dropped
+  std::uint32_t max_held = 64;        // first packets of a newcomer kept by reference per group; 0: RNR instead
+  std::uint8_t gate_rnr_timer = 1;    // code asked for when the gate answers RNR (1 = 10 us)
+  Duration age = std::chrono::minutes(10);      // a table without any packet or refresh is forgotten
+  Duration orphan_age = std::chrono::seconds(5);  // ... and one whose leader's port is down
+  Duration rest = std::chrono::seconds(5);      // tombstone: how long a freed McstID answers nothing
+  Rules rules;
+};
+
+struct Emit {
+  PortId port;
+  Frame frame;
+};
+
+// Outputs of one engine call; the caller owns it, reads it, clears it and passes it again.
+struct Actions {
+  std::vector<Emit> emits;
+  std::vector<wire::BufferRef> released;
+  void clear() {
+    emits.clear();
+    released.clear();
+  }
+};
+
+enum class Disposition : std::uint8_t { kDone, kHeld };
+
+// What an administrator sees (cepheusctl). PSNs are group PSNs.
+struct PathView {
+  PortId port;
+  std::string name;        // port's name
+  bool is_host = false;
+  Ipv4 host;
+  Qpn qpn;
+  Psn acked;
+  std::uint32_t lag = 0;   // packets between what was sent and what this path acknowledged (0 for the source)
+  std::uint32_t turns_offset = 0;  // T: packets of this host's finished turns
+  bool is_source = false;
+  bool towards_leader = false;
+};
+struct GroupView {
+  McstId id;
+  std::uint16_t epoch = 0;
+  Ipv4 leader;
+  bool active = false;
+  std::string source_change = "rebase";
+  Psn start, base, sent, acknowledged;
+  Ipv4 source;
+  bool nak_held = false;
+  std::vector<PathView> paths;
+  std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
+  std::size_t table_bytes = 0;
+};
+
+class Switch {
+ public:
+  explicit Switch(SwitchConfig config);
+  ~Switch();
+  Switch(const Switch&) = delete;
+  Switch& operator=(const Switch&) = delete;
+
+  Disposition on_packet(Instant now, PortId port, const Frame& frame, Actions& out);
+  void on_timer(Instant now, Actions& out);
+  Instant deadline() const;
+  void on_port_up(Instant now, PortId port, Actions& out);
+  void on_port_down(Instant now, PortId port, Actions& out);
+
+  const SwitchConfig& config() const;
+  const Counters& counters() const;
+  std::vector<GroupView> groups() const;
+  std::size_t group_count() const;      // tables, pending ones included; tombstones not
+  std::size_t tombstone_count() const;
+  // Bytes of one group's table by field, for `paths` paths in use: {"path_index", n}, {"path.ack", n}, ...
+  static std::vector<std::pair<std::string, std::size_t>> table_bytes(std::size_t ports, std::size_t paths);
+  void check_consistent() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,78 @@
+// A host's end of a shared-memory port: how a user-space NIC reaches the switch. No root, no kernel device.
+//
+// The fabric listens on a Unix socket; attaching hands over sealed memfds and eventfds (ports/handshake.h). A port
+// is two rings of 128-byte frames, one each way, and a pool of payload slots shared by the clients of one user, so
+// that the switch replicates by reference (ports/ring.h, ports/payload_pool.h).
+//
+// Thread-compatible: the caller serialises all calls on one port. receive/release and send/flush never block and
+// make no system call but the doorbell of a sleeping peer.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "libmcast/wire/frame.h"
+#include "libmcast/wire/result.h"
+
+namespace cepheus::fabric {
+
+struct HostIdentity {
+  std::string name;                 // "h0"
+  wire::Ipv4 address;
+  wire::Mac mac;
+  wire::Mac gateway;                // the switch's MAC
+  std::uint32_t mtu = 4096;         // largest path MTU, payload bytes
+  wire::BitRate rate;               // of the host's link; unlimited if unshaped
+  bool icrc_always = false;         // make and check the ICRC on every hop
+  std::uint32_t host_index = 0;     // position in the topology
+  std::uint32_t host_count = 0;
+};
+
+class HostPort {
+ public:
+  struct Options {
+    std::string fabric;  // path of the fabric's socket
+    std::string host;    // name or address of the host to be; "#3": the host with that index; empty: first free one
+    std::chrono::milliseconds timeout{2000};
+  };
+  // Errors: kUnavailable (no fabric there, or another protocol version), kRefused (no such host, or another
+  // process holds the port: its pid is named).
+  static wire::Result<std::unique_ptr<HostPort>> attach(const Options& options);
+  ~HostPort();
+  HostPort(const HostPort&) = delete;
+  HostPort& operator=(const HostPort&) = delete;
+
+  const HostIdentity& identity() const;
+
+  // The next frame from the wire, or false. Its payload stays valid until release().
+  bool receive(wire::Frame& frame);
+  // Gives back every frame received so far.
+  void release();
+
+  // Room for one payload of identity().mtu bytes + pad, or an empty span if the pool is exhausted; the same slot is
+  // offered again until it is sent. room() says how many frames fit into the ring.
+  std::span<std::uint8_t> tx_buffer();
+  std::size_t room() const;
+  // Queues one frame whose payload is inline or lies in tx_buffer(). Precondition: room() > 0.
+  void send(wire::Frame& frame);
+  // Makes queued frames visible and rings the switch's doorbell if it sleeps.
+  void flush();
+
+  // For sleeping: an eventfd that becomes readable when frames arrive, room returns or the fabric goes away, if
+  // arm() returned true before; false means there is something to do already. disarm() empties it.
+  int wait_fd() const;
+  bool arm();
+  void disarm();
+  // False once the fabric has closed the port (the switch died or detached us).
+  bool is_connected() const;
+  // After fork(), in the child: unmaps and closes without telling the fabric.
+  void abandon();
+
+ private:
+  struct State;
+  explicit HostPort(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cepheus::fabric
