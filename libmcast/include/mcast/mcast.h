@@ -93,8 +93,11 @@ typedef struct mcast_member {
   uint32_t qpn;  /* network byte order */
 } mcast_member_t;
 
-/* A message of an eager lane has arrived. `data` is valid during the call only. */
-typedef void (*mcast_recv_cb_t)(void* arg, const void* data, size_t length, uint32_t imm);
+/* A message of an eager lane has arrived. Returning MCAST_OK gives the buffer back; returning MCAST_INPROGRESS keeps it
+ * until mcast_recv_release(): kept buffers count against recv_depth, so an application that does not consume slows the
+ * senders down and never fills memory. MCAST_RECV_HEADROOM bytes before `data` are writable and the application's. */
+#define MCAST_RECV_HEADROOM 64
+typedef mcast_status_t (*mcast_recv_cb_t)(void* arg, void* data, size_t length, uint32_t imm);
 
 typedef struct mcast_group_params {
   size_t struct_size;
@@ -102,7 +105,7 @@ typedef struct mcast_group_params {
   size_t max_eager;          /* EAGER: largest message, bytes; 0: 8192 */
   unsigned recv_depth;       /* EAGER: posted buffers; BULK: receives that may be posted; 0: 64 */
   unsigned send_depth;       /* outstanding sends; 0: 64 */
-  mcast_recv_cb_t recv_cb;   /* EAGER */
+  mcast_recv_cb_t recv_cb;   /* EAGER; may be set later, see mcast_group_set_recv */
   void* recv_arg;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT {sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL}
@@ -132,6 +135,8 @@ typedef struct mcast_group_attr {
 
 MCAST_API mcast_status_t mcast_group_create(mcast_context_h context, const mcast_group_params_t* params,
                                             mcast_group_h* out);
+/* Sets the eager lane's callback; before the group is registered. */
+MCAST_API mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb, void* recv_arg);
 MCAST_API mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out);
 /* The caller becomes the leader; `members` names all members, the caller included, each once. Hosts must differ. */
 MCAST_API mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members, size_t count);
@@ -145,6 +150,9 @@ MCAST_API mcast_context_h mcast_group_context(mcast_group_h group);
  * MCAST_ERR_CANCELED. Call it when no member needs the group any more. */
 MCAST_API void mcast_group_destroy(mcast_group_h group);
 
+/* Sends of this member that not every member has acknowledged yet, eager and bulk. */
+MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
+
 /* ---- data ------------------------------------------------------------------------------------------------------- */
 
 /* Sends up to max_eager bytes to all other members; they are copied before the call returns. `imm` travels along.
@@ -154,6 +162,9 @@ MCAST_API mcast_status_t mcast_send_eager(mcast_group_h group, const void* data,
 typedef size_t (*mcast_pack_cb_t)(void* dest, void* arg);
 MCAST_API mcast_status_t mcast_send_eager_pack(mcast_group_h group, mcast_pack_cb_t pack, void* arg, uint32_t imm,
                                                size_t* length_out);
+
+/* Gives back a buffer that a recv_cb kept; `data` as the callback saw it. */
+MCAST_API void mcast_recv_release(mcast_group_h group, void* data);
 
 /* Memory for bulk operations: registered with the device; dereg when no operation uses it. */
 MCAST_API mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t length, mcast_mem_h* out);
