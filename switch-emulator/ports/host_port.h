@@ -1,11 +1,13 @@
-// A host's end of a shared-memory port: how a user-space NIC reaches the switch. No root, no kernel device.
+// A host's end of a shared-memory port: how a user-space NIC reaches the switch. No root, no kernel
+// device.
 //
-// The fabric listens on a Unix socket; attaching hands over sealed memfds and eventfds (ports/handshake.h). A port
-// is two rings of 128-byte frames, one each way, and a pool of payload slots shared by the clients of one user, so
-// that the switch replicates by reference (ports/ring.h, ports/payload_pool.h).
+// The fabric listens on a Unix socket; attaching hands over sealed memfds and eventfds
+// (ports/handshake.h). A port is two rings of 128-byte frames, one each way, and a pool of payload
+// slots shared by the clients of one user, so that the switch replicates by reference
+// (ports/ring.h, ports/payload_pool.h).
 //
-// Thread-compatible: the caller serialises all calls on one port. receive/release and send/flush never block and
-// make no system call but the doorbell of a sleeping peer.
+// Thread-compatible: the caller serialises all calls on one port. receive/release and send/flush
+// never block and make no system call but the doorbell of a sleeping peer.
 #pragma once
 
 #include <memory>
@@ -18,14 +20,14 @@
 namespace cepheus::fabric {
 
 struct HostIdentity {
-  std::string name;                 // "h0"
+  std::string name;  // "h0"
   wire::Ipv4 address;
   wire::Mac mac;
-  wire::Mac gateway;                // the switch's MAC
-  std::uint32_t mtu = 4096;         // largest path MTU, payload bytes
-  wire::BitRate rate;               // of the host's link; unlimited if unshaped
-  bool icrc_always = false;         // make and check the ICRC on every hop
-  std::uint32_t host_index = 0;     // position in the topology
+  wire::Mac gateway;             // the switch's MAC
+  std::uint32_t mtu = 4096;      // largest path MTU, payload bytes
+  wire::BitRate rate;            // of the host's link; unlimited if unshaped
+  bool icrc_always = false;      // make and check the ICRC on every hop
+  std::uint32_t host_index = 0;  // position in the topology
   std::uint32_t host_count = 0;
 };
 
@@ -33,11 +35,12 @@ class HostPort {
  public:
   struct Options {
     std::string fabric;  // path of the fabric's socket
-    std::string host;    // name or address of the host to be; "#3": the host with that index; empty: first free one
+    std::string host;  // name or address of the host to be; "#3": the host with that index; empty:
+                       // first free one
     std::chrono::milliseconds timeout{2000};
   };
-  // Errors: kUnavailable (no fabric there, or another protocol version), kRefused (no such host, or another
-  // process holds the port: its pid is named).
+  // Errors: kUnavailable (no fabric there, or another protocol version), kRefused (no such host, or
+  // another process holds the port: its pid is named).
   static wire::Result<std::unique_ptr<HostPort>> attach(const Options& options);
   ~HostPort();
   HostPort(const HostPort&) = delete;
@@ -47,11 +50,12 @@ class HostPort {
 
   // The next frame from the wire, or false. Its payload stays valid until release().
   bool receive(wire::Frame& frame);
-  // Gives back every frame received so far.
+  // Gives back every frame received so far. At the latest when receive() has said false: the switch
+  // drops what finds the ring full.
   void release();
 
-  // Room for one payload of identity().mtu bytes + pad, or an empty span if the pool is exhausted; the same slot is
-  // offered again until it is sent. room() says how many frames fit into the ring.
+  // Room for one payload of identity().mtu bytes + pad, or an empty span if the pool is exhausted;
+  // the same slot is offered again until it is sent. room() says how many frames fit into the ring.
   std::span<std::uint8_t> tx_buffer();
   std::size_t room() const;
   // Queues one frame whose payload is inline or lies in tx_buffer(). Precondition: room() > 0.
@@ -59,13 +63,19 @@ class HostPort {
   // Makes queued frames visible and rings the switch's doorbell if it sleeps.
   void flush();
 
-  // For sleeping: an eventfd that becomes readable when frames arrive, room returns or the fabric goes away, if
-  // arm() returned true before; false means there is something to do already. disarm() empties it.
+  // For sleeping: an eventfd that becomes readable when frames arrive, room returns or the fabric
+  // goes away, if arm() returned true before; false means there is something to do already.
+  // disarm() empties it.
   int wait_fd() const;
   bool arm();
   void disarm();
-  // False once the fabric has closed the port (the switch died or detached us).
+  // False once the fabric has closed the port (the switch died or detached us). One system call:
+  // ask when nothing has arrived for a while, and after waking up; a spinning caller does so every
+  // few milliseconds.
   bool is_connected() const;
+  // Frames and payload slots from the fabric that were not believed (lengths or references that
+  // can't be).
+  std::uint64_t invalid_frames() const;
   // After fork(), in the child: unmaps and closes without telling the fabric.
   void abandon();
 

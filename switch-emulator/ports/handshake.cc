@@ -1,0 +1,200 @@
+#include "switch-emulator/ports/handshake.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr std::size_t kMaxMessage = 1024;
+
+struct Prologue {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t status;  // of a Welcome
+};
+
+struct RawHello {
+  Prologue prologue;
+  char host[64];
+};
+
+struct RawWelcome {
+  Prologue prologue;
+  char text[256];
+  char name[64];
+  std::uint32_t address;
+  std::uint8_t mac[6];
+  std::uint8_t gateway[6];
+  std::uint64_t rate_bits_per_second;
+  std::uint32_t mtu;
+  std::uint32_t icrc_always;
+  std::uint32_t host_index;
+  std::uint32_t host_count;
+  std::uint32_t pool_areas;
+  std::uint32_t pool_slots_per_area;
+  std::uint32_t pool_slot_bytes;
+  std::uint32_t area;
+};
+static_assert(sizeof(RawHello) == 72);
+static_assert(sizeof(RawWelcome) == 384);
+
+template <std::size_t N>
+void put_text(char (&field)[N], std::string_view text) {
+  const std::size_t n = std::min(text.size(), N - 1);
+  std::memcpy(field, text.data(), n);
+}
+
+template <std::size_t N>
+std::string get_text(const char (&field)[N]) {
+  return std::string(field, strnlen(field, N));
+}
+
+template <typename Raw>
+std::vector<std::uint8_t> to_datagram(const Raw& raw) {
+  std::vector<std::uint8_t> datagram(sizeof raw);
+  std::memcpy(datagram.data(), &raw, sizeof raw);
+  return datagram;
+}
+
+std::optional<Prologue> prologue_of(std::span<const std::uint8_t> datagram) {
+  Prologue prologue;
+  if (datagram.size() < sizeof prologue) return std::nullopt;
+  std::memcpy(&prologue, datagram.data(), sizeof prologue);
+  if (prologue.magic != kHandshakeMagic) return std::nullopt;
+  return prologue;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encode(const Hello& hello) {
+  RawHello raw{};
+  raw.prologue = {kHandshakeMagic, hello.version, 0};
+  put_text(raw.host, hello.host);
+  return to_datagram(raw);
+}
+
+std::vector<std::uint8_t> encode(const Welcome& welcome) {
+  RawWelcome raw{};
+  raw.prologue = {kHandshakeMagic, welcome.version, static_cast<std::uint16_t>(welcome.status)};
+  put_text(raw.text, welcome.text);
+  const HostIdentity& identity = welcome.identity;
+  put_text(raw.name, identity.name);
+  raw.address = identity.address.value();
+  std::copy(identity.mac.octets.begin(), identity.mac.octets.end(), raw.mac);
+  std::copy(identity.gateway.octets.begin(), identity.gateway.octets.end(), raw.gateway);
+  raw.rate_bits_per_second = identity.rate.bits_per_second;
+  raw.mtu = identity.mtu;
+  raw.icrc_always = identity.icrc_always ? 1 : 0;
+  raw.host_index = identity.host_index;
+  raw.host_count = identity.host_count;
+  raw.pool_areas = welcome.pool.areas;
+  raw.pool_slots_per_area = welcome.pool.slots_per_area;
+  raw.pool_slot_bytes = welcome.pool.slot_bytes;
+  raw.area = welcome.area;
+  return to_datagram(raw);
+}
+
+std::optional<Hello> decode_hello(std::span<const std::uint8_t> datagram) {
+  const auto prologue = prologue_of(datagram);
+  if (!prologue) return std::nullopt;
+  Hello hello;
+  hello.version = prologue->version;
+  if (hello.version != kHandshakeVersion) return hello;
+  RawHello raw;
+  if (datagram.size() != sizeof raw) return std::nullopt;
+  std::memcpy(&raw, datagram.data(), sizeof raw);
+  hello.host = get_text(raw.host);
+  return hello;
+}
+
+std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> datagram) {
+  const auto prologue = prologue_of(datagram);
+  if (!prologue || prologue->status > static_cast<std::uint16_t>(WelcomeStatus::kFailed)) {
+    return std::nullopt;
+  }
+  Welcome welcome;
+  welcome.version = prologue->version;
+  welcome.status = static_cast<WelcomeStatus>(prologue->status);
+  if (welcome.version != kHandshakeVersion) return welcome;
+  RawWelcome raw;
+  if (datagram.size() != sizeof raw) return std::nullopt;
+  std::memcpy(&raw, datagram.data(), sizeof raw);
+  welcome.text = get_text(raw.text);
+  HostIdentity& identity = welcome.identity;
+  identity.name = get_text(raw.name);
+  identity.address = wire::Ipv4(raw.address);
+  std::copy(std::begin(raw.mac), std::end(raw.mac), identity.mac.octets.begin());
+  std::copy(std::begin(raw.gateway), std::end(raw.gateway), identity.gateway.octets.begin());
+  identity.rate.bits_per_second = raw.rate_bits_per_second;
+  identity.mtu = raw.mtu;
+  identity.icrc_always = raw.icrc_always != 0;
+  identity.host_index = raw.host_index;
+  identity.host_count = raw.host_count;
+  welcome.pool.areas = raw.pool_areas;
+  welcome.pool.slots_per_area = raw.pool_slots_per_area;
+  welcome.pool.slot_bytes = raw.pool_slot_bytes;
+  welcome.area = raw.area;
+  return welcome;
+}
+
+bool send_message(int socket, std::span<const std::uint8_t> datagram, std::span<const int> fds) {
+  iovec part{const_cast<std::uint8_t*>(datagram.data()), datagram.size()};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kGrantedFds * sizeof(int))> control{};
+  if (!fds.empty() && fds.size() <= kGrantedFds) {
+    header.msg_control = control.data();
+    header.msg_controllen = CMSG_SPACE(fds.size_bytes());
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
+  }
+  const ssize_t sent = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent == static_cast<ssize_t>(datagram.size());
+}
+
+std::optional<Message> receive_message(int socket) {
+  Message message;
+  message.data.resize(kMaxMessage);
+  iovec part{message.data.data(), message.data.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kGrantedFds * sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  ssize_t received = 0;
+  do {
+    received = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (received < 0 && errno == EINTR);
+  if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+  for (cmsghdr* part_of = CMSG_FIRSTHDR(&header); part_of != nullptr;
+       part_of = CMSG_NXTHDR(&header, part_of)) {
+    if (part_of->cmsg_level != SOL_SOCKET || part_of->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part_of) + i * sizeof fd, sizeof fd);
+      message.fds.emplace_back(fd);
+    }
+  }
+  const bool whole = received > 0 && (header.msg_flags & MSG_TRUNC) == 0;
+  message.data.resize(whole ? static_cast<std::size_t>(received) : 0);
+  return message;
+}
+
+std::optional<PeerCredentials> peer_credentials(int socket) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
+  return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+}  // namespace cepheus::fabric

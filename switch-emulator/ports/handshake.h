@@ -1,0 +1,90 @@
+// How a client gets a port: one Hello, one Welcome over a SOCK_SEQPACKET Unix socket, descriptors
+// with SCM_RIGHTS.
+//
+//   client -> fabric   Hello { magic, version, host wanted }
+//   fabric -> client   Welcome { magic, version, status, identity, geometry, text }
+//                      granted: with the port's segment, the payload pool, the switch's doorbell,
+//                      the client's doorbell
+//
+// The socket then stays open, silent: its end is the end of the attachment. Magic and version come
+// first and keep their places in every version, so that each side can say what the other one
+// speaks. Native byte order: both ends run on one machine.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libmcast/wire/result.h"
+#include "switch-emulator/ports/host_port.h"
+#include "switch-emulator/ports/payload_pool.h"
+#include "switch-emulator/ports/unique_fd.h"
+
+namespace cepheus::fabric {
+
+inline constexpr std::uint32_t kHandshakeMagic = 0x43455048;  // "CEPH" for the eye in a trace
+inline constexpr std::uint16_t kHandshakeVersion = 1;
+
+struct Hello {
+  std::uint16_t version = kHandshakeVersion;
+  std::string host;  // name, address, "#index", or empty for the first free host
+};
+
+enum class WelcomeStatus : std::uint16_t {
+  kGranted = 0,
+  kWrongVersion = 1,
+  kNoSuchHost = 2,
+  kHostTaken = 3,
+  kFailed = 4,  // the fabric could not set the port up
+};
+
+struct Welcome {
+  std::uint16_t version = kHandshakeVersion;
+  WelcomeStatus status = WelcomeStatus::kGranted;
+  std::string text;  // why not
+  HostIdentity identity;
+  PoolGeometry pool;
+  std::uint32_t area = 0;  // the client's
+};
+
+// Descriptors that come with a granted Welcome, in this order.
+enum GrantedFd : std::size_t {
+  kSegmentFd,
+  kPoolFd,
+  kSwitchDoorbellFd,
+  kClientDoorbellFd,
+  kGrantedFds
+};
+using GrantedFds = std::array<int, kGrantedFds>;
+
+// Messages as datagrams. Decoding refuses other lengths and magics; of another version it gives the
+// version only.
+std::vector<std::uint8_t> encode(const Hello& hello);
+std::vector<std::uint8_t> encode(const Welcome& welcome);
+std::optional<Hello> decode_hello(std::span<const std::uint8_t> datagram);
+std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> datagram);
+
+// Sends one datagram, without blocking and without SIGPIPE; false if the peer is gone or does not
+// read.
+bool send_message(int socket, std::span<const std::uint8_t> datagram,
+                  std::span<const int> fds = {});
+
+// One received datagram with its descriptors (close-on-exec).
+struct Message {
+  std::vector<std::uint8_t> data;
+  std::vector<UniqueFd> fds;
+};
+// Without blocking: empty if nothing is there (errno EAGAIN), data empty if the peer has closed.
+std::optional<Message> receive_message(int socket);
+
+struct PeerCredentials {
+  pid_t pid = 0;  // 0 if the peer lives in a PID namespace that can't be seen from here
+  uid_t uid = 0;
+};
+std::optional<PeerCredentials> peer_credentials(int socket);
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,306 @@
+#include "switch-emulator/ports/host_port.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "switch-emulator/ports/handshake.h"
+#include "switch-emulator/ports/port_segment.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using std::chrono::milliseconds;
+using wire::ErrorCode;
+
+constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
+
+wire::Result<UniqueFd> connect_to(const std::string& path, milliseconds timeout) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return wire::fail(ErrorCode::kInvalid, "fabric socket path '" + path + "' must have 1 to " +
+                                               std::to_string(sizeof address.sun_path - 1) +
+                                               " characters");
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!fd.is_open()) {
+    return wire::fail(ErrorCode::kUnavailable,
+                      std::string("can't make a socket: ") + std::strerror(errno));
+  }
+  timeval limit{};  // a fabric that is busy with other clients has a queue of them
+  limit.tv_sec = timeout.count() / 1000;
+  limit.tv_usec = timeout.count() % 1000 * 1000;
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return wire::fail(ErrorCode::kUnavailable,
+                      "no fabric at " + path + " (" + std::strerror(errno) +
+                          "): start one with cepheus-switch --socket " + path);
+  }
+  return fd;
+}
+
+wire::Result<Message> await_message(int socket, const std::string& path, milliseconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    if (auto message = receive_message(socket)) return std::move(*message);
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() < 0) {
+      return wire::fail(ErrorCode::kUnavailable,
+                        "the fabric at " + path + " did not answer: is its process stopped?");
+    }
+    pollfd waiting{socket, POLLIN, 0};
+    poll(&waiting, 1, static_cast<int>(left.count()) + 1);
+  }
+}
+
+// What a Welcome that grants nothing says to the caller.
+tl::unexpected<wire::Error> refusal(const Welcome& welcome, const std::string& path) {
+  if (welcome.version != kHandshakeVersion) {
+    return wire::fail(ErrorCode::kUnavailable,
+                      "the fabric at " + path + " speaks port protocol " +
+                          std::to_string(welcome.version) + ", this library " +
+                          std::to_string(kHandshakeVersion) +
+                          ": use switch and library of one Cepheus version");
+  }
+  const bool failed = welcome.status == WelcomeStatus::kFailed;
+  return wire::fail(failed ? ErrorCode::kUnavailable : ErrorCode::kRefused, welcome.text);
+}
+
+}  // namespace
+
+struct HostPort::State {
+  pid_t process = getpid();
+  HostIdentity identity;
+  UniqueFd socket;
+  UniqueFd switch_doorbell, own_doorbell, wait_set;
+  PortSegment segment;
+  Mapping pool;      // all payloads, for reading
+  Mapping own_area;  // ours, for writing
+  PoolGeometry geometry;
+  std::size_t own_offset = 0;  // of own_area in the pool
+
+  RingProducer<Descriptor> tx;
+  RingConsumer<Descriptor> rx;
+  RingConsumer<std::uint32_t> returns;
+  std::vector<std::uint32_t> free_slots;  // last returned on top: its memory is still in a cache
+  std::uint32_t current_slot = kNoSlot;   // what tx_buffer() offers
+  std::uint64_t invalid_frames = 0;
+  mutable bool connected = true;
+
+  wire::Result<void> set_up(const Welcome& welcome, std::vector<UniqueFd> fds);
+  bool set_payload(std::uint64_t offset, wire::Frame& frame) const;
+  void take_returned_slots();
+  std::uint64_t offset_of(const wire::Frame& frame) const;
+  void ring_switch() const { eventfd_write(switch_doorbell.get(), 1); }
+};
+
+wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<UniqueFd> fds) {
+  if (!welcome.pool.is_sane() || welcome.area >= welcome.pool.areas ||
+      welcome.identity.mtu > welcome.pool.slot_bytes) {
+    return wire::fail(ErrorCode::kUnavailable, "the fabric offers a port that makes no sense");
+  }
+  identity = welcome.identity;
+  geometry = welcome.pool;
+  own_offset = welcome.area * geometry.area_bytes();
+  const int pool_fd = fds[kPoolFd].get();
+
+  auto mapped_segment = PortSegment::map(fds[kSegmentFd].get(), geometry.slots_per_area);
+  if (!mapped_segment) return tl::unexpected(mapped_segment.error());
+  auto all = Mapping::map(pool_fd, 0, geometry.pool_bytes(), Mapping::Access::kRead);
+  if (!all) return tl::unexpected(all.error());
+  auto own = Mapping::map(pool_fd, own_offset, geometry.area_bytes(), Mapping::Access::kReadWrite);
+  if (!own) return tl::unexpected(own.error());
+
+  segment = std::move(*mapped_segment);
+  pool = std::move(*all);
+  own_area = std::move(*own);
+  tx = RingProducer<Descriptor>(segment.tx());
+  rx = RingConsumer<Descriptor>(segment.rx());
+  returns = RingConsumer<std::uint32_t>(segment.returns());
+  free_slots.reserve(geometry.slots_per_area);
+  switch_doorbell = std::move(fds[kSwitchDoorbellFd]);
+  own_doorbell = std::move(fds[kClientDoorbellFd]);
+
+  // One descriptor to wait on: the doorbell, and the socket's end if the fabric dies without
+  // ringing.
+  wait_set.reset(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event doorbell_event{EPOLLIN, {}};
+  epoll_event socket_event{EPOLLRDHUP, {}};
+  if (!wait_set.is_open() ||
+      epoll_ctl(wait_set.get(), EPOLL_CTL_ADD, own_doorbell.get(), &doorbell_event) != 0 ||
+      epoll_ctl(wait_set.get(), EPOLL_CTL_ADD, socket.get(), &socket_event) != 0) {
+    return wire::fail(ErrorCode::kUnavailable,
+                      std::string("can't wait on the port: ") + std::strerror(errno));
+  }
+  return {};
+}
+
+wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options) {
+  auto socket = connect_to(options.fabric, options.timeout);
+  if (!socket) return tl::unexpected(socket.error());
+  auto state = std::make_unique<State>();
+  state->socket = std::move(*socket);
+
+  // A fabric that refuses before it has read closes the socket: what it said is still there to be
+  // read.
+  send_message(state->socket.get(), encode(Hello{kHandshakeVersion, options.host}));
+  auto answer = await_message(state->socket.get(), options.fabric, options.timeout);
+  if (!answer) return tl::unexpected(answer.error());
+  const auto welcome = decode_welcome(answer->data);
+  if (!welcome) {
+    return wire::fail(
+        ErrorCode::kUnavailable,
+        answer->data.empty()
+            ? "the fabric at " + options.fabric + " closed the connection: is it ending?"
+            : "what listens at " + options.fabric + " is no Cepheus fabric");
+  }
+  if (welcome->version != kHandshakeVersion || welcome->status != WelcomeStatus::kGranted) {
+    return refusal(*welcome, options.fabric);
+  }
+  if (answer->fds.size() != kGrantedFds) {
+    return wire::fail(ErrorCode::kUnavailable,
+                      "the fabric's descriptors did not arrive: raise the limit of open files");
+  }
+  if (auto done = state->set_up(*welcome, std::move(answer->fds)); !done) {
+    return tl::unexpected(done.error());
+  }
+  return std::unique_ptr<HostPort>(new HostPort(std::move(state)));
+}
+
+HostPort::HostPort(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+HostPort::~HostPort() {
+  // A forked child's copy goes quietly; only the process that attached ends the attachment.
+  if (state_ != nullptr && state_->process == getpid()) shutdown(state_->socket.get(), SHUT_RDWR);
+}
+
+const HostIdentity& HostPort::identity() const { return state_->identity; }
+
+bool HostPort::State::set_payload(std::uint64_t offset, wire::Frame& frame) const {
+  if (offset > pool.size() || frame.payload_len > pool.size() - offset) return false;
+  frame.set_external_payload({pool.data() + offset, frame.payload_len}, wire::kNoBuffer);
+  return true;
+}
+
+bool HostPort::receive(wire::Frame& frame) {
+  State& s = *state_;
+  while (s.rx.available() > 0) {
+    s.rx.prefetch(1);
+    Descriptor descriptor;
+    s.rx.take(descriptor);
+    if (read_descriptor(descriptor, frame) &&
+        (descriptor.payload == Descriptor::kInline || s.set_payload(descriptor.payload, frame))) {
+      return true;
+    }
+    ++s.invalid_frames;
+  }
+  return false;
+}
+
+void HostPort::release() {
+  State& s = *state_;
+  if (!s.rx.has_unreleased()) return;
+  s.rx.release();
+  if (s.segment.switch_sleeps().take(kWakeOnRoom)) s.ring_switch();
+}
+
+void HostPort::State::take_returned_slots() {
+  while (returns.available() > 0) {
+    std::uint32_t slot = kNoSlot;
+    returns.take(slot);
+    const bool plausible =
+        slot < geometry.slots_per_area && free_slots.size() < geometry.slots_per_area;
+    if (plausible) {
+      free_slots.push_back(slot);
+    } else {
+      ++invalid_frames;
+    }
+  }
+  if (returns.has_unreleased()) returns.release();
+}
+
+std::span<std::uint8_t> HostPort::tx_buffer() {
+  State& s = *state_;
+  if (s.current_slot == kNoSlot) {
+    s.take_returned_slots();
+    if (s.free_slots.empty()) return {};
+    s.current_slot = s.free_slots.back();
+    s.free_slots.pop_back();
+  }
+  return {s.own_area.data() + std::size_t{s.current_slot} * s.geometry.slot_bytes,
+          s.geometry.slot_bytes};
+}
+
+std::size_t HostPort::room() const { return state_->tx.room(); }
+
+std::uint64_t HostPort::State::offset_of(const wire::Frame& frame) const {
+  [[maybe_unused]] const std::uint8_t* slot =
+      own_area.data() + std::size_t{current_slot} * geometry.slot_bytes;
+  assert(current_slot != kNoSlot && frame.external >= slot &&
+         frame.external + frame.payload_len <= slot + geometry.slot_bytes);
+  return own_offset + static_cast<std::size_t>(frame.external - own_area.data());
+}
+
+void HostPort::send(wire::Frame& frame) {
+  State& s = *state_;
+  if (s.tx.room() == 0) return;
+  std::uint64_t payload = Descriptor::kInline;
+  if (frame.external != nullptr && frame.payload_len > 0) {
+    payload = s.offset_of(frame);
+    s.current_slot = kNoSlot;  // the switch's until it comes back
+  }
+  write_descriptor(frame, payload, s.tx.next());
+  s.tx.advance();
+}
+
+void HostPort::flush() {
+  State& s = *state_;
+  if (!s.tx.has_unpublished()) return;
+  s.tx.publish();
+  if (s.segment.switch_sleeps().take(kWakeOnAny)) s.ring_switch();
+}
+
+int HostPort::wait_fd() const { return state_->wait_set.get(); }
+
+bool HostPort::arm() {
+  State& s = *state_;
+  const bool wants_room = room() == 0;
+  const bool wants_slot = tx_buffer().empty();
+  s.segment.client_sleeps().ask(wants_room || wants_slot ? kWakeOnAny : kWakeOnFrames);
+  const bool something = s.rx.available() > 0 || (wants_room && room() > 0) ||
+                         (wants_slot && !tx_buffer().empty()) || !is_connected();
+  if (something) s.segment.client_sleeps().withdraw();
+  return !something;
+}
+
+void HostPort::disarm() {
+  State& s = *state_;
+  s.segment.client_sleeps().withdraw();
+  eventfd_t count = 0;
+  eventfd_read(s.own_doorbell.get(), &count);
+}
+
+bool HostPort::is_connected() const {
+  const State& s = *state_;
+  if (!s.connected) return false;
+  pollfd end{s.socket.get(), POLLRDHUP, 0};
+  if (poll(&end, 1, 0) > 0) s.connected = false;
+  return s.connected;
+}
+
+std::uint64_t HostPort::invalid_frames() const { return state_->invalid_frames; }
+
+void HostPort::abandon() { state_ = nullptr; }
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,131 @@
+#include "switch-emulator/ports/payload_pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+#include <string>
+
+namespace cepheus::fabric {
+namespace {
+
+// Twice the egress share of a NIC's window of 128 packets on several connections; the newest slots
+// are used first, so memory that is not needed is never touched.
+constexpr std::uint32_t kSlotsPerArea = 1024;
+constexpr std::uint32_t kLine = 64;
+
+}  // namespace
+
+PoolGeometry PoolGeometry::for_hosts(std::uint32_t hosts, std::uint32_t mtu) {
+  PoolGeometry geometry;
+  geometry.areas = hosts + 1;
+  geometry.slots_per_area = kSlotsPerArea;
+  geometry.slot_bytes = (mtu + kLine - 1) / kLine * kLine + kLine;
+  return geometry;
+}
+
+bool PoolGeometry::is_sane() const {
+  const std::uint64_t slots = std::uint64_t{areas} * slots_per_area;
+  return areas >= 2 && std::has_single_bit(slots_per_area) && slots < 1u << 24 &&
+         slot_bytes >= 256 && slot_bytes <= 1u << 16 && slot_bytes % kLine == 0;
+}
+
+std::size_t PoolGeometry::area_bytes() const {
+  return round_up_to_page(std::size_t{slots_per_area} * slot_bytes);
+}
+
+PayloadPools::PayloadPools(const PoolGeometry& geometry)
+    : geometry_(geometry),
+      area_bytes_(geometry.area_bytes()),
+      area_shift_(static_cast<unsigned>(std::countr_zero(geometry.slots_per_area))) {
+  assert(geometry.is_sane());
+}
+
+wire::Result<std::uint32_t> PayloadPools::pool_for(uid_t uid) {
+  const auto known = std::find_if(pools_.begin(), pools_.end(),
+                                  [uid](const Pool& pool) { return pool.uid == uid; });
+  if (known != pools_.end()) return static_cast<std::uint32_t>(known - pools_.begin());
+  if (pools_.size() == kMaxPools) {
+    return wire::fail(wire::ErrorCode::kRefused,
+                      "the fabric serves no more than " + std::to_string(kMaxPools) + " users");
+  }
+  auto file = create_shared_memory("cepheus-payloads", geometry_.pool_bytes());
+  if (!file) return tl::unexpected(file.error());
+  auto memory = Mapping::map(file->get(), 0, geometry_.pool_bytes(), Mapping::Access::kReadWrite);
+  if (!memory) return tl::unexpected(memory.error());
+
+  Pool pool;
+  pool.uid = uid;
+  pool.file = std::move(*file);
+  pool.memory = std::move(*memory);
+  pool.slots.resize(std::size_t{geometry_.areas} * geometry_.slots_per_area);
+  pool.areas.resize(geometry_.areas);
+  pool.switch_free.reserve(geometry_.slots_per_area);
+  for (std::uint32_t slot = geometry_.slots_per_area; slot-- > 0;) pool.switch_free.push_back(slot);
+  pools_.push_back(std::move(pool));
+  return static_cast<std::uint32_t>(pools_.size() - 1);
+}
+
+void PayloadPools::set_owner(std::uint32_t pool, std::uint32_t area, SlotOwner* owner) {
+  pools_[pool].areas[area].owner = owner;
+  if (owner == nullptr) return;
+  const Slot* slots = &pools_[pool].slots[std::size_t{area} << area_shift_];
+  for (std::uint32_t slot = geometry_.slots_per_area; slot-- > 0;) {
+    if (slots[slot].references == 0) owner->take_back(slot);
+  }
+}
+
+bool PayloadPools::accept(std::uint32_t pool, std::uint32_t area, std::uint64_t offset,
+                          wire::Frame& frame) {
+  const std::uint64_t in_area = offset - area * area_bytes_;  // far beyond the area if before it
+  const std::uint64_t slot = in_area / geometry_.slot_bytes;
+  if (slot >= geometry_.slots_per_area) return false;
+  const std::uint64_t in_slot = in_area % geometry_.slot_bytes;
+  if (in_slot + frame.payload_len > geometry_.slot_bytes) return false;
+  const auto number = static_cast<std::uint32_t>(slot);
+  const Pool& home = pools_[pool];
+  if (home.slots[(std::size_t{area} << area_shift_) + number].references != 0) return false;
+  frame.set_external_payload({data(home, area, number) + in_slot, frame.payload_len},
+                             occupy(pool, area, number));
+  return true;
+}
+
+bool PayloadPools::copy_in(std::uint32_t pool, wire::Frame& frame) {
+  Pool& home = pools_[pool];
+  const auto payload = frame.payload();
+  if (home.switch_free.empty() || payload.size() > geometry_.slot_bytes) return false;
+  const std::uint32_t slot = home.switch_free.back();
+  home.switch_free.pop_back();
+  std::uint8_t* bytes = data(home, geometry_.switch_area(), slot);
+  if (!payload.empty()) std::memcpy(bytes, payload.data(), payload.size());
+  frame.set_external_payload({bytes, payload.size()}, occupy(pool, geometry_.switch_area(), slot));
+  return true;
+}
+
+wire::BufferRef PayloadPools::occupy(std::uint32_t pool, std::uint32_t area, std::uint32_t slot) {
+  const wire::BufferRef ref = pool << kSlotBits | area << area_shift_ | slot;
+  this->slot(ref).references = 1;
+  if (++pools_[pool].areas[area].in_use == geometry_.slots_per_area / 2 + 1) ++short_areas_;
+  return ref;
+}
+
+void PayloadPools::free(wire::BufferRef ref) {
+  Pool& pool = pools_[pool_of(ref)];
+  const std::uint32_t number = slot_of(ref) & (geometry_.slots_per_area - 1);
+  Area& area = pool.areas[area_of(ref)];
+  if (--area.in_use == geometry_.slots_per_area / 2) --short_areas_;
+  if (area_of(ref) == geometry_.switch_area()) {
+    pool.switch_free.push_back(number);
+  } else if (area.owner != nullptr) {
+    area.owner->take_back(number);
+  }
+}
+
+std::uint32_t& EgressShare::count(wire::BufferRef ref) {
+  const std::size_t index =
+      std::size_t{PayloadPools::pool_of(ref)} * pools_.geometry().areas + pools_.area_of(ref);
+  if (index >= held_.size()) held_.resize(pools_.pool_count() * pools_.geometry().areas);
+  return held_[index];
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,152 @@
+// Payloads in shared memory: one pool a user, divided into areas of slots, one area a host and one
+// for the switch.
+//
+//   pool    area 0 | area 1 | ... | area hosts-1 | the switch's area
+//   area    slots_per_area slots of slot_bytes each, rounded up to pages
+//
+// A host writes payloads into slots of its own area; frames on rings refer to them, and every
+// client of that user can read them: that is replication by reference. Who still needs a slot is
+// known to the switch alone: the counts are in its private memory, one for each ring entry, held
+// frame and frame on a slow link. A slot without references belongs to its area's owner again and
+// is handed back. Clients of other users get copies in the switch's area of their own pool.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "libmcast/wire/frame.h"
+#include "libmcast/wire/result.h"
+#include "switch-emulator/ports/shared_memory.h"
+
+namespace cepheus::fabric {
+
+struct PoolGeometry {
+  std::uint32_t areas = 0;           // hosts and one for the switch
+  std::uint32_t slots_per_area = 0;  // power of two
+  std::uint32_t slot_bytes =
+      0;  // a whole number of cache lines, not of pages: slots spread over cache sets
+
+  // Room for payloads of `mtu` bytes from `hosts` hosts.
+  static PoolGeometry for_hosts(std::uint32_t hosts, std::uint32_t mtu);
+  bool is_sane() const;
+  std::uint32_t switch_area() const { return areas - 1; }
+  std::size_t area_bytes() const;
+  std::size_t pool_bytes() const { return areas * area_bytes(); }
+};
+
+// Who gets slots of an area back.
+class SlotOwner {
+ public:
+  virtual void take_back(std::uint32_t slot) = 0;
+
+ protected:
+  ~SlotOwner() = default;
+};
+
+// The switch's end of all pools. BufferRef names (pool, slot). Not thread-safe.
+class PayloadPools {
+ public:
+  static constexpr std::uint32_t kMaxPools = 64;
+
+  explicit PayloadPools(const PoolGeometry& geometry);
+
+  // The pool of a user's clients, made on first use.
+  wire::Result<std::uint32_t> pool_for(uid_t uid);
+  std::size_t pool_count() const { return pools_.size(); }
+  int fd(std::uint32_t pool) const { return pools_[pool].file.get(); }
+  const PoolGeometry& geometry() const { return geometry_; }
+
+  // Hands the area's free slots to `owner`, and later those that become free; null: they wait for
+  // the next owner.
+  void set_owner(std::uint32_t pool, std::uint32_t area, SlotOwner* owner);
+
+  // A payload that a host says lies at `offset` of its pool: takes the first reference and sets the
+  // frame's payload. False if it does not lie in one slot of `area`, or the switch still holds that
+  // slot.
+  bool accept(std::uint32_t pool, std::uint32_t area, std::uint64_t offset, wire::Frame& frame);
+  // Puts the frame's payload into a slot of the switch's area, with one reference. False if there
+  // is none free.
+  bool copy_in(std::uint32_t pool, wire::Frame& frame);
+
+  void hold(wire::BufferRef ref) { ++slot(ref).references; }
+  void drop(wire::BufferRef ref) {
+    if (--slot(ref).references == 0) free(ref);
+  }
+  static std::uint32_t pool_of(wire::BufferRef ref) { return ref >> kSlotBits; }
+  std::uint32_t area_of(wire::BufferRef ref) const { return slot_of(ref) >> area_shift_; }
+  std::uint64_t offset_of(const wire::Frame& frame) const {
+    return static_cast<std::uint64_t>(frame.external - pools_[pool_of(frame.ref)].memory.data());
+  }
+  // Slots of the area that frame payloads occupy now.
+  std::uint32_t in_use(wire::BufferRef ref) const {
+    return pools_[pool_of(ref)].areas[area_of(ref)].in_use;
+  }
+  std::uint32_t in_use(std::uint32_t pool, std::uint32_t area) const {
+    return pools_[pool].areas[area].in_use;
+  }
+  // True if some host has more than half of its slots with the switch: releases matter now.
+  bool is_short() const { return short_areas_ != 0; }
+
+ private:
+  static constexpr std::uint32_t kSlotBits = 24;
+
+  struct Slot {
+    std::uint32_t references = 0;
+  };
+  struct Area {
+    SlotOwner* owner = nullptr;
+    std::uint32_t in_use = 0;
+  };
+  struct Pool {
+    uid_t uid = 0;
+    UniqueFd file;
+    Mapping memory;
+    std::vector<Slot> slots;
+    std::vector<Area> areas;
+    std::vector<std::uint32_t> switch_free;  // slot numbers within the switch's area
+  };
+
+  static std::uint32_t slot_of(wire::BufferRef ref) { return ref & ((1u << kSlotBits) - 1); }
+  Slot& slot(wire::BufferRef ref) { return pools_[pool_of(ref)].slots[slot_of(ref)]; }
+  std::uint8_t* data(const Pool& pool, std::uint32_t area, std::uint32_t slot) const {
+    return pool.memory.data() + area * area_bytes_ + std::size_t{slot} * geometry_.slot_bytes;
+  }
+  wire::BufferRef occupy(std::uint32_t pool, std::uint32_t area, std::uint32_t slot);
+  void free(wire::BufferRef ref);
+
+  PoolGeometry geometry_;
+  std::size_t area_bytes_;
+  unsigned area_shift_;
+  std::uint32_t short_areas_ = 0;
+  std::vector<Pool> pools_;
+};
+
+// One egress's share of the slots: a receiver that stopped reading must not take them all. It may
+// hold twice as many slots of one area as are free there (dynamic thresholds, Choudhury and Hahne
+// 1998): however many receivers stop, some slots stay for the others.
+class EgressShare {
+ public:
+  explicit EgressShare(const PayloadPools& pools) : pools_(pools) {}
+
+  // Counts one more reference to the frame's slot, unless the share is used up.
+  bool try_add(wire::BufferRef ref) {
+    std::uint32_t& held = count(ref);
+    const std::uint32_t unused = pools_.geometry().slots_per_area - pools_.in_use(ref);
+    if (held > 2 * unused) return false;
+    ++held;
+    return true;
+  }
+  void remove(wire::BufferRef ref) { --count(ref); }
+
+ private:
+  std::uint32_t& count(wire::BufferRef ref);
+
+  const PayloadPools& pools_;
+  std::vector<std::uint32_t> held_;  // by pool and area; grows with the pools
+};
+
+}  // namespace cepheus::fabric

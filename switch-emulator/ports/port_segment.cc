@@ -1,0 +1,93 @@
+#include "switch-emulator/ports/port_segment.h"
+
+#include <bit>
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kRingsOffset = 4096;
+constexpr std::size_t kFrameRingBytes = kFrameRing * sizeof(Descriptor);
+
+}  // namespace
+
+struct PortSegment::Layout {
+  struct alignas(kLine) Line {
+    SharedIndex tx, rx, returns;
+  };
+  Line client;
+  Line fabric;
+  alignas(kLine) WakeFlag client_sleeps;
+  alignas(kLine) WakeFlag switch_sleeps;
+};
+
+void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descriptor& out) {
+  out.bytes = frame.bytes;
+  out.header_len = frame.header_len;
+  out.payload_len = frame.payload_len;
+  out.icrc_state = static_cast<std::uint8_t>(frame.icrc_state);
+  out.reserved0 = 0;
+  out.reserved1 = 0;
+  out.icrc = frame.icrc;
+  out.reserved2 = 0;
+  out.payload = payload;
+}
+
+bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame) {
+  if (descriptor.header_len == 0 || descriptor.header_len > wire::Frame::kCapacity) return false;
+  if (descriptor.icrc_state > static_cast<std::uint8_t>(wire::Icrc::kDeferred)) return false;
+  frame.header_len = descriptor.header_len;
+  if (descriptor.payload == Descriptor::kInline &&
+      !frame.payload_fits_inline(descriptor.payload_len)) {
+    return false;
+  }
+  frame.bytes = descriptor.bytes;
+  frame.payload_len = descriptor.payload_len;
+  frame.icrc_state = static_cast<wire::Icrc>(descriptor.icrc_state);
+  frame.reserved = 0;
+  frame.mark = 0;
+  frame.icrc = descriptor.icrc;
+  frame.ref = wire::kNoBuffer;
+  frame.external = nullptr;
+  return true;
+}
+
+std::size_t PortSegment::size_for(std::uint32_t slots) {
+  static_assert(sizeof(Layout) <= kRingsOffset);
+  return round_up_to_page(kRingsOffset + 2 * kFrameRingBytes + slots * sizeof(std::uint32_t));
+}
+
+wire::Result<PortSegment> PortSegment::map(int fd, std::uint32_t slots) {
+  if (!std::has_single_bit(slots) || slots > 1u << 20) {
+    return wire::fail(wire::ErrorCode::kRefused,
+                      "a port with an impossible number of payload slots");
+  }
+  auto memory = Mapping::map(fd, 0, size_for(slots), Mapping::Access::kReadWrite);
+  if (!memory) return tl::unexpected(memory.error());
+  PortSegment segment;
+  segment.memory_ = std::move(*memory);
+  segment.slots_ = slots;
+  return segment;
+}
+
+PortSegment::Layout& PortSegment::layout() const { return *reinterpret_cast<Layout*>(at(0)); }
+
+RingView<Descriptor> PortSegment::tx() const {
+  return {&layout().client.tx, &layout().fabric.tx, reinterpret_cast<Descriptor*>(at(kRingsOffset)),
+          kFrameRing};
+}
+
+RingView<Descriptor> PortSegment::rx() const {
+  return {&layout().fabric.rx, &layout().client.rx,
+          reinterpret_cast<Descriptor*>(at(kRingsOffset + kFrameRingBytes)), kFrameRing};
+}
+
+RingView<std::uint32_t> PortSegment::returns() const {
+  return {&layout().fabric.returns, &layout().client.returns,
+          reinterpret_cast<std::uint32_t*>(at(kRingsOffset + 2 * kFrameRingBytes)), slots_};
+}
+
+WakeFlag& PortSegment::client_sleeps() const { return layout().client_sleeps; }
+WakeFlag& PortSegment::switch_sleeps() const { return layout().switch_sleeps; }
+
+}  // namespace cepheus::fabric

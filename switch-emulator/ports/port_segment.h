@@ -1,0 +1,81 @@
+// The shared memory of one attached port: two rings of frames, one of returned payload slots, and
+// flags.
+//
+//   0     client's line   produced[tx], consumed[rx], consumed[returns]     written by the host
+//   alone 64    switch's line   consumed[tx], produced[rx], produced[returns]     written by the
+//   switch alone 128   client_sleeps   WakeFlag: the host asks, the switch rings 192 switch_sleeps
+//   WakeFlag: the switch asks, the host rings 4096  tx ring, rx ring: kFrameRing descriptors of 128
+//   bytes each
+//         returns ring: slot numbers, as many as the port has slots
+//
+// Indices share a line by writer, not by ring: whoever polls a peer reads all it has to say in one
+// miss, and no line is written from two sides.
+#pragma once
+
+#include <array>
+
+#include "libmcast/wire/frame.h"
+#include "libmcast/wire/result.h"
+#include "switch-emulator/ports/ring.h"
+#include "switch-emulator/ports/shared_memory.h"
+#include "switch-emulator/ports/wake_flag.h"
+
+namespace cepheus::fabric {
+
+inline constexpr std::uint32_t kFrameRing = 1024;
+
+// One frame on a ring: a wire::Frame whose payload pointer has become an offset into the payload
+// pool.
+struct Descriptor {
+  static constexpr std::uint64_t kInline = ~std::uint64_t{0};
+
+  std::array<std::uint8_t, wire::Frame::kCapacity>
+      bytes;  // headers, then the payload if it is inline
+  std::uint16_t header_len;
+  std::uint16_t payload_len;
+  std::uint8_t icrc_state;
+  std::uint8_t reserved0;
+  std::uint16_t reserved1;
+  std::uint32_t icrc;
+  std::uint32_t reserved2;
+  std::uint64_t payload;  // offset into the pool, or kInline
+};
+static_assert(sizeof(Descriptor) == 128);
+
+// Copies all but the payload reference, which the caller has translated.
+void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descriptor& out);
+// Empty lengths, states and inline payloads that can't be are refused: false. The payload reference
+// of an external payload is left to the caller, who knows the pool; `frame.external` is null here.
+bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame);
+
+// Why the host sleeps, and why the switch does.
+enum WakeReason : std::uint32_t {
+  kWakeOnFrames = 1,  // to the host: frames arrived; to the switch: frames were sent
+  kWakeOnRoom =
+      2,  // to the host: ring entries or slots came back; to the switch: frames were consumed
+  kWakeOnAny = kWakeOnFrames | kWakeOnRoom,
+};
+
+class PortSegment {
+ public:
+  PortSegment() = default;
+  static std::size_t size_for(std::uint32_t slots);
+  // The segment in `fd`, as made by either side; `slots` is a power of two.
+  static wire::Result<PortSegment> map(int fd, std::uint32_t slots);
+
+  RingView<Descriptor> tx() const;
+  RingView<Descriptor> rx() const;
+  RingView<std::uint32_t> returns() const;
+  WakeFlag& client_sleeps() const;
+  WakeFlag& switch_sleeps() const;
+
+ private:
+  struct Layout;
+  Layout& layout() const;
+  std::uint8_t* at(std::size_t offset) const { return memory_.data() + offset; }
+
+  Mapping memory_;
+  std::uint32_t slots_ = 0;
+};
+
+}  // namespace cepheus::fabric

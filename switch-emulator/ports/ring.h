@@ -1,0 +1,133 @@
+// A single-producer single-consumer ring in memory shared with a process that may be broken or
+// hostile.
+//
+//   entries   capacity of them, a power of two; entry i of all time lives at i mod capacity
+//   indices   free-running 32-bit counts of entries ever produced and ever consumed, circular
+//
+// Each side owns one index and keeps the truth about it in private memory: the shared word is
+// written, never read back. The other side's index is believed only while it lies where an honest
+// peer could have put it; the first lie stops the ring for good (is_corrupt). Producing and
+// consuming are batched: nothing is visible to the other side before publish() or release().
+// Thread-compatible on each side.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace cepheus::fabric {
+
+using SharedIndex = std::atomic<std::uint32_t>;
+static_assert(SharedIndex::is_always_lock_free && sizeof(SharedIndex) == 4);
+
+// What one end needs to know about a ring; all pointers into shared memory.
+template <typename Entry>
+struct RingView {
+  SharedIndex* produced = nullptr;
+  SharedIndex* consumed = nullptr;
+  Entry* entries = nullptr;
+  std::uint32_t capacity = 0;  // power of two
+};
+
+template <typename Entry>
+class RingProducer {
+  static_assert(std::is_trivially_copyable_v<Entry>);
+
+ public:
+  RingProducer() = default;
+  explicit RingProducer(const RingView<Entry>& view) : ring_(view), mask_(view.capacity - 1) {}
+
+  // Entries that may be put before the consumer has to move; looks at the shared index only when it
+  // must.
+  std::uint32_t room() {
+    if (next_ - consumed_ == ring_.capacity) refresh();
+    return corrupt_ ? 0 : ring_.capacity - (next_ - consumed_);
+  }
+  // How many entries of all time the consumer has given back.
+  std::uint32_t consumed() {
+    refresh();
+    return consumed_;
+  }
+  std::uint32_t produced() const { return next_; }
+
+  // The next entry, to be filled in place, then advance(). Precondition: room() > 0.
+  Entry& next() { return ring_.entries[next_ & mask_]; }
+  void advance() { ++next_; }
+  bool has_unpublished() const { return next_ != published_; }
+  void publish() {
+    published_ = next_;
+    ring_.produced->store(next_, std::memory_order_release);
+  }
+  bool is_corrupt() const { return corrupt_; }
+
+ private:
+  void refresh() {
+    const std::uint32_t value = ring_.consumed->load(std::memory_order_acquire);
+    // Between what it had consumed before and what has been published.
+    if (value - consumed_ > published_ - consumed_) {
+      corrupt_ = true;
+    } else {
+      consumed_ = value;
+    }
+  }
+
+  RingView<Entry> ring_;
+  std::uint32_t mask_ = 0;
+  std::uint32_t next_ = 0;
+  std::uint32_t published_ = 0;
+  std::uint32_t consumed_ = 0;
+  bool corrupt_ = false;
+};
+
+template <typename Entry>
+class RingConsumer {
+  static_assert(std::is_trivially_copyable_v<Entry>);
+
+ public:
+  RingConsumer() = default;
+  explicit RingConsumer(const RingView<Entry>& view) : ring_(view), mask_(view.capacity - 1) {}
+
+  // Entries that can be taken; looks at the shared index only when none is known.
+  std::uint32_t available() {
+    if (next_ == produced_) refresh();
+    return corrupt_ ? 0 : produced_ - next_;
+  }
+  // Copies the next entry out: whatever is checked afterwards can't change any more. Precondition:
+  // available() > 0.
+  void take(Entry& entry) {
+    entry = ring_.entries[next_ & mask_];
+    ++next_;
+  }
+  void prefetch(std::uint32_t ahead) const {
+    const auto* entry = reinterpret_cast<const char*>(&ring_.entries[(next_ + ahead) & mask_]);
+    for (std::size_t line = 0; line < sizeof(Entry); line += 64) __builtin_prefetch(entry + line);
+  }
+  bool has_unreleased() const { return next_ != released_; }
+  // Gives every entry taken so far back to the producer.
+  void release() {
+    released_ = next_;
+    ring_.consumed->store(next_, std::memory_order_release);
+  }
+  bool is_corrupt() const { return corrupt_; }
+
+ private:
+  void refresh() {
+    const std::uint32_t value = ring_.produced->load(std::memory_order_acquire);
+    // Between what it had produced before and what fits behind the entries not yet given back.
+    if (value - produced_ > ring_.capacity - (produced_ - released_)) {
+      corrupt_ = true;
+    } else {
+      produced_ = value;
+    }
+  }
+
+  RingView<Entry> ring_;
+  std::uint32_t mask_ = 0;
+  std::uint32_t next_ = 0;
+  std::uint32_t released_ = 0;
+  std::uint32_t produced_ = 0;
+  bool corrupt_ = false;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,226 @@
+#include "switch-emulator/ports/switch_port.h"
+
+#include <sys/eventfd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+#include "libmcast/wire/byte_order.h"
+#include "libmcast/wire/roce.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::BufferRef;
+using wire::Frame;
+using wire::kNoBuffer;
+
+constexpr std::size_t kPrefetch = 2;  // descriptors ahead: one is copied while the next two travel
+
+bool is_roce(const Frame& frame) {
+  const std::uint8_t* p = frame.bytes.data();
+  return frame.header_len >= wire::kExtensionOffset &&
+         wire::load_be16(p + 12) == wire::Ethernet::kIpv4 &&
+         p[wire::kIpOffset + 9] == wire::Ipv4Header::kUdp &&
+         wire::load_be16(p + wire::kUdpOffset + 2) == wire::kRoceUdpPort;
+}
+
+UniqueFd make_doorbell() { return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+}  // namespace
+
+std::string_view name(PortCounter c) {
+  switch (c) {
+    case PortCounter::kDropEgressFull:
+      return "drop_egress_full";
+    case PortCounter::kDropNoClient:
+      return "drop_no_client";
+    case PortCounter::kDropNoSlot:
+      return "drop_no_slot";
+    case PortCounter::kDropBadDescriptor:
+      return "drop_bad_descriptor";
+    case PortCounter::kDropRingCorrupt:
+      return "drop_ring_corrupt";
+    case PortCounter::kCopiedPayloads:
+      return "copied_payloads";
+    case PortCounter::kDoorbells:
+      return "doorbells";
+    case PortCounter::kCount:
+      break;
+  }
+  return "?";
+}
+
+SwitchPort::SwitchPort(PayloadPools& pools, std::uint32_t area, FlushList& flush_list)
+    : pools_(pools), flush_list_(flush_list), area_(area), rx_refs_(kFrameRing), share_(pools) {}
+
+SwitchPort::~SwitchPort() { close(); }
+
+wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
+  assert(!open_);
+  const auto pool = pools_.pool_for(client.uid);
+  if (!pool) return tl::unexpected(pool.error());
+  const std::uint32_t slots = pools_.geometry().slots_per_area;
+  auto file = create_shared_memory("cepheus-port", PortSegment::size_for(slots));
+  if (!file) return tl::unexpected(file.error());
+  auto segment = PortSegment::map(file->get(), slots);
+  if (!segment) return tl::unexpected(segment.error());
+  UniqueFd doorbell = make_doorbell(), client_doorbell = make_doorbell();
+  if (!doorbell.is_open() || !client_doorbell.is_open()) {
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      std::string("can't make a doorbell: ") + std::strerror(errno));
+  }
+
+  pool_ = *pool;
+  client_ = client;
+  segment_file_ = std::move(*file);
+  segment_ = std::move(*segment);
+  doorbell_ = std::move(doorbell);
+  client_doorbell_ = std::move(client_doorbell);
+  tx_ = RingConsumer<Descriptor>(segment_.tx());
+  rx_ = RingProducer<Descriptor>(segment_.rx());
+  returns_ = RingProducer<std::uint32_t>(segment_.returns());
+  reclaimed_ = 0;
+  open_ = true;
+  pools_.set_owner(pool_, area_, this);
+  flush();
+  return GrantedFds{segment_file_.get(), pools_.fd(pool_), doorbell_.get(), client_doorbell_.get()};
+}
+
+void SwitchPort::close() {
+  if (!open_) return;
+  pools_.set_owner(pool_, area_, nullptr);
+  for (; reclaimed_ != rx_.produced(); ++reclaimed_) {
+    const BufferRef ref = rx_refs_[reclaimed_ % kFrameRing];
+    if (ref == kNoBuffer) continue;
+    share_.remove(ref);
+    pools_.drop(ref);
+  }
+  open_ = false;
+  eventfd_write(client_doorbell_.get(), 1);
+  segment_ = PortSegment();
+  segment_file_.reset();
+  doorbell_.reset();
+  client_doorbell_.reset();
+  client_ = {};
+}
+
+void SwitchPort::mark_for_flush() {
+  if (marked_) return;
+  marked_ = true;
+  flush_list_.push_back(this);
+}
+
+bool SwitchPort::check(const Descriptor& descriptor, Frame& frame) {
+  if (!read_descriptor(descriptor, frame)) return false;
+  if (is_roce(frame) != (frame.icrc_state != wire::Icrc::kNone)) return false;
+  return descriptor.payload == Descriptor::kInline ||
+         pools_.accept(pool_, area_, descriptor.payload, frame);
+}
+
+bool SwitchPort::receive(Frame& frame) {
+  while (tx_.available() > 0) {
+    tx_.prefetch(kPrefetch);
+    mark_for_flush();
+    Descriptor descriptor;
+    tx_.take(descriptor);
+    if (check(descriptor, frame)) return true;
+    counters_.add(PortCounter::kDropBadDescriptor);
+  }
+  return false;
+}
+
+void SwitchPort::reclaim() {
+  if (reclaimed_ == rx_.produced()) return;
+  for (const std::uint32_t consumed = rx_.consumed(); reclaimed_ != consumed; ++reclaimed_) {
+    const BufferRef ref = rx_refs_[reclaimed_ % kFrameRing];
+    if (ref == kNoBuffer) continue;
+    share_.remove(ref);
+    pools_.drop(ref);
+  }
+}
+
+// Takes the reference that the ring entry will hold.
+bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
+  copied = frame.ref == kNoBuffer || PayloadPools::pool_of(frame.ref) != pool_;
+  if (copied && !pools_.copy_in(pool_, frame)) {
+    counters_.add(PortCounter::kDropNoSlot);
+    return false;
+  }
+  if (!share_.try_add(frame.ref)) {
+    if (copied) pools_.drop(frame.ref);
+    counters_.add(PortCounter::kDropEgressFull);
+    return false;
+  }
+  if (copied) {
+    counters_.add(PortCounter::kCopiedPayloads);
+  } else {
+    pools_.hold(frame.ref);
+  }
+  return true;
+}
+
+bool SwitchPort::deliver(const Frame& frame) {
+  if (!open_) {
+    counters_.add(PortCounter::kDropNoClient);
+    return false;
+  }
+  if (rx_.produced() - reclaimed_ == kFrameRing) reclaim();
+  if (rx_.produced() - reclaimed_ == kFrameRing) {
+    counters_.add(PortCounter::kDropEgressFull);
+    return false;
+  }
+  BufferRef& entry_ref = rx_refs_[rx_.produced() % kFrameRing];
+  if (frame.external == nullptr || frame.payload_len == 0) {
+    write_descriptor(frame, Descriptor::kInline, rx_.next());
+    entry_ref = kNoBuffer;
+  } else {
+    Frame referring = frame;
+    bool copied = false;
+    if (!refer_or_copy(referring, copied)) return false;
+    write_descriptor(referring, pools_.offset_of(referring), rx_.next());
+    entry_ref = referring.ref;
+  }
+  rx_.advance();
+  mark_for_flush();
+  return true;
+}
+
+// A hostile client may have "returned" slots it never had: the ring has room for every slot once.
+void SwitchPort::take_back(std::uint32_t slot) {
+  if (returns_.room() == 0) return;
+  returns_.next() = slot;
+  returns_.advance();
+  mark_for_flush();
+}
+
+void SwitchPort::flush() {
+  marked_ = false;
+  if (!open_) return;
+  std::uint32_t news = 0;
+  if (rx_.has_unpublished()) {
+    rx_.publish();
+    news |= kWakeOnFrames;
+  }
+  if (tx_.has_unreleased()) {
+    tx_.release();
+    news |= kWakeOnRoom;
+  }
+  if (returns_.has_unpublished()) {
+    returns_.publish();
+    news |= kWakeOnRoom;
+  }
+  if (news == 0 || !segment_.client_sleeps().take(news)) return;
+  counters_.add(PortCounter::kDoorbells);
+  eventfd_write(client_doorbell_.get(), 1);
+}
+
+bool SwitchPort::arm(bool releases) {
+  segment_.switch_sleeps().ask(releases ? kWakeOnAny : kWakeOnFrames);
+  if (tx_.available() == 0 && !tx_.is_corrupt()) return true;
+  disarm();
+  return false;
+}
+
+}  // namespace cepheus::fabric
