@@ -1,0 +1,68 @@
+// coll/cepheus: MPI_Bcast by multicast. The MCA component that Open MPI loads.
+#include <cstring>
+
+#include "ompi-coll/module.h"
+#include "ompi-coll/parameters.h"
+
+namespace {
+
+using namespace cepheus::coll;
+
+extern "C" int cepheus_register(void);
+
+extern "C" int cepheus_progress(void) { return static_cast<int>(Transport::instance().progress()); }
+
+extern "C" int cepheus_open(void) {
+  output_stream() = opal_output_open(nullptr);
+  opal_output_set_verbosity(output_stream(), parameters().verbose);
+  opal_show_help_add_dir(component_directory());
+  return opal_progress_register(cepheus_progress);
+}
+
+extern "C" int cepheus_close(void) {
+  opal_progress_unregister(cepheus_progress);
+  Transport::instance().close();
+  opal_output_close(output_stream());
+  return OMPI_SUCCESS;
+}
+
+extern "C" int cepheus_init_query(bool, bool) { return OMPI_SUCCESS; }
+
+mca_coll_base_component_t describe() {
+  mca_coll_base_component_t component;
+  std::memset(&component, 0, sizeof component);
+  auto& version = component.collm_version;
+  version.mca_major_version = MCA_BASE_VERSION_MAJOR;
+  version.mca_minor_version = MCA_BASE_VERSION_MINOR;
+  version.mca_release_version = MCA_BASE_VERSION_RELEASE;
+  std::strcpy(version.mca_project_name, "ompi");
+  version.mca_project_major_version = OMPI_MAJOR_VERSION;
+  version.mca_project_minor_version = OMPI_MINOR_VERSION;
+  version.mca_project_release_version = OMPI_RELEASE_VERSION;
+  std::strcpy(version.mca_type_name, "coll");
+  version.mca_type_major_version = 2;
+  std::strcpy(version.mca_component_name, "cepheus");
+  version.mca_component_major_version = CEPHEUS_VERSION_MAJOR;
+  version.mca_component_minor_version = CEPHEUS_VERSION_MINOR;
+  version.mca_component_release_version = CEPHEUS_VERSION_PATCH;
+  version.mca_open_component = cepheus_open;
+  version.mca_close_component = cepheus_close;
+  version.mca_register_component_params = cepheus_register;
+  component.collm_data.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT;
+  component.collm_init_query = cepheus_init_query;
+  component.collm_comm_query = cepheus_comm_query;
+  return component;
+}
+
+}  // namespace
+
+// Open MPI looks this name up: mca_<framework>_<component>_component.
+extern "C" {
+__attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_cepheus_component =
+    describe();
+}
+
+extern "C" int cepheus_register(void) {
+  register_parameters(&mca_coll_cepheus_component.collm_version);
+  return OMPI_SUCCESS;
+}

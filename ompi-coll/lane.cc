@@ -1,0 +1,191 @@
+#include "ompi-coll/lane.h"
+
+#include <arpa/inet.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "ompi-coll/parameters.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr int kMaxAttempts = 4;
+constexpr int kLeader = 0;
+
+std::string rank_text(size_t rank) { return "rank " + std::to_string(rank); }
+
+std::string address_text(uint32_t network_order) {
+  char text[INET_ADDRSTRLEN];
+  inet_ntop(AF_INET, &network_order, text, sizeof text);
+  return text;
+}
+
+// Why these members can't form a group; empty if they can.
+std::string objection(const std::vector<MemberRecord>& records) {
+  std::map<uint32_t, size_t> hosts;
+  for (size_t rank = 0; rank < records.size(); ++rank) {
+    const MemberRecord& record = records[rank];
+    if (record.status != MCAST_OK) return rank_text(rank) + ": " + record.reason;
+    if (record.fingerprint != records[kLeader].fingerprint) {
+      return rank_text(rank) +
+             " has other coll_cepheus parameters than rank 0: give all ranks the same";
+    }
+    const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
+    if (!fresh) {
+      return rank_text(other->second) + " and " + rank_text(rank) + " share host " +
+             address_text(record.member.ipv4) + ": a group has one member a host";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+void Lane::make_group(MemberRecord& record) {
+  record = {};
+  record.fingerprint = parameters().fingerprint();
+  Transport& transport = Transport::instance();
+  std::string why;
+  mcast_status_t status = transport.open(why);
+  if (status == MCAST_OK) {
+    mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+    params.lane = kind_;
+    params.max_eager = max_eager_;
+    status = mcast_group_create(transport.context(), &params, &group_);
+    if (status != MCAST_OK) {
+      why = mcast_last_error();
+      group_ = nullptr;
+    }
+  }
+  if (status == MCAST_OK) {
+    mcast_group_attr_t attr;
+    (void)mcast_group_query(group_, &attr);
+    (void)mcast_group_member(group_, &record.member);
+    std::lock_guard<std::mutex> guard(transport.mutex());
+    ucs_status_t ucs = transport.open_group(attr.id, handles_);
+    if (ucs == UCS_OK && handler_ != nullptr) {
+      ucs = uct_iface_set_am_handler(handles_.iface, kEagerAmId, handler_, handler_arg_, 0);
+    }
+    if (ucs != UCS_OK) {
+      status = MCAST_ERR_NO_DEVICE;
+      why = std::string("UCX can't open the group: ") + ucs_status_string(ucs);
+    }
+  }
+  record.status = status;
+  snprintf(record.reason, sizeof record.reason, "%s", why.c_str());
+}
+
+void Lane::start() {
+  ++attempts_;
+  make_group(own_);
+  const int size = ompi_comm_size(comm_);
+  int rc = OMPI_SUCCESS;
+  if (ompi_comm_rank(comm_) == kLeader) {
+    records_.assign(static_cast<size_t>(size), MemberRecord{});
+    records_[kLeader] = own_;
+    for (int rank = 1; rank < size && rc == OMPI_SUCCESS; ++rank) {
+      rc = messages_.receive(&records_[static_cast<size_t>(rank)], sizeof(MemberRecord), rank,
+                             Tag::kSetUp, comm_);
+    }
+  } else {
+    rc = messages_.send(&own_, sizeof own_, kLeader, Tag::kSetUp, comm_);
+    if (rc == OMPI_SUCCESS)
+      rc = messages_.receive(&outcome_, sizeof outcome_, kLeader, Tag::kOutcome, comm_);
+  }
+  if (rc != OMPI_SUCCESS) {
+    outcome_.status = MCAST_ERR_FABRIC;
+    snprintf(outcome_.reason, sizeof outcome_.reason,
+             "open mpi's point-to-point layer failed during set-up (%d)", rc);
+    settle();
+    return;
+  }
+  set_state(ompi_comm_rank(comm_) == kLeader ? State::kGathering : State::kAnnouncing);
+}
+
+void Lane::gathered() {
+  const std::string why = objection(records_);
+  if (!why.empty()) {
+    mcast_status_t status = MCAST_ERR_NO_DEVICE;
+    announce(status, why);
+    return;
+  }
+  std::vector<mcast_member_t> members;
+  members.reserve(records_.size());
+  for (const MemberRecord& record : records_) members.push_back(record.member);
+  const mcast_status_t status = mcast_group_lead(group_, members.data(), members.size());
+  if (status != MCAST_OK && status != MCAST_INPROGRESS) {
+    announce(status, mcast_last_error());
+    return;
+  }
+  set_state(State::kRegistering);
+}
+
+void Lane::registered(mcast_status_t status) {
+  mcast_group_attr_t attr;
+  (void)mcast_group_query(group_, &attr);
+  outcome_.mcst_id = attr.mcst_id;
+  outcome_.epoch = attr.epoch;
+  announce(status, status == MCAST_OK ? "" : attr.reason);
+}
+
+void Lane::announce(mcast_status_t status, const std::string& reason) {
+  outcome_.status = status;
+  snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
+  for (int rank = 1; rank < ompi_comm_size(comm_); ++rank) {
+    const int rc = messages_.send(&outcome_, sizeof outcome_, rank, Tag::kOutcome, comm_);
+    if (rc != OMPI_SUCCESS) break;  // the job is coming down: nothing we say reaches them
+  }
+  set_state(State::kAnnouncing);
+}
+
+void Lane::settle() {
+  if (outcome_.status == MCAST_OK) {
+    set_state(State::kReady);
+    return;
+  }
+  destroy();
+  const bool again = outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts;
+  set_state(again ? State::kUnused : State::kFailed);
+}
+
+Lane::State Lane::progress() {
+  int error = MPI_SUCCESS;
+  switch (state_) {
+    case State::kUnused:
+      start();
+      break;
+    case State::kGathering:
+      if (messages_.test(error)) gathered();
+      break;
+    case State::kRegistering: {
+      const mcast_status_t status = mcast_group_test(group_);
+      if (status != MCAST_INPROGRESS) registered(status);
+      break;
+    }
+    case State::kAnnouncing:
+      if (messages_.test(error)) settle();
+      break;
+    case State::kReady:
+    case State::kFailed:
+      break;
+  }
+  return state_;
+}
+
+bool Lane::drained() {
+  if (state_ != State::kReady) return true;
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  return uct_ep_flush(handles_.ep, 0, nullptr) != UCS_INPROGRESS;
+}
+
+void Lane::destroy() {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  if (group_ != nullptr) mcast_group_destroy(group_);
+  group_ = nullptr;
+  Transport::instance().close_group(handles_);
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,103 @@
+// One lane of one communicator: a libmcast group whose members are its ranks, set up at the first
+// message that needs it.
+//
+//   every rank: make the group -> rank 0 gathers the members' names -> rank 0 registers -> rank 0
+//   tells all the outcome
+//
+// A state machine that never blocks: progress() is called until the state is kReady or kFailed,
+// which is the same on all ranks. A McstID that another leader holds is retried with fresh groups.
+#pragma once
+
+#include <mcast/mcast.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ompi-coll/messages.h"
+#include "ompi-coll/transport.h"
+
+namespace cepheus::coll {
+
+// What a rank tells rank 0 about itself. Plain bytes: all ranks run the same build.
+struct MemberRecord {
+  int32_t status;        // mcast_status_t of making the group
+  uint32_t fingerprint;  // of the parameters that all ranks must share
+  mcast_member_t member;
+  char reason[160];
+};
+// What rank 0 tells all.
+struct Outcome {
+  int32_t status;  // mcast_status_t; MCAST_ERR_ID_IN_USE: set up again
+  uint32_t mcst_id;
+  uint32_t epoch;
+  char reason[256];
+};
+
+class Lane {
+ public:
+  enum class State : std::uint8_t {
+    kUnused,
+    kGathering,
+    kRegistering,
+    kAnnouncing,
+    kReady,
+    kFailed
+  };
+
+  Lane(ompi_communicator_t* comm, mcast_lane_t kind, size_t max_eager)
+      : comm_(comm), kind_(kind), max_eager_(max_eager) {}
+  ~Lane() { destroy(); }
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  // Who handles arriving eager messages; before the first progress().
+  void set_handler(uct_am_callback_t handler, void* arg) {
+    handler_ = handler;
+    handler_arg_ = arg;
+  }
+
+  State progress();
+  State state() const { return state_; }
+  // kFailed: why, naming the rank or switch.
+  mcast_status_t status() const { return static_cast<mcast_status_t>(outcome_.status); }
+  std::string reason() const { return outcome_.reason; }
+  uint32_t mcst_id() const { return outcome_.mcst_id; }
+  uint32_t epoch() const { return outcome_.epoch; }
+
+  uct_iface_h iface() const { return handles_.iface; }
+  uct_ep_h ep() const { return handles_.ep; }
+  // True once every member has acknowledged all that this rank sent, or never will.
+  bool drained();
+  // Local: the group and its UCT objects are gone afterwards.
+  void destroy();
+
+ private:
+  void make_group(MemberRecord& record);
+  void start();
+  void gathered();
+  void registered(mcast_status_t status);
+  void announce(mcast_status_t status, const std::string& reason);
+  void settle();
+  void set_state(State state) { state_ = state; }
+
+  ompi_communicator_t* comm_;
+  mcast_lane_t kind_;
+  size_t max_eager_;
+  uct_am_callback_t handler_ = nullptr;
+  void* handler_arg_ = nullptr;
+
+  State state_ = State::kUnused;
+  int attempts_ = 0;
+  mcast_group_h group_ = nullptr;
+  Transport::Handles handles_;
+  MemberRecord own_{};
+  std::vector<MemberRecord> records_;  // rank 0
+  Outcome outcome_{};
+  Messages messages_;
+};
+
+inline constexpr uint8_t kEagerAmId = 1;
+
+}  // namespace cepheus::coll

@@ -1,0 +1,100 @@
+// When groups go: as their communicator is freed, or at the start of MPI_Finalize, while messages
+// still flow.
+//
+// By the time Open MPI disables a module its communicator can't communicate any more, but attribute
+// callbacks run before that: on MPI_Comm_free for the communicator itself, and first thing in
+// MPI_Finalize for MPI_COMM_SELF.
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+#include "ompi-coll/module.h"
+#include "ompi-coll/parameters.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+// A rank that died must not keep the others from leaving.
+constexpr std::chrono::seconds kPatience{10};
+
+std::mutex list_mutex;
+std::vector<CommunicatorState*> watched;
+int comm_keyval = MPI_KEYVAL_INVALID;
+int self_keyval = MPI_KEYVAL_INVALID;
+
+void forget(CommunicatorState* state) {
+  std::lock_guard<std::mutex> guard(list_mutex);
+  std::erase(watched, state);
+}
+
+// All at once: ranks may hold communicators in different orders.
+void tear_down_all(std::vector<CommunicatorState*> states) {
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  std::vector<CommunicatorState*> left = states;
+  while (!left.empty()) {
+    std::erase_if(left, [](CommunicatorState* state) { return state->tear_down(); });
+    if (left.empty()) break;
+    if (std::chrono::steady_clock::now() > give_up) {
+      opal_output(output_stream(),
+                  "cepheus: %s: not all ranks came to free their multicast group within %d s; "
+                  "leaving without them",
+                  left.front()->comm()->c_name, static_cast<int>(kPatience.count()));
+      break;
+    }
+    opal_progress();
+  }
+  for (CommunicatorState* state : states) state->destroy_groups();
+}
+
+extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
+  auto* state = static_cast<CommunicatorState*>(value);
+  forget(state);
+  if (state->has_groups()) tear_down_all({state});
+  return MPI_SUCCESS;
+}
+
+extern "C" int on_finalize(MPI_Comm, int, void*, void*) {
+  std::vector<CommunicatorState*> states;
+  {
+    std::lock_guard<std::mutex> guard(list_mutex);
+    for (CommunicatorState* state : watched) {
+      if (state->has_groups()) states.push_back(state);
+    }
+    watched.clear();
+  }
+  tear_down_all(std::move(states));
+  return MPI_SUCCESS;
+}
+
+int make_keyval(int* keyval, MPI_Comm_delete_attr_function* on_delete) {
+  if (*keyval != MPI_KEYVAL_INVALID) return OMPI_SUCCESS;
+  ompi_attribute_fn_ptr_union_t copy, remove;
+  // A duplicate has a module, and so a state, of its own.
+  copy.attr_communicator_copy_fn = [](MPI_Comm, int, void*, void*, void*, int* flag, MPI_Comm) {
+    *flag = 0;
+    return MPI_SUCCESS;
+  };
+  remove.attr_communicator_delete_fn = on_delete;
+  return ompi_attr_create_keyval(COMM_ATTR, copy, remove, keyval, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state) {
+  int rc = make_keyval(&comm_keyval, on_comm_free);
+  if (rc == OMPI_SUCCESS && self_keyval == MPI_KEYVAL_INVALID) {
+    rc = make_keyval(&self_keyval, on_finalize);
+    ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
+    if (rc == OMPI_SUCCESS)
+      rc = ompi_attr_set_c(COMM_ATTR, self, &self->c_keyhash, self_keyval, nullptr, false);
+  }
+  if (rc == OMPI_SUCCESS)
+    rc = ompi_attr_set_c(COMM_ATTR, comm, &comm->c_keyhash, comm_keyval, state, false);
+  if (rc != OMPI_SUCCESS) return rc;
+  std::lock_guard<std::mutex> guard(list_mutex);
+  watched.push_back(state);
+  return OMPI_SUCCESS;
+}
+
+}  // namespace cepheus::coll

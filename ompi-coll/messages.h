@@ -1,0 +1,45 @@
+// Small messages between the members of a communicator over Open MPI's own point-to-point layer, on
+// private tags.
+//
+// The management network: set-up, readiness and tear-down travel here, never user data of a healthy
+// group. Requests are started and tested, never waited for.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ompi-coll/ompi_headers.h"
+
+namespace cepheus::coll {
+
+enum class Tag : int {
+  kSetUp = MCA_COLL_BASE_TAG_HCOLL_BASE - 64,
+  kOutcome = MCA_COLL_BASE_TAG_HCOLL_BASE - 65,
+  kReady = MCA_COLL_BASE_TAG_HCOLL_BASE - 66,
+  kDone = MCA_COLL_BASE_TAG_HCOLL_BASE - 67,
+  kRelease = MCA_COLL_BASE_TAG_HCOLL_BASE - 68,
+};
+
+// Several sends and receives in flight together. Buffers stay the caller's until test() says all
+// are complete.
+class Messages {
+ public:
+  Messages() = default;
+  ~Messages();
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
+
+  // Errors are Open MPI's codes.
+  int send(const void* data, size_t size, int to, Tag tag, ompi_communicator_t* comm);
+  int receive(void* data, size_t size, int from, Tag tag, ompi_communicator_t* comm);
+  // True once all are complete; `error` then holds the first failure, or MPI_SUCCESS.
+  bool test(int& error);
+  bool idle() const { return requests_.empty(); }
+
+ private:
+  std::vector<ompi_request_t*> requests_;
+  size_t next_ = 0;  // those before it are complete
+  int error_ = MPI_SUCCESS;
+};
+
+}  // namespace cepheus::coll

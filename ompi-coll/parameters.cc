@@ -1,0 +1,106 @@
+#include "ompi-coll/parameters.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+namespace cepheus::coll {
+
+Parameters& parameters() {
+  static Parameters p;
+  return p;
+}
+
+int& output_stream() {
+  static int stream = -1;
+  return stream;
+}
+
+unsigned Parameters::fingerprint() const {
+  unsigned hash = 2166136261u;
+  for (const int value : {mode, min_members, eager_limit, mrp_port}) {
+    hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
+  }
+  return hash;
+}
+
+namespace {
+
+void register_int(const mca_base_component_t* component, const char* name, const char* help,
+                  mca_base_var_info_lvl_t level, int* storage,
+                  mca_base_var_enum_t* values = nullptr) {
+  (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_INT, values, 0,
+                                        static_cast<mca_base_var_flag_t>(0), level,
+                                        MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
+void register_string(const mca_base_component_t* component, const char* name, const char* help,
+                     mca_base_var_info_lvl_t level, char** storage) {
+  (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
+                                        static_cast<mca_base_var_flag_t>(0), level,
+                                        MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
+}  // namespace
+
+void register_parameters(const mca_base_component_t* component) {
+  static mca_base_var_enum_value_t mode_values[] = {
+      {static_cast<int>(Mode::kOff), "off"},
+      {static_cast<int>(Mode::kTry), "try"},
+      {static_cast<int>(Mode::kRequire), "require"},
+      {0, nullptr},
+  };
+  mca_base_var_enum_t* modes = nullptr;
+  (void)mca_base_var_enum_create("coll_cepheus_mode", mode_values, &modes);
+
+  Parameters& p = parameters();
+  register_int(component, "priority", "Priority of the component; the highest one serves MPI_Bcast",
+               OPAL_INFO_LVL_6, &p.priority);
+  register_int(component, "verbose",
+               "0: silent; 1: one line per communicator saying which path its broadcasts take and "
+               "why; 2: every lane",
+               OPAL_INFO_LVL_3, &p.verbose);
+  register_int(component, "mode",
+               "off: never multicast; try: multicast where the fabric can serve, else Open MPI's "
+               "own algorithms; "
+               "require: end the job with an error where the fabric can't serve",
+               OPAL_INFO_LVL_2, &p.mode, modes);
+  register_int(component, "min_members",
+               "Smallest communicator that gets a multicast group; smaller ones use Open MPI's own "
+               "algorithms in every mode",
+               OPAL_INFO_LVL_4, &p.min_members);
+  register_int(component, "eager_limit",
+               "Largest broadcast in bytes that is copied through posted buffers; larger ones go "
+               "straight to the user's",
+               OPAL_INFO_LVL_5, &p.eager_limit);
+  register_int(component, "register_timeout_ms",
+               "How long the switches and members have to confirm a group", OPAL_INFO_LVL_5,
+               &p.register_timeout_ms);
+  register_int(component, "mrp_port", "UDP port of the registration protocol; 0: 18516",
+               OPAL_INFO_LVL_6, &p.mrp_port);
+  register_string(component, "device",
+                  "Verbs device; empty: the first active one with a RoCE v2 IPv4 address",
+                  OPAL_INFO_LVL_4, &p.device);
+  register_string(component, "mcst_pool",
+                  "CIDR that group identifiers are taken from; empty: 198.18.0.0/15",
+                  OPAL_INFO_LVL_6, &p.mcst_pool);
+  register_string(component, "uct_library",
+                  "Path of libuct_rc_mcast.so; empty: the one installed with this component",
+                  OPAL_INFO_LVL_9, &p.uct_library);
+  if (modes != nullptr) OBJ_RELEASE(modes);
+}
+
+const char* component_directory() {
+  static const std::string directory = [] {
+    Dl_info info;
+    if (dladdr(reinterpret_cast<void*>(&component_directory), &info) == 0 ||
+        info.dli_fname == nullptr)
+      return std::string(".");
+    const std::string path = info.dli_fname;
+    const auto slash = path.rfind('/');
+    return slash == std::string::npos ? std::string(".") : path.substr(0, slash);
+  }();
+  return directory.c_str();
+}
+
+}  // namespace cepheus::coll

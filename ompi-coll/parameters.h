@@ -1,0 +1,36 @@
+// MCA parameters of coll/cepheus; `ompi_info --param coll cepheus --level 9` lists them.
+#pragma once
+
+#include <cstddef>
+
+#include "ompi-coll/ompi_headers.h"
+
+namespace cepheus::coll {
+
+enum class Mode : int { kOff = 0, kTry = 1, kRequire = 2 };
+
+struct Parameters {
+  int priority = 95;
+  int verbose = 0;
+  int mode = static_cast<int>(Mode::kTry);
+  int min_members = 2;
+  int eager_limit = 8192;  // bytes: up to here a message is copied through the eager lane
+  int register_timeout_ms = 1000;
+  int mrp_port = 0;
+  char* device = nullptr;
+  char* mcst_pool = nullptr;
+  char* uct_library = nullptr;
+
+  Mode chosen_mode() const { return static_cast<Mode>(mode); }
+  // What must be equal on all ranks for a communicator to agree on paths.
+  unsigned fingerprint() const;
+};
+Parameters& parameters();
+
+void register_parameters(const mca_base_component_t* component);
+// The directory this component was loaded from, for its help texts and the UCT component beside it.
+const char* component_directory();
+// Verbosity stream; -1 before open.
+int& output_stream();
+
+}  // namespace cepheus::coll

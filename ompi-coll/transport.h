@@ -1,0 +1,58 @@
+// The process's way into rc_mcast: libmcast's context, UCT's memory domain and worker. Opened at
+// first need.
+//
+// UCT objects are single-threaded: every UCT call, and every callback from it, runs under mutex().
+// No MPI call is made with the mutex held, and it is never held across opal_progress.
+#pragma once
+
+#include <mcast/mcast.h>
+#include <uct/api/uct.h>
+
+#include <mutex>
+#include <string>
+
+namespace cepheus::coll {
+
+class Transport {
+ public:
+  static Transport& instance();
+
+  // MCAST_OK, or why this process can't multicast (the text says what to do). The outcome of the
+  // first call stays.
+  mcast_status_t open(std::string& why);
+  // Frees what open() made. Lanes must be gone.
+  void close();
+
+  mcast_context_h context() const { return context_; }
+  std::mutex& mutex() { return mutex_; }
+
+  struct Handles {
+    uct_iface_h iface = nullptr;
+    uct_ep_h ep = nullptr;
+  };
+  // UCT interface and endpoint of a group; call under mutex().
+  ucs_status_t open_group(uint32_t group_id, Handles& out);
+  void close_group(Handles& handles);
+
+  // Progress of all groups; 0 at once if another thread is at it.
+  unsigned progress();
+
+ private:
+  Transport() = default;
+  mcast_status_t open_once(std::string& why);
+  mcast_status_t open_uct(std::string& why);
+
+  std::mutex open_mutex_;
+  bool tried_ = false;
+  mcast_status_t outcome_ = MCAST_ERR_NO_DEVICE;
+  std::string why_;
+
+  std::mutex mutex_;
+  mcast_context_h context_ = nullptr;
+  uct_md_h md_ = nullptr;
+  ucs_async_context_t* async_ = nullptr;
+  uct_worker_h worker_ = nullptr;
+  std::string device_;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,116 @@
+// UCT component "mcast" with its one transport rc_mcast, registered when the library is loaded.
+#include <cstdio>
+
+#include "ucx-transport/interface.h"
+#include "ucx-transport/memory_domain.h"
+
+namespace {
+
+using namespace cepheus::uct;
+
+extern "C" {
+
+ucs_status_t query_md_resources(uct_component_t* component, uct_md_resource_desc_t** resources,
+                                unsigned* count) {
+  return uct_md_query_single_md_resource(component, resources, count);
+}
+ucs_status_t cm_open(uct_component_t*, uct_worker_h, const uct_cm_config_t*, uct_cm_h*) {
+  return UCS_ERR_UNSUPPORTED;
+}
+ucs_status_t rkey_unpack(uct_component_t*, const void*, uct_rkey_t*, void**) {
+  return UCS_ERR_UNSUPPORTED;
+}
+ucs_status_t rkey_ptr(uct_component_t*, uct_rkey_t, void*, uint64_t, void**) {
+  return UCS_ERR_UNSUPPORTED;
+}
+ucs_status_t rkey_release(uct_component_t*, uct_rkey_t, void*) { return UCS_OK; }
+void md_vfs_init(uct_md_h) {}
+
+ucs_status_t query_devices(uct_md_h md, uct_tl_device_resource_t** devices, unsigned* count) {
+  const char* device = shown_device(md);
+  if (*device == '\0') {
+    *devices = nullptr;
+    *count = 0;
+    return UCS_OK;
+  }
+  return uct_single_device_resource(md, device, UCT_DEVICE_TYPE_NET, UCS_SYS_DEVICE_ID_UNKNOWN,
+                                    devices, count);
+}
+
+}  // extern "C"
+
+uct_component_t component{};
+uct_tl_t transport{};
+
+void describe() {
+  snprintf(component.name, sizeof component.name, "mcast");
+  component.query_md_resources = query_md_resources;
+  component.md_open = open_memory_domain;
+  component.cm_open = cm_open;
+  component.rkey_unpack = rkey_unpack;
+  component.rkey_ptr = rkey_ptr;
+  component.rkey_release = rkey_release;
+  component.md_vfs_init = md_vfs_init;
+  component.md_config.name = "Multicast memory domain";
+  component.md_config.prefix = "MCAST_";
+  component.md_config.table = memory_domain_config_table;
+  component.md_config.size = sizeof(MemoryDomainConfig);
+  component.cm_config.name = "Multicast connection manager (none)";
+  component.cm_config.prefix = "";
+  ucs_list_head_init(&component.tl_list);
+
+  snprintf(transport.name, sizeof transport.name, "rc_mcast");
+  transport.query_devices = query_devices;
+  transport.iface_open = UCS_CLASS_NEW_FUNC_NAME(uct_rc_mcast_iface_t);
+  transport.config.name = "rc_mcast transport";
+  transport.config.prefix = "RC_MCAST_";
+  transport.config.table = interface_config_table;
+  transport.config.size = sizeof(InterfaceConfig);
+}
+
+// libuct exports its class descriptors: their sizes tell whether it lays its structs out as
+// uct_layout.h says.
+bool layout_matches() {
+  struct {
+    const char* name;
+    size_t theirs, ours;
+  } const checks[] = {
+      {"uct_iface_t", uct_iface_t_class.size, sizeof(uct_iface_t)},
+      {"uct_base_iface_t", uct_base_iface_t_class.size, sizeof(uct_base_iface_t)},
+      {"uct_base_ep_t", uct_base_ep_t_class.size, sizeof(uct_base_ep_t)},
+  };
+  for (const auto& check : checks) {
+    if (check.theirs != check.ours) {
+      ucs_warn(
+          "rc_mcast is built for another libuct (%s is %zu bytes there, %zu here): transport not "
+          "registered; "
+          "rebuild it against the installed UCX",
+          check.name, check.theirs, check.ours);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool registered = false;
+
+__attribute__((constructor)) void load() {
+  if (!layout_matches()) return;
+  describe();
+  uct_component_register(&component);
+  uct_tl_register(&component, &transport);
+  registered = true;
+}
+
+__attribute__((destructor)) void unload() {
+  if (!registered) return;
+  uct_tl_unregister(&transport);
+  uct_component_unregister(&component);
+  ucs_list_del(&component.list);  // UCX 1.13 leaves the component in its list
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int cepheus_uct_rc_mcast_registered(void) {
+  return registered;
+}

@@ -1,0 +1,108 @@
+#include <new>
+
+#include "ucx-transport/interface.h"
+
+namespace cepheus::uct {
+
+ucs_status_t to_ucs(mcast_status_t status) {
+  switch (status) {
+    case MCAST_OK:
+      return UCS_OK;
+    case MCAST_INPROGRESS:
+      return UCS_INPROGRESS;
+    case MCAST_ERR_AGAIN:
+      return UCS_ERR_NO_RESOURCE;
+    case MCAST_ERR_NO_MEMORY:
+      return UCS_ERR_NO_MEMORY;
+    case MCAST_ERR_NO_DEVICE:
+      return UCS_ERR_NO_DEVICE;
+    case MCAST_ERR_CANCELED:
+      return UCS_ERR_CANCELED;
+    case MCAST_ERR_TIMED_OUT:
+      return UCS_ERR_TIMED_OUT;
+    case MCAST_ERR_REJECTED:
+    case MCAST_ERR_ID_IN_USE:
+      return UCS_ERR_REJECTED;
+    case MCAST_ERR_FABRIC:
+      return UCS_ERR_IO_ERROR;
+    case MCAST_ERR_INVALID:
+      return UCS_ERR_INVALID_PARAM;
+  }
+  return UCS_ERR_IO_ERROR;
+}
+
+ucs_status_t check_endpoint_params(const uct_ep_params_t* params) {
+  const uint32_t group_id = interface_of(params->iface)->state->group_id;
+  const auto* address = reinterpret_cast<const GroupAddress*>(params->iface_addr);
+  if ((params->field_mask & UCT_EP_PARAM_FIELD_IFACE_ADDR) == 0 ||
+      address->magic != kAddressMagic || address->group_id != group_id) {
+    ucs_error(
+        "rc_mcast: an endpoint sends to the group of its interface (%u); pass that interface's own "
+        "address",
+        group_id);
+    return UCS_ERR_UNREACHABLE;
+  }
+  return UCS_OK;
+}
+
+namespace {
+
+struct ShortMessage {
+  uint64_t header;
+  const void* payload;
+  unsigned length;
+};
+
+size_t pack_short(void* dest, void* arg) {
+  const auto* message = static_cast<const ShortMessage*>(arg);
+  memcpy(dest, &message->header, sizeof message->header);
+  if (message->length != 0) {
+    memcpy(static_cast<char*>(dest) + sizeof message->header, message->payload, message->length);
+  }
+  return sizeof message->header + message->length;
+}
+
+}  // namespace
+
+ucs_status_t ep_am_short(uct_ep_h ep, uint8_t id, uint64_t header, const void* payload,
+                         unsigned length) {
+  InterfaceState& state = *interface_of(ep)->state;
+  if (id >= UCT_AM_ID_MAX || sizeof header + length > state.max_message)
+    return UCS_ERR_INVALID_PARAM;
+  ShortMessage message{header, payload, length};
+  size_t packed = 0;
+  return to_ucs(mcast_send_eager_pack(state.group, pack_short, &message, id, &packed));
+}
+
+ssize_t ep_am_bcopy(uct_ep_h ep, uint8_t id, uct_pack_callback_t pack, void* arg, unsigned) {
+  InterfaceState& state = *interface_of(ep)->state;
+  if (id >= UCT_AM_ID_MAX) return UCS_ERR_INVALID_PARAM;
+  size_t packed = 0;
+  const ucs_status_t status = to_ucs(mcast_send_eager_pack(state.group, pack, arg, id, &packed));
+  return status == UCS_OK ? static_cast<ssize_t>(packed) : static_cast<ssize_t>(status);
+}
+
+ucs_status_t ep_flush(uct_ep_h ep, unsigned, uct_completion_t* comp) {
+  return interface_flush(*interface_of(ep)->state, comp);
+}
+
+ucs_status_t ep_check(uct_ep_h ep, unsigned, uct_completion_t*) {
+  InterfaceState& state = *interface_of(ep)->state;
+  return state.failure != UCS_OK ? state.failure : to_ucs(mcast_group_test(state.group));
+}
+
+ucs_status_t ep_pending_add(uct_ep_h ep, uct_pending_req_t* req, unsigned) {
+  interface_of(ep)->state->pending.push_back(req);
+  return UCS_OK;
+}
+
+void ep_pending_purge(uct_ep_h ep, uct_pending_purge_callback_t cb, void* arg) {
+  auto& pending = interface_of(ep)->state->pending;
+  while (!pending.empty()) {
+    uct_pending_req_t* req = pending.front();
+    pending.pop_front();
+    if (cb != nullptr) cb(req, arg);
+  }
+}
+
+}  // namespace cepheus::uct

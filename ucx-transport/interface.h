@@ -1,0 +1,107 @@
+// rc_mcast's interface and endpoint: one interface is one member of one group, its endpoint the
+// sending end.
+//
+// Mapping (docs/architecture.md): AM short/bcopy -> eager lane; tag eager zcopy and tag receive ->
+// bulk lane, where messages match in order and the low 32 bits of the sender's tag travel as
+// immediate data. Flush: every member has acknowledged. Not thread-safe beyond what UCT promises
+// for UCS_THREAD_MODE_SINGLE.
+#pragma once
+
+#include <mcast/mcast.h>
+
+#include <deque>
+#include <vector>
+
+#include "ucx-transport/uct_layout.h"
+
+namespace cepheus::uct {
+
+// What a peer must know to name a group: its process-local number is enough, since endpoints are
+// made locally.
+struct GroupAddress {
+  uint32_t magic;
+  uint32_t group_id;
+};
+inline constexpr uint32_t kAddressMagic = 0x6d636173;  // "mcas"
+
+struct InterfaceConfig {
+  uct_iface_config_t super;
+  unsigned group;
+};
+extern ucs_config_field_t interface_config_table[];
+
+// A bulk operation handed to libmcast; recycled by its interface.
+struct Operation;
+
+// Given to AM handlers that keep a buffer, so that they can return it.
+struct InterfaceState;
+struct BufferRelease {
+  uct_recv_desc_t super;
+  InterfaceState* state;
+};
+
+struct InterfaceState {
+  mcast_group_h group = nullptr;
+  mcast_context_h context = nullptr;
+  uint32_t group_id = 0;
+  mcast_lane_t lane = MCAST_LANE_EAGER;
+  size_t max_message = 0;
+  BufferRelease release{};
+  std::vector<Operation*> idle;  // owned
+  unsigned operations = 0;       // in flight
+  uint64_t sends_started = 0, sends_done = 0;
+  std::deque<uct_pending_req_t*> pending;
+  std::vector<uct_completion_t*> flushes;
+  ucs_status_t failure = UCS_OK;  // once the group broke
+};
+
+// UCS classes are allocated with calloc: C++ state hangs off a pointer.
+struct Interface {
+  uct_base_iface_t super;
+  InterfaceState* state;
+};
+struct Endpoint {
+  uct_base_ep_t super;
+};
+
+inline Interface* interface_of(uct_iface_h iface) { return reinterpret_cast<Interface*>(iface); }
+inline Interface* interface_of(uct_ep_h ep) { return reinterpret_cast<Interface*>(ep->iface); }
+
+ucs_status_t to_ucs(mcast_status_t status);
+
+// endpoint.cc
+ucs_status_t check_endpoint_params(const uct_ep_params_t* params);
+ucs_status_t ep_am_short(uct_ep_h ep, uint8_t id, uint64_t header, const void* payload,
+                         unsigned length);
+ssize_t ep_am_bcopy(uct_ep_h ep, uint8_t id, uct_pack_callback_t pack, void* arg, unsigned flags);
+ucs_status_t ep_tag_eager_zcopy(uct_ep_h ep, uct_tag_t tag, uint64_t imm, const uct_iov_t* iov,
+                                size_t iovcnt, unsigned flags, uct_completion_t* comp);
+ucs_status_t ep_flush(uct_ep_h ep, unsigned flags, uct_completion_t* comp);
+ucs_status_t ep_check(uct_ep_h ep, unsigned flags, uct_completion_t* comp);
+ucs_status_t ep_pending_add(uct_ep_h ep, uct_pending_req_t* req, unsigned flags);
+void ep_pending_purge(uct_ep_h ep, uct_pending_purge_callback_t cb, void* arg);
+
+// tag_lane.cc
+ucs_status_t iface_tag_recv_zcopy(uct_iface_h iface, uct_tag_t tag, uct_tag_t mask,
+                                  const uct_iov_t* iov, size_t iovcnt, uct_tag_context_t* ctx);
+ucs_status_t iface_tag_recv_cancel(uct_iface_h iface, uct_tag_context_t* ctx, int force);
+void free_operations(InterfaceState& state);
+
+// interface.cc
+uct_iface_ops_t make_interface_ops();
+ucs_status_t open_state(uct_base_iface_t& base, unsigned group_id, InterfaceState** out);
+void close_state(InterfaceState* state);
+ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp);
+
+}  // namespace cepheus::uct
+
+// UCS's class macros paste names, so the classes live at global scope (classes.cc).
+typedef cepheus::uct::Interface uct_rc_mcast_iface_t;
+typedef cepheus::uct::Endpoint uct_rc_mcast_ep_t;
+extern "C" {
+UCS_CLASS_DECLARE_NEW_FUNC(uct_rc_mcast_iface_t, uct_iface_t, uct_md_h, uct_worker_h,
+                           const uct_iface_params_t*, const uct_iface_config_t*);
+UCS_CLASS_DECLARE_DELETE_FUNC(uct_rc_mcast_iface_t, uct_iface_t);
+UCS_CLASS_DECLARE_NEW_FUNC(uct_rc_mcast_ep_t, uct_ep_t, const uct_ep_params_t*);
+UCS_CLASS_DECLARE_DELETE_FUNC(uct_rc_mcast_ep_t, uct_ep_t);
+}

@@ -1,0 +1,103 @@
+#include "ucx-transport/memory_domain.h"
+
+#include <climits>
+#include <cstdio>
+#include <new>
+
+namespace cepheus::uct {
+
+ucs_config_field_t memory_domain_config_table[] = {
+    {"", "", nullptr, offsetof(MemoryDomainConfig, super),
+     UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
+    {"DEVICES", "",
+     "Name of the multicast device to show; none by default, so that only programs that ask see it",
+     offsetof(MemoryDomainConfig, devices), UCS_CONFIG_TYPE_STRING},
+    {},
+};
+
+namespace {
+
+struct MemoryDomain {
+  uct_md_t super;
+  char device[UCT_DEVICE_NAME_MAX];
+};
+
+void close_domain(uct_md_h md) { delete reinterpret_cast<MemoryDomain*>(md); }
+
+ucs_status_t query(uct_md_h, uct_md_attr_t* attr) {
+  // Not cleared by the caller: every field must be set.
+  attr->cap.flags = UCT_MD_FLAG_REG;
+  attr->cap.reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+  attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+  attr->cap.alloc_mem_types = 0;
+  attr->cap.detect_mem_types = 0;
+  attr->cap.max_alloc = 0;
+  attr->cap.max_reg = ULONG_MAX;
+  attr->rkey_packed_size = 0;
+  attr->reg_cost = ucs_linear_func_make(1e-6, 0);
+  memset(&attr->local_cpus, 0xff, sizeof attr->local_cpus);
+  return UCS_OK;
+}
+
+ucs_status_t mem_reg(uct_md_h, void* address, size_t length, unsigned, uct_mem_h* out) {
+  auto* handle = new (std::nothrow) MemoryHandle{address, length, nullptr, nullptr};
+  if (handle == nullptr) return UCS_ERR_NO_MEMORY;
+  *out = handle;
+  return UCS_OK;
+}
+
+ucs_status_t mem_dereg(uct_md_h, const uct_md_mem_dereg_params_t* params) {
+  auto* handle = static_cast<MemoryHandle*>(params->memh);
+  if (handle == nullptr) return UCS_ERR_INVALID_PARAM;
+  if (handle->mem != nullptr) mcast_mem_deregister(handle->mem);
+  delete handle;
+  return UCS_OK;
+}
+
+ucs_status_t mkey_pack(uct_md_h, uct_mem_h, const uct_md_mkey_pack_params_t*, void*) {
+  return UCS_ERR_UNSUPPORTED;
+}
+
+ucs_status_t detect(uct_md_h, const void*, size_t, ucs_memory_type_t*) {
+  return UCS_ERR_UNSUPPORTED;
+}
+
+}  // namespace
+
+mcast_mem_h mem_for(MemoryHandle* handle, mcast_context_h context) {
+  if (handle == nullptr) return nullptr;
+  if (handle->mem == nullptr) {
+    if (mcast_mem_register(context, handle->address, handle->length, &handle->mem) != MCAST_OK) {
+      handle->mem = nullptr;
+      return nullptr;
+    }
+    handle->context = context;
+  }
+  return handle->context == context ? handle->mem : nullptr;
+}
+
+ucs_status_t open_memory_domain(uct_component_t* component, const char*,
+                                const uct_md_config_t* config, uct_md_h* out) {
+  static uct_md_ops_t ops = [] {
+    uct_md_ops_t o{};
+    o.close = close_domain;
+    o.query = query;
+    o.mem_reg = mem_reg;
+    o.mem_dereg = mem_dereg;
+    o.mkey_pack = mkey_pack;
+    o.detect_memory_type = detect;
+    return o;
+  }();
+  auto* md = new (std::nothrow) MemoryDomain{};
+  if (md == nullptr) return UCS_ERR_NO_MEMORY;
+  md->super.ops = &ops;
+  md->super.component = component;
+  const char* devices = reinterpret_cast<const MemoryDomainConfig*>(config)->devices;
+  snprintf(md->device, sizeof md->device, "%s", devices != nullptr ? devices : "");
+  *out = &md->super;
+  return UCS_OK;
+}
+
+const char* shown_device(uct_md_h md) { return reinterpret_cast<MemoryDomain*>(md)->device; }
+
+}  // namespace cepheus::uct

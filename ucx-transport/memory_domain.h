@@ -1,0 +1,36 @@
+// The memory domain of component "mcast": registrations that take hold when a group first uses
+// them.
+#pragma once
+
+#include <mcast/mcast.h>
+
+#include "ucx-transport/uct_layout.h"
+
+namespace cepheus::uct {
+
+struct MemoryDomainConfig {
+  uct_md_config_t super;
+  char* devices;
+};
+extern ucs_config_field_t memory_domain_config_table[];
+
+// A registered range. UCT registers with the domain, libmcast with a device context: the first
+// operation of a group brings the two together.
+struct MemoryHandle {
+  void* address;
+  size_t length;
+  mcast_context_h context;
+  mcast_mem_h mem;
+};
+// libmcast's handle of `handle` for `context`; null (register for the time of the operation) if it
+// belongs to another context or registration fails.
+mcast_mem_h mem_for(MemoryHandle* handle, mcast_context_h context);
+
+ucs_status_t open_memory_domain(uct_component_t* component, const char* name,
+                                const uct_md_config_t* config, uct_md_h* out);
+// The device to show: the one that UCX_MCAST_DEVICES or the MD configuration names, else none. An
+// interface needs a group, which only a program that made one can name, so showing it unasked would
+// only tempt UCP.
+const char* shown_device(uct_md_h md);
+
+}  // namespace cepheus::uct
