@@ -10,20 +10,20 @@ namespace cepheus::rnic {
 
 enum class Counter : std::size_t {
   kTxPackets,
-  kTxBytes,              // headers, payload and ICRC
-  kTxRetransmitted,      // packets sent again
+  kTxBytes,          // headers, payload and ICRC
+  kTxRetransmitted,  // packets sent again
   kRxPackets,
   kRxBytes,
-  kRxDropMalformed,      // not a RoCEv2 packet, or lengths that do not add up
+  kRxDropMalformed,  // not a RoCEv2 packet, or lengths that do not add up
   kRxDropIcrc,
-  kRxDropNotMine,        // destination address is another host's
+  kRxDropNotMine,  // destination address is another host's
   kRxDropUnknownQp,
-  kRxDropQpState,        // QP can't receive in its state
-  kRxDropWrongSource,    // source address is not the QP's remote end
+  kRxDropQpState,      // QP can't receive in its state
+  kRxDropWrongSource,  // source address is not the QP's remote end
   kRxDropPkey,
-  kRxDropUnsupported,    // opcode of a service that this QP does not give
-  kRxDropStaleAck,       // ACK outside the requester's window
-  kRxDuplicate,          // request seen before: acknowledged again
+  kRxDropUnsupported,  // opcode of a service that this QP does not give
+  kRxDropStaleAck,     // ACK outside the requester's window
+  kRxDuplicate,        // request seen before: acknowledged again
   kRxOutOfSequence,
   kTxAck,
   kTxNakSequence,

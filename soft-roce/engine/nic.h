@@ -3,13 +3,14 @@
 // Packets and time come in as arguments; completions, packets and one deadline come out:
 //
 //     on_packet(now, frame, actions)     a packet has arrived from the wire
-//     transmit(now, buffer, frame)       build the next packet to send, if there is one; call until false
-//     on_timer(now, actions)             `deadline()` has passed (spurious calls are harmless)
+//     transmit(now, buffer, frame)       build the next packet to send, if there is one; call until
+//     false on_timer(now, actions)             `deadline()` has passed (spurious calls are
+//     harmless)
 //
-// Sending is pulled: the driver asks for a packet only when its ring has room, so back-pressure needs no
-// queue and payload is copied exactly once, from the user's memory into the driver's buffer. Thread-compatible:
-// the caller serialises all calls on one Nic. Nothing allocates per packet; posting may grow a QP's rings only
-// up to the capacity asked for at creation.
+// Sending is pulled: the driver asks for a packet only when its ring has room, so back-pressure
+// needs no queue and payload is copied exactly once, from the user's memory into the driver's
+// buffer. Thread-compatible: the caller serialises all calls on one Nic. Nothing allocates per
+// packet; posting may grow a QP's rings only up to the capacity asked for at creation.
 #pragma once
 
 #include <memory>
@@ -23,18 +24,18 @@
 namespace cepheus::rnic {
 
 struct NicConfig {
-  Ipv4 address;                       // the port's own IPv4, its GID
-  wire::Mac mac;                      // source of every packet
-  wire::Mac gateway;                  // destination of every packet: the switch
-  std::uint32_t max_mtu = 4096;       // largest path MTU, payload bytes
-  bool make_icrc = true;              // false: leave it deferred (memory links), and trust deferred ones
-  std::uint32_t window_packets = 128; // unacknowledged packets a requester may have in flight
-  std::uint32_t ack_every = 32;       // AckReq on every n-th packet of a long message, and on every last one
+  Ipv4 address{};                // the port's own IPv4, its GID
+  wire::Mac mac{};               // source of every packet
+  wire::Mac gateway{};           // destination of every packet: the switch
+  std::uint32_t max_mtu = 4096;  // largest path MTU, payload bytes
+  bool make_icrc = true;         // false: leave it deferred (memory links), and trust deferred ones
+  std::uint32_t window_packets = 128;  // unacknowledged packets a requester may have in flight
+  std::uint32_t ack_every = 32;  // AckReq on every n-th packet of a long message, and the last
   Duration min_ack_timeout = std::chrono::milliseconds(50);  // floor under QpAttr::timeout_code
-  Duration max_rnr_wait = std::chrono::milliseconds(700);    // ceiling over RNR timers a peer asks for
+  Duration max_rnr_wait = std::chrono::milliseconds(700);    // ceiling over RNR timers of a peer
   std::uint32_t max_qps = 4096;
   std::uint32_t max_regions = 65536;
-  std::uint64_t seed = 1;             // QPNs and UDP source ports
+  std::uint64_t seed = 1;  // QPNs and UDP source ports
 };
 
 struct MemoryKeys {
@@ -49,32 +50,36 @@ class Nic {
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
-  // --- Memory. `memory` is where iova lives in this process; the caller keeps it alive until deregistered.
-  wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length, std::uint64_t iova,
-                                           std::uint32_t access);
+  // --- Memory. `memory` is where iova lives in this process; the caller keeps it alive until
+  // deregistered.
+  wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length,
+                                           std::uint64_t iova, std::uint32_t access);
   bool deregister_memory(std::uint32_t lkey);
 
   // --- Queue pairs. Errors: kInvalid (bad attribute or transition), kUnavailable (out of QPs).
   wire::Result<Qpn> create_qp(const QpInit& init);
-  wire::Result<void> modify_qp(Instant now, Qpn qpn, const QpAttr& attr, std::uint32_t mask, Actions& out);
+  wire::Result<void> modify_qp(Instant now, Qpn qpn, const QpAttr& attr, std::uint32_t mask,
+                               Actions& out);
   // Live state: sq_psn is the next PSN to be sent, rq_psn the next one expected.
   wire::Result<QpAttr> query_qp(Qpn qpn) const;
   // Outstanding work vanishes without completions, as destroy_qp says (IBTA 10.2.4.4).
   bool destroy_qp(Qpn qpn);
 
-  // --- Work requests. Errors: kInvalid (state, sizes), kAgain (queue full). In ERR they complete flushed.
+  // --- Work requests. Errors: kInvalid (state, sizes), kAgain (queue full). In ERR they complete
+  // flushed.
   wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, Actions& out);
   wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, Actions& out);
 
   // --- The wire.
   void on_packet(Instant now, const wire::Frame& frame, Actions& out);
-  // Builds the next packet into `frame`, acknowledgements first, then QPs in turn. Payload that does not fit
-  // inline goes to `buffer` (the frame's external payload refers to it; the driver sets frame.ref). With a
-  // buffer smaller than max_mtu only packets without external payload are built. False: nothing to send now.
+  // Builds the next packet into `frame`, acknowledgements first, then QPs in turn. Payload that
+  // does not fit inline goes to `buffer` (the frame's external payload refers to it; the driver
+  // sets frame.ref). With a buffer smaller than max_mtu only packets without external payload are
+  // built. False: nothing to send now.
   bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
   bool wants_to_transmit() const;
-  // ACK time-outs and RNR waits. The driver drains what has arrived before it calls this: a descheduled
-  // process is not a loss.
+  // ACK time-outs and RNR waits. The driver drains what has arrived before it calls this: a
+  // descheduled process is not a loss.
   void on_timer(Instant now, Actions& out);
   Instant deadline() const;
 

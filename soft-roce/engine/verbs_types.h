@@ -15,7 +15,8 @@ using wire::Ipv4;
 using wire::Psn;
 using wire::Qpn;
 
-// Identifies a completion queue, protection domain or the like to the engine: the face's own numbers.
+// Identifies a completion queue, protection domain or the like to the engine: the face's own
+// numbers.
 using CqId = std::uint32_t;
 using PdId = std::uint32_t;
 
@@ -44,9 +45,9 @@ struct SendWr {
   SendOp op = SendOp::kSend;
   bool signaled = false;
   bool solicited = false;
-  bool inline_data = false;           // sges point to plain memory, copied before post_send returns
-  std::uint32_t imm = 0;              // value of the big-endian immediate
-  std::uint64_t remote_address = 0;   // writes
+  bool inline_data = false;          // sges point to plain memory, copied before post_send returns
+  std::uint32_t imm = 0;             // value of the big-endian immediate
+  std::uint64_t remote_address = 0;  // writes
   std::uint32_t rkey = 0;
   std::span<const Sge> sges;
 };
@@ -84,7 +85,13 @@ struct Completion {
   Qpn qpn;
 };
 
-enum class AsyncEventKind : std::uint8_t { kQpFatal, kQpAccessError, kQpRequestError, kCommEstablished, kSqDrained };
+enum class AsyncEventKind : std::uint8_t {
+  kQpFatal,
+  kQpAccessError,
+  kQpRequestError,
+  kCommEstablished,
+  kSqDrained
+};
 struct AsyncEvent {
   AsyncEventKind kind;
   Qpn qpn;
@@ -108,6 +115,15 @@ struct QpCap {
   std::uint32_t max_inline = 0;
 };
 
+// What create_qp grants at most, and what a message may carry (IBTA 9.7.7: 2^31 bytes).
+inline constexpr QpCap kMaxCap{.max_send_wr = 32768,
+                               .max_recv_wr = 32768,
+                               .max_send_sge = 32,
+                               .max_recv_sge = 32,
+                               .max_inline = 1024};
+inline constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;
+inline constexpr std::uint8_t kInfiniteRnrRetry = 7;
+
 struct QpInit {
   QpType type = QpType::kRc;
   PdId pd = 0;
@@ -125,13 +141,13 @@ struct QpAttr {
   Psn rq_psn;
   Psn sq_psn;
   Ipv4 remote_ip;
-  std::uint8_t traffic_class = 0;           // IP TOS
+  std::uint8_t traffic_class = 0;  // IP TOS
   std::uint8_t hop_limit = 64;
-  std::uint32_t access = 0;                 // Access bits that remote operations may use
-  std::uint8_t timeout_code = 14;           // local ACK timeout: 4.096 us * 2^code, 0 = never
-  std::uint8_t retry_count = 7;             // 0..7
-  std::uint8_t rnr_retry = 7;               // 7: for ever
-  std::uint8_t min_rnr_timer = 12;          // code sent in our RNR NAKs
+  std::uint32_t access = 0;         // Access bits that remote operations may use
+  std::uint8_t timeout_code = 14;   // local ACK timeout: 4.096 us * 2^code, 0 = never
+  std::uint8_t retry_count = 7;     // 0..7
+  std::uint8_t rnr_retry = 7;       // 7: for ever
+  std::uint8_t min_rnr_timer = 12;  // code sent in our RNR NAKs
   QpCap cap;
 };
 enum QpAttrMask : std::uint32_t {

@@ -1,0 +1,59 @@
+// Registered memory: translates keys and virtual addresses to bytes of this process (IBTA vol.
+// 1, 10.6).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "libmcast/wire/result.h"
+#include "soft-roce/engine/verbs_types.h"
+
+namespace cepheus::rnic {
+
+// A key is a slot number with a generation above it: look-up is one array access, and the key of a
+// deregistered region stays invalid while its slot serves other regions.
+class MemoryTable {
+ public:
+  MemoryTable(std::uint32_t max_regions, std::uint64_t seed);
+
+  // The key, as lkey and, if `access` allows remote operations, as rkey. Errors: kInvalid,
+  // kUnavailable.
+  wire::Result<std::uint32_t> add(PdId pd, void* memory, std::uint64_t length, std::uint64_t iova,
+                                  std::uint32_t access);
+  bool remove(std::uint32_t key);
+
+  // Where `length` > 0 bytes at `address` live, or null: unknown key, another protection domain, an
+  // access right that is missing, or bytes outside the region.
+  std::uint8_t* translate(std::uint32_t key, PdId pd, std::uint64_t address, std::uint64_t length,
+                          std::uint32_t needed_access) const {
+    const std::uint32_t slot = key & slot_mask_;
+    if (slot >= regions_.size()) return nullptr;
+    const Region& r = regions_[slot];
+    if (!r.in_use || r.key != key || r.pd != pd || (r.access & needed_access) != needed_access) {
+      return nullptr;
+    }
+    const std::uint64_t offset = address - r.iova;  // wraps to something huge if below the region
+    if (offset >= r.length || length > r.length - offset) return nullptr;
+    return r.memory + offset;
+  }
+
+ private:
+  struct Region {
+    std::uint32_t key = 0;
+    PdId pd = 0;
+    std::uint8_t* memory = nullptr;
+    std::uint64_t iova = 0;
+    std::uint64_t length = 0;
+    std::uint32_t access = 0;
+    bool in_use = false;
+  };
+
+  std::uint32_t max_regions_;
+  std::uint32_t slot_mask_;
+  std::uint64_t seed_;
+  std::vector<Region> regions_;
+  std::deque<std::uint32_t> free_slots_;  // longest unused first
+};
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,208 @@
+#include "soft-roce/engine/nic.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "libmcast/wire/icrc.h"
+#include "libmcast/wire/roce.h"
+#include "soft-roce/engine/port.h"
+#include "soft-roce/engine/qp_table.h"
+
+namespace cepheus::rnic {
+namespace {
+
+// What a driver may ask for, brought to what the engine can do.
+NicConfig within_limits(NicConfig c) {
+  constexpr std::uint32_t kLargestWindow = 1u << 22;  // well below half the PSN circle
+  c.window_packets = std::clamp(c.window_packets, 1u, kLargestWindow);
+  c.ack_every = std::max(c.ack_every, 1u);
+  return c;
+}
+
+wire::Result<void> check_caps(const QpCap& cap) {
+  const auto over = [](std::uint32_t asked, std::uint32_t limit, const char* what) {
+    return asked > limit ? std::string(what) + " must be at most " + std::to_string(limit) : "";
+  };
+  for (const std::string& text : {over(cap.max_send_wr, kMaxCap.max_send_wr, "max_send_wr"),
+                                  over(cap.max_recv_wr, kMaxCap.max_recv_wr, "max_recv_wr"),
+                                  over(cap.max_send_sge, kMaxCap.max_send_sge, "max_send_sge"),
+                                  over(cap.max_recv_sge, kMaxCap.max_recv_sge, "max_recv_sge"),
+                                  over(cap.max_inline, kMaxCap.max_inline, "max_inline")}) {
+    if (!text.empty()) return wire::fail(wire::ErrorCode::kInvalid, text);
+  }
+  return {};
+}
+
+tl::unexpected<wire::Error> unknown_qp() {
+  return wire::fail(wire::ErrorCode::kInvalid, "no such qp: it was destroyed or never created");
+}
+
+}  // namespace
+
+struct Nic::State {
+  explicit State(const NicConfig& config)
+      : port(within_limits(config)), qps(config.max_qps, config.seed) {}
+
+  // Brings lists and timer in line with what the QP has to do. After every call that may have
+  // changed it.
+  void refresh(QueuePair& qp) {
+    responding.set_member(qp, qp.has_response());
+    requesting.set_member(qp, qp.can_send());
+    const Instant due = qp.deadline();
+    if (due == wire::kNever) {
+      timers.cancel(qp);
+    } else if (due < qp.timer.due) {
+      timers.schedule(qp, due);
+    }
+    // A deadline that moved away is left where it was: the timer finds it not due and moves it
+    // then, which is once in a time-out instead of once in a packet.
+  }
+
+  bool build_request(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
+
+  Port port;
+  QpTable qps;
+  IntrusiveList<QueuePair, &QueuePair::response_hook> responding;
+  IntrusiveList<QueuePair, &QueuePair::request_hook> requesting;
+  TimerHeap<QueuePair, &QueuePair::timer> timers;
+};
+
+Nic::Nic(const NicConfig& config) : state_(std::make_unique<State>(config)) {}
+Nic::~Nic() = default;
+
+wire::Result<MemoryKeys> Nic::register_memory(PdId pd, void* memory, std::size_t length,
+                                              std::uint64_t iova, std::uint32_t access) {
+  return state_->port.memory.add(pd, memory, length, iova, access).map([](std::uint32_t key) {
+    return MemoryKeys{key, key};
+  });
+}
+
+bool Nic::deregister_memory(std::uint32_t lkey) { return state_->port.memory.remove(lkey); }
+
+wire::Result<Qpn> Nic::create_qp(const QpInit& init) {
+  if (auto ok = check_caps(init.cap); !ok) return tl::unexpected(ok.error());
+  const QueuePair* qp = state_->qps.create(state_->port, init);
+  if (qp == nullptr) {
+    return wire::fail(wire::ErrorCode::kUnavailable, "all queue pairs in use: destroy some");
+  }
+  return qp->qpn();
+}
+
+wire::Result<void> Nic::modify_qp(Instant /*now*/, Qpn qpn, const QpAttr& attr, std::uint32_t mask,
+                                  Actions& out) {
+  QueuePair* qp = state_->qps.find(qpn);
+  if (qp == nullptr) return unknown_qp();
+  auto result = qp->modify(attr, mask, out);
+  state_->refresh(*qp);
+  return result;
+}
+
+wire::Result<QpAttr> Nic::query_qp(Qpn qpn) const {
+  const QueuePair* qp = state_->qps.find(qpn);
+  if (qp == nullptr) return unknown_qp();
+  return qp->query();
+}
+
+bool Nic::destroy_qp(Qpn qpn) {
+  QueuePair* qp = state_->qps.find(qpn);
+  if (qp == nullptr) return false;
+  state_->responding.set_member(*qp, false);
+  state_->requesting.set_member(*qp, false);
+  state_->timers.cancel(*qp);
+  state_->qps.destroy(*qp);
+  return true;
+}
+
+wire::Result<void> Nic::post_send(Instant /*now*/, Qpn qpn, const SendWr& wr, Actions& out) {
+  QueuePair* qp = state_->qps.find(qpn);
+  if (qp == nullptr) return unknown_qp();
+  auto result = qp->post_send(wr, out);
+  state_->refresh(*qp);
+  return result;
+}
+
+wire::Result<void> Nic::post_recv(Instant /*now*/, Qpn qpn, const RecvWr& wr, Actions& out) {
+  QueuePair* qp = state_->qps.find(qpn);
+  if (qp == nullptr) return unknown_qp();
+  return qp->post_recv(wr, out);
+}
+
+void Nic::on_packet(Instant now, const wire::Frame& frame, Actions& out) {
+  Counters& counters = state_->port.counters;
+  counters.add(Counter::kRxPackets);
+  counters.add(Counter::kRxBytes, frame.size());
+  const auto headers = wire::RoceHeaders::parse(frame);
+  if (!headers || headers->bth.transport_version != 0 || frame.payload_len % 4 != 0) {
+    counters.add(Counter::kRxDropMalformed);
+    return;
+  }
+  if (headers->ip.destination != state_->port.config.address) {
+    counters.add(Counter::kRxDropNotMine);
+    return;
+  }
+  if (!wire::check_icrc(frame)) {
+    counters.add(Counter::kRxDropIcrc);
+    return;
+  }
+  QueuePair* qp = state_->qps.find(headers->bth.destination_qp);
+  if (qp == nullptr) {
+    counters.add(Counter::kRxDropUnknownQp);
+    return;
+  }
+  const auto data = frame.payload().first(frame.payload_len - std::size_t{headers->bth.pad_count});
+  qp->on_packet(now, *headers, data, out);
+  state_->refresh(*qp);
+}
+
+bool Nic::transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out) {
+  if (QueuePair* qp = state_->responding.front()) {
+    qp->build_response(frame);
+    state_->refresh(*qp);
+    return true;
+  }
+  return state_->build_request(now, buffer, frame, out);
+}
+
+bool Nic::State::build_request(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                               Actions& out) {
+  // Each QP gets one try at most: it builds a packet, needs a larger buffer, or breaks down and
+  // leaves the list.
+  for (std::size_t tries = requesting.size(); tries > 0; --tries) {
+    QueuePair& qp = *requesting.front();
+    const Requester::Build built = qp.build_request(now, buffer, frame, out);
+    requesting.move_to_back(qp);
+    refresh(qp);
+    if (built == Requester::Build::kBuilt) return true;
+  }
+  return false;
+}
+
+bool Nic::wants_to_transmit() const {
+  return !state_->responding.empty() || !state_->requesting.empty();
+}
+
+void Nic::on_timer(Instant now, Actions& out) {
+  while (QueuePair* qp = state_->timers.pop_due(now)) {
+    if (qp->deadline() <= now) qp->on_timer(now, out);
+    state_->refresh(*qp);
+    assert(!qp->timer.scheduled() || qp->timer.due > now);
+  }
+}
+
+Instant Nic::deadline() const { return state_->timers.earliest(); }
+
+const Counters& Nic::counters() const { return state_->port.counters; }
+const NicConfig& Nic::config() const { return state_->port.config; }
+
+void Nic::check_consistent() const {
+  state_->timers.check_consistent();
+  state_->qps.for_each([this](const QueuePair& qp) {
+    qp.check_consistent();
+    assert(state_->responding.contains(qp) == qp.has_response());
+    assert(state_->requesting.contains(qp) == qp.can_send());
+    assert(qp.timer.due <= qp.deadline());
+    assert(qp.timer.scheduled() == (qp.deadline() != wire::kNever));
+  });
+}
+
+}  // namespace cepheus::rnic

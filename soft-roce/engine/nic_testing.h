@@ -1,0 +1,122 @@
+// Two NICs on virtual time whose packets a test passes by hand: a packet that is not passed is
+// lost.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "libmcast/wire/roce.h"
+#include "soft-roce/engine/nic.h"
+
+namespace cepheus::rnic::testing {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// A packet on the wire: contiguous bytes, so that tests cross the same codecs as a real link.
+struct Packet {
+  std::vector<std::uint8_t> bytes;
+
+  wire::Frame frame() const;  // refers to `bytes`
+  wire::RoceHeaders headers() const;
+  std::vector<std::uint8_t> data() const;  // without pad
+  wire::Opcode opcode() const { return headers().bth.opcode; }
+  std::uint32_t psn() const { return headers().bth.psn.value(); }
+  bool asks_for_ack() const { return headers().bth.ack_request; }
+};
+// Rewrites the headers and makes the ICRC right again.
+Packet with_headers(const Packet& packet, const std::function<void(wire::RoceHeaders&)>& change);
+
+struct QpOptions {
+  std::uint32_t mtu = 1024;
+  Psn first_psn{100};  // of requests from host a
+  Psn back_psn{900};   // of requests from host b
+  std::uint8_t timeout_code = 14;
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 7;
+  std::uint8_t min_rnr_timer = 12;  // 640 us
+  std::uint32_t access = kLocalWrite | kRemoteWrite;
+  QpCap cap{.max_send_wr = 64,
+            .max_recv_wr = 64,
+            .max_send_sge = 4,
+            .max_recv_sge = 4,
+            .max_inline = 128};
+  bool signal_all = false;
+};
+
+// A NIC with 1 MiB of registered memory, and what has come out of it so far.
+class Host {
+ public:
+  static constexpr std::size_t kMemory = 1 << 20;
+  static constexpr PdId kPd = 1;
+  static constexpr CqId kSendCq = 11;
+  static constexpr CqId kRecvCq = 12;
+
+  Host(const NicConfig& config, Instant& now);
+
+  Nic nic;
+  std::vector<std::uint8_t> memory;
+  MemoryKeys keys;
+  Qpn qpn;
+  std::vector<Completion> completions;
+  std::vector<AsyncEvent> events;
+
+  void create(const QpOptions& options);
+  wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask);
+  wire::Result<void> to_init(const QpOptions& options);
+  wire::Result<void> to_rtr(const QpOptions& options, const Host& peer, Psn rq_psn);
+  wire::Result<void> to_rts(const QpOptions& options, Psn sq_psn);
+  wire::Result<void> to(QpState state);
+  QpState state() const { return nic.query_qp(qpn)->state; }
+
+  Sge piece(std::size_t offset, std::uint32_t length) const;
+  wire::Result<void> post(const SendWr& wr);
+  wire::Result<void> post(const RecvWr& wr);
+  // Signalled requests over memory from `offset` on.
+  void send(std::uint64_t id, std::size_t offset, std::uint32_t length);
+  void write(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& to,
+             std::size_t to_offset);
+  void receive(std::uint64_t id, std::size_t offset, std::uint32_t length);
+
+  std::vector<Packet> transmit_all();
+  std::optional<Packet> transmit();
+  void hear(const Packet& packet);
+  void hear(const std::vector<Packet>& packets);
+  void tick();  // on_timer at the present
+  std::uint64_t count(Counter c) const { return nic.counters()[c]; }
+  std::vector<WcStatus> statuses() const;
+  std::vector<std::uint64_t> ids() const;
+
+ private:
+  void collect();
+
+  Instant& now_;
+  Actions actions_;
+  std::vector<std::uint8_t> buffer_;
+};
+
+struct TwoHosts {
+  explicit TwoHosts(const QpOptions& options = {}, const NicConfig& base = {});
+
+  Instant now{std::chrono::seconds(1)};
+  QpOptions options;
+  Host a;
+  Host b;
+
+  // Passes packets both ways until both are silent. `lose` sees each packet and the host that sent
+  // it.
+  using Lose = std::function<bool(const Packet&, const Host& from)>;
+  void exchange(const Lose& lose = nullptr);
+  // Jumps to the next deadline and lets it pass. False: there is none.
+  bool pass_deadline();
+  // Exchanges and passes deadlines until nothing is left to do.
+  void settle(const Lose& lose = nullptr);
+};
+
+// Bytes that differ at every place, by seed.
+void fill_pattern(std::span<std::uint8_t> bytes, std::uint64_t seed);
+
+}  // namespace cepheus::rnic::testing

@@ -1,0 +1,52 @@
+#include "soft-roce/engine/qp_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+#include "soft-roce/engine/mix.h"
+
+namespace cepheus::rnic {
+namespace {
+
+// So many destroyed QPs rest before the first number's slot is used again; until then the table
+// grows.
+constexpr std::size_t kRestingSlots = 64;
+
+}  // namespace
+
+QpTable::QpTable(std::uint32_t max_qps, std::uint64_t seed)
+    : max_qps_(std::clamp(max_qps, 1u, 1u << 22)),
+      slot_mask_(std::bit_ceil(max_qps_) - 1),
+      first_slot_(static_cast<std::uint32_t>(mix(seed, 0)) & slot_mask_),
+      seed_(seed) {}
+
+QueuePair* QpTable::create(Port& port, const QpInit& init) {
+  std::uint32_t index = 0;
+  if (slots_.size() < max_qps_ && free_slots_.size() < kRestingSlots) {
+    index = static_cast<std::uint32_t>(slots_.size());
+    const std::uint32_t slot = (index + first_slot_) & slot_mask_;
+    const auto generation = static_cast<std::uint32_t>(mix(seed_, index + 1)) & ~slot_mask_;
+    slots_.push_back({nullptr, Qpn(generation | slot)});
+  } else if (!free_slots_.empty()) {
+    index = free_slots_.front();
+    free_slots_.pop_front();
+  } else {
+    return nullptr;
+  }
+  Slot& slot = slots_[index];
+  do {
+    slot.qpn = Qpn(slot.qpn.value() + slot_mask_ + 1);  // next generation
+  } while (slot.qpn <= wire::kVirtualQpn);
+  slot.qp = std::make_unique<QueuePair>(port, slot.qpn, init);
+  return slot.qp.get();
+}
+
+void QpTable::destroy(QueuePair& qp) {
+  assert(find(qp.qpn()) == &qp);
+  const std::uint32_t index = (qp.qpn().value() - first_slot_) & slot_mask_;
+  slots_[index].qp.reset();
+  free_slots_.push_back(index);
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,108 @@
+#include "soft-roce/engine/qp_transitions.h"
+
+#include <array>
+#include <utility>
+
+namespace cepheus::rnic {
+namespace {
+
+struct Transition {
+  QpState from;
+  QpState to;
+  std::uint32_t required;
+  std::uint32_t optional;
+};
+
+constexpr std::uint32_t kAlways = kAttrState | kAttrCurrentState;
+constexpr std::uint32_t kTunable = kAttrAccess | kAttrMinRnrTimer;
+
+// Any state may go to RESET and ERR without attributes; those rows are not listed.
+constexpr std::array kTransitions{
+    Transition{QpState::kReset, QpState::kInit, kAttrAccess, 0},
+    Transition{QpState::kInit, QpState::kInit, 0, kAttrAccess},
+    Transition{QpState::kInit, QpState::kRtr,
+               kAttrAddress | kAttrPathMtu | kAttrRemoteQpn | kAttrRqPsn | kAttrMinRnrTimer,
+               kAttrAccess},
+    Transition{QpState::kRtr, QpState::kRts,
+               kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry, kTunable},
+    Transition{QpState::kRts, QpState::kRts, 0, kTunable},
+    Transition{QpState::kRts, QpState::kSqd, 0, 0},
+    Transition{QpState::kSqd, QpState::kRts, 0, kTunable},
+    Transition{QpState::kSqd, QpState::kSqd, 0,
+               kTunable | kAttrAddress | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry},
+};
+
+constexpr std::array<std::pair<std::uint32_t, const char*>, 12> kNames{{
+    {kAttrState, "state"},
+    {kAttrCurrentState, "current state"},
+    {kAttrPathMtu, "path mtu"},
+    {kAttrRemoteQpn, "remote qpn"},
+    {kAttrRqPsn, "rq psn"},
+    {kAttrSqPsn, "sq psn"},
+    {kAttrAddress, "address"},
+    {kAttrAccess, "access flags"},
+    {kAttrTimeout, "timeout"},
+    {kAttrRetryCount, "retry count"},
+    {kAttrRnrRetry, "rnr retry"},
+    {kAttrMinRnrTimer, "min rnr timer"},
+}};
+
+std::string names(std::uint32_t mask) {
+  std::string text;
+  for (const auto& [bit, name] : kNames) {
+    if ((mask & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
+  }
+  return text.empty() ? "unknown attributes" : text;
+}
+
+tl::unexpected<wire::Error> invalid(std::string text) {
+  return wire::fail(wire::ErrorCode::kInvalid, std::move(text));
+}
+
+}  // namespace
+
+wire::Result<void> check_transition(QpState from, QpState to, std::uint32_t mask) {
+  std::uint32_t required = 0;
+  std::uint32_t optional = 0;
+  if (to != QpState::kReset && to != QpState::kErr) {
+    const Transition* found = nullptr;
+    for (const Transition& t : kTransitions) {
+      if (t.from == from && t.to == to) found = &t;
+    }
+    if (found == nullptr) {
+      return invalid(std::string("no transition from ") + to_string(from) + " to " + to_string(to) +
+                     ": go reset, init, rtr, rts");
+    }
+    required = found->required;
+    optional = found->optional;
+  }
+  const std::string step =
+      std::string(" on the way from ") + to_string(from) + " to " + to_string(to);
+  if (const std::uint32_t missing = required & ~mask; missing != 0) {
+    return invalid("set also " + names(missing) + step);
+  }
+  if (const std::uint32_t extra = mask & ~(required | optional | kAlways); extra != 0) {
+    return invalid("do not set " + names(extra) + step);
+  }
+  return {};
+}
+
+wire::Result<void> check_values(const QpAttr& attr, std::uint32_t mask, std::uint32_t max_mtu) {
+  const auto has = [mask](std::uint32_t bit) { return (mask & bit) != 0; };
+  if (has(kAttrPathMtu) && (!wire::is_path_mtu(attr.path_mtu) || attr.path_mtu > max_mtu)) {
+    return invalid("path mtu must be 256, 512, 1024, 2048 or 4096 and at most " +
+                   std::to_string(max_mtu));
+  }
+  if (has(kAttrAddress) && attr.remote_ip.is_unset()) return invalid("remote address is unset");
+  constexpr std::uint32_t kAccessBits = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
+  if (has(kAttrAccess) && (attr.access & ~kAccessBits) != 0) return invalid("unknown access flags");
+  if (has(kAttrTimeout) && attr.timeout_code > 31) return invalid("timeout must be at most 31");
+  if (has(kAttrRetryCount) && attr.retry_count > 7) return invalid("retry count must be at most 7");
+  if (has(kAttrRnrRetry) && attr.rnr_retry > 7) return invalid("rnr retry must be at most 7");
+  if (has(kAttrMinRnrTimer) && attr.min_rnr_timer > 31) {
+    return invalid("min rnr timer must be at most 31");
+  }
+  return {};
+}
+
+}  // namespace cepheus::rnic

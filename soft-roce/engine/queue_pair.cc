@@ -1,0 +1,223 @@
+#include "soft-roce/engine/queue_pair.h"
+
+#include <cassert>
+
+#include "soft-roce/engine/mix.h"
+#include "soft-roce/engine/qp_transitions.h"
+
+namespace cepheus::rnic {
+namespace {
+
+constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15 tells full from limited membership
+
+// Ports for RoCEv2 flows (IBTA Annex A17.9.1): 0xC000 and up, one per connection so that ECMP
+// spreads them.
+std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
+  return static_cast<std::uint16_t>(0xC000 | (mix(seed, qpn.value()) & 0x3FFF));
+}
+
+}  // namespace
+
+QueuePair::QueuePair(Port& port, Qpn qpn, const QpInit& init)
+    : context_(port, qpn, init),
+      requester_(context_, port.counters),
+      responder_(context_, port.counters) {}
+
+wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Actions& out) {
+  const QpState from = context_.state;
+  if ((mask & kAttrCurrentState) != 0 && attr.current_state != from) {
+    return wire::fail(wire::ErrorCode::kInvalid, std::string("current state is ") +
+                                                     to_string(from) + ", not " +
+                                                     to_string(attr.current_state));
+  }
+  const QpState to = (mask & kAttrState) != 0 ? attr.state : from;
+  if (auto ok = check_transition(from, to, mask); !ok) return ok;
+  if (auto ok = check_values(attr, mask, context_.port.config.max_mtu); !ok) return ok;
+
+  apply(attr, mask);
+  if (to == QpState::kErr) {
+    if (from != QpState::kErr) break_down(std::nullopt, "modified to err", out);
+    return {};
+  }
+  if (to == from && to != QpState::kReset) return {};
+  set_state(to, "modified");
+  switch (to) {
+    case QpState::kReset:
+      requester_.reset();
+      responder_.reset();
+      heard_ = false;
+      break;
+    case QpState::kRtr:
+      responder_.start(attr.rq_psn);
+      break;
+    case QpState::kRts:
+      from == QpState::kRtr ? requester_.start(attr.sq_psn) : requester_.undrain();
+      break;
+    case QpState::kSqd:
+      requester_.drain();
+      drain_reported_ = false;
+      settle_requester(out);
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+void QueuePair::apply(const QpAttr& attr, std::uint32_t mask) {
+  QpAttr& a = context_.attr;
+  if ((mask & kAttrAccess) != 0) a.access = attr.access;
+  if ((mask & kAttrPathMtu) != 0) a.path_mtu = attr.path_mtu;
+  if ((mask & kAttrRemoteQpn) != 0) a.remote_qpn = attr.remote_qpn;
+  if ((mask & kAttrTimeout) != 0) a.timeout_code = attr.timeout_code;
+  if ((mask & kAttrRetryCount) != 0) a.retry_count = attr.retry_count;
+  if ((mask & kAttrRnrRetry) != 0) a.rnr_retry = attr.rnr_retry;
+  if ((mask & kAttrMinRnrTimer) != 0) a.min_rnr_timer = attr.min_rnr_timer;
+  if ((mask & kAttrAddress) != 0) {
+    a.remote_ip = attr.remote_ip;
+    a.traffic_class = attr.traffic_class;
+    a.hop_limit = attr.hop_limit;
+  }
+  if ((mask & (kAttrAddress | kAttrRemoteQpn)) != 0) make_envelope();
+}
+
+void QueuePair::make_envelope() {
+  const NicConfig& config = context_.port.config;
+  wire::RoceHeaders& e = context_.envelope;
+  e.ethernet.destination = config.gateway;
+  e.ethernet.source = config.mac;
+  e.ip.tos = context_.attr.traffic_class;
+  e.ip.ttl = context_.attr.hop_limit;
+  e.ip.source = config.address;
+  e.ip.destination = context_.attr.remote_ip;
+  e.udp.source_port = source_port(config.seed, context_.qpn);
+  e.bth.destination_qp = context_.attr.remote_qpn;
+}
+
+QpAttr QueuePair::query() const {
+  QpAttr a = context_.attr;
+  a.state = a.current_state = context_.state;
+  a.sq_psn = requester_.next_psn();
+  a.rq_psn = responder_.expected_psn();
+  return a;
+}
+
+void QueuePair::set_state(QpState state, const char* reason) {
+  context_.state = state;
+  reason_ = reason;
+}
+
+wire::Result<void> QueuePair::post_send(const SendWr& wr, Actions& out) {
+  switch (context_.state) {
+    case QpState::kRts:
+    case QpState::kSqd:
+      return requester_.post(wr);
+    case QpState::kErr:
+      requester_.complete_flushed(wr, out);
+      return {};
+    default:
+      return wire::fail(wire::ErrorCode::kInvalid, std::string("qp is in state ") +
+                                                       to_string(context_.state) +
+                                                       ": bring it to rts before sending");
+  }
+}
+
+wire::Result<void> QueuePair::post_recv(const RecvWr& wr, Actions& out) {
+  switch (context_.state) {
+    case QpState::kReset:
+      return wire::fail(wire::ErrorCode::kInvalid,
+                        "qp is in state reset: bring it to init before posting receives");
+    case QpState::kErr:
+      responder_.complete_flushed(wr.wr_id, out);
+      return {};
+    default:
+      return responder_.post(wr);
+  }
+}
+
+bool QueuePair::can_receive() const {
+  return context_.state == QpState::kRtr || context_.state == QpState::kRts ||
+         context_.state == QpState::kSqd;
+}
+
+// The checks of IBTA 9.6.1 that concern the connection; a packet refused here is dropped without a
+// word.
+bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
+  Counters& counters = context_.port.counters;
+  if (!can_receive()) {
+    counters.add(Counter::kRxDropQpState);
+    return false;
+  }
+  if (headers.ip.source != context_.attr.remote_ip) {
+    counters.add(Counter::kRxDropWrongSource);
+    return false;
+  }
+  if ((headers.bth.pkey & kPkeyMembershipMask) != (wire::Bth::kDefaultPkey & kPkeyMembershipMask)) {
+    counters.add(Counter::kRxDropPkey);
+    return false;
+  }
+  return true;
+}
+
+void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
+                          std::span<const std::uint8_t> data, Actions& out) {
+  if (!may_enter(headers)) return;
+  Counters& counters = context_.port.counters;
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (headers.bth.opcode == wire::Opcode::kCnp) {
+    counters.add(Counter::kRxCnp);
+  } else if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
+    if (context_.state == QpState::kRtr) {
+      counters.add(Counter::kRxDropQpState);
+      return;
+    }
+    requester_.on_response(now, headers.bth.psn, headers.aeth, out);
+    settle_requester(out);
+  } else if (info.request()) {
+    if (context_.state == QpState::kRtr && !heard_) {
+      out.events.push_back({AsyncEventKind::kCommEstablished, context_.qpn});
+    }
+    heard_ = true;
+    if (!responder_.on_request(headers, data, out)) {
+      break_down(std::nullopt, "refused a request", out);
+    }
+  } else {
+    counters.add(Counter::kRxDropUnsupported);
+  }
+}
+
+void QueuePair::on_timer(Instant now, Actions& out) {
+  requester_.on_timer(now);
+  settle_requester(out);
+}
+
+Requester::Build QueuePair::build_request(Instant now, std::span<std::uint8_t> buffer,
+                                          wire::Frame& frame, Actions& out) {
+  const Requester::Build built = requester_.build(now, buffer, frame);
+  if (built == Requester::Build::kFailed) settle_requester(out);
+  return built;
+}
+
+void QueuePair::settle_requester(Actions& out) {
+  if (const auto failure = requester_.failure()) {
+    break_down(failure, "send request failed", out);
+  } else if (context_.state == QpState::kSqd && requester_.drained() && !drain_reported_) {
+    drain_reported_ = true;
+    out.events.push_back({AsyncEventKind::kSqDrained, context_.qpn});
+  }
+}
+
+void QueuePair::break_down(std::optional<WcStatus> oldest_send, const char* reason, Actions& out) {
+  set_state(QpState::kErr, reason);
+  requester_.flush(oldest_send, out);
+  responder_.flush(out);
+}
+
+void QueuePair::check_consistent() const {
+  requester_.check_consistent();
+  responder_.check_consistent();
+  assert(!requester_.failure() && reason_ != nullptr);
+  assert(!can_send() || context_.state == QpState::kRts || context_.state == QpState::kSqd);
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,61 @@
+// One RC queue pair: its state machine (IBTA vol. 1, 10.3.1) around a requester and a responder
+// that know nothing of each other. A group member's QP is now one, now the other; neither role
+// touches the other's PSNs.
+#pragma once
+
+#include "soft-roce/engine/intrusive_list.h"
+#include "soft-roce/engine/requester.h"
+#include "soft-roce/engine/responder.h"
+#include "soft-roce/engine/timer_heap.h"
+
+namespace cepheus::rnic {
+
+class QueuePair {
+ public:
+  QueuePair(Port& port, Qpn qpn, const QpInit& init);
+
+  Qpn qpn() const { return context_.qpn; }
+  wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, Actions& out);
+  QpAttr query() const;
+
+  wire::Result<void> post_send(const SendWr& wr, Actions& out);
+  wire::Result<void> post_recv(const RecvWr& wr, Actions& out);
+
+  // `data` is the payload without pad.
+  void on_packet(Instant now, const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                 Actions& out);
+  void on_timer(Instant now, Actions& out);
+  Instant deadline() const { return requester_.deadline(); }
+
+  bool has_response() const { return responder_.has_response(); }
+  void build_response(wire::Frame& frame) { responder_.build_response(frame); }
+  bool can_send() const { return requester_.can_send(); }
+  Requester::Build build_request(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                                 Actions& out);
+
+  void check_consistent() const;
+
+  // Places in the NIC's lists; the NIC's own business.
+  ListHook<QueuePair> response_hook;
+  ListHook<QueuePair> request_hook;
+  TimerSlot timer;
+
+ private:
+  void set_state(QpState state, const char* reason);
+  bool can_receive() const;
+  bool may_enter(const wire::RoceHeaders& headers);
+  void apply(const QpAttr& attr, std::uint32_t mask);
+  void make_envelope();
+  // To ERR: completes and flushes both queues.
+  void break_down(std::optional<WcStatus> oldest_send, const char* reason, Actions& out);
+  void settle_requester(Actions& out);  // breaks down or reports drained, if it is so
+
+  QpContext context_;
+  Requester requester_;
+  Responder responder_;
+  const char* reason_ = "created";  // of the last change of state
+  bool heard_ = false;              // a packet has come since RTR
+  bool drain_reported_ = false;
+};
+
+}  // namespace cepheus::rnic

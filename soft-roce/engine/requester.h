@@ -1,0 +1,90 @@
+// The requester half of a reliable connection: send queue, window, retransmission (IBTA vol.
+// 1, 9.7.3 to 9.7.5, 9.9.2).
+//
+// Packets are counted from 0 at RTS in 64 bits; PSNs are the low 24 bits over the start PSN:
+//
+//     una          next         sent         posted
+//      |  in flight  |  to resend |  not sent yet |
+//
+// An acknowledgement counts only for [una, sent): what was never sent is never believed.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "libmcast/wire/extension_headers.h"
+#include "libmcast/wire/frame.h"
+#include "soft-roce/engine/port.h"
+#include "soft-roce/engine/work_queue.h"
+
+namespace cepheus::rnic {
+
+class Requester {
+ public:
+  explicit Requester(const QpContext& context, Counters& counters);
+
+  void start(Psn first);  // RTR -> RTS
+  void reset();
+  // Takes a copy of the request, and of inline data. Errors: kInvalid, kAgain (queue full).
+  wire::Result<void> post(const SendWr& wr);
+
+  enum class Build { kBuilt, kNeedsBuffer, kFailed };
+  bool can_send() const;
+  // Builds the next packet. Precondition: can_send(). kFailed: local memory could not be read;
+  // `failure()` may break the QP now.
+  Build build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame);
+
+  void on_response(Instant now, Psn psn, const wire::Aeth& aeth, Actions& out);
+  void on_timer(Instant now);
+  Instant deadline() const { return waits_for_receiver_ ? rnr_deadline_ : ack_deadline_; }
+
+  // Set when the oldest request can't complete: the QP must break down with this status.
+  std::optional<WcStatus> failure() const;
+  // Completes everything queued: the oldest request with `first`, if given, all others flushed.
+  void flush(std::optional<WcStatus> first, Actions& out);
+  void complete_flushed(const SendWr& wr, Actions& out) const;
+
+  // SQD: messages already begun end, no new ones begin.
+  void drain();
+  void undrain() { drain_limit_.reset(); }
+  bool drained() const { return drain_limit_ && una_ == *drain_limit_; }
+
+  Psn next_psn() const { return psn_of(sent_); }
+  void check_consistent() const;
+
+ private:
+  std::uint64_t window() const;
+  Psn psn_of(std::uint64_t packet) const {
+    return first_psn_ + static_cast<std::int64_t>(packet & Psn::kMask);
+  }
+  void advance_to(Instant now, std::uint64_t una, Actions& out);
+  void on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, Actions& out);
+  void on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Actions& out);
+  void go_back();
+  void spend_retry();
+  void restart_timer(Instant now);
+  Duration ack_timeout() const;
+  void complete(const SendWqe& wqe, WcStatus status, Actions& out) const;
+
+  const QpContext& qp_;
+  Counters& counters_;
+  WorkQueue<SendWqe> queue_;
+  Psn first_psn_;
+  std::uint64_t una_ = 0;     // oldest packet not acknowledged
+  std::uint64_t next_ = 0;    // next packet to send
+  std::uint64_t sent_ = 0;    // one behind the last packet ever sent
+  std::uint64_t posted_ = 0;  // one behind the last packet of the last message
+  std::uint64_t cursor_ = 0;  // queue position of the message that `next_` belongs to
+  std::uint8_t retries_left_ = 0;
+  std::uint8_t rnr_retries_left_ = 0;
+  bool ask_for_ack_ = false;  // the first packet after a time-out asks: perhaps only ACKs were lost
+  bool probing_ = false;      // one packet at a time, from an RNR wait to the next progress
+  bool waits_for_receiver_ = false;  // RNR wait
+  Instant rnr_deadline_ = wire::kNever;
+  Instant ack_deadline_ = wire::kNever;
+  std::optional<std::uint64_t> drain_limit_;
+  std::optional<WcStatus> remote_failure_;
+  bool local_failure_ = false;  // packet `next_` could not be read from memory
+};
+
+}  // namespace cepheus::rnic

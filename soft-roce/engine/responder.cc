@@ -1,0 +1,237 @@
+#include "soft-roce/engine/responder.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "soft-roce/engine/packet_out.h"
+#include "soft-roce/engine/scatter_gather.h"
+
+namespace cepheus::rnic {
+
+Responder::Responder(const QpContext& context, Counters& counters)
+    : qp_(context),
+      counters_(counters),
+      queue_(context.init.cap.max_recv_wr, context.init.cap.max_recv_sge, 0) {}
+
+void Responder::start(Psn first) { expected_ = first; }
+
+void Responder::reset() {
+  queue_.clear();
+  expected_ = Psn();
+  msn_ = 0;
+  owed_ = Owed::kNothing;
+  said_nak_ = false;
+  message_ = Message::kNone;
+  offset_ = 0;
+}
+
+wire::Result<void> Responder::post(const RecvWr& wr) {
+  if (wr.sges.size() > qp_.init.cap.max_recv_sge) {
+    return wire::fail(wire::ErrorCode::kInvalid, "more SGEs than the QP's max_recv_sge");
+  }
+  if (queue_.full()) {
+    return wire::fail(wire::ErrorCode::kAgain, "receive queue full: poll completions first");
+  }
+  RecvWqe wqe;
+  wqe.wr_id = wr.wr_id;
+  wqe.length = total_length(wr.sges);
+  queue_.push(wqe, wr.sges);
+  return {};
+}
+
+bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                           Actions& out) {
+  const std::int32_t ahead = distance(expected_, headers.bth.psn);
+  if (ahead > 0) {
+    counters_.add(Counter::kRxOutOfSequence);
+    if (!said_nak_) owe(Owed::kSequenceNak);
+    said_nak_ = true;
+    return true;
+  }
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (ahead < 0) {
+    counters_.add(Counter::kRxDuplicate);
+    if (info.send || info.write) owe(Owed::kAck);
+    return true;
+  }
+  if (!info.send && !info.write) counters_.add(Counter::kRxDropUnsupported);
+  if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
+  const bool takes_receive = info.send ? info.first : info.imm;
+  if (takes_receive && queue_.empty()) {
+    said_nak_ = true;  // what follows in flight is dropped without a word: one NAK a gap
+    owe(Owed::kRnrNak);
+    return true;
+  }
+  if (!execute(headers, data, out)) return false;
+
+  said_nak_ = false;
+  expected_ = expected_ + 1;
+  if (info.last) msn_ = (msn_ + 1) & Psn::kMask;
+  // A NAK that did not leave in time has become untrue: everything up to here has arrived.
+  const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
+  if (outdated_nak) owed_ = Owed::kNothing;
+  if (headers.bth.ack_request || outdated_nak) owe(Owed::kAck);
+  return true;
+}
+
+// Whether the opcode may follow what came before, with this many bytes (IBTA 9.7.4.1.1
+// to 9.7.4.1.6).
+bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) const {
+  if (!info.send && !info.write) return false;
+  const Message kind = info.send ? Message::kSend : Message::kWrite;
+  if (message_ != (info.first ? Message::kNone : kind)) return false;
+  if (!info.last) return length == qp_.attr.path_mtu;
+  return length <= qp_.attr.path_mtu && (info.first || length > 0);
+}
+
+// Carries out a packet that is the next in sequence. False: refused.
+bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                        Actions& out) {
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (info.first) {
+    offset_ = 0;
+    message_ = info.send ? Message::kSend : Message::kWrite;
+    if (info.write && !begin_write(headers.reth, out)) return false;
+  }
+  if (info.send ? !place_send(data, out) : !place_write(data, info.last, out)) return false;
+  offset_ += data.size();
+  if (!info.last) return true;
+  if (info.send || info.imm) complete_receive(headers, out);
+  message_ = Message::kNone;
+  return true;
+}
+
+bool Responder::place_send(std::span<const std::uint8_t> data, Actions& out) {
+  if (offset_ + data.size() > queue_.front().length) {
+    return refuse_receive(wire::NakCode::kInvalidRequest, WcStatus::kLocalLength, out);
+  }
+  if (!scatter(qp_.port.memory, qp_.init.pd, queue_.sges(queue_.head()), offset_, data)) {
+    return refuse_receive(wire::NakCode::kRemoteOperational, WcStatus::kLocalProtection, out);
+  }
+  return true;
+}
+
+bool Responder::begin_write(const wire::Reth& reth, Actions& out) {
+  if ((qp_.attr.access & kRemoteWrite) == 0 || reth.dma_length > kMaxMessage) {
+    return refuse(wire::NakCode::kInvalidRequest, out);
+  }
+  write_ = reth;
+  // The key of an empty write is not looked at (IBTA 9.7.4.1.5).
+  if (reth.dma_length != 0 &&
+      qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
+                                kRemoteWrite) == nullptr) {
+    return refuse(wire::NakCode::kRemoteAccess, out);
+  }
+  return true;
+}
+
+bool Responder::place_write(std::span<const std::uint8_t> data, bool last, Actions& out) {
+  const std::uint64_t end = offset_ + data.size();
+  if (last ? end != write_.dma_length : end >= write_.dma_length) {
+    return refuse(wire::NakCode::kInvalidRequest, out);
+  }
+  if (data.empty()) return true;
+  std::uint8_t* to = qp_.port.memory.translate(
+      write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
+  if (to == nullptr) return refuse(wire::NakCode::kRemoteAccess, out);  // deregistered meanwhile
+  std::memcpy(to, data.data(), data.size());
+  return true;
+}
+
+void Responder::complete_receive(const wire::RoceHeaders& headers, Actions& out) {
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  complete(queue_.front(), WcStatus::kSuccess, out);
+  Completion& c = out.completions.back();
+  c.opcode = info.write ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv;
+  c.byte_len = static_cast<std::uint32_t>(offset_);
+  c.solicited = headers.bth.solicited;
+  c.has_imm = info.imm;
+  c.imm = info.imm ? headers.imm.value : 0;
+  queue_.pop();
+}
+
+void Responder::complete(const RecvWqe& wqe, WcStatus status, Actions& out) const {
+  Completion c;
+  c.cq = qp_.init.recv_cq;
+  c.wr_id = wqe.wr_id;
+  c.status = status;
+  c.opcode = WcOpcode::kRecv;
+  c.qpn = qp_.qpn;
+  out.completions.push_back(c);
+}
+
+bool Responder::refuse(wire::NakCode code, Actions& out) {
+  fatal_code_ = code;
+  owe(Owed::kFatalNak);
+  out.events.push_back({code == wire::NakCode::kRemoteAccess ? AsyncEventKind::kQpAccessError
+                                                             : AsyncEventKind::kQpRequestError,
+                        qp_.qpn});
+  return false;
+}
+
+bool Responder::refuse_receive(wire::NakCode code, WcStatus status, Actions& out) {
+  fatal_code_ = code;
+  owe(Owed::kFatalNak);
+  complete(queue_.front(), status, out);
+  queue_.pop();
+  return false;
+}
+
+// The newest word counts, but an ACK must not hide a NAK that has not left yet.
+void Responder::owe(Owed response) {
+  if (response == Owed::kAck && owed_ != Owed::kNothing) return;
+  owed_ = response;
+}
+
+void Responder::build_response(wire::Frame& frame) {
+  assert(has_response());
+  wire::RoceHeaders headers = qp_.envelope;
+  headers.bth.opcode = wire::Opcode::kRcAcknowledge;
+  headers.bth.psn = owed_ == Owed::kAck ? expected_ - 1 : expected_;
+  headers.aeth.msn = msn_;
+  switch (owed_) {
+    case Owed::kRnrNak:
+      counters_.add(Counter::kTxRnrNak);
+      headers.aeth.kind = wire::AckKind::kRnrNak;
+      headers.aeth.value = qp_.attr.min_rnr_timer;
+      break;
+    case Owed::kSequenceNak:
+    case Owed::kFatalNak: {
+      const bool fatal = owed_ == Owed::kFatalNak;
+      counters_.add(fatal ? Counter::kTxNakFatal : Counter::kTxNakSequence);
+      const auto code = fatal ? fatal_code_ : wire::NakCode::kSequenceError;
+      headers.aeth.kind = wire::AckKind::kNak;
+      headers.aeth.value = static_cast<std::uint8_t>(code);
+      break;
+    }
+    default:
+      counters_.add(Counter::kTxAck);
+      headers.aeth.kind = wire::AckKind::kAck;
+      headers.aeth.value = wire::Aeth::kNoCreditLimit;
+      break;
+  }
+  owed_ = Owed::kNothing;
+  headers.emit(frame, 0);
+  finish_packet(qp_.port.config, counters_, {}, true, frame);
+}
+
+void Responder::flush(Actions& out) {
+  for (; !queue_.empty(); queue_.pop()) complete(queue_.front(), WcStatus::kFlush, out);
+  message_ = Message::kNone;
+  if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owed_ = Owed::kNothing;
+}
+
+void Responder::complete_flushed(std::uint64_t wr_id, Actions& out) const {
+  RecvWqe wqe;
+  wqe.wr_id = wr_id;
+  complete(wqe, WcStatus::kFlush, out);
+}
+
+void Responder::check_consistent() const {
+  assert(msn_ <= Psn::kMask);
+  // A send in progress holds the receive it began with.
+  assert(message_ != Message::kSend || (!queue_.empty() && offset_ <= queue_.front().length));
+  assert(message_ != Message::kWrite || offset_ <= write_.dma_length);
+}
+
+}  // namespace cepheus::rnic
