@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""MPI_Bcast through the whole stack: real mpirun, real switch, every byte checked."""
+
+import unittest
+
+from harness import CHECK, REQUIRE, VERBOSE, EndToEnd, over_fabric, star
+
+
+class Broadcast(EndToEnd):
+    def test_roots_rotate_over_four_hosts(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 100, "--max", 1 << 20, mca=REQUIRE))
+
+    def test_eight_hosts(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 18, hosts=8, mca=REQUIRE))
+
+    def test_two_hosts(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 18, hosts=2, mca=REQUIRE))
+
+    def test_random_roots_of_small_messages(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 2000, "--max", 8192, "--root", "random", mca=REQUIRE))
+
+    def test_one_root_sends_many_small_messages_without_waiting(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 3000, "--max", 64, "--root", "0", mca=REQUIRE))
+
+    def test_strided_types(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 60, "--max", 1 << 19, "--type", "vector", mca=REQUIRE))
+
+    def test_ranks_with_different_types_of_one_signature(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 60, "--max", 1 << 19, "--type", "mixed", mca=REQUIRE))
+
+    def test_duplicated_communicator(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 18, "--comm", "dup", mca=REQUIRE))
+
+    def test_halves_of_a_split_at_the_same_time(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 60, "--max", 1 << 18, "--comm", "split", mca=REQUIRE))
+
+    def test_a_message_larger_than_one_chunk(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 4, "--max", 150 << 20, "--seed", 5, mca=REQUIRE))
+
+    def test_icrc_made_and_checked_on_every_hop(self):
+        topology = "[fabric]\nicrc = \"always\"\n" + star(4)
+        self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 20, topology=topology, mca=REQUIRE))
+
+    def test_small_packets(self):
+        topology = "[fabric]\nmtu = 1024\n" + star(4)
+        self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 19, topology=topology, mca=REQUIRE))
+
+    def test_a_shaped_link(self):
+        run = over_fabric(CHECK, "--count", 20, "--max", 1 << 18, topology=star(4, 'rate = "1Gbps"\ndelay = "100us"'), mca=REQUIRE)
+        self.assert_ok(run)
+
+    def test_says_which_path_ran(self):
+        run = over_fabric(CHECK, "--count", 4, "--max", 64, mca={**REQUIRE, **VERBOSE})
+        self.assert_ok(run)
+        told = run.told()
+        self.assertEqual(len(told), 1, run.everything())
+        self.assertRegex(told[0], r"cepheus: MPI_COMM_WORLD \(4 ranks\): multicast, eager lane on group 198\.1[89]\.\d+\.\d+ epoch \d+")
+
+    def test_the_roots_link_carries_the_data_once(self):
+        run = over_fabric(CHECK, "--count", 10, "--max", 1 << 22, "--root", "0", mca=REQUIRE)
+        self.assert_ok(run)
+        total = int(run.out.split()[3])
+        carried = run.port("h0")["rx_payload_bytes"]
+        self.assertGreaterEqual(carried, total)
+        self.assertLessEqual(carried, 1.1 * total)
+
+    def test_no_table_is_left_behind(self):
+        run = over_fabric(CHECK, "--count", 10, "--max", 1 << 20, "--comm", "dup", mca=REQUIRE)
+        self.assert_ok(run)
+        self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
+
+
+class Loss(EndToEnd):
+    def test_two_hundred_broadcasts_with_one_percent_loss_on_every_link(self):
+        run = over_fabric(CHECK, "--count", 200, "--max", 4 << 20, "--root", "rotate", topology=star(4, "loss = 0.01"),
+                          mca=REQUIRE, timeout=280)
+        self.assert_ok(run)
+        lost = sum(p["out"]["dropped_loss"] + p["in"]["dropped_loss"] for p in run.status["switches"][0]["ports"])
+        self.assertGreater(lost, 100, "the links lost nothing: the test tested nothing")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+"""What the end-to-end tests share: running MPI programs over a fabric, or without one."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
+CHECK = BUILD / "tests/mpi/broadcast_check"
+
+
+class Run:
+    """One finished command: exit code, what it printed, and the fabric's status at its end if there was one."""
+
+    def __init__(self, completed, status=None):
+        self.code = completed.returncode
+        self.out = completed.stdout
+        self.err = completed.stderr
+        self.status = status
+
+    def told(self):
+        """The lines that coll/cepheus printed."""
+        return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
+
+    def port(self, name):
+        for switch in self.status["switches"]:
+            for port in switch["ports"]:
+                if port["name"] == name:
+                    return port
+        raise KeyError(name)
+
+    def everything(self):
+        return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+def mca_arguments(mca):
+    arguments = []
+    for name, value in mca.items():
+        arguments += ["--mca", name, str(value)]
+    return arguments
+
+
+def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120):
+    """Runs an MPI program, one rank a host, on an emulated fabric of its own."""
+    with tempfile.TemporaryDirectory(prefix="cepheus-e2e-") as scratch:
+        stats = pathlib.Path(scratch) / "stats.json"
+        command = [str(BUILD / "bin/cepheus-run"), "--stats-json", str(stats)]
+        if topology is None:
+            command += ["--hosts", str(hosts)]
+        else:
+            path = pathlib.Path(scratch) / "fabric.toml"
+            path.write_text(topology)
+            command += ["--topology", str(path)]
+        command += ["--"] + mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
+        completed = subprocess.run(command, text=True, capture_output=True, timeout=timeout)
+        status = json.loads(stats.read_text()) if stats.exists() else None
+        return Run(completed, status)
+
+
+def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120):
+    """Runs an MPI program with coll/cepheus loaded and nothing there that could serve it."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
+    env["OMPI_MCA_mca_base_component_path"] = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
+    command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
+               "--mca", "btl_tcp_if_include", "lo"]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    command += mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
+    return Run(subprocess.run(command, text=True, capture_output=True, timeout=timeout, env=env))
+
+
+def star(hosts, link="", switch=""):
+    """A topology file: hosts h0.. on one switch, all links alike."""
+    text = f"[link]\n{link}\n[[switch]]\nname = \"s0\"\n{switch}\n"
+    for i in range(hosts):
+        text += f"[[host]]\nname = \"h{i}\"\naddress = \"10.0.0.{i + 1}\"\n"
+    return text
+
+
+REQUIRE = {"coll_cepheus_mode": "require"}
+VERBOSE = {"coll_cepheus_verbose": 1}
+
+
+class EndToEnd(unittest.TestCase):
+    def assert_ok(self, run):
+        self.assertEqual(run.code, 0, run.everything())
+        self.assertIn("ok:", run.out, run.everything())

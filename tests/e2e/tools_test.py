@@ -1,0 +1,36 @@
+#!/usr/bin/python3
+"""The ecosystem's own tools see what they expect."""
+
+import os
+import subprocess
+import unittest
+
+from harness import BUILD
+
+
+def run(command, **env):
+    return subprocess.run(command, text=True, capture_output=True, timeout=60, env={**os.environ, **env})
+
+
+class Tools(unittest.TestCase):
+    def test_ompi_info_lists_the_component_and_its_parameters(self):
+        path = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
+        listed = run(["ompi_info", "--param", "coll", "cepheus", "--level", "9"], OMPI_MCA_mca_base_component_path=path)
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        for name in ("mode", "priority", "verbose", "min_members", "eager_limit", "device"):
+            self.assertIn(f"coll_cepheus_{name}", listed.stdout)
+
+    def test_ucx_info_shows_the_transport_when_a_device_is_asked_for(self):
+        library = f"{BUILD}/lib/ucx/libuct_rc_mcast.so"
+        shown = run(["ucx_info", "-d"], LD_PRELOAD=library, UCX_MCAST_DEVICES="cepheus0")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("Transport: rc_mcast", shown.stdout)
+
+    def test_ucx_info_shows_no_device_unasked(self):
+        shown = run(["ucx_info", "-d"], LD_PRELOAD=f"{BUILD}/lib/ucx/libuct_rc_mcast.so")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertNotIn("Transport: rc_mcast", shown.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

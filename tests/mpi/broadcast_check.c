@@ -1,0 +1,132 @@
+/* Broadcasts of random sizes from changing roots, every byte checked on every rank. Plain MPI.
+ *
+ *   mpirun ... broadcast_check [--count N] [--max BYTES] [--seed S] [--root rotate|random|0]
+ * [--type bytes|vector|mixed]
+ *                              [--comm world|dup|split]
+ *
+ * vector: every rank uses a strided type; mixed: odd ranks use it, even ranks plain bytes, of the
+ * same signature. Exit 0 and a line "ok: ..." if all was right; else 1 and the first wrong byte
+ * named.
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+static void fill(unsigned char* p, size_t n, uint64_t key) {
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t word = mix(key + i);
+    memcpy(p + i, &word, n - i < 8 ? n - i : 8);
+  }
+}
+
+/* The first byte that differs from fill(key), or n. */
+static size_t check(const unsigned char* p, size_t n, uint64_t key) {
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t word = mix(key + i);
+    size_t m = n - i < 8 ? n - i : 8;
+    if (memcmp(p + i, &word, m) != 0) {
+      for (size_t j = 0; j < m; j++) {
+        if (p[i + j] != ((unsigned char*)&word)[j]) return i + j;
+      }
+    }
+  }
+  return n;
+}
+
+static const char* option(int argc, char** argv, const char* name, const char* fallback) {
+  for (int i = 1; i + 1 < argc; i++) {
+    if (strcmp(argv[i], name) == 0) return argv[i + 1];
+  }
+  return fallback;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int world_rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  const long count = atol(option(argc, argv, "--count", "100"));
+  const size_t max = (size_t)atoll(option(argc, argv, "--max", "1048576"));
+  const uint64_t seed = strtoull(option(argc, argv, "--seed", "1"), NULL, 0);
+  const char* roots = option(argc, argv, "--root", "rotate");
+  const char* type = option(argc, argv, "--type", "bytes");
+  const char* which = option(argc, argv, "--comm", "world");
+
+  MPI_Comm comm = MPI_COMM_WORLD;
+  if (strcmp(which, "dup") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  if (strcmp(which, "split") == 0)
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &comm);
+  int rank, size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+
+  /* Blocks of 16 bytes, 24 apart. */
+  enum { kBlock = 16, kStride = 24 };
+  const int strided = strcmp(type, "vector") == 0 || (strcmp(type, "mixed") == 0 && rank % 2 == 1);
+  unsigned char* plain = malloc(max + kBlock);
+  unsigned char* spread = malloc((max / kBlock + 2) * kStride);
+  if (plain == NULL || spread == NULL) {
+    fprintf(stderr, "broadcast_check: no memory for --max %zu\n", max);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+
+  int wrong = 0;
+  unsigned long long total = 0;
+  for (long i = 0; i < count; i++) {
+    const uint64_t key = mix(seed * 1000003u + (uint64_t)i);
+    /* Half of the sizes small, so that both lanes see traffic; some exactly zero. */
+    size_t bytes = (size_t)(mix(key) % (max + 1));
+    if (mix(key + 1) % 2 == 0) bytes %= 16384;
+    if (mix(key + 2) % 50 == 0) bytes = 0;
+    if (strcmp(type, "bytes") != 0) bytes -= bytes % kBlock;
+    int root = 0;
+    if (strcmp(roots, "rotate") == 0) root = (int)(i % size);
+    if (strcmp(roots, "random") == 0) root = (int)(mix(key + 3) % (uint64_t)size);
+
+    if (rank == root)
+      fill(plain, bytes, key);
+    else
+      memset(plain, 0xEE, bytes);
+    if (strided) {
+      const int blocks = (int)(bytes / kBlock);
+      for (int b = 0; b < blocks; b++)
+        memcpy(spread + (size_t)b * kStride, plain + (size_t)b * kBlock, kBlock);
+      MPI_Datatype vector, element;
+      MPI_Type_contiguous(kBlock, MPI_BYTE, &element);
+      MPI_Type_create_resized(element, 0, kStride, &vector);
+      MPI_Type_commit(&vector);
+      MPI_Bcast(spread, blocks, vector, root, comm);
+      MPI_Type_free(&vector);
+      MPI_Type_free(&element);
+      for (int b = 0; b < blocks; b++)
+        memcpy(plain + (size_t)b * kBlock, spread + (size_t)b * kStride, kBlock);
+    } else {
+      MPI_Bcast(plain, (int)bytes, MPI_BYTE, root, comm);
+    }
+    const size_t at = check(plain, bytes, key);
+    if (at != bytes && !wrong) { /* go on: the others are in the next call already */
+      fprintf(stderr,
+              "broadcast_check: rank %d: broadcast %ld (seed %llu, root %d, %zu bytes): byte %zu "
+              "is wrong\n",
+              world_rank, i, (unsigned long long)seed, root, bytes, at);
+      wrong = 1;
+    }
+    total += bytes;
+  }
+  int any = 0;
+  MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (world_rank == 0 && !any) printf("ok: %ld broadcasts, %llu bytes\n", count, total);
+  if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
+  free(plain);
+  free(spread);
+  MPI_Finalize();
+  return any;
+}
