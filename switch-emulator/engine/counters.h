@@ -1,4 +1,5 @@
-// Named counters of a switch and of each of its ports: copies out = delivered + dropped by a named reason.
+// Named counters of a switch and of each of its ports: copies out = delivered + dropped by a named
+// reason.
 #pragma once
 
 #include <array>
@@ -14,11 +15,11 @@ namespace cepheus::fabric {
 enum class Counter : std::size_t {
   kRxPackets,
   kRxBytes,
-  kTxPackets,                 // emitted by the engine, links' and rings' drops not yet taken off
+  kTxPackets,  // emitted by the engine, links' and rings' drops not yet taken off
   kTxBytes,
   kUnicastForwarded,
-  kDataCopies,                // group data packets emitted
-  kFeedbackAbsorbed,          // merged into later feedback
+  kDataCopies,        // group data packets emitted
+  kFeedbackAbsorbed,  // merged into later feedback
   kFeedbackToSource,
   kMrpRegister,
   kMrpConfirm,
@@ -26,28 +27,33 @@ enum class Counter : std::size_t {
   kMrpActivate,
   kMrpUnregister,
   kMrpRefresh,
-  kTurns,                     // sources admitted
-  kGateHeld,                  // first packets of a newcomer kept until the gate opened
-  kGateRnr,                   // ... answered RNR
+  kTurns,     // sources admitted
+  kGateHeld,  // first packets of a newcomer kept until the gate opened
+  kGateRnr,   // ... answered RNR
   kLostAggregateAnswered,
   kOldDuplicateAnswered,
+  kCnpToSource,
   kStaleTableAged,
   // Drops.
   kDropMalformed,
-  kDropSpoofedSource,         // a host port sent another address than its own
+  kDropSpoofedSource,  // a host port sent another address than its own
   kDropNoRoute,
-  kDropTooLong,               // longer than the egress port's MTU
+  kDropTooLong,  // longer than the egress port's MTU
   kDropUnknownGroup,
-  kDropNotActive,             // group data before ACTIVATE
-  kDropTombstone,             // group that was unregistered a short while ago
-  kDropNotMember,             // from a port that is no path of the group
-  kDropNotMulticastable,      // READ or atomic to a group: answered NAK invalid request
-  kDropDataWindow,            // data PSN far beyond `sent`
-  kDropConflict,              // a turn that no rule admits
-  kDropFeedbackNoSource,      // feedback while nobody has sent
-  kDropFeedbackStale,         // outside (ack, sent]
-  kDropFeedbackOtherTurn,     // tagged with another turn
-  kDropMrpStale,              // older epoch, or for a tombstone
+  kDropNotActive,          // group data before ACTIVATE
+  kDropTombstone,          // group that was unregistered a short while ago
+  kDropNotMember,          // from a port that is no path of the group
+  kDropNotMulticastable,   // READ or atomic to a group: answered NAK invalid request
+  kDropDataWindow,         // data PSN far beyond `sent`
+  kDropConflict,           // a turn that no rule admits
+  kDropFeedbackNoSource,   // feedback while nobody has sent
+  kDropFeedbackStale,      // outside (ack, sent]
+  kDropFeedbackOtherTurn,  // tagged with another turn
+  kDropMrpStale,           // older epoch, or for a tombstone
+  kDropMrpForeign,  // control of a group by another leader, or from another port than its leader's
+  kDropCorrupt,     // group packet whose ICRC is wrong
+  kDropTtl,         // time to live used up: a routing loop
+  kDropGateAnswered,  // a newcomer's packet behind one that the gate holds or has answered RNR
   kDropOther,
   kCount
 };

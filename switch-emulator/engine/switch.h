@@ -1,13 +1,17 @@
-// One Cepheus switch without I/O: forwarding, registration, replication, bridging, feedback, source change.
+// One Cepheus switch without I/O: forwarding, registration, replication, bridging, feedback, source
+// change.
 //
 //     on_packet(now, port, frame, actions)   a packet has arrived on a port
 //     on_timer(now, actions)                 `deadline()` has passed (spurious calls are harmless)
 //     on_port_up / on_port_down              a host or a neighbour came or went
 //
-// Packets leave through Actions::emits: copies share the payload of the frame that came in (Frame::external,
-// Frame::ref). A frame that the source-change gate holds back keeps its buffer: on_packet says kHeld, and
-// Actions::released names the buffer when the engine has let go of it (after the emits of the same call).
-// docs/protocol.md states the rules; each safety rule can be switched off by name for the mutation check.
+// Packets leave through Actions::emits: copies share the payload of the frame that came in
+// (Frame::external, Frame::ref). A frame that the source-change gate holds back keeps its buffer:
+// on_packet says kHeld, and Actions::released names the buffer when the engine has let go of it
+// (after the emits of the same call). A payload of the engine's own making (a long REGISTER) is
+// external without a BufferRef: its bytes stay valid until the next call into the engine.
+// docs/protocol.md states the rules; each safety rule can be switched off by name for the mutation
+// check.
 #pragma once
 
 #include <memory>
@@ -35,9 +39,9 @@ enum class PortKind : std::uint8_t { kHost, kSwitch };
 
 struct PortConfig {
   PortKind kind = PortKind::kHost;
-  std::string name;        // "h0", "leaf1": as the topology file calls what is behind it
-  Ipv4 host;               // kHost: the only source address accepted from this port
-  wire::Mac peer_mac;      // destination MAC of what leaves here
+  std::string name;                // "h0", "leaf1": as the topology file calls what is behind it
+  Ipv4 host;                       // kHost: the only source address accepted from this port
+  wire::Mac peer_mac;              // destination MAC of what leaves here
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
 };
 
@@ -48,20 +52,24 @@ struct Route {
 
 struct SwitchConfig {
   std::string name = "s0";
-  Ipv4 address;                       // its own: source of REJECTs; no host has it
+  Ipv4 address;  // its own: source of REJECTs; no host has it
   wire::Mac mac;
-  std::vector<PortConfig> ports;      // PortId = index
-  std::vector<Route> routes;          // hosts on its own ports need none
+  std::vector<PortConfig> ports;                        // PortId = index
+  std::vector<Route> routes;                            // hosts on its own ports need none
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
-  std::uint32_t max_groups = 1024;    // table space; 0 refuses every registration
-  std::uint32_t max_paths = 256;      // per group
-  std::uint32_t data_window = 8192;   // a data PSN further than this beyond `sent` is dropped
-  std::uint32_t max_held = 64;        // first packets of a newcomer kept by reference per group; 0: RNR instead
-  std::uint8_t gate_rnr_timer = 1;    // code asked for when the gate answers RNR (1 = 10 us)
-  Duration age = std::chrono::minutes(10);      // a table without any packet or refresh is forgotten
+  std::uint32_t max_groups = 1024;   // table space; 0 refuses every registration
+  std::uint32_t max_paths = 256;     // per group
+  std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
+  std::uint32_t max_held =
+      64;  // first packets of a newcomer kept by reference per group; 0: RNR instead
+  std::uint8_t gate_rnr_timer = 1;          // code asked for when the gate answers RNR (1 = 10 us)
+  Duration age = std::chrono::minutes(10);  // a table without any packet or refresh is forgotten
   Duration orphan_age = std::chrono::seconds(5);  // ... and one whose leader's port is down
-  Duration rest = std::chrono::seconds(5);      // tombstone: how long a freed McstID answers nothing
+  Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
+  std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
+  bool check_icrc =
+      true;  // of group packets that carry one: what they say becomes state of the switch
   Rules rules;
 };
 
@@ -80,17 +88,20 @@ struct Actions {
   }
 };
 
+// kHeld: the frame's buffer (Frame::ref) is in use until `released` names it. Payloads within the
+// frame are copied with it, so such a frame is done with whatever becomes of it.
 enum class Disposition : std::uint8_t { kDone, kHeld };
 
 // What an administrator sees (cepheusctl). PSNs are group PSNs.
 struct PathView {
   PortId port;
-  std::string name;        // port's name
+  std::string name;  // port's name
   bool is_host = false;
   Ipv4 host;
   Qpn qpn;
   Psn acked;
-  std::uint32_t lag = 0;   // packets between what was sent and what this path acknowledged (0 for the source)
+  std::uint32_t lag =
+      0;  // packets between what was sent and what this path acknowledged (0 for the source)
   std::uint32_t turns_offset = 0;  // T: packets of this host's finished turns
   bool is_source = false;
   bool towards_leader = false;
@@ -125,10 +136,12 @@ class Switch {
   const SwitchConfig& config() const;
   const Counters& counters() const;
   std::vector<GroupView> groups() const;
-  std::size_t group_count() const;      // tables, pending ones included; tombstones not
+  std::size_t group_count() const;  // tables, pending ones included; tombstones not
   std::size_t tombstone_count() const;
-  // Bytes of one group's table by field, for `paths` paths in use: {"path_index", n}, {"path.ack", n}, ...
-  static std::vector<std::pair<std::string, std::size_t>> table_bytes(std::size_t ports, std::size_t paths);
+  // Bytes of one group's table by field (their sum is what it takes), for `paths` paths in use:
+  // {"path_index", n}, {"path.ack", n}, ...
+  static std::vector<std::pair<std::string, std::size_t>> table_bytes(std::size_t ports,
+                                                                      std::size_t paths);
   void check_consistent() const;
 
  private:

@@ -1,7 +1,10 @@
-// The control socket of a fabric: one JSON object a line, one answer a line, on <fabric socket>.ctl.
+// The control socket of a fabric: one JSON object a line, one answer a line, on <fabric
+// socket>.ctl.
 //
-//   {"ask": "status"}                              -> {"ok": true, "status": {...}}           (fabric/status.h)
-//   {"ask": "link", "host": "h1", "direction": "down"|"up"|"both", "loss": 0.2, "up": false}  -> {"ok": true}
+//   {"ask": "status"}                              -> {"ok": true, "status": {...}}
+//   (fabric/status.h)
+//   {"ask": "link", "host": "h1", "direction": "down"|"up"|"both", "loss": 0.2, "up": false}  ->
+//   {"ok": true}
 //   {"ask": "reset_counters"}                      -> {"ok": true}
 //   {"ask": "stop"}                                -> {"ok": true}, then the fabric ends
 //   anything else                                  -> {"ok": false, "error": "..."}

@@ -1,4 +1,5 @@
-// What a fabric tells about itself: a plain snapshot, its JSON and its text. cepheusctl prints it, tests read it.
+// What a fabric tells about itself: a plain snapshot, its JSON and its text. cepheusctl prints it,
+// tests read it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "libmcast/wire/result.h"
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/fabric/link.h"
 
@@ -13,18 +15,20 @@ namespace cepheus::fabric {
 
 struct PortStatus {
   PortId id;
-  std::string name;                // what is behind it
+  std::string name;  // what is behind it
   PortKind kind = PortKind::kHost;
   Ipv4 address;
-  bool attached = false;           // a client holds it, or a trunk
-  std::int64_t client_pid = 0;     // 0: none
-  LinkConfig link;                 // towards the port
-  LinkCounters in, out;            // links into and out of the switch
-  // RoCE payload bytes, first transmissions and repeats alike: what "the root's link carried" means.
+  bool attached = false;        // a client holds it, or a trunk
+  std::int64_t client_pid = 0;  // 0: none
+  LinkConfig link;              // towards the port
+  LinkCounters in, out;         // links into and out of the switch
+  // RoCE payload bytes, first transmissions and repeats alike: what "the root's link carried"
+  // means.
   std::uint64_t rx_payload_bytes = 0, tx_payload_bytes = 0;
   std::uint64_t rx_frames = 0, tx_frames = 0, rx_bytes = 0, tx_bytes = 0;
   std::uint64_t dropped_egress_full = 0;  // the client does not read
-  std::vector<std::pair<std::string, std::uint64_t>> counters;  // the engine's, those that are not 0
+  std::vector<std::pair<std::string, std::uint64_t>>
+      counters;  // the engine's, those that are not 0
 };
 struct SwitchStatus {
   std::string name;
@@ -41,7 +45,25 @@ struct FabricStatus {
   std::vector<SwitchStatus> switches;
 };
 
+// The switch a group's data enters by (any of its switches while nobody has sent), or null.
+const SwitchStatus* tree_root(const FabricStatus& status, McstId group);
+// Port "s1#2" leads to switch "s1" (fabric/topology.h).
+std::string neighbour_name(const std::string& port_name);
+
+// Who holds a group up: the paths furthest behind, or nobody if every path has acknowledged all
+// that was sent. A trunk that is furthest behind is followed to the host behind it, if that switch
+// knows of one.
+struct Laggards {
+  std::vector<std::string> names;
+  std::uint32_t packets = 0;
+};
+Laggards laggards(const FabricStatus& status, McstId group);
+
+// Rates in bit/s, times in ns, PSNs and QPNs as numbers; every group says "waiting_for".
 nlohmann::json to_json(const FabricStatus& status);
+// What to_json() wrote, perhaps by another version: unknown keys are skipped, missing ones are an
+// error.
+wire::Result<FabricStatus> status_from_json(const nlohmann::json& json);
 enum class View { kPorts, kGroups, kCounters };
 // A table for people; `colour` only if the reader is a terminal.
 std::string to_text(const FabricStatus& status, View view, bool colour);

@@ -3,15 +3,20 @@
 //   [fabric]
 //   mtu = 4096                # path MTU in bytes, payload of one packet
 //   icrc = "deferred"         # or "always": make and check it on every hop
+//   seed = 1                  # of every link's faults
+//   mcst_pool = "198.18.0.0/15"   # destinations that are groups
+//   mrp_port = 18516          # UDP port of registration
 //
 //   [link]                    # defaults for every link
 //   rate = "10Gbps"           # absent: unlimited
 //   delay = "2us"
-//   loss = 0.0
+//   loss = 0.0                # also: duplicate, reorder, reorder_by = "50us", corrupt, queue =
+//   "4MiB"
 //
-//   [[switch]]
+//   [[switch]]                # without any there is one, "s0"
 //   name = "s0"
-//   max_groups = 1024
+//   max_groups = 1024         # also: max_paths, data_window, max_held, age, orphan_age, rest,
+//                             # source_change = "rebase"|"host-sync", nak_policy = "hold"|"rewrite"
 //
 //   [[host]]
 //   name = "h0"
@@ -22,6 +27,8 @@
 //   [[trunk]]                 # between switches; the graph must be a tree or have equal-cost paths
 //   between = ["s0", "s1"]
 //   link = { rate = "40Gbps" }
+//
+// Quantities carry their unit (fabric/units.h). Names are unique over hosts and switches.
 #pragma once
 
 #include <string>
@@ -32,6 +39,10 @@
 #include "switch-emulator/fabric/link.h"
 
 namespace cepheus::fabric {
+
+// A frame is at most this much longer than its payload: Ethernet, IPv4, UDP, BTH, extension
+// headers, pad, ICRC.
+inline constexpr std::uint32_t kFrameOverhead = 128;
 
 struct HostSpec {
   std::string name;
@@ -51,8 +62,8 @@ struct TrunkSpec {
 // What a port of a switch leads to.
 struct PortEnd {
   PortKind kind = PortKind::kHost;
-  std::size_t host = 0;          // kHost: index into hosts
-  std::size_t peer_switch = 0;   // kSwitch
+  std::size_t host = 0;         // kHost: index into hosts
+  std::size_t peer_switch = 0;  // kSwitch
   PortId peer_port;
   std::size_t trunk = 0;
 };
@@ -60,20 +71,29 @@ struct PortEnd {
 struct Topology {
   std::uint32_t mtu = 4096;
   bool icrc_always = false;
+  std::uint64_t seed = 1;
+  wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;
+  std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   std::vector<HostSpec> hosts;
   std::vector<SwitchSpec> switches;
   std::vector<TrunkSpec> trunks;
 
   // Errors name the file, line and what to write instead.
   static wire::Result<Topology> from_file(const std::string& path);
-  static wire::Result<Topology> from_toml(const std::string& text, const std::string& source_name = "topology");
+  static wire::Result<Topology> from_toml(const std::string& text,
+                                          const std::string& source_name = "topology");
   // n hosts h0.. with addresses 10.0.0.1.. on one switch s0.
   static Topology star(std::size_t n, const LinkConfig& link = {});
-  // The same as a TOML file; from_toml(to_toml()) is the identity.
+  // Gives each direction of each link its own seed, drawn from `seed`. star() and from_toml() have
+  // done so.
+  void assign_link_seeds();
+  // The same as a TOML file; from_toml(to_toml()) is the identity on what a file can say (a link's
+  // two directions differ in their seeds only, Rules in their policies only).
   std::string to_toml() const;
 
-  // One SwitchConfig per switch with ports, MACs, addresses and equal-cost shortest-path routes, and what each port
-  // leads to (same indices). Hosts come first among a switch's ports, in the file's order.
+  // One SwitchConfig per switch with ports, MACs, addresses and equal-cost shortest-path routes,
+  // and what each port leads to (same indices). Hosts come first among a switch's ports, in the
+  // file's order.
   struct Plan {
     std::vector<SwitchConfig> configs;
     std::vector<std::vector<PortEnd>> ends;

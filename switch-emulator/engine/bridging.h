@@ -1,0 +1,43 @@
+// Rewriting and making packets: connection bridging (paper III-B), next hops, aggregated feedback.
+//
+// On the wire of a group, by who is at the other end (docs/protocol.md):
+//
+//                       source IP     destination IP   destination QPN       PSN
+//   data from a host    host          McstID           0x1                   host's
+//   data, switches      source host   McstID           base of its turn      group's
+//   data to a host      McstID        member           member's              host's
+//   feedback by a host  host          McstID           0x1                   host's
+//   feedback, switches  McstID        source host      base of its turn      group's
+//   feedback to a host  McstID        source host      source's              host's
+#pragma once
+
+#include "libmcast/wire/roce.h"
+#include "switch-emulator/engine/mft.h"
+
+namespace cepheus::fabric {
+
+struct Call;
+
+// A turn's name: data and feedback between switches carry it (design: "Changing the source").
+struct TurnName {
+  Ipv4 source;
+  Psn base;
+};
+
+// Next hop of an IPv4 frame: new MACs, time to live one less. `ip` is the frame's header.
+void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
+              const wire::Mac& peer);
+
+// Emits a copy of group data (or of a CNP) on `path`, rewritten for who is behind it. `psn` counts
+// as the group does; `turn` names the turn between switches. A present ICRC is patched, a deferred
+// one stays deferred. Returns whether a copy went out.
+bool send_data(Call& call, const Group& group, const Path& path, const Frame& frame,
+               const wire::RoceHeaders& headers, const TurnName& turn, Psn psn);
+bool send_cnp(Call& call, const Group& group, const Frame& frame, const wire::RoceHeaders& headers);
+
+// Emits feedback on `path`; `psn` is in the numbering of that port. Credits and MSN are filled in
+// here.
+void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,
+                   wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t msn);
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,64 @@
+// One call into the engine: the time and the outputs it was given, and the switch's own odds and
+// ends.
+//
+// Passed by reference through every part of the engine, so that none of them keeps time or outputs.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <span>
+
+#include "libmcast/wire/mrp.h"
+#include "switch-emulator/engine/switch.h"
+
+namespace cepheus::fabric {
+
+// Payloads that the engine itself writes and that do not fit into a Frame. They live until the next
+// call.
+class Scratch {
+ public:
+  using Block = std::array<std::uint8_t, wire::MrpMessage::kMaxSize>;
+
+  Block& take() {
+    if (used_ == blocks_.size()) blocks_.emplace_back();
+    return blocks_[used_++];
+  }
+  void reset() { used_ = 0; }
+
+ private:
+  std::deque<Block> blocks_;  // a deque: blocks keep their addresses while it grows
+  std::size_t used_ = 0;
+};
+
+struct Call {
+  const SwitchConfig& config;
+  Counters& counters;
+  Scratch& scratch;
+  Instant now;
+  Actions& out;
+  PortId ingress;                       // counters of what arrived belong to this port
+  wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled: its answers follow it
+
+  const Rules& rules() const { return config.rules; }
+  bool rebases() const { return config.rules.source_change == SourceChange::kRebase; }
+  const PortConfig& port(PortId id) const { return config.ports[id.value()]; }
+
+  void count(Counter c) { counters.add(ingress, c); }
+  // Emits a copy of `frame` on port `id` and returns it, to be rewritten in place; null if it is
+  // too long.
+  Frame* emit(PortId id, const Frame& frame) {
+    if (frame.size() > port(id).mtu) {
+      counters.add(id, Counter::kDropTooLong);
+      return nullptr;
+    }
+    out.emits.push_back({id, frame});
+    counters.add(id, Counter::kTxPackets);
+    counters.add(id, Counter::kTxBytes, frame.size());
+    return &out.emits.back().frame;
+  }
+  void release(const Frame& frame) {
+    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
+  }
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,129 @@
+#include "switch-emulator/engine/feedback.h"
+
+#include "libmcast/wire/extension_headers.h"
+#include "switch-emulator/engine/call.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::AckKind;
+
+// Sends to the source's port, in its numbering. `psn` is the group's.
+void to_source(Call& call, Group& group, AckKind kind, std::uint8_t value, Psn psn) {
+  const Path& path = group.paths[group.source];
+  const std::uint32_t messages = path.messages + group.turn_messages;
+  send_feedback(call, group, path, {group.source_ip, group.base}, kind, value,
+                psn + distance(group.base, group.source_first), messages);
+  call.count(Counter::kFeedbackToSource);
+}
+
+void send_nak(Call& call, Group& group, const HeldNak& nak) {
+  const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
+  to_source(call, group, nak.rnr ? AckKind::kRnrNak : AckKind::kNak, nak.rnr ? nak.timer : sequence,
+            nak.psn);
+}
+
+// What all have acknowledged may have grown to what the held NAK waits for, or past what the source
+// knows. `from_slowest`: the feedback came by the path that the others were waiting for.
+void check(Call& call, Group& group, bool from_slowest) {
+  const Psn min = group.min();
+  const Rules& rules = call.rules();
+  if (group.nak && rules.drop_overtaken_nak && !before(min, group.nak->psn)) group.nak.reset();
+  if (group.nak && min == group.nak->psn - 1 && (rules.recheck_held_nak || from_slowest)) {
+    const HeldNak nak = *group.nak;
+    group.nak.reset();
+    group.advance_aggregate(min);
+    if (nak.rnr) group.rnr = nak.psn;
+    send_nak(call, group, nak);
+  } else if (after(min, group.agg)) {
+    acknowledge_to_source(call, group);
+  } else {
+    call.count(Counter::kFeedbackAbsorbed);
+  }
+}
+
+// Keeps the smallest NAK; of two for one packet an RNR NAK wins, with the longest timer asked for.
+void hold_nak(Group& group, const HeldNak& nak) {
+  if (!group.nak || before(nak.psn, group.nak->psn)) {
+    group.nak = nak;
+  } else if (nak.psn == group.nak->psn && nak.rnr) {
+    group.nak->timer =
+        group.nak->rnr ? wire::longer_rnr_timer(group.nak->timer, nak.timer) : nak.timer;
+    group.nak->rnr = true;
+  }
+}
+
+// Is there a source to tell, and is the feedback about its turn? Counts the reason if not.
+bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::RoceHeaders& h) {
+  if (group.source == kNoPath) {
+    call.count(Counter::kDropFeedbackNoSource);
+    return false;
+  }
+  if (path == group.source) {
+    call.count(Counter::kDropFeedbackStale);
+    return false;
+  }
+  if (!group.paths[path].is_host && call.rules().named_turns &&
+      (h.ip.destination != group.source_ip || h.bth.destination_qp != Qpn(group.base.value()))) {
+    call.count(Counter::kDropFeedbackOtherTurn);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeaders& headers) {
+  if (!concerns_turn(call, group, path, headers)) return;
+  const wire::Aeth& aeth = headers.aeth;
+  if (aeth.is_fatal_nak()) return fail_source(call, group, aeth.value);
+  const bool is_ack = aeth.kind == AckKind::kAck;
+  const bool is_rnr = aeth.kind == AckKind::kRnrNak;
+  if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
+
+  const Path& from = group.paths[path];
+  const Psn psn = headers.bth.psn + (from.is_host ? from.turns : 0);
+  const Psn cumulative = is_ack ? psn : psn - 1;
+  // Real receivers send PSNs of long ago, and of before they were reset (facts of rdma_rxe).
+  if (after(cumulative, group.sent) || before(cumulative, from.ack) ||
+      (is_ack && cumulative == from.ack)) {
+    return call.count(Counter::kDropFeedbackStale);
+  }
+  const bool from_slowest = path == group.slowest;
+  group.set_ack(path, cumulative);
+
+  const Rules& rules = call.rules();
+  if (!is_ack) {
+    HeldNak nak{psn, is_rnr, aeth.value};
+    if (rules.nak_policy == NakPolicy::kRewrite) {
+      nak.psn = group.min() + 1;
+      group.advance_aggregate(group.min());
+      return send_nak(call, group, nak);
+    }
+    if (is_rnr ? !rules.rnr_ordering : !rules.nak_ordering) return send_nak(call, group, nak);
+    if (group.nak && rules.drop_overtaken_nak && !before(group.min(), group.nak->psn)) {
+      group.nak.reset();
+    }
+    // After RNR(e) the same receiver also asks for e: passed on, that would cut the wait short.
+    if (is_rnr || group.rnr != psn) hold_nak(group, nak);
+  }
+  check(call, group, from_slowest);
+}
+
+void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
+              const wire::RoceHeaders& headers) {
+  if (!concerns_turn(call, group, path, headers)) return;
+  if (send_cnp(call, group, frame, headers)) call.count(Counter::kCnpToSource);
+}
+
+void acknowledge_to_source(Call& call, Group& group) {
+  group.advance_aggregate(group.min());
+  to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, group.agg);
+}
+
+void fail_source(Call& call, Group& group, std::uint8_t code) {
+  group.advance_aggregate(group.min());
+  to_source(call, group, AckKind::kNak, code, group.agg + 1);
+}
+
+}  // namespace cepheus::fabric

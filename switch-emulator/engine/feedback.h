@@ -1,0 +1,26 @@
+// Feedback: merging ACKs, ordering NAKs, passing fatal ones and congestion notifications (paper
+// III-D, design 6).
+#pragma once
+
+#include "switch-emulator/engine/mft.h"
+#include "switch-emulator/engine/turns.h"
+
+namespace cepheus::fabric {
+
+struct Call;
+
+// Takes an ACK, NAK or RNR NAK that came by path `path`; answers the source if that changes what
+// all have.
+void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeaders& headers);
+
+// Passes a congestion notification on to the source.
+void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
+              const wire::RoceHeaders& headers);
+
+// Tells the source what all have acknowledged, again if need be.
+void acknowledge_to_source(Call& call, Group& group);
+
+// Ends the source's connection with a fatal NAK, acknowledging no more than all have.
+void fail_source(Call& call, Group& group, std::uint8_t code);
+
+}  // namespace cepheus::fabric

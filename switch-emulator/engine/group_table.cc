@@ -1,0 +1,141 @@
+#include "switch-emulator/engine/group_table.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace cepheus::fabric {
+
+GroupTable::GroupTable(const SwitchConfig& config)
+    : config_(config), over_port_(config.ports.size(), 0) {}
+
+GroupEntry* GroupTable::find(McstId id) {
+  const auto at = entries_.find(id);
+  return at == entries_.end() ? nullptr : at->second.get();
+}
+
+const Tombstone* GroupTable::find_tombstone(McstId id) const {
+  const auto at = tombstones_.find(id);
+  return at == tombstones_.end() ? nullptr : &at->second;
+}
+
+GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) {
+  auto entry = std::make_unique<GroupEntry>();
+  entry->leader = leader;
+  entry->last_seen = now;
+  entry->due = expires(*entry);
+  order_.emplace(entry->due, id);
+  const auto [at, is_new] = entries_.emplace(id, std::move(entry));
+  assert(is_new);
+  static_cast<void>(is_new);
+  return *at->second;
+}
+
+Group& GroupTable::add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch,
+                               std::size_t route_classes) {
+  assert(!entry.pending);
+  entry.pending = std::make_unique<Registration>(id, epoch, config_.ports.size(), route_classes);
+  ++tables_;
+  return entry.pending->group;
+}
+
+PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
+  ++over_port_[port.value()];
+  return group.add_path(port, is_host);
+}
+
+void GroupTable::drop(std::unique_ptr<Registration>& table, Actions& out) {
+  for (const Path& path : table->group.paths) --over_port_[path.port.value()];
+  for (const Frame& frame : table->group.gate.frames) {
+    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
+  }
+  table.reset();
+  --tables_;
+}
+
+void GroupTable::erase(McstId id) {
+  const auto at = entries_.find(id);
+  assert(at != entries_.end() && !at->second->current && !at->second->pending);
+  order_.erase({at->second->due, id});
+  entries_.erase(at);
+}
+
+void GroupTable::bury(McstId id, std::uint16_t epoch, Instant now, Actions& out) {
+  GroupEntry& entry = *find(id);
+  Tombstone stone{entry.leader, epoch, entry.newest().leader, entry.newest().paths};
+  if (entry.current) drop(entry.current, out);
+  if (entry.pending) drop(entry.pending, out);
+  erase(id);
+  if (config_.max_tombstones == 0) return;
+  if (burials_.size() >= config_.max_tombstones) {
+    tombstones_.erase(burials_.front().second);
+    burials_.pop_front();
+  }
+  tombstones_.emplace(id, std::move(stone));
+  burials_.emplace_back(now + config_.rest, id);
+}
+
+Instant GroupTable::deadline() const {
+  Instant first = wire::kNever;
+  if (!order_.empty()) first = order_.begin()->first;
+  if (!burials_.empty()) first = std::min(first, burials_.front().first);
+  return first;
+}
+
+std::optional<McstId> GroupTable::next_due(Instant now) const {
+  if (order_.empty() || order_.begin()->first > now) return std::nullopt;
+  return order_.begin()->second;
+}
+
+Instant GroupTable::expires(const GroupEntry& entry) const {
+  const Instant aged = entry.last_seen + config_.age;
+  return entry.orphaned ? std::min(aged, *entry.orphaned + config_.orphan_age) : aged;
+}
+
+void GroupTable::reschedule(McstId id, GroupEntry& entry) {
+  order_.erase({entry.due, id});
+  entry.due = expires(entry);
+  order_.emplace(entry.due, id);
+}
+
+void GroupTable::expire_tombstones(Instant now) {
+  while (!burials_.empty() && burials_.front().first <= now) {
+    tombstones_.erase(burials_.front().second);
+    burials_.pop_front();
+  }
+}
+
+void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
+  for (auto& [id, entry] : entries_) {
+    const Group& group = entry->newest();
+    if (group.paths[group.leader].port != port) continue;
+    entry->orphaned = since;
+    reschedule(id, *entry);
+  }
+}
+
+void GroupTable::check_consistent() const {
+  std::size_t tables = 0;
+  std::vector<std::uint32_t> over(over_port_.size(), 0);
+  for (const auto& [id, entry] : entries_) {
+    assert(entry->current || entry->pending);
+    assert(order_.contains({entry->due, id}));
+    assert(!entry->current || !entry->pending ||
+           wire::newer_epoch(entry->pending->group.epoch, entry->current->group.epoch));
+    for (const Registration* table : {entry->current.get(), entry->pending.get()}) {
+      if (table == nullptr) continue;
+      ++tables;
+      assert(table->group.id == id);
+      assert(table->group.leader < table->group.paths.size());
+      for (const Path& path : table->group.paths) ++over[path.port.value()];
+      table->group.check_consistent(config_.max_held);
+    }
+  }
+  assert(tables == tables_ && tables <= config_.max_groups);
+  assert(over == over_port_);
+  assert(order_.size() == entries_.size());
+  assert(burials_.size() == tombstones_.size());
+  assert(tombstones_.size() <= config_.max_tombstones);
+  static_cast<void>(tables);
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,104 @@
+// All groups of a switch: tables by McstID, tombstones of those that were freed, and their
+// deadlines.
+//
+// An entry belongs to one leader. It has a current table, a pending one that a newer epoch is
+// building beside it, or both. Packets do not touch the order of deadlines: an entry that is due is
+// looked at again.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "switch-emulator/engine/mft.h"
+
+namespace cepheus::fabric {
+
+// Identity of a leader process (wire/mrp.h).
+struct Leader {
+  Ipv4 host;
+  std::uint32_t instance = 0;
+  friend bool operator==(const Leader&, const Leader&) = default;
+};
+
+// A table and what only its registration needs.
+struct Registration {
+  Registration(McstId id, std::uint16_t epoch, std::size_t ports, std::size_t route_classes)
+      : group(id, epoch, ports), chosen(route_classes) {}
+
+  Group group;
+  std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active
+};
+
+struct GroupEntry {
+  Leader leader;
+  std::unique_ptr<Registration> current;  // active: data flows
+  std::unique_ptr<Registration> pending;  // not yet activated
+  Instant last_seen;
+  std::optional<Instant> orphaned;  // since when the port towards the leader is down
+  Instant due;                      // key in the order of deadlines
+
+  const Group& newest() const { return pending ? pending->group : current->group; }
+};
+
+struct Tombstone {
+  Leader leader;
+  std::uint16_t epoch = 0;
+  PathNo leader_path = kNoPath;
+  std::vector<Path> paths;  // where repeats of UNREGISTER are passed on to
+};
+
+class GroupTable {
+ public:
+  explicit GroupTable(const SwitchConfig& config);
+
+  GroupEntry* find(McstId id);
+  const Tombstone* find_tombstone(McstId id) const;
+
+  // Tables, pending ones included; what max_groups bounds.
+  std::size_t size() const { return tables_; }
+  std::size_t tombstone_count() const { return tombstones_.size(); }
+  // How many tables have a path over `port`.
+  std::uint32_t groups_over(PortId port) const { return over_port_[port.value()]; }
+
+  GroupEntry& add_entry(McstId id, const Leader& leader, Instant now);
+  Group& add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch, std::size_t route_classes);
+  PathNo add_path(Group& group, PortId port, bool is_host);
+  // Frees a table; frames that its gate held are listed in `released`. The entry may be left
+  // without any.
+  void drop(std::unique_ptr<Registration>& table, Actions& out);
+  // Takes away an entry without tables. No tombstone: nothing of it was ever active.
+  void erase(McstId id);
+  // Buries an entry: frees its tables and rests the id until now + rest.
+  void bury(McstId id, std::uint16_t epoch, Instant now, Actions& out);
+
+  // Deadlines. `next_due` names an entry whose time has come; the caller looks and buries or
+  // reschedules it.
+  Instant deadline() const;
+  std::optional<McstId> next_due(Instant now) const;
+  void reschedule(McstId id, GroupEntry& entry);
+  Instant expires(const GroupEntry& entry) const;
+  void expire_tombstones(Instant now);
+  void set_orphaned(PortId port, std::optional<Instant> since);
+
+  template <typename F>
+  void for_each(F&& f) const {
+    for (const auto& [id, entry] : entries_) f(id, *entry);
+  }
+  void check_consistent() const;
+
+ private:
+  const SwitchConfig& config_;
+  std::unordered_map<McstId, std::unique_ptr<GroupEntry>> entries_;
+  std::set<std::pair<Instant, McstId>> order_;
+  std::unordered_map<McstId, Tombstone> tombstones_;
+  std::deque<std::pair<Instant, McstId>> burials_;  // all rest equally long: in order of their ends
+  std::vector<std::uint32_t> over_port_;
+  std::size_t tables_ = 0;
+};
+
+}  // namespace cepheus::fabric

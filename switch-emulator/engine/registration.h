@@ -1,0 +1,72 @@
+// The switch's half of MRP (design "Registration", paper III-C): tables built, activated, freed at
+// a leader's word.
+//
+// REGISTER splits its member list by output port; ACTIVATE, UNREGISTER and REFRESH follow the tree.
+// CONFIRM and REJECT are unicast to the leader and never come here.
+//
+//            REGISTER(e)            ACTIVATE(e)              UNREGISTER(e), age
+//   (none) -------------> pending -------------> current -----------------------> tombstone
+//   --rest--> (none)
+//                             ^                     |
+//                             +--- REGISTER(e+) ----+   built beside, takes over at its own
+//                             ACTIVATE
+#pragma once
+
+#include "libmcast/wire/roce.h"
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/routes.h"
+
+namespace cepheus::fabric {
+
+// A control datagram that was understood.
+struct MrpRequest {
+  const wire::UdpDatagram& datagram;
+  const wire::MrpMessage& message;
+
+  McstId id() const { return message.header.mcst_id; }
+  std::uint16_t epoch() const { return message.header.epoch; }
+  Leader leader() const { return {datagram.ip.source, message.header.instance}; }
+};
+
+class Registrar {
+ public:
+  Registrar(const Routes& routes, GroupTable& groups) : routes_(routes), groups_(groups) {}
+
+  // A datagram on the registration port whose destination is in the pool of McstIDs.
+  void on_datagram(Call& call, const Frame& frame);
+  // Frees a group that nobody has used or refreshed for too long, and tells those behind this
+  // switch.
+  void age(Call& call, McstId id);
+
+ private:
+  struct Refusal {
+    wire::MrpReject reason = wire::MrpReject::kNone;
+    wire::MrpMember member;  // whom it is about, if anyone
+
+    explicit operator bool() const { return reason != wire::MrpReject::kNone; }
+  };
+  using Placement = std::array<PortId, wire::MrpMessage::kMaxMembers>;  // output port by member
+
+  void on_register(Call& call, const MrpRequest& request);
+  void on_activate(Call& call, const MrpRequest& request);
+  void on_unregister(Call& call, const MrpRequest& request);
+  void on_refresh(Call& call, const MrpRequest& request);
+
+  bool is_stale(const MrpRequest& request);
+  Refusal refuse(Call& call, const MrpRequest& request);
+  GroupEntry& open_pending(Call& call, const MrpRequest& request);
+  Refusal place_all(Call& call, Registration& table, const MrpRequest& request, Placement& ports);
+  Refusal place(Call& call, Registration& table, const wire::MrpMember& member, PortId& port);
+  std::optional<PortId> choose_port(const Call& call, Registration& table, Routes::ClassNo c);
+  void close_refused(Call& call, McstId id, GroupEntry& entry);
+
+  // The entry that `request` may command: of this leader, by the port that leads to it. Null and
+  // counted if none.
+  GroupEntry* find_commanded(Call& call, const MrpRequest& request);
+
+  const Routes& routes_;
+  GroupTable& groups_;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,94 @@
+#include "switch-emulator/engine/replication.h"
+
+#include <utility>
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/feedback.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// Copies to every path but the source's; to those that lack `psn` only, if it has been here before.
+std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn psn, bool repeat) {
+  const TurnName turn{group.source_ip, group.base};
+  std::uint32_t wanted = 0;
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    const Path& path = group.paths[i];
+    if (i == group.source || (repeat && !before(path.ack, psn))) continue;
+    ++wanted;
+    if (!send_data(call, group, path, packet.frame, packet.headers, turn, psn)) continue;
+    call.count(Counter::kDataCopies);
+    ++group.stats.copies;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
+  switch (claim_turn(call, group, packet)) {
+    case Claim::kHeld:
+      return packet.frame.external == nullptr ? Disposition::kDone : Disposition::kHeld;
+    case Claim::kSettled:
+      return Disposition::kDone;
+    case Claim::kCurrent:
+      break;
+  }
+  const Psn psn = packet.psn() + distance(group.source_first, group.base);
+  if (distance(group.sent, psn) > static_cast<std::int32_t>(call.config.data_window)) {
+    call.count(Counter::kDropDataWindow);
+    return Disposition::kDone;
+  }
+  ++group.stats.data_packets;
+  group.stats.data_bytes += packet.frame.payload_len;
+  if (group.rnr && !after(psn, *group.rnr)) group.rnr.reset();
+
+  const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
+  if (ends_message) group.ends.note(psn, group.agg);
+  if (after(psn, group.sent)) {
+    group.sent = psn;
+    group.ended = ends_message;
+    // Nobody else in this group: nobody else will say it has arrived.
+    if (copy_out(call, group, packet, psn, false) == 0) acknowledge_to_source(call, group);
+  } else if (copy_out(call, group, packet, psn, true) == 0 && call.rules().lost_aggregate_answer) {
+    call.count(Counter::kLostAggregateAnswered);
+    acknowledge_to_source(call, group);
+  }
+  return Disposition::kDone;
+}
+
+void try_gate(Call& call, Group& group) {
+  Gate& gate = group.gate;
+  if (gate.frames.empty() || !gate_is_open(call, group, gate.path)) return;
+  const PathNo path = gate.path;
+  std::vector<Frame> frames;
+  frames.swap(gate.frames);  // what the gate would hold anew goes into the empty one
+  for (const Frame& frame : frames) {
+    const auto headers = wire::RoceHeaders::parse(frame);
+    call.icrc = frame.icrc_state;
+    call.ingress = group.paths[path].port;
+    if (replicate(call, group, {frame, *headers, path}) == Disposition::kDone) call.release(frame);
+  }
+  if (gate.frames.empty()) {  // keep the memory for the next turn
+    frames.clear();
+    gate.frames.swap(frames);
+  }
+}
+
+void refuse_operation(Call& call, Group& group, const DataPacket& packet) {
+  call.count(Counter::kDropNotMulticastable);
+  const Path& path = group.paths[packet.path];
+  if (!path.is_host) return;
+  const auto invalid = static_cast<std::uint8_t>(wire::NakCode::kInvalidRequest);
+  if (group.source == packet.path) {
+    fail_source(call, group, invalid);
+    return;
+  }
+  // As a NAK acknowledges what lies below it, it names the first PSN that this host can have
+  // outstanding.
+  const Psn next = call.rebases() ? group.start + path.turns : group.sent + 1;
+  if (!call.rebases() && packet.psn() != next) return;
+  send_feedback(call, group, path, {}, wire::AckKind::kNak, invalid, next, path.messages);
+}
+
+}  // namespace cepheus::fabric

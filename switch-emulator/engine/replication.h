@@ -1,0 +1,21 @@
+// Group data: one copy to every path that lacks it (paper III-B 2, III-D "filtering retransmitted
+// packets").
+#pragma once
+
+#include "switch-emulator/engine/turns.h"
+
+namespace cepheus::fabric {
+
+// Handles data of an active group; the frame's ICRC has been checked. kHeld: the gate keeps the
+// frame's buffer.
+Disposition replicate(Call& call, Group& group, const DataPacket& packet);
+
+// Lets the held packets of a newcomer through, if the gate has opened. Call it after all else that
+// moves state.
+void try_gate(Call& call, Group& group);
+
+// READ, WRITE, atomics: tells a host, without acknowledging anything that is not, that groups don't
+// do this.
+void refuse_operation(Call& call, Group& group, const DataPacket& packet);
+
+}  // namespace cepheus::fabric

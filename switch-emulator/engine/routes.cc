@@ -1,0 +1,80 @@
+#include "switch-emulator/engine/routes.h"
+
+#include <map>
+
+#include "libmcast/wire/roce.h"
+#include "switch-emulator/engine/bridging.h"
+
+namespace cepheus::fabric {
+namespace {
+
+std::uint32_t flow_hash(const Frame& frame, const wire::Ipv4Header& ip) {
+  std::uint64_t h = std::uint64_t{ip.source.value()} << 32 | ip.destination.value();
+  const auto header = frame.header();
+  if (ip.protocol == wire::Ipv4Header::kUdp && header.size() >= wire::kBthOffset) {
+    if (const auto udp = wire::Udp::parse(header.subspan(wire::kUdpOffset))) {
+      h ^= std::uint64_t{udp->source_port} << 16 | udp->destination_port;
+    }
+  }
+  return static_cast<std::uint32_t>(h * 0x9E3779B97F4A7C15ull >> 32);
+}
+
+// Registration's answers pass as plain unicast: counted in passing.
+void count_registration(Call& call, const Frame& frame) {
+  const auto datagram = wire::UdpDatagram::parse(frame);
+  if (!datagram || (datagram->udp.source_port != call.config.mrp_port &&
+                    datagram->udp.destination_port != call.config.mrp_port)) {
+    return;
+  }
+  const auto mrp = wire::MrpHeader::parse(frame.payload());
+  if (!mrp) return;
+  if (mrp->type == wire::MrpType::kConfirm) call.count(Counter::kMrpConfirm);
+  if (mrp->type == wire::MrpType::kReject) call.count(Counter::kMrpReject);
+}
+
+}  // namespace
+
+Routes::Routes(const SwitchConfig& config) : up_(config.ports.size(), true) {
+  std::map<std::vector<PortId>, ClassNo> known;
+  const auto add = [&](Ipv4 host, const std::vector<PortId>& ports) {
+    const auto [at, is_new] = known.try_emplace(ports, static_cast<ClassNo>(classes_.size()));
+    if (is_new) classes_.push_back(ports);
+    class_of_.insert_or_assign(host, at->second);
+  };
+  for (const Route& route : config.routes) {
+    if (!route.ports.empty()) add(route.host, route.ports);
+  }
+  for (std::uint16_t i = 0; i < config.ports.size(); ++i) {
+    if (config.ports[i].kind == PortKind::kHost) add(config.ports[i].host, {PortId(i)});
+  }
+}
+
+std::optional<Routes::ClassNo> Routes::find(Ipv4 host) const {
+  const auto at = class_of_.find(host);
+  if (at == class_of_.end()) return std::nullopt;
+  return at->second;
+}
+
+std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, PortId ingress) const {
+  const auto c = find(destination);
+  if (!c) return std::nullopt;
+  const auto& choices = classes_[*c];
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const PortId port = choices[(flow + i) % choices.size()];
+    if (is_up(port) && port != ingress) return port;
+  }
+  return std::nullopt;
+}
+
+void Routes::forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip) const {
+  const auto port = next_hop(ip.destination, flow_hash(frame, ip), call.ingress);
+  if (!port) return call.count(Counter::kDropNoRoute);
+  if (ip.ttl <= 1) return call.count(Counter::kDropTtl);
+  if (frame.icrc_state == wire::Icrc::kNone) count_registration(call, frame);
+  Frame* copy = call.emit(*port, frame);
+  if (copy == nullptr) return;
+  route_on(*copy, ip, call.config.mac, call.port(*port).peer_mac);
+  call.count(Counter::kUnicastForwarded);
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,219 @@
+#include "switch-emulator/engine/switch.h"
+
+#include <cassert>
+
+#include "libmcast/wire/icrc.h"
+#include "libmcast/wire/roce.h"
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/feedback.h"
+#include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/registration.h"
+#include "switch-emulator/engine/replication.h"
+#include "switch-emulator/engine/routes.h"
+#include "switch-emulator/engine/views.h"
+
+namespace cepheus::fabric {
+
+struct Switch::State {
+  explicit State(SwitchConfig c)
+      : config(std::move(c)),
+        counters(config.ports.size()),
+        routes(config),
+        groups(config),
+        registrar(routes, groups) {}
+
+  Call begin(Instant now, PortId port, Actions& out) {
+    scratch.reset();
+    return Call{config, counters, scratch, now, out, port};
+  }
+  Disposition on_frame(Call& call, const Frame& frame);
+  Disposition on_group_packet(Call& call, McstId id, const Frame& frame);
+  Disposition on_member_packet(Call& call, Group& group, const DataPacket& packet);
+  GroupEntry* find_active(Call& call, McstId id);
+
+  const SwitchConfig config;
+  Counters counters;
+  Scratch scratch;
+  Routes routes;
+  GroupTable groups;
+  Registrar registrar;
+};
+
+namespace {
+
+bool is_registration(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) {
+  if (ip.protocol != wire::Ipv4Header::kUdp || frame.header_len != wire::kBthOffset) return false;
+  const auto udp = wire::Udp::parse(frame.header().subspan(wire::kUdpOffset));
+  return udp && udp->destination_port == call.config.mrp_port;
+}
+
+}  // namespace
+
+// Sorts a frame by who it is from and to: a group, a group's source (feedback between switches), or
+// unicast.
+Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
+  const auto header = frame.header();
+  const auto ethernet = wire::Ethernet::parse(header);
+  if (!ethernet) {
+    call.count(Counter::kDropMalformed);
+    return Disposition::kDone;
+  }
+  if (ethernet->ether_type != wire::Ethernet::kIpv4) {
+    call.count(Counter::kDropOther);
+    return Disposition::kDone;
+  }
+  const auto ip = wire::Ipv4Header::parse(header.subspan(wire::kIpOffset));
+  if (!ip) {
+    call.count(Counter::kDropMalformed);
+    return Disposition::kDone;
+  }
+  const PortConfig& port = call.port(call.ingress);
+  const bool from_group = config.mcst_pool.contains(ip->source);
+  if (port.kind == PortKind::kHost && ip->source != port.host) {
+    call.count(Counter::kDropSpoofedSource);
+  } else if (config.mcst_pool.contains(ip->destination)) {
+    if (from_group) {
+      call.count(Counter::kDropMalformed);
+    } else if (is_registration(call, frame, *ip)) {
+      registrar.on_datagram(call, frame);
+    } else {
+      return on_group_packet(call, ip->destination, frame);
+    }
+  } else if (from_group) {
+    return on_group_packet(call, ip->source, frame);
+  } else {
+    routes.forward(call, frame, *ip);
+  }
+  return Disposition::kDone;
+}
+
+// The entry of a group whose data may flow; null and counted if there is none.
+GroupEntry* Switch::State::find_active(Call& call, McstId id) {
+  GroupEntry* entry = groups.find(id);
+  if (entry == nullptr) {
+    call.count(groups.find_tombstone(id) != nullptr ? Counter::kDropTombstone
+                                                    : Counter::kDropUnknownGroup);
+    return nullptr;
+  }
+  if (!entry->current) {
+    call.count(Counter::kDropNotActive);
+    return nullptr;
+  }
+  return entry;
+}
+
+Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame) {
+  const auto headers = wire::RoceHeaders::parse(frame);
+  if (!headers) {
+    call.count(Counter::kDropMalformed);
+    return Disposition::kDone;
+  }
+  if (config.check_icrc && !wire::check_icrc(frame)) {
+    call.count(Counter::kDropCorrupt);
+    return Disposition::kDone;
+  }
+  GroupEntry* entry = find_active(call, id);
+  if (entry == nullptr) return Disposition::kDone;
+  Group& group = entry->current->group;
+  const PathNo path = group.find(call.ingress);
+  if (path == kNoPath) {
+    call.count(Counter::kDropNotMember);
+    return Disposition::kDone;
+  }
+  entry->last_seen = call.now;
+  call.icrc = frame.icrc_state;
+  const Disposition disposition = on_member_packet(call, group, {frame, *headers, path});
+  try_gate(call, group);
+  return disposition;
+}
+
+Disposition Switch::State::on_member_packet(Call& call, Group& group, const DataPacket& packet) {
+  const wire::Opcode opcode = packet.headers.bth.opcode;
+  const wire::OpcodeInfo& info = wire::opcode_info(opcode);
+  const bool is_host = group.paths[packet.path].is_host;
+  // What a host sends goes to the virtual QP; between switches, feedback is what comes from the
+  // McstID.
+  const bool is_feedback = opcode == wire::Opcode::kRcAcknowledge || opcode == wire::Opcode::kCnp;
+  const bool to_group = packet.headers.ip.destination == group.id;
+  if (is_host ? packet.headers.bth.destination_qp != wire::kVirtualQpn : is_feedback == to_group) {
+    call.count(Counter::kDropMalformed);
+  } else if (opcode == wire::Opcode::kRcAcknowledge) {
+    take_feedback(call, group, packet.path, packet.headers);
+  } else if (opcode == wire::Opcode::kCnp) {
+    take_cnp(call, group, packet.path, packet.frame, packet.headers);
+  } else if (info.send && !info.ieth) {
+    return replicate(call, group, packet);
+  } else if (info.request()) {
+    refuse_operation(call, group, packet);
+  } else {
+    call.count(Counter::kDropNotMulticastable);
+  }
+  return Disposition::kDone;
+}
+
+Switch::Switch(SwitchConfig config) : state_(std::make_unique<State>(std::move(config))) {}
+Switch::~Switch() = default;
+
+Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, Actions& out) {
+  assert(port.value() < state_->config.ports.size());
+  Call call = state_->begin(now, port, out);
+  call.count(Counter::kRxPackets);
+  state_->counters.add(port, Counter::kRxBytes, frame.size());
+  state_->groups.expire_tombstones(now);
+  return state_->on_frame(call, frame);
+}
+
+void Switch::on_timer(Instant now, Actions& out) {
+  Call call = state_->begin(now, PortId(), out);
+  GroupTable& groups = state_->groups;
+  groups.expire_tombstones(now);
+  while (const auto id = groups.next_due(now)) {
+    GroupEntry& entry = *groups.find(*id);
+    if (groups.expires(entry) <= now) {
+      state_->registrar.age(call, *id);
+    } else {
+      groups.reschedule(*id, entry);
+    }
+  }
+}
+
+Instant Switch::deadline() const { return state_->groups.deadline(); }
+
+void Switch::on_port_up(Instant, PortId port, Actions&) {
+  state_->routes.set_up(port, true);
+  state_->groups.set_orphaned(port, std::nullopt);
+}
+
+void Switch::on_port_down(Instant now, PortId port, Actions&) {
+  if (!state_->routes.is_up(port)) return;
+  state_->routes.set_up(port, false);
+  state_->groups.set_orphaned(port, now);
+}
+
+const SwitchConfig& Switch::config() const { return state_->config; }
+const Counters& Switch::counters() const { return state_->counters; }
+
+std::vector<GroupView> Switch::groups() const {
+  std::vector<GroupView> views;
+  views.reserve(state_->groups.size());
+  state_->groups.for_each([&](McstId, const GroupEntry& entry) {
+    for (const Registration* table : {entry.current.get(), entry.pending.get()}) {
+      if (table == nullptr) continue;
+      views.push_back(
+          view_of(state_->config, table->group, entry.leader.host, table == entry.current.get()));
+    }
+  });
+  return views;
+}
+
+std::size_t Switch::group_count() const { return state_->groups.size(); }
+std::size_t Switch::tombstone_count() const { return state_->groups.tombstone_count(); }
+
+std::vector<std::pair<std::string, std::size_t>> Switch::table_bytes(std::size_t ports,
+                                                                     std::size_t paths) {
+  return fields_of(ports, paths);
+}
+
+void Switch::check_consistent() const { state_->groups.check_consistent(); }
+
+}  // namespace cepheus::fabric

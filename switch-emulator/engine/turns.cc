@@ -1,0 +1,180 @@
+#include "switch-emulator/engine/turns.h"
+
+#include "switch-emulator/engine/call.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// The name between switches of the turn that `packet` says it belongs to. A host's packets carry
+// none.
+TurnName name_of(const DataPacket& packet) {
+  return {packet.headers.ip.source, Psn(packet.headers.bth.destination_qp.value())};
+}
+
+// Ends the current turn, whose packets were [base, next), and begins the newcomer's at `next`.
+void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn next, Psn source_first) {
+  if (group.source != kNoPath) {
+    Path& old = group.paths[group.source];
+    if (old.is_host) {
+      if (call.rebases()) {
+        old.turns = Psn(old.turns + static_cast<std::uint32_t>(distance(group.base, next))).value();
+      }
+      // Past the gate, all of the turn's messages have arrived everywhere.
+      old.messages += group.turn_messages + group.ends.take(group.agg, next - 1);
+    }
+    old.ack = next - 1;
+  }
+  group.source = newcomer;
+  group.source_ip = source_ip;
+  group.base = next;
+  group.source_first = source_first;
+  group.agg = next - 1;
+  group.nak.reset();
+  group.rnr.reset();
+  group.ends = MessageEnds();
+  group.turn_messages = 0;
+  group.gate.answered = kNoPath;
+  group.paths[newcomer].ack = next - 1;
+  group.find_slowest();
+  call.count(Counter::kTurns);
+}
+
+// A packet of an earlier turn: its sender lost our last answer. Never answered with anything larger
+// than itself: a NIC believes an ACK for more than it sent.
+Claim answer_old_duplicate(Call& call, const Group& group, const DataPacket& packet) {
+  const Path& path = group.paths[packet.path];
+  send_feedback(call, group, path, name_of(packet), wire::AckKind::kAck, wire::Aeth::kNoCreditLimit,
+                packet.psn(), path.messages);
+  call.count(Counter::kOldDuplicateAnswered);
+  return Claim::kSettled;
+}
+
+Claim drop(Call& call, Counter reason) {
+  call.count(reason);
+  return Claim::kSettled;
+}
+
+bool beyond_window(const Call& call, Psn expected, Psn psn) {
+  return distance(expected, psn) > static_cast<std::int32_t>(call.config.data_window);
+}
+
+Claim claim_rebased(Call& call, Group& group, const DataPacket& packet) {
+  if (group.source == packet.path) return Claim::kCurrent;
+  const Path& path = group.paths[packet.path];
+  const Psn psn = packet.psn();
+  const Psn first = call.rules().psn_from_state ? group.start + path.turns : psn;
+  const bool old = before(psn, first);
+  if (old && call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
+  if (beyond_window(call, first, psn)) return drop(call, Counter::kDropDataWindow);
+  if (!old && !gate_is_open(call, group, packet.path)) {
+    return hold_at_gate(call, group, packet, {}, first);
+  }
+  admit(call, group, packet.path, path.host, group.sent + 1, first);
+  return Claim::kCurrent;
+}
+
+// PSNs mean the same on both sides of the port, and nothing names turns.
+Claim claim_synchronised(Call& call, Group& group, const DataPacket& packet) {
+  if (group.source == packet.path) {
+    group.source_ip = packet.headers.ip.source;  // several hosts may be behind it
+    return Claim::kCurrent;
+  }
+  const Psn psn = packet.psn();
+  const Psn next = group.sent + 1;
+  if (group.source != kNoPath) {
+    if (before(psn, group.base)) {
+      if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
+      admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
+      return Claim::kCurrent;
+    }
+    if (psn != next) return drop(call, Counter::kDropConflict);
+    if (!gate_is_open(call, group, packet.path)) {
+      return hold_at_gate(call, group, packet, name_of(packet), next);
+    }
+  }
+  admit(call, group, packet.path, packet.headers.ip.source, next, next);
+  return Claim::kCurrent;
+}
+
+Claim claim_named(Call& call, Group& group, const DataPacket& packet) {
+  const TurnName turn = name_of(packet);
+  if (group.source == packet.path && turn.source == group.source_ip && turn.base == group.base) {
+    return Claim::kCurrent;
+  }
+  const Psn psn = packet.psn();
+  if (before(psn, group.base) && before(turn.base, group.base)) {
+    if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
+    return drop(call, Counter::kDropConflict);
+  }
+  if (turn.base != group.sent + 1 || !group.ended) return drop(call, Counter::kDropConflict);
+  if (before(psn, turn.base) || beyond_window(call, turn.base, psn)) {
+    return drop(call, Counter::kDropDataWindow);
+  }
+  if (!gate_is_open(call, group, packet.path)) {
+    return hold_at_gate(call, group, packet, turn, turn.base);
+  }
+  admit(call, group, packet.path, turn.source, turn.base, turn.base);
+  return Claim::kCurrent;
+}
+
+}  // namespace
+
+Claim claim_turn(Call& call, Group& group, const DataPacket& packet) {
+  const bool is_host = group.paths[packet.path].is_host;
+  if (is_host && call.rebases()) return claim_rebased(call, group, packet);
+  if (is_host || !call.rules().named_turns) return claim_synchronised(call, group, packet);
+  return claim_named(call, group, packet);
+}
+
+bool gate_is_open(const Call& call, const Group& group, PathNo newcomer) {
+  if (!call.rules().gate) return true;
+  if (!group.ended) return false;
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    if (i == group.source || i == newcomer) continue;
+    if (before(group.paths[i].ack, group.sent)) return false;
+  }
+  return true;
+}
+
+Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const TurnName& turn,
+                   Psn first) {
+  Gate& gate = group.gate;
+  const Psn psn = packet.psn();
+  // A sender that begins again wants an answer again; what follows its first packet needs none of
+  // its own.
+  if (psn == first && gate.answered == packet.path) gate.answered = kNoPath;
+
+  if (gate.frames.empty()) {
+    gate.path = packet.path;
+    gate.source = turn.source;
+  }
+  const bool ours = gate.path == packet.path && gate.source == turn.source;
+  const bool lasting = packet.frame.external == nullptr || packet.frame.ref != wire::kNoBuffer;
+  if (ours) {
+    auto at = gate.frames.end();
+    const auto psn_at = [](const Frame& f) { return wire::RoceHeaders::parse(f)->bth.psn; };
+    while (at != gate.frames.begin() && before(psn, psn_at(*std::prev(at)))) --at;
+    if (at != gate.frames.begin() && psn_at(*std::prev(at)) == psn) {
+      call.count(Counter::kDropGateAnswered);  // a repeat of one that is kept
+      return Claim::kSettled;
+    }
+    if (lasting && gate.frames.size() < call.config.max_held) {
+      gate.frames.reserve(call.config.max_held);  // once a group
+      gate.frames.insert(at, packet.frame);
+      call.count(Counter::kGateHeld);
+      return Claim::kHeld;
+    }
+  }
+  if (gate.answered == packet.path) {
+    call.count(Counter::kDropGateAnswered);
+    return Claim::kSettled;
+  }
+  gate.answered = packet.path;
+  const Path& path = group.paths[packet.path];
+  send_feedback(call, group, path, turn, wire::AckKind::kRnrNak, call.config.gate_rnr_timer, first,
+                path.messages);
+  call.count(Counter::kGateRnr);
+  return Claim::kSettled;
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,70 @@
+#include "switch-emulator/engine/views.h"
+
+namespace cepheus::fabric {
+
+GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, bool active) {
+  GroupView view;
+  view.id = group.id;
+  view.epoch = group.epoch;
+  view.leader = leader;
+  view.active = active;
+  view.source_change = config.rules.source_change == SourceChange::kRebase ? "rebase" : "host-sync";
+  view.start = group.start;
+  view.base = group.base;
+  view.sent = group.sent;
+  view.acknowledged = group.agg;
+  view.source = group.source_ip;
+  view.nak_held = group.nak.has_value();
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    const Path& path = group.paths[i];
+    PathView p;
+    p.port = path.port;
+    p.name = config.ports[path.port.value()].name;
+    p.is_host = path.is_host;
+    p.host = path.host;
+    p.qpn = path.qpn;
+    p.acked = path.ack;
+    p.is_source = i == group.source;
+    p.towards_leader = i == group.leader;
+    const std::int32_t lag = distance(path.ack, group.sent);
+    p.lag = p.is_source || lag < 0 ? 0 : static_cast<std::uint32_t>(lag);
+    p.turns_offset = path.turns;
+    view.paths.push_back(std::move(p));
+  }
+  view.data_packets = group.stats.data_packets;
+  view.data_bytes = group.stats.data_bytes;
+  view.copies = group.stats.copies;
+  for (const auto& [field, bytes] : fields_of(config.ports.size(), group.paths.size())) {
+    view.table_bytes += bytes;
+  }
+  return view;
+}
+
+std::vector<std::pair<std::string, std::size_t>> fields_of(std::size_t ports, std::size_t paths) {
+  std::vector<std::pair<std::string, std::size_t>> rows = {
+      {"path_index", ports * sizeof(decltype(Group::path_index)::value_type)},
+      {"path.port", paths * sizeof(Path::port)},
+      {"path.is_host", paths * sizeof(Path::is_host)},
+      {"path.qpn", paths * sizeof(Path::qpn)},
+      {"path.host", paths * sizeof(Path::host)},
+      {"path.ack", paths * sizeof(Path::ack)},
+      {"path.turns", paths * sizeof(Path::turns)},
+      {"path.messages", paths * sizeof(Path::messages)},
+      {"group.identity", sizeof(Group::id) + sizeof(Group::epoch) + sizeof(Group::start)},
+      {"group.turn", sizeof(Group::leader) + sizeof(Group::source) + sizeof(Group::source_ip) +
+                         sizeof(Group::base) + sizeof(Group::source_first) + sizeof(Group::sent) +
+                         sizeof(Group::agg) + sizeof(Group::ended) + sizeof(Group::slowest)},
+      {"group.nak", sizeof(Group::nak) + sizeof(Group::rnr)},
+      {"group.message_count", sizeof(Group::ends) + sizeof(Group::turn_messages)},
+      {"group.gate", sizeof(Group::gate)},
+      {"group.stats", sizeof(Group::stats)},
+  };
+  std::size_t named = 0;
+  for (const auto& [field, bytes] : rows) named += bytes;
+  const std::size_t all = sizeof(Group) + ports * sizeof(decltype(Group::path_index)::value_type) +
+                          paths * sizeof(Path);
+  rows.emplace_back("padding_and_pointers", all - named);
+  return rows;
+}
+
+}  // namespace cepheus::fabric
