@@ -1,4 +1,9 @@
-// Registration of one group as a member sees it, without I/O: what a host answers to REGISTER, ACTIVATE, UNREGISTER.
+// Registration of one group as a member sees it, without I/O: what a host answers to REGISTER,
+// ACTIVATE, UNREGISTER.
+//
+// Idempotent: a message that comes twice is answered twice and acted upon once. The first leader
+// that names the member has it; a second leader, or the same one with another group or epoch, is
+// refused, since a queue pair serves one registration.
 #pragma once
 
 #include "controller/registration.h"
@@ -12,19 +17,28 @@ class Membership {
   // What the owner must do after on_message.
   enum class Task : std::uint8_t {
     kNone,
-    kConnect,     // bring the QP to RTS towards id(), start PSN group_start_psn(id(), epoch()), then call connected()
-    kActivated,   // data may flow
-    kDissolved,   // the leader unregistered the group
+    kConnect,    // bring the QP to RTS towards id(), start PSN group_start_psn(id(), epoch()), then
+                 // call connected()
+    kActivated,  // data may flow
+    kDissolved,  // the leader unregistered the group or gave its registration up, see
+                 // reject_reason()
   };
 
   explicit Membership(MrpMember self) : self_(self) {}
 
-  // `from` is the leader (the source of the datagram). Messages that do not name this member are ignored.
+  // `from` is the leader (the source of the datagram). Messages that do not name this member are
+  // ignored.
   Task on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  // The owner leads this group itself: other leaders' REGISTERs are refused from now on. False if a
+  // leader has it already.
+  bool lead(McstId id, std::uint16_t epoch, std::uint32_t instance);
   // The QP is up (or not): answers CONFIRM or REJECT(member failed).
   void connected(Instant now, bool ok, Actions& out);
 
   State state() const { return state_; }
+  const char* state_reason() const { return state_reason_; }
+  // kFailed: why the leader gave up; kNone if it was a time-out.
+  wire::MrpReject reject_reason() const { return reject_; }
   const MrpMember& self() const { return self_; }
   McstId id() const { return id_; }
   std::uint16_t epoch() const { return epoch_; }
@@ -32,10 +46,17 @@ class Membership {
 
  private:
   void set_state(State state, const char* reason);
+  bool is_named_by(const MrpMessage& message) const;
+  bool is_of_this_group(Ipv4 from, const wire::MrpHeader& header) const;
+  Task on_register(Ipv4 from, const MrpMessage& message, Actions& out);
+  Task on_reject(Ipv4 from, const MrpMessage& message);
   void answer(wire::MrpType type, std::uint16_t flags, Actions& out) const;
+  void refuse(Ipv4 from, const wire::MrpHeader& asked, wire::MrpReject reason, Actions& out) const;
 
   MrpMember self_;
   State state_ = State::kWaiting;
+  const char* state_reason_ = "new";
+  wire::MrpReject reject_ = wire::MrpReject::kNone;
   McstId id_;
   std::uint16_t epoch_ = 0;
   std::uint32_t instance_ = 0;

@@ -1,9 +1,13 @@
-// Registration of one group as its leader sees it, without I/O (docs/protocol.md, "Registration"; paper III-C).
+// Registration of one group as its leader sees it, without I/O (docs/protocol.md, "Registration";
+// paper III-C).
 //
-//     start() -> REGISTER ... CONFIRM from every member ... ACTIVATE ... CONFIRM from every member -> kActive
+//     start() -> REGISTER ... CONFIRM from every member ... ACTIVATE ... CONFIRM from every member
+//     -> kActive
 //
-// Retried until `timeout`; the outcome is all or nothing: on a REJECT or a time-out the group is unregistered and error()
-// names who refused or was missing. While active, REFRESH keeps the switches' tables from ageing.
+// Retried until `timeout`, which covers both steps; the outcome is all or nothing: on a REJECT or a
+// time-out the group is unregistered and error() names who refused or was missing. Members that no
+// switch may ever have named the group to are told as well: a REJECT goes to every member's own
+// address. While active, REFRESH keeps the switches' tables from ageing.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +28,9 @@ using wire::McstId;
 using wire::MrpMember;
 using wire::MrpMessage;
 
-// One MRP datagram to be sent. REGISTER, ACTIVATE, UNREGISTER and REFRESH go to the McstID, answers to the leader.
+// One MRP datagram to be sent. REGISTER, ACTIVATE, UNREGISTER and REFRESH go to the McstID, answers
+// to the leader, the leader's REJECT (it gave the registration up; flags: the reason, or none for a
+// time-out) to the member.
 struct Outgoing {
   Ipv4 to;
   MrpMessage message;
@@ -36,8 +42,8 @@ struct Actions {
 };
 
 struct RegistrationConfig {
-  Ipv4 host;                    // the leader's own address
-  std::uint32_t instance = 0;   // this leader process
+  Ipv4 host;                   // the leader's own address
+  std::uint32_t instance = 0;  // this leader process
   Duration timeout{std::chrono::seconds(1)};
   Duration first_retry{std::chrono::milliseconds(20)};  // doubles up to max_retry
   Duration max_retry{std::chrono::milliseconds(200)};
@@ -47,38 +53,61 @@ struct RegistrationConfig {
 
 class Registration {
  public:
-  enum class State : std::uint8_t { kIdle, kRegistering, kActivating, kActive, kFailed, kUnregistering, kGone };
+  enum class State : std::uint8_t {
+    kIdle,
+    kRegistering,
+    kActivating,
+    kActive,
+    kFailed,
+    kUnregistering,
+    kGone
+  };
 
   Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch);
 
-  // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty list, a host twice,
-  // the leader missing.
+  // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty
+  // list, a host twice, the leader missing or alone, more than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Actions& out);
   // CONFIRM and REJECT of this group; others are ignored.
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
-  // Unregisters an active or failed group; UNREGISTER is repeated since nobody confirms it.
+  // Unregisters the group, whatever its state. UNREGISTER is repeated, since a member that has
+  // destroyed its side does not answer; once all have confirmed it or the repeats are used up the
+  // state is kGone.
   void unregister(Instant now, Actions& out);
   void on_timer(Instant now, Actions& out);
   Instant deadline() const;
 
   State state() const { return state_; }
-  const wire::Error& error() const { return error_; }   // kFailed
+  const char* state_reason() const {
+    return state_reason_;
+  }  // why it is in state(), for a debugger or a log
+  const wire::Error& error() const { return error_; }        // kFailed
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
   McstId id() const { return id_; }
   std::uint16_t epoch() const { return epoch_; }
   std::vector<MrpMember> missing() const;  // members that have not confirmed the current step
+  std::size_t member_count() const { return members_.size(); }
+  void check_consistent() const;
 
  private:
-  enum class Step : std::uint8_t { kRegister, kActivate };
   void set_state(State state, const char* reason);
+  void expect_confirmations();
+  void begin_step(Instant now, State state, const char* reason, Actions& out);
   void send_step(Instant now, Actions& out);
+  void send_register(Actions& out) const;
   void send_to_group(wire::MrpType type, Actions& out) const;
+  void send_farewell(Instant now, Actions& out);
+  void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
+  MrpMessage message(wire::MrpType type) const;
+  std::string time_out_text() const;
 
   RegistrationConfig config_;
   McstId id_;
   std::uint16_t epoch_;
   State state_ = State::kIdle;
+  const char* state_reason_ = "new";
   std::vector<MrpMember> members_;  // sorted by host
   std::vector<bool> confirmed_;
   std::size_t missing_ = 0;
@@ -90,8 +119,8 @@ class Registration {
   wire::MrpReject reject_ = wire::MrpReject::kNone;
 };
 
-// McstIDs for one leader: drawn from a pool in an order of its own, so that leaders that know nothing of each other
-// seldom meet; a freed identifier rests before it is drawn again.
+// McstIDs for one leader: drawn from a pool in an order of its own, so that leaders that know
+// nothing of each other seldom meet; a freed identifier rests before it is drawn again.
 class McstAllocator {
  public:
   McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, Duration rest);
@@ -99,10 +128,12 @@ class McstAllocator {
     McstId id;
     std::uint16_t epoch;
   };
-  wire::Result<Lease> allocate(Instant now);  // kUnavailable: the pool is exhausted
+  wire::Result<Lease> allocate(Instant now);  // kUnavailable: all are in use or resting
   void free(Instant now, McstId id);
 
  private:
+  std::uint64_t next_random();
+
   wire::Ipv4Prefix pool_;
   std::uint64_t random_;
   Duration rest_;

@@ -1,0 +1,208 @@
+#include "controller/membership.h"
+
+#include <gtest/gtest.h>
+
+#include "controller/test_network.h"
+
+namespace cepheus::mrp {
+namespace {
+
+using namespace test;
+using State = Membership::State;
+using Task = Membership::Task;
+using wire::MrpReject;
+using wire::MrpType;
+
+// One member with the answers it gave to the last message.
+struct Member {
+  Membership membership{member(1)};
+  std::vector<Outgoing> answers;
+
+  Task hear(const MrpMessage& m, Ipv4 from = host(0)) {
+    Actions out;
+    const Task task = membership.on_message(kStart, from, m, out);
+    answers = out.messages;
+    return task;
+  }
+  void connected(bool ok) {
+    Actions out;
+    membership.connected(kStart, ok, out);
+    answers = out.messages;
+  }
+  void join();
+};
+
+MrpMessage from_leader(MrpType type, std::vector<MrpMember> named = {}) {
+  MrpMessage m;
+  m.header.type = type;
+  m.header.mcst_id = kGroup;
+  m.header.epoch = kEpoch;
+  m.header.instance = kInstance;
+  for (const MrpMember& each : named) m.add(each);
+  return m;
+}
+MrpMessage register_message() { return from_leader(MrpType::kRegister, {member(1)}); }
+
+void Member::join() {
+  EXPECT_EQ(hear(register_message()), Task::kConnect);
+  connected(true);
+  EXPECT_EQ(hear(from_leader(MrpType::kActivate)), Task::kActivated);
+}
+
+void expect_confirm(const std::vector<Outgoing>& answers, MrpType of) {
+  ASSERT_EQ(answers.size(), 1u);
+  const MrpMessage& m = answers[0].message;
+  EXPECT_EQ(answers[0].to, host(0));
+  EXPECT_EQ(m.header.type, MrpType::kConfirm);
+  EXPECT_EQ(m.header.flags, static_cast<std::uint16_t>(of));
+  EXPECT_EQ(m.header.mcst_id, kGroup);
+  EXPECT_EQ(m.header.epoch, kEpoch);
+  EXPECT_EQ(m.header.instance, kInstance);
+  ASSERT_EQ(m.member_count, 1u);
+  EXPECT_EQ(m.members[0], member(1));
+}
+
+void expect_reject(const std::vector<Outgoing>& answers, Ipv4 to, MrpReject reason) {
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].to, to);
+  EXPECT_EQ(answers[0].message.header.type, MrpType::kReject);
+  EXPECT_EQ(answers[0].message.header.flags, static_cast<std::uint16_t>(reason));
+  ASSERT_EQ(answers[0].message.member_count, 1u);
+  EXPECT_EQ(answers[0].message.members[0], member(1));
+}
+
+TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
+  Member m;
+  EXPECT_EQ(m.hear(register_message()), Task::kConnect);
+  EXPECT_TRUE(m.answers.empty());
+  EXPECT_EQ(m.hear(register_message()), Task::kNone);  // repeated meanwhile
+  EXPECT_TRUE(m.answers.empty());
+  m.connected(true);
+  expect_confirm(m.answers, MrpType::kRegister);
+}
+
+TEST(Membership, ConfirmsEveryRepeatedMessageAgainWithoutActingTwice) {
+  Member m;
+  m.join();
+  EXPECT_EQ(m.hear(register_message()), Task::kNone);
+  expect_confirm(m.answers, MrpType::kRegister);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), Task::kNone);
+  expect_confirm(m.answers, MrpType::kActivate);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kDissolved);
+  expect_confirm(m.answers, MrpType::kUnregister);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kNone);
+  expect_confirm(m.answers, MrpType::kUnregister);
+  EXPECT_EQ(m.membership.state(), State::kGone);
+}
+
+TEST(Membership, RejectsWhenItsQueuePairFails) {
+  Member m;
+  m.hear(register_message());
+  m.connected(false);
+  expect_reject(m.answers, host(0), MrpReject::kMemberFailed);
+  EXPECT_EQ(m.membership.state(), State::kFailed);
+}
+
+TEST(Membership, IgnoresARegistrationThatNamesOthers) {
+  Member m;
+  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {member(2)})), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})), Task::kNone);
+  EXPECT_TRUE(m.answers.empty());
+  EXPECT_EQ(m.membership.state(), State::kWaiting);
+}
+
+TEST(Membership, RefusesASecondLeader) {
+  Member m;
+  m.join();
+  MrpMessage second = register_message();
+  second.header.mcst_id = Ipv4(198, 18, 9, 9);
+  second.header.instance = 0xBEEF;
+  EXPECT_EQ(m.hear(second, host(2)), Task::kNone);
+  expect_reject(m.answers, host(2), MrpReject::kIdInUse);
+  EXPECT_EQ(m.answers[0].message.header.mcst_id, second.header.mcst_id);
+  EXPECT_EQ(m.answers[0].message.header.instance, 0xBEEFu);
+  EXPECT_EQ(m.membership.state(), State::kActive);
+  EXPECT_EQ(m.membership.id(), kGroup);
+}
+
+TEST(Membership, RefusesAnotherProcessOnTheLeadersHost) {
+  Member m;
+  m.join();
+  MrpMessage second = register_message();
+  second.header.instance += 1;
+  m.hear(second);
+  expect_reject(m.answers, host(0), MrpReject::kIdInUse);
+}
+
+TEST(Membership, ServesOneEpochOnly) {
+  Member m;
+  m.join();
+  MrpMessage older = register_message();
+  older.header.epoch -= 1;
+  EXPECT_EQ(m.hear(older), Task::kNone);
+  EXPECT_TRUE(m.answers.empty());
+  MrpMessage newer = register_message();
+  newer.header.epoch += 1;
+  EXPECT_EQ(m.hear(newer), Task::kNone);
+  expect_reject(m.answers, host(0), MrpReject::kIdInUse);
+}
+
+TEST(Membership, RefusesOthersWhenItLeadsItself) {
+  Member m;
+  ASSERT_TRUE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
+  EXPECT_FALSE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
+  EXPECT_EQ(m.hear(register_message()), Task::kNone);
+  expect_reject(m.answers, host(0), MrpReject::kIdInUse);
+}
+
+TEST(Membership, DoesNotLeadWhatALeaderHasAlready) {
+  Member m;
+  m.hear(register_message());
+  EXPECT_FALSE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
+  EXPECT_EQ(m.membership.leader(), host(0));
+}
+
+TEST(Membership, HeedsOnlyItsLeader) {
+  Member m;
+  m.join();
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister), host(3)), Task::kNone);
+  MrpMessage other_epoch = from_leader(MrpType::kUnregister);
+  other_epoch.header.epoch += 1;
+  EXPECT_EQ(m.hear(other_epoch), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {member(1)}), host(3)), Task::kNone);
+  EXPECT_TRUE(m.answers.empty());
+  EXPECT_EQ(m.membership.state(), State::kActive);
+}
+
+TEST(Membership, IgnoresActivateAndUnregisterBeforeItWasRegistered) {
+  Member m;
+  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kNone);
+  EXPECT_TRUE(m.answers.empty());
+  EXPECT_EQ(m.hear(register_message()), Task::kConnect);
+}
+
+TEST(Membership, LearnsThatTheLeaderGaveUpEvenIfItNeverHeardOfTheGroup) {
+  Member m;
+  MrpMessage given_up = from_leader(MrpType::kReject, {member(1)});
+  given_up.header.flags = static_cast<std::uint16_t>(MrpReject::kTableFull);
+  EXPECT_EQ(m.hear(given_up), Task::kDissolved);
+  EXPECT_EQ(m.membership.state(), State::kFailed);
+  EXPECT_EQ(m.membership.reject_reason(), MrpReject::kTableFull);
+  EXPECT_EQ(m.hear(given_up), Task::kNone);
+}
+
+TEST(Membership, TellsALateRegistrationThatItIsOver) {
+  Member m;
+  m.join();
+  m.hear(from_leader(MrpType::kUnregister));
+  MrpMessage other = register_message();
+  other.header.mcst_id = Ipv4(198, 18, 9, 9);
+  m.hear(other);
+  expect_reject(m.answers, host(0), MrpReject::kNotMember);
+  m.hear(register_message());  // its own, late
+  EXPECT_TRUE(m.answers.empty());
+}
+
+}  // namespace
+}  // namespace cepheus::mrp

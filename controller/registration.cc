@@ -1,0 +1,305 @@
+#include "controller/registration.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+
+#include "controller/reject_text.h"
+
+namespace cepheus::mrp {
+namespace {
+
+using wire::ErrorCode;
+using wire::kNever;
+using wire::MrpReject;
+using wire::MrpType;
+
+constexpr std::size_t kMaxPackets = 0xFFFF;  // MrpHeader::total
+
+std::string seconds(Duration d) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", std::chrono::duration<double>(d).count());
+  return text;
+}
+
+}  // namespace
+
+Registration::Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch)
+    : config_(config), id_(id), epoch_(epoch) {}
+
+void Registration::set_state(State state, const char* reason) {
+  assert(state_ != State::kGone);
+  state_ = state;
+  state_reason_ = reason;
+}
+
+MrpMessage Registration::message(MrpType type) const {
+  MrpMessage m;
+  m.header.type = type;
+  m.header.epoch = epoch_;
+  m.header.mcst_id = id_;
+  m.header.instance = config_.instance;
+  return m;
+}
+
+void Registration::send_to_group(MrpType type, Actions& out) const {
+  out.messages.push_back({id_, message(type)});
+}
+
+void Registration::send_register(Actions& out) const {
+  constexpr std::size_t kPerPacket = MrpMessage::kMaxMembers;
+  const std::size_t total = (members_.size() + kPerPacket - 1) / kPerPacket;
+  for (std::size_t seq = 0; seq < total; ++seq) {
+    out.messages.push_back({id_, message(MrpType::kRegister)});
+    MrpMessage& m = out.messages.back().message;
+    m.header.seq = static_cast<std::uint16_t>(seq);
+    m.header.total = static_cast<std::uint16_t>(total);
+    const std::size_t first = seq * kPerPacket;
+    const std::size_t last = std::min(members_.size(), first + kPerPacket);
+    for (std::size_t i = first; i < last; ++i) m.add(members_[i]);
+  }
+}
+
+wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> members,
+                                       Actions& out) {
+  if (state_ != State::kIdle) {
+    return wire::fail(ErrorCode::kInvalid, "registration was started before: use a fresh one");
+  }
+  if (members.size() < 2) {
+    return wire::fail(ErrorCode::kInvalid, "a group needs the leader and at least one more member");
+  }
+  if (members.size() > kMaxPackets * MrpMessage::kMaxMembers) {
+    return wire::fail(ErrorCode::kInvalid, "too many members: registration numbers 65535 packets");
+  }
+  std::vector<MrpMember> sorted(members.begin(), members.end());
+  const auto by_host = [](const MrpMember& a, const MrpMember& b) { return a.host < b.host; };
+  std::sort(sorted.begin(), sorted.end(), by_host);
+  const auto twice =
+      std::adjacent_find(sorted.begin(), sorted.end(),
+                         [](const MrpMember& a, const MrpMember& b) { return a.host == b.host; });
+  if (twice != sorted.end()) {
+    return wire::fail(ErrorCode::kInvalid, "host " + twice->host.to_string() +
+                                               " is listed twice: name one member for each host");
+  }
+  const auto leader =
+      std::lower_bound(sorted.begin(), sorted.end(), MrpMember{config_.host, {}, 0}, by_host);
+  if (leader == sorted.end() || leader->host != config_.host) {
+    return wire::fail(ErrorCode::kInvalid, "the leader " + config_.host.to_string() +
+                                               " is not among the members: add it");
+  }
+  members_ = std::move(sorted);
+  give_up_ = now + config_.timeout;
+  begin_step(now, State::kRegistering, "started", out);
+  check_consistent();
+  return {};
+}
+
+void Registration::expect_confirmations() {
+  confirmed_.assign(members_.size(), false);
+  missing_ = members_.size();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].host == config_.host) {
+      confirmed_[i] = true;
+      --missing_;
+    }
+  }
+}
+
+void Registration::begin_step(Instant now, State state, const char* reason, Actions& out) {
+  set_state(state, reason);
+  expect_confirmations();
+  retry_ = config_.first_retry;
+  send_step(now, out);
+}
+
+void Registration::send_step(Instant now, Actions& out) {
+  if (state_ == State::kRegistering) {
+    send_register(out);
+  } else {
+    send_to_group(MrpType::kActivate, out);
+  }
+  next_ = now + retry_;
+  retry_ = std::min(retry_ * 2, config_.max_retry);
+}
+
+void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+  const wire::MrpHeader& h = message.header;
+  if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
+  if (h.type == MrpType::kConfirm) {
+    on_confirm(now, from, message, out);
+  } else if (h.type == MrpType::kReject) {
+    on_reject(now, from, message, out);
+  }
+  check_consistent();
+}
+
+void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+  const auto awaited = state_ == State::kRegistering     ? MrpType::kRegister
+                       : state_ == State::kActivating    ? MrpType::kActivate
+                       : state_ == State::kUnregistering ? MrpType::kUnregister
+                                                         : MrpType::kRefresh;
+  // REFRESH is never confirmed: in the other states nothing matches.
+  if (awaited == MrpType::kRefresh || message.header.flags != static_cast<std::uint16_t>(awaited)) {
+    return;
+  }
+  for (const MrpMember& m : message.list()) {
+    if (m.host != from) continue;  // a host speaks for itself only
+    const auto at =
+        std::lower_bound(members_.begin(), members_.end(), m,
+                         [](const MrpMember& a, const MrpMember& b) { return a.host < b.host; });
+    if (at == members_.end() || at->host != m.host || at->qpn != m.qpn) continue;
+    const auto i = static_cast<std::size_t>(at - members_.begin());
+    if (confirmed_[i]) continue;
+    confirmed_[i] = true;
+    --missing_;
+  }
+  if (missing_ > 0) return;
+  switch (state_) {
+    case State::kRegistering:
+      begin_step(now, State::kActivating, "every member confirmed", out);
+      break;
+    case State::kActivating:
+      set_state(State::kActive, "every member is active");
+      give_up_ = kNever;
+      next_ = now + config_.refresh;
+      break;
+    default:
+      set_state(State::kGone, "every member confirmed unregistering");
+      next_ = kNever;
+  }
+}
+
+void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+  if (state_ != State::kRegistering && state_ != State::kActivating) return;
+  const auto reason = static_cast<MrpReject>(message.header.flags);
+  fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
+}
+
+void Registration::fail(Instant now, wire::Error error, MrpReject reject, Actions& out) {
+  error_ = std::move(error);
+  set_state(State::kFailed, error_.code == ErrorCode::kTimedOut ? "timed out" : "refused");
+  reject_ = reject;
+  give_up_ = kNever;
+  repeats_left_ = config_.unregister_repeats;
+  retry_ = config_.first_retry;
+  send_farewell(now, out);
+}
+
+void Registration::send_farewell(Instant now, Actions& out) {
+  if (repeats_left_ > 0) {
+    --repeats_left_;
+    send_to_group(MrpType::kUnregister, out);
+    out.messages.back().message.header.flags = static_cast<std::uint16_t>(reject_);
+    if (!error_.text.empty()) {  // the registration failed: some members may not know of the group
+      for (const MrpMember& m : members_) {
+        if (m.host == config_.host) continue;
+        out.messages.push_back({m.host, message(MrpType::kReject)});
+        out.messages.back().message.header.flags = static_cast<std::uint16_t>(reject_);
+        out.messages.back().message.add(m);
+      }
+    }
+    next_ = now + retry_;
+    retry_ = std::min(retry_ * 2, config_.max_retry);
+  } else {
+    next_ = kNever;
+    if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
+  }
+}
+
+void Registration::unregister(Instant now, Actions& out) {
+  switch (state_) {
+    case State::kUnregistering:
+    case State::kGone:
+      return;
+    case State::kIdle:
+      set_state(State::kGone, "was never registered");
+      return;
+    case State::kFailed:
+      // UNREGISTER is on its way already: what is left of its repeats goes on.
+      if (repeats_left_ == 0) {
+        set_state(State::kGone, "failed and unregistered");
+        next_ = kNever;
+      } else {
+        set_state(State::kUnregistering, "failed, then asked to unregister");
+        expect_confirmations();
+      }
+      break;
+    case State::kRegistering:
+    case State::kActivating:
+    case State::kActive:
+      give_up_ = kNever;
+      repeats_left_ = config_.unregister_repeats;
+      retry_ = config_.first_retry;
+      set_state(State::kUnregistering, "asked to unregister");
+      expect_confirmations();
+      send_farewell(now, out);
+  }
+  check_consistent();
+}
+
+void Registration::on_timer(Instant now, Actions& out) {
+  if (now >= give_up_) {
+    fail(now, {ErrorCode::kTimedOut, time_out_text()}, MrpReject::kNone, out);
+  } else if (now >= next_) {
+    switch (state_) {
+      case State::kRegistering:
+      case State::kActivating:
+        send_step(now, out);
+        break;
+      case State::kActive:
+        send_to_group(MrpType::kRefresh, out);
+        next_ = now + config_.refresh;
+        break;
+      case State::kFailed:
+      case State::kUnregistering:
+        send_farewell(now, out);
+        break;
+      case State::kIdle:
+      case State::kGone:
+        assert(false && "no timer in this state");
+    }
+  }
+  check_consistent();
+}
+
+Instant Registration::deadline() const { return std::min(give_up_, next_); }
+
+std::vector<MrpMember> Registration::missing() const {
+  std::vector<MrpMember> list;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!confirmed_[i]) list.push_back(members_[i]);
+  }
+  return list;
+}
+
+std::string Registration::time_out_text() const {
+  constexpr std::size_t kShown = 4;
+  const std::vector<MrpMember> absent = missing();
+  std::string text;
+  for (std::size_t i = 0; i < absent.size() && i < kShown; ++i) {
+    if (i > 0) text += ", ";
+    text += to_string(absent[i]);
+  }
+  if (absent.size() > kShown) text += " and " + std::to_string(absent.size() - kShown) + " more";
+  text += " did not confirm within " + seconds(config_.timeout);
+  if (absent.size() + 1 == members_.size()) {
+    text += ": no member answered, see whether the switch serves multicast groups";
+  } else {
+    text += ": see whether it runs and calls mcast_progress(), or raise the registration time-out";
+  }
+  return text;
+}
+
+void Registration::check_consistent() const {
+#ifndef NDEBUG
+  assert(confirmed_.size() == members_.size());
+  const auto unconfirmed = std::count(confirmed_.begin(), confirmed_.end(), false);
+  assert(missing_ == static_cast<std::size_t>(unconfirmed));
+  const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
+  assert(setting_up == (give_up_ != kNever));
+  assert(!setting_up || missing_ > 0);
+  assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
+#endif
+}
+
+}  // namespace cepheus::mrp

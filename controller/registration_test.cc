@@ -1,0 +1,314 @@
+#include "controller/registration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "controller/test_network.h"
+
+namespace cepheus::mrp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+using State = Registration::State;
+using wire::ErrorCode;
+using wire::MrpReject;
+using wire::MrpType;
+
+bool is(const Network::Datagram& d, MrpType type) { return d.message.header.type == type; }
+
+MrpMessage reject(MrpReject reason, std::vector<MrpMember> named = {}) {
+  MrpMessage m;
+  m.header.type = MrpType::kReject;
+  m.header.flags = static_cast<std::uint16_t>(reason);
+  m.header.mcst_id = kGroup;
+  m.header.epoch = kEpoch;
+  m.header.instance = kInstance;
+  for (const MrpMember& each : named) m.add(each);
+  return m;
+}
+
+TEST(Registration, ActivatesWhenEveryMemberHasConfirmedBothSteps) {
+  Network net(4);
+  ASSERT_TRUE(net.start());
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  EXPECT_EQ(net.leader.missing().size(), 3u);
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  for (const auto& [address, m] : net.hosts) {
+    EXPECT_EQ(m.state(), Membership::State::kActive) << address.to_string();
+    EXPECT_EQ(m.leader(), host(0));
+    EXPECT_EQ(m.id(), kGroup);
+    EXPECT_EQ(m.epoch(), kEpoch);
+  }
+  EXPECT_EQ(net.sent, 2u + 2 * 3);  // nothing was repeated
+}
+
+TEST(Registration, SendsNoActivateBeforeTheLastConfirm) {
+  Network net(3);
+  bool activated = false;
+  net.lose = [&](const Network::Datagram& d) {
+    activated |= is(d, MrpType::kActivate);
+    return is(d, MrpType::kConfirm) && d.from == host(2);
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 500ms);
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  EXPECT_FALSE(activated);
+}
+
+TEST(Registration, RepeatsWithGrowingPausesUntilALateMemberAnswers) {
+  Network net(3);
+  std::vector<Instant> tries;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, MrpType::kRegister)) tries.push_back(net.now);
+    return is(d, MrpType::kConfirm) && d.from == host(2) && net.now < kStart + 400ms;
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 900ms);
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  const std::vector<Instant> expected = {kStart,         kStart + 20ms,  kStart + 60ms,
+                                         kStart + 140ms, kStart + 300ms, kStart + 500ms};
+  EXPECT_EQ(tries, expected);
+}
+
+TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
+  Network net(4);
+  net.lose = [](const Network::Datagram& d) { return d.from == host(2) || d.to == host(2); };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 2s);
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  EXPECT_EQ(net.leader.error().code, ErrorCode::kTimedOut);
+  EXPECT_EQ(net.leader.reject_reason(), MrpReject::kNone);
+  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.3 (qp 0x13) did not confirm within 1 s"));
+  EXPECT_THAT(net.leader.error().text, Not(HasSubstr("10.0.0.2")));
+  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kFailed);
+  EXPECT_EQ(net.hosts.at(host(1)).reject_reason(), MrpReject::kNone);
+  EXPECT_EQ(net.hosts.at(host(3)).state(), Membership::State::kFailed);
+  EXPECT_EQ(net.leader.deadline(), wire::kNever);
+}
+
+TEST(Registration, NamesOnlyTheFirstFewOfManyMissing) {
+  Network net(200);
+  net.serves_groups = false;
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 2s);
+  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.5 (qp 0x15) and 195 more did not"));
+  EXPECT_THAT(net.leader.error().text, HasSubstr("no member answered"));
+  EXPECT_LT(net.leader.error().text.size(), 256u);
+}
+
+TEST(Registration, TellsMembersThatNoSwitchEverNamedTheGroupTo) {
+  Network net(3);
+  net.serves_groups = false;
+  ASSERT_TRUE(net.start());
+  net.deliver({Ipv4(10, 0, 255, 1), host(0), reject(MrpReject::kTableFull)});
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  for (const auto& [address, m] : net.hosts) {
+    EXPECT_EQ(m.state(), Membership::State::kFailed) << address.to_string();
+    EXPECT_EQ(m.reject_reason(), MrpReject::kTableFull);
+  }
+}
+
+TEST(Registration, SaysWhoRefusedAndWhatToDo) {
+  struct Case {
+    MrpReject reason;
+    std::vector<MrpMember> named;
+    const char* text;
+  };
+  const Case cases[] = {
+      {MrpReject::kTableFull, {}, "free groups or raise max_groups"},
+      {MrpReject::kNoRoute, {member(2)}, "no route to 10.0.0.3 (qp 0x13): add the host"},
+      {MrpReject::kIdInUse, {}, "198.18.3.4 belongs to another leader"},
+      {MrpReject::kIdInUse, {member(1)}, "10.0.0.2 (qp 0x12) already belongs to another leader"},
+      {MrpReject::kNotMember, {member(1)}, "10.0.0.2 (qp 0x12) is unknown to its host"},
+      {MrpReject::kNotAuthorised, {}, "give the leader the fabric's key"},
+      {static_cast<MrpReject>(99), {}, "no reason that this version knows (99)"},
+  };
+  for (const Case& c : cases) {
+    Network net(3);
+    ASSERT_TRUE(net.start());
+    net.deliver({Ipv4(10, 0, 255, 1), host(0), reject(c.reason, c.named)});
+    EXPECT_EQ(net.leader.state(), State::kFailed);
+    EXPECT_EQ(net.leader.error().code, ErrorCode::kRefused);
+    EXPECT_EQ(net.leader.reject_reason(), c.reason);
+    EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.255.1 refused the registration: "));
+    EXPECT_THAT(net.leader.error().text, HasSubstr(c.text));
+  }
+}
+
+TEST(Registration, FailsForAllWhenOneQueuePairDoesNotConnect) {
+  Network net(4);
+  net.connects = [](Ipv4 address) { return address != host(3); };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 1s);
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  EXPECT_EQ(net.leader.reject_reason(), MrpReject::kMemberFailed);
+  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) could not connect"));
+  for (const auto& [address, m] : net.hosts) EXPECT_EQ(m.state(), Membership::State::kFailed);
+}
+
+TEST(Registration, AnActiveMemberLearnsThatAnotherNeverBecameActive) {
+  Network net(3);
+  net.lose = [](const Network::Datagram& d) {
+    return d.from == host(2) && d.message.header.flags == unsigned(MrpType::kActivate);
+  };
+  ASSERT_TRUE(net.start());
+  net.settle();
+  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kActive);
+  net.run(kStart + 2s);
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kGone);
+}
+
+TEST(Registration, IgnoresWhatIsNotForIt) {
+  Network net(2);
+  ASSERT_TRUE(net.start());
+  MrpMessage confirm = reject(MrpReject::kNone, {member(1)});
+  confirm.header.type = MrpType::kConfirm;
+  confirm.header.flags = static_cast<std::uint16_t>(MrpType::kRegister);
+  const auto changed = [&](auto change) {
+    MrpMessage m = confirm;
+    change(m);
+    net.deliver({host(1), host(0), m});
+    return net.leader.missing().size() == 0 || net.leader.state() != State::kRegistering;
+  };
+  EXPECT_FALSE(changed([](MrpMessage& m) { m.header.epoch += 1; }));
+  EXPECT_FALSE(changed([](MrpMessage& m) { m.header.instance += 1; }));
+  EXPECT_FALSE(changed([](MrpMessage& m) { m.header.mcst_id = Ipv4(198, 18, 3, 5); }));
+  EXPECT_FALSE(changed([](MrpMessage& m) { m.header.flags = unsigned(MrpType::kActivate); }));
+  EXPECT_FALSE(changed([](MrpMessage& m) { m.members[0].qpn = wire::Qpn(0x99); }));
+  EXPECT_FALSE(changed([](MrpMessage& m) { m.members[0].host = host(0); }));
+  net.deliver({host(5), host(0), confirm});  // somebody speaks for host 1
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  net.deliver({host(1), host(0), confirm});
+  EXPECT_EQ(net.leader.state(), State::kActivating);
+}
+
+TEST(Registration, CountsADoubledConfirmOnce) {
+  Network net(3);
+  net.lose = [](const Network::Datagram& d) { return d.from == host(2); };
+  ASSERT_TRUE(net.start());
+  const auto first = net.under_way.front();
+  net.deliver(first);
+  net.deliver(first);  // host 1 answers twice
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  EXPECT_EQ(net.leader.missing(), std::vector{member(2)});
+  EXPECT_EQ(net.connect_calls[host(1)], 1);
+}
+
+TEST(Registration, SplitsALargeGroupIntoNumberedPackets) {
+  Network net(400);
+  ASSERT_TRUE(net.start());
+  ASSERT_EQ(net.under_way.size(), 3u);
+  std::size_t named = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const MrpMessage& m = net.under_way[i].message;
+    EXPECT_EQ(m.header.seq, i);
+    EXPECT_EQ(m.header.total, 3u);
+    named += m.member_count;
+  }
+  EXPECT_EQ(named, 400u);
+  std::swap(net.under_way[0], net.under_way[2]);
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kActive);
+}
+
+TEST(Registration, RefreshesAnActiveGroup) {
+  Network net(2);
+  ASSERT_TRUE(net.start());
+  net.settle();
+  unsigned refreshes = 0;
+  net.lose = [&](const Network::Datagram& d) {
+    refreshes += is(d, MrpType::kRefresh);
+    return false;
+  };
+  EXPECT_EQ(net.leader.deadline(), kStart + 2min);
+  net.run(kStart + 7min);
+  EXPECT_EQ(refreshes, 3u);
+  EXPECT_EQ(net.leader.state(), State::kActive);
+}
+
+TEST(Registration, IsGoneAsSoonAsAllHaveConfirmedUnregistering) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.settle();
+  net.unregister();
+  EXPECT_EQ(net.leader.state(), State::kUnregistering);
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kGone);
+  EXPECT_EQ(net.leader.deadline(), wire::kNever);
+  for (const auto& [address, m] : net.hosts) EXPECT_EQ(m.state(), Membership::State::kGone);
+}
+
+TEST(Registration, RepeatsUnregisterThreeTimesWhenNobodyAnswers) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.settle();
+  unsigned sent = 0;
+  net.lose = [&](const Network::Datagram& d) {
+    sent += is(d, MrpType::kUnregister);
+    return true;
+  };
+  net.unregister();
+  net.run(kStart + 1s);
+  EXPECT_EQ(sent, 3u);
+  EXPECT_EQ(net.leader.state(), State::kGone);
+}
+
+TEST(Registration, CanBeUnregisteredInAnyState) {
+  Network idle(2);
+  idle.unregister();
+  EXPECT_EQ(idle.leader.state(), State::kGone);
+  EXPECT_EQ(idle.sent, 0u);
+
+  Network waiting(2);
+  ASSERT_TRUE(waiting.start());
+  waiting.unregister();
+  waiting.run(kStart + 1s);
+  EXPECT_EQ(waiting.leader.state(), State::kGone);
+
+  Network failed(2);
+  ASSERT_TRUE(failed.start());
+  failed.deliver({host(1), host(0), reject(MrpReject::kTableFull)});
+  failed.unregister();
+  EXPECT_EQ(failed.leader.state(), State::kUnregistering);
+  failed.unregister();
+  failed.run(kStart + 1s);
+  EXPECT_EQ(failed.leader.state(), State::kGone);
+}
+
+TEST(Registration, RefusesListsItCannotServe) {
+  const auto error_of = [](std::vector<MrpMember> list) {
+    Registration r(leader_config(), kGroup, kEpoch);
+    Actions out;
+    const auto result = r.start(kStart, list, out);
+    EXPECT_TRUE(out.messages.empty());
+    return result ? std::string() : result.error().text;
+  };
+  EXPECT_THAT(error_of({}), HasSubstr("at least one more member"));
+  EXPECT_THAT(error_of({member(0)}), HasSubstr("at least one more member"));
+  EXPECT_THAT(error_of({member(1), member(2)}), HasSubstr("10.0.0.1 is not among the members"));
+  EXPECT_THAT(error_of({member(0), member(1), {host(1), wire::Qpn(0x99), 0}}),
+              HasSubstr("host 10.0.0.2 is listed twice"));
+}
+
+TEST(Registration, TakesSpuriousTimersCalmly) {
+  Network net(2);
+  net.tick();
+  EXPECT_EQ(net.sent, 0u);
+  ASSERT_TRUE(net.start());
+  net.tick();
+  EXPECT_EQ(net.sent, 1u);
+  net.settle();
+  const auto before = net.sent;
+  net.tick();
+  EXPECT_EQ(net.sent, before);
+}
+
+}  // namespace
+}  // namespace cepheus::mrp

@@ -1,0 +1,81 @@
+#include "controller/reject_text.h"
+
+#include <cstdio>
+
+namespace cepheus::mrp {
+namespace {
+
+using wire::MrpReject;
+
+std::string list_of(std::span<const MrpMember> members) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < members.size() && i < kShown; ++i) {
+    if (i > 0) text += ", ";
+    text += to_string(members[i]);
+  }
+  if (members.size() > kShown) text += " and " + std::to_string(members.size() - kShown) + " more";
+  return text;
+}
+
+// The reason and the remedy, without who said it.
+std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMember> named) {
+  switch (reason) {
+    case MrpReject::kTableFull:
+      return "the switch has no table space for another group: free groups or raise max_groups";
+    case MrpReject::kNoRoute:
+      return "the switch has no route to " +
+             (named.empty() ? std::string("a member") : list_of(named)) +
+             ": add the host to the switch's topology, or leave it out of the group";
+    case MrpReject::kIdInUse:
+      if (!named.empty()) {
+        return list_of(named) +
+               " already belongs to another leader's group: create fresh groups and agree on one "
+               "leader";
+      }
+      return "the group address " + id.to_string() +
+             " belongs to another leader or was freed a moment ago: register fresh groups, which "
+             "draw another address";
+    case MrpReject::kMalformed:
+      return "the registration could not be read: bring leader and switch to the same version";
+    case MrpReject::kNotAuthorised:
+      return "the registration is not authorised: give the leader the fabric's key";
+    case MrpReject::kNotMember:
+      return (named.empty() ? std::string("a member") : list_of(named)) +
+             " is unknown to its host: the group was destroyed there, create fresh groups on all "
+             "members";
+    case MrpReject::kMemberFailed:
+      return (named.empty() ? std::string("a member") : list_of(named)) +
+             " could not connect its queue pair: the group's reason on that host says why";
+    case MrpReject::kNone:
+      break;
+  }
+  return "no reason that this version knows (" + std::to_string(static_cast<unsigned>(reason)) +
+         "): bring leader and switch to the same version";
+}
+
+}  // namespace
+
+std::string to_string(const MrpMember& member) {
+  char qpn[16];
+  std::snprintf(qpn, sizeof qpn, "0x%x", member.qpn.value());
+  return member.host.to_string() + " (qp " + qpn + ")";
+}
+
+std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const MrpMember> named) {
+  return from.to_string() + " refused the registration: " + reason_and_remedy(reason, id, named);
+}
+
+std::string given_up_text(MrpReject reason, Ipv4 leader) {
+  const std::string who = "the leader " + leader.to_string() + " gave the registration up: ";
+  if (reason == MrpReject::kNone) {
+    return who + "not every member confirmed in time, the leader's error names who was missing";
+  }
+  return who + wire::to_string(reason) + ", the leader's error says what to do";
+}
+
+wire::ErrorCode reject_code(MrpReject reason) {
+  return reason == MrpReject::kMalformed ? wire::ErrorCode::kInvalid : wire::ErrorCode::kRefused;
+}
+
+}  // namespace cepheus::mrp

@@ -1,0 +1,22 @@
+// What a REJECT means to the person who reads it: the reason and what to do about it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "controller/registration.h"
+
+namespace cepheus::mrp {
+
+// "10.0.0.3 (qp 0x12)".
+std::string to_string(const MrpMember& member);
+// As a leader sees it: `from` refused the group `id`; `named` are the members that the REJECT is
+// about.
+std::string reject_text(wire::MrpReject reason, Ipv4 from, McstId id,
+                        std::span<const MrpMember> named);
+// As a member sees it: the leader gave up (kNone: because of a time-out).
+std::string given_up_text(wire::MrpReject reason, Ipv4 leader);
+// The code that tells the caller what it can do.
+wire::ErrorCode reject_code(wire::MrpReject reason);
+
+}  // namespace cepheus::mrp
