@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""What the parts cost: ICRC patched and recomputed, a group's table, an RC stream and a round trip through the switch."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from records import Records, percentile
+
+ROUNDS = 5
+
+
+def icrc(build, records):
+    done = subprocess.run([build / "bench/icrc_bench", "--benchmark_format=json", "--benchmark_repetitions=9",
+                           "--benchmark_min_time=0.05", "--benchmark_enable_random_interleaving=true"],
+                          capture_output=True, text=True, check=True)
+    times = {}
+    for row in json.loads(done.stdout)["benchmarks"]:
+        if row.get("error_occurred"):
+            sys.exit(f"bench micro: {row['error_message']}")
+        if row["run_type"] == "iteration":
+            impl, size = row["run_name"].split("/")
+            times.setdefault((impl, int(size)), []).append(row["cpu_time"])
+    print("ICRC of a rewritten packet, ns (median of 9, interleaved)")
+    for size in sorted({size for _, size in times}):
+        medians = {}
+        for impl in ("recompute", "patch"):
+            values = times[impl, size]
+            medians[impl] = percentile(values, 0.5)
+            records.add("icrc", impl, "time", "ns", medians[impl], percentile(values, 0.1), percentile(values, 0.9), len(values), size)
+        print(f"  {size:>5} B payload: recompute {medians['recompute']:7.1f}   patch {medians['patch']:6.1f}   "
+              f"{medians['recompute'] / medians['patch']:5.1f} times faster")
+
+
+def table(build, records):
+    rows = json.loads(subprocess.run([build / "bench/table_bytes", "64"], capture_output=True, text=True, check=True).stdout)
+    print("\nBytes of one group's table in a switch of 64 ports, by paths in use (the paper's fields: 0.69 KB)")
+    names = list(rows[0]["fields"])
+    print("  " + f"{'field':<28}" + "".join(f"{row['paths']:>8}" for row in rows))
+    for name in names:
+        print("  " + f"{name:<28}" + "".join(f"{row['fields'][name]:>8}" for row in rows))
+    print("  " + f"{'total':<28}" + "".join(f"{row['total']:>8}" for row in rows))
+    for row in rows:
+        records.add("table", f"{row['paths']} paths", "memory", "bytes", row["total"])
+
+
+class Fabric:
+    """cepheus-switch with two hosts, and verbs programs run on them."""
+
+    def __init__(self, build, icrc_mode):
+        self.build = build
+        self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-bench-")
+        self.socket = os.path.join(self.scratch.name, "fabric.sock")
+        topology = pathlib.Path(self.scratch.name) / "fabric.toml"
+        hosts = "".join(f'[[host]]\nname = "h{i}"\naddress = "10.0.0.{i + 1}"\n' for i in range(2))
+        topology.write_text(f'[fabric]\nicrc = "{icrc_mode}"\n[[switch]]\nname = "s0"\n{hosts}')
+        read, write = os.pipe()
+        self.switch = subprocess.Popen([build / "bin/cepheus-switch", "--topology", topology, "--socket", self.socket,
+                                        "--ready-fd", str(write)], pass_fds=[write])
+        os.close(write)
+        if not os.read(read, 64):
+            sys.exit("bench micro: cepheus-switch did not start")
+        os.close(read)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.switch.terminate()
+        self.switch.wait()
+        self.scratch.cleanup()
+
+    def pair(self, command):
+        """Runs a perftest program as server and client; the client's output."""
+        def start(host, extra):
+            env = {**os.environ, "CEPHEUS_FABRIC": self.socket, "CEPHEUS_HOST": f"#{host}",
+                   "LD_PRELOAD": str(self.build / "lib/libcepheus-roce.so")}
+            return subprocess.Popen(command + extra, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        server = start(0, [])
+        for line in server.stdout:  # perftest says so once it listens
+            if "Waiting for client" in line:
+                break
+        client = start(1, ["127.0.0.1"])
+        out = client.communicate(timeout=120)[0]
+        server.communicate(timeout=120)
+        if client.returncode != 0:
+            sys.exit(f"bench micro: {' '.join(command)} failed:\n{out}")
+        return out
+
+
+def last_row(text):
+    """perftest's last table row as numbers."""
+    rows = [line.split() for line in text.splitlines() if re.match(r"\s*\d+\s+\d+\s+[\d.]+", line)]
+    return [float(word) for word in rows[-1]]
+
+
+def stream(build, records):
+    print("\nReliable connection through the switch, two processes (perftest, emulated)")
+    for mode in ("deferred", "always"):
+        rates, latencies = [], []
+        with Fabric(build, mode) as fabric:
+            for _ in range(ROUNDS):
+                out = fabric.pair(["ib_send_bw", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "65536", "-n", "5000", "-F", "--report_gbits"])
+                rates.append(last_row(out)[3])
+                out = fabric.pair(["ib_send_lat", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "8", "-n", "5000", "-F"])
+                latencies.append(last_row(out)[4])
+        rate, latency = percentile(rates, 0.5), percentile(latencies, 0.5)
+        records.add("rc_stream", f"icrc {mode}", "goodput", "Gb/s", rate, min(rates), max(rates), len(rates), 65536, 2)
+        records.add("rc_latency", f"icrc {mode}", "time", "us", latency, min(latencies), max(latencies), len(latencies), 8, 2)
+        print(f"  ICRC {mode:<9} stream {rate:6.2f} Gb/s ({min(rates):.2f}..{max(rates):.2f})   "
+              f"8-byte one-way latency {latency:6.2f} us ({min(latencies):.2f}..{max(latencies):.2f})")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
+    parser.add_argument("--json", help="write the records to this file")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    build = pathlib.Path(options.build).resolve()
+    records = Records("micro")
+    icrc(build, records)
+    table(build, records)
+    stream(build, records)
+    records.save(options.json)
+
+
+if __name__ == "__main__":
+    main()
