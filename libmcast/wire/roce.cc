@@ -59,14 +59,14 @@ std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
       udp->length + Ipv4Header::kSize != ip->total_length || bth->pad_count > frame.payload_len) {
     return std::nullopt;
   }
-  RoceHeaders h;
-  h.ethernet = *ethernet;
-  h.ip = *ip;
-  h.udp = *udp;
-  h.bth = *bth;
+  std::optional<RoceHeaders> h(std::in_place);
+  h->ethernet = *ethernet;
+  h->ip = *ip;
+  h->udp = *udp;
+  h->bth = *bth;
   auto rest = header.subspan(kExtensionOffset);
-  if (!take(rest, info.deth, h.deth) || !take(rest, info.reth, h.reth) ||
-      !take(rest, info.aeth, h.aeth) || !take(rest, info.imm, h.imm)) {
+  if (!take(rest, info.deth, h->deth) || !take(rest, info.reth, h->reth) ||
+      !take(rest, info.aeth, h->aeth) || !take(rest, info.imm, h->imm)) {
     return std::nullopt;
   }
   return h;
