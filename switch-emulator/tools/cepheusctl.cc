@@ -1,0 +1,181 @@
+// cepheusctl: looks into a running fabric and turns its links' faults on and off.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "switch-emulator/fabric/control_protocol.h"
+#include "switch-emulator/fabric/status.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kRefused = 1;  // the fabric said no, or is not there
+constexpr int kUsage = 2;
+
+struct Command {
+  std::string socket;
+  bool as_json = false;
+  std::optional<View> view;
+  std::optional<double> watch_seconds;
+  json request = {{"ask", "status"}};
+};
+
+int complain(const std::string& text, int exit_code) {
+  std::cerr << "cepheusctl: " << text << "\n";
+  return exit_code;
+}
+
+bool is_terminal() { return ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+
+// One answer of the fabric, as the user wants to see it.
+wire::Result<std::string> answer_text(const Command& command) {
+  const auto answer = ask(command.socket, command.request);
+  if (!answer) return tl::unexpected(answer.error());
+  if (!command.view) return command.as_json ? answer->dump(2) + "\n" : std::string();
+  const auto found = answer->find("status");
+  if (found == answer->end()) {
+    return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");
+  }
+  if (command.as_json) return found->dump(2) + "\n";
+  return status_from_json(*found).map(
+      [&](const FabricStatus& status) { return to_text(status, *command.view, is_terminal()); });
+}
+
+// Repeats until interrupted; the signals stay blocked, so that none is lost between two waits.
+int watch(const Command& command) {
+  sigset_t endings;
+  sigemptyset(&endings);
+  sigaddset(&endings, SIGINT);
+  sigaddset(&endings, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &endings, nullptr);
+  const auto interval_ns = static_cast<std::int64_t>(*command.watch_seconds * 1e9);
+  const timespec interval{interval_ns / 1'000'000'000, interval_ns % 1'000'000'000};
+  while (true) {
+    const auto text = answer_text(command);
+    if (!text) return complain(text.error().text, kRefused);
+    // On a terminal: cursor home, the text, then clear what an earlier, longer text left below.
+    if (::isatty(STDOUT_FILENO) != 0) {
+      std::cout << "\033[H\033[2J";
+    }
+    std::cout << *text << std::flush;
+    if (!std::cout) return kRefused;
+    if (::sigtimedwait(&endings, nullptr, &interval) > 0) return 0;
+  }
+}
+
+int run(const Command& command) {
+  if (command.watch_seconds) return watch(command);
+  const auto text = answer_text(command);
+  if (!text) return complain(text.error().text, kRefused);
+  std::cout << *text << std::flush;
+  return std::cout ? 0 : kRefused;
+}
+
+class CommandLine {
+ public:
+  CommandLine() : app_("Looks into a running Cepheus fabric.", "cepheusctl") {
+    app_.option_defaults()->always_capture_default(false);
+    app_.require_subcommand(1);
+    app_.fallthrough();
+    app_.set_version_flag("--version", "cepheusctl " CEPHEUS_VERSION "\n");
+    app_.add_option("--socket", command_.socket, "the fabric's socket, as given to cepheus-switch")
+        ->envname("CEPHEUS_FABRIC")
+        ->type_name("PATH")
+        ->required();
+    app_.add_flag("--json", command_.as_json, "print JSON, for programs");
+    app_.footer(
+        "Exit status: 0 done, 1 the fabric refused or is not there, 2 wrong usage.\n"
+        "Colour is used on a terminal only, and not if NO_COLOR is set.");
+    add_view("ports", "hosts and trunks: address, client, link, frames and payload bytes",
+             View::kPorts);
+    add_view("groups", "multicast groups: tree, what each path has acknowledged, who is waited for",
+             View::kGroups);
+    add_view("counters", "named counters, those that are not 0, with the ports they belong to",
+             View::kCounters);
+    add_link();
+    app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
+      command_.request = {{"ask", "reset_counters"}};
+    });
+    app_.add_subcommand("stop", "end the fabric")->callback([this] {
+      command_.request = {{"ask", "stop"}};
+    });
+  }
+
+  // The command, or the exit code if there is nothing (more) to do.
+  std::variant<Command, int> parse(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& done) {  // --help, --version
+      return app_.exit(done);
+    } catch (const CLI::ParseError& error) {
+      app_.exit(error);
+      return kUsage;
+    }
+    return command_;
+  }
+
+ private:
+  void add_view(const char* name, const char* help, View view) {
+    CLI::App* sub = app_.add_subcommand(name, help);
+    sub->callback([this, view] { command_.view = view; });
+    sub->add_option("--watch", command_.watch_seconds, "refresh every SECONDS until interrupted")
+        ->type_name("[SECONDS]")
+        ->expected(0, 1)
+        ->default_str("1")
+        ->check(CLI::Range(0.05, 86400.0));
+  }
+
+  void add_link() {
+    CLI::App* sub = app_.add_subcommand("link", "change a host's link, or cut and mend it");
+    sub->add_option("host", host_, "name of the host's port, as `cepheusctl ports` shows it")
+        ->type_name("HOST")
+        ->required();
+    sub->add_option("--direction", direction_, "which way")
+        ->check(CLI::IsMember({"to-switch", "to-host", "both"}))
+        ->capture_default_str();
+    CLI::Option* loss = sub->add_option("--loss", loss_, "lose each frame with this probability")
+                            ->type_name("P")
+                            ->check(CLI::Range(0.0, 1.0));
+    CLI::Option* up = sub->add_flag("--up", up_, "mend the link");
+    CLI::Option* down = sub->add_flag("--down", down_, "cut the link: every frame is dropped");
+    up->excludes(down);
+    sub->callback([this, loss] {
+      if (loss->count() == 0 && !up_ && !down_) {
+        throw CLI::ValidationError("link", "nothing to change; give --loss P, --up or --down");
+      }
+      // The protocol calls the way from host to switch "up".
+      const char* way = direction_ == "to-switch" ? "up"
+                        : direction_ == "to-host" ? "down"
+                                                  : "both";
+      command_.request = {{"ask", "link"}, {"host", host_}, {"direction", way}};
+      if (loss->count() != 0) command_.request["loss"] = loss_;
+      if (up_ || down_) command_.request["up"] = up_;
+    });
+  }
+
+  CLI::App app_;
+  Command command_;
+  std::string host_;
+  std::string direction_ = "both";
+  double loss_ = 0;
+  bool up_ = false, down_ = false;
+};
+
+}  // namespace
+}  // namespace cepheus::fabric
+
+int main(int argc, char** argv) {
+  cepheus::fabric::CommandLine line;
+  const auto parsed = line.parse(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
+  return cepheus::fabric::run(std::get<cepheus::fabric::Command>(parsed));
+}

@@ -1,0 +1,275 @@
+// cepheusctl as a user runs it, against a socket that answers like a fabric.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "switch-emulator/fabric/control_protocol.h"
+#include "switch-emulator/fabric/status.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Answers one line for one line, on one connection after the other, until it goes out of scope.
+class AnsweringFabric {
+ public:
+  explicit AnsweringFabric(const json& answer) : answer_(answer.dump() + "\n") {
+    char pattern[] = "/tmp/cepheusctl-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = control_path(socket());
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(listener_, 8) != 0) {
+      ADD_FAILURE() << "can't listen at " << path << ": " << std::strerror(errno);
+    }
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~AnsweringFabric() {
+    ::shutdown(listener_, SHUT_RDWR);  // ends accept()
+    thread_.join();
+    ::close(listener_);
+    std::filesystem::remove_all(directory_);
+  }
+
+  std::string socket() const { return directory_ + "/fabric"; }
+  json last_request() {
+    const std::lock_guard lock(mutex_);
+    return json::parse(request_, nullptr, false);
+  }
+  void change_answer(const json& answer) {
+    const std::lock_guard lock(mutex_);
+    answer_ = answer.dump() + "\n";
+  }
+
+ private:
+  void serve() {
+    while (true) {
+      const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (client < 0) return;
+      std::string line;
+      char c;
+      while (::recv(client, &c, 1, 0) == 1 && c != '\n') line += c;
+      {
+        const std::lock_guard lock(mutex_);
+        request_ = line;
+        line = answer_;
+      }
+      ::send(client, line.data(), line.size(), MSG_NOSIGNAL);
+      ::close(client);
+    }
+  }
+
+  std::string directory_;
+  int listener_ = -1;
+  std::mutex mutex_;
+  std::string answer_, request_;
+  std::thread thread_;
+};
+
+// A run of cepheusctl with both outputs in one pipe.
+class Invocation {
+ public:
+  explicit Invocation(std::vector<std::string> arguments) {
+    int ends[2];
+    if (::pipe(ends) != 0) ADD_FAILURE() << std::strerror(errno);
+    out_ = ends[0];
+    arguments.insert(arguments.begin(), CEPHEUSCTL);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::dup2(ends[1], STDERR_FILENO);
+      ::close(ends[0]);
+      ::close(ends[1]);
+      ::unsetenv("CEPHEUS_FABRIC");
+      ::execv(CEPHEUSCTL, argv.data());
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+  }
+  ~Invocation() {
+    exit_code();
+    ::close(out_);
+  }
+
+  // Output so far, once it contains `text`; all of it if it ends without.
+  const std::string& output_until(const std::string& text) {
+    while (output_.find(text) == std::string::npos) {
+      pollfd wait{out_, POLLIN, 0};
+      if (::poll(&wait, 1, 10'000) != 1) break;
+      char chunk[4096];
+      const ssize_t n = ::read(out_, chunk, sizeof chunk);
+      if (n <= 0) break;
+      output_.append(chunk, static_cast<std::size_t>(n));
+    }
+    return output_;
+  }
+  const std::string& output() { return output_until("\001 never"); }
+  void forget_output() { output_.clear(); }
+  void interrupt() { ::kill(pid_, SIGINT); }
+  int exit_code() {
+    if (!ended_) {
+      output();
+      int status = 0;
+      ::waitpid(pid_, &status, 0);
+      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      ended_ = true;
+    }
+    return exit_code_;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int out_ = -1;
+  std::string output_;
+  bool ended_ = false;
+  int exit_code_ = -1;
+};
+
+FabricStatus some_status(std::uint32_t lag) {
+  FabricStatus status;
+  status.pid = 99;
+  status.mtu = 4096;
+  SwitchStatus s0;
+  s0.name = "s0";
+  PortStatus port;
+  port.id = PortId(0);
+  port.name = "h0";
+  port.address = Ipv4(10, 0, 0, 1);
+  s0.ports = {port};
+  GroupView group;
+  group.id = McstId(198, 18, 0, 1);
+  PathView path;
+  path.port = PortId(0);
+  path.name = "h0";
+  path.is_host = true;
+  path.lag = lag;
+  group.paths = {path};
+  s0.groups = {group};
+  s0.counters = {{"drop_no_route", 4}};
+  status.switches = {s0};
+  return status;
+}
+
+json status_answer(std::uint32_t lag = 0) {
+  return {{"ok", true}, {"status", to_json(some_status(lag))}};
+}
+
+TEST(Cepheusctl, ShowsPortsGroupsAndCounters) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation ports({"--socket", fabric.socket(), "ports"});
+  EXPECT_EQ(ports.output(), to_text(some_status(12), View::kPorts, false));
+  EXPECT_EQ(ports.exit_code(), 0);
+  EXPECT_EQ(fabric.last_request(), json({{"ask", "status"}}));
+  Invocation groups({"groups", "--socket", fabric.socket()});
+  EXPECT_THAT(groups.output(), HasSubstr("waiting for h0 (12 packets)"));
+  EXPECT_EQ(groups.exit_code(), 0);
+  Invocation counters({"counters", "--socket", fabric.socket()});
+  EXPECT_THAT(counters.output(), HasSubstr("drop_no_route      4"));
+  EXPECT_EQ(counters.exit_code(), 0);
+}
+
+TEST(Cepheusctl, PrintsTheStatusAsJson) {
+  AnsweringFabric fabric(status_answer());
+  Invocation run({"ports", "--json", "--socket", fabric.socket()});
+  EXPECT_EQ(json::parse(run.output(), nullptr, false), to_json(some_status(0)));
+}
+
+TEST(Cepheusctl, UsesNoColourInAPipe) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation run({"groups", "--socket", fabric.socket()});
+  EXPECT_THAT(run.output(), Not(HasSubstr("\033")));
+}
+
+TEST(Cepheusctl, ChangesALink) {
+  AnsweringFabric fabric(json{{"ok", true}});
+  Invocation loss({"--socket", fabric.socket(), "link", "h1", "--loss", "0.25"});
+  EXPECT_EQ(loss.exit_code(), 0) << loss.output();
+  EXPECT_EQ(fabric.last_request(),
+            json({{"ask", "link"}, {"host", "h1"}, {"direction", "both"}, {"loss", 0.25}}));
+  Invocation cut({"--socket", fabric.socket(), "link", "h1", "--down", "--direction", "to-host"});
+  EXPECT_EQ(cut.exit_code(), 0) << cut.output();
+  EXPECT_EQ(fabric.last_request(),
+            json({{"ask", "link"}, {"host", "h1"}, {"direction", "down"}, {"up", false}}));
+  Invocation mend({"--socket", fabric.socket(), "link", "h1", "--up", "--direction", "to-switch"});
+  EXPECT_EQ(mend.exit_code(), 0) << mend.output();
+  EXPECT_EQ(fabric.last_request(),
+            json({{"ask", "link"}, {"host", "h1"}, {"direction", "up"}, {"up", true}}));
+}
+
+TEST(Cepheusctl, StopsAFabricAndResetsItsCounters) {
+  AnsweringFabric fabric(json{{"ok", true}});
+  EXPECT_EQ(Invocation({"stop", "--socket", fabric.socket()}).exit_code(), 0);
+  EXPECT_EQ(fabric.last_request(), json({{"ask", "stop"}}));
+  EXPECT_EQ(Invocation({"reset-counters", "--socket", fabric.socket()}).exit_code(), 0);
+  EXPECT_EQ(fabric.last_request(), json({{"ask", "reset_counters"}}));
+}
+
+TEST(Cepheusctl, ExitsWithOneIfTheFabricRefusesOrIsNotThere) {
+  AnsweringFabric fabric(json{{"ok", false}, {"error", "there is no host 'h9'"}});
+  Invocation refused({"--socket", fabric.socket(), "link", "h9", "--up"});
+  EXPECT_EQ(refused.exit_code(), 1);
+  EXPECT_EQ(refused.output(), "cepheusctl: there is no host 'h9'\n");
+  Invocation absent({"--socket", "/nonexistent/fabric", "ports"});
+  EXPECT_EQ(absent.exit_code(), 1);
+  EXPECT_THAT(absent.output(), StartsWith("cepheusctl: no fabric at /nonexistent/fabric.ctl"));
+}
+
+TEST(Cepheusctl, ExitsWithTwoOnWrongUsage) {
+  EXPECT_EQ(Invocation({}).exit_code(), 2);
+  EXPECT_EQ(Invocation({"ports"}).exit_code(), 2) << "no socket";
+  EXPECT_EQ(Invocation({"--socket", "x", "prots"}).exit_code(), 2);
+  EXPECT_EQ(Invocation({"--socket", "x", "link", "h0", "--loss", "2"}).exit_code(), 2);
+  EXPECT_EQ(Invocation({"--socket", "x", "link", "h0", "--up", "--down"}).exit_code(), 2);
+  Invocation nothing({"--socket", "x", "link", "h0"});
+  EXPECT_EQ(nothing.exit_code(), 2);
+  EXPECT_THAT(nothing.output(), HasSubstr("give --loss P, --up or --down"));
+}
+
+TEST(Cepheusctl, ExplainsItself) {
+  Invocation run({"--help"});
+  EXPECT_EQ(run.exit_code(), 0);
+  EXPECT_THAT(run.output(), HasSubstr("groups"));
+  EXPECT_THAT(run.output(), HasSubstr("CEPHEUS_FABRIC"));
+}
+
+TEST(Cepheusctl, WatchesUntilInterrupted) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05"});
+  EXPECT_THAT(run.output_until("(12 packets)"), HasSubstr("(12 packets)"));
+  fabric.change_answer(status_answer(3));
+  EXPECT_THAT(run.output_until("(3 packets)"), HasSubstr("(3 packets)"));
+  run.interrupt();
+  EXPECT_EQ(run.exit_code(), 0);
+}
+
+TEST(Cepheusctl, WatchesEverySecondUnlessToldOtherwise) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation run({"--socket", fabric.socket(), "groups", "--watch"});
+  EXPECT_THAT(run.output_until("(12 packets)"), HasSubstr("(12 packets)"));
+  run.interrupt();
+  EXPECT_EQ(run.exit_code(), 0);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
