@@ -2,10 +2,9 @@
 //
 // Packets and time come in as arguments; completions, packets and one deadline come out:
 //
-//     on_packet(now, frame, actions)     a packet has arrived from the wire
-//     transmit(now, buffer, frame)       build the next packet to send, if there is one; call until
-//     false on_timer(now, actions)             `deadline()` has passed (spurious calls are
-//     harmless)
+//     on_packet(now, frame, actions)          a packet has arrived from the wire
+//     transmit(now, buffer, frame, actions)   build the next packet to send; call until false
+//     on_timer(now, actions)                  deadline() has passed (spurious calls are harmless)
 //
 // Sending is pulled: the driver asks for a packet only when its ring has room, so back-pressure
 // needs no queue and payload is copied exactly once, from the user's memory into the driver's
@@ -50,8 +49,7 @@ class Nic {
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
-  // --- Memory. `memory` is where iova lives in this process; the caller keeps it alive until
-  // deregistered.
+  // --- Memory. `memory` is where iova lives in this process; alive until deregistered.
   wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length,
                                            std::uint64_t iova, std::uint32_t access);
   bool deregister_memory(std::uint32_t lkey);
@@ -65,8 +63,7 @@ class Nic {
   // Outstanding work vanishes without completions, as destroy_qp says (IBTA 10.2.4.4).
   bool destroy_qp(Qpn qpn);
 
-  // --- Work requests. Errors: kInvalid (state, sizes), kAgain (queue full). In ERR they complete
-  // flushed.
+  // --- Work requests. Errors: kInvalid (state, sizes), kAgain (queue full). In ERR: flushed.
   wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, Actions& out);
   wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, Actions& out);
 
@@ -81,6 +78,7 @@ class Nic {
   // ACK time-outs and RNR waits. The driver drains what has arrived before it calls this: a
   // descheduled process is not a loss.
   void on_timer(Instant now, Actions& out);
+  // May be earlier than anything that is due (on_timer then moves it); kNever if no QP waits.
   Instant deadline() const;
 
   const Counters& counters() const;

@@ -7,6 +7,12 @@
 #include "soft-roce/engine/scatter_gather.h"
 
 namespace cepheus::rnic {
+namespace {
+
+// READ, atomics and SEND with invalidation are refused.
+bool is_served(const wire::OpcodeInfo& info) { return (info.send || info.write) && !info.ieth; }
+
+}  // namespace
 
 Responder::Responder(const QpContext& context, Counters& counters)
     : qp_(context),
@@ -51,10 +57,10 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (ahead < 0) {
     counters_.add(Counter::kRxDuplicate);
-    if (info.send || info.write) owe(Owed::kAck);
+    if (is_served(info)) owe(Owed::kAck);
     return true;
   }
-  if (!info.send && !info.write) counters_.add(Counter::kRxDropUnsupported);
+  if (!is_served(info)) counters_.add(Counter::kRxDropUnsupported);
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
   const bool takes_receive = info.send ? info.first : info.imm;
   if (takes_receive && queue_.empty()) {
@@ -77,7 +83,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
 // Whether the opcode may follow what came before, with this many bytes (IBTA 9.7.4.1.1
 // to 9.7.4.1.6).
 bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) const {
-  if (!info.send && !info.write) return false;
+  if (!is_served(info)) return false;
   const Message kind = info.send ? Message::kSend : Message::kWrite;
   if (message_ != (info.first ? Message::kNone : kind)) return false;
   if (!info.last) return length == qp_.attr.path_mtu;

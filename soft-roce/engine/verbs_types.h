@@ -135,7 +135,7 @@ struct QpInit {
 
 struct QpAttr {
   QpState state = QpState::kReset;
-  QpState current_state = QpState::kReset;  // modify_qp: only with kCurrentState
+  QpState current_state = QpState::kReset;  // modify_qp: only with kAttrCurrentState
   std::uint32_t path_mtu = 1024;            // bytes
   Qpn remote_qpn;
   Psn rq_psn;

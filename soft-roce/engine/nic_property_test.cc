@@ -1,0 +1,244 @@
+// Whatever the network does to packets, every message arrives once, in order, unaltered, and no
+// sender is told "done" before. Random runs; a failure prints its seed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "soft-roce/engine/nic_testing.h"
+
+namespace cepheus::rnic::testing {
+namespace {
+
+constexpr int kRuns = 200;
+constexpr int kMessages = 30;  // each way
+constexpr std::size_t kSlot = Host::kMemory / (2 * kMessages);
+constexpr std::uint8_t kTouched = 0xEE;
+constexpr int kEventBudget = 200'000;
+
+struct Message {
+  SendOp op = SendOp::kSend;
+  std::uint32_t length = 0;
+  std::uint32_t imm = 0;
+  bool delivered = false;
+  bool takes_receive() const { return op != SendOp::kWrite; }
+};
+
+// One direction: `from` sends messages out of the lower half of its memory into the upper half of
+// `to`'s.
+struct Flow {
+  Host& from;
+  Host& to;
+  std::vector<Message> messages;
+  std::deque<std::size_t> receivable;  // messages that will take a receive, in order
+  std::size_t posted = 0;
+  std::size_t receives_posted = 0;
+  std::size_t received = 0;
+  std::size_t completed = 0;
+
+  static std::size_t source(std::size_t i) { return i * kSlot; }
+  static std::size_t target(std::size_t i) { return Host::kMemory / 2 + i * kSlot; }
+};
+
+class Scenario {
+ public:
+  explicit Scenario(std::uint64_t seed)
+      : random_(seed),
+        hosts_(options(), config()),
+        flows_{Flow{hosts_.a, hosts_.b, {}, {}}, Flow{hosts_.b, hosts_.a, {}, {}}} {
+    loss_ = static_cast<double>(pick(0, 4)) / 100;
+    duplication_ = static_cast<double>(pick(0, 5)) / 100;
+    damage_ = static_cast<double>(pick(0, 2)) / 100;
+    jitter_us_ = pick(0, 1) * pick(0, 100);
+    for (Flow& flow : flows_) {
+      fill_pattern(std::span(flow.from.memory).first(Host::kMemory / 2), random_());
+      for (int i = 0; i < kMessages; ++i) {
+        Message m;
+        m.op = static_cast<SendOp>(pick(0, 3));
+        m.length = static_cast<std::uint32_t>(chance(0.3) ? pick(0, 64) : pick(0, kSlot));
+        m.imm = static_cast<std::uint32_t>(random_());
+        if (m.takes_receive()) flow.receivable.push_back(flow.messages.size());
+        flow.messages.push_back(m);
+      }
+    }
+  }
+
+  void execute() {
+    for (int budget = kEventBudget; budget > 0; --budget) {
+      for (Flow& flow : flows_) advance_user(flow);
+      for (Flow& flow : flows_) put_on_wire(flow.from, flow.to);
+      if (finished()) return check_end();
+      step();
+      if (::testing::Test::HasFailure()) return;
+    }
+    FAIL() << "no end in sight";
+  }
+
+  std::uint64_t count(Counter c) const { return hosts_.a.count(c) + hosts_.b.count(c); }
+
+ private:
+  std::uint64_t pick(std::uint64_t low, std::uint64_t high) {
+    return low + random_() % (high - low + 1);
+  }
+  bool chance(double p) { return std::uniform_real_distribution<>()(random_) < p; }
+
+  QpOptions options() {
+    QpOptions o;
+    o.mtu = 256u << pick(0, 4);
+    o.first_psn =
+        Psn(static_cast<std::uint32_t>(chance(0.5) ? random_() : Psn::kMask - pick(0, 50)));
+    o.back_psn = Psn(static_cast<std::uint32_t>(random_()));
+    o.min_rnr_timer = static_cast<std::uint8_t>(pick(1, 10));
+    o.cap.max_send_wr = static_cast<std::uint32_t>(pick(1, 20));
+    o.cap.max_recv_wr = static_cast<std::uint32_t>(pick(1, 20));
+    return o;
+  }
+  NicConfig config() {
+    NicConfig c;
+    c.window_packets = static_cast<std::uint32_t>(pick(1, 128));
+    c.ack_every = static_cast<std::uint32_t>(pick(1, 64));
+    c.seed = random_();
+    return c;
+  }
+
+  void advance_user(Flow& flow) {
+    while (flow.posted < flow.messages.size() && post_message(flow)) ++flow.posted;
+    // Receives come late at times: RNR.
+    while (flow.receives_posted < flow.receivable.size() && chance(0.7) && post_receive(flow)) {
+      ++flow.receives_posted;
+    }
+  }
+
+  bool post_message(Flow& flow) {
+    const Message& m = flow.messages[flow.posted];
+    const std::uint32_t cut = static_cast<std::uint32_t>(pick(0, m.length));
+    const std::size_t at = Flow::source(flow.posted);
+    const Sge sges[] = {flow.from.piece(at, cut), flow.from.piece(at + cut, m.length - cut)};
+    SendWr wr;
+    wr.wr_id = flow.posted;
+    wr.op = m.op;
+    wr.signaled = true;
+    wr.imm = m.imm;
+    wr.remote_address = flow.to.piece(Flow::target(flow.posted), 0).address;
+    wr.rkey = flow.to.keys.rkey;
+    wr.sges = sges;
+    return flow.from.post(wr).has_value();
+  }
+
+  bool post_receive(Flow& flow) {
+    const std::size_t message = flow.receivable[flow.receives_posted];
+    const Sge sge = flow.to.piece(Flow::target(message), kSlot);
+    return flow.to.post(RecvWr{.wr_id = message, .sges = {&sge, 1}}).has_value();
+  }
+
+  void put_on_wire(Host& from, Host& to) {
+    for (Packet& packet : from.transmit_all()) {
+      const int copies = chance(loss_) ? 0 : chance(duplication_) ? 2 : 1;
+      for (int i = 0; i < copies; ++i) {
+        Packet copy = packet;
+        // Behind the BTH's reserved byte: all of it is covered by the ICRC.
+        if (chance(damage_)) copy.bytes[pick(47, copy.bytes.size() - 1)] ^= 1 << pick(0, 7);
+        const Instant arrival = hosts_.now + microseconds(5 + pick(0, jitter_us_));
+        wire_.emplace(std::pair(arrival, sequence_++), std::pair(std::move(copy), &to));
+      }
+    }
+  }
+
+  // The next packet arrives or the next deadline passes.
+  void step() {
+    const Instant deadline = std::min(hosts_.a.nic.deadline(), hosts_.b.nic.deadline());
+    if (!wire_.empty() && wire_.begin()->first.first <= deadline) {
+      hosts_.now = std::max(hosts_.now, wire_.begin()->first.first);
+      auto [packet, to] = std::move(wire_.begin()->second);
+      wire_.erase(wire_.begin());
+      to->hear(packet);
+    } else {
+      ASSERT_TRUE(hosts_.pass_deadline()) << "nothing under way, and work left";
+    }
+    for (Host* host : {&hosts_.a, &hosts_.b}) {
+      for (const Completion& c : host->completions) check(*host, c);
+      host->completions.clear();
+    }
+  }
+
+  void check(Host& host, const Completion& c) {
+    ASSERT_EQ(c.status, WcStatus::kSuccess) << to_string(c.status);
+    const bool receive = c.cq == Host::kRecvCq;
+    Flow& flow = flows_[(&host == &hosts_.b) == receive ? 0 : 1];
+    const std::size_t i = c.wr_id;
+    if (receive) {
+      ASSERT_EQ(i, flow.receivable.at(flow.received++)) << "receives complete in order, once";
+      const Message& m = flow.messages[i];
+      EXPECT_EQ(c.byte_len, m.length);
+      EXPECT_EQ(c.has_imm, m.op != SendOp::kSend);
+      EXPECT_EQ(c.imm, c.has_imm ? m.imm : 0);
+      take(flow, i);
+    } else {
+      ASSERT_EQ(i, flow.completed++) << "sends complete in order, once";
+      if (!flow.messages[i].takes_receive()) take(flow, i);
+      EXPECT_TRUE(flow.messages[i].delivered) << "told done before it was";
+    }
+  }
+
+  // The bytes are right; from here on they are the user's: a late copy must not write them again.
+  void take(Flow& flow, std::size_t i) {
+    const std::size_t n = flow.messages[i].length;
+    const auto sent = std::span(flow.from.memory).subspan(Flow::source(i), n);
+    const auto got = std::span(flow.to.memory).subspan(Flow::target(i), n);
+    ASSERT_TRUE(std::ranges::equal(sent, got)) << "message " << i;
+    std::ranges::fill(got, kTouched);
+    flow.messages[i].delivered = true;
+  }
+
+  bool finished() const {
+    return wire_.empty() && std::ranges::all_of(flows_, [](const Flow& flow) {
+             return flow.completed == flow.messages.size();
+           });
+  }
+
+  void check_end() {
+    for (const Flow& flow : flows_) {
+      EXPECT_EQ(flow.received, flow.receivable.size());
+      for (std::size_t i = 0; i < flow.messages.size(); ++i) {
+        const auto bytes =
+            std::span(flow.to.memory).subspan(Flow::target(i), flow.messages[i].length);
+        EXPECT_EQ(std::ranges::count(bytes, kTouched), static_cast<long>(bytes.size()));
+      }
+      EXPECT_FALSE(flow.from.nic.wants_to_transmit());
+      EXPECT_EQ(flow.from.nic.deadline(), wire::kNever);
+      const auto from = *flow.from.nic.query_qp(flow.from.qpn);
+      EXPECT_EQ(from.sq_psn, flow.to.nic.query_qp(flow.to.qpn)->rq_psn);
+    }
+  }
+
+  std::mt19937_64 random_;
+  TwoHosts hosts_;
+  std::array<Flow, 2> flows_;
+  std::map<std::pair<Instant, std::uint64_t>, std::pair<Packet, Host*>> wire_;
+  std::uint64_t sequence_ = 0;
+  double loss_ = 0;
+  double duplication_ = 0;
+  double damage_ = 0;
+  std::uint64_t jitter_us_ = 0;
+};
+
+TEST(NicProperty, EveryMessageArrivesOnceInOrderUnalteredWhateverTheNetworkDoes) {
+  std::map<Counter, std::uint64_t> faults;
+  for (const Counter c : {Counter::kTxRetransmitted, Counter::kRxDropIcrc, Counter::kRxDropStaleAck,
+                          Counter::kRxDuplicate, Counter::kRxOutOfSequence, Counter::kRxNakSequence,
+                          Counter::kRxRnrNak, Counter::kAckTimeouts}) {
+    faults[c] = 0;
+  }
+  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Scenario scenario(seed);
+    scenario.execute();
+    if (HasFailure()) return;
+    for (auto& [counter, sum] : faults) sum += scenario.count(counter);
+  }
+  for (const auto& [counter, sum] : faults) EXPECT_GT(sum, 0u) << name(counter) << " never tried";
+}
+
+}  // namespace
+}  // namespace cepheus::rnic::testing
