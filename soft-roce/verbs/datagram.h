@@ -1,7 +1,9 @@
-/* UDP datagrams through a soft-roce NIC, which has no kernel interface: what registration (MRP) runs on.
+/* UDP datagrams through a soft-roce NIC, which has no kernel interface: what registration (MRP)
+ * runs on.
  *
- * libcepheus-roce.so exports these; users find them with dlsym(RTLD_DEFAULT, ...) and fall back to kernel sockets.
- * Addresses and ports are in host byte order. All calls are thread-safe and never block. */
+ * libcepheus-roce.so exports these; users find them with dlsym(RTLD_DEFAULT, ...) and fall back to
+ * kernel sockets. Addresses and ports are in host byte order. All calls are thread-safe and never
+ * block. */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,16 +17,18 @@ extern "C" {
 
 struct cepheus_datagram_socket;
 
-/* Opens UDP port `udp_port` of the device behind `context`. 0, or an errno: EADDRINUSE (port taken in this process),
- * EOPNOTSUPP (not a soft-roce device: use kernel sockets). */
-int cepheus_datagram_open(struct ibv_context* context, uint16_t udp_port, struct cepheus_datagram_socket** out);
-/* Sends one datagram of at most 1472 bytes from the NIC's own address; 0, EMSGSIZE, or EAGAIN (no room: again later). */
-int cepheus_datagram_send(struct cepheus_datagram_socket* s, uint32_t to_ipv4, uint16_t to_port, const void* data,
-                          size_t size);
-/* The next datagram that arrived (a queue of 256; beyond it they are dropped and counted): its size, or -1 with errno
- * EAGAIN. Drives the NIC as ibv_poll_cq does. */
-ssize_t cepheus_datagram_recv(struct cepheus_datagram_socket* s, void* data, size_t capacity, uint32_t* from_ipv4,
-                              uint16_t* from_port);
+/* Opens UDP port `udp_port` of the device behind `context`. 0, or an errno: EADDRINUSE (port taken
+ * in this process), EOPNOTSUPP (not a soft-roce device: use kernel sockets). */
+int cepheus_datagram_open(struct ibv_context* context, uint16_t udp_port,
+                          struct cepheus_datagram_socket** out);
+/* Sends one datagram of at most 1472 bytes from the NIC's own address; 0, EMSGSIZE, or EAGAIN (no
+ * room: again later). */
+int cepheus_datagram_send(struct cepheus_datagram_socket* s, uint32_t to_ipv4, uint16_t to_port,
+                          const void* data, size_t size);
+/* The next datagram that arrived (a queue of 256; beyond it they are dropped and counted): its
+ * size, or -1 with errno EAGAIN. Drives the NIC as ibv_poll_cq does. */
+ssize_t cepheus_datagram_recv(struct cepheus_datagram_socket* s, void* data, size_t capacity,
+                              uint32_t* from_ipv4, uint16_t* from_port);
 void cepheus_datagram_close(struct cepheus_datagram_socket* s);
 
 #ifdef __cplusplus

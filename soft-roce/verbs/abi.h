@@ -1,0 +1,71 @@
+// What every function of the verbs face shares: its linkage, and that nothing is thrown through it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <new>
+
+#include "libmcast/wire/result.h"
+
+// libibverbs' header wraps these names in macros; we define the functions behind them.
+#undef ibv_get_device_list
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace cepheus::rnic {
+
+// The errno that tells a verbs program what Error::code tells us.
+inline int to_errno(wire::ErrorCode code) {
+  switch (code) {
+    case wire::ErrorCode::kInvalid:
+      return EINVAL;
+    case wire::ErrorCode::kAgain:
+      return ENOMEM;  // a queue is full: what providers return from post_send
+    case wire::ErrorCode::kUnavailable:
+      return ENODEV;
+    case wire::ErrorCode::kRefused:
+      return EBUSY;
+    case wire::ErrorCode::kTimedOut:
+      return ETIMEDOUT;
+    case wire::ErrorCode::kFailed:
+      break;
+  }
+  return EIO;
+}
+
+// For functions that return an object: null with errno.
+inline std::nullptr_t refuse(int error) {
+  errno = error;
+  return nullptr;
+}
+
+// For functions that return an errno: also sets it, as libibverbs does.
+inline int refuse_call(int error) {
+  errno = error;
+  return error;
+}
+
+// Runs the body of an exported function; memory that is not to be had becomes ENOMEM.
+template <typename Body>
+auto guarded(Body&& body) noexcept -> decltype(body()) {
+  int error = EIO;
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;
+  } catch (...) {
+    // std::system_error of a lock or a thread: the process is out of something.
+  }
+  errno = error;
+  if constexpr (std::is_pointer_v<decltype(body())>) {
+    return nullptr;
+  } else {
+    return static_cast<decltype(body())>(error);
+  }
+}
+
+}  // namespace cepheus::rnic

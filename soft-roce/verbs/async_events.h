@@ -1,0 +1,47 @@
+// Asynchronous events of one open device, behind a descriptor that programs may poll (IBTA 11.6.3).
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "soft-roce/verbs/readiness.h"
+
+namespace cepheus::rnic {
+
+// Thread-safe. Its lock is taken last.
+class AsyncEvents {
+ public:
+  // Beyond it events are dropped and counted: a program that never reads them must not cost memory.
+  static constexpr std::size_t kMost = 1024;
+
+  static wire::Result<std::unique_ptr<AsyncEvents>> create();
+  int fd() const { return ready_.fd(); }
+
+  // `handed_out` counts the events about one object that take() has returned; null for the port's.
+  void post(const ibv_async_event& event, std::uint32_t* handed_out);
+  // The next event. Waits, unless the program made the descriptor non-blocking; false with errno
+  // EAGAIN or EINTR.
+  bool take(ibv_async_event& event);
+  // Forgets waiting events about one object, before it is destroyed; returns how many were handed
+  // out.
+  std::uint32_t withdraw(const std::uint32_t& handed_out);
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Waiting {
+    ibv_async_event event;
+    std::uint32_t* handed_out;
+  };
+  explicit AsyncEvents(Readiness ready) : ready_(std::move(ready)) {}
+
+  Readiness ready_;
+  std::mutex mutex_;
+  std::deque<Waiting> waiting_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,57 @@
+#include "soft-roce/verbs/completion_channel.h"
+
+#include <cerrno>
+
+namespace cepheus::rnic {
+
+wire::Result<std::unique_ptr<CompletionChannel>> CompletionChannel::create() {
+  auto ready = Readiness::create();
+  if (!ready) return tl::unexpected(ready.error());
+  return std::unique_ptr<CompletionChannel>(new CompletionChannel(std::move(*ready)));
+}
+
+void CompletionChannel::notify(EventSource& source) {
+  const std::scoped_lock lock(mutex_);
+  if (source.waiting_) return;
+  source.waiting_ = true;
+  source.next_ = nullptr;
+  if (tail_ == nullptr) {
+    head_ = &source;
+    ready_.set();
+  } else {
+    tail_->next_ = &source;
+  }
+  tail_ = &source;
+}
+
+void* CompletionChannel::take() {
+  for (;;) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (EventSource* source = head_; source != nullptr) {
+        unlink(*source);
+        ++source->handed_out_;
+        return source->owner_;
+      }
+    }
+    if (!ready_.wait()) return nullptr;
+  }
+}
+
+std::uint32_t CompletionChannel::withdraw(EventSource& source) {
+  const std::scoped_lock lock(mutex_);
+  if (source.waiting_) unlink(source);
+  return source.handed_out_;
+}
+
+void CompletionChannel::unlink(EventSource& source) {
+  EventSource* before = nullptr;
+  for (EventSource* at = head_; at != &source; at = at->next_) before = at;
+  (before == nullptr ? head_ : before->next_) = source.next_;
+  if (tail_ == &source) tail_ = before;
+  source.waiting_ = false;
+  source.next_ = nullptr;
+  if (head_ == nullptr) ready_.clear();
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,202 @@
+#include "soft-roce/verbs/device.h"
+
+#include <endian.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "soft-roce/verbs/environment.h"
+#include "soft-roce/verbs/report.h"
+
+namespace cepheus::rnic {
+namespace {
+
+template <std::size_t N>
+void set_text(char (&field)[N], std::string_view text) {
+  const std::size_t n = std::min(text.size(), N - 1);
+  field[text.copy(field, n)] = '\0';
+}
+
+// The process's NIC. Never destroyed: its thread may outlive static destructors.
+class NicHolder {
+ public:
+  static NicHolder& instance() {
+    static NicHolder* const holder = created_ = new NicHolder;
+    return *holder;
+  }
+  // Null if this process never asked for a NIC.
+  static NicHolder* existing() { return created_; }
+
+  wire::Result<std::shared_ptr<LiveNic>> acquire() {
+    const std::scoped_lock lock(mutex_);
+    auto nic = attached();
+    if (nic) pinned_.reset();  // the caller holds it from here on
+    return nic;
+  }
+
+  std::shared_ptr<LiveNic> current() {
+    const std::scoped_lock lock(mutex_);
+    return nic_.lock();
+  }
+
+  void release(std::shared_ptr<LiveNic> nic) {
+    // Under the lock: whoever acquires next finds the port free again.
+    const std::scoped_lock lock(mutex_);
+    nic.reset();
+  }
+
+  wire::Ipv4 address() {
+    const std::scoped_lock lock(mutex_);
+    if (!address_.is_unset()) return address_;
+    // Kept until the program opens the device or ends: an address that it has seen must stay its
+    // own.
+    if (auto nic = attached()) {
+      pinned_ = *nic;
+    } else {
+      set_last_error(nic.error().text);
+      say(nic.error().text);
+    }
+    return address_;
+  }
+
+  void at_exit() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const std::shared_ptr<LiveNic> nic = nic_.lock();
+    if (!nic || nic->is_abandoned()) return;
+    nic->poll();  // acknowledgements that wait for room
+    if (is_verbose())
+      complain("counters of " + nic->identity().name + ":\n" + nic->counters_text());
+  }
+
+ private:
+  NicHolder() {
+    ::pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                     [] { instance().after_fork(true); });
+  }
+
+  wire::Result<std::shared_ptr<LiveNic>> attached() {
+    if (auto nic = nic_.lock()) return nic;
+    const Environment environment = Environment::read();
+    if (environment.fabric.empty()) {
+      return wire::fail(
+          wire::ErrorCode::kUnavailable,
+          "CEPHEUS_FABRIC is not set; set it to the socket of a running cepheus-switch");
+    }
+    auto port = attach(environment);
+    if (!port) return tl::unexpected(port.error());
+    auto nic = LiveNic::start(std::move(*port));
+    if (!nic) return tl::unexpected(nic.error());
+    std::shared_ptr<LiveNic> shared = std::move(*nic);
+    const fabric::HostIdentity& identity = shared->identity();
+    say("attached to " + environment.fabric + " as " + identity.name + ", " +
+        identity.address.to_string());
+    nic_ = shared;
+    host_ = identity.name;
+    address_ = identity.address;
+    return shared;
+  }
+
+  wire::Result<std::unique_ptr<fabric::HostPort>> attach(const Environment& environment) const {
+    fabric::HostPort::Options options;
+    options.fabric = environment.fabric;
+    options.host = environment.host;
+    if (!environment.host_chosen && !host_.empty()) {
+      // Any host would do, but programs remember the GUID that they saw before.
+      options.host = host_;
+      auto again = fabric::HostPort::attach(options);
+      if (again || again.error().code != wire::ErrorCode::kRefused) return again;
+      options.host.clear();
+    }
+    return fabric::HostPort::attach(options);
+  }
+
+  void before_fork() {
+    mutex_.lock();
+    forking_ = nic_.lock();
+    if (forking_) forking_->lock_for_fork();
+  }
+
+  void after_fork(bool in_child) {
+    if (forking_) {
+      if (in_child) forking_->abandon();
+      forking_->unlock_after_fork();
+    }
+    if (in_child) {
+      // The child may attach a port of its own, as another host.
+      nic_.reset();
+      pinned_.reset();
+      host_.clear();
+      address_ = wire::Ipv4();
+    }
+    const std::shared_ptr<LiveNic> last = std::move(forking_);
+    mutex_.unlock();
+  }
+
+  static inline std::atomic<NicHolder*> created_{nullptr};
+
+  std::mutex mutex_;
+  std::weak_ptr<LiveNic> nic_;
+  std::shared_ptr<LiveNic> pinned_;
+  std::shared_ptr<LiveNic> forking_;  // between the handlers of one fork()
+  std::string host_;                  // that this process was last
+  wire::Ipv4 address_;
+};
+
+__attribute__((destructor)) void flush_at_exit() {
+  if (NicHolder* holder = NicHolder::existing(); holder != nullptr) holder->at_exit();
+}
+
+}  // namespace
+
+Device& the_device() {
+  static Device* const device = [] {
+    static const int nobodys_operations = 0;
+    auto* d = new Device();
+    d->node_type = IBV_NODE_CA;
+    d->transport_type = IBV_TRANSPORT_IB;
+    set_text(d->name, kDeviceName);
+    set_text(d->dev_name, kUverbsName);
+    set_text(d->dev_path, "/sys/class/infiniband_verbs/uverbs_cepheus0");
+    set_text(d->ibdev_path, "/sys/class/infiniband/cepheus0");
+    d->operations = &nobodys_operations;
+    return d;
+  }();
+  return *device;
+}
+
+ibv_gid gid_of(wire::Ipv4 address) {
+  ibv_gid gid{};
+  gid.raw[10] = gid.raw[11] = 0xFF;
+  const std::uint32_t big_endian = htobe32(address.value());
+  std::memcpy(gid.raw + 12, &big_endian, sizeof big_endian);
+  return gid;
+}
+
+std::optional<wire::Ipv4> address_of(const ibv_gid& gid) {
+  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  if (std::memcmp(gid.raw, kMapped, sizeof kMapped) != 0) return std::nullopt;
+  std::uint32_t big_endian = 0;
+  std::memcpy(&big_endian, gid.raw + 12, sizeof big_endian);
+  const wire::Ipv4 address(be32toh(big_endian));
+  if (address.is_unset()) return std::nullopt;
+  return address;
+}
+
+__be64 guid_of(wire::Ipv4 address) {
+  return htobe64(std::uint64_t{0x0200'0000} << 32 | address.value());
+}
+
+wire::Result<std::shared_ptr<LiveNic>> acquire_nic() { return NicHolder::instance().acquire(); }
+
+std::shared_ptr<LiveNic> current_nic() { return NicHolder::instance().current(); }
+
+void release_nic(std::shared_ptr<LiveNic> nic) { NicHolder::instance().release(std::move(nic)); }
+
+wire::Ipv4 nic_address() { return NicHolder::instance().address(); }
+
+}  // namespace cepheus::rnic

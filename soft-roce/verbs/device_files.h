@@ -1,0 +1,25 @@
+// The files that a kernel would show for the device, served from memory: programs such as UCX look
+// at them.
+//
+//   /dev/infiniband/uverbs_cepheus0                 a character device: /dev/null answers for it
+//   /sys/class/infiniband/cepheus0/...              read-only text
+//   /sys/class/infiniband_verbs/uverbs_cepheus0/... read-only text
+//
+// Directories exist but can't be listed. Without CEPHEUS_FABRIC none of this is there.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace cepheus::rnic {
+
+struct DeviceFile {
+  enum class Kind { kDirectory, kText, kCharacterDevice };
+  Kind kind;
+  std::string text;  // kText
+};
+
+// Nothing for every other path. Cheap for those: programs open many files.
+std::optional<DeviceFile> find_device_file(const char* path);
+
+}  // namespace cepheus::rnic

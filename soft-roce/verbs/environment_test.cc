@@ -1,0 +1,128 @@
+#include "soft-roce/verbs/environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace cepheus::rnic {
+namespace {
+
+using ::testing::HasSubstr;
+
+class EnvironmentVariables : public ::testing::Test {
+ protected:
+  EnvironmentVariables() { clear(); }
+  ~EnvironmentVariables() override { clear(); }
+  static void set(const char* name, const char* value) { ::setenv(name, value, 1); }
+
+ private:
+  static void clear() {
+    for (const char* name : {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_VERBOSE",
+                             "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+      ::unsetenv(name);
+    }
+  }
+};
+
+TEST_F(EnvironmentVariables, NothingSetMeansAnyHostOfNoFabric) {
+  const Environment e = Environment::read();
+  EXPECT_EQ(e.fabric, "");
+  EXPECT_EQ(e.host, "");
+  EXPECT_FALSE(e.host_chosen);
+  EXPECT_FALSE(e.verbose);
+}
+
+TEST_F(EnvironmentVariables, ARankNamesTheHostOfThatIndex) {
+  set("PMI_RANK", "9");
+  set("PMIX_RANK", "3");
+  const Environment e = Environment::read();
+  EXPECT_EQ(e.host, "#3");
+  EXPECT_TRUE(e.host_chosen);
+}
+
+TEST_F(EnvironmentVariables, TheUsersHostGoesBeforeTheRank) {
+  set("OMPI_COMM_WORLD_RANK", "3");
+  set("CEPHEUS_HOST", "h7");
+  EXPECT_EQ(Environment::read().host, "h7");
+}
+
+TEST_F(EnvironmentVariables, ARankThatIsNoNumberIsIgnored) {
+  set("PMIX_RANK", "wildcard");
+  EXPECT_FALSE(Environment::read().host_chosen);
+}
+
+TEST_F(EnvironmentVariables, VerboseZeroIsQuiet) {
+  set("CEPHEUS_VERBOSE", "0");
+  EXPECT_FALSE(Environment::read().verbose);
+  set("CEPHEUS_VERBOSE", "1");
+  EXPECT_TRUE(Environment::read().verbose);
+}
+
+class FabricSocket : public ::testing::Test {
+ protected:
+  FabricSocket() {
+    char pattern[] = "/tmp/cepheus-environment-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    path_ = directory_ / "fabric";
+  }
+  ~FabricSocket() override {
+    if (fd_ >= 0) ::close(fd_);
+    std::filesystem::remove_all(directory_);
+  }
+  void listen(int type) {
+    fd_ = ::socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.string().copy(address.sun_path, sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    if (type != SOCK_DGRAM) {
+      ASSERT_EQ(::listen(fd_, 1), 0);
+    }
+  }
+  bool listens() { return fabric_listens(path_.string(), reason_); }
+
+  std::filesystem::path directory_, path_;
+  int fd_ = -1;
+  std::string reason_;
+};
+
+TEST_F(FabricSocket, IsRecognisedWithoutDisturbingTheListener) {
+  for (const int type : {SOCK_STREAM, SOCK_SEQPACKET}) {
+    listen(type);
+    EXPECT_TRUE(listens()) << reason_;
+    pollfd pending{fd_, POLLIN, 0};
+    EXPECT_EQ(::poll(&pending, 1, 0), 0);  // no connection waits
+    ::close(fd_);
+    std::filesystem::remove(path_);
+  }
+  fd_ = -1;
+}
+
+TEST_F(FabricSocket, ThatIsMissingOrDeadOrAnotherThingIsRefusedWithTheReason) {
+  EXPECT_FALSE(listens());
+  EXPECT_THAT(reason_, HasSubstr("no such socket; start cepheus-switch"));
+
+  listen(SOCK_SEQPACKET);
+  ::close(fd_);
+  fd_ = -1;
+  EXPECT_FALSE(listens());
+  EXPECT_THAT(reason_, HasSubstr("nobody listens there any more"));
+
+  std::filesystem::remove(path_);
+  listen(SOCK_DGRAM);
+  EXPECT_FALSE(listens());
+  EXPECT_THAT(reason_, HasSubstr("not a fabric's socket"));
+
+  path_ = std::string(200, 'x');
+  EXPECT_FALSE(listens());
+  EXPECT_THAT(reason_, HasSubstr("use a shorter one"));
+}
+
+}  // namespace
+}  // namespace cepheus::rnic

@@ -1,0 +1,195 @@
+// ibv_create_qp_ex and the ibv_wr_* builder: requests are collected between start and complete,
+// then posted as one.
+#include <endian.h>
+
+#include "soft-roce/verbs/extended.h"
+#include "soft-roce/verbs/next_library.h"
+#include "soft-roce/verbs/queue_pair.h"
+
+namespace cepheus::rnic {
+namespace {
+
+constexpr std::uint64_t kSendOps = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+
+QueuePair& of(ibv_qp_ex* qp) { return *static_cast<QueuePair*>(qp); }
+
+SendWr& add(ibv_qp_ex* qp, SendOp op) {
+  RequestBatch& batch = of(qp).batch();
+  RequestBatch::Request& request = batch.requests.emplace_back();
+  request.wr.op = op;
+  request.wr.wr_id = qp->wr_id;
+  request.wr.signaled = (qp->wr_flags & IBV_SEND_SIGNALED) != 0;
+  request.wr.solicited = (qp->wr_flags & IBV_SEND_SOLICITED) != 0;
+  request.first_sge = batch.sges.size();
+  request.first_byte = batch.inline_data.size();
+  return request.wr;
+}
+
+// Runs one builder call; what goes wrong is told by wr_complete.
+template <typename Body>
+void build(ibv_qp_ex* qp, Body&& body) {
+  RequestBatch& batch = of(qp).batch();
+  const int error = guarded([&] {
+    body(batch);
+    return 0;
+  });
+  if (error != 0 && batch.error == 0) batch.error = error;
+}
+
+template <typename Body>
+void build_payload(ibv_qp_ex* qp, Body&& body) {
+  build(qp, [&](RequestBatch& batch) {
+    if (batch.requests.empty()) {
+      batch.error = EINVAL;
+    } else {
+      body(batch, batch.requests.back());
+    }
+  });
+}
+
+void wr_start(ibv_qp_ex* qp) {
+  RequestBatch& batch = of(qp).batch();
+  batch.mutex.lock();
+  batch.requests.clear();
+  batch.sges.clear();
+  batch.inline_data.clear();
+  batch.error = 0;
+}
+
+void wr_abort(ibv_qp_ex* qp) { of(qp).batch().mutex.unlock(); }
+
+// The vectors have stopped growing: now requests may point into them.
+void resolve(RequestBatch& batch, RequestBatch::Request& request, Sge& inline_sge) {
+  if (request.bytes > 0 || request.wr.inline_data) {
+    const auto* data = batch.inline_data.data() + request.first_byte;
+    inline_sge.address = reinterpret_cast<std::uintptr_t>(data);
+    inline_sge.length = static_cast<std::uint32_t>(request.bytes);
+    request.wr.sges = {&inline_sge, 1};
+  } else {
+    request.wr.sges = {batch.sges.data() + request.first_sge, request.sges};
+  }
+}
+
+int wr_complete(ibv_qp_ex* qp) {
+  QueuePair& ours = of(qp);
+  RequestBatch& batch = ours.batch();
+  const std::unique_lock lock(batch.mutex, std::adopt_lock);
+  if (ours.nic().is_abandoned()) return ENODEV;
+  if (batch.error != 0) return batch.error;
+  return guarded([&] {
+    return ours.nic().run([&](Nic& engine, Instant now, Actions& out) {
+      for (RequestBatch::Request& request : batch.requests) {
+        Sge inline_sge;
+        resolve(batch, request, inline_sge);
+        const auto posted = engine.post_send(now, ours.qpn(), request.wr, out);
+        if (!posted) return to_errno(posted.error().code);
+      }
+      return 0;
+    });
+  });
+}
+
+void wr_send(ibv_qp_ex* qp) {
+  build(qp, [&](RequestBatch&) { add(qp, SendOp::kSend); });
+}
+
+void wr_send_imm(ibv_qp_ex* qp, __be32 imm) {
+  build(qp, [&](RequestBatch&) { add(qp, SendOp::kSendImm).imm = be32toh(imm); });
+}
+
+void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_address) {
+  build(qp, [&](RequestBatch&) {
+    SendWr& wr = add(qp, SendOp::kWrite);
+    wr.rkey = rkey;
+    wr.remote_address = remote_address;
+  });
+}
+
+void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_address,
+                       __be32 imm) {
+  build(qp, [&](RequestBatch&) {
+    SendWr& wr = add(qp, SendOp::kWriteImm);
+    wr.rkey = rkey;
+    wr.remote_address = remote_address;
+    wr.imm = be32toh(imm);
+  });
+}
+
+void wr_set_sge_list(ibv_qp_ex* qp, std::size_t count, const ibv_sge* list) {
+  build_payload(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
+    for (std::size_t i = 0; i < count; ++i) {
+      batch.sges.push_back(Sge{list[i].addr, list[i].length, list[i].lkey});
+    }
+    request.sges = count;
+  });
+}
+
+void wr_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length) {
+  const ibv_sge sge{address, length, lkey};
+  wr_set_sge_list(qp, 1, &sge);
+}
+
+void wr_set_inline_data_list(ibv_qp_ex* qp, std::size_t count, const ibv_data_buf* list) {
+  build_payload(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
+    request.wr.inline_data = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto* data = static_cast<const std::uint8_t*>(list[i].addr);
+      batch.inline_data.insert(batch.inline_data.end(), data, data + list[i].length);
+      request.bytes += list[i].length;
+    }
+  });
+}
+
+void wr_set_inline_data(ibv_qp_ex* qp, void* address, std::size_t length) {
+  const ibv_data_buf buffer{address, length};
+  wr_set_inline_data_list(qp, 1, &buffer);
+}
+
+}  // namespace
+
+void set_extended_operations(QueuePair& qp) {
+  qp.wr_start = wr_start;
+  qp.wr_complete = wr_complete;
+  qp.wr_abort = wr_abort;
+  qp.wr_send = wr_send;
+  qp.wr_send_imm = wr_send_imm;
+  qp.wr_rdma_write = wr_rdma_write;
+  qp.wr_rdma_write_imm = wr_rdma_write_imm;
+  qp.wr_set_sge = wr_set_sge;
+  qp.wr_set_sge_list = wr_set_sge_list;
+  qp.wr_set_inline_data = wr_set_inline_data;
+  qp.wr_set_inline_data_list = wr_set_inline_data_list;
+}
+
+ibv_qp* create_extended_qp(ibv_context*, ibv_qp_init_attr_ex* init) {
+  return guarded([&]() -> ibv_qp* {
+    const std::uint32_t known =
+        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    if ((init->comp_mask & ~known) != 0) return refuse(EOPNOTSUPP);
+    if ((init->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
+    if ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && init->create_flags != 0) {
+      return refuse(EOPNOTSUPP);
+    }
+    if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
+        (init->send_ops_flags & ~kSendOps) != 0) {
+      return refuse(EOPNOTSUPP);
+    }
+    // The extended structure begins with the plain one.
+    ibv_qp_init_attr plain{init->qp_context, init->send_cq, init->recv_cq,   init->srq,
+                           init->cap,        init->qp_type, init->sq_sig_all};
+    QueuePair* const qp = create_queue_pair(ProtectionDomain::of(init->pd), plain);
+    if (qp == nullptr) return nullptr;
+    init->cap = plain.cap;
+    return &qp->qp_base;
+  });
+}
+
+}  // namespace cepheus::rnic
+
+using namespace cepheus::rnic;
+
+CEPHEUS_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  if (!is_ours(qp->context)) return call_next<decltype(ibv_qp_to_qp_ex)>("ibv_qp_to_qp_ex", qp);
+  return &QueuePair::of(qp);
+}

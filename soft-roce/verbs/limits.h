@@ -1,0 +1,19 @@
+// What the device offers, where the engine does not say (engine/verbs_types.h has the rest).
+#pragma once
+
+#include <cstdint>
+
+namespace cepheus::rnic {
+
+inline constexpr std::uint8_t kPort = 1;  // the only one
+inline constexpr std::uint32_t kMaxCqe = 65536;
+inline constexpr std::uint32_t kMaxCqs = 65536;
+inline constexpr std::uint32_t kMaxPds = 65536;
+inline constexpr std::uint32_t kMaxAhs = 65536;
+// The P_Key that every port has (IBTA 10.9.2): full member of the default partition.
+inline constexpr std::uint16_t kDefaultPkey = 0xFFFF;
+// Most outstanding reads and atomics that QP attributes may name. Reads are not carried out yet,
+// but programs that never read set these too.
+inline constexpr std::uint8_t kMaxRdAtomic = 16;
+
+}  // namespace cepheus::rnic

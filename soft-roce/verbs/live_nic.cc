@@ -1,0 +1,292 @@
+#include "soft-roce/verbs/live_nic.h"
+
+#include <sched.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace cepheus::rnic {
+namespace {
+
+// Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
+// prompt.
+constexpr int kReceiveBatch = 64;
+// Fruitless polls of one thread between two offers of its core: switch and peers may be waiting for
+// one.
+constexpr unsigned kPollsPerYield = 16;
+// ... and between two looks whether the fabric is still there, which cost a system call.
+constexpr unsigned kPollsPerCheck = 4096;
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
+    seed = static_cast<std::uint64_t>(monotonic_now().time_since_epoch().count());
+  }
+  return seed;
+}
+
+NicConfig config_of(const fabric::HostIdentity& identity) {
+  NicConfig config;
+  config.address = identity.address;
+  config.mac = identity.mac;
+  config.gateway = identity.gateway;
+  config.max_mtu = identity.mtu;
+  config.make_icrc = identity.icrc_always;
+  config.seed = random_seed();
+  return config;
+}
+
+}  // namespace
+
+Instant monotonic_now() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return Instant(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
+}
+
+wire::Result<std::unique_ptr<LiveNic>> LiveNic::start(std::unique_ptr<fabric::HostPort> port) {
+  auto kick = Readiness::create();
+  if (!kick) return tl::unexpected(kick.error());
+  std::unique_ptr<LiveNic> nic(new LiveNic(std::move(port), std::move(*kick)));
+  if (auto started = nic->start_thread(); !started) return tl::unexpected(started.error());
+  return nic;
+}
+
+LiveNic::LiveNic(std::unique_ptr<fabric::HostPort> port, Readiness kick)
+    : port_(std::move(port)),
+      identity_(port_->identity()),
+      engine_(config_of(identity_)),
+      sockets_(identity_.address),
+      kick_(std::move(kick)) {
+  void_.resize(std::size_t{identity_.mtu} + 4);
+}
+
+LiveNic::~LiveNic() {
+  if (is_abandoned()) return;  // the thread is the parent's
+  if (thread_runs_) {
+    stopping_.store(true);
+    {
+      const std::scoped_lock lock(mutex_);
+      kick();
+    }
+    ::pthread_join(thread_, nullptr);
+  }
+  // Acknowledgements of what the program has already been told leave before the port does.
+  const std::scoped_lock lock(mutex_);
+  progress(monotonic_now());
+}
+
+void LiveNic::add_listener(PortListener& listener) {
+  const std::scoped_lock lock(mutex_);
+  listeners_.push_back(&listener);
+}
+
+void LiveNic::remove_listener(PortListener& listener) {
+  const std::scoped_lock lock(mutex_);
+  std::erase(listeners_, &listener);
+}
+
+CqId LiveNic::add_queue(CompletionQueue& queue, QueueListener& listener) {
+  const std::scoped_lock lock(mutex_);
+  auto slot = std::find_if(queues_.begin(), queues_.end(),
+                           [](const Queue& each) { return each.queue == nullptr; });
+  if (slot == queues_.end()) slot = queues_.insert(slot, Queue{});
+  *slot = Queue{&queue, &listener};
+  return static_cast<CqId>(slot - queues_.begin());
+}
+
+void LiveNic::remove_queue(CqId id) {
+  const std::scoped_lock lock(mutex_);
+  queues_[id] = Queue{};
+}
+
+void LiveNic::add_qp(Qpn qpn, QpListener& listener) {
+  const std::scoped_lock lock(mutex_);
+  qps_.insert_or_assign(qpn, Qp{&listener, Qpn()});
+}
+
+void LiveNic::set_peer(Qpn qpn, Qpn peer) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto at = qps_.find(qpn); at != qps_.end()) at->second.peer = peer;
+}
+
+void LiveNic::remove_qp(Qpn qpn) {
+  const std::scoped_lock lock(mutex_);
+  qps_.erase(qpn);
+}
+
+void LiveNic::poll() {
+  thread_local unsigned fruitless = 0;
+  bool moved = false;
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    const Instant now = monotonic_now();
+    last_poll_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    moved = progress(now);
+    if (fruitless % kPollsPerCheck == kPollsPerCheck - 1) check_fabric();
+  }
+  if (moved) {
+    fruitless = 0;
+  } else if (++fruitless % kPollsPerYield == 0) {
+    ::sched_yield();
+  }
+}
+
+bool LiveNic::progress(Instant now) {
+  if (is_abandoned()) return false;
+  const bool received = is_up() && receive(now);
+  if (!received) {
+    // Only what came late is a time-out, not what waited in the ring while this process was off its
+    // core.
+    if (now >= engine_.deadline()) engine_.on_timer(now, actions_);
+  }
+  settle(now);
+  return received;
+}
+
+bool LiveNic::receive(Instant now) {
+  wire::Frame frame;
+  int taken = 0;
+  for (; taken < kReceiveBatch && port_->receive(frame); ++taken) {
+    if (frame.icrc_state == wire::Icrc::kNone) {
+      sockets_.deliver(frame);
+    } else {
+      engine_.on_packet(now, frame, actions_);
+    }
+  }
+  if (taken > 0) port_->release();
+  return taken > 0;
+}
+
+void LiveNic::settle(Instant now) {
+  // Acknowledgements first, completions second: a program may exit as soon as it sees its last
+  // completion.
+  transmit(now);
+  deliver();
+  if (engine_.deadline() < thread_wakes_) kick();
+}
+
+void LiveNic::transmit(Instant now) {
+  if (is_abandoned()) return;
+  bool queued = false;
+  while (engine_.wants_to_transmit()) {
+    wire::Frame frame;
+    if (!is_up()) {
+      if (!engine_.transmit(now, void_, frame, actions_)) break;
+      ++counters_.tx_lost_no_fabric;
+      continue;
+    }
+    if (port_->room() == 0) break;
+    if (!engine_.transmit(now, port_->tx_buffer(), frame, actions_)) break;
+    port_->send(frame);
+    queued = true;
+  }
+  if (queued) port_->flush();
+}
+
+void LiveNic::deliver() {
+  for (const Completion& completion : actions_.completions) deliver_completion(completion);
+  for (const AsyncEvent& event : actions_.events) {
+    if (const auto at = qps_.find(event.qpn); at != qps_.end()) {
+      at->second.listener->on_event(event.kind);
+    }
+  }
+  actions_.clear();
+}
+
+void LiveNic::deliver_completion(const Completion& completion) {
+  if (completion.cq >= queues_.size() || queues_[completion.cq].queue == nullptr) return;
+  const Queue& target = queues_[completion.cq];
+  QueuedCompletion entry{completion, Qpn()};
+  const bool is_receive =
+      completion.opcode == WcOpcode::kRecv || completion.opcode == WcOpcode::kRecvWriteImm;
+  if (is_receive) {
+    if (const auto at = qps_.find(completion.qpn); at != qps_.end()) entry.source = at->second.peer;
+  }
+  if (target.queue->push(entry)) return;
+  ++counters_.completions_lost;
+  if (target.queue->report_overrun()) target.listener->on_overrun();
+}
+
+void LiveNic::check_fabric() {
+  if (!is_up() || port_->is_connected()) return;
+  up_.store(false);
+  for (PortListener* listener : listeners_) listener->on_port_error();
+}
+
+DatagramSocket* LiveNic::open_socket(std::uint16_t port) {
+  const std::scoped_lock lock(mutex_);
+  return sockets_.open(port);
+}
+
+void LiveNic::close_socket(DatagramSocket* socket) {
+  const std::scoped_lock lock(mutex_);
+  sockets_.close(socket);
+}
+
+wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
+                                          std::uint16_t to_port,
+                                          std::span<const std::uint8_t> data) {
+  if (data.size() > kMaxDatagram) {
+    return wire::fail(wire::ErrorCode::kInvalid, "a datagram holds at most 1472 bytes; send less");
+  }
+  const std::scoped_lock lock(mutex_);
+  if (is_abandoned() || !is_up()) {
+    return wire::fail(wire::ErrorCode::kUnavailable, "the fabric is gone; start it again");
+  }
+  const auto no_room = wire::fail(wire::ErrorCode::kAgain, "no room in the port; send again later");
+  if (port_->room() == 0) return no_room;
+
+  wire::UdpDatagram headers;
+  headers.ethernet.destination = identity_.gateway;
+  headers.ethernet.source = identity_.mac;
+  headers.ip.source = identity_.address;
+  headers.ip.destination = to;
+  headers.udp.source_port = socket.port();
+  headers.udp.destination_port = to_port;
+  wire::Frame frame;
+  frame.header_len = wire::kBthOffset;
+  std::span<const std::uint8_t> payload = data;
+  if (!frame.payload_fits_inline(data.size())) {
+    const std::span<std::uint8_t> buffer = port_->tx_buffer();
+    if (buffer.size() < data.size()) return no_room;
+    std::copy(data.begin(), data.end(), buffer.begin());
+    payload = buffer.first(data.size());
+  }
+  headers.emit(frame, payload);
+  port_->send(frame);
+  port_->flush();
+  ++sockets_.counters.sent;
+  return {};
+}
+
+std::string LiveNic::counters_text() {
+  const std::scoped_lock lock(mutex_);
+  std::string text;
+  const auto line = [&](std::string_view name, std::uint64_t value) {
+    text.append(name).append(" ").append(std::to_string(value)).append("\n");
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::kCount); ++i) {
+    line(name(static_cast<Counter>(i)), engine_.counters()[static_cast<Counter>(i)]);
+  }
+  line("tx_lost_no_fabric", counters_.tx_lost_no_fabric);
+  line("completions_lost", counters_.completions_lost);
+  const DatagramSockets::Counters& udp = sockets_.counters;
+  line("datagrams_received", udp.received);
+  line("datagrams_sent", udp.sent);
+  line("datagrams_dropped_malformed", udp.dropped_malformed);
+  line("datagrams_dropped_not_mine", udp.dropped_not_mine);
+  line("datagrams_dropped_port_closed", udp.dropped_port_closed);
+  line("datagrams_dropped_queue_full", udp.dropped_queue_full);
+  line("datagrams_dropped_too_long", udp.dropped_too_long);
+  return text;
+}
+
+void LiveNic::abandon() {
+  abandoned_.store(true);
+  up_.store(false);
+  port_->abandon();
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,188 @@
+// A NIC at work: the engine, its port on the fabric, one lock, and a thread for when the program is
+// busy.
+//
+// Who drives the engine: every call that gives it work sends what became ready before it returns;
+// poll() takes in what has arrived while the program polls; otherwise the thread does, asleep on
+// the port until there is something. While the program polls the thread stays out of its way,
+// unless a completion queue is armed: then the program is about to sleep, and only the thread can
+// wake it.
+//
+// Lock order: a process's device lock, then the NIC's, then a completion queue's, then a channel's
+// or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only
+// those behind it.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "soft-roce/engine/nic.h"
+#include "soft-roce/verbs/completion_queue.h"
+#include "soft-roce/verbs/datagram_sockets.h"
+#include "soft-roce/verbs/readiness.h"
+#include "switch-emulator/ports/host_port.h"
+
+namespace cepheus::rnic {
+
+class QpListener {
+ public:
+  virtual void on_event(AsyncEventKind kind) = 0;
+
+ protected:
+  ~QpListener() = default;
+};
+
+class QueueListener {
+ public:
+  virtual void on_overrun() = 0;  // once
+
+ protected:
+  ~QueueListener() = default;
+};
+
+class PortListener {
+ public:
+  virtual void on_port_error() = 0;  // the fabric is gone; it does not come back
+
+ protected:
+  ~PortListener() = default;
+};
+
+class LiveNic {
+ public:
+  // Errors: kUnavailable (no descriptor or no thread to be had).
+  static wire::Result<std::unique_ptr<LiveNic>> start(std::unique_ptr<fabric::HostPort> port);
+  ~LiveNic();
+  LiveNic(const LiveNic&) = delete;
+  LiveNic& operator=(const LiveNic&) = delete;
+
+  const fabric::HostIdentity& identity() const { return identity_; }
+  const NicConfig& config() const { return engine_.config(); }
+  // False once the fabric is gone: what is sent is lost, and QPs fail by their own time-outs.
+  bool is_up() const { return up_.load(std::memory_order_relaxed); }
+  // True in the child of a fork: the port is the parent's, and nothing here sends or receives any
+  // more.
+  bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
+
+  void add_listener(PortListener& listener);
+  void remove_listener(PortListener& listener);
+  CqId add_queue(CompletionQueue& queue, QueueListener& listener);
+  void remove_queue(CqId id);
+  void add_qp(Qpn qpn, QpListener& listener);
+  void set_peer(Qpn qpn, Qpn peer);
+  void remove_qp(Qpn qpn);
+
+  // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it.
+  template <typename Work>
+  auto run(Work&& work);
+  // Drives the NIC from the program's own thread; for calls that found nothing to return.
+  void poll();
+  // A completion queue has been armed: the thread must not wait for the program to poll.
+  void on_armed();
+  std::atomic<int>& armed_queues() { return armed_queues_; }
+
+  // UDP datagrams (datagram.h). open: null if the port is taken. send: kInvalid (too long), kAgain
+  // (no room).
+  DatagramSocket* open_socket(std::uint16_t port);
+  void close_socket(DatagramSocket* socket);
+  wire::Result<void> send_datagram(const DatagramSocket& socket, Ipv4 to, std::uint16_t to_port,
+                                   std::span<const std::uint8_t> data);
+  // Drives the NIC, then passes the oldest datagram to `sink(const Datagram&)`; false: none.
+  template <typename Sink>
+  bool receive_datagram(DatagramSocket& socket, Sink&& sink);
+
+  // "name value\n" for each counter, engine's and driver's.
+  std::string counters_text();
+
+  // Around fork(): nobody is in the middle of anything while the process is copied.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  void abandon();
+
+ private:
+  struct Qp {
+    QpListener* listener;
+    Qpn peer;
+  };
+  struct Queue {
+    CompletionQueue* queue = nullptr;
+    QueueListener* listener = nullptr;
+  };
+  struct Counters {
+    std::uint64_t tx_lost_no_fabric = 0;  // sent after the fabric had gone
+    std::uint64_t completions_lost = 0;   // completion queue full
+  };
+
+  LiveNic(std::unique_ptr<fabric::HostPort> port, Readiness kick);
+
+  // All below: under mutex_.
+  bool progress(Instant now);
+  bool receive(Instant now);
+  void transmit(Instant now);
+  void deliver();
+  void deliver_completion(const Completion& completion);
+  void check_fabric();
+  void settle(Instant now);
+
+  // The thread (nic_thread.cc).
+  wire::Result<void> start_thread();
+  static void* thread_entry(void* self);
+  void thread_loop();
+  bool program_polls(Instant now) const;
+  void stay_out_of_the_way();
+  void sleep_until(Instant wake, bool on_port);
+  void kick();
+
+  std::unique_ptr<fabric::HostPort> port_;
+  const fabric::HostIdentity identity_;
+  Nic engine_;
+  DatagramSockets sockets_;
+  std::mutex mutex_;
+  Actions actions_;
+  std::vector<Queue> queues_;  // by CqId
+  std::unordered_map<Qpn, Qp> qps_;
+  std::vector<PortListener*> listeners_;
+  std::vector<std::uint8_t> void_;  // payload buffer for packets that go nowhere
+  Counters counters_;
+  std::atomic<bool> up_{true};
+  std::atomic<bool> abandoned_{false};
+
+  Readiness kick_;
+  pthread_t thread_{};
+  bool thread_runs_ = false;
+  bool thread_kicked_ = false;             // under mutex_
+  Instant thread_wakes_ = Instant::min();  // under mutex_; min: it is awake
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> thread_defers_{false};
+  std::atomic<int> armed_queues_{0};
+  std::atomic<Instant::rep> last_poll_{Instant::min().time_since_epoch().count()};
+};
+
+Instant monotonic_now();
+
+template <typename Work>
+auto LiveNic::run(Work&& work) {
+  const std::scoped_lock lock(mutex_);
+  const Instant now = monotonic_now();
+  auto result = work(engine_, now, actions_);
+  settle(now);
+  return result;
+}
+
+template <typename Sink>
+bool LiveNic::receive_datagram(DatagramSocket& socket, Sink&& sink) {
+  poll();
+  const std::scoped_lock lock(mutex_);
+  const Datagram* datagram = socket.front();
+  if (datagram == nullptr) return false;
+  sink(*datagram);
+  socket.pop();
+  return true;
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,151 @@
+#include "soft-roce/verbs/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "soft-roce/verbs/next_library.h"
+#include "soft-roce/verbs/report.h"
+
+namespace cepheus::rnic {
+namespace {
+
+constexpr unsigned kUnderstoodAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// Accepted without effect: a hint, and a permission for windows that nobody can create.
+constexpr unsigned kHarmlessAccess = IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND;
+constexpr unsigned kOptionalAccess = IBV_ACCESS_OPTIONAL_RANGE;
+constexpr unsigned kNeedsLocalWrite = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+int check_access(unsigned access) {
+  const unsigned known = kUnderstoodAccess | kHarmlessAccess | kOptionalAccess;
+  if ((access & ~known) != 0) return EOPNOTSUPP;
+  if ((access & kNeedsLocalWrite) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
+  return 0;
+}
+
+// Hardware would pin the pages; we only make sure that there are any.
+bool is_mapped(void* address, std::size_t length) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(address) & ~(page - 1);
+  const auto end = reinterpret_cast<std::uintptr_t>(address) + length;
+  if (end < first) return false;
+  // With this flag msync changes nothing, and fails where a page is not mapped.
+  return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
+}
+
+ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                        unsigned access) {
+  return guarded([&]() -> ibv_mr* {
+    ProtectionDomain& domain = ProtectionDomain::of(pd);
+    LiveNic& nic = domain.owner().nic();
+    if (nic.is_abandoned()) return refuse(ENODEV);
+    if (const int error = check_access(access); error != 0) return refuse(error);
+    if (length > 0 && !is_mapped(address, length)) return refuse(EFAULT);
+    auto keys = nic.run([&](Nic& engine, Instant, Actions&) {
+      return engine.register_memory(domain.id(), address, length, iova, access & kUnderstoodAccess);
+    });
+    if (!keys) {
+      say("register memory: " + keys.error().text);
+      const bool full = keys.error().code == wire::ErrorCode::kUnavailable;
+      return refuse(full ? ENOMEM : to_errno(keys.error().code));
+    }
+    return new MemoryRegion(domain, address, length, *keys);
+  });
+}
+
+}  // namespace
+
+ProtectionDomain::ProtectionDomain(Context& owner) : ibv_pd{}, in_context_(owner.objects()) {
+  context = &owner.context;
+  handle = owner.next_handle();
+}
+
+MemoryRegion::MemoryRegion(ProtectionDomain& domain, void* address, std::size_t bytes,
+                           const MemoryKeys& keys)
+    : ibv_mr{}, in_domain_(domain.users()) {
+  context = domain.context;
+  pd = &domain;
+  addr = address;
+  length = bytes;
+  handle = keys.lkey;
+  lkey = keys.lkey;
+  rkey = keys.rkey;
+}
+
+}  // namespace cepheus::rnic
+
+using namespace cepheus::rnic;
+
+CEPHEUS_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  if (!is_ours(context)) return call_next<decltype(ibv_alloc_pd)>("ibv_alloc_pd", context);
+  return guarded([&]() -> ibv_pd* {
+    Context& ours = Context::of(context);
+    if (ours.nic().is_abandoned()) return refuse(ENODEV);
+    return new ProtectionDomain(ours);
+  });
+}
+
+CEPHEUS_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
+  if (!is_ours(pd->context)) return call_next<decltype(ibv_dealloc_pd)>("ibv_dealloc_pd", pd);
+  ProtectionDomain& ours = ProtectionDomain::of(pd);
+  if (ours.users() != 0) return refuse_call(EBUSY);
+  delete &ours;
+  return 0;
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
+  if (!is_ours(pd->context)) {
+    return call_next<ibv_mr*(ibv_pd*, void*, std::size_t, int)>("ibv_reg_mr", pd, address, length,
+                                                                access);
+  }
+  return register_region(pd, address, length, reinterpret_cast<std::uintptr_t>(address),
+                         static_cast<unsigned>(access));
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length,
+                                       std::uint64_t iova, int access) {
+  if (!is_ours(pd->context)) {
+    return call_next<ibv_mr*(ibv_pd*, void*, std::size_t, std::uint64_t, int)>(
+        "ibv_reg_mr_iova", pd, address, length, iova, access);
+  }
+  return register_region(pd, address, length, iova, static_cast<unsigned>(access));
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length,
+                                        std::uint64_t iova, unsigned access) {
+  if (!is_ours(pd->context)) {
+    return call_next<decltype(ibv_reg_mr_iova2)>("ibv_reg_mr_iova2", pd, address, length, iova,
+                                                 access);
+  }
+  return register_region(pd, address, length, iova, access);
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length,
+                                         std::uint64_t iova, int fd, int access) {
+  if (!is_ours(pd->context)) {
+    return call_next<decltype(ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr", pd, offset, length, iova, fd,
+                                                  access);
+  }
+  return refuse(EOPNOTSUPP);
+}
+
+CEPHEUS_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address,
+                                std::size_t length, int access) {
+  if (!is_ours(mr->context)) {
+    return call_next<decltype(ibv_rereg_mr)>("ibv_rereg_mr", mr, flags, pd, address, length,
+                                             access);
+  }
+  errno = EOPNOTSUPP;
+  return IBV_REREG_MR_ERR_INPUT;  // the region stays as it is
+}
+
+CEPHEUS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
+  if (!is_ours(mr->context)) return call_next<decltype(ibv_dereg_mr)>("ibv_dereg_mr", mr);
+  return guarded([&] {
+    const bool known = Context::of(mr->context).nic().run([&](Nic& engine, Instant, Actions&) {
+      return engine.deregister_memory(mr->lkey);
+    });
+    delete &MemoryRegion::of(mr);
+    return known ? 0 : refuse_call(EINVAL);
+  });
+}

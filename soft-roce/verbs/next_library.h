@@ -1,0 +1,33 @@
+// The functions that the preload library stands in front of: libibverbs' own, for devices that are
+// not ours.
+#pragma once
+
+#include <cerrno>
+#include <type_traits>
+#include <utility>
+
+namespace cepheus::rnic {
+
+// The next definition of `name` behind this library, or libibverbs' if that is not in the program's
+// scope (a plug-in opened it for itself alone); null if there is none.
+void* next_definition(const char* name);
+
+// Calls it. Without one: null with errno, or the error as ibv functions return it.
+template <typename Function, typename... Args>
+auto call_next(const char* name, Args... args) {
+  using Result = std::invoke_result_t<Function*, Args...>;
+  auto* const function = reinterpret_cast<Function*>(next_definition(name));
+  if constexpr (std::is_void_v<Result>) {
+    if (function != nullptr) function(args...);
+  } else {
+    if (function != nullptr) return function(args...);
+    errno = ENOSYS;
+    if constexpr (std::is_pointer_v<Result>) {
+      return Result{nullptr};
+    } else {
+      return static_cast<Result>(ENOSYS);
+    }
+  }
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,134 @@
+// The thread of a LiveNic: it drives the engine when the program does not poll.
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "soft-roce/verbs/live_nic.h"
+
+namespace cepheus::rnic {
+namespace {
+
+// A program that has polled within this time will poll again.
+constexpr Duration kPollGrace = std::chrono::milliseconds(1);
+// Packets that found neither room nor a payload buffer are tried again after this, if nothing wakes
+// us before.
+constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
+
+timespec to_timespec(Duration d) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
+  return {static_cast<time_t>(seconds.count()), static_cast<long>((d - seconds).count())};
+}
+
+}  // namespace
+
+wire::Result<void> LiveNic::start_thread() {
+  // Signals are the program's: the new thread inherits this mask.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    return wire::fail(wire::ErrorCode::kUnavailable, std::string("can't start the NIC's thread: ") +
+                                                         std::strerror(error) +
+                                                         "; raise the limit of processes");
+  }
+  thread_runs_ = true;
+  ::pthread_setname_np(thread_, "cepheus-nic");
+  return {};
+}
+
+void* LiveNic::thread_entry(void* self) {
+  static_cast<LiveNic*>(self)->thread_loop();
+  return nullptr;
+}
+
+void LiveNic::thread_loop() {
+  while (!stopping_.load()) {
+    const Instant now = monotonic_now();
+    if (program_polls(now)) {
+      stay_out_of_the_way();
+      continue;
+    }
+    Instant wake = wire::kNever;
+    bool on_port = false;
+    bool moved = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      moved = progress(now);
+      if (!moved) check_fabric();
+      if (!moved) {
+        // arm() says no if something has arrived meanwhile.
+        on_port = is_up() && port_->arm();
+        moved = is_up() && !on_port;
+      }
+      if (!moved) {
+        wake = engine_.deadline();
+        if (is_up() && engine_.wants_to_transmit()) wake = std::min(wake, now + kRetryTransmit);
+        thread_wakes_ = wake;
+      }
+    }
+    if (moved) {
+      ::sched_yield();  // lets the program have the lock, or the peer the core
+      continue;
+    }
+    sleep_until(wake, on_port);
+    const std::scoped_lock lock(mutex_);
+    thread_wakes_ = Instant::min();
+    if (on_port) port_->disarm();
+    if (thread_kicked_) {
+      thread_kicked_ = false;
+      kick_.clear();
+    }
+  }
+}
+
+bool LiveNic::program_polls(Instant now) const {
+  const Instant last{Duration(last_poll_.load(std::memory_order_relaxed))};
+  return armed_queues_.load() == 0 && last != Instant::min() && now - last < kPollGrace;
+}
+
+void LiveNic::stay_out_of_the_way() {
+  thread_defers_.store(true);
+  // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
+  if (armed_queues_.load() == 0 && !stopping_.load()) {
+    sleep_until(monotonic_now() + kPollGrace, false);
+  }
+  thread_defers_.store(false);
+  const std::scoped_lock lock(mutex_);
+  if (thread_kicked_) {
+    thread_kicked_ = false;
+    kick_.clear();
+  }
+}
+
+void LiveNic::sleep_until(Instant wake, bool on_port) {
+  std::array<pollfd, 2> want{{{kick_.fd(), POLLIN, 0}, {-1, POLLIN, 0}}};
+  if (on_port) want[1].fd = port_->wait_fd();
+  if (wake == wire::kNever) {
+    ::poll(want.data(), want.size(), -1);
+    return;
+  }
+  const Duration left = std::max(wake - monotonic_now(), Duration(0));
+  const timespec timeout = to_timespec(left);
+  ::ppoll(want.data(), want.size(), &timeout, nullptr);
+}
+
+void LiveNic::on_armed() {
+  if (!thread_defers_.load()) return;
+  const std::scoped_lock lock(mutex_);
+  kick();
+}
+
+void LiveNic::kick() {
+  if (thread_kicked_) return;
+  thread_kicked_ = true;
+  kick_.set();
+}
+
+}  // namespace cepheus::rnic

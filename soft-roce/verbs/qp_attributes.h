@@ -1,0 +1,24 @@
+// Between ibv_qp_attr and the engine's attributes.
+#pragma once
+
+#include "soft-roce/engine/verbs_types.h"
+#include "soft-roce/verbs/abi.h"
+
+namespace cepheus::rnic {
+
+struct QpChange {
+  QpAttr attributes;
+  std::uint32_t mask = 0;  // QpAttrMask
+};
+
+// What `mask` (ibv_qp_attr_mask) names, for a QP that is now in `from`. Refuses, with a text that
+// names it, what the engine has no word for: other ports, P_Keys and GIDs, alternate paths,
+// attributes of other services.
+wire::Result<QpChange> to_engine(const ibv_qp_attr& attributes, int mask, QpState from);
+// Writes what the engine keeps into `attributes`.
+void to_verbs(const QpAttr& from, ibv_qp_attr& attributes);
+ibv_qp_state to_verbs(QpState state);
+ibv_qp_cap to_verbs(const QpCap& cap);
+QpCap to_engine(const ibv_qp_cap& cap);
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,66 @@
+// Queue pairs as verbs programs hold them.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "soft-roce/verbs/abi.h"
+#include "soft-roce/verbs/live_nic.h"
+#include "soft-roce/verbs/memory.h"
+#include "soft-roce/verbs/verbs_cq.h"
+
+namespace cepheus::rnic {
+
+// Work requests between wr_start and wr_complete (extended_qp.cc).
+struct RequestBatch {
+  struct Request {
+    SendWr wr;
+    std::size_t first_sge = 0;
+    std::size_t sges = 0;
+    std::size_t first_byte = 0;  // of inline data
+    std::size_t bytes = 0;
+  };
+  std::mutex mutex;  // held from start to complete or abort; taken before the NIC's lock
+  std::vector<Request> requests;
+  std::vector<Sge> sges;
+  std::vector<std::uint8_t> inline_data;
+  int error = 0;
+};
+
+class QueuePair final : public ibv_qp_ex, private QpListener {
+ public:
+  QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, Qpn number);
+  // Waits until the program has acknowledged the asynchronous events that it has fetched.
+  ~QueuePair();
+  static QueuePair& of(ibv_qp* qp) {
+    return *static_cast<QueuePair*>(reinterpret_cast<ibv_qp_ex*>(qp));
+  }
+
+  Context& owner() const { return Context::of(qp_base.context); }
+  LiveNic& nic() const { return owner().nic(); }
+  Qpn qpn() const { return Qpn(qp_base.qp_num); }
+  RequestBatch& batch() { return batch_; }
+
+  int modify(const ibv_qp_attr& attributes, int mask);
+  int query(ibv_qp_attr& attributes, ibv_qp_init_attr* init);
+
+ private:
+  void on_event(AsyncEventKind kind) override;
+
+  Reference in_domain_;
+  Reference in_send_cq_;
+  Reference in_recv_cq_;
+  ibv_qp_init_attr init_;
+  ibv_qp_attr set_{};  // what modify() was told and the engine does not keep; under the NIC's lock
+  std::uint32_t async_handed_out_ = 0;  // under the async events' lock
+  RequestBatch batch_;
+};
+
+// Errors in errno; sets init.cap to what was granted.
+QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init);
+
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
+int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,58 @@
+// Completion queues and channels as verbs programs hold them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "soft-roce/verbs/abi.h"
+#include "soft-roce/verbs/completion_queue.h"
+#include "soft-roce/verbs/context.h"
+
+namespace cepheus::rnic {
+
+class VerbsChannel final : public ibv_comp_channel {
+ public:
+  VerbsChannel(Context& owner, std::unique_ptr<CompletionChannel> events);
+  static VerbsChannel& of(ibv_comp_channel* channel) {
+    return *static_cast<VerbsChannel*>(channel);
+  }
+  CompletionChannel& events() { return *events_; }
+
+ private:
+  Reference in_context_;
+  std::unique_ptr<CompletionChannel> events_;
+};
+
+class VerbsCq final : public ibv_cq_ex, private QueueListener {
+ public:
+  VerbsCq(Context& owner, std::uint32_t entries, void* user_context, ibv_comp_channel* channel);
+  // Waits until the program has acknowledged the events that it has fetched, and only those.
+  ~VerbsCq();
+  static VerbsCq& of(ibv_cq* cq) {
+    return *static_cast<VerbsCq*>(reinterpret_cast<ibv_cq_ex*>(cq));
+  }
+  ibv_cq* as_cq() { return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(this)); }
+
+  Context& owner() const { return Context::of(context); }
+  CqId id() const { return id_; }
+  CompletionQueue& queue() { return queue_; }
+  // QPs that complete here.
+  std::atomic<int>& users() { return users_; }
+  // What the extended polling calls read from; only between start_poll and end_poll.
+  ibv_wc& current() { return current_; }
+
+ private:
+  void on_overrun() override;
+
+  Reference in_context_;
+  std::atomic<int> users_{0};
+  CompletionQueue queue_;
+  CqId id_ = 0;
+  std::uint32_t async_handed_out_ = 0;  // under the async events' lock
+  ibv_wc current_{};
+};
+
+int poll_cq(ibv_cq* cq, int most, ibv_wc* completions);
+int req_notify_cq(ibv_cq* cq, int solicited_only);
+
+}  // namespace cepheus::rnic
