@@ -1,0 +1,180 @@
+#include "switch-emulator/fabric/attach_server.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+
+#include <charconv>
+#include <optional>
+
+#include "switch-emulator/fabric/clock.h"
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr std::size_t kMaxUnheard = 64;
+
+UniqueFd watch_process(pid_t pid) {
+  return UniqueFd(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
+}
+
+bool is_ready(int fd, short events) {
+  pollfd asked{fd, events, 0};
+  return fd >= 0 && poll(&asked, 1, 0) > 0;
+}
+
+std::optional<std::size_t> parse_index(const std::string& text) {
+  std::size_t index = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data() + 1, end, index);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return index;
+}
+
+void refuse(int socket, WelcomeStatus status, std::string text) {
+  Welcome welcome;
+  welcome.status = status;
+  welcome.text = std::move(text);
+  send_message(socket, encode(welcome));
+}
+
+}  // namespace
+
+AttachServer::AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket)
+    : poller_(poller), datapath_(datapath), socket_(socket), clients_(datapath.host_count()) {}
+
+AttachServer::~AttachServer() {
+  for (std::size_t host = 0; host < clients_.size(); ++host) {
+    if (clients_[host].socket.is_open()) detach(host);
+  }
+  for (const auto& [fd, socket] : unheard_) poller_.forget(fd);
+  poller_.forget(socket_.fd());
+}
+
+bool AttachServer::start() {
+  return poller_.watch(socket_.fd(), Poller::kIn, [this](std::uint32_t) { accept_all(); });
+}
+
+void AttachServer::accept_all() {
+  for (UniqueFd socket = socket_.accept(); socket.is_open(); socket = socket_.accept()) {
+    const int fd = socket.get();
+    if (unheard_.size() == kMaxUnheard) {  // silent connections give way to new ones
+      poller_.forget(unheard_.begin()->first);
+      unheard_.erase(unheard_.begin());
+    }
+    if (!poller_.watch(fd, Poller::kIn | Poller::kHangup,
+                       [this, fd](std::uint32_t) { hear(fd); })) {
+      continue;
+    }
+    unheard_.insert_or_assign(fd, std::move(socket));
+  }
+}
+
+void AttachServer::hear(int fd) {
+  const auto message = receive_message(fd);
+  if (!message) return;
+  const auto found = unheard_.find(fd);
+  if (found == unheard_.end()) return;
+  UniqueFd socket = std::move(found->second);
+  unheard_.erase(found);
+  poller_.forget(fd);
+  if (const auto hello = decode_hello(message->data)) serve(std::move(socket), *hello);
+}
+
+void AttachServer::serve(UniqueFd socket, const Hello& hello) {
+  if (hello.version != kHandshakeVersion) {
+    return refuse(socket.get(), WelcomeStatus::kWrongVersion,
+                  "the fabric speaks port protocol " + std::to_string(kHandshakeVersion));
+  }
+  const Choice choice = choose(hello.host);
+  if (choice.status != WelcomeStatus::kGranted) {
+    return refuse(socket.get(), choice.status, choice.text);
+  }
+  const auto peer = peer_credentials(socket.get());
+  if (!peer)
+    return refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't tell who you are");
+  grant(std::move(socket), choice.host, *peer);
+}
+
+void AttachServer::grant(UniqueFd socket, std::size_t host, const PeerCredentials& peer) {
+  SwitchPort& port = datapath_.port(host);
+  const auto fds = port.open(peer);
+  if (!fds) return refuse(socket.get(), WelcomeStatus::kFailed, fds.error().text);
+
+  Client& client = clients_[host];
+  client.socket = std::move(socket);
+  client.process = watch_process(peer.pid);
+  const auto on_end = [this, host](std::uint32_t) { detach(host); };
+  const bool watched =
+      poller_.watch(client.socket.get(), Poller::kHangup, on_end) &&
+      (!client.process.is_open() || poller_.watch(client.process.get(), Poller::kIn, on_end)) &&
+      poller_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
+                    [this, host](std::uint32_t) { datapath_.wake(host); });
+  if (!watched) {
+    refuse(client.socket.get(), WelcomeStatus::kFailed, "the fabric can't watch another client");
+    return detach(host);
+  }
+  Welcome welcome;
+  welcome.identity = datapath_.identity(host);
+  welcome.pool = datapath_.pools().geometry();
+  welcome.area = static_cast<std::uint32_t>(host);
+  if (!send_message(client.socket.get(), encode(welcome), *fds)) return detach(host);
+  datapath_.attach(monotonic_now(), host);
+}
+
+void AttachServer::detach(std::size_t host) {
+  Client& client = clients_[host];
+  if (!client.socket.is_open()) return;
+  poller_.forget(client.socket.get());
+  if (client.process.is_open()) poller_.forget(client.process.get());
+  poller_.forget(datapath_.port(host).doorbell());
+  client = {};
+  datapath_.detach(monotonic_now(), host);
+}
+
+// A port whose client has just died is free, even if the news are still in the queue.
+bool AttachServer::is_free(std::size_t host) {
+  const Client& client = clients_[host];
+  if (client.socket.is_open() &&
+      (is_ready(client.socket.get(), POLLRDHUP) || is_ready(client.process.get(), POLLIN))) {
+    detach(host);
+  }
+  return !client.socket.is_open();
+}
+
+std::string AttachServer::describe_hosts() const {
+  const std::size_t count = datapath_.host_count();
+  const std::string& first = datapath_.identity(0).name;
+  return count == 1 ? first : first + " .. " + datapath_.identity(count - 1).name;
+}
+
+AttachServer::Choice AttachServer::take_named(std::size_t host) {
+  if (is_free(host)) return {host, WelcomeStatus::kGranted, ""};
+  const pid_t pid = datapath_.port(host).client().pid;
+  return {host, WelcomeStatus::kHostTaken,
+          "host " + datapath_.identity(host).name + " is held by " +
+              (pid > 0 ? "pid " + std::to_string(pid) : std::string("a process elsewhere")) +
+              ": end it, or ask for another host"};
+}
+
+AttachServer::Choice AttachServer::choose(const std::string& wanted) {
+  const std::size_t count = datapath_.host_count();
+  if (wanted.empty()) {
+    for (std::size_t host = 0; host < count; ++host) {
+      if (is_free(host)) return {host, WelcomeStatus::kGranted, ""};
+    }
+    return {0, WelcomeStatus::kHostTaken,
+            "all " + std::to_string(count) + " hosts of the fabric are taken: start one with more"};
+  }
+  const auto address = wire::Ipv4::parse(wanted);
+  const auto index = wanted[0] == '#' ? parse_index(wanted) : std::nullopt;
+  for (std::size_t host = 0; host < count; ++host) {
+    const HostIdentity& identity = datapath_.identity(host);
+    if (identity.name == wanted || address == identity.address || index == host) {
+      return take_named(host);
+    }
+  }
+  return {0, WelcomeStatus::kNoSuchHost,
+          "no host '" + wanted + "' in the fabric: it has " + describe_hosts()};
+}
+
+}  // namespace cepheus::fabric

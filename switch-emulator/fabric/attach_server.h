@@ -1,0 +1,57 @@
+// Gives hosts' ports to clients, and takes them back when a client closes its socket or its process
+// ends.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "switch-emulator/fabric/datapath.h"
+#include "switch-emulator/fabric/listening_socket.h"
+#include "switch-emulator/fabric/poller.h"
+#include "switch-emulator/ports/handshake.h"
+
+namespace cepheus::fabric {
+
+class AttachServer {
+ public:
+  // All three outlive the server.
+  AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket);
+  ~AttachServer();  // detaches everybody
+  AttachServer(const AttachServer&) = delete;
+  AttachServer& operator=(const AttachServer&) = delete;
+
+  // False if the kernel refuses to watch the socket.
+  bool start();
+  void detach(std::size_t host);
+
+ private:
+  struct Client {
+    UniqueFd socket;
+    UniqueFd process;  // readable once the client's process has ended; forked children may keep the
+                       // socket open
+  };
+
+  void accept_all();
+  void hear(int socket);
+  void serve(UniqueFd socket, const Hello& hello);
+  void grant(UniqueFd socket, std::size_t host, const PeerCredentials& peer);
+  // The host that the client shall be, or why not.
+  struct Choice {
+    std::size_t host = 0;
+    WelcomeStatus status = WelcomeStatus::kGranted;
+    std::string text;
+  };
+  Choice choose(const std::string& wanted);
+  Choice take_named(std::size_t host);
+  bool is_free(std::size_t host);
+  std::string describe_hosts() const;
+
+  Poller& poller_;
+  Datapath& datapath_;
+  const ListeningSocket& socket_;
+  std::map<int, UniqueFd> unheard_;  // connections that have not said hello, by descriptor
+  std::vector<Client> clients_;      // by host
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,50 @@
+// The listening end of a fabric's control socket (fabric/control_protocol.h): lines in, lines out,
+// never blocking.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "switch-emulator/fabric/listening_socket.h"
+#include "switch-emulator/fabric/poller.h"
+
+namespace cepheus::fabric {
+
+class ControlServer {
+ public:
+  // Answers one request; never throws.
+  using Answer = std::function<nlohmann::json(const nlohmann::json& request)>;
+
+  // Poller and socket outlive the server.
+  ControlServer(Poller& poller, const ListeningSocket& socket, Answer answer);
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  bool start();
+  // True while answers wait to be read.
+  bool has_unsent() const;
+
+ private:
+  struct Connection {
+    UniqueFd socket;
+    std::string in, out;
+    bool ended = false;  // the peer will not ask more
+  };
+
+  void accept_all();
+  void serve(int fd);
+  bool read_requests(Connection& connection);
+  void answer_lines(Connection& connection);
+  bool write_answers(Connection& connection);
+  void drop(int fd);
+
+  Poller& poller_;
+  const ListeningSocket& socket_;
+  Answer answer_;
+  std::map<int, Connection> connections_;
+};
+
+}  // namespace cepheus::fabric

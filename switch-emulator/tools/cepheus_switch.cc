@@ -1,0 +1,136 @@
+// cepheus-switch: an emulated fabric of Cepheus switches that user-space NICs attach to over shared
+// memory.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "switch-emulator/fabric/live_fabric.h"
+
+namespace {
+
+using cepheus::fabric::LiveFabric;
+using cepheus::fabric::LiveOptions;
+using cepheus::fabric::Topology;
+
+enum Exit { kDone = 0, kFailure = 1, kUsage = 2 };
+
+constexpr std::size_t kMaxHosts = 4096;
+
+struct Arguments {
+  std::string topology;
+  std::size_t hosts = 0;
+  std::string socket = "/tmp/cepheus.sock";
+  std::string pcap;
+  int ready_fd = -1;
+  std::optional<std::uint32_t> max_groups;
+  bool verbose = false;
+};
+
+LiveFabric* serving = nullptr;
+
+void on_signal(int) {
+  const int saved = errno;
+  serving->stop();
+  errno = saved;
+}
+
+void stop_on_signals(LiveFabric& fabric) {
+  serving = &fabric;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+void ignore_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+  serving = nullptr;
+}
+
+cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
+  auto topology = arguments.topology.empty()
+                      ? cepheus::wire::Result<Topology>(Topology::star(arguments.hosts))
+                      : Topology::from_file(arguments.topology);
+  if (topology && arguments.max_groups) {
+    for (auto& spec : topology->switches) spec.config.max_groups = *arguments.max_groups;
+  }
+  return topology;
+}
+
+// One line, and the end of the file: whoever waits for the fabric reads it.
+bool tell_ready(int fd, const std::string& socket) {
+  const std::string line = "ready " + socket + "\n";
+  const bool told = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  close(fd);
+  return told;
+}
+
+int serve(const Arguments& arguments) {
+  const auto topology = topology_of(arguments);
+  if (!topology) {
+    spdlog::error("{}", topology.error().text);
+    return kUsage;
+  }
+  auto fabric = LiveFabric::start(*topology, {arguments.socket, arguments.pcap});
+  if (!fabric) {
+    spdlog::error("{}", fabric.error().text);
+    return kFailure;
+  }
+  stop_on_signals(**fabric);
+  spdlog::info("{} hosts on {} switches at {}", topology->hosts.size(), topology->switches.size(),
+               arguments.socket);
+  if (!arguments.pcap.empty()) spdlog::info("captures in {}", arguments.pcap);
+  if (arguments.ready_fd >= 0 && !tell_ready(arguments.ready_fd, arguments.socket)) {
+    spdlog::error("can't write to --ready-fd {}: {}", arguments.ready_fd, std::strerror(errno));
+    ignore_signals();
+    return kFailure;
+  }
+  (*fabric)->run();
+  ignore_signals();
+  spdlog::info("ending");
+  return kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{
+      "An emulated fabric of Cepheus switches. Hosts attach over shared memory: no root, no kernel "
+      "module."};
+  auto* topology =
+      app.add_option("--topology", arguments.topology, "Hosts, switches and links (TOML)")
+          ->check(CLI::ExistingFile);
+  auto* hosts = app.add_option("--hosts", arguments.hosts, "N hosts h0.. on one switch")
+                    ->check(CLI::Range(std::size_t{1}, kMaxHosts));
+  topology->excludes(hosts);
+  app.add_option("--socket", arguments.socket, "Where hosts attach")->capture_default_str();
+  app.add_option("--pcap", arguments.pcap, "Capture every port into this directory");
+  app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--max-groups", arguments.max_groups, "Groups per switch; 0 refuses all");
+  app.add_flag("-v,--verbose", arguments.verbose, "Say what happens");
+  app.set_version_flag("--version", "cepheus-switch " CEPHEUS_VERSION);
+  app.callback([&] {
+    if (arguments.topology.empty() && arguments.hosts == 0) {
+      throw CLI::RequiredError("--topology FILE or --hosts N");
+    }
+  });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  spdlog::set_default_logger(spdlog::stderr_logger_st("cepheus-switch"));
+  spdlog::set_pattern("cepheus-switch: %v");
+  spdlog::set_level(arguments.verbose ? spdlog::level::info : spdlog::level::warn);
+  return serve(arguments);
+}
