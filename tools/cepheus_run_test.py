@@ -1,0 +1,366 @@
+#!/usr/bin/python3
+"""cepheus-run without MPI: how it reads arguments, and how it starts and ends things, with stand-ins for the programs."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = os.environ.get("CEPHEUS_RUN", str(pathlib.Path(__file__).resolve().parent / "cepheus-run.in"))
+
+loader = importlib.machinery.SourceFileLoader("cepheus_run", SCRIPT)
+sys.dont_write_bytecode = True
+cepheus_run = importlib.util.module_from_spec(importlib.util.spec_from_loader("cepheus_run", loader))
+loader.exec_module(cepheus_run)
+
+PATIENCE = 20
+
+# Stands in for cepheus-switch: tells its arguments, says it is ready, answers "status", ends at SIGTERM.
+SWITCH = r"""#!/usr/bin/python3
+import json, os, signal, socket, sys
+arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+with open(os.environ["FAKE_NOTES"] + "/switch.json", "w") as notes:
+    json.dump({"pid": os.getpid(), "arguments": arguments}, notes)
+if os.environ.get("FAKE_SWITCH") == "refuses":
+    sys.exit("bad topology")
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(arguments["--socket"] + ".ctl")
+listener.listen()
+count = int(arguments.get("--hosts", 3))
+ports = [{"kind": "host", "name": f"h{i}", "attached": False} for i in range(count)]
+status = {"switches": [{"name": "s0", "ports": ports + [{"kind": "switch", "attached": True}]}]}
+os.write(int(arguments["--ready-fd"]), b"ready\n")
+while True:
+    client, _ = listener.accept()
+    client.makefile("rb").readline()
+    client.sendall(json.dumps({"ok": True, "status": status}).encode() + b"\n")
+    client.close()
+"""
+
+# Stands in for mpirun: tells its arguments and environment, then exits, or stays until a signal ends it.
+MPIRUN = r"""#!/usr/bin/python3
+import json, os, signal, sys
+notes = os.environ["FAKE_NOTES"]
+with open(notes + "/mpirun.json", "w") as out:
+    json.dump({"pid": os.getpid(), "arguments": sys.argv[1:], "env": dict(os.environ)}, out)
+print("rank 0 says hello", flush=True)
+if os.environ.get("FAKE_MPIRUN") == "stays":
+    with open(notes + "/started", "w") as started:
+        started.write("x")
+    signal.pause()
+sys.exit(int(os.environ.get("FAKE_MPIRUN", 0)))
+"""
+
+CTL = "#!/bin/sh\necho \"table of $2\"\n"
+
+
+def line(*words, **environ):
+    return cepheus_run.MpirunLine(list(words), environ)
+
+
+def pairs(words, option):
+    """The arguments of each `option` in words."""
+    return [words[i + 1] for i, word in enumerate(words) if word == option]
+
+
+def mca(words):
+    return {words[i + 1]: words[i + 2] for i, word in enumerate(words) if word == "--mca"}
+
+
+class ReadingMpirunsArguments(unittest.TestCase):
+    def test_counts_ranks(self):
+        for words, ranks in [(["-np", "3", "a"], 3), (["--np", "3", "a"], 3), (["-n", "2", "a"], 2), (["-c", "2", "a"], 2),
+                             (["a"], None), (["--mca", "x", "-np", "a"], None), (["-x", "A=B", "-np", "5", "a"], 5)]:
+            self.assertEqual(line(*words).ranks(), ranks, words)
+
+    def test_leaves_the_programs_arguments_alone(self):
+        parsed = line("--tag-output", "./a", "-np", "9", "--mca", "pml")
+        self.assertIsNone(parsed.ranks())
+        self.assertEqual(parsed.contexts[0].program, ["./a", "-np", "9", "--mca", "pml"])
+
+    def test_adds_up_several_programs(self):
+        self.assertEqual(line("-np", "1", "a", ":", "-np", "2", "b", "c").ranks(), 3)
+        with self.assertRaisesRegex(cepheus_run.Failure, "needs its own -np"):
+            line("-np", "1", "a", ":", "b").ranks()
+
+    def test_misses_the_program(self):
+        for words in ([], ["-np", "2"], ["-np", "2", "a", ":", "-np", "1"]):
+            with self.assertRaisesRegex(cepheus_run.Failure, "no program"):
+                line(*words)
+
+    def test_misses_an_argument(self):
+        with self.assertRaisesRegex(cepheus_run.Failure, "--mca lacks its argument"):
+            line("--mca", "pml")
+        with self.assertRaisesRegex(cepheus_run.Failure, "'x' is no number"):
+            line("-np", "x", "a").ranks()
+
+
+class Defaults(unittest.TestCase):
+    def test_keep_open_mpis_own_traffic_off_the_fabric(self):
+        words = line("a").defaults(4)
+        self.assertEqual(mca(words), {"pml": "ob1", "btl": "self,vader,tcp", "btl_tcp_if_include": "lo", "osc": "^ucx"})
+        self.assertIn("--oversubscribe", words)
+        self.assertEqual(pairs(words, "-np"), ["4"])
+        self.assertEqual("--allow-run-as-root" in words, os.geteuid() == 0)
+
+    def test_give_way_to_the_user(self):
+        words = line("-np", "2", "--mca", "pml", "ucx", "--bind-to", "core", "--nooversubscribe", "a").defaults(4)
+        self.assertEqual(mca(words), {"osc": "^ucx"})
+        for word in ("-np", "--bind-to", "--oversubscribe"):
+            self.assertNotIn(word, words)
+        self.assertEqual(mca(line("-mca", "btl", "tcp,self", "a").defaults(4)), {"pml": "ob1", "osc": "^ucx"})
+        self.assertNotIn("btl_tcp_if_include", mca(line("--mca", "btl_tcp_if_exclude", "eth0", "a").defaults(4)))
+        self.assertNotIn("osc", mca(line("--mca", "osc", "rdma", "a").defaults(4)))
+
+    def test_give_way_to_the_environment(self):
+        self.assertEqual(mca(line("a", OMPI_MCA_pml="cm", OMPI_MCA_osc="rdma").defaults(4)), {})
+
+    def test_leave_counting_to_mpirun_where_it_is_told_how(self):
+        for words in (["-npernode", "2", "a"], ["--map-by", "ppr:1:core", "a"], ["--app", "file"]):
+            self.assertNotIn("-np", line(*words).defaults(4), words)
+        self.assertIn("-np", line("--map-by", "slot", "a").defaults(4))
+
+
+class Layout:
+    preload = "/p/libcepheus-roce.so"
+    component_dir = "/p/openmpi"
+
+
+class Command(unittest.TestCase):
+    def command(self, *words, **environ):
+        return line(*words, **environ).command("mpirun", Layout, "/run/fabric", 4)
+
+    def test_ends_with_what_the_user_wrote(self):
+        words = ["--mca", "coll_cepheus_mode", "require", "./a", "-x", "LD_PRELOAD=mine"]
+        self.assertEqual(self.command(*words)[-len(words):], words)
+
+    def test_names_fabric_and_library_to_the_ranks_only(self):
+        words = self.command("a")
+        self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC=/run/fabric", "LD_PRELOAD=/p/libcepheus-roce.so"])
+
+    def test_does_so_for_each_of_several_programs(self):
+        words = self.command("-np", "1", "a", ":", "-np", "2", "b")
+        self.assertEqual(len(pairs(words[words.index(":"):], "-x")), 2)
+
+    def test_keeps_what_the_ranks_were_to_preload_anyway(self):
+        both = ["LD_PRELOAD=/p/libcepheus-roce.so:mine.so"]
+        self.assertEqual(pairs(self.command("-x", "LD_PRELOAD=mine.so", "a"), "-x")[1:], both)
+        self.assertEqual(pairs(self.command("a", LD_PRELOAD="mine.so"), "-x")[1:], both)
+        self.assertEqual(pairs(self.command("-x", "LD_PRELOAD", "a", LD_PRELOAD="mine.so"), "-x")[1:], both)
+
+    def test_environment_finds_the_component_before_directories_that_may_be_absent(self):
+        env = line("a", CEPHEUS_HOST="h1").environment(Layout)
+        self.assertEqual(env, {"OMPI_MCA_mca_base_component_path": "SYSTEM_DEFAULT:/p/openmpi:USER_DEFAULT"})
+        env = line("a", OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT:/mine").environment(Layout)
+        self.assertEqual(env["OMPI_MCA_mca_base_component_path"], "SYSTEM_DEFAULT:/mine:/p/openmpi")
+
+
+class Running(unittest.TestCase):
+    """The whole script, with stand-ins."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="cr-")
+        self.addCleanup(scratch.cleanup)
+        self.root = pathlib.Path(scratch.name)
+        for directory in ("bin", "lib/openmpi", "tmp", "notes"):
+            (self.root / directory).mkdir(parents=True)
+        for name in ("lib/libcepheus-roce.so", "lib/openmpi/mca_coll_cepheus.so"):
+            (self.root / name).touch()
+        for name, text in (("cepheus-switch", SWITCH), ("cepheusctl", CTL), ("mpirun.openmpi", MPIRUN)):
+            path = self.root / "bin" / name
+            path.write_text(text)
+            path.chmod(0o755)
+        self.env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "CEPHEUS_BUILD": str(self.root), "TMPDIR": f"{self.root}/tmp",
+                    "FAKE_NOTES": f"{self.root}/notes"}
+
+    def start(self, *words, **env):
+        return subprocess.Popen([sys.executable, SCRIPT, *words], env={**self.env, **env}, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run_script(self, *words, **env):
+        process = self.start(*words, **env)
+        out, err = process.communicate(timeout=PATIENCE)
+        return process.returncode, out, err
+
+    def notes(self, name):
+        return json.loads((self.root / "notes" / f"{name}.json").read_text())
+
+    def assert_nothing_left(self):
+        self.assertEqual(list((self.root / "tmp").iterdir()), [])
+        for name in ("switch", "mpirun"):
+            if (self.root / "notes" / f"{name}.json").exists():
+                self.assert_ends(self.notes(name)["pid"])
+
+    def assert_ends(self, pid):
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        self.addCleanup(os.close, handle)
+        self.assertTrue(select.select([handle], [], [], PATIENCE)[0], f"process {pid} is still there")
+
+    def test_gives_mpiruns_output_and_exit_code(self):
+        code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_MPIRUN="7")
+        self.assertEqual((code, out, err), (7, "rank 0 says hello\n", ""))
+        self.assert_nothing_left()
+
+    def test_finds_an_installed_tree_from_where_it_lies_itself(self):
+        prefix = self.root / "prefix"
+        (prefix / "lib/multiarch/cepheus/openmpi").mkdir(parents=True)
+        (self.root / "bin").rename(prefix / "bin")
+        (self.root / "lib/libcepheus-roce.so").rename(prefix / "lib/multiarch/cepheus/libcepheus-roce.so")
+        (prefix / "lib/multiarch/cepheus/openmpi/mca_coll_cepheus.so").touch()
+        text = pathlib.Path(SCRIPT).read_text()
+        for name, value in (("BUILD_TREE", ""), ("LIBRARY_DIR", "lib/multiarch")):
+            text = re.sub(rf'^{name} = "[^"]*"', f'{name} = "{value}"', text, flags=re.M)
+        (prefix / "bin/cepheus-run").write_text(text)
+        env = {**self.env, "PATH": f"{prefix}/bin:/usr/bin:/bin"}
+        del env["CEPHEUS_BUILD"]
+        done = subprocess.run([sys.executable, prefix / "bin/cepheus-run", "--", "./a"], env=env, timeout=PATIENCE, check=False,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"LD_PRELOAD={prefix}/lib/multiarch/cepheus/libcepheus-roce.so", self.notes("mpirun")["arguments"])
+
+    def test_tells_the_ranks_where_the_fabric_is(self):
+        self.run_script("--hosts", "2", "--", "./a")
+        fabric = self.notes("switch")["arguments"]["--socket"]
+        words = self.notes("mpirun")["arguments"]
+        self.assertEqual(pairs(words, "-x"), [f"CEPHEUS_FABRIC={fabric}", f"LD_PRELOAD={self.root}/lib/libcepheus-roce.so"])
+        self.assertEqual(pairs(words, "-np"), ["2"])
+        self.assertNotIn("LD_PRELOAD", self.notes("mpirun")["env"], "mpirun itself must not be preloaded")
+
+    def test_counts_hosts_by_ranks_unless_told(self):
+        for words, hosts in [(["--", "-np", "6", "./a"], "6"), (["--", "./a"], "4"), (["--hosts", "5", "--", "-np", "2", "./a"], "5")]:
+            self.assertEqual(self.run_script(*words)[0], 0)
+            self.assertEqual(self.notes("switch")["arguments"]["--hosts"], hosts, words)
+
+    def test_takes_the_number_of_hosts_from_the_fabric_of_a_topology(self):
+        code, _, _ = self.run_script("--topology", "net.toml", "--pcap", "caps", "--", "./a")
+        self.assertEqual(code, 0)
+        arguments = self.notes("switch")["arguments"]
+        self.assertEqual((arguments["--topology"], arguments["--pcap"]), ("net.toml", "caps"))
+        self.assertNotIn("--hosts", arguments)
+        self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["3"])
+
+    def test_refuses_more_ranks_than_hosts(self):
+        for words in (["--hosts", "2", "--", "-np", "4", "./a"], ["--topology", "net.toml", "--", "-np", "4", "./a"]):
+            code, out, err = self.run_script(*words)
+            self.assertEqual((code, out), (2, ""))
+            self.assertRegex(err, "cepheus-run: 4 ranks but [23] hosts: each rank needs a host of its own; ask for --hosts 4")
+            self.assertFalse((self.root / "notes/mpirun.json").exists())
+            self.assert_nothing_left()
+
+    def test_passes_on_why_the_switch_did_not_start(self):
+        code, _, err = self.run_script("--topology", "net.toml", "--", "./a", FAKE_SWITCH="refuses")
+        self.assertEqual(code, 1)
+        self.assertIn("cepheus-switch did not start; it said:\nbad topology", err)
+        self.assertFalse((self.root / "notes/mpirun.json").exists())
+        self.assert_nothing_left()
+
+    def test_prints_and_writes_statistics(self):
+        path = self.root / "stats.json"
+        code, out, err = self.run_script("--hosts", "2", "--stats", "--stats-json", str(path), "--", "./a")
+        self.assertEqual((code, out), (0, "rank 0 says hello\n"))
+        self.assertIn("table of " + self.notes("switch")["arguments"]["--socket"], err)
+        self.assertEqual([p["name"] for p in json.loads(path.read_text())["switches"][0]["ports"][:2]], ["h0", "h1"])
+
+    def test_keeps_the_directory_on_request(self):
+        code, _, err = self.run_script("--keep", "--", "./a")
+        self.assertEqual(code, 0)
+        kept = list((self.root / "tmp").iterdir())
+        self.assertEqual(err, f"cepheus-run: kept {kept[0]}\n")
+        self.assertTrue((kept[0] / "switch.log").exists())
+        self.assert_ends(self.notes("switch")["pid"])
+
+    def test_says_what_it_does_only_when_asked(self):
+        _, _, err = self.run_script("-v", "--", "./a", "with blanks")
+        self.assertIn("4 hosts at", err)
+        self.assertIn("./a 'with blanks'", err)
+
+    def started(self, process):
+        """Waits until the mpirun of `process` runs."""
+        fifo = os.open(self.root / "notes/started", os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, fifo)
+        self.assertTrue(select.select([fifo], [], [], PATIENCE)[0], "mpirun did not start")
+        return process
+
+    def test_ends_everything_when_told_to(self):
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            (self.root / "notes/started").unlink(missing_ok=True)
+            os.mkfifo(self.root / "notes/started")
+            process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays"))
+            process.send_signal(signum)
+            process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 128 + signum)
+            self.assert_nothing_left()
+
+    def test_leaves_no_process_behind_when_killed(self):
+        os.mkfifo(self.root / "notes/started")
+        process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays"))
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+        for name in ("mpirun", "switch"):
+            self.assert_ends(self.notes(name)["pid"])
+
+    def test_joins_a_running_fabric_and_leaves_it_running(self):
+        ready, told = os.pipe()
+        fabric = str(self.root / "fabric")
+        switch = subprocess.Popen([self.root / "bin/cepheus-switch", "--socket", fabric, "--hosts", "2", "--ready-fd", str(told)],
+                                  env={**os.environ, **self.env}, pass_fds=(told,))
+        os.close(told)
+        self.addCleanup(os.close, ready)
+        try:
+            self.assertEqual(os.read(ready, 64), b"ready\n")
+            code, _, err = self.run_script("--join", fabric, "--", "./a")
+            self.assertEqual(code, 0, err)
+            self.assertIn(f"CEPHEUS_FABRIC={fabric}", self.notes("mpirun")["arguments"])
+            self.assertIsNone(switch.poll())
+        finally:
+            switch.terminate()
+            switch.wait(PATIENCE)
+
+    def test_says_if_there_is_nothing_to_join(self):
+        code, _, err = self.run_script("--join", "/nonexistent/fabric", "--", "./a")
+        self.assertEqual(code, 1)
+        self.assertIn("no fabric answers at /nonexistent/fabric.ctl", err)
+
+    def test_names_what_is_not_built(self):
+        (self.root / "lib/libcepheus-roce.so").unlink()
+        code, _, err = self.run_script("--", "./a")
+        self.assertEqual(code, 1)
+        self.assertIn(f"{self.root}/lib/libcepheus-roce.so is missing; build or install Cepheus completely", err)
+
+    def test_refuses_a_directory_too_deep_for_a_socket(self):
+        deep = self.root / "tmp" / ("x" * 100)
+        deep.mkdir()
+        code, _, err = self.run_script("--", "./a", TMPDIR=str(deep))
+        self.assertEqual(code, 1)
+        self.assertIn("set TMPDIR to a shorter path", err)
+        self.assertEqual(list(deep.iterdir()), [])
+
+    def test_explains_wrong_usage(self):
+        for words, text in [(["./a"], "write -- before mpirun's arguments"), (["--hosts", "0", "--", "./a"], "--hosts"),
+                            (["--hosts", "2", "--join", "x", "--", "./a"], "not allowed with"), (["--"], "no program"), (["--host", "2", "--", "./a"], "unknown: --host 2"),
+                            (["--join", "x", "--pcap", "d", "--", "./a"], "--pcap")]:
+            code, _, err = self.run_script(*words)
+            self.assertEqual(code, 2, words)
+            self.assertIn(text, err)
+
+    def test_helps(self):
+        code, out, _ = self.run_script("--help")
+        self.assertEqual(code, 0)
+        for word in ("--hosts", "--topology", "--join", "--pcap", "--stats-json", "--keep"):
+            self.assertIn(word, out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,217 @@
+#!/usr/bin/python3
+"""Reads every include and holds it against the layer table of docs/architecture.md.
+
+A finding is "file:line: rule". Engines are held to more: they do no I/O and read no clock.
+usage: layer_test.py [-v]        (a unittest program; CEPHEUS_SOURCE names another tree)
+"""
+
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+
+WIRE = "libmcast/wire"
+ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller"]
+DRIVERS = ["soft-roce/verbs", "switch-emulator/ports", "switch-emulator/fabric", "switch-emulator/tools", "fabric-sim"]
+C_API = "libmcast/include"
+
+# Folder -> folders it may include from, besides itself. The longest matching folder counts.
+MAY_INCLUDE = {
+    WIRE: [],
+    **{engine: [WIRE] for engine in ENGINES},
+    **{driver: [WIRE, *ENGINES, *DRIVERS] for driver in DRIVERS},
+    "libmcast": [WIRE, "controller", C_API],
+    C_API: [],
+    "ucx-transport": [],
+    "ompi-coll": [],
+    "bench": [WIRE, *ENGINES, *DRIVERS],  # micro-benchmarks of the parts
+    "tests": [WIRE, *ENGINES, *DRIVERS],
+    "tools": [],
+    "hpl-patches": [],
+}
+
+# Other projects' headers that mark a border -> who may include them.
+BORDERS = {
+    r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "tests", "bench"],
+    r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
+    r"mcast/": ["libmcast", C_API, "ucx-transport", "ompi-coll", "tests", "bench"],
+    r"uct/api/": ["ucx-transport", "ompi-coll", "tests"],
+    r"uc[ts]/": ["ucx-transport"],
+    r"ucp/": [],
+    r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],
+    r"mpi\.h$": ["ompi-coll", "bench", "tests", "tools", "hpl-patches"],
+}
+
+# What an engine must not do: it gets packets and the time as arguments (docs/architecture.md).
+ENGINE_BANS = {
+    r"\b(steady|system|high_resolution)_clock\b|\bclock_gettime\b|\bgettimeofday\b": "reads a clock",
+    r"\bstd::(j?thread|mutex|condition_variable|async|atomic)\b|\bpthread_": "uses threads",
+    r"\bsocket\s*\(": "opens a socket",
+    # The last words of a failed assertion, right before abort(), are no log.
+    r"(\b[dfv]*printf|\bputs)\s*\((?![^\n]*\n\s*std::abort\(\))|\bstd::(cout|cerr|clog)\b|\bspdlog\b": "prints or logs",
+    r"\bsleep_for\b|\busleep\b": "sleeps",
+}
+
+CODE = {".h", ".c", ".cc"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+# Comments, string and character literals, which are no code. Line breaks stay, so that lines keep their numbers.
+NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
+
+
+def longest_match(path, folders):
+    matching = [f for f in folders if path == f or path.startswith(f + "/")]
+    return max(matching, key=len, default=None)
+
+
+def is_beside_the_engine(path, text):
+    """Tests, what they share, and small programs lie beside the code they are about."""
+    return re.search(r"(_test|_testing|_fuzz)\.\w+$|/test_[^/]*$", path) is not None or re.search(r"^int main\(", text, re.M)
+
+
+def without_comments(text):
+    return NO_CODE.sub(lambda m: "\n" * m.group().count("\n"), text)
+
+
+class LayerTable:
+    """The findings about one source tree."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.findings = []
+        self.files = 0
+        for path in sorted(self.source_files()):
+            self.files += 1
+            self.check(path)
+
+    def source_files(self):
+        for top in self.root.iterdir():
+            if not top.is_dir() or top.name.startswith(".") or top.name == "build":
+                continue
+            for path in top.rglob("*"):
+                if path.suffix in CODE and path.is_file():
+                    yield path.relative_to(self.root).as_posix()
+
+    def find(self, path, line, rule):
+        self.findings.append(f"{path}:{line}: {rule}")
+
+    def check(self, path):
+        layer = longest_match(path, MAY_INCLUDE)
+        if layer is None:
+            self.find(path, 1, "this folder has no row in the layer table")
+            return
+        data = (self.root / path).read_bytes()
+        if b"\0" in data:
+            self.find(path, data[: data.index(b"\0")].count(b"\n") + 1, "a zero byte in a source file")
+        text = data.decode(errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            include = INCLUDE.match(line)
+            if include:
+                self.check_include(path, number, layer, include.group(1) or include.group(2), include.group(1) is not None)
+        if (layer == WIRE or layer in ENGINES) and not is_beside_the_engine(path, text):
+            code = without_comments(text)
+            for pattern, what in ENGINE_BANS.items():
+                for found in re.finditer(pattern, code):
+                    self.find(path, code[: found.start()].count("\n") + 1, f"{layer} is an engine: it never {what}")
+
+    def check_include(self, path, number, layer, header, quoted):
+        for pattern, allowed in BORDERS.items():
+            if re.match(pattern, header):
+                if layer not in allowed:
+                    self.find(path, number, f"{layer} may not include {header}")
+                return
+        if not (self.root / header).is_file():
+            if quoted:
+                self.find(path, number, f'"{header}" is no file of this tree: write includes from its root')
+            return
+        target = longest_match(header, MAY_INCLUDE)
+        if not quoted:
+            self.find(path, number, f"our own {header} is included with quotes")
+        elif target != layer and target not in MAY_INCLUDE[layer]:
+            self.find(path, number, f"{layer} may not include {target} ({header})")
+
+
+class OurTree(unittest.TestCase):
+    def test_keeps_to_the_layer_table(self):
+        table = LayerTable(SOURCE)
+        self.assertGreater(table.files, 50, f"{SOURCE} is not the source tree")
+        self.assertEqual(table.findings, [], "\n" + "\n".join(table.findings))
+
+
+class Rules(unittest.TestCase):
+    """The check itself: small trees, each with one mistake (or none)."""
+
+    def findings(self, **files):
+        with tempfile.TemporaryDirectory(prefix="cepheus-layers-") as root:
+            for name, text in files["tree"].items():
+                path = pathlib.Path(root) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return LayerTable(root).findings
+
+    def test_an_engine_may_include_wire(self):
+        tree = {"libmcast/wire/types.h": "", "soft-roce/engine/nic.cc": '#include <vector>\n#include "libmcast/wire/types.h"\n'}
+        self.assertEqual(self.findings(tree=tree), [])
+
+    def test_wire_may_not_include_an_engine(self):
+        tree = {"soft-roce/engine/nic.h": "", "libmcast/wire/types.h": '// one\n#include "soft-roce/engine/nic.h"\n'}
+        self.assertEqual(self.findings(tree=tree),
+                         ["libmcast/wire/types.h:2: libmcast/wire may not include soft-roce/engine (soft-roce/engine/nic.h)"])
+
+    def test_engines_may_not_include_each_other_nor_drivers(self):
+        tree = {"soft-roce/engine/nic.h": "", "switch-emulator/ports/ring.h": "",
+                "switch-emulator/engine/switch.cc": '#include "soft-roce/engine/nic.h"\n#include "switch-emulator/ports/ring.h"\n'}
+        self.assertEqual(len(self.findings(tree=tree)), 2)
+
+    def test_libmcast_may_not_include_the_nic_or_the_switch(self):
+        tree = {"soft-roce/verbs/device.h": "", "libmcast/group.cc": '#include "soft-roce/verbs/device.h"\n'}
+        self.assertEqual(len(self.findings(tree=tree)), 1)
+        tree = {"controller/registration.h": "", "libmcast/group.cc":
+                '#include <infiniband/verbs.h>\n#include "controller/registration.h"\n#include "libmcast/group.h"\n', "libmcast/group.h": ""}
+        self.assertEqual(self.findings(tree=tree), [])
+
+    def test_private_verbs_headers_are_nobodys(self):
+        self.assertEqual(self.findings(tree={"libmcast/qp.cc": "#include <infiniband/driver.h>\n"}),
+                         ["libmcast/qp.cc:1: libmcast may not include infiniband/driver.h"])
+
+    def test_the_plugins_see_public_interfaces_only(self):
+        tree = {"libmcast/group.h": "", "ucx-transport/endpoint.cc": '#include "libmcast/group.h"\n'}
+        self.assertEqual(len(self.findings(tree=tree)), 1)
+        tree = {"ompi-coll/module.cc": '#include <ucs/type/class.h>\n#include <infiniband/verbs.h>\n#include <uct/api/uct.h>\n'
+                                       '#include <mcast/mcast.h>\n#include "ompi/mca/coll/coll.h"\n'}
+        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], ["ompi-coll/module.cc:1", "ompi-coll/module.cc:2"])
+
+    def test_engines_read_no_clock_and_do_no_io(self):
+        for code, what in [("auto t = std::chrono::steady_clock::now();", "reads a clock"),
+                           ("clock_gettime(CLOCK_MONOTONIC, &t);", "reads a clock"), ("std::mutex m;", "uses threads"),
+                           ("int s = socket(AF_INET, 0, 0);", "opens a socket"), ('fprintf(stderr, "x");', "prints or logs"),
+                           ('spdlog::info("x");', "prints or logs")]:
+            found = self.findings(tree={"controller/a.cc": f"int x;\n{code}\n"})
+            self.assertEqual(found, [f"controller/a.cc:2: controller is an engine: it never {what}"], code)
+
+    def test_words_in_comments_and_texts_are_no_code(self):
+        tree = {"controller/a.cc": '// std::mutex\n/* socket(\n printf( */ const char* s = "printf(\\"";\n'
+                                   "snprintf(buffer, 4, s); std::chrono::nanoseconds t;\n"}
+        self.assertEqual(self.findings(tree=tree), [])
+
+    def test_tests_and_programs_beside_engines_may_print(self):
+        for name, text in [("a_test.cc", 'printf("x");'), ("test_network.h", 'printf("x");'), ("a.cc", 'int main() {\n  printf("x");\n}')]:
+            self.assertEqual(self.findings(tree={f"controller/{name}": text + "\n"}), [], name)
+
+    def test_a_failed_assertion_may_say_what_failed(self):
+        say = '  std::fprintf(stderr, "%s", what);\n'
+        self.assertEqual(self.findings(tree={"controller/a.h": say + "  std::abort();\n"}), [])
+        self.assertEqual(len(self.findings(tree={"controller/a.h": say + "  other();\n  std::abort();\n"})), 1)
+
+    def test_includes_are_written_from_the_root(self):
+        tree = {"controller/a.h": "", "controller/a.cc": '#include "a.h"\n#include <controller/a.h>\n'}
+        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], ["controller/a.cc:1", "controller/a.cc:2"])
+
+    def test_a_new_folder_needs_a_row(self):
+        self.assertEqual(self.findings(tree={"novelty/a.cc": ""}), ["novelty/a.cc:1: this folder has no row in the layer table"])
+
+
+if __name__ == "__main__":
+    unittest.main()
