@@ -1,0 +1,128 @@
+// cepheus-sim: Cepheus on virtual time, by seeds. Exit code 0: all invariants held; 1: some did
+// not; 2: bad usage.
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "fabric-sim/group_scenario.h"
+#include "fabric-sim/mutation_check.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr int kAllHeld = 0;
+constexpr int kViolated = 1;
+constexpr int kUsage = 2;
+
+struct Arguments {
+  std::uint64_t seeds = 2000;
+  std::uint64_t first = 1;
+  std::optional<std::uint64_t> seed;
+  bool trace = false;
+  bool mutation_check = false;
+  std::size_t keep_going = 10;
+  std::vector<std::string> disabled;
+  PlanOptions plan;
+};
+
+std::string replay_command(std::uint64_t seed, const Arguments& a) {
+  std::string command = "cepheus-sim --seed " + std::to_string(seed);
+  if (a.plan.switches) command += " --switches " + std::to_string(*a.plan.switches);
+  for (const std::string& rule : a.disabled) command += " --disable " + rule;
+  return command + " --trace";
+}
+
+void print_failure(std::uint64_t seed, const Finding& finding, const Arguments& a) {
+  const double us = static_cast<double>(finding.at.time_since_epoch().count()) / 1000;
+  std::printf("seed %llu: %s violated at %.3f us: %s\n  replay: %s\n",
+              static_cast<unsigned long long>(seed), to_string(finding.invariant), us,
+              finding.text.c_str(), replay_command(seed, a).c_str());
+}
+
+int run_one(const Arguments& a) {
+  const Outcome o = run_seed(*a.seed, a.plan, a.trace ? &std::cout : nullptr);
+  std::cout.flush();
+  std::printf(
+      "seed %llu: trace %016llx, %llu events, %.3f ms virtual time\n",
+      static_cast<unsigned long long>(*a.seed), static_cast<unsigned long long>(o.trace_hash),
+      static_cast<unsigned long long>(o.events), static_cast<double>(o.virtual_time.count()) / 1e6);
+  if (!o.finding) return kAllHeld;
+  print_failure(*a.seed, *o.finding, a);
+  return kViolated;
+}
+
+int run_many(const Arguments& a) {
+  Outcome sum;
+  std::size_t failures = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  std::uint64_t done = 0;
+  for (; done < a.seeds && failures < a.keep_going; ++done) {
+    const Outcome o = run_seed(a.first + done, a.plan);
+    sum.events += o.events;
+    sum.turns += o.turns;
+    sum.gated += o.gated;
+    sum.time_outs += o.time_outs;
+    sum.naks += o.naks;
+    sum.rnr_naks += o.rnr_naks;
+    if (!o.finding) continue;
+    ++failures;
+    print_failure(a.first + done, *o.finding, a);
+  }
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  const auto n = [](std::uint64_t v) { return static_cast<unsigned long long>(v); };
+  std::printf("%llu seeds from %llu, %zu failed; %llu events, %.2f ms a seed\n", n(done),
+              n(a.first), failures, n(sum.events),
+              took.count() / static_cast<double>(std::max<std::uint64_t>(done, 1)));
+  std::printf("seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs\n",
+              n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks));
+  return failures == 0 ? kAllHeld : kViolated;
+}
+
+int run_mutation_check(const Arguments& a) {
+  const auto results = check_mutations(a.first, a.seeds);
+  std::cout << to_table(results);
+  for (const MutationResult& r : results) {
+    if (!r.caught) return kViolated;
+  }
+  return kAllHeld;
+}
+
+int run(int argc, char** argv) {
+  Arguments a;
+  CLI::App app{"Runs Cepheus on virtual time: NICs, switches and faulty links, one run per seed"};
+  app.add_option("--seeds", a.seeds, "how many seeds to run")->capture_default_str();
+  app.add_option("--first", a.first, "first seed")->capture_default_str();
+  app.add_option("--seed", a.seed, "run this seed only");
+  app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
+  app.add_option("--disable", a.disabled, "switch a rule of the protocol off (may be repeated)");
+  app.add_option("--switches", a.plan.switches,
+                 "switches in the tree, instead of the seed's choice")
+      ->check(CLI::Range(1, 7));
+  app.add_option("--failures", a.keep_going, "stop after so many failing seeds")
+      ->capture_default_str();
+  app.add_flag("--mutation-check", a.mutation_check,
+               "switch each safety rule off in turn and print the first seed that fails");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kAllHeld : kUsage;
+  }
+  for (const std::string& rule : a.disabled) {
+    if (fabric::set_rule(a.plan.rules, rule, false)) continue;
+    std::cerr << "cepheus-sim: no rule is called '" << rule << "'; the safety rules are:";
+    for (const char* const* r = fabric::kSafetyRules; *r != nullptr; ++r) std::cerr << ' ' << *r;
+    std::cerr << '\n';
+    return kUsage;
+  }
+  if (a.mutation_check) return run_mutation_check(a);
+  return a.seed ? run_one(a) : run_many(a);
+}
+
+}  // namespace
+}  // namespace cepheus::sim
+
+int main(int argc, char** argv) { return cepheus::sim::run(argc, argv); }

@@ -1,0 +1,46 @@
+#include "fabric-sim/mutation_check.h"
+
+#include "fabric-sim/group_scenario.h"
+
+namespace cepheus::sim {
+namespace {
+
+MutationResult check_mutation(const char* rule, std::uint64_t first_seed, std::uint64_t seeds) {
+  MutationResult result;
+  result.rule = rule;
+  PlanOptions options;
+  fabric::set_rule(options.rules, rule, false);
+  for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {
+    const Outcome outcome = run_seed(seed, options);
+    if (!outcome.finding) continue;
+    result.caught = true;
+    result.seed = seed;
+    result.finding = *outcome.finding;
+    break;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds) {
+  std::vector<MutationResult> results;
+  for (const char* const* rule = fabric::kSafetyRules; *rule != nullptr; ++rule) {
+    results.push_back(check_mutation(*rule, first_seed, seeds));
+  }
+  return results;
+}
+
+std::string to_table(const std::vector<MutationResult>& results) {
+  std::string table = "| rule switched off | first failing seed | invariant | how it failed |\n";
+  table += "|---|---|---|---|\n";
+  for (const MutationResult& r : results) {
+    table += "| `" + r.rule + "` | ";
+    table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.finding.invariant) + " | " +
+                            r.finding.text + " |\n"
+                      : "none | | not caught |\n";
+  }
+  return table;
+}
+
+}  // namespace cepheus::sim

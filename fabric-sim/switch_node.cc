@@ -1,0 +1,38 @@
+#include "fabric-sim/switch_node.h"
+
+namespace cepheus::sim {
+
+SwitchNode::SwitchNode(Simulator& simulator, BufferPool& pool, const fabric::SwitchConfig& config)
+    : simulator_(simulator), pool_(pool), engine_(config), cables_(config.ports.size()) {}
+
+void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
+  ++frames_in_;
+  const fabric::Disposition disposition = engine_.on_packet(now, port, frame, actions_);
+  carry_out(now);
+  if (disposition != fabric::Disposition::kHeld) pool_.unref(frame.ref);
+}
+
+void SwitchNode::on_event(Instant now, std::uint64_t) {
+  if (timer_at_ <= now) timer_at_ = wire::kNever;
+  engine_.on_timer(now, actions_);
+  carry_out(now);
+}
+
+void SwitchNode::carry_out(Instant now) {
+#ifndef NDEBUG
+  engine_.check_consistent();
+#endif
+  for (const fabric::Emit& emit : actions_.emits) {
+    ++frames_out_;
+    pool_.ref(emit.frame.ref);
+    cables_[emit.port.value()]->send(now, emit.frame);
+  }
+  for (const wire::BufferRef buffer : actions_.released) pool_.unref(buffer);
+  actions_.clear();
+  if (const Instant due = engine_.deadline(); due < timer_at_) {
+    timer_at_ = due;
+    simulator_.schedule(due, *this);
+  }
+}
+
+}  // namespace cepheus::sim
