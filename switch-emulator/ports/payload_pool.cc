@@ -9,9 +9,10 @@
 namespace cepheus::fabric {
 namespace {
 
-// Twice the egress share of a NIC's window of 128 packets on several connections; the newest slots
-// are used first, so memory that is not needed is never touched.
-constexpr std::uint32_t kSlotsPerArea = 1024;
+// Several windows of a NIC's 128 packets. The slots returned last are used first, so memory that is
+// not needed is never touched.
+constexpr std::uint32_t kMinSlotsPerArea = 1024;
+constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: what a BufferRef can name
 constexpr std::uint32_t kLine = 64;
 
 }  // namespace
@@ -19,15 +20,19 @@ constexpr std::uint32_t kLine = 64;
 PoolGeometry PoolGeometry::for_hosts(std::uint32_t hosts, std::uint32_t mtu) {
   PoolGeometry geometry;
   geometry.areas = hosts + 1;
-  geometry.slots_per_area = kSlotsPerArea;
+  geometry.slots_per_area = std::max(kMinSlotsPerArea, std::bit_ceil(2 * geometry.areas));
   geometry.slot_bytes = (mtu + kLine - 1) / kLine * kLine + kLine;
   return geometry;
 }
 
 bool PoolGeometry::is_sane() const {
   const std::uint64_t slots = std::uint64_t{areas} * slots_per_area;
-  return areas >= 2 && std::has_single_bit(slots_per_area) && slots < 1u << 24 &&
+  return areas >= 2 && std::has_single_bit(slots_per_area) && slots <= kMaxSlots &&
          slot_bytes >= 256 && slot_bytes <= 1u << 16 && slot_bytes % kLine == 0;
+}
+
+std::uint32_t PoolGeometry::guaranteed_slots() const {
+  return std::max(1u, slots_per_area / 4 / areas);
 }
 
 std::size_t PoolGeometry::area_bytes() const {

@@ -33,6 +33,8 @@ struct PoolGeometry {
   // Room for payloads of `mtu` bytes from `hosts` hosts.
   static PoolGeometry for_hosts(std::uint32_t hosts, std::uint32_t mtu);
   bool is_sane() const;
+  // Slots of an area that each egress may occupy, whatever the others do.
+  std::uint32_t guaranteed_slots() const;
   std::uint32_t switch_area() const { return areas - 1; }
   std::size_t area_bytes() const;
   std::size_t pool_bytes() const { return areas * area_bytes(); }
@@ -92,7 +94,7 @@ class PayloadPools {
   bool is_short() const { return short_areas_ != 0; }
 
  private:
-  static constexpr std::uint32_t kSlotBits = 24;
+  static constexpr std::uint32_t kSlotBits = 26;
 
   struct Slot {
     std::uint32_t references = 0;
@@ -125,18 +127,23 @@ class PayloadPools {
   std::vector<Pool> pools_;
 };
 
-// One egress's share of the slots: a receiver that stopped reading must not take them all. It may
-// hold twice as many slots of one area as are free there (dynamic thresholds, Choudhury and Hahne
-// 1998): however many receivers stop, some slots stay for the others.
+// One egress's share of the slots: receivers that stopped reading must not take them all.
+//
+// A quarter of an area is set aside and divided evenly; of the rest an egress may hold twice as
+// many slots as are free (dynamic thresholds, Choudhury and Hahne 1998). So a single slow receiver
+// may lag far behind, and however many stop, the sender keeps slots to reach the others.
 class EgressShare {
  public:
-  explicit EgressShare(const PayloadPools& pools) : pools_(pools) {}
+  explicit EgressShare(const PayloadPools& pools)
+      : pools_(pools),
+        guaranteed_(pools.geometry().guaranteed_slots()),
+        common_(pools.geometry().slots_per_area - guaranteed_ * pools.geometry().areas) {}
 
   // Counts one more reference to the frame's slot, unless the share is used up.
   bool try_add(wire::BufferRef ref) {
     std::uint32_t& held = count(ref);
-    const std::uint32_t unused = pools_.geometry().slots_per_area - pools_.in_use(ref);
-    if (held > 2 * unused) return false;
+    const std::uint32_t in_use = pools_.in_use(ref);
+    if (held >= guaranteed_ && (in_use >= common_ || held > 2 * (common_ - in_use))) return false;
     ++held;
     return true;
   }
@@ -146,6 +153,8 @@ class EgressShare {
   std::uint32_t& count(wire::BufferRef ref);
 
   const PayloadPools& pools_;
+  std::uint32_t guaranteed_;
+  std::uint32_t common_;             // slots beyond the guaranteed ones
   std::vector<std::uint32_t> held_;  // by pool and area; grows with the pools
 };
 
