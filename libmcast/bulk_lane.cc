@@ -1,0 +1,129 @@
+#include "libmcast/bulk_lane.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+namespace cepheus::mcast {
+
+BulkLane::BulkLane(const Device& device, QueuePair& pair, std::uint32_t group, QueueDepths depths)
+    : device_(device),
+      pair_(pair),
+      group_(group),
+      sends_(depths.send),
+      receives_(depths.receive),
+      send_slots_(depths.send),
+      receive_slots_(depths.receive) {}
+
+Outcome<std::uint32_t> BulkLane::key_for(void* address, std::size_t length, const Memory* memory,
+                                         int access, MrHandle& region) const {
+  if (length == 0) return 0u;
+  if (memory != nullptr) {
+    if (&memory->device() != &device_ || !memory->covers(address, length)) {
+      return fail(MCAST_ERR_INVALID,
+                  "the buffer is not inside the registered memory passed: register all of it with "
+                  "the group's context, or pass none");
+    }
+    if ((access & IBV_ACCESS_LOCAL_WRITE) != 0 && !memory->is_writable()) {
+      return fail(MCAST_ERR_INVALID, "the registered memory passed can't be written to");
+    }
+    return memory->lkey();
+  }
+  auto own = device_.register_memory(address, length, access);
+  if (!own) return tl::unexpected(own.error());
+  region = std::move(*own);
+  return region->lkey;
+}
+
+Outcome<void> BulkLane::send(const void* data, std::size_t length, const Memory* memory,
+                             std::uint32_t imm, mcast_op_t* op) {
+  if (length > max_message()) {
+    return fail(MCAST_ERR_INVALID, "a message of " + std::to_string(length) +
+                                       " bytes: the device sends at most " +
+                                       std::to_string(max_message()) + ", send it in parts");
+  }
+  if (send_slots_.is_empty()) {
+    return fail(MCAST_ERR_AGAIN, "send_depth messages are unacknowledged: call mcast_progress()");
+  }
+  MrHandle region;
+  // The device only reads it.
+  const auto key = key_for(const_cast<void*>(data), length, memory, 0, region);
+  if (!key) return tl::unexpected(key.error());
+  const std::uint32_t slot = send_slots_.take();
+  if (!pair_.post_send(WorkId{group_, false, slot}.pack(), {data, length, *key}, imm)) {
+    send_slots_.give_back(slot);
+    return fail(MCAST_ERR_FABRIC, "the device refused a send: set up again with fresh groups");
+  }
+  sends_[slot] = {op, length, ++turn_, std::move(region)};
+  ++sends_outstanding_;
+  return {};
+}
+
+Outcome<void> BulkLane::receive(void* buffer, std::size_t length, const Memory* memory,
+                                mcast_op_t* op) {
+  if (receive_slots_.is_empty()) {
+    return fail(MCAST_ERR_AGAIN, "recv_depth receives are posted: call mcast_progress()");
+  }
+  length = std::min(length, max_message());  // no message is longer
+  MrHandle region;
+  const auto key = key_for(buffer, length, memory, IBV_ACCESS_LOCAL_WRITE, region);
+  if (!key) return tl::unexpected(key.error());
+  const std::uint32_t slot = receive_slots_.take();
+  if (!pair_.post_receive(WorkId{group_, true, slot}.pack(), {buffer, length, *key})) {
+    receive_slots_.give_back(slot);
+    return fail(MCAST_ERR_FABRIC, "the device refused a receive: set up again with fresh groups");
+  }
+  receives_[slot] = {op, length, ++turn_, std::move(region)};
+  ++receives_posted_;
+  return {};
+}
+
+void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
+  const WorkId id = WorkId::unpack(wc.wr_id);
+  Operation& operation = (id.is_receive ? receives_ : sends_)[id.slot];
+  const bool ok = wc.status == IBV_WC_SUCCESS;
+  Event event;
+  event.op = operation.op;
+  event.status = ok ? MCAST_OK : failed;
+  if (ok && id.is_receive) {
+    event.length = wc.byte_len;
+    event.imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(wc.imm_data) : 0;
+    ++traffic_.messages_received;
+    traffic_.bytes_received += event.length;
+  } else if (ok) {
+    event.length = operation.length;
+    ++traffic_.messages_sent;
+    traffic_.bytes_sent += event.length;
+  }
+  operation = {};
+  if (id.is_receive) {
+    receive_slots_.give_back(id.slot);
+    --receives_posted_;
+  } else {
+    send_slots_.give_back(id.slot);
+    --sends_outstanding_;
+  }
+  out.push_back(event);
+}
+
+void BulkLane::cancel(mcast_status_t status, Events& out) {
+  std::vector<Operation*> open;
+  for (auto* list : {&sends_, &receives_}) {
+    for (Operation& each : *list) {
+      if (each.op != nullptr) open.push_back(&each);
+    }
+  }
+  std::sort(open.begin(), open.end(),
+            [](const Operation* a, const Operation* b) { return a->turn < b->turn; });
+  for (Operation* each : open) {
+    Event event;
+    event.op = each->op;
+    event.status = status;
+    out.push_back(event);
+    *each = {};
+  }
+  sends_outstanding_ = 0;
+  receives_posted_ = 0;
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,47 @@
+// Large messages, straight between the callers' buffers; each operation is called back once, in the
+// order posted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "libmcast/lane.h"
+#include "libmcast/memory.h"
+#include "libmcast/slots.h"
+
+namespace cepheus::mcast {
+
+class BulkLane final : public Lane {
+ public:
+  BulkLane(const Device& device, QueuePair& pair, std::uint32_t group, QueueDepths depths);
+
+  // MCAST_ERR_AGAIN while the queue is full; MCAST_ERR_INVALID: too long, or not covered by
+  // `memory`. Null memory: the buffer is registered for the time of the operation.
+  Outcome<void> send(const void* data, std::size_t length, const Memory* memory, std::uint32_t imm,
+                     mcast_op_t* op);
+  Outcome<void> receive(void* buffer, std::size_t length, const Memory* memory, mcast_op_t* op);
+
+  void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
+  void cancel(mcast_status_t status, Events& out) override;
+  std::size_t max_message() const override { return device_.max_message(); }
+
+ private:
+  struct Operation {
+    mcast_op_t* op = nullptr;
+    std::size_t length = 0;
+    std::uint64_t turn = 0;  // order of posting, for cancel()
+    MrHandle region;         // if registered for this operation
+  };
+
+  Outcome<std::uint32_t> key_for(void* address, std::size_t length, const Memory* memory,
+                                 int access, MrHandle& region) const;
+
+  const Device& device_;
+  QueuePair& pair_;
+  const std::uint32_t group_;
+  std::vector<Operation> sends_, receives_;
+  Slots send_slots_, receive_slots_;
+  std::uint64_t turn_ = 0;
+};
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,343 @@
+// <mcast/mcast.h>: checks handles, takes the lock, turns outcomes into statuses; lets no exception
+// through.
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "libmcast/context.h"
+#include "libmcast/failure.h"
+#include "libmcast/memory.h"
+#include "libmcast/parameters.h"
+#include "libmcast/process.h"
+
+using namespace cepheus::mcast;
+namespace mrp = cepheus::mrp;
+namespace wire = cepheus::wire;
+
+namespace {
+
+constexpr const char* kForked = "it was opened before fork(): open one in this process";
+
+Context* from(mcast_context_h h) { return reinterpret_cast<Context*>(h); }
+Group* from(mcast_group_h h) { return reinterpret_cast<Group*>(h); }
+Memory* from(mcast_mem_h h) { return reinterpret_cast<Memory*>(h); }
+mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_context_h>(c); }
+mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
+mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); }
+
+// Runs `body`, which returns a status; whatever it throws becomes one.
+template <typename Body>
+mcast_status_t guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return set_last_error(MCAST_ERR_NO_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return set_last_error(MCAST_ERR_FABRIC, e.what());
+  }
+}
+
+template <typename T>
+mcast_status_t status_of(const Outcome<T>& outcome) {
+  return outcome ? MCAST_OK : set_last_error(outcome.error());
+}
+
+mcast_status_t invalid(const char* text) { return set_last_error(MCAST_ERR_INVALID, text); }
+
+// Runs `body(context)` if the context may be used in this process.
+template <typename Body>
+mcast_status_t with(Context* context, Body&& body) noexcept {
+  if (context == nullptr) return invalid("the context is null");
+  if (!context->is_ours()) return invalid(kForked);
+  return guarded([&] { return body(*context); });
+}
+
+// Runs `body(group)` under the state lock.
+template <typename Body>
+mcast_status_t with(Group* group, Body&& body) noexcept {
+  if (group == nullptr) return invalid("the group is null");
+  if (!group->context().is_ours()) return invalid(kForked);
+  return guarded([&] {
+    const auto locked = group->context().lock();
+    return body(*group);
+  });
+}
+
+mrp::MrpMember member_of(const mcast_member_t& m) {
+  return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0};
+}
+
+mcast_status_t check_eager(const Group& group, EagerLane* lane) {
+  if (lane == nullptr) return invalid("an eager send on a bulk lane: use mcast_send()");
+  if (const auto active = group.check_active(); !active) return set_last_error(active.error());
+  if (!lane->can_send()) {
+    return set_last_error(MCAST_ERR_AGAIN,
+                          "send_depth messages are unacknowledged: call mcast_progress()");
+  }
+  return MCAST_OK;
+}
+
+mcast_status_t post_eager(Group& group, std::uint32_t slot, std::size_t length, std::uint32_t imm) {
+  if (group.eager()->post(slot, length, imm)) return MCAST_OK;
+  group.fail(MCAST_ERR_FABRIC, "the device refused a send; set up again with fresh groups");
+  return set_last_error(MCAST_ERR_FABRIC, group.reason());
+}
+
+// A bulk operation's arguments; the lane in `lane`.
+mcast_status_t check_bulk(Group& group, const void* data, std::size_t length, const mcast_op_t* op,
+                          BulkLane*& lane) {
+  lane = group.bulk();
+  if (lane == nullptr) return invalid("a bulk operation on an eager lane: use mcast_send_eager()");
+  if (op == nullptr || op->done == nullptr) return invalid("a bulk operation needs op->done");
+  if (data == nullptr && length > 0) return invalid("the buffer is null");
+  return MCAST_OK;
+}
+
+mcast_status_t start_bulk(Group& group, const Outcome<void>& posted) {
+  if (posted) return MCAST_INPROGRESS;
+  if (posted.error().status == MCAST_ERR_FABRIC) {
+    group.fail(MCAST_ERR_FABRIC, posted.error().text);
+  }
+  return set_last_error(posted.error());
+}
+
+}  // namespace
+
+const char* mcast_status_string(mcast_status_t status) {
+  switch (status) {
+    case MCAST_OK:
+      return "ok";
+    case MCAST_INPROGRESS:
+      return "in progress";
+    case MCAST_ERR_INVALID:
+      return "invalid argument or state";
+    case MCAST_ERR_AGAIN:
+      return "no room now";
+    case MCAST_ERR_NO_DEVICE:
+      return "no device that can serve";
+    case MCAST_ERR_NO_MEMORY:
+      return "out of memory";
+    case MCAST_ERR_REJECTED:
+      return "registration refused";
+    case MCAST_ERR_TIMED_OUT:
+      return "registration timed out";
+    case MCAST_ERR_ID_IN_USE:
+      return "group belongs to another leader";
+    case MCAST_ERR_FABRIC:
+      return "fabric failed";
+    case MCAST_ERR_CANCELED:
+      return "canceled";
+  }
+  return "unknown status";
+}
+
+const char* mcast_last_error(void) { return last_error(); }
+const char* mcast_version_string(void) { return CEPHEUS_VERSION; }
+
+mcast_status_t mcast_context_create(const mcast_context_params_t* params, mcast_context_h* out) {
+  if (out == nullptr) return invalid("out is null");
+  *out = nullptr;
+  return guarded([&] {
+    const auto config = context_config(params);
+    if (!config) return set_last_error(config.error());
+    const auto context = Process::instance().open(*config);
+    if (context) *out = handle(*context);
+    return status_of(context);
+  });
+}
+
+void mcast_context_destroy(mcast_context_h context) {
+  if (context == nullptr) return;
+  guarded([&] {
+    Process::instance().close(*from(context));
+    return MCAST_OK;
+  });
+}
+
+mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out) {
+  if (out == nullptr) return invalid("out is null");
+  return with(from(context), [&](Context& c) {
+    const Device& device = c.device();
+    *out = {};
+    device.name().copy(out->device, sizeof out->device - 1);
+    out->ipv4 = device.ipv4().value();
+    out->gid_index = device.gid_index();
+    out->path_mtu = device.path_mtu();
+    out->max_message = device.max_message();
+    return MCAST_OK;
+  });
+}
+
+unsigned mcast_progress(mcast_context_h context) {
+  unsigned done = 0;
+  with(from(context), [&](Context& c) {
+    done = c.progress();
+    return MCAST_OK;
+  });
+  return done;
+}
+
+mcast_status_t mcast_group_create(mcast_context_h context, const mcast_group_params_t* params,
+                                  mcast_group_h* out) {
+  if (out == nullptr) return invalid("out is null");
+  *out = nullptr;
+  return with(from(context), [&](Context& c) {
+    const auto config = group_config(params, c.device());
+    if (!config) return set_last_error(config.error());
+    const auto group = c.create_group(*config);
+    if (group) *out = handle(*group);
+    return status_of(group);
+  });
+}
+
+mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb, void* recv_arg) {
+  return with(from(group), [&](Group& g) { return status_of(g.set_receive(recv_cb, recv_arg)); });
+}
+
+mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out) {
+  if (out == nullptr) return invalid("out is null");
+  return with(from(group), [&](Group& g) {
+    *out = {htonl(g.member().host.value()), htonl(g.member().qpn.value())};
+    return MCAST_OK;
+  });
+}
+
+mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members, size_t count) {
+  if (group == nullptr) return invalid("the group is null");
+  if (members == nullptr && count > 0) return invalid("members is null");
+  return with(&from(group)->context(), [&](Context& c) {
+    std::vector<mrp::MrpMember> list;
+    list.reserve(count);
+    for (size_t i = 0; i < count; ++i) list.push_back(member_of(members[i]));
+    return status_of(c.lead(*from(group), list));
+  });
+}
+
+mcast_status_t mcast_group_test(mcast_group_h group) {
+  return with(from(group), [&](Group& g) {
+    const mcast_status_t status = g.status();
+    return status < 0 ? set_last_error(status, g.reason()) : status;
+  });
+}
+
+mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
+  if (out == nullptr) return invalid("out is null");
+  return with(from(group), [&](Group& g) {
+    g.describe(*out);
+    return MCAST_OK;
+  });
+}
+
+mcast_group_h mcast_group_by_id(uint32_t id) {
+  Group* group = nullptr;
+  guarded([&] {
+    group = Process::instance().find_group(id);
+    return MCAST_OK;
+  });
+  return handle(group);
+}
+
+mcast_context_h mcast_group_context(mcast_group_h group) {
+  return group == nullptr ? nullptr : handle(&from(group)->context());
+}
+
+void mcast_group_destroy(mcast_group_h group) {
+  if (group == nullptr) return;
+  with(&from(group)->context(), [&](Context& c) {
+    c.destroy_group(*from(group));
+    return MCAST_OK;
+  });
+}
+
+unsigned mcast_group_outstanding(mcast_group_h group) {
+  unsigned outstanding = 0;
+  with(from(group), [&](Group& g) {
+    outstanding = g.lane().sends_outstanding();
+    return MCAST_OK;
+  });
+  return outstanding;
+}
+
+mcast_status_t mcast_send_eager(mcast_group_h group, const void* data, size_t length,
+                                uint32_t imm) {
+  if (data == nullptr && length > 0) return invalid("data is null");
+  return with(from(group), [&](Group& g) {
+    EagerLane* const lane = g.eager();
+    if (const mcast_status_t status = check_eager(g, lane); status != MCAST_OK) return status;
+    if (length > lane->max_message()) {
+      return invalid("the message is longer than max_eager: send it on a bulk lane");
+    }
+    const std::uint32_t slot = lane->take_send_buffer();
+    if (length > 0) std::memcpy(lane->send_buffer(slot), data, length);
+    return post_eager(g, slot, length, imm);
+  });
+}
+
+mcast_status_t mcast_send_eager_pack(mcast_group_h group, mcast_pack_cb_t pack, void* arg,
+                                     uint32_t imm, size_t* length_out) {
+  if (pack == nullptr) return invalid("pack is null");
+  return with(from(group), [&](Group& g) {
+    EagerLane* const lane = g.eager();
+    if (const mcast_status_t status = check_eager(g, lane); status != MCAST_OK) return status;
+    const std::uint32_t slot = lane->take_send_buffer();
+    const size_t length = pack(lane->send_buffer(slot), arg);
+    if (length > lane->max_message()) {
+      lane->give_back_send_buffer(slot);
+      return invalid("pack wrote more than max_eager bytes: memory is corrupt");
+    }
+    if (length_out != nullptr) *length_out = length;
+    return post_eager(g, slot, length, imm);
+  });
+}
+
+void mcast_recv_release(mcast_group_h group, void* data) {
+  with(from(group), [&](Group& g) {
+    if (g.eager() != nullptr && g.release_receive(g.eager()->slot_of(data))) return MCAST_OK;
+    return invalid("the buffer is not one that a receive callback of this group kept");
+  });
+}
+
+mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t length,
+                                  mcast_mem_h* out) {
+  if (out == nullptr) return invalid("out is null");
+  *out = nullptr;
+  if (address == nullptr || length == 0) return invalid("there is no memory to register");
+  return with(from(context), [&](Context& c) {
+    auto memory = Memory::create(c.device(), address, length);
+    if (memory) *out = handle(memory->release());
+    return status_of(memory);
+  });
+}
+
+void mcast_mem_deregister(mcast_mem_h mem) {
+  guarded([&] {
+    delete from(mem);
+    return MCAST_OK;
+  });
+}
+
+mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
+                          uint32_t imm, mcast_op_t* op) {
+  return with(from(group), [&](Group& g) {
+    BulkLane* lane = nullptr;
+    if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
+      return status;
+    }
+    if (const auto active = g.check_active(); !active) return set_last_error(active.error());
+    return start_bulk(g, lane->send(data, length, from(mem), imm, op));
+  });
+}
+
+mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcast_mem_h mem,
+                          mcast_op_t* op) {
+  return with(from(group), [&](Group& g) {
+    BulkLane* lane = nullptr;
+    if (const auto status = check_bulk(g, buffer, length, op, lane); status != MCAST_OK) {
+      return status;
+    }
+    if (g.state() == MCAST_GROUP_FAILED) return set_last_error(g.status(), g.reason());
+    return start_bulk(g, lane->receive(buffer, length, from(mem), op));
+  });
+}

@@ -1,0 +1,53 @@
+#include "libmcast/completion_queues.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+
+namespace cepheus::mcast {
+namespace {
+
+constexpr std::uint32_t kUsualReservations = 4096;
+
+}  // namespace
+
+Outcome<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
+  for (Queue& q : queues_) {
+    if (q.capacity - q.reserved < entries) continue;
+    q.reserved += entries;
+    return q.handle.get();
+  }
+  const std::uint32_t most = device_.max_completions() / 2;
+  if (entries > most) {
+    return fail(MCAST_ERR_INVALID,
+                "send_depth and recv_depth together exceed the device's completion queues: use at "
+                "most " +
+                    std::to_string(most));
+  }
+  const std::uint32_t capacity = std::max(entries, std::min(kUsualReservations, most));
+  CqHandle handle(
+      ibv_create_cq(device_.context(), static_cast<int>(2 * capacity), nullptr, nullptr, 0));
+  if (!handle) return fail(MCAST_ERR_NO_MEMORY, errno_text("no completion queue", errno));
+  queues_.push_back({std::move(handle), capacity, entries});
+  return queues_.back().handle.get();
+}
+
+void CompletionQueues::release(ibv_cq* queue, std::uint32_t entries) {
+  const auto at = std::find_if(queues_.begin(), queues_.end(),
+                               [&](const Queue& q) { return q.handle.get() == queue; });
+  assert(at != queues_.end() && at->reserved >= entries);
+  at->reserved -= entries;
+}
+
+std::size_t CompletionQueues::poll(std::span<ibv_wc> out) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < queues_.size() && found < out.size(); ++i) {
+    next_ = next_ + 1 < queues_.size() ? next_ + 1 : 0;
+    const int n = ibv_poll_cq(queues_[next_].handle.get(), static_cast<int>(out.size() - found),
+                              out.data() + found);
+    if (n > 0) found += static_cast<std::size_t>(n);
+  }
+  return found;
+}
+
+}  // namespace cepheus::mcast

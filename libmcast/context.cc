@@ -1,0 +1,246 @@
+#include "libmcast/context.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <random>
+#include <system_error>
+
+#include "libmcast/process.h"
+
+namespace cepheus::mcast {
+namespace {
+
+// Batches of completions per call of progress(): bounded, so that it returns under any load.
+constexpr int kMaxBatches = 8;
+// While nothing is being registered the control channel is looked at in every n-th call.
+constexpr unsigned kIdlePolls = 64;
+constexpr wire::Duration kFarewell = std::chrono::milliseconds(200);
+constexpr auto kFarewellStep = std::chrono::microseconds(500);
+
+RegistrarConfig registrar_config(const ContextConfig& config, const Device& device) {
+  std::random_device random;
+  RegistrarConfig r;
+  r.host = device.ipv4();
+  r.instance = random();
+  r.timeout = config.register_timeout;
+  r.pool = config.pool;
+  r.seed = std::uint64_t{random()} << 32 | random();
+  return r;
+}
+
+std::string device_event_text(ibv_event_type type) {
+  return std::string("the device reports: ") + ibv_event_type_str(type) +
+         "; set up again with fresh groups once it serves again";
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<Context>> Context::create(const ContextConfig& config) {
+  auto device = Device::open(config.device);
+  if (!device) return tl::unexpected(device.error());
+  auto channel = ControlChannel::open(**device, config.mrp_port);
+  if (!channel) return tl::unexpected(channel.error());
+  return std::unique_ptr<Context>(new Context(config, std::move(*device), std::move(*channel)));
+}
+
+Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
+                 std::unique_ptr<ControlChannel> channel)
+    : config_(config),
+      fork_generation_(Process::instance().fork_generation()),
+      device_(std::move(device)),
+      queues_(*device_),
+      timers_(channel->timers()),
+      registrar_(registrar_config(config, *device_), std::move(channel)),
+      keep_alive_([this] {
+        const auto locked = lock();
+        registrar_.run_timers(now());
+        return registrar_.deadline();
+      }) {
+  // Device events are looked for, never waited for.
+  const int fd = device_->context()->async_fd;
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+Context::~Context() {
+  destroy_groups();
+  keep_alive_.stop();
+  const wire::Instant limit = now() + kFarewell;
+  for (;;) {
+    const wire::Instant time = now();
+    registrar_.poll(time);
+    if (!registrar_.is_unregistering() || time >= limit) break;
+    // Neither kind of channel can be waited for together with the repeats' deadline.
+    std::this_thread::sleep_for(kFarewellStep);
+  }
+}
+
+bool Context::is_ours() const { return fork_generation_ == Process::instance().fork_generation(); }
+
+Facilities Context::facilities() {
+  return {*this,  *device_, queues_, Process::instance().eager_budget(), config_.max_eager_memory,
+          timers_};
+}
+
+// --- Groups.
+
+Outcome<Group*> Context::create_group(const GroupConfig& config) {
+  const auto locked = lock();
+  auto group = Group::create(facilities(), Process::instance().next_group_number(), config);
+  if (!group) return tl::unexpected(group.error());
+  groups_.push_back(std::move(*group));  // numbers only grow: the list stays sorted
+  Group& added = *groups_.back();
+  registrar_.add(added);
+  Process::instance().add(added);
+  return &added;
+}
+
+void Context::destroy_group(Group& group) {
+  const std::lock_guard progress(progress_mutex_);
+  Process::instance().remove(group);
+  std::unique_ptr<Group> owned;
+  Events canceled;
+  bool leads = false;
+  {
+    const auto locked = lock();
+    group.shut_down(canceled);
+    registrar_.remove(now(), group);
+    const auto at = std::find_if(groups_.begin(), groups_.end(),
+                                 [&](const auto& each) { return each.get() == &group; });
+    owned = std::move(*at);
+    groups_.erase(at);
+    leads = registrar_.leads_active_groups();
+  }
+  update_keep_alive(leads);
+  for (const Event& e : canceled) e.op->done(e.op, e.status, e.length, e.imm);
+}
+
+void Context::destroy_groups() {
+  for (;;) {
+    Group* last = nullptr;
+    {
+      const auto locked = lock();
+      if (groups_.empty()) return;
+      last = groups_.back().get();
+    }
+    destroy_group(*last);
+  }
+}
+
+Outcome<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members) {
+  const auto locked = lock();
+  return registrar_.lead(now(), group, members);
+}
+
+Group* Context::find_group(std::uint32_t number) {
+  const auto at = std::lower_bound(
+      groups_.begin(), groups_.end(), number,
+      [](const auto& group, std::uint32_t wanted) { return group->number() < wanted; });
+  return at == groups_.end() || (*at)->number() != number ? nullptr : at->get();
+}
+
+// --- Progress.
+
+unsigned Context::progress() {
+  const std::unique_lock progress(progress_mutex_, std::try_to_lock);
+  if (!progress) return 0;  // another thread does it
+  std::size_t done = 0;
+  for (int batch = 0; batch < kMaxBatches; ++batch) {
+    const std::size_t n = poll_completions();
+    make_callbacks();
+    done += n;
+    if (n < kBatch) break;
+  }
+  const bool idle_turn = ++idle_polls_ >= kIdlePolls;
+  if (idle_turn) idle_polls_ = 0;
+  if (idle_turn || registering_) done += poll_control(idle_turn);
+  return static_cast<unsigned>(done);
+}
+
+std::size_t Context::poll_completions() {
+  const auto locked = lock();
+  const std::size_t n = queues_.poll(completions_);
+  Group* group = nullptr;
+  for (const ibv_wc& wc : std::span(completions_).first(n)) {
+    const std::uint32_t number = WorkId::unpack(wc.wr_id).group;
+    if (group == nullptr || group->number() != number) group = find_group(number);
+    if (group != nullptr) group->on_completion(wc, events_);  // else it was destroyed meanwhile
+  }
+  registering_ = registrar_.is_busy();
+  return n;
+}
+
+void Context::make_callbacks() {
+  for (const Event& e : events_) {
+    if (e.op != nullptr) {
+      e.op->done(e.op, e.status, e.length, e.imm);
+    } else if (e.group->receive(e.group->eager()->receive_data(e.slot), e.length, e.imm) !=
+               MCAST_INPROGRESS) {
+      consumed_.push_back(e);
+    }
+  }
+  events_.clear();
+  if (consumed_.empty()) return;
+  const auto locked = lock();
+  for (const Event& e : consumed_) e.group->release_receive(e.slot);
+  consumed_.clear();
+}
+
+unsigned Context::poll_control(bool look_for_device_events) {
+  unsigned done = 0;
+  bool leads = false;
+  {
+    const auto locked = lock();
+    done = registrar_.poll(now());
+    leads = registrar_.leads_active_groups();
+    if (look_for_device_events) poll_device_events();
+  }
+  update_keep_alive(leads);
+  return done;
+}
+
+// Under the progress lock, not the state lock, which the thread takes.
+void Context::update_keep_alive(bool leads) {
+  if (!leads) {
+    keep_alive_.stop();
+  } else if (!keep_alive_.is_running()) {
+    try {
+      keep_alive_.start();
+    } catch (const std::system_error&) {
+      // No thread to be had: mcast_progress() refreshes the groups as long as it is called.
+    }
+  }
+}
+
+void Context::poll_device_events() {
+  ibv_async_event event{};
+  while (ibv_get_async_event(device_->context(), &event) == 0) {
+    take_device_event(event);
+    ibv_ack_async_event(&event);
+  }
+}
+
+void Context::take_device_event(const ibv_async_event& event) {
+  switch (event.event_type) {
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_CQ_ERR:
+      for (const auto& group : groups_) {
+        group->fail(MCAST_ERR_FABRIC, device_event_text(event.event_type));
+      }
+      break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+      for (const auto& group : groups_) {
+        if (group->member().qpn.value() == event.element.qp->qp_num) {
+          group->fail(MCAST_ERR_FABRIC, device_event_text(event.event_type));
+        }
+      }
+      break;
+    default:
+      break;  // news that need no answer
+  }
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,91 @@
+// One device port with its groups: what mcast_context_h names.
+//
+// Two locks. The progress lock is held by the one thread that is inside mcast_progress() (others
+// return at once) and by those that destroy: it keeps groups alive while callbacks run. The state
+// lock is held for moments and never during a callback. Order: progress, then state.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "libmcast/completion_queues.h"
+#include "libmcast/device.h"
+#include "libmcast/group.h"
+#include "libmcast/keep_alive.h"
+#include "libmcast/memory.h"
+#include "libmcast/registrar.h"
+
+namespace cepheus::mcast {
+
+struct ContextConfig {
+  DeviceOptions device;
+  std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
+  wire::Duration register_timeout = std::chrono::seconds(1);
+  wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
+  std::size_t max_eager_memory = std::size_t{64} << 20;
+};
+
+class Context {
+ public:
+  static Outcome<std::unique_ptr<Context>> create(const ContextConfig& config);
+  // Destroys what groups there are, then waits up to 200 ms for the fabric to hear of it.
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const Device& device() const { return *device_; }
+  const ContextConfig& config() const { return config_; }
+  // False in the child of a fork: the device is the parent's, and nothing here may be touched.
+  bool is_ours() const;
+
+  unsigned progress();
+
+  Outcome<Group*> create_group(const GroupConfig& config);
+  // Not from a callback. Waits for the thread that is in progress().
+  void destroy_group(Group& group);
+  void destroy_groups();
+  Outcome<void> lead(Group& group, std::span<const mrp::MrpMember> members);
+
+  // All that reads or changes a group.
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(state_mutex_); }
+
+ private:
+  static constexpr std::size_t kBatch = 32;
+
+  Context(const ContextConfig& config, std::unique_ptr<Device> device,
+          std::unique_ptr<ControlChannel> channel);
+  Facilities facilities();
+
+  std::size_t poll_completions();
+  void make_callbacks();
+  unsigned poll_control(bool look_for_device_events);
+  void take_device_event(const ibv_async_event& event);
+  void poll_device_events();
+  void update_keep_alive(bool leads);
+  Group* find_group(std::uint32_t number);
+
+  const ContextConfig config_;
+  const std::uint64_t fork_generation_;
+  std::unique_ptr<Device> device_;
+  CompletionQueues queues_;
+  const Timers timers_;
+
+  std::mutex progress_mutex_;
+  std::mutex state_mutex_;
+  // Under the state lock:
+  Registrar registrar_;
+  std::vector<std::unique_ptr<Group>> groups_;  // sorted by number
+  // Under the progress lock:
+  std::array<ibv_wc, kBatch> completions_;
+  Events events_;
+  std::vector<Event> consumed_;  // eager receives that the application gave back
+  unsigned idle_polls_ = 0;
+  bool registering_ = false;  // some group waits for the control channel
+
+  KeepAlive keep_alive_;
+};
+
+}  // namespace cepheus::mcast

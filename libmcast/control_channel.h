@@ -1,0 +1,37 @@
+// How registration (MRP) datagrams leave and reach this host: kernel UDP sockets, or a soft-roce
+// NIC, which has no kernel interface.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "libmcast/device.h"
+#include "libmcast/wire/mrp.h"
+
+namespace cepheus::mcast {
+
+class ControlChannel {
+ public:
+  virtual ~ControlChannel() = default;
+
+  // 0, or an errno. A datagram that could not be sent is as good as lost: registration repeats it.
+  virtual int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) = 0;
+  // The next datagram and who sent it; empty if none has arrived. Never blocks.
+  struct Received {
+    wire::Ipv4 from;
+    std::size_t size;
+  };
+  virtual std::optional<Received> receive(std::span<std::uint8_t> out) = 0;
+  virtual Timers timers() const = 0;
+
+  // The one that fits the device, on its UDP port `mrp_port`.
+  static Outcome<std::unique_ptr<ControlChannel>> open(const Device& device,
+                                                       std::uint16_t mrp_port);
+};
+
+inline constexpr std::size_t kMaxDatagram = 1472;
+static_assert(wire::MrpMessage::kMaxSize <= kMaxDatagram);
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,170 @@
+#include "libmcast/device.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::mcast {
+namespace {
+
+struct ListDeleter {
+  void operator()(ibv_device** list) const { ibv_free_device_list(list); }
+};
+using DeviceList = std::unique_ptr<ibv_device*, ListDeleter>;
+
+constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
+std::uint32_t bytes_of(ibv_mtu mtu) { return 128u << mtu; }  // IBV_MTU_256 = 1 ... IBV_MTU_4096 = 5
+
+// What a device library in this process has to say about a device that is not there.
+std::string hint() {
+  using LastError = const char* (*)();
+  const auto roce = reinterpret_cast<LastError>(dlsym(RTLD_DEFAULT, "cepheus_roce_last_error"));
+  const char* text = roce != nullptr ? roce() : nullptr;
+  return text != nullptr && *text != '\0' ? std::string(" (") + text + ")" : std::string();
+}
+
+}  // namespace
+
+wire::Ipv4 ipv4_of(const ibv_gid& gid) {
+  if (!std::equal(kMappedPrefix.begin(), kMappedPrefix.end(), gid.raw)) return {};
+  return {gid.raw[12], gid.raw[13], gid.raw[14], gid.raw[15]};
+}
+
+ibv_gid gid_of(wire::Ipv4 address) {
+  ibv_gid gid{};
+  std::copy(kMappedPrefix.begin(), kMappedPrefix.end(), gid.raw);
+  for (int i = 0; i < 4; ++i) {
+    gid.raw[12 + i] = static_cast<std::uint8_t>(address.value() >> (24 - 8 * i));
+  }
+  return gid;
+}
+
+Outcome<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
+  int count = 0;
+  const DeviceList list(ibv_get_device_list(&count));
+  if (!list || count == 0) {
+    return fail(MCAST_ERR_NO_DEVICE,
+                "this host has no RDMA device" + hint() +
+                    ": load its driver, or run on an emulated fabric (cepheus-run)");
+  }
+  std::string tried;
+  for (int i = 0; i < count; ++i) {
+    ibv_device* candidate = list.get()[i];
+    const std::string name = ibv_get_device_name(candidate);
+    if (!options.name.empty() && name != options.name) continue;
+    std::unique_ptr<Device> device(new Device);
+    const auto opened = device->open_port(candidate, options);
+    if (opened) return device;
+    if (opened.error().status == MCAST_ERR_INVALID) return tl::unexpected(opened.error());
+    tried += (tried.empty() ? "" : "; ") + name + ": " + opened.error().text;
+  }
+  if (tried.empty()) {
+    return fail(MCAST_ERR_NO_DEVICE, "there is no RDMA device called " + options.name +
+                                         ": ibv_devices lists what there is");
+  }
+  return fail(MCAST_ERR_NO_DEVICE, "no RDMA device can serve: " + tried + hint());
+}
+
+Outcome<void> Device::open_port(ibv_device* device, const DeviceOptions& options) {
+  name_ = ibv_get_device_name(device);
+  context_.reset(ibv_open_device(device));
+  if (!context_) return fail(MCAST_ERR_NO_DEVICE, errno_text("it can't be opened", errno));
+  ibv_device_attr attributes{};
+  if (const int error = ibv_query_device(context_.get(), &attributes)) {
+    return fail(MCAST_ERR_NO_DEVICE, errno_text("it can't be queried", error));
+  }
+  std::string why = "it has no port";
+  for (std::uint8_t port = 1; port <= attributes.phys_port_cnt; ++port) {
+    ibv_port_attr found{};
+    if (ibv_query_port(context_.get(), port, &found) != 0 || found.state != IBV_PORT_ACTIVE) {
+      why = "no port is active";
+      continue;
+    }
+    if (found.link_layer != IBV_LINK_LAYER_ETHERNET) {
+      why = "its ports are not Ethernet";
+      continue;
+    }
+    port_ = port;
+    if (const auto chosen = choose_gid(options.gid_index); !chosen) {
+      why = chosen.error().text;
+      continue;
+    }
+    if (const auto chosen = choose_mtu(options.path_mtu, found.active_mtu); !chosen) {
+      return tl::unexpected(chosen.error());
+    }
+    // A work request's length field has 32 bits.
+    max_message_ = std::min<std::size_t>(found.max_msg_sz, std::size_t{1} << 31);
+    max_work_requests_ = static_cast<std::uint32_t>(std::max(attributes.max_qp_wr, 1));
+    max_completions_ = static_cast<std::uint32_t>(std::max(attributes.max_cqe, 1));
+    pd_.reset(ibv_alloc_pd(context_.get()));
+    if (!pd_) return fail(MCAST_ERR_NO_DEVICE, errno_text("no protection domain", errno));
+    return {};
+  }
+  return fail(MCAST_ERR_NO_DEVICE, why);
+}
+
+Outcome<void> Device::choose_gid(int wanted) {
+  ibv_port_attr port{};
+  if (const int error = ibv_query_port(context_.get(), port_, &port)) {
+    return fail(MCAST_ERR_NO_DEVICE, errno_text("its port can't be queried", error));
+  }
+  const int first = std::max(wanted, 0);
+  const int last = wanted >= 0 ? std::min(wanted + 1, port.gid_tbl_len) : port.gid_tbl_len;
+  for (int index = first; index < last; ++index) {
+    ibv_gid_entry entry{};
+    if (ibv_query_gid_ex(context_.get(), port_, static_cast<std::uint32_t>(index), &entry, 0) !=
+        0) {
+      continue;  // an empty entry
+    }
+    const wire::Ipv4 address = ipv4_of(entry.gid);
+    if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 || address.is_unset()) continue;
+    gid_index_ = index;
+    ipv4_ = address;
+    return {};
+  }
+  if (wanted >= 0) {
+    return fail(MCAST_ERR_NO_DEVICE, "GID " + std::to_string(wanted) +
+                                         " is not a RoCE v2 address over IPv4: show_gids or "
+                                         "ibv_devinfo -v list them");
+  }
+  return fail(MCAST_ERR_NO_DEVICE,
+              "no RoCE v2 address over IPv4: give its network interface an IPv4 address");
+}
+
+Outcome<void> Device::choose_mtu(std::uint32_t wanted, ibv_mtu active) {
+  if (wanted == 0) {
+    path_mtu_ = bytes_of(active);
+    return {};
+  }
+  if (!wire::is_path_mtu(wanted)) {
+    return fail(MCAST_ERR_INVALID,
+                "path MTU " + std::to_string(wanted) + ": use 256, 512, 1024, 2048 or 4096");
+  }
+  if (wanted > bytes_of(active)) {
+    return fail(MCAST_ERR_INVALID, "path MTU " + std::to_string(wanted) + ": the port of " + name_ +
+                                       " carries at most " + std::to_string(bytes_of(active)));
+  }
+  path_mtu_ = wanted;
+  return {};
+}
+
+ibv_mtu Device::path_mtu_code() const {
+  int code = IBV_MTU_256;
+  while (bytes_of(static_cast<ibv_mtu>(code)) < path_mtu_) ++code;
+  return static_cast<ibv_mtu>(code);
+}
+
+Outcome<MrHandle> Device::register_memory(void* address, std::size_t length, int access) const {
+  MrHandle region(ibv_reg_mr(pd_.get(), address, length, access));
+  if (region) return region;
+  const int error = errno;
+  std::string text = errno_text("registering " + std::to_string(length) + " bytes", error);
+  if (error == ENOMEM) text += ": raise the limit of locked memory (ulimit -l)";
+  return fail(error == EFAULT || error == EINVAL ? MCAST_ERR_INVALID : MCAST_ERR_NO_MEMORY, text);
+}
+
+}  // namespace cepheus::mcast

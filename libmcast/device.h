@@ -1,0 +1,74 @@
+// One port of a verbs device that can serve: active, Ethernet, with a RoCE v2 IPv4 GID.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "libmcast/failure.h"
+#include "libmcast/verbs_handles.h"
+#include "libmcast/wire/types.h"
+
+namespace cepheus::mcast {
+
+struct DeviceOptions {
+  std::string name;            // empty: the first that can serve
+  int gid_index = -1;          // -1: the first RoCE v2 IPv4 GID
+  std::uint32_t path_mtu = 0;  // bytes; 0: the port's active MTU
+};
+
+// RC parameters that depend on how the device keeps time (docs/protocol.md, "Timers of the hosts").
+struct Timers {
+  std::uint8_t ack_timeout;    // local ACK timeout code, 4.096 us * 2^code
+  std::uint8_t min_rnr_timer;  // code sent in RNR NAKs
+};
+// Kernel Soft-RoCE does not cancel the retransmission timer: below 18 it retransmits spuriously.
+inline constexpr Timers kDefaultTimers{18, 12};  // 1.07 s, 0.64 ms
+// soft-roce times both exactly: half a second costs less after the loss of a message's last packet,
+// and eight of them still outlast a process that was not scheduled.
+inline constexpr Timers kSoftRoceTimers{17, 1};  // 0.54 s, 10 us
+
+class Device {
+ public:
+  // MCAST_ERR_NO_DEVICE says which ports were looked at and why none serves.
+  static Outcome<std::unique_ptr<Device>> open(const DeviceOptions& options);
+
+  ibv_context* context() const { return context_.get(); }
+  ibv_pd* pd() const { return pd_.get(); }
+  const std::string& name() const { return name_; }
+  wire::Ipv4 ipv4() const { return ipv4_; }
+  std::uint8_t port() const { return port_; }
+  int gid_index() const { return gid_index_; }
+  std::uint32_t path_mtu() const { return path_mtu_; }  // bytes
+  ibv_mtu path_mtu_code() const;
+  std::size_t max_message() const { return max_message_; }                // bytes
+  std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
+  std::uint32_t max_completions() const { return max_completions_; }      // of one completion queue
+
+  // `access` as ibv_reg_mr. MCAST_ERR_NO_MEMORY names the limit that is usually in the way.
+  Outcome<MrHandle> register_memory(void* address, std::size_t length, int access) const;
+
+ private:
+  Device() = default;
+  Outcome<void> open_port(ibv_device* device, const DeviceOptions& options);
+  Outcome<void> choose_gid(int wanted);
+  Outcome<void> choose_mtu(std::uint32_t wanted, ibv_mtu active);
+
+  // Destroyed in reverse order.
+  ContextHandle context_;
+  PdHandle pd_;
+  std::string name_;
+  wire::Ipv4 ipv4_;
+  std::uint8_t port_ = 0;
+  int gid_index_ = 0;
+  std::uint32_t path_mtu_ = 0;
+  std::size_t max_message_ = 0;
+  std::uint32_t max_work_requests_ = 0;
+  std::uint32_t max_completions_ = 0;
+};
+
+// The IPv4 address in an IPv4-mapped GID, ::ffff:a.b.c.d; unset if it is none.
+wire::Ipv4 ipv4_of(const ibv_gid& gid);
+ibv_gid gid_of(wire::Ipv4 address);
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,66 @@
+// Small messages: copied into a bounded ring of send buffers, received into buffers that are always
+// posted.
+//
+// One registered slab holds both. A send buffer is in use until every member has acknowledged it; a
+// receive buffer until the application has given it back.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "libmcast/lane.h"
+#include "libmcast/memory.h"
+#include "libmcast/slots.h"
+
+namespace cepheus::mcast {
+
+struct EagerConfig {
+  std::uint32_t group = 0;  // its number, for WorkId
+  std::size_t max_message = 8192;
+  QueueDepths depths;
+};
+
+class EagerLane final : public Lane {
+ public:
+  static Outcome<std::unique_ptr<EagerLane>> create(const Device& device, QueuePair& pair,
+                                                    MemoryBudget& budget, std::size_t limit,
+                                                    const EagerConfig& config);
+
+  // Bytes of the slab for one group.
+  static std::size_t memory_needed(const EagerConfig& config);
+
+  bool can_send() const { return !send_slots_.is_empty(); }
+  // A send buffer of max_message bytes, to be filled and then posted or given back. Precondition:
+  // can_send().
+  std::uint32_t take_send_buffer() { return send_slots_.take(); }
+  std::byte* send_buffer(std::uint32_t slot) const;
+  void give_back_send_buffer(std::uint32_t slot) { send_slots_.give_back(slot); }
+  bool post(std::uint32_t slot, std::size_t length, std::uint32_t imm);
+
+  // The data in a receive buffer; MCAST_RECV_HEADROOM bytes before it are the application's.
+  std::byte* receive_data(std::uint32_t slot) const;
+  // Posts a delivered buffer again; kNotDelivered: the application did not hold it.
+  enum class Release { kDone, kNotDelivered, kRefused };
+  Release release(std::uint32_t slot);
+  // The slot whose receive_data is `data`; the number of slots if none.
+  std::uint32_t slot_of(const void* data) const;
+
+  void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
+  void cancel(mcast_status_t status, Events& out) override;
+  std::size_t max_message() const override { return config_.max_message; }
+
+ private:
+  // kDelivered: the application holds the buffer, from the completion on.
+  enum class Receive : std::uint8_t { kPosted, kDelivered, kIdle };
+
+  EagerLane(QueuePair& pair, const EagerConfig& config, std::unique_ptr<Slab> slab);
+  bool post_receive(std::uint32_t slot);
+
+  QueuePair& pair_;
+  const EagerConfig config_;
+  std::unique_ptr<Slab> slab_;
+  std::vector<Receive> receives_;
+  Slots send_slots_;
+};
+
+}  // namespace cepheus::mcast

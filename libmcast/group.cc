@@ -1,0 +1,244 @@
+#include "libmcast/group.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "controller/reject_text.h"
+#include "libmcast/work_failure.h"
+
+namespace cepheus::mcast {
+
+using Task = mrp::Membership::Task;
+
+Outcome<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std::uint32_t number,
+                                              const GroupConfig& config) {
+  auto pair = QueuePair::create(facilities.device, facilities.queues, config.depths);
+  if (!pair) return tl::unexpected(pair.error());
+  std::unique_ptr<Group> group(new Group(facilities, number, config, std::move(*pair)));
+  if (config.lane == MCAST_LANE_BULK) {
+    group->bulk_ =
+        std::make_unique<BulkLane>(facilities.device, *group->pair_, number, config.depths);
+    return group;
+  }
+  auto eager = EagerLane::create(facilities.device, *group->pair_, facilities.eager_budget,
+                                 facilities.eager_limit, {number, config.max_eager, config.depths});
+  if (!eager) return tl::unexpected(eager.error());
+  group->eager_ = std::move(*eager);
+  return group;
+}
+
+Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
+             std::unique_ptr<QueuePair> pair)
+    : context_(facilities.context),
+      number_(number),
+      lane_kind_(config.lane),
+      timers_(facilities.timers),
+      recv_cb_(config.recv_cb),
+      recv_arg_(config.recv_arg),
+      membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0}),
+      pair_(std::move(pair)) {}
+
+Lane& Group::lane() { return bulk_ ? static_cast<Lane&>(*bulk_) : *eager_; }
+const Lane& Group::lane() const { return bulk_ ? static_cast<const Lane&>(*bulk_) : *eager_; }
+
+mcast_status_t Group::status() const {
+  switch (state_) {
+    case MCAST_GROUP_ACTIVE:
+      return MCAST_OK;
+    case MCAST_GROUP_FAILED:
+      return status_;
+    case MCAST_GROUP_WAITING:
+    case MCAST_GROUP_REGISTERING:
+      break;
+  }
+  return MCAST_INPROGRESS;
+}
+
+void Group::describe(mcast_group_attr_t& out) const {
+  out = {};
+  out.state = state_;
+  out.lane = lane_kind_;
+  out.status = status();
+  reason_.copy(out.reason, sizeof out.reason - 1);
+  out.id = number_;
+  out.mcst_id = membership_.id().value();
+  out.epoch = membership_.epoch();
+  out.members = is_leader() ? static_cast<std::uint32_t>(registration_->member_count()) : 0;
+  out.is_leader = is_leader() ? 1 : 0;
+  out.max_message = lane().max_message();
+  const Traffic& traffic = lane().traffic();
+  out.messages_sent = traffic.messages_sent;
+  out.bytes_sent = traffic.bytes_sent;
+  out.messages_received = traffic.messages_received;
+  out.bytes_received = traffic.bytes_received;
+  out.sends_outstanding = lane().sends_outstanding();
+  out.recvs_posted = bulk_ ? lane().receives_posted() : 0;
+}
+
+Outcome<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
+  if (!eager_ || callback == nullptr) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "only an eager lane has a receive callback, and it needs one");
+  }
+  if (state_ != MCAST_GROUP_WAITING) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "set the receive callback before the group is registered");
+  }
+  recv_cb_ = callback;
+  recv_arg_ = arg;
+  return {};
+}
+
+Outcome<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& config,
+                          const mrp::McstAllocator::Lease& lease,
+                          std::span<const mrp::MrpMember> members, mrp::Actions& out) {
+  if (eager_ && recv_cb_ == nullptr) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "set the receive callback before the group is registered");
+  }
+  const bool listed = std::find(members.begin(), members.end(), member()) != members.end();
+  if (!listed) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       mrp::to_string(member()) +
+                           ", the leader itself, is not among the members: add what "
+                           "mcast_group_member() says");
+  }
+  if (state_ != MCAST_GROUP_WAITING) {
+    return mcast::fail(MCAST_ERR_INVALID, "the group has a leader already: use a fresh group");
+  }
+  auto registration = std::make_unique<mrp::Registration>(config, lease.id, lease.epoch);
+  if (const auto started = registration->start(now, members, out); !started) {
+    return tl::unexpected(failure_of(started.error()));
+  }
+  const bool free_to_lead = membership_.lead(lease.id, lease.epoch, config.instance);
+  assert(free_to_lead);
+  static_cast<void>(free_to_lead);
+  // Before anybody can answer: the first member to be active may send at once.
+  if (auto connected = pair_->connect(lease.id, lease.epoch, timers_); !connected) {
+    out.clear();
+    fail(connected.error().status, connected.error().text);
+    return tl::unexpected(connected.error());
+  }
+  registration_ = std::move(registration);
+  state_ = MCAST_GROUP_REGISTERING;
+  return {};
+}
+
+void Group::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+                       mrp::Actions& out) {
+  if (registration_) {
+    registration_->on_message(now, from, message, out);
+    follow_registration();
+  }
+  const bool is_register = message.header.type == wire::MrpType::kRegister;
+  // Nobody to hand data to yet: the leader repeats what is not answered now.
+  if (is_register && eager_ && recv_cb_ == nullptr) return;
+  // A leader's own membership only refuses other leaders.
+  if (!registration_ || is_register) {
+    run_task(now, membership_.on_message(now, from, message, out), out);
+  }
+}
+
+void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
+  switch (task) {
+    case Task::kNone:
+      return;
+    case Task::kConnect: {
+      const auto connected = state_ == MCAST_GROUP_WAITING
+                                 ? pair_->connect(membership_.id(), membership_.epoch(), timers_)
+                                 : mcast::fail(MCAST_ERR_FABRIC, reason_);
+      membership_.connected(now, connected.has_value(), out);
+      if (connected) {
+        state_ = MCAST_GROUP_REGISTERING;
+      } else {
+        fail(connected.error().status, connected.error().text);
+      }
+      return;
+    }
+    case Task::kActivated:
+      if (state_ == MCAST_GROUP_REGISTERING) state_ = MCAST_GROUP_ACTIVE;
+      return;
+    case Task::kDissolved:
+      if (membership_.state() == mrp::Membership::State::kFailed) {
+        const wire::MrpReject why = membership_.reject_reason();
+        fail(why == wire::MrpReject::kNone      ? MCAST_ERR_TIMED_OUT
+             : why == wire::MrpReject::kIdInUse ? MCAST_ERR_ID_IN_USE
+                                                : MCAST_ERR_REJECTED,
+             mrp::given_up_text(why, membership_.leader()));
+      } else {
+        fail(MCAST_ERR_CANCELED, "the leader " + membership_.leader().to_string() +
+                                     " unregistered the group: create fresh groups");
+      }
+  }
+}
+
+void Group::follow_registration() {
+  using State = mrp::Registration::State;
+  if (state_ != MCAST_GROUP_REGISTERING) return;
+  if (registration_->state() == State::kActive) {
+    state_ = MCAST_GROUP_ACTIVE;
+  } else if (registration_->state() == State::kFailed) {
+    const bool taken = registration_->reject_reason() == wire::MrpReject::kIdInUse;
+    fail(taken ? MCAST_ERR_ID_IN_USE : status_of(registration_->error().code),
+         registration_->error().text);
+  }
+}
+
+void Group::on_timer(wire::Instant now, mrp::Actions& out) {
+  if (!registration_) return;
+  registration_->on_timer(now, out);
+  follow_registration();
+}
+
+wire::Instant Group::deadline() const {
+  return registration_ ? registration_->deadline() : wire::kNever;
+}
+
+bool Group::is_settled() const {
+  return state_ == MCAST_GROUP_ACTIVE || state_ == MCAST_GROUP_FAILED;
+}
+
+Outcome<void> Group::check_active() const {
+  if (state_ == MCAST_GROUP_ACTIVE) return {};
+  if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
+  return mcast::fail(MCAST_ERR_INVALID, "the group is not active yet: wait for mcast_group_test()");
+}
+
+void Group::on_completion(const ibv_wc& wc, Events& out) {
+  const bool is_receive = WorkId::unpack(wc.wr_id).is_receive;
+  if (wc.status != IBV_WC_SUCCESS) fail(MCAST_ERR_FABRIC, work_failure_text(wc.status, is_receive));
+  const std::size_t before = out.size();
+  lane().on_completion(wc, status_, out);
+  for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
+}
+
+bool Group::release_receive(std::uint32_t slot) {
+  switch (eager_->release(slot)) {
+    case EagerLane::Release::kNotDelivered:
+      return false;
+    case EagerLane::Release::kRefused:
+      fail(MCAST_ERR_FABRIC, "the device refused a receive; set up again with fresh groups");
+      return true;
+    case EagerLane::Release::kDone:
+      break;
+  }
+  return true;
+}
+
+void Group::fail(mcast_status_t status, std::string reason) {
+  if (state_ == MCAST_GROUP_FAILED) return;
+  state_ = MCAST_GROUP_FAILED;
+  status_ = status;
+  reason_ = std::move(reason);
+  if (pair_) pair_->stop();
+}
+
+void Group::shut_down(Events& out) {
+  pair_.reset();
+  const std::size_t before = out.size();
+  lane().cancel(MCAST_ERR_CANCELED, out);
+  for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
+}
+
+}  // namespace cepheus::mcast

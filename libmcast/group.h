@@ -1,0 +1,115 @@
+// One member's side of a group: its queue pair, its lane, and its part in registration, as leader
+// or as one of many.
+//
+// Everything here is under the context's state lock and makes no callback.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "controller/membership.h"
+#include "controller/registration.h"
+#include "libmcast/bulk_lane.h"
+#include "libmcast/eager_lane.h"
+
+namespace cepheus::mcast {
+
+class Context;
+
+struct GroupConfig {
+  mcast_lane_t lane = MCAST_LANE_EAGER;
+  std::size_t max_eager = 8192;
+  QueueDepths depths{64, 64};
+  mcast_recv_cb_t recv_cb = nullptr;
+  void* recv_arg = nullptr;
+};
+
+// What a context lends its groups.
+struct Facilities {
+  Context& context;
+  const Device& device;
+  CompletionQueues& queues;
+  MemoryBudget& eager_budget;
+  std::size_t eager_limit;
+  Timers timers;
+};
+
+class Group {
+ public:
+  // `number` is the process-local name. The queue pair is in INIT, eager receives are posted.
+  static Outcome<std::unique_ptr<Group>> create(const Facilities& facilities, std::uint32_t number,
+                                                const GroupConfig& config);
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  Context& context() const { return context_; }
+  std::uint32_t number() const { return number_; }
+  const mrp::MrpMember& member() const { return membership_.self(); }
+  mcast_group_state_t state() const { return state_; }
+  bool is_leader() const { return registration_ != nullptr; }
+  // INPROGRESS until the outcome of the registration is known; then OK or the failure.
+  mcast_status_t status() const;
+  const std::string& reason() const { return reason_; }
+  void add_to_reason(const std::string& text) { reason_ += text; }
+  void describe(mcast_group_attr_t& out) const;
+
+  Outcome<void> set_receive(mcast_recv_cb_t callback, void* arg);
+
+  // --- Registration.
+  Outcome<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
+                     const mrp::McstAllocator::Lease& lease,
+                     std::span<const mrp::MrpMember> members, mrp::Actions& out);
+  void on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+                  mrp::Actions& out);
+  void on_timer(wire::Instant now, mrp::Actions& out);
+  wire::Instant deadline() const;
+  bool is_settled() const;  // nothing is expected from the control channel soon
+  wire::McstId mcst_id() const { return membership_.id(); }
+  // The leader's half, to be unregistered after the group itself is gone; null for others.
+  std::unique_ptr<mrp::Registration> take_registration() { return std::move(registration_); }
+
+  // --- Data.
+  EagerLane* eager() { return eager_.get(); }
+  BulkLane* bulk() { return bulk_.get(); }
+  Lane& lane();
+  const Lane& lane() const;
+  // OK while data may flow; AGAIN never.
+  Outcome<void> check_active() const;
+  void on_completion(const ibv_wc& wc, Events& out);
+  mcast_status_t receive(void* data, std::size_t length, std::uint32_t imm) const {
+    return recv_cb_(recv_arg_, data, length, imm);
+  }
+  // The application has done with an eager receive. False: it did not hold that buffer.
+  bool release_receive(std::uint32_t slot);
+
+  // The group is of no more use: the queue pair stops, its work completes with `status`.
+  void fail(mcast_status_t status, std::string reason);
+  // Destroys the queue pair; what was outstanding is called back with MCAST_ERR_CANCELED.
+  void shut_down(Events& out);
+
+ private:
+  Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
+        std::unique_ptr<QueuePair> pair);
+  void run_task(wire::Instant now, mrp::Membership::Task task, mrp::Actions& out);
+  void follow_registration();
+
+  Context& context_;
+  const std::uint32_t number_;
+  const mcast_lane_t lane_kind_;
+  const Timers timers_;
+  mcast_recv_cb_t recv_cb_;
+  void* recv_arg_;
+  mcast_group_state_t state_ = MCAST_GROUP_WAITING;
+  mcast_status_t status_ = MCAST_INPROGRESS;
+  std::string reason_;
+  mrp::Membership membership_;
+  std::unique_ptr<mrp::Registration> registration_;
+  // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
+  // goes first.
+  std::unique_ptr<EagerLane> eager_;
+  std::unique_ptr<BulkLane> bulk_;
+  std::unique_ptr<QueuePair> pair_;
+};
+
+}  // namespace cepheus::mcast

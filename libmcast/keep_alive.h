@@ -1,0 +1,42 @@
+// A thread that refreshes the groups this process leads while the program does not call
+// mcast_progress() for long: switches forget a group whose leader is silent. It exists only while
+// there is such a group, sleeps from deadline to deadline and takes no signals.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "libmcast/wire/types.h"
+
+namespace cepheus::mcast {
+
+class KeepAlive {
+ public:
+  // `work` does what is due and returns when it wants to be called next.
+  explicit KeepAlive(std::function<wire::Instant()> work) : work_(std::move(work)) {}
+  ~KeepAlive() { stop(); }
+  KeepAlive(const KeepAlive&) = delete;
+  KeepAlive& operator=(const KeepAlive&) = delete;
+
+  bool is_running() const { return thread_.joinable(); }
+  // Throws std::system_error if there is no thread to be had.
+  void start();
+  // Waits for the work in hand. Not under a lock that `work` takes.
+  void stop();
+
+ private:
+  void run();
+
+  const std::function<wire::Instant()> work_;
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+// Now, on the clock that everything here is timed by (CLOCK_MONOTONIC).
+wire::Instant now();
+
+}  // namespace cepheus::mcast

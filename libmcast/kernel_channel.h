@@ -1,0 +1,27 @@
+// Registration over a kernel UDP socket, for devices with a network interface (rdma_rxe, hardware).
+#pragma once
+
+#include "libmcast/control_channel.h"
+
+namespace cepheus::mcast {
+
+class KernelChannel final : public ControlChannel {
+ public:
+  // Bound to the device's own address: one process per host address can register groups.
+  static Outcome<std::unique_ptr<KernelChannel>> open(wire::Ipv4 address, std::uint16_t port);
+  ~KernelChannel() override;
+  KernelChannel(const KernelChannel&) = delete;
+  KernelChannel& operator=(const KernelChannel&) = delete;
+
+  int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
+  std::optional<Received> receive(std::span<std::uint8_t> out) override;
+  Timers timers() const override { return kDefaultTimers; }
+
+ private:
+  KernelChannel(int fd, std::uint16_t port) : fd_(fd), port_(port) {}
+
+  const int fd_;
+  const std::uint16_t port_;
+};
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,70 @@
+// What a group's lane does with its queue pair: eager or bulk, one of the two for the group's life.
+//
+// Under the context's state lock. Callbacks are not made here but noted as events and made later,
+// with no lock held.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "libmcast/include/mcast/mcast.h"
+#include "libmcast/queue_pair.h"
+
+namespace cepheus::mcast {
+
+class EagerLane;
+class Group;
+
+// Work requests name their group by number, not by address: a completion may outlive its group.
+//   | group number: 32 | receive: 1 | slot: 31 |
+struct WorkId {
+  std::uint32_t group;
+  bool is_receive;
+  std::uint32_t slot;
+
+  std::uint64_t pack() const {
+    return std::uint64_t{group} << 32 | std::uint64_t{is_receive} << 31 | slot;
+  }
+  static WorkId unpack(std::uint64_t wr_id) {
+    return {static_cast<std::uint32_t>(wr_id >> 32), (wr_id >> 31 & 1) != 0,
+            static_cast<std::uint32_t>(wr_id & 0x7FFFFFFF)};
+  }
+};
+
+// A callback to be made.
+struct Event {
+  mcast_op_t* op = nullptr;  // bulk: done(op, status, length, imm)
+  Group* group = nullptr;    // eager: the receive callback with `slot`'s data
+  std::uint32_t slot = 0;
+  mcast_status_t status = MCAST_OK;
+  std::uint32_t imm = 0;
+  std::size_t length = 0;
+};
+using Events = std::vector<Event>;
+
+struct Traffic {
+  std::uint64_t messages_sent = 0, bytes_sent = 0, messages_received = 0, bytes_received = 0;
+};
+
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  // A work request of this lane has completed. `failed`: what its operation ends with unless it
+  // succeeded.
+  virtual void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) = 0;
+  // The queue pair is gone: ends all that is outstanding.
+  virtual void cancel(mcast_status_t status, Events& out) = 0;
+  virtual std::size_t max_message() const = 0;
+
+  unsigned sends_outstanding() const { return sends_outstanding_; }
+  unsigned receives_posted() const { return receives_posted_; }
+  const Traffic& traffic() const { return traffic_; }
+
+ protected:
+  unsigned sends_outstanding_ = 0;
+  unsigned receives_posted_ = 0;
+  Traffic traffic_;
+};
+
+}  // namespace cepheus::mcast

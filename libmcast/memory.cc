@@ -1,0 +1,62 @@
+#include "libmcast/memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+namespace cepheus::mcast {
+
+Outcome<std::unique_ptr<Memory>> Memory::create(const Device& device, void* address,
+                                                std::size_t length) {
+  auto region = device.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE);
+  const bool writable = region.has_value();
+  if (!writable && region.error().status == MCAST_ERR_INVALID) {
+    region = device.register_memory(address, length, 0);
+  }
+  if (!region) return tl::unexpected(region.error());
+  return std::unique_ptr<Memory>(new Memory(device, std::move(*region), writable));
+}
+
+bool Memory::covers(const void* address, std::size_t length) const {
+  const auto first = reinterpret_cast<std::uintptr_t>(address);
+  const auto base = reinterpret_cast<std::uintptr_t>(region_->addr);
+  return first >= base && length <= region_->length && first - base <= region_->length - length;
+}
+
+bool MemoryBudget::take(std::size_t bytes, std::size_t limit) {
+  std::size_t used = used_.load(std::memory_order_relaxed);
+  do {
+    if (used > limit || bytes > limit - used) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+Outcome<std::unique_ptr<Slab>> Slab::create(const Device& device, MemoryBudget& budget,
+                                            std::size_t limit, std::size_t bytes) {
+  if (!budget.take(bytes, limit)) {
+    return fail(MCAST_ERR_NO_MEMORY, "eager buffers of " + std::to_string(bytes) +
+                                         " bytes: " + std::to_string(budget.used()) + " of " +
+                                         std::to_string(limit) +
+                                         " are in use, free groups or raise max_eager_memory");
+  }
+  std::unique_ptr<Slab> slab(new Slab(budget, bytes));
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return fail(MCAST_ERR_NO_MEMORY,
+                errno_text(std::to_string(bytes) + " bytes of eager buffers", errno));
+  }
+  slab->data_ = static_cast<std::byte*>(data);
+  madvise(data, bytes, MADV_DONTFORK);
+  auto region = device.register_memory(data, bytes, IBV_ACCESS_LOCAL_WRITE);
+  if (!region) return tl::unexpected(region.error());
+  slab->region_ = std::move(*region);
+  return slab;
+}
+
+Slab::~Slab() {
+  region_.reset();
+  if (data_ != nullptr) munmap(data_, bytes_);
+  budget_.give_back(bytes_);
+}
+
+}  // namespace cepheus::mcast

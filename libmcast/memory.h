@@ -1,0 +1,69 @@
+// Memory that a device may read and write: the caller's for bulk operations, our own for eager
+// buffers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "libmcast/device.h"
+
+namespace cepheus::mcast {
+
+// The caller's memory (mcast_mem_h).
+class Memory {
+ public:
+  // Memory that can't be written to is registered for sending only.
+  static Outcome<std::unique_ptr<Memory>> create(const Device& device, void* address,
+                                                 std::size_t length);
+
+  bool covers(const void* address, std::size_t length) const;
+  bool is_writable() const { return writable_; }
+  std::uint32_t lkey() const { return region_->lkey; }
+  const Device& device() const { return device_; }
+
+ private:
+  Memory(const Device& device, MrHandle region, bool writable)
+      : device_(device), region_(std::move(region)), writable_(writable) {}
+
+  const Device& device_;
+  MrHandle region_;
+  bool writable_;
+};
+
+// Bytes of eager buffers over all groups of a process.
+class MemoryBudget {
+ public:
+  // False if that would exceed `limit`.
+  bool take(std::size_t bytes, std::size_t limit);
+  void give_back(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  std::size_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> used_{0};
+};
+
+// Page-aligned memory of our own, registered; a forked child does not get it, so that the parent's
+// pages never move.
+class Slab {
+ public:
+  // MCAST_ERR_NO_MEMORY: over the budget, or the system's limits.
+  static Outcome<std::unique_ptr<Slab>> create(const Device& device, MemoryBudget& budget,
+                                               std::size_t limit, std::size_t bytes);
+  ~Slab();
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::uint32_t lkey() const { return region_->lkey; }
+
+ private:
+  Slab(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
+
+  MemoryBudget& budget_;
+  const std::size_t bytes_;
+  std::byte* data_ = nullptr;
+  MrHandle region_;
+};
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,89 @@
+#include "libmcast/parameters.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cepheus::mcast {
+namespace {
+
+constexpr unsigned kMaxDepth = 16384;
+
+// A copy of what the caller has of the struct over the defaults.
+template <typename Params>
+Outcome<Params> read(const Params* given, Params defaults) {
+  if (given == nullptr) return defaults;
+  if (given->struct_size < sizeof(given->struct_size) || given->struct_size > 4096) {
+    return fail(MCAST_ERR_INVALID, "struct_size is not set: start from the _PARAMS_INIT macro");
+  }
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (std::size_t i = sizeof(Params); i < given->struct_size; ++i) {
+    if (bytes[i] != 0) {
+      return fail(MCAST_ERR_INVALID,
+                  "a parameter is set that this version of libmcast does not know: update it");
+    }
+  }
+  std::memcpy(&defaults, given, std::min(given->struct_size, sizeof(Params)));
+  return defaults;
+}
+
+}  // namespace
+
+Outcome<ContextConfig> context_config(const mcast_context_params_t* params) {
+  auto read_params = read(params, mcast_context_params_t MCAST_CONTEXT_PARAMS_INIT);
+  if (!read_params) return tl::unexpected(read_params.error());
+  const mcast_context_params_t& p = *read_params;
+  ContextConfig config;
+  if (p.device != nullptr) config.device.name = p.device;
+  if (p.gid_index < -1 || p.gid_index > 255) {
+    return fail(MCAST_ERR_INVALID, "gid_index " + std::to_string(p.gid_index) +
+                                       ": use -1 (the first that serves) or 0 to 255");
+  }
+  config.device.gid_index = p.gid_index;
+  config.device.path_mtu = p.path_mtu;
+  if (p.mrp_port == wire::kRoceUdpPort) {
+    return fail(MCAST_ERR_INVALID, "mrp_port 4791 is RoCE's own: use another");
+  }
+  if (p.mrp_port != 0) config.mrp_port = p.mrp_port;
+  if (p.register_timeout_ms != 0) {
+    config.register_timeout = std::chrono::milliseconds(p.register_timeout_ms);
+  }
+  if (p.mcst_pool != nullptr) {
+    const auto pool = wire::Ipv4Prefix::parse(p.mcst_pool);
+    const bool class_d = pool && pool->base.value() >> 28 >= 0xE && pool->base.value() >> 28 < 0xF;
+    if (!pool || pool->length < 4 || class_d) {
+      return fail(MCAST_ERR_INVALID, std::string("mcst_pool '") + p.mcst_pool +
+                                         "': use a unicast block such as 198.18.0.0/15");
+    }
+    config.pool = *pool;
+  }
+  if (p.max_eager_memory != 0) config.max_eager_memory = p.max_eager_memory;
+  return config;
+}
+
+Outcome<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device) {
+  auto read_params = read(params, mcast_group_params_t MCAST_GROUP_PARAMS_INIT);
+  if (!read_params) return tl::unexpected(read_params.error());
+  const mcast_group_params_t& p = *read_params;
+  GroupConfig config;
+  if (p.lane != MCAST_LANE_EAGER && p.lane != MCAST_LANE_BULK) {
+    return fail(MCAST_ERR_INVALID, "lane: use MCAST_LANE_EAGER or MCAST_LANE_BULK");
+  }
+  config.lane = p.lane;
+  if (p.max_eager != 0) config.max_eager = p.max_eager;
+  if (config.lane == MCAST_LANE_EAGER && config.max_eager > device.max_message()) {
+    return fail(MCAST_ERR_INVALID, "max_eager " + std::to_string(config.max_eager) +
+                                       ": the device sends at most " +
+                                       std::to_string(device.max_message()) + " bytes");
+  }
+  if (p.recv_depth != 0) config.depths.receive = p.recv_depth;
+  if (p.send_depth != 0) config.depths.send = p.send_depth;
+  if (config.depths.receive > kMaxDepth || config.depths.send > kMaxDepth) {
+    return fail(MCAST_ERR_INVALID,
+                "send_depth and recv_depth: use at most " + std::to_string(kMaxDepth));
+  }
+  config.recv_cb = p.recv_cb;
+  config.recv_arg = p.recv_arg;
+  return config;
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,14 @@
+// The C API's parameter structs, checked and turned into our own words. A caller built with an
+// older header passes a shorter struct: what it lacks keeps its default.
+#pragma once
+
+#include "libmcast/context.h"
+#include "libmcast/failure.h"
+#include "libmcast/group.h"
+
+namespace cepheus::mcast {
+
+Outcome<ContextConfig> context_config(const mcast_context_params_t* params);
+Outcome<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device);
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,135 @@
+#include "libmcast/queue_pair.h"
+
+#include <arpa/inet.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "libmcast/wire/mrp.h"
+
+namespace cepheus::mcast {
+namespace {
+
+ibv_sge sge_of(const Piece& piece) {
+  return {reinterpret_cast<std::uintptr_t>(piece.address), static_cast<std::uint32_t>(piece.length),
+          piece.lkey};
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
+                                                      CompletionQueues& queues,
+                                                      QueueDepths depths) {
+  const std::uint32_t most = device.max_work_requests();
+  if (depths.send > most || depths.receive > most) {
+    return fail(MCAST_ERR_INVALID, "send_depth and recv_depth: the device takes at most " +
+                                       std::to_string(most) + " work requests in a queue");
+  }
+  auto cq = queues.reserve(depths.send + depths.receive);
+  if (!cq) return tl::unexpected(cq.error());
+  std::unique_ptr<QueuePair> pair(new QueuePair(device, queues, *cq, depths));
+  ibv_qp_init_attr init{};
+  init.qp_type = IBV_QPT_RC;
+  init.send_cq = *cq;
+  init.recv_cq = *cq;
+  init.cap.max_send_wr = depths.send;
+  init.cap.max_recv_wr = depths.receive;
+  init.cap.max_send_sge = 1;
+  init.cap.max_recv_sge = 1;
+  pair->handle_.reset(ibv_create_qp(device.pd(), &init));
+  if (!pair->handle_) return fail(MCAST_ERR_NO_MEMORY, errno_text("no queue pair", errno));
+
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = device.port();
+  attributes.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
+  if (const auto done = pair->modify(
+          attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
+      !done) {
+    return tl::unexpected(done.error());
+  }
+  return pair;
+}
+
+QueuePair::~QueuePair() {
+  handle_.reset();
+  queues_.release(cq_, depths_.send + depths_.receive);
+}
+
+Outcome<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* state) {
+  const int error = ibv_modify_qp(handle_.get(), &attributes, mask);
+  if (error == 0) return {};
+  char number[16];
+  std::snprintf(number, sizeof number, "0x%x", handle_->qp_num);
+  std::string text = errno_text(std::string("qp ") + number + " could not go to " + state, error);
+  if (error == ETIMEDOUT) {
+    text += ": nobody answered for the group's address, see whether the switch serves it";
+  }
+  return fail(MCAST_ERR_FABRIC, text);
+}
+
+Outcome<void> QueuePair::connect(wire::McstId id, std::uint16_t epoch, Timers timers) {
+  const std::uint32_t psn = wire::group_start_psn(id, epoch).value();
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTR;
+  attributes.path_mtu = device_.path_mtu_code();
+  attributes.dest_qp_num = wire::kVirtualQpn.value();
+  attributes.rq_psn = psn;
+  attributes.max_dest_rd_atomic = 0;
+  attributes.min_rnr_timer = timers.min_rnr_timer;
+  attributes.ah_attr.is_global = 1;
+  attributes.ah_attr.port_num = device_.port();
+  attributes.ah_attr.grh.dgid = gid_of(id);
+  attributes.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_.gid_index());
+  attributes.ah_attr.grh.hop_limit = 64;
+  if (const auto done = modify(attributes,
+                               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                               "RTR");
+      !done) {
+    return done;
+  }
+  attributes = {};
+  attributes.qp_state = IBV_QPS_RTS;
+  attributes.sq_psn = psn;
+  attributes.timeout = timers.ack_timeout;
+  attributes.retry_cnt = 7;
+  attributes.rnr_retry = 7;  // for ever: a member that is slow to post is no error
+  attributes.max_rd_atomic = 0;
+  return modify(attributes,
+                IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+                "RTS");
+}
+
+void QueuePair::stop() {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  // Refused only in RESET or by a dead device: then nothing was posted, or nothing completes.
+  ibv_modify_qp(handle_.get(), &attributes, IBV_QP_STATE);
+}
+
+bool QueuePair::post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t imm) {
+  ibv_sge sge = sge_of(piece);
+  ibv_send_wr wr{};
+  wr.wr_id = wr_id;
+  wr.sg_list = &sge;
+  wr.num_sge = piece.length > 0 ? 1 : 0;
+  wr.opcode = IBV_WR_SEND_WITH_IMM;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.imm_data = htonl(imm);
+  ibv_send_wr* bad = nullptr;
+  return ibv_post_send(handle_.get(), &wr, &bad) == 0;
+}
+
+bool QueuePair::post_receive(std::uint64_t wr_id, const Piece& piece) {
+  ibv_sge sge = sge_of(piece);
+  ibv_recv_wr wr{};
+  wr.wr_id = wr_id;
+  wr.sg_list = &sge;
+  wr.num_sge = piece.length > 0 ? 1 : 0;
+  ibv_recv_wr* bad = nullptr;
+  return ibv_post_recv(handle_.get(), &wr, &bad) == 0;
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,57 @@
+// One RC queue pair whose remote end is a group: destination address the McstID, destination QPN
+// 0x1 (paper III-A).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "libmcast/completion_queues.h"
+#include "libmcast/device.h"
+
+namespace cepheus::mcast {
+
+struct QueueDepths {
+  std::uint32_t send = 0;
+  std::uint32_t receive = 0;
+};
+
+// One buffer of a work request; length 0: none.
+struct Piece {
+  const void* address = nullptr;
+  std::size_t length = 0;
+  std::uint32_t lkey = 0;
+};
+
+class QueuePair {
+ public:
+  // In INIT: receives can be posted.
+  static Outcome<std::unique_ptr<QueuePair>> create(const Device& device, CompletionQueues& queues,
+                                                    QueueDepths depths);
+  ~QueuePair();
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  std::uint32_t number() const { return handle_->qp_num; }
+  // To RTS, towards the group; both start PSNs are group_start_psn(id, epoch). The kernel may look
+  // the group's neighbour up on the way, which takes up to a second if nobody answers.
+  Outcome<void> connect(wire::McstId id, std::uint16_t epoch, Timers timers);
+  // To ERR: all work completes, flushed.
+  void stop();
+
+  // The queues' depths bound what may be outstanding: false only if the device refuses.
+  bool post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t imm);
+  bool post_receive(std::uint64_t wr_id, const Piece& piece);
+
+ private:
+  QueuePair(const Device& device, CompletionQueues& queues, ibv_cq* cq, QueueDepths depths)
+      : device_(device), queues_(queues), cq_(cq), depths_(depths) {}
+  Outcome<void> modify(ibv_qp_attr& attributes, int mask, const char* state);
+
+  const Device& device_;
+  CompletionQueues& queues_;
+  ibv_cq* const cq_;
+  const QueueDepths depths_;
+  QpHandle handle_;
+};
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,174 @@
+#include "libmcast/registrar.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace cepheus::mcast {
+namespace {
+
+// Longer than switches refuse a freed group address (5 s), so that a lease is never one that they
+// refuse.
+constexpr wire::Duration kRest = std::chrono::seconds(10);
+constexpr int kMaxDatagramsPerPoll = 64;
+
+}  // namespace
+
+Registrar::Registrar(const RegistrarConfig& config, std::unique_ptr<ControlChannel> channel)
+    : config_(config), channel_(std::move(channel)), allocator_(config.pool, config.seed, kRest) {}
+
+void Registrar::add(Group& group) {
+  groups_.push_back(&group);
+  busy_ = true;
+}
+
+void Registrar::remove(wire::Instant now, Group& group) {
+  std::erase(groups_, &group);
+  if (auto registration = group.take_registration()) {
+    registration->unregister(now, actions_);
+    leaving_.push_back(std::move(registration));
+    send_all();
+    run_timers(now);  // one that is gone already leaves at once
+  }
+  update_busy();
+}
+
+Outcome<void> Registrar::lead(wire::Instant now, Group& group,
+                              std::span<const mrp::MrpMember> members) {
+  const auto lease = allocator_.allocate(now);
+  if (!lease) return tl::unexpected(Failure{MCAST_ERR_REJECTED, lease.error().text});
+  mrp::RegistrationConfig config;
+  config.host = config_.host;
+  config.instance = config_.instance;
+  config.timeout = config_.timeout;
+  auto started = group.lead(now, config, *lease, members, actions_);
+  if (!started) allocator_.free(now, lease->id);
+  send_all();
+  update_busy();
+  return started;
+}
+
+unsigned Registrar::poll(wire::Instant now) {
+  unsigned done = 0;
+  std::array<std::uint8_t, kMaxDatagram> buffer;
+  for (; done < kMaxDatagramsPerPoll; ++done) {
+    const auto received = channel_->receive(buffer);
+    if (!received) break;
+    const auto message = wire::MrpMessage::parse(std::span(buffer).first(received->size));
+    if (message) take_in(now, received->from, *message);
+  }
+  return done + run_timers(now);
+}
+
+void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
+  switch (message.header.type) {
+    case wire::MrpType::kRegister:
+      for (const wire::MrpMember& m : message.list()) {
+        if (m.host != config_.host) continue;
+        if (Group* group = find(m)) {
+          group->on_message(now, from, message, actions_);
+        } else {
+          refuse_unknown(from, message);
+        }
+      }
+      break;
+    case wire::MrpType::kReject:
+    case wire::MrpType::kConfirm:
+    case wire::MrpType::kActivate:
+    case wire::MrpType::kUnregister:
+    case wire::MrpType::kRefresh: {
+      for (Group* group : groups_) {
+        // A leader that gave up may speak to a member that never heard of the group's address.
+        const auto named = message.list();
+        if (group->mcst_id() == message.header.mcst_id ||
+            std::find(named.begin(), named.end(), group->member()) != named.end()) {
+          group->on_message(now, from, message, actions_);
+        }
+      }
+      for (const auto& each : leaving_) each->on_message(now, from, message, actions_);
+    }
+  }
+  send_all();
+}
+
+// A member was named whose queue pair does not exist (any more).
+void Registrar::refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message) {
+  wire::MrpMessage answer;
+  answer.header = message.header;
+  answer.header.type = wire::MrpType::kReject;
+  answer.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kNotMember);
+  answer.header.seq = 0;
+  answer.header.total = 1;
+  for (const wire::MrpMember& m : message.list()) {
+    if (m.host == config_.host) answer.add(m);
+  }
+  actions_.messages.push_back({from, answer});
+}
+
+unsigned Registrar::run_timers(wire::Instant now) {
+  unsigned done = 0;
+  for (Group* group : groups_) {
+    if (group->deadline() > now) continue;
+    const bool was_settled = group->is_settled();
+    group->on_timer(now, actions_);
+    if (!was_settled) note_failed_sends(*group);
+    ++done;
+  }
+  for (const auto& each : leaving_) {
+    if (each->deadline() > now) continue;
+    each->on_timer(now, actions_);
+    ++done;
+  }
+  std::erase_if(leaving_, [&](const auto& each) {
+    if (each->state() != mrp::Registration::State::kGone) return false;
+    allocator_.free(now, each->id());
+    return true;
+  });
+  send_all();
+  update_busy();
+  return done;
+}
+
+void Registrar::send_all() {
+  std::array<std::uint8_t, kMaxDatagram> buffer;
+  for (const mrp::Outgoing& o : actions_.messages) {
+    const std::size_t size = o.message.emit(buffer);
+    const int error = channel_->send(o.to, std::span(buffer).first(size));
+    const bool temporary = error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
+    if (o.to == o.message.header.mcst_id && !temporary) send_error_ = error;
+  }
+  actions_.clear();
+}
+
+// "Nobody answered" is half the truth if nothing could be sent.
+void Registrar::note_failed_sends(Group& group) {
+  if (send_error_ == 0 || group.status() != MCAST_ERR_TIMED_OUT) return;
+  group.add_to_reason(errno_text("; sending to " + group.mcst_id().to_string(), send_error_));
+}
+
+wire::Instant Registrar::deadline() const {
+  wire::Instant earliest = wire::kNever;
+  for (const Group* group : groups_) earliest = std::min(earliest, group->deadline());
+  for (const auto& each : leaving_) earliest = std::min(earliest, each->deadline());
+  return earliest;
+}
+
+void Registrar::update_busy() {
+  busy_ = !leaving_.empty() || std::any_of(groups_.begin(), groups_.end(),
+                                           [](const Group* g) { return !g->is_settled(); });
+}
+
+bool Registrar::leads_active_groups() const {
+  return std::any_of(groups_.begin(), groups_.end(), [](const Group* g) {
+    return g->is_leader() && g->state() == MCAST_GROUP_ACTIVE;
+  });
+}
+
+Group* Registrar::find(const wire::MrpMember& member) const {
+  const auto at = std::find_if(groups_.begin(), groups_.end(), [&](const Group* g) {
+    return g->member().host == member.host && g->member().qpn == member.qpn;
+  });
+  return at == groups_.end() ? nullptr : *at;
+}
+
+}  // namespace cepheus::mcast

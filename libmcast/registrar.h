@@ -1,0 +1,62 @@
+// Registration of all groups of a context: takes datagrams in, runs timers, sends what comes of it.
+// Under the state lock.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/registration.h"
+#include "libmcast/control_channel.h"
+#include "libmcast/group.h"
+
+namespace cepheus::mcast {
+
+struct RegistrarConfig {
+  wire::Ipv4 host;
+  std::uint32_t instance = 0;  // this process, among all that ever lead from this host
+  wire::Duration timeout{};
+  wire::Ipv4Prefix pool;
+  std::uint64_t seed = 0;  // order of group addresses
+};
+
+class Registrar {
+ public:
+  Registrar(const RegistrarConfig& config, std::unique_ptr<ControlChannel> channel);
+
+  void add(Group& group);
+  // Forgets the group; if it led, its registration is unregistered and goes on here until that is
+  // done.
+  void remove(wire::Instant now, Group& group);
+  Outcome<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members);
+
+  // Takes in what has arrived and runs what is due; the number of things done.
+  unsigned poll(wire::Instant now);
+  // Only what is due: for the thread that keeps groups alive while the program is elsewhere.
+  unsigned run_timers(wire::Instant now);
+  wire::Instant deadline() const;
+  // Some group waits for a datagram or a repeat: poll() often.
+  bool is_busy() const { return busy_; }
+  bool is_unregistering() const { return !leaving_.empty(); }
+  // Groups that this process leads and that became active.
+  bool leads_active_groups() const;
+
+ private:
+  void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
+  void refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message);
+  void send_all();
+  void note_failed_sends(Group& group);
+  void update_busy();
+  Group* find(const wire::MrpMember& member) const;
+
+  const RegistrarConfig config_;
+  const std::unique_ptr<ControlChannel> channel_;
+  mrp::McstAllocator allocator_;
+  std::vector<Group*> groups_;
+  std::vector<std::unique_ptr<mrp::Registration>> leaving_;
+  mrp::Actions actions_;
+  bool busy_ = false;
+  int send_error_ = 0;  // the last errno of a datagram to a group that was more than a full queue
+};
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,46 @@
+// Registration through a soft-roce NIC: datagram calls that its library exports, found at run time,
+// so that libmcast needs nothing but libibverbs to be built and to run on other devices.
+#pragma once
+
+#include <sys/types.h>
+
+#include "libmcast/control_channel.h"
+
+struct cepheus_datagram_socket;
+
+namespace cepheus::mcast {
+
+class RoceChannel final : public ControlChannel {
+ public:
+  // Null if the device is not soft-roce's: use kernel sockets.
+  static Outcome<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t port);
+  ~RoceChannel() override;
+  RoceChannel(const RoceChannel&) = delete;
+  RoceChannel& operator=(const RoceChannel&) = delete;
+
+  int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
+  std::optional<Received> receive(std::span<std::uint8_t> out) override;
+  Timers timers() const override { return kSoftRoceTimers; }
+
+ private:
+  // The library's functions; addresses and ports in host byte order, errors as errno, nothing
+  // blocks.
+  struct Calls {
+    int (*open)(ibv_context*, std::uint16_t port, cepheus_datagram_socket** out);
+    int (*send)(cepheus_datagram_socket*, std::uint32_t to, std::uint16_t port, const void* data,
+                std::size_t size);
+    ssize_t (*recv)(cepheus_datagram_socket*, void* data, std::size_t capacity, std::uint32_t* from,
+                    std::uint16_t* from_port);
+    void (*close)(cepheus_datagram_socket*);
+  };
+
+  RoceChannel(const Calls& calls, cepheus_datagram_socket* socket, std::uint16_t port)
+      : calls_(calls), socket_(socket), port_(port) {}
+  static std::optional<Calls> find_calls();
+
+  const Calls calls_;
+  cepheus_datagram_socket* const socket_;
+  const std::uint16_t port_;
+};
+
+}  // namespace cepheus::mcast
