@@ -1,0 +1,139 @@
+#include "switch-emulator/ports/handshake.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+
+#include "switch-emulator/ports/shared_memory.h"
+
+namespace cepheus::fabric {
+namespace {
+
+Welcome example() {
+  Welcome welcome;
+  welcome.identity = {.name = "h3",
+                      .address = wire::Ipv4(10, 0, 0, 4),
+                      .mac = {{2, 0xCE, 10, 0, 0, 4}},
+                      .gateway = {{2, 0xCE, 10, 255, 0, 1}},
+                      .mtu = 1024,
+                      .rate = {10'000'000'000},
+                      .icrc_always = true,
+                      .host_index = 3,
+                      .host_count = 4};
+  welcome.pool = PoolGeometry::for_hosts(4, 1024);
+  welcome.area = 3;
+  return welcome;
+}
+
+std::pair<UniqueFd, UniqueFd> socket_pair() {
+  int fds[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+  return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+TEST(Handshake, CarriesAHello) {
+  const auto hello = decode_hello(encode(Hello{.host = "h1"}));
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->version, kHandshakeVersion);
+  EXPECT_EQ(hello->host, "h1");
+}
+
+TEST(Handshake, CarriesAWelcome) {
+  const Welcome sent = example();
+  const auto got = decode_welcome(encode(sent));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, WelcomeStatus::kGranted);
+  EXPECT_EQ(got->identity.name, "h3");
+  EXPECT_EQ(got->identity.address, sent.identity.address);
+  EXPECT_EQ(got->identity.mac, sent.identity.mac);
+  EXPECT_EQ(got->identity.gateway, sent.identity.gateway);
+  EXPECT_EQ(got->identity.mtu, 1024u);
+  EXPECT_EQ(got->identity.rate.bits_per_second, 10'000'000'000u);
+  EXPECT_TRUE(got->identity.icrc_always);
+  EXPECT_EQ(got->identity.host_index, 3u);
+  EXPECT_EQ(got->identity.host_count, 4u);
+  EXPECT_EQ(got->pool.pool_bytes(), sent.pool.pool_bytes());
+  EXPECT_EQ(got->area, 3u);
+}
+
+TEST(Handshake, CutsTextsToTheirFields) {
+  Welcome refusal;
+  refusal.status = WelcomeStatus::kNoSuchHost;
+  refusal.text = std::string(1000, 'x');
+  EXPECT_EQ(decode_welcome(encode(refusal))->text, std::string(255, 'x'));
+  EXPECT_EQ(decode_hello(encode(Hello{.host = std::string(100, 'h')}))->host, std::string(63, 'h'));
+}
+
+TEST(Handshake, RefusesEveryOtherLengthAndMagic) {
+  auto hello = encode(Hello{}), welcome = encode(example());
+  for (std::size_t n = 0; n < hello.size(); ++n)
+    EXPECT_FALSE(decode_hello(std::span(hello).first(n)));
+  for (std::size_t n = 0; n < welcome.size(); ++n)
+    EXPECT_FALSE(decode_welcome(std::span(welcome).first(n)));
+  hello.push_back(0);
+  EXPECT_FALSE(decode_hello(hello));
+  welcome[0] ^= 1;
+  EXPECT_FALSE(decode_welcome(welcome));
+}
+
+// Whatever a later version appends, its version can be told.
+TEST(Handshake, TellsTheVersionOfALongerHello) {
+  auto datagram = encode(Hello{.version = 9, .host = ""});
+  datagram.resize(datagram.size() + 100);
+  const auto hello = decode_hello(datagram);
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->version, 9);
+}
+
+TEST(Handshake, PassesDescriptorsThatCloseOnExec) {
+  const auto [a, b] = socket_pair();
+  const auto memory = create_shared_memory("test", 4096);
+  ASSERT_TRUE(memory);
+  const std::array<int, 2> fds{memory->get(), memory->get()};
+  ASSERT_TRUE(send_message(a.get(), encode(Hello{}), fds));
+  const auto message = receive_message(b.get());
+  ASSERT_TRUE(message);
+  ASSERT_EQ(message->fds.size(), 2u);
+  for (const UniqueFd& fd : message->fds) EXPECT_EQ(fcntl(fd.get(), F_GETFD), FD_CLOEXEC);
+  EXPECT_TRUE(Mapping::map(message->fds[0].get(), 0, 4096, Mapping::Access::kReadWrite));
+}
+
+TEST(Handshake, TellsAClosedSocketFromASilentOne) {
+  auto [a, b] = socket_pair();
+  EXPECT_FALSE(receive_message(b.get()));
+  a.reset();
+  const auto end = receive_message(b.get());
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->data.empty());
+  EXPECT_FALSE(send_message(b.get(), encode(Hello{})));
+}
+
+TEST(Handshake, KnowsThePeer) {
+  const auto [a, b] = socket_pair();
+  const auto peer = peer_credentials(a.get());
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(peer->pid, getpid());
+  EXPECT_EQ(peer->uid, getuid());
+}
+
+TEST(SharedMemory, CantBeShrunkUnderAMapping) {
+  const auto memory = create_shared_memory("test", 8192);
+  ASSERT_TRUE(memory);
+  EXPECT_NE(ftruncate(memory->get(), 0), 0);
+  EXPECT_NE(ftruncate(memory->get(), 1 << 20), 0);
+}
+
+TEST(SharedMemory, RefusesFilesThatAreNotSealedOrTooSmall) {
+  char path[] = "/tmp/cepheus-test-XXXXXX";
+  const UniqueFd file(mkstemp(path));
+  ASSERT_TRUE(file.is_open());
+  unlink(path);
+  ASSERT_EQ(ftruncate(file.get(), 8192), 0);
+  EXPECT_FALSE(Mapping::map(file.get(), 0, 4096, Mapping::Access::kRead));
+  const auto memory = create_shared_memory("test", 4096);
+  EXPECT_FALSE(Mapping::map(memory->get(), 0, 8192, Mapping::Access::kRead));
+  EXPECT_FALSE(Mapping::map(memory->get(), 4096, 4096, Mapping::Access::kRead));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

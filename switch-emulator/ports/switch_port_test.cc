@@ -1,0 +1,340 @@
+#include "switch-emulator/ports/switch_port.h"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "libmcast/wire/roce.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using testing::ElementsAre;
+using wire::Frame;
+using wire::kNoBuffer;
+
+const PoolGeometry kGeometry = PoolGeometry::for_hosts(3, 1024);
+
+// The client's end, without the manners of HostPort: it can put anything anywhere.
+class RawClient {
+ public:
+  explicit RawClient(const GrantedFds& fds, std::uint32_t area)
+      : segment(*PortSegment::map(fds[kSegmentFd], kGeometry.slots_per_area)),
+        pool(*Mapping::map(fds[kPoolFd], 0, kGeometry.pool_bytes(), Mapping::Access::kReadWrite)),
+        own_area(area),
+        tx(segment.tx()),
+        rx(segment.rx()),
+        returns(segment.returns()) {}
+
+  std::uint64_t offset_of(std::uint32_t slot) const {
+    return own_area * kGeometry.area_bytes() + std::uint64_t{slot} * kGeometry.slot_bytes;
+  }
+  Descriptor data_in(std::uint32_t slot, std::uint8_t fill) {
+    Descriptor d = valid_headers(64);
+    d.payload = offset_of(slot);
+    std::memset(pool.data() + d.payload, fill, 64);
+    return d;
+  }
+  static Descriptor valid_headers(std::uint16_t payload_bytes) {
+    wire::RoceHeaders headers;
+    Frame frame{};
+    headers.emit(frame, payload_bytes);
+    frame.payload_len = payload_bytes;
+    Descriptor d{};
+    write_descriptor(frame, Descriptor::kInline, d);
+    return d;
+  }
+  void put(const Descriptor& descriptor) {
+    ASSERT_GT(tx.room(), 0u);
+    tx.next() = descriptor;
+    tx.advance();
+    tx.publish();
+  }
+  std::optional<std::uint32_t> take_slot() {
+    if (returns.available() == 0) return std::nullopt;
+    std::uint32_t slot = 0;
+    returns.take(slot);
+    returns.release();
+    return slot;
+  }
+
+  PortSegment segment;
+  Mapping pool;
+  std::uint32_t own_area;
+  RingProducer<Descriptor> tx;
+  RingConsumer<Descriptor> rx;
+  RingConsumer<std::uint32_t> returns;
+};
+
+class SwitchPortTest : public testing::Test {
+ protected:
+  PayloadPools pools{kGeometry};
+  FlushList flush_list;
+  SwitchPort port{pools, 0, flush_list}, other{pools, 1, flush_list};
+  Frame frame;
+
+  RawClient open(SwitchPort& which, std::uint32_t area, uid_t uid = 1000) {
+    return RawClient(*which.open({getpid(), uid}), area);
+  }
+  void flush() {
+    for (SwitchPort* each : flush_list) each->flush();
+    flush_list.clear();
+  }
+  std::uint64_t bad() const { return port.counters()[PortCounter::kDropBadDescriptor]; }
+};
+
+TEST_F(SwitchPortTest, ReadsInlineAndReferredPayloads) {
+  RawClient client = open(port, 0);
+  client.put(RawClient::valid_headers(4));
+  client.put(client.data_in(*client.take_slot(), 0xAB));
+  ASSERT_TRUE(port.receive(frame));
+  EXPECT_EQ(frame.ref, kNoBuffer);
+  EXPECT_EQ(frame.payload_len, 4u);
+  ASSERT_TRUE(port.receive(frame));
+  EXPECT_NE(frame.ref, kNoBuffer);
+  EXPECT_THAT(frame.payload(), testing::Each(0xAB));
+  EXPECT_FALSE(port.receive(frame));
+  EXPECT_EQ(bad(), 0u);
+}
+
+TEST_F(SwitchPortTest, RefusesEveryDescriptorThatCantBe) {
+  RawClient client = open(port, 0);
+  const Descriptor good = client.data_in(*client.take_slot(), 1);
+  std::vector<Descriptor> lies(11, good);
+  lies[0].header_len = 0;
+  lies[1].header_len = 105;
+  lies[2].header_len = 0xFFFF;
+  lies[3].payload_len = static_cast<std::uint16_t>(kGeometry.slot_bytes + 1);
+  lies[4].payload = client.offset_of(0) + kGeometry.slot_bytes - 63;
+  lies[5].payload = kGeometry.area_bytes();  // another host's
+  lies[6].payload = kGeometry.pool_bytes();
+  lies[7].payload = Descriptor::kInline - 1;
+  lies[8].payload = Descriptor::kInline;  // 64 bytes do not fit behind the headers
+  lies[9].icrc_state = 3;
+  lies[10].icrc_state = static_cast<std::uint8_t>(wire::Icrc::kNone);  // of a RoCE packet
+  for (const Descriptor& lie : lies) client.put(lie);
+  client.put(good);
+  ASSERT_TRUE(port.receive(frame));
+  EXPECT_EQ(bad(), lies.size());
+  EXPECT_FALSE(port.receive(frame));
+  EXPECT_EQ(pools.in_use(port.pool(), 0), 1u);
+}
+
+TEST_F(SwitchPortTest, RefusesASlotThatWasNotGivenBack) {
+  RawClient client = open(port, 0);
+  const Descriptor descriptor = client.data_in(*client.take_slot(), 1);
+  client.put(descriptor);
+  client.put(descriptor);
+  ASSERT_TRUE(port.receive(frame));
+  Frame second;
+  EXPECT_FALSE(port.receive(second));
+  EXPECT_EQ(bad(), 1u);
+}
+
+// Any bytes as a descriptor: refused, or a frame within its bounds. Never a read outside of the
+// pool.
+RC_GTEST_FIXTURE_PROP(SwitchPortTest, SurvivesAnyDescriptor, ()) {
+  RawClient client = open(port, 0);
+  const auto bytes = *rc::gen::container<std::vector<std::uint8_t>>(
+      sizeof(Descriptor), rc::gen::arbitrary<std::uint8_t>());
+  Descriptor descriptor = client.data_in(*client.take_slot(), 1);
+  const auto from = *rc::gen::inRange<std::size_t>(0, sizeof descriptor);
+  std::memcpy(reinterpret_cast<std::uint8_t*>(&descriptor) + from, bytes.data() + from,
+              *rc::gen::inRange<std::size_t>(0, sizeof descriptor - from + 1));
+  client.put(descriptor);
+  if (!port.receive(frame)) {
+    RC_ASSERT(bad() == 1u);
+    return;
+  }
+  RC_ASSERT(frame.header_len <= Frame::kCapacity);
+  std::uint64_t sum = 0;
+  for (const std::uint8_t byte : frame.payload()) sum += byte;
+  RC_ASSERT(sum <= 255u * frame.payload_len);
+  if (frame.external == nullptr) RC_ASSERT(frame.payload_fits_inline(frame.payload_len));
+}
+
+TEST_F(SwitchPortTest, NoticesIndicesThatMakeNoSense) {
+  RawClient client = open(port, 0);
+  client.segment.tx().produced->store(kFrameRing + 1);
+  EXPECT_FALSE(port.receive(frame));
+  EXPECT_TRUE(port.is_corrupt());
+}
+
+TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
+  RawClient client = open(port, 0);
+  RawClient sender = open(other, 1);
+  sender.put(RawClient::valid_headers(4));
+  ASSERT_TRUE(other.receive(frame));
+  ASSERT_TRUE(port.deliver(frame));
+  flush();
+  client.segment.rx().consumed->store(2);
+  port.reclaim();
+  EXPECT_TRUE(port.is_corrupt());
+  EXPECT_EQ(port.unread(), 1u);
+}
+
+TEST_F(SwitchPortTest, DeliversByReferenceToTheSameUser) {
+  RawClient sender = open(port, 0), receiver = open(other, 1);
+  const std::uint32_t slot = *sender.take_slot();
+  sender.put(sender.data_in(slot, 9));
+  ASSERT_TRUE(port.receive(frame));
+  ASSERT_TRUE(other.deliver(frame));
+  pools.drop(frame.ref);
+  flush();
+  Descriptor got;
+  ASSERT_EQ(receiver.rx.available(), 1u);
+  receiver.rx.take(got);
+  EXPECT_EQ(got.payload, sender.offset_of(slot));
+  EXPECT_EQ(other.counters()[PortCounter::kCopiedPayloads], 0u);
+  EXPECT_EQ(pools.in_use(port.pool(), 0), 1u);
+  receiver.rx.release();
+  other.reclaim();
+  EXPECT_EQ(pools.in_use(port.pool(), 0), 0u);
+}
+
+TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
+  RawClient sender = open(port, 0, 1000), receiver = open(other, 1, 1001);
+  sender.put(sender.data_in(*sender.take_slot(), 9));
+  ASSERT_TRUE(port.receive(frame));
+  ASSERT_TRUE(other.deliver(frame));
+  pools.drop(frame.ref);
+  flush();
+  EXPECT_EQ(pools.in_use(port.pool(), 0), 0u);
+  Descriptor got;
+  ASSERT_EQ(receiver.rx.available(), 1u);
+  receiver.rx.take(got);
+  ASSERT_LE(got.payload + 64, kGeometry.pool_bytes());
+  EXPECT_THAT(std::vector<std::uint8_t>(receiver.pool.data() + got.payload,
+                                        receiver.pool.data() + got.payload + 64),
+              testing::Each(9));
+  receiver.rx.release();
+  other.reclaim();
+  EXPECT_EQ(pools.in_use(other.pool(), kGeometry.switch_area()), 0u);
+  EXPECT_EQ(other.counters()[PortCounter::kCopiedPayloads], 1u);
+}
+
+TEST_F(SwitchPortTest, DropsWhatFindsTheRingFull) {
+  RawClient client = open(port, 0), sender = open(other, 1);
+  sender.put(RawClient::valid_headers(4));
+  ASSERT_TRUE(other.receive(frame));
+  for (std::uint32_t n = 0; n < kFrameRing; ++n) ASSERT_TRUE(port.deliver(frame));
+  EXPECT_FALSE(port.deliver(frame));
+  EXPECT_EQ(port.counters()[PortCounter::kDropEgressFull], 1u);
+  flush();
+  Descriptor got;
+  ASSERT_GT(client.rx.available(), 0u);
+  client.rx.take(got);
+  client.rx.release();
+  EXPECT_TRUE(port.deliver(frame));
+}
+
+TEST_F(SwitchPortTest, CountsWhatNobodyIsThereFor) {
+  RawClient sender = open(other, 1);
+  sender.put(RawClient::valid_headers(4));
+  ASSERT_TRUE(other.receive(frame));
+  EXPECT_FALSE(port.deliver(frame));
+  EXPECT_EQ(port.counters()[PortCounter::kDropNoClient], 1u);
+}
+
+TEST_F(SwitchPortTest, RingsASleepingClientOnceABatch) {
+  RawClient client = open(port, 0), sender = open(other, 1);
+  sender.put(RawClient::valid_headers(4));
+  ASSERT_TRUE(other.receive(frame));
+  client.segment.client_sleeps().ask(kWakeOnFrames);
+  for (int n = 0; n < 3; ++n) ASSERT_TRUE(port.deliver(frame));
+  flush();
+  ASSERT_TRUE(port.deliver(frame));
+  flush();
+  EXPECT_EQ(port.counters()[PortCounter::kDoorbells], 1u);
+}
+
+TEST_F(SwitchPortTest, ArmsOnlyWhileNothingHasBeenSent) {
+  RawClient client = open(port, 0);
+  EXPECT_TRUE(port.arm(false));
+  EXPECT_TRUE(client.segment.switch_sleeps().take(kWakeOnFrames));
+  client.put(RawClient::valid_headers(4));
+  EXPECT_FALSE(port.arm(false));
+  EXPECT_FALSE(client.segment.switch_sleeps().take(kWakeOnAny));
+}
+
+// Clients come, go, send, read and stop reading in any order: no slot is lost, none given twice.
+RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
+  constexpr std::size_t kPorts = 3;
+  SwitchPort third{pools, 2, flush_list};
+  const std::array<SwitchPort*, kPorts> ports{&port, &other, &third};
+  std::array<std::optional<RawClient>, kPorts> clients;
+  std::array<std::set<std::uint32_t>, kPorts> slots;
+  std::vector<Frame> held;
+  const auto pick = [] { return *rc::gen::inRange<std::size_t>(0, kPorts); };
+
+  for (int step = *rc::gen::inRange(0, 400); step > 0; --step) {
+    const std::size_t i = pick();
+    switch (*rc::gen::weightedElement<int>({{1, 0}, {8, 1}, {8, 2}, {4, 3}, {2, 4}, {2, 5}})) {
+      case 0:  // come or go
+        if (ports[i]->is_open()) {
+          clients[i].reset();
+          ports[i]->close();
+          slots[i].clear();
+        } else {
+          clients[i].emplace(open(*ports[i], static_cast<std::uint32_t>(i)));
+        }
+        break;
+      case 1:  // send from the last slot returned
+        if (!clients[i]) break;
+        while (const auto slot = clients[i]->take_slot()) RC_ASSERT(slots[i].insert(*slot).second);
+        if (slots[i].empty()) break;
+        clients[i]->put(clients[i]->data_in(*slots[i].begin(), 1));
+        slots[i].erase(slots[i].begin());
+        break;
+      case 2:  // the switch replicates
+        if (!ports[i]->is_open() || !ports[i]->receive(frame)) break;
+        for (SwitchPort* to : ports) {
+          if (to != ports[i]) to->deliver(frame);
+        }
+        pools.drop(frame.ref);
+        break;
+      case 3: {  // read some
+        if (!clients[i]) break;
+        Descriptor got;
+        for (std::uint32_t n = clients[i]->rx.available(); n > 0; --n) clients[i]->rx.take(got);
+        clients[i]->rx.release();
+        ports[i]->reclaim();
+        break;
+      }
+      case 4:  // the engine holds one back, or lets one go
+        if (!held.empty()) {
+          pools.drop(held.back().ref);
+          held.pop_back();
+        } else if (ports[i]->is_open() && ports[i]->receive(frame)) {
+          held.push_back(frame);
+        }
+        break;
+      default:
+        flush();
+    }
+  }
+  for (const Frame& each : held) pools.drop(each.ref);
+  for (std::size_t i = 0; i < kPorts; ++i) {
+    for (SwitchPort* each : ports) each->reclaim();
+    if (!ports[i]->is_open()) continue;
+    while (ports[i]->receive(frame)) pools.drop(frame.ref);
+    RC_ASSERT(ports[i]->counters()[PortCounter::kDropBadDescriptor] == 0u);
+  }
+  for (SwitchPort* each : ports) each->close();
+  for (std::size_t i = 0; i < kPorts; ++i) {
+    if (pools.pool_count() == 0) break;
+    RC_ASSERT(pools.in_use(0, static_cast<std::uint32_t>(i)) == 0u);
+    RawClient fresh = open(*ports[i], static_cast<std::uint32_t>(i));
+    std::set<std::uint32_t> all;
+    while (const auto slot = fresh.take_slot()) RC_ASSERT(all.insert(*slot).second);
+    RC_ASSERT(all.size() == kGeometry.slots_per_area);
+    ports[i]->close();
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
