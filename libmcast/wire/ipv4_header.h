@@ -28,8 +28,9 @@ struct Ipv4Header {
   Ipv4 source;
   Ipv4 destination;
 
-  // Refuses options, fragments, a wrong checksum and a total length beyond `data`'s own bound of
-  // 65535.
+  // Refuses options, fragments, a wrong checksum and a total length below this header's own.
+  // Whether the packet is as long as it says is for the caller to check: `data` may be the header
+  // alone.
   static std::optional<Ipv4Header> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out) const;  // computes the checksum
   friend bool operator==(const Ipv4Header&, const Ipv4Header&) = default;

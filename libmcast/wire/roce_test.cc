@@ -115,6 +115,13 @@ TEST(RoceHeaders, RefuseFramesThatContradictThemselves) {
   EXPECT_TRUE(refused([](Frame& f) { f.bytes[kBthOffset] = 0x0A; }));    // other header length
 }
 
+TEST(RoceHeaders, RefuseMorePadThanPayload) {
+  RoceHeaders h = write_with_imm();
+  h.bth.pad_count = 3;
+  EXPECT_TRUE(RoceHeaders::parse(frame_of(h, std::span(kPayload).first(3))));
+  EXPECT_FALSE(RoceHeaders::parse(frame_of(h, std::span(kPayload).first(2))));
+}
+
 UdpDatagram mrp_datagram() {
   UdpDatagram d;
   d.ip.source = Ipv4(10, 0, 0, 1);
