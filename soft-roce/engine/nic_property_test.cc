@@ -11,7 +11,7 @@
 namespace cepheus::rnic::testing {
 namespace {
 
-constexpr int kRuns = 200;
+constexpr int kRuns = 100;
 constexpr int kMessages = 30;  // each way
 constexpr std::size_t kSlot = Host::kMemory / (2 * kMessages);
 constexpr std::uint8_t kTouched = 0xEE;
