@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "switch-emulator/engine/check.h"
+
 namespace cepheus::fabric {
 
 GroupTable::GroupTable(const SwitchConfig& config)
@@ -117,25 +119,26 @@ void GroupTable::check_consistent() const {
   std::size_t tables = 0;
   std::vector<std::uint32_t> over(over_port_.size(), 0);
   for (const auto& [id, entry] : entries_) {
-    assert(entry->current || entry->pending);
-    assert(order_.contains({entry->due, id}));
-    assert(!entry->current || !entry->pending ||
-           wire::newer_epoch(entry->pending->group.epoch, entry->current->group.epoch));
+    must(entry->current || entry->pending, "an entry without a table");
+    must(!tombstones_.contains(id), "a group that rests has a table");
+    must(order_.contains({entry->due, id}), "an entry without its deadline");
+    must(!entry->current || !entry->pending ||
+             wire::newer_epoch(entry->pending->group.epoch, entry->current->group.epoch),
+         "the pending epoch is not newer");
     for (const Registration* table : {entry->current.get(), entry->pending.get()}) {
       if (table == nullptr) continue;
       ++tables;
-      assert(table->group.id == id);
-      assert(table->group.leader < table->group.paths.size());
+      must(table->group.id == id, "a table under another id");
+      must(table->group.leader < table->group.paths.size(), "no path towards the leader");
       for (const Path& path : table->group.paths) ++over[path.port.value()];
       table->group.check_consistent(config_.max_held);
     }
   }
-  assert(tables == tables_ && tables <= config_.max_groups);
-  assert(over == over_port_);
-  assert(order_.size() == entries_.size());
-  assert(burials_.size() == tombstones_.size());
-  assert(tombstones_.size() <= config_.max_tombstones);
-  static_cast<void>(tables);
+  must(tables == tables_ && tables <= config_.max_groups, "tables are miscounted, or too many");
+  must(over == over_port_, "groups over ports are miscounted");
+  must(order_.size() == entries_.size(), "a deadline without an entry");
+  must(burials_.size() == tombstones_.size(), "a tombstone without its end");
+  must(tombstones_.size() <= config_.max_tombstones, "too many tombstones");
 }
 
 }  // namespace cepheus::fabric

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "switch-emulator/engine/check.h"
+
 namespace cepheus::fabric {
 
 Group::Group(McstId mcst_id, std::uint16_t registration_epoch, std::size_t ports)
@@ -48,19 +50,20 @@ void Group::advance_aggregate(Psn to) {
 }
 
 void Group::check_consistent(std::size_t max_held) const {
-  assert(paths.size() <= kMaxPaths);
+  must(paths.size() <= kMaxPaths, "more paths than the path index can name");
   for (PathNo i = 0; i < paths.size(); ++i) {
-    assert(find(paths[i].port) == i);
-    assert(paths[i].turns <= Psn::kMask);
-    if (i != source) assert(!after(paths[i].ack, sent));
-    if (i != source) assert(slowest != kNoPath && !before(paths[i].ack, min()));
+    must(find(paths[i].port) == i, "the path index names another path");
+    must(paths[i].turns <= Psn::kMask, "turns beyond 24 bits");
+    if (i == source) continue;
+    must(!after(paths[i].ack, sent), "a path acknowledged more than was sent");
+    must(slowest != kNoPath && !before(paths[i].ack, min()), "a path is behind the slowest");
   }
-  assert(source == kNoPath || source < paths.size());
-  assert(slowest == kNoPath || (slowest < paths.size() && slowest != source));
-  assert(!after(agg, sent));
-  assert(gate.frames.size() <= max_held);
-  assert(gate.frames.empty() || gate.path < paths.size());
-  static_cast<void>(max_held);
+  must(source == kNoPath || source < paths.size(), "the source is no path");
+  must(slowest == kNoPath || (slowest < paths.size() && slowest != source),
+       "the slowest path is none, or the source");
+  must(!after(agg, sent), "the source was told more than it sent");
+  must(gate.frames.size() <= max_held, "the gate holds too many frames");
+  must(gate.frames.empty() || gate.path < paths.size(), "held frames are of no path");
 }
 
 }  // namespace cepheus::fabric

@@ -117,6 +117,21 @@ Claim claim_named(Call& call, Group& group, const DataPacket& packet) {
   return Claim::kCurrent;
 }
 
+enum class Kept : std::uint8_t { kYes, kAlready, kNo };
+
+// Puts a packet among those that the gate holds, in PSN order.
+Kept keep(Gate& gate, const DataPacket& packet, std::size_t most) {
+  const bool lasting = packet.frame.external == nullptr || packet.frame.ref != wire::kNoBuffer;
+  const auto psn_of = [](const Frame& f) { return wire::RoceHeaders::parse(f)->bth.psn; };
+  std::size_t at = gate.frames.size();
+  while (at > 0 && before(packet.psn(), psn_of(gate.frames[at - 1]))) --at;
+  if (at > 0 && psn_of(gate.frames[at - 1]) == packet.psn()) return Kept::kAlready;
+  if (!lasting || gate.frames.size() >= most) return Kept::kNo;
+  gate.frames.reserve(most);  // once a group
+  gate.frames.insert(gate.frames.begin() + static_cast<std::ptrdiff_t>(at), packet.frame);
+  return Kept::kYes;
+}
+
 }  // namespace
 
 Claim claim_turn(Call& call, Group& group, const DataPacket& packet) {
@@ -139,36 +154,26 @@ bool gate_is_open(const Call& call, const Group& group, PathNo newcomer) {
 Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const TurnName& turn,
                    Psn first) {
   Gate& gate = group.gate;
-  const Psn psn = packet.psn();
   // A sender that begins again wants an answer again; what follows its first packet needs none of
   // its own.
-  if (psn == first && gate.answered == packet.path) gate.answered = kNoPath;
+  if (packet.psn() == first && gate.answered == packet.path) gate.answered = kNoPath;
 
   if (gate.frames.empty()) {
     gate.path = packet.path;
     gate.source = turn.source;
   }
-  const bool ours = gate.path == packet.path && gate.source == turn.source;
-  const bool lasting = packet.frame.external == nullptr || packet.frame.ref != wire::kNoBuffer;
-  if (ours) {
-    auto at = gate.frames.end();
-    const auto psn_at = [](const Frame& f) { return wire::RoceHeaders::parse(f)->bth.psn; };
-    while (at != gate.frames.begin() && before(psn, psn_at(*std::prev(at)))) --at;
-    if (at != gate.frames.begin() && psn_at(*std::prev(at)) == psn) {
-      call.count(Counter::kDropGateAnswered);  // a repeat of one that is kept
-      return Claim::kSettled;
-    }
-    if (lasting && gate.frames.size() < call.config.max_held) {
-      gate.frames.reserve(call.config.max_held);  // once a group
-      gate.frames.insert(at, packet.frame);
-      call.count(Counter::kGateHeld);
-      return Claim::kHeld;
+  if (gate.path == packet.path && gate.source == turn.source) {
+    switch (keep(gate, packet, call.config.max_held)) {
+      case Kept::kYes:
+        call.count(Counter::kGateHeld);
+        return Claim::kHeld;
+      case Kept::kAlready:
+        return drop(call, Counter::kDropGateAnswered);
+      case Kept::kNo:
+        break;
     }
   }
-  if (gate.answered == packet.path) {
-    call.count(Counter::kDropGateAnswered);
-    return Claim::kSettled;
-  }
+  if (gate.answered == packet.path) return drop(call, Counter::kDropGateAnswered);
   gate.answered = packet.path;
   const Path& path = group.paths[packet.path];
   send_feedback(call, group, path, turn, wire::AckKind::kRnrNak, call.config.gate_rnr_timer, first,

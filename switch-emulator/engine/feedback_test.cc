@@ -1,0 +1,274 @@
+#include "switch-emulator/engine/feedback.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr auto with = [](auto change) { return [=](SwitchConfig& c) { change(c.rules); }; };
+
+TEST(Feedback, AcknowledgesWhatAllHave) {
+  auto net = make_star(4);
+  net->message(0, 0, 4);
+  net->clear();
+  net->ack(1, 4);
+  net->ack(2, 2);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->ack(3, 3);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+  net->ack(2, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 3"}));
+  net->ack(3, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 4"}));
+  EXPECT_EQ(net->view().acknowledged, net->view().sent);
+  EXPECT_EQ(net->count(Counter::kFeedbackAbsorbed), 2u);
+}
+
+TEST(Feedback, ReachesTheSourceAsFeedbackOfItsOwnConnection) {
+  auto net = make_star(3);
+  net->data(1, 0);
+  net->clear();
+  net->ack(0, 0);
+  net->ack(2, 0);
+  const auto frame = Frame::from_bytes(net->frames(1).at(0));
+  const auto h = wire::RoceHeaders::parse(*frame);
+  EXPECT_EQ(h->ip.source, TestNetwork::kGroup);
+  EXPECT_EQ(h->ip.destination, TestNetwork::ip(1));
+  EXPECT_EQ(h->bth.destination_qp, TestNetwork::qpn(1));
+  EXPECT_EQ(h->aeth.value, wire::Aeth::kNoCreditLimit);
+  EXPECT_EQ(h->aeth.msn, 1u);
+}
+
+TEST(Feedback, FollowsTheIcrcStateOfWhatTriggeredIt) {
+  auto net = make_star(2);
+  net->data(0, 0);
+  for (const auto state : {wire::Icrc::kDeferred, wire::Icrc::kPresent}) {
+    auto h = net->headers_from(1, wire::Opcode::kRcAcknowledge, 0);
+    Frame ack = net->make_frame(1, h);
+    ack.icrc_state = state;
+    Actions out;
+    net->sw(0).on_packet(net->now(), net->port_of(1), ack, out);
+    if (state == wire::Icrc::kPresent) {
+      EXPECT_TRUE(out.emits.empty()) << "already acknowledged";
+      net->data(0, 1);
+      h = net->headers_from(1, wire::Opcode::kRcAcknowledge, 1);
+      net->sw(0).on_packet(net->now(), net->port_of(1), net->make_frame(1, h), out);
+    }
+    ASSERT_EQ(out.emits.size(), 1u);
+    EXPECT_EQ(out.emits[0].frame.icrc_state, state);
+  }
+}
+
+TEST(Feedback, IgnoresWhatLiesOutsideTheWindow) {
+  auto net = make_star(2);
+  net->message(0, 0, 1);
+  net->ack(1, 1);
+  net->clear();
+  net->data(0, 2);
+  net->ack(1, 3);   // more than was sent
+  net->ack(1, -1);  // a fresh queue pair's stale ACK
+  net->nak(1, 0);
+  net->nak(1, 4);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->count(Counter::kDropFeedbackStale), 4u);
+  net->ack(1, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+}
+
+TEST(Feedback, HoldsANakUntilAllHaveWhatItAcknowledges) {
+  auto net = make_star(3);
+  net->message(0, 0, 4);
+  net->clear();
+  net->nak(1, 3);  // host 1 has 0..2
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_TRUE(net->view().nak_held);
+  net->ack(2, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  net->ack(2, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 3"}));
+  EXPECT_FALSE(net->view().nak_held);
+}
+
+TEST(Feedback, PassesTheSmallerOfTwoNaksAndForgetsTheOther) {
+  auto net = make_star(3);
+  net->message(0, 0, 4);
+  net->clear();
+  net->nak(1, 3);
+  net->nak(2, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
+  EXPECT_FALSE(net->view().nak_held);
+  net->ack(2, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+}
+
+TEST(Feedback, DropsAHeldNakOnceItIsOvertaken) {
+  auto net = make_star(3);
+  net->message(0, 0, 4);
+  net->clear();
+  net->nak(1, 2);
+  net->ack(1, 4);
+  net->ack(2, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 4"}));
+  EXPECT_FALSE(net->view().nak_held);
+}
+
+TEST(Feedback, KeepsAnOvertakenNakWithTheRuleOff) {
+  auto net = make_star(3, true, with([](Rules& r) { r.drop_overtaken_nak = false; }));
+  net->message(0, 0, 4);
+  net->nak(1, 2);
+  net->ack(1, 4);
+  net->ack(2, 4);
+  EXPECT_TRUE(net->view().nak_held);
+}
+
+TEST(Feedback, LooksAtAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
+  for (const bool on : {true, false}) {
+    auto net = make_star(3, true, with([=](Rules& r) { r.recheck_held_nak = on; }));
+    net->message(0, 0, 4);
+    net->ack(1, 0);
+    net->ack(2, 0);
+    net->data(0, 5);
+    net->clear();
+    // All have 0; host 1 is the slowest, host 2 asks for 1 again.
+    net->nak(2, 1);
+    EXPECT_EQ(net->inbox(0), on ? Texts({"nak 1"}) : Texts());
+  }
+}
+
+TEST(Feedback, PassesANakAtOnceWithTheOrderingRuleOff) {
+  auto net = make_star(3, true, with([](Rules& r) { r.nak_ordering = false; }));
+  net->message(0, 0, 4);
+  net->clear();
+  net->nak(1, 3);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 3"}));
+}
+
+TEST(Feedback, OrdersRnrNaksAsItOrdersNaks) {
+  for (const bool on : {true, false}) {
+    auto net = make_star(3, true, with([=](Rules& r) { r.rnr_ordering = on; }));
+    net->message(0, 0, 4);
+    net->clear();
+    net->rnr(1, 3, 5);
+    EXPECT_EQ(net->inbox(0), on ? Texts() : Texts({"rnr 3 t5"}));
+    net->ack(2, 2);
+    if (on) {
+      EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t5"}));
+    }
+  }
+}
+
+TEST(Feedback, PrefersRnrOfTwoNaksForOnePacketWithTheLongestTimer) {
+  auto net = make_star(4);
+  net->message(0, 0, 4);
+  net->clear();
+  net->nak(1, 2);
+  net->rnr(2, 2, 5);
+  net->rnr(1, 2, 0);  // code 0 is the longest
+  net->ack(3, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t0"}));
+}
+
+TEST(Feedback, SwallowsTheSequenceNakThatFollowsAnRnrUntilItsPacketComesAgain) {
+  auto net = make_star(2);
+  net->message(0, 0, 3);
+  net->clear();
+  net->rnr(1, 1);
+  net->nak(1, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  net->data(0, 1);
+  net->nak(1, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
+}
+
+TEST(Feedback, PassesFatalNaksAtOnceBehindWhatAllHave) {
+  auto net = make_star(3);
+  net->message(0, 0, 4);
+  net->clear();
+  net->ack(1, 4);
+  net->feedback(2, 3, wire::AckKind::kNak, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"fatal 0 c2"}));
+}
+
+TEST(Feedback, DropsReservedSyndromes) {
+  auto net = make_star(2);
+  net->data(0, 0);
+  net->clear();
+  net->feedback(1, 0, wire::AckKind::kNak, 9);
+  net->feedback(1, 0, wire::AckKind::kReserved, 0);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->count(Counter::kDropMalformed), 2u);
+}
+
+TEST(Feedback, IsDroppedWhileNobodyHasSent) {
+  auto net = make_star(2);
+  net->ack(1, 0);
+  EXPECT_EQ(net->count(Counter::kDropFeedbackNoSource), 1u);
+}
+
+TEST(Feedback, RewritesNaksUnderThePolicyOfMcRdma) {
+  auto net = make_star(3, true, with([](Rules& r) { r.nak_policy = NakPolicy::kRewrite; }));
+  net->message(0, 0, 4);
+  net->clear();
+  net->ack(2, 1);
+  net->nak(1, 4);  // all have 0..1
+  EXPECT_EQ(net->inbox(0), Texts({"nak 2"}));
+}
+
+TEST(Feedback, PassesCongestionNotificationsToTheSource) {
+  auto net = make_star(3);
+  net->cnp(1);
+  EXPECT_EQ(net->count(Counter::kDropFeedbackNoSource), 1u);
+  net->data(0, 0);
+  net->clear();
+  net->cnp(1);
+  net->cnp(2);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp", "cnp"}));
+  EXPECT_EQ(net->count(Counter::kCnpToSource), 2u);
+}
+
+TEST(Feedback, CountsTheMessagesThatAllHave) {
+  auto net = make_star(2);
+  const auto msn = [&] {
+    const auto frame = Frame::from_bytes(net->frames(0).back());
+    return wire::RoceHeaders::parse(*frame)->aeth.msn;
+  };
+  net->message(0, 0, 2);
+  net->data(0, 3);
+  net->message(0, 4, 9);
+  net->ack(1, 3);
+  EXPECT_EQ(msn(), 2u);
+  net->ack(1, 8);
+  EXPECT_EQ(msn(), 2u);
+  net->data(0, 9);  // a repeat ends no second message
+  net->ack(1, 9);
+  EXPECT_EQ(msn(), 3u);
+}
+
+TEST(Feedback, ComparesPsnsOnTheirCircle) {
+  // An epoch whose start PSN lies close below the wrap.
+  auto net = make_star(2, false);
+  const auto turns = Psn::kMask + 1 - wire::group_start_psn(TestNetwork::kGroup, 1).value();
+  net->set_up_group();
+  // Walk up to the wrap in steps of the window.
+  std::int64_t psn = 0;
+  net->data(0, 0);
+  net->ack(1, 0);
+  while (psn + 8000 < static_cast<std::int64_t>(turns)) {
+    psn += 8000;
+    net->data(0, psn);
+    net->ack(1, psn);
+  }
+  net->clear();
+  const auto wrap = static_cast<std::int64_t>(turns);
+  net->message(0, wrap - 1, wrap + 1);
+  net->nak(1, wrap + 1);
+  EXPECT_EQ(net->inbox(0).size(), 1u);
+  EXPECT_EQ(net->view().acknowledged, Psn(0));
+  net->ack(1, wrap + 1);
+  EXPECT_EQ(net->view().acknowledged, Psn(1));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,372 @@
+#include "switch-emulator/engine/test_network.h"
+
+#include <gtest/gtest.h>
+
+#include "libmcast/wire/icrc.h"
+#include "libmcast/wire/mrp.h"
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr std::uint16_t kLeaderPort = 40000;
+constexpr std::size_t kFarAway = 1000;
+constexpr int kMostSteps = 100000;  // frames passed for one event: beyond it they go in circles
+
+std::vector<std::uint8_t> bytes_of(const Frame& frame) {
+  std::vector<std::uint8_t> bytes(frame.size());
+  EXPECT_EQ(frame.to_bytes(bytes), bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+std::size_t TestNetwork::add_switch() {
+  const std::size_t s = switches_.size();
+  SwitchConfig config;
+  config.name = "s" + std::to_string(s);
+  config.address = Ipv4(10, 255, 0, static_cast<std::uint8_t>(s + 1));
+  config.mac = wire::mac_for(config.address);
+  switches_.push_back({config, {}, nullptr});
+  return s;
+}
+
+std::size_t TestNetwork::add_host(std::size_t at_switch) {
+  const std::size_t host = hosts_.size();
+  SwitchNode& s = switches_[at_switch];
+  PortConfig port;
+  port.name = "h" + std::to_string(host);
+  port.host = ip(host);
+  port.peer_mac = wire::mac_for(port.host);
+  hosts_.push_back({at_switch, static_cast<std::uint16_t>(s.peers.size()), {}, {}});
+  s.config.ports.push_back(port);
+  s.peers.push_back({host, kNone, 0});
+  return host;
+}
+
+void TestNetwork::link(std::size_t a, std::size_t b) {
+  const auto port_a = static_cast<std::uint16_t>(switches_[a].peers.size());
+  const auto port_b = static_cast<std::uint16_t>(switches_[b].peers.size());
+  const auto add = [&](std::size_t from, std::size_t to, std::uint16_t far_port) {
+    PortConfig port;
+    port.kind = PortKind::kSwitch;
+    port.name = switches_[to].config.name;
+    port.peer_mac = switches_[to].config.mac;
+    switches_[from].config.ports.push_back(port);
+    switches_[from].peers.push_back({kNone, to, far_port});
+  };
+  add(a, b, port_b);
+  add(b, a, port_a);
+}
+
+std::vector<std::size_t> TestNetwork::distances_from(std::size_t s) const {
+  std::vector<std::size_t> distance(switches_.size(), kFarAway);
+  distance[s] = 0;
+  std::deque<std::size_t> todo{s};
+  while (!todo.empty()) {
+    const std::size_t at = todo.front();
+    todo.pop_front();
+    for (const Peer& peer : switches_[at].peers) {
+      if (peer.switch_no == kNone || distance[peer.switch_no] != kFarAway) continue;
+      distance[peer.switch_no] = distance[at] + 1;
+      todo.push_back(peer.switch_no);
+    }
+  }
+  return distance;
+}
+
+void TestNetwork::start() {
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    const auto distance = distances_from(hosts_[host].at);
+    for (std::size_t s = 0; s < switches_.size(); ++s) {
+      if (s == hosts_[host].at) continue;
+      Route route{ip(host), {}};
+      for (std::uint16_t p = 0; p < switches_[s].peers.size(); ++p) {
+        const std::size_t next = switches_[s].peers[p].switch_no;
+        if (next != kNone && distance[next] + 1 == distance[s]) route.ports.push_back(PortId(p));
+      }
+      switches_[s].config.routes.push_back(route);
+    }
+  }
+  for (SwitchNode& s : switches_) s.engine = std::make_unique<Switch>(s.config);
+}
+
+std::uint64_t TestNetwork::count(Counter c, std::size_t s) const {
+  return switches_[s].engine->counters()[c];
+}
+
+GroupView TestNetwork::view(std::size_t s) const {
+  const auto views = switches_[s].engine->groups();
+  EXPECT_EQ(views.size(), 1u);
+  return views.empty() ? GroupView{} : views.front();
+}
+
+PathView TestNetwork::path_view(std::size_t host) const {
+  for (const PathView& path : view(hosts_[host].at).paths) {
+    if (path.is_host && path.host == ip(host)) return path;
+  }
+  ADD_FAILURE() << "host " << host << " is no path of its leaf";
+  return {};
+}
+
+PortId TestNetwork::port_between(std::size_t from, std::size_t to) const {
+  const auto& peers = switches_[from].peers;
+  for (std::uint16_t p = 0; p < peers.size(); ++p) {
+    if (peers[p].switch_no == to) return PortId(p);
+  }
+  ADD_FAILURE() << "no link from switch " << from << " to " << to;
+  return {};
+}
+
+void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_epoch,
+                                 std::vector<std::size_t> members) {
+  if (members.empty()) {
+    for (std::size_t h = 0; h < hosts_.size(); ++h) members.push_back(h);
+  }
+  std::vector<wire::MrpMember> list;
+  for (const std::size_t h : members) list.push_back(member(h));
+  control(leader, wire::MrpType::kRegister, registration_epoch, list);
+}
+
+void TestNetwork::control(std::size_t leader, wire::MrpType type, std::uint16_t control_epoch,
+                          const std::vector<wire::MrpMember>& members, std::uint32_t instance) {
+  wire::MrpMessage message;
+  message.header.type = type;
+  message.header.epoch = control_epoch;
+  message.header.mcst_id = kGroup;
+  message.header.instance = instance;
+  for (const auto& m : members) EXPECT_TRUE(message.add(m));
+  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
+  payload.resize(message.emit(payload));
+  wire::UdpDatagram datagram;
+  datagram.ethernet.source = wire::mac_for(ip(leader));
+  datagram.ip.source = ip(leader);
+  datagram.ip.destination = kGroup;
+  datagram.udp.source_port = kLeaderPort;
+  datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+  Frame frame;
+  datagram.emit(frame, payload);
+  inject(leader, frame);
+}
+
+void TestNetwork::set_up_group(std::size_t leader, std::uint16_t registration_epoch) {
+  epoch = registration_epoch;
+  register_group(leader, registration_epoch);
+  control(leader, wire::MrpType::kActivate, registration_epoch);
+  clear();
+}
+
+wire::RoceHeaders TestNetwork::headers_from(std::size_t host, wire::Opcode opcode,
+                                            std::int64_t psn) const {
+  wire::RoceHeaders h;
+  h.ethernet.source = wire::mac_for(ip(host));
+  h.ethernet.destination = switches_[hosts_[host].at].config.mac;
+  h.ip.source = ip(host);
+  h.ip.destination = kGroup;
+  h.udp.source_port = 0xC123;
+  h.bth.opcode = opcode;
+  h.bth.destination_qp = wire::kVirtualQpn;
+  h.bth.psn = start_psn() + psn;
+  return h;
+}
+
+Frame TestNetwork::make_frame(std::size_t host, const wire::RoceHeaders& headers,
+                              std::size_t payload_bytes) {
+  static const std::vector<std::uint8_t> kPayload(8192, 0x5A);
+  static_cast<void>(host);
+  Frame frame;
+  headers.emit(frame, payload_bytes);
+  frame.set_external_payload(std::span(kPayload).first(payload_bytes), wire::kNoBuffer);
+  wire::seal_icrc(frame);
+  return frame;
+}
+
+void TestNetwork::request(std::size_t host, wire::Opcode opcode, std::int64_t psn) {
+  inject(host, make_frame(host, headers_from(host, opcode, psn), 64));
+}
+
+void TestNetwork::data(std::size_t host, std::int64_t psn, bool last) {
+  request(host, last ? wire::Opcode::kRcSendOnly : wire::Opcode::kRcSendFirst, psn);
+}
+
+void TestNetwork::message(std::size_t host, std::int64_t first, std::int64_t final_psn) {
+  for (std::int64_t psn = first; psn <= final_psn; ++psn) {
+    const bool last = psn == final_psn;
+    request(host,
+            psn == first ? (last ? wire::Opcode::kRcSendOnly : wire::Opcode::kRcSendFirst)
+            : last       ? wire::Opcode::kRcSendLast
+                         : wire::Opcode::kRcSendMiddle,
+            psn);
+  }
+}
+
+void TestNetwork::feedback(std::size_t host, std::int64_t psn, wire::AckKind kind,
+                           std::uint8_t value) {
+  auto h = headers_from(host, wire::Opcode::kRcAcknowledge, psn);
+  h.aeth.kind = kind;
+  h.aeth.value = value;
+  inject(host, make_frame(host, h));
+}
+
+void TestNetwork::ack(std::size_t host, std::int64_t psn) {
+  feedback(host, psn, wire::AckKind::kAck, wire::Aeth::kNoCreditLimit);
+}
+void TestNetwork::nak(std::size_t host, std::int64_t psn) {
+  feedback(host, psn, wire::AckKind::kNak, 0);
+}
+void TestNetwork::rnr(std::size_t host, std::int64_t psn, std::uint8_t timer) {
+  feedback(host, psn, wire::AckKind::kRnrNak, timer);
+}
+void TestNetwork::cnp(std::size_t host) {
+  auto h = headers_from(host, wire::Opcode::kCnp, 0);
+  h.bth.psn = Psn(0);
+  inject(host, make_frame(host, h));
+}
+
+void TestNetwork::inject(std::size_t host, const Frame& frame) {
+  inject_bytes(host, bytes_of(frame));
+}
+
+void TestNetwork::inject_bytes(std::size_t host, std::vector<std::uint8_t> bytes) {
+  passing_.push_back({hosts_[host].at, hosts_[host].port, std::move(bytes), icrc});
+  run();
+}
+
+void TestNetwork::arrive(const Passing& passing) {
+  const wire::BufferRef ref = next_buffer_++;
+  const auto at = buffers_.emplace(ref, passing.bytes).first;
+  auto frame = Frame::from_bytes(at->second, ref);
+  ASSERT_TRUE(frame.has_value());
+  if (frame->icrc_state == wire::Icrc::kPresent && passing.icrc == wire::Icrc::kDeferred) {
+    frame->icrc_state = wire::Icrc::kDeferred;
+  }
+  Switch& engine = *switches_[passing.to].engine;
+  Actions actions;
+  const auto disposition = engine.on_packet(now_, PortId(passing.port), *frame, actions);
+  engine.check_consistent();
+  take(passing.to, actions);
+  if (disposition == Disposition::kDone) buffers_.erase(ref);
+}
+
+void TestNetwork::take(std::size_t s, Actions& actions) {
+  for (const Emit& emit : actions.emits) {
+    const Peer& peer = switches_[s].peers.at(emit.port.value());
+    EXPECT_TRUE(emit.frame.icrc_state == wire::Icrc::kNone || wire::check_icrc(emit.frame))
+        << text(emit.frame);
+    const auto bytes = bytes_of(emit.frame);
+    if (peer.host != kNone) {
+      hosts_[peer.host].inbox.push_back(text(emit.frame));
+      hosts_[peer.host].frames.push_back(bytes);
+      continue;
+    }
+    if (lose && lose(s, peer.switch_no, text(emit.frame))) continue;
+    const auto headers = wire::RoceHeaders::parse(emit.frame);
+    if (headers && on_trunk) on_trunk(s, peer.switch_no, *headers);
+    passing_.push_back({peer.switch_no, peer.port, bytes, emit.frame.icrc_state});
+  }
+  for (const wire::BufferRef ref : actions.released) {
+    EXPECT_EQ(buffers_.erase(ref), 1u) << "released a buffer that was not held";
+  }
+}
+
+void TestNetwork::run() {
+  for (int step = 0; !passing_.empty(); ++step) {
+    ASSERT_LT(step, kMostSteps) << "frames go in circles";
+    const Passing passing = std::move(passing_.front());
+    passing_.pop_front();
+    arrive(passing);
+  }
+}
+
+void TestNetwork::advance(Duration d) {
+  const Instant end = now_ + d;
+  for (;;) {
+    SwitchNode* next = nullptr;
+    for (SwitchNode& s : switches_) {
+      if (s.engine->deadline() <= end &&
+          (!next || s.engine->deadline() < next->engine->deadline())) {
+        next = &s;
+      }
+    }
+    if (next == nullptr) break;
+    const Instant due = next->engine->deadline();
+    now_ = std::max(now_, due);
+    Actions actions;
+    next->engine->on_timer(now_, actions);
+    ASSERT_GT(next->engine->deadline(), due) << "a deadline that on_timer does not move";
+    next->engine->check_consistent();
+    take(static_cast<std::size_t>(next - switches_.data()), actions);
+    run();
+  }
+  now_ = end;
+}
+
+void TestNetwork::set_port(std::size_t s, PortId port, bool up) {
+  Actions actions;
+  if (up) {
+    sw(s).on_port_up(now_, port, actions);
+  } else {
+    sw(s).on_port_down(now_, port, actions);
+  }
+  take(s, actions);
+  run();
+}
+
+Texts TestNetwork::inbox(std::size_t host) {
+  Texts texts;
+  texts.swap(hosts_[host].inbox);
+  hosts_[host].frames.clear();
+  return texts;
+}
+
+void TestNetwork::clear() {
+  for (std::size_t h = 0; h < hosts_.size(); ++h) inbox(h);
+}
+
+std::string TestNetwork::text(const Frame& frame) const {
+  if (const auto h = wire::RoceHeaders::parse(frame)) {
+    const std::string psn = " " + std::to_string(distance(start_psn(), h->bth.psn));
+    if (h->bth.opcode == wire::Opcode::kCnp) return "cnp";
+    if (h->bth.opcode != wire::Opcode::kRcAcknowledge) return "data" + psn;
+    const std::string value = std::to_string(h->aeth.value);
+    if (h->aeth.kind == wire::AckKind::kAck) return "ack" + psn;
+    if (h->aeth.kind == wire::AckKind::kRnrNak) return "rnr" + psn + " t" + value;
+    return h->aeth.is_sequence_nak() ? "nak" + psn : "fatal" + psn + " c" + value;
+  }
+  const auto datagram = wire::UdpDatagram::parse(frame);
+  const auto message = wire::MrpMessage::parse(frame.payload());
+  if (!datagram || !message) return "other";
+  std::string t = std::string(wire::to_string(message->header.type)) + " e" +
+                  std::to_string(message->header.epoch);
+  if (message->header.type == wire::MrpType::kReject) {
+    t += std::string(" ") + wire::to_string(static_cast<wire::MrpReject>(message->header.flags));
+  }
+  for (const auto& m : message->list()) t += " " + m.host.to_string();
+  return t;
+}
+
+std::unique_ptr<TestNetwork> make_star(std::size_t hosts, bool ready,
+                                       const std::function<void(SwitchConfig&)>& change) {
+  auto net = std::make_unique<TestNetwork>();
+  net->add_switch();
+  for (std::size_t h = 0; h < hosts; ++h) net->add_host(0);
+  if (change) change(net->config(0));
+  net->start();
+  if (ready) net->set_up_group();
+  return net;
+}
+
+std::unique_ptr<TestNetwork> make_pair_of_switches(
+    bool ready, const std::function<void(SwitchConfig&)>& change) {
+  auto net = std::make_unique<TestNetwork>();
+  for (int s = 0; s < 2; ++s) net->add_switch();
+  net->link(0, 1);
+  for (int h = 0; h < 4; ++h) net->add_host(h / 2);
+  for (int s = 0; s < 2; ++s) {
+    if (change) change(net->config(s));
+  }
+  net->start();
+  if (ready) net->set_up_group();
+  return net;
+}
+
+}  // namespace cepheus::fabric

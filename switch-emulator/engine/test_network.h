@@ -1,0 +1,135 @@
+// Switches, their links and hosts for tests: frames are passed by hand, on a time that the test
+// moves.
+//
+// What reaches a host is kept as text, with PSNs relative to the group's start PSN: "data 3", "ack
+// 3", "nak 3", "rnr 3 t1", "fatal 3 c1", "cnp", "activate e1", "reject e1 no route 10.0.0.9". A
+// loss is a frame that `lose` erases. After each step the switches are checked for consistency, and
+// every frame for its ICRC.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libmcast/wire/roce.h"
+#include "switch-emulator/engine/switch.h"
+
+namespace cepheus::fabric {
+
+using Texts = std::vector<std::string>;
+
+class TestNetwork {
+ public:
+  static constexpr McstId kGroup{198, 18, 0, 7};
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  // Build: switches first, then links and hosts, then start(), which makes routes over all shortest
+  // ways.
+  std::size_t add_switch();
+  std::size_t add_host(std::size_t at_switch);
+  void link(std::size_t a, std::size_t b);
+  SwitchConfig& config(std::size_t s) { return switches_[s].config; }
+  void start();
+
+  static Ipv4 ip(std::size_t host) { return Ipv4(10, 0, 0, static_cast<std::uint8_t>(host + 1)); }
+  static Qpn qpn(std::size_t host) { return Qpn(static_cast<std::uint32_t>(0x100 + 0x11 * host)); }
+  Switch& sw(std::size_t s) { return *switches_[s].engine; }
+  std::uint64_t count(Counter c, std::size_t s = 0) const;
+  GroupView view(std::size_t s = 0) const;     // of the only table there
+  PathView path_view(std::size_t host) const;  // at that host's leaf
+  PortId port_of(std::size_t host) const { return PortId(hosts_[host].port); }
+  PortId port_between(std::size_t from, std::size_t to) const;
+
+  // Registration. All hosts are members unless said otherwise; `leader` speaks to its leaf.
+  void register_group(std::size_t leader, std::uint16_t epoch,
+                      std::vector<std::size_t> members = {});
+  void control(std::size_t leader, wire::MrpType type, std::uint16_t epoch,
+               const std::vector<wire::MrpMember>& members = {}, std::uint32_t instance = 1);
+  // REGISTER and ACTIVATE; what hosts receive of it is thrown away.
+  void set_up_group(std::size_t leader = 0, std::uint16_t epoch = 1);
+  wire::MrpMember member(std::size_t host) const { return {ip(host), qpn(host), 0}; }
+
+  // RoCE from a host. PSNs are relative to the group's start, in the host's own numbering.
+  void data(std::size_t host, std::int64_t psn, bool last = true);
+  void message(std::size_t host, std::int64_t first, std::int64_t final_psn);
+  void request(std::size_t host, wire::Opcode opcode, std::int64_t psn);
+  void ack(std::size_t host, std::int64_t psn);
+  void nak(std::size_t host, std::int64_t psn);
+  void rnr(std::size_t host, std::int64_t psn, std::uint8_t timer = 1);
+  void feedback(std::size_t host, std::int64_t psn, wire::AckKind kind, std::uint8_t value);
+  void cnp(std::size_t host);
+  // Any frame from a host's port, as it is.
+  void inject(std::size_t host, const Frame& frame);
+  void inject_bytes(std::size_t host, std::vector<std::uint8_t> bytes);
+  Frame make_frame(std::size_t host, const wire::RoceHeaders& headers,
+                   std::size_t payload_bytes = 0);
+  wire::RoceHeaders headers_from(std::size_t host, wire::Opcode opcode, std::int64_t psn) const;
+
+  Texts inbox(std::size_t host);  // since the last call
+  const std::vector<std::vector<std::uint8_t>>& frames(std::size_t host) const {
+    return hosts_[host].frames;
+  }
+  void clear();
+  std::size_t buffers_in_use() const { return buffers_.size(); }
+
+  // Erases frames between switches for which it says true. (from, to, text)
+  std::function<bool(std::size_t, std::size_t, const std::string&)> lose;
+  std::function<void(std::size_t, std::size_t, const wire::RoceHeaders&)>
+      on_trunk;  // sees RoCE there
+
+  void advance(Duration d);  // moves time and serves every deadline on the way
+  void set_port(std::size_t s, PortId port, bool up);
+  Instant now() const { return now_; }
+
+  wire::Icrc icrc = wire::Icrc::kPresent;  // of what hosts send
+  std::uint16_t epoch = 1;                 // of the group: sets the start PSN of texts
+  Psn start_psn() const { return wire::group_start_psn(kGroup, epoch); }
+  std::string text(const Frame& frame) const;
+
+ private:
+  struct Peer {
+    std::size_t host = kNone, switch_no = kNone;
+    std::uint16_t port = 0;  // at the peer switch
+  };
+  struct SwitchNode {
+    SwitchConfig config;
+    std::vector<Peer> peers;  // by port
+    std::unique_ptr<Switch> engine;
+  };
+  struct HostNode {
+    std::size_t at = 0;
+    std::uint16_t port = 0;
+    Texts inbox;
+    std::vector<std::vector<std::uint8_t>> frames;
+  };
+  struct Passing {
+    std::size_t to;
+    std::uint16_t port;
+    std::vector<std::uint8_t> bytes;
+    wire::Icrc icrc;
+  };
+
+  std::vector<std::size_t> distances_from(std::size_t s) const;
+  void arrive(const Passing& passing);
+  void run();
+  void take(std::size_t s, Actions& actions);
+
+  std::vector<SwitchNode> switches_;
+  std::vector<HostNode> hosts_;
+  std::deque<Passing> passing_;
+  std::map<wire::BufferRef, std::vector<std::uint8_t>> buffers_;
+  wire::BufferRef next_buffer_ = 1;
+  Instant now_{std::chrono::seconds(1)};
+};
+
+// One switch with `hosts` hosts and, if `ready`, the group of all of them, led by host 0.
+std::unique_ptr<TestNetwork> make_star(std::size_t hosts, bool ready = true,
+                                       const std::function<void(SwitchConfig&)>& change = {});
+// Two switches, hosts 0 and 1 at the first, 2 and 3 at the second.
+std::unique_ptr<TestNetwork> make_pair_of_switches(
+    bool ready = true, const std::function<void(SwitchConfig&)>& change = {});
+
+}  // namespace cepheus::fabric

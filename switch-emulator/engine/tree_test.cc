@@ -1,0 +1,249 @@
+// Trees of switches: tagged turns, merging at every hop, choices among equal-cost ports.
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::Opcode;
+
+TEST(Tree, CarriesDataOnceOverEachLink) {
+  auto net = make_pair_of_switches();
+  int over_trunk = 0;
+  net->on_trunk = [&](std::size_t, std::size_t, const wire::RoceHeaders&) { ++over_trunk; };
+  net->data(0, 0);
+  EXPECT_EQ(over_trunk, 1);
+  for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net->inbox(h), Texts({"data 0"}));
+}
+
+TEST(Tree, NamesTheTurnBetweenSwitches) {
+  auto net = make_pair_of_switches();
+  net->message(0, 0, 2);
+  for (const std::size_t h : {1, 2, 3}) net->ack(h, 2);
+  std::vector<wire::RoceHeaders> seen;
+  net->on_trunk = [&](std::size_t, std::size_t, const wire::RoceHeaders& h) { seen.push_back(h); };
+  net->data(2, 0);
+  net->ack(0, 0);
+  net->ack(1, 3);
+  ASSERT_EQ(seen.size(), 2u);
+  const Qpn base((net->start_psn() + 3).value());
+  EXPECT_EQ(seen[0].ip.source, TestNetwork::ip(2));
+  EXPECT_EQ(seen[0].ip.destination, TestNetwork::kGroup);
+  EXPECT_EQ(seen[0].bth.destination_qp, base);
+  EXPECT_EQ(seen[0].bth.psn, net->start_psn() + 3);
+  EXPECT_EQ(seen[1].bth.opcode, Opcode::kRcAcknowledge);
+  EXPECT_EQ(seen[1].ip.source, TestNetwork::kGroup);
+  EXPECT_EQ(seen[1].ip.destination, TestNetwork::ip(2));
+  EXPECT_EQ(seen[1].bth.destination_qp, base);
+  EXPECT_EQ(seen[1].bth.psn, net->start_psn() + 3);
+}
+
+TEST(Tree, MergesFeedbackAtEveryHop) {
+  auto net = make_pair_of_switches();
+  net->message(0, 0, 4);
+  net->clear();
+  net->ack(2, 4);
+  net->ack(1, 4);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->nak(3, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 2"}));
+  net->ack(3, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 4"}));
+}
+
+TEST(Tree, ChangesSourcesBehindOnePort) {
+  auto net = make_pair_of_switches();
+  net->data(0, 0);
+  for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
+  net->clear();
+  net->data(1, 0);  // for the far switch: another turn by the same port
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+  EXPECT_EQ(net->view(1).source, TestNetwork::ip(1));
+  EXPECT_EQ(net->view(1).base, net->start_psn() + 1);
+  for (const std::size_t h : {2, 3}) net->ack(h, 1);
+  net->ack(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
+}
+
+TEST(Tree, HoldsANewcomerAtTheSwitchThatStillWaits) {
+  auto net = make_pair_of_switches();
+  net->data(2, 0);
+  net->ack(3, 0);
+  net->ack(0, 0);  // host 1 is late
+  net->clear();
+  net->data(0, 0);
+  EXPECT_EQ(net->buffers_in_use(), 1u);
+  net->ack(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"ack 0", "data 0"}));
+  EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
+
+  // Now the near switch is free, the far one is not.
+  net->ack(1, 1);
+  net->ack(2, 0);
+  net->clear();
+  net->lose = [](std::size_t, std::size_t, const std::string& t) { return t.starts_with("ack"); };
+  net->ack(3, 1);  // this aggregate is lost on its way
+  net->lose = nullptr;
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->data(0, 0);  // so its source repeats
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+  EXPECT_EQ(net->count(Counter::kLostAggregateAnswered, 1), 1u);
+}
+
+TEST(Tree, GatesBetweenSwitchesByRnrThatIsTagged) {
+  auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.max_held = 0; });
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->ack(2, 0);  // host 3 is late; host 1 already begins, its switch waits for the trunk
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
+  net->ack(3, 0);
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
+}
+
+TEST(Tree, AnswersOldDuplicatesUnderTheirOldName) {
+  auto net = make_pair_of_switches();
+  net->lose = [](std::size_t from, std::size_t, const std::string& t) {
+    return from == 1 && t.starts_with("ack");
+  };
+  net->data(0, 0);
+  for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->lose = nullptr;
+  net->clear();
+  // Host 2 has all of it and begins: its leaf admits it, and the near switch learns that the
+  // trunk's side has 0.
+  net->data(2, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"data 1"}));
+  EXPECT_EQ(net->inbox(0), Texts({"data 0"}));
+  net->data(0, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+  EXPECT_EQ(net->count(Counter::kOldDuplicateAnswered, 0), 1u);
+}
+
+TEST(Tree, IgnoresFeedbackOfAnotherTurn) {
+  auto net = make_pair_of_switches();
+  net->data(0, 0);
+  net->clear();
+  auto h = net->headers_from(2, Opcode::kRcAcknowledge, 0);
+  h.ip.source = TestNetwork::kGroup;
+  h.ip.destination = TestNetwork::ip(0);
+  h.bth.destination_qp = Qpn((net->start_psn() + 5).value());
+  Actions out;
+  net->sw(0).on_packet(net->now(), net->port_between(0, 1), net->make_frame(2, h), out);
+  EXPECT_EQ(net->count(Counter::kDropFeedbackOtherTurn), 1u);
+  h.bth.destination_qp = Qpn(net->start_psn().value());
+  h.ip.destination = TestNetwork::ip(1);
+  net->sw(0).on_packet(net->now(), net->port_between(0, 1), net->make_frame(2, h), out);
+  EXPECT_EQ(net->count(Counter::kDropFeedbackOtherTurn), 2u);
+  h.ip.destination = TestNetwork::ip(0);
+  net->sw(0).on_packet(net->now(), net->port_between(0, 1), net->make_frame(2, h), out);
+  EXPECT_EQ(net->count(Counter::kDropFeedbackOtherTurn), 2u);
+  EXPECT_EQ(net->view(0).paths[net->view(0).paths.size() - 1].lag, 0u);
+}
+
+TEST(Tree, TakesNoNoticeOfTagsWithTheRuleOff) {
+  auto net = make_pair_of_switches(true, [](SwitchConfig& c) { c.rules.named_turns = false; });
+  net->data(0, 0);
+  for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
+  net->data(1, 0);
+  EXPECT_EQ(net->view(1).base, net->start_psn()) << "the far switch did not see the turn change";
+  EXPECT_EQ(net->count(Counter::kTurns, 1), 1u);
+}
+
+TEST(Tree, DropsATurnThatDoesNotFollowWhatWasSent) {
+  auto net = make_pair_of_switches();
+  net->data(0, 0);
+  for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
+  net->clear();
+  auto h = net->headers_from(1, Opcode::kRcSendOnly, 5);
+  h.bth.destination_qp = Qpn((net->start_psn() + 5).value());
+  Actions out;
+  net->sw(1).on_packet(net->now(), net->port_between(1, 0), net->make_frame(1, h, 8), out);
+  EXPECT_TRUE(out.emits.empty());
+  EXPECT_EQ(net->count(Counter::kDropConflict, 1), 1u);
+}
+
+TEST(Tree, PassesCongestionNotificationsUpTheTree) {
+  auto net = make_pair_of_switches();
+  net->data(0, 0);
+  net->clear();
+  net->cnp(3);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp"}));
+}
+
+TEST(Tree, RunsTurnsThroughAChainOfSwitches) {
+  TestNetwork net;
+  for (int s = 0; s < 4; ++s) net.add_switch();
+  for (std::size_t s = 0; s + 1 < 4; ++s) net.link(s, s + 1);
+  for (std::size_t s = 0; s < 4; ++s) net.add_host(s);
+  net.start();
+  net.set_up_group(1);
+  std::array<std::int64_t, 4> sent{}, received{};
+  for (const std::size_t source : {0, 3, 1, 2, 2, 0, 3}) {
+    net.message(source, sent[source], sent[source] + 2);
+    sent[source] += 3;
+    for (std::size_t h = 0; h < 4; ++h) {
+      if (h == source) continue;
+      received[h] += 3;
+      EXPECT_EQ(net.inbox(h).back(), "data " + std::to_string(received[h] - 1));
+      net.ack(h, received[h] - 1);
+    }
+    EXPECT_EQ(net.inbox(source), Texts({"ack " + std::to_string(sent[source] - 1)}));
+  }
+  EXPECT_EQ(net.buffers_in_use(), 0u);
+}
+
+// Two leaves under two spines: every remote host has two equal-cost ports.
+struct Clos : ::testing::Test {
+  Clos() {
+    for (int s = 0; s < 4; ++s) net.add_switch();  // leaves 0 and 1, spines 2 and 3
+    for (const std::size_t leaf : {0, 1}) {
+      for (const std::size_t spine : {2, 3}) net.link(leaf, spine);
+      for (int h = 0; h < 2; ++h) net.add_host(leaf);
+    }
+    net.start();
+  }
+  TestNetwork net;
+};
+
+TEST_F(Clos, OneGroupTakesOneOfTheEqualWays) {
+  net.set_up_group();
+  EXPECT_EQ(net.sw(2).group_count() + net.sw(3).group_count(), 1u);
+  EXPECT_EQ(net.sw(1).group_count(), 1u);
+  net.register_group(0, 2);  // a repeat comes the same way
+  net.register_group(0, 2);
+  EXPECT_EQ(net.sw(2).group_count() + net.sw(3).group_count(), 2u);
+  net.data(0, 0);
+  EXPECT_EQ(net.inbox(3).back(), "data 0");
+}
+
+TEST_F(Clos, AvoidsAPortThatIsDown) {
+  const PortId to_first = net.port_between(0, 2);
+  net.set_port(0, to_first, false);
+  net.set_up_group();
+  EXPECT_EQ(net.sw(2).group_count(), 0u);
+  EXPECT_EQ(net.sw(3).group_count(), 1u);
+}
+
+TEST_F(Clos, TakesTheWayThatFewerGroupsUse) {
+  net.set_up_group();
+  net.register_group(0, 2);  // beside the first table
+  EXPECT_EQ(net.sw(2).group_count(), 1u);
+  EXPECT_EQ(net.sw(3).group_count(), 1u);
+}
+
+TEST_F(Clos, SaysNoRouteOnceTheWayItChoseIsDown) {
+  net.register_group(0, 1);
+  net.clear();
+  const bool by_first = net.sw(2).group_count() > 0;
+  net.set_port(0, net.port_between(0, by_first ? 2 : 3), false);
+  net.register_group(0, 1);  // members may have been reached: taking the other way would be no tree
+  EXPECT_EQ(net.inbox(0), Texts({"reject e1 no route 10.0.0.3"}));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

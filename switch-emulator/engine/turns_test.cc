@@ -1,0 +1,258 @@
+#include "switch-emulator/engine/turns.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr auto host_sync = [](SwitchConfig& c) { c.rules.source_change = SourceChange::kHostSync; };
+
+TEST(Turns, RebaseEachHostsNumbersOnTheGroups) {
+  auto net = make_star(3);
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->clear();
+
+  net->data(1, 0);  // host 1 has sent nothing yet: its own first PSN
+  EXPECT_EQ(net->inbox(2), Texts({"data 3"}));
+  EXPECT_EQ(net->inbox(0), Texts({"data 0"})) << "what host 0 sent itself does not count for it";
+  net->ack(0, 0);
+  net->ack(2, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
+  EXPECT_EQ(net->path_view(0).turns_offset, 3u);
+
+  net->data(0, 3);  // and again host 0
+  EXPECT_EQ(net->inbox(1), Texts({"data 3"}));
+  EXPECT_EQ(net->inbox(2), Texts({"data 4"}));
+  net->ack(1, 3);
+  net->ack(2, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 3"}));
+  EXPECT_EQ(net->count(Counter::kTurns), 3u);
+}
+
+TEST(Turns, KeepEveryConnectionGaplessOverManyTurnsAndTheWrap) {
+  constexpr std::size_t kHosts = 4;
+  constexpr std::int64_t kStep = 8000;  // a long turn: only its last packet is passed
+  auto net = make_star(kHosts);
+  std::mt19937 random(1);
+  std::array<std::int64_t, kHosts> sent{}, received{};
+  std::int64_t total = 0;
+  const auto signed24 = [](std::int64_t v) { return distance(Psn(0), Psn(0) + v); };
+  while (total < (1 << 24) + 10 * kStep) {
+    const std::size_t source = random() % kHosts;
+    const std::int64_t length = 1 + random() % kStep;
+    total += length;
+    net->data(source, sent[source] + length - 1);
+    sent[source] += length;
+    for (std::size_t h = 0; h < kHosts; ++h) {
+      if (h == source) continue;
+      received[h] += length;
+      ASSERT_EQ(net->inbox(h), Texts({"data " + std::to_string(signed24(received[h] - 1))}));
+      net->ack(h, received[h] - 1);
+    }
+    ASSERT_EQ(net->inbox(source), Texts({"ack " + std::to_string(signed24(sent[source] - 1))}));
+  }
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+}
+
+TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
+  auto net = make_star(4);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->ack(2, 0);
+  net->clear();
+  net->data(1, 0);
+  net->data(1, 1);
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->inbox(1), Texts()) << "held, not refused";
+  EXPECT_EQ(net->buffers_in_use(), 2u);
+
+  net->ack(3, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0", "data 1"}));
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
+}
+
+TEST(Gate, HoldsTheOldTurnsEndToo) {
+  auto net = make_star(3);
+  net->data(0, 0, false);  // its message goes on
+  net->ack(1, 0);
+  net->ack(2, 0);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->request(0, wire::Opcode::kRcSendLast, 1);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+  net->ack(1, 1);
+  net->ack(2, 1);
+  EXPECT_EQ(net->inbox(2), Texts({"data 2"}));
+}
+
+TEST(Gate, LetsHeldPacketsGoInTheOrderOfTheirPsnsAndRepeatsOnce) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->clear();
+  for (const int psn : {1, 0, 2, 1, 0}) net->data(1, psn);
+  EXPECT_EQ(net->buffers_in_use(), 3u);
+  EXPECT_EQ(net->count(Counter::kDropGateAnswered), 2u);
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2", "data 3"}));
+}
+
+TEST(Gate, AnswersRnrOnceWhenItMayHoldNothing) {
+  auto net = make_star(3, true, [](SwitchConfig& c) {
+    c.max_held = 0;
+    c.gate_rnr_timer = 7;
+  });
+  net->data(0, 0);
+  net->clear();
+  net->message(1, 0, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t7"}));
+  net->message(1, 0, 3);  // it waited and tries again
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t7"}));
+  EXPECT_EQ(net->count(Counter::kGateRnr), 2u);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->ack(2, 0);
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+}
+
+TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
+  auto net = make_star(3, true, [](SwitchConfig& c) { c.max_held = 2; });
+  net->data(0, 0);
+  net->clear();
+  net->message(1, 0, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
+  EXPECT_EQ(net->buffers_in_use(), 2u);
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
+}
+
+TEST(Gate, ReleasesWhatItHoldsWhenTheGroupGoes) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->data(1, 0);
+  EXPECT_EQ(net->buffers_in_use(), 1u);
+  net->control(0, wire::MrpType::kUnregister, 1);
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+}
+
+TEST(Gate, AnswersRnrToASecondNewcomer) {
+  auto net = make_star(4);
+  net->data(0, 0);
+  net->clear();
+  net->data(1, 0);
+  net->data(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"rnr 0 t1"}));
+}
+
+TEST(Gate, IsOpenWithTheRuleOff) {
+  auto net = make_star(4, true, [](SwitchConfig& c) { c.rules.gate = false; });
+  net->data(0, 0);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+}
+
+TEST(OldDuplicates, AreAnsweredWithThemselvesAndGoNoFurther) {
+  auto net = make_star(3);
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->data(1, 0);
+  net->clear();
+  net->data(0, 1);  // the ACK for its last turn was lost
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->count(Counter::kOldDuplicateAnswered), 1u);
+}
+
+TEST(OldDuplicates, StealTheTurnWithTheRuleOff) {
+  auto net = make_star(3, true, [](SwitchConfig& c) { c.rules.old_duplicate_answer = false; });
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->data(1, 0);
+  net->data(0, 1);
+  EXPECT_EQ(net->view().source, TestNetwork::ip(0));
+}
+
+TEST(Numbering, ComesFromStateWhateverArrivesFirst) {
+  for (const bool on : {true, false}) {
+    auto net = make_star(3, true, [=](SwitchConfig& c) { c.rules.psn_from_state = on; });
+    net->data(0, 1);  // its PSN 0 was lost
+    EXPECT_EQ(net->inbox(1), on ? Texts({"data 1"}) : Texts({"data 0"}));
+  }
+}
+
+TEST(Numbering, RefusesANewcomerFarFromItsState) {
+  auto net = make_star(3);
+  net->data(0, 9000);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->view().source, Ipv4());
+  EXPECT_EQ(net->count(Counter::kDropDataWindow), 1u);
+}
+
+TEST(HostSync, AdmitsANewSourceAtTheNextPsnOnly) {
+  auto net = make_star(3, true, host_sync);
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->clear();
+  net->data(1, 4);  // its first was lost
+  net->data(1, 2);  // within the current turn: two sources at once
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->count(Counter::kDropConflict), 2u);
+  net->data(1, 3);
+  EXPECT_EQ(net->inbox(2), Texts({"data 3"}));
+  EXPECT_EQ(net->inbox(0), Texts({"data 3"})) << "PSNs mean the same everywhere";
+  net->ack(0, 3);
+  net->ack(2, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 3"}));
+}
+
+TEST(HostSync, AnswersOldDuplicates) {
+  auto net = make_star(3, true, host_sync);
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->data(1, 3);
+  net->clear();
+  net->data(0, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+}
+
+TEST(HostSync, HoldsANewcomerAtTheGate) {
+  auto net = make_star(3, true, host_sync);
+  net->data(0, 0);
+  net->clear();
+  net->data(1, 1);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+}
+
+TEST(MessageCount, GoesOnOverAHostsTurns) {
+  auto net = make_star(2);
+  const auto msn = [&](std::size_t h) {
+    const auto frame = Frame::from_bytes(net->frames(h).back());
+    return wire::RoceHeaders::parse(*frame)->aeth.msn;
+  };
+  net->data(0, 0);
+  net->data(0, 1);  // never acknowledged by host 1 itself: its own turn says that it has it
+  net->data(1, 0);
+  net->ack(0, 0);
+  EXPECT_EQ(msn(1), 1u);
+  net->message(0, 2, 4);
+  net->ack(1, 4);
+  EXPECT_EQ(msn(0), 3u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
