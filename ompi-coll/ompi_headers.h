@@ -12,6 +12,11 @@
                                           reinterpret_cast<void**>(old_value),           \
                                           reinterpret_cast<void*>(new_value))
 
+// Declares its functions without C linkage.
+extern "C" {
+#include "opal/mca/base/mca_base_var_enum.h"
+}
+
 #include "mpi.h"
 #include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
