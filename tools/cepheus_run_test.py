@@ -262,7 +262,7 @@ class Running(unittest.TestCase):
     def test_passes_on_why_the_switch_did_not_start(self):
         code, _, err = self.run_script("--topology", "net.toml", "--", "./a", FAKE_SWITCH="refuses")
         self.assertEqual(code, 1)
-        self.assertIn("cepheus-switch did not start; it said:\nbad topology", err)
+        self.assertEqual(err, "cepheus-run: cepheus-switch did not start; it said:\nbad topology\n")
         self.assertFalse((self.root / "notes/mpirun.json").exists())
         self.assert_nothing_left()
 

@@ -47,6 +47,9 @@ std::vector<SwitchStatus> Datapath::status() const {
       entry.name = config.ports[p].name;
       entry.kind = port.end.kind;
       entry.link = links_[port.out].link.config();
+      entry.in_loss = links_[port.in].link.config().loss;
+      entry.in_up = links_[port.in].link.is_up();
+      entry.out_up = links_[port.out].link.is_up();
       entry.in = links_[port.in].link.counters();
       entry.out = links_[port.out].link.counters();
       entry.rx_frames = port.rx.frames;

@@ -21,7 +21,9 @@ struct PortStatus {
   bool attached = false;        // a client holds it, or a trunk
   std::int64_t client_pid = 0;  // 0: none
   LinkConfig link;              // towards the port
-  LinkCounters in, out;         // links into and out of the switch
+  double in_loss = 0;           // of the link into the switch, whose other parameters are the same
+  bool in_up = true, out_up = true;  // false: cut
+  LinkCounters in, out;              // links into and out of the switch
   // RoCE payload bytes, first transmissions and repeats alike: what "the root's link carried"
   // means.
   std::uint64_t rx_payload_bytes = 0, tx_payload_bytes = 0;

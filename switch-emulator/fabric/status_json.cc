@@ -78,6 +78,9 @@ json port_to_json(const PortStatus& port) {
           {"attached", port.attached},
           {"client_pid", port.client_pid},
           {"link", link_to_json(port.link)},
+          {"in_loss", port.in_loss},
+          {"in_up", port.in_up},
+          {"out_up", port.out_up},
           {"in", link_counters_to_json(port.in)},
           {"out", link_counters_to_json(port.out)},
           {"rx_payload_bytes", port.rx_payload_bytes},
@@ -103,6 +106,9 @@ PortStatus port_from_json(const json& in) {
   port.attached = in.at("attached");
   port.client_pid = in.at("client_pid");
   port.link = link_from_json(in.at("link"));
+  port.in_loss = in.at("in_loss");
+  port.in_up = in.at("in_up");
+  port.out_up = in.at("out_up");
   port.in = link_counters_from_json(in.at("in"));
   port.out = link_counters_from_json(in.at("out"));
   port.rx_payload_bytes = in.at("rx_payload_bytes");

@@ -76,7 +76,7 @@ FabricStatus one_switch() {
   s0.ports[0].client_pid = 77;
   s0.ports[0].link.rate.bits_per_second = 1'000'000'000;
   s0.ports[0].link.delay = std::chrono::microseconds(100);
-  s0.ports[0].link.loss = 0.01;
+  s0.ports[0].link.loss = s0.ports[0].in_loss = 0.01;
   s0.ports[0].rx_payload_bytes = 368640;
   s0.ports[0].in.dropped_loss = 3;
   s0.ports[0].in.frames = 90;
@@ -172,6 +172,27 @@ TEST(StatusText, ShowsPorts) {
             "        0           0     0\n"
             "     2  h2    10.0.0.3  free    unlimited    0ns   0.0          0           0  "
             "        0           0     4\n");
+}
+
+TEST(StatusText, ShowsCutLinksAndLossInOneDirection) {
+  FabricStatus status = one_switch();
+  std::vector<PortStatus>& ports = status.switches[0].ports;
+  ports[0].in_loss = 0.5;
+  ports[0].out_up = false;
+  ports[1].in_up = false;
+  ports[2].in_up = ports[2].out_up = false;
+  const std::string text = to_text(status, View::kPorts, false);
+  EXPECT_THAT(text, HasSubstr("rx 0.5, tx 0.01"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.1  cut (tx)"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.2  cut (rx)"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.3  cut  "));
+}
+
+TEST(StatusText, SaysSoIfNothingWasCounted) {
+  FabricStatus status;
+  status.switches.resize(1);
+  status.switches[0].name = "s0";
+  EXPECT_EQ(to_text(status, View::kCounters, false), "s0: all counters are 0\n");
 }
 
 TEST(StatusText, ShowsCountersWithThePortsThatCounted) {

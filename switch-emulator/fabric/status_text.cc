@@ -35,7 +35,17 @@ std::uint64_t drops_of(const PortStatus& port) {
   return drops_of(port.in) + drops_of(port.out) + port.dropped_egress_full;
 }
 
+// Both ways in one cell; each by name where they differ, as after `cepheusctl link --direction`.
+std::string loss_of(const PortStatus& port) {
+  const std::string in = number_to_text(port.in_loss), out = number_to_text(port.link.loss);
+  return in == out ? out : "rx " + in + ", tx " + out;
+}
+
 TextTable::Cell state_of(const PortStatus& port) {
+  if (!port.in_up || !port.out_up) {
+    const char* way = port.in_up ? " (tx)" : port.out_up ? " (rx)" : "";
+    return {std::string("cut") + way, Style::kAlarm};
+  }
   if (port.kind == PortKind::kSwitch) return {"trunk", Style::kQuiet};
   if (!port.attached) return {"free", Style::kQuiet};
   return {port.client_pid == 0 ? "attached" : "pid " + std::to_string(port.client_pid),
@@ -63,7 +73,7 @@ std::string ports_text(const SwitchStatus& one, bool colour) {
                state_of(port),
                to_text(port.link.rate),
                to_text(port.link.delay),
-               number_to_text(port.link.loss),
+               loss_of(port),
                port.rx_frames,
                port.rx_payload_bytes,
                port.tx_frames,
@@ -228,6 +238,7 @@ std::string counters_text(const SwitchStatus& one, bool colour) {
       rows["port_dropped_egress_full"].total += port.dropped_egress_full;
     }
   }
+  if (rows.empty()) return styled(one.name, Style::kTitle, colour) + ": all counters are 0\n";
   TextTable table({{"COUNTER"}, {"TOTAL", true}, {"BY PORT"}});
   for (const auto& [name, row] : rows) {
     const bool is_drop = name.find("drop") != std::string::npos;
