@@ -21,6 +21,10 @@ void set_text(char (&field)[N], std::string_view text) {
   field[text.copy(field, n)] = '\0';
 }
 
+void tell_counters(LiveNic& nic) {
+  if (is_verbose()) complain("counters of " + nic.identity().name + ":\n" + nic.counters_text());
+}
+
 // The process's NIC. Never destroyed: its thread may outlive static destructors.
 class NicHolder {
  public:
@@ -46,6 +50,7 @@ class NicHolder {
   void release(std::shared_ptr<LiveNic> nic) {
     // Under the lock: whoever acquires next finds the port free again.
     const std::scoped_lock lock(mutex_);
+    if (nic.use_count() == 1) tell_counters(*nic);
     nic.reset();
   }
 
@@ -69,8 +74,7 @@ class NicHolder {
     const std::shared_ptr<LiveNic> nic = nic_.lock();
     if (!nic || nic->is_abandoned()) return;
     nic->poll();  // acknowledgements that wait for room
-    if (is_verbose())
-      complain("counters of " + nic->identity().name + ":\n" + nic->counters_text());
+    tell_counters(*nic);
   }
 
  private:

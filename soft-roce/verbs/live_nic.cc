@@ -34,6 +34,7 @@ NicConfig config_of(const fabric::HostIdentity& identity) {
   config.gateway = identity.gateway;
   config.max_mtu = identity.mtu;
   config.make_icrc = identity.icrc_always;
+  config.timeout_doublings = 6;  // a stopped process is not a lost one
   config.seed = random_seed();
   return config;
 }

@@ -1,5 +1,6 @@
 #include "soft-roce/verbs/qp_attributes.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "soft-roce/verbs/device.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int kRefused =
     IBV_QP_QKEY | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
+constexpr std::uint8_t kLeastHops = 64;
 constexpr unsigned kRemoteAccess =
     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -76,8 +78,9 @@ const char* set_address(const ibv_ah_attr& ah, QpAttr& out) {
   if (!address) return "dgid must be an IPv4 address, mapped: ::ffff:a.b.c.d";
   out.remote_ip = *address;
   out.traffic_class = ah.grh.traffic_class;
-  // 0 is what programs leave that never look at it; such a packet could not be sent at all.
-  out.hop_limit = ah.grh.hop_limit == 0 ? 64 : ah.grh.hop_limit;
+  // 1 says "in this subnet", and 0 that nobody thought of it. The fabric is one subnet to programs,
+  // but its switches count hops.
+  out.hop_limit = std::max(ah.grh.hop_limit, kLeastHops);
   return nullptr;
 }
 
