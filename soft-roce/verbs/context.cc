@@ -64,12 +64,19 @@ int query_device_ex_op(ibv_context* context, const ibv_query_device_ex_input*,
 
 }  // namespace
 
-wire::Result<std::unique_ptr<Context>> Context::open() {
+wire::Result<Context*> Context::open() {
   auto events = AsyncEvents::create();
   if (!events) return tl::unexpected(events.error());
   auto nic = acquire_nic();
   if (!nic) return tl::unexpected(nic.error());
-  return std::unique_ptr<Context>(new Context(std::move(*nic), std::move(*events)));
+  std::shared_ptr<Context> context(new Context(std::move(*nic), std::move(*events)));
+  context->held_by_program_ = context;
+  return context.get();
+}
+
+void Context::close() {
+  const std::shared_ptr<Context> last = std::move(held_by_program_);
+  if (last.use_count() > 1) say("ibv_close_device: objects of the device are still alive");
 }
 
 Context::Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> async_events)
@@ -166,7 +173,7 @@ CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
       complain(std::string("can't open ") + kDeviceName + ": " + opened.error().text);
       return refuse(to_errno(opened.error().code));
     }
-    return &opened->release()->context;
+    return &(*opened)->context;
   });
 }
 
@@ -175,12 +182,7 @@ CEPHEUS_EXPORT int ibv_close_device(ibv_context* context) {
     return call_next<decltype(ibv_close_device)>("ibv_close_device", context);
   }
   return guarded([&] {
-    Context& ours = Context::of(context);
-    if (ours.objects() != 0) {
-      say("ibv_close_device: objects of the device are still alive; destroy them first");
-      return refuse_call(EBUSY);
-    }
-    delete &ours;
+    Context::of(context).close();
     return 0;
   });
 }

@@ -14,10 +14,15 @@
 
 namespace cepheus::rnic {
 
-class Context final : public verbs_context, private PortListener {
+// Shared by the program, from open() to close(), and by the objects created in it: programs may
+// close first and destroy later, or never.
+class Context final : public verbs_context,
+                      public std::enable_shared_from_this<Context>,
+                      private PortListener {
  public:
   // Errors as acquire_nic.
-  static wire::Result<std::unique_ptr<Context>> open();
+  static wire::Result<Context*> open();
+  void close();
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -32,8 +37,6 @@ class Context final : public verbs_context, private PortListener {
   LiveNic& nic() { return *nic_; }
   std::shared_ptr<LiveNic> share_nic() { return nic_; }
   AsyncEvents& async_events() { return *async_events_; }
-  // PDs, queues and channels that are still alive.
-  std::atomic<int>& objects() { return objects_; }
   std::uint32_t next_handle() { return handles_.fetch_add(1) + 1; }
 
   int query_port_attributes(std::uint8_t port, ibv_port_attr& attributes) const;
@@ -45,11 +48,11 @@ class Context final : public verbs_context, private PortListener {
 
   std::shared_ptr<LiveNic> nic_;
   std::unique_ptr<AsyncEvents> async_events_;
-  std::atomic<int> objects_{0};
+  std::shared_ptr<Context> held_by_program_;
   std::atomic<std::uint32_t> handles_{0};
 };
 
-// Counts one living object of a context, or of another object that must outlive it.
+// Counts one living user of an object that must outlive it.
 class Reference {
  public:
   explicit Reference(std::atomic<int>& count) : count_(count) { ++count_; }

@@ -55,7 +55,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
 
 }  // namespace
 
-ProtectionDomain::ProtectionDomain(Context& owner) : ibv_pd{}, in_context_(owner.objects()) {
+ProtectionDomain::ProtectionDomain(Context& owner) : ibv_pd{}, context_(owner.shared_from_this()) {
   context = &owner.context;
   handle = owner.next_handle();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "soft-roce/engine/verbs_types.h"
 #include "soft-roce/verbs/abi.h"
@@ -20,7 +21,7 @@ class ProtectionDomain final : public ibv_pd {
   std::atomic<int>& users() { return users_; }
 
  private:
-  Reference in_context_;
+  std::shared_ptr<Context> context_;
   std::atomic<int> users_{0};
 };
 

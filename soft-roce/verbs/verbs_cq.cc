@@ -67,7 +67,7 @@ ibv_wc to_verbs(const QueuedCompletion& entry) {
 }  // namespace
 
 VerbsChannel::VerbsChannel(Context& owner, std::unique_ptr<CompletionChannel> events)
-    : ibv_comp_channel{}, in_context_(owner.objects()), events_(std::move(events)) {
+    : ibv_comp_channel{}, context_(owner.shared_from_this()), events_(std::move(events)) {
   context = &owner.context;
   fd = events_->fd();
 }
@@ -75,7 +75,7 @@ VerbsChannel::VerbsChannel(Context& owner, std::unique_ptr<CompletionChannel> ev
 VerbsCq::VerbsCq(Context& owner, std::uint32_t entries, void* user_context,
                  ibv_comp_channel* its_channel)
     : ibv_cq_ex{},
-      in_context_(owner.objects()),
+      context_(owner.shared_from_this()),
       queue_(entries, its_channel == nullptr ? nullptr : &VerbsChannel::of(its_channel).events(),
              this, owner.nic().armed_queues()) {
   context = &owner.context;

@@ -19,7 +19,7 @@ class VerbsChannel final : public ibv_comp_channel {
   CompletionChannel& events() { return *events_; }
 
  private:
-  Reference in_context_;
+  std::shared_ptr<Context> context_;
   std::unique_ptr<CompletionChannel> events_;
 };
 
@@ -44,7 +44,7 @@ class VerbsCq final : public ibv_cq_ex, private QueueListener {
  private:
   void on_overrun() override;
 
-  Reference in_context_;
+  std::shared_ptr<Context> context_;
   std::atomic<int> users_{0};
   CompletionQueue queue_;
   CqId id_ = 0;
