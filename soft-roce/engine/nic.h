@@ -31,7 +31,11 @@ struct NicConfig {
   std::uint32_t window_packets = 128;  // unacknowledged packets a requester may have in flight
   std::uint32_t ack_every = 32;  // AckReq on every n-th packet of a long message, and the last
   Duration min_ack_timeout = std::chrono::milliseconds(50);  // floor under QpAttr::timeout_code
-  Duration max_rnr_wait = std::chrono::milliseconds(700);    // ceiling over RNR timers of a peer
+  // Consecutive ACK time-outs double the wait up to so often: recovery from the loss of a last
+  // packet is quick, and retry_count still outlasts a peer that is not scheduled for seconds. 0:
+  // fixed, as IBTA 9.7.6.1.3 says.
+  unsigned timeout_doublings = 0;
+  Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
   std::uint32_t max_qps = 4096;
   std::uint32_t max_regions = 65536;
   std::uint64_t seed = 1;  // QPNs and UDP source ports

@@ -52,13 +52,14 @@ void Requester::start(Psn first) {
   first_psn_ = first;
   retries_left_ = qp_.attr.retry_count;
   rnr_retries_left_ = qp_.attr.rnr_retry;
+  timeouts_in_a_row_ = 0;
 }
 
 void Requester::reset() {
   queue_.clear();
   una_ = next_ = sent_ = posted_ = 0;
   cursor_ = queue_.head();
-  ask_for_ack_ = probing_ = waits_for_receiver_ = local_failure_ = false;
+  probing_ = waits_for_receiver_ = local_failure_ = false;
   rnr_deadline_ = ack_deadline_ = wire::kNever;
   drain_limit_.reset();
   remote_failure_.reset();
@@ -130,8 +131,7 @@ Requester::Build Requester::build(Instant now, std::span<std::uint8_t> buffer, w
   headers.bth.opcode = opcode_for(wqe, first, last);
   headers.bth.pad_count = static_cast<std::uint8_t>(pad);
   headers.bth.solicited = last && wqe.solicited;
-  headers.bth.ack_request =
-      last || fills_window || ask_for_ack_ || (index + 1) % config.ack_every == 0;
+  headers.bth.ack_request = last || fills_window || (index + 1) % config.ack_every == 0;
   headers.bth.psn = psn_of(next_);
   headers.reth = {wqe.remote_address, wqe.rkey, wqe.length};
   headers.imm.value = wqe.imm;
@@ -156,7 +156,6 @@ Requester::Build Requester::build(Instant now, std::span<std::uint8_t> buffer, w
   ++next_;
   sent_ = std::max(sent_, next_);
   if (last) ++cursor_;
-  ask_for_ack_ = false;
   restart_timer(now);
   return Build::kBuilt;
 }
@@ -200,6 +199,7 @@ void Requester::advance_to(Instant now, std::uint64_t una, Actions& out) {
   if (next_ < una_) go_back();
   retries_left_ = qp_.attr.retry_count;
   rnr_retries_left_ = qp_.attr.rnr_retry;
+  timeouts_in_a_row_ = 0;
   probing_ = waits_for_receiver_ = false;
   restart_timer(now);
 }
@@ -218,6 +218,7 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer
     --rnr_retries_left_;
   }
   retries_left_ = qp_.attr.retry_count;  // the receiver lives
+  timeouts_in_a_row_ = 0;
   waits_for_receiver_ = probing_ = true;
   rnr_deadline_ = now + std::min(wire::rnr_timer_duration(timer), qp_.port.config.max_rnr_wait);
 }
@@ -232,6 +233,8 @@ void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Act
   }
   // Not sent since the last NAK: this is an old one, and must not cut an RNR wait short.
   if (next_ == packet) return;
+  probing_ = false;  // the receiver lives, and misses more than the probe
+  timeouts_in_a_row_ = 0;
   spend_retry();
 }
 
@@ -260,13 +263,18 @@ void Requester::on_timer(Instant now) {
   }
   if (now < ack_deadline_) return;
   counters_.add(Counter::kAckTimeouts);
-  ask_for_ack_ = true;
+  ++timeouts_in_a_row_;
+  // One packet probes: mostly it was the answer that got lost, or came late, and a whole window
+  // would be sent for nothing.
+  probing_ = true;
   spend_retry();
 }
 
 Duration Requester::ack_timeout() const {
   const auto asked = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
-  return std::max<Duration>(asked, qp_.port.config.min_ack_timeout);
+  const Duration first = std::max<Duration>(asked, qp_.port.config.min_ack_timeout);
+  return first *
+         (std::int64_t{1} << std::min(timeouts_in_a_row_, qp_.port.config.timeout_doublings));
 }
 
 void Requester::restart_timer(Instant now) {
@@ -306,7 +314,7 @@ void Requester::flush(std::optional<WcStatus> first, Actions& out) {
   }
   una_ = next_ = posted_ = sent_;
   cursor_ = queue_.head();
-  ask_for_ack_ = probing_ = waits_for_receiver_ = local_failure_ = false;
+  probing_ = waits_for_receiver_ = local_failure_ = false;
   rnr_deadline_ = ack_deadline_ = wire::kNever;
   drain_limit_.reset();
   remote_failure_.reset();

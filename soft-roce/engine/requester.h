@@ -77,8 +77,8 @@ class Requester {
   std::uint64_t cursor_ = 0;  // queue position of the message that `next_` belongs to
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
-  bool ask_for_ack_ = false;  // the first packet after a time-out asks: perhaps only ACKs were lost
-  bool probing_ = false;      // one packet at a time, from an RNR wait to the next progress
+  unsigned timeouts_in_a_row_ = 0;
+  bool probing_ = false;  // one packet at a time, from an RNR wait or a time-out to the next answer
   bool waits_for_receiver_ = false;  // RNR wait
   Instant rnr_deadline_ = wire::kNever;
   Instant ack_deadline_ = wire::kNever;

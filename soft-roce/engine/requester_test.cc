@@ -129,7 +129,7 @@ TEST_F(Requester, DropsReservedSyndromes) {
   EXPECT_THAT(a_.completions, IsEmpty());
 }
 
-TEST_F(Requester, ResendsTheWindowAfterATimeOutAndAsksAtOnce) {
+TEST_F(Requester, ProbesWithOnePacketAfterATimeOutAndAsksAtOnce) {
   a_.send(1, 0, 256 * 3);
   sent();
   const Instant due = a_.nic.deadline();
@@ -138,10 +138,30 @@ TEST_F(Requester, ResendsTheWindowAfterATimeOutAndAsksAtOnce) {
   EXPECT_THAT(sent(), IsEmpty());
   pass(std::chrono::nanoseconds(1));
   const auto again = a_.transmit_all();
-  EXPECT_THAT(psns(again), ElementsAre(100, 101, 102));
+  EXPECT_THAT(psns(again), ElementsAre(100));
   EXPECT_TRUE(again[0].asks_for_ack());
-  EXPECT_FALSE(again[1].asks_for_ack());
   EXPECT_EQ(a_.count(Counter::kAckTimeouts), 1u);
+  ack(100);
+  EXPECT_THAT(sent(), ElementsAre(101, 102));
+}
+
+TEST_F(Requester, SendsNothingTwiceIfOnlyTheAnswerWasLate) {
+  a_.send(1, 0, 256 * 3);
+  sent();
+  pass(a_.nic.deadline() - hosts_.now);
+  EXPECT_THAT(sent(), ElementsAre(100));
+  ack(102);
+  EXPECT_THAT(a_.ids(), ElementsAre(1));
+  EXPECT_THAT(sent(), IsEmpty());
+}
+
+TEST_F(Requester, ASequenceNakEndsTheProbing) {
+  a_.send(1, 0, 256 * 3);
+  sent();
+  pass(a_.nic.deadline() - hosts_.now);
+  EXPECT_THAT(sent(), ElementsAre(100));
+  nak(100);
+  EXPECT_THAT(sent(), ElementsAre(100, 101, 102));
 }
 
 TEST_F(Requester, WaitsAtLeastTheFloorForAnAck) {
@@ -149,6 +169,17 @@ TEST_F(Requester, WaitsAtLeastTheFloorForAnAck) {
   hosts.a.send(1, 0, 10);
   hosts.a.transmit_all();
   EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + milliseconds(50));
+}
+
+TEST_F(Requester, DoublesTheTimeOutWhileNobodyAnswersIfToldTo) {
+  TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 2});
+  hosts.a.send(1, 0, 10);
+  const auto first = std::chrono::nanoseconds(4096 << 14);
+  for (const int factor : {1, 2, 4, 4}) {
+    hosts.a.transmit_all();
+    EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + factor * first);
+    EXPECT_TRUE(hosts.pass_deadline());
+  }
 }
 
 TEST_F(Requester, WaitsForEverWithTimeoutZero) {
