@@ -126,6 +126,7 @@ void Datapath::attach(Instant now, std::size_t host) {
 }
 
 void Datapath::detach(Instant now, std::size_t host) {
+  drain(hosts_[host], now);
   hosts_[host].client->close();
   hosts_[host].is_active = hosts_[host].has_unread = false;
   std::erase(active_, host);
@@ -187,7 +188,7 @@ bool Datapath::poll_hosts(Instant now) {
 bool Datapath::may_rest(Host& host) {
   if (last_poll_ < host.resume || ++host.idle_rounds < kRoundsUntilRest) return false;
   host.idle_rounds = 0;
-  return host.client->arm(false);
+  return host.client->arm();
 }
 
 std::size_t Datapath::take_from(Host& host, Instant now) {
@@ -201,6 +202,16 @@ std::size_t Datapath::take_from(Host& host, Instant now) {
   }
   if (host.client->is_corrupt()) offend(host.identity.host_index);
   return taken;
+}
+
+// What a client sent before it ended is on its way: a program may exit as soon as its last ACK is
+// on the ring.
+void Datapath::drain(Host& host, Instant now) {
+  Frame frame;
+  for (std::uint32_t n = 0; n < kFrameRing && host.client->receive(frame); ++n) {
+    carry(host.uplink, frame, now);
+    release(frame);
+  }
 }
 
 // A shaped uplink paces its host as a wire paces a NIC: what does not fit yet waits in the host's
@@ -270,16 +281,7 @@ Instant Datapath::deadline() const {
 bool Datapath::arm() {
   for (const std::size_t host : active_) {
     if (hosts_[host].resume > last_poll_) continue;  // has work, but not before
-    if (!hosts_[host].client->arm(false)) return false;
-  }
-  // Somebody is running out of slots: those who have them in their rings must tell when they are
-  // done.
-  if (pools_.is_short()) {
-    for (const std::size_t host : unread_) {
-      if (!hosts_[host].client->arm(true)) return wake(host), false;
-    }
-    reclaim_unread();
-    if (!pools_.is_short() || !offenders_.empty()) return false;
+    if (!hosts_[host].client->arm()) return false;
   }
   std::erase_if(active_, [this](std::size_t host) {
     hosts_[host].is_active = hosts_[host].resume > last_poll_;

@@ -104,6 +104,7 @@ class Datapath {
 
   bool poll_hosts(wire::Instant now);
   std::size_t take_from(Host& host, wire::Instant now);
+  void drain(Host& host, wire::Instant now);
   bool uplink_is_busy(Host& host, wire::Instant now);
   bool may_rest(Host& host);
   void reclaim_unread();

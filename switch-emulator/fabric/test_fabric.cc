@@ -34,6 +34,7 @@ void send_packet(HostPort& port, const Packet& packet) {
   headers.emit(frame, packet.payload_bytes);
   set_payload(port, std::vector<std::uint8_t>(packet.payload_bytes, packet.fill), frame);
   if (port.identity().icrc_always) wire::seal_icrc(frame);
+  if (packet.damage_icrc) frame.icrc ^= 1;
   port.send(frame);
   port.flush();
 }

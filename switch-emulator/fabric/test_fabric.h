@@ -113,6 +113,7 @@ struct Packet {  // an RC SEND ONLY, unless told otherwise
   std::size_t payload_bytes = 0;
   std::uint8_t fill = 0;
   wire::Opcode opcode = wire::Opcode::kRcSendOnly;
+  bool damage_icrc = false;
 };
 
 // Sends one packet from the port's host, its ICRC left to be made or, if the fabric asks for it,

@@ -110,7 +110,7 @@ bool PayloadPools::copy_in(std::uint32_t pool, wire::Frame& frame) {
 wire::BufferRef PayloadPools::occupy(std::uint32_t pool, std::uint32_t area, std::uint32_t slot) {
   const wire::BufferRef ref = pool << kSlotBits | area << area_shift_ | slot;
   this->slot(ref).references = 1;
-  if (++pools_[pool].areas[area].in_use == geometry_.slots_per_area / 2 + 1) ++short_areas_;
+  ++pools_[pool].areas[area].in_use;
   return ref;
 }
 
@@ -118,7 +118,7 @@ void PayloadPools::free(wire::BufferRef ref) {
   Pool& pool = pools_[pool_of(ref)];
   const std::uint32_t number = slot_of(ref) & (geometry_.slots_per_area - 1);
   Area& area = pool.areas[area_of(ref)];
-  if (--area.in_use == geometry_.slots_per_area / 2) --short_areas_;
+  --area.in_use;
   if (area_of(ref) == geometry_.switch_area()) {
     pool.switch_free.push_back(number);
   } else if (area.owner != nullptr) {

@@ -90,8 +90,6 @@ class PayloadPools {
   std::uint32_t in_use(std::uint32_t pool, std::uint32_t area) const {
     return pools_[pool].areas[area].in_use;
   }
-  // True if some host has more than half of its slots with the switch: releases matter now.
-  bool is_short() const { return short_areas_ != 0; }
 
  private:
   static constexpr std::uint32_t kSlotBits = 26;
@@ -123,7 +121,6 @@ class PayloadPools {
   PoolGeometry geometry_;
   std::size_t area_bytes_;
   unsigned area_shift_;
-  std::uint32_t short_areas_ = 0;
   std::vector<Pool> pools_;
 };
 

@@ -57,19 +57,6 @@ TEST(PayloadPools, ReturnASlotWhenItsLastReferenceGoes) {
   EXPECT_EQ(pools.in_use(pool, 1), 0u);
 }
 
-TEST(PayloadPools, AreShortWhileAHostHasMoreThanHalfOfItsSlotsOut) {
-  PayloadPools pools(kGeometry);
-  const std::uint32_t pool = *pools.pool_for(1000);
-  Frame frame = frame_of(64);
-  for (std::uint32_t slot = 0; slot <= kGeometry.slots_per_area / 2; ++slot) {
-    EXPECT_FALSE(pools.is_short());
-    ASSERT_TRUE(pools.accept(pool, 0, offset_in(0, slot), frame));
-  }
-  EXPECT_TRUE(pools.is_short());
-  pools.drop(frame.ref);
-  EXPECT_FALSE(pools.is_short());
-}
-
 TEST(PayloadPools, RefuseASlotThatTheSwitchStillHolds) {
   PayloadPools pools(kGeometry);
   const std::uint32_t pool = *pools.pool_for(1000);

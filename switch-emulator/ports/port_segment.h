@@ -48,11 +48,12 @@ void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descripto
 // of an external payload is left to the caller, who knows the pool; `frame.external` is null here.
 bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame);
 
-// Why the host sleeps, and why the switch does.
+// What a sleeper wants to be woken for. The switch sleeps for frames only: it drops rather than
+// wait for a receiver, and no sender runs out of slots for good (EgressShare), so no release is
+// worth a doorbell.
 enum WakeReason : std::uint32_t {
-  kWakeOnFrames = 1,  // to the host: frames arrived; to the switch: frames were sent
-  kWakeOnRoom =
-      2,  // to the host: ring entries or slots came back; to the switch: frames were consumed
+  kWakeOnFrames = 1,
+  kWakeOnRoom = 2,  // ring entries or payload slots came back
   kWakeOnAny = kWakeOnFrames | kWakeOnRoom,
 };
 

@@ -148,7 +148,12 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
     counters_.add(PortCounter::kDropNoSlot);
     return false;
   }
-  if (!share_.try_add(frame.ref)) {
+  bool admitted = share_.try_add(frame.ref);
+  if (!admitted) {
+    reclaim();  // perhaps the client has read by now
+    admitted = share_.try_add(frame.ref);
+  }
+  if (!admitted) {
     if (copied) pools_.drop(frame.ref);
     counters_.add(PortCounter::kDropEgressFull);
     return false;
@@ -216,8 +221,8 @@ void SwitchPort::flush() {
   eventfd_write(client_doorbell_.get(), 1);
 }
 
-bool SwitchPort::arm(bool releases) {
-  segment_.switch_sleeps().ask(releases ? kWakeOnAny : kWakeOnFrames);
+bool SwitchPort::arm() {
+  segment_.switch_sleeps().ask(kWakeOnFrames);
   if (tx_.available() == 0 && !tx_.is_corrupt()) return true;
   disarm();
   return false;

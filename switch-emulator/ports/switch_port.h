@@ -75,9 +75,8 @@ class SwitchPort final : public SlotOwner {
   // flush list.
   void flush();
 
-  // Asks the client to ring when it sends (or, if `releases`, when it consumes). False if it has
-  // sent already.
-  bool arm(bool releases);
+  // Asks the client to ring when it sends. False if it has sent already.
+  bool arm();
   void disarm() { segment_.switch_sleeps().withdraw(); }
   // The client broke a ring's rules; close it.
   bool is_corrupt() const { return tx_.is_corrupt() || rx_.is_corrupt() || returns_.is_corrupt(); }

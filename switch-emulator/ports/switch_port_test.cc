@@ -254,10 +254,10 @@ TEST_F(SwitchPortTest, RingsASleepingClientOnceABatch) {
 
 TEST_F(SwitchPortTest, ArmsOnlyWhileNothingHasBeenSent) {
   RawClient client = open(port, 0);
-  EXPECT_TRUE(port.arm(false));
+  EXPECT_TRUE(port.arm());
   EXPECT_TRUE(client.segment.switch_sleeps().take(kWakeOnFrames));
   client.put(RawClient::valid_headers(4));
-  EXPECT_FALSE(port.arm(false));
+  EXPECT_FALSE(port.arm());
   EXPECT_FALSE(client.segment.switch_sleeps().take(kWakeOnAny));
 }
 
