@@ -1,22 +1,26 @@
 /* libmcast: reliable multicast groups over public libibverbs (docs/protocol.md).
  *
- * A context is one device port. A group is ONE ordinary RC queue pair per member whose remote end is virtual; a group
- * carries one lane: EAGER (small messages into buffers that are always posted, handed to a callback) or BULK (straight
- * from the sender's buffer into buffers posted for exactly this message). Any member may send, one after the other:
+ * A context is one device port. A group is ONE ordinary RC queue pair per member whose remote end
+ * is virtual; a group carries one lane: EAGER (small messages into buffers that are always posted,
+ * handed to a callback) or BULK (straight from the sender's buffer into buffers posted for exactly
+ * this message). Any member may send, one after the other:
  *
- *     A member starts sending only after it has received every message that other members sent before, and all members
- *     agree on the order of senders (blocking MPI_Bcast gives this for free; docs/protocol.md, "Changing the source").
+ *     A member starts sending only after it has received every message that other members sent
+ * before, and all members agree on the order of senders (blocking MPI_Bcast gives this for free;
+ * docs/protocol.md, "Changing the source").
  *
  * Setting a group up, member by member:
  *
- *     mcast_group_create() on every member; mcast_group_member() names it; the application brings the names to one
- *     member, the leader, by any means; the leader calls mcast_group_lead(); all call mcast_progress() until
- *     mcast_group_test() says MCAST_OK or an error. All members learn the same outcome, if the leader lives.
+ *     mcast_group_create() on every member; mcast_group_member() names it; the application brings
+ * the names to one member, the leader, by any means; the leader calls mcast_group_lead(); all call
+ * mcast_progress() until mcast_group_test() says MCAST_OK or an error. All members learn the same
+ * outcome, if the leader lives.
  *
- * Nothing blocks: calls start work, mcast_progress() does it, callbacks and _test() tell. Thread-safe; callbacks run inside
- * mcast_progress() on the caller's thread with no lock held, and may call anything here but mcast_progress() and the
- * destroy calls. Errors are values; mcast_last_error() has the text of the calling thread's last one, which says what to
- * do. No call exits, prints, or throws.
+ * Nothing blocks: calls start work, mcast_progress() does it, callbacks and _test() tell.
+ * Thread-safe; callbacks run inside mcast_progress() on the caller's thread with no lock held, and
+ * may call anything here but mcast_progress() and the destroy calls. Errors are values;
+ * mcast_last_error() has the text of the calling thread's last one, which says what to do. No call
+ * exits, prints, or throws.
  */
 #ifndef MCAST_MCAST_H
 #define MCAST_MCAST_H
@@ -35,15 +39,17 @@ extern "C" {
 typedef enum mcast_status {
   MCAST_OK = 0,
   MCAST_INPROGRESS = 1,
-  MCAST_ERR_INVALID = -1,       /* wrong argument or state: a bug of the caller */
-  MCAST_ERR_AGAIN = -2,         /* no room now: repeat after mcast_progress() */
-  MCAST_ERR_NO_DEVICE = -3,     /* no RDMA device that can serve: fall back */
-  MCAST_ERR_NO_MEMORY = -4,     /* memory, or the eager buffers' bound per process: fall back */
-  MCAST_ERR_REJECTED = -5,      /* a switch or host refused the registration, with a reason: fall back */
-  MCAST_ERR_TIMED_OUT = -6,     /* registration was not answered in time: fall back */
-  MCAST_ERR_ID_IN_USE = -7,     /* the McstID belongs to another leader: set up again with fresh groups */
-  MCAST_ERR_FABRIC = -8,        /* the group broke in operation: fall back, set up again later with fresh groups */
-  MCAST_ERR_CANCELED = -9,      /* the group was destroyed, or unregistered by its leader */
+  MCAST_ERR_INVALID = -1,   /* wrong argument or state: a bug of the caller */
+  MCAST_ERR_AGAIN = -2,     /* no room now: repeat after mcast_progress() */
+  MCAST_ERR_NO_DEVICE = -3, /* no RDMA device that can serve: fall back */
+  MCAST_ERR_NO_MEMORY = -4, /* memory, or the eager buffers' bound per process: fall back */
+  MCAST_ERR_REJECTED = -5, /* a switch or host refused the registration, with a reason: fall back */
+  MCAST_ERR_TIMED_OUT = -6, /* registration was not answered in time: fall back */
+  MCAST_ERR_ID_IN_USE =
+      -7, /* the McstID belongs to another leader: set up again with fresh groups */
+  MCAST_ERR_FABRIC =
+      -8, /* the group broke in operation: fall back, set up again later with fresh groups */
+  MCAST_ERR_CANCELED = -9, /* the group was destroyed, or unregistered by its leader */
 } mcast_status_t;
 
 MCAST_API const char* mcast_status_string(mcast_status_t status);
@@ -54,65 +60,74 @@ typedef struct mcast_context* mcast_context_h;
 typedef struct mcast_group* mcast_group_h;
 typedef struct mcast_mem* mcast_mem_h;
 
-/* ---- context ---------------------------------------------------------------------------------------------------- */
+/* ---- context
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 typedef struct mcast_context_params {
-  size_t struct_size;        /* sizeof(mcast_context_params_t), set by MCAST_CONTEXT_PARAMS_INIT */
-  const char* device;        /* verbs device name; NULL: the first active port with a RoCE v2 IPv4 GID */
-  int gid_index;             /* -1: the first RoCE v2 IPv4 GID */
-  uint16_t mrp_port;         /* UDP port of registration; 0: 18516 */
-  uint32_t path_mtu;         /* payload bytes a packet, 256..4096; 0: the port's active MTU */
+  size_t struct_size; /* sizeof(mcast_context_params_t), set by MCAST_CONTEXT_PARAMS_INIT */
+  const char* device; /* verbs device name; NULL: the first active port with a RoCE v2 IPv4 GID */
+  int gid_index;      /* -1: the first RoCE v2 IPv4 GID */
+  uint16_t mrp_port;  /* UDP port of registration; 0: 18516 */
+  uint32_t path_mtu;  /* payload bytes a packet, 256..4096; 0: the port's active MTU */
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
-  const char* mcst_pool;     /* CIDR that group identifiers are taken from; NULL: "198.18.0.0/15" */
-  size_t max_eager_memory;   /* bytes of eager buffers over all groups of the process; 0: 64 MiB */
+  const char* mcst_pool;   /* CIDR that group identifiers are taken from; NULL: "198.18.0.0/15" */
+  size_t max_eager_memory; /* bytes of eager buffers over all groups of the process; 0: 64 MiB */
 } mcast_context_params_t;
-#define MCAST_CONTEXT_PARAMS_INIT {sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, 0}
+#define MCAST_CONTEXT_PARAMS_INIT \
+  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, 0 }
 
 typedef struct mcast_context_attr {
   char device[64];
-  uint32_t ipv4;             /* host byte order; the host's identity in groups */
+  uint32_t ipv4; /* host byte order; the host's identity in groups */
   int gid_index;
   uint32_t path_mtu;
-  size_t max_message;        /* largest bulk message, bytes */
+  size_t max_message; /* largest bulk message, bytes */
 } mcast_context_attr_t;
 
-MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* params, mcast_context_h* out);
+MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* params,
+                                              mcast_context_h* out);
 /* Destroys remaining groups first. Waits at most 200 ms for the fabric to hear of it. */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
 /* Does what can be done now for all groups; returns the number of things done. */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
 
-/* ---- groups ----------------------------------------------------------------------------------------------------- */
+/* ---- groups
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 typedef enum mcast_lane { MCAST_LANE_EAGER = 0, MCAST_LANE_BULK = 1 } mcast_lane_t;
 
-/* A member's name: what the leader must know of it. Plain bytes, to be sent as they are between hosts of one fabric. */
+/* A member's name: what the leader must know of it. Plain bytes, to be sent as they are between
+ * hosts of one fabric. */
 typedef struct mcast_member {
   uint32_t ipv4; /* network byte order */
   uint32_t qpn;  /* network byte order */
 } mcast_member_t;
 
-/* A message of an eager lane has arrived. Returning MCAST_OK gives the buffer back; returning MCAST_INPROGRESS keeps it
- * until mcast_recv_release(): kept buffers count against recv_depth, so an application that does not consume slows the
- * senders down and never fills memory. MCAST_RECV_HEADROOM bytes before `data` are writable and the application's. */
+/* A message of an eager lane has arrived. Returning MCAST_OK gives the buffer back; returning
+ * MCAST_INPROGRESS keeps it until mcast_recv_release(): kept buffers count against recv_depth, so
+ * an application that does not consume slows the senders down and never fills memory.
+ * MCAST_RECV_HEADROOM bytes before `data` are writable and the application's. */
 #define MCAST_RECV_HEADROOM 64
 typedef mcast_status_t (*mcast_recv_cb_t)(void* arg, void* data, size_t length, uint32_t imm);
 
 typedef struct mcast_group_params {
   size_t struct_size;
   mcast_lane_t lane;
-  size_t max_eager;          /* EAGER: largest message, bytes; 0: 8192 */
-  unsigned recv_depth;       /* EAGER: posted buffers; BULK: receives that may be posted; 0: 64 */
-  unsigned send_depth;       /* outstanding sends; 0: 64 */
-  mcast_recv_cb_t recv_cb;   /* EAGER; may be set later, see mcast_group_set_recv */
+  size_t max_eager;        /* EAGER: largest message, bytes; 0: 8192 */
+  unsigned recv_depth;     /* EAGER: posted buffers; BULK: receives that may be posted; 0: 64 */
+  unsigned send_depth;     /* outstanding sends; 0: 64 */
+  mcast_recv_cb_t recv_cb; /* EAGER; may be set later, see mcast_group_set_recv */
   void* recv_arg;
 } mcast_group_params_t;
-#define MCAST_GROUP_PARAMS_INIT {sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL}
+#define MCAST_GROUP_PARAMS_INIT \
+  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL }
 
 typedef enum mcast_group_state {
-  MCAST_GROUP_WAITING,      /* created: answers a leader's REGISTER */
-  MCAST_GROUP_REGISTERING,  /* REGISTER sent (leader) or confirmed (member) */
+  MCAST_GROUP_WAITING,     /* created: answers a leader's REGISTER */
+  MCAST_GROUP_REGISTERING, /* REGISTER sent (leader) or confirmed (member) */
   MCAST_GROUP_ACTIVE,
   MCAST_GROUP_FAILED,
 } mcast_group_state_t;
@@ -120,70 +135,83 @@ typedef enum mcast_group_state {
 typedef struct mcast_group_attr {
   mcast_group_state_t state;
   mcast_lane_t lane;
-  mcast_status_t status;     /* why it failed */
-  char reason[256];          /* ... in words, naming who was missing or who refused */
-  uint32_t id;               /* process-local number of the group, see mcast_group_by_id */
-  uint32_t mcst_id;          /* host byte order; 0 before registration */
+  mcast_status_t status; /* why it failed */
+  char reason[256];      /* ... in words, naming who was missing or who refused */
+  uint32_t id;           /* process-local number of the group, see mcast_group_by_id */
+  uint32_t mcst_id;      /* host byte order; 0 before registration */
   uint16_t epoch;
-  uint32_t members;          /* leader: number of members; others: 0 */
+  uint32_t members; /* leader: number of members; others: 0 */
   int is_leader;
-  size_t max_message;        /* bytes: max_eager, or the device's largest message */
+  size_t max_message; /* bytes: max_eager, or the device's largest message */
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member */
   unsigned recvs_posted;      /* BULK */
 } mcast_group_attr_t;
 
-MCAST_API mcast_status_t mcast_group_create(mcast_context_h context, const mcast_group_params_t* params,
-                                            mcast_group_h* out);
+MCAST_API mcast_status_t mcast_group_create(mcast_context_h context,
+                                            const mcast_group_params_t* params, mcast_group_h* out);
 /* Sets the eager lane's callback; before the group is registered. */
-MCAST_API mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb, void* recv_arg);
+MCAST_API mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb,
+                                              void* recv_arg);
 MCAST_API mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out);
-/* The caller becomes the leader; `members` names all members, the caller included, each once. Hosts must differ. */
-MCAST_API mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members, size_t count);
+/* The caller becomes the leader; `members` names all members, the caller included, each once. Hosts
+ * must differ. */
+MCAST_API mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members,
+                                          size_t count);
 /* MCAST_INPROGRESS until the outcome is known; then MCAST_OK (data may flow) or why not. */
 MCAST_API mcast_status_t mcast_group_test(mcast_group_h group);
 MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);
-/* The group with mcast_group_attr_t::id, for callers that pass groups through configuration strings; NULL if none. */
+/* The group with mcast_group_attr_t::id, for callers that pass groups through configuration
+ * strings; NULL if none. */
 MCAST_API mcast_group_h mcast_group_by_id(uint32_t id);
 MCAST_API mcast_context_h mcast_group_context(mcast_group_h group);
-/* The leader's call unregisters the group in the fabric. Operations not yet complete are called back with
- * MCAST_ERR_CANCELED. Call it when no member needs the group any more. */
+/* The leader's call unregisters the group in the fabric. Operations not yet complete are called
+ * back with MCAST_ERR_CANCELED. Call it when no member needs the group any more. */
 MCAST_API void mcast_group_destroy(mcast_group_h group);
 
 /* Sends of this member that not every member has acknowledged yet, eager and bulk. */
 MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
 
-/* ---- data ------------------------------------------------------------------------------------------------------- */
+/* ---- data
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-/* Sends up to max_eager bytes to all other members; they are copied before the call returns. `imm` travels along.
- * MCAST_OK, or MCAST_ERR_AGAIN while send_depth messages are unacknowledged. */
-MCAST_API mcast_status_t mcast_send_eager(mcast_group_h group, const void* data, size_t length, uint32_t imm);
-/* The same without a contiguous source: pack(dest, arg) writes at most max_eager bytes and returns their number. */
+/* Sends up to max_eager bytes to all other members; they are copied before the call returns. `imm`
+ * travels along. MCAST_OK, or MCAST_ERR_AGAIN while send_depth messages are unacknowledged. */
+MCAST_API mcast_status_t mcast_send_eager(mcast_group_h group, const void* data, size_t length,
+                                          uint32_t imm);
+/* The same without a contiguous source: pack(dest, arg) writes at most max_eager bytes and returns
+ * their number. */
 typedef size_t (*mcast_pack_cb_t)(void* dest, void* arg);
-MCAST_API mcast_status_t mcast_send_eager_pack(mcast_group_h group, mcast_pack_cb_t pack, void* arg, uint32_t imm,
-                                               size_t* length_out);
+MCAST_API mcast_status_t mcast_send_eager_pack(mcast_group_h group, mcast_pack_cb_t pack, void* arg,
+                                               uint32_t imm, size_t* length_out);
 
 /* Gives back a buffer that a recv_cb kept; `data` as the callback saw it. */
 MCAST_API void mcast_recv_release(mcast_group_h group, void* data);
 
 /* Memory for bulk operations: registered with the device; dereg when no operation uses it. */
-MCAST_API mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t length, mcast_mem_h* out);
+MCAST_API mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t length,
+                                            mcast_mem_h* out);
 MCAST_API void mcast_mem_deregister(mcast_mem_h mem);
 
-/* A bulk operation in flight: the caller's memory, untouched by the caller until done() ran, exactly once. */
+/* A bulk operation in flight: the caller's memory, untouched by the caller until done() ran,
+ * exactly once. */
 typedef struct mcast_op mcast_op_t;
 struct mcast_op {
   void (*done)(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm);
   void* user;
 };
 
-/* Sends to all other members; done() runs when every one has acknowledged. `mem` covers the buffer; NULL: registered
- * for the time of the operation. Returns MCAST_INPROGRESS, MCAST_ERR_AGAIN, or an error (then done() does not run). */
-MCAST_API mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem, uint32_t imm,
-                                    mcast_op_t* op);
-/* Posts a buffer for the next bulk message not yet covered by a posted buffer. A longer message is an error of the
- * group (MCAST_ERR_FABRIC). The sender should know that all have posted: else its packets wait for a retry timer. */
-MCAST_API mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcast_mem_h mem, mcast_op_t* op);
+/* Sends to all other members; done() runs when every one has acknowledged. `mem` covers the buffer;
+ * NULL: registered for the time of the operation. Returns MCAST_INPROGRESS, MCAST_ERR_AGAIN, or an
+ * error (then done() does not run). */
+MCAST_API mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length,
+                                    mcast_mem_h mem, uint32_t imm, mcast_op_t* op);
+/* Posts a buffer for the next bulk message not yet covered by a posted buffer. A longer message is
+ * an error of the group (MCAST_ERR_FABRIC). The sender should know that all have posted: else its
+ * packets wait for a retry timer. */
+MCAST_API mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length,
+                                    mcast_mem_h mem, mcast_op_t* op);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,186 @@
+// What members are told when a group can't be, or can't go on: the same everywhere, and what to do.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+
+#include "libmcast/e2e/team.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+const json kEager = {{"group", "e"}, {"lane", "eager"}};
+const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
+
+TEST(GroupFailure, EveryMemberLearnsThatTheSwitchHasNoTableSpace) {
+  const Fabric fabric({"--hosts", "4", "--max-groups", "0"});
+  Team team(fabric, 4);
+  const json names = team.create(kEager);
+  EXPECT_EQ(team.lead(1, "e", names)["status"], MCAST_OK);
+  const auto outcomes = team.settle("e");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(outcomes[static_cast<std::size_t>(i)]["status"], MCAST_ERR_REJECTED);
+    EXPECT_THAT(outcomes[static_cast<std::size_t>(i)].value("text", ""),
+                HasSubstr(i == 1 ? "free groups or raise max_groups"
+                                 : "10.0.0.2 gave the registration up: table full"));
+  }
+}
+
+TEST(GroupFailure, WithoutAFabricThereIsNoDevice) {
+  Member member("/nonexistent/fabric", 0);
+  const json reply = member.ask({{"do", "open"}});
+  EXPECT_EQ(reply["status"], MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(reply.value("text", ""), HasSubstr("/nonexistent/fabric"));
+}
+
+TEST(GroupFailure, NamesTheMemberThatDidNotAnswerToAll) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 3);  // nobody is at host 3
+  json names = team.create(kBulk);
+  names.push_back({htonl(0x0A000004), htonl(0x99)});
+  EXPECT_EQ(team.lead(0, "b", names)["status"], MCAST_OK);
+  const auto outcomes = team.settle("b");
+  for (const json& outcome : outcomes) EXPECT_EQ(outcome["status"], MCAST_ERR_TIMED_OUT) << outcome;
+  EXPECT_THAT(outcomes[0].value("text", ""),
+              HasSubstr("10.0.0.4 (qp 0x99) did not confirm within 1 s"));
+  EXPECT_EQ(fabric.groups().size(), 0u);
+}
+
+TEST(GroupFailure, NamesAQueuePairThatItsHostDoesNotKnow) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  json names = team.create(kEager);
+  const std::uint32_t wrong = htonl(0x777);
+  names[2][1] = wrong;
+  EXPECT_EQ(team.lead(0, "e", names)["status"], MCAST_OK);
+  const json outcome = team[0].ask({{"do", "settle"}, {"group", "e"}});
+  EXPECT_EQ(outcome["status"], MCAST_ERR_REJECTED);
+  EXPECT_THAT(outcome.value("text", ""), HasSubstr("10.0.0.3 (qp 0x777) is unknown to its host"));
+}
+
+TEST(GroupFailure, OfTwoLeadersAtOnceAtMostOneHasTheMembers) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 4);
+  const json names = team.create(kEager);
+  // Both name all; each holds its own queue pair, so neither can have every member.
+  const json lead = {{"do", "lead"}, {"group", "e"}, {"members", names}};
+  team[0].send(lead);
+  team[3].send(lead);
+  EXPECT_EQ(team[0].receive()["status"], MCAST_OK);
+  EXPECT_EQ(team[3].receive()["status"], MCAST_OK);
+  const auto outcomes = team.settle("e");
+  EXPECT_EQ(outcomes[0]["status"], MCAST_ERR_ID_IN_USE) << outcomes[0];
+  EXPECT_EQ(outcomes[3]["status"], MCAST_ERR_ID_IN_USE) << outcomes[3];
+  EXPECT_THAT(outcomes[0].value("text", ""),
+              HasSubstr("already belongs to another leader's group"));
+  EXPECT_LT(outcomes[1]["status"], 0);
+  EXPECT_LT(outcomes[2]["status"], 0);
+  // Fresh groups with one leader work.
+  team.destroy("e");
+  team.form(kEager, 3);
+  team.broadcast("e", false, 2, {1, 100, 1});
+}
+
+TEST(GroupFailure, RefusesBadCallsWithAReason) {
+  const Fabric fabric = Fabric::of(2);
+  Team team(fabric, 2);
+  const json names = team.create(kEager);
+  const auto ask = [&](const json& command) {
+    const json reply = team[0].ask(command);
+    EXPECT_EQ(reply["status"], MCAST_ERR_INVALID) << command;
+    return reply.value("text", "");
+  };
+  EXPECT_THAT(ask({{"do", "start_send"}, {"group", "e"}, {"seed", 1}, {"size", 10}}),
+              HasSubstr("not active yet"));
+  EXPECT_THAT(ask({{"do", "lead"}, {"group", "e"}, {"members", json::array({names[1]})}}),
+              HasSubstr("the leader itself, is not among the members"));
+  EXPECT_THAT(ask({{"do", "lead"}, {"group", "e"}, {"members", {names[0], names[1], names[1]}}}),
+              HasSubstr("10.0.0.2 is listed twice"));
+  EXPECT_EQ(team.lead(0, "e", names)["status"], MCAST_OK);
+  EXPECT_THAT(ask({{"do", "lead"}, {"group", "e"}, {"members", names}}), HasSubstr("has a leader"));
+  team.settle("e");
+  EXPECT_THAT(ask({{"do", "start_send"}, {"group", "e"}, {"seed", 1}, {"size", 8193}}),
+              HasSubstr("longer than max_eager"));
+  EXPECT_THAT(ask({{"do", "post"}, {"group", "e"}, {"size", 10}}), HasSubstr("on an eager lane"));
+  team.broadcast("e", false, 0, {1, 8192, 1});  // nothing of that did harm
+}
+
+TEST(GroupFailure, EagerMemoryIsBounded) {
+  const Fabric fabric = Fabric::of(1);
+  Team team(fabric, 1, {{"do", "open"}, {"max_eager_memory", 3 << 20}});
+  json reply;
+  int made = 0;
+  for (; made < 10 && reply.empty(); ++made) {
+    const json one =
+        team[0].ask({{"do", "create"}, {"group", std::to_string(made)}, {"lane", "eager"}});
+    if (one["status"] != MCAST_OK) reply = one;
+  }
+  EXPECT_EQ(made, 3);  // 64 buffers each way of 8 KiB are a little over 1 MiB
+  EXPECT_EQ(reply.value("status", 0), MCAST_ERR_NO_MEMORY);
+  EXPECT_THAT(reply.value("text", ""), HasSubstr("raise max_eager_memory"));
+  team[0].ask({{"do", "destroy"}, {"group", "0"}});
+  EXPECT_EQ(team[0].ask({{"do", "create"}, {"group", "again"}, {"lane", "eager"}})["status"],
+            MCAST_OK);
+}
+
+TEST(GroupFailure, AMessageLongerThanABufferBreaksTheGroupAndSaysSo) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kBulk);
+  team[1].ask({{"do", "post"}, {"group", "b"}, {"size", 100'000}});
+  team[2].ask({{"do", "post"}, {"group", "b"}, {"size", 50'000}});
+  team[0].ask({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 100'000}});
+  EXPECT_EQ(team[0].ask({{"do", "await_send"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
+  const json sender = team[0].ask({{"do", "await_failure"}, {"group", "b"}});
+  EXPECT_EQ(sender["status"], MCAST_ERR_FABRIC);
+  EXPECT_THAT(sender.value("text", ""),
+              HasSubstr("a member's buffer was shorter than the message"));
+  const json receiver = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  EXPECT_EQ(receiver["status"], MCAST_ERR_FABRIC);
+  EXPECT_THAT(receiver.value("text", ""), HasSubstr("longer than the buffer posted"));
+}
+
+TEST(GroupFailure, EveryoneNoticesThatTheFabricIsGone) {
+  Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kEager);
+  team.form(kBulk);
+  team[1].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  fabric.kill();
+  for (const char* group : {"e", "b"}) {
+    for (const json& reply : team.ask_all({{"do", "await_failure"}, {"group", group}})) {
+      EXPECT_EQ(reply["status"], MCAST_ERR_FABRIC) << reply;
+      EXPECT_THAT(reply.value("text", ""), HasSubstr("fresh groups"));
+    }
+  }
+  const json posted = team[1].ask({{"do", "expect"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
+  EXPECT_EQ(posted["status"], MCAST_ERR_FABRIC);
+}
+
+TEST(GroupFailure, TheLeadersDestructionReachesTheMembers) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kBulk, 1);
+  team[0].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  team[1].ask({{"do", "destroy"}, {"group", "b"}});
+  for (const int i : {0, 2}) {
+    const json reply = team[i].ask({{"do", "await_failure"}, {"group", "b"}});
+    EXPECT_EQ(reply["status"], MCAST_ERR_CANCELED);
+    EXPECT_THAT(reply.value("text", ""), HasSubstr("the leader 10.0.0.2 unregistered the group"));
+  }
+  EXPECT_EQ(team[0].ask({{"do", "expect"}, {"group", "b"}, {"seed", 1}, {"size", 1000}})["status"],
+            MCAST_ERR_CANCELED);
+  EXPECT_EQ(fabric.groups().size(), 0u);
+}
+
+TEST(GroupFailure, DestroyingAGroupCancelsWhatIsPosted) {
+  const Fabric fabric = Fabric::of(2);
+  Team team(fabric, 2);
+  team.form(kBulk);
+  for (int i = 0; i < 3; ++i) team[1].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  EXPECT_EQ(team[1].ask({{"do", "query"}, {"group", "b"}})["recvs_posted"], 3);
+  EXPECT_EQ(team[1].ask({{"do", "destroy"}, {"group", "b"}})["canceled"], 3);
+}
+
+}  // namespace
+}  // namespace cepheus::mcast::e2e

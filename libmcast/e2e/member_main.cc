@@ -1,0 +1,349 @@
+// One member process of the end-to-end tests: an application of <mcast/mcast.h> that does what it
+// is told, command by command, over a socket (JSON, one datagram each way), and calls
+// mcast_progress() in between.
+#include <mcast/mcast.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "libmcast/e2e/pattern.h"
+
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+using cepheus::mcast::e2e::pattern;
+
+json answer(mcast_status_t status) {
+  json out = {{"status", status}};
+  if (status < 0) out["text"] = mcast_last_error();
+  return out;
+}
+
+struct Arrived {
+  std::vector<std::uint8_t> data;
+  std::uint32_t imm;
+};
+
+// A bulk operation and its memory.
+struct Bulk {
+  mcast_op_t op{};
+  std::vector<std::uint8_t> buffer;
+  mcast_mem_h memory = nullptr;
+  std::optional<mcast_status_t> status;
+  std::size_t length = 0;
+  std::uint32_t imm = 0;
+
+  ~Bulk() { mcast_mem_deregister(memory); }
+};
+
+struct Group {
+  mcast_group_h handle = nullptr;
+  bool is_eager = true;
+  bool keep = false;  // the callback keeps its buffers
+  std::deque<void*> kept;
+  std::deque<Arrived> arrived;                 // eager, not yet expected
+  std::deque<std::unique_ptr<Bulk>> receives;  // bulk, in the order posted
+  std::deque<std::unique_ptr<Bulk>> sends;     // bulk, started and not yet awaited
+};
+
+class Member {
+ public:
+  json run(const json& command);
+  void progress() {
+    if (context_ != nullptr) mcast_progress(context_);
+  }
+
+ private:
+  template <typename Done>
+  bool wait(Done&& done) {
+    const auto limit = Clock::now() + std::chrono::seconds(30);
+    while (!done()) {
+      if (Clock::now() > limit) return false;
+      progress();
+    }
+    return true;
+  }
+
+  json open(const json& c);
+  json create(const json& c);
+  json lead(Group& g, const json& c);
+  json settle(Group& g);
+  json query(Group& g);
+  json start_send(Group& g, const json& c);
+  json await_send(Group& g);
+  json post(Group& g, const json& c);
+  json expect(Group& g, const json& c);
+  json await_failure(Group& g);
+  json release(Group& g);
+  json fork_and_use();
+
+  static mcast_status_t on_receive(void* arg, void* data, std::size_t length, std::uint32_t imm);
+  static void on_done(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t imm);
+
+  mcast_context_h context_ = nullptr;
+  std::map<std::string, Group> groups_;
+};
+
+mcast_status_t Member::on_receive(void* arg, void* data, std::size_t length, std::uint32_t imm) {
+  Group& g = *static_cast<Group*>(arg);
+  auto* bytes = static_cast<std::uint8_t*>(data);
+  std::memset(bytes - MCAST_RECV_HEADROOM, 0x5A, MCAST_RECV_HEADROOM);  // it is ours
+  g.arrived.push_back({{bytes, bytes + length}, imm});
+  if (!g.keep) return MCAST_OK;
+  g.kept.push_back(data);
+  return MCAST_INPROGRESS;
+}
+
+void Member::on_done(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t imm) {
+  Bulk& bulk = *static_cast<Bulk*>(op->user);
+  if (bulk.status) std::abort();  // exactly once
+  bulk.status = status;
+  bulk.length = length;
+  bulk.imm = imm;
+}
+
+json Member::open(const json& c) {
+  mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
+  params.register_timeout_ms = c.value("timeout_ms", 0u);
+  params.max_eager_memory = c.value("max_eager_memory", std::size_t{0});
+  const mcast_status_t status = mcast_context_create(&params, &context_);
+  json out = answer(status);
+  if (status == MCAST_OK) {
+    mcast_context_attr_t attr;
+    mcast_context_query(context_, &attr);
+    out["ipv4"] = attr.ipv4;
+    out["path_mtu"] = attr.path_mtu;
+    out["max_message"] = attr.max_message;
+  }
+  return out;
+}
+
+json Member::create(const json& c) {
+  Group& g = groups_[c.at("group")];
+  g.is_eager = c.at("lane") == "eager";
+  g.keep = c.value("keep", false);
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = g.is_eager ? MCAST_LANE_EAGER : MCAST_LANE_BULK;
+  params.max_eager = c.value("max_eager", std::size_t{0});
+  params.recv_depth = c.value("recv_depth", 0u);
+  params.send_depth = c.value("send_depth", 0u);
+  const mcast_status_t status = mcast_group_create(context_, &params, &g.handle);
+  json out = answer(status);
+  if (status != MCAST_OK) {
+    groups_.erase(c.at("group").get<std::string>());
+    return out;
+  }
+  if (g.is_eager) mcast_group_set_recv(g.handle, on_receive, &g);
+  mcast_member_t member;
+  mcast_group_member(g.handle, &member);
+  out["member"] = {member.ipv4, member.qpn};
+  return out;
+}
+
+json Member::lead(Group& g, const json& c) {
+  std::vector<mcast_member_t> members;
+  for (const json& m : c.at("members")) members.push_back({m.at(0), m.at(1)});
+  return answer(mcast_group_lead(g.handle, members.data(), members.size()));
+}
+
+json Member::settle(Group& g) {
+  wait([&] { return mcast_group_test(g.handle) != MCAST_INPROGRESS; });
+  return answer(mcast_group_test(g.handle));
+}
+
+json Member::query(Group& g) {
+  mcast_group_attr_t attr;
+  json out = answer(mcast_group_query(g.handle, &attr));
+  out["state"] = attr.state;
+  out["group_status"] = attr.status;
+  out["reason"] = attr.reason;
+  out["mcst_id"] = attr.mcst_id;
+  out["epoch"] = attr.epoch;
+  out["is_leader"] = attr.is_leader;
+  out["members"] = attr.members;
+  out["messages_sent"] = attr.messages_sent;
+  out["messages_received"] = attr.messages_received;
+  out["bytes_received"] = attr.bytes_received;
+  out["sends_outstanding"] = attr.sends_outstanding;
+  out["recvs_posted"] = attr.recvs_posted;
+  out["found_by_id"] = mcast_group_by_id(attr.id) == g.handle;
+  return out;
+}
+
+// Starts a send; an eager one is copied and done with, a bulk one is awaited with "await_send".
+json Member::start_send(Group& g, const json& c) {
+  auto data = pattern(c.at("seed"), c.at("size"));
+  const std::uint32_t imm = c.value("imm", 0u);
+  mcast_status_t status = MCAST_OK;
+  if (g.is_eager) {
+    const bool once = c.value("once", false);
+    wait([&] {
+      status = mcast_send_eager(g.handle, data.data(), data.size(), imm);
+      return once || status != MCAST_ERR_AGAIN;
+    });
+    return answer(status);
+  }
+  auto bulk = std::make_unique<Bulk>();
+  bulk->buffer = std::move(data);
+  bulk->op = {on_done, bulk.get()};
+  if (c.value("register", false) && !bulk->buffer.empty()) {
+    mcast_mem_register(context_, bulk->buffer.data(), bulk->buffer.size(), &bulk->memory);
+  }
+  status =
+      mcast_send(g.handle, bulk->buffer.data(), bulk->buffer.size(), bulk->memory, imm, &bulk->op);
+  if (status == MCAST_INPROGRESS) g.sends.push_back(std::move(bulk));
+  return answer(status);
+}
+
+json Member::await_send(Group& g) {
+  if (g.is_eager) {
+    wait([&] {
+      return mcast_group_outstanding(g.handle) == 0 || mcast_group_test(g.handle) != MCAST_OK;
+    });
+    json out = answer(mcast_group_test(g.handle));
+    out["outstanding"] = mcast_group_outstanding(g.handle);
+    return out;
+  }
+  const auto bulk = std::move(g.sends.front());
+  g.sends.pop_front();
+  wait([&] { return bulk->status.has_value(); });
+  if (!bulk->status) std::abort();  // the operation still owns the memory
+  return {{"status", *bulk->status}, {"length", bulk->length}};
+}
+
+json Member::post(Group& g, const json& c) {
+  auto bulk = std::make_unique<Bulk>();
+  bulk->buffer.assign(c.at("size"), 0xEE);
+  bulk->op = {on_done, bulk.get()};
+  const mcast_status_t status =
+      mcast_recv(g.handle, bulk->buffer.data(), bulk->buffer.size(), nullptr, &bulk->op);
+  if (status == MCAST_INPROGRESS) g.receives.push_back(std::move(bulk));
+  return answer(status);
+}
+
+// The next message, whole and unaltered: {"match": true}, or what it was instead.
+json Member::expect(Group& g, const json& c) {
+  const auto wanted = pattern(c.at("seed"), c.at("size"));
+  const std::uint32_t imm = c.value("imm", 0u);
+  if (g.is_eager) {
+    if (!wait([&] { return !g.arrived.empty(); }))
+      return {{"match", false}, {"why", "nothing came"}};
+    const Arrived got = std::move(g.arrived.front());
+    g.arrived.pop_front();
+    return {{"match", got.data == wanted && got.imm == imm}, {"length", got.data.size()}};
+  }
+  const auto bulk = std::move(g.receives.front());
+  g.receives.pop_front();
+  if (!wait([&] { return bulk->status.has_value(); })) std::abort();
+  const bool match = bulk->status == MCAST_OK && bulk->length == wanted.size() &&
+                     bulk->imm == imm &&
+                     std::equal(wanted.begin(), wanted.end(), bulk->buffer.begin());
+  return {{"match", match}, {"status", *bulk->status}, {"length", bulk->length}};
+}
+
+json Member::await_failure(Group& g) {
+  wait([&] { return mcast_group_test(g.handle) < 0; });
+  return answer(mcast_group_test(g.handle));
+}
+
+json Member::release(Group& g) {
+  const std::size_t count = g.kept.size();
+  for (void* data : g.kept) mcast_recv_release(g.handle, data);
+  g.kept.clear();
+  return {{"released", count}};
+}
+
+// What a program that forks might do by accident: use and destroy the parent's objects in the
+// child.
+json Member::fork_and_use() {
+  const pid_t child = fork();
+  if (child == 0) {
+    int refused = 0;
+    for (auto& [name, g] : groups_) {
+      refused += mcast_group_test(g.handle) == MCAST_ERR_INVALID;
+      mcast_group_destroy(g.handle);
+    }
+    refused += mcast_progress(context_) == 0;
+    mcast_context_destroy(context_);
+    _exit(refused == static_cast<int>(groups_.size()) + 1 ? 0 : 1);
+  }
+  int state = 0;
+  waitpid(child, &state, 0);
+  return {{"child_exit", WIFEXITED(state) ? WEXITSTATUS(state) : -1}};
+}
+
+json Member::run(const json& c) {
+  const std::string what = c.at("do");
+  if (what == "open") return open(c);
+  if (what == "create") return create(c);
+  if (what == "fork") return fork_and_use();
+  if (what == "close") {
+    groups_.clear();
+    mcast_context_destroy(context_);
+    context_ = nullptr;
+    return {{"status", MCAST_OK}};
+  }
+  const std::string name = c.at("group");
+  const auto at = groups_.find(name);
+  if (at == groups_.end()) return {{"status", MCAST_ERR_INVALID}, {"text", "no group " + name}};
+  Group& g = at->second;
+  if (what == "lead") return lead(g, c);
+  if (what == "settle") return settle(g);
+  if (what == "query") return query(g);
+  if (what == "start_send") return start_send(g, c);
+  if (what == "await_send") return await_send(g);
+  if (what == "post") return post(g, c);
+  if (what == "expect") return expect(g, c);
+  if (what == "await_failure") return await_failure(g);
+  if (what == "release") return release(g);
+  if (what == "destroy") {
+    mcast_group_destroy(g.handle);
+    json out = {{"status", MCAST_OK}, {"canceled", 0}};
+    for (const auto* list : {&g.receives, &g.sends}) {
+      for (const auto& bulk : *list) {
+        if (bulk->status == MCAST_ERR_CANCELED) out["canceled"] = out["canceled"].get<int>() + 1;
+      }
+    }
+    groups_.erase(at);
+    return out;
+  }
+  return {{"status", MCAST_ERR_INVALID}, {"text", "unknown command " + what}};
+}
+
+}  // namespace
+
+// The socket is descriptor 3.
+int main() {
+  constexpr int kSocket = 3;
+  constexpr int kIdleMs = 1;  // how long progress may wait for a command
+  Member member;
+  std::vector<char> buffer(1 << 16);
+  for (;;) {
+    member.progress();
+    pollfd fd{kSocket, POLLIN, 0};
+    if (poll(&fd, 1, kIdleMs) <= 0) continue;
+    const ssize_t n = recv(kSocket, buffer.data(), buffer.size(), 0);
+    if (n <= 0) return 0;  // the test has ended
+    json reply;
+    try {
+      reply = member.run(json::parse(buffer.data(), buffer.data() + n));
+    } catch (const json::exception& e) {
+      reply = {{"status", MCAST_ERR_INVALID}, {"text", e.what()}};
+    }
+    const std::string text = reply.dump();
+    if (send(kSocket, text.data(), text.size(), MSG_NOSIGNAL) < 0) return 0;
+  }
+}

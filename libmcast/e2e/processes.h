@@ -1,0 +1,83 @@
+// The processes of an end-to-end test: a fabric (cepheus-switch) and members (mcast_member) on its
+// hosts. All end with the test, whatever happens; every wait has a bound.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace cepheus::mcast::e2e {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+class Process {
+ public:
+  // `keep_fd` becomes descriptor 3 of the new process; `environment` is added to ours.
+  Process(const std::vector<std::string>& arguments, int keep_fd,
+          const std::vector<std::string>& environment);
+  ~Process();
+  Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Process& operator=(Process&&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void kill();  // at once, and waits for it
+
+ private:
+  pid_t pid_;
+};
+
+// Owns a directory in which its socket lives.
+class Fabric {
+ public:
+  // `arguments` say which topology: {"--hosts", "4"}.
+  explicit Fabric(const std::vector<std::string>& arguments);
+  ~Fabric();
+
+  static Fabric of(int hosts) { return Fabric({"--hosts", std::to_string(hosts)}); }
+  // One switch, `hosts` hosts, and loss on every link in both directions.
+  static Fabric lossy(int hosts, double loss);
+
+  const std::string& socket() const { return socket_; }
+  json ask(const json& request) const;
+  json status() const { return ask({{"ask", "status"}}).at("status"); }
+  json groups() const { return status().at("switches").at(0).at("groups"); }
+  // RoCE payload bytes that host `i` sent: first transmissions and repeats.
+  std::uint64_t payload_from(int host) const;
+  void kill() { switch_->kill(); }
+
+ private:
+  Fabric(const std::vector<std::string>& arguments, const std::string& topology);
+
+  std::string directory_, socket_;
+  std::unique_ptr<Process> switch_;
+};
+
+class Member {
+ public:
+  // On host `index` of the fabric at `fabric_socket`; without a socket no NIC is preloaded.
+  Member(const std::string& fabric_socket, int index);
+  ~Member();
+  Member(Member&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), process_(std::move(other.process_)) {}
+
+  void send(const json& command);
+  json receive();  // {} and a test failure if it does not answer in time
+  json ask(const json& command) {
+    send(command);
+    return receive();
+  }
+  pid_t pid() const { return process_.pid(); }
+  void kill() { process_.kill(); }
+
+ private:
+  Member(const std::string& fabric_socket, int index, std::pair<int, int> pair);
+
+  int fd_;
+  Process process_;
+};
+
+}  // namespace cepheus::mcast::e2e

@@ -1,0 +1,104 @@
+// Members on all hosts of a fabric, and what tests do with them together.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <mcast/mcast.h>
+
+#include "libmcast/e2e/processes.h"
+
+namespace cepheus::mcast::e2e {
+
+struct Message {
+  std::uint64_t seed = 1;
+  std::size_t size = 0;
+  std::uint32_t imm = 0;
+};
+
+class Team {
+ public:
+  // Starts a process per host and opens its context.
+  Team(const Fabric& fabric, int count, const json& open = {{"do", "open"}}) {
+    members_.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) members_.emplace_back(fabric.socket(), i);
+    for (const json& reply : ask_all(open))
+      EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+  }
+
+  Member& operator[](int i) { return members_.at(static_cast<std::size_t>(i)); }
+  int size() const { return static_cast<int>(members_.size()); }
+
+  // The same command to all at once; the answers by member.
+  std::vector<json> ask_all(const json& command) {
+    for (Member& m : members_) m.send(command);
+    std::vector<json> replies;
+    for (Member& m : members_) replies.push_back(m.receive());
+    return replies;
+  }
+
+  // Every member creates the group; their names, as the leader wants them.
+  json create(const json& group) {
+    json command = group;
+    command["do"] = "create";
+    json names = json::array();
+    for (const json& reply : ask_all(command)) {
+      EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+      names.push_back(reply.value("member", json()));
+    }
+    return names;
+  }
+  json lead(int leader, const std::string& group, const json& names) {
+    return (*this)[leader].ask({{"do", "lead"}, {"group", group}, {"members", names}});
+  }
+  // How it ended for each.
+  std::vector<json> settle(const std::string& group) {
+    return ask_all({{"do", "settle"}, {"group", group}});
+  }
+  // Creates and registers a group that must become active.
+  void form(const json& group, int leader = 0) {
+    const std::string name = group.at("group");
+    const json names = create(group);
+    EXPECT_EQ(lead(leader, name, names).value("status", -100), MCAST_OK);
+    for (const json& reply : settle(name))
+      EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+  }
+  void destroy(const std::string& group) { ask_all({{"do", "destroy"}, {"group", group}}); }
+
+  // `root` sends, all others must receive exactly that.
+  void broadcast(const std::string& group, bool is_bulk, int root, const Message& m,
+                 bool registered = false) {
+    const json message = {{"group", group}, {"seed", m.seed}, {"size", m.size}, {"imm", m.imm}};
+    const auto with = [&](const char* what) {
+      json command = message;
+      command["do"] = what;
+      return command;
+    };
+    if (is_bulk) {
+      for (int i = 0; i < size(); ++i) {
+        if (i == root) continue;
+        const json posted = (*this)[i].ask(with("post"));
+        EXPECT_EQ(posted.value("status", -100), MCAST_INPROGRESS) << posted;
+      }
+    }
+    json send = with("start_send");
+    send["register"] = registered;
+    const json started = (*this)[root].ask(send);
+    EXPECT_EQ(started.value("status", -100), is_bulk ? MCAST_INPROGRESS : MCAST_OK) << started;
+    for (int i = 0; i < size(); ++i) {
+      (*this)[i].send(i == root ? with("await_send") : with("expect"));
+    }
+    for (int i = 0; i < size(); ++i) {
+      const json reply = (*this)[i].receive();
+      if (i == root) {
+        EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+      } else {
+        EXPECT_TRUE(reply.value("match", false))
+            << "member " << i << ", root " << root << ", " << m.size << " bytes: " << reply;
+      }
+    }
+  }
+
+ private:
+  std::vector<Member> members_;
+};
+
+}  // namespace cepheus::mcast::e2e

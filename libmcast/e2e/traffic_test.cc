@@ -1,0 +1,144 @@
+// Groups at work: four processes on four hosts of a live fabric.
+#include <gmock/gmock.h>
+
+#include <random>
+#include <set>
+
+#include "libmcast/e2e/team.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+constexpr int kHosts = 4;
+const json kEager = {{"group", "e"}, {"lane", "eager"}};
+const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
+
+// Messages of random sizes from rotating roots, on both lanes.
+void rotate_roots(Team& team, int rounds, std::size_t most, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
+    const std::size_t size = i % 5 == 0 ? 0 : random() % (most + 1);
+    team.broadcast("b", true, i % kHosts, {random(), size, static_cast<std::uint32_t>(i)},
+                   i % 3 == 0);
+    team.broadcast("e", false, (i + 1) % kHosts,
+                   {random(), random() % 8193, static_cast<std::uint32_t>(random())});
+  }
+}
+
+TEST(GroupTraffic, ReachesEveryMemberFromEveryRootOnBothLanes) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  team.form(kEager, 0);
+  team.form(kBulk, 2);
+  rotate_roots(team, 60, std::size_t{1} << 20, 1);
+  for (int i = 0; i < kHosts; ++i) {
+    for (const char* group : {"e", "b"}) {
+      const json q = team[i].ask({{"do", "query"}, {"group", group}});
+      EXPECT_EQ(q["messages_sent"], 15) << q;
+      EXPECT_EQ(q["messages_received"], 45) << q;
+      EXPECT_EQ(q["sends_outstanding"], 0) << q;
+      EXPECT_EQ(q["is_leader"] == 1, i == (group[0] == 'e' ? 0 : 2)) << q;
+      EXPECT_EQ(q["members"], q["is_leader"] == 1 ? kHosts : 0) << q;
+      EXPECT_TRUE(q["found_by_id"]) << q;
+    }
+  }
+}
+
+TEST(GroupTraffic, CrossesTheRootsLinkOnce) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  team.form(kBulk);
+  const std::uint64_t before = fabric.payload_from(1);
+  constexpr std::size_t kSize = std::size_t{4} << 20;
+  team.broadcast("b", true, 1, {7, kSize, 0}, true);
+  const std::uint64_t carried = fabric.payload_from(1) - before;
+  EXPECT_GE(carried, kSize);
+  EXPECT_LE(carried, kSize + kSize / 10);
+}
+
+TEST(GroupTraffic, SurvivesOnePercentLossOnEveryLink) {
+  const Fabric fabric = Fabric::lossy(kHosts, 0.01);
+  Team team(fabric, kHosts, {{"do", "open"}, {"timeout_ms", 5000}});
+  team.form(kEager, 1);
+  team.form(kBulk, 3);
+  rotate_roots(team, 20, std::size_t{1} << 20, 2);
+}
+
+TEST(GroupTraffic, KeepsAnEagerStreamInOrder) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  team.form({{"group", "e"}, {"lane", "eager"}, {"send_depth", 8}, {"recv_depth", 4}});
+  constexpr int kMessages = 100;
+  for (int i = 0; i < kMessages; ++i) {
+    EXPECT_EQ(team[0]
+                  .ask({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", i * 80}})
+                  .value("status", -100),
+              MCAST_OK);
+  }
+  for (int i = 0; i < kMessages; ++i) {
+    for (int m = 1; m < kHosts; ++m) {
+      const json got =
+          team[m].ask({{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", i * 80}});
+      ASSERT_TRUE(got.value("match", false))
+          << "message " << i << " at member " << m << ": " << got;
+    }
+  }
+  EXPECT_EQ(team[0].ask({{"do", "await_send"}, {"group", "e"}}).value("outstanding", -1), 0);
+}
+
+TEST(GroupTraffic, AMemberThatKeepsItsBuffersHoldsTheSenderBack) {
+  const Fabric fabric = Fabric::of(2);
+  Team team(fabric, 2);
+  const json names = team.create(
+      {{"group", "e"}, {"lane", "eager"}, {"recv_depth", 4}, {"send_depth", 16}, {"keep", true}});
+  ASSERT_EQ(team.lead(0, "e", names).value("status", -100), MCAST_OK);
+  team.settle("e");
+  const json send = {
+      {"do", "start_send"}, {"group", "e"}, {"seed", 5}, {"size", 100}, {"once", true}};
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(team[0].ask(send).value("status", -100), MCAST_OK);
+  const json expect = {{"do", "expect"}, {"group", "e"}, {"seed", 5}, {"size", 100}};
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].ask(expect).value("match", false));
+  // Four are kept, so twelve can't be acknowledged: after at most four more there is no room.
+  json refused;
+  for (int i = 0; i < 5 && refused.empty(); ++i) {
+    const json reply = team[0].ask(send);
+    if (reply["status"] != MCAST_OK) refused = reply;
+  }
+  EXPECT_EQ(refused.value("status", -100), MCAST_ERR_AGAIN);
+  EXPECT_THAT(refused.value("text", ""), ::testing::HasSubstr("mcast_progress()"));
+  EXPECT_EQ(team[1].ask({{"do", "query"}, {"group", "e"}})["messages_received"], 4);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(team[1].ask({{"do", "release"}, {"group", "e"}})["released"], 4);
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(team[1].ask(expect).value("match", false));
+  }
+}
+
+TEST(GroupTraffic, ComesAndGoesFiftyTimesWithoutATrace) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  std::set<std::uint64_t> ids;
+  for (int i = 0; i < 50 && !::testing::Test::HasFailure(); ++i) {
+    team.form(i % 2 == 0 ? kEager : kBulk, i % kHosts);
+    const char* group = i % 2 == 0 ? "e" : "b";
+    team.broadcast(group, i % 2 != 0, (i + 1) % kHosts, {static_cast<std::uint64_t>(i), 5000, 9});
+    ids.insert(team[0].ask({{"do", "query"}, {"group", group}})["mcst_id"].get<std::uint64_t>());
+    EXPECT_EQ(fabric.groups().size(), 1u);
+    team.destroy(group);
+  }
+  EXPECT_EQ(ids.size(), 50u);  // none is used again before it has rested
+  for (const json& reply : team.ask_all({{"do", "close"}})) EXPECT_EQ(reply["status"], MCAST_OK);
+  EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
+}
+
+TEST(GroupTraffic, AForkedChildDoesNotDisturbItsParent) {
+  const Fabric fabric = Fabric::of(2);
+  Team team(fabric, 2);
+  team.form(kEager);
+  team.form(kBulk);
+  for (const json& reply : team.ask_all({{"do", "fork"}})) EXPECT_EQ(reply["child_exit"], 0);
+  team.broadcast("b", true, 0, {3, 300'000, 1});
+  team.broadcast("e", false, 1, {4, 3'000, 2});
+}
+
+}  // namespace
+}  // namespace cepheus::mcast::e2e

@@ -1,0 +1,49 @@
+#include "libmcast/failure.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <thread>
+
+#include "libmcast/work_failure.h"
+
+namespace cepheus::mcast {
+namespace {
+
+TEST(LastError, BelongsToTheCallingThread) {
+  set_last_error(MCAST_ERR_FABRIC, "mine");
+  std::thread([] {
+    EXPECT_STREQ(last_error(), "");
+    set_last_error(MCAST_ERR_INVALID, "theirs");
+    EXPECT_STREQ(last_error(), "theirs");
+  }).join();
+  EXPECT_STREQ(last_error(), "mine");
+}
+
+TEST(LastError, CutsWhatDoesNotFit) {
+  EXPECT_EQ(set_last_error(MCAST_ERR_AGAIN, std::string(5000, 'x')), MCAST_ERR_AGAIN);
+  EXPECT_EQ(std::string(last_error()), std::string(511, 'x'));
+  set_last_error(MCAST_ERR_AGAIN, "short");
+  EXPECT_STREQ(last_error(), "short");
+}
+
+TEST(Failure, KeepsWhatTheCallerCanDo) {
+  EXPECT_EQ(status_of(wire::ErrorCode::kInvalid), MCAST_ERR_INVALID);
+  EXPECT_EQ(status_of(wire::ErrorCode::kUnavailable), MCAST_ERR_NO_DEVICE);
+  EXPECT_EQ(status_of(wire::ErrorCode::kRefused), MCAST_ERR_REJECTED);
+  EXPECT_EQ(status_of(wire::ErrorCode::kTimedOut), MCAST_ERR_TIMED_OUT);
+  EXPECT_EQ(errno_text("opening it", ENOENT), "opening it: No such file or directory");
+}
+
+TEST(WorkFailure, TellsSendersFromReceiversAndWhatToDo) {
+  const std::string send = work_failure_text(IBV_WC_RETRY_EXC_ERR, false);
+  EXPECT_EQ(send.find("send failed (transport retry counter exceeded): a member or the switch"), 0u)
+      << send;
+  const std::string receive = work_failure_text(IBV_WC_LOC_LEN_ERR, true);
+  EXPECT_NE(receive.find("longer than the buffer posted"), std::string::npos) << receive;
+  EXPECT_NE(receive.find("fresh groups"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cepheus::mcast

@@ -1,0 +1,87 @@
+#include "libmcast/parameters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace cepheus::mcast {
+namespace {
+
+using ::testing::HasSubstr;
+
+mcast_context_params_t defaults() { return MCAST_CONTEXT_PARAMS_INIT; }
+
+std::string error_of(const mcast_context_params_t& params) {
+  const auto config = context_config(&params);
+  if (config) return "";
+  EXPECT_EQ(config.error().status, MCAST_ERR_INVALID);
+  return config.error().text;
+}
+
+TEST(ContextParameters, HaveDefaults) {
+  for (const auto& config : {context_config(nullptr), [] {
+                               const auto params = defaults();
+                               return context_config(&params);
+                             }()}) {
+    ASSERT_TRUE(config);
+    EXPECT_TRUE(config->device.name.empty());
+    EXPECT_EQ(config->device.gid_index, -1);
+    EXPECT_EQ(config->mrp_port, 18516);
+    EXPECT_EQ(config->register_timeout, std::chrono::seconds(1));
+    EXPECT_EQ(config->pool.base, wire::Ipv4(198, 18, 0, 0));
+    EXPECT_EQ(config->pool.length, 15);
+    EXPECT_EQ(config->max_eager_memory, std::size_t{64} << 20);
+  }
+}
+
+TEST(ContextParameters, OfAnOlderCallerKeepDefaultsForWhatItLacks) {
+  auto params = defaults();
+  params.mrp_port = 20000;
+  params.mcst_pool = "not looked at";
+  params.struct_size = offsetof(mcast_context_params_t, mcst_pool);
+  const auto config = context_config(&params);
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->mrp_port, 20000);
+  EXPECT_EQ(config->pool.length, 15);
+}
+
+TEST(ContextParameters, OfANewerCallerAreRefusedOnlyIfTheyAreUsed) {
+  struct Newer {
+    mcast_context_params_t known = defaults();
+    std::uint64_t unknown = 0;
+  } newer;
+  newer.known.struct_size = sizeof newer;
+  EXPECT_TRUE(context_config(&newer.known));
+  newer.unknown = 1;
+  EXPECT_THAT(error_of(newer.known), HasSubstr("does not know: update it"));
+}
+
+TEST(ContextParameters, AreRefusedWithTheRemedy) {
+  auto params = defaults();
+  params.struct_size = 0;
+  EXPECT_THAT(error_of(params), HasSubstr("_PARAMS_INIT"));
+  params = defaults();
+  params.mrp_port = 4791;
+  EXPECT_THAT(error_of(params), HasSubstr("RoCE's own"));
+  params = defaults();
+  params.gid_index = 256;
+  EXPECT_THAT(error_of(params), HasSubstr("use -1"));
+  for (const char* pool : {"198.18.0.0", "198.18.0.1/15", "239.0.0.0/8", "0.0.0.0/0", ""}) {
+    params = defaults();
+    params.mcst_pool = pool;
+    EXPECT_THAT(error_of(params), HasSubstr("use a unicast block")) << pool;
+  }
+}
+
+TEST(MemoryBudget, TakesNoMoreThanTheLimit) {
+  MemoryBudget budget;
+  EXPECT_TRUE(budget.take(60, 100));
+  EXPECT_FALSE(budget.take(41, 100));
+  EXPECT_TRUE(budget.take(40, 100));
+  EXPECT_FALSE(budget.take(1, 50));  // a context with a smaller limit
+  budget.give_back(60);
+  EXPECT_EQ(budget.used(), 40u);
+  EXPECT_TRUE(budget.take(60, 100));
+}
+
+}  // namespace
+}  // namespace cepheus::mcast

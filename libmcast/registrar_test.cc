@@ -1,0 +1,122 @@
+#include "libmcast/registrar.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "libmcast/keep_alive.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr wire::Ipv4 kHost(10, 0, 0, 1), kLeader(10, 0, 0, 2);
+
+struct Wire {
+  struct Datagram {
+    wire::Ipv4 peer;
+    wire::MrpMessage message;
+  };
+  std::deque<Datagram> to_host, from_host;
+};
+
+class FakeChannel final : public ControlChannel {
+ public:
+  explicit FakeChannel(Wire& wire) : wire_(wire) {}
+
+  int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override {
+    wire_.from_host.push_back({to, *wire::MrpMessage::parse(datagram)});
+    return 0;
+  }
+  std::optional<Received> receive(std::span<std::uint8_t> out) override {
+    if (wire_.to_host.empty()) return std::nullopt;
+    const auto d = wire_.to_host.front();
+    wire_.to_host.pop_front();
+    return Received{d.peer, d.message.emit(out)};
+  }
+  Timers timers() const override { return kDefaultTimers; }
+
+ private:
+  Wire& wire_;
+};
+
+wire::MrpMessage register_of(std::vector<wire::MrpMember> named) {
+  wire::MrpMessage m;
+  m.header.type = wire::MrpType::kRegister;
+  m.header.mcst_id = wire::McstId(198, 18, 1, 1);
+  m.header.epoch = 3;
+  m.header.instance = 4;
+  m.header.seq = 1;
+  m.header.total = 2;
+  for (const auto& each : named) m.add(each);
+  return m;
+}
+
+class RegistrarTest : public ::testing::Test {
+ protected:
+  Wire wire_;
+  Registrar registrar_{{kHost, 1, 1s, wire::kDefaultMcstPool, 1},
+                       std::make_unique<FakeChannel>(wire_)};
+};
+
+TEST_F(RegistrarTest, AnswersARegistrationOfAQueuePairThatItDoesNotKnow) {
+  const wire::MrpMember unknown{kHost, wire::Qpn(0x77), 0};
+  wire_.to_host.push_back({kLeader, register_of({unknown})});
+  EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 1u);
+  ASSERT_EQ(wire_.from_host.size(), 1u);
+  const auto& [to, answer] = wire_.from_host.front();
+  EXPECT_EQ(to, kLeader);
+  EXPECT_EQ(answer.header.type, wire::MrpType::kReject);
+  EXPECT_EQ(answer.header.flags, static_cast<std::uint16_t>(wire::MrpReject::kNotMember));
+  EXPECT_EQ(answer.header.instance, 4u);
+  EXPECT_EQ(answer.header.seq, 0u);
+  EXPECT_EQ(answer.header.total, 1u);
+  ASSERT_EQ(answer.member_count, 1u);
+  EXPECT_EQ(answer.members[0], unknown);
+}
+
+TEST_F(RegistrarTest, KeepsSilentAboutOtherHostsAndUnknownGroups) {
+  wire_.to_host.push_back({kLeader, register_of({{wire::Ipv4(10, 0, 0, 9), wire::Qpn(1), 0}})});
+  for (const auto type : {wire::MrpType::kActivate, wire::MrpType::kUnregister,
+                          wire::MrpType::kConfirm, wire::MrpType::kReject}) {
+    auto m = register_of({});
+    m.header.type = type;
+    wire_.to_host.push_back({kLeader, m});
+  }
+  EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 5u);
+  EXPECT_TRUE(wire_.from_host.empty());
+  EXPECT_FALSE(registrar_.is_busy());
+  EXPECT_EQ(registrar_.deadline(), wire::kNever);
+}
+
+TEST_F(RegistrarTest, TakesInABoundedNumberOfDatagramsAtOnce) {
+  for (int i = 0; i < 1000; ++i) {
+    wire_.to_host.push_back({kLeader, register_of({{kHost, wire::Qpn(0x77), 0}})});
+  }
+  EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 64u);
+  EXPECT_EQ(wire_.to_host.size(), 936u);
+}
+
+TEST(KeepAlive, WorksUntilItIsStoppedAndCanStartAgain) {
+  std::mutex mutex;
+  std::condition_variable worked;
+  int calls = 0;
+  KeepAlive thread([&] {
+    const std::lock_guard lock(mutex);
+    ++calls;
+    worked.notify_all();
+    return calls % 3 == 0 ? wire::kNever : now();  // due at once, or never again
+  });
+  for (const int wanted : {3, 6}) {
+    thread.start();
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(worked.wait_for(lock, 10s, [&] { return calls == wanted; }));
+    lock.unlock();
+    thread.stop();
+    EXPECT_FALSE(thread.is_running());
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
