@@ -1,6 +1,8 @@
 #include "ompi-coll/module.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "ompi-coll/parameters.h"
@@ -92,8 +94,13 @@ void CommunicatorState::report(const Lane& lane, const char* name, const char* s
 }
 
 void CommunicatorState::abort_job(const std::string& reason) {
-  opal_show_help("help-coll-cepheus.txt", "require", true, comm_->c_name, ompi_comm_size(comm_),
-                 reason.c_str());
+  // Straight to standard error: help texts that travel through mpirun get lost when the abort
+  // overtakes them.
+  char* text = opal_show_help_string("help-coll-cepheus.txt", "require", 1, comm_->c_name,
+                                     ompi_comm_size(comm_), reason.c_str());
+  if (text != nullptr) fputs(text, stderr);
+  free(text);
+  fflush(stderr);
   ompi_rte_abort(1, nullptr);
   _exit(1);
 }
