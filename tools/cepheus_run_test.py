@@ -182,9 +182,9 @@ class Running(unittest.TestCase):
         self.env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "CEPHEUS_BUILD": str(self.root), "TMPDIR": f"{self.root}/tmp",
                     "FAKE_NOTES": f"{self.root}/notes"}
 
-    def start(self, *words, **env):
+    def start(self, *words, start_new_session=False, **env):
         return subprocess.Popen([sys.executable, SCRIPT, *words], env={**self.env, **env}, text=True, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                start_new_session=start_new_session, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run_script(self, *words, **env):
         process = self.start(*words, **env)
@@ -302,6 +302,17 @@ class Running(unittest.TestCase):
             process.communicate(timeout=PATIENCE)
             self.assertEqual(process.returncode, 128 + signum)
             self.assert_nothing_left()
+
+    def test_keeps_mpirun_out_of_reach_of_signals_to_its_own_group(self):
+        """Else mpirun would get such a signal twice, from the sender and from us, and leave its ranks behind."""
+        os.mkfifo(self.root / "notes/started")
+        process = self.started(self.start("--", "./a", FAKE_MPIRUN="stays", start_new_session=True))
+        for name in ("mpirun", "switch"):
+            self.assertNotEqual(os.getpgid(self.notes(name)["pid"]), process.pid)
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assert_nothing_left()
 
     def test_leaves_no_process_behind_when_killed(self):
         os.mkfifo(self.root / "notes/started")

@@ -16,7 +16,7 @@ if ! command -v clang-format >/dev/null; then
   exit 77
 fi
 
-mapfile -d '' files < <(find . -mindepth 2 \( -path './.*' -o -path ./build \) -prune -o \
+mapfile -d '' files < <(find . \( -path './.?*' -o -path ./build \) -prune -o \
   -type f \( -name '*.h' -o -name '*.c' -o -name '*.cc' \) -print0 | sort -z)
 if ((${#files[@]} < 50)); then
   echo "format_check: only ${#files[@]} files under $PWD; is this the source tree?" >&2

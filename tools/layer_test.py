@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     **{driver: [WIRE, *ENGINES, *DRIVERS] for driver in DRIVERS},
     "libmcast": [WIRE, "controller", C_API],
     C_API: [],
+    "libmcast/e2e": ["libmcast", C_API, WIRE, *ENGINES, *DRIVERS],  # tests over a live fabric
     "ucx-transport": [],
     "ompi-coll": [],
     "bench": [WIRE, *ENGINES, *DRIVERS],  # micro-benchmarks of the parts
@@ -35,9 +36,9 @@ MAY_INCLUDE = {
 
 # Other projects' headers that mark a border -> who may include them.
 BORDERS = {
-    r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "tests", "bench"],
+    r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", "tests", "bench"],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
-    r"mcast/": ["libmcast", C_API, "ucx-transport", "ompi-coll", "tests", "bench"],
+    r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ompi-coll", "tests", "bench"],
     r"uct/api/": ["ucx-transport", "ompi-coll", "tests"],
     r"uc[ts]/": ["ucx-transport"],
     r"ucp/": [],
