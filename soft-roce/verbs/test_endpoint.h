@@ -1,0 +1,112 @@
+// For tests that run with the library preloaded, as plain verbs programs: a fabric, this process as
+// one of its hosts, a forked process as another.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cepheus::rnic {
+
+inline constexpr std::chrono::seconds kPatience{20};  // more than any machine needs
+
+// cepheus-switch with `hosts` hosts in a process of its own, and CEPHEUS_FABRIC pointing at it.
+class SwitchProcess {
+ public:
+  explicit SwitchProcess(int hosts, const std::string& topology = {});
+  ~SwitchProcess() { kill(); }
+  SwitchProcess(const SwitchProcess&) = delete;
+  SwitchProcess& operator=(const SwitchProcess&) = delete;
+  void kill();  // without a word to its clients
+
+ private:
+  pid_t pid_ = -1;
+};
+
+void be_host(const std::string& name);
+ibv_context* open_device();
+
+// One RC queue pair with all it needs. Every failure is a fatal gtest failure, or an exception in
+// the peer.
+struct Endpoint {
+  struct Options {
+    int cqe = 64;
+    bool with_channel = false;
+    std::uint32_t send_wr = 16;
+    std::uint32_t recv_wr = 16;
+    std::uint32_t max_inline = 64;
+    std::size_t buffer = 1 << 20;
+    bool extended = false;  // by ibv_create_cq_ex and ibv_create_qp_ex
+  };
+  struct Name {  // what the other side needs
+    std::uint32_t qpn = 0;
+    std::uint32_t psn = 0;
+    ibv_gid gid{};
+    std::uint64_t address = 0;
+    std::uint32_t rkey = 0;
+  };
+
+  Endpoint() : Endpoint(Options{}) {}
+  explicit Endpoint(const Options& options);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  Name name() const;
+  void connect(const Name& peer, std::uint8_t retries = 7, std::uint8_t rnr_retries = 7);
+  int modify_to_error();
+
+  ibv_sge sge(std::size_t offset, std::size_t length) const;
+  int post_recv(std::uint64_t id, std::size_t offset, std::size_t length);
+  int post_send(std::uint64_t id, std::size_t offset, std::size_t length,
+                const std::function<void(ibv_send_wr&)>& change = {});
+  // The next completion, or nothing within kPatience.
+  std::optional<ibv_wc> wait();
+  // The next asynchronous event, acknowledged; nothing within kPatience.
+  std::optional<ibv_event_type> wait_async();
+
+  ibv_context* context = nullptr;
+  ibv_pd* pd = nullptr;
+  ibv_comp_channel* channel = nullptr;
+  ibv_cq* cq = nullptr;
+  ibv_qp* qp = nullptr;
+  ibv_mr* mr = nullptr;
+  std::vector<std::uint8_t> memory;
+};
+
+// A forked process that is host h1. Both ends meet by tell() and hear(), which block.
+class Peer {
+ public:
+  // Runs `program` in the child; what it throws, or a gtest failure in it, fails join().
+  explicit Peer(const std::function<void(Peer&)>& program);
+  ~Peer();
+  void tell(const Endpoint::Name& name) { send_bytes(&name, sizeof name); }
+  Endpoint::Name hear();
+  void signal() { send_bytes("!", 1); }
+  void wait();
+  void join();
+  void kill();
+
+  // Exchanges names and connects; returns the other's.
+  Endpoint::Name meet(Endpoint& endpoint, std::uint8_t retries = 7, std::uint8_t rnr_retries = 7);
+
+ private:
+  void send_bytes(const void* data, std::size_t size);
+  void receive_bytes(void* data, std::size_t size);
+  int socket_ = -1;
+  pid_t child_ = -1;
+};
+
+// The library's own counter of this process's NIC.
+std::uint64_t nic_counter(const std::string& name);
+std::string last_error();
+
+}  // namespace cepheus::rnic
