@@ -124,14 +124,30 @@ void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_
   }
   std::vector<wire::MrpMember> list;
   for (const std::size_t h : members) list.push_back(member(h));
-  control(leader, wire::MrpType::kRegister, registration_epoch, list);
+  constexpr std::size_t kMost = wire::MrpMessage::kMaxMembers;
+  const auto total = static_cast<std::uint16_t>((list.size() + kMost - 1) / kMost);
+  for (std::uint16_t seq = 0; seq < total; ++seq) {
+    const auto rest = std::span(list).subspan(seq * kMost);
+    inject_bytes(leader, control_bytes(leader, wire::MrpType::kRegister, registration_epoch,
+                                       rest.first(std::min(kMost, rest.size())), 1, seq, total));
+  }
 }
 
 void TestNetwork::control(std::size_t leader, wire::MrpType type, std::uint16_t control_epoch,
                           const std::vector<wire::MrpMember>& members, std::uint32_t instance) {
+  inject_bytes(leader, control_bytes(leader, type, control_epoch, members, instance));
+}
+
+std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::MrpType type,
+                                                     std::uint16_t control_epoch,
+                                                     std::span<const wire::MrpMember> members,
+                                                     std::uint32_t instance, std::uint16_t seq,
+                                                     std::uint16_t total) {
   wire::MrpMessage message;
   message.header.type = type;
   message.header.epoch = control_epoch;
+  message.header.seq = seq;
+  message.header.total = total;
   message.header.mcst_id = kGroup;
   message.header.instance = instance;
   for (const auto& m : members) EXPECT_TRUE(message.add(m));
@@ -145,7 +161,7 @@ void TestNetwork::control(std::size_t leader, wire::MrpType type, std::uint16_t 
   datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
   Frame frame;
   datagram.emit(frame, payload);
-  inject(leader, frame);
+  return bytes_of(frame);
 }
 
 void TestNetwork::set_up_group(std::size_t leader, std::uint16_t registration_epoch) {
@@ -227,7 +243,11 @@ void TestNetwork::inject(std::size_t host, const Frame& frame) {
 }
 
 void TestNetwork::inject_bytes(std::size_t host, std::vector<std::uint8_t> bytes) {
-  passing_.push_back({hosts_[host].at, hosts_[host].port, std::move(bytes), icrc});
+  inject_at(hosts_[host].at, PortId(hosts_[host].port), std::move(bytes));
+}
+
+void TestNetwork::inject_at(std::size_t s, PortId port, std::vector<std::uint8_t> bytes) {
+  passing_.push_back({s, port.value(), std::move(bytes), icrc});
   run();
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,13 @@ class TestNetwork {
                       std::vector<std::size_t> members = {});
   void control(std::size_t leader, wire::MrpType type, std::uint16_t epoch,
                const std::vector<wire::MrpMember>& members = {}, std::uint32_t instance = 1);
+  // The same datagram's bytes, part `seq` of `total`, to be delivered by `inject_at`.
+  static std::vector<std::uint8_t> control_bytes(std::size_t leader, wire::MrpType type,
+                                                 std::uint16_t epoch,
+                                                 std::span<const wire::MrpMember> members,
+                                                 std::uint32_t instance = 1, std::uint16_t seq = 0,
+                                                 std::uint16_t total = 1);
+  void inject_at(std::size_t s, PortId port, std::vector<std::uint8_t> bytes);
   // REGISTER and ACTIVATE; what hosts receive of it is thrown away.
   void set_up_group(std::size_t leader = 0, std::uint16_t epoch = 1);
   wire::MrpMember member(std::size_t host) const { return {ip(host), qpn(host), 0}; }

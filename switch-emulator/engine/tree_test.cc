@@ -245,5 +245,16 @@ TEST_F(Clos, SaysNoRouteOnceTheWayItChoseIsDown) {
   EXPECT_EQ(net.inbox(0), Texts({"reject e1 no route 10.0.0.3"}));
 }
 
+TEST_F(Clos, RefusesARegistrationThatComesFromTwoSides) {
+  net.register_group(0, 1);
+  net.clear();
+  const std::size_t other = net.sw(2).group_count() > 0 ? 3 : 2;
+  const std::vector<wire::MrpMember> member{net.member(2)};
+  net.inject_at(1, net.port_between(1, other),
+                TestNetwork::control_bytes(0, wire::MrpType::kRegister, 1, member));
+  EXPECT_EQ(net.inbox(0), Texts({"reject e1 no route"}));
+  EXPECT_EQ(net.inbox(2), Texts());
+}
+
 }  // namespace
 }  // namespace cepheus::fabric

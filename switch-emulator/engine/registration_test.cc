@@ -1,0 +1,316 @@
+#include "switch-emulator/engine/registration.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using wire::MrpType;
+
+TEST(Register, TellsEachHostOfItselfAndNotTheLeader) {
+  auto net = make_star(3, false);
+  net->register_group(0, 1);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->inbox(1), Texts({"register e1 10.0.0.2"}));
+  EXPECT_EQ(net->inbox(2), Texts({"register e1 10.0.0.3"}));
+  EXPECT_EQ(net->view().paths.size(), 3u);
+  EXPECT_FALSE(net->view().active);
+}
+
+TEST(Register, SendsOverATrunkOnlyTheMembersBehindIt) {
+  auto net = make_pair_of_switches(false);
+  Texts over;
+  net->lose = [&](std::size_t, std::size_t, const std::string& t) {
+    over.push_back(t);
+    return false;
+  };
+  net->register_group(0, 1);
+  EXPECT_EQ(over, Texts({"register e1 10.0.0.3 10.0.0.4"}));
+  EXPECT_EQ(net->inbox(3), Texts({"register e1 10.0.0.4"}));
+  EXPECT_TRUE(net->path_view(0).towards_leader);
+  EXPECT_EQ(net->path_view(0).qpn, TestNetwork::qpn(0));
+  EXPECT_EQ(net->view(1).paths.size(), 3u) << "two hosts and the way to the leader";
+}
+
+TEST(Register, TakesTheListInAnyNumberOfPacketsInAnyOrderAndTwice) {
+  auto net = make_star(4, false);
+  for (const auto& part : {std::vector<std::size_t>{2, 3}, {0, 1}, {2, 3}}) {
+    net->register_group(0, 1, part);
+  }
+  EXPECT_EQ(net->inbox(3).size(), 2u) << "a repeat goes on: the first may have been lost";
+  EXPECT_EQ(net->view().paths.size(), 4u);
+  net->control(0, MrpType::kActivate, 1);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"data 0"}));
+}
+
+TEST(Register, CarriesALongListThroughAnExternalPayload) {
+  auto net = make_pair_of_switches(false);
+  std::vector<wire::MrpMember> list{net->member(0)};
+  for (int i = 0; i < 150; ++i) list.push_back(net->member(2 + i % 2));
+  net->control(0, MrpType::kRegister, 1, list);
+  EXPECT_EQ(net->sw(1).group_count(), 1u);
+  EXPECT_EQ(net->count(Counter::kDropMalformed, 1), 0u);
+}
+
+TEST(Register, IsRefusedWithoutTableSpace) {
+  auto net = make_star(2, false, [](SwitchConfig& c) { c.max_groups = 0; });
+  net->register_group(0, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 table full"}));
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+TEST(Register, IsRefusedBeyondTheMostPathsAndNamesWho) {
+  auto net = make_star(4, false, [](SwitchConfig& c) { c.max_paths = 3; });
+  net->register_group(0, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 table full 10.0.0.4"}));
+  EXPECT_EQ(net->sw(0).group_count(), 0u) << "all or nothing";
+}
+
+TEST(Register, IsRefusedWithoutARouteAndNamesWho) {
+  auto net = make_pair_of_switches(false);
+  net->control(0, MrpType::kRegister, 1,
+               {net->member(0), net->member(2), {Ipv4(10, 9, 9, 9), Qpn(5), 0}});
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 no route 10.9.9.9"}));
+  net->set_port(0, net->port_of(1), false);
+  net->register_group(0, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 no route 10.0.0.2"}));
+  EXPECT_EQ(net->sw(1).group_count(), 0u);
+}
+
+TEST(Register, IsRefusedByAFarSwitchToo) {
+  auto net = make_pair_of_switches(false);
+  net->set_port(1, net->port_of(3), false);
+  net->register_group(0, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 no route 10.0.0.4"}));
+  EXPECT_EQ(net->count(Counter::kMrpReject, 0), 1u) << "counted where it passes";
+}
+
+TEST(Register, IsRefusedIfMalformed) {
+  auto net = make_star(2, false);
+  net->control(0, MrpType::kRegister, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 malformed request"}));
+  net->control(0, MrpType::kRegister, 1, {net->member(0), {TestNetwork::ip(1), Qpn(0), 0}});
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 malformed request 10.0.0.2"}));
+  net->control(0, MrpType::kRegister, 1, {net->member(1), {TestNetwork::ip(1), Qpn(9), 0}});
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 malformed request 10.0.0.2"}))
+      << "one queue pair a host";
+}
+
+TEST(Register, IsRefusedWhileAnotherLeaderHasTheId) {
+  auto net = make_star(3);
+  net->register_group(1, 5);
+  EXPECT_EQ(net->inbox(1), Texts({"reject e5 group id in use"}));
+  net->control(0, MrpType::kRegister, 5, {net->member(0)}, 2);  // another process of that host
+  EXPECT_EQ(net->inbox(0), Texts({"reject e5 group id in use"}));
+  EXPECT_EQ(net->view().epoch, 1u);
+}
+
+TEST(Register, OfTheRunningEpochTouchesNothing) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->clear();
+  net->register_group(0, 1);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
+  net->ack(1, 0);
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+}
+
+TEST(Epochs, ANewerOneIsBuiltBesideAndTakesOverWhenActivated) {
+  auto net = make_star(3);
+  net->register_group(0, 2);
+  EXPECT_EQ(net->sw(0).group_count(), 2u);
+  net->clear();
+  net->data(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"data 0"})) << "the old table still serves";
+  net->control(0, MrpType::kActivate, 2);
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+  EXPECT_EQ(net->view().epoch, 2u);
+  net->clear();
+  net->epoch = 2;
+  net->data(2, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"data 0"}));
+}
+
+TEST(Epochs, AnOlderOneIsDropped) {
+  auto net = make_star(2, false);
+  net->set_up_group(0, 7);
+  for (const MrpType type : {MrpType::kRegister, MrpType::kActivate, MrpType::kUnregister}) {
+    net->control(0, type, 6, {net->member(0), net->member(1)});
+  }
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->view().epoch, 7u);
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 3u);
+}
+
+TEST(Epochs, AnAttemptThatFailsLeavesTheRunningTable) {
+  auto net = make_star(2);
+  net->register_group(0, 2);
+  net->control(0, MrpType::kUnregister, 2);
+  EXPECT_EQ(net->view().epoch, 1u);
+  EXPECT_EQ(net->sw(0).tombstone_count(), 0u);
+  net->clear();
+  net->data(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"data 0"}));
+}
+
+TEST(Activate, LetsDataFlowAndNotBefore) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  net->clear();
+  net->data(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->count(Counter::kDropNotActive), 1u);
+  net->control(0, MrpType::kActivate, 1);
+  for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net->inbox(h), Texts({"activate e1"}));
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(Activate, IsPassedOnAgainWhenRepeated) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  net->clear();
+  net->lose = [](std::size_t, std::size_t, const std::string&) { return true; };
+  net->control(0, MrpType::kActivate, 1);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->lose = nullptr;
+  net->control(0, MrpType::kActivate, 1);
+  EXPECT_EQ(net->inbox(2), Texts({"activate e1"}));
+}
+
+TEST(Activate, IsRefusedIfTheLeaderIsNoMember) {
+  auto net = make_star(3, false);
+  net->register_group(0, 1, {1, 2});
+  net->control(0, MrpType::kActivate, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 malformed request 10.0.0.1"}));
+  EXPECT_FALSE(net->view().active);
+}
+
+TEST(Control, ByAnyoneButTheLeaderIsForeign) {
+  auto net = make_star(3);
+  for (const MrpType type : {MrpType::kActivate, MrpType::kUnregister, MrpType::kRefresh}) {
+    net->control(1, type, 1);
+    net->control(0, type, 1, {}, 9);
+  }
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign), 6u);
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+  EXPECT_EQ(net->inbox(2), Texts());
+}
+
+TEST(Control, UnderAnotherAddressThanThePortsIsSpoofed) {
+  auto net = make_star(3);
+  wire::MrpMessage message;
+  message.header.type = MrpType::kUnregister;
+  message.header.epoch = 1;
+  message.header.mcst_id = TestNetwork::kGroup;
+  message.header.instance = 1;
+  std::array<std::uint8_t, wire::MrpHeader::kSize> payload;
+  message.emit(payload);
+  wire::UdpDatagram datagram;
+  datagram.ip.source = TestNetwork::ip(0);
+  datagram.ip.destination = TestNetwork::kGroup;
+  datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+  Frame frame;
+  datagram.emit(frame, payload);
+  net->inject(2, frame);
+  EXPECT_EQ(net->count(Counter::kDropSpoofedSource), 1u);
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+}
+
+TEST(Unregister, FreesTheTableAndRestsTheId) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kUnregister, 1);
+  for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net->inbox(h), Texts({"unregister e1"}));
+  EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
+  EXPECT_EQ(net->sw(0).tombstone_count(), 1u);
+  net->data(0, 0);
+  net->ack(1, 0);
+  EXPECT_EQ(net->count(Counter::kDropTombstone), 2u) << "dropped, never answered";
+  net->register_group(0, 1);  // a late duplicate
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
+  net->register_group(0, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e2 group id in use"}));
+  net->advance(seconds(5));
+  EXPECT_EQ(net->sw(0).tombstone_count() + net->sw(1).tombstone_count(), 0u);
+  net->register_group(0, 2);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->sw(1).group_count(), 1u);
+}
+
+TEST(Unregister, IsPassedOnAgainWhenRepeated) {
+  auto net = make_pair_of_switches();
+  net->lose = [](std::size_t, std::size_t, const std::string&) { return true; };
+  net->control(0, MrpType::kUnregister, 1);
+  EXPECT_EQ(net->sw(1).group_count(), 1u);
+  net->lose = nullptr;
+  net->control(0, MrpType::kUnregister, 1);
+  EXPECT_EQ(net->sw(1).group_count(), 0u);
+}
+
+TEST(Unregister, OfManyGroupsKeepsABoundedNumberOfTombstones) {
+  auto net = make_star(2, false, [](SwitchConfig& c) { c.max_tombstones = 1; });
+  net->set_up_group();
+  net->control(0, MrpType::kUnregister, 1);
+  EXPECT_EQ(net->sw(0).tombstone_count(), 1u);
+  EXPECT_NE(net->sw(0).deadline(), wire::kNever);
+  net->advance(seconds(5));
+  EXPECT_EQ(net->sw(0).deadline(), wire::kNever);
+}
+
+TEST(Ageing, ForgetsAGroupThatNobodyUses) {
+  auto net = make_pair_of_switches();
+  net->advance(minutes(9));
+  net->data(0, 0);
+  net->advance(minutes(9));
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+  net->control(0, MrpType::kRefresh, 1);
+  net->advance(minutes(9));
+  EXPECT_EQ(net->sw(1).group_count(), 1u) << "a refresh goes to switches behind";
+  net->clear();
+  net->advance(minutes(2));
+  EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
+  EXPECT_EQ(net->count(Counter::kStaleTableAged), 1u);
+  EXPECT_EQ(net->inbox(1).front(), "unregister e1");
+}
+
+TEST(Ageing, ForgetsAGroupSoonAfterItsLeadersPortIsDown) {
+  auto net = make_pair_of_switches();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(seconds(4));
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+  net->set_port(0, net->port_of(0), true);
+  net->advance(seconds(9));
+  EXPECT_EQ(net->sw(0).group_count(), 1u) << "it came back in time";
+  net->set_port(0, net->port_of(0), false);
+  net->advance(seconds(5));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+  EXPECT_EQ(net->sw(1).group_count(), 0u) << "switches behind are told";
+  EXPECT_EQ(net->inbox(3), Texts({"unregister e1"}));
+}
+
+TEST(Ageing, AnotherMembersPortDownIsNotTheLeaders) {
+  auto net = make_star(3);
+  net->set_port(0, net->port_of(2), false);
+  net->advance(seconds(30));
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+}
+
+TEST(Ageing, SpuriousTimersAreHarmless) {
+  auto net = make_star(2);
+  Actions out;
+  net->sw(0).on_timer(net->now(), out);
+  EXPECT_TRUE(out.emits.empty());
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,97 @@
+#include "switch-emulator/engine/routes.h"
+
+#include <gtest/gtest.h>
+
+#include "libmcast/wire/icrc.h"
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+wire::RoceHeaders unicast(const TestNetwork& net, std::size_t from, std::size_t to) {
+  auto h = net.headers_from(from, wire::Opcode::kRcSendOnly, 0);
+  h.ip.destination = TestNetwork::ip(to);
+  h.bth.destination_qp = Qpn(0x99);
+  return h;
+}
+
+TEST(Forwarding, CarriesUnicastOverSwitchesUnalteredButForItsHop) {
+  auto net = make_pair_of_switches(false);
+  net->inject(0, net->make_frame(0, unicast(*net, 0, 3), 200));
+  ASSERT_EQ(net->frames(3).size(), 1u);
+  const auto frame = Frame::from_bytes(net->frames(3)[0]);
+  const auto h = wire::RoceHeaders::parse(*frame);
+  EXPECT_TRUE(wire::check_icrc(*frame));
+  EXPECT_EQ(h->ip.source, TestNetwork::ip(0));
+  EXPECT_EQ(h->bth.destination_qp, Qpn(0x99));
+  EXPECT_EQ(h->ip.ttl, 62);
+  EXPECT_EQ(h->ethernet.destination, wire::mac_for(TestNetwork::ip(3)));
+  EXPECT_EQ(net->count(Counter::kUnicastForwarded, 1), 1u);
+}
+
+TEST(Forwarding, DropsAddressesThatAreNotThePorts) {
+  auto net = make_star(3);
+  auto h = unicast(*net, 0, 2);
+  h.ip.source = TestNetwork::ip(1);
+  net->inject(0, net->make_frame(0, h, 8));
+  auto group = net->headers_from(0, wire::Opcode::kRcSendOnly, 0);
+  group.ip.source = TestNetwork::ip(1);
+  net->inject(0, net->make_frame(0, group, 8));
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->count(Counter::kDropSpoofedSource), 2u);
+}
+
+TEST(Forwarding, NamesWhyItDrops) {
+  auto net = make_star(3, false, [](SwitchConfig& c) { c.ports[2].mtu = 100; });
+  auto h = unicast(*net, 0, 1);
+  h.ip.destination = Ipv4(10, 9, 9, 9);
+  net->inject(0, net->make_frame(0, h, 8));
+  EXPECT_EQ(net->count(Counter::kDropNoRoute), 1u);
+  h = unicast(*net, 0, 1);
+  h.ip.ttl = 1;
+  net->inject(0, net->make_frame(0, h, 8));
+  EXPECT_EQ(net->count(Counter::kDropTtl), 1u);
+  net->inject(0, net->make_frame(0, unicast(*net, 0, 2), 200));
+  EXPECT_EQ(net->count(Counter::kDropTooLong), 1u);
+  std::vector<std::uint8_t> arp(60, 0);
+  arp[12] = 0x08;
+  arp[13] = 0x06;
+  net->inject_bytes(0, arp);
+  EXPECT_EQ(net->count(Counter::kDropOther), 1u);
+  net->data(0, 0);
+  EXPECT_EQ(net->count(Counter::kDropUnknownGroup), 1u);
+  EXPECT_EQ(net->inbox(1), Texts());
+}
+
+TEST(Forwarding, AvoidsPortsThatAreDown) {
+  auto net = make_star(2, false);
+  net->set_port(0, net->port_of(1), false);
+  net->inject(0, net->make_frame(0, unicast(*net, 0, 1), 8));
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->count(Counter::kDropNoRoute), 1u);
+  net->set_port(0, net->port_of(1), true);
+  net->inject(0, net->make_frame(0, unicast(*net, 0, 1), 8));
+  EXPECT_EQ(net->inbox(1).size(), 1u);
+}
+
+TEST(Routes, PutHostsBehindTheSamePortsIntoOneClass) {
+  SwitchConfig config;
+  config.ports.resize(3);
+  for (auto& port : config.ports) port.kind = PortKind::kSwitch;
+  config.ports[2].kind = PortKind::kHost;
+  config.ports[2].host = Ipv4(10, 0, 0, 9);
+  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1)}},
+                   {Ipv4(10, 0, 0, 2), {PortId(0), PortId(1)}},
+                   {Ipv4(10, 0, 0, 3), {PortId(1)}}};
+  const Routes routes(config);
+  EXPECT_EQ(routes.class_count(), 3u);
+  EXPECT_EQ(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 2)));
+  EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 3)));
+  EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 4)));
+  EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 0, PortId(2)), PortId(0));
+  EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 1, PortId(2)), PortId(1));
+  EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 1, PortId(1)), PortId(0)) << "never back";
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
