@@ -1,0 +1,154 @@
+// Replication through a live fabric: a group is registered by hand, and one sender reaches all.
+#include <gmock/gmock.h>
+
+#include "switch-emulator/fabric/test_fabric.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::MrpType;
+
+constexpr wire::McstId kGroup{198, 18, 0, 7};
+constexpr std::uint16_t kEpoch = 1;
+
+wire::MrpMessage message_of(MrpType type) {
+  wire::MrpMessage message;
+  message.header.type = type;
+  message.header.epoch = kEpoch;
+  message.header.mcst_id = kGroup;
+  message.header.instance = 1;
+  return message;
+}
+
+wire::Qpn qpn_of(std::size_t host) { return wire::Qpn(static_cast<std::uint32_t>(0x100 + host)); }
+
+// The next datagram of the registration, as its type.
+std::optional<MrpType> await_mrp(HostPort& port) {
+  wire::Frame frame;
+  if (!await_frame(port, frame)) return std::nullopt;
+  const auto message = wire::MrpMessage::parse(frame.payload());
+  const auto type = message ? std::optional(message->header.type) : std::nullopt;
+  port.release();
+  return type;
+}
+
+class LiveGroup {
+ public:
+  LiveGroup(TestFabric& fabric, std::size_t hosts) {
+    for (std::size_t i = 0; i < hosts; ++i)
+      ports_.push_back(fabric.attach("#" + std::to_string(i)));
+  }
+  HostPort& port(std::size_t host) { return *ports_[host]; }
+
+  // Host 0 leads; what it says goes to all others. Their confirmations, which the switch passes on
+  // unread, are left out.
+  void set_up() {
+    auto registration = message_of(MrpType::kRegister);
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      ASSERT_TRUE(registration.add({ports_[i]->identity().address, qpn_of(i), 0}));
+    }
+    send_mrp(*ports_[0], registration);
+    for (std::size_t i = 1; i < ports_.size(); ++i)
+      ASSERT_EQ(await_mrp(*ports_[i]), MrpType::kRegister) << i;
+    send_mrp(*ports_[0], message_of(MrpType::kActivate));
+    for (std::size_t i = 1; i < ports_.size(); ++i)
+      ASSERT_EQ(await_mrp(*ports_[i]), MrpType::kActivate) << i;
+  }
+
+ private:
+  std::vector<std::unique_ptr<HostPort>> ports_;
+};
+
+TEST(LiveGroup, ReachesEveryMemberByReferenceWithOneTransmission) {
+  constexpr std::size_t kHosts = 4;
+  constexpr std::uint32_t kPackets = 200;
+  TestFabric fabric(Topology::star(kHosts));
+  LiveGroup group(fabric, kHosts);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
+  for (std::uint32_t n = 0; n < kPackets; ++n) {
+    send_packet(group.port(0), {.to = kGroup,
+                                .qpn = wire::kVirtualQpn,
+                                .psn = start + n,
+                                .payload_bytes = 4096,
+                                .fill = static_cast<std::uint8_t>(n)});
+  }
+  for (std::size_t host = 1; host < kHosts; ++host) {
+    for (std::uint32_t n = 0; n < kPackets; ++n) {
+      wire::Frame frame;
+      ASSERT_TRUE(await_frame(group.port(host), frame));
+      const auto headers = wire::RoceHeaders::parse(frame);
+      ASSERT_TRUE(headers);
+      EXPECT_EQ(headers->bth.psn, start + n);
+      EXPECT_EQ(headers->bth.destination_qp, qpn_of(host));
+      EXPECT_EQ(headers->ip.source, kGroup);
+      EXPECT_EQ(headers->ip.destination, group.port(host).identity().address);
+      EXPECT_EQ(frame.payload()[0], static_cast<std::uint8_t>(n));
+      EXPECT_EQ(frame.payload()[4095], static_cast<std::uint8_t>(n));
+      group.port(host).release();
+    }
+  }
+  const auto ports = fabric.status().switches[0].ports;
+  EXPECT_EQ(ports[0].rx_payload_bytes, kPackets * 4096u);
+  for (std::size_t host = 1; host < kHosts; ++host) {
+    EXPECT_EQ(ports[host].tx_payload_bytes, kPackets * 4096u);
+    EXPECT_EQ(counter(ports[host].counters, "copied_payloads"), 0u);
+  }
+}
+
+// 40 members: a REGISTER that no longer fits into a frame, which the switch writes anew for every
+// host.
+TEST(LiveGroup, RegistersMoreMembersThanFitIntoAFrame) {
+  constexpr std::size_t kHosts = 40;
+  TestFabric fabric(Topology::star(kHosts));
+  LiveGroup group(fabric, kHosts);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const auto groups = fabric.status().switches[0].groups;
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].paths.size(), kHosts);
+  EXPECT_TRUE(groups[0].active);
+}
+
+TEST(LiveGroup, CrossesTrunks) {
+  const auto topology = Topology::from_toml(R"(
+[[switch]]
+name = "leaf0"
+[[switch]]
+name = "leaf1"
+[[host]]
+name = "a"
+address = "10.0.0.1"
+switch = "leaf0"
+[[host]]
+name = "b"
+address = "10.0.0.2"
+switch = "leaf1"
+[[host]]
+name = "c"
+address = "10.0.0.3"
+switch = "leaf1"
+[[trunk]]
+between = ["leaf0", "leaf1"]
+)");
+  ASSERT_TRUE(topology) << topology.error().text;
+  TestFabric fabric(*topology);
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
+  send_packet(
+      group.port(0),
+      {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start, .payload_bytes = 2048, .fill = 5});
+  for (const std::size_t host : {1u, 2u}) {
+    wire::Frame frame;
+    ASSERT_TRUE(await_frame(group.port(host), frame));
+    EXPECT_EQ(frame.payload().size(), 2048u);
+    EXPECT_THAT(frame.payload(), testing::Each(5));
+    group.port(host).release();
+  }
+  const auto status = fabric.status();
+  EXPECT_EQ(status.switches[0].ports[1].kind, PortKind::kSwitch);
+  EXPECT_EQ(status.switches[0].ports[1].tx_payload_bytes, 2048u);  // once over the trunk
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
