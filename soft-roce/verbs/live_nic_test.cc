@@ -1,0 +1,241 @@
+// Two NICs of one process on a live fabric, without the verbs face.
+#include "soft-roce/verbs/live_nic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "switch-emulator/fabric/test_fabric.h"
+
+namespace cepheus::rnic {
+namespace {
+
+using fabric::kPatience;
+using fabric::TestFabric;
+using fabric::Topology;
+
+template <typename Condition>
+bool eventually(Condition&& condition) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+class CountingPort final : public PortListener {
+ public:
+  void on_port_error() override { ++errors; }
+  std::atomic<int> errors{0};
+};
+
+// A NIC with one QP and one queue.
+class Host final : private QpListener, private QueueListener {
+ public:
+  Host(TestFabric& fabric, const std::string& name, CompletionChannel* channel = nullptr)
+      : nic(std::move(*LiveNic::start(fabric.attach(name)))),
+        queue(256, channel, this, nic->armed_queues()),
+        memory(1 << 20) {
+    cq = nic->add_queue(queue, *this);
+    nic->run([&](Nic& engine, Instant now, Actions& out) {
+      keys = *engine.register_memory(1, memory.data(), memory.size(),
+                                     reinterpret_cast<std::uint64_t>(memory.data()),
+                                     kLocalWrite | kRemoteWrite);
+      QpInit init;
+      init.pd = 1;
+      init.send_cq = init.recv_cq = cq;
+      init.cap = {.max_send_wr = 64, .max_recv_wr = 64};
+      init.signal_all = true;
+      qpn = *engine.create_qp(init);
+      QpAttr a;
+      a.state = QpState::kInit;
+      a.access = kRemoteWrite;
+      return engine.modify_qp(now, qpn, a, kAttrState | kAttrAccess, out).has_value();
+    });
+    nic->add_qp(qpn, *this);
+  }
+  ~Host() {
+    nic->run([&](Nic& engine, Instant, Actions&) { return engine.destroy_qp(qpn); });
+    nic->remove_qp(qpn);
+    nic->remove_queue(cq);
+  }
+
+  void connect(const Host& peer) {
+    nic->run([&](Nic& engine, Instant now, Actions& out) {
+      QpAttr a;
+      a.state = QpState::kRtr;
+      a.remote_ip = peer.nic->identity().address;
+      a.remote_qpn = peer.qpn;
+      const bool ready = engine
+                             .modify_qp(now, qpn, a,
+                                        kAttrState | kAttrAddress | kAttrPathMtu | kAttrRemoteQpn |
+                                            kAttrRqPsn | kAttrMinRnrTimer,
+                                        out)
+                             .has_value();
+      a.state = QpState::kRts;
+      return ready &&
+             engine
+                 .modify_qp(
+                     now, qpn, a,
+                     kAttrState | kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry, out)
+                 .has_value();
+    });
+    nic->set_peer(qpn, peer.qpn);
+  }
+  Sge sge(std::size_t offset, std::size_t length) const {
+    return {reinterpret_cast<std::uint64_t>(memory.data() + offset),
+            static_cast<std::uint32_t>(length), keys.lkey};
+  }
+  bool post_recv(std::size_t offset, std::size_t length) {
+    return nic->run([&](Nic& engine, Instant now, Actions& out) {
+      const Sge one = sge(offset, length);
+      return engine.post_recv(now, qpn, RecvWr{.wr_id = offset, .sges = {&one, 1}}, out)
+          .has_value();
+    });
+  }
+  bool post_send(std::size_t offset, std::size_t length) {
+    return nic->run([&](Nic& engine, Instant now, Actions& out) {
+      const Sge one = sge(offset, length);
+      SendWr wr;
+      wr.wr_id = offset;
+      wr.sges = {&one, 1};
+      return engine.post_send(now, qpn, wr, out).has_value();
+    });
+  }
+  // The next completion; `polling` as a program that polls, else as one that only looks.
+  std::optional<QueuedCompletion> wait(bool polling) {
+    std::optional<QueuedCompletion> got;
+    eventually([&] {
+      if (polling) nic->poll();
+      queue.take(1, [&](const QueuedCompletion& entry) { got = entry; });
+      return got.has_value();
+    });
+    return got;
+  }
+
+  std::unique_ptr<LiveNic> nic;
+  CompletionQueue queue;
+  std::vector<std::uint8_t> memory;
+  MemoryKeys keys;
+  CqId cq = 0;
+  Qpn qpn;
+  std::atomic<int> overruns{0};
+
+ private:
+  void on_event(AsyncEventKind) override {}
+  void on_overrun() override { ++overruns; }
+};
+
+class TwoNics : public ::testing::Test {
+ protected:
+  void exchange(bool polling) {
+    a_.connect(b_);
+    b_.connect(a_);
+    for (std::size_t i = 0; i < a_.memory.size(); ++i) {
+      a_.memory[i] = static_cast<std::uint8_t>(i * 13);
+    }
+    ASSERT_TRUE(b_.post_recv(0, b_.memory.size()));
+    ASSERT_TRUE(a_.post_send(0, a_.memory.size()));
+    const auto received = b_.wait(polling);
+    ASSERT_TRUE(received);
+    EXPECT_EQ(received->completion.status, WcStatus::kSuccess);
+    EXPECT_EQ(received->completion.byte_len, a_.memory.size());
+    EXPECT_EQ(received->source, a_.qpn);
+    const auto sent = a_.wait(polling);
+    ASSERT_TRUE(sent);
+    EXPECT_EQ(sent->completion.status, WcStatus::kSuccess);
+    EXPECT_EQ(a_.memory, b_.memory);
+  }
+
+  TestFabric fabric_{Topology::star(2)};
+  Host a_{fabric_, "h0"};
+  Host b_{fabric_, "h1"};
+};
+
+TEST_F(TwoNics, ExchangeWhileTheirProgramsPoll) { exchange(true); }
+
+TEST_F(TwoNics, ExchangeThroughTheirThreadsAlone) { exchange(false); }
+
+TEST_F(TwoNics, GoOnWhenAProgramStopsPolling) {
+  exchange(true);
+  // No more polls: the threads must notice, and take over.
+  ASSERT_TRUE(a_.post_recv(0, 64));
+  ASSERT_TRUE(b_.post_send(0, 64));
+  EXPECT_TRUE(a_.wait(false));
+  EXPECT_TRUE(b_.wait(false));
+}
+
+TEST_F(TwoNics, DropCompletionsOfAQueueThatHasGone) {
+  a_.connect(b_);
+  b_.connect(a_);
+  ASSERT_TRUE(b_.post_recv(0, 64));
+  b_.nic->remove_queue(b_.cq);
+  ASSERT_TRUE(a_.post_send(0, 64));
+  EXPECT_TRUE(a_.wait(true));
+  EXPECT_TRUE(b_.queue.is_empty());
+}
+
+TEST_F(TwoNics, TellTheirListenersOnceThatTheFabricEnded) {
+  CountingPort listener;
+  a_.nic->add_listener(listener);
+  fabric_.stop();
+  EXPECT_TRUE(eventually([&] { return listener.errors > 0; }));
+  EXPECT_FALSE(a_.nic->is_up());
+  for (int i = 0; i < 10'000; ++i) a_.nic->poll();
+  EXPECT_EQ(listener.errors, 1);
+  a_.nic->remove_listener(listener);
+}
+
+TEST_F(TwoNics, ExchangeDatagrams) {
+  DatagramSocket* from = a_.nic->open_socket(1000);
+  DatagramSocket* to = b_.nic->open_socket(2000);
+  ASSERT_TRUE(from != nullptr && to != nullptr);
+  const std::vector<std::uint8_t> small(20, 1);
+  const std::vector<std::uint8_t> large(kMaxDatagram, 2);
+  const wire::Ipv4 address = b_.nic->identity().address;
+  for (const auto* data : {&small, &large}) {
+    ASSERT_TRUE(a_.nic->send_datagram(*from, address, 2000, *data));
+    std::vector<std::uint8_t> got;
+    EXPECT_TRUE(eventually([&] {
+      return b_.nic->receive_datagram(*to, [&](const Datagram& datagram) {
+        got.assign(datagram.data.begin(), datagram.data.begin() + datagram.size);
+        EXPECT_EQ(datagram.from, a_.nic->identity().address);
+        EXPECT_EQ(datagram.from_port, 1000);
+      });
+    }));
+    EXPECT_EQ(got, *data);
+  }
+  const auto refused =
+      a_.nic->send_datagram(*from, address, 2000, std::vector<std::uint8_t>(kMaxDatagram + 1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, wire::ErrorCode::kInvalid);
+  EXPECT_THAT(a_.nic->counters_text(), ::testing::HasSubstr("datagrams_sent 2\n"));
+}
+
+TEST_F(TwoNics, PollFromSeveralThreadsAtOnce) {
+  a_.connect(b_);
+  b_.connect(a_);
+  constexpr std::size_t kMessages = 48;
+  for (std::size_t i = 0; i < kMessages; ++i) ASSERT_TRUE(b_.post_recv(i * 1000, 1000));
+  std::atomic<std::size_t> received{0};
+  {
+    std::vector<std::jthread> pollers;
+    for (int t = 0; t < 3; ++t) {
+      pollers.emplace_back([&] {
+        eventually([&] {
+          b_.nic->poll();
+          b_.queue.take(1, [&](const QueuedCompletion&) { ++received; });
+          return received == kMessages;
+        });
+      });
+    }
+    for (std::size_t i = 0; i < kMessages; ++i) ASSERT_TRUE(a_.post_send(i * 1000, 1000));
+  }
+  EXPECT_EQ(received, kMessages);
+  EXPECT_EQ(a_.overruns, 0);
+}
+
+}  // namespace
+}  // namespace cepheus::rnic
