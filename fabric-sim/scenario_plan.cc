@@ -112,6 +112,7 @@ rnic::NicConfig make_nic(Random& random, std::uint32_t mtu) {
   nic.window_packets = random.chance(0.8) ? random.between(2, 16) : 128;
   nic.ack_every = random.chance(0.8) ? random.between(1, 5) : 32;
   nic.min_ack_timeout = 1us;
+  nic.timeout_doublings = 6;  // as live
   nic.max_qps = 8;
   nic.max_regions = 8;
   nic.seed = random.next();

@@ -33,7 +33,7 @@ void check(Call& call, Group& group, bool from_slowest) {
     const HeldNak nak = *group.nak;
     group.nak.reset();
     group.advance_aggregate(min);
-    if (nak.rnr) group.rnr = nak.psn;
+    group.asked = nak.psn;
     send_nak(call, group, nak);
   } else if (after(min, group.agg)) {
     acknowledge_to_source(call, group);
@@ -104,8 +104,10 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     if (group.nak && rules.drop_overtaken_nak && !before(group.min(), group.nak->psn)) {
       group.nak.reset();
     }
-    // After RNR(e) the same receiver also asks for e: passed on, that would cut the wait short.
-    if (is_rnr || group.rnr != psn) hold_nak(group, nak);
+    // The source knows that e is missing. After RNR(e) the same receiver also asks for e, which
+    // would cut the wait short; after NAK(e) others do, and each repetition would spend one of the
+    // source's retries.
+    if (is_rnr || group.asked != psn) hold_nak(group, nak);
   }
   check(call, group, from_slowest);
 }

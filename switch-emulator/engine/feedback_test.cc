@@ -182,6 +182,24 @@ TEST(Feedback, SwallowsTheSequenceNakThatFollowsAnRnrUntilItsPacketComesAgain) {
   EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
 }
 
+TEST(Feedback, AsksTheSourceOnceForAPacketThatSeveralMiss) {
+  auto net = make_star(4);
+  net->message(0, 0, 3);
+  net->clear();
+  net->ack(1, 0);
+  net->ack(2, 0);
+  net->nak(3, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
+  net->nak(1, 1);
+  net->nak(2, 1);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->data(0, 1);
+  net->nak(2, 1);  // lost again on its way to host 2
+  net->ack(1, 1);
+  net->ack(3, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
+}
+
 TEST(Feedback, PassesFatalNaksAtOnceBehindWhatAllHave) {
   auto net = make_star(3);
   net->message(0, 0, 4);

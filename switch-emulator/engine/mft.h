@@ -68,7 +68,7 @@ struct Group {
   Psn agg;            // last PSN acknowledged to the source
   bool ended = true;  // the packet `sent` ended a message
   std::optional<HeldNak> nak;
-  std::optional<Psn> rnr;  // PSN of the RNR NAK that went out, until its packet passes again
+  std::optional<Psn> asked;  // PSN of the NAK that went out last, until its packet passes again
 
   // Smallest `ack` over all paths but the source's. kNoPath if there is no such path: nobody to
   // wait for.

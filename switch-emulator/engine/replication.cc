@@ -41,7 +41,7 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
   }
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
-  if (group.rnr && !after(psn, *group.rnr)) group.rnr.reset();
+  if (group.asked && !after(psn, *group.asked)) group.asked.reset();
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
   if (ends_message) group.ends.note(psn, group.agg);
@@ -59,7 +59,7 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
 
 void try_gate(Call& call, Group& group) {
   Gate& gate = group.gate;
-  if (gate.frames.empty() || !gate_is_open(call, group, gate.path)) return;
+  if (gate.frames.empty() || !gate_is_open(call, group)) return;
   const PathNo path = gate.path;
   std::vector<Frame> frames;
   frames.swap(gate.frames);  // what the gate would hold anew goes into the empty one

@@ -114,14 +114,15 @@ TEST(Tree, AnswersOldDuplicatesUnderTheirOldName) {
   EXPECT_EQ(net->inbox(0), Texts());
   net->lose = nullptr;
   net->clear();
-  // Host 2 has all of it and begins: its leaf admits it, and the near switch learns that the
-  // trunk's side has 0.
+  // Host 2 has all of it and begins: its leaf admits it, the near switch waits for the trunk's
+  // answer to the old turn.
   net->data(2, 0);
-  EXPECT_EQ(net->inbox(1), Texts({"data 1"}));
-  EXPECT_EQ(net->inbox(0), Texts({"data 0"}));
+  EXPECT_EQ(net->inbox(1), Texts());
+  // The old source asks again; the far switch answers for a turn that is over there.
   net->data(0, 0);
-  EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
-  EXPECT_EQ(net->count(Counter::kOldDuplicateAnswered, 0), 1u);
+  EXPECT_EQ(net->count(Counter::kOldDuplicateAnswered, 1), 1u);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0"}));
+  EXPECT_EQ(net->inbox(1), Texts({"data 1"}));
 }
 
 TEST(Tree, IgnoresFeedbackOfAnotherTurn) {

@@ -30,7 +30,7 @@ void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn next, 
   group.source_first = source_first;
   group.agg = next - 1;
   group.nak.reset();
-  group.rnr.reset();
+  group.asked.reset();
   group.ends = MessageEnds();
   group.turn_messages = 0;
   group.gate.answered = kNoPath;
@@ -66,7 +66,7 @@ Claim claim_rebased(Call& call, Group& group, const DataPacket& packet) {
   const bool old = before(psn, first);
   if (old && call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
   if (beyond_window(call, first, psn)) return drop(call, Counter::kDropDataWindow);
-  if (!old && !gate_is_open(call, group, packet.path)) {
+  if (!old && !gate_is_open(call, group)) {
     return hold_at_gate(call, group, packet, {}, first);
   }
   admit(call, group, packet.path, path.host, group.sent + 1, first);
@@ -88,7 +88,7 @@ Claim claim_synchronised(Call& call, Group& group, const DataPacket& packet) {
       return Claim::kCurrent;
     }
     if (psn != next) return drop(call, Counter::kDropConflict);
-    if (!gate_is_open(call, group, packet.path)) {
+    if (!gate_is_open(call, group)) {
       return hold_at_gate(call, group, packet, name_of(packet), next);
     }
   }
@@ -110,12 +110,14 @@ Claim claim_named(Call& call, Group& group, const DataPacket& packet) {
   if (before(psn, turn.base) || beyond_window(call, turn.base, psn)) {
     return drop(call, Counter::kDropDataWindow);
   }
-  if (!gate_is_open(call, group, packet.path)) {
+  if (!gate_is_open(call, group)) {
     return hold_at_gate(call, group, packet, turn, turn.base);
   }
   admit(call, group, packet.path, turn.source, turn.base, turn.base);
   return Claim::kCurrent;
 }
+
+constexpr std::uint8_t kPatience = 14;  // RNR timer code: 1.28 ms
 
 enum class Kept : std::uint8_t { kYes, kAlready, kNo };
 
@@ -141,11 +143,11 @@ Claim claim_turn(Call& call, Group& group, const DataPacket& packet) {
   return claim_named(call, group, packet);
 }
 
-bool gate_is_open(const Call& call, const Group& group, PathNo newcomer) {
+bool gate_is_open(const Call& call, const Group& group) {
   if (!call.rules().gate) return true;
   if (!group.ended) return false;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
-    if (i == group.source || i == newcomer) continue;
+    if (i == group.source) continue;
     if (before(group.paths[i].ack, group.sent)) return false;
   }
   return true;
@@ -162,13 +164,18 @@ Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const Tur
     gate.path = packet.path;
     gate.source = turn.source;
   }
+  std::uint8_t timer = call.config.gate_rnr_timer;
   if (gate.path == packet.path && gate.source == turn.source) {
     switch (keep(gate, packet, call.config.max_held)) {
       case Kept::kYes:
         call.count(Counter::kGateHeld);
         return Claim::kHeld;
       case Kept::kAlready:
-        return drop(call, Counter::kDropGateAnswered);
+        if (packet.psn() != first) return drop(call, Counter::kDropGateAnswered);
+        // Its sender has timed out: left without an answer it would soon give up. No need to ask
+        // often, since what ends the wait is the answer to the packet that is kept.
+        timer = kPatience;
+        break;
       case Kept::kNo:
         break;
     }
@@ -176,8 +183,7 @@ Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const Tur
   if (gate.answered == packet.path) return drop(call, Counter::kDropGateAnswered);
   gate.answered = packet.path;
   const Path& path = group.paths[packet.path];
-  send_feedback(call, group, path, turn, wire::AckKind::kRnrNak, call.config.gate_rnr_timer, first,
-                path.messages);
+  send_feedback(call, group, path, turn, wire::AckKind::kRnrNak, timer, first, path.messages);
   call.count(Counter::kGateRnr);
   return Claim::kSettled;
 }

@@ -35,8 +35,10 @@ enum class Claim : std::uint8_t {
 // Settles whose turn `packet` belongs to; admits a newcomer if the gate is open.
 Claim claim_turn(Call& call, Group& group, const DataPacket& packet);
 
-// May a newcomer on path `newcomer` begin? Everyone else's answers to the last turn must be in.
-bool gate_is_open(const Call& call, const Group& group, PathNo newcomer);
+// May a newcomer begin? All answers to the last turn must be in, the newcomer's own, too: one that
+// breaks rule C1 lacks what it would be taken to have, and the old source would complete what one
+// member never got.
+bool gate_is_open(const Call& call, const Group& group);
 
 // Adds a packet to what the gate holds, or answers RNR(first). `first` is the newcomer's first PSN
 // in the numbering of its port, `turn` the name it goes by.
