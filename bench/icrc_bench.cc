@@ -41,7 +41,8 @@ void patch(benchmark::State& state) {
     state.SkipWithError("the patched ICRC is not the recomputed one");
   }
   for (auto _ : state) {
-    benchmark::DoNotOptimize(patch_icrc(before.icrc, before.header(), after.header(), payload.size()));
+    benchmark::DoNotOptimize(
+        patch_icrc(before.icrc, before.header(), after.header(), payload.size()));
   }
 }
 
