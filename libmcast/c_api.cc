@@ -305,15 +305,18 @@ mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t
   *out = nullptr;
   if (address == nullptr || length == 0) return invalid("there is no memory to register");
   return with(from(context), [&](Context& c) {
-    auto memory = Memory::create(c.device(), address, length);
+    auto memory = Memory::create(c.device(), c.fork_generation(), address, length);
     if (memory) *out = handle(memory->release());
     return status_of(memory);
   });
 }
 
 void mcast_mem_deregister(mcast_mem_h mem) {
+  if (mem == nullptr) return;
   guarded([&] {
-    delete from(mem);
+    // In the child of a fork it is still the parent's.
+    const bool ours = from(mem)->fork_generation() == Process::instance().fork_generation();
+    if (ours) delete from(mem);
     return MCAST_OK;
   });
 }

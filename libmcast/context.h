@@ -40,6 +40,7 @@ class Context {
   const ContextConfig& config() const { return config_; }
   // False in the child of a fork: the device is the parent's, and nothing here may be touched.
   bool is_ours() const;
+  std::uint64_t fork_generation() const { return fork_generation_; }
 
   unsigned progress();
 

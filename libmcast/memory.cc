@@ -6,15 +6,15 @@
 
 namespace cepheus::mcast {
 
-Outcome<std::unique_ptr<Memory>> Memory::create(const Device& device, void* address,
-                                                std::size_t length) {
+Outcome<std::unique_ptr<Memory>> Memory::create(const Device& device, std::uint64_t fork_generation,
+                                                void* address, std::size_t length) {
   auto region = device.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE);
   const bool writable = region.has_value();
   if (!writable && region.error().status == MCAST_ERR_INVALID) {
     region = device.register_memory(address, length, 0);
   }
   if (!region) return tl::unexpected(region.error());
-  return std::unique_ptr<Memory>(new Memory(device, std::move(*region), writable));
+  return std::unique_ptr<Memory>(new Memory(device, fork_generation, std::move(*region), writable));
 }
 
 bool Memory::covers(const void* address, std::size_t length) const {

@@ -14,19 +14,25 @@ namespace cepheus::mcast {
 class Memory {
  public:
   // Memory that can't be written to is registered for sending only.
-  static Outcome<std::unique_ptr<Memory>> create(const Device& device, void* address,
+  static Outcome<std::unique_ptr<Memory>> create(const Device& device,
+                                                 std::uint64_t fork_generation, void* address,
                                                  std::size_t length);
 
   bool covers(const void* address, std::size_t length) const;
   bool is_writable() const { return writable_; }
   std::uint32_t lkey() const { return region_->lkey; }
   const Device& device() const { return device_; }
+  std::uint64_t fork_generation() const { return fork_generation_; }  // of the process it is in
 
  private:
-  Memory(const Device& device, MrHandle region, bool writable)
-      : device_(device), region_(std::move(region)), writable_(writable) {}
+  Memory(const Device& device, std::uint64_t fork_generation, MrHandle region, bool writable)
+      : device_(device),
+        fork_generation_(fork_generation),
+        region_(std::move(region)),
+        writable_(writable) {}
 
   const Device& device_;
+  const std::uint64_t fork_generation_;
   MrHandle region_;
   bool writable_;
 };

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,9 +15,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "libmcast/e2e/pattern.h"
 
@@ -31,6 +35,9 @@ json answer(mcast_status_t status) {
   if (status < 0) out["text"] = mcast_last_error();
   return out;
 }
+
+// Over what callbacks write: with "threads" they run on any of them.
+std::mutex callback_mutex;
 
 struct Arrived {
   std::vector<std::uint8_t> data;
@@ -61,20 +68,26 @@ struct Group {
 
 class Member {
  public:
+  ~Member() { stop_threads(); }
+
   json run(const json& command);
   void progress() {
     if (context_ != nullptr) mcast_progress(context_);
   }
 
  private:
+  // `done` is asked with callbacks held off.
   template <typename Done>
   bool wait(Done&& done) {
     const auto limit = Clock::now() + std::chrono::seconds(30);
-    while (!done()) {
+    for (;;) {
+      {
+        const std::lock_guard lock(callback_mutex);
+        if (done()) return true;
+      }
       if (Clock::now() > limit) return false;
       progress();
     }
-    return true;
   }
 
   json open(const json& c);
@@ -89,15 +102,20 @@ class Member {
   json await_failure(Group& g);
   json release(Group& g);
   json fork_and_use();
+  json start_threads(const json& c);
+  void stop_threads();
 
   static mcast_status_t on_receive(void* arg, void* data, std::size_t length, std::uint32_t imm);
   static void on_done(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t imm);
 
   mcast_context_h context_ = nullptr;
   std::map<std::string, Group> groups_;
+  std::vector<std::thread> threads_;
+  std::atomic<bool> stop_{false};
 };
 
 mcast_status_t Member::on_receive(void* arg, void* data, std::size_t length, std::uint32_t imm) {
+  const std::lock_guard lock(callback_mutex);
   Group& g = *static_cast<Group*>(arg);
   auto* bytes = static_cast<std::uint8_t*>(data);
   std::memset(bytes - MCAST_RECV_HEADROOM, 0x5A, MCAST_RECV_HEADROOM);  // it is ours
@@ -108,6 +126,7 @@ mcast_status_t Member::on_receive(void* arg, void* data, std::size_t length, std
 }
 
 void Member::on_done(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t imm) {
+  const std::lock_guard lock(callback_mutex);
   Bulk& bulk = *static_cast<Bulk*>(op->user);
   if (bulk.status) std::abort();  // exactly once
   bulk.status = status;
@@ -241,6 +260,7 @@ json Member::expect(Group& g, const json& c) {
   if (g.is_eager) {
     if (!wait([&] { return !g.arrived.empty(); }))
       return {{"match", false}, {"why", "nothing came"}};
+    const std::lock_guard lock(callback_mutex);
     const Arrived got = std::move(g.arrived.front());
     g.arrived.pop_front();
     return {{"match", got.data == wanted && got.imm == imm}, {"length", got.data.size()}};
@@ -260,10 +280,13 @@ json Member::await_failure(Group& g) {
 }
 
 json Member::release(Group& g) {
-  const std::size_t count = g.kept.size();
-  for (void* data : g.kept) mcast_recv_release(g.handle, data);
-  g.kept.clear();
-  return {{"released", count}};
+  std::deque<void*> kept;
+  {
+    const std::lock_guard lock(callback_mutex);
+    kept.swap(g.kept);
+  }
+  for (void* data : kept) mcast_recv_release(g.handle, data);
+  return {{"released", kept.size()}};
 }
 
 // What a program that forks might do by accident: use and destroy the parent's objects in the
@@ -285,15 +308,36 @@ json Member::fork_and_use() {
   return {{"child_exit", WIFEXITED(state) ? WEXITSTATUS(state) : -1}};
 }
 
+// Threads that do nothing but progress, beside the one that works.
+json Member::start_threads(const json& c) {
+  for (int i = 0; i < c.at("count").get<int>(); ++i) {
+    threads_.emplace_back([this] {
+      while (!stop_) {
+        mcast_progress(context_);
+        std::this_thread::yield();
+      }
+    });
+  }
+  return {{"status", MCAST_OK}};
+}
+
+void Member::stop_threads() {
+  stop_ = true;
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+}
+
 json Member::run(const json& c) {
   const std::string what = c.at("do");
   if (what == "open") return open(c);
   if (what == "create") return create(c);
   if (what == "fork") return fork_and_use();
+  if (what == "threads") return start_threads(c);
   if (what == "close") {
-    groups_.clear();
+    stop_threads();
     mcast_context_destroy(context_);
     context_ = nullptr;
+    groups_.clear();
     return {{"status", MCAST_OK}};
   }
   const std::string name = c.at("group");

@@ -143,6 +143,9 @@ Member::Member(const std::string& fabric_socket, int index, std::pair<int, int> 
                fabric_socket.empty()
                    ? std::vector<std::string>{}
                    : std::vector<std::string>{"LD_PRELOAD=" CEPHEUS_ROCE,
+                                              // For builds with sanitizers: the NIC is preloaded,
+                                              // so that their runtime can't come first.
+                                              "ASAN_OPTIONS=verify_asan_link_order=0",
                                               "CEPHEUS_FABRIC=" + fabric_socket,
                                               "CEPHEUS_HOST=#" + std::to_string(index)}) {
   close(pair.second);

@@ -130,6 +130,19 @@ TEST(GroupTraffic, ComesAndGoesFiftyTimesWithoutATrace) {
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }
 
+TEST(GroupTraffic, ManyThreadsMayProgressAtOnce) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  team.ask_all({{"do", "threads"}, {"count", 2}});
+  team.form(kEager, 0);
+  team.form(kBulk, 1);
+  rotate_roots(team, 12, 100'000, 3);
+  team.destroy("e");
+  team.form(kEager, 2);  // groups come and go while others progress
+  rotate_roots(team, 4, 100'000, 4);
+  for (const json& reply : team.ask_all({{"do", "close"}})) EXPECT_EQ(reply["status"], MCAST_OK);
+}
+
 TEST(GroupTraffic, AForkedChildDoesNotDisturbItsParent) {
   const Fabric fabric = Fabric::of(2);
   Team team(fabric, 2);

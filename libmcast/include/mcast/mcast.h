@@ -60,16 +60,15 @@ typedef struct mcast_context* mcast_context_h;
 typedef struct mcast_group* mcast_group_h;
 typedef struct mcast_mem* mcast_mem_h;
 
-/* ---- context
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- context ---- */
 
 typedef struct mcast_context_params {
   size_t struct_size; /* sizeof(mcast_context_params_t), set by MCAST_CONTEXT_PARAMS_INIT */
   const char* device; /* verbs device name; NULL: the first active port with a RoCE v2 IPv4 GID */
   int gid_index;      /* -1: the first RoCE v2 IPv4 GID */
   uint16_t mrp_port;  /* UDP port of registration; 0: 18516 */
-  uint32_t path_mtu;  /* payload bytes a packet, 256..4096; 0: the port's active MTU */
+  /* Payload bytes a packet, 256..4096, the same on all members; 0: the port's active MTU. */
+  uint32_t path_mtu;
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
   const char* mcst_pool;   /* CIDR that group identifiers are taken from; NULL: "198.18.0.0/15" */
   size_t max_eager_memory; /* bytes of eager buffers over all groups of the process; 0: 64 MiB */
@@ -85,17 +84,19 @@ typedef struct mcast_context_attr {
   size_t max_message; /* largest bulk message, bytes */
 } mcast_context_attr_t;
 
+/* A device port is opened once in a process: opening it again gives the same context, counted; it
+ * must ask for the same settings. In the child of a fork contexts and groups of the parent are of
+ * no use: calls refuse, destroying them does nothing. */
 MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* params,
                                               mcast_context_h* out);
-/* Destroys remaining groups first. Waits at most 200 ms for the fabric to hear of it. */
+/* The last one destroys remaining groups first. Waits at most 200 ms for the fabric to hear of it.
+ */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
 /* Does what can be done now for all groups; returns the number of things done. */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
 
-/* ---- groups
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- groups ---- */
 
 typedef enum mcast_lane { MCAST_LANE_EAGER = 0, MCAST_LANE_BULK = 1 } mcast_lane_t;
 
@@ -158,7 +159,9 @@ MCAST_API mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t*
  * must differ. */
 MCAST_API mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members,
                                           size_t count);
-/* MCAST_INPROGRESS until the outcome is known; then MCAST_OK (data may flow) or why not. */
+/* MCAST_INPROGRESS until the outcome is known; then MCAST_OK (data may flow) or why not. Members
+ * learn it one after the other: messages of one that knows already may arrive before that. Bulk
+ * receives may be posted from the group's creation on. */
 MCAST_API mcast_status_t mcast_group_test(mcast_group_h group);
 MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);
 /* The group with mcast_group_attr_t::id, for callers that pass groups through configuration
@@ -172,16 +175,14 @@ MCAST_API void mcast_group_destroy(mcast_group_h group);
 /* Sends of this member that not every member has acknowledged yet, eager and bulk. */
 MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
 
-/* ---- data
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- data ---- */
 
 /* Sends up to max_eager bytes to all other members; they are copied before the call returns. `imm`
  * travels along. MCAST_OK, or MCAST_ERR_AGAIN while send_depth messages are unacknowledged. */
 MCAST_API mcast_status_t mcast_send_eager(mcast_group_h group, const void* data, size_t length,
                                           uint32_t imm);
 /* The same without a contiguous source: pack(dest, arg) writes at most max_eager bytes and returns
- * their number. */
+ * their number. Unlike other callbacks it runs inside the call and may call nothing here. */
 typedef size_t (*mcast_pack_cb_t)(void* dest, void* arg);
 MCAST_API mcast_status_t mcast_send_eager_pack(mcast_group_h group, mcast_pack_cb_t pack, void* arg,
                                                uint32_t imm, size_t* length_out);
