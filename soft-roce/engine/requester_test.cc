@@ -209,7 +209,7 @@ TEST_F(Requester, FailsWithRetryExceededAndFlushesInOrder) {
   a_.receive(5, 0, 256);
   int flights = 0;
   for (; a_.state() == QpState::kRts && flights < 100; ++flights) {
-    EXPECT_THAT(sent(), ElementsAre(100, 101, 102));
+    EXPECT_EQ(psns(a_.transmit_all()).front(), 100u);
     pass(milliseconds(100));
   }
   EXPECT_EQ(flights, 8) << "once and seven retries";
