@@ -48,14 +48,17 @@ CEPHEUS_EXPORT ssize_t cepheus_datagram_recv(cepheus_datagram_socket* s, void* d
                                              size_t capacity, uint32_t* from_ipv4,
                                              uint16_t* from_port) {
   ssize_t size = -1;
-  const bool received = s->nic->receive_datagram(*s->socket, [&](const Datagram& datagram) {
-    const std::size_t n = std::min<std::size_t>(datagram.size, capacity);
-    std::copy_n(datagram.data.begin(), n, static_cast<std::uint8_t*>(data));
-    if (from_ipv4 != nullptr) *from_ipv4 = datagram.from.value();
-    if (from_port != nullptr) *from_port = datagram.from_port;
-    size = static_cast<ssize_t>(n);
+  const int error = guarded([&] {
+    const bool received = s->nic->receive_datagram(*s->socket, [&](const Datagram& datagram) {
+      const std::size_t n = std::min<std::size_t>(datagram.size, capacity);
+      std::copy_n(datagram.data.begin(), n, static_cast<std::uint8_t*>(data));
+      if (from_ipv4 != nullptr) *from_ipv4 = datagram.from.value();
+      if (from_port != nullptr) *from_port = datagram.from_port;
+      size = static_cast<ssize_t>(n);
+    });
+    return received ? 0 : EAGAIN;
   });
-  if (!received) errno = EAGAIN;
+  if (error != 0) errno = error;
   return size;
 }
 

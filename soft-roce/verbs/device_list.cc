@@ -84,9 +84,17 @@ CEPHEUS_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
     return call_next<decltype(ibv_get_device_guid)>("ibv_get_device_guid", device);
   }
   const int saved = errno;
-  const cepheus::wire::Ipv4 address = nic_address();
+  __be64 guid = 0;
+  guarded([&] {
+    const cepheus::wire::Ipv4 address = nic_address();
+    if (!address.is_unset()) guid = guid_of(address);
+    return 0;
+  });
   errno = saved;
-  return address.is_unset() ? 0 : guid_of(address);
+  return guid;
 }
 
-CEPHEUS_EXPORT const char* cepheus_roce_last_error() { return last_error(); }
+CEPHEUS_EXPORT const char* cepheus_roce_last_error() {
+  const char* text = guarded([] { return last_error(); });
+  return text == nullptr ? "" : text;
+}

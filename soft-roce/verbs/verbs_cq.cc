@@ -129,8 +129,11 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* completions) {
     errno = ENODEV;
     return -1;
   }
-  nic.poll();
-  return ours.queue().take(most, append);
+  const int error = guarded([&] {
+    nic.poll();
+    return 0;
+  });
+  return error != 0 ? -1 : ours.queue().take(most, append);
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
