@@ -1,6 +1,5 @@
 #include "soft-roce/verbs/live_nic.h"
 
-#include <sched.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -13,12 +12,6 @@ namespace {
 // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
 // prompt.
 constexpr int kReceiveBatch = 64;
-// Fruitless polls of one thread between two offers of its core: switch and peers may be waiting for
-// one.
-constexpr unsigned kPollsPerYield = 16;
-// ... and between two looks whether the fabric is still there, which cost a system call.
-constexpr unsigned kPollsPerCheck = 4096;
-
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
@@ -116,22 +109,6 @@ void LiveNic::set_peer(Qpn qpn, Qpn peer) {
 void LiveNic::remove_qp(Qpn qpn) {
   const std::scoped_lock lock(mutex_);
   qps_.erase(qpn);
-}
-
-void LiveNic::poll() {
-  thread_local unsigned fruitless = 0;
-  bool moved = false;
-  if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
-    const Instant now = monotonic_now();
-    last_poll_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
-    moved = progress(now);
-    if (fruitless % kPollsPerCheck == kPollsPerCheck - 1) check_fabric();
-  }
-  if (moved) {
-    fruitless = 0;
-  } else if (++fruitless % kPollsPerYield == 0) {
-    ::sched_yield();
-  }
 }
 
 bool LiveNic::progress(Instant now) {

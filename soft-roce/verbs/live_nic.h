@@ -134,6 +134,9 @@ class LiveNic {
   static void* thread_entry(void* self);
   void thread_loop();
   bool program_polls(Instant now) const;
+  // What a polling program does when there is nothing (waiting.cc).
+  void rest();
+  bool nap();
   void stay_out_of_the_way();
   void sleep_until(Instant wake, bool on_port);
   void kick();
@@ -157,6 +160,8 @@ class LiveNic {
   bool thread_runs_ = false;
   bool thread_kicked_ = false;             // under mutex_
   Instant thread_wakes_ = Instant::min();  // under mutex_; min: it is awake
+  bool thread_on_port_ = false;            // under mutex_: it has armed the port and sleeps on it
+  std::atomic<bool> napping_{false};       // set under mutex_: the program has, and does
   std::atomic<bool> stopping_{false};
   std::atomic<bool> thread_defers_{false};
   std::atomic<int> armed_queues_{0};

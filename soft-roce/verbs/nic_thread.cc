@@ -64,13 +64,14 @@ void LiveNic::thread_loop() {
       if (!moved) check_fabric();
       if (!moved) {
         // arm() says no if something has arrived meanwhile.
-        on_port = is_up() && port_->arm();
+        on_port = is_up() && !napping_ && port_->arm();
         moved = is_up() && !on_port;
       }
       if (!moved) {
         wake = engine_.deadline();
         if (is_up() && engine_.wants_to_transmit()) wake = std::min(wake, now + kRetryTransmit);
         thread_wakes_ = wake;
+        thread_on_port_ = on_port;
       }
     }
     if (moved) {
@@ -81,6 +82,7 @@ void LiveNic::thread_loop() {
     const std::scoped_lock lock(mutex_);
     thread_wakes_ = Instant::min();
     if (on_port) port_->disarm();
+    thread_on_port_ = false;
     if (thread_kicked_) {
       thread_kicked_ = false;
       kick_.clear();
@@ -90,6 +92,7 @@ void LiveNic::thread_loop() {
 
 bool LiveNic::program_polls(Instant now) const {
   const Instant last{Duration(last_poll_.load(std::memory_order_relaxed))};
+  if (napping_.load()) return true;
   return armed_queues_.load() == 0 && last != Instant::min() && now - last < kPollGrace;
 }
 
