@@ -12,14 +12,16 @@
 namespace cepheus::rnic {
 namespace {
 
-// Fruitless polls of one thread between two rests ...
-constexpr unsigned kPollsPerRest = 16;
-// ... and between two looks whether the fabric is still there, which cost a system call.
+// Fruitless polls of one thread before it offers its core, and before it sleeps, which costs it and
+// its waker more: an answer that is under way should be here by then.
+constexpr unsigned kPollsPerYield = 16;
+constexpr unsigned kPollsPerNap = 64;
+// Fruitless polls between two looks whether the fabric is still there, which costs a system call.
 constexpr unsigned kPollsPerCheck = 4096;
 // A core given away for longer than this went to somebody who computes.
 constexpr Duration kLongYield = std::chrono::microseconds(100);
 // Naps before the next yield asks whether the cores are still wanted.
-constexpr unsigned kNapsPerYield = 1000;
+constexpr unsigned kNapsPerYield = 100;
 // Bounds what a program that has other things to poll can miss; shorter than the thread's patience
 // (nic_thread.cc).
 constexpr timespec kNap{0, 200'000};
@@ -42,7 +44,7 @@ void LiveNic::poll() {
   }
   if (moved) {
     waiting.fruitless = 0;
-  } else if (++waiting.fruitless % kPollsPerRest == 0) {
+  } else if (++waiting.fruitless % (waiting.naps_left > 0 ? kPollsPerNap : kPollsPerYield) == 0) {
     rest();
   }
 }
