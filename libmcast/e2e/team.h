@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <mcast/mcast.h>
 
+#include <stdexcept>
+
 #include "libmcast/e2e/processes.h"
 
 namespace cepheus::mcast::e2e {
@@ -16,12 +18,15 @@ struct Message {
 
 class Team {
  public:
-  // Starts a process per host and opens its context.
-  Team(const Fabric& fabric, int count, const json& open = {{"do", "open"}}) {
+  // Starts a process per host and opens its context. Registration has more time than by default: on
+  // a busy machine members may not be scheduled for a second.
+  Team(const Fabric& fabric, int count,
+       const json& open = {{"do", "open"}, {"timeout_ms", 20'000}}) {
     members_.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) members_.emplace_back(fabric.socket(), i);
-    for (const json& reply : ask_all(open))
-      EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+    for (const json& reply : ask_all(open)) {
+      if (reply.value("status", -100) != MCAST_OK) throw std::runtime_error(reply.dump());
+    }
   }
 
   Member& operator[](int i) { return members_.at(static_cast<std::size_t>(i)); }
