@@ -1,16 +1,14 @@
 // How long to look for work before sleeping: adaptive waiting on a machine with more processes than
 // cores.
 //
-// Polling saves a wake-up (some microseconds) if work comes soon and nobody else wants the core.
-// Whether somebody does is seen from how long a yield takes: one that returns at once found no
-// other process to run. Then polling may go on for `budget` after the last work; else the next
-// empty look is the last one.
+// Looking again saves a wake-up (some microseconds) if work comes soon and nobody else wants the
+// core. Whether somebody does is seen from how long a yield takes: one that returns at once found
+// no other process to run. A yield on a busy machine costs the rest of a time slice, some
+// milliseconds, where a sleeper would be woken as soon as there is work; so one slow yield is
+// enough to give yielding up for a while. No I/O: the caller yields and tells the time.
 #pragma once
 
-#include <sched.h>
-
 #include "libmcast/wire/types.h"
-#include "switch-emulator/fabric/clock.h"
 
 namespace cepheus::fabric {
 
@@ -18,24 +16,23 @@ class IdlePolicy {
  public:
   explicit IdlePolicy(wire::Duration budget) : budget_(budget) {}
 
-  void worked(wire::Instant now) {
-    last_work_ = now;
-    contended_ = false;
+  void worked(wire::Instant now) { last_work_ = now; }
+  // Nothing was found at `now`: sleep, or yield and look again?
+  bool should_sleep(wire::Instant now) const {
+    return now < contended_until_ || now - last_work_ >= budget_;
   }
-  // Nothing was found at `now`: sleep, or yield() and look again?
-  bool should_sleep(wire::Instant now) const { return contended_ || now - last_work_ >= budget_; }
-  void yield(wire::Instant now) {
-    sched_yield();
-    contended_ = monotonic_now() - now > kQuickYield;
+  // A yield began and ended then.
+  void yielded(wire::Instant began, wire::Instant ended) {
+    if (ended - began > kQuickYield) contended_until_ = ended + kContentionLasts;
   }
 
  private:
-  // A yield without anyone to yield to takes under a microsecond.
-  static constexpr wire::Duration kQuickYield = std::chrono::microseconds(5);
+  static constexpr wire::Duration kQuickYield = std::chrono::microseconds(10);
+  static constexpr wire::Duration kContentionLasts = std::chrono::milliseconds(20);
 
   wire::Duration budget_;
   wire::Instant last_work_{};
-  bool contended_ = false;
+  wire::Instant contended_until_{};
 };
 
 }  // namespace cepheus::fabric

@@ -1,5 +1,6 @@
 #include "switch-emulator/fabric/live_fabric.h"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -165,7 +166,9 @@ void LiveFabric::State::run() {
       sleep(now);
     } else {
       poller.wait(wire::Duration{0});
-      idle.yield(monotonic_now());
+      const Instant before = monotonic_now();
+      sched_yield();
+      idle.yielded(before, monotonic_now());
     }
   }
 }
