@@ -33,6 +33,19 @@ wire::Result<void> check_caps(const QpCap& cap) {
   return {};
 }
 
+wire::Result<void> check_kind(const QpInit& init) {
+  if (init.type != QpType::kRc) {
+    return wire::fail(wire::ErrorCode::kInvalid, "only reliable connections: create an RC QP");
+  }
+  if (init.srq) return wire::fail(wire::ErrorCode::kInvalid, "no such shared receive queue");
+  return {};
+}
+
+tl::unexpected<wire::Error> no_srqs() {
+  return wire::fail(wire::ErrorCode::kInvalid,
+                    "no shared receive queues: give the QP its own receive queue");
+}
+
 tl::unexpected<wire::Error> unknown_qp() {
   return wire::fail(wire::ErrorCode::kInvalid, "no such qp: it was destroyed or never created");
 }
@@ -79,7 +92,16 @@ wire::Result<MemoryKeys> Nic::register_memory(PdId pd, void* memory, std::size_t
 
 bool Nic::deregister_memory(std::uint32_t lkey) { return state_->port.memory.remove(lkey); }
 
+wire::Result<SrqId> Nic::create_srq(const SrqInit& /*init*/) { return no_srqs(); }
+wire::Result<void> Nic::arm_srq(SrqId /*srq*/, std::uint32_t /*limit*/, Actions& /*out*/) {
+  return no_srqs();
+}
+wire::Result<SrqAttr> Nic::query_srq(SrqId /*srq*/) const { return no_srqs(); }
+wire::Result<void> Nic::destroy_srq(SrqId /*srq*/) { return no_srqs(); }
+wire::Result<void> Nic::post_srq_recv(SrqId /*srq*/, const RecvWr& /*wr*/) { return no_srqs(); }
+
 wire::Result<Qpn> Nic::create_qp(const QpInit& init) {
+  if (auto ok = check_kind(init); !ok) return tl::unexpected(ok.error());
   if (auto ok = check_caps(init.cap); !ok) return tl::unexpected(ok.error());
   const QueuePair* qp = state_->qps.create(state_->port, init);
   if (qp == nullptr) {
@@ -101,6 +123,14 @@ wire::Result<QpAttr> Nic::query_qp(Qpn qpn) const {
   const QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return unknown_qp();
   return qp->query();
+}
+
+bool Nic::fail_qp(Qpn qpn, Actions& out) {
+  QueuePair* qp = state_->qps.find(qpn);
+  if (qp == nullptr) return false;
+  qp->fail(out);
+  state_->refresh(*qp);
+  return true;
 }
 
 bool Nic::destroy_qp(Qpn qpn) {

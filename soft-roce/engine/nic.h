@@ -1,4 +1,4 @@
-// A RoCEv2 NIC without I/O: reliable-connection queue pairs of one port (IBTA vol. 1, chapter 9).
+// A RoCEv2 NIC without I/O: the queue pairs of one port (IBTA vol. 1, chapter 9 and Annex A17).
 //
 // Packets and time come in as arguments; completions, packets and one deadline come out:
 //
@@ -37,6 +37,7 @@ struct NicConfig {
   unsigned timeout_doublings = 0;
   Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
   std::uint32_t max_qps = 4096;
+  std::uint32_t max_srqs = 1024;
   std::uint32_t max_regions = 65536;
   std::uint64_t seed = 1;  // QPNs and UDP source ports
 };
@@ -53,10 +54,21 @@ class Nic {
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
-  // --- Memory. `memory` is where iova lives in this process; alive until deregistered.
+  // --- Memory. `memory` is where iova lives in this process; alive until deregistered. A peer's
+  // SEND with invalidate takes back the remote access of a region; its lkey goes on working.
   wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length,
                                            std::uint64_t iova, std::uint32_t access);
   bool deregister_memory(std::uint32_t lkey);
+
+  // --- Shared receive queues. Errors: kInvalid (no such queue, sizes), kUnavailable (out of
+  // queues), kAgain (queue full; destroy_srq: QPs still use it).
+  wire::Result<SrqId> create_srq(const SrqInit& init);
+  // kSrqLimitReached once, when fewer than `limit` receives are left, at once if that is so
+  // already. 0 disarms (IBTA 10.2.9.2).
+  wire::Result<void> arm_srq(SrqId srq, std::uint32_t limit, Actions& out);
+  wire::Result<SrqAttr> query_srq(SrqId srq) const;
+  wire::Result<void> destroy_srq(SrqId srq);
+  wire::Result<void> post_srq_recv(SrqId srq, const RecvWr& wr);
 
   // --- Queue pairs. Errors: kInvalid (bad attribute or transition), kUnavailable (out of QPs).
   wire::Result<Qpn> create_qp(const QpInit& init);
@@ -64,10 +76,14 @@ class Nic {
                                Actions& out);
   // Live state: sq_psn is the next PSN to be sent, rq_psn the next one expected.
   wire::Result<QpAttr> query_qp(Qpn qpn) const;
+  // To ERR with a kQpFatal event, for a cause outside the engine: a completion queue overran. All
+  // work completes as flushed. False: no such QP; in RESET or ERR nothing happens.
+  bool fail_qp(Qpn qpn, Actions& out);
   // Outstanding work vanishes without completions, as destroy_qp says (IBTA 10.2.4.4).
   bool destroy_qp(Qpn qpn);
 
-  // --- Work requests. Errors: kInvalid (state, sizes), kAgain (queue full). In ERR: flushed.
+  // --- Work requests. Errors: kInvalid (state, sizes, an operation that the QP's type does not
+  // give), kAgain (queue full). In ERR, and in SQE for sends: flushed.
   wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, Actions& out);
   wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, Actions& out);
 

@@ -22,17 +22,19 @@ constexpr std::array kTransitions{
     Transition{QpState::kInit, QpState::kInit, 0, kAttrAccess},
     Transition{QpState::kInit, QpState::kRtr,
                kAttrAddress | kAttrPathMtu | kAttrRemoteQpn | kAttrRqPsn | kAttrMinRnrTimer,
-               kAttrAccess},
+               kAttrAccess | kAttrMaxDestRdAtomic},
     Transition{QpState::kRtr, QpState::kRts,
-               kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry, kTunable},
+               kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry,
+               kTunable | kAttrMaxRdAtomic},
     Transition{QpState::kRts, QpState::kRts, 0, kTunable},
     Transition{QpState::kRts, QpState::kSqd, 0, 0},
     Transition{QpState::kSqd, QpState::kRts, 0, kTunable},
     Transition{QpState::kSqd, QpState::kSqd, 0,
-               kTunable | kAttrAddress | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry},
+               kTunable | kAttrAddress | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |
+                   kAttrMaxRdAtomic},
 };
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 12> kNames{{
+constexpr std::array<std::pair<std::uint32_t, const char*>, 15> kNames{{
     {kAttrState, "state"},
     {kAttrCurrentState, "current state"},
     {kAttrPathMtu, "path mtu"},
@@ -45,6 +47,9 @@ constexpr std::array<std::pair<std::uint32_t, const char*>, 12> kNames{{
     {kAttrRetryCount, "retry count"},
     {kAttrRnrRetry, "rnr retry"},
     {kAttrMinRnrTimer, "min rnr timer"},
+    {kAttrMaxRdAtomic, "max rd atomic"},
+    {kAttrMaxDestRdAtomic, "max dest rd atomic"},
+    {kAttrQkey, "qkey"},
 }};
 
 std::string names(std::uint32_t mask) {
@@ -101,6 +106,10 @@ wire::Result<void> check_values(const QpAttr& attr, std::uint32_t mask, std::uin
   if (has(kAttrRnrRetry) && attr.rnr_retry > 7) return invalid("rnr retry must be at most 7");
   if (has(kAttrMinRnrTimer) && attr.min_rnr_timer > 31) {
     return invalid("min rnr timer must be at most 31");
+  }
+  if ((has(kAttrMaxRdAtomic) && attr.max_rd_atomic > kMaxRdAtomic) ||
+      (has(kAttrMaxDestRdAtomic) && attr.max_dest_rd_atomic > kMaxRdAtomic)) {
+    return invalid("max rd atomic must be at most " + std::to_string(kMaxRdAtomic));
   }
   return {};
 }

@@ -73,6 +73,8 @@ void QueuePair::apply(const QpAttr& attr, std::uint32_t mask) {
   if ((mask & kAttrRetryCount) != 0) a.retry_count = attr.retry_count;
   if ((mask & kAttrRnrRetry) != 0) a.rnr_retry = attr.rnr_retry;
   if ((mask & kAttrMinRnrTimer) != 0) a.min_rnr_timer = attr.min_rnr_timer;
+  if ((mask & kAttrMaxRdAtomic) != 0) a.max_rd_atomic = attr.max_rd_atomic;
+  if ((mask & kAttrMaxDestRdAtomic) != 0) a.max_dest_rd_atomic = attr.max_dest_rd_atomic;
   if ((mask & kAttrAddress) != 0) {
     a.remote_ip = attr.remote_ip;
     a.traffic_class = attr.traffic_class;
@@ -100,6 +102,12 @@ QpAttr QueuePair::query() const {
   a.sq_psn = requester_.next_psn();
   a.rq_psn = responder_.expected_psn();
   return a;
+}
+
+void QueuePair::fail(Actions& out) {
+  if (context_.state == QpState::kReset || context_.state == QpState::kErr) return;
+  out.events.push_back({AsyncEventKind::kQpFatal, context_.qpn});
+  break_down(std::nullopt, "failed from outside", out);
 }
 
 void QueuePair::set_state(QpState state, const char* reason) {

@@ -17,6 +17,7 @@ class QueuePair {
   Qpn qpn() const { return context_.qpn; }
   wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, Actions& out);
   QpAttr query() const;
+  void fail(Actions& out);  // for a cause outside: to ERR, with an event
 
   wire::Result<void> post_send(const SendWr& wr, Actions& out);
   wire::Result<void> post_recv(const RecvWr& wr, Actions& out);

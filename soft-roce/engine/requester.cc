@@ -66,6 +66,9 @@ void Requester::reset() {
 }
 
 wire::Result<void> Requester::post(const SendWr& wr) {
+  if (wr.op > SendOp::kWriteImm) {
+    return wire::fail(wire::ErrorCode::kInvalid, "only SEND and WRITE, with or without immediate");
+  }
   const std::uint64_t length = total_length(wr.sges);
   if (length > kMaxMessage) {
     return wire::fail(wire::ErrorCode::kInvalid, "message longer than 2^31 bytes: split it");

@@ -163,6 +163,7 @@ void Responder::complete(const RecvWqe& wqe, WcStatus status, Actions& out) cons
   c.status = status;
   c.opcode = WcOpcode::kRecv;
   c.qpn = qp_.qpn;
+  c.source_qpn = qp_.attr.remote_qpn;
   out.completions.push_back(c);
 }
 

@@ -14,6 +14,8 @@ const char* to_string(QpState state) {
       return "rts";
     case QpState::kSqd:
       return "sqd";
+    case QpState::kSqe:
+      return "sqe";
     case QpState::kErr:
       return "err";
   }
@@ -42,6 +44,8 @@ const char* to_string(WcStatus status) {
       return "transport retry counter exceeded";
     case WcStatus::kRnrRetryExceeded:
       return "rnr retry counter exceeded";
+    case WcStatus::kBadResponse:
+      return "bad response";
   }
   return "unknown";
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,9 +20,11 @@ using wire::Qpn;
 // numbers.
 using CqId = std::uint32_t;
 using PdId = std::uint32_t;
+using SrqId = std::uint32_t;  // a shared receive queue; the engine's numbers
 
-enum class QpType : std::uint8_t { kRc };
-enum class QpState : std::uint8_t { kReset, kInit, kRtr, kRts, kSqd, kErr };  // IBTA 10.3.1
+enum class QpType : std::uint8_t { kRc, kUc, kUd };
+// IBTA 10.3.1. SQE, an error of the send queue alone, exists for UC and UD.
+enum class QpState : std::uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
 const char* to_string(QpState);
 
 // Access rights of memory regions and QPs (IBTA 10.6.3); bit values as in ibv_access_flags.
@@ -38,17 +41,44 @@ struct Sge {
   std::uint32_t lkey = 0;
 };
 
-enum class SendOp : std::uint8_t { kSend, kSendImm, kWrite, kWriteImm };
+// RC gives all, UC SEND and WRITE with or without immediate, UD SEND with or without immediate
+// (IBTA table 35).
+enum class SendOp : std::uint8_t {
+  kSend,
+  kSendImm,
+  kWrite,
+  kWriteImm,
+  kSendInvalidate,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+};
+
+// Where a datagram goes.
+struct AddressVector {
+  Ipv4 ip{};
+  std::uint8_t traffic_class = 0;  // IP TOS
+  std::uint8_t hop_limit = 64;
+};
 
 struct SendWr {
   std::uint64_t wr_id = 0;
   SendOp op = SendOp::kSend;
   bool signaled = false;
   bool solicited = false;
-  bool inline_data = false;          // sges point to plain memory, copied before post_send returns
-  std::uint32_t imm = 0;             // value of the big-endian immediate
-  std::uint64_t remote_address = 0;  // writes
+  bool inline_data = false;  // sges point to plain memory, copied before post_send returns; not
+                             // for READ and atomics
+  bool fence = false;        // RC: starts when all READs and atomics before it are complete
+  std::uint32_t imm = 0;     // value of the big-endian immediate
+  std::uint32_t invalidate_rkey = 0;  // kSendInvalidate: the peer's key that stops working
+  std::uint64_t remote_address = 0;   // WRITE, READ, atomics
   std::uint32_t rkey = 0;
+  std::uint64_t compare_add = 0;  // kCompareSwap: expected value; kFetchAdd: addend
+  std::uint64_t swap = 0;         // kCompareSwap: new value
+  AddressVector destination{};    // UD
+  Qpn remote_qpn{};               // UD
+  std::uint32_t qkey = 0;         // UD; with its highest bit set the QP's own is sent (IBTA 10.2.5)
+  // What is sent, or where the result of a READ goes; of an atomic: 8 bytes in the host's order.
   std::span<const Sge> sges;
 };
 
@@ -68,10 +98,19 @@ enum class WcStatus : std::uint8_t {  // as ibv_wc_status, by meaning
   kRemoteOperation,
   kRetryExceeded,
   kRnrRetryExceeded,
+  kBadResponse,
 };
 const char* to_string(WcStatus);
 
-enum class WcOpcode : std::uint8_t { kSend, kWrite, kRecv, kRecvWriteImm };
+enum class WcOpcode : std::uint8_t {
+  kSend,
+  kWrite,
+  kRecv,
+  kRecvWriteImm,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+};
 
 struct Completion {
   CqId cq = 0;
@@ -79,22 +118,32 @@ struct Completion {
   WcStatus status = WcStatus::kSuccess;
   WcOpcode opcode = WcOpcode::kSend;
   bool has_imm = false;
+  bool has_invalidated_rkey = false;
+  bool has_grh = false;  // UD: the buffer's first kGrhBytes are the packet's network header
   bool solicited = false;
-  std::uint32_t byte_len = 0;
-  std::uint32_t imm = 0;
+  std::uint32_t byte_len = 0;  // of a receive of UD with kGrhBytes
+  std::uint32_t imm = 0;       // the immediate, or the rkey that the peer invalidated
   Qpn qpn;
+  Qpn source_qpn{};  // of receives: who sent it
 };
+
+// A datagram's receive buffer starts with room for a GRH; over IPv4 the packet's IP header fills
+// its last 20 bytes and the first 20 are undefined, here 0 (IBTA Annex A17.4.5.1).
+inline constexpr std::uint32_t kGrhBytes = 40;
 
 enum class AsyncEventKind : std::uint8_t {
   kQpFatal,
   kQpAccessError,
   kQpRequestError,
   kCommEstablished,
-  kSqDrained
+  kSqDrained,
+  kLastWqeReached,   // a QP in ERR will take no more receives from its SRQ
+  kSrqLimitReached,  // fewer receives than the armed limit; `srq` says where, `qpn` nothing
 };
 struct AsyncEvent {
   AsyncEventKind kind;
   Qpn qpn;
+  SrqId srq = 0;
 };
 
 // Outputs of one engine call; the caller owns it, reads it, clears it and passes it again.
@@ -123,6 +172,8 @@ inline constexpr QpCap kMaxCap{.max_send_wr = 32768,
                                .max_inline = 1024};
 inline constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;
 inline constexpr std::uint8_t kInfiniteRnrRetry = 7;
+// READs and atomics outstanding at once, each way.
+inline constexpr std::uint8_t kMaxRdAtomic = 16;
 
 struct QpInit {
   QpType type = QpType::kRc;
@@ -131,6 +182,20 @@ struct QpInit {
   CqId recv_cq = 0;
   QpCap cap;
   bool signal_all = false;
+  std::optional<SrqId> srq = {};  // then cap.max_recv_wr and max_recv_sge are not looked at
+};
+
+// Shared receive queues take at most kMaxCap.max_recv_wr and max_recv_sge.
+struct SrqInit {
+  PdId pd = 0;
+  std::uint32_t max_wr = 1;
+  std::uint32_t max_sge = 1;
+};
+
+struct SrqAttr {
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  std::uint32_t limit = 0;  // 0: not armed
 };
 
 struct QpAttr {
@@ -143,11 +208,14 @@ struct QpAttr {
   Ipv4 remote_ip;
   std::uint8_t traffic_class = 0;  // IP TOS
   std::uint8_t hop_limit = 64;
-  std::uint32_t access = 0;         // Access bits that remote operations may use
-  std::uint8_t timeout_code = 14;   // local ACK timeout: 4.096 us * 2^code, 0 = never
-  std::uint8_t retry_count = 7;     // 0..7
-  std::uint8_t rnr_retry = 7;       // 7: for ever
-  std::uint8_t min_rnr_timer = 12;  // code sent in our RNR NAKs
+  std::uint32_t access = 0;             // Access bits that remote operations may use
+  std::uint8_t timeout_code = 14;       // local ACK timeout: 4.096 us * 2^code, 0 = never
+  std::uint8_t retry_count = 7;         // 0..7
+  std::uint8_t rnr_retry = 7;           // 7: for ever
+  std::uint8_t min_rnr_timer = 12;      // code sent in our RNR NAKs
+  std::uint8_t max_rd_atomic = 0;       // READs and atomics that we may have outstanding
+  std::uint8_t max_dest_rd_atomic = 0;  // ... that the peer may have outstanding here
+  std::uint32_t qkey = 0;               // UD
   QpCap cap;
 };
 enum QpAttrMask : std::uint32_t {
@@ -163,6 +231,9 @@ enum QpAttrMask : std::uint32_t {
   kAttrRetryCount = 512,
   kAttrRnrRetry = 1024,
   kAttrMinRnrTimer = 2048,
+  kAttrMaxRdAtomic = 4096,      // RC; optional on the way to RTS, in RTS and SQD
+  kAttrMaxDestRdAtomic = 8192,  // RC; optional on the way to RTR
+  kAttrQkey = 16384,            // UD; required on the way to INIT
 };
 
 }  // namespace cepheus::rnic

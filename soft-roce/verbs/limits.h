@@ -12,8 +12,5 @@ inline constexpr std::uint32_t kMaxPds = 65536;
 inline constexpr std::uint32_t kMaxAhs = 65536;
 // The P_Key that every port has (IBTA 10.9.2): full member of the default partition.
 inline constexpr std::uint16_t kDefaultPkey = 0xFFFF;
-// Most outstanding reads and atomics that QP attributes may name. Reads are not carried out yet,
-// but programs that never read set these too.
-inline constexpr std::uint8_t kMaxRdAtomic = 16;
 
 }  // namespace cepheus::rnic

@@ -156,6 +156,8 @@ ibv_qp_state to_verbs(QpState state) {
       return IBV_QPS_RTS;
     case QpState::kSqd:
       return IBV_QPS_SQD;
+    case QpState::kSqe:
+      return IBV_QPS_SQE;
     case QpState::kErr:
       return IBV_QPS_ERR;
   }

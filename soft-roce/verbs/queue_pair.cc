@@ -20,6 +20,10 @@ ibv_event_type to_verbs(AsyncEventKind kind) {
       return IBV_EVENT_COMM_EST;
     case AsyncEventKind::kSqDrained:
       return IBV_EVENT_SQ_DRAINED;
+    case AsyncEventKind::kLastWqeReached:
+      return IBV_EVENT_QP_LAST_WQE_REACHED;
+    case AsyncEventKind::kSrqLimitReached:
+      return IBV_EVENT_SRQ_LIMIT_REACHED;
   }
   return IBV_EVENT_QP_FATAL;
 }

@@ -30,6 +30,8 @@ ibv_wc_status to_verbs(WcStatus status) {
       return IBV_WC_RETRY_EXC_ERR;
     case WcStatus::kRnrRetryExceeded:
       return IBV_WC_RNR_RETRY_EXC_ERR;
+    case WcStatus::kBadResponse:
+      return IBV_WC_BAD_RESP_ERR;
   }
   return IBV_WC_GENERAL_ERR;
 }
@@ -44,6 +46,12 @@ ibv_wc_opcode to_verbs(WcOpcode opcode) {
       return IBV_WC_RECV;
     case WcOpcode::kRecvWriteImm:
       return IBV_WC_RECV_RDMA_WITH_IMM;
+    case WcOpcode::kRead:
+      return IBV_WC_RDMA_READ;
+    case WcOpcode::kCompareSwap:
+      return IBV_WC_COMP_SWAP;
+    case WcOpcode::kFetchAdd:
+      return IBV_WC_FETCH_ADD;
   }
   return IBV_WC_SEND;
 }
