@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "libmcast/call_report.h"
 #include "libmcast/context.h"
 #include "libmcast/failure.h"
 #include "libmcast/memory.h"
@@ -22,6 +23,7 @@ constexpr const char* kForked = "it was opened before fork(): open one in this p
 
 Context* from(mcast_context_h h) { return reinterpret_cast<Context*>(h); }
 Group* from(mcast_group_h h) { return reinterpret_cast<Group*>(h); }
+ReportScope* from(mcast_report_h h) { return reinterpret_cast<ReportScope*>(h); }
 Memory* from(mcast_mem_h h) { return reinterpret_cast<Memory*>(h); }
 mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_context_h>(c); }
 mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
@@ -344,3 +346,22 @@ mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcas
     return start_bulk(g, lane->receive(buffer, length, from(mem), op));
   });
 }
+
+// --- Reports.
+
+mcast_status_t mcast_report_open(const char* name, unsigned rank, unsigned ranks,
+                                 mcast_report_h* out) {
+  if (name == nullptr || out == nullptr) return invalid("a report needs a name and a place");
+  return guarded([&] {
+    ReportFile& file = ReportFile::instance();
+    if (const auto opened = file.open(); !opened) return set_last_error(opened.error());
+    *out = reinterpret_cast<mcast_report_h>(new ReportScope(file, name, rank, ranks));
+    return MCAST_OK;
+  });
+}
+
+void mcast_report_call(mcast_report_h report, const char* path, const char* reason) {
+  if (report != nullptr && path != nullptr && reason != nullptr) from(report)->count(path, reason);
+}
+
+void mcast_report_close(mcast_report_h report) { delete from(report); }

@@ -109,8 +109,10 @@ int CommunicatorState::broadcast(Payload& payload, int root) {
   const bool small = payload.bytes() <= eager_limit();
   Lane& lane = small ? *eager_ : *bulk_;
   if (lane.state() != Lane::State::kReady) {
-    if (lane.state() == Lane::State::kFailed) return OMPI_ERR_NOT_AVAILABLE;
-    const int rc = wait_for(lane);
+    const bool known = lane.state() == Lane::State::kFailed;
+    const int rc = known ? OMPI_ERR_NOT_AVAILABLE : wait_for(lane);
+    if (rc != OMPI_SUCCESS) calls_.count(comm_, "open mpi", lane.reason().c_str());
+    if (known) return rc;
     report(lane, small ? "eager" : "bulk", "open mpi's own algorithms");
     if (rc != OMPI_SUCCESS) {
       // Rank 0 ends the job with one error; the others wait for that here, and never return to the
@@ -132,6 +134,7 @@ int CommunicatorState::broadcast(Payload& payload, int root) {
     BulkBroadcast operation(call, lane);
     while ((rc = operation.progress()) == OMPI_ERR_WOULD_BLOCK) opal_progress();
   }
+  calls_.count(comm_, small ? "eager lane" : "bulk lane", "multicast");
   return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ompi-coll/broadcast.h"
+#include "ompi-coll/call_report.h"
 
 namespace cepheus::coll {
 
@@ -41,6 +42,7 @@ class CommunicatorState {
   Inbox inbox_;
   std::unique_ptr<Lane> eager_, bulk_;
   bool reported_ = false;
+  CallReport calls_;
   std::uint32_t eager_sequence_ = 0, bulk_sequence_ = 0;
   TearDown tear_down_ = TearDown::kDraining;
   Messages messages_;

@@ -12,6 +12,7 @@
 
 #include "switch-emulator/fabric/control_protocol.h"
 #include "switch-emulator/fabric/status.h"
+#include "switch-emulator/tools/explain.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -26,6 +27,7 @@ struct Command {
   bool as_json = false;
   std::optional<View> view;
   std::optional<double> watch_seconds;
+  bool explains = false;  // reads processes' reports, asks no fabric
   json request = {{"ask", "status"}};
 };
 
@@ -36,8 +38,16 @@ int complain(const std::string& text, int exit_code) {
 
 bool is_terminal() { return ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
+wire::Result<std::string> explanation(bool as_json) {
+  const auto reports = read_reports(wire::report_directory());
+  if (!reports) return tl::unexpected(reports.error());
+  const auto jobs = explain(*reports);
+  return as_json ? to_json(jobs).dump(2) + "\n" : to_text(jobs, is_terminal());
+}
+
 // One answer of the fabric, as the user wants to see it.
 wire::Result<std::string> answer_text(const Command& command) {
+  if (command.explains) return explanation(command.as_json);
   const auto answer = ask(command.socket, command.request);
   if (!answer) return tl::unexpected(answer.error());
   if (!command.view) return command.as_json ? answer->dump(2) + "\n" : std::string();
@@ -89,11 +99,11 @@ class CommandLine {
     app_.set_version_flag("--version", "cepheusctl " CEPHEUS_VERSION "\n");
     app_.add_option("--socket", command_.socket, "the fabric's socket, as given to cepheus-switch")
         ->envname("CEPHEUS_FABRIC")
-        ->type_name("PATH")
-        ->required();
+        ->type_name("PATH");
     app_.add_flag("--json", command_.as_json, "print JSON, for programs");
     app_.footer(
         "Exit status: 0 done, 1 the fabric refused or is not there, 2 wrong usage.\n"
+        "Reports of `explain` are read from $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-<uid>.\n"
         "Colour is used on a terminal only, and not if NO_COLOR is set.");
     add_view("ports", "hosts and trunks: address, client, link, frames and payload bytes",
              View::kPorts);
@@ -101,6 +111,10 @@ class CommandLine {
              View::kGroups);
     add_view("counters", "named counters, those that are not 0, with the ports they belong to",
              View::kCounters);
+    CLI::App* explains = app_.add_subcommand(
+        "explain", "MPI programs of this user: calls by communicator, the path they took, and why");
+    explains->callback([this] { command_.explains = true; });
+    add_watch(*explains);
     add_link();
     app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
       command_.request = {{"ask", "reset_counters"}};
@@ -114,6 +128,9 @@ class CommandLine {
   std::variant<Command, int> parse(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
+      if (command_.socket.empty() && !command_.explains) {
+        throw CLI::RequiredError("--socket (or CEPHEUS_FABRIC)");
+      }
     } catch (const CLI::Success& done) {  // --help, --version
       return app_.exit(done);
     } catch (const CLI::ParseError& error) {
@@ -127,7 +144,11 @@ class CommandLine {
   void add_view(const char* name, const char* help, View view) {
     CLI::App* sub = app_.add_subcommand(name, help);
     sub->callback([this, view] { command_.view = view; });
-    sub->add_option("--watch", command_.watch_seconds, "refresh every SECONDS until interrupted")
+    add_watch(*sub);
+  }
+
+  void add_watch(CLI::App& sub) {
+    sub.add_option("--watch", command_.watch_seconds, "refresh every SECONDS until interrupted")
         ->type_name("[SECONDS]")
         ->expected(0, 1)
         ->default_str("1")

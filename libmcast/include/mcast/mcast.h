@@ -59,6 +59,7 @@ MCAST_API const char* mcast_version_string(void);
 typedef struct mcast_context* mcast_context_h;
 typedef struct mcast_group* mcast_group_h;
 typedef struct mcast_mem* mcast_mem_h;
+typedef struct mcast_report* mcast_report_h;
 
 /* ---- context ---- */
 
@@ -213,6 +214,21 @@ MCAST_API mcast_status_t mcast_send(mcast_group_h group, const void* data, size_
  * packets wait for a retry timer. */
 MCAST_API mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length,
                                     mcast_mem_h mem, mcast_op_t* op);
+
+/* ---- reports ---- */
+
+/* Counts of one communicator's collective calls by the path they took and why, in a file that
+ * `cepheusctl explain` reads (docs: libmcast/wire/call_report.h). `name` is the communicator's, at
+ * most 56 bytes of it; `rank` of `ranks` is the caller's place. MCAST_ERR_NO_MEMORY if there is no
+ * place for the file: go on without. */
+MCAST_API mcast_status_t mcast_report_open(const char* name, unsigned rank, unsigned ranks,
+                                           mcast_report_h* out);
+/* Counts one call. `path` ("eager lane") and `reason` ("multicast") are short texts, compared with
+ * the last ones and copied if they are new: no system call, no lock. One thread at a time for each
+ * report. Null: nothing happens. */
+MCAST_API void mcast_report_call(mcast_report_h report, const char* path, const char* reason);
+/* The communicator is gone; its counts are added to those of others that are. */
+MCAST_API void mcast_report_close(mcast_report_h report);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,52 @@
+// `cepheusctl explain`: the reports of all processes of this user (libmcast/wire/call_report.h),
+// gathered by job and communicator: how many calls took which path, and why.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "libmcast/wire/call_report.h"
+#include "libmcast/wire/result.h"
+
+namespace cepheus::fabric {
+
+// A process's report and whether that process still runs.
+struct FoundReport {
+  wire::CallReport report;
+  bool is_running = false;
+};
+
+// Every report in `directory`, by process number; files that are no reports are skipped.
+// kUnavailable if there is no such directory.
+wire::Result<std::vector<FoundReport>> read_reports(const std::string& directory);
+
+// One path of one communicator. Ranks count alike but for roots and calls in flight, so the calls
+// of one rank are shown, and how far the others are apart.
+struct PathUse {
+  std::string path, reason;
+  std::uint64_t calls = 0;             // of the lowest rank that reports
+  std::uint64_t fewest = 0, most = 0;  // of any rank
+  std::uint32_t reporting = 0;         // ranks
+};
+struct CommunicatorUse {
+  std::string name;
+  std::uint32_t ranks = 0;     // 0: communicators that were freed
+  std::uint32_t freed = 0;     // how many
+  std::vector<PathUse> paths;  // most used first
+};
+struct JobUse {
+  std::string job;  // the launcher's name; "pid N" if it gave none
+  std::string program;
+  std::uint32_t processes = 0, running = 0;
+  std::vector<CommunicatorUse> communicators;
+};
+
+// By job: the running ones first.
+std::vector<JobUse> explain(const std::vector<FoundReport>& reports);
+
+nlohmann::json to_json(const std::vector<JobUse>& jobs);
+std::string to_text(const std::vector<JobUse>& jobs, bool colour);
+
+}  // namespace cepheus::fabric

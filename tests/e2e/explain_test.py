@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""`cepheusctl explain`: how many calls took which path, and why."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from harness import BUILD, CHECK, EndToEnd, REQUIRE, over_fabric, star
+
+
+class Explain(EndToEnd):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="cepheus-explain-")
+        self.addCleanup(scratch.cleanup)
+        self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
+        os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
+
+    def explained(self, *arguments):
+        asked = subprocess.run([str(BUILD / "bin/cepheusctl"), "explain", *arguments],
+                               text=True, capture_output=True, timeout=60)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        return asked.stdout
+
+    def world(self):
+        (job,) = json.loads(self.explained("--json"))["jobs"]
+        (world,) = [c for c in job["communicators"] if c["name"] == "MPI_COMM_WORLD"]
+        return job, world
+
+    def test_counts_multicast_by_lane(self):
+        run = over_fabric(CHECK, "--count", 12, "--max", 100_000, mca=REQUIRE)
+        self.assert_ok(run)
+        job, world = self.world()
+        self.assertEqual((job["processes"], job["running"]), (4, 0))
+        self.assertEqual(world["ranks"], 4)
+        for path in world["paths"]:
+            self.assertIn(path["path"], ("eager lane", "bulk lane"))
+            self.assertEqual((path["reason"], path["ranks_reporting"]), ("multicast", 4))
+            self.assertEqual(path["fewest"], path["most"])
+        # Calls of no bytes at all need no path.
+        self.assertGreater(sum(path["calls"] for path in world["paths"]), 6)
+        self.assertIn("MPI_COMM_WORLD", self.explained())
+
+    def test_names_the_reason_for_open_mpis_own_algorithms(self):
+        run = over_fabric(CHECK, "--count", 5, "--max", 1000,
+                          topology=star(4, switch="max_groups = 0"))
+        self.assert_ok(run)
+        _, world = self.world()
+        (path,) = world["paths"]
+        self.assertEqual(path["path"], "open mpi")
+        self.assertIn("no table space", path["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()
