@@ -1,27 +1,42 @@
-// Address handles: checked and kept. Nothing sends by them until the NIC has UD queue pairs.
+// ibv_create_ah and its kin.
+#include "soft-roce/verbs/address_handle.h"
+
 #include <algorithm>
 
-#include "soft-roce/verbs/memory.h"
+#include "libmcast/wire/ipv4_header.h"
+#include "soft-roce/verbs/address_vector.h"
 #include "soft-roce/verbs/next_library.h"
+#include "soft-roce/verbs/report.h"
 
 namespace cepheus::rnic {
 namespace {
 
-class AddressHandle final : public ibv_ah {
- public:
-  explicit AddressHandle(ProtectionDomain& domain) : ibv_ah{}, in_domain_(domain.users()) {
-    context = domain.context;
-    pd = &domain;
-    handle = domain.owner().next_handle();
-  }
+ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attributes) {
+  return guarded([&]() -> ibv_ah* {
+    ProtectionDomain& domain = ProtectionDomain::of(pd);
+    if (domain.owner().nic().is_abandoned()) return refuse(ENODEV);
+    AddressVector destination;
+    if (const char* problem = to_engine(attributes, destination); problem != nullptr) {
+      say(std::string("create ah: ") + problem);
+      return refuse(EINVAL);
+    }
+    return new AddressHandle(domain, destination);
+  });
+}
 
- private:
-  Reference in_domain_;
-};
-
-bool is_reachable(const ibv_ah_attr& a) {
-  return a.is_global != 0 && a.grh.sgid_index == 0 && a.port_num <= kPort &&
-         address_of(a.grh.dgid).has_value();
+// The way back to who sent a datagram: its IPv4 header is in the second half of the GRH's room.
+bool address_sender(const ibv_wc& wc, const ibv_grh& grh, std::uint8_t port, ibv_ah_attr& out) {
+  if ((wc.wc_flags & IBV_WC_GRH) == 0) return false;
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(&grh), sizeof grh);
+  const auto header = wire::Ipv4Header::parse(bytes.last<wire::Ipv4Header::kSize>());
+  if (!header) return false;
+  out = {};
+  out.is_global = 1;
+  out.port_num = port;
+  out.grh.dgid = gid_of(header->source);
+  out.grh.traffic_class = header->tos;
+  out.grh.hop_limit = 0xFF;
+  return true;
 }
 
 }  // namespace
@@ -33,12 +48,18 @@ CEPHEUS_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   if (!is_ours(pd->context)) {
     return call_next<decltype(ibv_create_ah)>("ibv_create_ah", pd, attributes);
   }
-  return guarded([&]() -> ibv_ah* {
-    ProtectionDomain& domain = ProtectionDomain::of(pd);
-    if (domain.owner().nic().is_abandoned()) return refuse(ENODEV);
-    if (!is_reachable(*attributes)) return refuse(EINVAL);
-    return new AddressHandle(domain);
-  });
+  return create(pd, *attributes);
+}
+
+CEPHEUS_EXPORT int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc,
+                                       ibv_grh* grh, ibv_ah_attr* attributes) {
+  if (!is_ours(context)) {
+    return call_next<decltype(ibv_init_ah_from_wc)>("ibv_init_ah_from_wc", context, port, wc, grh,
+                                                    attributes);
+  }
+  if (address_sender(*wc, *grh, port, *attributes)) return 0;
+  errno = EINVAL;
+  return -1;
 }
 
 CEPHEUS_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh,
@@ -46,7 +67,9 @@ CEPHEUS_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* gr
   if (!is_ours(pd->context)) {
     return call_next<decltype(ibv_create_ah_from_wc)>("ibv_create_ah_from_wc", pd, wc, grh, port);
   }
-  return refuse(EOPNOTSUPP);
+  ibv_ah_attr attributes;
+  if (!address_sender(*wc, *grh, port, attributes)) return refuse(EINVAL);
+  return create(pd, attributes);
 }
 
 CEPHEUS_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
@@ -62,7 +85,8 @@ CEPHEUS_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr
     return call_next<int(ibv_context*, ibv_ah_attr*, std::uint8_t*, std::uint16_t*)>(
         "ibv_resolve_eth_l2_from_gid", context, attributes, mac, vlan);
   }
-  if (!is_reachable(*attributes)) return refuse_call(EINVAL);
+  AddressVector unused;
+  if (to_engine(*attributes, unused) != nullptr) return refuse_call(EINVAL);
   // Every packet goes to the switch, which knows the rest.
   const cepheus::wire::Mac& gateway = Context::of(context).nic().identity().gateway;
   std::copy(gateway.octets.begin(), gateway.octets.end(), mac);
