@@ -2,6 +2,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <pthread.h>
 
 #include <cstdint>
 #include <deque>
@@ -43,5 +44,17 @@ class AsyncEvents {
   std::deque<Waiting> waiting_;
   std::uint64_t dropped_ = 0;
 };
+
+// The end of an object whose events a program may still hold: waits until `all_acknowledged()`,
+// which the acknowledging calls bring about under `mutex`, then destroys both.
+template <typename Condition>
+void await_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& cond,
+                            Condition&& all_acknowledged) {
+  ::pthread_mutex_lock(&mutex);
+  while (!all_acknowledged()) ::pthread_cond_wait(&cond, &mutex);
+  ::pthread_mutex_unlock(&mutex);
+  ::pthread_cond_destroy(&cond);
+  ::pthread_mutex_destroy(&mutex);
+}
 
 }  // namespace cepheus::rnic

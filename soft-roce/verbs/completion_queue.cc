@@ -17,17 +17,16 @@ CompletionQueue::CompletionQueue(std::uint32_t capacity, CompletionChannel* chan
       source_(owner),
       armed_queues_(armed_queues),
       mask_(std::bit_ceil(std::max(capacity, 1u)) - 1),
-      ring_(new QueuedCompletion[std::size_t{mask_} + 1]) {}
+      ring_(new Completion[std::size_t{mask_} + 1]) {}
 
 CompletionQueue::~CompletionQueue() { retire(); }
 
-bool CompletionQueue::push(const QueuedCompletion& entry) {
+bool CompletionQueue::push(const Completion& c) {
   const std::scoped_lock lock(mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
   if (head - tail_.load(std::memory_order_relaxed) > mask_) return false;
-  ring_[head & mask_] = entry;
+  ring_[head & mask_] = c;
   head_.store(head + 1, std::memory_order_release);
-  const Completion& c = entry.completion;
   const bool counts_always = c.solicited || c.status != WcStatus::kSuccess;
   if (counts_always) solicited_ = head + 1;
   if (arm_ == Arm::kAny || (arm_ == Arm::kSolicited && counts_always)) notify();

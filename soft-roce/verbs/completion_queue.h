@@ -20,11 +20,6 @@
 
 namespace cepheus::rnic {
 
-struct QueuedCompletion {
-  Completion completion;
-  Qpn source;  // remote end of the QP, for receives
-};
-
 class CompletionQueue {
  public:
   // `channel` may be null; `owner` is what it hands out. `armed_queues` counts queues that wait to
@@ -36,8 +31,8 @@ class CompletionQueue {
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   // False: the queue is full and the completion is lost (IBTA 11.6.3.1, CQ error).
-  bool push(const QueuedCompletion& entry);
-  // Passes up to `most` completions to `sink(const QueuedCompletion&)`, oldest first; returns how
+  bool push(const Completion& completion);
+  // Passes up to `most` completions to `sink(const Completion&)`, oldest first; returns how
   // many.
   template <typename Sink>
   int take(int most, Sink&& sink);
@@ -62,7 +57,7 @@ class CompletionQueue {
   EventSource source_;
   std::atomic<int>& armed_queues_;
   const std::uint32_t mask_;
-  std::unique_ptr<QueuedCompletion[]> ring_;
+  std::unique_ptr<Completion[]> ring_;
   std::mutex mutex_;  // guards all below; head_ and tail_ are read without it
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};

@@ -12,15 +12,15 @@ namespace {
 class Queue : public ::testing::Test {
  protected:
   bool push(std::uint64_t wr_id, bool solicited = false, WcStatus status = WcStatus::kSuccess) {
-    QueuedCompletion entry;
-    entry.completion.wr_id = wr_id;
-    entry.completion.solicited = solicited;
-    entry.completion.status = status;
+    Completion entry;
+    entry.wr_id = wr_id;
+    entry.solicited = solicited;
+    entry.status = status;
     return queue_.push(entry);
   }
   std::vector<std::uint64_t> take(int most) {
     std::vector<std::uint64_t> ids;
-    queue_.take(most, [&](const QueuedCompletion& e) { ids.push_back(e.completion.wr_id); });
+    queue_.take(most, [&](const Completion& e) { ids.push_back(e.wr_id); });
     return ids;
   }
   bool is_readable() const {

@@ -53,10 +53,13 @@ int query_port_op(ibv_context* context, std::uint8_t port, ibv_port_attr* attrib
   return 0;
 }
 
-int query_device_ex_op(ibv_context* context, const ibv_query_device_ex_input*,
+int query_device_ex_op(ibv_context* context, const ibv_query_device_ex_input* input,
                        ibv_device_attr_ex* attributes, std::size_t size) {
+  if (input != nullptr && input->comp_mask != 0) return refuse_call(EINVAL);
+  if (Context::of(context).nic().is_abandoned()) return refuse_call(ENODEV);
   ibv_device_attr_ex all{};
   Context::of(context).query_device_attributes(all.orig_attr);
+  all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
   all.phys_port_cnt_ex = 1;
   std::memcpy(attributes, &all, std::min(size, sizeof all));
   return 0;
@@ -92,6 +95,7 @@ Context::Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> asyn
   context.ops.req_notify_cq = req_notify_cq;
   context.ops.post_send = post_send;
   context.ops.post_recv = post_recv;
+  context.ops.post_srq_recv = post_srq_recv;
   query_port = query_port_op;
   query_device_ex = query_device_ex_op;
   create_cq_ex = create_extended_cq;
@@ -147,12 +151,19 @@ void Context::query_device_attributes(ibv_device_attr& a) const {
   a.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
                        IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD;
   a.max_sge = static_cast<int>(std::min(kMaxCap.max_send_sge, kMaxCap.max_recv_sge));
+  a.max_sge_rd = a.max_sge;
   a.max_cq = kMaxCqs;
   a.max_cqe = kMaxCqe;
   a.max_mr = static_cast<int>(config.max_regions);
   a.max_pd = kMaxPds;
   a.max_ah = kMaxAhs;
-  a.atomic_cap = IBV_ATOMIC_NONE;
+  a.max_qp_rd_atom = kMaxRdAtomic;
+  a.max_qp_init_rd_atom = kMaxRdAtomic;
+  a.max_res_rd_atom = static_cast<int>(config.max_qps) * kMaxRdAtomic;
+  a.max_srq = static_cast<int>(config.max_srqs);
+  a.max_srq_wr = static_cast<int>(kMaxCap.max_recv_wr);
+  a.max_srq_sge = static_cast<int>(kMaxCap.max_recv_sge);
+  a.atomic_cap = IBV_ATOMIC_HCA;
   a.max_pkeys = 1;
   a.local_ca_ack_delay = kAckDelay;
   a.phys_port_cnt = 1;

@@ -55,6 +55,9 @@ CEPHEUS_EXPORT void ibv_ack_async_event(ibv_async_event* event) {
   } else if (event->event_type == IBV_EVENT_CQ_ERR) {
     ibv_cq& cq = *event->element.cq;
     acknowledge(cq.mutex, cq.cond, cq.async_events_completed);
+  } else if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED) {
+    ibv_srq& srq = *event->element.srq;
+    acknowledge(srq.mutex, srq.cond, srq.events_completed);
   } else {
     ibv_qp& qp = *event->element.qp;
     acknowledge(qp.mutex, qp.cond, qp.events_completed);

@@ -2,6 +2,7 @@
 // then posted as one.
 #include <endian.h>
 
+#include "soft-roce/verbs/address_handle.h"
 #include "soft-roce/verbs/extended.h"
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/queue_pair.h"
@@ -9,8 +10,17 @@
 namespace cepheus::rnic {
 namespace {
 
-constexpr std::uint64_t kSendOps = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-                                   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+constexpr std::uint64_t kDatagramOps = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+constexpr std::uint64_t kUnreliableOps =
+    kDatagramOps | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+constexpr std::uint64_t kReliableOps =
+    kUnreliableOps | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_READ |
+    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+
+std::uint64_t operations_of(ibv_qp_type type) {
+  if (type == IBV_QPT_UD) return kDatagramOps;
+  return type == IBV_QPT_UC ? kUnreliableOps : kReliableOps;
+}
 
 QueuePair& of(ibv_qp_ex* qp) { return *static_cast<QueuePair*>(qp); }
 
@@ -21,6 +31,7 @@ SendWr& add(ibv_qp_ex* qp, SendOp op) {
   request.wr.wr_id = qp->wr_id;
   request.wr.signaled = (qp->wr_flags & IBV_SEND_SIGNALED) != 0;
   request.wr.solicited = (qp->wr_flags & IBV_SEND_SOLICITED) != 0;
+  request.wr.fence = (qp->wr_flags & IBV_SEND_FENCE) != 0;
   request.first_sge = batch.sges.size();
   request.first_byte = batch.inline_data.size();
   return request.wr;
@@ -37,8 +48,9 @@ void build(ibv_qp_ex* qp, Body&& body) {
   if (error != 0 && batch.error == 0) batch.error = error;
 }
 
+// The same for what belongs to the request begun last.
 template <typename Body>
-void build_payload(ibv_qp_ex* qp, Body&& body) {
+void amend(ibv_qp_ex* qp, Body&& body) {
   build(qp, [&](RequestBatch& batch) {
     if (batch.requests.empty()) {
       batch.error = EINVAL;
@@ -98,26 +110,62 @@ void wr_send_imm(ibv_qp_ex* qp, __be32 imm) {
   build(qp, [&](RequestBatch&) { add(qp, SendOp::kSendImm).imm = be32toh(imm); });
 }
 
-void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_address) {
+void wr_send_inv(ibv_qp_ex* qp, std::uint32_t rkey) {
+  build(qp, [&](RequestBatch&) { add(qp, SendOp::kSendInvalidate).invalidate_rkey = rkey; });
+}
+
+SendWr& add_remote(ibv_qp_ex* qp, SendOp op, std::uint32_t rkey, std::uint64_t address) {
+  SendWr& wr = add(qp, op);
+  wr.rkey = rkey;
+  wr.remote_address = address;
+  return wr;
+}
+
+void wr_rdma_write(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+  build(qp, [&](RequestBatch&) { add_remote(qp, SendOp::kWrite, rkey, address); });
+}
+
+void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address, __be32 imm) {
   build(qp, [&](RequestBatch&) {
-    SendWr& wr = add(qp, SendOp::kWrite);
-    wr.rkey = rkey;
-    wr.remote_address = remote_address;
+    add_remote(qp, SendOp::kWriteImm, rkey, address).imm = be32toh(imm);
   });
 }
 
-void wr_rdma_write_imm(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t remote_address,
-                       __be32 imm) {
+void wr_rdma_read(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address) {
+  build(qp, [&](RequestBatch&) { add_remote(qp, SendOp::kRead, rkey, address); });
+}
+
+void wr_atomic_cmp_swp(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
+                       std::uint64_t compare, std::uint64_t swap) {
   build(qp, [&](RequestBatch&) {
-    SendWr& wr = add(qp, SendOp::kWriteImm);
-    wr.rkey = rkey;
-    wr.remote_address = remote_address;
-    wr.imm = be32toh(imm);
+    SendWr& wr = add_remote(qp, SendOp::kCompareSwap, rkey, address);
+    wr.compare_add = compare;
+    wr.swap = swap;
+  });
+}
+
+void wr_atomic_fetch_add(ibv_qp_ex* qp, std::uint32_t rkey, std::uint64_t address,
+                         std::uint64_t addend) {
+  build(qp, [&](RequestBatch&) {
+    add_remote(qp, SendOp::kFetchAdd, rkey, address).compare_add = addend;
+  });
+}
+
+void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qpn,
+                    std::uint32_t remote_qkey) {
+  amend(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
+    if (ah == nullptr) {
+      batch.error = EINVAL;
+      return;
+    }
+    request.wr.destination = AddressHandle::of(ah).destination();
+    request.wr.remote_qpn = Qpn(remote_qpn);
+    request.wr.qkey = remote_qkey;
   });
 }
 
 void wr_set_sge_list(ibv_qp_ex* qp, std::size_t count, const ibv_sge* list) {
-  build_payload(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
+  amend(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
     for (std::size_t i = 0; i < count; ++i) {
       batch.sges.push_back(Sge{list[i].addr, list[i].length, list[i].lkey});
     }
@@ -131,7 +179,7 @@ void wr_set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::u
 }
 
 void wr_set_inline_data_list(ibv_qp_ex* qp, std::size_t count, const ibv_data_buf* list) {
-  build_payload(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
+  amend(qp, [&](RequestBatch& batch, RequestBatch::Request& request) {
     request.wr.inline_data = true;
     for (std::size_t i = 0; i < count; ++i) {
       const auto* data = static_cast<const std::uint8_t*>(list[i].addr);
@@ -154,8 +202,13 @@ void set_extended_operations(QueuePair& qp) {
   qp.wr_abort = wr_abort;
   qp.wr_send = wr_send;
   qp.wr_send_imm = wr_send_imm;
+  qp.wr_send_inv = wr_send_inv;
   qp.wr_rdma_write = wr_rdma_write;
   qp.wr_rdma_write_imm = wr_rdma_write_imm;
+  qp.wr_rdma_read = wr_rdma_read;
+  qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+  qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
+  qp.wr_set_ud_addr = wr_set_ud_addr;
   qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;
   qp.wr_set_inline_data = wr_set_inline_data;
@@ -172,7 +225,7 @@ ibv_qp* create_extended_qp(ibv_context*, ibv_qp_init_attr_ex* init) {
       return refuse(EOPNOTSUPP);
     }
     if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
-        (init->send_ops_flags & ~kSendOps) != 0) {
+        (init->send_ops_flags & ~operations_of(init->qp_type)) != 0) {
       return refuse(EOPNOTSUPP);
     }
     // The extended structure begins with the plain one.

@@ -98,17 +98,22 @@ void LiveNic::remove_queue(CqId id) {
 
 void LiveNic::add_qp(Qpn qpn, QpListener& listener) {
   const std::scoped_lock lock(mutex_);
-  qps_.insert_or_assign(qpn, Qp{&listener, Qpn()});
-}
-
-void LiveNic::set_peer(Qpn qpn, Qpn peer) {
-  const std::scoped_lock lock(mutex_);
-  if (const auto at = qps_.find(qpn); at != qps_.end()) at->second.peer = peer;
+  qps_.insert_or_assign(qpn, &listener);
 }
 
 void LiveNic::remove_qp(Qpn qpn) {
   const std::scoped_lock lock(mutex_);
   qps_.erase(qpn);
+}
+
+void LiveNic::add_srq(SrqId srq, SrqListener& listener) {
+  const std::scoped_lock lock(mutex_);
+  srqs_.insert_or_assign(srq, &listener);
+}
+
+void LiveNic::remove_srq(SrqId srq) {
+  const std::scoped_lock lock(mutex_);
+  srqs_.erase(srq);
 }
 
 bool LiveNic::progress(Instant now) {
@@ -164,27 +169,31 @@ void LiveNic::transmit(Instant now) {
 }
 
 void LiveNic::deliver() {
-  for (const Completion& completion : actions_.completions) deliver_completion(completion);
-  for (const AsyncEvent& event : actions_.events) {
-    if (const auto at = qps_.find(event.qpn); at != qps_.end()) {
-      at->second.listener->on_event(event.kind);
-    }
+  // By index: a queue that overruns fails QPs, which adds completions and events.
+  for (std::size_t i = 0; i < actions_.completions.size(); ++i) {
+    deliver_completion(actions_.completions[i]);
   }
+  for (const AsyncEvent& event : actions_.events) deliver_event(event);
   actions_.clear();
 }
 
 void LiveNic::deliver_completion(const Completion& completion) {
   if (completion.cq >= queues_.size() || queues_[completion.cq].queue == nullptr) return;
   const Queue& target = queues_[completion.cq];
-  QueuedCompletion entry{completion, Qpn()};
-  const bool is_receive =
-      completion.opcode == WcOpcode::kRecv || completion.opcode == WcOpcode::kRecvWriteImm;
-  if (is_receive) {
-    if (const auto at = qps_.find(completion.qpn); at != qps_.end()) entry.source = at->second.peer;
-  }
-  if (target.queue->push(entry)) return;
+  if (target.queue->push(completion)) return;
   ++counters_.completions_lost;
   if (target.queue->report_overrun()) target.listener->on_overrun();
+  // Nobody learns how the QP's work ended (IBTA 10.10.2.2). `completion` may move in this.
+  const Qpn qpn = completion.qpn;
+  engine_.fail_qp(qpn, actions_);
+}
+
+void LiveNic::deliver_event(const AsyncEvent& event) {
+  if (event.kind == AsyncEventKind::kSrqLimitReached) {
+    if (const auto at = srqs_.find(event.srq); at != srqs_.end()) at->second->on_limit_reached();
+  } else if (const auto at = qps_.find(event.qpn); at != qps_.end()) {
+    at->second->on_event(event.kind);
+  }
 }
 
 void LiveNic::check_fabric() {

@@ -37,6 +37,14 @@ class QpListener {
   ~QpListener() = default;
 };
 
+class SrqListener {
+ public:
+  virtual void on_limit_reached() = 0;
+
+ protected:
+  ~SrqListener() = default;
+};
+
 class QueueListener {
  public:
   virtual void on_overrun() = 0;  // once
@@ -74,8 +82,9 @@ class LiveNic {
   CqId add_queue(CompletionQueue& queue, QueueListener& listener);
   void remove_queue(CqId id);
   void add_qp(Qpn qpn, QpListener& listener);
-  void set_peer(Qpn qpn, Qpn peer);
   void remove_qp(Qpn qpn);
+  void add_srq(SrqId srq, SrqListener& listener);
+  void remove_srq(SrqId srq);
 
   // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it.
   template <typename Work>
@@ -105,10 +114,6 @@ class LiveNic {
   void abandon();
 
  private:
-  struct Qp {
-    QpListener* listener;
-    Qpn peer;
-  };
   struct Queue {
     CompletionQueue* queue = nullptr;
     QueueListener* listener = nullptr;
@@ -126,6 +131,7 @@ class LiveNic {
   void transmit(Instant now);
   void deliver();
   void deliver_completion(const Completion& completion);
+  void deliver_event(const AsyncEvent& event);
   void check_fabric();
   void settle(Instant now);
 
@@ -148,7 +154,8 @@ class LiveNic {
   std::mutex mutex_;
   Actions actions_;
   std::vector<Queue> queues_;  // by CqId
-  std::unordered_map<Qpn, Qp> qps_;
+  std::unordered_map<Qpn, QpListener*> qps_;
+  std::unordered_map<SrqId, SrqListener*> srqs_;
   std::vector<PortListener*> listeners_;
   std::vector<std::uint8_t> void_;  // payload buffer for packets that go nowhere
   Counters counters_;

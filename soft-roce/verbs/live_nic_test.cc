@@ -82,7 +82,6 @@ class Host final : private QpListener, private QueueListener {
                      kAttrState | kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry, out)
                  .has_value();
     });
-    nic->set_peer(qpn, peer.qpn);
   }
   Sge sge(std::size_t offset, std::size_t length) const {
     return {reinterpret_cast<std::uint64_t>(memory.data() + offset),
@@ -105,11 +104,11 @@ class Host final : private QpListener, private QueueListener {
     });
   }
   // The next completion; `polling` as a program that polls, else as one that only looks.
-  std::optional<QueuedCompletion> wait(bool polling) {
-    std::optional<QueuedCompletion> got;
+  std::optional<Completion> wait(bool polling) {
+    std::optional<Completion> got;
     eventually([&] {
       if (polling) nic->poll();
-      queue.take(1, [&](const QueuedCompletion& entry) { got = entry; });
+      queue.take(1, [&](const Completion& entry) { got = entry; });
       return got.has_value();
     });
     return got;
@@ -140,12 +139,12 @@ class TwoNics : public ::testing::Test {
     ASSERT_TRUE(a_.post_send(0, a_.memory.size()));
     const auto received = b_.wait(polling);
     ASSERT_TRUE(received);
-    EXPECT_EQ(received->completion.status, WcStatus::kSuccess);
-    EXPECT_EQ(received->completion.byte_len, a_.memory.size());
-    EXPECT_EQ(received->source, a_.qpn);
+    EXPECT_EQ(received->status, WcStatus::kSuccess);
+    EXPECT_EQ(received->byte_len, a_.memory.size());
+    EXPECT_EQ(received->source_qpn, a_.qpn);
     const auto sent = a_.wait(polling);
     ASSERT_TRUE(sent);
-    EXPECT_EQ(sent->completion.status, WcStatus::kSuccess);
+    EXPECT_EQ(sent->status, WcStatus::kSuccess);
     EXPECT_EQ(a_.memory, b_.memory);
   }
 
@@ -226,7 +225,7 @@ TEST_F(TwoNics, PollFromSeveralThreadsAtOnce) {
       pollers.emplace_back([&] {
         eventually([&] {
           b_.nic->poll();
-          b_.queue.take(1, [&](const QueuedCompletion&) { ++received; });
+          b_.queue.take(1, [&](const Completion&) { ++received; });
           return received == kMessages;
         });
       });

@@ -112,7 +112,7 @@ class Devinfo(Programs):
         for field, value in {"hca_id": "cepheus0", "node_guid": "0200:0000:0a00:0001", "phys_port_cnt": "1",
                              "state": r"PORT_ACTIVE \(4\)", "active_mtu": r"4096 \(5\)", "link_layer": "Ethernet",
                              "gid_tbl_len": "1", "pkey_tbl_len": "1", "phys_state": r"LINK_UP \(5\)",
-                             "atomic_cap": r"ATOMIC_NONE \(0\)", "board_id": "cepheus",
+                             "atomic_cap": r"ATOMIC_HCA \(1\)", "max_srq": "1024", "max_qp_rd_atom": "16", "board_id": "cepheus",
                              r"GID\[  0\]": r"::ffff:10\.0\.0\.1, RoCE v2"}.items():
             self.assertRegex(told, rf"(?m)^\s*{field}:\s+{value}$")
 

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "soft-roce/verbs/device.h"
+#include "soft-roce/verbs/address_vector.h"
 #include "soft-roce/verbs/limits.h"
 
 namespace cepheus::rnic {
 namespace {
 
-constexpr int kRefused =
-    IBV_QP_QKEY | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
-constexpr std::uint8_t kLeastHops = 64;
+constexpr int kRefused = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
 constexpr unsigned kRemoteAccess =
     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -31,6 +29,8 @@ std::optional<QpState> to_engine(ibv_qp_state state) {
       return QpState::kRts;
     case IBV_QPS_SQD:
       return QpState::kSqd;
+    case IBV_QPS_SQE:
+      return QpState::kSqe;
     case IBV_QPS_ERR:
       return QpState::kErr;
     default:
@@ -49,9 +49,10 @@ ibv_mtu mtu_code(std::uint32_t bytes) {
   return IBV_MTU_4096;
 }
 
-// Attributes that every RC program must give and the engine has no use for (IBTA 11.2.5.2).
-int required_by_verbs(QpState from, QpState to) {
+// Attributes that every program must give and the engine can do without (IBTA 11.2.5.2).
+int required_by_verbs(QpState from, QpState to, QpType type) {
   if (from == QpState::kReset && to == QpState::kInit) return IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+  if (type != QpType::kRc) return 0;
   if (from == QpState::kInit && to == QpState::kRtr) return IBV_QP_MAX_DEST_RD_ATOMIC;
   if (from == QpState::kRtr && to == QpState::kRts) return IBV_QP_MAX_QP_RD_ATOMIC;
   return 0;
@@ -59,34 +60,25 @@ int required_by_verbs(QpState from, QpState to) {
 
 const char* check_verbs_only(const ibv_qp_attr& a, int mask) {
   if ((mask & kRefused) != 0) {
-    return "q_key, alternate paths, resizing and rate limits are not supported on RC QPs here";
+    return "alternate paths, resizing and rate limits are not supported";
   }
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && a.pkey_index != 0) return "the only pkey_index is 0";
   if ((mask & IBV_QP_PORT) != 0 && a.port_num != kPort) return "the only port_num is 1";
-  if (((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 && a.max_rd_atomic > kMaxRdAtomic) ||
-      ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 && a.max_dest_rd_atomic > kMaxRdAtomic)) {
-    return "max_rd_atomic and max_dest_rd_atomic may be 16 at most";
-  }
   return nullptr;
 }
 
 const char* set_address(const ibv_ah_attr& ah, QpAttr& out) {
-  if (ah.is_global == 0) return "RoCE needs a GRH: set ah_attr.is_global and a dgid";
-  if (ah.grh.sgid_index != 0) return "the only sgid_index is 0";
-  if (ah.port_num > kPort) return "the only ah_attr.port_num is 1";
-  const auto address = address_of(ah.grh.dgid);
-  if (!address) return "dgid must be an IPv4 address, mapped: ::ffff:a.b.c.d";
-  out.remote_ip = *address;
-  out.traffic_class = ah.grh.traffic_class;
-  // 1 says "in this subnet", and 0 that nobody thought of it. The fabric is one subnet to programs,
-  // but its switches count hops.
-  out.hop_limit = std::max(ah.grh.hop_limit, kLeastHops);
+  AddressVector to;
+  if (const char* problem = to_engine(ah, to); problem != nullptr) return problem;
+  out.remote_ip = to.ip;
+  out.traffic_class = to.traffic_class;
+  out.hop_limit = to.hop_limit;
   return nullptr;
 }
 
 }  // namespace
 
-wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from) {
+wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from, QpType type) {
   if (const char* problem = check_verbs_only(a, mask)) return invalid(problem);
   QpChange change;
   QpAttr& out = change.attributes;
@@ -106,7 +98,7 @@ wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from) {
     if (!state) return invalid("no such cur_qp_state");
     out.current_state = *state;
   }
-  if (const int missing = required_by_verbs(from, to) & ~mask; missing != 0) {
+  if (const int missing = required_by_verbs(from, to, type) & ~mask; missing != 0) {
     return invalid(
         "pkey_index and port (init), max_dest_rd_atomic (rtr), max_rd_atomic (rts) are required");
   }
@@ -125,6 +117,11 @@ wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from) {
   if (take(IBV_QP_RETRY_CNT, kAttrRetryCount)) out.retry_count = a.retry_cnt;
   if (take(IBV_QP_RNR_RETRY, kAttrRnrRetry)) out.rnr_retry = a.rnr_retry;
   if (take(IBV_QP_MIN_RNR_TIMER, kAttrMinRnrTimer)) out.min_rnr_timer = a.min_rnr_timer;
+  if (take(IBV_QP_MAX_QP_RD_ATOMIC, kAttrMaxRdAtomic)) out.max_rd_atomic = a.max_rd_atomic;
+  if (take(IBV_QP_MAX_DEST_RD_ATOMIC, kAttrMaxDestRdAtomic)) {
+    out.max_dest_rd_atomic = a.max_dest_rd_atomic;
+  }
+  if (take(IBV_QP_QKEY, kAttrQkey)) out.qkey = a.qkey;
   return change;
 }
 
@@ -142,6 +139,9 @@ void to_verbs(const QpAttr& from, ibv_qp_attr& a) {
   a.timeout = from.timeout_code;
   a.retry_cnt = from.retry_count;
   a.rnr_retry = from.rnr_retry;
+  a.max_rd_atomic = from.max_rd_atomic;
+  a.max_dest_rd_atomic = from.max_dest_rd_atomic;
+  a.qkey = from.qkey;
 }
 
 ibv_qp_state to_verbs(QpState state) {

@@ -31,15 +31,15 @@ ibv_qp_attr rtr_attributes() {
 }
 
 std::string refusal(const ibv_qp_attr& a, int mask, QpState from) {
-  const auto change = to_engine(a, mask, from);
+  const auto change = to_engine(a, mask, from, QpType::kRc);
   return change ? "accepted" : change.error().text;
 }
 
 TEST(QpAttributes, ConnectCarriesEverythingTheEngineNeeds) {
-  const auto change = to_engine(rtr_attributes(), kToRtr, QpState::kInit);
+  const auto change = to_engine(rtr_attributes(), kToRtr, QpState::kInit, QpType::kRc);
   ASSERT_TRUE(change) << change.error().text;
   EXPECT_EQ(change->mask, kAttrState | kAttrAddress | kAttrPathMtu | kAttrRemoteQpn | kAttrRqPsn |
-                              kAttrMinRnrTimer);
+                              kAttrMinRnrTimer | kAttrMaxDestRdAtomic);
   const QpAttr& a = change->attributes;
   EXPECT_EQ(a.state, QpState::kRtr);
   EXPECT_EQ(a.remote_ip, wire::Ipv4(10, 0, 0, 2));
@@ -54,7 +54,7 @@ TEST(QpAttributes, MtuCodesAreBytesDoubled) {
   std::uint32_t bytes = 256;
   for (const ibv_mtu code : {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096}) {
     a.path_mtu = code;
-    const auto change = to_engine(a, kToRtr, QpState::kInit);
+    const auto change = to_engine(a, kToRtr, QpState::kInit, QpType::kRc);
     ASSERT_TRUE(change);
     EXPECT_EQ(change->attributes.path_mtu, bytes);
     ibv_qp_attr back{};
@@ -90,14 +90,28 @@ TEST(QpAttributes, WhatVerbsRequiresIsAskedForThoughTheEngineHasNoUseForIt) {
   EXPECT_THAT(refusal(a, kToInit, QpState::kReset), HasSubstr("port_num is 1"));
 }
 
-TEST(QpAttributes, OtherServicesAttributesAreRefused) {
+TEST(QpAttributes, DatagramsNeedAQkeyAndNoConnection) {
   ibv_qp_attr a{};
-  for (const int bit : {IBV_QP_QKEY, IBV_QP_ALT_PATH, IBV_QP_CAP, IBV_QP_RATE_LIMIT}) {
+  a.qp_state = IBV_QPS_INIT;
+  a.port_num = 1;
+  a.qkey = 0x11111111;
+  const int to_init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+  const auto init = to_engine(a, to_init, QpState::kReset, QpType::kUd);
+  ASSERT_TRUE(init) << init.error().text;
+  EXPECT_EQ(init->mask, kAttrState | kAttrQkey);
+  EXPECT_EQ(init->attributes.qkey, 0x11111111u);
+  a.qp_state = IBV_QPS_RTR;
+  EXPECT_TRUE(to_engine(a, IBV_QP_STATE, QpState::kInit, QpType::kUd));
+  a.qp_state = IBV_QPS_RTS;
+  EXPECT_TRUE(to_engine(a, IBV_QP_STATE | IBV_QP_SQ_PSN, QpState::kRtr, QpType::kUd));
+}
+
+TEST(QpAttributes, WhatNoServiceHasIsRefused) {
+  ibv_qp_attr a{};
+  for (const int bit : {IBV_QP_ALT_PATH, IBV_QP_PATH_MIG_STATE, IBV_QP_CAP, IBV_QP_RATE_LIMIT}) {
     EXPECT_NE(refusal(a, bit, QpState::kRts), "accepted");
   }
-  a.max_rd_atomic = 17;
-  EXPECT_THAT(refusal(a, IBV_QP_MAX_QP_RD_ATOMIC, QpState::kRtr), HasSubstr("16 at most"));
-  a.qp_state = IBV_QPS_SQE;
+  a.qp_state = IBV_QPS_UNKNOWN;
   EXPECT_THAT(refusal(a, IBV_QP_STATE, QpState::kRts), HasSubstr("no such qp_state"));
 }
 

@@ -28,41 +28,51 @@ ibv_event_type to_verbs(AsyncEventKind kind) {
   return IBV_EVENT_QP_FATAL;
 }
 
-// An errno, or 0.
-int check_init(const ProtectionDomain& domain, const ibv_qp_init_attr& init) {
-  switch (init.qp_type) {
+// An errno, or 0 and the type.
+int to_engine(ibv_qp_type type, QpType& out) {
+  switch (type) {
     case IBV_QPT_RC:
-      break;
+      out = QpType::kRc;
+      return 0;
     case IBV_QPT_UC:
+      out = QpType::kUc;
+      return 0;
     case IBV_QPT_UD:
+      out = QpType::kUd;
+      return 0;
     case IBV_QPT_RAW_PACKET:
     case IBV_QPT_XRC_SEND:
     case IBV_QPT_XRC_RECV:
+    case IBV_QPT_DRIVER:
       return EOPNOTSUPP;
     default:
       return EINVAL;
   }
-  if (init.srq != nullptr) return EOPNOTSUPP;
-  if (init.send_cq == nullptr || init.recv_cq == nullptr) return EINVAL;
-  if (init.send_cq->context != domain.context || init.recv_cq->context != domain.context) {
-    return EINVAL;
-  }
-  return 0;
+}
+
+bool has_its_queues(const ProtectionDomain& domain, const ibv_qp_init_attr& init) {
+  return init.send_cq != nullptr && init.send_cq->context == domain.context &&
+         init.recv_cq != nullptr && init.recv_cq->context == domain.context &&
+         (init.srq == nullptr || init.srq->context == domain.context);
 }
 
 }  // namespace
 
-QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, Qpn number)
+QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpType type,
+                     Qpn number)
     : ibv_qp_ex{},
       in_domain_(domain.users()),
       in_send_cq_(VerbsCq::of(init.send_cq).users()),
       in_recv_cq_(VerbsCq::of(init.recv_cq).users()),
-      init_(init) {
+      init_(init),
+      type_(type) {
+  if (init.srq != nullptr) in_srq_.emplace(SharedReceiveQueue::of(init.srq).users());
   qp_base.context = domain.context;
   qp_base.qp_context = init.qp_context;
   qp_base.pd = &domain;
   qp_base.send_cq = init.send_cq;
   qp_base.recv_cq = init.recv_cq;
+  qp_base.srq = init.srq;
   qp_base.handle = domain.owner().next_handle();
   qp_base.qp_num = number.value();
   qp_base.state = IBV_QPS_RESET;
@@ -77,13 +87,8 @@ QueuePair::~QueuePair() {
   nic().run([&](Nic& engine, Instant, Actions&) { return engine.destroy_qp(qpn()); });
   nic().remove_qp(qpn());
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
-  ::pthread_mutex_lock(&qp_base.mutex);
-  while (qp_base.events_completed != fetched) {
-    ::pthread_cond_wait(&qp_base.cond, &qp_base.mutex);
-  }
-  ::pthread_mutex_unlock(&qp_base.mutex);
-  ::pthread_cond_destroy(&qp_base.cond);
-  ::pthread_mutex_destroy(&qp_base.mutex);
+  await_acknowledgements(qp_base.mutex, qp_base.cond,
+                         [&] { return qp_base.events_completed == fetched; });
 }
 
 void QueuePair::on_event(AsyncEventKind kind) {
@@ -97,7 +102,7 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
   const auto changed = nic().run([&](Nic& engine, Instant now, Actions& out) -> wire::Result<void> {
     const auto before = engine.query_qp(qpn());
     if (!before) return tl::unexpected(before.error());
-    const auto change = to_engine(a, mask, before->state);
+    const auto change = to_engine(a, mask, before->state, type_);
     if (!change) return tl::unexpected(change.error());
     if (auto done = engine.modify_qp(now, qpn(), change->attributes, change->mask, out); !done) {
       return done;
@@ -105,15 +110,12 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
     if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
     if ((mask & IBV_QP_AV) != 0) set_.ah_attr = a.ah_attr;
     if ((mask & IBV_QP_PORT) != 0) set_.port_num = a.port_num;
-    if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) set_.max_rd_atomic = a.max_rd_atomic;
-    if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) set_.max_dest_rd_atomic = a.max_dest_rd_atomic;
     return {};
   });
   if (!changed) {
     say("modify qp: " + changed.error().text);
     return to_errno(changed.error().code);
   }
-  if ((mask & IBV_QP_DEST_QPN) != 0) nic().set_peer(qpn(), Qpn(a.dest_qp_num));
   return 0;
 }
 
@@ -135,13 +137,15 @@ int QueuePair::query(ibv_qp_attr& a, ibv_qp_init_attr* init) {
 QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
   LiveNic& nic = domain.owner().nic();
   if (nic.is_abandoned()) return refuse(ENODEV);
-  if (const int error = check_init(domain, init); error != 0) return refuse(error);
   QpInit wanted;
+  if (const int error = to_engine(init.qp_type, wanted.type); error != 0) return refuse(error);
+  if (!has_its_queues(domain, init)) return refuse(EINVAL);
   wanted.pd = domain.id();
   wanted.send_cq = VerbsCq::of(init.send_cq).id();
   wanted.recv_cq = VerbsCq::of(init.recv_cq).id();
   wanted.cap = to_engine(init.cap);
   wanted.signal_all = init.sq_sig_all != 0;
+  if (init.srq != nullptr) wanted.srq = SharedReceiveQueue::of(init.srq).id();
   QpCap granted;
   const auto created = nic.run([&](Nic& engine, Instant, Actions&) {
     auto qpn = engine.create_qp(wanted);
@@ -154,7 +158,7 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
     return refuse(full ? ENOMEM : to_errno(created.error().code));
   }
   init.cap = to_verbs(granted);
-  return new QueuePair(domain, init, *created);
+  return new QueuePair(domain, init, wanted.type, *created);
 }
 
 }  // namespace cepheus::rnic

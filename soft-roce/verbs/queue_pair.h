@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "soft-roce/verbs/abi.h"
 #include "soft-roce/verbs/live_nic.h"
 #include "soft-roce/verbs/memory.h"
+#include "soft-roce/verbs/shared_receive_queue.h"
 #include "soft-roce/verbs/verbs_cq.h"
 
 namespace cepheus::rnic {
@@ -30,7 +32,7 @@ struct RequestBatch {
 
 class QueuePair final : public ibv_qp_ex, private QpListener {
  public:
-  QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, Qpn number);
+  QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpType type, Qpn number);
   // Waits until the program has acknowledged the asynchronous events that it has fetched.
   ~QueuePair();
   static QueuePair& of(ibv_qp* qp) {
@@ -51,7 +53,9 @@ class QueuePair final : public ibv_qp_ex, private QpListener {
   Reference in_domain_;
   Reference in_send_cq_;
   Reference in_recv_cq_;
-  ibv_qp_init_attr init_;
+  std::optional<Reference> in_srq_;
+  const ibv_qp_init_attr init_;
+  const QpType type_;
   ibv_qp_attr set_{};  // what modify() was told and the engine does not keep; under the NIC's lock
   std::uint32_t async_handed_out_ = 0;  // under the async events' lock
   RequestBatch batch_;

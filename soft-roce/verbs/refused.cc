@@ -4,32 +4,6 @@
 
 using namespace cepheus::rnic;
 
-// --- Shared receive queues.
-
-CEPHEUS_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
-  if (!is_ours(pd->context)) return call_next<decltype(ibv_create_srq)>("ibv_create_srq", pd, init);
-  return refuse(EOPNOTSUPP);
-}
-
-CEPHEUS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
-  if (!is_ours(srq->context)) {
-    return call_next<decltype(ibv_modify_srq)>("ibv_modify_srq", srq, attributes, mask);
-  }
-  return refuse_call(EOPNOTSUPP);
-}
-
-CEPHEUS_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
-  if (!is_ours(srq->context)) {
-    return call_next<decltype(ibv_query_srq)>("ibv_query_srq", srq, attributes);
-  }
-  return refuse_call(EOPNOTSUPP);
-}
-
-CEPHEUS_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
-  if (!is_ours(srq->context)) return call_next<decltype(ibv_destroy_srq)>("ibv_destroy_srq", srq);
-  return refuse_call(EOPNOTSUPP);
-}
-
 // --- Enhanced connection establishment: options between two NICs of one vendor.
 
 CEPHEUS_EXPORT int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {

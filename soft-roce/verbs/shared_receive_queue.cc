@@ -46,11 +46,7 @@ SharedReceiveQueue::~SharedReceiveQueue() {
   nic().run([&](Nic& engine, Instant, Actions&) { return engine.destroy_srq(id_).has_value(); });
   nic().remove_srq(id_);
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
-  ::pthread_mutex_lock(&mutex);
-  while (events_completed != fetched) ::pthread_cond_wait(&cond, &mutex);
-  ::pthread_mutex_unlock(&mutex);
-  ::pthread_cond_destroy(&cond);
-  ::pthread_mutex_destroy(&mutex);
+  await_acknowledgements(mutex, cond, [&] { return events_completed == fetched; });
 }
 
 void SharedReceiveQueue::on_limit_reached() {

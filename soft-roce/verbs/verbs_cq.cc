@@ -8,6 +8,10 @@
 namespace cepheus::rnic {
 namespace {
 
+// What NICs write into a datagram's service level, of which Ethernet has none: the packet's kind.
+// UCX takes a datagram for RoCE v1 without it.
+constexpr std::uint8_t kRoceV2OverIpv4 = 2;
+
 ibv_wc_status to_verbs(WcStatus status) {
   switch (status) {
     case WcStatus::kSuccess:
@@ -56,18 +60,24 @@ ibv_wc_opcode to_verbs(WcOpcode opcode) {
   return IBV_WC_SEND;
 }
 
-ibv_wc to_verbs(const QueuedCompletion& entry) {
-  const Completion& c = entry.completion;
+ibv_wc to_verbs(const Completion& c) {
   ibv_wc wc{};
   wc.wr_id = c.wr_id;
   wc.status = to_verbs(c.status);
   wc.opcode = to_verbs(c.opcode);
   wc.byte_len = c.byte_len;
   wc.qp_num = c.qpn.value();
-  wc.src_qp = entry.source.value();
+  wc.src_qp = c.source_qpn.value();
   if (c.has_imm) {
-    wc.wc_flags = IBV_WC_WITH_IMM;
+    wc.wc_flags |= IBV_WC_WITH_IMM;
     wc.imm_data = htobe32(c.imm);
+  } else if (c.has_invalidated_rkey) {
+    wc.wc_flags |= IBV_WC_WITH_INV;
+    wc.invalidated_rkey = c.imm;
+  }
+  if (c.has_grh) {
+    wc.wc_flags |= IBV_WC_GRH;
+    wc.sl = kRoceV2OverIpv4;
   }
   return wc;
 }
@@ -105,13 +115,9 @@ VerbsCq::~VerbsCq() {
   owner().nic().remove_queue(id_);
   const std::uint32_t fetched = queue_.retire();
   const std::uint32_t async_fetched = owner().async_events().withdraw(async_handed_out_);
-  ::pthread_mutex_lock(&mutex);
-  while (comp_events_completed != fetched || async_events_completed != async_fetched) {
-    ::pthread_cond_wait(&cond, &mutex);
-  }
-  ::pthread_mutex_unlock(&mutex);
-  ::pthread_cond_destroy(&cond);
-  ::pthread_mutex_destroy(&mutex);
+  await_acknowledgements(mutex, cond, [&] {
+    return comp_events_completed == fetched && async_events_completed == async_fetched;
+  });
   if (channel != nullptr) {
     ::pthread_mutex_lock(&context->mutex);
     --channel->refcnt;
@@ -130,7 +136,7 @@ void VerbsCq::on_overrun() {
 int poll_cq(ibv_cq* cq, int most, ibv_wc* completions) {
   VerbsCq& ours = VerbsCq::of(cq);
   ibv_wc* at = completions;
-  const auto append = [&](const QueuedCompletion& entry) { *at++ = to_verbs(entry); };
+  const auto append = [&](const Completion& c) { *at++ = to_verbs(c); };
   if (const int taken = ours.queue().take(most, append); taken > 0) return taken;
   LiveNic& nic = ours.owner().nic();
   if (nic.is_abandoned()) {

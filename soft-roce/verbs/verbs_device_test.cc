@@ -149,7 +149,7 @@ TEST_F(OneHost, RefusesWhatItDoesNotDo) {
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = e.cq;
   init.cap = {1, 1, 1, 1, 0};
-  for (const ibv_qp_type type : {IBV_QPT_UD, IBV_QPT_UC, IBV_QPT_RAW_PACKET}) {
+  for (const ibv_qp_type type : {IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_DRIVER}) {
     init.qp_type = type;
     errno = 0;
     EXPECT_EQ(ibv_create_qp(e.pd, &init), nullptr);
@@ -159,22 +159,93 @@ TEST_F(OneHost, RefusesWhatItDoesNotDo) {
   init.cap.max_send_wr = 1u << 30;
   EXPECT_EQ(ibv_create_qp(e.pd, &init), nullptr);
   EXPECT_EQ(errno, EINVAL);
-
-  ibv_srq_init_attr srq{};
-  EXPECT_EQ(ibv_create_srq(e.pd, &srq), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
-  EXPECT_EQ(ibv_alloc_mw(e.pd, IBV_MW_TYPE_1), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
-  ibv_ece ece{};
-  EXPECT_EQ(ibv_query_ece(e.qp, &ece), EOPNOTSUPP);
-  EXPECT_EQ(ibv_set_ece(e.qp, &ece), EOPNOTSUPP);
-  EXPECT_EQ(ibv_resize_cq(e.cq, 100), EOPNOTSUPP);
-  EXPECT_EQ(e.post_send(1, 0, 8, [](ibv_send_wr& wr) { wr.opcode = IBV_WR_RDMA_READ; }),
+  EXPECT_EQ(e.post_send(1, 0, 8, [](ibv_send_wr& wr) { wr.opcode = IBV_WR_LOCAL_INV; }),
             EOPNOTSUPP);
   EXPECT_NE(e.post_send(1, 0, 8), 0) << "in INIT nothing can be sent";
   ibv_ah_attr ah{};
   EXPECT_EQ(ibv_create_ah(e.pd, &ah), nullptr);
   EXPECT_EQ(errno, EINVAL);
+}
+
+// As libibverbs answers for a device whose provider lacks them: the error, never a crash.
+TEST_F(OneHost, ObjectsThatItHasNotGotAreNotSupported) {
+  Endpoint e;
+  const auto refused = [](auto* object) { return object == nullptr && errno == EOPNOTSUPP; };
+  EXPECT_TRUE(refused(ibv_alloc_mw(e.pd, IBV_MW_TYPE_1)));
+  EXPECT_TRUE(refused(ibv_alloc_mw(e.pd, IBV_MW_TYPE_2)));
+  ibv_xrcd_init_attr xrcd{};
+  EXPECT_TRUE(refused(ibv_open_xrcd(e.context, &xrcd)));
+  ibv_qp_open_attr open_qp{};
+  EXPECT_TRUE(refused(ibv_open_qp(e.context, &open_qp)));
+  ibv_flow_attr flow{};
+  EXPECT_TRUE(refused(ibv_create_flow(e.qp, &flow)));
+  ibv_flow_action_esp_attr esp{};
+  EXPECT_TRUE(refused(ibv_create_flow_action_esp(e.context, &esp)));
+  ibv_alloc_dm_attr dm{};
+  EXPECT_TRUE(refused(ibv_alloc_dm(e.context, &dm)));
+  EXPECT_TRUE(refused(ibv_alloc_null_mr(e.pd)));
+  ibv_td_init_attr td{};
+  EXPECT_TRUE(refused(ibv_alloc_td(e.context, &td)));
+  ibv_parent_domain_init_attr parent{};
+  EXPECT_TRUE(refused(ibv_alloc_parent_domain(e.context, &parent)));
+  ibv_wq_init_attr wq{};
+  EXPECT_TRUE(refused(ibv_create_wq(e.context, &wq)));
+  ibv_rwq_ind_table_init_attr table{};
+  EXPECT_TRUE(refused(ibv_create_rwq_ind_table(e.context, &table)));
+  ibv_counters_init_attr counters{};
+  EXPECT_TRUE(refused(ibv_create_counters(e.context, &counters)));
+  EXPECT_TRUE(refused(ibv_reg_dmabuf_mr(e.pd, 0, 4096, 0, 0, 0)));
+  EXPECT_TRUE(refused(ibv_import_pd(e.context, 0)));
+  EXPECT_TRUE(refused(ibv_import_mr(e.pd, 0)));
+
+  ibv_ece ece{};
+  EXPECT_EQ(ibv_query_ece(e.qp, &ece), EOPNOTSUPP);
+  EXPECT_EQ(ibv_set_ece(e.qp, &ece), EOPNOTSUPP);
+  ibv_gid group{};
+  EXPECT_EQ(ibv_attach_mcast(e.qp, &group, 0), EOPNOTSUPP);
+  EXPECT_EQ(ibv_detach_mcast(e.qp, &group, 0), EOPNOTSUPP);
+  ibv_modify_cq_attr moderation{};
+  EXPECT_EQ(ibv_modify_cq(e.cq, &moderation), EOPNOTSUPP);
+  ibv_qp_rate_limit_attr rate{};
+  EXPECT_EQ(ibv_modify_qp_rate_limit(e.qp, &rate), EOPNOTSUPP);
+  ibv_values_ex values{};
+  EXPECT_EQ(ibv_query_rt_values_ex(e.context, &values), EOPNOTSUPP);
+  ibv_sge sge = e.sge(0, 64);
+  EXPECT_EQ(ibv_advise_mr(e.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), EOPNOTSUPP);
+  EXPECT_EQ(ibv_rereg_mr(e.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+            IBV_REREG_MR_ERR_INPUT);
+}
+
+TEST_F(OneHost, TheLimitsItTellsAreTheOnesItKeeps) {
+  Endpoint e;
+  ibv_device_attr_ex limits{};
+  ASSERT_EQ(ibv_query_device_ex(e.context, nullptr, &limits), 0);
+  const ibv_device_attr& device = limits.orig_attr;
+  EXPECT_EQ(limits.phys_port_cnt_ex, 1u);
+  EXPECT_EQ(limits.device_cap_flags_ex, device.device_cap_flags);
+  EXPECT_EQ(limits.odp_caps.general_caps, 0u);
+  EXPECT_EQ(limits.max_dm_size, 0u);
+  EXPECT_EQ(device.max_mw, 0);
+  EXPECT_EQ(device.max_mcast_grp, 0);
+
+  const auto most = [&](int wr, int sge) {
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = e.cq;
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {static_cast<std::uint32_t>(wr), static_cast<std::uint32_t>(wr),
+                static_cast<std::uint32_t>(sge), static_cast<std::uint32_t>(sge), 0};
+    ibv_qp* const qp = ibv_create_qp(e.pd, &init);
+    return qp != nullptr && ibv_destroy_qp(qp) == 0;
+  };
+  EXPECT_TRUE(most(device.max_qp_wr, device.max_sge));
+  EXPECT_FALSE(most(device.max_qp_wr + 1, device.max_sge));
+  EXPECT_FALSE(most(device.max_qp_wr, device.max_sge + 1));
+  ibv_cq* const cq = ibv_create_cq(e.context, device.max_cqe, nullptr, nullptr, 0);
+  ASSERT_NE(cq, nullptr);
+  EXPECT_GE(cq->cqe, device.max_cqe);
+  EXPECT_EQ(ibv_destroy_cq(cq), 0);
+  EXPECT_EQ(ibv_create_cq(e.context, device.max_cqe + 1, nullptr, nullptr, 0), nullptr);
+  EXPECT_EQ(ibv_create_cq(e.context, 1, nullptr, nullptr, 1), nullptr) << "one vector only";
 }
 
 TEST_F(OneHost, ChecksMemoryBeforeItRegistersIt) {
