@@ -19,7 +19,7 @@ constexpr unsigned kPollsPerNap = 64;
 // Fruitless polls between two looks whether the fabric is still there, which costs a system call.
 constexpr unsigned kPollsPerCheck = 4096;
 // A core given away for longer than this went to somebody who computes.
-constexpr Duration kLongYield = std::chrono::microseconds(100);
+constexpr Duration kLongYield = std::chrono::microseconds(500);
 // Naps before the next yield asks whether the cores are still wanted.
 constexpr unsigned kNapsPerYield = 100;
 // Bounds what a program that has other things to poll can miss; shorter than the thread's patience

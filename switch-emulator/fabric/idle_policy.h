@@ -1,9 +1,9 @@
 // How long to look for work before sleeping: adaptive waiting on a machine with more processes than
 // cores.
 //
-// Looking again saves a wake-up (some microseconds) if work comes soon and nobody else wants the
-// core. Whether somebody does is seen from how long a yield takes: one that returns at once found
-// no other process to run. A yield on a busy machine costs the rest of a time slice, some
+// Looking again saves a wake-up (some microseconds, more in a virtual machine) if work comes soon
+// and those who want the core want it for moments only: programs that poll as we do. That is seen
+// from how long a yield takes. To a program that computes it costs the rest of a time slice, some
 // milliseconds, where a sleeper would be woken as soon as there is work; so one slow yield is
 // enough to give yielding up for a while. No I/O: the caller yields and tells the time.
 #pragma once
@@ -27,7 +27,7 @@ class IdlePolicy {
   }
 
  private:
-  static constexpr wire::Duration kQuickYield = std::chrono::microseconds(10);
+  static constexpr wire::Duration kQuickYield = std::chrono::microseconds(200);
   static constexpr wire::Duration kContentionLasts = std::chrono::milliseconds(20);
 
   wire::Duration budget_;

@@ -2,7 +2,7 @@
 //
 //   [fabric]
 //   mtu = 4096                # path MTU in bytes, payload of one packet
-//   icrc = "deferred"         # or "always": make and check it on every hop
+//   icrc = "deferred"         # or "always": made by the sender, checked by the receiver
 //   seed = 1                  # of every link's faults
 //   mcst_pool = "198.18.0.0/15"   # destinations that are groups
 //   mrp_port = 18516          # UDP port of registration
