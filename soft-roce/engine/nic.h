@@ -28,7 +28,7 @@ struct NicConfig {
   wire::Mac gateway{};           // destination of every packet: the switch
   std::uint32_t max_mtu = 4096;  // largest path MTU, payload bytes
   bool make_icrc = true;         // false: leave it deferred (memory links), and trust deferred ones
-  std::uint32_t window_packets = 128;  // unacknowledged packets a requester may have in flight
+  std::uint32_t window_packets = 256;  // unacknowledged packets a requester may have in flight
   std::uint32_t ack_every = 32;  // AckReq on every n-th packet of a long message, and the last
   Duration min_ack_timeout = std::chrono::milliseconds(50);  // floor under QpAttr::timeout_code
   // Consecutive ACK time-outs double the wait up to so often: recovery from the loss of a last
