@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What the parts cost: ICRC patched and recomputed, a group's table, an RC stream and a round trip through the switch."""
+"""What the parts cost: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a
+round trip through the switch."""
 
 import argparse
 import json
@@ -8,12 +9,11 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
+from fabric import Fabric
 from records import Records, percentile
 
-ROUNDS = 5
 PERFTEST_PORT = 18515  # perftest's own default, where its two sides meet
 
 
@@ -57,47 +57,21 @@ def is_listening(port):
     return any(re.search(rf":{port:04X} [0-9A-F]+:0000 0A", table) for table in tables)
 
 
-class Fabric:
-    """cepheus-switch with two hosts, and verbs programs run on them."""
-
-    def __init__(self, build, icrc_mode):
-        self.build = build
-        self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-bench-")
-        self.socket = os.path.join(self.scratch.name, "fabric.sock")
-        topology = pathlib.Path(self.scratch.name) / "fabric.toml"
-        hosts = "".join(f'[[host]]\nname = "h{i}"\naddress = "10.0.0.{i + 1}"\n' for i in range(2))
-        topology.write_text(f'[fabric]\nicrc = "{icrc_mode}"\n[[switch]]\nname = "s0"\n{hosts}')
-        read, write = os.pipe()
-        self.switch = subprocess.Popen([build / "bin/cepheus-switch", "--topology", topology, "--socket", self.socket,
-                                        "--ready-fd", str(write)], pass_fds=[write])
-        os.close(write)
-        if not os.read(read, 64):
-            sys.exit("bench micro: cepheus-switch did not start")
-        os.close(read)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        self.switch.terminate()
-        self.switch.wait()
-        self.scratch.cleanup()
-
-    def pair(self, command):
-        """Runs a perftest program as server and client; the client's output."""
-        def start(host, extra):
-            env = {**os.environ, "CEPHEUS_FABRIC": self.socket, "CEPHEUS_HOST": f"#{host}",
-                   "LD_PRELOAD": str(self.build / "lib/libcepheus-roce.so")}
-            return subprocess.Popen(command + extra, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        server = start(0, [])
-        while server.poll() is None and not is_listening(PERFTEST_PORT):
-            time.sleep(0.01)
-        client = start(1, ["127.0.0.1"])
-        out = client.communicate(timeout=120)[0]
-        server.communicate(timeout=120)
-        if client.returncode != 0:
-            sys.exit(f"bench micro: {' '.join(command)} failed:\n{out}")
-        return out
+def pair(build, fabric, command):
+    """Runs a perftest program as server and client on two hosts of the fabric; the client's output."""
+    def start(host, extra):
+        env = {**os.environ, "CEPHEUS_FABRIC": fabric.socket, "CEPHEUS_HOST": f"#{host}",
+               "LD_PRELOAD": str(build / "lib/libcepheus-roce.so")}
+        return subprocess.Popen(command + extra, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    server = start(0, [])
+    while server.poll() is None and not is_listening(PERFTEST_PORT):
+        time.sleep(0.01)
+    client = start(1, ["127.0.0.1"])
+    out = client.communicate(timeout=120)[0]
+    server.communicate(timeout=120)
+    if client.returncode != 0:
+        sys.exit(f"bench micro: {' '.join(command)} failed:\n{out}")
+    return out
 
 
 def last_row(text):
@@ -106,15 +80,15 @@ def last_row(text):
     return [float(word) for word in rows[-1]]
 
 
-def stream(build, records):
+def stream(build, records, rounds):
     print("\nReliable connection through the switch, two processes (perftest, emulated)")
     for mode in ("deferred", "always"):
         rates, latencies = [], []
-        with Fabric(build, mode) as fabric:
-            for _ in range(ROUNDS):
-                out = fabric.pair(["ib_send_bw", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "65536", "-n", "5000", "-F", "--report_gbits"])
+        with Fabric(build, icrc=mode) as fabric:
+            for _ in range(rounds):
+                out = pair(build, fabric, ["ib_send_bw", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "65536", "-n", "5000", "-F", "--report_gbits"])
                 rates.append(last_row(out)[3])
-                out = fabric.pair(["ib_send_lat", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "8", "-n", "5000", "-F"])
+                out = pair(build, fabric, ["ib_send_lat", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "8", "-n", "5000", "-F"])
                 latencies.append(last_row(out)[4])
         rate, latency = percentile(rates, 0.5), percentile(latencies, 0.5)
         records.add("rc_stream", f"icrc {mode}", "goodput", "Gb/s", rate, min(rates), max(rates), len(rates), 65536, 2)
@@ -123,16 +97,61 @@ def stream(build, records):
               f"8-byte one-way latency {latency:6.2f} us ({min(latencies):.2f}..{max(latencies):.2f})")
 
 
+def output_of(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"bench micro: {' '.join(map(str, command))} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def copies(build, records, rounds):
+    print("\n4-KiB copies per second and core of the switch, by receivers (CPU time of its thread, waiting included)")
+    for receivers in (1, 3, 7, 15):
+        rates = [json.loads(output_of([build / "bench/group_bench", "copies", receivers, 0.5]))["copies_per_cpu_second"] / 1e6
+                 for _ in range(rounds)]
+        records.add("switch_copies", "cepheus", "rate", "M/s", percentile(rates, 0.5), min(rates), max(rates), len(rates), 4096,
+                    receivers + 1)
+        print(f"  {receivers:>3} receivers  {percentile(rates, 0.5):6.2f} million ({min(rates):.2f}..{max(rates):.2f})")
+
+
+def registration(build, records, rounds):
+    print("\nRegistration of a group, from the first packet until data may flow, us (one thread answers for all members)")
+    for members in (4, 16, 64, 256):
+        times = json.loads(output_of([build / "bench/group_bench", "registration", members, 4 * rounds]))["us"]
+        records.add("registration", "cepheus", "time", "us", percentile(times, 0.5), percentile(times, 0.1),
+                    percentile(times, 0.9), len(times), hosts=members)
+        print(f"  {members:>3} members    {percentile(times, 0.5):9.1f} ({percentile(times, 0.1):.1f}..{percentile(times, 0.9):.1f})")
+
+
+def source_change(build, records, rounds):
+    """An 8-byte broadcast with the root of the call before, and with the next one, in turns."""
+    times = {"same root": [], "next root": []}
+    for _ in range(rounds):
+        for case, extra in (("same root", []), ("next root", ["--rotate"])):
+            out = output_of([build / "bin/cepheus-run", "--hosts", 4, "--", "--mca", "coll_cepheus_mode", "require",
+                             build / "bench/mpi_bcast", "--seconds", 0.3, *extra, 8])
+            times[case].append(json.loads(out)["median"])
+    print("\nA change of source: MPI_Bcast of 8 bytes, 4 hosts, us")
+    for case, values in times.items():
+        records.add("source_change", case, "time", "us", percentile(values, 0.5), min(values), max(values), len(values), 8, 4)
+        print(f"  {case}      {percentile(values, 0.5):7.1f} ({min(values):.1f}..{max(values):.1f})")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
-    parser.add_argument("--json", help="write the records to this file")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()
     records = Records("micro")
     icrc(build, records)
     table(build, records)
-    stream(build, records)
+    rounds = 3 if options.quick else 7
+    copies(build, records, rounds)
+    registration(build, records, rounds)
+    source_change(build, records, rounds)
+    stream(build, records, rounds)
     records.save(options.json)
 
 

@@ -1,7 +1,9 @@
 /* Times MPI_Bcast by a plan: which algorithm of Open MPI, which segment size, which message size.
  *
- *   mpirun ... mpi_bcast [--seconds S] [--switch PID] SIZE[,SIZE...]
- *   mpirun ... mpi_bcast [--seconds S] [--switch PID] --plan FILE
+ *   mpirun ... mpi_bcast [OPTIONS] SIZE[,SIZE...]
+ *   mpirun ... mpi_bcast [OPTIONS] --plan FILE
+ *
+ * Options: --seconds S for each size, --switch PID, --rotate the root from call to call.
  *
  * A line of a plan is "SIZE ALGORITHM SEGMENT FANOUT", in bytes and in coll/tuned's numbers; it
  * needs coll_tuned_use_dynamic_rules=1, and has a communicator of its own, because coll/tuned reads
@@ -24,7 +26,7 @@ struct step {
   int algorithm, segment, fanout;
 };
 
-static int rank, ranks;
+static int rank, ranks, rotate;
 
 static void die(const char* what, const char* detail) {
   if (rank == 0) fprintf(stderr, "mpi_bcast: %s%s\n", what, detail);
@@ -95,7 +97,7 @@ static void measure(const struct step* step, MPI_Comm comm, double budget, int s
       if (rank == 0) switch_cpu = process_cpu_us(switch_pid);
     }
     double t = MPI_Wtime();
-    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, 0, comm);
+    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? (i + kWarmUp) % ranks : 0, comm);
     t = MPI_Wtime() - t;
     double slowest;
     MPI_Reduce(&t, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
@@ -141,6 +143,10 @@ int main(int argc, char** argv) {
       sizes = argv[i];
       continue;
     }
+    if (strcmp(argv[i], "--rotate") == 0) {
+      rotate = 1;
+      continue;
+    }
     if (i + 1 == argc) die("lacks its argument: ", argv[i]);
     if (strcmp(argv[i], "--seconds") == 0)
       budget = atof(argv[++i]);
@@ -152,7 +158,8 @@ int main(int argc, char** argv) {
       die("unknown option ", argv[i]);
   }
   if ((plan == NULL) == (sizes == NULL))
-    die("usage: mpi_bcast [--seconds S] [--switch PID] SIZE[,SIZE...] | --plan FILE", "");
+    die("usage: mpi_bcast [--seconds S] [--switch PID] [--rotate] SIZE[,SIZE...] | --plan FILE",
+        "");
   struct step step = {0, 0, 0, 0};
   if (plan != NULL) {
     FILE* file = fopen(plan, "r");

@@ -80,8 +80,8 @@ class Demo:
     def times(self):
         program = self.build / "bench/mpi_bcast"
         sizes = ",".join(map(str, SIZES))
-        runs = {"cepheus": self.cepheus(program, sizes, 0.7, mca=[("coll_cepheus_mode", "require")]),
-                "tcp": self.tcp(program, sizes, 0.7)}
+        runs = {"cepheus": self.cepheus(program, "--seconds", 0.7, sizes, mca=[("coll_cepheus_mode", "require")]),
+                "tcp": self.tcp(program, "--seconds", 0.7, sizes)}
         table = {}
         for name, run in runs.items():
             if run.returncode != 0:

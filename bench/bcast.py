@@ -1,0 +1,228 @@
+#!/usr/bin/python3
+"""MPI_Bcast: Cepheus against Open MPI's algorithms over the same NIC and switch, over TCP loopback and shared memory.
+
+A calibration pass finds the best segment size of each algorithm at each size; then all are measured anew, in turns within
+one run. A call takes as long as its slowest rank. CPU time is that of all ranks and the switch, per call.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import algorithms
+import plots
+from algorithms import ALGORITHMS
+from fabric import Fabric
+from records import Records, human, percentile
+
+KIB, MIB = 1 << 10, 1 << 20
+SEGMENTS = [0, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2 * MIB]
+LINKS = {"unshaped": "", "shaped": 'rate = "1Gbps"\ndelay = "100us"\nqueue = "64MiB"'}
+SHAPED = algorithms.Link(rate=1000.0, delay=100.0)
+JOB_SECONDS = 600
+
+
+class Scope:
+    """How much is measured."""
+
+    def __init__(self, quick):
+        self.quick = quick
+        self.hosts = [4] if quick else [4, 8]
+        self.rounds = 3 if quick else 5
+        self.seconds = 0.12 if quick else 0.3
+        self.calibration = 0.04 if quick else 0.1
+        self.segments = [0, 32 * KIB, 512 * KIB] if quick else SEGMENTS
+
+    def sizes(self, link):
+        if link == "shaped":
+            return [8, 64 * KIB, 8 * MIB] if self.quick else [8, 4 * KIB, 64 * KIB, MIB, 8 * MIB, 64 * MIB]
+        if self.quick:
+            return [8, 16 * KIB, 256 * KIB, MIB, 8 * MIB]
+        return [8, 1 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB]
+
+
+class Candidate:
+    """One rival at one size: transport, algorithm, segment; cepheus has no algorithm of Open MPI's."""
+
+    def __init__(self, transport, algorithm, size, segment=0, label=None):
+        self.transport, self.algorithm, self.size, self.segment = transport, algorithm, size, segment
+        self.impl = transport if algorithm is None else f"{transport}/{label or algorithm}"
+        self.rows = []
+
+    def plan(self):
+        number = ALGORITHMS[self.algorithm][0] if self.algorithm in ALGORITHMS else 0
+        return f"{self.size} {number} {self.segment} {algorithms.CHAIN_FANOUT}\n"
+
+    def figure(self, name):
+        """The median over the rounds of each round's "median", "p10", "p90" or "cpu"."""
+        return percentile([row[name] for row in self.rows], 0.5)
+
+    def median(self):
+        return self.figure("median")
+
+
+class Jobs:
+    """mpirun command lines of the transports, on one fabric."""
+
+    def __init__(self, build, fabric, hosts, seconds):
+        self.build, self.fabric, self.hosts = build, fabric, hosts
+        self.seconds = seconds
+
+    def command(self, transport):
+        tuned = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
+        if transport == "cepheus":
+            return self.on_fabric() + ["--mca", "coll_cepheus_mode", "require"]
+        if transport == "rc":
+            return self.on_fabric() + tuned + [
+                "--mca", "coll_cepheus_mode", "off", "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any",
+                "--mca", "opal_common_ucx_devices", "any", "-x", "UCX_TLS=rc_v,ud_v,self", "-x", "UCX_NET_DEVICES=cepheus0:1"]
+        network = {"tcp": "self,tcp", "shm": "self,vader"}[transport]
+        words = ["mpirun", "-np", str(self.hosts), "--oversubscribe", "--bind-to", "none", *tuned, "--mca", "pml", "ob1",
+                 "--mca", "btl", network]
+        words += ["--mca", "btl_tcp_if_include", "lo"] if transport == "tcp" else []
+        return words + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+
+    def on_fabric(self):
+        return [str(self.build / "bin/cepheus-run"), "--join", self.fabric.socket, "--"]
+
+    def run(self, transport, candidates, seconds=None):
+        """Measures them one after another in one job."""
+        plan = self.fabric.directory / "plan"
+        plan.write_text("".join(candidate.plan() for candidate in candidates))
+        command = self.command(transport) + [str(self.build / "bench/mpi_bcast"), "--seconds", str(seconds or self.seconds),
+                                             "--switch", str(self.fabric.pid), "--plan", str(plan)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
+        rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode != 0 or len(rows) != len(candidates):
+            sys.exit(f"bench bcast: {transport} failed, exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+        for candidate, row in zip(candidates, rows):
+            candidate.rows.append(row)
+
+
+def progress(text):
+    print(f"bench bcast: {text}", file=sys.stderr, flush=True)
+
+
+def calibrate(jobs, transport, scope, sizes):
+    """The best segment of each algorithm at each size."""
+    tries = []
+    for size in sizes:
+        for name, (_, segmented) in ALGORITHMS.items():
+            parts = [s for s in scope.segments if s < size] if segmented and size > 8 * KIB else [0]
+            tries += [Candidate(transport, name, size, segment) for segment in parts]
+    jobs.run(transport, tries, scope.calibration)
+    best = {}
+    for one in tries:
+        key = (one.size, one.algorithm)
+        if key not in best or one.median() < best[key].median():
+            best[key] = one
+    chosen = [Candidate(transport, one.algorithm, one.size, one.segment) for one in best.values()]
+    # The schemes whose bounds are known exactly are measured as they are, whatever calibration likes.
+    for size in sizes:
+        if size >= MIB:
+            chosen.append(Candidate(transport, "binomial", size, 0, "binomial_whole"))
+            chosen.append(Candidate(transport, "pipeline", size, size // 4, "chain_4_slices"))
+    return chosen
+
+
+def memory_rate():
+    """Bytes per microsecond that one core copies, large and cold; the best of some."""
+    size = 64 * MIB
+    source, target = ctypes.create_string_buffer(size), ctypes.create_string_buffer(size)
+    best = 0.0
+    for _ in range(5):
+        began = time.perf_counter()
+        ctypes.memmove(target, source, size)
+        best = max(best, size / (time.perf_counter() - began) / 1e6)
+    return best
+
+
+class Measurement:
+    def __init__(self, scope, build, link, hosts, rate):
+        self.link, self.hosts, self.rate = link, hosts, rate
+        sizes = scope.sizes(link)
+        with Fabric(build, hosts, link=LINKS[link]) as fabric:
+            jobs = Jobs(build, fabric, hosts, scope.seconds)
+            groups = {"cepheus": [Candidate("cepheus", None, size) for size in sizes]}
+            for transport in ("rc", "tcp", "shm") if link == "unshaped" else ("rc",):
+                progress(f"{hosts} hosts, {link}: calibrating {transport}")
+                if transport == "rc" or not scope.quick:
+                    groups[transport] = calibrate(jobs, transport, scope, sizes)
+                else:
+                    groups[transport] = []
+                if transport != "rc":  # what its users get
+                    groups[transport] += [Candidate(transport, "default", size) for size in sizes]
+            for n in range(scope.rounds):
+                progress(f"{hosts} hosts, {link}: round {n + 1} of {scope.rounds}")
+                for transport, candidates in groups.items():
+                    jobs.run(transport, candidates)
+        self.rows = [candidate for candidates in groups.values() for candidate in candidates]
+        self.sizes = sizes
+
+    def of(self, size, transport):
+        return [row for row in self.rows if row.size == size and row.transport == transport]
+
+    def bound(self, row):
+        """The least time it can take, microseconds: of the links if they are shaped, else of copying on all cores."""
+        algorithm = row.algorithm or "cepheus"
+        if self.link == "shaped":
+            return algorithms.shaped_bound(algorithm, row.size, row.segment, self.hosts, SHAPED)
+        return algorithms.copies(algorithm, self.hosts) * row.size / (self.rate * os.cpu_count())
+
+    def print(self):
+        print(f"\nMPI_Bcast, {self.hosts} hosts, {self.link} links, us: median (10th..90th percentile); emulated. "
+              "'bound' is the least possible time")
+        for size in self.sizes:
+            ours = self.of(size, "cepheus")[0]
+            print(f"  {human(size)}")
+            for row in [ours] + sorted((r for r in self.rows if r.size == size and r is not ours), key=Candidate.median):
+                segment = human(row.segment) if row.segment else "whole" if row.algorithm else ""
+                spread = f"({row.figure('p10'):.1f}..{row.figure('p90'):.1f})"
+                print(f"    {row.impl:<22} {segment:>8} {row.median():>11.1f} {spread:<24} bound {self.bound(row):>10.1f}   "
+                      f"CPU {row.figure('cpu'):>10.1f}   {row.median() / ours.median():>6.2f} times ours")
+
+    def record(self, records):
+        for row in self.rows:
+            n = sum(each["n"] for each in row.rows)
+            records.add("bcast", row.impl, "time", "us", row.median(), row.figure("p10"), row.figure("p90"), n, row.size,
+                        self.hosts, self.link)
+            cpu = [each["cpu"] for each in row.rows]
+            records.add("bcast", row.impl, "cpu", "us", row.figure("cpu"), min(cpu), max(cpu), len(cpu), row.size,
+                        self.hosts, self.link)
+            records.add("bcast", row.impl, "bound", "us", self.bound(row), size=row.size, hosts=self.hosts, link=self.link)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench bcast", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="4 hosts, few sizes and segments, under 3 minutes")
+    parser.add_argument("--link", choices=LINKS, help="only this kind of link (default: both)")
+    parser.add_argument("--hosts", type=int, help="only this many hosts (default: 4 and 8)")
+    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--plot", metavar="DIR", help="write SVG plots to this directory")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.plot and shutil.which("gnuplot") is None:
+        sys.exit("bench bcast: gnuplot is missing; on Debian: apt-get install gnuplot-nox")
+    scope = Scope(options.quick)
+    build = pathlib.Path(options.build).resolve()
+    rate = memory_rate()
+    records = Records("bcast")
+    for link in [options.link] if options.link else LINKS:
+        for hosts in [options.hosts] if options.hosts else scope.hosts:
+            measurement = Measurement(scope, build, link, hosts, rate)
+            measurement.print()
+            measurement.record(records)
+    records.save(options.json)
+    if options.plot:
+        plots.draw(records.rows, pathlib.Path(options.plot))
+
+
+if __name__ == "__main__":
+    main()
