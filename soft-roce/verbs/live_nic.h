@@ -5,7 +5,8 @@
 // poll() takes in what has arrived while the program polls; otherwise the thread does, asleep on
 // the port until there is something. While the program polls the thread stays out of its way,
 // unless a completion queue is armed: then the program is about to sleep, and only the thread can
-// wake it.
+// wake it; or unless the program looks at its memory between its polls, for what peers write there:
+// then only the thread can bring that.
 //
 // Lock order: a process's device lock, then the NIC's, then a completion queue's, then a channel's
 // or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only
@@ -140,6 +141,9 @@ class LiveNic {
   static void* thread_entry(void* self);
   void thread_loop();
   bool program_polls(Instant now) const;
+  // What arrived was taken in by the thread, or by the program's poll. Under mutex_.
+  void count_taken(bool by_thread);
+  bool program_watches_memory() const;
   // What a polling program does when there is nothing (waiting.cc).
   void rest();
   bool nap();
@@ -171,6 +175,7 @@ class LiveNic {
   std::atomic<bool> napping_{false};       // set under mutex_: the program has, and does
   std::atomic<bool> stopping_{false};
   std::atomic<bool> thread_defers_{false};
+  std::atomic<int> left_to_thread_{0};  // see count_taken; written under mutex_
   std::atomic<int> armed_queues_{0};
   std::atomic<Instant::rep> last_poll_{Instant::min().time_since_epoch().count()};
 };

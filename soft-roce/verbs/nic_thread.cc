@@ -18,6 +18,14 @@ constexpr Duration kPollGrace = std::chrono::milliseconds(1);
 // us before.
 constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
 
+// What a polling program leaves to the thread tells that it watches its memory instead. One packet
+// that the thread finds weighs as much as several that polls take: after each, such a program polls
+// for the completion of its own answer.
+constexpr int kThreadTook = 8;
+constexpr int kProgramTook = 1;
+constexpr int kWatches = 16;  // from here on the thread waits on the port
+constexpr int kMostEvidence = 64;
+
 timespec to_timespec(Duration d) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
   return {static_cast<time_t>(seconds.count()), static_cast<long>((d - seconds).count())};
@@ -61,6 +69,7 @@ void LiveNic::thread_loop() {
     {
       const std::scoped_lock lock(mutex_);
       moved = progress(now);
+      if (moved) count_taken(true);
       if (!moved) check_fabric();
       if (!moved) {
         // arm() says no if something has arrived meanwhile.
@@ -93,7 +102,19 @@ void LiveNic::thread_loop() {
 bool LiveNic::program_polls(Instant now) const {
   const Instant last{Duration(last_poll_.load(std::memory_order_relaxed))};
   if (napping_.load()) return true;
+  if (program_watches_memory()) return false;
   return armed_queues_.load() == 0 && last != Instant::min() && now - last < kPollGrace;
+}
+
+void LiveNic::count_taken(bool by_thread) {
+  const int before = left_to_thread_.load(std::memory_order_relaxed);
+  const int after = by_thread ? std::min(before + kThreadTook, kMostEvidence)
+                              : std::max(before - kProgramTook, 0);
+  if (after != before) left_to_thread_.store(after, std::memory_order_relaxed);
+}
+
+bool LiveNic::program_watches_memory() const {
+  return left_to_thread_.load(std::memory_order_relaxed) >= kWatches;
 }
 
 void LiveNic::stay_out_of_the_way() {

@@ -17,6 +17,9 @@
 namespace cepheus::rnic {
 namespace {
 
+constexpr int kRemoteAccess =
+    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
 void require(bool condition, const char* what) {
   if (!condition) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
 }
@@ -80,15 +83,12 @@ ibv_context* open_device() {
   return context;
 }
 
-Endpoint::Endpoint(const Options& o) : memory(o.buffer) {
+Endpoint::Endpoint(const Options& o) : memory(o.buffer), options_(o) {
   context = open_device();
   require((pd = ibv_alloc_pd(context)) != nullptr, "ibv_alloc_pd");
   if (o.with_channel) {
     require((channel = ibv_create_comp_channel(context)) != nullptr, "ibv_create_comp_channel");
   }
-  ibv_qp_init_attr_ex init{};
-  init.cap = {o.send_wr, o.recv_wr, 4, 4, o.max_inline};
-  init.qp_type = IBV_QPT_RC;
   if (o.extended) {
     ibv_cq_init_attr_ex cq_init{};
     cq_init.cqe = static_cast<std::uint32_t>(o.cqe);
@@ -96,29 +96,54 @@ Endpoint::Endpoint(const Options& o) : memory(o.buffer) {
     cq_init.wc_flags = IBV_WC_STANDARD_FLAGS;
     cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(context, &cq_init));
     require(cq != nullptr, "ibv_create_cq_ex");
-    init.send_cq = init.recv_cq = cq;
-    init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    init.pd = pd;
-    init.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-                          IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-    require((qp = ibv_create_qp_ex(context, &init)) != nullptr, "ibv_create_qp_ex");
   } else {
     require((cq = ibv_create_cq(context, o.cqe, this, channel, 0)) != nullptr, "ibv_create_cq");
-    init.send_cq = init.recv_cq = cq;
-    // The plain structure is how the extended one begins.
-    qp = ibv_create_qp(pd, reinterpret_cast<ibv_qp_init_attr*>(&init));
-    require(qp != nullptr, "ibv_create_qp");
   }
-  mr = ibv_reg_mr(pd, memory.data(), memory.size(),
-                  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (o.shared_receives) {
+    ibv_srq_init_attr init{};
+    init.attr = {o.recv_wr, 4, 0};
+    require((srq = ibv_create_srq(pd, &init)) != nullptr, "ibv_create_srq");
+  }
+  mr = ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE | kRemoteAccess);
   require(mr != nullptr, "ibv_reg_mr");
+  require((qp = create_qp()) != nullptr, "ibv_create_qp");
+}
+
+ibv_qp* Endpoint::create_qp() {
+  const Options& o = options_;
+  ibv_qp_init_attr_ex init{};
+  init.cap = {o.send_wr, o.recv_wr, 4, 4, o.max_inline};
+  init.qp_type = o.type;
+  init.send_cq = init.recv_cq = cq;
+  init.srq = srq;
+  ibv_qp* made = nullptr;
+  if (o.extended) {
+    init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    init.pd = pd;
+    init.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+    if (o.type != IBV_QPT_UD) {
+      init.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+    }
+    if (o.type == IBV_QPT_RC) {
+      init.send_ops_flags |= IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_READ |
+                             IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+    }
+    made = ibv_create_qp_ex(context, &init);
+  } else {
+    // The plain structure is how the extended one begins.
+    made = ibv_create_qp(pd, reinterpret_cast<ibv_qp_init_attr*>(&init));
+  }
+  if (made == nullptr) return nullptr;
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = 1;
-  attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-  require(ibv_modify_qp(qp, &attributes,
-                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-          "to init");
+  attributes.qkey = kQkey;
+  attributes.qp_access_flags = kRemoteAccess;
+  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+  const int rest = o.type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+  require(ibv_modify_qp(made, &attributes, mask | rest) == 0, "to init");
+  return made;
 }
 
 Endpoint::~Endpoint() {
@@ -128,6 +153,7 @@ Endpoint::~Endpoint() {
     }
   };
   destroy(qp, ibv_destroy_qp);
+  destroy(srq, ibv_destroy_srq);
   destroy(cq, ibv_destroy_cq);
   destroy(channel, ibv_destroy_comp_channel);
   destroy(mr, ibv_dereg_mr);
@@ -145,32 +171,49 @@ Endpoint::Name Endpoint::name() const {
   return name;
 }
 
-void Endpoint::connect(const Name& peer, std::uint8_t retries, std::uint8_t rnr_retries) {
+void Endpoint::connect(ibv_qp* which, const Name& peer, std::uint8_t retries,
+                       std::uint8_t rnr_retries) {
+  const bool reliable = options_.type == IBV_QPT_RC;
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_RTR;
   a.path_mtu = IBV_MTU_1024;
   a.dest_qp_num = peer.qpn;
   a.rq_psn = peer.psn;
-  a.max_dest_rd_atomic = 1;
+  a.max_dest_rd_atomic = 4;
   a.min_rnr_timer = 1;
-  a.ah_attr.is_global = 1;
-  a.ah_attr.port_num = 1;
-  a.ah_attr.grh.dgid = peer.gid;
-  a.ah_attr.grh.hop_limit = 64;
-  require(ibv_modify_qp(qp, &a,
-                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-          "to rtr");
+  a.ah_attr = address_of(peer);
+  int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  if (reliable) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  require(ibv_modify_qp(which, &a, mask) == 0, "to rtr");
   a.qp_state = IBV_QPS_RTS;
   a.timeout = 14;
   a.retry_cnt = retries;
   a.rnr_retry = rnr_retries;
   a.sq_psn = name().psn;
-  a.max_rd_atomic = 1;
-  require(ibv_modify_qp(qp, &a,
-                        IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                            IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-          "to rts");
+  a.max_rd_atomic = 4;
+  mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  if (reliable) {
+    mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  }
+  require(ibv_modify_qp(which, &a, mask) == 0, "to rts");
+}
+
+void Endpoint::start_datagrams() {
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_RTR;
+  require(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0, "to rtr");
+  a.qp_state = IBV_QPS_RTS;
+  a.sq_psn = name().psn;
+  require(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0, "to rts");
+}
+
+ibv_ah_attr Endpoint::address_of(const Name& peer) {
+  ibv_ah_attr to{};
+  to.is_global = 1;
+  to.port_num = 1;
+  to.grh.dgid = peer.gid;
+  to.grh.hop_limit = 64;
+  return to;
 }
 
 int Endpoint::modify_to_error() {
@@ -184,15 +227,16 @@ ibv_sge Endpoint::sge(std::size_t offset, std::size_t length) const {
           static_cast<std::uint32_t>(length), mr->lkey};
 }
 
-int Endpoint::post_recv(std::uint64_t id, std::size_t offset, std::size_t length) {
+int Endpoint::post_recv(std::uint64_t id, std::size_t offset, std::size_t length, ibv_qp* to) {
   ibv_sge list = sge(offset, length);
   ibv_recv_wr wr{id, nullptr, &list, 1};
   ibv_recv_wr* bad = nullptr;
-  return ibv_post_recv(qp, &wr, &bad);
+  if (srq != nullptr) return ibv_post_srq_recv(srq, &wr, &bad);
+  return ibv_post_recv(to != nullptr ? to : qp, &wr, &bad);
 }
 
 int Endpoint::post_send(std::uint64_t id, std::size_t offset, std::size_t length,
-                        const std::function<void(ibv_send_wr&)>& change) {
+                        const std::function<void(ibv_send_wr&)>& change, ibv_qp* by) {
   ibv_sge list = sge(offset, length);
   ibv_send_wr wr{};
   wr.wr_id = id;
@@ -202,7 +246,7 @@ int Endpoint::post_send(std::uint64_t id, std::size_t offset, std::size_t length
   wr.send_flags = IBV_SEND_SIGNALED;
   if (change) change(wr);
   ibv_send_wr* bad = nullptr;
-  return ibv_post_send(qp, &wr, &bad);
+  return ibv_post_send(by != nullptr ? by : qp, &wr, &bad);
 }
 
 std::optional<ibv_wc> Endpoint::wait() {
@@ -226,7 +270,7 @@ std::optional<ibv_event_type> Endpoint::wait_async() {
   return event.event_type;
 }
 
-Peer::Peer(const std::function<void(Peer&)>& program) {
+Peer::Peer(const std::function<void(Peer&)>& program, const std::string& host) {
   std::array<int, 2> pair{};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0, "socketpair");
   child_ = ::fork();
@@ -237,7 +281,7 @@ Peer::Peer(const std::function<void(Peer&)>& program) {
   }
   ::close(pair[0]);
   socket_ = pair[1];
-  be_host("h1");
+  be_host(host);
   ::alarm(60);  // nobody waits for a child that hangs
   int status = 0;
   try {

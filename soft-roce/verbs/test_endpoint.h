@@ -16,6 +16,7 @@
 
 namespace cepheus::rnic {
 
+inline constexpr std::uint32_t kQkey = 0x11111111;
 inline constexpr std::chrono::seconds kPatience{20};  // more than any machine needs
 
 // cepheus-switch with `hosts` hosts in a process of its own, and CEPHEUS_FABRIC pointing at it.
@@ -34,7 +35,7 @@ class SwitchProcess {
 void be_host(const std::string& name);
 ibv_context* open_device();
 
-// One RC queue pair with all it needs. Every failure is a fatal gtest failure, or an exception in
+// A queue pair with all it needs. Every failure is a fatal gtest failure, or an exception in
 // the peer.
 struct Endpoint {
   struct Options {
@@ -45,6 +46,8 @@ struct Endpoint {
     std::uint32_t max_inline = 64;
     std::size_t buffer = 1 << 20;
     bool extended = false;  // by ibv_create_cq_ex and ibv_create_qp_ex
+    ibv_qp_type type = IBV_QPT_RC;
+    bool shared_receives = false;
   };
   struct Name {  // what the other side needs
     std::uint32_t qpn = 0;
@@ -61,13 +64,21 @@ struct Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   Name name() const;
-  void connect(const Name& peer, std::uint8_t retries = 7, std::uint8_t rnr_retries = 7);
+  void connect(const Name& peer, std::uint8_t retries = 7, std::uint8_t rnr_retries = 7) {
+    connect(qp, peer, retries, rnr_retries);
+  }
+  static ibv_ah_attr address_of(const Name& peer);
+  // Makes a datagram QP ready to send.
+  void start_datagrams();
+  // Another QP like the first, in INIT; the caller destroys it. Null with errno.
+  ibv_qp* create_qp();
+  void connect(ibv_qp* which, const Name& peer, std::uint8_t retries, std::uint8_t rnr_retries);
   int modify_to_error();
 
   ibv_sge sge(std::size_t offset, std::size_t length) const;
-  int post_recv(std::uint64_t id, std::size_t offset, std::size_t length);
+  int post_recv(std::uint64_t id, std::size_t offset, std::size_t length, ibv_qp* to = nullptr);
   int post_send(std::uint64_t id, std::size_t offset, std::size_t length,
-                const std::function<void(ibv_send_wr&)>& change = {});
+                const std::function<void(ibv_send_wr&)>& change = {}, ibv_qp* by = nullptr);
   // The next completion, or nothing within kPatience.
   std::optional<ibv_wc> wait();
   // The next asynchronous event, acknowledged; nothing within kPatience.
@@ -77,16 +88,20 @@ struct Endpoint {
   ibv_pd* pd = nullptr;
   ibv_comp_channel* channel = nullptr;
   ibv_cq* cq = nullptr;
+  ibv_srq* srq = nullptr;
   ibv_qp* qp = nullptr;
   ibv_mr* mr = nullptr;
   std::vector<std::uint8_t> memory;
+
+ private:
+  const Options options_;
 };
 
-// A forked process that is host h1. Both ends meet by tell() and hear(), which block.
+// A forked process that is another host. Both ends meet by tell() and hear(), which block.
 class Peer {
  public:
   // Runs `program` in the child; what it throws, or a gtest failure in it, fails join().
-  explicit Peer(const std::function<void(Peer&)>& program);
+  explicit Peer(const std::function<void(Peer&)>& program, const std::string& host = "h1");
   ~Peer();
   void tell(const Endpoint::Name& name) { send_bytes(&name, sizeof name); }
   Endpoint::Name hear();

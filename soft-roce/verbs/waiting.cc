@@ -40,6 +40,7 @@ void LiveNic::poll() {
     const Instant now = monotonic_now();
     last_poll_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     moved = progress(now);
+    if (moved) count_taken(false);
     if (!moved && waiting.fruitless % kPollsPerCheck == kPollsPerCheck - 1) check_fabric();
   }
   if (moved) {
@@ -64,7 +65,8 @@ bool LiveNic::nap() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || !is_up() || napping_) return false;
     if (thread_on_port_) {
-      kick();  // one sleeper a port; the thread sees that the program polls, and leaves it
+      // One sleeper a port: the thread sees that the program polls, and leaves it.
+      if (!program_watches_memory()) kick();
       return false;
     }
     // Work in hand is done first, and something that has just arrived is not slept over.
