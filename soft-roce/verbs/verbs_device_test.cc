@@ -319,7 +319,7 @@ TEST_F(OneHost, QueryQpTellsWhatModifyWasTold) {
   EXPECT_EQ(a.retry_cnt, 5);
   EXPECT_EQ(a.rnr_retry, 3);
   EXPECT_EQ(a.timeout, 14);
-  EXPECT_EQ(a.max_rd_atomic, 1);
+  EXPECT_EQ(a.max_rd_atomic, 4);
   EXPECT_GE(a.cap.max_send_wr, 16u);
   EXPECT_EQ(init.send_cq, e.cq);
   EXPECT_EQ(init.qp_type, IBV_QPT_RC);
