@@ -96,7 +96,7 @@ void AttachServer::serve(UniqueFd socket, const Hello& hello) {
 }
 
 void AttachServer::grant(UniqueFd socket, std::size_t host, const PeerCredentials& peer) {
-  SwitchPort& port = datapath_.port(host);
+  SwitchPort& port = *datapath_.shared_port(host);
   const auto fds = port.open(peer);
   if (!fds) return refuse(socket.get(), WelcomeStatus::kFailed, fds.error().text);
 
@@ -126,13 +126,14 @@ void AttachServer::detach(std::size_t host) {
   if (!client.socket.is_open()) return;
   poller_.forget(client.socket.get());
   if (client.process.is_open()) poller_.forget(client.process.get());
-  poller_.forget(datapath_.port(host).doorbell());
+  poller_.forget(datapath_.shared_port(host)->doorbell());
   client = {};
   datapath_.detach(monotonic_now(), host);
 }
 
 // A port whose client has just died is free, even if the news are still in the queue.
 bool AttachServer::is_free(std::size_t host) {
+  if (datapath_.shared_port(host) == nullptr) return false;
   const Client& client = clients_[host];
   if (client.socket.is_open() &&
       (is_ready(client.socket.get(), POLLRDHUP) || is_ready(client.process.get(), POLLIN))) {
@@ -149,7 +150,12 @@ std::string AttachServer::describe_hosts() const {
 
 AttachServer::Choice AttachServer::take_named(std::size_t host) {
   if (is_free(host)) return {host, WelcomeStatus::kGranted, ""};
-  const pid_t pid = datapath_.port(host).client().pid;
+  if (const WirePort* wire = datapath_.wire_port(host)) {
+    return {host, WelcomeStatus::kHostTaken,
+            "host " + datapath_.identity(host).name + " is on interface " +
+                wire->config().interface + ": ask for a host without one"};
+  }
+  const pid_t pid = datapath_.shared_port(host)->client().pid;
   return {host, WelcomeStatus::kHostTaken,
           "host " + datapath_.identity(host).name + " is held by " +
               (pid > 0 ? "pid " + std::to_string(pid) : std::string("a process elsewhere")) +

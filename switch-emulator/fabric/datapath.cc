@@ -38,6 +38,8 @@ Datapath::Datapath(const Topology& topology, Topology::Plan plan)
   flush_list_.reserve(hosts_.size());
   private_payload_.resize(pools_.geometry().slot_bytes);
   contiguous_.resize(pools_.geometry().slot_bytes + wire::Frame::kCapacity + 4);
+  for (const HostSpec& host : topology.hosts) neighbours_.insert(host.address);
+  for (const SwitchConfig& config : plan.configs) neighbours_.insert(config.address);
   build_switches(plan);
   build_links(topology);
   for (std::size_t port = 0; port < ports_.size(); ++port) {
@@ -102,8 +104,19 @@ void Datapath::add_host(const Topology& topology, std::size_t port) {
   host.port = port;
   host.uplink = ports_[port].in;
   host.downlink = ports_[port].out;
-  host.client =
-      std::make_unique<SwitchPort>(pools_, static_cast<std::uint32_t>(index), flush_list_);
+  if (spec.interface.empty()) {
+    auto shared =
+        std::make_unique<SwitchPort>(pools_, static_cast<std::uint32_t>(index), flush_list_);
+    host.shared = shared.get();
+    host.client = std::move(shared);
+    return;
+  }
+  auto wire = std::make_unique<WirePort>(
+      pools_, neighbours_, flush_list_,
+      WirePortConfig{spec.interface, spec.address, config.mac, config.mcst_pool,
+                     config.ports[ports_[port].id.value()].mtu});
+  host.wire = wire.get();
+  host.client = std::move(wire);
 }
 
 void Datapath::start(Instant now) {
@@ -266,7 +279,7 @@ bool Datapath::fire_timers(Instant now) {
 }
 
 void Datapath::publish() {
-  for (SwitchPort* port : flush_list_) port->flush();
+  for (AccessPort* port : flush_list_) port->flush();
   flush_list_.clear();
 }
 

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "switch-emulator/fabric/topology.h"
 #include "switch-emulator/fabric/traffic.h"
 #include "switch-emulator/ports/switch_port.h"
+#include "switch-emulator/ports/wire_port.h"
 
 namespace cepheus::fabric {
 
@@ -37,7 +39,10 @@ class Datapath {
 
   std::size_t host_count() const { return hosts_.size(); }
   const HostIdentity& identity(std::size_t host) const { return hosts_[host].identity; }
-  SwitchPort& port(std::size_t host) { return *hosts_[host].client; }
+  // The host's port if its clients attach over shared memory, else null; and if it is on a network
+  // interface, else null.
+  SwitchPort* shared_port(std::size_t host) { return hosts_[host].shared; }
+  WirePort* wire_port(std::size_t host) { return hosts_[host].wire; }
   const PayloadPools& pools() const { return pools_; }
 
   // Trunks come up. Once, before the first poll.
@@ -90,7 +95,9 @@ class Datapath {
     HostIdentity identity;
     std::size_t port = 0;  // in ports_
     std::uint32_t uplink = 0, downlink = 0;
-    std::unique_ptr<SwitchPort> client;
+    std::unique_ptr<AccessPort> client;
+    SwitchPort* shared = nullptr;  // `client`, as what it is
+    WirePort* wire = nullptr;
     bool is_active = false;   // in active_
     bool has_unread = false;  // in unread_
     std::uint32_t idle_rounds = 0;
@@ -139,8 +146,9 @@ class Datapath {
   std::vector<Port> ports_;
   std::vector<DirectedLink> links_;
   std::vector<Host> hosts_;
-  std::vector<std::size_t> active_;  // hosts whose rings are polled
-  std::vector<std::size_t> unread_;  // hosts with entries on their rx ring
+  std::unordered_set<Ipv4> neighbours_;  // addresses that wire ports answer for
+  std::vector<std::size_t> active_;      // hosts whose rings are polled
+  std::vector<std::size_t> unread_;      // hosts with entries on their rx ring
   std::vector<std::size_t> offenders_;
   DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;

@@ -62,10 +62,11 @@ std::vector<SwitchStatus> Datapath::status() const {
       put_all<Counter>(entry.counters, [&](Counter c) { return counters.of(port.id, c); });
       put_drops(entry.counters, port.drops);
       if (port.end.kind == PortKind::kHost) {
-        const SwitchPort& client = *hosts_[port.end.host].client;
+        const Host& host = hosts_[port.end.host];
+        const AccessPort& client = *host.client;
         entry.address = config.ports[p].host;
         entry.attached = client.is_open();
-        entry.client_pid = client.client().pid;
+        if (host.shared != nullptr) entry.client_pid = host.shared->client().pid;
         entry.dropped_egress_full = client.counters()[PortCounter::kDropEgressFull];
         put_all<PortCounter>(entry.counters, [&](PortCounter c) { return client.counters()[c]; });
       }

@@ -62,6 +62,7 @@ struct LiveFabric::State {
         control(poller, control_socket, [this](const json& request) { return answer(request); }) {}
 
   wire::Result<void> set_up();
+  wire::Result<void> open_interfaces();
   void run();
   void sleep(Instant now);
   void run_posted();
@@ -122,6 +123,26 @@ wire::Result<void> LiveFabric::State::set_up() {
     if (auto done = datapath.capture(options.pcap_dir); !done) return done;
   }
   datapath.start(monotonic_now());
+  return open_interfaces();
+}
+
+wire::Result<void> LiveFabric::State::open_interfaces() {
+  for (std::size_t host = 0; host < datapath.host_count(); ++host) {
+    WirePort* port = datapath.wire_port(host);
+    if (port == nullptr) continue;
+    if (auto opened = port->open(); !opened) return opened;
+    const bool watched =
+        poller.watch(port->fd(), Poller::kIn | Poller::kEdge, [this, host](std::uint32_t events) {
+          if ((events & EPOLLERR) != 0) datapath.wire_port(host)->clear_error();
+          datapath.wake(host);
+        });
+    if (!watched) {
+      return wire::fail(
+          wire::ErrorCode::kUnavailable,
+          "can't watch interface " + port->config().interface + ": " + std::strerror(errno));
+    }
+    datapath.attach(monotonic_now(), host);
+  }
   return {};
 }
 

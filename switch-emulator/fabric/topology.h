@@ -23,6 +23,8 @@
 //   address = "10.0.0.1"
 //   switch = "s0"             # may be left out with one switch
 //   link = { rate = "1Gbps", delay = "100us", loss = 0.01 }
+//   interface = "p0"          # this host is behind a network interface of ours, not a client over
+//                             # shared memory; needs CAP_NET_RAW
 //
 //   [[trunk]]                 # between switches; the graph must be a tree or have equal-cost paths
 //   between = ["s0", "s1"]
@@ -48,7 +50,8 @@ struct HostSpec {
   std::string name;
   Ipv4 address;
   std::size_t switch_index = 0;
-  LinkConfig up, down;  // host to switch, switch to host; same parameters, different seeds
+  std::string interface;  // network interface towards it; empty: a client over shared memory
+  LinkConfig up, down;    // host to switch, switch to host; same parameters, different seeds
 };
 struct SwitchSpec {
   std::string name;

@@ -1,5 +1,7 @@
 #include "switch-emulator/fabric/topology_check.h"
 
+#include <net/if.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -54,6 +56,24 @@ class Names {
   std::unordered_set<std::string> taken_;
 };
 
+class Interfaces {
+ public:
+  // What is wrong with `host` being behind `interface`, or nothing.
+  std::string take(const std::string& interface, const std::string& host) {
+    if (interface.empty()) return {};
+    if (interface.size() >= IFNAMSIZ || interface.find_first_of("/ \t\n") != std::string::npos) {
+      return "interface " + quoted(interface) + " is no interface's name; ip link shows them";
+    }
+    const auto [owner, fresh] = owners_.emplace(interface, host);
+    if (fresh) return {};
+    return "interface " + quoted(interface) + " leads to " + quoted(owner->second) +
+           " already; each host needs its own";
+  }
+
+ private:
+  std::unordered_map<std::string, std::string> owners_;
+};
+
 std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
   for (const auto& [key, p] :
        {std::pair("loss", link.loss), std::pair("duplicate", link.duplicate),
@@ -97,6 +117,7 @@ MaybeProblem fabric_problem(const Topology& t) {
 
 MaybeProblem host_problem(const Topology& t, Names& names) {
   std::unordered_map<Ipv4, std::size_t> owners;
+  Interfaces interfaces;
   for (std::size_t i = 0; i < t.hosts.size(); ++i) {
     const HostSpec& host = t.hosts[i];
     const auto problem = [i](std::string text) {
@@ -117,6 +138,9 @@ MaybeProblem host_problem(const Topology& t, Names& names) {
                      " already; each host needs its own");
     }
     if (host.switch_index >= t.switches.size()) return problem("its switch does not exist");
+    if (std::string text = interfaces.take(host.interface, host.name); !text.empty()) {
+      return problem(std::move(text));
+    }
     for (const LinkConfig* link : {&host.up, &host.down}) {
       if (std::string text = problem_of_link(*link, t.mtu); !text.empty()) {
         return problem(std::move(text));

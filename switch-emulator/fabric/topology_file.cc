@@ -98,7 +98,8 @@ class Reader {
   }
 
   void read_host(const toml::table& table) {
-    const TomlTable in(errors_, table, "[[host]]", {"name", "address", "switch", "link"});
+    const TomlTable in(errors_, table, "[[host]]",
+                       {"name", "address", "switch", "interface", "link"});
     HostSpec host;
     const std::string number = std::to_string(topology_.hosts.size());
     if (!in.read("name", host.name)) in.error("name", "no name; write name = \"h" + number + "\"");
@@ -113,6 +114,7 @@ class Reader {
       in.error("switch", "there are several switches; say whose host it is with switch = \"" +
                              topology_.switches[0].name + "\"");
     }
+    in.read("interface", host.interface);
     host.up = host.down = link_of(in, "[[host]]");
     topology_.hosts.push_back(std::move(host));
     host_lines_.push_back(in.line());
@@ -256,6 +258,7 @@ std::string Topology::to_toml() const {
         << "\naddress = " << in_quotes(host.address.to_string()) << "\n";
     if (switches.size() > 1)
       out << "switch = " << in_quotes(switches[host.switch_index].name) << "\n";
+    if (!host.interface.empty()) out << "interface = " << in_quotes(host.interface) << "\n";
     write_link(out, host.up);
   }
   for (const TrunkSpec& trunk : trunks) {

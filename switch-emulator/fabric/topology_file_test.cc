@@ -40,6 +40,7 @@ switch = "s0"
 name = "h1"
 address = "10.0.0.2"
 switch = "s1"
+interface = "p1"
 link = { rate = "1Gbps", delay = "100us", loss = 0.01, queue = "64KiB" }
 
 [[trunk]]
@@ -64,6 +65,8 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->hosts[0].up.delay, microseconds(2));
   const LinkConfig& slow = t->hosts[1].down;
   EXPECT_EQ(t->hosts[1].switch_index, 1u);
+  EXPECT_EQ(t->hosts[0].interface, "");
+  EXPECT_EQ(t->hosts[1].interface, "p1");
   EXPECT_EQ(slow.rate.bits_per_second, 1'000'000'000u);
   EXPECT_EQ(slow.delay, microseconds(100));
   EXPECT_EQ(slow.loss, 0.01);
@@ -194,6 +197,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"10.0.0.1\"\n",
                 "net.toml:4: address 10.0.0.1 belongs to 'a' already; each host needs its own, in "
                 "[[host]]"},
+        Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = \"p0\"\n"
+                "[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\ninterface = \"p0\"\n",
+                "net.toml:5: interface 'p0' leads to 'a' already; each host needs its own, in "
+                "[[host]]"},
+        Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = "
+                "\"a-name-too-long-for-any\"\n",
+                "net.toml:1: interface 'a-name-too-long-for-any' is no interface's name; ip link "
+                "shows them, in [[host]]"},
         Mistake{
             "[[host]]\nname = \"a\"\naddress = \"224.0.0.1\"\n",
             "net.toml:1: address 224.0.0.1 is no host's address; write one such as \"10.0.0.1\", "
@@ -285,6 +296,7 @@ rc::Gen<Topology> any_topology() {
       host.name = "h" + std::to_string(i);
       host.address = Ipv4(Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(i) * 77);
       host.switch_index = *rc::gen::inRange<std::size_t>(0, switches);
+      if (*rc::gen::arbitrary<bool>()) host.interface = "p" + std::to_string(i);
       host.up = host.down = *any_link();
       t.hosts.push_back(host);
     }
@@ -338,6 +350,7 @@ RC_GTEST_PROP(TopologyFile, ReadsBackWhatItWrites, ()) {
     RC_ASSERT(back->hosts[i].name == t.hosts[i].name);
     RC_ASSERT(back->hosts[i].address == t.hosts[i].address);
     RC_ASSERT(back->hosts[i].switch_index == t.hosts[i].switch_index);
+    RC_ASSERT(back->hosts[i].interface == t.hosts[i].interface);
     expect_equal(back->hosts[i].up, t.hosts[i].up);
     expect_equal(back->hosts[i].down, t.hosts[i].down);
   }

@@ -30,30 +30,8 @@ UniqueFd make_doorbell() { return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK
 
 }  // namespace
 
-std::string_view name(PortCounter c) {
-  switch (c) {
-    case PortCounter::kDropEgressFull:
-      return "drop_egress_full";
-    case PortCounter::kDropNoClient:
-      return "drop_no_client";
-    case PortCounter::kDropNoSlot:
-      return "drop_no_slot";
-    case PortCounter::kDropBadDescriptor:
-      return "drop_bad_descriptor";
-    case PortCounter::kDropRingCorrupt:
-      return "drop_ring_corrupt";
-    case PortCounter::kCopiedPayloads:
-      return "copied_payloads";
-    case PortCounter::kDoorbells:
-      return "doorbells";
-    case PortCounter::kCount:
-      break;
-  }
-  return "?";
-}
-
 SwitchPort::SwitchPort(PayloadPools& pools, std::uint32_t area, FlushList& flush_list)
-    : pools_(pools), flush_list_(flush_list), area_(area), rx_refs_(kFrameRing), share_(pools) {}
+    : AccessPort(flush_list), pools_(pools), area_(area), rx_refs_(kFrameRing), share_(pools) {}
 
 SwitchPort::~SwitchPort() { close(); }
 
@@ -104,12 +82,6 @@ void SwitchPort::close() {
   doorbell_.reset();
   client_doorbell_.reset();
   client_ = {};
-}
-
-void SwitchPort::mark_for_flush() {
-  if (marked_) return;
-  marked_ = true;
-  flush_list_.push_back(this);
 }
 
 bool SwitchPort::check(const Descriptor& descriptor, Frame& frame) {
@@ -201,7 +173,7 @@ void SwitchPort::take_back(std::uint32_t slot) {
 }
 
 void SwitchPort::flush() {
-  marked_ = false;
+  unmark();
   if (!open_) return;
   std::uint32_t news = 0;
   if (rx_.has_unpublished()) {

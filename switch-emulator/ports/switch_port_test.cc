@@ -81,7 +81,7 @@ class SwitchPortTest : public testing::Test {
     return RawClient(*which.open({getpid(), uid}), area);
   }
   void flush() {
-    for (SwitchPort* each : flush_list) each->flush();
+    for (AccessPort* each : flush_list) each->flush();
     flush_list.clear();
   }
   std::uint64_t bad() const { return port.counters()[PortCounter::kDropBadDescriptor]; }

@@ -1,0 +1,127 @@
+"""Debian's kernel for the lab: fetched with apt from the machine's own sources, unpacked, cached."""
+
+import lzma
+import os
+import pathlib
+import re
+import subprocess
+
+# The cloud flavour has neither rdma_rxe nor 9p.
+METAPACKAGE = "linux-image-amd64"
+# What a guest needs; each one's dependencies are found in the files. rdma_rxe asks for crc32 by name.
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "crc32_generic", "crc32_pclmul", "rdma_rxe")
+XZ_MAGIC = b"\xfd7zXZ\0"
+ELF_MAGIC = b"\x7fELF"
+
+
+class Unavailable(Exception):
+    """The lab can't be had on this machine; the text says why and what to do."""
+
+
+def run(*command, cwd=None):
+    completed = subprocess.run(command, cwd=cwd, text=True, capture_output=True, env={**os.environ, "LC_ALL": "C"})
+    if completed.returncode != 0:
+        last = (completed.stderr.strip().splitlines() or ["no message"])[-1]
+        raise Unavailable(f"{' '.join(command[:2])} failed: {last}")
+    return completed.stdout
+
+
+def newest_image():
+    """The package that linux-image-amd64 stands for, as the machine's package lists say."""
+    if run("dpkg", "--print-architecture").strip() != "amd64":
+        raise Unavailable("the lab boots Debian's kernel for amd64, and this machine is another architecture")
+    for attempt in range(2):
+        found = re.findall(r"Depends: (linux-image-[\w.+-]+)", run("apt-cache", "depends", METAPACKAGE) if attempt or
+                           has_lists() else "")
+        if found:
+            return found[0]
+        if os.geteuid() != 0:
+            raise Unavailable(f"the package lists do not know {METAPACKAGE}; as root: apt-get update")
+        run("apt-get", "update", "-qq")
+    raise Unavailable(f"the machine's package sources have no {METAPACKAGE}")
+
+
+def has_lists():
+    return METAPACKAGE in run("apt-cache", "pkgnames", METAPACKAGE)
+
+
+def fetch(directory):
+    image = newest_image()
+    run("apt-get", "-o", "APT::Sandbox::User=root", "download", image, cwd=directory)
+    return next(pathlib.Path(directory).glob("linux-image-*.deb"))
+
+
+def uncompressed(vmlinuz):
+    """The ELF image inside a bzImage: QEMU boots it in half the time that the guest takes to unpack it."""
+    start = vmlinuz.find(XZ_MAGIC)
+    if start < 0:
+        return None
+    try:
+        image = lzma.LZMADecompressor().decompress(vmlinuz[start:])
+    except lzma.LZMAError:
+        return None
+    return image if image.startswith(ELF_MAGIC) else None
+
+
+def module_name(path):
+    return path.name.split(".ko")[0].replace("-", "_")
+
+
+def dependencies(module):
+    found = re.search(rb"\0depends=([^\0]*)\0", module)
+    return [name.replace("-", "_") for name in found.group(1).decode().split(",") if name] if found else []
+
+
+def in_load_order(wanted, modules):
+    """`wanted` and what they need, each after its needs. Absent modules are part of the kernel image."""
+    order = []
+
+    def add(name):
+        if name in order or name not in modules:
+            return
+        for needed in dependencies(modules[name]):
+            add(needed)
+        order.append(name)
+
+    for name in wanted:
+        add(name)
+    return order
+
+
+class Kernel:
+    """A kernel in the cache: `image`, and `modules`, a list of (name, bytes) in load order."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.image = self.directory / "vmlinux"
+        self.initramfs = self.directory / "initramfs"
+        self.version = (self.directory / "version").read_text().strip()
+
+    @property
+    def modules(self):
+        return [(path.name.split("-", 1)[1], path.read_bytes()) for path in sorted(self.directory.glob("modules/*"))]
+
+    @staticmethod
+    def cached(cache):
+        """The kernel in `cache`, fetched if there is none yet. Raises Unavailable."""
+        directory = pathlib.Path(cache) / "kernel"
+        if not (directory / "version").exists():
+            directory.mkdir(parents=True, exist_ok=True)
+            Kernel._unpack(fetch(directory), directory)
+        return Kernel(directory)
+
+    @staticmethod
+    def _unpack(package, directory):
+        tree = directory / "tree"
+        run("dpkg-deb", "-x", str(package), str(tree))
+        vmlinuz = next(tree.glob("boot/vmlinuz-*"))
+        packed = vmlinuz.read_bytes()
+        (directory / "vmlinux").write_bytes(uncompressed(packed) or packed)
+        files = {module_name(path): path for path in tree.glob("lib/modules/*/kernel/**/*.ko")}
+        contents = {name: path.read_bytes() for name, path in files.items()}
+        (directory / "modules").mkdir(exist_ok=True)
+        for place, name in enumerate(in_load_order(MODULES, contents)):
+            (directory / "modules" / f"{place:03}-{name}.ko").write_bytes(contents[name])
+        # Last: it says that all is there.
+        (directory / "version").write_text(vmlinuz.name.removeprefix("vmlinuz-") + "\n")
+        run("rm", "-rf", str(tree), str(package))

@@ -1,0 +1,234 @@
+#include "switch-emulator/ports/packet_socket.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "libmcast/wire/ethernet.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::ErrorCode;
+using wire::fail;
+
+// Several of a NIC's windows of 128 packets; the kernel drops what comes while we do not run.
+constexpr std::uint32_t kReceiveSlots = 2048;
+constexpr std::uint32_t kSendSlots = 1024;
+constexpr std::uint32_t kBlockBytes = 64 << 10;  // physically contiguous
+constexpr int kSendBuffer = 16 << 20;            // bytes under way in the kernel
+
+// Where the kernel expects a frame in a slot of the send ring.
+constexpr std::uint32_t kSendOffset = TPACKET2_HDRLEN - sizeof(sockaddr_ll);
+
+std::uint32_t load_status(const std::uint8_t* slot) {
+  auto* header = reinterpret_cast<tpacket2_hdr*>(const_cast<std::uint8_t*>(slot));
+  return __atomic_load_n(&header->tp_status, __ATOMIC_ACQUIRE);
+}
+
+void store_status(std::uint8_t* slot, std::uint32_t status) {
+  __atomic_store_n(&reinterpret_cast<tpacket2_hdr*>(slot)->tp_status, status, __ATOMIC_RELEASE);
+}
+
+template <typename T>
+bool set_option(int fd, int level, int option, const T& value) {
+  return setsockopt(fd, level, option, &value, sizeof value) == 0;
+}
+
+std::string reason(int error) { return std::strerror(error); }
+
+tl::unexpected<wire::Error> refused(const std::string& interface, int error) {
+  std::string text = "interface " + interface + ": " + reason(error);
+  if (error == EPERM || error == EACCES) {
+    text = "interface " + interface +
+           ": a packet socket needs CAP_NET_RAW; run cepheus-switch as root, or give it the "
+           "capability with: setcap cap_net_raw+ep $(command -v cepheus-switch)";
+  } else if (error == ENODEV || error == ENXIO) {
+    text = "there is no interface " + interface + "; ip link shows what there is";
+  }
+  return fail(ErrorCode::kUnavailable, std::move(text));
+}
+
+std::optional<std::uint32_t> mtu_of(int fd, const std::string& interface) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+  if (ioctl(fd, SIOCGIFMTU, &request) != 0) return std::nullopt;
+  return static_cast<std::uint32_t>(request.ifr_mtu);
+}
+
+tpacket_req ring_request(std::uint32_t slots, std::uint32_t slot_bytes) {
+  tpacket_req request{};
+  request.tp_block_size = kBlockBytes;
+  request.tp_frame_size = slot_bytes;
+  request.tp_frame_nr = slots;
+  request.tp_block_nr = slots / (kBlockBytes / slot_bytes);
+  return request;
+}
+
+}  // namespace
+
+wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string& interface,
+                                                               std::uint32_t largest_frame) {
+  std::unique_ptr<PacketSocket> packets(new PacketSocket);
+  // Protocol 0: nothing is received before the rings are there.
+  packets->fd_.reset(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!packets->fd_.is_open()) return refused(interface, errno);
+  const auto mtu = mtu_of(packets->fd_.get(), interface);
+  if (!mtu) return refused(interface, errno);
+  const std::uint32_t needed = largest_frame - wire::Ethernet::kSize;
+  if (*mtu < needed) {
+    return fail(ErrorCode::kUnavailable,
+                "interface " + interface + " has an MTU of " + std::to_string(*mtu) +
+                    ", and the fabric's packets need " + std::to_string(needed) + "; ip link set " +
+                    interface + " mtu " + std::to_string(needed) +
+                    ", or a smaller mtu in the topology's [fabric]");
+  }
+  if (auto mapped = packets->map_rings(largest_frame); !mapped) {
+    return tl::unexpected(mapped.error());
+  }
+  if (auto bound = packets->bind_to(interface); !bound) {
+    return tl::unexpected(bound.error());
+  }
+  return packets;
+}
+
+PacketSocket::~PacketSocket() {
+  if (memory_ != nullptr) munmap(memory_, memory_bytes_);
+}
+
+wire::Result<void> PacketSocket::map_rings(std::uint32_t largest_frame) {
+  const std::uint32_t slot_bytes = std::bit_ceil(largest_frame + TPACKET2_HDRLEN + 64);
+  const tpacket_req receive = ring_request(kReceiveSlots, slot_bytes);
+  const tpacket_req send = ring_request(kSendSlots, slot_bytes);
+  const int fd = fd_.get();
+  const bool accepted = set_option(fd, SOL_PACKET, PACKET_VERSION, int{TPACKET_V2}) &&
+                        set_option(fd, SOL_PACKET, PACKET_LOSS, 1) &&
+                        set_option(fd, SOL_PACKET, PACKET_RX_RING, receive) &&
+                        set_option(fd, SOL_PACKET, PACKET_TX_RING, send);
+  if (!accepted) {
+    return fail(ErrorCode::kUnavailable, "no packet rings of " + std::to_string(slot_bytes) +
+                                             " bytes a frame: " + reason(errno) +
+                                             "; free memory, or use a smaller mtu in the topology");
+  }
+  const std::size_t receive_bytes = std::size_t{kReceiveSlots} * slot_bytes;
+  memory_bytes_ = receive_bytes + std::size_t{kSendSlots} * slot_bytes;
+  void* mapped = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (mapped == MAP_FAILED) {
+    return fail(ErrorCode::kUnavailable, "can't map packet rings: " + reason(errno));
+  }
+  memory_ = static_cast<std::uint8_t*>(mapped);
+  rx_ = {memory_, slot_bytes, kReceiveSlots, 0};
+  tx_ = {memory_ + receive_bytes, slot_bytes, kSendSlots, 0};
+  largest_frame_ = largest_frame;
+  return {};
+}
+
+wire::Result<void> PacketSocket::bind_to(const std::string& interface) {
+  const int fd = fd_.get();
+  const unsigned index = if_nametoindex(interface.c_str());
+  if (index == 0) return refused(interface, ENODEV);
+  // What we send would come back as received.
+  if (!set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)) {
+    return fail(
+        ErrorCode::kUnavailable,
+        "the kernel is too old for packet ports (PACKET_IGNORE_OUTGOING): use 4.20 or later");
+  }
+  // The rest is better with, and works without.
+  if (!set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, kSendBuffer)) {
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
+  }
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_ifindex = static_cast<int>(index);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return refused(interface, errno);
+  }
+  // Hosts send to the switch's MAC address, which is not the interface's.
+  packet_mreq everything{};
+  everything.mr_ifindex = static_cast<int>(index);
+  everything.mr_type = PACKET_MR_PROMISC;
+  if (!set_option(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, everything)) {
+    return refused(interface, errno);
+  }
+  return {};
+}
+
+bool PacketSocket::has_received() const { return (load_status(rx_.slot()) & TP_STATUS_USER) != 0; }
+
+std::optional<PacketSocket::Received> PacketSocket::next() {
+  std::uint8_t* slot = rx_.slot();
+  const std::uint32_t status = load_status(slot);
+  if ((status & TP_STATUS_USER) == 0) return std::nullopt;
+  const auto* header = reinterpret_cast<const tpacket2_hdr*>(slot);
+  Received received;
+  received.bytes = {slot + header->tp_mac, header->tp_snaplen};
+  received.checksum_missing = (status & TP_STATUS_CSUMNOTREADY) != 0;
+  received.truncated = header->tp_snaplen < header->tp_len;
+  received.tagged = (status & TP_STATUS_VLAN_VALID) != 0;
+  received.losing = (status & TP_STATUS_LOSING) != 0;
+  return received;
+}
+
+void PacketSocket::release() {
+  store_status(rx_.slot(), TP_STATUS_KERNEL);
+  rx_.advance();
+}
+
+std::uint32_t PacketSocket::take_dropped() {
+  tpacket_stats statistics{};
+  socklen_t length = sizeof statistics;
+  getsockopt(fd_.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &length);
+  return statistics.tp_drops;
+}
+
+void PacketSocket::clear_error() {
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+}
+
+std::span<std::uint8_t> PacketSocket::send_buffer() {
+  const std::uint32_t status = load_status(tx_.slot());
+  if ((status & (TP_STATUS_SEND_REQUEST | TP_STATUS_SENDING)) != 0) return {};
+  return {tx_.slot() + kSendOffset, largest_frame_};
+}
+
+void PacketSocket::push(std::uint32_t length) {
+  reinterpret_cast<tpacket2_hdr*>(tx_.slot())->tp_len = length;
+  store_status(tx_.slot(), TP_STATUS_SEND_REQUEST);
+  tx_.advance();
+  pushed_ = true;
+}
+
+std::uint32_t PacketSocket::kick() {
+  pushed_ = false;
+  if (send(fd_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
+  const bool down = errno == ENETDOWN || errno == ENXIO || errno == ENODEV;
+  // Other errors concern single frames, which the kernel skips, or pass.
+  return down ? take_back_pending() : 0;
+}
+
+// The kernel goes on at the first frame that it did not take, and so do we.
+std::uint32_t PacketSocket::take_back_pending() {
+  std::uint32_t count = 0;
+  for (; is_pending() && count < tx_.count; ++count) {
+    tx_.next = tx_.before();
+    store_status(tx_.slot(), TP_STATUS_AVAILABLE);
+  }
+  return count;
+}
+
+bool PacketSocket::is_pending() const {
+  return (load_status(tx_.slot(tx_.before())) & TP_STATUS_SEND_REQUEST) != 0;
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,80 @@
+#include "switch-emulator/ports/test_network.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr int kPatienceMs = 20'000;  // more than any machine needs
+constexpr std::size_t kLargest = 9000;
+
+tl::unexpected<wire::Error> unavailable(const std::string& what) {
+  return wire::fail(wire::ErrorCode::kUnavailable, what);
+}
+
+UniqueFd open_raw(const char* interface) {
+  UniqueFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)));
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_ifindex = static_cast<int>(if_nametoindex(interface));
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fd.reset();
+  const int one = 1;
+  setsockopt(fd.get(), SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+  return fd;
+}
+
+}  // namespace
+
+bool TestNetwork::ip(const std::string& arguments) {
+  return std::system(("ip " + arguments + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+wire::Result<std::unique_ptr<TestNetwork>> TestNetwork::make(unsigned mtu) {
+  if (unshare(CLONE_NEWNET) != 0) {
+    return unavailable(std::string("no network namespace: ") + std::strerror(errno) +
+                       "; run the tests as root to have one");
+  }
+  const std::string bytes = std::to_string(mtu);
+  const bool made =
+      ip("link add name host mtu " + bytes + " type veth peer name port mtu " + bytes);
+  // Without IPv6, where there is any: its neighbour discovery sends frames of its own.
+  for (const char* end : {"host", "port"}) {
+    ip(std::string("link set dev ") + end + " addrgenmode none");
+    ip(std::string("link set dev ") + end + " up");
+  }
+  if (!made) return unavailable("no veth pair: is iproute2 there, and the kernel's veth?");
+  UniqueFd socket = open_raw("host");
+  if (!socket.is_open()) return unavailable("no packet socket");
+  return std::unique_ptr<TestNetwork>(new TestNetwork(std::move(socket)));
+}
+
+bool TestNetwork::send(const std::vector<std::uint8_t>& frame) {
+  return ::send(socket_.get(), frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size());
+}
+
+std::optional<std::vector<std::uint8_t>> TestNetwork::receive() {
+  std::vector<std::uint8_t> frame(kLargest);
+  for (;;) {
+    pollfd waiting{socket_.get(), POLLIN, 0};
+    if (poll(&waiting, 1, kPatienceMs) <= 0) return std::nullopt;
+    const ssize_t length = recv(socket_.get(), frame.data(), frame.size(), 0);
+    if (length < 0) return std::nullopt;
+    const bool ipv6 = length >= 14 && frame[12] == 0x86 && frame[13] == 0xDD;
+    if (ipv6) continue;  // the kernel's own
+    frame.resize(static_cast<std::size_t>(length));
+    return frame;
+  }
+}
+
+}  // namespace cepheus::fabric

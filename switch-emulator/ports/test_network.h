@@ -1,0 +1,35 @@
+// For tests: a network namespace of this process's own, with a veth pair in it.
+//
+// The peer's end is a raw packet socket, so that tests say what is on the wire byte by byte. Where
+// the kernel or its policy refuses a namespace, make() says why and the test is skipped, loudly.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libmcast/wire/result.h"
+#include "switch-emulator/ports/unique_fd.h"
+
+namespace cepheus::fabric {
+
+class TestNetwork {
+ public:
+  // Interfaces "host" and "port", joined, up, with this MTU; without IPv6. The thread stays in the
+  // namespace, so that there is one such network a process.
+  static wire::Result<std::unique_ptr<TestNetwork>> make(unsigned mtu);
+
+  // Whole frames at the host's end.
+  bool send(const std::vector<std::uint8_t>& frame);
+  std::optional<std::vector<std::uint8_t>> receive();  // waits; empty after `kPatience`
+
+  // Runs an ip(8) command, without the "ip". False if it fails.
+  static bool ip(const std::string& arguments);
+
+ private:
+  explicit TestNetwork(UniqueFd socket) : socket_(std::move(socket)) {}
+  UniqueFd socket_;
+};
+
+}  // namespace cepheus::fabric

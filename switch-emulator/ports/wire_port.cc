@@ -1,0 +1,165 @@
+#include "switch-emulator/ports/wire_port.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "libmcast/wire/roce.h"
+#include "switch-emulator/ports/checksum.h"
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr wire::Mac kBroadcast{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
+constexpr std::size_t kArpFrame = wire::Ethernet::kSize + wire::Arp::kSize;
+constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
+
+}  // namespace
+
+WirePort::WirePort(PayloadPools& pools, const std::unordered_set<wire::Ipv4>& neighbours,
+                   FlushList& flush_list, WirePortConfig config)
+    : AccessPort(flush_list), pools_(pools), neighbours_(neighbours), config_(std::move(config)) {}
+
+wire::Result<void> WirePort::open() {
+  const auto pool = pools_.pool_for(geteuid());
+  if (!pool) return tl::unexpected(pool.error());
+  pool_ = *pool;
+  auto socket = PacketSocket::open(config_.interface, config_.largest_frame);
+  if (!socket) return tl::unexpected(socket.error());
+  socket_ = std::move(*socket);
+  host_mac_.reset();
+  ask_for_host();
+  return {};
+}
+
+bool WirePort::receive(wire::Frame& frame) {
+  for (auto received = socket_->next(); received; received = socket_->next()) {
+    const bool taken = take(*received, frame);
+    socket_->release();
+    if (taken) return true;
+  }
+  return false;
+}
+
+bool WirePort::take(const PacketSocket::Received& received, wire::Frame& frame) {
+  const auto drop = [this](PortCounter reason) {
+    count(reason);
+    return false;
+  };
+  if (received.losing) count(PortCounter::kDropKernelFull, socket_->take_dropped());
+  if (received.tagged) return drop(PortCounter::kDropTagged);
+  if (received.truncated || received.bytes.size() > config_.largest_frame) {
+    return drop(PortCounter::kDropOversize);
+  }
+  const auto ethernet = wire::Ethernet::parse(received.bytes);
+  if (!ethernet) return drop(PortCounter::kDropMalformed);
+  if (ethernet->ether_type == wire::Ethernet::kArp) {
+    const auto arp = wire::Arp::parse(received.bytes.subspan(wire::Ethernet::kSize));
+    if (arp) on_arp(*arp);
+    return arp ? false : drop(PortCounter::kDropMalformed);
+  }
+  if (received.checksum_missing) complete_checksum(received.bytes);
+  const auto parsed = wire::Frame::from_bytes(received.bytes);
+  if (!parsed) return drop(PortCounter::kDropMalformed);
+  frame = *parsed;
+  const auto payload = frame.payload();
+  if (frame.payload_fits_inline(payload.size())) {
+    frame.set_inline_payload(payload);
+  } else if (payload.size() > pools_.geometry().slot_bytes) {
+    return drop(PortCounter::kDropOversize);
+  } else if (!pools_.copy_in(pool_, frame)) {
+    return drop(PortCounter::kDropNoSlot);
+  }
+  return true;
+}
+
+bool WirePort::is_served(wire::Ipv4 address) const {
+  return address != config_.host &&
+         (config_.groups.contains(address) || neighbours_.contains(address));
+}
+
+void WirePort::on_arp(const wire::Arp& arp) {
+  if (arp.sender == config_.host) host_mac_ = arp.sender_mac;
+  if (arp.operation != wire::Arp::Operation::kRequest || !is_served(arp.target)) return;
+  wire::Arp answer;
+  answer.operation = wire::Arp::Operation::kReply;
+  answer.sender_mac = config_.gateway;
+  answer.sender = arp.target;
+  answer.target_mac = arp.sender_mac;
+  answer.target = arp.sender;
+  send_arp(answer, arp.sender_mac);
+  count(PortCounter::kArpAnswered);
+}
+
+// A probe (RFC 5227) has no sender address, so the host answers it whatever its routes and filters.
+void WirePort::ask_for_host() {
+  wire::Arp probe;
+  probe.sender_mac = config_.gateway;
+  probe.target = config_.host;
+  send_arp(probe, kBroadcast);
+}
+
+void WirePort::send_arp(const wire::Arp& arp, const wire::Mac& to) {
+  const auto out = socket_->send_buffer();
+  if (out.size() < kShortestFrame) return count(PortCounter::kDropEgressFull);
+  std::memset(out.data(), 0, kShortestFrame);
+  wire::Ethernet ethernet;
+  ethernet.destination = to;
+  ethernet.source = config_.gateway;
+  ethernet.ether_type = wire::Ethernet::kArp;
+  ethernet.emit(out.first<wire::Ethernet::kSize>());
+  arp.emit(out.subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
+  static_assert(kArpFrame <= kShortestFrame);
+  socket_->push(kShortestFrame);
+  mark_for_flush();
+}
+
+bool WirePort::deliver(const wire::Frame& frame) {
+  if (socket_ == nullptr) {
+    count(PortCounter::kDropNoClient);
+    return false;
+  }
+  if (!host_mac_) {
+    count(PortCounter::kDropNoNeighbour);
+    ask_for_host();
+    return false;
+  }
+  auto out = socket_->send_buffer();
+  if (out.empty()) {
+    kick();
+    out = socket_->send_buffer();
+  }
+  if (out.empty()) {
+    count(PortCounter::kDropEgressFull);
+    return false;
+  }
+  const std::size_t length = frame.to_bytes(out);
+  if (length == 0) {
+    count(PortCounter::kDropOversize);
+    return false;
+  }
+  std::memcpy(out.data(), host_mac_->octets.data(), host_mac_->octets.size());
+  socket_->push(static_cast<std::uint32_t>(length));
+  mark_for_flush();
+  return true;
+}
+
+void WirePort::kick() { count(PortCounter::kDropLinkDown, socket_->kick()); }
+
+void WirePort::flush() {
+  unmark();
+  if (socket_ != nullptr && socket_->has_pushed()) kick();
+}
+
+// What the kernel had no room for is offered again.
+void WirePort::reclaim() {
+  if (socket_ != nullptr && socket_->is_pending()) kick();
+}
+
+bool WirePort::arm() {
+  reclaim();
+  return !socket_->is_pending() && !socket_->has_received();
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,70 @@
+// The switch's end of a network interface with one host behind it: a veth pair with the kernel's
+// Soft-RoCE, or a NIC towards an edge switch that steers group traffic here.
+//
+// The host finds groups and the fabric's other hosts by ARP, which is answered here with the
+// switch's own MAC address; its own MAC address is learned from what it sends, and asked for with
+// an ARP probe. Payloads are copied into a slot of the switch's pool once, when they arrive, so
+// that they are replicated by reference like all others. Not thread-safe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "libmcast/wire/arp.h"
+#include "switch-emulator/ports/access_port.h"
+#include "switch-emulator/ports/packet_socket.h"
+#include "switch-emulator/ports/payload_pool.h"
+
+namespace cepheus::fabric {
+
+struct WirePortConfig {
+  std::string interface;
+  wire::Ipv4 host;                  // the address behind it
+  wire::Mac gateway;                // the switch's: answer to who asks
+  wire::Ipv4Prefix groups;          // asked for: answered
+  std::uint32_t largest_frame = 0;  // bytes, Ethernet header to ICRC
+};
+
+class WirePort final : public AccessPort {
+ public:
+  // `neighbours`: addresses of the fabric's hosts and switches. All references outlive the port.
+  WirePort(PayloadPools& pools, const std::unordered_set<wire::Ipv4>& neighbours,
+           FlushList& flush_list, WirePortConfig config);
+
+  // Opens the interface and asks for the host. Precondition: !is_open().
+  wire::Result<void> open();
+  void close() override { socket_.reset(); }
+  bool is_open() const override { return socket_ != nullptr; }
+  const WirePortConfig& config() const { return config_; }
+  // Readable when a frame comes, or with an error when the interface goes down (clear_error()).
+  int fd() const { return socket_->fd(); }
+  void clear_error() { socket_->clear_error(); }
+
+  bool receive(wire::Frame& frame) override;
+  bool deliver(const wire::Frame& frame) override;
+  void flush() override;
+  bool arm() override;
+  void reclaim() override;
+  std::uint32_t unread() const override { return socket_ && socket_->is_pending() ? 1 : 0; }
+  bool is_corrupt() const override { return false; }
+
+ private:
+  void kick();
+  // What of a received frame goes on, if any.
+  bool take(const PacketSocket::Received& received, wire::Frame& frame);
+  void on_arp(const wire::Arp& arp);
+  void send_arp(const wire::Arp& arp, const wire::Mac& to);
+  void ask_for_host();
+  bool is_served(wire::Ipv4 address) const;
+
+  PayloadPools& pools_;
+  const std::unordered_set<wire::Ipv4>& neighbours_;
+  const WirePortConfig config_;
+  std::uint32_t pool_ = 0;
+  std::unique_ptr<PacketSocket> socket_;
+  std::optional<wire::Mac> host_mac_;
+};
+
+}  // namespace cepheus::fabric

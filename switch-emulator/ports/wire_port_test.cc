@@ -1,0 +1,248 @@
+#include "switch-emulator/ports/wire_port.h"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "libmcast/wire/icrc.h"
+#include "libmcast/wire/roce.h"
+#include "switch-emulator/ports/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::Arp;
+using wire::Frame;
+using wire::Ipv4;
+using wire::Mac;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint32_t kLargestFrame = 1024 + 128;
+constexpr Ipv4 kHost{10, 0, 0, 1}, kNeighbour{10, 0, 0, 2}, kGroup{198, 18, 0, 1};
+constexpr Mac kHostMac{{2, 0, 0, 0, 0, 1}}, kGateway{{2, 0, 0, 0, 0, 0xFE}};
+
+Bytes arp_frame(const Arp& arp, const Mac& to = {}) {
+  Bytes bytes(60);
+  wire::Ethernet ethernet;
+  ethernet.destination = to;
+  ethernet.source = arp.sender_mac;
+  ethernet.ether_type = wire::Ethernet::kArp;
+  ethernet.emit(std::span(bytes).first<wire::Ethernet::kSize>());
+  arp.emit(std::span(bytes).subspan<wire::Ethernet::kSize, Arp::kSize>());
+  return bytes;
+}
+
+Bytes data_frame(std::size_t payload_bytes, Ipv4 from = kHost) {
+  wire::RoceHeaders headers;
+  headers.ip.source = from;
+  headers.ip.destination = kGroup;
+  headers.bth.opcode = wire::Opcode::kRcSendOnly;
+  const Bytes payload(payload_bytes, 0xAB);
+  Frame frame{};
+  headers.emit(frame, payload_bytes);
+  frame.set_external_payload(payload, wire::kNoBuffer);
+  Bytes bytes(frame.size());
+  frame.to_bytes(bytes);
+  return bytes;
+}
+
+class WirePortTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto made = TestNetwork::make(kLargestFrame);
+    if (made) network = std::move(*made);
+    if (!made) why_not = made.error().text;
+  }
+  static void TearDownTestSuite() { network.reset(); }
+
+  void SetUp() override {
+    if (!network) GTEST_SKIP() << why_not;
+    TestNetwork::ip("link set dev port up");
+    const auto opened = port.open();
+    ASSERT_TRUE(opened) << opened.error().text;
+    flush();
+    const auto probe = network->receive();
+    ASSERT_TRUE(probe);
+    first_words = *probe;
+  }
+
+  void flush() {
+    for (AccessPort* each : flush_list) each->flush();
+    flush_list.clear();
+  }
+  // The host says who it is.
+  void introduce() {
+    Arp arp;
+    arp.operation = Arp::Operation::kReply;
+    arp.sender_mac = kHostMac;
+    arp.sender = kHost;
+    network->send(arp_frame(arp));
+    network->send(data_frame(4));
+    ASSERT_TRUE(await(frame));
+  }
+  // Waits as the fabric does: arm, sleep.
+  bool await(Frame& into) {
+    while (!port.receive(into)) {
+      flush();
+      if (!port.arm()) continue;
+      pollfd waiting{port.fd(), POLLIN, 0};
+      if (poll(&waiting, 1, 20'000) <= 0) return false;
+    }
+    return true;
+  }
+  std::optional<Arp> next_arp() {
+    const auto bytes = network->receive();
+    if (!bytes || bytes->size() < 42) return std::nullopt;
+    return Arp::parse(std::span(*bytes).subspan(wire::Ethernet::kSize));
+  }
+  std::uint64_t counted(PortCounter c) const { return port.counters()[c]; }
+
+  static inline std::unique_ptr<TestNetwork> network;
+  static inline std::string why_not;
+  PayloadPools pools{PoolGeometry::for_hosts(2, 1024)};
+  std::unordered_set<Ipv4> neighbours{kHost, kNeighbour};
+  FlushList flush_list;
+  WirePort port{pools,
+                neighbours,
+                flush_list,
+                {"port", kHost, kGateway, wire::kDefaultMcstPool, kLargestFrame}};
+  Frame frame;
+  Bytes first_words;
+};
+
+TEST_F(WirePortTest, AsksForItsHostWhenItOpens) {
+  const auto arp = Arp::parse(std::span(first_words).subspan(wire::Ethernet::kSize));
+  ASSERT_TRUE(arp);
+  EXPECT_EQ(arp->operation, Arp::Operation::kRequest);
+  EXPECT_EQ(arp->target, kHost);
+  EXPECT_TRUE(arp->sender.is_unset());
+  EXPECT_THAT(std::span(first_words).first(6), testing::Each(0xFF));
+}
+
+TEST_F(WirePortTest, AnswersForGroupsAndNeighboursAndNobodyElse) {
+  Arp query;
+  query.sender_mac = kHostMac;
+  query.sender = kHost;
+  for (const Ipv4 target : {kHost, Ipv4(10, 0, 0, 9), kGroup, kNeighbour}) {
+    query.target = target;
+    network->send(arp_frame(query));
+  }
+  network->send(data_frame(4));
+  ASSERT_TRUE(await(frame));
+  flush();
+  for (const Ipv4 target : {kGroup, kNeighbour}) {
+    const auto answer = next_arp();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->operation, Arp::Operation::kReply);
+    EXPECT_EQ(answer->sender, target);
+    EXPECT_EQ(answer->sender_mac, kGateway);
+    EXPECT_EQ(answer->target, kHost);
+  }
+  EXPECT_EQ(counted(PortCounter::kArpAnswered), 2u);
+}
+
+TEST_F(WirePortTest, TakesPayloadsIntoThePoolOnce) {
+  network->send(data_frame(1024));
+  ASSERT_TRUE(await(frame));
+  EXPECT_NE(frame.ref, wire::kNoBuffer);
+  EXPECT_EQ(frame.payload_len, 1024u);
+  EXPECT_THAT(frame.payload(), testing::Each(0xAB));
+  EXPECT_EQ(frame.icrc_state, wire::Icrc::kPresent);
+  EXPECT_TRUE(wire::check_icrc(frame));
+  pools.drop(frame.ref);
+}
+
+TEST_F(WirePortTest, KeepsSmallPayloadsInTheFrame) {
+  network->send(data_frame(8));
+  ASSERT_TRUE(await(frame));
+  EXPECT_EQ(frame.ref, wire::kNoBuffer);
+  EXPECT_EQ(frame.external, nullptr);
+  EXPECT_THAT(frame.payload(), testing::Each(0xAB));
+}
+
+TEST_F(WirePortTest, DeliversToTheMacAddressItLearned) {
+  introduce();
+  const Bytes sent = data_frame(1024, kGroup);
+  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent)));
+  flush();
+  const auto got = network->receive();
+  ASSERT_TRUE(got);
+  EXPECT_THAT(std::span(*got).first(6), testing::ElementsAreArray(kHostMac.octets));
+  EXPECT_TRUE(std::equal(got->begin() + 12, got->end(), sent.begin() + 12, sent.end()));
+}
+
+TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
+  EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64))));
+  EXPECT_EQ(counted(PortCounter::kDropNoNeighbour), 1u);
+  flush();
+  const auto probe = next_arp();
+  ASSERT_TRUE(probe);
+  EXPECT_EQ(probe->target, kHost);
+}
+
+TEST_F(WirePortTest, DeliversMoreFramesThanItsRingHolds) {
+  introduce();
+  const Bytes sent = data_frame(100);
+  const Frame out = *Frame::from_bytes(sent);
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(port.deliver(out)) << round << ", " << i;
+    flush();
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(network->receive()) << round << ", " << i;
+  }
+  EXPECT_EQ(counted(PortCounter::kDropEgressFull), 0u);
+}
+
+TEST_F(WirePortTest, ReceivesMoreFramesThanItsRingHolds) {
+  const Bytes sent = data_frame(512);
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(network->send(sent));
+    ASSERT_TRUE(await(frame)) << i;
+    ASSERT_EQ(frame.payload_len, 512u);
+    pools.drop(frame.ref);
+  }
+}
+
+TEST_F(WirePortTest, CountsWhatItCantUse) {
+  Bytes tagged = data_frame(64);
+  tagged[12] = 0x81;
+  tagged[13] = 0x00;
+  network->send(tagged);
+  Bytes cut = data_frame(64);
+  cut.resize(50);  // IPv4's total length says more
+  network->send(cut);
+  Bytes arp(60);
+  arp[12] = 0x08;
+  arp[13] = 0x06;
+  network->send(arp);
+  network->send(data_frame(4));
+  ASSERT_TRUE(await(frame));
+  EXPECT_EQ(counted(PortCounter::kDropTagged), 1u);
+  EXPECT_EQ(counted(PortCounter::kDropMalformed), 2u);
+}
+
+TEST_F(WirePortTest, ThrowsFramesAwayWhileItsInterfaceIsDown) {
+  introduce();
+  ASSERT_TRUE(TestNetwork::ip("link set dev port down"));
+  const Bytes sent = data_frame(64);
+  for (int i = 0; i < 3000; ++i) port.deliver(*Frame::from_bytes(sent)), flush();
+  EXPECT_EQ(counted(PortCounter::kDropLinkDown), 3000u);
+  EXPECT_EQ(counted(PortCounter::kDropEgressFull), 0u);
+  ASSERT_TRUE(TestNetwork::ip("link set dev port up"));
+  port.clear_error();
+  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent)));
+  flush();
+  EXPECT_TRUE(network->receive());
+}
+
+TEST_F(WirePortTest, SaysWhichInterfaceIsNotThereAndWhichMtuIsTooSmall) {
+  const auto absent = PacketSocket::open("nowhere", kLargestFrame);
+  ASSERT_FALSE(absent);
+  EXPECT_THAT(absent.error().text, testing::HasSubstr("no interface nowhere"));
+  const auto small = PacketSocket::open("port", 4096 + 128);
+  ASSERT_FALSE(small);
+  EXPECT_THAT(small.error().text, testing::HasSubstr("ip link set port mtu 4210"));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
