@@ -9,6 +9,8 @@ namespace {
 // Positions run freely and wrap; `a` is later than `b` within half the circle.
 bool later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
 
+std::uint32_t mask_of(std::uint32_t capacity) { return std::bit_ceil(std::max(capacity, 1u)) - 1; }
+
 }  // namespace
 
 CompletionQueue::CompletionQueue(std::uint32_t capacity, CompletionChannel* channel, void* owner,
@@ -16,7 +18,7 @@ CompletionQueue::CompletionQueue(std::uint32_t capacity, CompletionChannel* chan
     : channel_(channel),
       source_(owner),
       armed_queues_(armed_queues),
-      mask_(std::bit_ceil(std::max(capacity, 1u)) - 1),
+      mask_(mask_of(capacity)),
       ring_(new Completion[std::size_t{mask_} + 1]) {}
 
 CompletionQueue::~CompletionQueue() { retire(); }
@@ -30,6 +32,19 @@ bool CompletionQueue::push(const Completion& c) {
   const bool counts_always = c.solicited || c.status != WcStatus::kSuccess;
   if (counts_always) solicited_ = head + 1;
   if (arm_ == Arm::kAny || (arm_ == Arm::kSolicited && counts_always)) notify();
+  return true;
+}
+
+bool CompletionQueue::resize(std::uint32_t capacity) {
+  const std::uint32_t mask = mask_of(capacity);
+  std::unique_ptr<Completion[]> ring(new Completion[std::size_t{mask} + 1]);
+  const std::scoped_lock lock(mutex_);
+  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+  if (head - tail > mask + 1) return false;
+  for (std::uint32_t at = tail; at != head; ++at) ring[at & mask] = ring_[at & mask_];
+  ring_ = std::move(ring);
+  mask_ = mask;
   return true;
 }
 

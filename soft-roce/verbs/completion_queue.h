@@ -46,7 +46,12 @@ class CompletionQueue {
   // True once, on the first loss.
   bool report_overrun() { return !overrun_reported_.exchange(true); }
 
-  std::uint32_t capacity() const { return mask_ + 1; }
+  // A new size; false, and nothing changes, if more completions than that wait.
+  bool resize(std::uint32_t capacity);
+  std::uint32_t capacity() const {
+    const std::scoped_lock lock(mutex_);
+    return mask_ + 1;
+  }
 
  private:
   enum class Arm : std::uint8_t { kNo, kSolicited, kAny };
@@ -56,9 +61,9 @@ class CompletionQueue {
   CompletionChannel* const channel_;
   EventSource source_;
   std::atomic<int>& armed_queues_;
-  const std::uint32_t mask_;
+  mutable std::mutex mutex_;  // guards all below; head_ and tail_ are read without it
+  std::uint32_t mask_;
   std::unique_ptr<Completion[]> ring_;
-  std::mutex mutex_;  // guards all below; head_ and tail_ are read without it
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};
   std::uint32_t notified_ = 0;   // head when the last notification was made

@@ -152,5 +152,19 @@ TEST_F(Queue, PositionsWrap) {
   }
 }
 
+TEST_F(Queue, ResizedKeepsWhatWaitsInOrder) {
+  ASSERT_TRUE(queue_.resize(8));
+  for (std::uint64_t id = 1; id <= 6; ++id) ASSERT_TRUE(push(id));
+  EXPECT_EQ(take(3), (std::vector<std::uint64_t>{1, 2, 3}));
+  EXPECT_FALSE(queue_.resize(2)) << "three are waiting";
+  ASSERT_TRUE(queue_.resize(4));
+  EXPECT_EQ(queue_.capacity(), 4u);
+  EXPECT_TRUE(push(7));
+  EXPECT_FALSE(push(8));
+  ASSERT_TRUE(queue_.resize(16));
+  EXPECT_TRUE(push(9));
+  EXPECT_EQ(take(10), (std::vector<std::uint64_t>{4, 5, 6, 7, 9}));
+}
+
 }  // namespace
 }  // namespace cepheus::rnic

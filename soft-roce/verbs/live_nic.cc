@@ -6,12 +6,23 @@
 #include <algorithm>
 #include <cassert>
 
+#include "libmcast/wire/byte_order.h"
+
 namespace cepheus::rnic {
 namespace {
 
 // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
 // prompt.
 constexpr int kReceiveBatch = 64;
+// Packets to the NIC itself in one go: each may call for the next, so only this bounds how long the
+// lock is held.
+constexpr int kLoopBatch = 256;
+
+bool is_to(const wire::Frame& frame, Ipv4 address) {
+  constexpr std::size_t kDestination = wire::kIpOffset + 16;
+  return wire::load_be32(frame.bytes.data() + kDestination) == address.value();
+}
+
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
@@ -153,6 +164,7 @@ void LiveNic::settle(Instant now) {
 void LiveNic::transmit(Instant now) {
   if (is_abandoned()) return;
   bool queued = false;
+  int looped = 0;
   while (engine_.wants_to_transmit()) {
     wire::Frame frame;
     if (!is_up()) {
@@ -162,6 +174,13 @@ void LiveNic::transmit(Instant now) {
     }
     if (port_->room() == 0) break;
     if (!engine_.transmit(now, port_->tx_buffer(), frame, actions_)) break;
+    if (is_to(frame, identity_.address)) {
+      // Switches return nothing by the port it came from: a NIC's own packets turn round in it.
+      engine_.on_packet(now, frame, actions_);
+      if (++looped < kLoopBatch) continue;
+      if (thread_runs_) kick();  // to go on soon, if nobody polls
+      break;
+    }
     port_->send(frame);
     queued = true;
   }

@@ -207,7 +207,13 @@ CEPHEUS_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_con
 
 CEPHEUS_EXPORT int ibv_resize_cq(ibv_cq* cq, int cqe) {
   if (!is_ours(cq->context)) return call_next<decltype(ibv_resize_cq)>("ibv_resize_cq", cq, cqe);
-  return refuse_call(EOPNOTSUPP);
+  if (cqe < 1 || static_cast<std::uint32_t>(cqe) > kMaxCqe) return refuse_call(EINVAL);
+  return guarded([&] {
+    VerbsCq& ours = VerbsCq::of(cq);
+    if (!ours.queue().resize(static_cast<std::uint32_t>(cqe))) return refuse_call(EINVAL);
+    cq->cqe = static_cast<int>(ours.queue().capacity());
+    return 0;
+  });
 }
 
 CEPHEUS_EXPORT int ibv_destroy_cq(ibv_cq* cq) {

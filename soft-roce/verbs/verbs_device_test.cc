@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "soft-roce/verbs/test_endpoint.h"
@@ -299,6 +300,27 @@ TEST_F(OneHost, AQueueThatOverrunsSaysSoOnce) {
   ASSERT_EQ(e.modify_to_error(), 0);
   EXPECT_EQ(e.wait_async(), IBV_EVENT_CQ_ERR);
   EXPECT_EQ(nic_counter("completions_lost"), 2u);
+}
+
+TEST_F(OneHost, TalksToItself) {
+  constexpr std::size_t kSize = 400'000;
+  Endpoint e;
+  ibv_qp* const other = e.create_qp();
+  ASSERT_NE(other, nullptr);
+  Endpoint::Name name = e.name();
+  e.connect(other, name, 7, 7);
+  name.qpn = other->qp_num;
+  e.connect(name);
+  for (std::size_t i = 0; i < kSize; ++i) e.memory[i] = static_cast<std::uint8_t>(i * 11);
+  ASSERT_EQ(e.post_recv(1, kSize, kSize, other), 0);
+  ASSERT_EQ(e.post_send(2, 0, kSize), 0);
+  for (int i = 0; i < 2; ++i) {
+    const auto wc = e.wait();
+    ASSERT_TRUE(wc);
+    EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+  }
+  EXPECT_TRUE(std::equal(e.memory.begin(), e.memory.begin() + kSize, e.memory.begin() + kSize));
+  EXPECT_EQ(ibv_destroy_qp(other), 0);
 }
 
 TEST_F(OneHost, QueryQpTellsWhatModifyWasTold) {
