@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -143,6 +144,7 @@ class LiveNic {
   bool program_polls(Instant now) const;
   // What arrived was taken in by the thread, or by the program's poll. Under mutex_.
   void count_taken(bool by_thread);
+  bool program_has_run(Instant now);
   bool program_watches_memory() const;
   // What a polling program does when there is nothing (waiting.cc).
   void rest();
@@ -176,6 +178,10 @@ class LiveNic {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> thread_defers_{false};
   std::atomic<int> left_to_thread_{0};  // see count_taken; written under mutex_
+  // CPU clock of the thread that polled last; no clock has this number.
+  std::atomic<clockid_t> poller_clock_{std::numeric_limits<clockid_t>::max()};
+  Duration program_cpu_{0};  // by that clock, at program_cpu_at_; the thread's own
+  Instant program_cpu_at_{};
   std::atomic<int> armed_queues_{0};
   std::atomic<Instant::rep> last_poll_{Instant::min().time_since_epoch().count()};
 };

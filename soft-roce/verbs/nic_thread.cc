@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +21,8 @@ constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
 
 // What a polling program leaves to the thread tells that it watches its memory instead. One packet
 // that the thread finds weighs as much as several that polls take: after each, such a program polls
-// for the completion of its own answer.
+// for the completion of its own answer. A program that was off its core all the time has left
+// nothing to anybody.
 constexpr int kThreadTook = 8;
 constexpr int kProgramTook = 1;
 constexpr int kWatches = 16;  // from here on the thread waits on the port
@@ -69,7 +71,7 @@ void LiveNic::thread_loop() {
     {
       const std::scoped_lock lock(mutex_);
       moved = progress(now);
-      if (moved) count_taken(true);
+      if (moved && program_has_run(now)) count_taken(true);
       if (!moved) check_fabric();
       if (!moved) {
         // arm() says no if something has arrived meanwhile.
@@ -113,6 +115,18 @@ void LiveNic::count_taken(bool by_thread) {
   if (after != before) left_to_thread_.store(after, std::memory_order_relaxed);
 }
 
+// Has the thread that polled last been on a core for at least a third of the time since this was
+// asked before?
+bool LiveNic::program_has_run(Instant now) {
+  timespec t{};
+  if (::clock_gettime(poller_clock_.load(std::memory_order_relaxed), &t) != 0) return false;
+  const Duration cpu = std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+  const bool has_run = 3 * (cpu - program_cpu_) >= now - program_cpu_at_;
+  program_cpu_ = cpu;
+  program_cpu_at_ = now;
+  return has_run;
+}
+
 bool LiveNic::program_watches_memory() const {
   return left_to_thread_.load(std::memory_order_relaxed) >= kWatches;
 }
@@ -121,6 +135,7 @@ void LiveNic::stay_out_of_the_way() {
   thread_defers_.store(true);
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
   if (armed_queues_.load() == 0 && !stopping_.load()) {
+    program_has_run(monotonic_now());
     sleep_until(monotonic_now() + kPollGrace, false);
   }
   thread_defers_.store(false);

@@ -32,12 +32,20 @@ struct Waiting {
 };
 thread_local Waiting waiting;
 
+clockid_t own_cpu_clock() {
+  clockid_t clock{};
+  ::pthread_getcpuclockid(::pthread_self(), &clock);
+  return clock;
+}
+
 }  // namespace
 
 void LiveNic::poll() {
   bool moved = false;
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    static thread_local const clockid_t clock = own_cpu_clock();
     const Instant now = monotonic_now();
+    poller_clock_.store(clock, std::memory_order_relaxed);
     last_poll_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     moved = progress(now);
     if (moved) count_taken(false);
