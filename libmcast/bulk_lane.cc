@@ -102,6 +102,7 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
   } else {
     send_slots_.give_back(id.slot);
     --sends_outstanding_;
+    ++sends_completed_;
   }
   out.push_back(event);
 }

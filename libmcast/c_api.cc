@@ -83,7 +83,8 @@ mcast_status_t check_eager(const Group& group, EagerLane* lane) {
 
 mcast_status_t post_eager(Group& group, std::uint32_t slot, std::size_t length, std::uint32_t imm) {
   if (group.eager()->post(slot, length, imm)) return MCAST_OK;
-  group.fail(MCAST_ERR_FABRIC, "the device refused a send; set up again with fresh groups");
+  group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+             "the device refused a send; set up again with fresh groups");
   return set_last_error(MCAST_ERR_FABRIC, group.reason());
 }
 
@@ -100,7 +101,7 @@ mcast_status_t check_bulk(Group& group, const void* data, std::size_t length, co
 mcast_status_t start_bulk(Group& group, const Outcome<void>& posted) {
   if (posted) return MCAST_INPROGRESS;
   if (posted.error().status == MCAST_ERR_FABRIC) {
-    group.fail(MCAST_ERR_FABRIC, posted.error().text);
+    group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, posted.error().text);
   }
   return set_last_error(posted.error());
 }
@@ -260,6 +261,29 @@ unsigned mcast_group_outstanding(mcast_group_h group) {
     return MCAST_OK;
   });
   return outstanding;
+}
+
+mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason) {
+  return with(from(group), [&](Group& g) {
+    g.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, reason != nullptr ? reason : "stopped");
+    return MCAST_OK;
+  });
+}
+
+mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, const void** data,
+                                          size_t* length, uint32_t* imm) {
+  if (data == nullptr || length == nullptr || imm == nullptr) return invalid("an output is null");
+  return with(from(group), [&](Group& g) {
+    const EagerLane* const lane = g.eager();
+    if (lane == nullptr) return invalid("only an eager lane keeps what it sent");
+    if (g.state() != MCAST_GROUP_FAILED) return invalid("the group has not failed");
+    if (index >= lane->unacknowledged()) return invalid("there is no such send");
+    const EagerLane::Sent& sent = lane->sent(index);
+    *data = lane->send_buffer(sent.slot);
+    *length = sent.length;
+    *imm = sent.imm;
+    return MCAST_OK;
+  });
 }
 
 mcast_status_t mcast_send_eager(mcast_group_h group, const void* data, size_t length,

@@ -78,8 +78,13 @@ Context::~Context() {
 bool Context::is_ours() const { return fork_generation_ == Process::instance().fork_generation(); }
 
 Facilities Context::facilities() {
-  return {*this,  *device_, queues_, Process::instance().eager_budget(), config_.max_eager_memory,
-          timers_};
+  return {*this,
+          *device_,
+          queues_,
+          Process::instance().eager_budget(),
+          config_.max_eager_memory,
+          timers_,
+          config_.progress_timeout};
 }
 
 // --- Groups.
@@ -193,7 +198,10 @@ unsigned Context::poll_control(bool look_for_device_events) {
     const auto locked = lock();
     done = registrar_.poll(now());
     leads = registrar_.leads_active_groups();
-    if (look_for_device_events) poll_device_events();
+    if (look_for_device_events) {
+      poll_device_events();
+      look_for_stalls();
+    }
   }
   update_keep_alive(leads);
   return done;
@@ -220,13 +228,18 @@ void Context::poll_device_events() {
   }
 }
 
+void Context::look_for_stalls() {
+  const wire::Instant time = now();
+  for (const auto& group : groups_) group->look_for_stall(time);
+}
+
 void Context::take_device_event(const ibv_async_event& event) {
   switch (event.event_type) {
     case IBV_EVENT_DEVICE_FATAL:
     case IBV_EVENT_PORT_ERR:
     case IBV_EVENT_CQ_ERR:
       for (const auto& group : groups_) {
-        group->fail(MCAST_ERR_FABRIC, device_event_text(event.event_type));
+        group->fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, device_event_text(event.event_type));
       }
       break;
     case IBV_EVENT_QP_FATAL:
@@ -234,7 +247,7 @@ void Context::take_device_event(const ibv_async_event& event) {
     case IBV_EVENT_QP_ACCESS_ERR:
       for (const auto& group : groups_) {
         if (group->member().qpn.value() == event.element.qp->qp_num) {
-          group->fail(MCAST_ERR_FABRIC, device_event_text(event.event_type));
+          group->fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, device_event_text(event.event_type));
         }
       }
       break;

@@ -26,6 +26,7 @@ struct ContextConfig {
   wire::Duration register_timeout = std::chrono::seconds(1);
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
+  wire::Duration progress_timeout = std::chrono::seconds(2);
 };
 
 class Context {
@@ -65,6 +66,7 @@ class Context {
   unsigned poll_control(bool look_for_device_events);
   void take_device_event(const ibv_async_event& event);
   void poll_device_events();
+  void look_for_stalls();
   void update_keep_alive(bool leads);
   Group* find_group(std::uint32_t number);
 

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include <cassert>
+
 namespace cepheus::mcast {
 namespace {
 
@@ -41,7 +43,8 @@ EagerLane::EagerLane(QueuePair& pair, const EagerConfig& config, std::unique_ptr
       config_(config),
       slab_(std::move(slab)),
       receives_(config.depths.receive, Receive::kIdle),
-      send_slots_(config.depths.send) {}
+      send_slots_(config.depths.send),
+      sent_(config.depths.send) {}
 
 std::byte* EagerLane::receive_data(std::uint32_t slot) const {
   return slab_->data() + slot * receive_stride(config_) + MCAST_RECV_HEADROOM;
@@ -66,6 +69,7 @@ bool EagerLane::post_receive(std::uint32_t slot) {
   const Piece piece{receive_data(slot), config_.max_message, slab_->lkey()};
   if (!pair_.post_receive(WorkId{config_.group, true, slot}.pack(), piece)) return false;
   receives_[slot] = Receive::kPosted;
+  ++receives_posted_;
   return true;
 }
 
@@ -75,6 +79,7 @@ bool EagerLane::post(std::uint32_t slot, std::size_t length, std::uint32_t imm) 
     send_slots_.give_back(slot);
     return false;
   }
+  sent_[(sent_first_ + sent_count_++) % sent_.size()] = {slot, imm, length};
   ++sends_outstanding_;
   ++traffic_.messages_sent;
   traffic_.bytes_sent += length;
@@ -93,9 +98,15 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive) {
     --sends_outstanding_;
+    ++sends_completed_;
+    if (wc.status != IBV_WC_SUCCESS) return;  // its data may be asked for
+    assert(sent(0).slot == id.slot);
+    sent_first_ = (sent_first_ + 1) % static_cast<unsigned>(sent_.size());
+    --sent_count_;
     send_slots_.give_back(id.slot);
     return;
   }
+  --receives_posted_;
   if (wc.status != IBV_WC_SUCCESS) {
     receives_[id.slot] = Receive::kIdle;
     return;

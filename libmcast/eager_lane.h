@@ -37,6 +37,16 @@ class EagerLane final : public Lane {
   void give_back_send_buffer(std::uint32_t slot) { send_slots_.give_back(slot); }
   bool post(std::uint32_t slot, std::size_t length, std::uint32_t imm);
 
+  // A send that perhaps not every member has received.
+  struct Sent {
+    std::uint32_t slot = 0;
+    std::uint32_t imm = 0;
+    std::size_t length = 0;
+  };
+  // Oldest first; sends that failed stay. `index` < unacknowledged().
+  unsigned unacknowledged() const { return sent_count_; }
+  const Sent& sent(unsigned index) const { return sent_[(sent_first_ + index) % sent_.size()]; }
+
   // The data in a receive buffer; MCAST_RECV_HEADROOM bytes before it are the application's.
   std::byte* receive_data(std::uint32_t slot) const;
   // Posts a delivered buffer again; kNotDelivered: the application did not hold it.
@@ -61,6 +71,10 @@ class EagerLane final : public Lane {
   std::unique_ptr<Slab> slab_;
   std::vector<Receive> receives_;
   Slots send_slots_;
+  // A ring, in the order posted, which is the order in which sends complete.
+  std::vector<Sent> sent_;
+  unsigned sent_first_ = 0;
+  unsigned sent_count_ = 0;
 };
 
 }  // namespace cepheus::mcast

@@ -36,6 +36,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       timers_(facilities.timers),
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),
+      watchdog_(facilities.progress_timeout),
       membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0}),
       pair_(std::move(pair)) {}
 
@@ -60,6 +61,7 @@ void Group::describe(mcast_group_attr_t& out) const {
   out.state = state_;
   out.lane = lane_kind_;
   out.status = status();
+  out.cause = cause_;
   reason_.copy(out.reason, sizeof out.reason - 1);
   out.id = number_;
   out.mcst_id = membership_.id().value();
@@ -73,7 +75,7 @@ void Group::describe(mcast_group_attr_t& out) const {
   out.messages_received = traffic.messages_received;
   out.bytes_received = traffic.bytes_received;
   out.sends_outstanding = lane().sends_outstanding();
-  out.recvs_posted = bulk_ ? lane().receives_posted() : 0;
+  out.recvs_posted = lane().receives_posted();
 }
 
 Outcome<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
@@ -117,7 +119,7 @@ Outcome<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& conf
   // Before anybody can answer: the first member to be active may send at once.
   if (auto connected = pair_->connect(lease.id, lease.epoch, timers_); !connected) {
     out.clear();
-    fail(connected.error().status, connected.error().text);
+    fail(connected.error().status, MCAST_CAUSE_REGISTRATION, connected.error().text);
     return tl::unexpected(connected.error());
   }
   registration_ = std::move(registration);
@@ -152,7 +154,7 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
       if (connected) {
         state_ = MCAST_GROUP_REGISTERING;
       } else {
-        fail(connected.error().status, connected.error().text);
+        fail(connected.error().status, MCAST_CAUSE_REGISTRATION, connected.error().text);
       }
       return;
     }
@@ -165,10 +167,11 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
         fail(why == wire::MrpReject::kNone      ? MCAST_ERR_TIMED_OUT
              : why == wire::MrpReject::kIdInUse ? MCAST_ERR_ID_IN_USE
                                                 : MCAST_ERR_REJECTED,
-             mrp::given_up_text(why, membership_.leader()));
+             MCAST_CAUSE_REGISTRATION, mrp::given_up_text(why, membership_.leader()));
       } else {
-        fail(MCAST_ERR_CANCELED, "the leader " + membership_.leader().to_string() +
-                                     " unregistered the group: create fresh groups");
+        fail(MCAST_ERR_CANCELED, MCAST_CAUSE_LEADER,
+             "the leader " + membership_.leader().to_string() +
+                 " unregistered the group: create fresh groups");
       }
   }
 }
@@ -181,7 +184,7 @@ void Group::follow_registration() {
   } else if (registration_->state() == State::kFailed) {
     const bool taken = registration_->reject_reason() == wire::MrpReject::kIdInUse;
     fail(taken ? MCAST_ERR_ID_IN_USE : status_of(registration_->error().code),
-         registration_->error().text);
+         MCAST_CAUSE_REGISTRATION, registration_->error().text);
   }
 }
 
@@ -207,7 +210,9 @@ Outcome<void> Group::check_active() const {
 
 void Group::on_completion(const ibv_wc& wc, Events& out) {
   const bool is_receive = WorkId::unpack(wc.wr_id).is_receive;
-  if (wc.status != IBV_WC_SUCCESS) fail(MCAST_ERR_FABRIC, work_failure_text(wc.status, is_receive));
+  if (wc.status != IBV_WC_SUCCESS) {
+    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, is_receive));
+  }
   const std::size_t before = out.size();
   lane().on_completion(wc, status_, out);
   for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
@@ -218,7 +223,8 @@ bool Group::release_receive(std::uint32_t slot) {
     case EagerLane::Release::kNotDelivered:
       return false;
     case EagerLane::Release::kRefused:
-      fail(MCAST_ERR_FABRIC, "the device refused a receive; set up again with fresh groups");
+      fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+           "the device refused a receive; set up again with fresh groups");
       return true;
     case EagerLane::Release::kDone:
       break;
@@ -226,10 +232,22 @@ bool Group::release_receive(std::uint32_t slot) {
   return true;
 }
 
-void Group::fail(mcast_status_t status, std::string reason) {
+void Group::look_for_stall(wire::Instant now) {
+  if (state_ != MCAST_GROUP_ACTIVE) return;
+  const bool waiting = lane().sends_outstanding() > 0;
+  if (!watchdog_.look(now, lane().sends_completed(), waiting)) return;
+  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(watchdog_.limit());
+  fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
+       "no send completed for " + std::to_string(limit.count()) +
+           " ms: a member or the switch stopped acknowledging, cepheusctl groups shows who lags; "
+           "set up again with fresh groups");
+}
+
+void Group::fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
   if (state_ == MCAST_GROUP_FAILED) return;
   state_ = MCAST_GROUP_FAILED;
   status_ = status;
+  cause_ = cause;
   reason_ = std::move(reason);
   if (pair_) pair_->stop();
 }

@@ -12,6 +12,7 @@
 #include "controller/registration.h"
 #include "libmcast/bulk_lane.h"
 #include "libmcast/eager_lane.h"
+#include "libmcast/watchdog.h"
 
 namespace cepheus::mcast {
 
@@ -33,6 +34,7 @@ struct Facilities {
   MemoryBudget& eager_budget;
   std::size_t eager_limit;
   Timers timers;
+  wire::Duration progress_timeout;
 };
 
 class Group {
@@ -84,7 +86,9 @@ class Group {
   bool release_receive(std::uint32_t slot);
 
   // The group is of no more use: the queue pair stops, its work completes with `status`.
-  void fail(mcast_status_t status, std::string reason);
+  void fail(mcast_status_t status, mcast_cause_t cause, std::string reason);
+  // After completions have been taken in: fails the group if its sends have stalled.
+  void look_for_stall(wire::Instant now);
   // Destroys the queue pair; what was outstanding is called back with MCAST_ERR_CANCELED.
   void shut_down(Events& out);
 
@@ -102,7 +106,9 @@ class Group {
   void* recv_arg_;
   mcast_group_state_t state_ = MCAST_GROUP_WAITING;
   mcast_status_t status_ = MCAST_INPROGRESS;
+  mcast_cause_t cause_ = MCAST_CAUSE_NONE;
   std::string reason_;
+  Watchdog watchdog_;
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair

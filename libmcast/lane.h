@@ -59,11 +59,13 @@ class Lane {
 
   unsigned sends_outstanding() const { return sends_outstanding_; }
   unsigned receives_posted() const { return receives_posted_; }
+  std::uint64_t sends_completed() const { return sends_completed_; }
   const Traffic& traffic() const { return traffic_; }
 
  protected:
   unsigned sends_outstanding_ = 0;
   unsigned receives_posted_ = 0;
+  std::uint64_t sends_completed_ = 0;
   Traffic traffic_;
 };
 

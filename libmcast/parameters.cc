@@ -57,6 +57,9 @@ Outcome<ContextConfig> context_config(const mcast_context_params_t* params) {
     config.pool = *pool;
   }
   if (p.max_eager_memory != 0) config.max_eager_memory = p.max_eager_memory;
+  if (p.progress_timeout_ms != 0) {
+    config.progress_timeout = std::chrono::milliseconds(p.progress_timeout_ms);
+  }
   return config;
 }
 

@@ -14,7 +14,8 @@ bool agrees(const ContextConfig& asked, const Context& open) {
       asked.device.path_mtu == 0 || asked.device.path_mtu == open.device().path_mtu();
   return same_mtu && asked.mrp_port == got.mrp_port &&
          asked.register_timeout == got.register_timeout && asked.pool.base == got.pool.base &&
-         asked.pool.length == got.pool.length && asked.max_eager_memory == got.max_eager_memory;
+         asked.pool.length == got.pool.length && asked.max_eager_memory == got.max_eager_memory &&
+         asked.progress_timeout == got.progress_timeout;
 }
 
 bool is_same_port(const ContextConfig& asked, const Context& open) {

@@ -170,6 +170,46 @@ TEST(GroupFailure, EveryoneNoticesThatTheFabricIsGone) {
   EXPECT_EQ(posted["status"], MCAST_ERR_FABRIC);
 }
 
+TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsCutOffAndKeepsWhatItMayLack) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 300}});
+  team.form(kEager);
+  team.broadcast("e", false, 0, {5, 100, 1});
+  fabric.ask({{"ask", "link"}, {"host", "h2"}, {"direction", "down"}, {"loss", 1}});
+  for (int i = 0; i < 3; ++i) {
+    const json sent =
+        team[0].ask({{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}});
+    EXPECT_EQ(sent["status"], MCAST_OK);
+  }
+  const json failure = team[0].ask({{"do", "await_failure"}, {"group", "e"}});
+  EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
+  EXPECT_THAT(failure.value("text", ""), HasSubstr("no send completed for 300 ms"));
+  EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "e"}})["cause"], MCAST_CAUSE_WATCHDOG);
+  EXPECT_EQ(team[0].ask({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
+  const json kept =
+      team[0].ask({{"do", "unacknowledged"}, {"group", "e"}, {"seed", 10}, {"size", 1000}});
+  EXPECT_EQ(kept["count"], 3);
+  EXPECT_TRUE(kept["match"]);
+}
+
+TEST(GroupFailure, AStoppedMemberHandsOverWhatHadArrived) {
+  const Fabric fabric = Fabric::of(2);
+  Team team(fabric, 2);
+  team.form(kEager);
+  for (int i = 0; i < 5; ++i) {
+    team[0].ask({{"do", "start_send"}, {"group", "e"}, {"seed", i}, {"size", 500}});
+  }
+  EXPECT_EQ(team[0].ask({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
+  EXPECT_EQ(team[1].ask({{"do", "stop"}, {"group", "e"}})["status"], MCAST_OK);
+  EXPECT_EQ(team[1].ask({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(team[1].ask({{"do", "expect"}, {"group", "e"}, {"seed", i}, {"size", 500}})["match"],
+              true);
+  }
+  const json reason = team[1].ask({{"do", "await_failure"}, {"group", "e"}});
+  EXPECT_EQ(reason.value("text", ""), "told to");
+}
+
 TEST(GroupFailure, TheLeadersDestructionReachesTheMembers) {
   const Fabric fabric = Fabric::of(3);
   Team team(fabric, 3);

@@ -100,6 +100,7 @@ class Member {
   json post(Group& g, const json& c);
   json expect(Group& g, const json& c);
   json await_failure(Group& g);
+  json unacknowledged(Group& g, const json& c);
   json release(Group& g);
   json fork_and_use();
   json start_threads(const json& c);
@@ -138,6 +139,7 @@ json Member::open(const json& c) {
   mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
   params.register_timeout_ms = c.value("timeout_ms", 0u);
   params.max_eager_memory = c.value("max_eager_memory", std::size_t{0});
+  params.progress_timeout_ms = c.value("progress_timeout_ms", 0u);
   const mcast_status_t status = mcast_context_create(&params, &context_);
   json out = answer(status);
   if (status == MCAST_OK) {
@@ -188,6 +190,7 @@ json Member::query(Group& g) {
   json out = answer(mcast_group_query(g.handle, &attr));
   out["state"] = attr.state;
   out["group_status"] = attr.status;
+  out["cause"] = attr.cause;
   out["reason"] = attr.reason;
   out["mcst_id"] = attr.mcst_id;
   out["epoch"] = attr.epoch;
@@ -279,6 +282,21 @@ json Member::await_failure(Group& g) {
   return answer(mcast_group_test(g.handle));
 }
 
+// How many messages a failed group keeps, and whether they are those of `seed`, one after the
+// other.
+json Member::unacknowledged(Group& g, const json& c) {
+  const void* data = nullptr;
+  std::size_t length = 0;
+  std::uint32_t imm = 0;
+  unsigned count = 0;
+  bool match = true;
+  for (; mcast_group_unacknowledged(g.handle, count, &data, &length, &imm) == MCAST_OK; ++count) {
+    const auto wanted = pattern(c.at("seed").get<std::uint64_t>() + count, c.at("size"));
+    match &= length == wanted.size() && std::memcmp(data, wanted.data(), length) == 0;
+  }
+  return {{"count", count}, {"match", match}};
+}
+
 json Member::release(Group& g) {
   std::deque<void*> kept;
   {
@@ -353,6 +371,16 @@ json Member::run(const json& c) {
   if (what == "expect") return expect(g, c);
   if (what == "await_failure") return await_failure(g);
   if (what == "release") return release(g);
+  if (what == "unacknowledged") return unacknowledged(g, c);
+  if (what == "stop") return answer(mcast_group_stop(g.handle, "told to"));
+  if (what == "await_drained") {
+    const bool drained = wait([&] {
+      mcast_group_attr_t attr;
+      mcast_group_query(g.handle, &attr);
+      return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
+    });
+    return {{"status", drained ? MCAST_OK : MCAST_ERR_TIMED_OUT}};
+  }
   if (what == "destroy") {
     mcast_group_destroy(g.handle);
     json out = {{"status", MCAST_OK}, {"canceled", 0}};

@@ -73,9 +73,12 @@ typedef struct mcast_context_params {
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
   const char* mcst_pool;   /* CIDR that group identifiers are taken from; NULL: "198.18.0.0/15" */
   size_t max_eager_memory; /* bytes of eager buffers over all groups of the process; 0: 64 MiB */
+  /* A group fails when no send completes for so long while some are outstanding, counted only while
+   * mcast_progress() is called; 0: 2000. RC's own retries take longer. */
+  uint32_t progress_timeout_ms;
 } mcast_context_params_t;
 #define MCAST_CONTEXT_PARAMS_INIT \
-  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, 0 }
+  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, 0, 0 }
 
 typedef struct mcast_context_attr {
   char device[64];
@@ -134,20 +137,32 @@ typedef enum mcast_group_state {
   MCAST_GROUP_FAILED,
 } mcast_group_state_t;
 
+/* What made a group fail. */
+typedef enum mcast_cause {
+  MCAST_CAUSE_NONE,         /* it did not */
+  MCAST_CAUSE_REGISTRATION, /* refused, or not answered in time */
+  MCAST_CAUSE_WORK,         /* a work request failed: retries exceeded, or a wrong length */
+  MCAST_CAUSE_WATCHDOG,     /* no send completed for progress_timeout_ms */
+  MCAST_CAUSE_DEVICE,       /* the device or its port reports that it is gone */
+  MCAST_CAUSE_LEADER,       /* the leader unregistered the group */
+  MCAST_CAUSE_STOPPED,      /* mcast_group_stop() */
+} mcast_cause_t;
+
 typedef struct mcast_group_attr {
   mcast_group_state_t state;
   mcast_lane_t lane;
   mcast_status_t status; /* why it failed */
-  char reason[256];      /* ... in words, naming who was missing or who refused */
-  uint32_t id;           /* process-local number of the group, see mcast_group_by_id */
-  uint32_t mcst_id;      /* host byte order; 0 before registration */
+  mcast_cause_t cause;
+  char reason[256]; /* ... in words, naming who was missing or who refused */
+  uint32_t id;      /* process-local number of the group, see mcast_group_by_id */
+  uint32_t mcst_id; /* host byte order; 0 before registration */
   uint16_t epoch;
   uint32_t members; /* leader: number of members; others: 0 */
   int is_leader;
   size_t max_message; /* bytes: max_eager, or the device's largest message */
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member */
-  unsigned recvs_posted;      /* BULK */
+  unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */
 } mcast_group_attr_t;
 
 MCAST_API mcast_status_t mcast_group_create(mcast_context_h context,
@@ -175,6 +190,17 @@ MCAST_API void mcast_group_destroy(mcast_group_h group);
 
 /* Sends of this member that not every member has acknowledged yet, eager and bulk. */
 MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
+
+/* Takes this member out of the group, as a failure would: its queue pair stops, bulk operations end
+ * with MCAST_ERR_FABRIC, what had arrived before is still handed over. `reason` is what
+ * mcast_group_test() says from then on. Does nothing to a group that failed already. */
+MCAST_API mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason);
+
+/* EAGER: what a failed group sent and perhaps not every member received, oldest first: `index` 0,
+ * 1, ... until MCAST_ERR_INVALID. The data stays until the group is destroyed. */
+MCAST_API mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index,
+                                                    const void** data, size_t* length,
+                                                    uint32_t* imm);
 
 /* ---- data ---- */
 
