@@ -158,6 +158,12 @@ ibv_mtu Device::path_mtu_code() const {
   return static_cast<ibv_mtu>(code);
 }
 
+bool Device::is_up() const {
+  ibv_port_attr attributes{};
+  return ibv_query_port(context_.get(), port_, &attributes) == 0 &&
+         attributes.state == IBV_PORT_ACTIVE;
+}
+
 Outcome<MrHandle> Device::register_memory(void* address, std::size_t length, int access) const {
   MrHandle region(ibv_reg_mr(pd_.get(), address, length, access));
   if (region) return region;

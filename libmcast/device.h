@@ -46,6 +46,8 @@ class Device {
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
   std::uint32_t max_completions() const { return max_completions_; }      // of one completion queue
 
+  bool is_up() const;  // asks the port
+
   // `access` as ibv_reg_mr. MCAST_ERR_NO_MEMORY names the limit that is usually in the way.
   Outcome<MrHandle> register_memory(void* address, std::size_t length, int access) const;
 

@@ -1,6 +1,8 @@
 // coll/cepheus: MPI_Bcast by multicast. The MCA component that Open MPI loads.
+#include <atomic>
 #include <cstring>
 
+#include "ompi-coll/counters.h"
 #include "ompi-coll/module.h"
 #include "ompi-coll/parameters.h"
 
@@ -10,7 +12,12 @@ using namespace cepheus::coll;
 
 extern "C" int cepheus_register(void);
 
-extern "C" int cepheus_progress(void) { return static_cast<int>(Transport::instance().progress()); }
+extern "C" int cepheus_progress(void) {
+  static std::atomic<unsigned> calls{0};
+  constexpr unsigned kWatchEvery = 8;
+  if (calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0) progress_communicators();
+  return static_cast<int>(Transport::instance().progress());
+}
 
 extern "C" int cepheus_open(void) {
   output_stream() = opal_output_open(nullptr);
@@ -64,5 +71,6 @@ __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_cepheu
 
 extern "C" int cepheus_register(void) {
   register_parameters(&mca_coll_cepheus_component.collm_version);
+  counters().register_variables(&mca_coll_cepheus_component.collm_version);
   return OMPI_SUCCESS;
 }

@@ -49,15 +49,17 @@ void Lane::make_group(MemberRecord& record) {
   record.fingerprint = parameters().fingerprint();
   Transport& transport = Transport::instance();
   std::string why;
-  mcast_status_t status = transport.open(why);
+  mcast_status_t status = transport.open(why, again_);
   if (status == MCAST_OK) {
     mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
     params.lane = kind_;
     params.max_eager = max_eager_;
+    transport.add_group();
     status = mcast_group_create(transport.context(), &params, &group_);
     if (status != MCAST_OK) {
       why = mcast_last_error();
       group_ = nullptr;
+      transport.remove_group();
     }
   }
   if (status == MCAST_OK) {
@@ -133,6 +135,7 @@ void Lane::registered(mcast_status_t status) {
 
 void Lane::announce(mcast_status_t status, const std::string& reason) {
   outcome_.status = status;
+  outcome_.retry_after = retry_after_;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
   for (int rank = 1; rank < ompi_comm_size(comm_); ++rank) {
     const int rc = messages_.send(&outcome_, sizeof outcome_, rank, Tag::kOutcome, comm_);
@@ -170,22 +173,36 @@ Lane::State Lane::progress() {
       break;
     case State::kReady:
     case State::kFailed:
+    case State::kClosed:
       break;
   }
   return state_;
 }
 
-bool Lane::drained() {
-  if (state_ != State::kReady) return true;
-  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  return uct_ep_flush(handles_.ep, 0, nullptr) != UCS_INPROGRESS;
+bool Lane::has_failed(mcast_group_attr_t& attr) const {
+  if (mcast_group_test(group_) >= 0) return false;
+  return mcast_group_query(group_, &attr) == MCAST_OK;
 }
 
+void Lane::stop(const char* reason) { (void)mcast_group_stop(group_, reason); }
+
+bool Lane::is_drained() const {
+  mcast_group_attr_t attr;
+  if (mcast_group_query(group_, &attr) != MCAST_OK) return true;
+  return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
+}
+
+unsigned Lane::outstanding() const { return mcast_group_outstanding(group_); }
+
 void Lane::destroy() {
-  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  if (group_ != nullptr) mcast_group_destroy(group_);
+  Transport& transport = Transport::instance();
+  std::lock_guard<std::mutex> guard(transport.mutex());
+  if (state_ == State::kReady) set_state(State::kClosed);
+  const bool existed = group_ != nullptr;
+  if (existed) mcast_group_destroy(group_);
   group_ = nullptr;
-  Transport::instance().close_group(handles_);
+  transport.close_group(handles_);
+  if (existed) transport.remove_group();
 }
 
 }  // namespace cepheus::coll

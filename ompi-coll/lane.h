@@ -32,6 +32,7 @@ struct Outcome {
   int32_t status;  // mcast_status_t; MCAST_ERR_ID_IN_USE: set up again
   uint32_t mcst_id;
   uint32_t epoch;
+  uint64_t retry_after;  // units after which multicast is tried again; 0: never
   char reason[256];
 };
 
@@ -43,11 +44,13 @@ class Lane {
     kRegistering,
     kAnnouncing,
     kReady,
-    kFailed
+    kFailed,
+    kClosed  // it was ready, and is destroyed
   };
 
-  Lane(ompi_communicator_t* comm, mcast_lane_t kind, size_t max_eager)
-      : comm_(comm), kind_(kind), max_eager_(max_eager) {}
+  // `again`: the fabric may serve now though it did not before.
+  Lane(ompi_communicator_t* comm, mcast_lane_t kind, size_t max_eager, bool again)
+      : comm_(comm), kind_(kind), max_eager_(max_eager), again_(again) {}
   ~Lane() { destroy(); }
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -57,6 +60,10 @@ class Lane {
     handler_ = handler;
     handler_arg_ = arg;
   }
+
+  // Rank 0: what all learn if it fails.
+  void set_retry_after(uint64_t units) { retry_after_ = units; }
+  uint64_t retry_after() const { return outcome_.retry_after; }
 
   State progress();
   State state() const { return state_; }
@@ -68,8 +75,15 @@ class Lane {
 
   uct_iface_h iface() const { return handles_.iface; }
   uct_ep_h ep() const { return handles_.ep; }
-  // True once every member has acknowledged all that this rank sent, or never will.
-  bool drained();
+  // kReady: true if the group has failed in operation; why in `attr`.
+  bool has_failed(mcast_group_attr_t& attr) const;
+  // kReady: takes this rank out of the group.
+  void stop(const char* reason);
+  // kReady and stopped or failed: all that had arrived has been handed over.
+  bool is_drained() const;
+  // kReady: this rank's sends that not every member has acknowledged.
+  unsigned outstanding() const;
+  mcast_group_h group() const { return group_; }
   // Local: the group and its UCT objects are gone afterwards.
   void destroy();
 
@@ -85,6 +99,8 @@ class Lane {
   ompi_communicator_t* comm_;
   mcast_lane_t kind_;
   size_t max_eager_;
+  bool again_;
+  uint64_t retry_after_ = 0;
   uct_am_callback_t handler_ = nullptr;
   void* handler_arg_ = nullptr;
 

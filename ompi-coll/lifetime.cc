@@ -4,8 +4,11 @@
 // By the time Open MPI disables a module its communicator can't communicate any more, but attribute
 // callbacks run before that: on MPI_Comm_free for the communicator itself, and first thing in
 // MPI_Finalize for MPI_COMM_SELF.
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <mutex>
 #include <vector>
 
 #include "ompi-coll/module.h"
@@ -15,16 +18,28 @@ namespace cepheus::coll {
 
 namespace {
 
-// A rank that died must not keep the others from leaving.
+// A rank that died must not keep the others from leaving, unless it may need what only they have.
 constexpr std::chrono::seconds kPatience{10};
 
-std::mutex list_mutex;
+// Taken by whoever comes; who only progresses passes by.
+std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 std::vector<CommunicatorState*> watched;
+std::size_t next_watched = 0;
+
+class ListGuard {
+ public:
+  ListGuard() {
+    while (list_busy.test_and_set()) sched_yield();
+  }
+  ~ListGuard() { list_busy.clear(); }
+  ListGuard(const ListGuard&) = delete;
+  ListGuard& operator=(const ListGuard&) = delete;
+};
 int comm_keyval = MPI_KEYVAL_INVALID;
 int self_keyval = MPI_KEYVAL_INVALID;
 
 void forget(CommunicatorState* state) {
-  std::lock_guard<std::mutex> guard(list_mutex);
+  const ListGuard guard;
   std::erase(watched, state);
 }
 
@@ -35,7 +50,9 @@ void tear_down_all(std::vector<CommunicatorState*> states) {
   while (!left.empty()) {
     std::erase_if(left, [](CommunicatorState* state) { return state->tear_down(); });
     if (left.empty()) break;
-    if (std::chrono::steady_clock::now() > give_up) {
+    const bool owing =
+        std::any_of(left.begin(), left.end(), [](const auto* state) { return state->is_owing(); });
+    if (!owing && std::chrono::steady_clock::now() > give_up) {
       opal_output(output_stream(),
                   "cepheus: %s: not all ranks came to free their multicast group within %d s; "
                   "leaving without them",
@@ -57,7 +74,7 @@ extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
 extern "C" int on_finalize(MPI_Comm, int, void*, void*) {
   std::vector<CommunicatorState*> states;
   {
-    std::lock_guard<std::mutex> guard(list_mutex);
+    const ListGuard guard;
     for (CommunicatorState* state : watched) {
       if (state->has_groups()) states.push_back(state);
     }
@@ -81,6 +98,16 @@ int make_keyval(int* keyval, MPI_Comm_delete_attr_function* on_delete) {
 
 }  // namespace
 
+// One state a call: with hundreds of communicators alive a look at all would be felt.
+void progress_communicators() {
+  if (list_busy.test_and_set()) return;  // another thread is at it, or this is inside one
+  if (!watched.empty()) {
+    next_watched = next_watched + 1 < watched.size() ? next_watched + 1 : 0;
+    watched[next_watched]->watch();
+  }
+  list_busy.clear();
+}
+
 int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state) {
   int rc = make_keyval(&comm_keyval, on_comm_free);
   if (rc == OMPI_SUCCESS && self_keyval == MPI_KEYVAL_INVALID) {
@@ -92,7 +119,7 @@ int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state) {
   if (rc == OMPI_SUCCESS)
     rc = ompi_attr_set_c(COMM_ATTR, comm, &comm->c_keyhash, comm_keyval, state, false);
   if (rc != OMPI_SUCCESS) return rc;
-  std::lock_guard<std::mutex> guard(list_mutex);
+  const ListGuard guard;
   watched.push_back(state);
   return OMPI_SUCCESS;
 }

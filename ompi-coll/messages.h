@@ -1,8 +1,8 @@
 // Small messages between the members of a communicator over Open MPI's own point-to-point layer, on
 // private tags.
 //
-// The management network: set-up, readiness and tear-down travel here, never user data of a healthy
-// group. Requests are started and tested, never waited for.
+// The management network: set-up, readiness, tear-down and repairs travel here, never user data of
+// a healthy group. Requests are started and tested, never waited for.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,8 @@ enum class Tag : int {
   kReady = MCA_COLL_BASE_TAG_HCOLL_BASE - 66,
   kDone = MCA_COLL_BASE_TAG_HCOLL_BASE - 67,
   kRelease = MCA_COLL_BASE_TAG_HCOLL_BASE - 68,
+  kControl = MCA_COLL_BASE_TAG_HCOLL_BASE - 69,
+  kRepair = MCA_COLL_BASE_TAG_HCOLL_BASE - 70,
 };
 
 // Several sends and receives in flight together. Buffers stay the caller's until test() says all

@@ -2,12 +2,19 @@
 // otherwise.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "ompi-coll/broadcast.h"
+#include "ompi-coll/backoff.h"
+#include "ompi-coll/bulk_operation.h"
 #include "ompi-coll/call_report.h"
+#include "ompi-coll/control_link.h"
+#include "ompi-coll/session.h"
+#include "ompi-coll/speed_guard.h"
 
 namespace cepheus::coll {
 
@@ -20,31 +27,86 @@ class CommunicatorState {
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
   // Serves one broadcast of `bytes` > 0, or returns OMPI_ERR_NOT_AVAILABLE: the saved module shall
-  // serve it.
-  int broadcast(Payload& payload, int root);
+  // serve it from byte `done` of the packed payload on.
+  int broadcast(Payload& payload, int root, size_t& done);
+
+  // What must go on while the program is elsewhere in MPI: others may need what this rank has.
+  // Never blocks; returns at once if another call is at it.
+  void watch();
 
   // Tear-down in two rounds, so that nobody leaves while another still waits for its
   // acknowledgement: all have drained -> rank 0 says so -> groups are destroyed. Never blocks; true
   // when done.
   bool tear_down();
-  bool has_groups() const;
+  // All ranks agree: groups were set up, so they are torn down together.
+  bool has_groups() const { return link_.is_open() || tear_down_ != TearDown::kNot; }
+  // Others may lack what only this rank has.
+  bool is_owing() const { return session_->agreement().is_broken(); }
   void destroy_groups();  // local only
   ompi_communicator_t* comm() const { return comm_; }
 
  private:
-  enum class TearDown : std::uint8_t { kDraining, kGathering, kReleasing, kDone };
+  enum class TearDown : std::uint8_t { kNot, kDraining, kGathering, kReleasing, kDone };
 
-  int wait_for(Lane& lane);
-  void report(const Lane& lane, const char* name, const char* saved);
+  // Held for moments, by whoever works on this state; never waits for another.
+  class Guard {
+   public:
+    explicit Guard(std::atomic_flag& busy) : busy_(busy), held_(!busy.test_and_set()) {}
+    ~Guard() {
+      if (held_) busy_.clear();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    explicit operator bool() const { return held_; }
+
+   private:
+    std::atomic_flag& busy_;
+    const bool held_;
+  };
+
+  // Calls `step()` under the guard until it says OMPI_SUCCESS or an error, with progress in
+  // between.
+  template <typename Step>
+  int drive(Step&& step);
+  int set_up(Lane& lane, const char* name);
+  void try_again(uint64_t unit);
+  int run(const Call& call, bool small);
+  void note_speed(const Call& call, const BulkOperation& operation);
+  // Under the guard:
+  void look_after();
+  void take(const Actions& actions);
+  void receive();
+  void serve_stored(int to, uint64_t unit);
+  void announce(const ControlMessage& message);
+
+  void report(const Lane& lane, const char* name);
+  std::uint64_t retry_after() const;
   [[noreturn]] void abort_job(const std::string& reason);
 
   ompi_communicator_t* comm_;
-  Inbox inbox_;
-  std::unique_ptr<Lane> eager_, bulk_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  std::unique_ptr<Session> session_;
+  ControlLink link_;
+  struct Held {
+    int from;
+    ControlMessage message;
+  };
+  std::vector<Held> held_;  // of a session that this rank has not entered yet
+  Operation* current_ = nullptr;
+  Actions actions_;
+  Messages repairs_;
+  std::unique_ptr<EagerHeader> gone_;
+
   bool reported_ = false;
+  std::uint64_t call_number_ = 0;
   CallReport calls_;
-  std::uint32_t eager_sequence_ = 0, bulk_sequence_ = 0;
-  TearDown tear_down_ = TearDown::kDraining;
+  std::uint64_t next_unit_ = 0;  // counted alike by all ranks
+  SpeedGuard speed_;
+  Backoff backoff_;
+  std::chrono::steady_clock::time_point since_;  // of rate_units_
+  std::uint64_t since_unit_ = 0;
+
+  TearDown tear_down_ = TearDown::kNot;
   Messages messages_;
   std::unique_ptr<char[]> flags_;
 };
@@ -52,6 +114,8 @@ class CommunicatorState {
 // Sets up what is needed to tear groups down while messages still flow: attributes on
 // communicators, and on MPI_COMM_SELF for those that are never freed.
 int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state);
+// From opal_progress: lets one communicator after the other do what it has to.
+void progress_communicators();
 
 extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm, int* priority);
 

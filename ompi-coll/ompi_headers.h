@@ -12,8 +12,9 @@
                                           reinterpret_cast<void**>(old_value),           \
                                           reinterpret_cast<void*>(new_value))
 
-// Declares its functions without C linkage.
+// These declare their functions without C linkage.
 extern "C" {
+#include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 }
 

@@ -76,6 +76,14 @@ void register_parameters(const mca_base_component_t* component) {
   register_int(component, "register_timeout_ms",
                "How long the switches and members have to confirm a group", OPAL_INFO_LVL_5,
                &p.register_timeout_ms);
+  register_int(
+      component, "watchdog_ms",
+      "A group is given up when no send completes for so long; RC's own retries take longer",
+      OPAL_INFO_LVL_5, &p.watchdog_ms);
+  register_int(component, "slow_fallback",
+               "1: fall back when large broadcasts take more than twice as long as they used to; "
+               "0: only when the fabric fails. Mode require never does",
+               OPAL_INFO_LVL_5, &p.slow_fallback);
   register_int(component, "mrp_port", "UDP port of the registration protocol; 0: 18516",
                OPAL_INFO_LVL_6, &p.mrp_port);
   register_string(component, "device",

@@ -16,12 +16,18 @@ struct Parameters {
   int min_members = 2;
   int eager_limit = 8192;  // bytes: up to here a message is copied through the eager lane
   int register_timeout_ms = 1000;
+  int watchdog_ms = 2000;
+  int slow_fallback = 1;
   int mrp_port = 0;
   char* device = nullptr;
   char* mcst_pool = nullptr;
   char* uct_library = nullptr;
 
+  size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
+  bool falls_back_when_slow() const {
+    return slow_fallback != 0 && chosen_mode() != Mode::kRequire;
+  }
   // What must be equal on all ranks for a communicator to agree on paths.
   unsigned fingerprint() const;
 };

@@ -48,10 +48,21 @@ Transport& Transport::instance() {
   return transport;
 }
 
-mcast_status_t Transport::open(std::string& why) {
+mcast_status_t Transport::open(std::string& why, bool again) {
   std::lock_guard<std::mutex> guard(open_mutex_);
-  if (!tried_) {
+  if (outcome_ == MCAST_OK) {
+    mcast_context_attr_t attr;
+    if (mcast_context_query(context_, &attr) == MCAST_OK && attr.is_up != 0) return MCAST_OK;
+    if (groups_.load() > 0) {
+      why = "the fabric's port is down, and groups of other communicators still hold it";
+      return MCAST_ERR_NO_DEVICE;
+    }
+    tried_ = false;
+  }
+  if (!tried_ || again) {
+    close();
     tried_ = true;
+    why_.clear();
     outcome_ = open_once(why_);
   }
   why = why_;
@@ -65,6 +76,7 @@ mcast_status_t Transport::open_once(std::string& why) {
   if (p.mcst_pool != nullptr && *p.mcst_pool != '\0') params.mcst_pool = p.mcst_pool;
   params.mrp_port = static_cast<uint16_t>(p.mrp_port);
   params.register_timeout_ms = static_cast<uint32_t>(p.register_timeout_ms);
+  params.progress_timeout_ms = static_cast<uint32_t>(p.watchdog_ms);
   const mcast_status_t status = mcast_context_create(&params, &context_);
   if (status != MCAST_OK) {
     why = mcast_last_error();

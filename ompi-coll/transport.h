@@ -8,6 +8,7 @@
 #include <mcast/mcast.h>
 #include <uct/api/uct.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -18,8 +19,11 @@ class Transport {
   static Transport& instance();
 
   // MCAST_OK, or why this process can't multicast (the text says what to do). The outcome of the
-  // first call stays.
-  mcast_status_t open(std::string& why);
+  // first call stays, unless `again`. A port that went down is opened anew once no group uses it.
+  mcast_status_t open(std::string& why, bool again);
+  // Groups in being; from before their creation to after their destruction.
+  void add_group() { groups_.fetch_add(1); }
+  void remove_group() { groups_.fetch_sub(1); }
   // Frees what open() made. Lanes must be gone.
   void close();
 
@@ -53,6 +57,7 @@ class Transport {
   ucs_async_context_t* async_ = nullptr;
   uct_worker_h worker_ = nullptr;
   std::string device_;
+  std::atomic<int> groups_{0};
 };
 
 }  // namespace cepheus::coll

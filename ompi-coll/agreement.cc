@@ -1,0 +1,151 @@
+#include "ompi-coll/agreement.h"
+
+#include <cstdio>
+
+namespace cepheus::coll {
+
+using Kind = ControlMessage::Kind;
+
+const char* name(Cause cause) {
+  switch (cause) {
+    case Cause::kWork:
+      return "work";
+    case Cause::kWatchdog:
+      return "watchdog";
+    case Cause::kDevice:
+      return "device";
+    case Cause::kLeader:
+      return "leader";
+    case Cause::kSlow:
+      return "slow";
+    case Cause::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+ControlMessage Agreement::message(Kind kind, std::uint64_t unit, std::uint64_t value) const {
+  ControlMessage m{};
+  m.kind = kind;
+  m.generation = generation_;
+  m.unit = unit;
+  m.value = value;
+  m.cause = cause_;
+  std::snprintf(m.reason, sizeof m.reason, "%s", reason_.c_str());
+  return m;
+}
+
+void Agreement::send(int to, const ControlMessage& m, Actions& out) const {
+  out.push_back({Action::Kind::kSend, to, m});
+}
+
+void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, Actions& out) {
+  position_ = unit;
+  inside_ = true;
+  root_ = root;
+  sent_ = false;
+  asked_root_ = false;
+  retry_after_ = retry_after;
+  if (is_root() && salvaged_ && !cut_) decide_cut(out);
+}
+
+void Agreement::leave(std::uint64_t next_unit, Actions& out) {
+  if (asked_.unit != kNoUnit && asked_.unit < next_unit) {
+    // A LACK was an answer, too.
+    if (!asked_root_) send(asked_.by, message(Kind::kHave, asked_.unit, 0), out);
+    asked_ = {};
+  }
+  position_ = next_unit;
+  inside_ = false;
+}
+
+void Agreement::fail(Cause cause, const std::string& reason) {
+  if (broken_) return;
+  broken_ = true;
+  cause_ = cause;
+  reason_ = reason;
+}
+
+void Agreement::salvaged(bool unacknowledged, Actions& out) {
+  if (salvaged_) return;
+  salvaged_ = true;
+  if (is_root() && sent_) {
+    answered_.assign(static_cast<std::size_t>(size_), false);
+    unanswered_ = size_ - 1;
+    send(Action::kEveryone, message(Kind::kBroken, position_, 0), out);
+  } else {
+    if (is_root() && !cut_) decide_cut(out);
+    if (unacknowledged) send(Action::kEveryone, message(Kind::kBroken, kNoUnit, 0), out);
+  }
+  for (const Deferred& each : deferred_) take_lack(each.from, each.message, out);
+  deferred_.clear();
+}
+
+void Agreement::decide_cut(Actions& out) {
+  cut_ = position_;
+  retry_at_ = position_ + retry_after_;
+  send(Action::kEveryone, message(Kind::kCut, position_, retry_at_), out);
+}
+
+void Agreement::lack(std::uint64_t bytes, Actions& out) {
+  if (asked_root_) return;
+  asked_root_ = true;
+  send(root_, message(Kind::kLack, position_, bytes), out);
+}
+
+void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
+  switch (m.kind) {
+    case Kind::kBroken:
+      fail(m.cause, m.reason);
+      if (m.unit == kNoUnit) return;
+      if (m.unit < position_) {
+        send(from, message(Kind::kHave, m.unit, 0), out);
+      } else {
+        asked_ = {m.unit, from};
+      }
+      return;
+    case Kind::kCut:
+      fail(m.cause, m.reason);
+      if (cut_) return;
+      cut_ = m.unit;
+      retry_at_ = m.value;
+      return;
+    case Kind::kLack:
+      fail(m.cause, m.reason);
+      if (salvaged_) {
+        take_lack(from, m, out);
+      } else {
+        deferred_.push_back({from, m});
+      }
+      return;
+    case Kind::kHave:
+      if (m.unit == position_) take_answer(from);
+      return;
+  }
+}
+
+void Agreement::take_lack(int from, const ControlMessage& m, Actions& out) {
+  if (cut_ && m.unit >= *cut_) return;  // the CUT is the answer
+  if (m.unit < position_) {
+    out.push_back({Action::Kind::kServeStored, from, m});
+  } else if (m.unit == position_ && is_root() && sent_) {
+    take_answer(from);
+    out.push_back({Action::Kind::kServeCurrent, from, m});
+  }
+  // Else this rank is not there yet: it will decide on a cut at that unit.
+}
+
+void Agreement::take_answer(int from) {
+  const auto at = static_cast<std::size_t>(from);
+  if (at >= answered_.size() || answered_[at]) return;
+  answered_[at] = true;
+  --unanswered_;
+}
+
+Agreement::Path Agreement::path() const {
+  if (!broken_) return Path::kMulticast;
+  if (!salvaged_) return Path::kSalvage;  // buffers may still be written to
+  return cut_ && position_ >= *cut_ ? Path::kSaved : Path::kRepair;
+}
+
+}  // namespace cepheus::coll

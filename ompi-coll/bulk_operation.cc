@@ -1,0 +1,254 @@
+#include "ompi-coll/bulk_operation.h"
+
+#include "ompi-coll/counters.h"
+#include "ompi-coll/tree.h"
+
+namespace cepheus::coll {
+
+using Path = Agreement::Path;
+
+namespace {
+
+Tree tree_of(const Call& call) {
+  return {ompi_comm_rank(call.comm), ompi_comm_size(call.comm), call.root};
+}
+
+// The structs that UCT calls back with are members of a piece.
+template <typename T, typename M>
+T* owner_of(M* member, M T::*which) {
+  const auto offset = reinterpret_cast<std::ptrdiff_t>(&(reinterpret_cast<T*>(0)->*which));
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(member) - offset);
+}
+
+}  // namespace
+
+// Only after an error of the program's is something still posted: it must not outlive the buffers.
+BulkOperation::~BulkOperation() {
+  if (in_flight_ > 0) session_.bulk().destroy();
+}
+
+// A piece could not be posted: the queue is full, the group has failed, or the memory can't be
+// registered.
+int BulkOperation::refused(ucs_status_t status) {
+  const bool full = status == UCS_ERR_EXCEEDS_LIMIT || status == UCS_ERR_NO_RESOURCE;
+  if (!full) {
+    const std::string why = mcast_last_error();
+    session_.look();
+    session_.agreement().fail(Cause::kWork,
+                              "rank " + std::to_string(ompi_comm_rank(call_.comm)) + ": " + why);
+  }
+  return OMPI_ERR_WOULD_BLOCK;
+}
+
+int BulkOperation::progress(Actions& out) {
+  Agreement& agreement = session_.agreement();
+  if (!entered_) {
+    entered_ = true;
+    agreement.enter(call_.unit, call_.root, call_.retry_after, out);
+    window_ = call_.payload->window(call_.offset, call_.length);
+    if (window_ == nullptr) return finish(OMPI_ERR_OUT_OF_RESOURCE, out);
+  }
+  switch (agreement.path()) {
+    case Path::kMulticast:
+      return finish(run(), out);
+    case Path::kSalvage:
+      return OMPI_ERR_WOULD_BLOCK;
+    case Path::kRepair:
+      return finish(repair(out), out);
+    case Path::kSaved:
+      return OMPI_ERR_NOT_AVAILABLE;
+  }
+  return OMPI_ERROR;
+}
+
+int BulkOperation::finish(int rc, Actions& out) {
+  if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
+  if (rc == OMPI_SUCCESS && !call_.is_root() && !call_.payload->contiguous())
+    rc = call_.payload->unpack(call_.offset, window_, call_.length);
+  session_.agreement().leave(call_.unit + 1, out);
+  return rc;
+}
+
+int BulkOperation::run() {
+  for (;;) {
+    int rc = OMPI_SUCCESS;
+    switch (step_) {
+      case Step::kPost:
+        rc = post();
+        break;
+      case Step::kListen:
+        rc = listen();
+        break;
+      case Step::kGather:
+        rc = gather();
+        break;
+      case Step::kReport:
+        rc = report();
+        break;
+      case Step::kSend:
+        rc = send();
+        break;
+      case Step::kTransfer:
+        return transfer();
+    }
+    if (rc != OMPI_SUCCESS) return rc;
+  }
+}
+
+// Receivers post their buffer before anyone hears that they are ready.
+int BulkOperation::post() {
+  if (call_.is_root()) {
+    if (!call_.payload->contiguous()) {
+      const int rc = call_.payload->pack(call_.offset, window_, call_.length);
+      if (rc != OMPI_SUCCESS) return rc;
+    }
+    step_ = Step::kListen;
+    return OMPI_SUCCESS;
+  }
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  for (; started_ < pieces(); ++started_) {
+    Piece& piece = list_[started_];
+    piece.self = this;
+    piece.receive.tag_consumed_cb = [](uct_tag_context_t*) {};
+    piece.receive.rndv_cb = nullptr;
+    piece.receive.completed_cb = [](uct_tag_context_t* context, uct_tag_t, uint64_t, size_t length,
+                                    void*, ucs_status_t status) {
+      Piece* const done = owner_of(context, &Piece::receive);
+      BulkOperation& self = *done->self;
+      const auto index = static_cast<size_t>(done - self.list_.data());
+      --self.in_flight_;
+      if (status != UCS_OK) {
+        if (self.status_ == UCS_OK) self.status_ = status;
+        return;
+      }
+      done->done = true;
+      if (length != self.piece_bytes(index)) self.wrong_length_ = true;
+    };
+    const uct_iov_t iov{memory() + started_ * kPiece, piece_bytes(started_), nullptr, 0, 1};
+    const ucs_status_t status = uct_iface_tag_recv_zcopy(session_.bulk().iface(), tag(started_),
+                                                         0xFFFFFFFFu, &iov, 1, &piece.receive);
+    if (status != UCS_OK) return refused(status);
+    ++in_flight_;
+  }
+  step_ = Step::kListen;
+  return OMPI_SUCCESS;
+}
+
+int BulkOperation::listen() {
+  tree_of(call_).children([&](int rank) { ready_.push_back({rank, 0}); });
+  int rc = OMPI_SUCCESS;
+  for (Ready& each : ready_) {
+    if (rc == OMPI_SUCCESS)
+      rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, call_.comm);
+  }
+  step_ = Step::kGather;
+  return rc;
+}
+
+int BulkOperation::gather() {
+  int error = MPI_SUCCESS;
+  if (!messages_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+  if (error != MPI_SUCCESS) return error;
+  int rc = OMPI_SUCCESS;
+  bool stale = false;
+  for (Ready& each : ready_) {
+    if (each.unit > call_.unit) return broken(call_, "ranks disagree on the order of broadcasts");
+    if (each.unit == call_.unit || rc != OMPI_SUCCESS) continue;
+    // Said before a unit that then went another way.
+    stale = true;
+    rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, call_.comm);
+  }
+  if (rc != OMPI_SUCCESS) return rc;
+  if (stale) return OMPI_ERR_WOULD_BLOCK;
+  if (call_.is_root()) {
+    sending_since_ = std::chrono::steady_clock::now();
+    step_ = Step::kSend;
+    return OMPI_SUCCESS;
+  }
+  ready_out_ = call_.unit;
+  step_ = Step::kReport;
+  return messages_.send(&ready_out_, sizeof ready_out_, tree_of(call_).parent(), Tag::kReady,
+                        call_.comm);
+}
+
+int BulkOperation::report() {
+  int error = MPI_SUCCESS;
+  if (!messages_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+  step_ = Step::kTransfer;
+  return error;
+}
+
+int BulkOperation::send() {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  for (; started_ < pieces(); ++started_) {
+    Piece& piece = list_[started_];
+    piece.self = this;
+    piece.send.count = 1;
+    piece.send.status = UCS_OK;
+    piece.send.func = [](uct_completion_t* completion) {
+      Piece* const done = owner_of(completion, &Piece::send);
+      BulkOperation& self = *done->self;
+      --self.in_flight_;
+      done->done = completion->status == UCS_OK;
+      if (!done->done && self.status_ == UCS_OK) self.status_ = completion->status;
+    };
+    const uct_iov_t iov{memory() + started_ * kPiece, piece_bytes(started_), nullptr, 0, 1};
+    const ucs_status_t status =
+        uct_ep_tag_eager_zcopy(session_.bulk().ep(), tag(started_), 0, &iov, 1, 0, &piece.send);
+    if (status != UCS_INPROGRESS) return refused(status);
+    ++in_flight_;
+    session_.agreement().mark_sent();
+  }
+  step_ = Step::kTransfer;
+  return OMPI_SUCCESS;
+}
+
+int BulkOperation::transfer() {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  if (status_ == UCS_ERR_NO_MESSAGE)
+    return broken(call_, "ranks disagree on the order or the roots of broadcasts");
+  // Any other failure is the session's to notice.
+  if (in_flight_ > 0 || status_ != UCS_OK) return OMPI_ERR_WOULD_BLOCK;
+  if (wrong_length_) return MPI_ERR_TRUNCATE;
+  if (call_.is_root()) transfer_time_ = std::chrono::steady_clock::now() - sending_since_;
+  return OMPI_SUCCESS;
+}
+
+size_t BulkOperation::complete_bytes() const {
+  size_t bytes = 0;
+  for (size_t i = 0; i < pieces() && list_[i].done; ++i) bytes += piece_bytes(i);
+  return bytes;
+}
+
+int BulkOperation::repair(Actions& out) {
+  if (!call_.is_root()) return repair_member(out);
+  int error = MPI_SUCCESS;
+  if (!repairs_.test(error) || !session_.agreement().is_answered()) return OMPI_ERR_WOULD_BLOCK;
+  return error;
+}
+
+int BulkOperation::repair_member(Actions& out) {
+  if (asked_) {
+    int error = MPI_SUCCESS;
+    if (!repairs_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+    if (error == MPI_SUCCESS) counters().add(Counters::Which::kRepaired);
+    return error;
+  }
+  const size_t have = complete_bytes();  // the lane is gone: nothing writes there any more
+  if (wrong_length_) return MPI_ERR_TRUNCATE;
+  if (have == call_.length) return OMPI_SUCCESS;
+  asked_ = true;
+  const int rc =
+      repairs_.receive(memory() + have, call_.length - have, call_.root, Tag::kRepair, call_.comm);
+  if (rc != OMPI_SUCCESS) return rc;
+  session_.agreement().lack(have, out);
+  return OMPI_ERR_WOULD_BLOCK;
+}
+
+int BulkOperation::serve(int to, uint64_t bytes) {
+  if (bytes >= call_.length) return OMPI_SUCCESS;
+  counters().add(Counters::Which::kServed);
+  return repairs_.send(memory() + bytes, call_.length - bytes, to, Tag::kRepair, call_.comm);
+}
+
+}  // namespace cepheus::coll

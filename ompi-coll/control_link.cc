@@ -1,0 +1,48 @@
+#include "ompi-coll/control_link.h"
+
+namespace cepheus::coll {
+
+int ControlLink::post() {
+  return MCA_PML_CALL(irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE,
+                            static_cast<int>(Tag::kControl), comm_, &receive_));
+}
+
+int ControlLink::open() { return is_open() ? OMPI_SUCCESS : post(); }
+
+void ControlLink::close() {
+  if (!is_open()) return;
+  if (!REQUEST_COMPLETE(receive_)) ompi_request_cancel(receive_);
+  ompi_request_free(&receive_);
+  receive_ = nullptr;
+}
+
+int ControlLink::send_one(int to, const ControlMessage& message) {
+  sent_.push_back(std::make_unique<Sent>());
+  Sent& sent = *sent_.back();
+  sent.message = message;
+  return sent.request.send(&sent.message, sizeof sent.message, to, Tag::kControl, comm_);
+}
+
+int ControlLink::send(int to, const ControlMessage& message) {
+  int error = MPI_SUCCESS;
+  std::erase_if(sent_, [&](const auto& each) { return each->request.test(error); });
+  if (to != Action::kEveryone) return send_one(to, message);
+  int rc = OMPI_SUCCESS;
+  for (int rank = 0; rank < ompi_comm_size(comm_) && rc == OMPI_SUCCESS; ++rank) {
+    if (rank != ompi_comm_rank(comm_)) rc = send_one(rank, message);
+  }
+  return rc;
+}
+
+bool ControlLink::receive(int& from, ControlMessage& out) {
+  if (!is_open() || !REQUEST_COMPLETE(receive_)) return false;
+  from = receive_->req_status.MPI_SOURCE;
+  const bool usable = receive_->req_status.MPI_ERROR == MPI_SUCCESS;
+  out = incoming_;
+  ompi_request_free(&receive_);
+  receive_ = nullptr;
+  if (usable) (void)post();
+  return usable;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,45 @@
+// Control messages between the members of a communicator: one receive for any member is always
+// posted, sends are forgotten once they are out. Never blocks.
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "ompi-coll/agreement.h"
+#include "ompi-coll/messages.h"
+
+namespace cepheus::coll {
+
+class ControlLink {
+ public:
+  explicit ControlLink(ompi_communicator_t* comm) : comm_(comm) {}
+  ~ControlLink() { close(); }
+  ControlLink(const ControlLink&) = delete;
+  ControlLink& operator=(const ControlLink&) = delete;
+
+  // Posts the receive. Errors are Open MPI's codes.
+  int open();
+  bool is_open() const { return receive_ != nullptr; }
+  // While the communicator can communicate: takes the receive back.
+  void close();
+
+  // `to`: a rank or Action::kEveryone.
+  int send(int to, const ControlMessage& message);
+  // The next message, if one has arrived.
+  bool receive(int& from, ControlMessage& out);
+
+ private:
+  struct Sent {
+    ControlMessage message;
+    Messages request;
+  };
+  int post();
+  int send_one(int to, const ControlMessage& message);
+
+  ompi_communicator_t* comm_;
+  ompi_request_t* receive_ = nullptr;
+  ControlMessage incoming_{};
+  std::deque<std::unique_ptr<Sent>> sent_;
+};
+
+}  // namespace cepheus::coll

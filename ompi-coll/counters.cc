@@ -1,0 +1,52 @@
+#include "ompi-coll/counters.h"
+
+#include <string>
+
+namespace cepheus::coll {
+
+Counters& counters() {
+  static Counters instance;
+  return instance;
+}
+
+namespace {
+
+struct Variable {
+  const char* name;
+  const char* help;
+};
+constexpr Variable kVariables[] = {
+    {"bcasts_eager", "Broadcasts by multicast that were copied through posted buffers"},
+    {"bcasts_bulk", "Broadcasts by multicast straight between the callers' buffers"},
+    {"bcasts_saved", "Broadcasts that Open MPI's own algorithms served, or finished"},
+    {"repairs_received", "Pieces of broadcasts received point to point after the fabric broke"},
+    {"repairs_sent", "Pieces of broadcasts sent point to point after the fabric broke"},
+    {"groups", "Multicast groups set up"},
+};
+static_assert(std::size(kVariables) == static_cast<std::size_t>(Counters::Which::kCount));
+
+void register_one(const mca_base_component_t* component, const std::string& name,
+                  const std::string& help, unsigned long long* value) {
+  (void)mca_base_component_pvar_register(
+      component, name.c_str(), help.c_str(), OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
+      MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr, MCA_BASE_VAR_BIND_NO_OBJECT,
+      static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
+                                        MCA_BASE_PVAR_FLAG_CONTINUOUS),
+      nullptr, nullptr, nullptr, value);
+}
+
+}  // namespace
+
+void Counters::register_variables(const mca_base_component_t* component) {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    register_one(component, kVariables[i].name, kVariables[i].help, &values_[i]);
+  }
+  for (std::size_t i = 0; i < fallbacks_.size(); ++i) {
+    const std::string cause = name(static_cast<Cause>(i));
+    register_one(component, "fallbacks_" + cause,
+                 "Times that the multicast groups of a communicator were given up: " + cause,
+                 &fallbacks_[i]);
+  }
+}
+
+}  // namespace cepheus::coll

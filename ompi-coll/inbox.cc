@@ -1,0 +1,52 @@
+#include "ompi-coll/inbox.h"
+
+#include <cstring>
+
+#include "ompi-coll/agreement.h"
+
+namespace cepheus::coll {
+
+void Arrived::release() {
+  if (copy == nullptr && data != nullptr) uct_iface_release_desc(data);
+  copy.reset();
+  data = nullptr;
+}
+
+ucs_status_t Inbox::on_message(void* arg, void* data, size_t length, unsigned) {
+  Arrived arrived;
+  arrived.data = data;
+  arrived.length = length;
+  static_cast<Inbox*>(arg)->queue_.push_back(std::move(arrived));
+  return UCS_INPROGRESS;  // kept until the broadcast that it belongs to takes it
+}
+
+uint64_t Inbox::first_unit() const {
+  EagerHeader header{};
+  if (queue_.front().length < sizeof header) return kNoUnit;
+  std::memcpy(&header, queue_.front().data, sizeof header);
+  return header.unit;
+}
+
+Arrived Inbox::pop() {
+  Arrived arrived = std::move(queue_.front());
+  queue_.pop_front();
+  return arrived;
+}
+
+void Inbox::salvage() {
+  for (Arrived& each : queue_) {
+    if (each.copy != nullptr) continue;
+    auto copy = std::make_unique<std::byte[]>(each.length);
+    std::memcpy(copy.get(), each.data, each.length);
+    each.release();
+    each.data = copy.get();
+    each.copy = std::move(copy);
+  }
+}
+
+void Inbox::clear() {
+  for (Arrived& each : queue_) each.release();
+  queue_.clear();
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,36 @@
+// One unit of one MPI_Bcast on its way, without blocking: call progress() until it is done.
+#pragma once
+
+#include <cstdint>
+
+#include "ompi-coll/payload.h"
+#include "ompi-coll/session.h"
+
+namespace cepheus::coll {
+
+// The same on all ranks but for the payload: derived from size x count only.
+struct Call {
+  ompi_communicator_t* comm;
+  int root;
+  uint64_t unit;
+  uint64_t retry_after;  // should this rank have to decide, see Agreement
+  Payload* payload;
+  size_t offset, length;  // of the unit in the packed payload
+
+  bool is_root() const { return ompi_comm_rank(comm) == root; }
+};
+
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  // OMPI_SUCCESS: root: the buffer may be reused; others: it is filled. OMPI_ERR_WOULD_BLOCK: call
+  // again. OMPI_ERR_NOT_AVAILABLE: the saved module shall serve it. Under the communicator's guard.
+  virtual int progress(Actions& out) = 0;
+  // Root of a large unit: member `to` lacks all behind its first `bytes`.
+  virtual int serve(int to, uint64_t bytes) = 0;
+};
+
+// Says why on the component's output, and returns OMPI_ERROR.
+int broken(const Call& call, const char* why);
+
+}  // namespace cepheus::coll

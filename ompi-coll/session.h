@@ -1,0 +1,60 @@
+// The groups of one communicator from their set-up until they break: lanes, what arrived, the
+// agreement about the break, and what is salvaged then.
+//
+// Everything here runs under the communicator's guard.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "ompi-coll/agreement.h"
+#include "ompi-coll/inbox.h"
+#include "ompi-coll/lane.h"
+
+namespace cepheus::coll {
+
+class Session {
+ public:
+  // `generation`: sessions of a communicator, counted alike by all ranks. `again`: not the first.
+  Session(ompi_communicator_t* comm, uint32_t generation, bool again);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  uint32_t generation() const { return generation_; }
+  Lane& eager() { return eager_; }
+  Lane& bulk() { return bulk_; }
+  Inbox& inbox() { return inbox_; }
+  Agreement& agreement() { return agreement_; }
+
+  // Notices that a group has failed; once it has, stops both lanes, waits until all that had
+  // arrived is handed over, keeps it, and destroys the groups.
+  void watch(Actions& out);
+  // Looks only for a failure; cheaper.
+  void look();
+  // Nothing that this rank sent may be missing anywhere, as far as it can know.
+  bool is_drained() const;
+  // Small broadcasts of this rank that not all have, after the break: header and data, or null.
+  const std::vector<std::byte>* stored(uint64_t unit) const;
+
+ private:
+  struct Stored {
+    uint64_t unit;
+    std::vector<std::byte> message;
+  };
+  void look_at(const Lane& lane);
+  void stop();
+  void salvage(Actions& out);
+
+  ompi_communicator_t* comm_;
+  const uint32_t generation_;
+  Inbox inbox_;  // outlives the lane that fills it
+  Lane eager_, bulk_;
+  Agreement agreement_;
+  std::vector<Stored> stored_;
+  bool stopping_ = false;
+  std::chrono::steady_clock::time_point give_up_;
+};
+
+}  // namespace cepheus::coll
