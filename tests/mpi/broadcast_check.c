@@ -2,17 +2,20 @@
  *
  *   mpirun ... broadcast_check [--count N] [--max BYTES] [--seed S] [--root rotate|random|0]
  * [--type bytes|vector|mixed]
- *                              [--comm world|dup|split]
+ *                              [--comm world|dup|split] [--size BYTES] [--until FILE]
  *
+ * --size: every message has that size. --until: goes on after COUNT until FILE exists; rank 0 says
+ * "started" on stdout after the first broadcast, and each rank its process id before it.
  * vector: every rank uses a strided type; mixed: odd ranks use it, even ranks plain bytes, of the
  * same signature. Exit 0 and a line "ok: ..." if all was right; else 1 and the first wrong byte
- * named.
+ * named. The longest time that any rank spent in one broadcast is told, too.
  */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static uint64_t mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15ull;
@@ -59,6 +62,8 @@ int main(int argc, char** argv) {
   const char* roots = option(argc, argv, "--root", "rotate");
   const char* type = option(argc, argv, "--type", "bytes");
   const char* which = option(argc, argv, "--comm", "world");
+  const char* fixed = option(argc, argv, "--size", NULL);
+  const char* until = option(argc, argv, "--until", NULL);
 
   MPI_Comm comm = MPI_COMM_WORLD;
   if (strcmp(which, "dup") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -78,14 +83,22 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
 
+  if (until != NULL) {
+    printf("pid %d %d\n", world_rank, (int)getpid());
+    fflush(stdout);
+  }
+
   int wrong = 0;
   unsigned long long total = 0;
-  for (long i = 0; i < count; i++) {
+  double longest = 0;
+  long i = 0;
+  for (int stop = 0; !stop; i++) {
     const uint64_t key = mix(seed * 1000003u + (uint64_t)i);
     /* Half of the sizes small, so that both lanes see traffic; some exactly zero. */
     size_t bytes = (size_t)(mix(key) % (max + 1));
     if (mix(key + 1) % 2 == 0) bytes %= 16384;
     if (mix(key + 2) % 50 == 0) bytes = 0;
+    if (fixed != NULL) bytes = (size_t)atoll(fixed);
     if (strcmp(type, "bytes") != 0) bytes -= bytes % kBlock;
     int root = 0;
     if (strcmp(roots, "rotate") == 0) root = (int)(i % size);
@@ -103,13 +116,17 @@ int main(int argc, char** argv) {
       MPI_Type_contiguous(kBlock, MPI_BYTE, &element);
       MPI_Type_create_resized(element, 0, kStride, &vector);
       MPI_Type_commit(&vector);
+      const double before = MPI_Wtime();
       MPI_Bcast(spread, blocks, vector, root, comm);
+      if (MPI_Wtime() - before > longest) longest = MPI_Wtime() - before;
       MPI_Type_free(&vector);
       MPI_Type_free(&element);
       for (int b = 0; b < blocks; b++)
         memcpy(plain + (size_t)b * kBlock, spread + (size_t)b * kStride, kBlock);
     } else {
+      const double before = MPI_Wtime();
       MPI_Bcast(plain, (int)bytes, MPI_BYTE, root, comm);
+      if (MPI_Wtime() - before > longest) longest = MPI_Wtime() - before;
     }
     const size_t at = check(plain, bytes, key);
     if (at != bytes && !wrong) { /* go on: the others are in the next call already */
@@ -120,10 +137,23 @@ int main(int argc, char** argv) {
       wrong = 1;
     }
     total += bytes;
+    stop = i + 1 >= count;
+    if (until != NULL) {
+      if (i == 0 && world_rank == 0) {
+        printf("started\n");
+        fflush(stdout);
+      }
+      stop = stop && access(until, F_OK) == 0;
+      MPI_Bcast(&stop, 1, MPI_INT, 0, comm);
+    }
   }
   int any = 0;
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (world_rank == 0 && !any) printf("ok: %ld broadcasts, %llu bytes\n", count, total);
+  double longest_of_all = 0;
+  MPI_Reduce(&longest, &longest_of_all, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (world_rank == 0 && !any) {
+    printf("ok: %ld broadcasts, %llu bytes, longest %.3f s\n", i, total, longest_of_all);
+  }
   if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
   free(plain);
   free(spread);

@@ -1,0 +1,169 @@
+"""A fabric and an MPI program on it that live while a test does things to them."""
+
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness import BUILD, CHECK, mca_arguments
+
+READY_SECONDS = 30
+PATIENCE = 120  # for whatever a test waits for
+
+
+class Switch:
+    """cepheus-switch at a socket; may be killed and started again there."""
+
+    def __init__(self, path, arguments):
+        self.path = str(path)
+        self.arguments = [str(a) for a in arguments]
+        self.process = None
+        self.start()
+
+    def start(self):
+        ready, told = os.pipe()
+        command = [str(BUILD / "bin/cepheus-switch"), "--socket", self.path, "--ready-fd", str(told), *self.arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(told,))
+        os.close(told)
+        try:
+            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 64):
+                raise RuntimeError("cepheus-switch did not start")
+        finally:
+            os.close(ready)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, **request):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(READY_SECONDS)
+            s.connect(self.path + ".ctl")
+            s.sendall(json.dumps(request).encode() + b"\n")
+            with s.makefile("rb") as answers:
+                answer = json.loads(answers.readline())
+        if not answer.get("ok"):
+            raise RuntimeError(f"the fabric refused {request}: {answer}")
+        return answer
+
+    def ports(self):
+        return [port for switch in self.ask(ask="status")["status"]["switches"] for port in switch["ports"]]
+
+    def payload(self):
+        """Bytes of RoCE payload that all hosts have sent."""
+        return sum(port["rx_payload_bytes"] for port in self.ports())
+
+    def lost(self):
+        return sum(port["out"]["dropped_loss"] + port["in"]["dropped_loss"] for port in self.ports())
+
+    def set_links(self, hosts, **faults):
+        for host in hosts:
+            self.ask(ask="link", host=host, **faults)
+
+
+class Lines:
+    """What a stream says, line by line; waits for a line."""
+
+    def __init__(self, stream):
+        self.lines = []
+        self.changed = threading.Condition()
+        self.closed = False
+        self.thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self.thread.start()
+
+    def _read(self, stream):
+        for line in stream:
+            with self.changed:
+                self.lines.append(line.rstrip("\n"))
+                self.changed.notify_all()
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+    def count(self, pattern):
+        return sum(1 for line in self.lines if re.search(pattern, line))
+
+    def wait_for(self, pattern, times=1):
+        """True once `pattern` was in `times` lines."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.closed or self.count(pattern) >= times, PATIENCE)
+            return self.count(pattern) >= times
+
+    def text(self):
+        return "\n".join(self.lines)
+
+
+class LiveRun:
+    """broadcast_check on a fabric of its own, until told to stop. A context manager."""
+
+    def __init__(self, *arguments, hosts=4, mca=None, seed=1):
+        self.scratch = tempfile.mkdtemp(prefix="cepheus-live-")
+        scratch = pathlib.Path(self.scratch)
+        self.stop_file = scratch / "stop"
+        self.hosts = [f"h{i}" for i in range(hosts)]
+        self.switch = Switch(scratch / "fabric", ["--hosts", hosts])
+        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.path, "--", *mca_arguments(mca or {}), str(CHECK),
+                   "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]
+        self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.out = Lines(self.process.stdout)
+        self.err = Lines(self.process.stderr)
+
+    def __enter__(self):
+        if not self.out.wait_for("^started"):
+            text = self.everything()
+            self.__exit__()
+            raise RuntimeError("the program did not start\n" + text)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(READY_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.out.thread.join(READY_SECONDS)
+        self.err.thread.join(READY_SECONDS)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        self.switch.kill()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def wait_for_payload(self, more):
+        """Until the hosts have sent `more` bytes from now on."""
+        goal = self.switch.payload() + more
+        give_up = time.monotonic() + PATIENCE
+        while self.switch.payload() < goal:
+            if self.process.poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError("the program does not go on\n" + self.everything())
+
+    def pid(self, rank):
+        self.out.wait_for(rf"^pid {rank} ")
+        return next(int(line.split()[2]) for line in self.out.lines if line.startswith(f"pid {rank} "))
+
+    def finish(self):
+        """Lets the program end; its exit code."""
+        self.stop_file.touch()
+        try:
+            code = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            code = None
+        self.out.thread.join(READY_SECONDS)
+        self.err.thread.join(READY_SECONDS)
+        return code
+
+    def longest(self):
+        """Seconds that the longest broadcast took any rank."""
+        return float(re.search(r"longest ([0-9.]+) s", self.out.text()).group(1))
+
+    def everything(self):
+        return f"--- stdout\n{self.out.text()}\n--- stderr\n{self.err.text()}"

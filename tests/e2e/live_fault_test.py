@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+"""The fabric breaks in the middle of broadcasts: data right on every rank, in time, and one line says why.
+
+As a test: a few random moments of each fault. As a command, to look for trouble:
+
+    live_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS]
+
+--within: the longest broadcast may take so long (5 s; the test allows more, since machines are busy).
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import unittest
+
+from live import LiveRun
+
+MEGA = 1 << 20
+OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): (open mpi's own algorithms from broadcast|the group broke)"
+MULTICAST = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): multicast, "
+VERBOSE = {"coll_cepheus_verbose": 1}
+LARGE = ("--count", 4, "--size", 64 * MEGA, "--max", 64 * MEGA)
+MIXED = ("--count", 20, "--max", MEGA, "--root", "random")
+
+
+class Trouble(Exception):
+    pass
+
+
+def check(run, expected=None, within=None):
+    """Ends the run, which must have been right; `expected`: a line that must have been said."""
+    code = run.finish()
+    if code != 0 or not run.out.count("^ok: "):
+        raise Trouble(f"exit {code}\n{run.everything()}")
+    if expected and not run.err.count(expected):
+        raise Trouble(f"nobody said why\n{run.everything()}")
+    if within and run.longest() > within:
+        raise Trouble(f"a broadcast took {run.longest()} s\n{run.everything()}")
+    reasons = [line[line.index("cepheus:"):] for line in run.err.lines if "cepheus:" in line]
+    return f"longest {run.longest():.2f} s; " + (reasons[-1] if reasons else "")
+
+
+def wait(run, pattern, times=1):
+    if not run.err.wait_for(pattern, times):
+        raise Trouble(f"nobody said: {pattern}\n{run.everything()}")
+
+
+def switch_killed(rng, within):
+    """The switch dies in the middle of a 64 MiB broadcast."""
+    with LiveRun(*LARGE, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+        run.wait_for_payload(rng.randrange(64 * MEGA))
+        run.switch.kill()
+        return check(run, OWN_ALGORITHMS, within)
+
+
+def switch_killed_among_small(rng, within):
+    """The switch dies amid broadcasts of all sizes from all roots."""
+    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+        run.wait_for_payload(rng.randrange(4 * MEGA))
+        run.switch.kill()
+        wait(run, OWN_ALGORITHMS)
+        return check(run, OWN_ALGORITHMS, within)
+
+
+def switch_restarted(rng, within):
+    """The switch dies and comes back: so does multicast."""
+    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+        run.wait_for_payload(rng.randrange(4 * MEGA))
+        before = run.err.count(MULTICAST)
+        run.switch.kill()
+        run.switch.start()
+        wait(run, OWN_ALGORITHMS)
+        wait(run, MULTICAST, before + 1)
+        run.wait_for_payload(MEGA)
+        return check(run, OWN_ALGORITHMS, within)
+
+
+def one_rank_cut_off(rng, within):
+    """A link drops everything towards one rank."""
+    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+        run.wait_for_payload(rng.randrange(4 * MEGA))
+        run.switch.set_links([rng.choice(run.hosts)], direction="down", loss=1)
+        wait(run, OWN_ALGORITHMS)
+        return check(run, OWN_ALGORITHMS, within)
+
+
+def loss_bursts(rng, within):
+    """Every link loses a fifth of its packets, now and then."""
+    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+        for _ in range(3):
+            run.wait_for_payload(rng.randrange(4 * MEGA))
+            goal = run.switch.lost() + rng.randrange(20, 200)
+            run.switch.set_links(run.hosts, loss=0.2)
+            told = run.err.count(OWN_ALGORITHMS)
+            while run.switch.lost() < goal and run.err.count(OWN_ALGORITHMS) == told:
+                if run.process.poll() is not None:
+                    raise Trouble(run.everything())
+            run.switch.set_links(run.hosts, loss=0)
+            if run.err.count(OWN_ALGORITHMS):
+                break
+        return check(run, None, within)
+
+
+def rank_stopped(rng, within):
+    """A rank is stopped for 3 s."""
+    with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+        run.wait_for_payload(rng.randrange(4 * MEGA))
+        pid = run.pid(rng.randrange(len(run.hosts)))
+        os.kill(pid, signal.SIGSTOP)
+        threading.Event().wait(3)  # nothing to wait for: this is the fault
+        os.kill(pid, signal.SIGCONT)
+        return check(run, None, within and within + 3)
+
+
+CASES = (switch_killed, switch_killed_among_small, switch_restarted, one_rank_cut_off, loss_bursts, rank_stopped)
+
+
+def run_case(case, moments, seed, within):
+    """Every moment has a seed of its own, which is printed."""
+    failures = 0
+    for moment in range(seed, seed + moments):
+        print(f"{case.__name__} --seed {moment}: ", end="", flush=True)
+        try:
+            print(case(random.Random(moment), within), flush=True)
+        except (Trouble, RuntimeError, OSError) as trouble:
+            failures += 1
+            print(f"FAILED\n{trouble}", flush=True)
+    return failures
+
+
+class LiveFaults(unittest.TestCase):
+    MOMENTS = {switch_killed: 2, rank_stopped: 1, one_rank_cut_off: 2}
+    WITHIN = 50  # ten times what is promised
+
+    def run_moments(self, case):
+        seed = random.SystemRandom().randrange(1 << 30)
+        self.assertEqual(run_case(case, self.MOMENTS.get(case, 3), seed, self.WITHIN), 0, "replay with the seed above")
+
+
+for each in CASES:
+    setattr(LiveFaults, f"test_{each.__name__}", lambda self, case=each: self.run_moments(case))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--moments", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--case", choices=[case.__name__ for case in CASES])
+    parser.add_argument("--within", type=float, default=5)
+    options = parser.parse_args()
+    failures = sum(run_case(case, options.moments, options.seed, options.within) for case in CASES
+                   if options.case in (None, case.__name__))
+    print(f"{failures} of {options.moments * (1 if options.case else len(CASES))} moments failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if "--moments" in sys.argv:
+        sys.exit(main())
+    unittest.main()
