@@ -8,9 +8,6 @@
 namespace cepheus::wire {
 namespace {
 
-constexpr std::uint8_t kAtomicEthSize = 28;  // address 64, rkey 32, swap or add 64, compare 64
-constexpr std::uint8_t kAtomicAckEthSize = 8;
-constexpr std::uint8_t kIethSize = 4;
 constexpr std::uint8_t kCnpReservedSize = 16;
 
 enum Position { kMiddle = 0, kFirst = 1, kLast = 2, kOnly = kFirst | kLast };
@@ -24,8 +21,9 @@ constexpr OpcodeInfo at(Position position) {
 constexpr OpcodeInfo with_size(OpcodeInfo info) {
   const std::size_t bytes = (info.deth ? Deth::kSize : 0) + (info.reth ? Reth::kSize : 0) +
                             (info.aeth ? Aeth::kSize : 0) + (info.imm ? ImmDt::kSize : 0) +
-                            (info.ieth ? kIethSize : 0) + (info.atomic_eth ? kAtomicEthSize : 0) +
-                            (info.atomic_ack_eth ? kAtomicAckEthSize : 0);
+                            (info.ieth ? Ieth::kSize : 0) +
+                            (info.atomic_eth ? AtomicEth::kSize : 0) +
+                            (info.atomic_ack_eth ? AtomicAckEth::kSize : 0);
   info.extension_bytes = static_cast<std::uint8_t>(bytes);
   return info;
 }
@@ -102,6 +100,14 @@ constexpr std::array<OpcodeInfo, 256> make_table() {
   set(Opcode::kRcFetchAdd, atomic_request());
   set(Opcode::kRcSendLastInvalidate, send(kLast, false, true));
   set(Opcode::kRcSendOnlyInvalidate, send(kOnly, false, true));
+  for (int rc = 0; rc <= static_cast<int>(Opcode::kRcWriteOnlyImm); ++rc) {
+    const auto opcode = static_cast<Opcode>(rc);
+    set(as_uc(opcode), table[static_cast<std::size_t>(rc)]);
+    table[static_cast<std::size_t>(rc)].multicast = true;
+  }
+  for (const Opcode opcode : {Opcode::kRcSendLastInvalidate, Opcode::kRcSendOnlyInvalidate}) {
+    table[static_cast<std::uint8_t>(opcode)].multicast = true;
+  }
   set(Opcode::kUdSendOnly, datagram(false));
   set(Opcode::kUdSendOnlyImm, datagram(true));
   set(Opcode::kCnp, congestion_notification());

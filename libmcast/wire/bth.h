@@ -1,4 +1,4 @@
-// Base transport header (IBTA vol. 1, 9.2) and the opcodes of the reliable connection service.
+// Base transport header (IBTA vol. 1, 9.2) and the opcodes of the services RC, UC and UD.
 //
 //   |    opcode     |S|M|Pad| TVer  |         partition key         |
 //   |F|B| reserved6 |               destination QP                  |
@@ -36,16 +36,39 @@ enum class Opcode : std::uint8_t {
   kRcFetchAdd = 0x14,
   kRcSendLastInvalidate = 0x16,
   kRcSendOnlyInvalidate = 0x17,
+  kUcSendFirst = 0x20,
+  kUcSendMiddle = 0x21,
+  kUcSendLast = 0x22,
+  kUcSendLastImm = 0x23,
+  kUcSendOnly = 0x24,
+  kUcSendOnlyImm = 0x25,
+  kUcWriteFirst = 0x26,
+  kUcWriteMiddle = 0x27,
+  kUcWriteLast = 0x28,
+  kUcWriteLastImm = 0x29,
+  kUcWriteOnly = 0x2A,
+  kUcWriteOnlyImm = 0x2B,
   kUdSendOnly = 0x64,
   kUdSendOnlyImm = 0x65,
   kCnp = 0x81,  // congestion notification packet (IBTA Annex A17.9.3)
 };
 
+// Whose opcode it is: its three highest bits (IBTA table 38).
+enum class Service : std::uint8_t { kRc = 0, kUc = 1, kUd = 3, kCongestion = 4 };
+constexpr Service service_of(Opcode opcode) {
+  return static_cast<Service>(static_cast<std::uint8_t>(opcode) >> 5);
+}
+// UC's SENDs and WRITEs are numbered as RC's are.
+constexpr Opcode as_uc(Opcode rc) {
+  return static_cast<Opcode>(static_cast<std::uint8_t>(rc) |
+                             static_cast<std::uint8_t>(Opcode::kUcSendFirst));
+}
+
 // What an opcode means, so that engines ask questions instead of listing opcodes.
 struct OpcodeInfo {
   bool known = false;
-  bool send = false;   // RC SEND of any kind
-  bool write = false;  // RC WRITE of any kind
+  bool send = false;   // SEND of any kind, of RC or UC
+  bool write = false;  // WRITE of any kind, of RC or UC
   bool first = false;  // starts a message ("only" is first and last)
   bool last = false;   // ends a message
   bool read_request = false;
@@ -53,10 +76,11 @@ struct OpcodeInfo {
   bool response = false;  // READ response, ACK or atomic ACK
   bool reth = false, aeth = false, deth = false, imm = false, ieth = false;
   bool atomic_eth = false, atomic_ack_eth = false;
+  bool multicast = false;            // SEND or WRITE of RC
   std::uint8_t extension_bytes = 0;  // all extension headers together (CNP: its 16 reserved bytes)
 
   bool request() const { return send || write || read_request || atomic_request; }
-  bool multicastable() const { return send || write; }
+  bool multicastable() const { return multicast; }
 };
 const OpcodeInfo& opcode_info(Opcode);
 

@@ -52,10 +52,11 @@ RC_GTEST_PROP(Bth, RestoresAnyTwelveBytes, ()) {
 // IBTA vol. 1, table 38 (opcodes) and the formats behind it: extension bytes per opcode.
 TEST(OpcodeInfo, CountsTheExtensionHeaders) {
   const std::vector<std::pair<int, int>> expected = {
-      {0x00, 0}, {0x01, 0}, {0x02, 0}, {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16},
-      {0x07, 0}, {0x08, 0}, {0x09, 4}, {0x0A, 16}, {0x0B, 20}, {0x0C, 16}, {0x0D, 4},
-      {0x0E, 0}, {0x0F, 4}, {0x10, 4}, {0x11, 4},  {0x12, 12}, {0x13, 28}, {0x14, 28},
-      {0x16, 4}, {0x17, 4}, {0x64, 8}, {0x65, 12}, {0x81, 16}};
+      {0x00, 0}, {0x01, 0},  {0x02, 0},  {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16}, {0x07, 0},
+      {0x08, 0}, {0x09, 4},  {0x0A, 16}, {0x0B, 20}, {0x0C, 16}, {0x0D, 4},  {0x0E, 0},  {0x0F, 4},
+      {0x10, 4}, {0x11, 4},  {0x12, 12}, {0x13, 28}, {0x14, 28}, {0x16, 4},  {0x17, 4},  {0x20, 0},
+      {0x21, 0}, {0x22, 0},  {0x23, 4},  {0x24, 0},  {0x25, 4},  {0x26, 16}, {0x27, 0},  {0x28, 0},
+      {0x29, 4}, {0x2A, 16}, {0x2B, 20}, {0x64, 8},  {0x65, 12}, {0x81, 16}};
   std::size_t known = 0;
   for (int i = 0; i < 256; ++i) known += opcode_info(static_cast<Opcode>(i)).known ? 1 : 0;
   EXPECT_EQ(known, expected.size());
@@ -77,7 +78,23 @@ TEST(OpcodeInfo, NamesTheKindAndPlaceOfEveryPacket) {
   EXPECT_TRUE(is(Opcode::kUdSendOnlyImm).deth && is(Opcode::kUdSendOnlyImm).imm);
 }
 
-TEST(OpcodeInfo, MulticastsSendsAndWritesOnly) {
+TEST(OpcodeInfo, GivesUcTheSendsAndWritesOfRc) {
+  EXPECT_EQ(as_uc(Opcode::kRcSendLastImm), Opcode::kUcSendLastImm);
+  EXPECT_EQ(as_uc(Opcode::kRcWriteOnlyImm), Opcode::kUcWriteOnlyImm);
+  for (int i = 0; i <= 0x0B; ++i) {
+    const OpcodeInfo& rc = opcode_info(static_cast<Opcode>(i));
+    const OpcodeInfo& uc = opcode_info(as_uc(static_cast<Opcode>(i)));
+    EXPECT_TRUE(rc.send == uc.send && rc.write == uc.write && rc.first == uc.first &&
+                rc.last == uc.last && rc.imm == uc.imm && rc.reth == uc.reth)
+        << i;
+  }
+  EXPECT_EQ(service_of(Opcode::kRcSendOnlyInvalidate), Service::kRc);
+  EXPECT_EQ(service_of(Opcode::kUcWriteOnlyImm), Service::kUc);
+  EXPECT_EQ(service_of(Opcode::kUdSendOnlyImm), Service::kUd);
+  EXPECT_EQ(service_of(Opcode::kCnp), Service::kCongestion);
+}
+
+TEST(OpcodeInfo, MulticastsSendsAndWritesOfRcOnly) {
   for (int i = 0; i < 256; ++i) {
     const OpcodeInfo& info = opcode_info(static_cast<Opcode>(i));
     const bool expected = i <= 0x0B || i == 0x16 || i == 0x17;

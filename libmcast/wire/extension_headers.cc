@@ -17,6 +17,19 @@ void Reth::emit(std::span<std::uint8_t, kSize> out) const {
   store_be32(out.data() + 12, dma_length);
 }
 
+std::optional<AtomicEth> AtomicEth::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  return AtomicEth{load_be64(data.data()), load_be32(data.data() + 8), load_be64(data.data() + 12),
+                   load_be64(data.data() + 20)};
+}
+
+void AtomicEth::emit(std::span<std::uint8_t, kSize> out) const {
+  store_be64(out.data(), virtual_address);
+  store_be32(out.data() + 8, rkey);
+  store_be64(out.data() + 12, swap_add);
+  store_be64(out.data() + 20, compare);
+}
+
 // The syndrome's top bit is reserved: sent as 0, ignored on receipt.
 std::optional<Aeth> Aeth::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
@@ -30,6 +43,15 @@ std::optional<Aeth> Aeth::parse(std::span<const std::uint8_t> data) {
 void Aeth::emit(std::span<std::uint8_t, kSize> out) const {
   out[0] = static_cast<std::uint8_t>((static_cast<unsigned>(kind) & 0x3) << 5 | (value & 0x1F));
   store_be24(out.data() + 1, msn);
+}
+
+std::optional<AtomicAckEth> AtomicAckEth::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  return AtomicAckEth{load_be64(data.data())};
+}
+
+void AtomicAckEth::emit(std::span<std::uint8_t, kSize> out) const {
+  store_be64(out.data(), original);
 }
 
 Duration rnr_timer_duration(std::uint8_t code) {
@@ -61,5 +83,12 @@ std::optional<ImmDt> ImmDt::parse(std::span<const std::uint8_t> data) {
 }
 
 void ImmDt::emit(std::span<std::uint8_t, kSize> out) const { store_be32(out.data(), value); }
+
+std::optional<Ieth> Ieth::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  return Ieth{load_be32(data.data())};
+}
+
+void Ieth::emit(std::span<std::uint8_t, kSize> out) const { store_be32(out.data(), rkey); }
 
 }  // namespace cepheus::wire

@@ -1,4 +1,5 @@
-// Extension headers behind the BTH (IBTA vol. 1, 9.3): RETH, AETH, DETH, ImmDt.
+// Extension headers behind the BTH (IBTA vol. 1, 9.3): RETH, AtomicETH, AETH, AtomicAckETH, DETH,
+// ImmDt, IETH.
 #pragma once
 
 #include <optional>
@@ -18,6 +19,20 @@ struct Reth {
   static std::optional<Reth> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out) const;
   friend bool operator==(const Reth&, const Reth&) = default;
+};
+
+// Atomic extended transport header: virtual address (64), rkey (32), swap or add data (64), compare
+// data (64).
+struct AtomicEth {
+  static constexpr std::size_t kSize = 28;
+  std::uint64_t virtual_address = 0;
+  std::uint32_t rkey = 0;
+  std::uint64_t swap_add = 0;
+  std::uint64_t compare = 0;
+
+  static std::optional<AtomicEth> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend bool operator==(const AtomicEth&, const AtomicEth&) = default;
 };
 
 // Syndrome of an acknowledgement (IBTA 9.7.5.1.2): two kind bits and a five-bit value.
@@ -47,6 +62,16 @@ struct Aeth {
   friend bool operator==(const Aeth&, const Aeth&) = default;
 };
 
+// Atomic ACK extended transport header: what the memory held before.
+struct AtomicAckEth {
+  static constexpr std::size_t kSize = 8;
+  std::uint64_t original = 0;
+
+  static std::optional<AtomicAckEth> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend bool operator==(const AtomicAckEth&, const AtomicAckEth&) = default;
+};
+
 // RNR NAK timer codes (IBTA table 45): code 0 is 655.36 ms, 1 is 10 us, ... 31 is 491.52 ms.
 Duration rnr_timer_duration(std::uint8_t code);
 // Which of two codes waits longer (code 0 is the longest): the aggregate asks for the longest
@@ -72,6 +97,16 @@ struct ImmDt {
   static std::optional<ImmDt> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out) const;
   friend bool operator==(const ImmDt&, const ImmDt&) = default;
+};
+
+// Invalidate extended transport header: the receiver's rkey that a SEND takes back.
+struct Ieth {
+  static constexpr std::size_t kSize = 4;
+  std::uint32_t rkey = 0;
+
+  static std::optional<Ieth> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend bool operator==(const Ieth&, const Ieth&) = default;
 };
 
 }  // namespace cepheus::wire

@@ -8,7 +8,7 @@ namespace {
 
 template <typename Header>
 class ExtensionHeader : public testing::Test {};
-using Headers = testing::Types<Reth, Aeth, Deth, ImmDt>;
+using Headers = testing::Types<Reth, AtomicEth, Aeth, AtomicAckEth, Deth, ImmDt, Ieth>;
 TYPED_TEST_SUITE(ExtensionHeader, Headers);
 
 // Bits that no value holds: sent as 0.
@@ -43,6 +43,13 @@ TEST(Reth, ReadsEveryFieldFromItsPlace) {
   const std::array<std::uint8_t, 16> bytes = {1, 2,  3,  4,  5,  6,  7,  8,
                                               9, 10, 11, 12, 13, 14, 15, 16};
   EXPECT_EQ(Reth::parse(bytes), (Reth{0x0102030405060708, 0x090A0B0C, 0x0D0E0F10}));
+}
+
+TEST(AtomicEth, ReadsEveryFieldFromItsPlace) {
+  std::array<std::uint8_t, AtomicEth::kSize> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i + 1);
+  EXPECT_EQ(AtomicEth::parse(bytes),
+            (AtomicEth{0x0102030405060708, 0x090A0B0C, 0x0D0E0F1011121314, 0x15161718191A1B1C}));
 }
 
 TEST(Deth, ReadsEveryFieldFromItsPlace) {

@@ -18,7 +18,8 @@ void require(bool condition) {
 
 bool same(const RoceHeaders& a, const RoceHeaders& b) {
   return a.ethernet == b.ethernet && a.ip == b.ip && a.udp == b.udp && a.bth == b.bth &&
-         a.deth == b.deth && a.reth == b.reth && a.aeth == b.aeth && a.imm == b.imm;
+         a.deth == b.deth && a.reth == b.reth && a.atomic == b.atomic && a.aeth == b.aeth &&
+         a.atomic_ack == b.atomic_ack && a.imm == b.imm && a.ieth == b.ieth;
 }
 
 void check_roce(const Frame& frame) {

@@ -66,7 +66,9 @@ std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
   h->bth = *bth;
   auto rest = header.subspan(kExtensionOffset);
   if (!take(rest, info.deth, h->deth) || !take(rest, info.reth, h->reth) ||
-      !take(rest, info.aeth, h->aeth) || !take(rest, info.imm, h->imm)) {
+      !take(rest, info.atomic_eth, h->atomic) || !take(rest, info.aeth, h->aeth) ||
+      !take(rest, info.atomic_ack_eth, h->atomic_ack) || !take(rest, info.imm, h->imm) ||
+      !take(rest, info.ieth, h->ieth)) {
     return std::nullopt;
   }
   return h;
@@ -91,8 +93,11 @@ void RoceHeaders::emit(Frame& frame, std::size_t payload_bytes) const {
   put(at, true, bth);
   put(at, info.deth, deth);
   put(at, info.reth, reth);
+  put(at, info.atomic_eth, atomic);
   put(at, info.aeth, aeth);
+  put(at, info.atomic_ack_eth, atomic_ack);
   put(at, info.imm, imm);
+  put(at, info.ieth, ieth);
   if (bth.opcode == Opcode::kCnp) std::memset(at, 0, info.extension_bytes);
   frame.header_len = static_cast<std::uint16_t>(header_len);
   frame.icrc_state = Icrc::kDeferred;

@@ -23,16 +23,17 @@ struct RoceHeaders {
   Ipv4Header ip;  // total_length and udp.length are computed by emit
   Udp udp;
   Bth bth;
-  // Valid where opcode_info(bth.opcode) says so; in wire order behind the BTH: DETH, RETH, AETH,
-  // ImmDt.
+  // Valid where opcode_info(bth.opcode) says so; in wire order behind the BTH.
   Deth deth;
   Reth reth;
+  AtomicEth atomic;
   Aeth aeth;
+  AtomicAckEth atomic_ack;
   ImmDt imm;
+  Ieth ieth;
 
   // Empty unless the frame is RoCEv2 with a known opcode and consistent lengths. The ICRC is not
-  // checked. Opcodes with headers not listed above (atomics, invalidate) parse too; those bytes
-  // stay in the frame.
+  // checked.
   static std::optional<RoceHeaders> parse(const Frame& frame);
   // Sets frame.header() and header_len for `payload_bytes` of payload (pad included) and marks the
   // ICRC deferred.

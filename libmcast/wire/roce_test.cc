@@ -80,18 +80,21 @@ TEST(RoceHeaders, EmitACongestionNotificationWithItsReservedBytesZero) {
   for (const std::uint8_t byte : frame.header().subspan(kExtensionOffset)) EXPECT_EQ(byte, 0);
 }
 
-TEST(RoceHeaders, LeaveAtomicHeadersInTheFrame) {
+TEST(RoceHeaders, CarryTheHeadersOfAtomicsAndInvalidation) {
   RoceHeaders h;
-  h.bth.opcode = Opcode::kRcFetchAdd;
-  Frame frame = frame_of(h, {});
-  const auto tail = frame.header().subspan(kExtensionOffset);
-  ASSERT_EQ(tail.size(), 28u);
-  for (std::size_t i = 0; i < tail.size(); ++i) tail[i] = static_cast<std::uint8_t>(i);
-  auto parsed = RoceHeaders::parse(frame);
-  ASSERT_TRUE(parsed);
-  parsed->bth.psn = Psn(9);
-  parsed->emit(frame, 0);
-  for (std::size_t i = 0; i < tail.size(); ++i) EXPECT_EQ(tail[i], i);
+  h.atomic = {0x1122334455667788, 0x99AABBCC, 3, 4};
+  h.aeth.msn = 5;
+  h.atomic_ack.original = 6;
+  h.ieth.rkey = 7;
+  const auto round_trip = [&](Opcode opcode) {
+    h.bth.opcode = opcode;
+    return RoceHeaders::parse(frame_of(h, {})).value();
+  };
+  EXPECT_EQ(round_trip(Opcode::kRcFetchAdd).atomic, h.atomic);
+  EXPECT_EQ(round_trip(Opcode::kRcCompareSwap).atomic, h.atomic);
+  EXPECT_EQ(round_trip(Opcode::kRcAtomicAcknowledge).atomic_ack, h.atomic_ack);
+  EXPECT_EQ(round_trip(Opcode::kRcAtomicAcknowledge).aeth, h.aeth);
+  EXPECT_EQ(round_trip(Opcode::kRcSendOnlyInvalidate).ieth, h.ieth);
 }
 
 TEST(RoceHeaders, RefuseFramesThatContradictThemselves) {

@@ -141,9 +141,9 @@ Disposition Switch::State::on_member_packet(Call& call, Group& group, const Data
     take_feedback(call, group, packet.path, packet.headers);
   } else if (opcode == wire::Opcode::kCnp) {
     take_cnp(call, group, packet.path, packet.frame, packet.headers);
-  } else if (info.send && !info.ieth) {
+  } else if (info.multicastable() && info.send && !info.ieth) {
     return replicate(call, group, packet);
-  } else if (info.request()) {
+  } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
     refuse_operation(call, group, packet);
   } else {
     call.count(Counter::kDropNotMulticastable);
