@@ -32,10 +32,16 @@ std::string_view name(Counter c) {
       return "rx_drop_unsupported";
     case Counter::kRxDropStaleAck:
       return "rx_drop_stale_ack";
+    case Counter::kRxDropStaleRequest:
+      return "rx_drop_stale_request";
     case Counter::kRxDuplicate:
       return "rx_duplicate";
     case Counter::kRxOutOfSequence:
       return "rx_out_of_sequence";
+    case Counter::kTxReadResponse:
+      return "tx_read_response";
+    case Counter::kTxAtomicAck:
+      return "tx_atomic_ack";
     case Counter::kTxAck:
       return "tx_ack";
     case Counter::kTxNakSequence:
@@ -44,6 +50,12 @@ std::string_view name(Counter c) {
       return "tx_nak_fatal";
     case Counter::kTxRnrNak:
       return "tx_rnr_nak";
+    case Counter::kRxReadResponse:
+      return "rx_read_response";
+    case Counter::kRxAtomicAck:
+      return "rx_atomic_ack";
+    case Counter::kRxMissingResult:
+      return "rx_missing_result";
     case Counter::kRxAck:
       return "rx_ack";
     case Counter::kRxNakSequence:

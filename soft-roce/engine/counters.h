@@ -21,14 +21,20 @@ enum class Counter : std::size_t {
   kRxDropQpState,      // QP can't receive in its state
   kRxDropWrongSource,  // source address is not the QP's remote end
   kRxDropPkey,
-  kRxDropUnsupported,  // opcode of a service that this QP does not give
-  kRxDropStaleAck,     // ACK outside the requester's window
-  kRxDuplicate,        // request seen before: acknowledged again
+  kRxDropUnsupported,   // opcode of a service that this QP does not give
+  kRxDropStaleAck,      // ACK outside the requester's window
+  kRxDropStaleRequest,  // READ or atomic asked again that can't be answered any more
+  kRxDuplicate,         // request seen before: acknowledged again
   kRxOutOfSequence,
+  kTxReadResponse,
+  kTxAtomicAck,
   kTxAck,
   kTxNakSequence,
   kTxNakFatal,
   kTxRnrNak,
+  kRxReadResponse,
+  kRxAtomicAck,
+  kRxMissingResult,  // a later response told that a READ's or atomic's was lost
   kRxAck,
   kRxNakSequence,
   kRxNakFatal,

@@ -10,6 +10,7 @@ namespace {
 
 // So many deregistered slots rest before the first is used again; until then the table grows.
 constexpr std::size_t kRestingSlots = 64;
+constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
 }  // namespace
 
@@ -59,11 +60,26 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
   return r.key;
 }
 
-bool MemoryTable::remove(std::uint32_t key) {
+MemoryTable::Region* MemoryTable::find(std::uint32_t key) {
   const std::uint32_t slot = key & slot_mask_;
-  if (slot >= regions_.size() || !regions_[slot].in_use || regions_[slot].key != key) return false;
-  regions_[slot].in_use = false;
-  free_slots_.push_back(slot);
+  if (slot >= regions_.size() || !regions_[slot].in_use || regions_[slot].key != key) {
+    return nullptr;
+  }
+  return &regions_[slot];
+}
+
+bool MemoryTable::remove(std::uint32_t key) {
+  Region* const region = find(key);
+  if (region == nullptr) return false;
+  region->in_use = false;
+  free_slots_.push_back(key & slot_mask_);
+  return true;
+}
+
+bool MemoryTable::invalidate(std::uint32_t key, PdId pd) {
+  Region* const region = find(key);
+  if (region == nullptr || region->pd != pd || (region->access & kRemoteAccess) == 0) return false;
+  region->access &= ~kRemoteAccess;
   return true;
 }
 

@@ -22,6 +22,9 @@ class MemoryTable {
   wire::Result<std::uint32_t> add(PdId pd, void* memory, std::uint64_t length, std::uint64_t iova,
                                   std::uint32_t access);
   bool remove(std::uint32_t key);
+  // Takes back the remote access that the key gives; local access stays. False: it gives none, or
+  // to another protection domain (IBTA 10.6.5).
+  bool invalidate(std::uint32_t key, PdId pd);
 
   // Where `length` > 0 bytes at `address` live, or null: unknown key, another protection domain, an
   // access right that is missing, or bytes outside the region.
@@ -48,6 +51,8 @@ class MemoryTable {
     std::uint32_t access = 0;
     bool in_use = false;
   };
+
+  Region* find(std::uint32_t key);  // null: not in use
 
   std::uint32_t max_regions_;
   std::uint32_t slot_mask_;

@@ -60,7 +60,7 @@ struct Nic::State {
   // changed it.
   void refresh(QueuePair& qp) {
     responding.set_member(qp, qp.has_response());
-    requesting.set_member(qp, qp.can_send());
+    sending.set_member(qp, qp.has_data());
     const Instant due = qp.deadline();
     if (due == wire::kNever) {
       timers.cancel(qp);
@@ -71,12 +71,12 @@ struct Nic::State {
     // then, which is once in a time-out instead of once in a packet.
   }
 
-  bool build_request(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
+  bool build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
 
   Port port;
   QpTable qps;
   IntrusiveList<QueuePair, &QueuePair::response_hook> responding;
-  IntrusiveList<QueuePair, &QueuePair::request_hook> requesting;
+  IntrusiveList<QueuePair, &QueuePair::data_hook> sending;
   TimerHeap<QueuePair, &QueuePair::timer> timers;
 };
 
@@ -137,7 +137,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return false;
   state_->responding.set_member(*qp, false);
-  state_->requesting.set_member(*qp, false);
+  state_->sending.set_member(*qp, false);
   state_->timers.cancel(*qp);
   state_->qps.destroy(*qp);
   return true;
@@ -190,25 +190,27 @@ bool Nic::transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& fra
     state_->refresh(*qp);
     return true;
   }
-  return state_->build_request(now, buffer, frame, out);
+  return state_->build_data(now, buffer, frame, out);
 }
 
-bool Nic::State::build_request(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
-                               Actions& out) {
-  // Each QP gets one try at most: it builds a packet, needs a larger buffer, or breaks down and
-  // leaves the list.
-  for (std::size_t tries = requesting.size(); tries > 0; --tries) {
-    QueuePair& qp = *requesting.front();
-    const Requester::Build built = qp.build_request(now, buffer, frame, out);
-    requesting.move_to_back(qp);
+bool Nic::State::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                            Actions& out) {
+  // A QP builds a packet, breaks down and leaves the list, or needs a larger buffer: after a few of
+  // those the next call goes on with others.
+  constexpr int kTriesWithoutBuffer = 16;
+  for (int tries = 0; !sending.empty() && tries < kTriesWithoutBuffer;) {
+    QueuePair& qp = *sending.front();
+    const Build built = qp.build_data(now, buffer, frame, out);
+    sending.move_to_back(qp);
     refresh(qp);
-    if (built == Requester::Build::kBuilt) return true;
+    if (built == Build::kBuilt) return true;
+    if (built == Build::kNeedsBuffer) ++tries;
   }
   return false;
 }
 
 bool Nic::wants_to_transmit() const {
-  return !state_->responding.empty() || !state_->requesting.empty();
+  return !state_->responding.empty() || !state_->sending.empty();
 }
 
 void Nic::on_timer(Instant now, Actions& out) {
@@ -229,7 +231,7 @@ void Nic::check_consistent() const {
   state_->qps.for_each([this](const QueuePair& qp) {
     qp.check_consistent();
     assert(state_->responding.contains(qp) == qp.has_response());
-    assert(state_->requesting.contains(qp) == qp.can_send());
+    assert(state_->sending.contains(qp) == qp.has_data());
     assert(qp.timer.due <= qp.deadline());
     assert(qp.timer.scheduled() == (qp.deadline() != wire::kNever));
   });

@@ -92,7 +92,7 @@ class Nic {
   // Builds the next packet into `frame`, acknowledgements first, then QPs in turn. Payload that
   // does not fit inline goes to `buffer` (the frame's external payload refers to it; the driver
   // sets frame.ref). With a buffer smaller than max_mtu only packets without external payload are
-  // built. False: nothing to send now.
+  // built. False: nothing to send now, or among the few QPs looked at none without a buffer.
   bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
   bool wants_to_transmit() const;
   // ACK time-outs and RNR waits. The driver drains what has arrived before it calls this: a

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRuns = 100;
 constexpr int kMessages = 30;  // each way
-constexpr std::size_t kSlot = Host::kMemory / (2 * kMessages);
+constexpr std::size_t kSlot = Host::kMemory / (4 * kMessages);
 constexpr std::uint8_t kTouched = 0xEE;
 constexpr int kEventBudget = 200'000;
 
@@ -21,12 +21,21 @@ struct Message {
   SendOp op = SendOp::kSend;
   std::uint32_t length = 0;
   std::uint32_t imm = 0;
+  std::uint32_t rkey = 0;         // that it invalidates
+  std::uint64_t compare_add = 0;  // atomics
+  std::uint64_t swap = 0;
   bool delivered = false;
-  bool takes_receive() const { return op != SendOp::kWrite; }
+  bool is_atomic() const { return op > SendOp::kRead; }
+  bool has_imm() const { return op == SendOp::kSendImm || op == SendOp::kWriteImm; }
+  bool takes_receive() const { return op < SendOp::kRead && op != SendOp::kWrite; }
+  std::uint64_t applied_to(std::uint64_t word) const {
+    if (op == SendOp::kFetchAdd) return word + compare_add;
+    return word == compare_add ? swap : word;
+  }
 };
 
-// One direction: `from` sends messages out of the lower half of its memory into the upper half of
-// `to`'s.
+// One direction. `from` sends out of the first quarter of its memory into the second of `to`'s,
+// reads `to`'s first quarter into its own third, and works on one word of `to`'s fourth.
 struct Flow {
   Host& from;
   Host& to;
@@ -36,9 +45,13 @@ struct Flow {
   std::size_t receives_posted = 0;
   std::size_t received = 0;
   std::size_t completed = 0;
+  std::uint64_t word_posted = 0;     // the word after all atomics posted ...
+  std::uint64_t word_completed = 0;  // ... and after those completed
 
   static std::size_t source(std::size_t i) { return i * kSlot; }
-  static std::size_t target(std::size_t i) { return Host::kMemory / 2 + i * kSlot; }
+  static std::size_t target(std::size_t i) { return Host::kMemory / 4 + i * kSlot; }
+  static std::size_t result(std::size_t i) { return Host::kMemory / 2 + i * kSlot; }
+  static constexpr std::size_t kWord = Host::kMemory / 4 * 3;
 };
 
 class Scenario {
@@ -52,12 +65,18 @@ class Scenario {
     damage_ = static_cast<double>(pick(0, 2)) / 100;
     jitter_us_ = pick(0, 1) * pick(0, 100);
     for (Flow& flow : flows_) {
-      fill_pattern(std::span(flow.from.memory).first(Host::kMemory / 2), random_());
+      fill_pattern(std::span(flow.from.memory).first(Host::kMemory / 4), random_());
+      flow.to.set_word(Flow::kWord, 0);
       for (int i = 0; i < kMessages; ++i) {
         Message m;
-        m.op = static_cast<SendOp>(pick(0, 3));
+        m.op = static_cast<SendOp>(pick(0, 7));
         m.length = static_cast<std::uint32_t>(chance(0.3) ? pick(0, 64) : pick(0, kSlot));
         m.imm = static_cast<std::uint32_t>(random_());
+        if (m.op == SendOp::kSendInvalidate) {
+          m.rkey =
+              flow.to.nic.register_memory(Host::kPd, flow.to.memory.data(), 1, 0, kAllAccess)->rkey;
+        }
+        if (m.is_atomic()) choose_operands(flow, m);
         if (m.takes_receive()) flow.receivable.push_back(flow.messages.size());
         flow.messages.push_back(m);
       }
@@ -90,6 +109,7 @@ class Scenario {
         Psn(static_cast<std::uint32_t>(chance(0.5) ? random_() : Psn::kMask - pick(0, 50)));
     o.back_psn = Psn(static_cast<std::uint32_t>(random_()));
     o.min_rnr_timer = static_cast<std::uint8_t>(pick(1, 10));
+    o.max_rd_atomic = static_cast<std::uint8_t>(pick(1, kMaxRdAtomic));
     o.cap.max_send_wr = static_cast<std::uint32_t>(pick(1, 20));
     o.cap.max_recv_wr = static_cast<std::uint32_t>(pick(1, 20));
     return o;
@@ -100,6 +120,13 @@ class Scenario {
     c.ack_every = static_cast<std::uint32_t>(pick(1, 64));
     c.seed = random_();
     return c;
+  }
+
+  void choose_operands(Flow& flow, Message& m) {
+    m.length = 8;
+    m.compare_add = chance(0.5) ? flow.word_posted : random_();  // swaps that do and that do not
+    m.swap = random_();
+    flow.word_posted = m.applied_to(flow.word_posted);
   }
 
   void advance_user(Flow& flow) {
@@ -113,14 +140,22 @@ class Scenario {
   bool post_message(Flow& flow) {
     const Message& m = flow.messages[flow.posted];
     const std::uint32_t cut = static_cast<std::uint32_t>(pick(0, m.length));
-    const std::size_t at = Flow::source(flow.posted);
+    const bool fetch = m.op >= SendOp::kRead;
+    const std::size_t at = fetch ? Flow::result(flow.posted) : Flow::source(flow.posted);
+    const std::size_t remote = m.is_atomic()           ? Flow::kWord
+                               : m.op == SendOp::kRead ? Flow::source(flow.posted)
+                                                       : Flow::target(flow.posted);
     const Sge sges[] = {flow.from.piece(at, cut), flow.from.piece(at + cut, m.length - cut)};
     SendWr wr;
     wr.wr_id = flow.posted;
     wr.op = m.op;
     wr.signaled = true;
     wr.imm = m.imm;
-    wr.remote_address = flow.to.piece(Flow::target(flow.posted), 0).address;
+    wr.fence = chance(0.2);
+    wr.invalidate_rkey = m.rkey;
+    wr.compare_add = m.compare_add;
+    wr.swap = m.swap;
+    wr.remote_address = flow.to.piece(remote, 0).address;
     wr.rkey = flow.to.keys.rkey;
     wr.sges = sges;
     return flow.from.post(wr).has_value();
@@ -171,12 +206,18 @@ class Scenario {
       ASSERT_EQ(i, flow.receivable.at(flow.received++)) << "receives complete in order, once";
       const Message& m = flow.messages[i];
       EXPECT_EQ(c.byte_len, m.length);
-      EXPECT_EQ(c.has_imm, m.op != SendOp::kSend);
-      EXPECT_EQ(c.imm, c.has_imm ? m.imm : 0);
+      EXPECT_EQ(c.has_imm, m.has_imm());
+      EXPECT_EQ(c.has_invalidated_rkey, m.op == SendOp::kSendInvalidate);
+      EXPECT_EQ(c.imm, c.has_imm ? m.imm : m.rkey);
       take(flow, i);
     } else {
       ASSERT_EQ(i, flow.completed++) << "sends complete in order, once";
-      if (!flow.messages[i].takes_receive()) take(flow, i);
+      EXPECT_EQ(c.byte_len, flow.messages[i].length);
+      if (flow.messages[i].op >= SendOp::kRead) {
+        take_result(flow, i);
+      } else if (!flow.messages[i].takes_receive()) {
+        take(flow, i);
+      }
       EXPECT_TRUE(flow.messages[i].delivered) << "told done before it was";
     }
   }
@@ -185,10 +226,23 @@ class Scenario {
   void take(Flow& flow, std::size_t i) {
     const std::size_t n = flow.messages[i].length;
     const auto sent = std::span(flow.from.memory).subspan(Flow::source(i), n);
-    const auto got = std::span(flow.to.memory).subspan(Flow::target(i), n);
-    ASSERT_TRUE(std::ranges::equal(sent, got)) << "message " << i;
+    touch(flow.messages[i], sent, std::span(flow.to.memory).subspan(Flow::target(i), n));
+  }
+  void take_result(Flow& flow, std::size_t i) {
+    Message& m = flow.messages[i];
+    const auto got = std::span(flow.from.memory).subspan(Flow::result(i), m.length);
+    if (m.is_atomic()) {
+      ASSERT_EQ(flow.from.word(Flow::result(i)), flow.word_completed) << "once, in order";
+      flow.word_completed = m.applied_to(flow.word_completed);
+      touch(m, got, got);
+    } else {
+      touch(m, std::span(flow.to.memory).subspan(Flow::source(i), m.length), got);
+    }
+  }
+  void touch(Message& m, std::span<const std::uint8_t> sent, std::span<std::uint8_t> got) {
+    ASSERT_TRUE(std::ranges::equal(sent, got));
     std::ranges::fill(got, kTouched);
-    flow.messages[i].delivered = true;
+    m.delivered = true;
   }
 
   bool finished() const {
@@ -201,10 +255,14 @@ class Scenario {
     for (const Flow& flow : flows_) {
       EXPECT_EQ(flow.received, flow.receivable.size());
       for (std::size_t i = 0; i < flow.messages.size(); ++i) {
-        const auto bytes =
-            std::span(flow.to.memory).subspan(Flow::target(i), flow.messages[i].length);
+        const Message& m = flow.messages[i];
+        const bool fetch = m.op >= SendOp::kRead;
+        const auto bytes = std::span(fetch ? flow.from.memory : flow.to.memory)
+                               .subspan(fetch ? Flow::result(i) : Flow::target(i), m.length);
         EXPECT_EQ(std::ranges::count(bytes, kTouched), static_cast<long>(bytes.size()));
       }
+      EXPECT_EQ(flow.to.word(Flow::kWord), flow.word_posted);
+      EXPECT_EQ(flow.word_completed, flow.word_posted);
       EXPECT_FALSE(flow.from.nic.wants_to_transmit());
       EXPECT_EQ(flow.from.nic.deadline(), wire::kNever);
       const auto from = *flow.from.nic.query_qp(flow.from.qpn);
@@ -227,7 +285,8 @@ TEST(NicProperty, EveryMessageArrivesOnceInOrderUnalteredWhateverTheNetworkDoes)
   std::map<Counter, std::uint64_t> faults;
   for (const Counter c : {Counter::kTxRetransmitted, Counter::kRxDropIcrc, Counter::kRxDropStaleAck,
                           Counter::kRxDuplicate, Counter::kRxOutOfSequence, Counter::kRxNakSequence,
-                          Counter::kRxRnrNak, Counter::kAckTimeouts}) {
+                          Counter::kRxRnrNak, Counter::kAckTimeouts, Counter::kRxMissingResult,
+                          Counter::kTxReadResponse, Counter::kTxAtomicAck}) {
     faults[c] = 0;
   }
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {

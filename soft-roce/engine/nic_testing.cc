@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "libmcast/wire/icrc.h"
 
@@ -57,8 +58,7 @@ Packet with_headers(const Packet& packet, const std::function<void(wire::RoceHea
 
 Host::Host(const NicConfig& config, Instant& now)
     : nic(config), memory(kMemory), now_(now), buffer_(config.max_mtu) {
-  keys =
-      *nic.register_memory(kPd, memory.data(), memory.size(), 0x10000, kLocalWrite | kRemoteWrite);
+  keys = *nic.register_memory(kPd, memory.data(), memory.size(), 0x10000, kAllAccess);
 }
 
 void Host::collect() {
@@ -101,8 +101,9 @@ wire::Result<void> Host::to_rtr(const QpOptions& options, const Host& peer, Psn 
   attr.rq_psn = rq_psn;
   attr.remote_ip = peer.nic.config().address;
   attr.min_rnr_timer = options.min_rnr_timer;
-  return modify(attr, kAttrState | kAttrPathMtu | kAttrRemoteQpn | kAttrRqPsn | kAttrAddress |
-                          kAttrMinRnrTimer);
+  attr.max_dest_rd_atomic = options.max_rd_atomic;
+  return modify(attr, kAttrMaxDestRdAtomic | kAttrState | kAttrPathMtu | kAttrRemoteQpn |
+                          kAttrRqPsn | kAttrAddress | kAttrMinRnrTimer);
 }
 
 wire::Result<void> Host::to_rts(const QpOptions& options, Psn sq_psn) {
@@ -112,7 +113,9 @@ wire::Result<void> Host::to_rts(const QpOptions& options, Psn sq_psn) {
   attr.timeout_code = options.timeout_code;
   attr.retry_count = options.retry_count;
   attr.rnr_retry = options.rnr_retry;
-  return modify(attr, kAttrState | kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry);
+  attr.max_rd_atomic = options.max_rd_atomic;
+  return modify(attr, kAttrMaxRdAtomic | kAttrState | kAttrSqPsn | kAttrTimeout | kAttrRetryCount |
+                          kAttrRnrRetry);
 }
 
 wire::Result<void> Host::to(QpState state) {
@@ -157,6 +160,44 @@ void Host::write(std::uint64_t id, std::size_t offset, std::uint32_t length, con
   wr.remote_address = to.piece(to_offset, length).address;
   wr.rkey = to.keys.rkey;
   require(post(wr).has_value(), "post write");
+}
+
+void Host::read(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& from,
+                std::size_t from_offset) {
+  const Sge sge = piece(offset, length);
+  SendWr wr;
+  wr.wr_id = id;
+  wr.op = SendOp::kRead;
+  wr.signaled = true;
+  wr.sges = {&sge, 1};
+  wr.remote_address = from.piece(from_offset, length).address;
+  wr.rkey = from.keys.rkey;
+  require(post(wr).has_value(), "post read");
+}
+
+void Host::atomic(std::uint64_t id, SendOp op, std::size_t offset, const Host& at,
+                  std::size_t at_offset, std::uint64_t compare_add, std::uint64_t swap) {
+  const Sge sge = piece(offset, 8);
+  SendWr wr;
+  wr.wr_id = id;
+  wr.op = op;
+  wr.signaled = true;
+  wr.sges = {&sge, 1};
+  wr.remote_address = at.piece(at_offset, 8).address;
+  wr.rkey = at.keys.rkey;
+  wr.compare_add = compare_add;
+  wr.swap = swap;
+  require(post(wr).has_value(), "post atomic");
+}
+
+std::uint64_t Host::word(std::size_t offset) const {
+  std::uint64_t value = 0;
+  std::memcpy(&value, memory.data() + offset, sizeof value);
+  return value;
+}
+
+void Host::set_word(std::size_t offset, std::uint64_t value) {
+  std::memcpy(memory.data() + offset, &value, sizeof value);
 }
 
 void Host::receive(std::uint64_t id, std::size_t offset, std::uint32_t length) {

@@ -30,6 +30,9 @@ struct Packet {
 // Rewrites the headers and makes the ICRC right again.
 Packet with_headers(const Packet& packet, const std::function<void(wire::RoceHeaders&)>& change);
 
+inline constexpr std::uint32_t kAllAccess =
+    kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
+
 struct QpOptions {
   std::uint32_t mtu = 1024;
   Psn first_psn{100};  // of requests from host a
@@ -38,7 +41,8 @@ struct QpOptions {
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;
   std::uint8_t min_rnr_timer = 12;  // 640 us
-  std::uint32_t access = kLocalWrite | kRemoteWrite;
+  std::uint8_t max_rd_atomic = 4;   // both ways
+  std::uint32_t access = kAllAccess;
   QpCap cap{.max_send_wr = 64,
             .max_recv_wr = 64,
             .max_send_sge = 4,
@@ -79,6 +83,13 @@ class Host {
   void send(std::uint64_t id, std::size_t offset, std::uint32_t length);
   void write(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& to,
              std::size_t to_offset);
+  void read(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& from,
+            std::size_t from_offset);
+  // An atomic on the word at `at_offset` of `at`; its old value comes to `offset`.
+  void atomic(std::uint64_t id, SendOp op, std::size_t offset, const Host& at,
+              std::size_t at_offset, std::uint64_t compare_add, std::uint64_t swap = 0);
+  std::uint64_t word(std::size_t offset) const;
+  void set_word(std::size_t offset, std::uint64_t value);
   void receive(std::uint64_t id, std::size_t offset, std::uint32_t length);
 
   std::vector<Packet> transmit_all();

@@ -172,15 +172,9 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
   if (!may_enter(headers)) return;
   Counters& counters = context_.port.counters;
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
-  if (headers.bth.opcode == wire::Opcode::kCnp) {
-    counters.add(Counter::kRxCnp);
-  } else if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
-    if (context_.state == QpState::kRtr) {
-      counters.add(Counter::kRxDropQpState);
-      return;
-    }
-    requester_.on_response(now, headers.bth.psn, headers.aeth, out);
-    settle_requester(out);
+  if (service_of(headers.bth.opcode) != wire::Service::kRc) {
+    const bool cnp = headers.bth.opcode == wire::Opcode::kCnp;
+    counters.add(cnp ? Counter::kRxCnp : Counter::kRxDropUnsupported);
   } else if (info.request()) {
     if (context_.state == QpState::kRtr && !heard_) {
       out.events.push_back({AsyncEventKind::kCommEstablished, context_.qpn});
@@ -189,8 +183,15 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
     if (!responder_.on_request(headers, data, out)) {
       break_down(std::nullopt, "refused a request", out);
     }
+  } else if (context_.state == QpState::kRtr) {
+    counters.add(Counter::kRxDropQpState);
   } else {
-    counters.add(Counter::kRxDropUnsupported);
+    if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
+      requester_.on_ack(now, headers.bth.psn, headers.aeth, out);
+    } else {
+      requester_.on_result(now, headers, data, out);
+    }
+    settle_requester(out);
   }
 }
 
@@ -199,10 +200,19 @@ void QueuePair::on_timer(Instant now, Actions& out) {
   settle_requester(out);
 }
 
-Requester::Build QueuePair::build_request(Instant now, std::span<std::uint8_t> buffer,
-                                          wire::Frame& frame, Actions& out) {
-  const Requester::Build built = requester_.build(now, buffer, frame);
-  if (built == Requester::Build::kFailed) settle_requester(out);
+Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                            Actions& out) {
+  const bool may_send = requester_.can_send();
+  if (responder_.has_result() && (result_is_next_ || !may_send)) {
+    result_is_next_ = false;
+    const Build built = responder_.build_result(buffer, frame, out);
+    if (built == Build::kFailed) break_down(std::nullopt, "memory of a read is gone", out);
+    return built;
+  }
+  assert(may_send);
+  result_is_next_ = true;
+  const Build built = requester_.build(now, buffer, frame);
+  if (built == Build::kFailed) settle_requester(out);
   return built;
 }
 
@@ -225,7 +235,8 @@ void QueuePair::check_consistent() const {
   requester_.check_consistent();
   responder_.check_consistent();
   assert(!requester_.failure() && reason_ != nullptr);
-  assert(!can_send() || context_.state == QpState::kRts || context_.state == QpState::kSqd);
+  assert(!requester_.can_send() || context_.state == QpState::kRts ||
+         context_.state == QpState::kSqd);
 }
 
 }  // namespace cepheus::rnic

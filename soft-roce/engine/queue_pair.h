@@ -30,15 +30,15 @@ class QueuePair {
 
   bool has_response() const { return responder_.has_response(); }
   void build_response(wire::Frame& frame) { responder_.build_response(frame); }
-  bool can_send() const { return requester_.can_send(); }
-  Requester::Build build_request(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
-                                 Actions& out);
+  // Requests, and results of the peer's READs and atomics, by turns.
+  bool has_data() const { return requester_.can_send() || responder_.has_result(); }
+  Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
 
   void check_consistent() const;
 
   // Places in the NIC's lists; the NIC's own business.
   ListHook<QueuePair> response_hook;
-  ListHook<QueuePair> request_hook;
+  ListHook<QueuePair> data_hook;
   TimerSlot timer;
 
  private:
@@ -56,6 +56,7 @@ class QueuePair {
   Responder responder_;
   const char* reason_ = "created";  // of the last change of state
   bool heard_ = false;              // a packet has come since RTR
+  bool result_is_next_ = false;
   bool drain_reported_ = false;
 };
 

@@ -7,6 +7,11 @@
 //      |  in flight  |  to resend |  not sent yet |
 //
 // An acknowledgement counts only for [una, sent): what was never sent is never believed.
+//
+// A READ takes as many packet numbers as it has response packets. It is asked for in pieces of at
+// most half a window, each a READ request of its own to the peer: responses in flight stay bounded
+// as sends are, and one that is lost costs a piece, not the message. Pieces have fixed places in
+// the message, so that one asked again never ends where the peer has not been.
 #pragma once
 
 #include <optional>
@@ -14,6 +19,7 @@
 
 #include "libmcast/wire/extension_headers.h"
 #include "libmcast/wire/frame.h"
+#include "soft-roce/engine/build.h"
 #include "soft-roce/engine/port.h"
 #include "soft-roce/engine/work_queue.h"
 
@@ -28,13 +34,15 @@ class Requester {
   // Takes a copy of the request, and of inline data. Errors: kInvalid, kAgain (queue full).
   wire::Result<void> post(const SendWr& wr);
 
-  enum class Build { kBuilt, kNeedsBuffer, kFailed };
   bool can_send() const;
   // Builds the next packet. Precondition: can_send(). kFailed: local memory could not be read;
   // `failure()` may break the QP now.
   Build build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame);
 
-  void on_response(Instant now, Psn psn, const wire::Aeth& aeth, Actions& out);
+  void on_ack(Instant now, Psn psn, const wire::Aeth& aeth, Actions& out);
+  // A READ response or atomic ACK; `data` is its payload without pad.
+  void on_result(Instant now, const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                 Actions& out);
   void on_timer(Instant now);
   Instant deadline() const { return waits_for_receiver_ ? rnr_deadline_ : ack_deadline_; }
 
@@ -53,11 +61,21 @@ class Requester {
   void check_consistent() const;
 
  private:
+  wire::Result<void> check(const SendWr& wr, std::uint64_t length) const;
   std::uint64_t window() const;
+  std::uint64_t read_piece() const;
+  bool may_begin() const;
+  Build build_fetch(Instant now, const SendWqe& wqe, wire::Frame& frame);
+  void on_sent(Instant now, std::uint64_t packets);
+  std::optional<std::uint64_t> packet_of(Psn psn);
   Psn psn_of(std::uint64_t packet) const {
     return first_psn_ + static_cast<std::int64_t>(packet & Psn::kMask);
   }
-  void advance_to(Instant now, std::uint64_t una, Actions& out);
+  bool advance_to(Instant now, std::uint64_t una, Actions& out);
+  void on_progress(Instant now);
+  void on_missing_result();
+  std::optional<WcStatus> place_result(const wire::RoceHeaders& headers, std::uint64_t packet,
+                                       std::span<const std::uint8_t> data) const;
   void on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, Actions& out);
   void on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Actions& out);
   void go_back();
@@ -70,11 +88,13 @@ class Requester {
   Counters& counters_;
   WorkQueue<SendWqe> queue_;
   Psn first_psn_;
-  std::uint64_t una_ = 0;     // oldest packet not acknowledged
-  std::uint64_t next_ = 0;    // next packet to send
-  std::uint64_t sent_ = 0;    // one behind the last packet ever sent
-  std::uint64_t posted_ = 0;  // one behind the last packet of the last message
-  std::uint64_t cursor_ = 0;  // queue position of the message that `next_` belongs to
+  std::uint64_t una_ = 0;                // oldest packet not acknowledged
+  std::uint64_t next_ = 0;               // next packet to send
+  std::uint64_t sent_ = 0;               // one behind the last packet ever sent
+  std::uint64_t posted_ = 0;             // one behind the last packet of the last message
+  std::uint64_t cursor_ = 0;             // queue position of the message that `next_` belongs to
+  std::uint32_t fetches_in_flight_ = 0;  // READ requests and atomics within [una, next)
+  bool missed_result_ = false;           // asked again for `una_` already; until progress
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   unsigned timeouts_in_a_row_ = 0;
@@ -83,8 +103,8 @@ class Requester {
   Instant rnr_deadline_ = wire::kNever;
   Instant ack_deadline_ = wire::kNever;
   std::optional<std::uint64_t> drain_limit_;
-  std::optional<WcStatus> remote_failure_;
-  bool local_failure_ = false;  // packet `next_` could not be read from memory
+  std::optional<WcStatus> oldest_failure_;  // the oldest request can't complete
+  bool local_failure_ = false;              // packet `next_` could not be read from memory
 };
 
 }  // namespace cepheus::rnic

@@ -7,12 +7,6 @@
 #include "soft-roce/engine/scatter_gather.h"
 
 namespace cepheus::rnic {
-namespace {
-
-// READ, atomics and SEND with invalidation are refused.
-bool is_served(const wire::OpcodeInfo& info) { return (info.send || info.write) && !info.ieth; }
-
-}  // namespace
 
 Responder::Responder(const QpContext& context, Counters& counters)
     : qp_(context),
@@ -29,6 +23,8 @@ void Responder::reset() {
   said_nak_ = false;
   message_ = Message::kNone;
   offset_ = 0;
+  has_fetched_ = false;
+  results_.clear();
 }
 
 wire::Result<void> Responder::post(const RecvWr& wr) {
@@ -56,11 +52,9 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   }
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (ahead < 0) {
-    counters_.add(Counter::kRxDuplicate);
-    if (is_served(info)) owe(Owed::kAck);
+    on_duplicate(headers);
     return true;
   }
-  if (!is_served(info)) counters_.add(Counter::kRxDropUnsupported);
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
   const bool takes_receive = info.send ? info.first : info.imm;
   if (takes_receive && queue_.empty()) {
@@ -68,11 +62,13 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
     owe(Owed::kRnrNak);
     return true;
   }
-  if (!execute(headers, data, out)) return false;
+  const bool fetch = info.read_request || info.atomic_request;
+  if (fetch ? !execute_fetch(headers, out) : !execute(headers, data, out)) return false;
 
   said_nak_ = false;
-  expected_ = expected_ + 1;
+  if (fetch) return true;
   if (info.last) msn_ = (msn_ + 1) & Psn::kMask;
+  expected_ = expected_ + 1;
   // A NAK that did not leave in time has become untrue: everything up to here has arrived.
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
   if (outdated_nak) owed_ = Owed::kNothing;
@@ -83,7 +79,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
 // Whether the opcode may follow what came before, with this many bytes (IBTA 9.7.4.1.1
 // to 9.7.4.1.6).
 bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) const {
-  if (!is_served(info)) return false;
+  if (info.read_request || info.atomic_request) return message_ == Message::kNone && length == 0;
   const Message kind = info.send ? Message::kSend : Message::kWrite;
   if (message_ != (info.first ? Message::kNone : kind)) return false;
   if (!info.last) return length == qp_.attr.path_mtu;
@@ -102,9 +98,8 @@ bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::u
   if (info.send ? !place_send(data, out) : !place_write(data, info.last, out)) return false;
   offset_ += data.size();
   if (!info.last) return true;
-  if (info.send || info.imm) complete_receive(headers, out);
   message_ = Message::kNone;
-  return true;
+  return !(info.send || info.imm) || complete_receive(headers, out);
 }
 
 bool Responder::place_send(std::span<const std::uint8_t> data, Actions& out) {
@@ -144,16 +139,21 @@ bool Responder::place_write(std::span<const std::uint8_t> data, bool last, Actio
   return true;
 }
 
-void Responder::complete_receive(const wire::RoceHeaders& headers, Actions& out) {
+bool Responder::complete_receive(const wire::RoceHeaders& headers, Actions& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (info.ieth && !qp_.port.memory.invalidate(headers.ieth.rkey, qp_.init.pd)) {
+    return refuse_receive(wire::NakCode::kRemoteAccess, WcStatus::kRemoteInvalidRequest, out);
+  }
   complete(queue_.front(), WcStatus::kSuccess, out);
   Completion& c = out.completions.back();
   c.opcode = info.write ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv;
   c.byte_len = static_cast<std::uint32_t>(offset_);
   c.solicited = headers.bth.solicited;
   c.has_imm = info.imm;
-  c.imm = info.imm ? headers.imm.value : 0;
+  c.has_invalidated_rkey = info.ieth;
+  c.imm = info.imm ? headers.imm.value : info.ieth ? headers.ieth.rkey : 0;
   queue_.pop();
+  return true;
 }
 
 void Responder::complete(const RecvWqe& wqe, WcStatus status, Actions& out) const {
@@ -186,7 +186,7 @@ bool Responder::refuse_receive(wire::NakCode code, WcStatus status, Actions& out
 
 // The newest word counts, but an ACK must not hide a NAK that has not left yet.
 void Responder::owe(Owed response) {
-  if (response == Owed::kAck && owed_ != Owed::kNothing) return;
+  if (response == Owed::kAck && owed_ != Owed::kNothing && owed_ != Owed::kDuplicateAck) return;
   owed_ = response;
 }
 
@@ -194,7 +194,9 @@ void Responder::build_response(wire::Frame& frame) {
   assert(has_response());
   wire::RoceHeaders headers = qp_.envelope;
   headers.bth.opcode = wire::Opcode::kRcAcknowledge;
-  headers.bth.psn = owed_ == Owed::kAck ? expected_ - 1 : expected_;
+  headers.bth.psn = owed_ == Owed::kAck            ? expected_ - 1
+                    : owed_ == Owed::kDuplicateAck ? duplicate_psn_
+                                                   : expected_;
   headers.aeth.msn = msn_;
   switch (owed_) {
     case Owed::kRnrNak:
@@ -226,6 +228,7 @@ void Responder::flush(Actions& out) {
   for (; !queue_.empty(); queue_.pop()) complete(queue_.front(), WcStatus::kFlush, out);
   message_ = Message::kNone;
   if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owed_ = Owed::kNothing;
+  if (owed_ != Owed::kFatalNak) results_.clear_pending();
 }
 
 void Responder::complete_flushed(std::uint64_t wr_id, Actions& out) const {

@@ -1,15 +1,18 @@
 // The responder half of a reliable connection: receive queue, placement of data, acknowledgements
 // (IBTA vol. 1, 9.7.4, 9.7.5.1, 9.9.3).
 //
-// It owes the requester at most one response at a time: an ACK is built when it leaves, so it
-// acknowledges all that has arrived by then; a NAK is said once per gap.
+// It owes the requester the results of READs and atomics, in order, and behind them at most one ACK
+// or NAK: an ACK is built when it leaves, so it acknowledges all that has arrived by then; a NAK is
+// said once per gap.
 #pragma once
 
 #include <optional>
 #include <span>
 
 #include "libmcast/wire/roce.h"
+#include "soft-roce/engine/build.h"
 #include "soft-roce/engine/port.h"
+#include "soft-roce/engine/responder_resources.h"
 #include "soft-roce/engine/work_queue.h"
 
 namespace cepheus::rnic {
@@ -28,10 +31,15 @@ class Responder {
   bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                   Actions& out);
 
-  bool has_response() const { return owed_ != Owed::kNothing; }
+  bool has_response() const { return owed_ != Owed::kNothing && results_.empty(); }
   void build_response(wire::Frame& frame);
+  // The next READ response or atomic ACK. Precondition: has_result(). kFailed: the QP must break
+  // down (a fatal NAK is owed).
+  bool has_result() const { return !results_.empty(); }
+  Build build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
 
-  // Completes every receive as flushed; only an ACK or fatal NAK that is owed remains.
+  // Completes every receive as flushed; only an ACK that is owed remains, or a fatal NAK and the
+  // results before it.
   void flush(Actions& out);
   void complete_flushed(std::uint64_t wr_id, Actions& out) const;
 
@@ -39,7 +47,14 @@ class Responder {
   void check_consistent() const;
 
  private:
-  enum class Owed : std::uint8_t { kNothing, kAck, kSequenceNak, kRnrNak, kFatalNak };
+  enum class Owed : std::uint8_t {
+    kNothing,
+    kAck,
+    kDuplicateAck,  // of `duplicate_psn_` only
+    kSequenceNak,
+    kRnrNak,
+    kFatalNak
+  };
   enum class Message : std::uint8_t { kNone, kSend, kWrite };  // whose later packets are expected
 
   bool is_in_place(const wire::OpcodeInfo& info, std::size_t length) const;
@@ -47,7 +62,14 @@ class Responder {
   bool place_send(std::span<const std::uint8_t> data, Actions& out);
   bool place_write(std::span<const std::uint8_t> data, bool last, Actions& out);
   bool begin_write(const wire::Reth& reth, Actions& out);
-  void complete_receive(const wire::RoceHeaders& headers, Actions& out);
+  bool complete_receive(const wire::RoceHeaders& headers, Actions& out);
+  bool is_readable(const wire::Reth& reth) const;
+  bool execute_fetch(const wire::RoceHeaders& headers, Actions& out);
+  bool begin_read(const wire::RoceHeaders& headers, Actions& out);
+  bool execute_atomic(const wire::RoceHeaders& headers, Actions& out);
+  void on_duplicate(const wire::RoceHeaders& headers);
+  void repeat_fetch(const wire::RoceHeaders& headers);
+  Build lose_memory(const PendingResult& result, Actions& out);
   void complete(const RecvWqe& wqe, WcStatus status, Actions& out) const;
   bool refuse(wire::NakCode code, Actions& out);  // fatal NAK and event; returns false
   bool refuse_receive(wire::NakCode code, WcStatus status, Actions& out);  // ... and failed receive
@@ -64,6 +86,10 @@ class Responder {
   Message message_ = Message::kNone;
   std::uint64_t offset_ = 0;  // bytes of the message placed so far
   wire::Reth write_;          // of the write in progress
+  Psn duplicate_psn_;
+  Psn fetched_until_;         // one behind the last READ or atomic
+  bool has_fetched_ = false;  // there was one
+  ResponderResources results_;
 };
 
 }  // namespace cepheus::rnic

@@ -79,19 +79,25 @@ class WorkQueue {
 struct SendWqe {
   std::uint64_t wr_id = 0;
   std::uint64_t remote_address = 0;
+  std::uint64_t compare_add = 0;
+  std::uint64_t swap = 0;
   std::uint64_t first_packet = 0;  // the requester's packet number of the message's first packet
-  std::uint32_t packets = 1;       // at least one: an empty message takes a packet
+  std::uint32_t packets = 1;       // at least one: an empty message takes a packet; a READ takes
+                                   // the numbers of its responses
   std::uint32_t length = 0;        // bytes of the message
   std::uint32_t rkey = 0;
-  std::uint32_t imm = 0;
+  std::uint32_t imm = 0;  // or the rkey to invalidate
   std::uint16_t sge_count = 0;
   SendOp op = SendOp::kSend;
   bool signaled = false;
   bool solicited = false;
   bool inline_data = false;
+  bool fence = false;
 
   std::uint64_t end_packet() const { return first_packet + packets; }
   bool is_write() const { return op == SendOp::kWrite || op == SendOp::kWriteImm; }
+  bool is_atomic() const { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
+  bool is_fetch() const { return op == SendOp::kRead || is_atomic(); }  // a result comes back
   bool has_imm() const { return op == SendOp::kSendImm || op == SendOp::kWriteImm; }
 };
 
