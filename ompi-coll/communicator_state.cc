@@ -152,7 +152,7 @@ void CommunicatorState::try_again(uint64_t unit) {
 
 int CommunicatorState::broadcast(Payload& payload, int root, size_t& done) {
   const bool small = payload.bytes() <= parameters().eager_bytes();
-  const size_t unit_bytes = small ? payload.bytes() : BulkOperation::kUnit;
+  const size_t unit_bytes = small ? parameters().eager_unit() : BulkOperation::kUnit;
   const uint64_t first = next_unit_;
   next_unit_ += (payload.bytes() + unit_bytes - 1) / unit_bytes;
   ++call_number_;

@@ -26,7 +26,8 @@ size_t pack_message(void* dest, void* arg) {
   const Call& call = *argument->call;
   const EagerHeader header{call.unit, call.length, static_cast<uint32_t>(call.root), 0};
   std::memcpy(dest, &header, sizeof header);
-  argument->rc = call.payload->pack(0, static_cast<std::byte*>(dest) + sizeof header, call.length);
+  argument->rc =
+      call.payload->pack(call.offset, static_cast<std::byte*>(dest) + sizeof header, call.length);
   return sizeof header + call.length;
 }
 
@@ -89,7 +90,7 @@ int EagerOperation::repair(Actions& out) {
         return rc;
       }
     }
-    const size_t most = sizeof(EagerHeader) + parameters().eager_bytes();
+    const size_t most = sizeof(EagerHeader) + parameters().eager_unit();
     repair_ = std::make_unique<std::byte[]>(most);
     const int rc = messages_.receive(repair_.get(), most, call_.root, Tag::kRepair, call_.comm);
     if (rc != OMPI_SUCCESS) return rc;
@@ -118,7 +119,7 @@ int EagerOperation::take(const void* data, size_t length) {
   }
   if (header.bytes != call_.length || length != sizeof header + header.bytes)
     return MPI_ERR_TRUNCATE;
-  return call_.payload->unpack(0, static_cast<const std::byte*>(data) + sizeof header,
+  return call_.payload->unpack(call_.offset, static_cast<const std::byte*>(data) + sizeof header,
                                header.bytes);
 }
 

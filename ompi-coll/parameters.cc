@@ -18,7 +18,7 @@ int& output_stream() {
 
 unsigned Parameters::fingerprint() const {
   unsigned hash = 2166136261u;
-  for (const int value : {mode, min_members, eager_limit, mrp_port}) {
+  for (const int value : {mode, min_members, eager_limit, eager_message, mrp_port}) {
     hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
   }
   return hash;
@@ -70,9 +70,12 @@ void register_parameters(const mca_base_component_t* component) {
                "algorithms in every mode",
                OPAL_INFO_LVL_4, &p.min_members);
   register_int(component, "eager_limit",
-               "Largest broadcast in bytes that is copied through posted buffers; larger ones go "
-               "straight to the user's",
+               "Largest broadcast in bytes that is copied through posted buffers, without waiting "
+               "for its receivers; larger ones go straight to the user's",
                OPAL_INFO_LVL_5, &p.eager_limit);
+  register_int(component, "eager_message",
+               "Bytes of one such buffer: longer eager broadcasts take several", OPAL_INFO_LVL_6,
+               &p.eager_message);
   register_int(component, "register_timeout_ms",
                "How long the switches and members have to confirm a group", OPAL_INFO_LVL_5,
                &p.register_timeout_ms);

@@ -14,7 +14,8 @@ struct Parameters {
   int verbose = 0;
   int mode = static_cast<int>(Mode::kTry);
   int min_members = 2;
-  int eager_limit = 8192;  // bytes: up to here a message is copied through the eager lane
+  int eager_limit = 65536;   // bytes: up to here a broadcast is copied through the eager lane
+  int eager_message = 8192;  // bytes of each of its messages
   int register_timeout_ms = 1000;
   int watchdog_ms = 2000;
   int slow_fallback = 1;
@@ -24,6 +25,7 @@ struct Parameters {
   char* uct_library = nullptr;
 
   size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }
+  size_t eager_unit() const { return eager_message > 0 ? static_cast<size_t>(eager_message) : 1; }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
   bool falls_back_when_slow() const {
     return slow_fallback != 0 && chosen_mode() != Mode::kRequire;

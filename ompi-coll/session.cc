@@ -36,7 +36,7 @@ Cause cause_of(mcast_cause_t cause) {
 Session::Session(ompi_communicator_t* comm, uint32_t generation, bool again)
     : comm_(comm),
       generation_(generation),
-      eager_(comm, MCAST_LANE_EAGER, parameters().eager_bytes() + kHeaderRoom, again),
+      eager_(comm, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
       bulk_(comm, MCAST_LANE_BULK, 0, again),
       agreement_(ompi_comm_rank(comm), ompi_comm_size(comm), generation) {
   eager_.set_handler(Inbox::on_message, &inbox_);
