@@ -37,6 +37,12 @@ void Membership::answer(MrpType type, std::uint16_t flags, Actions& out) const {
   out.messages.push_back({leader_, m});
 }
 
+// The leader, which no switch sends a REGISTER to, learns the method from its members.
+std::uint16_t Membership::confirmed_flags() const {
+  const int method = host_sync_ ? wire::MrpHeader::kHostSync : 0;
+  return static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) | method);
+}
+
 void Membership::refuse(Ipv4 from, const wire::MrpHeader& asked, MrpReject reason,
                         Actions& out) const {
   MrpMessage m;
@@ -94,6 +100,7 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, A
     epoch_ = h.epoch;
     instance_ = h.instance;
     leader_ = from;
+    host_sync_ = (h.flags & wire::MrpHeader::kHostSync) != 0;
     set_state(State::kConnecting, "a leader named this member");
     return Task::kConnect;
   }
@@ -103,7 +110,7 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, A
     const bool over = state_ == State::kGone || state_ == State::kFailed;
     refuse(from, h, over ? MrpReject::kNotMember : MrpReject::kIdInUse, out);
   } else if (state_ == State::kConfirmed || state_ == State::kActive) {
-    answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kRegister), out);
+    answer(MrpType::kConfirm, confirmed_flags(), out);
   }
   return Task::kNone;
 }
@@ -138,7 +145,7 @@ void Membership::connected(Instant, bool ok, Actions& out) {
   if (state_ != State::kConnecting) return;
   if (ok) {
     set_state(State::kConfirmed, "its queue pair is connected");
-    answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kRegister), out);
+    answer(MrpType::kConfirm, confirmed_flags(), out);
   } else {
     reject_ = MrpReject::kMemberFailed;
     set_state(State::kFailed, "its queue pair could not be connected");

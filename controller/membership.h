@@ -43,6 +43,8 @@ class Membership {
   McstId id() const { return id_; }
   std::uint16_t epoch() const { return epoch_; }
   Ipv4 leader() const { return leader_; }
+  // The switches leave the PSNs at a change of the source to the hosts.
+  bool host_sync() const { return host_sync_; }
 
  private:
   void set_state(State state, const char* reason);
@@ -51,6 +53,7 @@ class Membership {
   Task on_register(Ipv4 from, const MrpMessage& message, Actions& out);
   Task on_reject(Ipv4 from, const MrpMessage& message);
   void answer(wire::MrpType type, std::uint16_t flags, Actions& out) const;
+  std::uint16_t confirmed_flags() const;
   void refuse(Ipv4 from, const wire::MrpHeader& asked, wire::MrpReject reason, Actions& out) const;
 
   MrpMember self_;
@@ -61,6 +64,7 @@ class Membership {
   std::uint16_t epoch_ = 0;
   std::uint32_t instance_ = 0;
   Ipv4 leader_;
+  bool host_sync_ = false;
 };
 
 }  // namespace cepheus::mrp

@@ -95,6 +95,18 @@ TEST(Membership, ConfirmsEveryRepeatedMessageAgainWithoutActingTwice) {
   EXPECT_EQ(m.membership.state(), State::kGone);
 }
 
+TEST(Membership, TellsTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
+  Member m;
+  MrpMessage message = register_message();
+  message.header.flags = wire::MrpHeader::kHostSync;
+  EXPECT_EQ(m.hear(message), Task::kConnect);
+  m.connected(true);
+  EXPECT_TRUE(m.membership.host_sync());
+  ASSERT_EQ(m.answers.size(), 1u);
+  EXPECT_EQ(m.answers[0].message.header.flags,
+            wire::MrpHeader::kHostSync | static_cast<int>(MrpType::kRegister));
+}
+
 TEST(Membership, RejectsWhenItsQueuePairFails) {
   Member m;
   m.hear(register_message());

@@ -133,14 +133,25 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
   check_consistent();
 }
 
+bool Registration::agrees_on_method(const wire::MrpHeader& confirm) {
+  const bool host_sync = (confirm.flags & wire::MrpHeader::kHostSync) != 0;
+  if (!host_sync_) host_sync_ = host_sync;
+  return *host_sync_ == host_sync;
+}
+
 void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
   const auto awaited = state_ == State::kRegistering     ? MrpType::kRegister
                        : state_ == State::kActivating    ? MrpType::kActivate
                        : state_ == State::kUnregistering ? MrpType::kUnregister
                                                          : MrpType::kRefresh;
   // REFRESH is never confirmed: in the other states nothing matches.
-  if (awaited == MrpType::kRefresh || message.header.flags != static_cast<std::uint16_t>(awaited)) {
-    return;
+  const int answered = message.header.flags & ~wire::MrpHeader::kHostSync;
+  if (awaited == MrpType::kRefresh || answered != static_cast<int>(awaited)) return;
+  if (awaited == MrpType::kRegister && !agrees_on_method(message.header)) {
+    const std::string text = "the switches of " + from.to_string() +
+                             " and of other members change a group's source differently: give all "
+                             "the same source_change";
+    return fail(now, {ErrorCode::kRefused, text}, MrpReject::kNone, out);
   }
   for (const MrpMember& m : message.list()) {
     if (m.host != from) continue;  // a host speaks for itself only

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,6 +88,8 @@ class Registration {
   std::uint16_t epoch() const { return epoch_; }
   std::vector<MrpMember> missing() const;  // members that have not confirmed the current step
   std::size_t member_count() const { return members_.size(); }
+  // What the members were told by their switches (Membership::host_sync); they must agree.
+  bool host_sync() const { return host_sync_.value_or(false); }
   void check_consistent() const;
 
  private:
@@ -97,6 +100,7 @@ class Registration {
   void send_register(Actions& out) const;
   void send_to_group(wire::MrpType type, Actions& out) const;
   void send_farewell(Instant now, Actions& out);
+  bool agrees_on_method(const wire::MrpHeader& confirm);
   void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
@@ -115,6 +119,7 @@ class Registration {
   Instant next_ = wire::kNever;
   Duration retry_{0};
   unsigned repeats_left_ = 0;
+  std::optional<bool> host_sync_;  // known with the first CONFIRM
   wire::Error error_{};
   wire::MrpReject reject_ = wire::MrpReject::kNone;
 };

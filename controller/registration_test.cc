@@ -188,6 +188,34 @@ TEST(Registration, IgnoresWhatIsNotForIt) {
   EXPECT_EQ(net.leader.state(), State::kActivating);
 }
 
+TEST(Registration, LearnsFromItsMembersHowTheSourceChanges) {
+  for (const bool host_sync : {false, true}) {
+    Network net(2);
+    ASSERT_TRUE(net.start());
+    MrpMessage confirm = reject(MrpReject::kNone, {member(1)});
+    confirm.header.type = MrpType::kConfirm;
+    confirm.header.flags = static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) |
+                                                      (host_sync ? wire::MrpHeader::kHostSync : 0));
+    net.deliver({host(1), host(0), confirm});
+    EXPECT_EQ(net.leader.state(), State::kActivating);
+    EXPECT_EQ(net.leader.host_sync(), host_sync);
+  }
+}
+
+TEST(Registration, FailsWhereSwitchesDisagreeOnHowTheSourceChanges) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  for (int i = 1; i <= 2; ++i) {
+    MrpMessage confirm = reject(MrpReject::kNone, {member(i)});
+    confirm.header.type = MrpType::kConfirm;
+    confirm.header.flags = static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) |
+                                                      (i == 2 ? wire::MrpHeader::kHostSync : 0));
+    net.deliver({host(i), host(0), confirm});
+  }
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  EXPECT_THAT(net.leader.error().text, HasSubstr("give all the same source_change"));
+}
+
 TEST(Registration, CountsADoubledConfirmOnce) {
   Network net(3);
   net.lose = [](const Network::Datagram& d) { return d.from == host(2); };

@@ -50,11 +50,12 @@ Outcome<void> BulkLane::send(const void* data, std::size_t length, const Memory*
   const auto key = key_for(const_cast<void*>(data), length, memory, 0, region);
   if (!key) return tl::unexpected(key.error());
   const std::uint32_t slot = send_slots_.take();
-  if (!pair_.post_send(WorkId{group_, false, slot}.pack(), {data, length, *key}, imm)) {
+  const Piece piece{data, length, *key};
+  if (!pair_.post_send(WorkId{group_, false, slot}.pack(), piece, imm)) {
     send_slots_.give_back(slot);
     return fail(MCAST_ERR_FABRIC, "the device refused a send: set up again with fresh groups");
   }
-  sends_[slot] = {op, length, ++turn_, std::move(region)};
+  sends_[slot] = {op, length, ++turn_, piece, std::move(region)};
   ++sends_outstanding_;
   return {};
 }
@@ -69,11 +70,12 @@ Outcome<void> BulkLane::receive(void* buffer, std::size_t length, const Memory* 
   const auto key = key_for(buffer, length, memory, IBV_ACCESS_LOCAL_WRITE, region);
   if (!key) return tl::unexpected(key.error());
   const std::uint32_t slot = receive_slots_.take();
-  if (!pair_.post_receive(WorkId{group_, true, slot}.pack(), {buffer, length, *key})) {
+  const Piece piece{buffer, length, *key};
+  if (!pair_.post_receive(WorkId{group_, true, slot}.pack(), piece)) {
     receive_slots_.give_back(slot);
     return fail(MCAST_ERR_FABRIC, "the device refused a receive: set up again with fresh groups");
   }
-  receives_[slot] = {op, length, ++turn_, std::move(region)};
+  receives_[slot] = {op, length, ++turn_, piece, std::move(region)};
   ++receives_posted_;
   return {};
 }
@@ -107,21 +109,35 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
   out.push_back(event);
 }
 
-void BulkLane::cancel(mcast_status_t status, Events& out) {
-  std::vector<Operation*> open;
+std::vector<BulkLane::Posted> BulkLane::open_operations() {
+  std::vector<Posted> open;
   for (auto* list : {&sends_, &receives_}) {
-    for (Operation& each : *list) {
-      if (each.op != nullptr) open.push_back(&each);
+    for (std::uint32_t slot = 0; slot < list->size(); ++slot) {
+      Operation& each = (*list)[slot];
+      if (each.op != nullptr) open.push_back({&each, {group_, list == &receives_, slot}});
     }
   }
   std::sort(open.begin(), open.end(),
-            [](const Operation* a, const Operation* b) { return a->turn < b->turn; });
-  for (Operation* each : open) {
+            [](const Posted& a, const Posted& b) { return a.operation->turn < b.operation->turn; });
+  return open;
+}
+
+bool BulkLane::post_receives_again() {
+  for (const Posted& each : open_operations()) {
+    if (each.id.is_receive && !pair_.post_receive(each.id.pack(), each.operation->piece)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void BulkLane::cancel(mcast_status_t status, Events& out) {
+  for (const Posted& each : open_operations()) {
     Event event;
-    event.op = each->op;
+    event.op = each.operation->op;
     event.status = status;
     out.push_back(event);
-    *each = {};
+    *each.operation = {};
   }
   sends_outstanding_ = 0;
   receives_posted_ = 0;

@@ -24,17 +24,26 @@ class BulkLane final : public Lane {
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return device_.max_message(); }
+  bool post_receives_again() override;
 
  private:
   struct Operation {
     mcast_op_t* op = nullptr;
     std::size_t length = 0;
-    std::uint64_t turn = 0;  // order of posting, for cancel()
+    std::uint64_t turn = 0;  // order of posting
+    Piece piece;             // what was posted
     MrHandle region;         // if registered for this operation
   };
 
   Outcome<std::uint32_t> key_for(void* address, std::size_t length, const Memory* memory,
                                  int access, MrHandle& region) const;
+
+  struct Posted {
+    Operation* operation;
+    WorkId id;
+  };
+  // What is open, in the order of posting.
+  std::vector<Posted> open_operations();
 
   const Device& device_;
   QueuePair& pair_;

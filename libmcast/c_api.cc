@@ -71,9 +71,11 @@ mrp::MrpMember member_of(const mcast_member_t& m) {
   return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0};
 }
 
-mcast_status_t check_eager(const Group& group, EagerLane* lane) {
+mcast_status_t check_eager(Group& group, EagerLane* lane) {
   if (lane == nullptr) return invalid("an eager send on a bulk lane: use mcast_send()");
-  if (const auto active = group.check_active(); !active) return set_last_error(active.error());
+  if (const auto may_send = group.check_may_send(); !may_send) {
+    return set_last_error(may_send.error());
+  }
   if (!lane->can_send()) {
     return set_last_error(MCAST_ERR_AGAIN,
                           "send_depth messages are unacknowledged: call mcast_progress()");
@@ -82,7 +84,10 @@ mcast_status_t check_eager(const Group& group, EagerLane* lane) {
 }
 
 mcast_status_t post_eager(Group& group, std::uint32_t slot, std::size_t length, std::uint32_t imm) {
-  if (group.eager()->post(slot, length, imm)) return MCAST_OK;
+  if (group.eager()->post(slot, length, imm)) {
+    group.note_sent();
+    return MCAST_OK;
+  }
   group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
              "the device refused a send; set up again with fresh groups");
   return set_last_error(MCAST_ERR_FABRIC, group.reason());
@@ -355,8 +360,12 @@ mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, 
     if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
       return status;
     }
-    if (const auto active = g.check_active(); !active) return set_last_error(active.error());
-    return start_bulk(g, lane->send(data, length, from(mem), imm, op));
+    if (const auto may_send = g.check_may_send(); !may_send) {
+      return set_last_error(may_send.error());
+    }
+    const auto posted = lane->send(data, length, from(mem), imm, op);
+    if (posted) g.note_sent();
+    return start_bulk(g, posted);
   });
 }
 

@@ -154,7 +154,9 @@ unsigned Context::progress() {
     const std::size_t n = poll_completions();
     make_callbacks();
     done += n;
-    if (n < kBatch) break;
+    if (n == kBatch) continue;
+    synchronise_due();  // nothing is left in the queues that a RESET could lose
+    break;
   }
   const bool idle_turn = ++idle_polls_ >= kIdlePolls;
   if (idle_turn) idle_polls_ = 0;
@@ -169,10 +171,20 @@ std::size_t Context::poll_completions() {
   for (const ibv_wc& wc : std::span(completions_).first(n)) {
     const std::uint32_t number = WorkId::unpack(wc.wr_id).group;
     if (group == nullptr || group->number() != number) group = find_group(number);
-    if (group != nullptr) group->on_completion(wc, events_);  // else it was destroyed meanwhile
+    if (group == nullptr) continue;  // destroyed meanwhile
+    group->on_completion(wc, events_);
+    if (group->is_sync_due()) note_sync_due(*group);
   }
   registering_ = registrar_.is_busy();
   return n;
+}
+
+void Context::synchronise_due() {
+  const auto locked = lock();
+  for (const std::uint32_t number : sync_due_) {
+    if (Group* group = find_group(number)) group->synchronise();
+  }
+  sync_due_.clear();
 }
 
 void Context::make_callbacks() {

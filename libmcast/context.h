@@ -51,6 +51,9 @@ class Context {
   void destroy_groups();
   Outcome<void> lead(Group& group, std::span<const mrp::MrpMember> members);
 
+  // The group's PSNs are synchronised at the next progress(). Under the state lock.
+  void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }
+
   // All that reads or changes a group.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(state_mutex_); }
 
@@ -63,6 +66,7 @@ class Context {
 
   std::size_t poll_completions();
   void make_callbacks();
+  void synchronise_due();
   unsigned poll_control(bool look_for_device_events);
   void take_device_event(const ibv_async_event& event);
   void poll_device_events();
@@ -81,6 +85,7 @@ class Context {
   // Under the state lock:
   Registrar registrar_;
   std::vector<std::unique_ptr<Group>> groups_;  // sorted by number
+  std::vector<std::uint32_t> sync_due_;         // numbers of groups, perhaps gone or done
   // Under the progress lock:
   std::array<ibv_wc, kBatch> completions_;
   Events events_;

@@ -121,6 +121,13 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   out.push_back(event);  // the group fills its name in
 }
 
+bool EagerLane::post_receives_again() {
+  for (std::uint32_t slot = 0; slot < receives_.size(); ++slot) {
+    if (receives_[slot] == Receive::kPosted && !post_receive(slot)) return false;
+  }
+  return true;
+}
+
 // Eager sends are the application's no longer, and receives nobody waits for by name: nobody is
 // called.
 void EagerLane::cancel(mcast_status_t, Events&) { sends_outstanding_ = 0; }

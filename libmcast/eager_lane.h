@@ -58,6 +58,7 @@ class EagerLane final : public Lane {
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return config_.max_message; }
+  bool post_receives_again() override;
 
  private:
   // kDelivered: the application holds the buffer, from the completion on.

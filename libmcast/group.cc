@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "controller/reject_text.h"
+#include "libmcast/context.h"
 #include "libmcast/work_failure.h"
 
 namespace cepheus::mcast {
@@ -159,7 +160,7 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
       return;
     }
     case Task::kActivated:
-      if (state_ == MCAST_GROUP_REGISTERING) state_ = MCAST_GROUP_ACTIVE;
+      if (state_ == MCAST_GROUP_REGISTERING) activate(membership_.host_sync());
       return;
     case Task::kDissolved:
       if (membership_.state() == mrp::Membership::State::kFailed) {
@@ -180,12 +181,17 @@ void Group::follow_registration() {
   using State = mrp::Registration::State;
   if (state_ != MCAST_GROUP_REGISTERING) return;
   if (registration_->state() == State::kActive) {
-    state_ = MCAST_GROUP_ACTIVE;
+    activate(registration_->host_sync());
   } else if (registration_->state() == State::kFailed) {
     const bool taken = registration_->reject_reason() == wire::MrpReject::kIdInUse;
     fail(taken ? MCAST_ERR_ID_IN_USE : status_of(registration_->error().code),
          MCAST_CAUSE_REGISTRATION, registration_->error().text);
   }
+}
+
+void Group::activate(bool host_sync) {
+  state_ = MCAST_GROUP_ACTIVE;
+  if (host_sync) sync_.enable();
 }
 
 void Group::on_timer(wire::Instant now, mrp::Actions& out) {
@@ -208,10 +214,34 @@ Outcome<void> Group::check_active() const {
   return mcast::fail(MCAST_ERR_INVALID, "the group is not active yet: wait for mcast_group_test()");
 }
 
+Outcome<void> Group::check_may_send() {
+  if (auto active = check_active(); !active) return active;
+  if (sync_.may_send()) return {};
+  sync_.want_to_send();
+  context_.note_sync_due(*this);
+  return mcast::fail(MCAST_ERR_AGAIN,
+                     "the queue pair is being synchronised with the group: call mcast_progress()");
+}
+
+void Group::note_sent() { sync_.sent(); }
+
+void Group::synchronise() {
+  if (state_ != MCAST_GROUP_ACTIVE) return;
+  const PsnSync::Step step = sync_.due(lane().sends_outstanding());
+  if (step == PsnSync::Step::kNone) return;
+  const auto take =
+      step == PsnSync::Step::kReceivePsn ? QueuePair::Take::kSendPsn : QueuePair::Take::kReceivePsn;
+  const auto done = pair_->synchronise(take, [this] { return lane().post_receives_again(); });
+  if (!done) return fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
+  sync_.done();
+}
+
 void Group::on_completion(const ibv_wc& wc, Events& out) {
   const bool is_receive = WorkId::unpack(wc.wr_id).is_receive;
   if (wc.status != IBV_WC_SUCCESS) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, is_receive));
+  } else if (is_receive) {
+    sync_.received();
   }
   const std::size_t before = out.size();
   lane().on_completion(wc, status_, out);

@@ -12,6 +12,7 @@
 #include "controller/registration.h"
 #include "libmcast/bulk_lane.h"
 #include "libmcast/eager_lane.h"
+#include "libmcast/psn_sync.h"
 #include "libmcast/watchdog.h"
 
 namespace cepheus::mcast {
@@ -76,8 +77,16 @@ class Group {
   BulkLane* bulk() { return bulk_.get(); }
   Lane& lane();
   const Lane& lane() const;
-  // OK while data may flow; AGAIN never.
+  // OK while data may flow.
   Outcome<void> check_active() const;
+  // ... and this member may send. AGAIN: its PSNs have to be synchronised first, which
+  // Context::progress() does.
+  Outcome<void> check_may_send();
+  void note_sent();
+  // A step of PSN synchronisation is due, and what it takes: nothing may be left in the completion
+  // queues.
+  bool is_sync_due() const { return sync_.due(lane().sends_outstanding()) != PsnSync::Step::kNone; }
+  void synchronise();
   void on_completion(const ibv_wc& wc, Events& out);
   mcast_status_t receive(void* data, std::size_t length, std::uint32_t imm) const {
     return recv_cb_(recv_arg_, data, length, imm);
@@ -97,6 +106,7 @@ class Group {
         std::unique_ptr<QueuePair> pair);
   void run_task(wire::Instant now, mrp::Membership::Task task, mrp::Actions& out);
   void follow_registration();
+  void activate(bool host_sync);
 
   Context& context_;
   const std::uint32_t number_;
@@ -109,6 +119,7 @@ class Group {
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;
   std::string reason_;
   Watchdog watchdog_;
+  PsnSync sync_;
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair

@@ -56,6 +56,9 @@ class Lane {
   // The queue pair is gone: ends all that is outstanding.
   virtual void cancel(mcast_status_t status, Events& out) = 0;
   virtual std::size_t max_message() const = 0;
+  // The queue pair went through RESET: posts again what was posted, in its order. False if the
+  // device refuses.
+  virtual bool post_receives_again() = 0;
 
   unsigned sends_outstanding() const { return sends_outstanding_; }
   unsigned receives_posted() const { return receives_posted_; }

@@ -39,16 +39,17 @@ Outcome<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
   pair->handle_.reset(ibv_create_qp(device.pd(), &init));
   if (!pair->handle_) return fail(MCAST_ERR_NO_MEMORY, errno_text("no queue pair", errno));
 
+  if (const auto done = pair->initialise(); !done) return tl::unexpected(done.error());
+  return pair;
+}
+
+Outcome<void> QueuePair::initialise() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = device.port();
+  attributes.port_num = device_.port();
   attributes.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
-  if (const auto done = pair->modify(
-          attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
-      !done) {
-    return tl::unexpected(done.error());
-  }
-  return pair;
+  return modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+                "INIT");
 }
 
 QueuePair::~QueuePair() {
@@ -69,17 +70,36 @@ Outcome<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* s
 }
 
 Outcome<void> QueuePair::connect(wire::McstId id, std::uint16_t epoch, Timers timers) {
-  const std::uint32_t psn = wire::group_start_psn(id, epoch).value();
+  remote_ = id;
+  timers_ = timers;
+  return bring_up(wire::group_start_psn(id, epoch).value());
+}
+
+Outcome<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {
+  ibv_qp_attr now{};
+  ibv_qp_init_attr unused{};
+  if (const int error = ibv_query_qp(handle_.get(), &now, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &unused)) {
+    return fail(MCAST_ERR_FABRIC, errno_text("its PSNs can't be read", error));
+  }
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RESET;
+  if (const auto done = modify(attributes, IBV_QP_STATE, "RESET"); !done) return done;
+  if (const auto done = initialise(); !done) return done;
+  if (!post_receives()) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
+  return bring_up(take == Take::kReceivePsn ? now.rq_psn : now.sq_psn);
+}
+
+Outcome<void> QueuePair::bring_up(std::uint32_t psn) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = device_.path_mtu_code();
   attributes.dest_qp_num = wire::kVirtualQpn.value();
   attributes.rq_psn = psn;
   attributes.max_dest_rd_atomic = 0;
-  attributes.min_rnr_timer = timers.min_rnr_timer;
+  attributes.min_rnr_timer = timers_.min_rnr_timer;
   attributes.ah_attr.is_global = 1;
   attributes.ah_attr.port_num = device_.port();
-  attributes.ah_attr.grh.dgid = gid_of(id);
+  attributes.ah_attr.grh.dgid = gid_of(remote_);
   attributes.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_.gid_index());
   attributes.ah_attr.grh.hop_limit = 64;
   if (const auto done = modify(attributes,
@@ -92,7 +112,7 @@ Outcome<void> QueuePair::connect(wire::McstId id, std::uint16_t epoch, Timers ti
   attributes = {};
   attributes.qp_state = IBV_QPS_RTS;
   attributes.sq_psn = psn;
-  attributes.timeout = timers.ack_timeout;
+  attributes.timeout = timers_.ack_timeout;
   attributes.retry_cnt = 7;
   attributes.rnr_retry = 7;  // for ever: a member that is slow to post is no error
   attributes.max_rd_atomic = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "libmcast/completion_queues.h"
@@ -35,6 +36,10 @@ class QueuePair {
   // To RTS, towards the group; both start PSNs are group_start_psn(id, epoch). The kernel may look
   // the group's neighbour up on the way, which takes up to a second if nobody answers.
   Outcome<void> connect(wire::McstId id, std::uint16_t epoch, Timers timers);
+  // Both PSNs become one of the two, by way of RESET (paper III-E): posted receives are gone then
+  // and `post_receives` posts them again. Precondition: no send is outstanding.
+  enum class Take { kReceivePsn, kSendPsn };
+  Outcome<void> synchronise(Take take, const std::function<bool()>& post_receives);
   // To ERR: all work completes, flushed.
   void stop();
 
@@ -46,12 +51,16 @@ class QueuePair {
   QueuePair(const Device& device, CompletionQueues& queues, ibv_cq* cq, QueueDepths depths)
       : device_(device), queues_(queues), cq_(cq), depths_(depths) {}
   Outcome<void> modify(ibv_qp_attr& attributes, int mask, const char* state);
+  Outcome<void> initialise();
+  Outcome<void> bring_up(std::uint32_t psn);
 
   const Device& device_;
   CompletionQueues& queues_;
   ibv_cq* const cq_;
   const QueueDepths depths_;
   QpHandle handle_;
+  wire::McstId remote_;  // and how it was connected, for the next time
+  Timers timers_{};
 };
 
 }  // namespace cepheus::mcast

@@ -57,9 +57,13 @@ struct MrpMember {
 struct MrpHeader {
   static constexpr std::size_t kSize = 20;
   static constexpr std::uint8_t kVersion = 1;
+  // The switches do not rebase: hosts synchronise their queue pairs' PSNs when the source changes.
+  static constexpr std::uint16_t kHostSync = 0x8000;
 
   MrpType type = MrpType::kRegister;
-  std::uint16_t flags = 0;  // REJECT: the MrpReject; CONFIRM: the MrpType it answers
+  // REJECT: the MrpReject; CONFIRM: the MrpType it answers. kHostSync in REGISTER towards hosts, and
+  // in what they answer to it.
+  std::uint16_t flags = 0;
   std::uint16_t epoch = 0;
   std::uint16_t seq = 0;  // which packet of `total` (REGISTER of a large group)
   std::uint16_t total = 1;

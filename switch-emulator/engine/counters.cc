@@ -36,6 +36,8 @@ std::string_view name(Counter counter) {
       return "turns";
     case Counter::kGateHeld:
       return "gate_held";
+    case Counter::kHandoverRnr:
+      return "handover_rnr";
     case Counter::kGateRnr:
       return "gate_rnr";
     case Counter::kLostAggregateAnswered:

@@ -71,6 +71,19 @@ bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::Roce
   return true;
 }
 
+constexpr std::uint8_t kHandoverTimer = 20;  // RNR timer code: 10.24 ms
+
+// Without rebasing the last turn's source takes nothing before it has moved its queue pair's PSN on
+// through RESET: until then it asks for what it sent itself. Asking the new source to wait and
+// begin again is safe, since it acknowledges nothing of this turn; left alone, it would have to
+// time out.
+bool is_not_synchronised(const Call& call, const Group& group, PathNo path, const wire::Aeth& aeth,
+                         Psn psn) {
+  const Path& from = group.paths[path];
+  return !call.rebases() && from.is_host && path == group.previous && aeth.is_sequence_nak() &&
+         before(psn, group.base) && from.ack == group.base - 1;
+}
+
 }  // namespace
 
 void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeaders& headers) {
@@ -84,6 +97,11 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   const Path& from = group.paths[path];
   const Psn psn = headers.bth.psn + (from.is_host ? from.turns : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
+  if (is_not_synchronised(call, group, path, aeth, psn)) {
+    call.count(Counter::kHandoverRnr);
+    if (group.asked != group.base) hold_nak(group, {group.base, true, kHandoverTimer});
+    return check(call, group, path == group.slowest);
+  }
   // Real receivers send PSNs of long ago, and of before they were reset (facts of rdma_rxe).
   if (after(cumulative, group.sent) || before(cumulative, from.ack) ||
       (is_ack && cumulative == from.ack)) {

@@ -61,6 +61,7 @@ struct Group {
 
   // Current turn.
   PathNo source = kNoPath;
+  PathNo previous = kNoPath;  // the source of the turn before
   Ipv4 source_ip;
   Psn base;           // PSN of the turn's first packet
   Psn source_first;   // ... in the numbering of the source's port

@@ -40,6 +40,7 @@ void split_register(Call& call, const MrpRequest& request, const Group& group,
   const auto members = request.message.list();
   wire::MrpMessage part;
   part.header = request.message.header;
+  if (!call.rebases()) part.header.flags |= wire::MrpHeader::kHostSync;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     if (i == group.leader) continue;
     const Path& path = group.paths[i];

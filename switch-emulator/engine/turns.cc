@@ -24,6 +24,7 @@ void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn next, 
     }
     old.ack = next - 1;
   }
+  group.previous = group.source;
   group.source = newcomer;
   group.source_ip = source_ip;
   group.base = next;
@@ -87,7 +88,9 @@ Claim claim_synchronised(Call& call, Group& group, const DataPacket& packet) {
       admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
       return Claim::kCurrent;
     }
-    if (psn != next) return drop(call, Counter::kDropConflict);
+    const bool follows = group.gate.path == packet.path && !group.gate.frames.empty() &&
+                         after(psn, next) && !beyond_window(call, next, psn);
+    if (psn != next && !follows) return drop(call, Counter::kDropConflict);
     if (!gate_is_open(call, group)) {
       return hold_at_gate(call, group, packet, name_of(packet), next);
     }

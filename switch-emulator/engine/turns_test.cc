@@ -260,6 +260,43 @@ TEST(HostSync, HoldsANewcomerAtTheGate) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }
 
+// The last source has not moved its queue pair's PSN on yet, so it asks for what it sent itself.
+TEST(HostSync, AsksTheNewSourceToWaitForTheLastOne) {
+  auto net = make_star(3, true, host_sync);
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->data(1, 3);
+  net->clear();
+  net->nak(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 3 t20"}));
+  net->clear();
+  net->nak(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts()) << "once is enough until it begins again";
+  net->ack(2, 3);
+  net->data(1, 3);
+  EXPECT_EQ(net->inbox(0), Texts({"data 3"}));
+  net->ack(0, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 3"}));
+  net->clear();
+  net->nak(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts()) << "a late one, of before";
+  EXPECT_EQ(net->count(Counter::kHandoverRnr), 2u);
+}
+
+TEST(HostSync, KeepsWhatFollowsAHeldPacket) {
+  auto net = make_star(3, true, host_sync);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  net->data(1, 1);
+  net->data(1, 2);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
+  EXPECT_EQ(net->count(Counter::kDropConflict), 0u);
+}
+
 TEST(MessageCount, GoesOnOverAHostsTurns) {
   auto net = make_star(2);
   const auto msn = [&](std::size_t h) {

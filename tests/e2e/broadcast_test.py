@@ -70,6 +70,26 @@ class Broadcast(EndToEnd):
         self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
 
 
+class HostSynchronisation(EndToEnd):
+    """The papers' change of source: no rebasing in the switch, hosts move their PSNs on."""
+
+    def run_with(self, link, count, largest):
+        topology = star(4, link, 'source_change = "host-sync"')
+        run = over_fabric(CHECK, "--count", count, "--max", largest, topology=topology, mca=REQUIRE, timeout=280)
+        self.assert_ok(run)
+        return run
+
+    def test_roots_rotate_over_both_lanes(self):
+        run = self.run_with("", 60, 1 << 18)
+        self.assertGreater(dict(run.status["switches"][0]["counters"])["turns"], 40)
+
+    def test_small_messages_back_to_back(self):
+        self.run_with("", 200, 64)
+
+    def test_fifty_broadcasts_with_loss(self):
+        self.run_with("loss = 0.005", 50, 1 << 18)
+
+
 class Loss(EndToEnd):
     def test_two_hundred_broadcasts_with_one_percent_loss_on_every_link(self):
         run = over_fabric(CHECK, "--count", 200, "--max", 4 << 20, "--root", "rotate", topology=star(4, "loss = 0.01"),

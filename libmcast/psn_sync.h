@@ -1,0 +1,40 @@
+// When a member moves its queue pair's PSNs on, in groups whose switches do not rebase (the papers'
+// PSN synchronisation; docs/protocol.md, "Changing the source").
+//
+// The group's PSNs go on over all turns. A member's send PSN is behind once it has received, its
+// receive PSN once it has sent. A queue pair that goes through RESET takes new ones: the last
+// source rqPSN := its sqPSN as soon as all it sent is acknowledged, and a new source sqPSN := its
+// rqPSN before it sends. No I/O: the group asks what is due and says what was done.
+#pragma once
+
+namespace cepheus::mcast {
+
+class PsnSync {
+ public:
+  enum class Step { kNone, kReceivePsn, kSendPsn };
+
+  void enable() { enabled_ = true; }
+  bool is_enabled() const { return enabled_; }
+
+  void sent() { receive_is_behind_ = true; }
+  void received() { send_is_behind_ = true; }
+  // False: a send has to wait for the step that want_to_send() makes due.
+  bool may_send() const { return !enabled_ || !send_is_behind_; }
+  void want_to_send() { wanted_ = true; }
+
+  // `outstanding`: sends not yet acknowledged by all; RESET would lose them.
+  Step due(unsigned outstanding) const {
+    if (!enabled_ || outstanding > 0) return Step::kNone;
+    if (receive_is_behind_) return Step::kReceivePsn;
+    return wanted_ && send_is_behind_ ? Step::kSendPsn : Step::kNone;
+  }
+  // Both PSNs are the same afterwards.
+  void done() { send_is_behind_ = receive_is_behind_ = wanted_ = false; }
+
+ private:
+  bool enabled_ = false;
+  bool send_is_behind_ = false, receive_is_behind_ = false;
+  bool wanted_ = false;
+};
+
+}  // namespace cepheus::mcast

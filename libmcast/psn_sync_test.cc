@@ -1,0 +1,60 @@
+#include "libmcast/psn_sync.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::mcast {
+namespace {
+
+using Step = PsnSync::Step;
+
+PsnSync enabled() {
+  PsnSync sync;
+  sync.enable();
+  return sync;
+}
+
+TEST(PsnSync, AsksForNothingWhereSwitchesRebase) {
+  PsnSync sync;
+  sync.received();
+  sync.sent();
+  EXPECT_TRUE(sync.may_send());
+  sync.want_to_send();
+  EXPECT_EQ(sync.due(0), Step::kNone);
+}
+
+TEST(PsnSync, LetsTheFirstSourceSendAtOnce) {
+  const PsnSync sync = enabled();
+  EXPECT_TRUE(sync.may_send());
+  EXPECT_EQ(sync.due(0), Step::kNone);
+}
+
+TEST(PsnSync, MovesTheReceivePsnOnceAllIsAcknowledged) {
+  PsnSync sync = enabled();
+  sync.sent();
+  EXPECT_EQ(sync.due(1), Step::kNone);
+  EXPECT_EQ(sync.due(0), Step::kReceivePsn);
+  sync.done();
+  EXPECT_EQ(sync.due(0), Step::kNone);
+  EXPECT_TRUE(sync.may_send()) << "its send PSN is where it was";
+}
+
+TEST(PsnSync, MovesTheSendPsnOnlyForWhoWantsToSend) {
+  PsnSync sync = enabled();
+  sync.received();
+  EXPECT_FALSE(sync.may_send());
+  EXPECT_EQ(sync.due(0), Step::kNone) << "a mere receiver leaves its queue pair alone";
+  sync.want_to_send();
+  EXPECT_EQ(sync.due(0), Step::kSendPsn);
+  sync.done();
+  EXPECT_TRUE(sync.may_send());
+}
+
+TEST(PsnSync, KnowsWhatHappenedBeforeItWasEnabled) {
+  PsnSync sync;
+  sync.received();
+  sync.enable();
+  EXPECT_FALSE(sync.may_send());
+}
+
+}  // namespace
+}  // namespace cepheus::mcast

@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""In the lab: a file to every kernel host by plain MPI_Bcast; what the root's link carried, and what rdma_rxe counted."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev"))
+HERE = pathlib.Path(__file__).resolve().parent
+HOSTS = int(os.environ.get("CEPHEUS_LAB_HOSTS", "0"))
+
+
+def kernel_counters(device):
+    return subprocess.run(["rdma", "statistic", "show", "link", f"{device}/1"], text=True, capture_output=True).stdout.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run lab demo", description=__doc__)
+    parser.add_argument("file", nargs="?", default="/usr/lib/x86_64-linux-gnu/libc.so.6", help="file to broadcast")
+    options = parser.parse_args()
+    if HOSTS == 0:
+        parser.error("this runs in the lab: ./run lab demo")
+    path = os.path.realpath(options.file)
+    size = os.path.getsize(path)
+    print(f"{path}, {size} bytes, from rank 0 to {HOSTS} hosts with rdma_rxe, one cepheus-switch", flush=True)
+    run = subprocess.run([HERE / "mpirun", "--mca", "coll_cepheus_mode", "require", "--mca", "coll_cepheus_verbose", "1",
+                          BUILD / "demo/broadcast_file", path])
+    if run.returncode != 0:
+        return 1
+    status = json.loads(subprocess.run([BUILD / "bin/cepheusctl", "--json", "ports"], text=True, capture_output=True,
+                                       check=True).stdout)
+    port = next(p for p in status["switches"][0]["ports"] if p["name"] == "h0")
+    ratio = port["rx_payload_bytes"] / size if size else 0
+    print(f"the root's link carried {port['rx_payload_bytes']} bytes of payload, {ratio:.3f} times the file; "
+          f"{HOSTS - 1} unicast copies would be {size * (HOSTS - 1)}")
+    for i in range(HOSTS):
+        print(kernel_counters(f"rxe{i}"))
+    if size >= 65536 and not 1.0 <= ratio <= 1.1:
+        print("lab demo: the root's link did not carry the file once", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

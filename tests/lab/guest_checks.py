@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""In the lab: MPI_Bcast over the kernel's Soft-RoCE with both source-change methods, groups of both kinds of NIC,
+fallback. Run by lab_test.py in one machine, since a boot costs more than most of these tests."""
+
+import subprocess
+import unittest
+
+from guest_fabric import HOSTS, KERNEL_HOSTS, PROJECT, Switch, kernel_counters
+
+MIXED = ["rxe0", "m0", "rxe1", "m1"]
+LOSS = 0.005
+METHODS = ("rebase", "host-sync")
+
+
+class Lab(unittest.TestCase):
+    def assert_ok(self, run):
+        everything = f"exit {run.returncode}\n{run.stdout}\n{run.stderr}"
+        self.assertEqual(run.returncode, 0, everything)
+        self.assertIn("ok:", run.stdout, everything)
+
+
+class KernelHosts(Lab):
+    def test_fifty_broadcasts_with_loss_by_each_method(self):
+        for method in METHODS:
+            with self.subTest(method), Switch(source_change=method) as switch:
+                switch.lose(LOSS, KERNEL_HOSTS)
+                before = [kernel_counters(f"rxe{i}")["sent_pkts"] for i in range(HOSTS)]
+                self.assert_ok(switch.broadcasts(50, 1 << 16))
+                after = [kernel_counters(f"rxe{i}")["sent_pkts"] for i in range(HOSTS)]
+                self.assertTrue(all(b > a for a, b in zip(before, after)), "the kernel's devices sent nothing")
+                self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
+
+    def test_falls_back_where_a_host_is_cut_off(self):
+        with Switch() as switch:
+            switch.ctl("link", "h3", "--down")
+            run = switch.broadcasts(4, 4096, mode="try")
+            self.assert_ok(run)
+            self.assertIn("cepheus:", run.stderr)
+            self.assertNotIn("multicast, ", run.stderr)
+
+
+class BothKinds(Lab):
+    def test_groups_with_members_of_both_kinds(self):
+        for method in METHODS:
+            with self.subTest(method), Switch(source_change=method) as switch:
+                self.assert_ok(switch.broadcasts(12, 1 << 16, ranks=MIXED))
+
+    def test_every_operation_on_each_other(self):
+        run = subprocess.run(["/usr/bin/python3", PROJECT / "tests/lab/matrix.py"], text=True, capture_output=True)
+        print(run.stdout)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

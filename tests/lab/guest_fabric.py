@@ -1,0 +1,76 @@
+"""In the lab's guest: switches with a topology of one's own, MPI programs over them, the kernel's counters."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(PROJECT / "soft-roce/lab"))
+from topology import lab_topology  # noqa: E402
+
+BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
+HOSTS = int(os.environ["CEPHEUS_LAB_HOSTS"])
+MPIRUN = PROJECT / "soft-roce/lab/mpirun"
+CHECK = BUILD / "tests/mpi/broadcast_check"
+KERNEL_HOSTS = [f"h{i}" for i in range(HOSTS)]
+SOFT_HOSTS = [f"m{i}" for i in range(HOSTS)]
+
+
+class Switch:
+    """cepheus-switch on the lab's interfaces, until the `with` block ends."""
+
+    def __init__(self, **topology):
+        self.directory = tempfile.TemporaryDirectory(prefix="lab-switch-")
+        self.socket = f"{self.directory.name}/fabric"
+        path = pathlib.Path(self.directory.name) / "fabric.toml"
+        path.write_text(lab_topology(HOSTS, **topology))
+        self.process = subprocess.Popen([BUILD / "bin/cepheus-switch", "--topology", path, "--socket", self.socket,
+                                         "--ready-fd", "1"], stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        if not self.process.stdout.readline().startswith("ready"):
+            raise RuntimeError("cepheus-switch did not start")
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+        self.directory.cleanup()
+
+    @property
+    def environment(self):
+        return {**os.environ, "CEPHEUS_FABRIC": self.socket}
+
+    def ctl(self, *arguments):
+        return subprocess.run([BUILD / "bin/cepheusctl", *arguments], env=self.environment, check=True, text=True,
+                              capture_output=True).stdout
+
+    def status(self):
+        return json.loads(self.ctl("--json", "ports"))
+
+    def lose(self, probability, hosts):
+        for host in hosts:
+            self.ctl("link", host, "--loss", str(probability))
+
+    def lost(self):
+        ports = self.status()["switches"][0]["ports"]
+        return sum(port["in"]["dropped_loss"] + port["out"]["dropped_loss"] for port in ports)
+
+    def broadcasts(self, count, largest, ranks=None, mode="require", seconds=600, verbose=1):
+        """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`."""
+        command = [MPIRUN] + (["--ranks", " ".join(ranks)] if ranks else [])
+        command += ["--mca", "coll_cepheus_mode", mode, "--mca", "coll_cepheus_verbose", str(verbose),
+                    CHECK, "--count", count, "--max", largest]
+        return subprocess.run(list(map(str, command)), env=self.environment, text=True, capture_output=True,
+                              timeout=seconds)
+
+
+def kernel_counters(device):
+    """What rdma_rxe itself counted: {"sent_pkts": n, "rcvd_pkts": n, ...}."""
+    text = subprocess.run(["rdma", "statistic", "show", "link", f"{device}/1"], check=True, text=True,
+                          capture_output=True).stdout
+    return {name: int(value) for name, value in re.findall(r"(\w+) (\d+)", text.split(None, 2)[2])}

@@ -1,0 +1,22 @@
+#!/usr/bin/python3
+"""The stack over the kernel's Soft-RoCE, in a virtual machine (guest_checks.py). Exit code 77: there can be no such
+machine here, and the message says why."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
+SECONDS = 800
+
+
+def main():
+    command = ["/usr/bin/python3", PROJECT / "soft-roce/lab/lab.py", "--build", os.environ["CEPHEUS_BUILD"],
+               "--cache", os.environ["CEPHEUS_LAB_CACHE"], "--no-switch", "--seconds", str(SECONDS),
+               "/usr/bin/python3", "tests/lab/guest_checks.py"]
+    return subprocess.run(command, cwd=PROJECT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

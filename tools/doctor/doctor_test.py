@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""`cepheus doctor` as a command: what it says on an emulated fabric, and without any device."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
+CEPHEUS = BUILD / "bin/cepheus"
+
+
+def doctor(*arguments, **environment):
+    env = {k: v for k, v in os.environ.items() if k not in ("CEPHEUS_FABRIC", "OMPI_MCA_mca_base_component_path")}
+    return subprocess.run([CEPHEUS, "doctor", *arguments], text=True, capture_output=True, env={**env, **environment}, timeout=200)
+
+
+def findings(run):
+    return {finding["name"]: finding for finding in json.loads(run.stdout)["findings"]}
+
+
+class OnAFabric(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix="cepheus-doctor-")
+        cls.fabric = f"{cls.directory.name}/fabric"
+        cls.switch = subprocess.Popen([BUILD / "bin/cepheus-switch", "--hosts", "2", "--socket", cls.fabric, "--ready-fd", "1"],
+                                      stdout=subprocess.PIPE, text=True)
+        assert cls.switch.stdout.readline().startswith("ready")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.switch.terminate()
+        cls.switch.communicate()
+        cls.directory.cleanup()
+
+    def test_everything_is_green(self):
+        run = doctor("--fabric", self.fabric, "--json")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        found = findings(run)
+        self.assertEqual(set(found), {"device", "port", "gid", "mtu", "memlock", "groups", "ucx", "rc_mcast", "open-mpi",
+                                      "coll/cepheus"})
+        self.assertIn("cepheus0", found["device"]["seen"])
+        self.assertIn("10.0.0.1", found["gid"]["seen"])
+
+    def test_says_so_in_words(self):
+        run = doctor("--fabric", self.fabric)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("this host can take part in groups", run.stdout)
+        self.assertNotIn("red", run.stdout)
+
+    def test_a_component_that_is_not_visible_is_red_and_says_what_to_do(self):
+        run = doctor("--fabric", self.fabric, "--json", OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT")
+        self.assertEqual(run.returncode, 1)
+        red = findings(run)["coll/cepheus"]
+        self.assertFalse(red["ok"])
+        self.assertIn("SYSTEM_DEFAULT:", red["todo"])
+
+    def test_a_device_that_is_not_there_is_red(self):
+        run = doctor("--fabric", self.fabric, "--device", "mlx9_9", "--json")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("no device mlx9_9 (there: cepheus0", findings(run)["device"]["seen"])
+
+
+class Alone(unittest.TestCase):
+    def test_a_fabric_that_does_not_run_is_red(self):
+        run = doctor("--fabric", "/nonexistent/fabric", "--json")
+        self.assertEqual(run.returncode, 1, run.stdout)
+        red = findings(run)["device"]
+        self.assertFalse(red["ok"])
+        self.assertIn("cepheus-switch", red["todo"])
+
+    def test_wrong_usage_is_2(self):
+        self.assertEqual(doctor("--group", "224.0.0.1").returncode, 2)
+        self.assertEqual(subprocess.run([CEPHEUS], capture_output=True).returncode, 2)
+
+    def test_help(self):
+        run = doctor("--help")
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("--json", run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
