@@ -77,6 +77,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kUnregister), out);
       if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
       if (state_ == State::kActive) {
+        reject_ = static_cast<MrpReject>(h.flags);
         set_state(State::kGone, "the leader unregistered the group");
       } else {
         reject_ = static_cast<MrpReject>(h.flags);
@@ -88,9 +89,16 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       return is_named_by(message) ? on_reject(from, message) : Task::kNone;
     case MrpType::kConfirm:
     case MrpType::kRefresh:
+    case MrpType::kQuery:
+    case MrpType::kReport:
+    case MrpType::kEvict:
       break;
   }
   return Task::kNone;
+}
+
+void Membership::complain(Actions& out) const {
+  if (state_ == State::kActive) answer(MrpType::kQuery, 0, out);
 }
 
 Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, Actions& out) {

@@ -32,12 +32,15 @@ class Membership {
   // The owner leads this group itself: other leaders' REGISTERs are refused from now on. False if a
   // leader has it already.
   bool lead(McstId id, std::uint16_t epoch, std::uint32_t instance);
+  // Tells the leader that this member's sends do not end.
+  void complain(Actions& out) const;
   // The QP is up (or not): answers CONFIRM or REJECT(member failed).
   void connected(Instant now, bool ok, Actions& out);
 
   State state() const { return state_; }
   const char* state_reason() const { return state_reason_; }
-  // kFailed: why the leader gave up; kNone if it was a time-out.
+  // kFailed: why the leader gave up, kNone if it was a time-out. kGone: kEvicted if a member was
+  // lost, this one or the source of a message.
   wire::MrpReject reject_reason() const { return reject_; }
   const MrpMember& self() const { return self_; }
   McstId id() const { return id_; }

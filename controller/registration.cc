@@ -129,6 +129,10 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
     on_confirm(now, from, message, out);
   } else if (h.type == MrpType::kReject) {
     on_reject(now, from, message, out);
+  } else if (h.type == MrpType::kReport) {
+    on_report(now, message, out);
+  } else if (h.type == MrpType::kQuery && find(from) < members_.size()) {
+    ask(now, out);
   }
   check_consistent();
 }
@@ -140,6 +144,9 @@ bool Registration::agrees_on_method(const wire::MrpHeader& confirm) {
 }
 
 void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+  if (message.header.flags == static_cast<std::uint16_t>(MrpType::kEvict)) {
+    return on_evicted(message);
+  }
   const auto awaited = state_ == State::kRegistering     ? MrpType::kRegister
                        : state_ == State::kActivating    ? MrpType::kActivate
                        : state_ == State::kUnregistering ? MrpType::kUnregister
@@ -155,12 +162,8 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
   }
   for (const MrpMember& m : message.list()) {
     if (m.host != from) continue;  // a host speaks for itself only
-    const auto at =
-        std::lower_bound(members_.begin(), members_.end(), m,
-                         [](const MrpMember& a, const MrpMember& b) { return a.host < b.host; });
-    if (at == members_.end() || at->host != m.host || at->qpn != m.qpn) continue;
-    const auto i = static_cast<std::size_t>(at - members_.begin());
-    if (confirmed_[i]) continue;
+    const std::size_t i = find(m.host);
+    if (i == members_.size() || members_[i].qpn != m.qpn || confirmed_[i]) continue;
     confirmed_[i] = true;
     --missing_;
   }
@@ -186,11 +189,99 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }
 
+std::size_t Registration::find(Ipv4 host) const {
+  const auto at =
+      std::lower_bound(members_.begin(), members_.end(), host,
+                       [](const MrpMember& member, Ipv4 wanted) { return member.host < wanted; });
+  const bool found = at != members_.end() && at->host == host;
+  return found ? static_cast<std::size_t>(at - members_.begin()) : members_.size();
+}
+
+void Registration::ask(Instant now, Actions& out) {
+  if (state_ != State::kActive) return;
+  if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
+  send_to_group(MrpType::kQuery, out);
+  next_ask_ = now + config_.ask_again;
+}
+
+void Registration::on_report(Instant now, const MrpMessage& message, Actions& out) {
+  if (state_ != State::kActive) return;
+  for (const MrpMember& reported : message.list()) {
+    if (state_ == State::kActive) judge(now, reported, out);
+  }
+  // Somebody lags: look again until nobody does.
+  if (state_ == State::kActive && next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+}
+
+void Registration::judge(Instant now, const MrpMember& reported, Actions& out) {
+  const std::size_t member = find(reported.host);
+  if (member == members_.size() || reported.host == config_.host) return;
+  const bool down = (reported.flags & wire::kMemberDown) != 0;
+  const bool owes = (reported.flags & wire::kMemberOwes) != 0;
+  if (down && owes && (reported.flags & wire::kMemberSource) != 0) {
+    // The last answers to what it sent may be on their way.
+    if (!is_silent(now, reported, config_.source_grace)) return;
+    fail(now,
+         {ErrorCode::kUnavailable,
+          to_string(members_[member]) +
+              " is gone and not every member has all of its last message: create fresh groups"},
+         MrpReject::kEvicted, out);
+  } else if (down || is_silent(now, reported, config_.evict_after)) {
+    evict(now, member, out);
+  }
+}
+
+// Has the member been spoken of for `limit` without a pause and without having been heard of?
+bool Registration::is_silent(Instant now, const MrpMember& reported, Duration limit) {
+  const std::uint32_t heard = reported.qpn.value();
+  auto at = std::find_if(suspects_.begin(), suspects_.end(),
+                         [&](const Suspect& s) { return s.host == reported.host; });
+  if (at == suspects_.end()) {
+    suspects_.push_back({reported.host, heard, now, now});
+    return limit <= Duration{0};
+  }
+  const bool paused = now - at->last > 10 * config_.ask_again;
+  if (paused || at->heard != heard) at->since = now;
+  at->heard = heard;
+  at->last = now;
+  return now - at->since >= limit;
+}
+
+void Registration::evict(Instant now, std::size_t member, Actions& out) {
+  const MrpMember gone = members_[member];
+  members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(member));
+  confirmed_.erase(confirmed_.begin() + static_cast<std::ptrdiff_t>(member));
+  std::erase_if(suspects_, [&](const Suspect& s) { return s.host == gone.host; });
+  leaving_.push_back(gone);
+  ++evicted_;
+  evict_retry_ = config_.first_retry;
+  evict_repeats_left_ = config_.evict_repeats;
+  send_evictions(now, out);
+}
+
+void Registration::send_evictions(Instant now, Actions& out) {
+  next_evict_ = kNever;
+  if (leaving_.empty() || evict_repeats_left_ == 0) return leaving_.clear();
+  --evict_repeats_left_;
+  for (std::size_t first = 0; first < leaving_.size();) {
+    send_to_group(MrpType::kEvict, out);
+    while (first < leaving_.size() && out.messages.back().message.add(leaving_[first])) ++first;
+  }
+  next_evict_ = now + evict_retry_;
+  evict_retry_ = std::min(evict_retry_ * 2, config_.max_retry);
+}
+
+// From the switch that they were at.
+void Registration::on_evicted(const MrpMessage& message) {
+  for (const MrpMember& member : message.list()) std::erase(leaving_, member);
+  if (leaving_.empty()) next_evict_ = kNever;
+}
+
 void Registration::fail(Instant now, wire::Error error, MrpReject reject, Actions& out) {
   error_ = std::move(error);
   set_state(State::kFailed, error_.code == ErrorCode::kTimedOut ? "timed out" : "refused");
   reject_ = reject;
-  give_up_ = kNever;
+  give_up_ = next_ask_ = next_evict_ = kNever;
   repeats_left_ = config_.unregister_repeats;
   retry_ = config_.first_retry;
   send_farewell(now, out);
@@ -238,7 +329,7 @@ void Registration::unregister(Instant now, Actions& out) {
     case State::kRegistering:
     case State::kActivating:
     case State::kActive:
-      give_up_ = kNever;
+      give_up_ = next_ask_ = next_evict_ = kNever;
       repeats_left_ = config_.unregister_repeats;
       retry_ = config_.first_retry;
       set_state(State::kUnregistering, "asked to unregister");
@@ -251,7 +342,18 @@ void Registration::unregister(Instant now, Actions& out) {
 void Registration::on_timer(Instant now, Actions& out) {
   if (now >= give_up_) {
     fail(now, {ErrorCode::kTimedOut, time_out_text()}, MrpReject::kNone, out);
-  } else if (now >= next_) {
+    return check_consistent();
+  }
+  if (now >= next_evict_) send_evictions(now, out);
+  if (now >= next_ask_) {
+    // Only answers keep the questions going.
+    const bool lags = std::any_of(suspects_.begin(), suspects_.end(), [&](const Suspect& s) {
+      return now - s.last <= 10 * config_.ask_again;
+    });
+    next_ask_ = kNever;
+    if (lags) ask(now, out);
+  }
+  if (now >= next_) {
     switch (state_) {
       case State::kRegistering:
       case State::kActivating:
@@ -273,7 +375,9 @@ void Registration::on_timer(Instant now, Actions& out) {
   check_consistent();
 }
 
-Instant Registration::deadline() const { return std::min(give_up_, next_); }
+Instant Registration::deadline() const {
+  return std::min({give_up_, next_, next_ask_, next_evict_});
+}
 
 std::vector<MrpMember> Registration::missing() const {
   std::vector<MrpMember> list;

@@ -8,6 +8,11 @@
 // time-out the group is unregistered and error() names who refused or was missing. Members that no
 // switch may ever have named the group to are told as well: a REJECT goes to every member's own
 // address. While active, REFRESH keeps the switches' tables from ageing.
+//
+// In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's QUERY
+// or the owner's ask() make the leader look who holds the group up, again and again until nobody
+// does. A member whose port is down, or that was not heard of for evict_after while it lagged, is
+// evicted. A source that is gone and whose message not all have takes the group with it: kFailed.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +55,10 @@ struct RegistrationConfig {
   Duration max_retry{std::chrono::milliseconds(200)};
   Duration refresh{std::chrono::minutes(2)};
   unsigned unregister_repeats = 3;
+  Duration ask_again{std::chrono::milliseconds(250)};  // between two QUERYs while somebody lags
+  Duration evict_after{std::chrono::seconds(5)};       // of silence; a port that is down is enough
+  Duration source_grace{std::chrono::milliseconds(500)};  // for answers to a source that is gone
+  unsigned evict_repeats = 20;
 };
 
 class Registration {
@@ -69,8 +78,12 @@ class Registration {
   // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty
   // list, a host twice, the leader missing or alone, more than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Actions& out);
-  // CONFIRM and REJECT of this group; others are ignored.
+  // CONFIRM, REJECT, REPORT and QUERY of this group; others are ignored.
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  // Asks the switches who holds the group up: the owner's own sends do not end. kActive only.
+  void ask(Instant now, Actions& out);
+  // Members that were taken out since the group became active.
+  std::size_t evicted_count() const { return evicted_; }
   // Unregisters the group, whatever its state. UNREGISTER is repeated, since a member that has
   // destroyed its side does not answer; once all have confirmed it or the repeats are used up the
   // state is kGone.
@@ -104,6 +117,19 @@ class Registration {
   void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
+  // A member that a switch has spoken of.
+  struct Suspect {
+    Ipv4 host;
+    std::uint32_t heard = 0;  // how often, by the switch's count
+    Instant since, last;      // unchanged since; last spoken of
+  };
+  void on_report(Instant now, const MrpMessage& message, Actions& out);
+  void judge(Instant now, const MrpMember& reported, Actions& out);
+  bool is_silent(Instant now, const MrpMember& reported, Duration limit);
+  void evict(Instant now, std::size_t member, Actions& out);
+  void send_evictions(Instant now, Actions& out);
+  void on_evicted(const MrpMessage& message);
+  std::size_t find(Ipv4 host) const;  // members_.size() if it is none
   MrpMessage message(wire::MrpType type) const;
   std::string time_out_text() const;
 
@@ -120,6 +146,13 @@ class Registration {
   Duration retry_{0};
   unsigned repeats_left_ = 0;
   std::optional<bool> host_sync_;  // known with the first CONFIRM
+  std::vector<Suspect> suspects_;
+  std::vector<MrpMember> leaving_;  // evicted, and not yet confirmed by their switches
+  Instant next_ask_ = wire::kNever;
+  Instant next_evict_ = wire::kNever;
+  Duration evict_retry_{0};
+  unsigned evict_repeats_left_ = 0;
+  std::size_t evicted_ = 0;
   wire::Error error_{};
   wire::MrpReject reject_ = wire::MrpReject::kNone;
 };

@@ -47,6 +47,8 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kMemberFailed:
       return (named.empty() ? std::string("a member") : list_of(named)) +
              " could not connect its queue pair: the group's reason on that host says why";
+    case MrpReject::kEvicted:
+      return "a member was lost in operation: create fresh groups";
     case MrpReject::kNone:
       break;
   }

@@ -12,6 +12,13 @@ namespace cepheus::mcast {
 
 using Task = mrp::Membership::Task;
 
+namespace {
+
+// Sends that have not moved for so long make the leader ask the switches who holds them up.
+constexpr wire::Duration kPatience = std::chrono::milliseconds(500);
+
+}  // namespace
+
 Outcome<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std::uint32_t number,
                                               const GroupConfig& config) {
   auto pair = QueuePair::create(facilities.device, facilities.queues, config.depths);
@@ -169,6 +176,10 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
              : why == wire::MrpReject::kIdInUse ? MCAST_ERR_ID_IN_USE
                                                 : MCAST_ERR_REJECTED,
              MCAST_CAUSE_REGISTRATION, mrp::given_up_text(why, membership_.leader()));
+      } else if (membership_.reject_reason() == wire::MrpReject::kEvicted) {
+        fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
+             "a member was lost: this one, taken for dead, or one that left in the middle of a "
+             "message; set up again with fresh groups");
       } else {
         fail(MCAST_ERR_CANCELED, MCAST_CAUSE_LEADER,
              "the leader " + membership_.leader().to_string() +
@@ -179,6 +190,9 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
 
 void Group::follow_registration() {
   using State = mrp::Registration::State;
+  if (state_ == MCAST_GROUP_ACTIVE && registration_->state() == State::kFailed) {
+    return fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER, registration_->error().text);
+  }
   if (state_ != MCAST_GROUP_REGISTERING) return;
   if (registration_->state() == State::kActive) {
     activate(registration_->host_sync());
@@ -198,6 +212,22 @@ void Group::on_timer(wire::Instant now, mrp::Actions& out) {
   if (!registration_) return;
   registration_->on_timer(now, out);
   follow_registration();
+}
+
+void Group::look_for_laggards(wire::Instant now, mrp::Actions& out) {
+  if (state_ != MCAST_GROUP_ACTIVE || lane().sends_outstanding() == 0) return;
+  const std::pair sends(lane().traffic().messages_sent, lane().sends_outstanding());
+  if (sends != watched_sends_) {
+    watched_sends_ = sends;
+    unmoved_since_ = now;
+  } else if (now - unmoved_since_ >= kPatience) {
+    unmoved_since_ = now;
+    if (registration_) {
+      registration_->ask(now, out);
+    } else {
+      membership_.complain(out);
+    }
+  }
 }
 
 wire::Instant Group::deadline() const {

@@ -66,6 +66,8 @@ class Group {
   void on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                   mrp::Actions& out);
   void on_timer(wire::Instant now, mrp::Actions& out);
+  // Asks who holds the group up if sends of this member have not ended for long.
+  void look_for_laggards(wire::Instant now, mrp::Actions& out);
   wire::Instant deadline() const;
   bool is_settled() const;  // nothing is expected from the control channel soon
   wire::McstId mcst_id() const { return membership_.id(); }
@@ -122,6 +124,8 @@ class Group {
   PsnSync sync_;
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
+  std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding
+  wire::Instant unmoved_since_{};
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
   // goes first.
   std::unique_ptr<EagerLane> eager_;

@@ -76,7 +76,10 @@ void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessa
     case wire::MrpType::kConfirm:
     case wire::MrpType::kActivate:
     case wire::MrpType::kUnregister:
-    case wire::MrpType::kRefresh: {
+    case wire::MrpType::kRefresh:
+    case wire::MrpType::kQuery:
+    case wire::MrpType::kReport:
+    case wire::MrpType::kEvict: {
       for (Group* group : groups_) {
         // A leader that gave up may speak to a member that never heard of the group's address.
         const auto named = message.list();
@@ -108,6 +111,7 @@ void Registrar::refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message)
 unsigned Registrar::run_timers(wire::Instant now) {
   unsigned done = 0;
   for (Group* group : groups_) {
+    group->look_for_laggards(now, actions_);
     if (group->deadline() > now) continue;
     const bool was_settled = group->is_settled();
     group->on_timer(now, actions_);

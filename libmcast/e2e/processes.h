@@ -39,6 +39,8 @@ class Fabric {
 
   static Fabric of(int hosts) { return Fabric({"--hosts", std::to_string(hosts)}); }
   // One switch, `hosts` hosts, and loss on every link in both directions.
+  // The topology in this text.
+  static Fabric of_text(const std::string& topology) { return Fabric({}, topology); }
   static Fabric lossy(int hosts, double loss);
 
   const std::string& socket() const { return socket_; }

@@ -22,6 +22,8 @@ const char* to_string(MrpReject reason) {
       return "host does not know the queue pair";
     case MrpReject::kMemberFailed:
       return "member could not bring its queue pair up";
+    case MrpReject::kEvicted:
+      return "evicted";
   }
   return "unknown reason";
 }
@@ -40,6 +42,12 @@ const char* to_string(MrpType type) {
       return "unregister";
     case MrpType::kRefresh:
       return "refresh";
+    case MrpType::kQuery:
+      return "query";
+    case MrpType::kReport:
+      return "report";
+    case MrpType::kEvict:
+      return "evict";
   }
   return "unknown type";
 }
@@ -48,7 +56,7 @@ std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kRefresh)) {
+      p[1] > static_cast<std::uint8_t>(MrpType::kEvict)) {
     return std::nullopt;
   }
   MrpHeader h;

@@ -31,6 +31,9 @@ enum class MrpType : std::uint8_t {
   kActivate = 4,    // leader -> switches -> hosts: every member has confirmed; data may flow
   kUnregister = 5,  // leader -> switches -> hosts: forget the group
   kRefresh = 6,     // leader -> switches: still alive (ageing)
+  kQuery = 7,       // leader -> switches: who holds the group up? member -> leader: nothing moves
+  kReport = 8,      // switch -> leader: its hosts that hold the group up, or whose port went down
+  kEvict = 9,       // leader -> switches: these members are gone; the switch they are at CONFIRMs
 };
 
 enum class MrpReject : std::uint8_t {
@@ -42,9 +45,17 @@ enum class MrpReject : std::uint8_t {
   kNotAuthorised = 5,
   kNotMember = 6,     // a host does not know the QP
   kMemberFailed = 7,  // a host could not bring its QP up
+  kEvicted = 8,  // UNREGISTER: this member alone is out of the group, or the group has lost the
+                 // source of a message that not all have
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);
+
+// MrpMember::flags in a REPORT, where the place of the QPN holds how many times the member was
+// heard of (feedback packets modulo 2^24): one that answers anything is alive, however slow.
+inline constexpr std::uint8_t kMemberDown = 1;    // its port is down
+inline constexpr std::uint8_t kMemberSource = 2;  // it is the current turn's source
+inline constexpr std::uint8_t kMemberOwes = 4;  // it lags; the source: not all have all of its turn
 
 struct MrpMember {
   static constexpr std::size_t kSize = 8;

@@ -12,7 +12,7 @@ namespace {
 
 MrpMessage any_message(std::size_t members) {
   MrpMessage m;
-  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 7));
+  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 10));
   m.header.flags = *rc::gen::arbitrary<std::uint16_t>();
   m.header.epoch = *rc::gen::arbitrary<std::uint16_t>();
   m.header.seq = *rc::gen::arbitrary<std::uint16_t>();
@@ -90,7 +90,7 @@ TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
   bytes[0] = MrpHeader::kVersion;
   for (int type = 0; type < 256; ++type) {
     bytes[1] = static_cast<std::uint8_t>(type);
-    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 6) << type;
+    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 9) << type;
   }
 }
 
@@ -106,13 +106,13 @@ TEST(MrpMessage, IsNotWrittenIntoTooSmallABuffer) {
 
 TEST(Mrp, NamesEveryTypeAndReason) {
   std::set<std::string> names;
-  for (int i = 1; i <= 6; ++i) names.insert(to_string(static_cast<MrpType>(i)));
-  EXPECT_EQ(names.size(), 6u);
-  EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(7))));
+  for (int i = 1; i <= 9; ++i) names.insert(to_string(static_cast<MrpType>(i)));
+  EXPECT_EQ(names.size(), 9u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(10))));
   names.clear();
-  for (int i = 0; i <= 7; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
-  EXPECT_EQ(names.size(), 8u);
-  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(8))));
+  for (int i = 0; i <= 8; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
+  EXPECT_EQ(names.size(), 9u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(9))));
 }
 
 RC_GTEST_PROP(Epoch, IsNewerInOneDirectionOnly, (std::uint16_t epoch)) {

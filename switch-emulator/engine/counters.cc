@@ -32,6 +32,14 @@ std::string_view name(Counter counter) {
       return "mrp_unregister";
     case Counter::kMrpRefresh:
       return "mrp_refresh";
+    case Counter::kMrpQuery:
+      return "mrp_query";
+    case Counter::kMrpReport:
+      return "mrp_report";
+    case Counter::kMrpEvict:
+      return "mrp_evict";
+    case Counter::kPathsEvicted:
+      return "paths_evicted";
     case Counter::kTurns:
       return "turns";
     case Counter::kGateHeld:

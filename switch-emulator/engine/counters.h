@@ -27,10 +27,14 @@ enum class Counter : std::size_t {
   kMrpActivate,
   kMrpUnregister,
   kMrpRefresh,
-  kTurns,        // sources admitted
-  kGateHeld,     // first packets of a newcomer kept until the gate opened
-  kGateRnr,      // ... answered RNR
-  kHandoverRnr,  // NAKs of a last source that has not synchronised its PSNs: RNR to the new one
+  kMrpQuery,
+  kMrpReport,  // sent to leaders
+  kMrpEvict,
+  kPathsEvicted,  // members that left in operation
+  kTurns,         // sources admitted
+  kGateHeld,      // first packets of a newcomer kept until the gate opened
+  kGateRnr,       // ... answered RNR
+  kHandoverRnr,   // NAKs of a last source that has not synchronised its PSNs: RNR to the new one
   kLostAggregateAnswered,
   kOldDuplicateAnswered,
   kCnpToSource,

@@ -94,7 +94,8 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   const bool is_rnr = aeth.kind == AckKind::kRnrNak;
   if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
 
-  const Path& from = group.paths[path];
+  Path& from = group.paths[path];
+  ++from.heard;
   const Psn psn = headers.bth.psn + (from.is_host ? from.turns : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
   if (is_not_synchronised(call, group, path, aeth, psn)) {
@@ -128,6 +129,10 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     if (is_rnr || group.asked != psn) hold_nak(group, nak);
   }
   check(call, group, from_slowest);
+}
+
+void recheck(Call& call, Group& group) {
+  if (group.source != kNoPath) check(call, group, true);
 }
 
 void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,

@@ -20,6 +20,9 @@ void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
 // Tells the source what all have acknowledged, again if need be.
 void acknowledge_to_source(Call& call, Group& group);
 
+// A path has left: what the others have acknowledged may be all that was waited for.
+void recheck(Call& call, Group& group);
+
 // Ends the source's connection with a fatal NAK, acknowledging no more than all have.
 void fail_source(Call& call, Group& group, std::uint8_t code);
 

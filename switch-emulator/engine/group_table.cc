@@ -45,6 +45,17 @@ PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
   return group.add_path(port, is_host);
 }
 
+void GroupTable::remove_path(Group& group, PathNo path, Actions& out) {
+  --over_port_[group.paths[path].port.value()];
+  if (group.gate.path == path) {
+    for (const Frame& frame : group.gate.frames) {
+      if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
+    }
+    group.gate.frames.clear();
+  }
+  group.remove_path(path);
+}
+
 void GroupTable::drop(std::unique_ptr<Registration>& table, Actions& out) {
   for (const Path& path : table->group.paths) --over_port_[path.port.value()];
   for (const Frame& frame : table->group.gate.frames) {
@@ -109,7 +120,7 @@ void GroupTable::expire_tombstones(Instant now) {
 void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
   for (auto& [id, entry] : entries_) {
     const Group& group = entry->newest();
-    if (group.paths[group.leader].port != port) continue;
+    if (group.leader == kNoPath || group.paths[group.leader].port != port) continue;
     entry->orphaned = since;
     reschedule(id, *entry);
   }
@@ -129,7 +140,8 @@ void GroupTable::check_consistent() const {
       if (table == nullptr) continue;
       ++tables;
       must(table->group.id == id, "a table under another id");
-      must(table->group.leader < table->group.paths.size(), "no path towards the leader");
+      must(table->group.leader < table->group.paths.size() || entry->leaderless,
+           "no path towards the leader");
       for (const Path& path : table->group.paths) ++over[path.port.value()];
       table->group.check_consistent(config_.max_held);
     }

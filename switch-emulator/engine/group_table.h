@@ -40,7 +40,8 @@ struct GroupEntry {
   std::unique_ptr<Registration> pending;  // not yet activated
   Instant last_seen;
   std::optional<Instant> orphaned;  // since when the port towards the leader is down
-  Instant due;                      // key in the order of deadlines
+  bool leaderless = false;  // the leader is out: what is in flight may end, then all is freed
+  Instant due;              // key in the order of deadlines
 
   const Group& newest() const { return pending ? pending->group : current->group; }
 };
@@ -68,6 +69,8 @@ class GroupTable {
   GroupEntry& add_entry(McstId id, const Leader& leader, Instant now);
   Group& add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch, std::size_t route_classes);
   PathNo add_path(Group& group, PortId port, bool is_host);
+  // Takes a member out of a table; frames of its that the gate held are listed in `released`.
+  void remove_path(Group& group, PathNo path, Actions& out);
   // Frees a table; frames that its gate held are listed in `released`. The entry may be left
   // without any.
   void drop(std::unique_ptr<Registration>& table, Actions& out);

@@ -29,6 +29,26 @@ PathNo Group::add_path(PortId port, bool is_host) {
   return number;
 }
 
+void Group::remove_path(PathNo path) {
+  assert(path < paths.size() && path != leader);
+  const auto last = static_cast<PathNo>(paths.size() - 1);
+  const auto renumber = [&](PathNo& number) {
+    if (number == path) {
+      number = kNoPath;
+    } else if (number == last) {
+      number = path;
+    }
+  };
+  renumber(source);
+  renumber(leader);
+  renumber(gate.path);
+  renumber(gate.answered);
+  paths[path] = paths[last];
+  path_index[paths[path].port.value()] = static_cast<std::uint8_t>(path);
+  paths.pop_back();
+  find_slowest();
+}
+
 void Group::find_slowest() {
   slowest = kNoPath;
   for (PathNo i = 0; i < paths.size(); ++i) {

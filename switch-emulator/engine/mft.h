@@ -21,6 +21,7 @@ struct Path {
   bool is_host = false;
   Qpn qpn;  // member's, if it is a host
   Ipv4 host;
+  std::uint32_t heard = 0;  // feedback packets from here
   Psn ack;                  // everything up to here has been acknowledged by all behind this path
   std::uint32_t turns = 0;  // T: packets of this host's finished turns, modulo 2^24
   std::uint32_t messages = 0;  // ... and the messages in them, for the MSN
@@ -86,6 +87,8 @@ struct Group {
   }
   PathNo add_path(PortId port,
                   bool is_host);  // precondition: no path there yet, fewer than kMaxPaths
+  // Takes a path out; the last one gets its number. Precondition: it is not the leader's.
+  void remove_path(PathNo path);
   Psn min() const { return slowest == kNoPath ? sent : paths[slowest].ack; }
   void find_slowest();
   void set_ack(PathNo path, Psn ack);  // finds the slowest again only if it was this one

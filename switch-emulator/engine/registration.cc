@@ -1,7 +1,9 @@
 #include "switch-emulator/engine/registration.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/registration_messages.h"
 
 namespace cepheus::fabric {
@@ -15,7 +17,9 @@ bool is_well_formed(const MrpRequest& request) {
   return request.message.member_count > 0 && h.seq < h.total;
 }
 
-bool leads_to(const Group& group, PortId port) { return group.paths[group.leader].port == port; }
+bool leads_to(const Group& group, PortId port) {
+  return group.leader != kNoPath && group.paths[group.leader].port == port;
+}
 
 // The leader is alive, as far as this switch can see.
 void touch(const Call& call, GroupEntry& entry) {
@@ -41,8 +45,13 @@ void Registrar::on_datagram(Call& call, const Frame& frame) {
       return on_unregister(call, request);
     case wire::MrpType::kRefresh:
       return on_refresh(call, request);
+    case wire::MrpType::kQuery:
+      return on_query(call, request);
+    case wire::MrpType::kEvict:
+      return on_evict(call, request);
     case wire::MrpType::kConfirm:
     case wire::MrpType::kReject:
+    case wire::MrpType::kReport:
       break;  // for the leader, never for a group
   }
   call.count(Counter::kDropMalformed);
@@ -217,7 +226,7 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpUnregister);
   if (const Tombstone* stone = groups_.find_tombstone(request.id())) {
     // A repeat: those behind may have missed the first.
-    if (stone->leader != request.leader() ||
+    if (stone->leader != request.leader() || stone->leader_path == kNoPath ||
         stone->paths[stone->leader_path].port != call.ingress) {
       return call.count(Counter::kDropMrpForeign);
     }
@@ -252,15 +261,88 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
   pass_on(call, request, group.paths, group.leader, Reach::kSwitches);
 }
 
+void Registrar::on_query(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpQuery);
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return;
+  if (!entry->current || entry->current->group.epoch != request.epoch()) {
+    return call.count(Counter::kDropMrpStale);
+  }
+  touch(call, *entry);
+  const Group& group = entry->current->group;
+  pass_on(call, request, group.paths, group.leader, Reach::kSwitches);
+  report_hosts(call, routes_, entry->leader, group, std::nullopt);
+}
+
+void Registrar::on_port_down(Call& call) {
+  const PortId down = call.ingress;
+  groups_.for_each([&](McstId, const GroupEntry& entry) {
+    if (!entry.current) return;
+    const Group& group = entry.current->group;
+    const PathNo path = group.find(down);
+    if (path != kNoPath && path != group.leader && group.paths[path].is_host) {
+      report_hosts(call, routes_, entry.leader, group, path);
+    }
+  });
+}
+
+void Registrar::on_evict(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpEvict);
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return;
+  if (!entry->current || entry->current->group.epoch != request.epoch()) {
+    return call.count(Counter::kDropMrpStale);
+  }
+  touch(call, *entry);
+  Group& group = entry->current->group;
+  pass_down(call, request, group);
+  wire::MrpMessage done = request.message;
+  done.member_count = 0;
+  for (const wire::MrpMember& member : request.message.list()) {
+    const std::optional<PortId> port = own_port(call, routes_, member.host);
+    if (!port) continue;
+    const PathNo path = group.find(*port);
+    if (path == group.leader) continue;  // a leader that leaves unregisters
+    if (path != kNoPath && group.paths[path].qpn == member.qpn) {
+      call.count(Counter::kPathsEvicted);
+      evict(call, groups_, group, path);
+    }
+    done.add(member);
+    tell_evicted(call, request, *port, member);
+  }
+  if (done.member_count > 0) confirm_eviction(call, request, done);
+}
+
+// A leader that is gone leaves its members behind. What they have in flight may still end without
+// it, if it was not the one that sent; the rest cannot be led any more.
 void Registrar::age(Call& call, McstId id) {
+  GroupEntry& entry = *groups_.find(id);
+  if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending) {
+    Group& group = entry.current->group;
+    if (group.paths[group.leader].is_host && group.leader != group.source &&
+        group.paths.size() > 2) {
+      entry.leaderless = true;
+      entry.orphaned = call.now;
+      const PathNo leader = std::exchange(group.leader, kNoPath);
+      call.ingress = group.paths[leader].port;
+      call.count(Counter::kPathsEvicted);
+      evict(call, groups_, group, leader);
+      return groups_.reschedule(id, entry);
+    }
+  }
+  const bool broken = entry.orphaned.has_value();
+  call.count(Counter::kStaleTableAged);
+  dissolve(call, id, broken ? MrpReject::kEvicted : MrpReject::kNone);
+}
+
+void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
   GroupEntry& entry = *groups_.find(id);
   for (const Registration* table : {entry.current.get(), entry.pending.get()}) {
     if (table == nullptr) continue;
     const Group& group = table->group;
-    call.ingress = group.paths[group.leader].port;
-    pass_on_aged(call, entry.leader, group);
+    if (group.leader != kNoPath) call.ingress = group.paths[group.leader].port;
+    pass_on_aged(call, entry.leader, group, why);
   }
-  call.count(Counter::kStaleTableAged);
   groups_.bury(id, entry.newest().epoch, call.now, call.out);
 }
 

@@ -2,7 +2,8 @@
 // a leader's word.
 //
 // REGISTER splits its member list by output port; ACTIVATE, UNREGISTER and REFRESH follow the tree.
-// CONFIRM and REJECT are unicast to the leader and never come here.
+// CONFIRM and REJECT are unicast to the leader and never come here. QUERY and EVICT are of the time
+// in operation: the leader asks who holds the group up, and takes members out (eviction.h).
 //
 //            REGISTER(e)            ACTIVATE(e)              UNREGISTER(e), age
 //   (none) -------------> pending -------------> current -----------------------> tombstone
@@ -38,6 +39,8 @@ class Registrar {
   // Frees a group that nobody has used or refreshed for too long, and tells those behind this
   // switch.
   void age(Call& call, McstId id);
+  // A host's port went down: the leaders of its groups are told at once.
+  void on_port_down(Call& call);
 
  private:
   struct Refusal {
@@ -52,6 +55,9 @@ class Registrar {
   void on_activate(Call& call, const MrpRequest& request);
   void on_unregister(Call& call, const MrpRequest& request);
   void on_refresh(Call& call, const MrpRequest& request);
+  void on_query(Call& call, const MrpRequest& request);
+  void on_evict(Call& call, const MrpRequest& request);
+  void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   bool is_stale(const MrpRequest& request);
   Refusal refuse(Call& call, const MrpRequest& request);

@@ -62,7 +62,14 @@ void pass_on(Call& call, const MrpRequest& request, std::span<const Path> paths,
   }
 }
 
-void pass_on_aged(Call& call, const Leader& leader, const Group& group) {
+void pass_down(Call& call, const MrpRequest& request, const Group& group) {
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    if (i == group.leader || group.paths[i].is_host) continue;
+    send_down(call, request, group.paths[i], request.message);
+  }
+}
+
+void pass_on_aged(Call& call, const Leader& leader, const Group& group, wire::MrpReject why) {
   wire::UdpDatagram datagram;
   datagram.ip.source = leader.host;
   datagram.ip.destination = group.id;
@@ -70,10 +77,46 @@ void pass_on_aged(Call& call, const Leader& leader, const Group& group) {
   datagram.udp.destination_port = call.config.mrp_port;
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kUnregister;
+  message.header.flags = static_cast<std::uint16_t>(why);
   message.header.epoch = group.epoch;
   message.header.mcst_id = group.id;
   message.header.instance = leader.instance;
   pass_on(call, {datagram, message}, group.paths, group.leader, Reach::kAll);
+}
+
+void tell_evicted(Call& call, const MrpRequest& request, PortId port,
+                  const wire::MrpMember& member) {
+  wire::UdpDatagram datagram = request.datagram;
+  datagram.ip.destination = member.host;
+  wire::MrpMessage message;
+  message.header = request.message.header;
+  message.header.type = wire::MrpType::kUnregister;
+  message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kEvicted);
+  send(call, port, datagram, message);
+}
+
+void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMessage& evicted) {
+  wire::UdpDatagram datagram;
+  datagram.ip.source = call.config.address;
+  datagram.ip.destination = request.datagram.ip.source;
+  datagram.udp.source_port = call.config.mrp_port;
+  datagram.udp.destination_port = request.datagram.udp.source_port;
+  wire::MrpMessage message = evicted;
+  message.header.type = wire::MrpType::kConfirm;
+  message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kEvict);
+  send(call, call.ingress, datagram, message);
+}
+
+void send_report(Call& call, const Leader& leader, const Group& group,
+                 const wire::MrpMessage& message) {
+  if (group.leader == kNoPath) return;
+  wire::UdpDatagram datagram;
+  datagram.ip.source = call.config.address;
+  datagram.ip.destination = leader.host;
+  datagram.udp.source_port = call.config.mrp_port;
+  datagram.udp.destination_port = call.config.mrp_port;
+  send(call, group.paths[group.leader].port, datagram, message);
+  call.count(Counter::kMrpReport);
 }
 
 void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,

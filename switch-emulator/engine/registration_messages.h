@@ -20,8 +20,23 @@ void split_register(Call& call, const MrpRequest& request, const Group& group,
 void pass_on(Call& call, const MrpRequest& request, std::span<const Path> paths, PathNo leader,
              Reach reach);
 
+// The same request as it is to every switch but the one it came from: each takes what concerns its
+// own hosts.
+void pass_down(Call& call, const MrpRequest& request, const Group& group);
+
 // UNREGISTER in the name of a leader that is gone, to those behind this switch.
-void pass_on_aged(Call& call, const Leader& leader, const Group& group);
+void pass_on_aged(Call& call, const Leader& leader, const Group& group, wire::MrpReject why);
+
+// UNREGISTER in the leader's name to one host that is no member any more.
+void tell_evicted(Call& call, const MrpRequest& request, PortId port,
+                  const wire::MrpMember& member);
+
+// From the switch to the leader: the members that are out.
+void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMessage& evicted);
+
+// From the switch to the leader: hosts at this switch. The message's header names the group.
+void send_report(Call& call, const Leader& leader, const Group& group,
+                 const wire::MrpMessage& message);
 
 // From the switch to the leader: no, and why; `member` says about whom, if its address is set.
 void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,

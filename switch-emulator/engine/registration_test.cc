@@ -285,9 +285,10 @@ TEST(Ageing, ForgetsAGroupThatNobodyUses) {
 TEST(Ageing, ForgetsAGroupSoonAfterItsLeadersPortIsDown) {
   auto net = make_pair_of_switches();
   net->set_port(0, net->port_of(0), false);
-  net->advance(seconds(4));
+  net->advance(seconds(1));
   EXPECT_EQ(net->sw(0).group_count(), 1u);
   net->set_port(0, net->port_of(0), true);
+  net->control(0, MrpType::kRefresh, 1);
   net->advance(seconds(9));
   EXPECT_EQ(net->sw(0).group_count(), 1u) << "it came back in time";
   net->set_port(0, net->port_of(0), false);

@@ -15,6 +15,7 @@ constexpr NamedRule kRules[] = {
     {"old_duplicate_answer", &Rules::old_duplicate_answer},
     {"psn_from_state", &Rules::psn_from_state},
     {"named_turns", &Rules::named_turns},
+    {"eviction_counts", &Rules::eviction_counts},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
 };

@@ -181,13 +181,18 @@ Instant Switch::deadline() const { return state_->groups.deadline(); }
 
 void Switch::on_port_up(Instant, PortId port, Actions&) {
   state_->routes.set_up(port, true);
-  state_->groups.set_orphaned(port, std::nullopt);
+  // Behind a host's port a new program begins; a leader that only lost its link refreshes.
+  if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
+    state_->groups.set_orphaned(port, std::nullopt);
+  }
 }
 
-void Switch::on_port_down(Instant now, PortId port, Actions&) {
+void Switch::on_port_down(Instant now, PortId port, Actions& out) {
   if (!state_->routes.is_up(port)) return;
   state_->routes.set_up(port, false);
   state_->groups.set_orphaned(port, now);
+  Call call = state_->begin(now, port, out);
+  state_->registrar.on_port_down(call);
 }
 
 const SwitchConfig& Switch::config() const { return state_->config; }

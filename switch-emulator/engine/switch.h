@@ -65,7 +65,9 @@ struct SwitchConfig {
       64;  // first packets of a newcomer kept by reference per group; 0: RNR instead
   std::uint8_t gate_rnr_timer = 1;          // code asked for when the gate answers RNR (1 = 10 us)
   Duration age = std::chrono::minutes(10);  // a table without any packet or refresh is forgotten
-  Duration orphan_age = std::chrono::seconds(5);  // ... and one whose leader's port is down
+  // ... and one whose leader's port is down: after this time the leader is out of the group, after
+  // the same time again the group ends.
+  Duration orphan_age = std::chrono::seconds(2);
   Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
   std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
   bool check_icrc =

@@ -47,6 +47,7 @@ std::vector<std::pair<std::string, std::size_t>> fields_of(std::size_t ports, st
       {"path.is_host", paths * sizeof(Path::is_host)},
       {"path.qpn", paths * sizeof(Path::qpn)},
       {"path.host", paths * sizeof(Path::host)},
+      {"path.heard", paths * sizeof(Path::heard)},
       {"path.ack", paths * sizeof(Path::ack)},
       {"path.turns", paths * sizeof(Path::turns)},
       {"path.messages", paths * sizeof(Path::messages)},

@@ -1,0 +1,202 @@
+// Members that die or stall, as their leader sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/test_network.h"
+
+namespace cepheus::mrp::test {
+namespace {
+
+using testing::HasSubstr;
+using wire::MrpType;
+using State = Registration::State;
+
+constexpr std::uint8_t kOwes = wire::kMemberOwes;
+constexpr std::uint8_t kDown = wire::kMemberDown;
+constexpr std::uint8_t kSource = wire::kMemberSource;
+constexpr Ipv4 kSwitch{10, 255, 0, 1};
+
+class Eviction : public testing::Test {
+ protected:
+  Eviction() {
+    EXPECT_TRUE(net_.start());
+    net_.settle();
+    EXPECT_EQ(leader().state(), State::kActive);
+  }
+
+  Registration& leader() { return net_.leader; }
+  MrpMessage from_switch(MrpType type, std::vector<MrpMember> members) {
+    MrpMessage m;
+    m.header.type = type;
+    m.header.epoch = kEpoch;
+    m.header.mcst_id = kGroup;
+    m.header.instance = kInstance;
+    for (const MrpMember& member : members) m.add(member);
+    return m;
+  }
+  void report(std::uint32_t i, std::uint8_t flags, std::uint32_t heard = 0) {
+    leader().on_message(now_, kSwitch,
+                        from_switch(MrpType::kReport, {{host(i), wire::Qpn(heard), flags}}), out_);
+  }
+  // Serves every deadline up to then.
+  void pass(Duration d) {
+    const Instant end = now_ + d;
+    while (leader().deadline() <= end) {
+      now_ = leader().deadline();
+      leader().on_timer(now_, out_);
+    }
+    now_ = end;
+  }
+  std::vector<MrpMember> asked_out() {
+    std::vector<MrpMember> members;
+    for (const Outgoing& o : out_.messages) {
+      if (o.message.header.type != MrpType::kEvict) continue;
+      EXPECT_EQ(o.to, kGroup);
+      members.assign(o.message.list().begin(), o.message.list().end());
+    }
+    out_.clear();
+    return members;
+  }
+  int sent(MrpType type) {
+    int n = 0;
+    for (const Outgoing& o : out_.messages) n += o.message.header.type == type ? 1 : 0;
+    out_.clear();
+    return n;
+  }
+
+  Network net_{4};
+  Instant now_ = net_.now;
+  Actions out_;
+};
+
+TEST_F(Eviction, TakesOutAMemberWhosePortIsDownAtOnce) {
+  report(2, kDown);
+  EXPECT_EQ(asked_out(), std::vector{member(2)});
+  EXPECT_EQ(leader().evicted_count(), 1u);
+  EXPECT_EQ(leader().member_count(), 3u);
+}
+
+TEST_F(Eviction, IsRepeatedUntilTheSwitchConfirms) {
+  report(2, kDown);
+  out_.clear();
+  pass(100ms);
+  EXPECT_EQ(asked_out(), std::vector{member(2)});
+  MrpMessage done = from_switch(MrpType::kConfirm, {member(2)});
+  done.header.flags = static_cast<std::uint16_t>(MrpType::kEvict);
+  leader().on_message(now_, kSwitch, done, out_);
+  pass(10s);
+  EXPECT_TRUE(asked_out().empty());
+}
+
+TEST_F(Eviction, GivesUpOnASwitchThatNeverConfirms) {
+  report(2, kDown);
+  pass(60s);
+  EXPECT_EQ(sent(MrpType::kEvict), static_cast<int>(leader_config().evict_repeats));
+}
+
+TEST_F(Eviction, AsksAgainWhileSomebodyLags) {
+  report(1, kOwes, 5);
+  pass(1s);
+  EXPECT_GE(sent(MrpType::kQuery), 3);
+  pass(10s);  // no answer any more: nobody lags
+  out_.clear();
+  pass(10s);
+  EXPECT_EQ(sent(MrpType::kQuery), 0);
+}
+
+TEST_F(Eviction, SparesAMemberThatIsSlowButHeardOf) {
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    report(1, kOwes, i / 8);
+    pass(250ms);
+  }
+  EXPECT_EQ(leader().evicted_count(), 0u);
+}
+
+TEST_F(Eviction, SparesAMemberThatIsSilentForThreeSeconds) {
+  for (int i = 0; i < 12; ++i) {
+    report(1, kOwes, 7);
+    pass(250ms);
+  }
+  report(1, kOwes, 8);
+  for (int i = 0; i < 12; ++i) {
+    pass(250ms);
+    report(1, kOwes, 8);
+  }
+  EXPECT_EQ(leader().evicted_count(), 0u);
+}
+
+TEST_F(Eviction, TakesOutAMemberThatLagsAndIsSilentForLong) {
+  for (int i = 0; i < 21; ++i) {
+    report(1, kOwes, 7);
+    pass(250ms);
+  }
+  EXPECT_EQ(leader().evicted_count(), 1u);
+}
+
+TEST_F(Eviction, CountsNoSilenceWhileNobodyLooked) {
+  report(1, kOwes, 7);
+  pass(60s);
+  report(1, kOwes, 7);
+  EXPECT_EQ(leader().evicted_count(), 0u);
+}
+
+TEST_F(Eviction, EndsTheGroupIfTheSourceIsGoneWithAMessageThatNotAllHave) {
+  report(1, kDown | kSource | kOwes);
+  EXPECT_EQ(leader().state(), State::kActive) << "answers may be on their way";
+  for (int i = 0; i < 4 && leader().state() == State::kActive; ++i) {
+    pass(250ms);
+    report(1, kDown | kSource | kOwes);
+  }
+  EXPECT_EQ(leader().state(), State::kFailed);
+  EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.2 (qp 0x12) is gone"));
+  EXPECT_GE(sent(MrpType::kUnregister), 1);
+}
+
+TEST_F(Eviction, TakesOutASourceWhoseMessagesAllHave) {
+  report(1, kDown | kSource | kOwes);
+  report(1, kDown | kSource);
+  EXPECT_EQ(asked_out(), std::vector{member(1)});
+  EXPECT_EQ(leader().state(), State::kActive);
+}
+
+TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {
+  Membership& membership = net_.hosts.at(host(1));
+  Actions complaint;
+  membership.complain(complaint);
+  ASSERT_EQ(complaint.messages.size(), 1u);
+  EXPECT_EQ(complaint.messages[0].to, host(0));
+  leader().on_message(now_, host(1), complaint.messages[0].message, out_);
+  EXPECT_EQ(sent(MrpType::kQuery), 1);
+  leader().on_message(now_, Ipv4(10, 9, 9, 9), complaint.messages[0].message, out_);
+  EXPECT_EQ(sent(MrpType::kQuery), 0) << "a stranger's";
+}
+
+TEST_F(Eviction, NeverTakesOutTheLeaderOrAStranger) {
+  report(0, kDown);
+  report(9, kDown);
+  EXPECT_EQ(leader().evicted_count(), 0u);
+}
+
+TEST_F(Eviction, UnregisteringWaitsForNobodyWhoLeft) {
+  report(2, kDown);
+  out_.clear();
+  leader().unregister(now_, out_);
+  for (const std::uint32_t i : {1u, 3u}) {
+    MrpMessage done = from_switch(MrpType::kConfirm, {member(i)});
+    done.header.flags = static_cast<std::uint16_t>(MrpType::kUnregister);
+    leader().on_message(now_, host(i), done, out_);
+  }
+  EXPECT_EQ(leader().state(), State::kGone);
+}
+
+TEST_F(Eviction, AMemberThatIsOutLearnsIt) {
+  MrpMessage out = from_switch(MrpType::kUnregister, {});
+  out.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kEvicted);
+  Membership& membership = net_.hosts.at(host(1));
+  EXPECT_EQ(membership.on_message(now_, host(0), out, out_), Membership::Task::kDissolved);
+  EXPECT_EQ(membership.reject_reason(), wire::MrpReject::kEvicted);
+  EXPECT_EQ(membership.state(), Membership::State::kGone);
+}
+
+}  // namespace
+}  // namespace cepheus::mrp::test

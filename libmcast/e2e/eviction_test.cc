@@ -1,0 +1,147 @@
+// Members that die or stall in the middle of a broadcast, over a live fabric and without mpirun.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mcast/mcast.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "libmcast/e2e/team.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
+const json kEager = {{"group", "e"}, {"lane", "eager"}};
+const json kOpen = {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 60'000}};
+// Links so slow that a broadcast of kLong takes its time: half a second at 64 Mbit/s.
+constexpr std::size_t kLong = 4 << 20;
+const char* const kSlowLinks =
+    "[link]\nrate = \"64Mbps\"\n"
+    "[[host]]\nname = \"h0\"\naddress = \"10.0.0.1\"\n"
+    "[[host]]\nname = \"h1\"\naddress = \"10.0.0.2\"\n"
+    "[[host]]\nname = \"h2\"\naddress = \"10.0.0.3\"\n"
+    "[[host]]\nname = \"h3\"\naddress = \"10.0.0.4\"\n";
+
+json with(const char* what, std::uint64_t seed, std::size_t size) {
+  return {{"do", what}, {"group", "b"}, {"seed", seed}, {"size", size}, {"imm", 0}};
+}
+
+// Everybody but the root posts, the root starts to send, and some of it has gone out.
+void begin(const Fabric& fabric, Team& team, int root, std::size_t size) {
+  for (int i = 0; i < team.size(); ++i) {
+    if (i == root) continue;
+    EXPECT_EQ(team[i].ask(with("post", 1, size))["status"], MCAST_INPROGRESS);
+  }
+  EXPECT_EQ(team[root].ask(with("start_send", 1, size))["status"], MCAST_INPROGRESS);
+  for (int i = 0; i < team.size(); ++i) {
+    if (i != root) team[i].send(with("expect", 1, size));
+  }
+  team[root].send(with("await_send", 1, size));
+  const auto limit = Clock::now() + 60s;
+  while (fabric.payload_from(root) < size / 8 && Clock::now() < limit) {
+  }
+}
+
+void expect_survivors_complete(Team& team, int root, int lost) {
+  for (int i = 0; i < team.size(); ++i) {
+    if (i == lost) continue;
+    const json reply = team[i].receive();
+    if (i == root) {
+      EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+    } else {
+      EXPECT_TRUE(reply.value("match", false)) << "member " << i << ": " << reply;
+    }
+  }
+}
+
+class KilledMember : public testing::TestWithParam<int> {};
+
+// The root is member 1, the leader member 0.
+TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
+  const int lost = GetParam();
+  const Fabric fabric = Fabric::of_text(kSlowLinks);
+  Team team(fabric, 4, kOpen);
+  team.form(kBulk);
+  begin(fabric, team, 1, kLong);
+  team[lost].kill();
+  const auto killed = Clock::now();
+  expect_survivors_complete(team, 1, lost);
+  // The broadcast itself takes half a second; the bound that matters is that nobody waits for
+  // retries.
+  EXPECT_LT(Clock::now() - killed, 30s);
+  for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(LeaderOrNot, KilledMember, testing::Values(0, 2, 3));
+
+TEST(LostMember, LeavesAGroupThatGoesOnWithOtherRoots) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 4, kOpen);
+  team.form(kEager);
+  team.broadcast("e", false, 2, {1, 1000, 1});
+  team[3].kill();
+  for (int round = 0; round < 3; ++round) {
+    for (const int root : {0, 1, 2}) {
+      const json message = {{"group", "e"}, {"seed", 9}, {"size", 2000}, {"imm", 1}};
+      json send = message, expect = message;
+      send["do"] = "start_send";
+      expect["do"] = "expect";
+      EXPECT_EQ(team[root].ask(send)["status"], MCAST_OK);
+      EXPECT_EQ(team[root].ask({{"do", "await_send"}, {"group", "e"}})["outstanding"], 0);
+      for (const int i : {0, 1, 2}) {
+        if (i == root) continue;
+        EXPECT_TRUE(team[i].ask(expect).value("match", false));
+      }
+    }
+  }
+}
+
+TEST(KilledRoot, EndsTheGroupForAllInsteadOfLeavingThemWaiting) {
+  const Fabric fabric = Fabric::of_text(kSlowLinks);
+  Team team(fabric, 4, kOpen);
+  team.form(kBulk);
+  begin(fabric, team, 1, kLong);
+  team[1].kill();
+  for (const int i : {0, 2, 3}) EXPECT_EQ(team[i].receive()["status"], MCAST_ERR_FABRIC);
+  const json leader = team[0].ask({{"do", "await_failure"}, {"group", "b"}});
+  EXPECT_THAT(leader.value("text", ""), HasSubstr("10.0.0.2"));
+  const json other = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  EXPECT_THAT(other.value("text", ""), HasSubstr("a member was lost"));
+}
+
+TEST(KilledRoot, ThatLedEndsTheGroupToo) {
+  const Fabric fabric = Fabric::of_text(kSlowLinks);
+  Team team(fabric, 4, kOpen);
+  team.form(kBulk);
+  begin(fabric, team, 0, kLong);
+  team[0].kill();
+  for (const int i : {1, 2, 3}) EXPECT_EQ(team[i].receive()["status"], MCAST_ERR_FABRIC);
+}
+
+// Stopped for 3 s: the others wait, nothing is lost, nobody is taken out.
+TEST(StalledMember, DelaysAndLosesNothing) {
+  const Fabric fabric = Fabric::of_text(kSlowLinks);
+  Team team(fabric, 4, kOpen);
+  team.form(kBulk);
+  begin(fabric, team, 1, kLong);
+  ::kill(team[2].pid(), SIGSTOP);
+  const auto stopped = Clock::now();
+  siginfo_t info{};
+  EXPECT_EQ(waitid(P_PID, static_cast<id_t>(team[2].pid()), &info, WSTOPPED), 0);
+  timespec rest{3, 0};
+  sigset_t none;
+  sigemptyset(&none);
+  sigtimedwait(&none, nullptr, &rest);  // the stall itself: three seconds of wall time
+  ::kill(team[2].pid(), SIGCONT);
+  expect_survivors_complete(team, 1, -1);
+  EXPECT_GE(Clock::now() - stopped, 3s);
+  for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 4u);
+  team.broadcast("b", true, 2, {3, 100'000, 0});
+}
+
+}  // namespace
+}  // namespace cepheus::mcast::e2e

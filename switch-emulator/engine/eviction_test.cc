@@ -1,0 +1,248 @@
+#include "switch-emulator/engine/eviction.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::MrpType;
+using namespace std::chrono_literals;
+
+void evict_host(TestNetwork& net, std::size_t host, std::size_t leader = 0) {
+  net.control(leader, MrpType::kEvict, 1, {net.member(host)});
+}
+
+// The members of the last REPORT that reached `host`; QPNs are how often each was heard.
+std::vector<wire::MrpMember> reported(TestNetwork& net, std::size_t host) {
+  std::vector<wire::MrpMember> members;
+  for (const auto& bytes : net.frames(host)) {
+    const auto frame = Frame::from_bytes(bytes);
+    const auto message = wire::MrpMessage::parse(frame->payload());
+    if (!message || message->header.type != MrpType::kReport) continue;
+    members.assign(message->list().begin(), message->list().end());
+  }
+  return members;
+}
+
+TEST(Eviction, LetsTheSourceGoOnAtOnce) {
+  auto net = make_star(4);
+  net->message(1, 0, 4);
+  net->ack(0, 4);
+  net->ack(2, 4);
+  net->ack(3, 1);
+  net->clear();
+  evict_host(*net, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 4"}));
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.4"}));
+  EXPECT_EQ(net->inbox(3), Texts({"unregister e1"})) << "it may only have been asleep";
+  EXPECT_EQ(net->count(Counter::kPathsEvicted), 1u);
+  EXPECT_EQ(net->view().paths.size(), 3u);
+}
+
+TEST(Eviction, TakesNoFurtherPacketsOfTheMember) {
+  auto net = make_star(3);
+  net->message(0, 0, 1);
+  net->clear();
+  evict_host(*net, 2);
+  net->clear();
+  net->data(2, 0);
+  net->ack(2, 1);
+  EXPECT_EQ(net->count(Counter::kDropNotMember), 2u);
+  EXPECT_EQ(net->inbox(1), Texts());
+  net->message(0, 2, 2);
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->inbox(1), Texts({"data 2"}));
+}
+
+TEST(Eviction, SendsTheNakThatWaitedForTheMember) {
+  auto net = make_star(4);
+  net->message(0, 0, 4);
+  net->clear();
+  net->ack(1, 4);
+  net->nak(2, 3);
+  EXPECT_EQ(net->inbox(0), Texts());
+  evict_host(*net, 3);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 3", "confirm e1 10.0.0.4"}));
+}
+
+TEST(Eviction, OpensTheGateThatWaitedForTheMember) {
+  auto net = make_star(4);
+  net->message(0, 0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts());
+  evict_host(*net, 3);
+  EXPECT_EQ(net->inbox(2), Texts({"data 2"}));
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+}
+
+TEST(Eviction, GivesBackWhatTheGateHeldOfTheMember) {
+  auto net = make_star(3);
+  net->message(0, 0, 1);
+  net->ack(1, 1);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->buffers_in_use(), 1u);
+  evict_host(*net, 1);
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+  net->ack(2, 1);
+  EXPECT_EQ(net->inbox(2), Texts());
+}
+
+TEST(Eviction, RenumbersThePathsThatStay) {
+  auto net = make_star(5);
+  net->message(4, 0, 2);  // the last path is the source
+  for (const std::size_t host : {0u, 2u, 3u}) net->ack(host, 2);
+  net->clear();
+  evict_host(*net, 1);
+  EXPECT_EQ(net->inbox(4), Texts({"ack 2"}));
+  net->message(4, 3, 3);
+  EXPECT_EQ(net->inbox(2), Texts({"data 3"})) << "still the same turn";
+  for (const std::size_t host : {0u, 2u, 3u}) net->ack(host, 3);
+  net->clear();
+  net->data(3, 0);
+  EXPECT_EQ(net->inbox(4), Texts({"data 0"}));
+  EXPECT_EQ(net->inbox(2), Texts({"data 4"}));
+}
+
+TEST(Eviction, OfASourceThatOwesNothingLetsOthersSend) {
+  auto net = make_star(3);
+  net->message(1, 0, 1);
+  net->ack(0, 1);
+  net->ack(2, 1);
+  net->clear();
+  evict_host(*net, 1);
+  net->clear();
+  net->data(2, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"data 2"}));
+  net->ack(0, 2);
+  EXPECT_EQ(net->inbox(2), Texts({"ack 0"}));
+}
+
+TEST(Eviction, OfAllMembersOfASwitchLeavesItAcknowledgingForThem) {
+  auto net = make_pair_of_switches();
+  net->message(0, 0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->clear();
+  net->control(0, MrpType::kEvict, 1, {net->member(2), net->member(3)});
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1", "confirm e1 10.0.0.3 10.0.0.4"}));
+  net->message(0, 2, 3);
+  net->ack(1, 3);
+  net->clear();
+  net->data(1, 0);
+  net->ack(0, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 0"}));
+}
+
+TEST(Eviction, IsDoneOnceHoweverOftenItIsAsked) {
+  auto net = make_star(3);
+  evict_host(*net, 2);
+  net->clear();
+  evict_host(*net, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3"}));
+  EXPECT_EQ(net->count(Counter::kPathsEvicted), 1u);
+}
+
+TEST(Eviction, ObeysTheLeaderOnly) {
+  auto net = make_star(3);
+  net->control(1, MrpType::kEvict, 1, {net->member(2)});
+  net->control(0, MrpType::kEvict, 1, {net->member(2)}, 99);
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign), 2u);
+  net->control(0, MrpType::kEvict, 7, {net->member(2)});
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
+  evict_host(*net, 0);
+  EXPECT_EQ(net->count(Counter::kPathsEvicted), 0u) << "a leader that leaves unregisters";
+  EXPECT_EQ(net->view().paths.size(), 3u);
+}
+
+TEST(Eviction, FreesTheTableInTheEnd) {
+  auto net = make_pair_of_switches();
+  evict_host(*net, 3);
+  net->control(0, MrpType::kUnregister, 1);
+  EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
+}
+
+TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
+  auto net = make_pair_of_switches();
+  net->message(1, 0, 4);
+  net->ack(0, 4);
+  net->ack(2, 1);
+  net->ack(2, 2);
+  net->clear();
+  net->control(0, MrpType::kQuery, 1);
+  const auto list = reported(*net, 0);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].host, TestNetwork::ip(2));
+  EXPECT_EQ(list[0].qpn.value(), 2u);
+  EXPECT_EQ(list[0].flags, wire::kMemberOwes);
+  EXPECT_EQ(list[1].host, TestNetwork::ip(3));
+  EXPECT_EQ(list[1].qpn.value(), 0u);
+}
+
+TEST(Query, IsNotAnsweredWhenNobodyLags) {
+  auto net = make_star(3);
+  net->message(0, 0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->clear();
+  net->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->count(Counter::kMrpQuery), 1u);
+}
+
+TEST(PortDown, IsReportedToTheLeaderAtOnce) {
+  auto net = make_star(4);
+  net->message(1, 0, 1);
+  net->ack(2, 1);
+  net->clear();
+  net->set_port(0, net->port_of(2), false);
+  ASSERT_EQ(reported(*net, 0).size(), 1u);
+  EXPECT_EQ(reported(*net, 0)[0].flags, wire::kMemberDown);
+  EXPECT_EQ(net->inbox(0), Texts({"report e1 10.0.0.3"}));
+  net->clear();
+  net->set_port(0, net->port_of(1), false);
+  ASSERT_EQ(reported(*net, 0).size(), 1u);
+  EXPECT_EQ(reported(*net, 0)[0].flags,
+            wire::kMemberDown | wire::kMemberSource | wire::kMemberOwes);
+}
+
+TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {
+  auto net = make_star(4);
+  net->message(1, 0, 1);
+  net->ack(2, 1);
+  net->ack(3, 1);
+  net->clear();
+  net->set_port(0, net->port_of(0), false);
+  EXPECT_EQ(net->inbox(1), Texts());
+  net->advance(net->config(0).orphan_age + 1ms);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 1"}));
+  net->advance(net->config(0).orphan_age + 1ms);
+  EXPECT_EQ(net->inbox(2), Texts({"unregister e1"}));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+TEST(PortDown, OfALeaderThatSendsEndsTheGroup) {
+  auto net = make_star(3);
+  net->data(0, 0, false);
+  net->clear();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(net->config(0).orphan_age + 1ms);
+  EXPECT_EQ(net->inbox(2), Texts({"unregister e1"}));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+TEST(PortDown, AProgramThatComesToTheLeadersPortIsNotTheLeader) {
+  auto net = make_star(3);
+  net->set_port(0, net->port_of(0), false);
+  net->set_port(0, net->port_of(0), true);
+  net->advance(net->config(0).orphan_age * 2 + 2ms);
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
