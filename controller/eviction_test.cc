@@ -152,6 +152,14 @@ TEST_F(Eviction, EndsTheGroupIfTheSourceIsGoneWithAMessageThatNotAllHave) {
   EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
+TEST_F(Eviction, EndsTheGroupIfTheSourceIsSilentWhileOthersWaitForTheirTurn) {
+  for (int i = 0; i < 21 && leader().state() == State::kActive; ++i) {
+    report(1, kSource | kOwes, i % 2 == 0 ? 9 : 7);  // two switches, one of which has seen less
+    pass(250ms);
+  }
+  EXPECT_EQ(leader().state(), State::kFailed);
+}
+
 TEST_F(Eviction, TakesOutASourceWhoseMessagesAllHave) {
   report(1, kDown | kSource | kOwes);
   report(1, kDown | kSource);

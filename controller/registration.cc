@@ -47,15 +47,15 @@ void Registration::send_to_group(MrpType type, Actions& out) const {
 }
 
 void Registration::send_register(Actions& out) const {
-  constexpr std::size_t kPerPacket = MrpMessage::kMaxMembers;
-  const std::size_t total = (members_.size() + kPerPacket - 1) / kPerPacket;
+  const std::size_t per_packet = config_.members_per_packet;
+  const std::size_t total = (members_.size() + per_packet - 1) / per_packet;
   for (std::size_t seq = 0; seq < total; ++seq) {
     out.messages.push_back({id_, message(MrpType::kRegister)});
     MrpMessage& m = out.messages.back().message;
     m.header.seq = static_cast<std::uint16_t>(seq);
     m.header.total = static_cast<std::uint16_t>(total);
-    const std::size_t first = seq * kPerPacket;
-    const std::size_t last = std::min(members_.size(), first + kPerPacket);
+    const std::size_t first = seq * per_packet;
+    const std::size_t last = std::min(members_.size(), first + per_packet);
     for (std::size_t i = first; i < last; ++i) m.add(members_[i]);
   }
 }
@@ -185,6 +185,10 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
 
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
   if (state_ != State::kRegistering && state_ != State::kActivating) return;
+  // Hosts speak for themselves, switches of members or of nobody: what is about the leader is
+  // forged.
+  const auto about_leader = [this](const MrpMember& m) { return m.host == config_.host; };
+  if (std::any_of(message.list().begin(), message.list().end(), about_leader)) return;
   const auto reason = static_cast<MrpReject>(message.header.flags);
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }
@@ -218,9 +222,10 @@ void Registration::judge(Instant now, const MrpMember& reported, Actions& out) {
   if (member == members_.size() || reported.host == config_.host) return;
   const bool down = (reported.flags & wire::kMemberDown) != 0;
   const bool owes = (reported.flags & wire::kMemberOwes) != 0;
-  if (down && owes && (reported.flags & wire::kMemberSource) != 0) {
-    // The last answers to what it sent may be on their way.
-    if (!is_silent(now, reported, config_.source_grace)) return;
+  if (owes && (reported.flags & wire::kMemberSource) != 0) {
+    // The last answers to what it sent may be on their way, or it sends again.
+    const Duration limit = down ? config_.source_grace : config_.evict_after;
+    if (!is_silent(now, reported, limit)) return;
     fail(now,
          {ErrorCode::kUnavailable,
           to_string(members_[member]) +
@@ -241,8 +246,10 @@ bool Registration::is_silent(Instant now, const MrpMember& reported, Duration li
     return limit <= Duration{0};
   }
   const bool paused = now - at->last > 10 * config_.ask_again;
-  if (paused || at->heard != heard) at->since = now;
-  at->heard = heard;
+  // Several switches may speak of a source, some with an older count.
+  const bool heard_of = distance(wire::Psn(at->heard), wire::Psn(heard)) > 0;
+  if (paused || heard_of) at->since = now;
+  if (heard_of) at->heard = heard;
   at->last = now;
   return now - at->since >= limit;
 }

@@ -59,6 +59,7 @@ struct RegistrationConfig {
   Duration evict_after{std::chrono::seconds(5)};       // of silence; a port that is down is enough
   Duration source_grace{std::chrono::milliseconds(500)};  // for answers to a source that is gone
   unsigned evict_repeats = 20;
+  std::size_t members_per_packet = MrpMessage::kMaxMembers;  // fewer if they are signed
 };
 
 class Registration {

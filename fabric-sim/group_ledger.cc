@@ -12,6 +12,9 @@ GroupLedger::GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& fi
       findings_(findings),
       delivered_(plan.messages.size() * plan.members.size(), false),
       completed_(plan.messages.size(), false),
+      posted_(plan.messages.size(), false),
+      skipped_(plan.messages.size(), false),
+      dead_(plan.members.size(), false),
       next_(plan.members.size(), 0),
       open_deliveries_(plan.messages.size() * (plan.members.size() - 1)),
       open_completions_(plan.messages.size()) {
@@ -44,7 +47,9 @@ std::string GroupLedger::name_of(std::size_t message) const {
 bool GroupLedger::may_send(std::size_t member, std::size_t message) const {
   if (!plan_.in_turns) return true;
   std::size_t first_missing = next_[member];
-  while (first_missing < message && has(first_missing, member)) ++first_missing;
+  while (first_missing < message && (has(first_missing, member) || skipped_[first_missing])) {
+    ++first_missing;
+  }
   return first_missing >= message;
 }
 
@@ -60,7 +65,8 @@ void GroupLedger::on_delivered(std::size_t member, std::uint32_t message,
                             who + " got " + name_of(message) + " a second time, or its own");
   }
   std::size_t& next = next_[member];
-  while (has(next, member)) ++next;  // ends at `message` at the latest
+  while (has(next, member) || (next < message && skipped_[next]))
+    ++next;  // ends at `message` at the latest
   if (plan_.in_turns && message != next) {
     return findings_.report(Invariant::kDelivery,
                             who + " got " + name_of(message) + " before " + name_of(next));
@@ -70,12 +76,12 @@ void GroupLedger::on_delivered(std::size_t member, std::uint32_t message,
                                                       " bytes that are not " + name_of(message));
   }
   delivered_[message * plan_.members.size() + member] = true;
-  --open_deliveries_;
+  recount();
 }
 
 void GroupLedger::on_completed(std::size_t message) {
   for (std::size_t member = 0; member < plan_.members.size(); ++member) {
-    if (has(message, member)) continue;
+    if (has(message, member) || dead_[member]) continue;
     findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
                                                  std::to_string(member) + " lacks it");
     return;
@@ -85,24 +91,47 @@ void GroupLedger::on_completed(std::size_t message) {
     return;
   }
   completed_[message] = true;
-  --open_completions_;
+  recount();
+}
+
+void GroupLedger::recount() {
+  open_deliveries_ = open_completions_ = 0;
+  for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
+    if (is_expected(m, plan_.messages[m].source) && !completed_[m]) ++open_completions_;
+    for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+      if (is_expected(m, member) && !has(m, member)) ++open_deliveries_;
+    }
+  }
+}
+
+void GroupLedger::on_death(std::size_t member) {
+  dead_[member] = true;
+  for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
+    if (plan_.messages[m].source != member) continue;
+    if (!posted_[m]) {
+      skipped_[m] = true;
+      continue;
+    }
+    if (!completed_[m]) may_fail_ = true;
+  }
+  recount();
 }
 
 void GroupLedger::on_failed(std::size_t member, const std::string& what) {
-  if (!plan_.in_turns) return;
+  if (!plan_.in_turns || may_fail_ || dead_[member]) return;
   findings_.report(Invariant::kLiveness, "member " + std::to_string(member) + ": " + what);
 }
 
 void GroupLedger::check_ended() const {
-  if (!plan_.in_turns) return;
+  if (!plan_.in_turns || may_fail_) return;
   for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
     for (std::size_t member = 0; member < plan_.members.size(); ++member) {
-      if (has(m, member)) continue;
+      if (has(m, member) || !is_expected(m, member)) continue;
       findings_.report(Invariant::kLiveness,
                        name_of(m) + " never reached member " + std::to_string(member));
       return;
     }
-    if (completed_[m]) continue;
+    if (completed_[m] || !is_expected(m, plan_.messages[m].source)) continue;
     findings_.report(Invariant::kLiveness, name_of(m) + " never completed");
     return;
   }

@@ -27,6 +27,15 @@ class GroupLedger {
   void on_completed(std::size_t message);
   void on_failed(std::size_t member, const std::string& what);
 
+  void on_posted(std::size_t message) { posted_[message] = true; }
+
+  // The member is gone: nobody waits for it, and what it had not begun to send is never sent. What
+  // it had begun may be lost, and all that comes after it.
+  void on_death(std::size_t member);
+  // Operations may fail from here on. They may still not falsely complete.
+  void on_disaster() { may_fail_ = true; }
+  bool may_fail() const { return may_fail_; }
+
   // Every message is at every member and completed at its source.
   bool is_done() const { return open_deliveries_ == 0 && open_completions_ == 0; }
   // Called when time is up: whoever still waits has waited in vain.
@@ -35,6 +44,10 @@ class GroupLedger {
   const GroupPlan& plan() const { return plan_; }
 
  private:
+  bool is_expected(std::size_t message, std::size_t member) const {
+    return !dead_[member] && !skipped_[message];
+  }
+  void recount();
   bool has(std::size_t message, std::size_t member) const {
     return delivered_[message * plan_.members.size() + member];
   }
@@ -44,8 +57,11 @@ class GroupLedger {
   const GroupPlan& plan_;
   const std::uint64_t key_;
   Findings& findings_;
-  std::vector<bool> delivered_;    // by message and member; true for the source
-  std::vector<bool> completed_;    // by message
+  std::vector<bool> delivered_;         // by message and member; true for the source
+  std::vector<bool> completed_;         // by message
+  std::vector<bool> posted_, skipped_;  // by message
+  std::vector<bool> dead_;              // by member
+  bool may_fail_ = false;
   std::vector<std::size_t> next_;  // by member: its next message, in turns
   std::size_t open_deliveries_ = 0;
   std::size_t open_completions_ = 0;

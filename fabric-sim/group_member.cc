@@ -17,6 +17,7 @@ T require(wire::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *result;
 }
 
+constexpr wire::Duration kPatience = std::chrono::milliseconds(2);
 constexpr std::uint8_t kUntouched = 0xEE;  // receive buffers, before data
 
 }  // namespace
@@ -165,11 +166,33 @@ void GroupMember::post_send(std::size_t message) {
   if (bytes > 0) wr.sges = {&sge, 1};
   simulator_.trace().note(simulator_.now(), host_.name(), "sends message", message);
   require(host_.post_send(qpn_, wr));
+  ledger_.on_posted(message);
+  ++outstanding_;
+  watch();
 }
 
-void GroupMember::on_event(Instant, std::uint64_t what) {
+// Sends that do not end are complained of to the leader, who may be this host.
+void GroupMember::watch() {
+  if (watching_) return;
+  watching_ = true;
+  simulator_.schedule(simulator_.now() + kPatience, *this, kWatch);
+}
+
+void GroupMember::on_event(Instant now, std::uint64_t what) {
   if (!open_) return;
-  if (what == kStartTurn) {
+  if (host_.awake_at() > now) return simulator_.schedule(host_.awake_at(), *this, what);
+  if (what == kWatch) {
+    watching_ = false;
+    if (!active_ || outstanding_ == 0) return;
+    watch();
+    if (ledger_.plan().leader == index_) {
+      if (ask_) ask_();
+    } else {
+      membership_.complain(answers_);
+      send(answers_);
+      answers_.clear();
+    }
+  } else if (what == kStartTurn) {
     pausing_ = false;
     paused_before_ = next_message_ + 1;
     post_turns();
@@ -185,6 +208,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
     ledger_.on_failed(index_,
                       std::string("work request ended with ") + rnic::to_string(completion.status));
   } else if (completion.wr_id >= kFirstSend) {
+    --outstanding_;
     simulator_.trace().note(now, host_.name(), "completes message", completion.wr_id - kFirstSend);
     ledger_.on_completed(static_cast<std::size_t>(completion.wr_id - kFirstSend));
   } else {

@@ -2,6 +2,7 @@
 // plan says.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "controller/membership.h"
@@ -19,8 +20,12 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   wire::MrpMember identity() const { return {host_.address(), qpn_, 0}; }
   // This member's host leads the group: it connects without being asked.
   void lead(std::uint32_t instance);
+  // What a leader does when its own sends do not end.
+  void set_ask(std::function<void()> ask) { ask_ = std::move(ask); }
   // Data may flow.
   void activate();
+  // Its host is gone, and all that was in it.
+  void die() { close(); }
   // Destroys the queue pair.
   void close();
 
@@ -31,6 +36,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
  private:
   enum What : std::uint64_t {
     kStartTurn,
+    kWatch,  // do sends end?
     kFirstReceive
   };  // kFirstReceive + slot: post that receive
   // Work request numbers: receives are slots, sends lie above.
@@ -42,6 +48,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void post_receive(std::size_t slot);
   void post_turns();
   void post_send(std::size_t message);
+  void watch();
   std::span<std::uint8_t> slot_bytes(std::size_t slot);
   void on_receive(Instant now, const rnic::Completion& completion);
   void send(const mrp::Actions& actions);
@@ -62,6 +69,9 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   std::uint32_t lkey_ = 0;
   std::size_t next_message_ = 0;   // of the group: the next that may be ours to post
   std::size_t paused_before_ = 0;  // message + 1 before which we have paused already
+  std::function<void()> ask_;
+  unsigned outstanding_ = 0;  // sends
+  bool watching_ = false;
   bool pausing_ = false;
   bool active_ = false;
   bool open_ = true;

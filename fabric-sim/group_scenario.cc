@@ -18,12 +18,14 @@ GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace)
       simulator_(plan.event_budget),
       findings_(simulator_),
       isolation_(plan_, findings_),
-      network_(simulator_, plan_.topology, plan_.nics) {
+      network_(simulator_, plan_.topology, plan_.nics),
+      incidents_(simulator_, network_, plan_) {
   simulator_.trace().print_to(trace);
   for (std::size_t i = 0; i < network_.host_count(); ++i) network_.host(i).set_watch(&isolation_);
   simulator_.schedule(Instant{plan_.faults.begin}, *this, kFaultsBegin);
   simulator_.schedule(Instant{plan_.faults.end}, *this, kFaultsEnd);
   for (const GroupPlan& group : plan_.groups) add_group(group);
+  incidents_.start();
 }
 
 void GroupScenario::add_group(const GroupPlan& plan) {
@@ -38,8 +40,9 @@ void GroupScenario::add_group(const GroupPlan& plan) {
     identities.push_back(group.members.back()->identity());
   }
   Host& host = network_.host(plan.members[plan.leader].host);
-  group.leader =
-      std::make_unique<GroupLeader>(simulator_, host, *group.members[plan.leader], plan, findings_);
+  group.leader = std::make_unique<GroupLeader>(simulator_, host, *group.members[plan.leader],
+                                               group.ledger, findings_);
+  incidents_.add({group.ledger, group.members, *group.leader});
   group.leader->start(identities);
 }
 
@@ -101,6 +104,18 @@ void GroupScenario::dissolve() {
   Duration rest{0};
   for (const fabric::SwitchSpec& s : plan_.topology.switches) rest = std::max(rest, s.config.rest);
   run_until(std::max(simulator_.now(), Instant{plan_.faults.end}) + rest + 10ms);
+  // Every UNREGISTER may have been lost, or there was no leader to send it: then tables go with
+  // age.
+  if (!findings_.first() && tables_are_left()) {
+    Duration age{0};
+    for (const fabric::SwitchSpec& s : plan_.topology.switches) age = std::max(age, s.config.age);
+    run_until(simulator_.now() + age + rest + 10ms);
+  }
+}
+
+bool GroupScenario::tables_are_left() const {
+  return std::any_of(network_.switches().begin(), network_.switches().end(),
+                     [](const auto& node) { return node->engine().group_count() > 0; });
 }
 
 Outcome GroupScenario::run() {
@@ -122,6 +137,8 @@ Outcome GroupScenario::summary() {
   for (const auto& node : network_.switches()) {
     const fabric::Counters& c = node->engine().counters();
     o.turns += c[fabric::Counter::kTurns];
+    o.evicted += c[fabric::Counter::kPathsEvicted];
+    o.spoofed += c[fabric::Counter::kDropSpoofedSource];
     o.gated += c[fabric::Counter::kGateHeld] + c[fabric::Counter::kGateRnr];
   }
   for (std::size_t i = 0; i < network_.host_count(); ++i) {

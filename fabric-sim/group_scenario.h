@@ -11,6 +11,7 @@
 #include "fabric-sim/group_leader.h"
 #include "fabric-sim/group_ledger.h"
 #include "fabric-sim/group_member.h"
+#include "fabric-sim/incidents.h"
 #include "fabric-sim/network.h"
 #include "fabric-sim/network_checks.h"
 #include "fabric-sim/scenario_plan.h"
@@ -28,6 +29,8 @@ struct Outcome {
   std::uint64_t time_outs = 0;
   std::uint64_t naks = 0;      // sequence NAKs at senders
   std::uint64_t rnr_naks = 0;  // RNR NAKs at senders
+  std::uint64_t evicted = 0;
+  std::uint64_t spoofed = 0;  // packets dropped for their source address
 };
 
 class GroupScenario final : private Actor {
@@ -51,6 +54,7 @@ class GroupScenario final : private Actor {
   void on_event(Instant now, std::uint64_t what) override;
   bool run_until(Instant end);
   bool all_done() const;
+  bool tables_are_left() const;
   void run_operations();
   void dissolve();
   Outcome summary();
@@ -61,6 +65,7 @@ class GroupScenario final : private Actor {
   IsolationWatch isolation_;
   Network network_;
   std::vector<std::unique_ptr<Group>> groups_;
+  Incidents incidents_;
 };
 
 // The run of one seed.

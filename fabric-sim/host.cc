@@ -42,7 +42,31 @@ void Host::send_datagram(wire::Ipv4 to, const wire::MrpMessage& message) {
   after_nic_call();
 }
 
-void Host::receive(Instant now, wire::PortId, const wire::Frame& frame) {
+void Host::sleep_until(Instant then) {
+  awake_at_ = then;
+  simulator_.schedule(then, *this, kWake);
+}
+
+void Host::die() {
+  dead_ = true;
+  for (const wire::Frame& frame : missed_) pool_.unref(frame.ref);
+  missed_.clear();
+  for (const wire::Frame& frame : datagrams_) {
+    if (frame.external != nullptr) pool_.unref(frame.ref);
+  }
+  datagrams_.clear();
+  completions_.clear();
+}
+
+void Host::send_frame(const wire::Frame& frame) {
+  datagrams_.push_back(frame);
+  after_nic_call();
+}
+
+void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
+  if (dead_) return pool_.unref(frame.ref);
+  if (awake_at_ > now) return missed_.push_back(frame);
+  static_cast<void>(port);
   if (watch_ != nullptr) watch_->on_arrival(now, address(), frame);
   if (frame.icrc_state == wire::Icrc::kNone) {
     on_udp(now, frame);
@@ -67,6 +91,13 @@ void Host::on_udp(Instant now, const wire::Frame& frame) {
 }
 
 void Host::on_event(Instant now, std::uint64_t what) {
+  if (dead_) {
+    if (what == kTransmit) transmit_scheduled_ = false;
+    if (what == kTimer && timer_at_ <= now) timer_at_ = wire::kNever;
+    if (what == kDeliver) delivery_scheduled_ = false;
+    return;
+  }
+  if (awake_at_ > now) return simulator_.schedule(awake_at_, *this, what);
   switch (static_cast<What>(what)) {
     case kTransmit:
       transmit_scheduled_ = false;
@@ -79,6 +110,11 @@ void Host::on_event(Instant now, std::uint64_t what) {
     case kDeliver:
       delivery_scheduled_ = false;
       deliver(now);
+      break;
+    case kWake:
+      for (; !missed_.empty(); missed_.pop_front()) {
+        receive(now, wire::PortId(0), missed_.front());
+      }
       break;
   }
   after_nic_call();

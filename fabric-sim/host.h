@@ -53,6 +53,16 @@ class Host final : public Actor, public FrameSink {
   wire::Result<void> post_send(rnic::Qpn qpn, const rnic::SendWr& wr);
   wire::Result<void> post_recv(rnic::Qpn qpn, const rnic::RecvWr& wr);
   rnic::Nic& nic() { return nic_; }
+  // Nothing of what arrives or is due is seen until then.
+  void sleep_until(Instant then);
+  Instant awake_at() const { return awake_at_; }
+  // For ever, or until it is revived: frames are dropped, timers mean nothing.
+  void die();
+  void revive() { dead_ = false; }
+  bool is_dead() const { return dead_; }
+  // A frame as it is, true or false.
+  void send_frame(const wire::Frame& frame);
+  wire::Mac gateway() const { return nic_.config().gateway; }
   // One MRP datagram.
   void send_datagram(wire::Ipv4 to, const wire::MrpMessage& message);
 
@@ -64,7 +74,7 @@ class Host final : public Actor, public FrameSink {
   void on_event(Instant now, std::uint64_t what) override;
 
  private:
-  enum What : std::uint64_t { kTransmit, kTimer, kDeliver };
+  enum What : std::uint64_t { kTransmit, kTimer, kDeliver, kWake };
 
   void after_nic_call();
   void transmit(Instant now);
@@ -90,6 +100,9 @@ class Host final : public Actor, public FrameSink {
   bool transmit_scheduled_ = false;
   Instant timer_at_ = wire::kNever;  // earliest timer event asked for
   std::uint64_t frames_to_nic_ = 0;
+  Instant awake_at_{};
+  bool dead_ = false;
+  std::deque<wire::Frame> missed_;  // arrived while asleep
 };
 
 }  // namespace cepheus::sim

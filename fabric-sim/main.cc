@@ -32,6 +32,7 @@ struct Arguments {
 std::string replay_command(std::uint64_t seed, const Arguments& a) {
   std::string command = "cepheus-sim --seed " + std::to_string(seed);
   if (a.plan.switches) command += " --switches " + std::to_string(*a.plan.switches);
+  if (a.plan.incidents) command += " --incidents";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   return command + " --trace";
 }
@@ -68,6 +69,8 @@ int run_many(const Arguments& a) {
     sum.time_outs += o.time_outs;
     sum.naks += o.naks;
     sum.rnr_naks += o.rnr_naks;
+    sum.evicted += o.evicted;
+    sum.spoofed += o.spoofed;
     if (!o.finding) continue;
     ++failures;
     print_failure(a.first + done, *o.finding, a);
@@ -77,8 +80,11 @@ int run_many(const Arguments& a) {
   std::printf("%llu seeds from %llu, %zu failed; %llu events, %.2f ms a seed\n", n(done),
               n(a.first), failures, n(sum.events),
               took.count() / static_cast<double>(std::max<std::uint64_t>(done, 1)));
-  std::printf("seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs\n",
-              n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks));
+  std::printf(
+      "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
+      "%llu evicted, %llu spoofed\n",
+      n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
+      n(sum.spoofed));
   return failures == 0 ? kAllHeld : kViolated;
 }
 
@@ -102,6 +108,8 @@ int run(int argc, char** argv) {
   app.add_option("--switches", a.plan.switches,
                  "switches in the tree, instead of the seed's choice")
       ->check(CLI::Range(1, 7));
+  app.add_flag("--incidents", a.plan.incidents,
+               "one incident a seed: a death, a restart, a stall, forged packets");
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")
       ->capture_default_str();
   app.add_flag("--mutation-check", a.mutation_check,

@@ -45,6 +45,8 @@ void Network::wire_host(const fabric::Topology& topology, std::size_t at, wire::
   SwitchNode& node = *switches_[at];
   Host& machine = *hosts_[host];
   const fabric::HostSpec& spec = topology.hosts[host];
+  host_ports_.resize(hosts_.size());
+  host_ports_[host] = {&node, port};
   machine.connect(add_cable(spec.name, node.name(), spec.up, node, port));
   node.connect(port, add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0)));
 }
@@ -57,6 +59,11 @@ void Network::wire_trunk(const fabric::Topology& topology, std::size_t at, wire:
   SwitchNode& peer = *switches_[end.peer_switch];
   const fabric::LinkConfig& link = trunk.a == at ? trunk.ab : trunk.ba;
   node.connect(port, add_cable(node.name(), peer.name(), link, peer, end.peer_port));
+}
+
+void Network::set_host_port(Instant now, std::size_t host, bool up) {
+  const auto& [node, port] = host_ports_[host];
+  node->set_port(now, port, up);
 }
 
 void Network::set_faults(double loss, double duplicate, double reorder, double corrupt) {

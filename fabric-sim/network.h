@@ -23,6 +23,8 @@ class Network {
   const std::vector<std::unique_ptr<Cable>>& cables() const { return cables_; }
   const BufferPool& buffers() const { return pool_; }
 
+  // The port of a host's switch.
+  void set_host_port(Instant now, std::size_t host, bool up);
   void set_faults(double loss, double duplicate, double reorder, double corrupt);
   std::size_t frames_in_flight() const;
 
@@ -37,6 +39,7 @@ class Network {
   Simulator& simulator_;
   BufferPool pool_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::pair<SwitchNode*, wire::PortId>> host_ports_;  // by host
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<Cable>> cables_;
 };

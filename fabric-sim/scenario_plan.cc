@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "fabric-sim/incidents.h"
 #include "fabric-sim/random.h"
 
 namespace cepheus::sim {
@@ -38,7 +39,7 @@ LinkConfig make_link(Random& random, const Faults& faults) {
 Faults make_faults(Random& random) {
   Faults f;
   if (random.chance(0.05)) return f;  // a fabric without faults must work, too
-  f.loss = random.fraction() * 0.12;
+  f.loss = random.fraction() * 0.10;  // more, and a sender's retries may all be lost
   f.duplicate = random.chance(0.7) ? random.fraction() * 0.10 : 0;
   f.reorder = random.chance(0.7) ? random.fraction() * 0.15 : 0;
   f.corrupt = random.chance(0.3) ? random.fraction() * 0.03 : 0;
@@ -185,6 +186,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.transport.late_receive = random.between(20us, 400us);
   plan.transport.turn_pause = in_turns ? 80us : 20us;
   plan.late_packets_meet_tombstone = random.chance(0.5);
+  if (options.incidents) add_incident(plan);
   return plan;
 }
 

@@ -43,6 +43,24 @@ struct TransportPlan {
   wire::Duration turn_pause{0};     // longest delay before a member starts its turn
 };
 
+// fabric-sim/incidents.h
+enum class IncidentKind : std::uint8_t {
+  kNone,
+  kDeath,
+  kHostRestart,
+  kStall,
+  kSwitchRestart,
+  kForgery
+};
+struct IncidentPlan {
+  IncidentKind kind = IncidentKind::kNone;
+  wire::Duration at{0};
+  wire::Duration lasts{0};
+  std::size_t host = 0;
+  std::size_t at_switch = 0;
+  bool noticed = true;  // a death: the switch sees the port go down
+};
+
 struct ScenarioPlan {
   std::uint64_t seed = 0;
   fabric::Topology topology;
@@ -50,6 +68,7 @@ struct ScenarioPlan {
   std::vector<GroupPlan> groups;
   TransportPlan transport;
   Faults faults;
+  IncidentPlan incident;
   wire::Duration settle{std::chrono::milliseconds(400)};  // calm time in which all must end
   bool late_packets_meet_tombstone = false;  // unregister at once, not after the last stray packet
   std::uint64_t event_budget = 400'000;
@@ -57,6 +76,7 @@ struct ScenarioPlan {
 
 struct PlanOptions {
   std::optional<std::size_t> switches;  // instead of the seed's choice
+  bool incidents = false;               // every seed has one
   fabric::Rules rules;
 };
 

@@ -1,6 +1,7 @@
 // A switch on virtual time: the switch's engine and a cable out of each port.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,11 @@ class SwitchNode final : public Actor, public FrameSink {
   SwitchNode(Simulator& simulator, BufferPool& pool, const fabric::SwitchConfig& config);
 
   void connect(wire::PortId port, Cable& cable) { cables_[port.value()] = &cable; }
-  const fabric::Switch& engine() const { return engine_; }
-  const std::string& name() const { return engine_.config().name; }
+  const fabric::Switch& engine() const { return *engine_; }
+  const std::string& name() const { return engine_->config().name; }
+  // Begins again without any table.
+  void restart();
+  void set_port(Instant now, wire::PortId port, bool up);
   std::uint64_t frames_in() const { return frames_in_; }
   std::uint64_t frames_out() const { return frames_out_; }
 
@@ -27,7 +31,8 @@ class SwitchNode final : public Actor, public FrameSink {
 
   Simulator& simulator_;
   BufferPool& pool_;
-  fabric::Switch engine_;
+  std::unique_ptr<fabric::Switch> engine_;
+  std::vector<wire::BufferRef> held_;  // by the engine's gates
   fabric::Actions actions_;
   std::vector<Cable*> cables_;
   Instant timer_at_ = wire::kNever;

@@ -25,6 +25,7 @@ RegistrarConfig registrar_config(const ContextConfig& config, const Device& devi
   r.instance = random();
   r.timeout = config.register_timeout;
   r.pool = config.pool;
+  r.key = config.key;
   r.seed = std::uint64_t{random()} << 32 | random();
   return r;
 }

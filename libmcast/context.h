@@ -27,6 +27,7 @@ struct ContextConfig {
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
   wire::Duration progress_timeout = std::chrono::seconds(2);
+  std::shared_ptr<const wire::MrpKey> key;  // from $CEPHEUS_KEY_FILE
 };
 
 class Context {

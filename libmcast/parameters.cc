@@ -1,7 +1,10 @@
 #include "libmcast/parameters.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 namespace cepheus::mcast {
 namespace {
@@ -24,6 +27,20 @@ Outcome<Params> read(const Params* given, Params defaults) {
   }
   std::memcpy(&defaults, given, std::min(given->struct_size, sizeof(Params)));
   return defaults;
+}
+
+// The key in $CEPHEUS_KEY_FILE, as the fabric's switches have it; null if none is named.
+Outcome<std::shared_ptr<const wire::MrpKey>> fabric_key() {
+  const char* path = std::getenv("CEPHEUS_KEY_FILE");
+  if (path == nullptr || *path == '\0') return nullptr;
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open()) {
+    return fail(MCAST_ERR_INVALID, std::string("CEPHEUS_KEY_FILE: can't read ") + path);
+  }
+  auto key = wire::MrpKey::parse(text);
+  if (!key) return fail(MCAST_ERR_INVALID, std::string(path) + ": " + key.error().text);
+  return std::make_shared<const wire::MrpKey>(std::move(*key));
 }
 
 }  // namespace
@@ -56,6 +73,9 @@ Outcome<ContextConfig> context_config(const mcast_context_params_t* params) {
     }
     config.pool = *pool;
   }
+  auto key = fabric_key();
+  if (!key) return tl::unexpected(key.error());
+  config.key = std::move(*key);
   if (p.max_eager_memory != 0) config.max_eager_memory = p.max_eager_memory;
   if (p.progress_timeout_ms != 0) {
     config.progress_timeout = std::chrono::milliseconds(p.progress_timeout_ms);

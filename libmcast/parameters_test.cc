@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace cepheus::mcast {
 namespace {
@@ -15,6 +20,19 @@ std::string error_of(const mcast_context_params_t& params) {
   if (config) return "";
   EXPECT_EQ(config.error().status, MCAST_ERR_INVALID);
   return config.error().text;
+}
+
+TEST(ContextParameters, TakeTheFabricsKeyFromTheEnvironment) {
+  const std::string path = "/tmp/cepheus-key-" + std::to_string(getpid());
+  ::setenv("CEPHEUS_KEY_FILE", path.c_str(), 1);
+  EXPECT_THAT(error_of(defaults()), HasSubstr("can't read " + path));
+  std::ofstream(path) << "secret";
+  EXPECT_THAT(error_of(defaults()), HasSubstr("openssl rand -hex 32"));
+  std::ofstream(path) << "000102030405060708090a0b0c0d0e0f\n";
+  EXPECT_EQ(error_of(defaults()), "");
+  EXPECT_NE(context_config(nullptr)->key, nullptr);
+  ::unsetenv("CEPHEUS_KEY_FILE");
+  std::filesystem::remove(path);
 }
 
 TEST(ContextParameters, HaveDefaults) {

@@ -41,6 +41,7 @@ Outcome<void> Registrar::lead(wire::Instant now, Group& group,
   config.host = config_.host;
   config.instance = config_.instance;
   config.timeout = config_.timeout;
+  if (config_.key) config.members_per_packet = wire::MrpKey::kMaxMembers;
   auto started = group.lead(now, config, *lease, members, actions_);
   if (!started) allocator_.free(now, lease->id);
   send_all();
@@ -54,7 +55,13 @@ unsigned Registrar::poll(wire::Instant now) {
   for (; done < kMaxDatagramsPerPoll; ++done) {
     const auto received = channel_->receive(buffer);
     if (!received) break;
-    const auto message = wire::MrpMessage::parse(std::span(buffer).first(received->size));
+    std::span<const std::uint8_t> datagram = std::span(buffer).first(received->size);
+    if (config_.key) {
+      const auto verified = config_.key->verify(received->from, datagram);
+      if (!verified) continue;
+      datagram = *verified;
+    }
+    const auto message = wire::MrpMessage::parse(datagram);
     if (message) take_in(now, received->from, *message);
   }
   return done + run_timers(now);
@@ -136,7 +143,8 @@ unsigned Registrar::run_timers(wire::Instant now) {
 void Registrar::send_all() {
   std::array<std::uint8_t, kMaxDatagram> buffer;
   for (const mrp::Outgoing& o : actions_.messages) {
-    const std::size_t size = o.message.emit(buffer);
+    std::size_t size = o.message.emit(buffer);
+    if (config_.key) size = config_.key->sign(config_.host, buffer, size);
     const int error = channel_->send(o.to, std::span(buffer).first(size));
     const bool temporary = error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
     if (o.to == o.message.header.mcst_id && !temporary) send_error_ = error;

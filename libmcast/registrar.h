@@ -9,6 +9,7 @@
 #include "controller/registration.h"
 #include "libmcast/control_channel.h"
 #include "libmcast/group.h"
+#include "libmcast/wire/mrp_key.h"
 
 namespace cepheus::mcast {
 
@@ -17,7 +18,8 @@ struct RegistrarConfig {
   std::uint32_t instance = 0;  // this process, among all that ever lead from this host
   wire::Duration timeout{};
   wire::Ipv4Prefix pool;
-  std::uint64_t seed = 0;  // order of group addresses
+  std::uint64_t seed = 0;                             // order of group addresses
+  std::shared_ptr<const wire::MrpKey> key = nullptr;  // the fabric's; null: nothing is signed
 };
 
 class Registrar {

@@ -17,7 +17,9 @@ struct Wire {
   struct Datagram {
     wire::Ipv4 peer;
     wire::MrpMessage message;
+    bool is_signed = true;  // if there is a key
   };
+  std::shared_ptr<const wire::MrpKey> key;
   std::deque<Datagram> to_host, from_host;
 };
 
@@ -26,6 +28,7 @@ class FakeChannel final : public ControlChannel {
   explicit FakeChannel(Wire& wire) : wire_(wire) {}
 
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override {
+    if (wire_.key) datagram = wire_.key->verify(kHost, datagram).value();
     wire_.from_host.push_back({to, *wire::MrpMessage::parse(datagram)});
     return 0;
   }
@@ -33,7 +36,9 @@ class FakeChannel final : public ControlChannel {
     if (wire_.to_host.empty()) return std::nullopt;
     const auto d = wire_.to_host.front();
     wire_.to_host.pop_front();
-    return Received{d.peer, d.message.emit(out)};
+    std::size_t size = d.message.emit(out);
+    if (wire_.key && d.is_signed) size = wire_.key->sign(d.peer, out, size);
+    return Received{d.peer, size};
   }
   Timers timers() const override { return kDefaultTimers; }
 
@@ -96,6 +101,20 @@ TEST_F(RegistrarTest, TakesInABoundedNumberOfDatagramsAtOnce) {
   }
   EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 64u);
   EXPECT_EQ(wire_.to_host.size(), 936u);
+}
+
+TEST_F(RegistrarTest, WithAKeySignsWhatItSaysAndHearsOnlyWhatIsSigned) {
+  wire_.key = std::make_shared<const wire::MrpKey>(
+      *wire::MrpKey::parse("000102030405060708090a0b0c0d0e0f"));
+  Registrar registrar({kHost, 1, 1s, wire::kDefaultMcstPool, 1, wire_.key},
+                      std::make_unique<FakeChannel>(wire_));
+  const auto asked = register_of({{kHost, wire::Qpn(0x77), 0}});
+  wire_.to_host.push_back({kLeader, asked, false});
+  registrar.poll(wire::Instant(1s));
+  EXPECT_TRUE(wire_.from_host.empty());
+  wire_.to_host.push_back({kLeader, asked});
+  registrar.poll(wire::Instant(1s));
+  EXPECT_EQ(wire_.from_host.size(), 1u);
 }
 
 TEST(KeepAlive, WorksUntilItIsStoppedAndCanStartAgain) {

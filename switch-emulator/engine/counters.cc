@@ -88,6 +88,12 @@ std::string_view name(Counter counter) {
       return "drop_mrp_stale";
     case Counter::kDropMrpForeign:
       return "drop_mrp_foreign";
+    case Counter::kDropMrpForged:
+      return "drop_mrp_forged";
+    case Counter::kDropMrpUnauthenticated:
+      return "drop_mrp_unauthenticated";
+    case Counter::kDropFeedbackUnsent:
+      return "drop_feedback_unsent";
     case Counter::kDropCorrupt:
       return "drop_corrupt";
     case Counter::kDropTtl:

@@ -56,8 +56,11 @@ enum class Counter : std::size_t {
   kDropFeedbackOtherTurn,  // tagged with another turn
   kDropMrpStale,           // older epoch, or for a tombstone
   kDropMrpForeign,  // control of a group by another leader, or from another port than its leader's
-  kDropCorrupt,     // group packet whose ICRC is wrong
-  kDropTtl,         // time to live used up: a routing loop
+  kDropMrpForged,   // from a host, and about others than itself, or what only switches say
+  kDropMrpUnauthenticated,  // the fabric has a key: not signed, or not with it
+  kDropFeedbackUnsent,      // acknowledges what was never sent
+  kDropCorrupt,             // group packet whose ICRC is wrong
+  kDropTtl,                 // time to live used up: a routing loop
   kDropGateAnswered,  // a newcomer's packet behind one that the gate holds or has answered RNR
   kDropOther,
   kCount

@@ -184,6 +184,23 @@ TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
   EXPECT_EQ(list[1].qpn.value(), 0u);
 }
 
+// A source that is silent holds up whoever wants to be next; who lags may only have missed a
+// packet.
+TEST(Query, NamesTheSourceWhenSomebodyWaitsForItsTurnToEnd) {
+  auto net = make_pair_of_switches();
+  net->message(1, 0, 4);
+  net->ack(0, 4);
+  net->ack(2, 4);
+  net->ack(3, 2);
+  net->data(2, 0);  // has all, and wants to be next
+  net->clear();
+  net->control(0, MrpType::kQuery, 1);
+  const auto list = reported(*net, 0);
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].host, TestNetwork::ip(1));
+  EXPECT_EQ(list[0].flags, wire::kMemberSource | wire::kMemberOwes);
+}
+
 TEST(Query, IsNotAnsweredWhenNobodyLags) {
   auto net = make_star(3);
   net->message(0, 0, 1);

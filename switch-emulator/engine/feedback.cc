@@ -104,8 +104,8 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     return check(call, group, path == group.slowest);
   }
   // Real receivers send PSNs of long ago, and of before they were reset (facts of rdma_rxe).
-  if (after(cumulative, group.sent) || before(cumulative, from.ack) ||
-      (is_ack && cumulative == from.ack)) {
+  if (after(cumulative, group.sent)) return call.count(Counter::kDropFeedbackUnsent);
+  if (before(cumulative, from.ack) || (is_ack && cumulative == from.ack)) {
     return call.count(Counter::kDropFeedbackStale);
   }
   const bool from_slowest = path == group.slowest;

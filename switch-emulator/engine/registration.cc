@@ -31,7 +31,13 @@ void touch(const Call& call, GroupEntry& entry) {
 
 void Registrar::on_datagram(Call& call, const Frame& frame) {
   const auto datagram = wire::UdpDatagram::parse(frame);
-  const auto message = wire::MrpMessage::parse(frame.payload());
+  auto payload = frame.payload();
+  if (datagram && call.config.mrp_key) {
+    const auto verified = call.config.mrp_key->verify(datagram->ip.source, payload);
+    if (!verified) return call.count(Counter::kDropMrpUnauthenticated);
+    payload = *verified;
+  }
+  const auto message = wire::MrpMessage::parse(payload);
   if (!datagram || !message || message->header.mcst_id != datagram->ip.destination) {
     return call.count(Counter::kDropMalformed);
   }
@@ -55,6 +61,29 @@ void Registrar::on_datagram(Call& call, const Frame& frame) {
       break;  // for the leader, never for a group
   }
   call.count(Counter::kDropMalformed);
+}
+
+bool Registrar::may_answer(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) const {
+  auto payload = frame.payload();
+  if (call.config.mrp_key) {  // whoever it is for checks the tag
+    payload = payload.first(payload.size() - std::min(payload.size(), wire::MrpKey::kTagSize));
+  }
+  const auto message = wire::MrpMessage::parse(payload);
+  if (!message || message->member_count == 0) return false;
+  const auto all_are = [&](Ipv4 host) {
+    const auto list = message->list();
+    return std::all_of(list.begin(), list.end(),
+                       [&](const wire::MrpMember& m) { return m.host == host; });
+  };
+  switch (message->header.type) {
+    case wire::MrpType::kConfirm:
+    case wire::MrpType::kQuery:
+      return all_are(ip.source);
+    case wire::MrpType::kReject:
+      return all_are(ip.source) || all_are(ip.destination);
+    default:
+      return false;
+  }
 }
 
 void Registrar::on_register(Call& call, const MrpRequest& request) {
@@ -208,7 +237,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
   if (entry->pending && entry->pending->group.epoch == request.epoch()) {
     const Path& leader = entry->pending->group.paths[entry->pending->group.leader];
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
-      return send_reject(call, request, MrpReject::kMalformed, {leader.host, leader.qpn});
+      return send_reject(call, request, MrpReject::kMalformed, {});
     }
     if (entry->current) groups_.drop(entry->current, call.out);
     entry->current = std::move(entry->pending);

@@ -36,6 +36,9 @@ class Registrar {
 
   // A datagram on the registration port whose destination is in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame);
+  // May a host send this to another one? It speaks about itself, or tells a member that it gave the
+  // registration up.
+  bool may_answer(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) const;
   // Frees a group that nobody has used or refreshed for too long, and tells those behind this
   // switch.
   void age(Call& call, McstId id);

@@ -11,10 +11,15 @@ void send(Call& call, PortId port, wire::UdpDatagram datagram, const wire::MrpMe
   datagram.ethernet.destination = call.port(port).peer_mac;
   std::array<std::uint8_t, kInlineRoom> small;
   std::span<std::uint8_t> room = small;
-  std::size_t size = message.emit(room);
+  const auto write = [&] {
+    const std::size_t bare = message.emit(room);
+    const bool signs = bare != 0 && call.config.mrp_key;
+    return signs ? call.config.mrp_key->sign(datagram.ip.source, room, bare) : bare;
+  };
+  std::size_t size = write();
   if (size == 0) {
     room = call.scratch.take();
-    size = message.emit(room);
+    size = write();
   }
   Frame frame;
   datagram.emit(frame, room.first(size));

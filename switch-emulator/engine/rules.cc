@@ -15,6 +15,7 @@ constexpr NamedRule kRules[] = {
     {"old_duplicate_answer", &Rules::old_duplicate_answer},
     {"psn_from_state", &Rules::psn_from_state},
     {"named_turns", &Rules::named_turns},
+    {"port_binding", &Rules::port_binding},
     {"eviction_counts", &Rules::eviction_counts},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
@@ -23,8 +24,10 @@ constexpr NamedRule kRules[] = {
 }  // namespace
 
 const char* const kSafetyRules[] = {
-    "nak_ordering",         "lost_aggregate_answer", "rnr_ordering", "gate",
-    "old_duplicate_answer", "psn_from_state",        "named_turns",  nullptr,
+    "nak_ordering", "lost_aggregate_answer", "rnr_ordering",
+    "gate",         "old_duplicate_answer",  "psn_from_state",
+    "named_turns",  "port_binding",          "eviction_counts",
+    nullptr,
 };
 
 bool set_rule(Rules& rules, std::string_view name, bool on) {

@@ -21,6 +21,7 @@ struct Rules {
   bool old_duplicate_answer =
       true;                    // packets of earlier turns are acknowledged, in the host's numbering
   bool psn_from_state = true;  // a newcomer's next send PSN comes from T, not from its first packet
+  bool port_binding = true;    // a host port accepts its own host's source address only
   bool eviction_counts = true;  // an evicted path is not waited for any more
   bool named_turns = true;      // data and feedback between switches carry (source IP, base)
   // For speed.

@@ -69,7 +69,7 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
   }
   const PortConfig& port = call.port(call.ingress);
   const bool from_group = config.mcst_pool.contains(ip->source);
-  if (port.kind == PortKind::kHost && ip->source != port.host) {
+  if (port.kind == PortKind::kHost && ip->source != port.host && config.rules.port_binding) {
     call.count(Counter::kDropSpoofedSource);
   } else if (config.mcst_pool.contains(ip->destination)) {
     if (from_group) {
@@ -81,6 +81,9 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
     }
   } else if (from_group) {
     return on_group_packet(call, ip->source, frame);
+  } else if (port.kind == PortKind::kHost && frame.icrc_state == wire::Icrc::kNone &&
+             is_registration(call, frame, *ip) && !registrar.may_answer(call, frame, *ip)) {
+    call.count(Counter::kDropMrpForged);
   } else {
     routes.forward(call, frame, *ip);
   }

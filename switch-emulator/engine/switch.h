@@ -20,6 +20,7 @@
 
 #include "libmcast/wire/frame.h"
 #include "libmcast/wire/mrp.h"
+#include "libmcast/wire/mrp_key.h"
 #include "libmcast/wire/types.h"
 #include "switch-emulator/engine/counters.h"
 #include "switch-emulator/engine/rules.h"
@@ -58,8 +59,9 @@ struct SwitchConfig {
   std::vector<Route> routes;                            // hosts on its own ports need none
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
-  std::uint32_t max_groups = 1024;   // table space; 0 refuses every registration
-  std::uint32_t max_paths = 256;     // per group
+  std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated
+  std::uint32_t max_groups = 1024;              // table space; 0 refuses every registration
+  std::uint32_t max_paths = 256;                // per group
   std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
   std::uint32_t max_held =
       64;  // first packets of a newcomer kept by reference per group; 0: RNR instead

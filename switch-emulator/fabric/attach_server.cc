@@ -39,8 +39,13 @@ void refuse(int socket, WelcomeStatus status, std::string text) {
 
 }  // namespace
 
-AttachServer::AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket)
-    : poller_(poller), datapath_(datapath), socket_(socket), clients_(datapath.host_count()) {}
+AttachServer::AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket,
+                           const Access& access)
+    : poller_(poller),
+      datapath_(datapath),
+      socket_(socket),
+      access_(access),
+      clients_(datapath.host_count()) {}
 
 AttachServer::~AttachServer() {
   for (std::size_t host = 0; host < clients_.size(); ++host) {
@@ -85,13 +90,19 @@ void AttachServer::serve(UniqueFd socket, const Hello& hello) {
     return refuse(socket.get(), WelcomeStatus::kWrongVersion,
                   "the fabric speaks port protocol " + std::to_string(kHandshakeVersion));
   }
+  const auto peer = peer_credentials(socket.get());
+  if (!peer)
+    return refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't tell who you are");
+  if (!access_.may_attach(peer->uid)) {
+    ++refused_users_;
+    return refuse(socket.get(), WelcomeStatus::kFailed,
+                  "user " + std::to_string(peer->uid) +
+                      " may not attach: name it under users in the topology's [fabric]");
+  }
   const Choice choice = choose(hello.host);
   if (choice.status != WelcomeStatus::kGranted) {
     return refuse(socket.get(), choice.status, choice.text);
   }
-  const auto peer = peer_credentials(socket.get());
-  if (!peer)
-    return refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't tell who you are");
   grant(std::move(socket), choice.host, *peer);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "switch-emulator/fabric/access.h"
 #include "switch-emulator/fabric/datapath.h"
 #include "switch-emulator/fabric/listening_socket.h"
 #include "switch-emulator/fabric/poller.h"
@@ -15,8 +16,9 @@ namespace cepheus::fabric {
 
 class AttachServer {
  public:
-  // All three outlive the server.
-  AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket);
+  // All four outlive the server.
+  AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket,
+               const Access& access);
   ~AttachServer();  // detaches everybody
   AttachServer(const AttachServer&) = delete;
   AttachServer& operator=(const AttachServer&) = delete;
@@ -24,6 +26,7 @@ class AttachServer {
   // False if the kernel refuses to watch the socket.
   bool start();
   void detach(std::size_t host);
+  std::uint64_t refused_users() const { return refused_users_; }
 
  private:
   struct Client {
@@ -50,6 +53,8 @@ class AttachServer {
   Poller& poller_;
   Datapath& datapath_;
   const ListeningSocket& socket_;
+  const Access& access_;
+  std::uint64_t refused_users_ = 0;
   std::map<int, UniqueFd> unheard_;  // connections that have not said hello, by descriptor
   std::vector<Client> clients_;      // by host
 };

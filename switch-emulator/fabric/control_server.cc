@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/ports/handshake.h"
+
 namespace cepheus::fabric {
 namespace {
 
@@ -18,8 +20,9 @@ std::string to_line(const nlohmann::json& json) {
 
 }  // namespace
 
-ControlServer::ControlServer(Poller& poller, const ListeningSocket& socket, Answer answer)
-    : poller_(poller), socket_(socket), answer_(std::move(answer)) {}
+ControlServer::ControlServer(Poller& poller, const ListeningSocket& socket, const Access& access,
+                             Answer answer)
+    : poller_(poller), socket_(socket), access_(access), answer_(std::move(answer)) {}
 
 ControlServer::~ControlServer() {
   for (const auto& [fd, connection] : connections_) poller_.forget(fd);
@@ -40,9 +43,15 @@ bool ControlServer::has_unsent() const {
 void ControlServer::accept_all() {
   for (UniqueFd socket = socket_.accept(); socket.is_open(); socket = socket_.accept()) {
     const int fd = socket.get();
+    const auto peer = peer_credentials(fd);
+    if (!peer || !access_.may_attach(peer->uid)) {
+      ++refused_users_;
+      continue;
+    }
     if (connections_.size() == kMaxConnections) drop(connections_.begin()->first);
     if (!poller_.watch(fd, Poller::kIn, [this, fd](std::uint32_t) { serve(fd); })) continue;
     connections_[fd].socket = std::move(socket);
+    connections_[fd].may_command = access_.may_command(peer->uid);
   }
 }
 
@@ -83,7 +92,12 @@ void ControlServer::answer_lines(Connection& connection) {
        end = connection.in.find('\n')) {
     const auto request = nlohmann::json::parse(connection.in.substr(0, end), nullptr, false);
     connection.in.erase(0, end + 1);
-    connection.out += to_line(answer_(request));
+    if (connection.may_command || request == nlohmann::json{{"ask", "status"}}) {
+      connection.out += to_line(answer_(request));
+    } else {
+      connection.out +=
+          to_line({{"ok", false}, {"error", "only the fabric's own user may do more than look"}});
+    }
   }
 }
 

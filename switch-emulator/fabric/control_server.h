@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "switch-emulator/fabric/access.h"
 #include "switch-emulator/fabric/listening_socket.h"
 #include "switch-emulator/fabric/poller.h"
 
@@ -17,8 +18,9 @@ class ControlServer {
   // Answers one request; never throws.
   using Answer = std::function<nlohmann::json(const nlohmann::json& request)>;
 
-  // Poller and socket outlive the server.
-  ControlServer(Poller& poller, const ListeningSocket& socket, Answer answer);
+  // Poller, socket and access outlive the server. Users who may not command are answered nothing
+  // but {"ask": "status"}.
+  ControlServer(Poller& poller, const ListeningSocket& socket, const Access& access, Answer answer);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
@@ -26,11 +28,13 @@ class ControlServer {
   bool start();
   // True while answers wait to be read.
   bool has_unsent() const;
+  std::uint64_t refused_users() const { return refused_users_; }
 
  private:
   struct Connection {
     UniqueFd socket;
     std::string in, out;
+    bool may_command = false;
     bool ended = false;  // the peer will not ask more
   };
 
@@ -43,6 +47,8 @@ class ControlServer {
 
   Poller& poller_;
   const ListeningSocket& socket_;
+  const Access& access_;
+  std::uint64_t refused_users_ = 0;
   Answer answer_;
   std::map<int, Connection> connections_;
 };

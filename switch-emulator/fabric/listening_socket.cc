@@ -64,7 +64,8 @@ PathLock::~PathLock() {
   if (file_.is_open()) unlink(path_.c_str());
 }
 
-wire::Result<ListeningSocket> ListeningSocket::open(const std::string& path, int type) {
+wire::Result<ListeningSocket> ListeningSocket::open(const std::string& path, int type,
+                                                    mode_t mode) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
@@ -81,7 +82,7 @@ wire::Result<ListeningSocket> ListeningSocket::open(const std::string& path, int
   UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_open()) return fail_errno("can't make a socket");
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(fd.get(), kBacklog) != 0) {
+      chmod(path.c_str(), mode) != 0 || listen(fd.get(), kBacklog) != 0) {
     return fail_errno("can't listen on " + path);
   }
   return ListeningSocket(std::move(fd), path);

@@ -1,6 +1,8 @@
 // Unix sockets that a fabric listens on, and the lock that makes them its own.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "libmcast/wire/result.h"
@@ -28,8 +30,8 @@ class PathLock {
 class ListeningSocket {
  public:
   // Listens without blocking on `path`, replacing a leftover. `type` is SOCK_SEQPACKET or
-  // SOCK_STREAM.
-  static wire::Result<ListeningSocket> open(const std::string& path, int type);
+  // SOCK_STREAM; `mode` are the socket's permissions.
+  static wire::Result<ListeningSocket> open(const std::string& path, int type, mode_t mode);
   ListeningSocket(ListeningSocket&&) = default;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
   ~ListeningSocket();  // removes the socket from the file system

@@ -48,9 +48,11 @@ class FineTimers {
 }  // namespace
 
 struct LiveFabric::State {
-  State(const Topology& topology, Topology::Plan plan, const LiveOptions& live_options,
-        Poller made_poller, PathLock held_lock, ListeningSocket attach_at, ListeningSocket ask_at)
-      : options(live_options),
+  State(const Topology& topology, Topology::Plan plan, const Access& who,
+        const LiveOptions& live_options, Poller made_poller, PathLock held_lock,
+        ListeningSocket attach_at, ListeningSocket ask_at)
+      : access(who),
+        options(live_options),
         mtu(topology.mtu),
         icrc_always(topology.icrc_always),
         lock(std::move(held_lock)),
@@ -58,8 +60,9 @@ struct LiveFabric::State {
         control_socket(std::move(ask_at)),
         poller(std::move(made_poller)),
         datapath(topology, std::move(plan)),
-        attachments(poller, datapath, attach_socket),
-        control(poller, control_socket, [this](const json& request) { return answer(request); }) {}
+        attachments(poller, datapath, attach_socket, access),
+        control(poller, control_socket, access,
+                [this](const json& request) { return answer(request); }) {}
 
   wire::Result<void> set_up();
   wire::Result<void> open_interfaces();
@@ -69,6 +72,7 @@ struct LiveFabric::State {
   json answer(const json& request);
   FabricStatus status() const;
 
+  const Access access;
   const LiveOptions options;
   const std::uint32_t mtu;
   const bool icrc_always;
@@ -91,17 +95,21 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const Topology& topo
                                                             const LiveOptions& options) {
   auto plan = topology.plan();
   if (!plan) return tl::unexpected(plan.error());
+  const auto access = Access::of(topology.users);
+  if (!access) return tl::unexpected(access.error());
   auto lock = PathLock::take(options.socket);
   if (!lock) return tl::unexpected(lock.error());
-  auto attach_at = ListeningSocket::open(options.socket, SOCK_SEQPACKET);
+  auto attach_at = ListeningSocket::open(options.socket, SOCK_SEQPACKET, access->socket_mode());
   if (!attach_at) return tl::unexpected(attach_at.error());
-  auto ask_at = ListeningSocket::open(control_path(options.socket), SOCK_STREAM);
+  auto ask_at =
+      ListeningSocket::open(control_path(options.socket), SOCK_STREAM, access->socket_mode());
   if (!ask_at) return tl::unexpected(ask_at.error());
   auto poller = Poller::create();
   if (!poller) return tl::unexpected(poller.error());
 
-  auto state = std::make_unique<State>(topology, std::move(*plan), options, std::move(*poller),
-                                       std::move(*lock), std::move(*attach_at), std::move(*ask_at));
+  auto state =
+      std::make_unique<State>(topology, std::move(*plan), *access, options, std::move(*poller),
+                              std::move(*lock), std::move(*attach_at), std::move(*ask_at));
   if (auto done = state->set_up(); !done) return tl::unexpected(done.error());
   return std::unique_ptr<LiveFabric>(new LiveFabric(std::move(state)));
 }
@@ -235,6 +243,7 @@ FabricStatus LiveFabric::State::status() const {
   now.uptime_seconds = std::chrono::duration<double>(monotonic_now() - started).count();
   now.mtu = mtu;
   now.icrc_always = icrc_always;
+  now.refused_users = attachments.refused_users() + control.refused_users();
   now.switches = datapath.status();
   return now;
 }

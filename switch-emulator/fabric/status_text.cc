@@ -255,7 +255,11 @@ std::string to_text(const FabricStatus& status, View view, bool colour) {
   if (view == View::kPorts) {
     text = "fabric of pid " + std::to_string(status.pid) + ", up " +
            one_decimal(status.uptime_seconds) + " s, path MTU " + std::to_string(status.mtu) +
-           ", ICRC " + (status.icrc_always ? "always" : "deferred") + "\n";
+           ", ICRC " + (status.icrc_always ? "always" : "deferred");
+    if (status.refused_users != 0) {
+      text += ", " + count_of(status.refused_users, "user") + " refused";
+    }
+    text += "\n";
   }
   for (const SwitchStatus& one : status.switches) {
     text += view == View::kPorts ? ports_text(one, colour) : counters_text(one, colour);

@@ -1,6 +1,10 @@
 #include "switch-emulator/fabric/topology.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,8 +59,8 @@ std::vector<std::size_t> hops_to(std::size_t target,
 
 class Planner {
  public:
-  Planner(const Topology& t, std::vector<Ipv4> addresses)
-      : t_(t), addresses_(std::move(addresses)) {}
+  Planner(const Topology& t, std::vector<Ipv4> addresses, std::shared_ptr<const wire::MrpKey> key)
+      : t_(t), addresses_(std::move(addresses)), key_(std::move(key)) {}
 
   Topology::Plan make() {
     start_configs();
@@ -75,6 +79,7 @@ class Planner {
       config.mac = wire::mac_for(addresses_[i]);
       config.mcst_pool = t_.mcst_pool;
       config.mrp_port = t_.mrp_port;
+      config.mrp_key = key_;
       config.ports.clear();
       config.routes.clear();
       plan_.configs.push_back(std::move(config));
@@ -161,6 +166,7 @@ class Planner {
 
   const Topology& t_;
   const std::vector<Ipv4> addresses_;
+  const std::shared_ptr<const wire::MrpKey> key_;
   Topology::Plan plan_;
 };
 
@@ -193,6 +199,27 @@ void Topology::assign_link_seeds() {
   }
 }
 
+namespace {
+
+// Whoever can read the key can register groups: it must not lie open.
+wire::Result<wire::MrpKey> read_key(const std::string& path) {
+  struct stat there {};
+  std::ifstream file(path);
+  if (stat(path.c_str(), &there) != 0 || !file.is_open()) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "key_file: can't read " + path + "; make it with `openssl rand -hex 32`");
+  }
+  if ((there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "key_file: others can use " + path + "; take it away with chmod 600");
+  }
+  auto key = wire::MrpKey::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!key) return wire::fail(wire::ErrorCode::kInvalid, path + ": " + key.error().text);
+  return key;
+}
+
+}  // namespace
+
 wire::Result<Topology::Plan> Topology::plan() const {
   if (const auto problem = find_problem(*this)) {
     return wire::fail(wire::ErrorCode::kInvalid, "topology: " + problem->text);
@@ -204,7 +231,13 @@ wire::Result<Topology::Plan> Topology::plan() const {
                           switches[addresses.size()].name +
                           "'; keep hosts and mcst_pool out of that block");
   }
-  return Planner(*this, std::move(addresses)).make();
+  std::shared_ptr<const wire::MrpKey> key;
+  if (!key_file.empty()) {
+    auto read = read_key(key_file);
+    if (!read) return tl::unexpected(read.error());
+    key = std::make_shared<const wire::MrpKey>(std::move(*read));
+  }
+  return Planner(*this, std::move(addresses), std::move(key)).make();
 }
 
 }  // namespace cepheus::fabric

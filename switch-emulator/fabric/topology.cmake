@@ -4,7 +4,7 @@ find_package(nlohmann_json REQUIRED)
 cepheus_library(topology
   SOURCES control_protocol.cc nearest_name.cc status.cc status_json.cc status_text.cc text_table.cc toml_table.cc topology.cc
           topology_check.cc topology_file.cc units.cc
-  LIBS cepheus::wire nlohmann_json::nlohmann_json)
+  LIBS cepheus::mrp_key cepheus::wire nlohmann_json::nlohmann_json)
 
 if(BUILD_TESTING)
   find_package(rapidcheck REQUIRED)

@@ -77,6 +77,9 @@ struct Topology {
   std::uint64_t seed = 1;
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
+  std::string key_file;  // authenticates registration; empty: nobody is asked
+  std::vector<std::string>
+      users;  // names or numbers: who may attach and look, beside the fabric's own
   std::vector<HostSpec> hosts;
   std::vector<SwitchSpec> switches;
   std::vector<TrunkSpec> trunks;

@@ -44,13 +44,21 @@ class Reader {
 
   void read_fabric(const toml::table& table) {
     const TomlTable in(errors_, table, "[fabric]",
-                       {"mtu", "icrc", "seed", "mcst_pool", "mrp_port"});
+                       {"mtu", "icrc", "seed", "mcst_pool", "mrp_port", "key_file", "users"});
     fabric_line_ = in.line();
     in.read_integer("mtu", 256, 4096, topology_.mtu);
     in.read_choice("icrc", {{"deferred", false}, {"always", true}}, topology_.icrc_always);
     in.read_integer("seed", 0, INT64_MAX, topology_.seed);
     in.read("mcst_pool", topology_.mcst_pool);
     in.read_integer("mrp_port", 1, 65535, topology_.mrp_port);
+    in.read("key_file", topology_.key_file);
+    if (in.has("users")) {
+      if (auto users = in.strings("users")) {
+        topology_.users = std::move(*users);
+      } else {
+        in.error("users", "users is no list; write users = [\"alice\", \"1001\"]");
+      }
+    }
   }
 
   void read_link(const toml::table& table, const std::string& label, LinkConfig& link) {
@@ -252,6 +260,11 @@ std::string Topology::to_toml() const {
     out << "mcst_pool = \"" << mcst_pool.base.to_string() << "/" << mcst_pool.length << "\"\n";
   }
   if (mrp_port != usual.mrp_port) out << "mrp_port = " << mrp_port << "\n";
+  if (!key_file.empty()) out << "key_file = " << in_quotes(key_file) << "\n";
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    out << (i == 0 ? "users = [" : ", ") << in_quotes(users[i])
+        << (i + 1 == users.size() ? "]\n" : "");
+  }
   for (const SwitchSpec& spec : switches) write_switch(out, spec);
   for (const HostSpec& host : hosts) {
     out << "\n[[host]]\nname = " << in_quotes(host.name)

@@ -16,6 +16,8 @@ icrc = "always"
 seed = 7
 mcst_pool = "198.19.0.0/16"
 mrp_port = 18517
+key_file = "/etc/cepheus/key"
+users = ["alice", "1001"]
 
 [link]
 rate = "10Gbps"
@@ -57,6 +59,8 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->mcst_pool.base, Ipv4(198, 19, 0, 0));
   EXPECT_EQ(t->mcst_pool.length, 16);
   EXPECT_EQ(t->mrp_port, 18517);
+  EXPECT_EQ(t->key_file, "/etc/cepheus/key");
+  EXPECT_EQ(t->users, (std::vector<std::string>{"alice", "1001"}));
   EXPECT_EQ(t->switches[0].config.max_groups, 0u);
   EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(1));
   EXPECT_EQ(t->switches[1].config.rules.nak_policy, NakPolicy::kRewrite);
@@ -158,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
             "queue, loss, duplicate, reorder, reorder_by, corrupt"},
         Mistake{"[fabric]\nzebra = 1\napple = 1\n",
                 "net.toml:2: unknown key 'zebra' in [fabric]; known: mtu, icrc, seed, mcst_pool, "
-                "mrp_port"},
+                "mrp_port, key_file, users"},
         Mistake{"[[hosts]]\nname = \"a\"\n",
                 "net.toml:1: unknown key 'hosts' in the topology (did you mean 'host'?); known: "
                 "fabric, link, switch, host, trunk"},

@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+"""Each manual page names every option that the program's --help names, and no other."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop())
+PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
+COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "explain", "link", "reset-counters", "stop"]}
+
+
+def options(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
+
+
+def help_of(program, *command):
+    shown = subprocess.run([BUILD / "bin" / program, *command, "--help"], text=True, capture_output=True, timeout=60)
+    assert shown.returncode == 0, shown.stderr
+    return shown.stdout
+
+
+class Pages(unittest.TestCase):
+    def check(self, program):
+        helps = help_of(program) + "".join(help_of(program, c) for c in COMMANDS.get(program, []))
+        page = (PAGES / f"{program}.1").read_text().replace("\\-", "-")
+        # Help texts speak of other programs' options, too, mpirun's for instance.
+        self.assertEqual(options(page) - options(helps), set(), "the page is out of date")
+        listed = set(re.findall(r"^\s*(?:-\w,? )?(--[a-z][a-z-]+)", helps, re.MULTILINE))
+        self.assertEqual(listed - options(page), set(), "the page lacks options")
+        for command in COMMANDS.get(program, []):
+            self.assertIn(command, page)
+
+    def test_cepheusctl(self):
+        self.check("cepheusctl")
+
+    def test_cepheus_switch(self):
+        self.check("cepheus-switch")
+
+    def test_cepheus_run(self):
+        self.check("cepheus-run")
+
+
+if __name__ == "__main__":
+    unittest.main()
