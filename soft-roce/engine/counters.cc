@@ -28,6 +28,16 @@ std::string_view name(Counter c) {
       return "rx_drop_wrong_source";
     case Counter::kRxDropPkey:
       return "rx_drop_pkey";
+    case Counter::kRxDropQkey:
+      return "rx_drop_qkey";
+    case Counter::kRxDropNoReceive:
+      return "rx_drop_no_receive";
+    case Counter::kRxDropLength:
+      return "rx_drop_length";
+    case Counter::kRxDropAccess:
+      return "rx_drop_access";
+    case Counter::kRxDropIncomplete:
+      return "rx_drop_incomplete";
     case Counter::kRxDropUnsupported:
       return "rx_drop_unsupported";
     case Counter::kRxDropStaleAck:

@@ -21,6 +21,11 @@ enum class Counter : std::size_t {
   kRxDropQpState,      // QP can't receive in its state
   kRxDropWrongSource,  // source address is not the QP's remote end
   kRxDropPkey,
+  kRxDropQkey,          // UD: not the QP's queue key
+  kRxDropNoReceive,     // UC, UD: no receive was posted
+  kRxDropLength,        // UC, UD: message does not fit its receive, or lengths that do not add up
+  kRxDropAccess,        // UC: write to memory that its key does not open
+  kRxDropIncomplete,    // UC: part of a message of which other packets are lost
   kRxDropUnsupported,   // opcode of a service that this QP does not give
   kRxDropStaleAck,      // ACK outside the requester's window
   kRxDropStaleRequest,  // READ or atomic asked again that can't be answered any more

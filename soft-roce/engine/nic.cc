@@ -7,6 +7,7 @@
 #include "libmcast/wire/roce.h"
 #include "soft-roce/engine/port.h"
 #include "soft-roce/engine/qp_table.h"
+#include "soft-roce/engine/srq_table.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -33,17 +34,9 @@ wire::Result<void> check_caps(const QpCap& cap) {
   return {};
 }
 
-wire::Result<void> check_kind(const QpInit& init) {
-  if (init.type != QpType::kRc) {
-    return wire::fail(wire::ErrorCode::kInvalid, "only reliable connections: create an RC QP");
-  }
-  if (init.srq) return wire::fail(wire::ErrorCode::kInvalid, "no such shared receive queue");
-  return {};
-}
-
-tl::unexpected<wire::Error> no_srqs() {
+tl::unexpected<wire::Error> unknown_srq() {
   return wire::fail(wire::ErrorCode::kInvalid,
-                    "no shared receive queues: give the QP its own receive queue");
+                    "no such shared receive queue: it was destroyed or never created");
 }
 
 tl::unexpected<wire::Error> unknown_qp() {
@@ -54,7 +47,7 @@ tl::unexpected<wire::Error> unknown_qp() {
 
 struct Nic::State {
   explicit State(const NicConfig& config)
-      : port(within_limits(config)), qps(config.max_qps, config.seed) {}
+      : port(within_limits(config)), srqs(config.max_srqs), qps(config.max_qps, config.seed) {}
 
   // Brings lists and timer in line with what the QP has to do. After every call that may have
   // changed it.
@@ -71,9 +64,11 @@ struct Nic::State {
     // then, which is once in a time-out instead of once in a packet.
   }
 
+  bool build_response(wire::Frame& frame);
   bool build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
 
   Port port;
+  SrqTable srqs;  // outlives the QPs
   QpTable qps;
   IntrusiveList<QueuePair, &QueuePair::response_hook> responding;
   IntrusiveList<QueuePair, &QueuePair::data_hook> sending;
@@ -92,18 +87,56 @@ wire::Result<MemoryKeys> Nic::register_memory(PdId pd, void* memory, std::size_t
 
 bool Nic::deregister_memory(std::uint32_t lkey) { return state_->port.memory.remove(lkey); }
 
-wire::Result<SrqId> Nic::create_srq(const SrqInit& /*init*/) { return no_srqs(); }
-wire::Result<void> Nic::arm_srq(SrqId /*srq*/, std::uint32_t /*limit*/, Actions& /*out*/) {
-  return no_srqs();
+wire::Result<SrqId> Nic::create_srq(const SrqInit& init) {
+  if (auto ok = check_caps({.max_recv_wr = init.max_wr, .max_recv_sge = init.max_sge}); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  const SharedReceiveQueue* srq = state_->srqs.create(init);
+  if (srq == nullptr) {
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      "all shared receive queues in use: destroy some");
+  }
+  return srq->id();
 }
-wire::Result<SrqAttr> Nic::query_srq(SrqId /*srq*/) const { return no_srqs(); }
-wire::Result<void> Nic::destroy_srq(SrqId /*srq*/) { return no_srqs(); }
-wire::Result<void> Nic::post_srq_recv(SrqId /*srq*/, const RecvWr& /*wr*/) { return no_srqs(); }
 
-wire::Result<Qpn> Nic::create_qp(const QpInit& init) {
-  if (auto ok = check_kind(init); !ok) return tl::unexpected(ok.error());
+wire::Result<void> Nic::arm_srq(SrqId srq, std::uint32_t limit, Actions& out) {
+  SharedReceiveQueue* queue = state_->srqs.find(srq);
+  if (queue == nullptr) return unknown_srq();
+  return queue->arm(limit, out);
+}
+
+wire::Result<SrqAttr> Nic::query_srq(SrqId srq) const {
+  const SharedReceiveQueue* queue = state_->srqs.find(srq);
+  if (queue == nullptr) return unknown_srq();
+  return queue->query();
+}
+
+wire::Result<void> Nic::destroy_srq(SrqId srq) {
+  const SharedReceiveQueue* queue = state_->srqs.find(srq);
+  if (queue == nullptr) return unknown_srq();
+  if (queue->in_use()) {
+    return wire::fail(wire::ErrorCode::kAgain, "queue pairs still use it: destroy them first");
+  }
+  state_->srqs.destroy(srq);
+  return {};
+}
+
+wire::Result<void> Nic::post_srq_recv(SrqId srq, const RecvWr& wr) {
+  SharedReceiveQueue* queue = state_->srqs.find(srq);
+  if (queue == nullptr) return unknown_srq();
+  return queue->post(wr);
+}
+
+wire::Result<Qpn> Nic::create_qp(const QpInit& asked) {
+  QpInit init = asked;
+  SharedReceiveQueue* srq = nullptr;
+  if (init.srq) {
+    srq = state_->srqs.find(*init.srq);
+    if (srq == nullptr) return unknown_srq();
+    init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+  }
   if (auto ok = check_caps(init.cap); !ok) return tl::unexpected(ok.error());
-  const QueuePair* qp = state_->qps.create(state_->port, init);
+  const QueuePair* qp = state_->qps.create(state_->port, init, srq);
   if (qp == nullptr) {
     return wire::fail(wire::ErrorCode::kUnavailable, "all queue pairs in use: destroy some");
   }
@@ -185,12 +218,17 @@ void Nic::on_packet(Instant now, const wire::Frame& frame, Actions& out) {
 }
 
 bool Nic::transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out) {
-  if (QueuePair* qp = state_->responding.front()) {
-    qp->build_response(frame);
-    state_->refresh(*qp);
-    return true;
-  }
-  return state_->build_data(now, buffer, frame, out);
+  // A QP that broke down over its data may owe a NAK now.
+  return state_->build_response(frame) || state_->build_data(now, buffer, frame, out) ||
+         state_->build_response(frame);
+}
+
+bool Nic::State::build_response(wire::Frame& frame) {
+  QueuePair* qp = responding.front();
+  if (qp == nullptr) return false;
+  qp->build_response(frame);
+  refresh(*qp);
+  return true;
 }
 
 bool Nic::State::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,

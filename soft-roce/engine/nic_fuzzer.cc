@@ -1,5 +1,6 @@
 // Any packets and times against a NIC whose QPs are in different states: no crash, no broken
 // invariant, and every packet it builds parses.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <vector>
@@ -18,6 +19,8 @@ constexpr std::uint32_t kMtu = 256;
 constexpr Ipv4 kSelf(10, 0, 0, 1);
 constexpr Ipv4 kPeer(10, 0, 0, 2);
 constexpr PdId kPd = 1;
+constexpr std::uint32_t kQkey = 0x1234;
+constexpr std::uint32_t kAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
 void require(bool condition) {
   if (!condition) std::abort();
@@ -26,12 +29,16 @@ void require(bool condition) {
 class Fuzzed {
  public:
   Fuzzed() : nic_(config()), memory_(8192), buffer_(4096) {
-    keys_ =
-        *nic_.register_memory(kPd, memory_.data(), memory_.size(), 0, kLocalWrite | kRemoteWrite);
+    keys_ = *nic_.register_memory(kPd, memory_.data(), memory_.size(), 0, kAccess);
+    srq_ = *nic_.create_srq({kPd, 4, 1});
     for (const QpState state : {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kRts,
                                 QpState::kRts, QpState::kSqd, QpState::kErr}) {
-      qps_.push_back(make(state));
+      qps_.push_back(make(QpType::kRc, state, false));
     }
+    for (const QpType type : {QpType::kRc, QpType::kUc, QpType::kUd}) {
+      qps_.push_back(make(type, QpState::kRts, type != QpType::kUc));
+    }
+    qps_.push_back(make(QpType::kUd, QpState::kRts, false));
   }
 
   void run(std::span<const std::uint8_t> input) {
@@ -74,12 +81,17 @@ class Fuzzed {
     c.address = kSelf;
     c.window_packets = 16;
     c.max_qps = 16;
+    c.max_mtu = kMtu;
     c.max_regions = 4;
     return c;
   }
 
-  Qpn make(QpState state) {
-    const Qpn qpn = *nic_.create_qp({.pd = kPd, .cap = {.max_send_wr = 4, .max_recv_wr = 4}});
+  Qpn make(QpType type, QpState state, bool shared) {
+    QpInit init{.type = type, .pd = kPd, .cap = {.max_send_wr = 4, .max_recv_wr = 4}};
+    if (shared) init.srq = srq_;
+    const Qpn qpn = *nic_.create_qp(init);
+    types_.push_back(type);
+    made_ = type;
     const QpState path[] = {QpState::kInit, QpState::kRtr, QpState::kRts, QpState::kSqd};
     for (const QpState step : path) {
       if (state == QpState::kReset || state == QpState::kErr) break;
@@ -93,28 +105,42 @@ class Fuzzed {
   void go(Qpn qpn, QpState to) {
     QpAttr a;
     a.state = to;
-    a.access = kLocalWrite | kRemoteWrite;
+    a.access = kAccess;
+    a.max_rd_atomic = a.max_dest_rd_atomic = 2;
+    a.qkey = kQkey;
     a.path_mtu = kMtu;
     a.remote_qpn = wire::kVirtualQpn;
     a.remote_ip = kPeer;
     a.rq_psn = a.sq_psn = Psn(0xFFFFF0);
     std::uint32_t mask = kAttrState;
-    if (to == QpState::kInit) mask |= kAttrAccess;
+    if (to == QpState::kInit) mask |= kAttrAccess | kAttrQkey;
     if (to == QpState::kRtr) {
-      mask |= kAttrPathMtu | kAttrRemoteQpn | kAttrAddress | kAttrRqPsn | kAttrMinRnrTimer;
+      mask |= kAttrPathMtu | kAttrRemoteQpn | kAttrAddress | kAttrRqPsn | kAttrMinRnrTimer |
+              kAttrMaxDestRdAtomic;
     }
     if (to == QpState::kRts) {
       const auto from = nic_.query_qp(qpn)->state;
       if (from == QpState::kRtr) {
-        mask |= kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry;
+        mask |= kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry | kAttrMaxRdAtomic;
       }
     }
+    // Only what the service has; the engine refuses the rest.
+    constexpr std::uint32_t kReliable = kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |
+                                        kAttrMinRnrTimer | kAttrMaxRdAtomic | kAttrMaxDestRdAtomic;
+    if (made_ == QpType::kUd) mask &= kAttrState | kAttrSqPsn | kAttrQkey;
+    if (made_ != QpType::kUd) mask &= ~kAttrQkey;
+    if (made_ == QpType::kUc) mask &= ~kReliable;
     (void)nic_.modify_qp(now_, qpn, a, mask, actions_);
   }
 
   void modify(Qpn qpn, std::span<const std::uint8_t> bytes) {
     if (bytes.empty()) return;
-    go(qpn, static_cast<QpState>(bytes[0] % 6));
+    made_ = types_[static_cast<std::size_t>(std::ranges::find(qps_, qpn) - qps_.begin())];
+    if (bytes[0] == 0xFF) {
+      (void)nic_.fail_qp(qpn, actions_);
+    } else {
+      go(qpn, static_cast<QpState>(bytes[0] % 7));
+    }
   }
 
   // Opcode, AckReq and PSN near the window come from the bytes; address, QP and ICRC are right
@@ -132,6 +158,9 @@ class Fuzzed {
     h.reth.virtual_address = wire::load_be16(&bytes[12]);
     h.reth.rkey = what & 0x40 ? wire::load_be32(&bytes[12]) : keys_.rkey;
     h.reth.dma_length = wire::load_be16(&bytes[14]);
+    h.atomic = {h.reth.virtual_address, h.reth.rkey, bytes[16], bytes[17]};
+    h.deth = {what & 0x40 ? bytes[13] : kQkey, Qpn(bytes[14])};
+    h.ieth.rkey = h.reth.rkey;
     h.aeth = *wire::Aeth::parse(bytes.subspan(16));
     auto data = bytes.subspan(20);
     if (what & 0x20) data = std::span(full_).first(kMtu);  // middle packets need exactly the MTU
@@ -144,12 +173,18 @@ class Fuzzed {
 
   void post(Qpn qpn, std::uint8_t kind, std::uint32_t length) {
     const Sge sge{kind & 8 ? 8000u : 0u, length, keys_.lkey};
-    if (kind & 4) {
-      (void)nic_.post_recv(now_, qpn, RecvWr{.wr_id = 1, .sges = {&sge, 1}}, actions_);
+    if (kind & 16) {
+      const RecvWr wr{.wr_id = 1, .sges = {&sge, 1}};
+      (void)nic_.post_recv(now_, qpn, wr, actions_);
+      if (kind & 1) (void)nic_.post_srq_recv(srq_, wr);
+      if (kind & 2) (void)nic_.arm_srq(srq_, 2, actions_);
       return;
     }
     SendWr wr;
-    wr.op = static_cast<SendOp>(kind & 3);
+    wr.op = static_cast<SendOp>(kind & 7);
+    wr.fence = (length & 64) != 0;
+    wr.destination.ip = kPeer;
+    wr.qkey = kQkey;
     wr.sges = {&sge, 1};
     (void)nic_.post_send(now_, qpn, wr, actions_);
   }
@@ -167,7 +202,10 @@ class Fuzzed {
   std::vector<std::uint8_t> buffer_;
   std::array<std::uint8_t, kMtu> full_{};
   MemoryKeys keys_;
+  SrqId srq_ = 0;
   std::vector<Qpn> qps_;
+  std::vector<QpType> types_;
+  QpType made_ = QpType::kRc;  // type of the QP that is being modified
   Actions actions_;
   Instant now_{std::chrono::seconds(1)};
 };

@@ -109,6 +109,7 @@ class Scenario {
         Psn(static_cast<std::uint32_t>(chance(0.5) ? random_() : Psn::kMask - pick(0, 50)));
     o.back_psn = Psn(static_cast<std::uint32_t>(random_()));
     o.min_rnr_timer = static_cast<std::uint8_t>(pick(1, 10));
+    o.shared = chance(0.3);
     o.max_rd_atomic = static_cast<std::uint8_t>(pick(1, kMaxRdAtomic));
     o.cap.max_send_wr = static_cast<std::uint32_t>(pick(1, 20));
     o.cap.max_recv_wr = static_cast<std::uint32_t>(pick(1, 20));

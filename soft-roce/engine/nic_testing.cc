@@ -23,6 +23,15 @@ NicConfig config_of(NicConfig base, std::uint8_t host) {
   return base;
 }
 
+// The attributes that a service has a use for.
+std::uint32_t mask_of(QpType type, std::uint32_t mask) {
+  constexpr std::uint32_t kDatagram = kAttrState | kAttrCurrentState | kAttrSqPsn | kAttrQkey;
+  constexpr std::uint32_t kReliable = kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |
+                                      kAttrMinRnrTimer | kAttrMaxRdAtomic | kAttrMaxDestRdAtomic;
+  if (type == QpType::kUd) return mask & kDatagram;
+  return mask & ~(type == QpType::kUc ? kReliable | kAttrQkey : kAttrQkey);
+}
+
 constexpr int kEventBudget = 1'000'000;  // a livelock fails
 
 }  // namespace
@@ -70,6 +79,11 @@ void Host::collect() {
 
 void Host::create(const QpOptions& options) {
   QpInit init;
+  init.type = type_ = options.type;
+  if (options.shared) {
+    srq = *nic.create_srq({kPd, options.cap.max_recv_wr, options.cap.max_recv_sge});
+    init.srq = srq;
+  }
   init.pd = kPd;
   init.send_cq = kSendCq;
   init.recv_cq = kRecvCq;
@@ -90,7 +104,8 @@ wire::Result<void> Host::to_init(const QpOptions& options) {
   QpAttr attr;
   attr.state = QpState::kInit;
   attr.access = options.access;
-  return modify(attr, kAttrState | kAttrAccess);
+  attr.qkey = options.qkey;
+  return modify(attr, mask_of(type_, kAttrState | kAttrAccess | kAttrQkey));
 }
 
 wire::Result<void> Host::to_rtr(const QpOptions& options, const Host& peer, Psn rq_psn) {
@@ -102,8 +117,9 @@ wire::Result<void> Host::to_rtr(const QpOptions& options, const Host& peer, Psn 
   attr.remote_ip = peer.nic.config().address;
   attr.min_rnr_timer = options.min_rnr_timer;
   attr.max_dest_rd_atomic = options.max_rd_atomic;
-  return modify(attr, kAttrMaxDestRdAtomic | kAttrState | kAttrPathMtu | kAttrRemoteQpn |
-                          kAttrRqPsn | kAttrAddress | kAttrMinRnrTimer);
+  return modify(attr,
+                mask_of(type_, kAttrMaxDestRdAtomic | kAttrState | kAttrPathMtu | kAttrRemoteQpn |
+                                   kAttrRqPsn | kAttrAddress | kAttrMinRnrTimer));
 }
 
 wire::Result<void> Host::to_rts(const QpOptions& options, Psn sq_psn) {
@@ -114,8 +130,8 @@ wire::Result<void> Host::to_rts(const QpOptions& options, Psn sq_psn) {
   attr.retry_count = options.retry_count;
   attr.rnr_retry = options.rnr_retry;
   attr.max_rd_atomic = options.max_rd_atomic;
-  return modify(attr, kAttrMaxRdAtomic | kAttrState | kAttrSqPsn | kAttrTimeout | kAttrRetryCount |
-                          kAttrRnrRetry);
+  return modify(attr, mask_of(type_, kAttrMaxRdAtomic | kAttrState | kAttrSqPsn | kAttrTimeout |
+                                         kAttrRetryCount | kAttrRnrRetry));
 }
 
 wire::Result<void> Host::to(QpState state) {
@@ -135,7 +151,7 @@ wire::Result<void> Host::post(const SendWr& wr) {
 }
 
 wire::Result<void> Host::post(const RecvWr& wr) {
-  auto result = nic.post_recv(now_, qpn, wr, actions_);
+  auto result = srq ? nic.post_srq_recv(*srq, wr) : nic.post_recv(now_, qpn, wr, actions_);
   collect();
   return result;
 }
@@ -198,6 +214,19 @@ std::uint64_t Host::word(std::size_t offset) const {
 
 void Host::set_word(std::size_t offset, std::uint64_t value) {
   std::memcpy(memory.data() + offset, &value, sizeof value);
+}
+
+void Host::datagram(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& to,
+                    std::uint32_t qkey) {
+  const Sge sge = piece(offset, length);
+  SendWr wr;
+  wr.wr_id = id;
+  wr.signaled = true;
+  wr.sges = {&sge, 1};
+  wr.destination.ip = to.nic.config().address;
+  wr.remote_qpn = to.qpn;
+  wr.qkey = qkey;
+  require(post(wr).has_value(), "post datagram");
 }
 
 void Host::receive(std::uint64_t id, std::size_t offset, std::uint32_t length) {

@@ -34,6 +34,7 @@ inline constexpr std::uint32_t kAllAccess =
     kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
 struct QpOptions {
+  QpType type = QpType::kRc;
   std::uint32_t mtu = 1024;
   Psn first_psn{100};  // of requests from host a
   Psn back_psn{900};   // of requests from host b
@@ -49,6 +50,8 @@ struct QpOptions {
             .max_recv_sge = 4,
             .max_inline = 128};
   bool signal_all = false;
+  bool shared = false;  // receives come from a shared queue
+  std::uint32_t qkey = 0x1234;
 };
 
 // A NIC with 1 MiB of registered memory, and what has come out of it so far.
@@ -65,6 +68,7 @@ class Host {
   std::vector<std::uint8_t> memory;
   MemoryKeys keys;
   Qpn qpn;
+  std::optional<SrqId> srq;
   std::vector<Completion> completions;
   std::vector<AsyncEvent> events;
 
@@ -78,7 +82,7 @@ class Host {
 
   Sge piece(std::size_t offset, std::uint32_t length) const;
   wire::Result<void> post(const SendWr& wr);
-  wire::Result<void> post(const RecvWr& wr);
+  wire::Result<void> post(const RecvWr& wr);  // to the shared queue if there is one
   // Signalled requests over memory from `offset` on.
   void send(std::uint64_t id, std::size_t offset, std::uint32_t length);
   void write(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& to,
@@ -90,6 +94,8 @@ class Host {
               std::size_t at_offset, std::uint64_t compare_add, std::uint64_t swap = 0);
   std::uint64_t word(std::size_t offset) const;
   void set_word(std::size_t offset, std::uint64_t value);
+  void datagram(std::uint64_t id, std::size_t offset, std::uint32_t length, const Host& to,
+                std::uint32_t qkey);
   void receive(std::uint64_t id, std::size_t offset, std::uint32_t length);
 
   std::vector<Packet> transmit_all();
@@ -104,6 +110,7 @@ class Host {
  private:
   void collect();
 
+  QpType type_ = QpType::kRc;
   Instant& now_;
   Actions actions_;
   std::vector<std::uint8_t> buffer_;

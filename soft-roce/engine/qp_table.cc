@@ -21,7 +21,7 @@ QpTable::QpTable(std::uint32_t max_qps, std::uint64_t seed)
       first_slot_(static_cast<std::uint32_t>(mix(seed, 0)) & slot_mask_),
       seed_(seed) {}
 
-QueuePair* QpTable::create(Port& port, const QpInit& init) {
+QueuePair* QpTable::create(Port& port, const QpInit& init, SharedReceiveQueue* srq) {
   std::uint32_t index = 0;
   if (slots_.size() < max_qps_ && free_slots_.size() < kRestingSlots) {
     index = static_cast<std::uint32_t>(slots_.size());
@@ -38,7 +38,7 @@ QueuePair* QpTable::create(Port& port, const QpInit& init) {
   do {
     slot.qpn = Qpn(slot.qpn.value() + slot_mask_ + 1);  // next generation
   } while (slot.qpn <= wire::kVirtualQpn);
-  slot.qp = std::make_unique<QueuePair>(port, slot.qpn, init);
+  slot.qp = std::make_unique<QueuePair>(port, slot.qpn, init, srq);
   return slot.qp.get();
 }
 

@@ -15,8 +15,8 @@ class QpTable {
  public:
   QpTable(std::uint32_t max_qps, std::uint64_t seed);
 
-  // Null: all in use.
-  QueuePair* create(Port& port, const QpInit& init);
+  // `srq` may be null, and outlives the QP. Null: all in use.
+  QueuePair* create(Port& port, const QpInit& init, SharedReceiveQueue* srq);
   void destroy(QueuePair& qp);
 
   QueuePair* find(Qpn qpn) const {

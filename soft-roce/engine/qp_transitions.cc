@@ -14,21 +14,40 @@ struct Transition {
 };
 
 constexpr std::uint32_t kAlways = kAttrState | kAttrCurrentState;
-constexpr std::uint32_t kTunable = kAttrAccess | kAttrMinRnrTimer;
+constexpr std::uint32_t kTunable = kAttrAccess | kAttrQkey | kAttrMinRnrTimer;
+
+// What the service has a use for (IBTA table 91); the rows below hold for all.
+constexpr std::uint32_t attributes_of(QpType type) {
+  constexpr std::uint32_t kAll = kAttrState | kAttrCurrentState | kAttrPathMtu | kAttrRemoteQpn |
+                                 kAttrRqPsn | kAttrSqPsn | kAttrAddress | kAttrAccess |
+                                 kAttrTimeout | kAttrRetryCount | kAttrRnrRetry | kAttrMinRnrTimer |
+                                 kAttrMaxRdAtomic | kAttrMaxDestRdAtomic;
+  switch (type) {
+    case QpType::kRc:
+      return kAll;
+    case QpType::kUc:
+      return kAll & ~(kAttrTimeout | kAttrRetryCount | kAttrRnrRetry | kAttrMinRnrTimer |
+                      kAttrMaxRdAtomic | kAttrMaxDestRdAtomic);
+    case QpType::kUd:
+      return kAttrState | kAttrCurrentState | kAttrSqPsn | kAttrQkey;
+  }
+  return 0;
+}
 
 // Any state may go to RESET and ERR without attributes; those rows are not listed.
 constexpr std::array kTransitions{
-    Transition{QpState::kReset, QpState::kInit, kAttrAccess, 0},
-    Transition{QpState::kInit, QpState::kInit, 0, kAttrAccess},
+    Transition{QpState::kReset, QpState::kInit, kAttrAccess | kAttrQkey, 0},
+    Transition{QpState::kInit, QpState::kInit, 0, kAttrAccess | kAttrQkey},
     Transition{QpState::kInit, QpState::kRtr,
                kAttrAddress | kAttrPathMtu | kAttrRemoteQpn | kAttrRqPsn | kAttrMinRnrTimer,
-               kAttrAccess | kAttrMaxDestRdAtomic},
+               kAttrAccess | kAttrQkey | kAttrMaxDestRdAtomic},
     Transition{QpState::kRtr, QpState::kRts,
                kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry,
                kTunable | kAttrMaxRdAtomic},
     Transition{QpState::kRts, QpState::kRts, 0, kTunable},
     Transition{QpState::kRts, QpState::kSqd, 0, 0},
     Transition{QpState::kSqd, QpState::kRts, 0, kTunable},
+    Transition{QpState::kSqe, QpState::kRts, 0, kTunable},
     Transition{QpState::kSqd, QpState::kSqd, 0,
                kTunable | kAttrAddress | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |
                    kAttrMaxRdAtomic},
@@ -66,20 +85,21 @@ tl::unexpected<wire::Error> invalid(std::string text) {
 
 }  // namespace
 
-wire::Result<void> check_transition(QpState from, QpState to, std::uint32_t mask) {
+wire::Result<void> check_transition(QpType type, QpState from, QpState to, std::uint32_t mask) {
   std::uint32_t required = 0;
   std::uint32_t optional = 0;
   if (to != QpState::kReset && to != QpState::kErr) {
     const Transition* found = nullptr;
     for (const Transition& t : kTransitions) {
-      if (t.from == from && t.to == to) found = &t;
+      const bool exists = t.from != QpState::kSqe || type != QpType::kRc;
+      if (exists && t.from == from && t.to == to) found = &t;
     }
     if (found == nullptr) {
       return invalid(std::string("no transition from ") + to_string(from) + " to " + to_string(to) +
                      ": go reset, init, rtr, rts");
     }
-    required = found->required;
-    optional = found->optional;
+    required = found->required & attributes_of(type);
+    optional = found->optional & attributes_of(type);
   }
   const std::string step =
       std::string(" on the way from ") + to_string(from) + " to " + to_string(to);

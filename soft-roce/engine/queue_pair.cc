@@ -16,12 +16,31 @@ std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
   return static_cast<std::uint16_t>(0xC000 | (mix(seed, qpn.value()) & 0x3FFF));
 }
 
+wire::Service service_for(QpType type) {
+  switch (type) {
+    case QpType::kUc:
+      return wire::Service::kUc;
+    case QpType::kUd:
+      return wire::Service::kUd;
+    default:
+      return wire::Service::kRc;
+  }
+}
+
 }  // namespace
 
-QueuePair::QueuePair(Port& port, Qpn qpn, const QpInit& init)
+QueuePair::QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue* srq)
     : context_(port, qpn, init),
-      requester_(context_, port.counters),
-      responder_(context_, port.counters) {}
+      sends_(context_),
+      receives_(context_, srq),
+      requester_(context_, sends_),
+      responder_(context_, receives_),
+      unreliable_(context_, sends_),
+      uc_responder_(context_, receives_),
+      ud_responder_(context_, receives_) {
+  if (type() == QpType::kUd) context_.attr.path_mtu = port.config.max_mtu;
+  make_envelope();
+}
 
 wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Actions& out) {
   const QpState from = context_.state;
@@ -31,7 +50,7 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Act
                                                      to_string(attr.current_state));
   }
   const QpState to = (mask & kAttrState) != 0 ? attr.state : from;
-  if (auto ok = check_transition(from, to, mask); !ok) return ok;
+  if (auto ok = check_transition(type(), from, to, mask); !ok) return ok;
   if (auto ok = check_values(attr, mask, context_.port.config.max_mtu); !ok) return ok;
 
   apply(attr, mask);
@@ -43,18 +62,16 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Act
   set_state(to, "modified");
   switch (to) {
     case QpState::kReset:
-      requester_.reset();
-      responder_.reset();
-      heard_ = false;
+      reset();
       break;
     case QpState::kRtr:
-      responder_.start(attr.rq_psn);
+      start_receiving(attr.rq_psn);
       break;
     case QpState::kRts:
-      from == QpState::kRtr ? requester_.start(attr.sq_psn) : requester_.undrain();
+      from == QpState::kRtr ? start_sending(attr.sq_psn) : requester_.undrain();
       break;
     case QpState::kSqd:
-      requester_.drain();
+      if (is_rc()) requester_.drain();
       drain_reported_ = false;
       settle_requester(out);
       break;
@@ -62,6 +79,22 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Act
       break;
   }
   return {};
+}
+
+void QueuePair::reset() {
+  requester_.reset();
+  responder_.reset();
+  unreliable_.reset();
+  uc_responder_.reset();
+  heard_ = false;
+}
+
+void QueuePair::start_receiving(Psn first) {
+  is_rc() ? responder_.start(first) : uc_responder_.start(first);
+}
+
+void QueuePair::start_sending(Psn first) {
+  is_rc() ? requester_.start(first) : unreliable_.start(first);
 }
 
 void QueuePair::apply(const QpAttr& attr, std::uint32_t mask) {
@@ -80,6 +113,7 @@ void QueuePair::apply(const QpAttr& attr, std::uint32_t mask) {
     a.traffic_class = attr.traffic_class;
     a.hop_limit = attr.hop_limit;
   }
+  if ((mask & kAttrQkey) != 0) a.qkey = attr.qkey;
   if ((mask & (kAttrAddress | kAttrRemoteQpn)) != 0) make_envelope();
 }
 
@@ -99,8 +133,8 @@ void QueuePair::make_envelope() {
 QpAttr QueuePair::query() const {
   QpAttr a = context_.attr;
   a.state = a.current_state = context_.state;
-  a.sq_psn = requester_.next_psn();
-  a.rq_psn = responder_.expected_psn();
+  a.sq_psn = is_rc() ? requester_.next_psn() : unreliable_.next_psn();
+  a.rq_psn = is_rc() ? responder_.expected_psn() : uc_responder_.expected_psn();
   return a;
 }
 
@@ -119,9 +153,10 @@ wire::Result<void> QueuePair::post_send(const SendWr& wr, Actions& out) {
   switch (context_.state) {
     case QpState::kRts:
     case QpState::kSqd:
-      return requester_.post(wr);
+      return is_rc() ? requester_.post(wr) : unreliable_.post(wr);
+    case QpState::kSqe:
     case QpState::kErr:
-      requester_.complete_flushed(wr, out);
+      sends_.complete_flushed(wr, out);
       return {};
     default:
       return wire::fail(wire::ErrorCode::kInvalid, std::string("qp is in state ") +
@@ -136,16 +171,17 @@ wire::Result<void> QueuePair::post_recv(const RecvWr& wr, Actions& out) {
       return wire::fail(wire::ErrorCode::kInvalid,
                         "qp is in state reset: bring it to init before posting receives");
     case QpState::kErr:
-      responder_.complete_flushed(wr.wr_id, out);
+      if (receives_.is_shared()) return receives_.post(wr);
+      receives_.complete(wr.wr_id, WcStatus::kFlush, out);
       return {};
     default:
-      return responder_.post(wr);
+      return receives_.post(wr);
   }
 }
 
 bool QueuePair::can_receive() const {
   return context_.state == QpState::kRtr || context_.state == QpState::kRts ||
-         context_.state == QpState::kSqd;
+         context_.state == QpState::kSqd || context_.state == QpState::kSqe;
 }
 
 // The checks of IBTA 9.6.1 that concern the connection; a packet refused here is dropped without a
@@ -156,7 +192,7 @@ bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
     counters.add(Counter::kRxDropQpState);
     return false;
   }
-  if (headers.ip.source != context_.attr.remote_ip) {
+  if (headers.ip.source != context_.attr.remote_ip && type() != QpType::kUd) {
     counters.add(Counter::kRxDropWrongSource);
     return false;
   }
@@ -171,28 +207,48 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
                           std::span<const std::uint8_t> data, Actions& out) {
   if (!may_enter(headers)) return;
   Counters& counters = context_.port.counters;
-  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
-  if (service_of(headers.bth.opcode) != wire::Service::kRc) {
+  if (service_of(headers.bth.opcode) != service_for(type())) {
     const bool cnp = headers.bth.opcode == wire::Opcode::kCnp;
     counters.add(cnp ? Counter::kRxCnp : Counter::kRxDropUnsupported);
-  } else if (info.request()) {
-    if (context_.state == QpState::kRtr && !heard_) {
-      out.events.push_back({AsyncEventKind::kCommEstablished, context_.qpn});
-    }
-    heard_ = true;
+  } else if (!is_rc()) {
+    on_unreliable_packet(headers, data, out);
+  } else if (opcode_info(headers.bth.opcode).request()) {
+    note_established(out);
     if (!responder_.on_request(headers, data, out)) {
       break_down(std::nullopt, "refused a request", out);
     }
   } else if (context_.state == QpState::kRtr) {
     counters.add(Counter::kRxDropQpState);
   } else {
-    if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
-      requester_.on_ack(now, headers.bth.psn, headers.aeth, out);
-    } else {
-      requester_.on_result(now, headers, data, out);
-    }
-    settle_requester(out);
+    on_response(now, headers, data, out);
   }
+}
+
+void QueuePair::on_response(Instant now, const wire::RoceHeaders& headers,
+                            std::span<const std::uint8_t> data, Actions& out) {
+  if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
+    requester_.on_ack(now, headers.bth.psn, headers.aeth, out);
+  } else {
+    requester_.on_result(now, headers, data, out);
+  }
+  settle_requester(out);
+}
+
+void QueuePair::on_unreliable_packet(const wire::RoceHeaders& headers,
+                                     std::span<const std::uint8_t> data, Actions& out) {
+  const bool uc = type() == QpType::kUc;
+  if (uc) note_established(out);
+  if (!(uc ? uc_responder_.on_request(headers, data, out)
+           : ud_responder_.on_datagram(headers, data, out))) {
+    break_down(std::nullopt, "a receive failed", out);
+  }
+}
+
+void QueuePair::note_established(Actions& out) {
+  if (context_.state == QpState::kRtr && !heard_) {
+    out.events.push_back({AsyncEventKind::kCommEstablished, context_.qpn});
+  }
+  heard_ = true;
 }
 
 void QueuePair::on_timer(Instant now, Actions& out) {
@@ -202,7 +258,7 @@ void QueuePair::on_timer(Instant now, Actions& out) {
 
 Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
                             Actions& out) {
-  const bool may_send = requester_.can_send();
+  const bool may_send = can_send();
   if (responder_.has_result() && (result_is_next_ || !may_send)) {
     result_is_next_ = false;
     const Build built = responder_.build_result(buffer, frame, out);
@@ -211,15 +267,26 @@ Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::F
   }
   assert(may_send);
   result_is_next_ = true;
-  const Build built = requester_.build(now, buffer, frame);
-  if (built == Build::kFailed) settle_requester(out);
+  if (is_rc()) {
+    const Build built = requester_.build(now, buffer, frame);
+    if (built == Build::kFailed) settle_requester(out);
+    return built;
+  }
+  const Build built = unreliable_.build(buffer, frame, out);
+  if (built == Build::kFailed) {
+    set_state(QpState::kSqe, "a send's memory can't be read");
+    unreliable_.flush(WcStatus::kLocalProtection, out);
+  } else {
+    settle_requester(out);
+  }
   return built;
 }
 
 void QueuePair::settle_requester(Actions& out) {
   if (const auto failure = requester_.failure()) {
     break_down(failure, "send request failed", out);
-  } else if (context_.state == QpState::kSqd && requester_.drained() && !drain_reported_) {
+  } else if (context_.state == QpState::kSqd && !drain_reported_ &&
+             (is_rc() ? requester_.drained() : unreliable_.drained())) {
     drain_reported_ = true;
     out.events.push_back({AsyncEventKind::kSqDrained, context_.qpn});
   }
@@ -227,16 +294,22 @@ void QueuePair::settle_requester(Actions& out) {
 
 void QueuePair::break_down(std::optional<WcStatus> oldest_send, const char* reason, Actions& out) {
   set_state(QpState::kErr, reason);
-  requester_.flush(oldest_send, out);
-  responder_.flush(out);
+  if (is_rc()) {
+    requester_.flush(oldest_send, out);
+    responder_.flush(out);
+  } else {
+    unreliable_.flush(oldest_send, out);
+    uc_responder_.flush(out);
+  }
 }
 
 void QueuePair::check_consistent() const {
-  requester_.check_consistent();
-  responder_.check_consistent();
+  if (is_rc()) {
+    requester_.check_consistent();
+    responder_.check_consistent();
+  }
   assert(!requester_.failure() && reason_ != nullptr);
-  assert(!requester_.can_send() || context_.state == QpState::kRts ||
-         context_.state == QpState::kSqd);
+  assert(!can_send() || context_.state == QpState::kRts || context_.state == QpState::kSqd);
 }
 
 }  // namespace cepheus::rnic

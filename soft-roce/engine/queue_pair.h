@@ -1,18 +1,22 @@
-// One RC queue pair: its state machine (IBTA vol. 1, 10.3.1) around a requester and a responder
-// that know nothing of each other. A group member's QP is now one, now the other; neither role
-// touches the other's PSNs.
+// One queue pair: its state machine (IBTA vol. 1, 10.3.1) around a requester and a responder that
+// know nothing of each other. A group member's QP is now one, now the other; neither role touches
+// the other's PSNs. The type decides which requester and responder serve its two queues.
 #pragma once
 
 #include "soft-roce/engine/intrusive_list.h"
 #include "soft-roce/engine/requester.h"
 #include "soft-roce/engine/responder.h"
 #include "soft-roce/engine/timer_heap.h"
+#include "soft-roce/engine/uc_responder.h"
+#include "soft-roce/engine/ud_responder.h"
+#include "soft-roce/engine/unreliable_requester.h"
 
 namespace cepheus::rnic {
 
 class QueuePair {
  public:
-  QueuePair(Port& port, Qpn qpn, const QpInit& init);
+  // `srq` may be null.
+  QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue* srq);
 
   Qpn qpn() const { return context_.qpn; }
   wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, Actions& out);
@@ -31,7 +35,7 @@ class QueuePair {
   bool has_response() const { return responder_.has_response(); }
   void build_response(wire::Frame& frame) { responder_.build_response(frame); }
   // Requests, and results of the peer's READs and atomics, by turns.
-  bool has_data() const { return requester_.can_send() || responder_.has_result(); }
+  bool has_data() const { return can_send() || responder_.has_result(); }
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
 
   void check_consistent() const;
@@ -42,18 +46,34 @@ class QueuePair {
   TimerSlot timer;
 
  private:
+  QpType type() const { return context_.init.type; }
+  bool is_rc() const { return type() == QpType::kRc; }
+  bool can_send() const { return is_rc() ? requester_.can_send() : unreliable_.can_send(); }
   void set_state(QpState state, const char* reason);
   bool can_receive() const;
   bool may_enter(const wire::RoceHeaders& headers);
   void apply(const QpAttr& attr, std::uint32_t mask);
   void make_envelope();
+  void on_unreliable_packet(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                            Actions& out);
+  void on_response(Instant now, const wire::RoceHeaders& headers,
+                   std::span<const std::uint8_t> data, Actions& out);
+  void note_established(Actions& out);
+  void start_receiving(Psn first);
+  void start_sending(Psn first);
+  void reset();
   // To ERR: completes and flushes both queues.
   void break_down(std::optional<WcStatus> oldest_send, const char* reason, Actions& out);
   void settle_requester(Actions& out);  // breaks down or reports drained, if it is so
 
   QpContext context_;
-  Requester requester_;
-  Responder responder_;
+  SendQueue sends_;
+  ReceiveQueue receives_;
+  Requester requester_;             // RC
+  Responder responder_;             // RC
+  UnreliableRequester unreliable_;  // UC and UD
+  UcResponder uc_responder_;
+  UdResponder ud_responder_;
   const char* reason_ = "created";  // of the last change of state
   bool heard_ = false;              // a packet has come since RTR
   bool result_is_next_ = false;

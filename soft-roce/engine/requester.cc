@@ -2,59 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "soft-roce/engine/packet_out.h"
-#include "soft-roce/engine/scatter_gather.h"
 
 namespace cepheus::rnic {
-namespace {
-
 using wire::Opcode;
 
-constexpr std::uint64_t kAtomicBytes = 8;
-
-// By place in the message.
-Opcode opcode_for(const SendWqe& wqe, bool first, bool last) {
-  const bool imm = wqe.has_imm();
-  const bool invalidate = wqe.op == SendOp::kSendInvalidate;
-  if (wqe.is_write()) {
-    if (first && last) return imm ? Opcode::kRcWriteOnlyImm : Opcode::kRcWriteOnly;
-    if (first) return Opcode::kRcWriteFirst;
-    if (last) return imm ? Opcode::kRcWriteLastImm : Opcode::kRcWriteLast;
-    return Opcode::kRcWriteMiddle;
-  }
-  if (first && last && invalidate) return Opcode::kRcSendOnlyInvalidate;
-  if (last && invalidate) return Opcode::kRcSendLastInvalidate;
-  if (first && last) return imm ? Opcode::kRcSendOnlyImm : Opcode::kRcSendOnly;
-  if (first) return Opcode::kRcSendFirst;
-  if (last) return imm ? Opcode::kRcSendLastImm : Opcode::kRcSendLast;
-  return Opcode::kRcSendMiddle;
-}
-
-WcOpcode completion_opcode(SendOp op) {
-  switch (op) {
-    case SendOp::kWrite:
-    case SendOp::kWriteImm:
-      return WcOpcode::kWrite;
-    case SendOp::kRead:
-      return WcOpcode::kRead;
-    case SendOp::kCompareSwap:
-      return WcOpcode::kCompareSwap;
-    case SendOp::kFetchAdd:
-      return WcOpcode::kFetchAdd;
-    default:
-      return WcOpcode::kSend;
-  }
-}
-
-}  // namespace
-
-Requester::Requester(const QpContext& context, Counters& counters)
-    : qp_(context),
-      counters_(counters),
-      queue_(context.init.cap.max_send_wr, context.init.cap.max_send_sge,
-             context.init.cap.max_inline) {}
+Requester::Requester(const QpContext& context, SendQueue& queue)
+    : qp_(context), counters_(context.port.counters), queue_(queue) {}
 
 void Requester::start(Psn first) {
   assert(queue_.empty() && posted_ == 0);
@@ -75,60 +30,10 @@ void Requester::reset() {
   oldest_failure_.reset();
 }
 
-wire::Result<void> Requester::check(const SendWr& wr, std::uint64_t length) const {
-  const auto invalid = [](const char* text) { return wire::fail(wire::ErrorCode::kInvalid, text); };
-  if (length > kMaxMessage) return invalid("message longer than 2^31 bytes: split it");
-  if (wr.inline_data && length > qp_.init.cap.max_inline) {
-    return invalid("inline data longer than the QP's max_inline");
-  }
-  if (!wr.inline_data && wr.sges.size() > qp_.init.cap.max_send_sge) {
-    return invalid("more SGEs than the QP's max_send_sge");
-  }
-  if (wr.op < SendOp::kRead) return {};
-  if (wr.inline_data) return invalid("READ and atomics give data back: do not send inline");
-  if (qp_.attr.max_rd_atomic == 0) {
-    return invalid("READ and atomics need max_rd_atomic above 0: set it on the way to rts");
-  }
-  if (wr.op != SendOp::kRead && length < kAtomicBytes) {
-    return invalid("an atomic gives 8 bytes back: its SGEs must have room for them");
-  }
-  return {};
-}
-
 wire::Result<void> Requester::post(const SendWr& wr) {
-  std::uint64_t length = total_length(wr.sges);
-  if (auto ok = check(wr, length); !ok) return ok;
-  if (queue_.full()) {
-    return wire::fail(wire::ErrorCode::kAgain, "send queue full: poll completions first");
-  }
-  if (wr.op > SendOp::kRead) length = kAtomicBytes;
-  SendWqe wqe;
-  wqe.wr_id = wr.wr_id;
-  wqe.remote_address = wr.remote_address;
-  wqe.first_packet = posted_;
-  wqe.length = static_cast<std::uint32_t>(length);
-  wqe.packets = std::max(
-      1u, static_cast<std::uint32_t>((length + qp_.attr.path_mtu - 1) / qp_.attr.path_mtu));
-  wqe.rkey = wr.rkey;
-  wqe.imm = wr.op == SendOp::kSendInvalidate ? wr.invalidate_rkey : wr.imm;
-  wqe.compare_add = wr.compare_add;
-  wqe.swap = wr.swap;
-  wqe.op = wr.op;
-  wqe.fence = wr.fence;
-  wqe.signaled = wr.signaled || qp_.init.signal_all;
-  wqe.solicited = wr.solicited;
-  wqe.inline_data = wr.inline_data;
-  posted_ = wqe.end_packet();
-  if (!wr.inline_data) {
-    queue_.push(wqe, wr.sges);
-    return {};
-  }
-  std::uint8_t* to = queue_.push_inline(wqe);
-  for (const Sge& sge : wr.sges) {
-    if (sge.length == 0) continue;
-    std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
-    to += sge.length;
-  }
+  const auto end = queue_.post(wr, posted_);
+  if (!end) return tl::unexpected(end.error());
+  posted_ = *end;
   return {};
 }
 
@@ -145,7 +50,8 @@ std::uint64_t Requester::read_piece() const {
   return std::max(qp_.port.config.window_packets / 2, 1u);
 }
 
-// Whether READs and atomics in flight let the message at the cursor go on (IBTA 10.8.3.3, 9.7.3.2).
+// Whether READs and atomics in flight let the message at the cursor go on
+// (IBTA 10.8.3.3, 9.7.3.2).
 bool Requester::may_begin() const {
   const SendWqe& wqe = queue_.at(cursor_);
   if (wqe.fence && next_ == wqe.first_packet && fetches_in_flight_ != 0) return false;
@@ -166,7 +72,7 @@ Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame&
   const bool fills_window = next_ + 1 - una_ >= window();
 
   wire::RoceHeaders headers = qp_.envelope;
-  headers.bth.opcode = opcode_for(wqe, first, last);
+  headers.bth.opcode = opcode_of(wqe, first, last);
   headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
   headers.bth.solicited = last && wqe.solicited;
   headers.bth.ack_request = last || fills_window || (index + 1) % config.ack_every == 0;
@@ -177,12 +83,7 @@ Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame&
 
   const auto room = payload_room(config, buffer, length, frame);
   if (!room) return Build::kNeedsBuffer;
-  if (wqe.inline_data) {
-    if (length != 0) {
-      std::memcpy(room->bytes.data(), queue_.inline_bytes(cursor_) + offset, length);
-    }
-  } else if (!gather(qp_.port.memory, qp_.init.pd, queue_.sges(cursor_), offset,
-                     room->bytes.first(length))) {
+  if (!queue_.read(cursor_, offset, room->bytes.first(length))) {
     local_failure_ = true;
     return Build::kFailed;
   }
@@ -279,29 +180,8 @@ std::optional<WcStatus> Requester::failure() const {
   return std::nullopt;
 }
 
-void Requester::complete(const SendWqe& wqe, WcStatus status, Actions& out) const {
-  Completion c;
-  c.cq = qp_.init.send_cq;
-  c.wr_id = wqe.wr_id;
-  c.status = status;
-  c.opcode = completion_opcode(wqe.op);
-  c.byte_len = status == WcStatus::kSuccess ? wqe.length : 0;
-  c.qpn = qp_.qpn;
-  out.completions.push_back(c);
-}
-
-void Requester::complete_flushed(const SendWr& wr, Actions& out) const {
-  SendWqe wqe;
-  wqe.wr_id = wr.wr_id;
-  wqe.op = wr.op;
-  complete(wqe, WcStatus::kFlush, out);
-}
-
 void Requester::flush(std::optional<WcStatus> first, Actions& out) {
-  for (; !queue_.empty(); queue_.pop()) {
-    complete(queue_.front(), first.value_or(WcStatus::kFlush), out);
-    first.reset();
-  }
+  queue_.flush(first, out);
   una_ = next_ = posted_ = sent_;
   cursor_ = queue_.head();
   probing_ = waits_for_receiver_ = local_failure_ = missed_result_ = false;

@@ -21,17 +21,17 @@
 #include "libmcast/wire/frame.h"
 #include "soft-roce/engine/build.h"
 #include "soft-roce/engine/port.h"
-#include "soft-roce/engine/work_queue.h"
+#include "soft-roce/engine/send_queue.h"
 
 namespace cepheus::rnic {
 
 class Requester {
  public:
-  explicit Requester(const QpContext& context, Counters& counters);
+  Requester(const QpContext& context, SendQueue& queue);
 
   void start(Psn first);  // RTR -> RTS
   void reset();
-  // Takes a copy of the request, and of inline data. Errors: kInvalid, kAgain (queue full).
+  // Errors: see SendQueue.
   wire::Result<void> post(const SendWr& wr);
 
   bool can_send() const;
@@ -50,7 +50,6 @@ class Requester {
   std::optional<WcStatus> failure() const;
   // Completes everything queued: the oldest request with `first`, if given, all others flushed.
   void flush(std::optional<WcStatus> first, Actions& out);
-  void complete_flushed(const SendWr& wr, Actions& out) const;
 
   // SQD: messages already begun end, no new ones begin.
   void drain();
@@ -61,7 +60,6 @@ class Requester {
   void check_consistent() const;
 
  private:
-  wire::Result<void> check(const SendWr& wr, std::uint64_t length) const;
   std::uint64_t window() const;
   std::uint64_t read_piece() const;
   bool may_begin() const;
@@ -82,11 +80,10 @@ class Requester {
   void spend_retry();
   void restart_timer(Instant now);
   Duration ack_timeout() const;
-  void complete(const SendWqe& wqe, WcStatus status, Actions& out) const;
 
   const QpContext& qp_;
   Counters& counters_;
-  WorkQueue<SendWqe> queue_;
+  SendQueue& queue_;
   Psn first_psn_;
   std::uint64_t una_ = 0;                // oldest packet not acknowledged
   std::uint64_t next_ = 0;               // next packet to send

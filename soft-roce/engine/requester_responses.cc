@@ -76,7 +76,7 @@ void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
   if (ends_request && *packet < next_) --fetches_in_flight_;
   una_ = *packet + 1;
   if (done == wqe.packets) {
-    if (wqe.signaled) complete(wqe, WcStatus::kSuccess, out);
+    if (wqe.signaled) queue_.complete(wqe, WcStatus::kSuccess, out);
     queue_.pop();
   }
   on_progress(now);
@@ -119,7 +119,7 @@ bool Requester::advance_to(Instant now, std::uint64_t una, Actions& out) {
       break;
     }
     una_ = wqe.end_packet();
-    if (wqe.signaled) complete(wqe, WcStatus::kSuccess, out);
+    if (wqe.signaled) queue_.complete(wqe, WcStatus::kSuccess, out);
     queue_.pop();
   }
   if (una_ != before) on_progress(now);

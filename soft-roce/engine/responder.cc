@@ -4,19 +4,16 @@
 #include <cstring>
 
 #include "soft-roce/engine/packet_out.h"
-#include "soft-roce/engine/scatter_gather.h"
 
 namespace cepheus::rnic {
 
-Responder::Responder(const QpContext& context, Counters& counters)
-    : qp_(context),
-      counters_(counters),
-      queue_(context.init.cap.max_recv_wr, context.init.cap.max_recv_sge, 0) {}
+Responder::Responder(const QpContext& context, ReceiveQueue& receives)
+    : qp_(context), counters_(context.port.counters), receives_(receives) {}
 
 void Responder::start(Psn first) { expected_ = first; }
 
 void Responder::reset() {
-  queue_.clear();
+  receives_.clear();
   expected_ = Psn();
   msn_ = 0;
   owed_ = Owed::kNothing;
@@ -25,20 +22,6 @@ void Responder::reset() {
   offset_ = 0;
   has_fetched_ = false;
   results_.clear();
-}
-
-wire::Result<void> Responder::post(const RecvWr& wr) {
-  if (wr.sges.size() > qp_.init.cap.max_recv_sge) {
-    return wire::fail(wire::ErrorCode::kInvalid, "more SGEs than the QP's max_recv_sge");
-  }
-  if (queue_.full()) {
-    return wire::fail(wire::ErrorCode::kAgain, "receive queue full: poll completions first");
-  }
-  RecvWqe wqe;
-  wqe.wr_id = wr.wr_id;
-  wqe.length = total_length(wr.sges);
-  queue_.push(wqe, wr.sges);
-  return {};
 }
 
 bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
@@ -57,7 +40,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   }
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
   const bool takes_receive = info.send ? info.first : info.imm;
-  if (takes_receive && queue_.empty()) {
+  if (takes_receive && !receives_.hold(out)) {
     said_nak_ = true;  // what follows in flight is dropped without a word: one NAK a gap
     owe(Owed::kRnrNak);
     return true;
@@ -76,8 +59,8 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   return true;
 }
 
-// Whether the opcode may follow what came before, with this many bytes (IBTA 9.7.4.1.1
-// to 9.7.4.1.6).
+// Whether the opcode may follow what came before, with this many bytes
+// (IBTA 9.7.4.1.1 to 9.7.4.1.6).
 bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) const {
   if (info.read_request || info.atomic_request) return message_ == Message::kNone && length == 0;
   const Message kind = info.send ? Message::kSend : Message::kWrite;
@@ -103,10 +86,10 @@ bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::u
 }
 
 bool Responder::place_send(std::span<const std::uint8_t> data, Actions& out) {
-  if (offset_ + data.size() > queue_.front().length) {
+  if (offset_ + data.size() > receives_.room()) {
     return refuse_receive(wire::NakCode::kInvalidRequest, WcStatus::kLocalLength, out);
   }
-  if (!scatter(qp_.port.memory, qp_.init.pd, queue_.sges(queue_.head()), offset_, data)) {
+  if (!receives_.place(offset_, data)) {
     return refuse_receive(wire::NakCode::kRemoteOperational, WcStatus::kLocalProtection, out);
   }
   return true;
@@ -144,27 +127,14 @@ bool Responder::complete_receive(const wire::RoceHeaders& headers, Actions& out)
   if (info.ieth && !qp_.port.memory.invalidate(headers.ieth.rkey, qp_.init.pd)) {
     return refuse_receive(wire::NakCode::kRemoteAccess, WcStatus::kRemoteInvalidRequest, out);
   }
-  complete(queue_.front(), WcStatus::kSuccess, out);
-  Completion& c = out.completions.back();
+  Completion& c = receives_.complete(WcStatus::kSuccess, out);
   c.opcode = info.write ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv;
   c.byte_len = static_cast<std::uint32_t>(offset_);
   c.solicited = headers.bth.solicited;
   c.has_imm = info.imm;
   c.has_invalidated_rkey = info.ieth;
   c.imm = info.imm ? headers.imm.value : info.ieth ? headers.ieth.rkey : 0;
-  queue_.pop();
   return true;
-}
-
-void Responder::complete(const RecvWqe& wqe, WcStatus status, Actions& out) const {
-  Completion c;
-  c.cq = qp_.init.recv_cq;
-  c.wr_id = wqe.wr_id;
-  c.status = status;
-  c.opcode = WcOpcode::kRecv;
-  c.qpn = qp_.qpn;
-  c.source_qpn = qp_.attr.remote_qpn;
-  out.completions.push_back(c);
 }
 
 bool Responder::refuse(wire::NakCode code, Actions& out) {
@@ -179,8 +149,7 @@ bool Responder::refuse(wire::NakCode code, Actions& out) {
 bool Responder::refuse_receive(wire::NakCode code, WcStatus status, Actions& out) {
   fatal_code_ = code;
   owe(Owed::kFatalNak);
-  complete(queue_.front(), status, out);
-  queue_.pop();
+  receives_.complete(status, out);
   return false;
 }
 
@@ -225,22 +194,16 @@ void Responder::build_response(wire::Frame& frame) {
 }
 
 void Responder::flush(Actions& out) {
-  for (; !queue_.empty(); queue_.pop()) complete(queue_.front(), WcStatus::kFlush, out);
+  receives_.flush(out);
   message_ = Message::kNone;
   if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owed_ = Owed::kNothing;
   if (owed_ != Owed::kFatalNak) results_.clear_pending();
 }
 
-void Responder::complete_flushed(std::uint64_t wr_id, Actions& out) const {
-  RecvWqe wqe;
-  wqe.wr_id = wr_id;
-  complete(wqe, WcStatus::kFlush, out);
-}
-
 void Responder::check_consistent() const {
   assert(msn_ <= Psn::kMask);
   // A send in progress holds the receive it began with.
-  assert(message_ != Message::kSend || (!queue_.empty() && offset_ <= queue_.front().length));
+  assert(message_ != Message::kSend || (receives_.can_complete() && offset_ <= receives_.room()));
   assert(message_ != Message::kWrite || offset_ <= write_.dma_length);
 }
 

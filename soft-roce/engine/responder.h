@@ -12,19 +12,17 @@
 #include "libmcast/wire/roce.h"
 #include "soft-roce/engine/build.h"
 #include "soft-roce/engine/port.h"
+#include "soft-roce/engine/receive_queue.h"
 #include "soft-roce/engine/responder_resources.h"
-#include "soft-roce/engine/work_queue.h"
 
 namespace cepheus::rnic {
 
 class Responder {
  public:
-  Responder(const QpContext& context, Counters& counters);
+  Responder(const QpContext& context, ReceiveQueue& receives);
 
   void start(Psn first);  // INIT -> RTR
   void reset();
-  // Errors: kInvalid, kAgain (queue full).
-  wire::Result<void> post(const RecvWr& wr);
 
   // A request packet; `data` is its payload without pad. False: the QP must break down (a fatal NAK
   // is owed).
@@ -41,7 +39,6 @@ class Responder {
   // Completes every receive as flushed; only an ACK that is owed remains, or a fatal NAK and the
   // results before it.
   void flush(Actions& out);
-  void complete_flushed(std::uint64_t wr_id, Actions& out) const;
 
   Psn expected_psn() const { return expected_; }
   void check_consistent() const;
@@ -70,14 +67,13 @@ class Responder {
   void on_duplicate(const wire::RoceHeaders& headers);
   void repeat_fetch(const wire::RoceHeaders& headers);
   Build lose_memory(const PendingResult& result, Actions& out);
-  void complete(const RecvWqe& wqe, WcStatus status, Actions& out) const;
   bool refuse(wire::NakCode code, Actions& out);  // fatal NAK and event; returns false
   bool refuse_receive(wire::NakCode code, WcStatus status, Actions& out);  // ... and failed receive
   void owe(Owed response);
 
   const QpContext& qp_;
   Counters& counters_;
-  WorkQueue<RecvWqe> queue_;
+  ReceiveQueue& receives_;
   Psn expected_;
   std::uint32_t msn_ = 0;  // messages completed, 24 bits
   Owed owed_ = Owed::kNothing;

@@ -85,8 +85,10 @@ struct SendWqe {
   std::uint32_t packets = 1;       // at least one: an empty message takes a packet; a READ takes
                                    // the numbers of its responses
   std::uint32_t length = 0;        // bytes of the message
-  std::uint32_t rkey = 0;
-  std::uint32_t imm = 0;  // or the rkey to invalidate
+  std::uint32_t rkey = 0;          // UD: the queue key
+  std::uint32_t imm = 0;           // or the rkey to invalidate
+  AddressVector destination;       // UD
+  Qpn remote_qpn;
   std::uint16_t sge_count = 0;
   SendOp op = SendOp::kSend;
   bool signaled = false;
