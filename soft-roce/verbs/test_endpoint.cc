@@ -296,6 +296,7 @@ Peer::Peer(const std::function<void(Peer&)>& program, const std::string& host) {
 }
 
 Peer::~Peer() {
+  ::shutdown(socket_, SHUT_WR);  // a child that waits for a test that has failed waits no more
   if (child_ > 0) join();
   ::close(socket_);
 }

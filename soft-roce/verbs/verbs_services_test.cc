@@ -1,0 +1,187 @@
+// What each service carries between two plain verbs programs, through a real switch process.
+#include <endian.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "soft-roce/verbs/test_endpoint.h"
+
+namespace cepheus::rnic {
+namespace {
+
+class Services : public ::testing::Test {
+ protected:
+  SwitchProcess fabric_{2};
+};
+
+void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
+  ASSERT_TRUE(wc) << "no completion";
+  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+  EXPECT_EQ(wc->opcode, opcode);
+}
+
+// A peer that lets the other side work on its memory.
+void serve_memory(Peer& me, const std::function<void(Endpoint&)>& before,
+                  const std::function<void(Endpoint&)>& after) {
+  Endpoint e;
+  before(e);
+  me.meet(e);
+  me.wait();
+  after(e);
+}
+
+auto remote(ibv_wr_opcode opcode, const Endpoint::Name& target, std::size_t offset = 0) {
+  return [=](ibv_send_wr& wr) {
+    wr.opcode = opcode;
+    wr.wr.rdma.remote_addr = target.address + offset;
+    wr.wr.rdma.rkey = target.rkey;
+  };
+}
+
+auto atomic(ibv_wr_opcode opcode, const Endpoint::Name& target, std::uint64_t compare_add,
+            std::uint64_t swap = 0) {
+  return [=](ibv_send_wr& wr) {
+    wr.opcode = opcode;
+    wr.wr.atomic.remote_addr = target.address;
+    wr.wr.atomic.rkey = target.rkey;
+    wr.wr.atomic.compare_add = compare_add;
+    wr.wr.atomic.swap = swap;
+  };
+}
+
+std::uint64_t& word(Endpoint& e, std::size_t offset) {
+  return *reinterpret_cast<std::uint64_t*>(e.memory.data() + offset);
+}
+
+TEST_F(Services, ReadFetchesWhatThePeerHas) {
+  constexpr std::size_t kSize = 300'000;
+  Peer peer([](Peer& me) {
+    serve_memory(
+        me,
+        [](Endpoint& e) {
+          for (std::size_t i = 0; i < kSize; ++i) e.memory[i] = static_cast<std::uint8_t>(i * 7);
+        },
+        [](Endpoint&) {});
+  });
+  Endpoint e;
+  const Endpoint::Name target = peer.meet(e);
+  // More at once than may be outstanding: they wait for each other.
+  constexpr std::size_t kPart = kSize / 10;
+  for (std::size_t i = 0; i < 10; ++i) {
+    ASSERT_EQ(e.post_send(i, i * kPart, kPart, remote(IBV_WR_RDMA_READ, target, i * kPart)), 0);
+  }
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto wc = e.wait();
+    expect_success(wc, IBV_WC_RDMA_READ);
+    EXPECT_EQ(wc->wr_id, i);
+  }
+  for (std::size_t i = 0; i < kSize; ++i) ASSERT_EQ(e.memory[i], static_cast<std::uint8_t>(i * 7));
+  peer.signal();
+}
+
+TEST_F(Services, AtomicsReturnWhatWasThereAndChangeIt) {
+  Peer peer([](Peer& me) {
+    serve_memory(
+        me, [](Endpoint& e) { word(e, 0) = 40; },
+        [](Endpoint& e) { EXPECT_EQ(word(e, 0), 1000u); });
+  });
+  Endpoint e;
+  const Endpoint::Name target = peer.meet(e);
+  ASSERT_EQ(e.post_send(1, 0, 8, atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, target, 2)), 0);
+  expect_success(e.wait(), IBV_WC_FETCH_ADD);
+  EXPECT_EQ(word(e, 0), 40u);
+  ASSERT_EQ(e.post_send(2, 0, 8, atomic(IBV_WR_ATOMIC_CMP_AND_SWP, target, 42, 1000)), 0);
+  expect_success(e.wait(), IBV_WC_COMP_SWAP);
+  EXPECT_EQ(word(e, 0), 42u);
+  ASSERT_EQ(e.post_send(3, 0, 8, atomic(IBV_WR_ATOMIC_CMP_AND_SWP, target, 42, 7)), 0);
+  expect_success(e.wait(), IBV_WC_COMP_SWAP);
+  EXPECT_EQ(word(e, 0), 1000u) << "what it compared with had gone";
+  peer.signal();
+}
+
+TEST_F(Services, WriteWithImmediateTakesAReceive) {
+  Peer peer([](Peer& me) {
+    Endpoint e;
+    ASSERT_EQ(e.post_recv(9, 0, 0), 0);
+    me.meet(e);
+    const auto wc = e.wait();
+    expect_success(wc, IBV_WC_RECV_RDMA_WITH_IMM);
+    EXPECT_EQ(wc->wr_id, 9u);
+    EXPECT_EQ(wc->byte_len, 5000u);
+    EXPECT_EQ(be32toh(wc->imm_data), 0xCAFEu);
+    EXPECT_EQ(e.memory[100 + 4999], 0x77);
+    me.wait();
+  });
+  Endpoint e;
+  std::fill_n(e.memory.begin(), 5000, std::uint8_t{0x77});
+  const Endpoint::Name target = peer.meet(e);
+  ASSERT_EQ(e.post_send(1, 0, 5000,
+                        [&](ibv_send_wr& wr) {
+                          remote(IBV_WR_RDMA_WRITE_WITH_IMM, target, 100)(wr);
+                          wr.imm_data = htobe32(0xCAFE);
+                        }),
+            0);
+  expect_success(e.wait(), IBV_WC_RDMA_WRITE);
+  peer.signal();
+}
+
+TEST_F(Services, SendWithInvalidateTakesAKeyBack) {
+  Peer peer([](Peer& me) {
+    Endpoint e;
+    ASSERT_EQ(e.post_recv(1, 0, 64), 0);
+    me.meet(e);
+    const auto wc = e.wait();
+    expect_success(wc, IBV_WC_RECV);
+    EXPECT_NE(wc->wc_flags & IBV_WC_WITH_INV, 0u);
+    EXPECT_EQ(wc->invalidated_rkey, e.mr->rkey);
+    me.wait();
+  });
+  Endpoint e;
+  const Endpoint::Name target = peer.meet(e);
+  ASSERT_EQ(e.post_send(1, 0, 16,
+                        [&](ibv_send_wr& wr) {
+                          wr.opcode = IBV_WR_SEND_WITH_INV;
+                          wr.invalidate_rkey = target.rkey;
+                        }),
+            0);
+  expect_success(e.wait(), IBV_WC_SEND);
+  ASSERT_EQ(e.post_send(2, 0, 16, remote(IBV_WR_RDMA_WRITE, target)), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_REM_ACCESS_ERR) << ibv_wc_status_str(wc->status);
+  peer.signal();
+}
+
+TEST_F(Services, TheExtendedInterfaceReadsAndCounts) {
+  Peer peer([](Peer& me) {
+    serve_memory(
+        me, [](Endpoint& e) { word(e, 0) = 5; }, [](Endpoint& e) { EXPECT_EQ(word(e, 0), 8u); });
+  });
+  Endpoint e({.extended = true});
+  const Endpoint::Name target = peer.meet(e);
+  ibv_qp_ex* const qp = ibv_qp_to_qp_ex(e.qp);
+  const auto into = [&](std::size_t offset) {
+    const ibv_sge sge = e.sge(offset, 8);
+    ibv_wr_set_sge(qp, sge.lkey, sge.addr, sge.length);
+  };
+  ibv_wr_start(qp);
+  qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;  // each after what it depends on
+  ibv_wr_rdma_read(qp, target.rkey, target.address);
+  into(0);
+  ibv_wr_atomic_fetch_add(qp, target.rkey, target.address, 2);
+  into(8);
+  ibv_wr_atomic_cmp_swp(qp, target.rkey, target.address, 7, 8);
+  into(16);
+  ASSERT_EQ(ibv_wr_complete(qp), 0);
+  expect_success(e.wait(), IBV_WC_RDMA_READ);
+  expect_success(e.wait(), IBV_WC_FETCH_ADD);
+  expect_success(e.wait(), IBV_WC_COMP_SWAP);
+  EXPECT_EQ(word(e, 0), 5u);
+  EXPECT_EQ(word(e, 8), 5u);
+  EXPECT_EQ(word(e, 16), 7u);
+  peer.signal();
+}
+
+}  // namespace
+}  // namespace cepheus::rnic

@@ -1,0 +1,63 @@
+/* Whether MPI's own messages arrive whole: broadcasts from every root, reductions and exchanges around
+ * the ring, from a byte to a megabyte. Prints "ok: ..." on rank 0; any wrong byte ends the job. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const int kSizes[] = {1, 8, 1000, 4096, 20000, 65536, 1 << 20};
+enum { kSizeCount = sizeof kSizes / sizeof kSizes[0] };
+
+static uint8_t pattern(int who, int size, int at) { return (uint8_t)(who * 31 + size + at * 7 + (at >> 9)); }
+
+static void fill(uint8_t* data, int who, int size) {
+  for (int i = 0; i < size; ++i) data[i] = pattern(who, size, i);
+}
+
+static void check(const uint8_t* data, int who, int size, const char* what) {
+  for (int i = 0; i < size; ++i) {
+    if (data[i] == pattern(who, size, i)) continue;
+    fprintf(stderr, "%s of %d bytes from rank %d: byte %d is wrong\n", what, size, who, i);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+static void reduce(int* values, int count, int rank, int ranks) {
+  for (int i = 0; i < count; ++i) values[i] = rank + i;
+  MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < count; ++i) {
+    if (values[i] == ranks * (ranks - 1) / 2 + ranks * i) continue;
+    fprintf(stderr, "sum of %d numbers: number %d is wrong\n", count, i);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+int main(int argc, char** argv) {
+  int rank, ranks;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int largest = kSizes[kSizeCount - 1];
+  uint8_t* mine = malloc((size_t)largest);
+  uint8_t* others = malloc((size_t)largest);
+  if (mine == NULL || others == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+  for (int i = 0; i < kSizeCount; ++i) {
+    const int size = kSizes[i];
+    fill(mine, rank, size);
+    MPI_Sendrecv(mine, size, MPI_BYTE, next, i, others, size, MPI_BYTE, previous, i, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    check(others, previous, size, "sendrecv");
+    for (int root = 0; root < ranks; ++root) {
+      fill(others, rank, size);
+      MPI_Bcast(others, size, MPI_BYTE, root, MPI_COMM_WORLD);
+      check(others, root, size, "bcast");
+    }
+    if (size % (int)sizeof(int) == 0) reduce((int*)others, size / (int)sizeof(int), rank, ranks);
+  }
+  if (rank == 0) printf("ok: %d sizes among %d ranks\n", (int)kSizeCount, ranks);
+  free(mine);
+  free(others);
+  MPI_Finalize();
+  return 0;
+}
