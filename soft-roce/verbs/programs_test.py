@@ -89,8 +89,14 @@ class Pingpong(Programs):
         self.pingpong("rc", "-r", "1", "-n", "500")
         self.pingpong("rc", "-r", "2", "-n", "500")
 
+    def test_every_service(self):
+        self.pingpong("uc", "-n", "500")
+        self.pingpong("ud", "-n", "500", "-s", "1024")
+        self.pingpong("srq", "-n", "500")
+
     def test_asleep_between_messages(self):
-        self.pingpong("rc", "-e", "-n", "300", "-s", "1024")
+        for service in "rc", "uc", "ud", "srq":
+            self.pingpong(service, "-e", "-n", "300", "-s", "1024")
 
     def test_the_extended_interfaces(self):
         self.pingpong("rc", "-N", "-n", "500")
@@ -132,6 +138,13 @@ class Perftest(Programs):
         for atomic in "FETCH_AND_ADD", "CMP_AND_SWAP":
             self.perftest("ib_atomic_bw", "-n", "300", "-A", atomic)
             self.perftest("ib_atomic_lat", "-n", "300", "-A", atomic)
+
+    def test_other_services(self):
+        for service in "UC", "UD":
+            self.perftest("ib_send_bw", "-n", "300", "-s", "1024", "-c", service)
+            self.perftest("ib_send_lat", "-n", "300", "-s", "1024", "-c", service)
+        self.perftest("ib_write_bw", "-n", "300", "-c", "UC")
+        self.perftest("ib_send_bw", "-n", "300", "--use-srq")
 
     def test_both_directions(self):
         for program in "ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_atomic_bw":

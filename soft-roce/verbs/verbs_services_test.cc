@@ -183,5 +183,60 @@ TEST_F(Services, TheExtendedInterfaceReadsAndCounts) {
   peer.signal();
 }
 
+TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
+  constexpr std::uint64_t kMessages = 6;
+  Peer peer([](Peer& me) {
+    Endpoint e({.shared_receives = true});
+    for (std::uint64_t id = 0; id < kMessages; ++id) ASSERT_EQ(e.post_recv(id, id * 64, 64), 0);
+    ibv_srq_attr attributes{};
+    attributes.srq_limit = 2;
+    ASSERT_EQ(ibv_modify_srq(e.srq, &attributes, IBV_SRQ_LIMIT), 0);
+    ASSERT_EQ(ibv_query_srq(e.srq, &attributes), 0);
+    EXPECT_EQ(attributes.srq_limit, 2u);
+    EXPECT_GE(attributes.max_wr, 16u);
+    ibv_qp* const second = e.create_qp();
+    ASSERT_NE(second, nullptr);
+    EXPECT_EQ(ibv_destroy_srq(e.srq), EBUSY);
+    me.meet(e);
+    Endpoint::Name name = e.name();
+    name.qpn = second->qp_num;
+    me.tell(name);
+    e.connect(second, me.hear(), 7, 7);
+    me.signal();
+    std::array<unsigned, 2> from{};
+    for (std::uint64_t id = 0; id < kMessages; ++id) {
+      const auto wc = e.wait();
+      expect_success(wc, IBV_WC_RECV);
+      EXPECT_EQ(wc->wr_id, id);  // first posted, first taken, whoever takes it
+      ++from[wc->qp_num == second->qp_num];
+    }
+    EXPECT_EQ(from, (std::array<unsigned, 2>{3, 3}));
+    std::optional<ibv_event_type> event;
+    do {
+      event = e.wait_async();
+    } while (event == IBV_EVENT_COMM_EST);
+    EXPECT_EQ(event, IBV_EVENT_SRQ_LIMIT_REACHED);
+    ASSERT_EQ(e.modify_to_error(), 0);
+    EXPECT_EQ(e.wait_async(), IBV_EVENT_QP_LAST_WQE_REACHED);
+    EXPECT_EQ(ibv_destroy_qp(second), 0);
+    me.wait();
+  });
+  Endpoint e;
+  peer.meet(e);
+  ibv_qp* const second = e.create_qp();
+  ASSERT_NE(second, nullptr);
+  Endpoint::Name name = e.name();
+  name.qpn = second->qp_num;
+  peer.tell(name);
+  e.connect(second, peer.hear(), 7, 7);
+  peer.wait();
+  for (std::uint64_t id = 0; id < kMessages; ++id) {
+    ASSERT_EQ(e.post_send(id, 0, 16, {}, id % 2 == 0 ? e.qp : second), 0);
+    expect_success(e.wait(), IBV_WC_SEND);
+  }
+  peer.signal();
+  EXPECT_EQ(ibv_destroy_qp(second), 0);
+}
+
 }  // namespace
 }  // namespace cepheus::rnic
