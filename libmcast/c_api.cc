@@ -175,6 +175,7 @@ mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t
     out->path_mtu = device.path_mtu();
     out->max_message = device.max_message();
     out->is_up = device.is_up() ? 1 : 0;
+    out->registered_bytes = registered_bytes.load(std::memory_order_relaxed);
     return MCAST_OK;
   });
 }

@@ -166,7 +166,10 @@ bool Device::is_up() const {
 
 Outcome<MrHandle> Device::register_memory(void* address, std::size_t length, int access) const {
   MrHandle region(ibv_reg_mr(pd_.get(), address, length, access));
-  if (region) return region;
+  if (region) {
+    registered_bytes.fetch_add(region->length, std::memory_order_relaxed);
+    return region;
+  }
   const int error = errno;
   std::string text = errno_text("registering " + std::to_string(length) + " bytes", error);
   if (error == ENOMEM) text += ": raise the limit of locked memory (ulimit -l)";

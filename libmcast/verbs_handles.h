@@ -3,16 +3,24 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 namespace cepheus::mcast {
+
+// Bytes of all memory regions of the process.
+inline std::atomic<std::uint64_t> registered_bytes{0};
 
 struct VerbsDeleter {
   void operator()(ibv_context* p) const { ibv_close_device(p); }
   void operator()(ibv_pd* p) const { ibv_dealloc_pd(p); }
   void operator()(ibv_cq* p) const { ibv_destroy_cq(p); }
   void operator()(ibv_qp* p) const { ibv_destroy_qp(p); }
-  void operator()(ibv_mr* p) const { ibv_dereg_mr(p); }
+  void operator()(ibv_mr* p) const {
+    registered_bytes.fetch_sub(p->length, std::memory_order_relaxed);
+    ibv_dereg_mr(p);
+  }
 };
 
 using ContextHandle = std::unique_ptr<ibv_context, VerbsDeleter>;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "ompi-coll/counters.h"
+#include "ompi-coll/device_memory.h"
 #include "ompi-coll/eager_operation.h"
 #include "ompi-coll/module.h"
 #include "ompi-coll/parameters.h"
@@ -24,7 +25,9 @@ CommunicatorState::CommunicatorState(ompi_communicator_t* comm)
     : comm_(comm),
       session_(std::make_unique<Session>(comm, 1, false)),
       link_(comm),
-      since_(Clock::now()) {}
+      since_(Clock::now()) {
+  look_for_gpu_driver();
+}
 
 CommunicatorState::~CommunicatorState() = default;
 
@@ -63,7 +66,7 @@ int CommunicatorState::set_up(Lane& lane, const char* name) {
     }
   });
   if (rc == OMPI_SUCCESS) counters().add(Counters::Which::kGroups);
-  report(lane, name);
+  if (!lane.finds_shared_hosts()) report(lane, name);
   return rc;
 }
 
@@ -151,12 +154,55 @@ void CommunicatorState::try_again(uint64_t unit) {
 // --- Broadcasts.
 
 int CommunicatorState::broadcast(Payload& payload, int root, size_t& done) {
+  done = 0;
+  if (shape_ == Shape::kUnknown && parameters().ranks_per_host > 1) arrange();
+  if (shape_ == Shape::kUnknown || shape_ == Shape::kFlat) {
+    const int rc = flat_broadcast(payload, root, done);
+    if (shape_ == Shape::kFlat) return rc;
+  }
+  switch (shape_) {
+    case Shape::kHierarchy:
+      calls_.count(comm_, "hosts", "multicast among one rank of each host");
+      return hierarchy_->broadcast(payload, root);
+    case Shape::kOneHost:
+      calls_.count(comm_, "open mpi", "all ranks are on one host");
+      break;
+    case Shape::kUnknown:
+    case Shape::kFlat:
+      break;
+  }
+  return OMPI_ERR_NOT_AVAILABLE;
+}
+
+// Finds out who shares a host; all ranks together.
+void CommunicatorState::arrange() {
+  std::string why;
+  const int rc = Hierarchy::make(comm_, hierarchy_, why);
+  shape_ = rc == OMPI_SUCCESS ? Shape::kFlat : Shape::kOneHost;
+  if (hierarchy_ != nullptr) shape_ = Shape::kHierarchy;
+  if (ompi_comm_rank(comm_) != 0 || shape_ == Shape::kFlat) return;
+  if (shape_ == Shape::kHierarchy) {
+    opal_output_verbose(1, output_stream(),
+                        "cepheus: %s (%d ranks): %d hosts; multicast among one rank of each, open "
+                        "mpi's own algorithms inside",
+                        comm_->c_name, ompi_comm_size(comm_), hierarchy_->hosts());
+  } else {
+    opal_output_verbose(1, output_stream(), "cepheus: %s (%d ranks): open mpi's own algorithms: %s",
+                        comm_->c_name, ompi_comm_size(comm_), why.c_str());
+  }
+}
+
+void CommunicatorState::free_hierarchy() {
+  if (hierarchy_ != nullptr) hierarchy_->free();
+  hierarchy_.reset();
+}
+
+int CommunicatorState::flat_broadcast(Payload& payload, int root, size_t& done) {
   const bool small = payload.bytes() <= parameters().eager_bytes();
   const size_t unit_bytes = small ? parameters().eager_unit() : BulkOperation::kUnit;
   const uint64_t first = next_unit_;
   next_unit_ += (payload.bytes() + unit_bytes - 1) / unit_bytes;
   ++call_number_;
-  done = 0;
 
   // A cut before this call is known to all ranks alike, so they all do the same here.
   const auto cut_known = [&] {
@@ -172,6 +218,11 @@ int CommunicatorState::broadcast(Payload& payload, int root, size_t& done) {
   if (lane.state() == Lane::State::kUnused || lane.state() == Lane::State::kFailed) {
     const bool known = lane.state() == Lane::State::kFailed;
     const int rc = known ? OMPI_ERR_NOT_AVAILABLE : set_up(lane, small ? "eager" : "bulk");
+    if (rc != OMPI_SUCCESS && lane.finds_shared_hosts()) {
+      arrange();
+      return rc;
+    }
+    shape_ = Shape::kFlat;
     if (rc != OMPI_SUCCESS) calls_.count(comm_, "open mpi", lane.reason().c_str());
     if (known) return rc;
     if (rc != OMPI_SUCCESS) {

@@ -23,6 +23,7 @@ extern "C" int cepheus_open(void) {
   output_stream() = opal_output_open(nullptr);
   opal_output_set_verbosity(output_stream(), parameters().verbose);
   opal_show_help_add_dir(component_directory());
+  warn_of_unknown_parameters();
   return opal_progress_register(cepheus_progress);
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "ompi-coll/transport.h"
+
 namespace cepheus::coll {
 
 Counters& counters() {
@@ -22,8 +24,14 @@ constexpr Variable kVariables[] = {
     {"repairs_received", "Pieces of broadcasts received point to point after the fabric broke"},
     {"repairs_sent", "Pieces of broadcasts sent point to point after the fabric broke"},
     {"groups", "Multicast groups set up"},
+    {"device_buffers", "Buffers in a GPU's memory, which Open MPI copied from and to host memory"},
 };
 static_assert(std::size(kVariables) == static_cast<std::size_t>(Counters::Which::kCount));
+
+int read_registered_bytes(const mca_base_pvar_t*, void* value, void*) {
+  *static_cast<unsigned long long*>(value) = Transport::instance().registered_bytes();
+  return OPAL_SUCCESS;
+}
 
 void register_one(const mca_base_component_t* component, const std::string& name,
                   const std::string& help, unsigned long long* value) {
@@ -47,6 +55,13 @@ void Counters::register_variables(const mca_base_component_t* component) {
                  "Times that the multicast groups of a communicator were given up: " + cause,
                  &fallbacks_[i]);
   }
+  (void)mca_base_component_pvar_register(
+      component, "registered_bytes", "Memory that is registered with the device", OPAL_INFO_LVL_4,
+      MCA_BASE_PVAR_CLASS_LEVEL, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, nullptr,
+      MCA_BASE_VAR_BIND_NO_OBJECT,
+      static_cast<mca_base_pvar_flag_t>(MCA_BASE_PVAR_FLAG_READONLY |
+                                        MCA_BASE_PVAR_FLAG_CONTINUOUS),
+      read_registered_bytes, nullptr, nullptr, nullptr);
 }
 
 }  // namespace cepheus::coll

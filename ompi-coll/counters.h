@@ -19,6 +19,7 @@ class Counters {
     kRepaired,  // pieces of broadcasts that this rank received point to point
     kServed,    // ... that it sent
     kGroups,    // groups set up
+    kDevice,    // buffers in a GPU's memory, which Open MPI copied
     kCount
   };
 

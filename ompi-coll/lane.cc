@@ -15,6 +15,14 @@ namespace {
 constexpr int kMaxAttempts = 4;
 constexpr int kLeader = 0;
 
+// Buffers of an eager lane each way, where so many groups are in being: the process's budget has to
+// do for hundreds of communicators, of which the first are mostly the busy ones.
+unsigned eager_depth(int groups) {
+  if (groups < 16) return 64;
+  if (groups < 64) return 16;
+  return groups < 192 ? 8 : 4;
+}
+
 std::string rank_text(size_t rank) { return "rank " + std::to_string(rank); }
 
 std::string address_text(uint32_t network_order) {
@@ -24,7 +32,7 @@ std::string address_text(uint32_t network_order) {
 }
 
 // Why these members can't form a group; empty if they can.
-std::string objection(const std::vector<MemberRecord>& records) {
+std::string objection(const std::vector<MemberRecord>& records, bool& shared) {
   std::map<uint32_t, size_t> hosts;
   for (size_t rank = 0; rank < records.size(); ++rank) {
     const MemberRecord& record = records[rank];
@@ -35,6 +43,7 @@ std::string objection(const std::vector<MemberRecord>& records) {
     }
     const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
     if (!fresh) {
+      shared = true;
       return rank_text(other->second) + " and " + rank_text(rank) + " share host " +
              address_text(record.member.ipv4) + ": a group has one member a host";
     }
@@ -54,6 +63,8 @@ void Lane::make_group(MemberRecord& record) {
     mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
     params.lane = kind_;
     params.max_eager = max_eager_;
+    params.recv_depth = params.send_depth =
+        kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups()) : 0;
     transport.add_group();
     status = mcast_group_create(transport.context(), &params, &group_);
     if (status != MCAST_OK) {
@@ -108,10 +119,10 @@ void Lane::start() {
 }
 
 void Lane::gathered() {
-  const std::string why = objection(records_);
+  bool shared = false;
+  const std::string why = objection(records_, shared);
   if (!why.empty()) {
-    mcast_status_t status = MCAST_ERR_NO_DEVICE;
-    announce(status, why);
+    announce(shared ? Outcome::kSharedHosts : static_cast<int32_t>(MCAST_ERR_NO_DEVICE), why);
     return;
   }
   std::vector<mcast_member_t> members;
@@ -133,7 +144,7 @@ void Lane::registered(mcast_status_t status) {
   announce(status, status == MCAST_OK ? "" : attr.reason);
 }
 
-void Lane::announce(mcast_status_t status, const std::string& reason) {
+void Lane::announce(int32_t status, const std::string& reason) {
   outcome_.status = status;
   outcome_.retry_after = retry_after_;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());

@@ -29,6 +29,7 @@ struct MemberRecord {
 };
 // What rank 0 tells all.
 struct Outcome {
+  static constexpr int32_t kSharedHosts = 1000;  // several ranks have one NIC
   int32_t status;  // mcast_status_t; MCAST_ERR_ID_IN_USE: set up again
   uint32_t mcst_id;
   uint32_t epoch;
@@ -67,6 +68,8 @@ class Lane {
 
   State progress();
   State state() const { return state_; }
+  // kFailed: because several ranks share a host.
+  bool finds_shared_hosts() const { return outcome_.status == Outcome::kSharedHosts; }
   // kFailed: why, naming the rank or switch.
   mcast_status_t status() const { return static_cast<mcast_status_t>(outcome_.status); }
   std::string reason() const { return outcome_.reason; }
@@ -92,7 +95,7 @@ class Lane {
   void start();
   void gathered();
   void registered(mcast_status_t status);
-  void announce(mcast_status_t status, const std::string& reason);
+  void announce(int32_t status, const std::string& reason);
   void settle();
   void set_state(State state) { state_ = state; }
 

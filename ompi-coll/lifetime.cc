@@ -67,6 +67,7 @@ void tear_down_all(std::vector<CommunicatorState*> states) {
 extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
   forget(state);
+  state->free_hierarchy();
   if (state->has_groups()) tear_down_all({state});
   return MPI_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #include "ompi-coll/bulk_operation.h"
 #include "ompi-coll/call_report.h"
 #include "ompi-coll/control_link.h"
+#include "ompi-coll/hierarchy.h"
 #include "ompi-coll/session.h"
 #include "ompi-coll/speed_guard.h"
 
@@ -43,6 +44,8 @@ class CommunicatorState {
   // Others may lack what only this rank has.
   bool is_owing() const { return session_->agreement().is_broken(); }
   void destroy_groups();  // local only
+  // While the communicator can communicate: frees those made below it.
+  void free_hierarchy();
   ompi_communicator_t* comm() const { return comm_; }
 
  private:
@@ -68,6 +71,8 @@ class CommunicatorState {
   // between.
   template <typename Step>
   int drive(Step&& step);
+  int flat_broadcast(Payload& payload, int root, size_t& done);
+  void arrange();
   int set_up(Lane& lane, const char* name);
   void try_again(uint64_t unit);
   int run(const Call& call, bool small);
@@ -84,6 +89,14 @@ class CommunicatorState {
   [[noreturn]] void abort_job(const std::string& reason);
 
   ompi_communicator_t* comm_;
+  // Whether each rank has a host of its own.
+  enum class Shape : std::uint8_t {
+    kUnknown,
+    kFlat,
+    kHierarchy,
+    kOneHost
+  } shape_ = Shape::kUnknown;
+  std::unique_ptr<Hierarchy> hierarchy_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   std::unique_ptr<Session> session_;
   ControlLink link_;

@@ -1,8 +1,13 @@
 #include "ompi-coll/parameters.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace cepheus::coll {
 
@@ -18,7 +23,7 @@ int& output_stream() {
 
 unsigned Parameters::fingerprint() const {
   unsigned hash = 2166136261u;
-  for (const int value : {mode, min_members, eager_limit, eager_message, mrp_port}) {
+  for (const int value : {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host}) {
     hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
   }
   return hash;
@@ -26,9 +31,15 @@ unsigned Parameters::fingerprint() const {
 
 namespace {
 
+std::vector<std::string>& known_names() {
+  static std::vector<std::string> names;
+  return names;
+}
+
 void register_int(const mca_base_component_t* component, const char* name, const char* help,
                   mca_base_var_info_lvl_t level, int* storage,
                   mca_base_var_enum_t* values = nullptr) {
+  known_names().push_back(name);
   (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_INT, values, 0,
                                         static_cast<mca_base_var_flag_t>(0), level,
                                         MCA_BASE_VAR_SCOPE_READONLY, storage);
@@ -36,6 +47,7 @@ void register_int(const mca_base_component_t* component, const char* name, const
 
 void register_string(const mca_base_component_t* component, const char* name, const char* help,
                      mca_base_var_info_lvl_t level, char** storage) {
+  known_names().push_back(name);
   (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
                                         static_cast<mca_base_var_flag_t>(0), level,
                                         MCA_BASE_VAR_SCOPE_READONLY, storage);
@@ -87,6 +99,10 @@ void register_parameters(const mca_base_component_t* component) {
                "1: fall back when large broadcasts take more than twice as long as they used to; "
                "0: only when the fabric fails. Mode require never does",
                OPAL_INFO_LVL_5, &p.slow_fallback);
+  register_int(component, "ranks_per_host",
+               "Ranks of MPI_COMM_WORLD that share a host, in a row, where the first alone has the "
+               "NIC (cepheus-run sets it); 0: the NICs' addresses say who shares a host",
+               OPAL_INFO_LVL_5, &p.ranks_per_host);
   register_int(component, "mrp_port", "UDP port of the registration protocol; 0: 18516",
                OPAL_INFO_LVL_6, &p.mrp_port);
   register_string(component, "device",
@@ -99,6 +115,25 @@ void register_parameters(const mca_base_component_t* component) {
                   "Path of libuct_rc_mcast.so; empty: the one installed with this component",
                   OPAL_INFO_LVL_9, &p.uct_library);
   if (modes != nullptr) OBJ_RELEASE(modes);
+}
+
+void warn_of_unknown_parameters() {
+  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (rank != nullptr && std::string_view(rank) != "0") return;
+  constexpr std::string_view kPrefix = "OMPI_MCA_coll_cepheus_";
+  const std::vector<std::string>& known = known_names();
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    if (!variable.starts_with(kPrefix)) continue;
+    const std::string name(variable.substr(kPrefix.size(), variable.find('=') - kPrefix.size()));
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string all;
+    for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+    opal_output(0,
+                "cepheus: coll_cepheus_%s is set, but there is no such parameter and it does "
+                "nothing; there are: %s",
+                name.c_str(), all.c_str());
+  }
 }
 
 const char* component_directory() {

@@ -19,6 +19,7 @@ struct Parameters {
   int register_timeout_ms = 1000;
   int watchdog_ms = 2000;
   int slow_fallback = 1;
+  int ranks_per_host = 0;
   int mrp_port = 0;
   char* device = nullptr;
   char* mcst_pool = nullptr;
@@ -36,6 +37,8 @@ struct Parameters {
 Parameters& parameters();
 
 void register_parameters(const mca_base_component_t* component);
+// Open MPI ignores what it does not know: rank 0 of a job warns of coll_cepheus_* that is none.
+void warn_of_unknown_parameters();
 // The directory this component was loaded from, for its help texts and the UCT component beside it.
 const char* component_directory();
 // Verbosity stream; -1 before open.

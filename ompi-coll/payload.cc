@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+#include "ompi-coll/counters.h"
+#include "ompi-coll/device_memory.h"
+
 namespace cepheus::coll {
 
 Payload::Payload(void* buffer, size_t count, ompi_datatype_t* type)
@@ -12,6 +15,10 @@ Payload::Payload(void* buffer, size_t count, ompi_datatype_t* type)
   (void)ompi_datatype_type_size(type, &size);
   bytes_ = size * count;
   contiguous_ = ompi_datatype_is_contiguous_memory_layout(type, static_cast<int32_t>(count)) != 0;
+  if (is_device_memory(buffer)) {
+    contiguous_ = false;  // Open MPI's convertor knows how to copy it, and the NIC never sees it
+    counters().add(Counters::Which::kDevice);
+  }
   if (contiguous_) {
     ptrdiff_t true_lb = 0, true_extent = 0;
     (void)ompi_datatype_get_true_extent(type, &true_lb, &true_extent);

@@ -125,6 +125,13 @@ mcast_status_t Transport::open_uct(std::string& why) {
   return MCAST_OK;
 }
 
+std::uint64_t Transport::registered_bytes() {
+  std::lock_guard<std::mutex> guard(mutex_);
+  mcast_context_attr_t attr;
+  if (context_ == nullptr || mcast_context_query(context_, &attr) != MCAST_OK) return 0;
+  return attr.registered_bytes;
+}
+
 void Transport::close() {
   std::lock_guard<std::mutex> guard(mutex_);
   if (worker_ != nullptr) uct_worker_destroy(worker_);

@@ -9,6 +9,7 @@
 #include <uct/api/uct.h>
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <string>
 
@@ -24,10 +25,13 @@ class Transport {
   // Groups in being; from before their creation to after their destruction.
   void add_group() { groups_.fetch_add(1); }
   void remove_group() { groups_.fetch_sub(1); }
+  int groups() const { return groups_.load(); }
   // Frees what open() made. Lanes must be gone.
   void close();
 
   mcast_context_h context() const { return context_; }
+  // Bytes registered with the device; 0 while it is not open.
+  std::uint64_t registered_bytes();
   std::mutex& mutex() { return mutex_; }
 
   struct Handles {

@@ -91,6 +91,9 @@ class NicHolder {
           wire::ErrorCode::kUnavailable,
           "CEPHEUS_FABRIC is not set; set it to the socket of a running cepheus-switch");
     }
+    if (!environment.refusal.empty()) {
+      return wire::fail(wire::ErrorCode::kRefused, environment.refusal);
+    }
     auto port = attach(environment);
     if (!port) return tl::unexpected(port.error());
     auto nic = LiveNic::start(std::move(*port));

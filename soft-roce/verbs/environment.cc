@@ -16,6 +16,22 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+bool is_number(const std::string& text);
+
+// The host of a rank, where a launcher puts several on one.
+void share_host(Environment& environment, const std::string& rank) {
+  const std::string share = variable("CEPHEUS_RANKS_PER_HOST");
+  const unsigned long per_host = is_number(share) ? std::strtoul(share.c_str(), nullptr, 10) : 1;
+  const unsigned long number = std::strtoul(rank.c_str(), nullptr, 10);
+  const unsigned long host = per_host > 0 ? number / per_host : number;
+  environment.host = "#" + std::to_string(host);
+  const unsigned long holder = per_host > 0 ? host * per_host : number;
+  if (number == holder) return;
+  environment.refusal = "rank " + rank + " shares host " + environment.host + " with rank " +
+                        std::to_string(holder) +
+                        ", which has its port (CEPHEUS_RANKS_PER_HOST=" + share + ")";
+}
+
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -29,7 +45,7 @@ Environment Environment::read() {
   if (environment.host.empty()) {
     for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
       if (const std::string rank = variable(name); is_number(rank)) {
-        environment.host = "#" + rank;
+        share_host(environment, rank);
         break;
       }
     }

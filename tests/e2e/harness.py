@@ -8,7 +8,8 @@ import tempfile
 import unittest
 
 BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
-CHECK = BUILD / "tests/mpi/broadcast_check"
+PROGRAMS = BUILD / "tests/mpi"
+CHECK = PROGRAMS / "broadcast_check"
 
 
 class Run:
@@ -42,18 +43,18 @@ def mca_arguments(mca):
     return arguments
 
 
-def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120):
-    """Runs an MPI program, one rank a host, on an emulated fabric of its own."""
+def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120, options=(), mpirun=()):
+    """Runs an MPI program, one rank a host, on an emulated fabric of its own; `options` are cepheus-run's."""
     with tempfile.TemporaryDirectory(prefix="cepheus-e2e-") as scratch:
         stats = pathlib.Path(scratch) / "stats.json"
-        command = [str(BUILD / "bin/cepheus-run"), "--stats-json", str(stats)]
+        command = [str(BUILD / "bin/cepheus-run"), "--stats-json", str(stats), *map(str, options)]
         if topology is None:
             command += ["--hosts", str(hosts)]
         else:
             path = pathlib.Path(scratch) / "fabric.toml"
             path.write_text(topology)
             command += ["--topology", str(path)]
-        command += ["--"] + mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
+        command += ["--", *map(str, mpirun)] + mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
         completed = subprocess.run(command, text=True, capture_output=True, timeout=timeout)
         status = json.loads(stats.read_text()) if stats.exists() else None
         return Run(completed, status)
@@ -79,7 +80,8 @@ def star(hosts, link="", switch=""):
     return text
 
 
-REQUIRE = {"coll_cepheus_mode": "require"}
+# A busy machine must not look like a broken fabric where none is expected.
+REQUIRE = {"coll_cepheus_mode": "require", "coll_cepheus_watchdog_ms": 30000, "coll_cepheus_register_timeout_ms": 20000}
 VERBOSE = {"coll_cepheus_verbose": 1}
 
 

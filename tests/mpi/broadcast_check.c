@@ -10,47 +10,9 @@
  * same signature. Exit 0 and a line "ok: ..." if all was right; else 1 and the first wrong byte
  * named. The longest time that any rank spent in one broadcast is told, too.
  */
-#include <mpi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static uint64_t mix(uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
-
-static void fill(unsigned char* p, size_t n, uint64_t key) {
-  for (size_t i = 0; i < n; i += 8) {
-    uint64_t word = mix(key + i);
-    memcpy(p + i, &word, n - i < 8 ? n - i : 8);
-  }
-}
-
-/* The first byte that differs from fill(key), or n. */
-static size_t check(const unsigned char* p, size_t n, uint64_t key) {
-  for (size_t i = 0; i < n; i += 8) {
-    uint64_t word = mix(key + i);
-    size_t m = n - i < 8 ? n - i : 8;
-    if (memcmp(p + i, &word, m) != 0) {
-      for (size_t j = 0; j < m; j++) {
-        if (p[i + j] != ((unsigned char*)&word)[j]) return i + j;
-      }
-    }
-  }
-  return n;
-}
-
-static const char* option(int argc, char** argv, const char* name, const char* fallback) {
-  for (int i = 1; i + 1 < argc; i++) {
-    if (strcmp(argv[i], name) == 0) return argv[i + 1];
-  }
-  return fallback;
-}
+#include "pattern.h"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -87,6 +87,7 @@ typedef struct mcast_context_attr {
   uint32_t path_mtu;
   size_t max_message; /* largest bulk message, bytes */
   int is_up;          /* the port is active now; one that is not never serves this context again */
+  uint64_t registered_bytes; /* memory registered by all contexts of the process */
 } mcast_context_attr_t;
 
 /* A device port is opened once in a process: opening it again gives the same context, counted; it

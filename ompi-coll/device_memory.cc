@@ -1,0 +1,38 @@
+#include "ompi-coll/device_memory.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace cepheus::coll {
+
+namespace {
+
+// CUDA driver API, "Unified Addressing": CUresult cuPointerGetAttribute(void*, CUpointer_attribute,
+// CUdeviceptr).
+using PointerGetAttribute = int (*)(void* data, int attribute, std::uint64_t pointer);
+constexpr int kMemoryTypeAttribute = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+constexpr unsigned kDeviceMemory = 2;    // CU_MEMORYTYPE_DEVICE
+
+std::atomic<PointerGetAttribute> driver{nullptr};
+
+}  // namespace
+
+void look_for_gpu_driver() {
+  if (driver.load(std::memory_order_relaxed) != nullptr) return;
+  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return;
+  driver.store(reinterpret_cast<PointerGetAttribute>(dlsym(library, "cuPointerGetAttribute")));
+}
+
+bool is_device_memory(const void* address) {
+  const PointerGetAttribute ask = driver.load(std::memory_order_relaxed);
+  if (ask == nullptr || address == nullptr) return false;
+  unsigned type = 0;
+  // Memory that the driver does not know is an error to it.
+  return ask(&type, kMemoryTypeAttribute, reinterpret_cast<std::uintptr_t>(address)) == 0 &&
+         type == kDeviceMemory;
+}
+
+}  // namespace cepheus::coll

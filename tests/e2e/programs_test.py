@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""All of MPI_Bcast: types, communicators, threads, late ranks, early leavers, several ranks on a host."""
+
+import unittest
+
+from harness import CHECK, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
+
+
+class Types(EndToEnd):
+    MIXED = ("--count", 4, "--size", 100_000, "--max", 100_000, "--type", "mixed", "--root", "0")
+
+    def test_open_mpis_own_pipeline_delivers_wrong_data_with_legal_types_that_differ(self):
+        """Why ours works on packed bytes: theirs cuts segments at each rank's own element size."""
+        forced = {"coll_cepheus_mode": "off", "coll_tuned_use_dynamic_rules": 1, "coll_tuned_bcast_algorithm": 3,
+                  "coll_tuned_bcast_algorithm_segmentsize": 1000}
+        run = over_fabric(CHECK, *self.MIXED, mca=forced)
+        self.assertNotEqual(run.code, 0, run.everything())
+        self.assertRegex(run.err, "is wrong|MPI_ERR_TRUNCATE")
+
+    def test_ours_delivers_right_data_there(self):
+        self.assert_ok(over_fabric(CHECK, *self.MIXED, mca=REQUIRE))
+
+    def test_memory_of_a_gpu_never_reaches_the_nic(self):
+        run = over_fabric(PROGRAMS / "device_memory_check", mca=REQUIRE)
+        self.assert_ok(run)
+
+
+class Communicators(EndToEnd):
+    def test_hundreds_alive(self):
+        self.assert_ok(over_fabric(PROGRAMS / "communicators_check", "--alive", 200, mca=REQUIRE))
+
+    def test_many_made_and_freed(self):
+        run = over_fabric(PROGRAMS / "communicators_check", "--churn", 300, mca=REQUIRE)
+        self.assert_ok(run)
+        self.assertEqual(run.status["switches"][0]["groups"], [], run.everything())
+        half, end = [int(line.split()[1]) for line in run.out.splitlines() if line.startswith("resident")]
+        self.assertLess(end - half, 4096, "KiB of memory for 150 communicators more")
+
+    def test_threads_on_communicators_of_their_own(self):
+        self.assert_ok(over_fabric(PROGRAMS / "threads_check", "--threads", 4, "--count", 100, mca=REQUIRE))
+
+    def test_spawn_and_disconnect(self):
+        self.assert_ok(over_fabric(PROGRAMS / "spawn_check", hosts=4, mpirun=("-np", 2)))
+
+
+class Times(EndToEnd):
+    def test_ranks_that_come_seconds_late(self):
+        self.assert_ok(over_fabric(PROGRAMS / "late_check", "--late", 1, mca=REQUIRE))
+
+    def test_a_root_that_finalizes_with_data_unacknowledged(self):
+        run = over_fabric(PROGRAMS / "late_check", "--leave", 60, topology=star(4, "loss = 0.05"), mca=REQUIRE)
+        self.assert_ok(run)
+
+
+class Hosts(EndToEnd):
+    def test_several_ranks_on_a_host(self):
+        run = over_fabric(CHECK, "--count", 60, "--max", 1 << 18, "--root", "random", "--type", "mixed", hosts=3,
+                          options=("--ranks-per-host", 2), mca={**REQUIRE, **VERBOSE})
+        self.assert_ok(run)
+        told = "\n".join(run.told())
+        self.assertIn("MPI_COMM_WORLD (6 ranks): 3 hosts; multicast among one rank of each", told)
+        self.assertRegex(told, r"\(3 ranks\): multicast, ")
+
+    def test_one_host_needs_no_multicast(self):
+        run = over_fabric(CHECK, "--count", 20, "--max", 10000, hosts=1, options=("--ranks-per-host", 3), mca={**REQUIRE, **VERBOSE})
+        self.assert_ok(run)
+        self.assertIn("all ranks are on one host", "\n".join(run.told()))
+
+
+class Parameters(EndToEnd):
+    def test_a_misspelt_parameter_is_told_once(self):
+        run = over_fabric(CHECK, "--count", 2, "--max", 100, mca={"coll_cepheus_mod": "require"})
+        self.assert_ok(run)
+        told = [line for line in run.told() if "coll_cepheus_mod is set, but there is no such parameter" in line]
+        self.assertEqual(len(told), 1, run.everything())
+        self.assertIn("mode", told[0])
+
+    def test_performance_variables_count_calls_by_path(self):
+        def values(run):
+            return {words[0].removeprefix("coll_cepheus_"): int(words[1]) for words in map(str.split, run.out.splitlines())
+                    if words[0].startswith("coll_cepheus_")}
+
+        small = over_fabric(PROGRAMS / "counters_check", "--count", 7, "--bytes", 100, mca=REQUIRE)
+        self.assert_ok(small)
+        self.assertEqual(values(small)["bcasts_eager"], 7)
+        self.assertEqual(values(small)["groups"], 1)
+        large = over_fabric(PROGRAMS / "counters_check", "--count", 3, "--bytes", 100_000, mca=REQUIRE)
+        self.assertEqual(values(large)["bcasts_bulk"], 3)
+        self.assertEqual(values(large)["fallbacks_watchdog"], 0)
+        none = without_fabric(PROGRAMS / "counters_check", "--count", 5)
+        self.assertEqual(values(none)["bcasts_saved"], 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""Broadcasts for long, and what processes and switch hold meanwhile: it must not grow.
+
+As a test: some seconds. As a command: soak_test.py --count 1000000 [--seconds S] [--interval S], a line per interval.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import BUILD, PROGRAMS, REQUIRE, mca_arguments
+from live import Lines, Switch
+
+COLUMNS = ("seconds", "broadcasts", "resident_kib", "descriptors", "registered_bytes", "switch_kib", "switch_groups")
+WATCHED = COLUMNS[2:]
+
+
+def resident_kib(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+def soak(count, seconds, interval, hosts=4, show=lambda line: None):
+    """(exit code, output, samples): a sample has COLUMNS."""
+    samples = []
+    with tempfile.TemporaryDirectory(prefix="cepheus-soak-") as scratch:
+        switch = Switch(pathlib.Path(scratch) / "fabric", ["--hosts", hosts])
+        try:
+            command = [str(BUILD / "bin/cepheus-run"), "--join", switch.path, "--", *mca_arguments(REQUIRE),
+                       str(PROGRAMS / "soak_check"), "--count", str(count), "--seconds", str(seconds), "--interval", str(interval)]
+            process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            errors = Lines(process.stderr)
+            rest = []
+            show(" ".join(f"{name:>16}" for name in COLUMNS))
+            for line in process.stdout:
+                if not line.startswith("held "):
+                    rest.append(line)
+                    continue
+                status = switch.ask(ask="status")["status"]
+                groups = sum(len(each["groups"]) for each in status["switches"])
+                samples.append(dict(zip(COLUMNS, [*map(int, line.split()[1:]), resident_kib(switch.process.pid), groups])))
+                show(" ".join(f"{samples[-1][name]:>16}" for name in COLUMNS))
+            code = process.wait()
+            process.stdout.close()
+            errors.thread.join(10)
+            process.stderr.close()
+        finally:
+            switch.kill()
+    return code, "".join(rest) + errors.text(), samples
+
+
+def growth(samples, warm_up):
+    """What is larger at the end than it ever was within the first `warm_up` seconds, as lines; a 64th is tolerated."""
+    early = [s for s in samples if s["seconds"] <= warm_up] or samples[:1]
+    lines = []
+    for name in WATCHED:
+        before, after = max(s[name] for s in early), samples[-1][name]
+        if after > before + before // 64:
+            lines.append(f"{name} grew from {before} to {after}")
+    return lines
+
+
+class Soak(unittest.TestCase):
+    def test_nothing_grows(self):
+        code, text, samples = soak(count=12000, seconds=60, interval=0)
+        self.assertEqual(code, 0, text)
+        self.assertIn("ok:", text)
+        self.assertGreater(len(samples), 8, text)
+        # By broadcasts, not by time: the second half against the first.
+        half = samples[len(samples) // 2]["seconds"]
+        self.assertEqual(growth(samples, half), [], samples)
+        self.assertGreater(samples[-1]["registered_bytes"], 0)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--interval", type=float, default=10)
+    parser.add_argument("--hosts", type=int, default=4)
+    options = parser.parse_args()
+    code, text, samples = soak(options.count, options.seconds, options.interval, options.hosts, lambda line: print(line, flush=True))
+    print(text.strip())
+    grown = growth(samples, 60)
+    print("\n".join(grown) or "nothing grew after the first minute")
+    return code or bool(grown)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].startswith("--"):
+        sys.exit(main())
+    unittest.main()

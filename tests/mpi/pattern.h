@@ -1,0 +1,83 @@
+/* Bytes that can be checked anywhere, from a key: for the programs in this folder. */
+#ifndef CEPHEUS_TESTS_MPI_PATTERN_H
+#define CEPHEUS_TESTS_MPI_PATTERN_H
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline uint64_t mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+static inline void fill(unsigned char* p, size_t n, uint64_t key) {
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t word = mix(key + i);
+    memcpy(p + i, &word, n - i < 8 ? n - i : 8);
+  }
+}
+
+/* The first byte that differs from fill(key), or n. */
+static inline size_t check(const unsigned char* p, size_t n, uint64_t key) {
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t word = mix(key + i);
+    size_t m = n - i < 8 ? n - i : 8;
+    if (memcmp(p + i, &word, m) != 0) {
+      for (size_t j = 0; j < m; j++) {
+        if (p[i + j] != ((unsigned char*)&word)[j]) return i + j;
+      }
+    }
+  }
+  return n;
+}
+
+static inline const char* option(int argc, char** argv, const char* name, const char* fallback) {
+  for (int i = 1; i + 1 < argc; i++) {
+    if (strcmp(argv[i], name) == 0) return argv[i + 1];
+  }
+  return fallback;
+}
+
+static inline void* get_memory(size_t bytes) {
+  void* memory = malloc(bytes > 0 ? bytes : 1);
+  if (memory == NULL) {
+    fprintf(stderr, "no memory for %zu bytes\n", bytes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return memory;
+}
+
+/* One broadcast of `bytes` of `key` on `comm`, checked; 0 if right, else 1 and a line on stderr. */
+static inline int broadcast_and_check(unsigned char* memory, size_t bytes, uint64_t key, int root,
+                                      MPI_Comm comm) {
+  int rank;
+  MPI_Comm_rank(comm, &rank);
+  if (rank == root) {
+    fill(memory, bytes, key);
+  } else {
+    memset(memory, 0xEE, bytes);
+  }
+  MPI_Bcast(memory, (int)bytes, MPI_BYTE, root, comm);
+  const size_t at = check(memory, bytes, key);
+  if (at == bytes) return 0;
+  fprintf(stderr,
+          "rank %d of its communicator: broadcast of %zu bytes from %d: byte %zu is wrong\n", rank,
+          bytes, root, at);
+  return 1;
+}
+
+/* Rank 0 of the world prints "ok: ..." if no rank counted anything wrong; the exit code. */
+static inline int conclude(int wrong, const char* what, long count) {
+  int any = 0, rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (rank == 0 && !any) printf("ok: %ld %s\n", count, what);
+  return any != 0;
+}
+
+#endif
