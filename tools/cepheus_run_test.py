@@ -147,6 +147,12 @@ class Command(unittest.TestCase):
         words = self.command("a")
         self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC=/run/fabric", "LD_PRELOAD=/p/libcepheus-roce.so"])
 
+    def test_tells_everybody_how_many_ranks_share_a_host(self):
+        words = line("a").command("mpirun", Layout, "/run/fabric", 4, 3)
+        self.assertEqual(pairs(words, "-np"), ["12"])
+        self.assertIn("CEPHEUS_RANKS_PER_HOST=3", pairs(words, "-x"))
+        self.assertEqual(mca(words)["coll_cepheus_ranks_per_host"], "3")
+
     def test_does_so_for_each_of_several_programs(self):
         words = self.command("-np", "1", "a", ":", "-np", "2", "b")
         self.assertEqual(len(pairs(words[words.index(":"):], "-x")), 2)
@@ -242,6 +248,14 @@ class Running(unittest.TestCase):
         for words, hosts in [(["--", "-np", "6", "./a"], "6"), (["--", "./a"], "4"), (["--hosts", "5", "--", "-np", "2", "./a"], "5")]:
             self.assertEqual(self.run_script(*words)[0], 0)
             self.assertEqual(self.notes("switch")["arguments"]["--hosts"], hosts, words)
+
+    def test_counts_hosts_by_ranks_that_share_them(self):
+        for words, hosts in [(["--", "-np", "5", "./a"], "3"), (["--", "./a"], "4"), (["--hosts", "3", "--", "./a"], "3")]:
+            self.assertEqual(self.run_script("--ranks-per-host", "2", *words)[0], 0)
+            self.assertEqual(self.notes("switch")["arguments"]["--hosts"], hosts, words)
+        code, _, err = self.run_script("--ranks-per-host", "2", "--hosts", "2", "--", "-np", "5", "./a")
+        self.assertEqual(code, 2)
+        self.assertIn("5 ranks but 2 hosts with 2 ranks each; ask for --hosts 3", err)
 
     def test_takes_the_number_of_hosts_from_the_fabric_of_a_topology(self):
         code, _, _ = self.run_script("--topology", "net.toml", "--pcap", "caps", "--", "./a")

@@ -23,8 +23,9 @@ class EnvironmentVariables : public ::testing::Test {
 
  private:
   static void clear() {
-    for (const char* name : {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_VERBOSE",
-                             "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    for (const char* name :
+         {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST",
+          "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
       ::unsetenv(name);
     }
   }
@@ -44,6 +45,16 @@ TEST_F(EnvironmentVariables, ARankNamesTheHostOfThatIndex) {
   const Environment e = Environment::read();
   EXPECT_EQ(e.host, "#3");
   EXPECT_TRUE(e.host_chosen);
+}
+
+TEST_F(EnvironmentVariables, OfTheRanksOnAHostTheFirstHasItsPort) {
+  set("CEPHEUS_RANKS_PER_HOST", "4");
+  set("OMPI_COMM_WORLD_RANK", "8");
+  EXPECT_EQ(Environment::read().host, "#2");
+  EXPECT_EQ(Environment::read().refusal, "");
+  set("OMPI_COMM_WORLD_RANK", "11");
+  EXPECT_EQ(Environment::read().host, "#2");
+  EXPECT_THAT(Environment::read().refusal, HasSubstr("rank 11 shares host #2 with rank 8"));
 }
 
 TEST_F(EnvironmentVariables, TheUsersHostGoesBeforeTheRank) {
