@@ -23,7 +23,8 @@ int& output_stream() {
 
 unsigned Parameters::fingerprint() const {
   unsigned hash = 2166136261u;
-  for (const int value : {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host}) {
+  for (const int value :
+       {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host}) {
     hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
   }
   return hash;

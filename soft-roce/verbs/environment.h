@@ -4,8 +4,8 @@
 //   CEPHEUS_HOST     which host of the topology this process is: name, address or "#index";
 //                    unset: "#rank" if a launcher says which rank this is, else the first free one
 //   CEPHEUS_RANKS_PER_HOST
-//                    K: ranks 0 to K-1 share host #0, and so on; the first of each has its port, the
-//                    others are refused
+//                    K: ranks 0 to K-1 share host #0, and so on; the first of each has its port,
+//                    the others are refused
 //   CEPHEUS_VERBOSE  1: say on stderr what happens, and print the NIC's counters at exit
 #pragma once
 
