@@ -6,7 +6,6 @@
 #include "ompi-coll/bulk_operation.h"
 #include "ompi-coll/parameters.h"
 #include "ompi-coll/transport.h"
-#include "ompi/proc/proc.h"
 
 namespace cepheus::coll {
 
@@ -30,10 +29,11 @@ Identity own_identity(ompi_communicator_t* comm) {
   std::string why;
   mcast_context_attr_t attr;
   Transport& transport = Transport::instance();
-  if (transport.open(why, false) == MCAST_OK &&
-      mcast_context_query(transport.context(), &attr) == MCAST_OK) {
-    return {attr.ipv4, 1, 0};
-  }
+  transport.add_group();  // none; it keeps the port open meanwhile
+  const bool known = transport.open(why, false) == MCAST_OK &&
+                     mcast_context_query(transport.context(), &attr) == MCAST_OK;
+  transport.remove_group();
+  if (known) return {attr.ipv4, 1, 0};
   return {uint64_t{1} << 62 | static_cast<uint64_t>(ompi_comm_rank(comm)), 0, 0};
 }
 

@@ -57,6 +57,7 @@ void Lane::make_group(MemberRecord& record) {
   record = {};
   record.fingerprint = parameters().fingerprint();
   Transport& transport = Transport::instance();
+  transport.add_group();
   std::string why;
   mcast_status_t status = transport.open(why, again_);
   if (status == MCAST_OK) {
@@ -64,15 +65,14 @@ void Lane::make_group(MemberRecord& record) {
     params.lane = kind_;
     params.max_eager = max_eager_;
     params.recv_depth = params.send_depth =
-        kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups()) : 0;
-    transport.add_group();
+        kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
     status = mcast_group_create(transport.context(), &params, &group_);
     if (status != MCAST_OK) {
       why = mcast_last_error();
       group_ = nullptr;
-      transport.remove_group();
     }
   }
+  if (group_ == nullptr) transport.remove_group();
   if (status == MCAST_OK) {
     mcast_group_attr_t attr;
     (void)mcast_group_query(group_, &attr);

@@ -20,6 +20,7 @@ namespace {
 
 // A rank that died must not keep the others from leaving, unless it may need what only they have.
 constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kOwingPatience{600};
 
 // Taken by whoever comes; who only progresses passes by.
 std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
@@ -52,11 +53,12 @@ void tear_down_all(std::vector<CommunicatorState*> states) {
     if (left.empty()) break;
     const bool owing =
         std::any_of(left.begin(), left.end(), [](const auto* state) { return state->is_owing(); });
-    if (!owing && std::chrono::steady_clock::now() > give_up) {
+    const auto extra = owing ? kOwingPatience - kPatience : std::chrono::seconds(0);
+    if (std::chrono::steady_clock::now() > give_up + extra) {
       opal_output(output_stream(),
                   "cepheus: %s: not all ranks came to free their multicast group within %d s; "
                   "leaving without them",
-                  left.front()->comm()->c_name, static_cast<int>(kPatience.count()));
+                  left.front()->comm()->c_name, static_cast<int>((kPatience + extra).count()));
       break;
     }
     opal_progress();

@@ -28,6 +28,7 @@ extern "C" {
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mca/rte/rte.h"
+#include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
 #include "opal/class/opal_object.h"
 #include "opal/datatype/opal_convertor.h"

@@ -53,7 +53,7 @@ mcast_status_t Transport::open(std::string& why, bool again) {
   if (outcome_ == MCAST_OK) {
     mcast_context_attr_t attr;
     if (mcast_context_query(context_, &attr) == MCAST_OK && attr.is_up != 0) return MCAST_OK;
-    if (groups_.load() > 0) {
+    if (groups_.load() > 1) {
       why = "the fabric's port is down, and groups of other communicators still hold it";
       return MCAST_ERR_NO_DEVICE;
     }

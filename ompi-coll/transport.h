@@ -20,7 +20,8 @@ class Transport {
   static Transport& instance();
 
   // MCAST_OK, or why this process can't multicast (the text says what to do). The outcome of the
-  // first call stays, unless `again`. A port that went down is opened anew once no group uses it.
+  // first call stays, unless `again`. A port that went down is opened anew once no group but the
+  // caller's coming one, which it has added, uses it.
   mcast_status_t open(std::string& why, bool again);
   // Groups in being; from before their creation to after their destruction.
   void add_group() { groups_.fetch_add(1); }

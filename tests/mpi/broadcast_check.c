@@ -12,7 +12,7 @@
  */
 #include <unistd.h>
 
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -8,7 +8,7 @@
  */
 #include <unistd.h>
 
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 enum { kMost = 40000 };
 

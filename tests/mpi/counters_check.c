@@ -2,7 +2,7 @@
  *
  *   counters_check [--count N] [--bytes N]
  */
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 enum { kMostVariables = 64 };
 

@@ -1,6 +1,6 @@
 /* Broadcasts from and to memory that the (imitated) GPU driver claims for its device: on odd ranks,
  * or as a root, or both. Right data, and the driver was asked. */
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 void fake_gpu_claim(void* address, uint64_t bytes);
 extern unsigned long fake_gpu_questions;

@@ -2,7 +2,7 @@
  *
  *   huge_check [--bytes N]
  */
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 enum { kBlock = 4096 };
 

@@ -4,7 +4,7 @@
  *   late_check --leave COUNT        rank 0 broadcasts COUNT small messages and finalizes at once,
  *                                   while the others first compute for a second
  */
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 enum { kMost = 100000 };
 

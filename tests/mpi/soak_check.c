@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 enum { kMost = 4 << 20, kRound = 500 };
 

@@ -3,7 +3,7 @@
  *
  *   spawn_check [--children N]
  */
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 enum { kMost = 200000 };
 

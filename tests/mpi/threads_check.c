@@ -4,7 +4,7 @@
  */
 #include <pthread.h>
 
-#include "pattern.h"
+#include "tests/mpi/pattern.h"
 
 enum { kMost = 300000 };
 
