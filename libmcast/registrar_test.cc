@@ -70,7 +70,7 @@ TEST_F(RegistrarTest, AnswersARegistrationOfAQueuePairThatItDoesNotKnow) {
   wire_.to_host.push_back({kLeader, register_of({unknown})});
   EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 1u);
   ASSERT_EQ(wire_.from_host.size(), 1u);
-  const auto& [to, answer] = wire_.from_host.front();
+  const auto& [to, answer, is_signed] = wire_.from_host.front();
   EXPECT_EQ(to, kLeader);
   EXPECT_EQ(answer.header.type, wire::MrpType::kReject);
   EXPECT_EQ(answer.header.flags, static_cast<std::uint16_t>(wire::MrpReject::kNotMember));

@@ -107,7 +107,7 @@ struct Attack {
 };
 
 // A frame as it is, from whoever its headers say.
-void send_raw(HostPort& port, const wire::Frame& frame) {
+void send_raw(HostPort& port, wire::Frame frame) {
   ASSERT_TRUE(await_room(port, 0));
   port.send(frame);
   port.flush();
