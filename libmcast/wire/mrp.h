@@ -72,8 +72,8 @@ struct MrpHeader {
   static constexpr std::uint16_t kHostSync = 0x8000;
 
   MrpType type = MrpType::kRegister;
-  // REJECT: the MrpReject; CONFIRM: the MrpType it answers. kHostSync in REGISTER towards hosts, and
-  // in what they answer to it.
+  // REJECT: the MrpReject; CONFIRM: the MrpType it answers. kHostSync in REGISTER towards hosts,
+  // and in what they answer to it.
   std::uint16_t flags = 0;
   std::uint16_t epoch = 0;
   std::uint16_t seq = 0;  // which packet of `total` (REGISTER of a large group)

@@ -272,9 +272,9 @@ TEST_F(TwoHosts, DatagramsArriveWithTheSendersAddressAndClosedPortsAreCounted) {
     Endpoint e;
     me.meet(e);
     cepheus_datagram_socket* socket = nullptr;
-    ASSERT_EQ(udp.open(e.context, 18516, &socket), 0);
+    ASSERT_EQ(udp.open(e.context, 7000, &socket), 0);
     cepheus_datagram_socket* second = nullptr;
-    EXPECT_EQ(udp.open(e.context, 18516, &second), EADDRINUSE);
+    EXPECT_EQ(udp.open(e.context, 7000, &second), EADDRINUSE);
     me.signal();
     std::uint8_t data[2000];
     std::uint32_t from = 0;
@@ -297,9 +297,9 @@ TEST_F(TwoHosts, DatagramsArriveWithTheSendersAddressAndClosedPortsAreCounted) {
   ASSERT_EQ(udp.open(e.context, 999, &socket), 0);
   peer.wait();
   std::vector<std::uint8_t> data(1473, 0xC3);
-  EXPECT_EQ(udp.send(socket, 0x0A000002, 18516, data.data(), 1473), EMSGSIZE);
-  EXPECT_EQ(udp.send(socket, 0x0A000002, 18517, data.data(), 10), 0);
-  EXPECT_EQ(udp.send(socket, 0x0A000002, 18516, data.data(), 1472), 0);
+  EXPECT_EQ(udp.send(socket, 0x0A000002, 7000, data.data(), 1473), EMSGSIZE);
+  EXPECT_EQ(udp.send(socket, 0x0A000002, 7001, data.data(), 10), 0);
+  EXPECT_EQ(udp.send(socket, 0x0A000002, 7000, data.data(), 1472), 0);
   udp.close(socket);
   peer.join();
 }

@@ -1,5 +1,6 @@
-/* Whether MPI's own messages arrive whole: broadcasts from every root, reductions and exchanges around
- * the ring, from a byte to a megabyte. Prints "ok: ..." on rank 0; any wrong byte ends the job. */
+/* Whether MPI's own messages arrive whole: broadcasts from every root, reductions and exchanges
+ * around the ring, from a byte to a megabyte. Prints "ok: ..." on rank 0; any wrong byte ends the
+ * job. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +9,9 @@
 static const int kSizes[] = {1, 8, 1000, 4096, 20000, 65536, 1 << 20};
 enum { kSizeCount = sizeof kSizes / sizeof kSizes[0] };
 
-static uint8_t pattern(int who, int size, int at) { return (uint8_t)(who * 31 + size + at * 7 + (at >> 9)); }
+static uint8_t pattern(int who, int size, int at) {
+  return (uint8_t)(who * 31 + size + at * 7 + (at >> 9));
+}
 
 static void fill(uint8_t* data, int who, int size) {
   for (int i = 0; i < size; ++i) data[i] = pattern(who, size, i);
