@@ -185,10 +185,11 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
 
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
   if (state_ != State::kRegistering && state_ != State::kActivating) return;
-  // Hosts speak for themselves, switches of members or of nobody: what is about the leader is
-  // forged.
-  const auto about_leader = [this](const MrpMember& m) { return m.host == config_.host; };
-  if (std::any_of(message.list().begin(), message.list().end(), about_leader)) return;
+  // Members speak for themselves, switches of members or of nobody: all else is forged.
+  const auto forged = [this](const MrpMember& m) {
+    return m.host == config_.host || find(m.host) == members_.size();
+  };
+  if (std::any_of(message.list().begin(), message.list().end(), forged)) return;
   const auto reason = static_cast<MrpReject>(message.header.flags);
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }

@@ -140,6 +140,16 @@ TEST(Registration, SaysWhoRefusedAndWhatToDo) {
   }
 }
 
+TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  for (const std::uint32_t about : {0u, 9u}) {
+    net.deliver({host(9), host(0), reject(MrpReject::kMemberFailed, {member(about)})});
+  }
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kActive);
+}
+
 TEST(Registration, FailsForAllWhenOneQueuePairDoesNotConnect) {
   Network net(4);
   net.connects = [](Ipv4 address) { return address != host(3); };

@@ -135,7 +135,9 @@ void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
   message.header = request.message.header;
   message.header.type = wire::MrpType::kReject;
   message.header.flags = static_cast<std::uint16_t>(reason);
-  if (!member.host.is_unset()) message.add(member);
+  // Strangers may address a REJECT about the leader to the leader, who believes none of that kind.
+  const bool names = !member.host.is_unset() && member.host != datagram.ip.destination;
+  if (names) message.add(member);
   send(call, call.ingress, datagram, message);
   call.count(Counter::kMrpReject);
 }

@@ -191,6 +191,7 @@ TEST(Activate, IsRefusedIfTheLeaderIsNoMember) {
   auto net = make_star(3, false);
   net->register_group(0, 1, {1, 2});
   net->control(0, MrpType::kActivate, 1);
+  // Without a name: a leader believes no REJECT about itself.
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 malformed request"}));
   EXPECT_FALSE(net->view().active);
 }
