@@ -10,16 +10,23 @@
  * its parameters when one is made. Without a plan MPI_COMM_WORLD is used as it is.
  *
  * One JSON object per line of the plan on rank 0's standard output: {"size", "algorithm",
- * "segment", "fanout", "median", "p10", "p90", "n", "cpu"}: times in microseconds of the slowest
- * rank in each call; "cpu" is the time of all ranks, and of the switch process PID, per call.
+ * "segment", "fanout", "median", "p10", "p90", "n", "cpu"}: times in microseconds; "cpu" is the
+ * time of all ranks, and of the switch process PID, per call.
+ *
+ * All ranks start a call at one moment of the host's clock that they agree on before, and it takes
+ * until the last has left: what a rank that starts late, because another has its core, finds done
+ * already would count for nothing otherwise.
  */
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 enum { kMaxCalls = 20000, kWarmUp = 3, kLeastCalls = 5 };
+static const double kNotice = 30e-6; /* seconds from agreeing on a start to it */
 
 struct step {
   long size;
@@ -48,6 +55,20 @@ static double own_cpu_us(void) {
   getrusage(RUSAGE_SELF, &use);
   return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e6 +
          (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+/* Seconds; the same clock for all processes of a host, which MPI_Wtime need not be. */
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double start_together(void) {
+  double start = now() + kNotice;
+  MPI_Allreduce(MPI_IN_PLACE, &start, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  while (now() < start) sched_yield();
+  return start;
 }
 
 /* Time on a core of another process's main thread. */
@@ -90,15 +111,14 @@ static void measure(const struct step* step, MPI_Comm comm, double budget, int s
   int n = 0, more = 1;
   double start = 0, cpu = 0, switch_cpu = 0;
   for (int i = -kWarmUp; more && n < kMaxCalls; i++) {
-    MPI_Barrier(MPI_COMM_WORLD);
     if (i == 0) {
-      start = MPI_Wtime();
+      start = now();
       cpu = own_cpu_us();
       if (rank == 0) switch_cpu = process_cpu_us(switch_pid);
     }
-    double t = MPI_Wtime();
+    double t = start_together();
     MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? (i + kWarmUp) % ranks : 0, comm);
-    t = MPI_Wtime() - t;
+    t = now() - t;
     double slowest;
     MPI_Reduce(&t, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (i < 0) continue;
@@ -106,7 +126,7 @@ static void measure(const struct step* step, MPI_Comm comm, double budget, int s
     n++;
     /* Rank 0's clock decides for all; every 8 calls, so that asking does not disturb the timing. */
     if (n % 8 == 0 || step->size >= 1 << 18) {
-      more = rank == 0 && (MPI_Wtime() - start < budget || n < kLeastCalls);
+      more = rank == 0 && (now() - start < budget || n < kLeastCalls);
       MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
   }

@@ -9,9 +9,9 @@
 namespace cepheus::fabric {
 namespace {
 
-// Several windows of a NIC's 128 packets. The slots returned last are used first, so memory that is
-// not needed is never touched.
-constexpr std::uint32_t kMinSlotsPerArea = 1024;
+// A NIC's window of 256 packets towards each of a good many peers at once. The slots returned last
+// are used first, so memory that is not needed is never touched.
+constexpr std::uint32_t kMinSlotsPerArea = 4096;
 constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: what a BufferRef can name
 constexpr std::uint32_t kLine = 64;
 
