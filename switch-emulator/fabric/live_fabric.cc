@@ -28,8 +28,8 @@ using nlohmann::json;
 using wire::Instant;
 
 constexpr unsigned kRoundsBetweenEvents = 8;  // busy rounds before descriptors have their turn
-// Sleeping less than this would be over before it began.
-constexpr wire::Duration kShortestSleep = std::chrono::microseconds(20);
+// Waking up takes so long; sleeping less would be over before it began.
+constexpr wire::Duration kWakeUp = std::chrono::microseconds(60);
 
 json refusal(const std::string& why) { return {{"ok", false}, {"error", why}}; }
 
@@ -67,6 +67,7 @@ struct LiveFabric::State {
   wire::Result<void> set_up();
   wire::Result<void> open_interfaces();
   void run();
+  bool is_due(Instant now) const;
   void sleep(Instant now);
   void run_posted();
   json answer(const json& request);
@@ -191,7 +192,7 @@ void LiveFabric::State::run() {
     if (worked) {
       idle.worked(now);
       if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
-    } else if (idle.should_sleep(now)) {
+    } else if (idle.should_sleep(now) && !is_due(now)) {
       sleep(now);
     } else {
       poller.wait(wire::Duration{0});
@@ -202,14 +203,17 @@ void LiveFabric::State::run() {
   }
 }
 
+// The next frame leaves its link before a sleeper would have woken up.
+bool LiveFabric::State::is_due(Instant now) const {
+  const Instant deadline = datapath.deadline();
+  return deadline != wire::kNever && deadline - now < kWakeUp;
+}
+
 void LiveFabric::State::sleep(Instant now) {
   const Instant deadline = datapath.deadline();
-  if (deadline != wire::kNever && deadline - now < kShortestSleep) {
-    return poller.wait(wire::Duration{0});
-  }
   datapath.flush_captures();
   if (!datapath.arm()) return;
-  poller.wait(deadline == wire::kNever ? wire::Duration{-1} : deadline - now);
+  poller.wait(deadline == wire::kNever ? wire::Duration{-1} : deadline - kWakeUp - now);
 }
 
 json LiveFabric::State::answer(const json& request) {

@@ -21,7 +21,7 @@ namespace cepheus::fabric {
 struct LiveOptions {
   std::string socket;    // where clients attach
   std::string pcap_dir;  // captures of every port; empty: none
-  wire::Duration idle_polling = std::chrono::microseconds(20);  // looking for work before sleeping
+  wire::Duration idle_polling = std::chrono::microseconds(200);  // looking for work before sleeping
 };
 
 class LiveFabric {
