@@ -92,7 +92,7 @@ def unpack(tarball, source):
         archive.extractall(fresh, members)
     tree = fresh / IN_TARBALL
     for patch in PATCHES:
-        done = subprocess.run(["patch", "-p1", "--no-backup-if-mismatch", "-i", patch], cwd=tree, capture_output=True, text=True, check=False)
+        done = subprocess.run(["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "-i", patch], cwd=tree, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"hpl: {patch} does not apply:\n{done.stdout}{done.stderr}")
     tree.rename(source)
