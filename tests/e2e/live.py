@@ -104,20 +104,25 @@ class Lines:
 class LiveRun:
     """broadcast_check on a fabric of its own, until told to stop. A context manager."""
 
+    STARTED = "^started"
+
     def __init__(self, *arguments, hosts=4, mca=None, seed=1):
         self.scratch = tempfile.mkdtemp(prefix="cepheus-live-")
         scratch = pathlib.Path(self.scratch)
         self.stop_file = scratch / "stop"
         self.hosts = [f"h{i}" for i in range(hosts)]
         self.switch = Switch(scratch / "fabric", ["--hosts", hosts])
-        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.path, "--", *mca_arguments(mca or {}), str(CHECK),
-                   "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]
-        self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.path, "--", *mca_arguments(mca or {}),
+                   *self.program(arguments, seed)]
+        self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.scratch)
         self.out = Lines(self.process.stdout)
         self.err = Lines(self.process.stderr)
 
+    def program(self, arguments, seed):
+        return [str(CHECK), "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]
+
     def __enter__(self):
-        if not self.out.wait_for("^started"):
+        if not self.out.wait_for(self.STARTED):
             text = self.everything()
             self.__exit__()
             raise RuntimeError("the program did not start\n" + text)
