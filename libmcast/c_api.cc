@@ -277,6 +277,13 @@ mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason) {
   });
 }
 
+mcast_status_t mcast_group_set_watchdog(mcast_group_h group, int on) {
+  return with(from(group), [&](Group& g) {
+    g.set_watched(on != 0);
+    return MCAST_OK;
+  });
+}
+
 mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, const void** data,
                                           size_t* length, uint32_t* imm) {
   if (data == nullptr || length == nullptr || imm == nullptr) return invalid("an output is null");

@@ -215,7 +215,7 @@ void Group::on_timer(wire::Instant now, mrp::Actions& out) {
 }
 
 void Group::look_for_laggards(wire::Instant now, mrp::Actions& out) {
-  if (state_ != MCAST_GROUP_ACTIVE || lane().sends_outstanding() == 0) return;
+  if (state_ != MCAST_GROUP_ACTIVE || !watched_ || lane().sends_outstanding() == 0) return;
   const std::pair sends(lane().traffic().messages_sent, lane().sends_outstanding());
   if (sends != watched_sends_) {
     watched_sends_ = sends;
@@ -294,7 +294,7 @@ bool Group::release_receive(std::uint32_t slot) {
 
 void Group::look_for_stall(wire::Instant now) {
   if (state_ != MCAST_GROUP_ACTIVE) return;
-  const bool waiting = lane().sends_outstanding() > 0;
+  const bool waiting = watched_ && lane().sends_outstanding() > 0;
   if (!watchdog_.look(now, lane().sends_completed(), waiting)) return;
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(watchdog_.limit());
   fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,

@@ -100,6 +100,11 @@ class Group {
   void fail(mcast_status_t status, mcast_cause_t cause, std::string reason);
   // After completions have been taken in: fails the group if its sends have stalled.
   void look_for_stall(wire::Instant now);
+  // Whether sends that do not move mean anything.
+  void set_watched(bool watched) {
+    watched_ = watched;
+    watched_sends_ = {};
+  }
   // Destroys the queue pair; what was outstanding is called back with MCAST_ERR_CANCELED.
   void shut_down(Events& out);
 
@@ -121,6 +126,7 @@ class Group {
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;
   std::string reason_;
   Watchdog watchdog_;
+  bool watched_ = true;
   PsnSync sync_;
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;

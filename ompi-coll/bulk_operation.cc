@@ -9,10 +9,6 @@ using Path = Agreement::Path;
 
 namespace {
 
-Tree tree_of(const Call& call) {
-  return {ompi_comm_rank(call.comm), ompi_comm_size(call.comm), call.root};
-}
-
 // The structs that UCT calls back with are members of a piece.
 template <typename T, typename M>
 T* owner_of(M* member, M T::*which) {
@@ -25,6 +21,19 @@ T* owner_of(M* member, M T::*which) {
 // Only after an error of the program's is something still posted: it must not outlive the buffers.
 BulkOperation::~BulkOperation() {
   if (in_flight_ > 0) session_.bulk().destroy();
+}
+
+template <typename F>
+void BulkOperation::ready_children(F f) const {
+  if (!call_.unattended) return tree_of(call_).children(f);
+  if (!call_.is_root()) return;
+  for (int rank = 0; rank < ompi_comm_size(call_.comm); ++rank) {
+    if (rank != call_.root) f(rank);
+  }
+}
+
+int BulkOperation::ready_parent() const {
+  return call_.unattended ? call_.root : tree_of(call_).parent();
 }
 
 // A piece could not be posted: the queue is full, the group has failed, or the memory can't be
@@ -135,13 +144,13 @@ int BulkOperation::post() {
 }
 
 int BulkOperation::listen() {
-  tree_of(call_).children([&](int rank) { ready_.push_back({rank, 0}); });
+  ready_children([&](int rank) { ready_.push_back({rank, 0}); });
   int rc = OMPI_SUCCESS;
   for (Ready& each : ready_) {
     if (rc == OMPI_SUCCESS)
       rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, call_.comm);
   }
-  step_ = Step::kGather;
+  step_ = call_.unattended && call_.is_root() ? Step::kSend : Step::kGather;
   return rc;
 }
 
@@ -160,6 +169,11 @@ int BulkOperation::gather() {
   }
   if (rc != OMPI_SUCCESS) return rc;
   if (stale) return OMPI_ERR_WOULD_BLOCK;
+  if (call_.is_root() && call_.unattended) {
+    (void)mcast_group_set_watchdog(session_.bulk().group(), 1);
+    step_ = Step::kTransfer;
+    return OMPI_SUCCESS;
+  }
   if (call_.is_root()) {
     sending_since_ = std::chrono::steady_clock::now();
     step_ = Step::kSend;
@@ -167,8 +181,7 @@ int BulkOperation::gather() {
   }
   ready_out_ = call_.unit;
   step_ = Step::kReport;
-  return messages_.send(&ready_out_, sizeof ready_out_, tree_of(call_).parent(), Tag::kReady,
-                        call_.comm);
+  return messages_.send(&ready_out_, sizeof ready_out_, ready_parent(), Tag::kReady, call_.comm);
 }
 
 int BulkOperation::report() {
@@ -179,6 +192,8 @@ int BulkOperation::report() {
 }
 
 int BulkOperation::send() {
+  // Nothing is known yet of who has posted.
+  if (call_.unattended) (void)mcast_group_set_watchdog(session_.bulk().group(), 0);
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   for (; started_ < pieces(); ++started_) {
     Piece& piece = list_[started_];
@@ -199,7 +214,7 @@ int BulkOperation::send() {
     ++in_flight_;
     session_.agreement().mark_sent();
   }
-  step_ = Step::kTransfer;
+  step_ = call_.unattended ? Step::kGather : Step::kTransfer;
   return OMPI_SUCCESS;
 }
 
@@ -210,7 +225,8 @@ int BulkOperation::transfer() {
   // Any other failure is the session's to notice.
   if (in_flight_ > 0 || status_ != UCS_OK) return OMPI_ERR_WOULD_BLOCK;
   if (wrong_length_) return MPI_ERR_TRUNCATE;
-  if (call_.is_root()) transfer_time_ = std::chrono::steady_clock::now() - sending_since_;
+  if (call_.is_root() && !call_.unattended)
+    transfer_time_ = std::chrono::steady_clock::now() - sending_since_;
   return OMPI_SUCCESS;
 }
 

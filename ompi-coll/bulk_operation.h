@@ -2,8 +2,11 @@
 // others'.
 //
 // Receivers post their buffers, then a count of ready members runs up a binomial tree to the root,
-// which sends. A unit travels in pieces, so that progress shows long before a slow link has carried
-// all of it, and a repair sends only what is missing.
+// which sends. Unattended the root does not wait for that count, which needs the ranks' attention:
+// it sends at once, its NIC waits for whoever has not posted yet (RNR), and the count, which then
+// comes to the root directly, says from when on a send that stalls means trouble. A unit travels in
+// pieces, so that progress shows long before a slow link has carried all of it, and a repair sends
+// only what is missing.
 #pragma once
 
 #include <array>
@@ -26,7 +29,7 @@ class BulkOperation final : public Operation {
   ~BulkOperation() override;
   int progress(Actions& out) override;
   int serve(int to, uint64_t bytes) override;
-  // Root, done by multicast: how long the fabric took.
+  // Root, done by multicast, attended: how long the fabric took.
   std::chrono::nanoseconds transfer_time() const { return transfer_time_; }
 
  private:
@@ -42,6 +45,9 @@ class BulkOperation final : public Operation {
     uint64_t unit;
   };
 
+  template <typename F>
+  void ready_children(F f) const;
+  int ready_parent() const;
   int run();
   int post();
   int listen();

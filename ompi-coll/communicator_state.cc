@@ -54,23 +54,24 @@ int CommunicatorState::drive(Step&& step) {
 
 // --- Set-up.
 
-int CommunicatorState::set_up(Lane& lane, const char* name) {
-  const int rc = drive([&] {
-    switch (lane.progress()) {
-      case Lane::State::kReady:
-        return link_.open();
-      case Lane::State::kFailed:
-        return static_cast<int>(OMPI_ERR_NOT_AVAILABLE);
-      default:
-        return static_cast<int>(OMPI_ERR_WOULD_BLOCK);
-    }
-  });
+int CommunicatorState::set_up(Lane& lane) {
+  int rc = OMPI_ERR_NOT_AVAILABLE;
+  switch (lane.progress()) {
+    case Lane::State::kReady:
+      rc = link_.open();
+      break;
+    case Lane::State::kFailed:
+      break;
+    default:
+      return OMPI_ERR_WOULD_BLOCK;
+  }
   if (rc == OMPI_SUCCESS) counters().add(Counters::Which::kGroups);
-  if (!lane.finds_shared_hosts()) report(lane, name);
+  if (!lane.finds_shared_hosts()) report(lane);
   return rc;
 }
 
-void CommunicatorState::report(const Lane& lane, const char* name) {
+void CommunicatorState::report(const Lane& lane) {
+  const char* const name = &lane == &session_->eager() ? "eager" : "bulk";
   const bool first = !reported_;
   reported_ = true;
   if (ompi_comm_rank(comm_) != 0) return;
@@ -108,53 +109,50 @@ std::uint64_t CommunicatorState::retry_after() const {
 }
 
 // A session has broken, and the agreed unit for another attempt has come. All ranks are here.
-void CommunicatorState::try_again(uint64_t unit) {
-  auto next = std::make_unique<Session>(comm_, session_->generation() + 1, true);
-  next->eager().set_retry_after(retry_after());
+int CommunicatorState::try_again(uint64_t unit) {
+  if (next_session_ == nullptr) {
+    next_session_ = std::make_unique<Session>(comm_, session_->generation() + 1, true);
+    next_session_->eager().set_retry_after(retry_after());
+  }
+  // The port can be opened anew only when nothing holds it any more.
+  if (!session_->agreement().is_salvaged()) return OMPI_ERR_WOULD_BLOCK;
+  Lane& lane = next_session_->eager();
+  const Lane::State state = lane.progress();
+  if (state != Lane::State::kReady && state != Lane::State::kFailed) return OMPI_ERR_WOULD_BLOCK;
   int error = MPI_SUCCESS;
-  const int rc = drive([&] {
-    // The port can be opened anew only when nothing holds it any more.
-    if (!session_->agreement().is_salvaged()) return static_cast<int>(OMPI_ERR_WOULD_BLOCK);
-    switch (next->eager().progress()) {
-      case Lane::State::kReady:
-      case Lane::State::kFailed:
-        return static_cast<int>(repairs_.test(error) ? OMPI_SUCCESS : OMPI_ERR_WOULD_BLOCK);
-      default:
-        return static_cast<int>(OMPI_ERR_WOULD_BLOCK);
-    }
-  });
-  (void)rc;
+  if (!repairs_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+
   const auto now = Clock::now();
   backoff_.ended(now.time_since_epoch());
   since_ = now;
   since_unit_ = unit;
-  if (next->eager().state() == Lane::State::kFailed) {
-    session_->agreement().set_retry_at(unit + next->eager().retry_after());
+  std::unique_ptr<Session> next = std::move(next_session_);
+  if (state == Lane::State::kFailed) {
+    session_->agreement().set_retry_at(unit + lane.retry_after());
     if (ompi_comm_rank(comm_) == 0) {
       opal_output_verbose(1, output_stream(),
                           "cepheus: %s (%d ranks): still open mpi's own algorithms: %s",
-                          comm_->c_name, ompi_comm_size(comm_), next->eager().reason().c_str());
+                          comm_->c_name, ompi_comm_size(comm_), lane.reason().c_str());
     }
-    return;
+    return OMPI_SUCCESS;
   }
   backoff_.began(now.time_since_epoch());
   counters().add(Counters::Which::kGroups);
   speed_.forget();
-  (void)drive([&] {
-    session_.swap(next);
-    std::vector<Held> held;
-    held.swap(held_);
-    for (const Held& each : held) session_->agreement().receive(each.from, each.message, actions_);
-    return static_cast<int>(OMPI_SUCCESS);
-  });
+  session_.swap(next);
+  std::vector<Held> held;
+  held.swap(held_);
+  for (const Held& each : held) session_->agreement().receive(each.from, each.message, actions_);
   reported_ = false;
-  report(session_->eager(), "eager");
+  report(session_->eager());
+  return OMPI_SUCCESS;
 }
 
 // --- Broadcasts.
 
 int CommunicatorState::broadcast(Payload& payload, int root, size_t& done) {
   done = 0;
+  finish_started();
   if (shape_ == Shape::kUnknown && parameters().ranks_per_host > 1) arrange();
   if (shape_ == Shape::kUnknown || shape_ == Shape::kFlat) {
     const int rc = flat_broadcast(payload, root, done);
@@ -162,10 +160,10 @@ int CommunicatorState::broadcast(Payload& payload, int root, size_t& done) {
   }
   switch (shape_) {
     case Shape::kHierarchy:
-      calls_.count(comm_, "hosts", "multicast among one rank of each host");
+      count("hosts", "multicast among one rank of each host");
       return hierarchy_->broadcast(payload, root);
     case Shape::kOneHost:
-      calls_.count(comm_, "open mpi", "all ranks are on one host");
+      count("open mpi", "all ranks are on one host");
       break;
     case Shape::kUnknown:
     case Shape::kFlat:
@@ -198,32 +196,34 @@ void CommunicatorState::free_hierarchy() {
 }
 
 int CommunicatorState::flat_broadcast(Payload& payload, int root, size_t& done) {
-  const bool small = payload.bytes() <= parameters().eager_bytes();
-  const size_t unit_bytes = small ? parameters().eager_unit() : BulkOperation::kUnit;
-  const uint64_t first = next_unit_;
-  next_unit_ += (payload.bytes() + unit_bytes - 1) / unit_bytes;
-  ++call_number_;
+  const bool small = is_small(payload);
+  const size_t unit_bytes = unit_of(small);
+  const uint64_t first = take_units(payload);
 
   // A cut before this call is known to all ranks alike, so they all do the same here.
   const auto cut_known = [&] {
     const auto cut = session_->agreement().cut();
     return cut.has_value() && *cut < first;
   };
-  if (cut_known() && first >= session_->agreement().retry_at()) try_again(first);
+  if (cut_known() && first >= session_->agreement().retry_at())
+    (void)drive([&] { return try_again(first); });
   if (cut_known()) {
-    calls_.count(comm_, "open mpi", session_->agreement().reason().c_str());
+    count("open mpi", session_->agreement().reason());
     return OMPI_ERR_NOT_AVAILABLE;
   }
   Lane& lane = small ? session_->eager() : session_->bulk();
   if (lane.state() == Lane::State::kUnused || lane.state() == Lane::State::kFailed) {
     const bool known = lane.state() == Lane::State::kFailed;
-    const int rc = known ? OMPI_ERR_NOT_AVAILABLE : set_up(lane, small ? "eager" : "bulk");
+    const int rc = known ? OMPI_ERR_NOT_AVAILABLE : drive([&] { return set_up(lane); });
     if (rc != OMPI_SUCCESS && lane.finds_shared_hosts()) {
       arrange();
       return rc;
     }
     shape_ = Shape::kFlat;
-    if (rc != OMPI_SUCCESS) calls_.count(comm_, "open mpi", lane.reason().c_str());
+    if (rc != OMPI_SUCCESS) {
+      count("open mpi", lane.reason());
+      without_[small] = lane.reason();
+    }
     if (known) return rc;
     if (rc != OMPI_SUCCESS) {
       // Rank 0 ends the job with one error; the others wait for that here, and never return to the
@@ -235,26 +235,47 @@ int CommunicatorState::flat_broadcast(Payload& payload, int root, size_t& done) 
   int rc = OMPI_SUCCESS;
   for (uint64_t unit = first; done < payload.bytes(); ++unit) {
     const size_t length = std::min(unit_bytes, payload.bytes() - done);
-    rc = run({comm_, root, unit, retry_after(), &payload, done, length}, small);
+    rc = run({comm_, root, unit, retry_after(), &payload, done, length, false}, small);
     if (rc != OMPI_SUCCESS) break;
     done += length;
   }
   if (rc == OMPI_SUCCESS) {
     counters().add(small ? Counters::Which::kEager : Counters::Which::kBulk);
-    calls_.count(comm_, small ? "eager lane" : "bulk lane", "multicast");
+    count(small ? "eager lane" : "bulk lane", "multicast");
   } else if (rc == OMPI_ERR_NOT_AVAILABLE) {
-    calls_.count(comm_, "open mpi", session_->agreement().reason().c_str());
+    count("open mpi", session_->agreement().reason());
   }
   return rc;
 }
 
+bool CommunicatorState::is_small(const Payload& payload) {
+  return payload.bytes() <= parameters().eager_bytes();
+}
+
+size_t CommunicatorState::unit_of(bool small) {
+  return small ? parameters().eager_unit() : BulkOperation::kUnit;
+}
+
+uint64_t CommunicatorState::take_units(const Payload& payload) {
+  const size_t unit_bytes = unit_of(is_small(payload));
+  const uint64_t first = next_unit_;
+  next_unit_ += (payload.bytes() + unit_bytes - 1) / unit_bytes;
+  ++call_number_;
+  return first;
+}
+
+std::unique_ptr<Operation> CommunicatorState::make_operation(const Call& call, bool small) {
+  if (small) return std::make_unique<EagerOperation>(call, *session_);
+  return std::make_unique<BulkOperation>(call, *session_);
+}
+
+void CommunicatorState::count(const char* path, const std::string& reason) {
+  const std::lock_guard<std::mutex> guard(calls_mutex_);
+  calls_.count(comm_, path, reason.c_str());
+}
+
 int CommunicatorState::run(const Call& call, bool small) {
-  std::unique_ptr<Operation> operation;
-  if (small) {
-    operation = std::make_unique<EagerOperation>(call, *session_);
-  } else {
-    operation = std::make_unique<BulkOperation>(call, *session_);
-  }
+  std::unique_ptr<Operation> operation = make_operation(call, small);
   return drive([&] {
     current_ = operation.get();
     const int rc = operation->progress(actions_);
@@ -345,7 +366,7 @@ void CommunicatorState::announce(const ControlMessage& message) {
   if (parameters().chosen_mode() == Mode::kRequire) abort_job(message.reason);
   const char* comm = comm_->c_name;
   const int size = ompi_comm_size(comm_);
-  const auto call = static_cast<unsigned long long>(call_number_);
+  const auto call = static_cast<unsigned long long>(call_number_.load());
   if (message.kind == ControlMessage::Kind::kCut) {
     opal_output_verbose(1, output_stream(),
                         "cepheus: %s (%d ranks): open mpi's own algorithms from broadcast %llu on "

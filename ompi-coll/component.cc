@@ -16,7 +16,9 @@ extern "C" int cepheus_progress(void) {
   static std::atomic<unsigned> calls{0};
   constexpr unsigned kWatchEvery = 8;
   if (calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0) progress_communicators();
-  return static_cast<int>(Transport::instance().progress());
+  const unsigned done = Transport::instance().progress();
+  progress_ibcasts();
+  return static_cast<int>(done);
 }
 
 extern "C" int cepheus_open(void) {

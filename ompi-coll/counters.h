@@ -13,13 +13,17 @@ namespace cepheus::coll {
 class Counters {
  public:
   enum class Which : std::uint8_t {
-    kEager,     // broadcasts by multicast, copied
-    kBulk,      // broadcasts by multicast, straight between buffers
-    kSaved,     // broadcasts, or the rest of one, by the saved module
-    kRepaired,  // pieces of broadcasts that this rank received point to point
-    kServed,    // ... that it sent
-    kGroups,    // groups set up
-    kDevice,    // buffers in a GPU's memory, which Open MPI copied
+    kEager,        // broadcasts by multicast, copied
+    kBulk,         // broadcasts by multicast, straight between buffers
+    kSaved,        // broadcasts, or the rest of one, by the saved module
+    kIbcastEager,  // the same of non-blocking ones
+    kIbcastBulk,
+    kIbcastTree,   // point to point, by coll/cepheus
+    kIbcastSaved,  // by the saved module
+    kRepaired,     // pieces of broadcasts that this rank received point to point
+    kServed,       // ... that it sent
+    kGroups,       // groups set up
+    kDevice,       // buffers in a GPU's memory, which Open MPI copied
     kCount
   };
 

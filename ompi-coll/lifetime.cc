@@ -13,6 +13,7 @@
 
 #include "ompi-coll/module.h"
 #include "ompi-coll/parameters.h"
+#include "ompi-coll/request.h"
 
 namespace cepheus::coll {
 
@@ -26,6 +27,7 @@ constexpr std::chrono::seconds kOwingPatience{600};
 std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 std::vector<CommunicatorState*> watched;
 std::size_t next_watched = 0;
+std::atomic<int> in_flight{0};  // communicators with non-blocking broadcasts
 
 class ListGuard {
  public:
@@ -68,6 +70,7 @@ void tear_down_all(std::vector<CommunicatorState*> states) {
 
 extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
+  state->finish_started();
   forget(state);
   state->free_hierarchy();
   if (state->has_groups()) tear_down_all({state});
@@ -78,11 +81,16 @@ extern "C" int on_finalize(MPI_Comm, int, void*, void*) {
   std::vector<CommunicatorState*> states;
   {
     const ListGuard guard;
-    for (CommunicatorState* state : watched) {
-      if (state->has_groups()) states.push_back(state);
-    }
+    states = watched;
+  }
+  // What was started needs the others, who may hold communicators in another order: all of them go
+  // on meanwhile.
+  for (CommunicatorState* state : states) state->finish_started();
+  {
+    const ListGuard guard;
     watched.clear();
   }
+  std::erase_if(states, [](const CommunicatorState* state) { return !state->has_groups(); });
   tear_down_all(std::move(states));
   return MPI_SUCCESS;
 }
@@ -109,6 +117,19 @@ void progress_communicators() {
     watched[next_watched]->watch();
   }
   list_busy.clear();
+}
+
+void add_in_flight(int communicators) { in_flight.fetch_add(communicators); }
+
+void progress_ibcasts() {
+  if (in_flight.load(std::memory_order_relaxed) == 0) return;
+  if (list_busy.test_and_set()) return;
+  std::vector<Finished> finished;
+  for (CommunicatorState* state : watched) {
+    if (state->is_in_flight()) state->advance(finished);
+  }
+  list_busy.clear();
+  for (const Finished& each : finished) complete_request(each.request, each.rc);
 }
 
 int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state) {

@@ -20,6 +20,7 @@ enum class Tag : int {
   kRelease = MCA_COLL_BASE_TAG_HCOLL_BASE - 68,
   kControl = MCA_COLL_BASE_TAG_HCOLL_BASE - 69,
   kRepair = MCA_COLL_BASE_TAG_HCOLL_BASE - 70,
+  kTree = MCA_COLL_BASE_TAG_HCOLL_BASE - 71,
 };
 
 // Several sends and receives in flight together. Buffers stay the caller's until test() says all

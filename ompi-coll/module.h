@@ -5,7 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "ompi-coll/call_report.h"
 #include "ompi-coll/control_link.h"
 #include "ompi-coll/hierarchy.h"
+#include "ompi-coll/ibcast.h"
 #include "ompi-coll/session.h"
 #include "ompi-coll/speed_guard.h"
 
@@ -30,6 +33,17 @@ class CommunicatorState {
   // Serves one broadcast of `bytes` > 0, or returns OMPI_ERR_NOT_AVAILABLE: the saved module shall
   // serve it from byte `done` of the packed payload on.
   int broadcast(Payload& payload, int root, size_t& done);
+
+  // Starts a non-blocking one of more than no bytes; never blocks. OMPI_ERR_NOT_AVAILABLE, on all
+  // ranks alike: the saved module shall serve it.
+  int start(std::unique_ptr<Ibcast> ibcast, ompi_request_t** request);
+  // Some are not complete.
+  bool is_in_flight() const { return in_flight_.load(); }
+  // What can be done for them now; whose requests are to be completed is added to `out`. Never
+  // blocks.
+  void advance(std::vector<Finished>& out);
+  // Until none is in flight.
+  void finish_started();
 
   // What must go on while the program is elsewhere in MPI: others may need what this rank has.
   // Never blocks; returns at once if another call is at it.
@@ -73,10 +87,20 @@ class CommunicatorState {
   int drive(Step&& step);
   int flat_broadcast(Payload& payload, int root, size_t& done);
   void arrange();
-  int set_up(Lane& lane, const char* name);
-  void try_again(uint64_t unit);
   int run(const Call& call, bool small);
   void note_speed(const Call& call, const BulkOperation& operation);
+  static bool is_small(const Payload& payload);
+  static size_t unit_of(bool small);  // bytes
+  uint64_t take_units(const Payload& payload);
+  std::unique_ptr<Operation> make_operation(const Call& call, bool small);
+  void count(const char* path, const std::string& reason);
+  const char* declines(const Ibcast& ibcast) const;
+  // Under the guard; OMPI_ERR_WOULD_BLOCK: call again.
+  int set_up(Lane& lane);
+  int try_again(uint64_t unit);
+  int choose_path(Ibcast& ibcast);
+  int step(Ibcast& ibcast);
+  void note_end(const Ibcast& ibcast);
   // Under the guard:
   void look_after();
   void take(const Actions& actions);
@@ -84,7 +108,7 @@ class CommunicatorState {
   void serve_stored(int to, uint64_t unit);
   void announce(const ControlMessage& message);
 
-  void report(const Lane& lane, const char* name);
+  void report(const Lane& lane);
   std::uint64_t retry_after() const;
   [[noreturn]] void abort_job(const std::string& reason);
 
@@ -99,6 +123,7 @@ class CommunicatorState {
   std::unique_ptr<Hierarchy> hierarchy_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<Session> next_session_;  // while multicast is tried again
   ControlLink link_;
   struct Held {
     int from;
@@ -111,9 +136,17 @@ class CommunicatorState {
   std::unique_ptr<EagerHeader> gone_;
 
   bool reported_ = false;
-  std::uint64_t call_number_ = 0;
+  std::atomic<std::uint64_t> call_number_{0};
+  std::mutex calls_mutex_;
   CallReport calls_;
-  std::uint64_t next_unit_ = 0;  // counted alike by all ranks
+  std::atomic<std::uint64_t> next_unit_{0};  // counted alike by all ranks
+  std::string without_[2];                   // why large, and small, ones have no lane
+
+  std::deque<std::unique_ptr<Ibcast>> started_;  // the first is being served
+  std::mutex incoming_mutex_;
+  std::vector<std::unique_ptr<Ibcast>> incoming_;
+  std::atomic<bool> in_flight_{false};
+
   SpeedGuard speed_;
   Backoff backoff_;
   std::chrono::steady_clock::time_point since_;  // of rate_units_
@@ -129,6 +162,10 @@ class CommunicatorState {
 int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state);
 // From opal_progress: lets one communicator after the other do what it has to.
 void progress_communicators();
+// From opal_progress: what non-blocking broadcasts in flight can do now.
+void progress_ibcasts();
+// One more communicator has some, or one less.
+void add_in_flight(int communicators);
 
 extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm, int* priority);
 

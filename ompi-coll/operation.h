@@ -1,4 +1,5 @@
-// One unit of one MPI_Bcast on its way, without blocking: call progress() until it is done.
+// One unit of one MPI_Bcast or MPI_Ibcast on its way, without blocking: call progress() until it is
+// done.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,9 @@ struct Call {
   uint64_t retry_after;  // should this rank have to decide, see Agreement
   Payload* payload;
   size_t offset, length;  // of the unit in the packed payload
+  // The program may be elsewhere until it is done: whatever the NICs can do by themselves is begun
+  // at the first progress().
+  bool unattended;
 
   bool is_root() const { return ompi_comm_rank(comm) == root; }
 };

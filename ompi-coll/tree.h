@@ -1,6 +1,8 @@
 // Position in the binomial tree whose root is a broadcast's.
 #pragma once
 
+#include "ompi-coll/operation.h"
+
 namespace cepheus::coll {
 
 struct Tree {
@@ -20,5 +22,9 @@ struct Tree {
       f(real(me + bit));
   }
 };
+
+inline Tree tree_of(const Call& call) {
+  return {ompi_comm_rank(call.comm), ompi_comm_size(call.comm), call.root};
+}
 
 }  // namespace cepheus::coll

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, CHECK, EndToEnd, REQUIRE, over_fabric, star
+from harness import BUILD, CHECK, EndToEnd, PROGRAMS, REQUIRE, over_fabric, star
 
 
 class Explain(EndToEnd):
@@ -41,6 +41,14 @@ class Explain(EndToEnd):
         # Calls of no bytes at all need no path.
         self.assertGreater(sum(path["calls"] for path in world["paths"]), 6)
         self.assertIn("MPI_COMM_WORLD", self.explained())
+
+    def test_counts_non_blocking_calls_apart(self):
+        run = over_fabric(PROGRAMS / "ibcast_check", "--count", 20, mca=REQUIRE)
+        self.assert_ok(run)
+        _, world = self.world()
+        self.assertEqual({path["path"] for path in world["paths"]}, {"ibcast: eager lane", "ibcast: bulk lane"})
+        for path in world["paths"]:
+            self.assertEqual((path["reason"], path["ranks_reporting"]), ("multicast", 4))
 
     def test_names_the_reason_for_open_mpis_own_algorithms(self):
         run = over_fabric(CHECK, "--count", 5, "--max", 1000,

@@ -102,9 +102,10 @@ class Lines:
 
 
 class LiveRun:
-    """broadcast_check on a fabric of its own, until told to stop. A context manager."""
+    """A program that takes --until, on a fabric of its own, until told to stop. A context manager."""
 
     STARTED = "^started"
+    CHECK = CHECK
 
     def __init__(self, *arguments, hosts=4, mca=None, seed=1):
         self.scratch = tempfile.mkdtemp(prefix="cepheus-live-")
@@ -119,7 +120,7 @@ class LiveRun:
         self.err = Lines(self.process.stderr)
 
     def program(self, arguments, seed):
-        return [str(CHECK), "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]
+        return [str(self.CHECK), "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]
 
     def __enter__(self):
         if not self.out.wait_for(self.STARTED):

@@ -39,8 +39,9 @@ def check(run, expected=None, within=None):
         raise Trouble(f"nobody said why\n{run.everything()}")
     if within and run.longest() > within:
         raise Trouble(f"a broadcast took {run.longest()} s\n{run.everything()}")
+    longest = f"longest {run.longest():.2f} s; " if run.out.count("longest") else ""
     reasons = [line[line.index("cepheus:"):] for line in run.err.lines if "cepheus:" in line]
-    return f"longest {run.longest():.2f} s; " + (reasons[-1] if reasons else "")
+    return longest + (reasons[-1] if reasons else "")
 
 
 def wait(run, pattern, times=1):

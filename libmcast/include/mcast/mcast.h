@@ -198,6 +198,11 @@ MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
  * mcast_group_test() says from then on. Does nothing to a group that failed already. */
 MCAST_API mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason);
 
+/* Off (0): this member's sends may wait as long as they like, for members that have not posted yet;
+ * neither the watchdog nor the search for members that lag counts that time. On: as from the
+ * group's creation, and counting starts anew. */
+MCAST_API mcast_status_t mcast_group_set_watchdog(mcast_group_h group, int on);
+
 /* EAGER: what a failed group sent and perhaps not every member received, oldest first: `index` 0,
  * 1, ... until MCAST_ERR_INVALID. The data stays until the group is destroyed. */
 MCAST_API mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index,

@@ -1,0 +1,59 @@
+#include "ompi-coll/request.h"
+
+// MPI_Ibcast itself holds the datatype until the request is complete, and keeps it in the request,
+// which it takes for an ompi_coll_base_nbc_request_t. The header that declares that one
+// (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed; libmpi exports its
+// class.
+struct cepheus_request_t {
+  ompi_request_t super;  // first: Open MPI casts
+  ompi_request_complete_fn_t complete_callback;
+  void* complete_callback_data;
+  opal_object_t* held[2];
+};
+extern "C" opal_class_t ompi_coll_base_nbc_request_t_class;
+
+extern "C" int cepheus_request_free(ompi_request_t** request) {
+  if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
+  OMPI_REQUEST_FINI(*request);
+  OBJ_RELEASE(*request);
+  *request = MPI_REQUEST_NULL;
+  return OMPI_SUCCESS;
+}
+
+// MPI-3.1 5.12: non-blocking collectives can't be cancelled.
+extern "C" int cepheus_request_cancel(ompi_request_t*, int) { return MPI_ERR_REQUEST; }
+
+static void construct_request(cepheus_request_t* request) {
+  ompi_request_t& base = request->super;
+  base.req_type = OMPI_REQUEST_COLL;
+  base.req_start = nullptr;
+  base.req_free = cepheus_request_free;
+  base.req_cancel = cepheus_request_cancel;
+}
+
+OBJ_CLASS_DECLARATION(cepheus_request_t);
+OBJ_CLASS_INSTANCE(cepheus_request_t, ompi_coll_base_nbc_request_t, construct_request, nullptr);
+
+namespace cepheus::coll {
+
+bool requests_fit() {
+  return ompi_coll_base_nbc_request_t_class.cls_sizeof <= sizeof(cepheus_request_t);
+}
+
+ompi_request_t* make_request(ompi_communicator_t* comm) {
+  auto* made = OBJ_NEW(cepheus_request_t);
+  if (made == nullptr) return nullptr;
+  ompi_request_t* const request = &made->super;
+  OMPI_REQUEST_INIT(request, false);
+  request->req_status = {MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, 0};
+  request->req_mpi_object.comm = comm;
+  request->req_state = OMPI_REQUEST_ACTIVE;
+  return request;
+}
+
+void complete_request(ompi_request_t* request, int rc) {
+  request->req_status.MPI_ERROR = rc;
+  ompi_request_complete(request, true);
+}
+
+}  // namespace cepheus::coll

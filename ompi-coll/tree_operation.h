@@ -1,0 +1,44 @@
+// A unit of a non-blocking broadcast without a fabric: packed bytes down the binomial tree, over
+// Open MPI's own messages.
+//
+// The saved module can't serve here: whether a unit goes this way is known only when its turn has
+// come, on each rank at another time, and Open MPI's non-blocking collectives must be started in
+// one order on all ranks.
+#pragma once
+
+#include <memory>
+
+#include "ompi-coll/messages.h"
+#include "ompi-coll/operation.h"
+
+namespace cepheus::coll {
+
+class TreeOperation final : public Operation {
+ public:
+  // What a rank has received of a unit, it passes on before the rest has come.
+  static constexpr size_t kSegment = size_t{1} << 20;
+
+  explicit TreeOperation(const Call& call) : call_(call) {}
+  int progress(Actions& out) override;
+  int serve(int, uint64_t) override { return OMPI_SUCCESS; }
+
+ private:
+  int start();
+  int pass_on();
+
+  size_t segments() const { return (call_.length + kSegment - 1) / kSegment; }
+  size_t segment_bytes(size_t index) const {
+    return index + 1 < segments() ? kSegment : call_.length - index * kSegment;
+  }
+  std::byte* memory(size_t index) const {
+    return static_cast<std::byte*>(window_) + index * kSegment;
+  }
+
+  Call call_;
+  void* window_ = nullptr;
+  std::unique_ptr<Messages[]> receives_;  // a segment each; not the root's
+  size_t here_ = 0;                       // segments that this rank has and has passed on
+  Messages sends_;
+};
+
+}  // namespace cepheus::coll

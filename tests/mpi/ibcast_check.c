@@ -1,0 +1,278 @@
+/* Non-blocking broadcasts, every byte checked on every rank. Plain MPI.
+ *
+ *   mpirun ... ibcast_check [--count N] [--max BYTES] [--seed S] [--outstanding K]
+ *                           [--type bytes|vector|mixed] [--mix 0|1] [--free 0|1] [--until FILE]
+ *   mpirun ... ibcast_check --moved DIR [--count N] [--max BYTES]
+ *   mpirun ... ibcast_check --late DIR [--patience SECONDS] [--max BYTES]
+ *
+ * Without a mode: N rounds of up to K broadcasts at once, of random sizes from random roots,
+ * completed in one of several ways; --mix 1: blocking broadcasts among them; --free 1: each round
+ * on a communicator that is freed before its broadcasts are waited for; --until: goes on after N
+ * rounds until FILE exists, rank 0 says "started" after the first. vector, mixed: as in
+ * broadcast_check.
+ * --moved: no rank calls MPI between the start and the arrival of all data at all ranks, which they
+ * tell each other by files in DIR.
+ * --late: rank 1 starts only after the root has waited for it for so long.
+ * Rank 0 prints the performance variables of coll/cepheus, if there are any.
+ * Exit 0 and a line "ok: ..." if all was right; else 1 and what was wrong.
+ */
+#include <unistd.h>
+
+#include "tests/mpi/pattern.h"
+#include "tests/mpi/variables.h"
+
+enum { kMost = 32, kBlock = 16, kStride = 24, kPatience = 120 };
+
+struct one {
+  unsigned char* memory;
+  size_t bytes;
+  uint64_t key;
+  int root;
+};
+
+static int rank, ranks;
+static int strided;
+
+static void die(const char* what) {
+  fprintf(stderr, "ibcast_check: rank %d: %s\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void prepare(struct one* it, unsigned char* plain) {
+  if (rank == it->root) {
+    fill(plain, it->bytes, it->key);
+  } else {
+    memset(plain, 0xEE, it->bytes);
+  }
+  if (!strided) {
+    memcpy(it->memory, plain, it->bytes);
+    return;
+  }
+  for (size_t b = 0; b < it->bytes / kBlock; b++)
+    memcpy(it->memory + b * kStride, plain + b * kBlock, kBlock);
+}
+
+static int is_wrong(const struct one* it, unsigned char* plain, const char* what) {
+  if (!strided) {
+    memcpy(plain, it->memory, it->bytes);
+  } else {
+    for (size_t b = 0; b < it->bytes / kBlock; b++)
+      memcpy(plain + b * kBlock, it->memory + b * kStride, kBlock);
+  }
+  const size_t at = check(plain, it->bytes, it->key);
+  if (at == it->bytes) return 0;
+  fprintf(stderr, "ibcast_check: rank %d: %s of %zu bytes from %d: byte %zu is wrong\n", rank, what,
+          it->bytes, it->root, at);
+  return 1;
+}
+
+/* The type is freed at once: the broadcast holds it. */
+static void start(const struct one* it, MPI_Comm comm, MPI_Request* request) {
+  if (!strided) {
+    MPI_Ibcast(it->memory, (int)it->bytes, MPI_BYTE, it->root, comm, request);
+    return;
+  }
+  MPI_Datatype element, vector;
+  MPI_Type_contiguous(kBlock, MPI_BYTE, &element);
+  MPI_Type_create_resized(element, 0, kStride, &vector);
+  MPI_Type_commit(&vector);
+  MPI_Ibcast(it->memory, (int)(it->bytes / kBlock), vector, it->root, comm, request);
+  MPI_Type_free(&vector);
+  MPI_Type_free(&element);
+}
+
+/* Each rank completes them in its own way. */
+static void complete(int n, MPI_Request* requests, uint64_t how) {
+  int index, flag;
+  switch (how % 4) {
+    case 0:
+      MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+      break;
+    case 1:
+      for (int i = n; i-- > 0;) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+      break;
+    case 2:
+      for (int i = 0; i < n; i++) MPI_Waitany(n, requests, &index, MPI_STATUS_IGNORE);
+      break;
+    default:
+      for (int i = 0; i < n; i++) {
+        for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+      }
+  }
+  for (int i = 0; i < n; i++) {
+    if (requests[i] != MPI_REQUEST_NULL) die("a completed request is not MPI_REQUEST_NULL");
+  }
+}
+
+static size_t size_of(uint64_t key, size_t max) {
+  size_t bytes = (size_t)(mix(key) % (max + 1));
+  if (mix(key + 1) % 2 == 0) bytes %= 16384;
+  if (mix(key + 2) % 50 == 0) bytes = 0;
+  return bytes - bytes % kBlock;
+}
+
+static int random_rounds(int argc, char** argv) {
+  const long count = atol(option(argc, argv, "--count", "50"));
+  const size_t max = (size_t)atoll(option(argc, argv, "--max", "262144"));
+  const uint64_t seed = strtoull(option(argc, argv, "--seed", "1"), NULL, 0);
+  const int outstanding = atoi(option(argc, argv, "--outstanding", "4"));
+  const int mixed = atoi(option(argc, argv, "--mix", "0"));
+  const int freed = atoi(option(argc, argv, "--free", "0"));
+  const char* until = option(argc, argv, "--until", NULL);
+  if (outstanding < 1 || outstanding > kMost) die("--outstanding is out of range");
+
+  unsigned char* plain = get_memory(max);
+  struct one list[kMost];
+  for (int i = 0; i < outstanding; i++)
+    list[i].memory = get_memory(max / kBlock * kStride + kStride);
+  if (until != NULL) {
+    printf("pid %d %d\n", rank, (int)getpid());
+    fflush(stdout);
+  }
+  int wrong = 0;
+  long round = 0;
+  for (int stop = 0; !stop; round++) {
+    const uint64_t key = mix(seed * 1000003u + (uint64_t)round);
+    const int n = 1 + (int)(mix(key) % (uint64_t)outstanding);
+    MPI_Comm comm = MPI_COMM_WORLD;
+    if (freed) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Request requests[kMost];
+    for (int i = 0; i < n; i++) {
+      list[i].key = mix(key + 100 + (uint64_t)i);
+      list[i].bytes = size_of(list[i].key, max);
+      list[i].root = (int)(mix(list[i].key + 3) % (uint64_t)ranks);
+      prepare(&list[i], plain);
+      const int blocking = mixed && mix(list[i].key + 4) % 3 == 0;
+      if (blocking) {
+        requests[i] = MPI_REQUEST_NULL;
+        /* Contiguous: what the others still hold is not this one's. */
+        wrong |= broadcast_and_check(plain, list[i].bytes, list[i].key, list[i].root, comm);
+        list[i].bytes = 0;
+      } else {
+        start(&list[i], comm, &requests[i]);
+      }
+    }
+    if (freed) MPI_Comm_free(&comm);
+    complete(n, requests, mix(key + 7 + (uint64_t)rank));
+    for (int i = 0; i < n; i++) wrong |= is_wrong(&list[i], plain, "MPI_Ibcast");
+    stop = round + 1 >= count;
+    if (until != NULL) {
+      if (round == 0 && rank == 0) {
+        printf("started\n");
+        fflush(stdout);
+      }
+      stop = stop && access(until, F_OK) == 0;
+      MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+  }
+  for (int i = 0; i < outstanding; i++) free(list[i].memory);
+  free(plain);
+  return conclude(wrong, "rounds of non-blocking broadcasts", round);
+}
+
+static void name_file(char* path, size_t room, const char* directory, long round, int of) {
+  snprintf(path, room, "%s/%ld.%d", directory, round, of);
+}
+
+static void make_file(const char* directory, long round, int of) {
+  char path[4096];
+  name_file(path, sizeof path, directory, round, of);
+  FILE* file = fopen(path, "w");
+  if (file == NULL) die("can't make a file in the directory");
+  fclose(file);
+}
+
+/* Without a call of MPI. */
+static void wait_for_file(const char* directory, long round, int of) {
+  char path[4096];
+  name_file(path, sizeof path, directory, round, of);
+  const double give_up = MPI_Wtime() + kPatience;
+  while (access(path, F_OK) != 0) {
+    if (MPI_Wtime() > give_up) die("the others' data has not moved while nobody called MPI");
+  }
+}
+
+static int moved(int argc, char** argv) {
+  const char* directory = option(argc, argv, "--moved", ".");
+  const long count = atol(option(argc, argv, "--count", "5"));
+  const size_t bytes = (size_t)atoll(option(argc, argv, "--max", "8388608"));
+  unsigned char* memory = get_memory(bytes);
+  int wrong = 0;
+  /* The first sets the group up, which needs MPI. */
+  wrong |= broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
+  for (long round = 0; round < count; round++) {
+    const uint64_t key = 1000 + (uint64_t)round;
+    const int root = (int)(round % ranks);
+    if (rank == root) {
+      fill(memory, bytes, key);
+    } else {
+      memset(memory, 0xEE, bytes);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Request request;
+    MPI_Ibcast(memory, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, &request);
+    const double give_up = MPI_Wtime() + kPatience;
+    while (check(memory, bytes, key) != bytes) {
+      if (MPI_Wtime() > give_up) die("the data has not moved while nobody called MPI");
+      __asm__ volatile("" ::: "memory"); /* the NIC writes there */
+    }
+    make_file(directory, round, rank);
+    for (int other = 0; other < ranks; other++) wait_for_file(directory, round, other);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    wrong |= check(memory, bytes, key) != bytes;
+  }
+  free(memory);
+  return conclude(wrong, "broadcasts moved while nobody called MPI", count);
+}
+
+static int late(int argc, char** argv) {
+  const char* directory = option(argc, argv, "--late", ".");
+  const double patience = atof(option(argc, argv, "--patience", "1"));
+  const size_t bytes = (size_t)atoll(option(argc, argv, "--max", "1048576"));
+  unsigned char* memory = get_memory(bytes);
+  int wrong = broadcast_and_check(memory, bytes, 99, 0, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    fill(memory, bytes, 7);
+  } else {
+    memset(memory, 0xEE, bytes);
+  }
+  if (rank == 1) wait_for_file(directory, 0, 0);
+  MPI_Request request;
+  MPI_Ibcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  if (rank == 0) {
+    int flag = 0;
+    for (const double until = MPI_Wtime() + patience; MPI_Wtime() < until;) {
+      MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+      if (flag) die("complete though a rank has not started");
+    }
+    make_file(directory, 0, 0);
+  }
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  wrong |= check(memory, bytes, 7) != bytes;
+  free(memory);
+  return conclude(wrong, "broadcast with a late rank", 1);
+}
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const char* type = option(argc, argv, "--type", "bytes");
+  strided = strcmp(type, "vector") == 0 || (strcmp(type, "mixed") == 0 && rank % 2 == 1);
+  watch_variables();
+  int wrong;
+  if (option(argc, argv, "--moved", NULL) != NULL) {
+    wrong = moved(argc, argv);
+  } else if (option(argc, argv, "--late", NULL) != NULL) {
+    wrong = late(argc, argv);
+  } else {
+    wrong = random_rounds(argc, argv);
+  }
+  if (rank == 0) print_variables();
+  MPI_T_finalize(); /* first: Open MPI 4.1 crashes the other way round */
+  MPI_Finalize();
+  return wrong;
+}
