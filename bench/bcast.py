@@ -18,7 +18,7 @@ import time
 import algorithms
 import plots
 from algorithms import ALGORITHMS
-from fabric import Fabric
+from fabric import MESSAGES_OVER_NIC, Fabric
 from records import Records, human, percentile
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -79,9 +79,7 @@ class Jobs:
         if transport == "cepheus":
             return self.on_fabric() + ["--mca", "coll_cepheus_mode", "require"]
         if transport == "rc":
-            return self.on_fabric() + tuned + [
-                "--mca", "coll_cepheus_mode", "off", "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any",
-                "--mca", "opal_common_ucx_devices", "any", "-x", "UCX_TLS=rc_v,ud_v,self", "-x", "UCX_NET_DEVICES=cepheus0:1"]
+            return self.on_fabric() + tuned + ["--mca", "coll_cepheus_mode", "off", *MESSAGES_OVER_NIC]
         network = {"tcp": "self,tcp", "shm": "self,vader"}[transport]
         words = ["mpirun", "-np", str(self.hosts), "--oversubscribe", "--bind-to", "none", *tuned, "--mca", "pml", "ob1",
                  "--mca", "btl", network]

@@ -6,6 +6,10 @@ import subprocess
 import sys
 import tempfile
 
+# mpirun's words that put Open MPI's own messages on the NIC, as UCX does on an RDMA network.
+MESSAGES_OVER_NIC = ["--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any",
+                     "-x", "UCX_TLS=rc_v,ud_v,self", "-x", "UCX_NET_DEVICES=cepheus0:1"]
+
 
 class Fabric:
     """A star of `hosts`; `link` is the TOML of a link table, such as 'rate = "1Gbps"'."""
