@@ -9,6 +9,10 @@ using Path = Agreement::Path;
 
 namespace {
 
+// A fabric of so many MB/s or less fills a NIC's window in two naps or more.
+constexpr std::chrono::microseconds kNap{250};
+constexpr int64_t kFastMegabytesPerSecond = 500;
+
 // The structs that UCT calls back with are members of a piece.
 template <typename T, typename M>
 T* owner_of(M* member, M T::*which) {
@@ -187,6 +191,7 @@ int BulkOperation::gather() {
 int BulkOperation::report() {
   int error = MPI_SUCCESS;
   if (!messages_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+  sending_since_ = std::chrono::steady_clock::now();
   step_ = Step::kTransfer;
   return error;
 }
@@ -228,6 +233,15 @@ int BulkOperation::transfer() {
   if (call_.is_root() && !call_.unattended)
     transfer_time_ = std::chrono::steady_clock::now() - sending_since_;
   return OMPI_SUCCESS;
+}
+
+// Once it has taken longer than on such a fabric, the processor is of more use to others.
+std::chrono::nanoseconds BulkOperation::spare_time() const {
+  if (step_ != Step::kTransfer) return {};
+  const auto quick =
+      std::chrono::nanoseconds(static_cast<int64_t>(call_.length) * 1000 / kFastMegabytesPerSecond);
+  return std::chrono::steady_clock::now() - sending_since_ < quick ? std::chrono::nanoseconds(0)
+                                                                   : kNap;
 }
 
 size_t BulkOperation::complete_bytes() const {

@@ -29,6 +29,7 @@ class BulkOperation final : public Operation {
   ~BulkOperation() override;
   int progress(Actions& out) override;
   int serve(int to, uint64_t bytes) override;
+  std::chrono::nanoseconds spare_time() const override;
   // Root, done by multicast, attended: how long the fabric took.
   std::chrono::nanoseconds transfer_time() const { return transfer_time_; }
 
@@ -84,7 +85,7 @@ class BulkOperation final : public Operation {
   Messages messages_;
   Messages repairs_;
   bool asked_ = false;
-  std::chrono::steady_clock::time_point sending_since_;
+  std::chrono::steady_clock::time_point sending_since_;  // members: receiving
   std::chrono::nanoseconds transfer_time_{0};
 };
 

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
+#include <utility>
 
 #include "ompi-coll/counters.h"
 #include "ompi-coll/device_memory.h"
@@ -49,6 +51,7 @@ int CommunicatorState::drive(Step&& step) {
       }
     }
     opal_progress();
+    if (const auto nap = std::exchange(nap_, {}); nap.count() > 0) std::this_thread::sleep_for(nap);
   }
 }
 
@@ -279,7 +282,10 @@ int CommunicatorState::run(const Call& call, bool small) {
   return drive([&] {
     current_ = operation.get();
     const int rc = operation->progress(actions_);
-    if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
+    if (rc == OMPI_ERR_WOULD_BLOCK) {
+      nap_ = operation->spare_time();
+      return rc;
+    }
     if (rc == OMPI_SUCCESS && !small && call.is_root())
       note_speed(call, static_cast<BulkOperation&>(*operation));
     current_ = nullptr;

@@ -131,6 +131,7 @@ class CommunicatorState {
   };
   std::vector<Held> held_;  // of a session that this rank has not entered yet
   Operation* current_ = nullptr;
+  std::chrono::nanoseconds nap_{0};  // the operation in hand can spare the caller for so long
   Actions actions_;
   Messages repairs_;
   std::unique_ptr<EagerHeader> gone_;

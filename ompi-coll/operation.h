@@ -2,6 +2,7 @@
 // done.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "ompi-coll/payload.h"
@@ -30,6 +31,8 @@ class Operation {
   // OMPI_SUCCESS: root: the buffer may be reused; others: it is filled. OMPI_ERR_WOULD_BLOCK: call
   // again. OMPI_ERR_NOT_AVAILABLE: the saved module shall serve it. Under the communicator's guard.
   virtual int progress(Actions& out) = 0;
+  // How long the caller may sleep without delaying it much.
+  virtual std::chrono::nanoseconds spare_time() const { return {}; }
   // Root of a large unit: member `to` lacks all behind its first `bytes`.
   virtual int serve(int to, uint64_t bytes) = 0;
 };
