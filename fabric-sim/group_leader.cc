@@ -14,7 +14,7 @@ mrp::RegistrationConfig make_config(const Host& host) {
   config.refresh = 3ms;
   config.unregister_repeats = 6;
   config.ask_again = 500us;
-  config.evict_after = 30ms;
+  config.evict_after = 80ms;  // longer than a source ever waits before it sends again
   config.source_grace = 2ms;
   return config;
 }

@@ -24,6 +24,8 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void set_ask(std::function<void()> ask) { ask_ = std::move(ask); }
   // Data may flow.
   void activate();
+  // Somebody died whose messages this member may have waited for.
+  void on_death_of_another() { post_turns(); }
   // Its host is gone, and all that was in it.
   void die() { close(); }
   // Destroys the queue pair.

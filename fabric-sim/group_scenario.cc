@@ -105,17 +105,18 @@ void GroupScenario::dissolve() {
   for (const fabric::SwitchSpec& s : plan_.topology.switches) rest = std::max(rest, s.config.rest);
   run_until(std::max(simulator_.now(), Instant{plan_.faults.end}) + rest + 10ms);
   // Every UNREGISTER may have been lost, or there was no leader to send it: then tables go with
-  // age.
-  if (!findings_.first() && tables_are_left()) {
+  // age, and leave tombstones that go with age.
+  if (!findings_.first() && something_is_left()) {
     Duration age{0};
     for (const fabric::SwitchSpec& s : plan_.topology.switches) age = std::max(age, s.config.age);
     run_until(simulator_.now() + age + rest + 10ms);
   }
 }
 
-bool GroupScenario::tables_are_left() const {
-  return std::any_of(network_.switches().begin(), network_.switches().end(),
-                     [](const auto& node) { return node->engine().group_count() > 0; });
+bool GroupScenario::something_is_left() const {
+  return std::any_of(network_.switches().begin(), network_.switches().end(), [](const auto& node) {
+    return node->engine().group_count() + node->engine().tombstone_count() > 0;
+  });
 }
 
 Outcome GroupScenario::run() {
@@ -134,6 +135,7 @@ Outcome GroupScenario::summary() {
   o.trace_hash = simulator_.trace().hash();
   o.events = simulator_.events();
   o.virtual_time = simulator_.now().time_since_epoch();
+  for (const auto& group : groups_) o.gave_up += group->ledger.gave_up() ? 1 : 0;
   for (const auto& node : network_.switches()) {
     const fabric::Counters& c = node->engine().counters();
     o.turns += c[fabric::Counter::kTurns];

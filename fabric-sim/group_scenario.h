@@ -31,6 +31,7 @@ struct Outcome {
   std::uint64_t rnr_naks = 0;  // RNR NAKs at senders
   std::uint64_t evicted = 0;
   std::uint64_t spoofed = 0;  // packets dropped for their source address
+  std::uint64_t gave_up = 0;  // groups with a sender whose retries ended before an eviction
 };
 
 class GroupScenario final : private Actor {
@@ -54,7 +55,7 @@ class GroupScenario final : private Actor {
   void on_event(Instant now, std::uint64_t what) override;
   bool run_until(Instant end);
   bool all_done() const;
-  bool tables_are_left() const;
+  bool something_is_left() const;
   void run_operations();
   void dissolve();
   Outcome summary();

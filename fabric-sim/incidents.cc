@@ -119,8 +119,10 @@ void Incidents::kill_host() {
       // All or nothing until all are active; and nobody leads on.
       if (!group.leader.is_active() || i == plan.leader) group.ledger.on_disaster();
       group.ledger.on_death(i);
+      if (!incident_.noticed) group.ledger.on_silent_death();
       group.members[i]->die();
       if (i == plan.leader) group.leader.die();
+      for (const auto& member : group.members) member->on_death_of_another();
     }
   }
   network_.host(incident_.host).die();

@@ -71,6 +71,7 @@ int run_many(const Arguments& a) {
     sum.rnr_naks += o.rnr_naks;
     sum.evicted += o.evicted;
     sum.spoofed += o.spoofed;
+    sum.gave_up += o.gave_up;
     if (!o.finding) continue;
     ++failures;
     print_failure(a.first + done, *o.finding, a);
@@ -82,9 +83,9 @@ int run_many(const Arguments& a) {
               took.count() / static_cast<double>(std::max<std::uint64_t>(done, 1)));
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
-      "%llu evicted, %llu spoofed\n",
+      "%llu evicted, %llu spoofed, %llu gave up\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
-      n(sum.spoofed));
+      n(sum.spoofed), n(sum.gave_up));
   return failures == 0 ? kAllHeld : kViolated;
 }
 

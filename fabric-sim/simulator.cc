@@ -11,7 +11,10 @@ void Simulator::schedule(Instant at, Actor& actor, std::uint64_t what) {
 
 Simulator::End Simulator::run(Instant until) {
   while (!stopped_) {
-    if (heap_.empty()) return End::kIdle;
+    if (heap_.empty()) {
+      if (until != wire::kNever) now_ = std::max(now_, until);
+      return End::kIdle;
+    }
     if (heap_.front().at > until) {
       now_ = until;
       return End::kTime;

@@ -33,7 +33,7 @@ class Simulator {
   void schedule(Instant at, Actor& actor, std::uint64_t what = 0);
 
   enum class End {
-    kIdle,     // no event is left
+    kIdle,     // no event is left; now() == until, unless that is never
     kTime,     // the next event lies behind `until`; now() == until
     kStopped,  // stop() was called
     kBudget,   // the event budget is used up: livelock

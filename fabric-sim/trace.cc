@@ -42,6 +42,13 @@ void print_roce(std::ostream& out, const wire::RoceHeaders& h, std::size_t paylo
   out << ' ' << h.ip.source.to_string() << " > " << h.ip.destination.to_string();
 }
 
+void print_members(std::ostream& out, const wire::MrpMessage& message) {
+  for (const wire::MrpMember& m : message.list()) {
+    out << ' ' << m.host.to_string() << '/' << m.qpn.value();
+    if (m.flags != 0) out << '/' << unsigned{m.flags};
+  }
+}
+
 }  // namespace
 
 void Trace::mix(const void* data, std::size_t size) {  // FNV-1a, by words where there are some
@@ -86,6 +93,7 @@ void Trace::frame(wire::Instant at, std::string_view place, std::string_view ver
     const auto m = wire::MrpMessage::parse(frame.payload());
     *out_ << "mrp " << (m ? wire::to_string(m->header.type) : "malformed") << ' '
           << d->ip.source.to_string() << " > " << d->ip.destination.to_string();
+    if (m) print_members(*out_, *m);
   } else {
     *out_ << "unreadable frame, " << frame.size() << " bytes";
   }

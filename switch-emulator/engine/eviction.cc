@@ -9,23 +9,25 @@ namespace cepheus::fabric {
 namespace {
 
 // What the leader should know of the receiver behind `path`; 0: nothing.
-std::uint8_t flags_of(const Routes& routes, const Group& group, PathNo path) {
-  const bool owes = before(group.paths[path].ack, group.sent);
+std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
+  const bool asked =
+      group.paths[path].unanswered >= kLagsAfter || !call.rules().lagging_is_silence;
+  const bool owes = before(group.paths[path].ack, group.sent) && asked;
   const bool down = !routes.is_up(group.paths[path].port);
   return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) | (owes ? wire::kMemberOwes : 0));
 }
 
-// The source, if it is gone, or if somebody waits for its turn to end: then it is the source who
-// should send again, and who lags may only have missed something. Its count is that of its packets.
+// The source, as long as not everybody has all of its turn: who lags may only have missed
+// something, and it is the source who should send again. Its count is that of its packets, which
+// only its own leaf sees all of.
 std::optional<wire::MrpMember> report_of_source(const Routes& routes, const Group& group) {
-  if (group.source == kNoPath) return std::nullopt;
-  const Path& path = group.paths[group.source];
-  const bool down = path.is_host && !routes.is_up(path.port);
+  if (group.source == kNoPath || group.source == group.leader) return std::nullopt;
+  if (!group.paths[group.source].is_host) return std::nullopt;
+  const bool down = !routes.is_up(group.paths[group.source].port);
   const bool owes = !group.ended || before(group.min(), group.sent);
-  const bool waited_for = !group.gate.frames.empty() || group.gate.answered != kNoPath;
-  if (!down && !(owes && waited_for)) return std::nullopt;
+  if (!down && !owes) return std::nullopt;
   return wire::MrpMember{
-      group.source_ip, Qpn(group.sent.value()),
+      group.source_ip, Qpn(static_cast<std::uint32_t>(group.stats.data_packets) & Psn::kMask),
       static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) | wire::kMemberSource |
                                 (owes ? wire::kMemberOwes : 0))};
 }
@@ -49,12 +51,11 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
   message.header.instance = leader.instance;
   const auto source = report_of_source(routes, group);
   if (source && (!only || *only == group.source)) message.add(*source);
-  const bool turn_waits = source && (source->flags & wire::kMemberOwes) != 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
     if ((only && *only != i) || !path.is_host || i == group.leader || i == group.source) continue;
-    const std::uint8_t flags = flags_of(routes, group, i);
-    if (flags == 0 || (turn_waits && flags == wire::kMemberOwes)) continue;
+    const std::uint8_t flags = flags_of(call, routes, group, i);
+    if (flags == 0) continue;
     if (!message.add({path.host, Qpn(path.heard), flags})) break;  // the next QUERY is for the rest
   }
   if (message.member_count > 0) send_report(call, leader, group, message);

@@ -26,6 +26,13 @@ std::vector<wire::MrpMember> reported(TestNetwork& net, std::size_t host) {
   return members;
 }
 
+// Whom the switches name when the leader, host 0, asks.
+std::vector<wire::MrpMember> asked_for(TestNetwork& net) {
+  net.clear();
+  net.control(0, MrpType::kQuery, 1);
+  return reported(net, 0);
+}
+
 TEST(Eviction, LetsTheSourceGoOnAtOnce) {
   auto net = make_star(4);
   net->message(1, 0, 4);
@@ -173,32 +180,51 @@ TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
   net->ack(0, 4);
   net->ack(2, 1);
   net->ack(2, 2);
-  net->clear();
-  net->control(0, MrpType::kQuery, 1);
-  const auto list = reported(*net, 0);
+  net->ack(3, 2);
+  for (int i = 0; i < 2; ++i) net->data(1, 3, false);
+  const auto list = asked_for(*net);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].host, TestNetwork::ip(2));
   EXPECT_EQ(list[0].qpn.value(), 2u);
   EXPECT_EQ(list[0].flags, wire::kMemberOwes);
   EXPECT_EQ(list[1].host, TestNetwork::ip(3));
-  EXPECT_EQ(list[1].qpn.value(), 0u);
+  EXPECT_EQ(list[1].qpn.value(), 1u);
 }
 
-// A source that is silent holds up whoever wants to be next; who lags may only have missed a
-// packet.
-TEST(Query, NamesTheSourceWhenSomebodyWaitsForItsTurnToEnd) {
+// The source repeats what the slowest lack: the others have nothing to answer.
+TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
+  auto net = make_star(4);
+  net->message(0, 0, 4);
+  net->ack(1, 1);
+  net->ack(2, 2);
+  net->ack(3, 4);
+  net->data(0, 2, false);
+  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  net->data(0, 2, false);
+  ASSERT_EQ(asked_for(*net).size(), 1u);
+  EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(1));
+  net->nak(1, 2);  // it answers: it is alive
+  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+}
+
+// A source that is silent holds up everybody, whoever lags: it is the one that should send again.
+// Its packets are counted where all of them are seen.
+TEST(Query, NamesTheSourceAndCountsItsPacketsAtItsLeaf) {
   auto net = make_pair_of_switches();
-  net->message(1, 0, 4);
+  net->message(2, 0, 4);
   net->ack(0, 4);
-  net->ack(2, 4);
+  net->ack(1, 4);
   net->ack(3, 2);
-  net->data(2, 0);  // has all, and wants to be next
-  net->clear();
-  net->control(0, MrpType::kQuery, 1);
-  const auto list = reported(*net, 0);
-  ASSERT_EQ(list.size(), 1u);
-  EXPECT_EQ(list[0].host, TestNetwork::ip(1));
-  EXPECT_EQ(list[0].flags, wire::kMemberSource | wire::kMemberOwes);
+  for (const std::uint32_t packets : {5u, 6u}) {
+    const auto list = asked_for(*net);
+    ASSERT_EQ(list.size(), 1u);
+    EXPECT_EQ(list[0].host, TestNetwork::ip(2));
+    EXPECT_EQ(list[0].qpn.value(), packets);
+    EXPECT_EQ(list[0].flags, wire::kMemberSource | wire::kMemberOwes);
+    net->data(2, 3, false);
+  }
+  net->ack(3, 4);
+  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
 }
 
 TEST(Query, IsNotAnsweredWhenNobodyLags) {

@@ -40,6 +40,7 @@ void Group::remove_path(PathNo path) {
     }
   };
   renumber(source);
+  renumber(previous);
   renumber(leader);
   renumber(gate.path);
   renumber(gate.answered);

@@ -19,13 +19,18 @@ inline constexpr PathNo kNoPath = std::numeric_limits<PathNo>::max();
 struct Path {
   PortId port;
   bool is_host = false;
-  Qpn qpn;  // member's, if it is a host
+  std::uint8_t unanswered = 0;  // how often what it lacks first was sent again since it was heard
+  Qpn qpn;                      // member's, if it is a host
   Ipv4 host;
   std::uint32_t heard = 0;  // feedback packets from here
   Psn ack;                  // everything up to here has been acknowledged by all behind this path
   std::uint32_t turns = 0;  // T: packets of this host's finished turns, modulo 2^24
   std::uint32_t messages = 0;  // ... and the messages in them, for the MSN
 };
+
+// A path lags that has left so many repeats of its next packet without an answer. Whoever is not
+// asked has nothing to answer: the source repeats what the slowest lack.
+inline constexpr std::uint8_t kLagsAfter = 2;
 
 // A sequence or RNR NAK that waits until every path has caught up with what it acknowledges.
 struct HeldNak {

@@ -13,9 +13,10 @@ std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn p
   const TurnName turn{group.source_ip, group.base};
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
-    const Path& path = group.paths[i];
+    Path& path = group.paths[i];
     if (i == group.source || (repeat && !before(path.ack, psn))) continue;
     ++wanted;
+    if (repeat && psn == path.ack + 1 && path.unanswered < kLagsAfter) ++path.unanswered;
     if (!send_data(call, group, path, packet.frame, packet.headers, turn, psn)) continue;
     call.count(Counter::kDataCopies);
     ++group.stats.copies;

@@ -17,6 +17,7 @@ constexpr NamedRule kRules[] = {
     {"named_turns", &Rules::named_turns},
     {"port_binding", &Rules::port_binding},
     {"eviction_counts", &Rules::eviction_counts},
+    {"lagging_is_silence", &Rules::lagging_is_silence},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
 };
@@ -27,7 +28,7 @@ const char* const kSafetyRules[] = {
     "nak_ordering", "lost_aggregate_answer", "rnr_ordering",
     "gate",         "old_duplicate_answer",  "psn_from_state",
     "named_turns",  "port_binding",          "eviction_counts",
-    nullptr,
+    "lagging_is_silence", nullptr,
 };
 
 bool set_rule(Rules& rules, std::string_view name, bool on) {
