@@ -13,7 +13,8 @@ MutationResult check_mutation(const char* rule, std::uint64_t first_seed, std::u
   PlanOptions options;
   // Rules about deaths and forgery need deaths and forgery.
   const std::string_view name = rule;
-  options.incidents = name == "eviction_counts" || name == "port_binding";
+  options.incidents =
+      name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
   const PlanOptions sound = options;
   fabric::set_rule(options.rules, rule, false);
   for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {
