@@ -10,8 +10,7 @@ namespace {
 
 // What the leader should know of the receiver behind `path`; 0: nothing.
 std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
-  const bool asked =
-      group.paths[path].unanswered >= kLagsAfter || !call.rules().lagging_is_silence;
+  const bool asked = group.paths[path].unanswered >= kLagsAfter || !call.rules().lagging_is_silence;
   const bool owes = before(group.paths[path].ack, group.sent) && asked;
   const bool down = !routes.is_up(group.paths[path].port);
   return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) | (owes ? wire::kMemberOwes : 0));

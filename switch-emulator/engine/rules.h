@@ -22,7 +22,7 @@ struct Rules {
       true;                    // packets of earlier turns are acknowledged, in the host's numbering
   bool psn_from_state = true;  // a newcomer's next send PSN comes from T, not from its first packet
   bool port_binding = true;    // a host port accepts its own host's source address only
-  bool eviction_counts = true;  // an evicted path is not waited for any more
+  bool eviction_counts = true;     // an evicted path is not waited for any more
   bool lagging_is_silence = true;  // who was not asked again and again does not lag
   bool named_turns = true;         // data and feedback between switches carry (source IP, base)
   // For speed.
