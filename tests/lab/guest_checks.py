@@ -47,7 +47,6 @@ class BothKinds(Lab):
 
     def test_every_operation_on_each_other(self):
         run = subprocess.run(["/usr/bin/python3", PROJECT / "tests/lab/matrix.py"], text=True, capture_output=True)
-        print(run.stdout)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
 
