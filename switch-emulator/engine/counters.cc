@@ -46,6 +46,8 @@ std::string_view name(Counter counter) {
       return "gate_held";
     case Counter::kHandoverRnr:
       return "handover_rnr";
+    case Counter::kNewcomerNak:
+      return "newcomer_nak";
     case Counter::kGateRnr:
       return "gate_rnr";
     case Counter::kLostAggregateAnswered:

@@ -34,7 +34,8 @@ enum class Counter : std::size_t {
   kTurns,         // sources admitted
   kGateHeld,      // first packets of a newcomer kept until the gate opened
   kGateRnr,       // ... answered RNR
-  kHandoverRnr,   // NAKs of a last source that has not synchronised its PSNs: RNR to the new one
+  kHandoverRnr,   // a last source has not synchronised its PSNs: RNR to the new one
+  kNewcomerNak,   // a newcomer's first packet was lost: NAK for it
   kLostAggregateAnswered,
   kOldDuplicateAnswered,
   kCnpToSource,

@@ -1,5 +1,7 @@
 #include "switch-emulator/engine/feedback.h"
 
+#include <algorithm>
+
 #include "libmcast/wire/extension_headers.h"
 #include "switch-emulator/engine/call.h"
 
@@ -71,17 +73,27 @@ bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::Roce
   return true;
 }
 
-constexpr std::uint8_t kHandoverTimer = 20;  // RNR timer code: 10.24 ms
+// RNR timer codes, each two of which double the time: from 10.24 ms to 81.92 ms.
+constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26;
 
 // Without rebasing the last turn's source takes nothing before it has moved its queue pair's PSN on
-// through RESET: until then it asks for what it sent itself. Asking the new source to wait and
-// begin again is safe, since it acknowledges nothing of this turn; left alone, it would have to
-// time out.
+// through RESET: until then it asks for what it sent itself, once, and is silent from then on.
+// Asking the new source to wait and begin again is safe, since it acknowledges nothing of this
+// turn; left alone, it would have to time out.
 bool is_not_synchronised(const Call& call, const Group& group, PathNo path, const wire::Aeth& aeth,
                          Psn psn) {
   const Path& from = group.paths[path];
   return !call.rebases() && from.is_host && path == group.previous && aeth.is_sequence_nak() &&
          before(psn, group.base) && from.ack == group.base - 1;
+}
+
+// The source should begin its turn again later. Nobody else can be behind its first packet by less:
+// `min` is what lies before the turn.
+void ask_to_wait(Call& call, Group& group) {
+  call.count(Counter::kHandoverRnr);
+  hold_nak(group, {group.base, true, group.handover_timer});
+  group.handover_timer = std::min<std::uint8_t>(group.handover_timer + 2, kLastHandoverTimer);
+  check(call, group, true);
 }
 
 }  // namespace
@@ -100,9 +112,9 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   const Psn psn = headers.bth.psn + (from.is_host ? from.turns : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
   if (is_not_synchronised(call, group, path, aeth, psn)) {
-    call.count(Counter::kHandoverRnr);
-    if (group.asked != group.base) hold_nak(group, {group.base, true, kHandoverTimer});
-    return check(call, group, path == group.slowest);
+    if (group.handover_timer == 0) group.handover_timer = kFirstHandoverTimer;
+    if (group.asked == group.base) return call.count(Counter::kFeedbackAbsorbed);
+    return ask_to_wait(call, group);
   }
   // Real receivers send PSNs of long ago, and of before they were reset (facts of rdma_rxe).
   if (after(cumulative, group.sent)) return call.count(Counter::kDropFeedbackUnsent);
@@ -129,6 +141,18 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     // source's retries.
     if (is_rnr || group.asked != psn) hold_nak(group, nak);
   }
+  check(call, group, from_slowest);
+}
+
+void ask_to_wait_again(Call& call, Group& group) {
+  if (group.handover_timer == 0 || group.previous == kNoPath) return;
+  if (group.paths[group.previous].ack == group.base - 1) ask_to_wait(call, group);
+}
+
+void acknowledge_by_sending(Call& call, Group& group, PathNo path) {
+  const bool from_slowest = path == group.slowest;
+  ++group.paths[path].heard;
+  group.set_ack(path, group.sent);
   check(call, group, from_slowest);
 }
 

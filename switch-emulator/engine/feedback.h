@@ -20,6 +20,14 @@ void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
 // Tells the source what all have acknowledged, again if need be.
 void acknowledge_to_source(Call& call, Group& group);
 
+// The source has begun again: if the last one is not known to have synchronised its PSNs by now, it
+// should begin once more (without rebasing only).
+void ask_to_wait_again(Call& call, Group& group);
+
+// The host at `path` sends with the PSN that follows all that was sent: it has received that.
+// Without rebasing its send PSN is what its receive PSN was.
+void acknowledge_by_sending(Call& call, Group& group, PathNo path);
+
 // A path has left: what the others have acknowledged may be all that was waited for.
 void recheck(Call& call, Group& group);
 

@@ -76,6 +76,9 @@ struct Group {
   bool ended = true;  // the packet `sent` ended a message
   std::optional<HeldNak> nak;
   std::optional<Psn> asked;  // PSN of the NAK that went out last, until its packet passes again
+  // Timer code of the next RNR for a last source that has not synchronised its PSNs; 0: there is
+  // none.
+  std::uint8_t handover_timer = 0;
 
   // Smallest `ack` over all paths but the source's. kNoPath if there is no such path: nobody to
   // wait for.

@@ -51,7 +51,9 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
     group.ended = ends_message;
     // Nobody else in this group: nobody else will say it has arrived.
     if (copy_out(call, group, packet, psn, false) == 0) acknowledge_to_source(call, group);
-  } else if (copy_out(call, group, packet, psn, true) == 0 && call.rules().lost_aggregate_answer) {
+  } else if (copy_out(call, group, packet, psn, true) > 0) {
+    if (psn == group.base) ask_to_wait_again(call, group);
+  } else if (call.rules().lost_aggregate_answer) {
     call.count(Counter::kLostAggregateAnswered);
     acknowledge_to_source(call, group);
   }

@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/turns.h"
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/feedback.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -32,6 +33,7 @@ void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn next, 
   group.agg = next - 1;
   group.nak.reset();
   group.asked.reset();
+  group.handover_timer = 0;
   group.ends = MessageEnds();
   group.turn_messages = 0;
   group.gate.answered = kNoPath;
@@ -74,6 +76,21 @@ Claim claim_rebased(Call& call, Group& group, const DataPacket& packet) {
   return Claim::kCurrent;
 }
 
+// The first packet of a newcomer's turn was lost: it would have to time out. Once, since each of
+// the packets behind it would cost the newcomer a retry.
+Claim ask_for_first(Call& call, Group& group, const DataPacket& packet, Psn next) {
+  const Path& path = group.paths[packet.path];
+  const bool is_newcomer = path.is_host && group.ended && after(packet.psn(), next) &&
+                           !beyond_window(call, next, packet.psn());
+  if (!is_newcomer || group.gate.answered == packet.path) return drop(call, Counter::kDropConflict);
+  group.gate.answered = packet.path;
+  const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
+  send_feedback(call, group, path, name_of(packet), wire::AckKind::kNak, sequence, next,
+                path.messages);
+  call.count(Counter::kNewcomerNak);
+  return Claim::kSettled;
+}
+
 // PSNs mean the same on both sides of the port, and nothing names turns.
 Claim claim_synchronised(Call& call, Group& group, const DataPacket& packet) {
   if (group.source == packet.path) {
@@ -90,7 +107,11 @@ Claim claim_synchronised(Call& call, Group& group, const DataPacket& packet) {
     }
     const bool follows = group.gate.path == packet.path && !group.gate.frames.empty() &&
                          after(psn, next) && !beyond_window(call, next, psn);
-    if (psn != next && !follows) return drop(call, Counter::kDropConflict);
+    if (psn != next && !follows) return ask_for_first(call, group, packet, next);
+    const Path& path = group.paths[packet.path];
+    if (path.is_host && psn == next && group.ended && before(path.ack, group.sent)) {
+      acknowledge_by_sending(call, group, packet.path);
+    }
     if (!gate_is_open(call, group)) {
       return hold_at_gate(call, group, packet, name_of(packet), next);
     }
