@@ -85,7 +85,7 @@ Facilities Context::facilities() {
           Process::instance().eager_budget(),
           config_.max_eager_memory,
           timers_,
-          config_.progress_timeout};
+          config_.progress_timeout.value_or(default_patience(timers_))};
 }
 
 // --- Groups.
@@ -157,6 +157,7 @@ unsigned Context::progress() {
     done += n;
     if (n == kBatch) continue;
     synchronise_due();  // nothing is left in the queues that a RESET could lose
+    make_callbacks();
     break;
   }
   const bool idle_turn = ++idle_polls_ >= kIdlePolls;
@@ -182,8 +183,8 @@ std::size_t Context::poll_completions() {
 
 void Context::synchronise_due() {
   const auto locked = lock();
-  for (const std::uint32_t number : sync_due_) {
-    if (Group* group = find_group(number)) group->synchronise();
+  for (std::size_t i = 0; i < sync_due_.size(); ++i) {  // a group that fails adds itself
+    if (Group* group = find_group(sync_due_[i])) group->synchronise(events_);
   }
   sync_due_.clear();
 }

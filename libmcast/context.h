@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct ContextConfig {
   wire::Duration register_timeout = std::chrono::seconds(1);
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
-  wire::Duration progress_timeout = std::chrono::seconds(2);
-  std::shared_ptr<const wire::MrpKey> key;  // from $CEPHEUS_KEY_FILE
+  std::optional<wire::Duration> progress_timeout;  // none: default_patience() of the device
+  std::shared_ptr<const wire::MrpKey> key;         // from $CEPHEUS_KEY_FILE
 };
 
 class Context {

@@ -1,6 +1,8 @@
 // One port of a verbs device that can serve: active, Ethernet, with a RoCE v2 IPv4 GID.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,6 +30,18 @@ inline constexpr Timers kDefaultTimers{18, 12};  // 1.07 s, 0.64 ms
 // of a message's last packet, and eight of them still outlast a process that was stopped for
 // seconds.
 inline constexpr Timers kSoftRoceTimers{14, 1};  // 67 ms, 10 us
+inline constexpr std::uint8_t kRetries = 7;
+
+// How long a queue pair asks before it gives a silent peer up, if time-outs do not grow: the first
+// time and each retry (InfiniBand specification 9.7.6.1.3, which allows up to four times that).
+constexpr wire::Duration retry_time(Timers timers) {
+  return std::chrono::nanoseconds(std::int64_t{4096} << timers.ack_timeout) * (kRetries + 1);
+}
+// For how long nothing may complete if a caller does not say: users do not wait for longer than two
+// seconds, unless the device needs longer to find out about a loss.
+constexpr wire::Duration default_patience(Timers timers) {
+  return std::max<wire::Duration>(std::chrono::seconds(2), retry_time(timers));
+}
 
 class Device {
  public:

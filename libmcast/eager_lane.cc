@@ -122,6 +122,7 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
 }
 
 bool EagerLane::post_receives_again() {
+  receives_posted_ = 0;
   for (std::uint32_t slot = 0; slot < receives_.size(); ++slot) {
     if (receives_[slot] == Receive::kPosted && !post_receive(slot)) return false;
   }

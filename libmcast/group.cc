@@ -255,24 +255,48 @@ Outcome<void> Group::check_may_send() {
 
 void Group::note_sent() { sync_.sent(); }
 
-void Group::synchronise() {
+void Group::synchronise(Events& out) {
+  if (state_ == MCAST_GROUP_FAILED) {
+    for (const ibv_wc& wc : flushed_) complete(wc, out);
+    flushed_.clear();
+  }
   if (state_ != MCAST_GROUP_ACTIVE) return;
-  const PsnSync::Step step = sync_.due(lane().sends_outstanding());
-  if (step == PsnSync::Step::kNone) return;
+  const auto done = take_step(sync_.due(lane().sends_outstanding()));
+  if (!done) fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
+}
+
+Outcome<void> Group::take_step(PsnSync::Step step) {
+  if (step == PsnSync::Step::kNone) return {};
+  if (step == PsnSync::Step::kStop) {
+    sync_.stopped();
+    return pair_->halt(WorkId{number_, true, WorkId::kMarker}.pack());
+  }
   const auto take =
       step == PsnSync::Step::kReceivePsn ? QueuePair::Take::kSendPsn : QueuePair::Take::kReceivePsn;
   const auto done = pair_->synchronise(take, [this] { return lane().post_receives_again(); });
-  if (!done) return fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
+  if (!done) return done;
+  flushed_.clear();
   sync_.done();
+  return {};
 }
 
 void Group::on_completion(const ibv_wc& wc, Events& out) {
-  const bool is_receive = WorkId::unpack(wc.wr_id).is_receive;
+  const WorkId id = WorkId::unpack(wc.wr_id);
+  if (id.is_receive && id.slot == WorkId::kMarker) return sync_.drained();
+  const bool was_halted = sync_.is_stopped() && state_ == MCAST_GROUP_ACTIVE;
+  if (was_halted && id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR) {
+    flushed_.push_back(wc);
+    return;
+  }
   if (wc.status != IBV_WC_SUCCESS) {
-    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, is_receive));
-  } else if (is_receive) {
+    fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
+  } else if (id.is_receive) {
     sync_.received();
   }
+  complete(wc, out);
+}
+
+void Group::complete(const ibv_wc& wc, Events& out) {
   const std::size_t before = out.size();
   lane().on_completion(wc, status_, out);
   for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
@@ -309,6 +333,7 @@ void Group::fail(mcast_status_t status, mcast_cause_t cause, std::string reason)
   status_ = status;
   cause_ = cause;
   reason_ = std::move(reason);
+  if (!flushed_.empty()) context_.note_sync_due(*this);
   if (pair_) pair_->stop();
 }
 

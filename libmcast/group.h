@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "controller/membership.h"
 #include "controller/registration.h"
@@ -86,9 +87,9 @@ class Group {
   Outcome<void> check_may_send();
   void note_sent();
   // A step of PSN synchronisation is due, and what it takes: nothing may be left in the completion
-  // queues.
+  // queues. A group that failed in the middle of it completes what was flushed on the way.
   bool is_sync_due() const { return sync_.due(lane().sends_outstanding()) != PsnSync::Step::kNone; }
-  void synchronise();
+  void synchronise(Events& out);
   void on_completion(const ibv_wc& wc, Events& out);
   mcast_status_t receive(void* data, std::size_t length, std::uint32_t imm) const {
     return recv_cb_(recv_arg_, data, length, imm);
@@ -114,6 +115,8 @@ class Group {
   void run_task(wire::Instant now, mrp::Membership::Task task, mrp::Actions& out);
   void follow_registration();
   void activate(bool host_sync);
+  Outcome<void> take_step(PsnSync::Step step);
+  void complete(const ibv_wc& wc, Events& out);
 
   Context& context_;
   const std::uint32_t number_;
@@ -128,6 +131,7 @@ class Group {
   Watchdog watchdog_;
   bool watched_ = true;
   PsnSync sync_;
+  std::vector<ibv_wc> flushed_;  // receives that came back because the pair was halted
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
   std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding

@@ -10,6 +10,8 @@
 namespace cepheus::mcast {
 namespace {
 
+constexpr std::uint32_t kMarkers = 1;  // receives beside the lane's (halt)
+
 ibv_sge sge_of(const Piece& piece) {
   return {reinterpret_cast<std::uintptr_t>(piece.address), static_cast<std::uint32_t>(piece.length),
           piece.lkey};
@@ -21,11 +23,12 @@ Outcome<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
                                                       CompletionQueues& queues,
                                                       QueueDepths depths) {
   const std::uint32_t most = device.max_work_requests();
-  if (depths.send > most || depths.receive > most) {
+  if (depths.send > most || depths.receive + kMarkers > most) {
     return fail(MCAST_ERR_INVALID, "send_depth and recv_depth: the device takes at most " +
-                                       std::to_string(most) + " work requests in a queue");
+                                       std::to_string(most - kMarkers) +
+                                       " work requests in a queue");
   }
-  auto cq = queues.reserve(depths.send + depths.receive);
+  auto cq = queues.reserve(depths.send + depths.receive + kMarkers);
   if (!cq) return tl::unexpected(cq.error());
   std::unique_ptr<QueuePair> pair(new QueuePair(device, queues, *cq, depths));
   ibv_qp_init_attr init{};
@@ -33,7 +36,7 @@ Outcome<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
   init.send_cq = *cq;
   init.recv_cq = *cq;
   init.cap.max_send_wr = depths.send;
-  init.cap.max_recv_wr = depths.receive;
+  init.cap.max_recv_wr = depths.receive + kMarkers;
   init.cap.max_send_sge = 1;
   init.cap.max_recv_sge = 1;
   pair->handle_.reset(ibv_create_qp(device.pd(), &init));
@@ -54,7 +57,7 @@ Outcome<void> QueuePair::initialise() {
 
 QueuePair::~QueuePair() {
   handle_.reset();
-  queues_.release(cq_, depths_.send + depths_.receive);
+  queues_.release(cq_, depths_.send + depths_.receive + kMarkers);
 }
 
 Outcome<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* state) {
@@ -75,6 +78,15 @@ Outcome<void> QueuePair::connect(wire::McstId id, std::uint16_t epoch, Timers ti
   return bring_up(wire::group_start_psn(id, epoch).value());
 }
 
+Outcome<void> QueuePair::halt(std::uint64_t marker) {
+  // Posted first: rdma_rxe does not look for receives that come after ERR.
+  if (!post_receive(marker, {})) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
+  is_halted_ = true;
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  return modify(attributes, IBV_QP_STATE, "ERR");
+}
+
 Outcome<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {
   ibv_qp_attr now{};
   ibv_qp_init_attr unused{};
@@ -85,6 +97,7 @@ Outcome<void> QueuePair::synchronise(Take take, const std::function<bool()>& pos
   attributes.qp_state = IBV_QPS_RESET;
   if (const auto done = modify(attributes, IBV_QP_STATE, "RESET"); !done) return done;
   if (const auto done = initialise(); !done) return done;
+  is_halted_ = false;
   if (!post_receives()) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
   return bring_up(take == Take::kReceivePsn ? now.rq_psn : now.sq_psn);
 }
@@ -113,7 +126,7 @@ Outcome<void> QueuePair::bring_up(std::uint32_t psn) {
   attributes.qp_state = IBV_QPS_RTS;
   attributes.sq_psn = psn;
   attributes.timeout = timers_.ack_timeout;
-  attributes.retry_cnt = 7;
+  attributes.retry_cnt = kRetries;
   attributes.rnr_retry = 7;  // for ever: a member that is slow to post is no error
   attributes.max_rd_atomic = 0;
   return modify(attributes,
@@ -143,6 +156,7 @@ bool QueuePair::post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t
 }
 
 bool QueuePair::post_receive(std::uint64_t wr_id, const Piece& piece) {
+  if (is_halted_) return true;
   ibv_sge sge = sge_of(piece);
   ibv_recv_wr wr{};
   wr.wr_id = wr_id;

@@ -36,14 +36,18 @@ class QueuePair {
   // To RTS, towards the group; both start PSNs are group_start_psn(id, epoch). The kernel may look
   // the group's neighbour up on the way, which takes up to a second if nobody answers.
   Outcome<void> connect(wire::McstId id, std::uint16_t epoch, Timers timers);
-  // Both PSNs become one of the two, by way of RESET (paper III-E): posted receives are gone then
-  // and `post_receives` posts them again. Precondition: no send is outstanding.
+  // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`.
+  // Receives posted from now on wait until it has come back. Precondition: no send is outstanding.
+  Outcome<void> halt(std::uint64_t marker);
+  // After halt(), when the marker has completed: both PSNs become one of the two, by way of RESET
+  // (paper III-E), and `post_receives` posts all receives again.
   enum class Take { kReceivePsn, kSendPsn };
   Outcome<void> synchronise(Take take, const std::function<bool()>& post_receives);
   // To ERR: all work completes, flushed.
   void stop();
 
-  // The queues' depths bound what may be outstanding: false only if the device refuses.
+  // The queues' depths bound what may be outstanding: false only if the device refuses. A receive
+  // of a halted pair is posted by synchronise().
   bool post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t imm);
   bool post_receive(std::uint64_t wr_id, const Piece& piece);
 
@@ -59,6 +63,7 @@ class QueuePair {
   ibv_cq* const cq_;
   const QueueDepths depths_;
   QpHandle handle_;
+  bool is_halted_ = false;
   wire::McstId remote_;  // and how it was connected, for the next time
   Timers timers_{};
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "libmcast/device.h"
+
 namespace cepheus::mcast {
 namespace {
 
@@ -67,6 +69,13 @@ TEST(Watchdog, StillBarksAtAProgramThatLooksRarely) {
     ASSERT_LT(++looks, 100);
   }
   EXPECT_EQ(looks, 20);  // 100 ms of each pause
+}
+
+// On the kernel's Soft-RoCE two lost answers take longer than two seconds.
+TEST(Patience, OutlastsTheDevicesRetries) {
+  EXPECT_EQ(default_patience(kSoftRoceTimers), 2s);
+  EXPECT_EQ(retry_time(kDefaultTimers), 8 * 4096ns * (1 << 18));
+  EXPECT_EQ(default_patience(kDefaultTimers), retry_time(kDefaultTimers));
 }
 
 }  // namespace

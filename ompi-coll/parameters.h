@@ -17,7 +17,7 @@ struct Parameters {
   int eager_limit = 65536;   // bytes: up to here a broadcast is copied through the eager lane
   int eager_message = 8192;  // bytes of each of its messages
   int register_timeout_ms = 1000;
-  int watchdog_ms = 2000;
+  int watchdog_ms = 0;
   int slow_fallback = 1;
   int ranks_per_host = 0;
   int mrp_port = 0;
