@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""What `cepheus doctor` makes of what other commands print: each red finding, and that it says what to do."""
+
+import argparse
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import resource
+import sys
+import unittest
+from unittest import mock
+
+BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
+sys.dont_write_bytecode = True
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("cepheus_command", str(BUILD / "bin/cepheus"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+cepheus = load()
+
+DEVICE = """hca_id: rxe7
+        port:   1
+                state:                  PORT_ACTIVE (4)
+                active_mtu:             4096 (5)
+                link_layer:             Ethernet
+                GID[  0]:               fe80::1, RoCE v2
+                GID[  1]:               ::ffff:10.0.0.1, RoCE v2
+"""
+GREEN = {
+    "ibv_devinfo": (0, DEVICE),
+    "ip route": (0, "198.18.0.1 from 10.0.0.1 dev h7 uid 0\n"),
+    "ip neigh": (0, "198.18.0.1 lladdr 02:00:00:00:00:01 REACHABLE\n"),
+    "ucx_info -v": (0, "# Version 1.13.1\n"),
+    "ucx_info -d": (0, "#      Transport: rc_mcast\n"),
+    "ompi_info --version": (0, "Open MPI v4.1.4\n"),
+    "ompi_info --param": (0, "MCA coll cepheus: parameter \"coll_cepheus_mode\"\n"),
+}
+
+
+def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None):
+    """What the doctor finds if commands answer as on a good host, but for those in `said`."""
+    said = {**GREEN, **(said or {})}
+
+    def output_of(*command, **_):
+        words = " ".join(map(str, command))
+        return next((answer for start, answer in said.items() if words.startswith(start)), (1, ""))
+
+    layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", transport=BUILD / "bin/cepheus", components=BUILD / "lib/openmpi")
+    options = argparse.Namespace(device=None, fabric="", group="198.18.0.1")
+    with mock.patch.object(cepheus, "output_of", output_of), \
+            mock.patch.object(cepheus.os, "geteuid", lambda: 0 if privileged else 1000), \
+            mock.patch.object(cepheus.resource, "getrlimit", lambda _: (locked, locked)), \
+            mock.patch.object(cepheus.Doctor, "neighbour", lambda self, *_: said["ip neigh"][1].split()[-1]), \
+            mock.patch.dict(cepheus.os.environ):
+        cepheus.os.environ.pop("CEPHEUS_FABRIC", None)
+        return cepheus.Doctor(options, layout).examine()
+
+
+class Findings(unittest.TestCase):
+    def red(self, **how):
+        reds = [f for f in findings(**how) if not f.good]
+        for each in reds:
+            self.assertTrue(each.todo, f"{each.name} says nothing to do")
+        return {f.name: f for f in reds}
+
+    def only(self, name, todo, **how):
+        reds = self.red(**how)
+        self.assertEqual(list(reds), [name])
+        self.assertIn(todo, reds[name].todo)
+
+    def test_all_is_green_on_a_good_host(self):
+        self.assertEqual(self.red(), {})
+
+    def test_no_device(self):
+        self.only("device", "rdma link add", said={"ibv_devinfo": (255, "No IB devices found\n")})
+
+    def test_no_ibv_devinfo(self):
+        self.only("device", "ibverbs-utils", said={"ibv_devinfo": (None, "ibv_devinfo is not installed")})
+
+    def test_port_down(self):
+        self.only("port", "ip link set", said={"ibv_devinfo": (0, DEVICE.replace("PORT_ACTIVE", "PORT_DOWN"))})
+
+    def test_infiniband_link_layer(self):
+        self.only("port", "InfiniBand", said={"ibv_devinfo": (0, DEVICE.replace("Ethernet", "InfiniBand"))})
+
+    def test_no_ipv4_address(self):
+        self.only("gid", "ip address add", said={"ibv_devinfo": (0, DEVICE.replace("::ffff:10.0.0.1", "fe80::2"))})
+
+    def test_small_mtu(self):
+        self.only("mtu", "4210", said={"ibv_devinfo": (0, DEVICE.replace("4096 (5)", "512 (2)"))})
+
+    def test_little_lockable_memory(self):
+        self.only("memlock", "ulimit -l unlimited", privileged=False, locked=64 << 10)
+
+    def test_no_route_to_groups(self):
+        self.only("route", "ip route add 198.18.0.0/15", said={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
+
+    def test_nobody_answers_for_groups(self):
+        self.only("neighbour", "cepheus-switch", said={"ip neigh": (0, "198.18.0.1 FAILED\n")})
+
+    def test_no_ucx(self):
+        self.only("ucx", "ucx-utils", said={"ucx_info -v": (None, "ucx_info is not installed")})
+
+    def test_transport_not_visible(self):
+        self.only("rc_mcast", "1.13.1", said={"ucx_info -d": (0, "#      Transport: rc_verbs\n")})
+
+    def test_other_open_mpi(self):
+        self.only("open-mpi", "4.1", said={"ompi_info --version": (0, "Open MPI v5.0.3\n")})
+
+    def test_component_not_visible(self):
+        self.only("coll/cepheus", "OMPI_MCA_mca_base_component_path", said={"ompi_info --param": (0, "")})
+
+
+if __name__ == "__main__":
+    unittest.main()
