@@ -22,9 +22,9 @@ def seconds(table, case, impl, metric, field="median"):
 
 
 def plot(path, lines, data, curves):
-    script = ["$bars << EOD", *data, "EOD", f'set terminal svg size 900,480 font "sans,13"; set output "{path}"',
-              "set grid ytics; set ylabel \"seconds\"; set yrange [0:*]; set style fill solid 0.8 border -1; set boxwidth 0.8 relative",
-              "set key top right", *lines, "plot " + ", ".join(curves)]
+    script = ["$bars << EOD", *data, "EOD", f'set terminal svg size 900,520 font "sans,13"; set output "{path}"',
+              'set grid ytics; set ylabel "seconds"; set yrange [0:*]; set style fill solid 0.8 border -1; set boxwidth 0.8 relative',
+              'set key top right; set xtics noenhanced font ",10" rotate by -30; set bmargin 7', *lines, "plot " + ", ".join(curves)]
     subprocess.run(["gnuplot"], input="\n".join(script), text=True, check=True)
 
 
@@ -34,8 +34,7 @@ def draw_jobs(table, bars, path):
     for case, impl in bars:
         parts = [seconds(table, case, impl, metric) for metric in PHASES]
         data.append(f'"{case}\\n{impl}" {parts[0]} {parts[1]} {max(0.0, seconds(table, case, impl, "job") - sum(parts))}')
-    plot(path, ['set title "HPL, time of the job (emulated)"', "set style data histogram; set style histogram rowstacked",
-                'set xtics noenhanced font ",10" rotate by -30'], data,
+    plot(path, ['set title "HPL, time of the job (emulated)"', "set style data histogram; set style histogram rowstacked"], data,
          ['$bars using 2:xtic(1) title "panel broadcast"', '"" using 3 title "row swap"', '"" using 4 title "others"'])
 
 
@@ -48,6 +47,5 @@ def draw_communication(table, bars, path):
             if (case, own, metric) in table:
                 figures = [seconds(table, case, impl, metric, field) for impl in (own, ours) for field in ("median", "p10", "p90")]
                 data.append(f'"{case}\\n{phase}" ' + " ".join(map(str, figures)))
-    plot(path, ['set title "HPL, communication alone (emulated)"', "set style data histogram; set style histogram errorbars gap 1",
-                'set xtics noenhanced font ",10"'], data,
+    plot(path, ['set title "HPL, communication alone (emulated)"', "set style data histogram; set style histogram errorbars gap 1 lw 2"], data,
          ['$bars using 2:3:4:xtic(1) title "HPL: increasing ring, long"', '"" using 5:6:7 title "cepheus"'])

@@ -44,25 +44,35 @@ class Variants(unittest.TestCase):
 
 
 class LiveHpl(LiveRun):
-    """xhpl, many tests on a 1x4 grid: whoever breaks the fabric during the first has time."""
+    """xhpl with the HPL.dat that is its argument."""
 
     STARTED = "^The following parameter values"
-    DAT = dat.Dat(n=1200, nb=64, grid=(1, 4), bcasts=[6], swap=3, repeat=20).text()
 
     def program(self, arguments, seed):
-        (pathlib.Path(self.scratch) / "HPL.dat").write_text(self.DAT)
+        (pathlib.Path(self.scratch) / "HPL.dat").write_text(*arguments)
         return [str(source.build(BUILD.parent / "hpl")[0])]
 
 
 class Faults(unittest.TestCase):
-    def test_the_switch_dies_in_the_middle(self):
-        with LiveHpl(mca=VERBOSE) as run:
-            run.wait_for_payload(4 << 20)
+    def kill_the_switch(self, grid, bcast, n, repeat):
+        # So often that whoever breaks the fabric during the first has time.
+        text = dat.Dat(n=n, nb=64, grid=grid, bcasts=[bcast], swap=3, repeat=repeat).text()
+        with LiveHpl(text, mca=VERBOSE) as run:
+            run.wait_for_payload(2 * n * n)  # half of all that one broadcasts
             run.switch.kill()
             code = run.finish()
             self.assertEqual(code, 0, run.everything())
-            self.assertEqual(failures(run.out.text(), dat.tests(run.DAT)), [], run.everything())
+            self.assertEqual(failures(run.out.text(), dat.tests(text)), [], run.everything())
             self.assertTrue(run.err.count(LEFT_MULTICAST), run.everything())
+
+    def test_the_switch_dies_in_the_middle_of_panel_broadcasts(self):
+        self.kill_the_switch((1, 4), 6, n=1200, repeat=20)
+
+    def test_the_switch_dies_in_the_middle_of_broadcasts_that_overlap_the_update(self):
+        self.kill_the_switch((1, 4), 7, n=1200, repeat=20)
+
+    def test_the_switch_dies_in_the_middle_of_row_swaps(self):
+        self.kill_the_switch((4, 1), 6, n=700, repeat=4)  # each column costs messages: not many
 
 
 class HplDat(unittest.TestCase):
