@@ -60,6 +60,9 @@ class Case(NamedTuple):
     allowed: float | None = None  # the least that the scheme needs of the original's communication time
     only_full: bool = False
 
+    def metrics(self):
+        return [*self.phases, *(["others"] if self.isolated else []), "job"]
+
     def jobs(self):
         """Variants that one HPL.dat can hold run in one job, in turns."""
         for swap in sorted({variant.swap for variant in self.variants}):
@@ -119,8 +122,13 @@ class Bench:
             self.samples[case.name, variant.impl].append(result)
 
     def values(self, case, variant, metric):
-        """One figure for each round: "job", or the timer of a phase; seconds."""
-        return [result.time if metric == "job" else result.timers[metric] for result in self.samples[case.name, variant.impl]]
+        """One figure for each round: "job", the timer of a phase, or "others", the job without its phases; seconds."""
+        def value(result):
+            if metric == "others":
+                return result.time - sum(result.timers[phase] for phase in case.phases)
+            return result.time if metric == "job" else result.timers[metric]
+
+        return [value(result) for result in self.samples[case.name, variant.impl]]
 
     def less(self, case, variant, metric):
         """How much less than the original's, percent, in each round."""
@@ -139,7 +147,7 @@ def report(bench):
         apart = "phases apart" if case.isolated else "the timers hold waiting, too"
         print(f"  {case.name}: N {case.n}, NB {NB}, {apart}")
         for variant in case.variants:
-            for metric in [*case.phases, "job"]:
+            for metric in case.metrics():
                 line = f"    {variant.impl:<16} {PHASES.get(metric, metric):<16} {spread(bench.values(case, variant, metric), 2):<24}"
                 if variant is not case.variants[0]:
                     line += f" {spread(bench.less(case, variant, metric), 1)} % less"
@@ -166,7 +174,7 @@ def record(bench, records):
 
     for case in bench.cases:
         for variant in case.variants:
-            for metric in [*case.phases, "job"]:
+            for metric in case.metrics():
                 add(case, variant, metric, "us", [1e6 * value for value in bench.values(case, variant, metric)])
                 if variant is not case.variants[0]:
                     add(case, variant, f"{metric} less", "percent", bench.less(case, variant, metric))
