@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+"""MPI_Ibcast beside a computation: two ranks, links of 1 Gb/s and 100 us, a computation that takes as long as the broadcast
+alone, between MPI_Ibcast and MPI_Wait. 1.00 means that the shorter of the two costs nothing; 2.00 that nothing overlaps.
+
+Each round measures the broadcast alone, the computation alone and both together. Beside Cepheus: Open MPI's own
+MPI_Ibcast over TCP loopback, whose links are not shaped.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+from bcast import LINKS, Jobs
+from fabric import Fabric
+from records import Records, human, percentile
+
+SIZES = [32 << 10, 8 << 20]  # below the eager limit, above it
+JOB_SECONDS = 300
+
+
+def measure(jobs, transport, rounds, seconds):
+    """{size: [[broadcast, compute, both], ...]} in microseconds."""
+    command = jobs.command(transport) + [str(jobs.build / "bench/mpi_overlap"), "--rounds", str(rounds), "--seconds",
+                                         str(seconds), ",".join(map(str, SIZES))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or len(rows) != len(SIZES):
+        sys.exit(f"bench overlap: exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+    return {row["size"]: row["rounds"] for row in rows}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench overlap", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, half a minute")
+    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    rounds, seconds = (30, 8) if options.quick else (150, 40)
+    build = pathlib.Path(options.build).resolve()
+    records = Records("overlap")
+    print("MPI_Ibcast beside a computation of its length, 2 ranks; emulated. us: medians; total / longer: median "
+          "(10th..90th percentile)")
+    print(f"  {'':<10}{'size':>9}{'broadcast':>12}{'compute':>12}{'total':>12}   total / longer")
+    with Fabric(build, 2, link=LINKS["shaped"]) as fabric:
+        jobs = Jobs(build, fabric, 2, 0)
+        for impl, transport, link in (("cepheus", "cepheus", "shaped"), ("tcp/default", "tcp", "unshaped")):
+            for size, rows in measure(jobs, transport, rounds, seconds).items():
+                values = {"broadcast": [row[0] for row in rows], "compute": [row[1] for row in rows],
+                          "total": [row[2] for row in rows], "ratio": [row[2] / max(row[0], row[1]) for row in rows]}
+                figures = {name: [percentile(each, p) for p in (0.5, 0.1, 0.9)] for name, each in values.items()}
+                for name, (median, p10, p90) in figures.items():
+                    records.add("overlap", impl, name, "1" if name == "ratio" else "us", median, p10, p90, len(rows), size, 2,
+                                link)
+                median, p10, p90 = figures["ratio"]
+                print(f"  {impl:<10}{human(size):>9}" + "".join(f"{figures[name][0]:>12.1f}" for name in
+                                                               ("broadcast", "compute", "total"))
+                      + f"   {median:.2f} ({p10:.2f}..{p90:.2f}), {len(rows)} rounds")
+    records.save(options.json)
+
+
+if __name__ == "__main__":
+    main()
