@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "soft-roce/verbs/live_nic.h"
+#include "soft-roce/verbs/short_slices.h"
+#include "switch-emulator/fabric/idle_policy.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -18,6 +20,10 @@ constexpr Duration kPollGrace = std::chrono::milliseconds(1);
 // Packets that found neither room nor a payload buffer are tried again after this, if nothing wakes
 // us before.
 constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
+
+// Where cores are wanted by programs that compute, each wake-up costs one of them a switch of
+// context: packets that come within this time share one.
+constexpr Duration kGather = std::chrono::microseconds(200);
 
 // What a polling program leaves to the thread tells that it watches its memory instead. One packet
 // that the thread finds weighs as much as several that polls take: after each, such a program polls
@@ -59,6 +65,8 @@ void* LiveNic::thread_entry(void* self) {
 }
 
 void LiveNic::thread_loop() {
+  ask_for_short_slices();
+  fabric::IdlePolicy yields(Duration(0));
   while (!stopping_.load()) {
     const Instant now = monotonic_now();
     if (program_polls(now)) {
@@ -86,7 +94,15 @@ void LiveNic::thread_loop() {
       }
     }
     if (moved) {
-      ::sched_yield();  // lets the program have the lock, or the peer the core
+      // Lets the program have the lock, or the peer the core; but a program that computes keeps it
+      // for milliseconds.
+      if (yields.is_contended(now)) {
+        sleep_until(now + kGather, false);
+      } else {
+        const Instant before = monotonic_now();
+        ::sched_yield();
+        yields.yielded(before, monotonic_now());
+      }
       continue;
     }
     sleep_until(wake, on_port);

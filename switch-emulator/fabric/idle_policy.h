@@ -5,7 +5,8 @@
 // and those who want the core want it for moments only: programs that poll as we do. That is seen
 // from how long a yield takes. To a program that computes it costs the rest of a time slice, some
 // milliseconds, where a sleeper would be woken as soon as there is work; so one slow yield is
-// enough to give yielding up for a while. No I/O: the caller yields and tells the time.
+// enough to give yielding up for a while. No I/O:
+// the caller yields and tells the time.
 #pragma once
 
 #include "libmcast/wire/types.h"
@@ -17,9 +18,11 @@ class IdlePolicy {
   explicit IdlePolicy(wire::Duration budget) : budget_(budget) {}
 
   void worked(wire::Instant now) { last_work_ = now; }
+  // A yield takes long: whatever is waited for, sleep for it.
+  bool is_contended(wire::Instant now) const { return now < contended_until_; }
   // Nothing was found at `now`: sleep, or yield and look again?
   bool should_sleep(wire::Instant now) const {
-    return now < contended_until_ || now - last_work_ >= budget_;
+    return is_contended(now) || now - last_work_ >= budget_;
   }
   // A yield began and ended then.
   void yielded(wire::Instant began, wire::Instant ended) {

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -30,6 +31,9 @@ using wire::Instant;
 constexpr unsigned kRoundsBetweenEvents = 8;  // busy rounds before descriptors have their turn
 // Waking up takes so long; sleeping less would be over before it began.
 constexpr wire::Duration kWakeUp = std::chrono::microseconds(60);
+// Where cores are wanted by programs that compute, each wake-up costs one of them a switch of
+// context: frames that leave their links within this time share one.
+constexpr wire::Duration kGather = std::chrono::microseconds(200);
 
 json refusal(const std::string& why) { return {{"ok", false}, {"error", why}}; }
 
@@ -68,7 +72,7 @@ struct LiveFabric::State {
   wire::Result<void> open_interfaces();
   void run();
   bool is_due(Instant now) const;
-  void sleep(Instant now);
+  void sleep(Instant now, wire::Duration early);
   void run_posted();
   json answer(const json& request);
   FabricStatus status() const;
@@ -192,8 +196,10 @@ void LiveFabric::State::run() {
     if (worked) {
       idle.worked(now);
       if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
+    } else if (idle.is_contended(now)) {
+      sleep(now, -kGather);
     } else if (idle.should_sleep(now) && !is_due(now)) {
-      sleep(now);
+      sleep(now, kWakeUp);
     } else {
       poller.wait(wire::Duration{0});
       const Instant before = monotonic_now();
@@ -209,11 +215,13 @@ bool LiveFabric::State::is_due(Instant now) const {
   return deadline != wire::kNever && deadline - now < kWakeUp;
 }
 
-void LiveFabric::State::sleep(Instant now) {
+// Until a client rings, or `early` before the next frame leaves its link.
+void LiveFabric::State::sleep(Instant now, wire::Duration early) {
   const Instant deadline = datapath.deadline();
   datapath.flush_captures();
   if (!datapath.arm()) return;
-  poller.wait(deadline == wire::kNever ? wire::Duration{-1} : deadline - kWakeUp - now);
+  poller.wait(deadline == wire::kNever ? wire::Duration{-1}
+                                       : std::max(deadline - early - now, wire::Duration{0}));
 }
 
 json LiveFabric::State::answer(const json& request) {
