@@ -10,7 +10,6 @@
 
 #include "soft-roce/verbs/live_nic.h"
 #include "soft-roce/verbs/short_slices.h"
-#include "switch-emulator/fabric/idle_policy.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -24,6 +23,9 @@ constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
 // Where cores are wanted by programs that compute, each wake-up costs one of them a switch of
 // context: packets that come within this time share one.
 constexpr Duration kGather = std::chrono::microseconds(200);
+// A core that was given away for so long went to one of those, not to one that polls; others may.
+constexpr Duration kSlowYield = std::chrono::milliseconds(1);
+constexpr Duration kComputingLasts = std::chrono::milliseconds(20);
 
 // What a polling program leaves to the thread tells that it watches its memory instead. One packet
 // that the thread finds weighs as much as several that polls take: after each, such a program polls
@@ -66,7 +68,7 @@ void* LiveNic::thread_entry(void* self) {
 
 void LiveNic::thread_loop() {
   ask_for_short_slices();
-  fabric::IdlePolicy yields(Duration(0));
+  Instant computing_until{};  // programs want the cores
   while (!stopping_.load()) {
     const Instant now = monotonic_now();
     if (program_polls(now)) {
@@ -96,12 +98,13 @@ void LiveNic::thread_loop() {
     if (moved) {
       // Lets the program have the lock, or the peer the core; but a program that computes keeps it
       // for milliseconds.
-      if (yields.is_contended(now)) {
+      if (now < computing_until) {
         sleep_until(now + kGather, false);
       } else {
         const Instant before = monotonic_now();
         ::sched_yield();
-        yields.yielded(before, monotonic_now());
+        const Instant after = monotonic_now();
+        if (after - before > kSlowYield) computing_until = after + kComputingLasts;
       }
       continue;
     }
