@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "soft-roce/verbs/live_nic.h"
-#include "soft-roce/verbs/short_slices.h"
+#include "switch-emulator/ports/short_slices.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -67,7 +67,7 @@ void* LiveNic::thread_entry(void* self) {
 }
 
 void LiveNic::thread_loop() {
-  ask_for_short_slices();
+  fabric::ask_for_short_slices();
   Instant computing_until{};  // programs want the cores
   while (!stopping_.load()) {
     const Instant now = monotonic_now();

@@ -27,15 +27,21 @@ class IdlePolicy {
   // A yield began and ended then.
   void yielded(wire::Instant began, wire::Instant ended) {
     if (ended - began > kQuickYield) contended_until_ = ended + kContentionLasts;
+    computing_ = ended - began > kPollersYield;
   }
+  // The last yield went to a program that computes.
+  bool sees_computing() const { return computing_; }
 
  private:
   static constexpr wire::Duration kQuickYield = std::chrono::microseconds(200);
+  // Programs that poll as we do never keep a core for so long.
+  static constexpr wire::Duration kPollersYield = std::chrono::milliseconds(1);
   static constexpr wire::Duration kContentionLasts = std::chrono::milliseconds(20);
 
   wire::Duration budget_;
   wire::Instant last_work_{};
   wire::Instant contended_until_{};
+  bool computing_ = false;
 };
 
 }  // namespace cepheus::fabric

@@ -34,5 +34,15 @@ TEST(IdlePolicy, SleepsAtOnceForAWhileAfterASlowYield) {
   EXPECT_FALSE(idle.should_sleep(at(milliseconds(30))));
 }
 
+TEST(IdlePolicy, TellsProgramsThatComputeFromProgramsThatPoll) {
+  IdlePolicy idle(microseconds(20));
+  idle.yielded(at(milliseconds(0)), at(milliseconds(0) + microseconds(500)));
+  EXPECT_FALSE(idle.sees_computing());
+  idle.yielded(at(milliseconds(20)), at(milliseconds(23)));
+  EXPECT_TRUE(idle.sees_computing());
+  idle.yielded(at(milliseconds(43)), at(milliseconds(43)));
+  EXPECT_FALSE(idle.sees_computing());
+}
+
 }  // namespace
 }  // namespace cepheus::fabric

@@ -21,6 +21,7 @@
 #include "switch-emulator/fabric/idle_policy.h"
 #include "switch-emulator/fabric/link_request.h"
 #include "switch-emulator/fabric/status_baseline.h"
+#include "switch-emulator/ports/short_slices.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -204,7 +205,10 @@ void LiveFabric::State::run() {
       poller.wait(wire::Duration{0});
       const Instant before = monotonic_now();
       sched_yield();
+      const bool computing = idle.sees_computing();
       idle.yielded(before, monotonic_now());
+      // Beside programs that poll, preempting them at every wake-up costs more than it saves.
+      if (idle.sees_computing() != computing) ask_for_short_slices(!computing);
     }
   }
 }

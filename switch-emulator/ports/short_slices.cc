@@ -1,10 +1,10 @@
-#include "soft-roce/verbs/short_slices.h"
+#include "switch-emulator/ports/short_slices.h"
 
 #include <linux/sched/types.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace cepheus::rnic {
+namespace cepheus::fabric {
 
 namespace {
 
@@ -13,12 +13,12 @@ constexpr unsigned kOrdinary = 0;                 // SCHED_OTHER; somebody chose
 
 }  // namespace
 
-void ask_for_short_slices() {
+void ask_for_short_slices(bool wanted) {
   sched_attr attributes{};
   if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0U) != 0) return;
   if (attributes.sched_policy != kOrdinary) return;
-  attributes.sched_runtime = kSliceNs;
+  attributes.sched_runtime = wanted ? kSliceNs : 0;
   (void)syscall(SYS_sched_setattr, 0, &attributes, 0U);
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::fabric

@@ -8,8 +8,9 @@
 // the core. Older kernels ignore it.
 #pragma once
 
-namespace cepheus::rnic {
+namespace cepheus::fabric {
 
-void ask_for_short_slices();
+// False: as long as others'.
+void ask_for_short_slices(bool wanted = true);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::fabric
