@@ -118,6 +118,7 @@ struct GroupView {
   std::string source_change = "rebase";
   Psn start, base, sent, acknowledged;
   Ipv4 source;
+  Ipv4 next_source;  // waits for its turn; unset: nobody does
   bool nak_held = false;
   std::vector<PathView> paths;
   std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;

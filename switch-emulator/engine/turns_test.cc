@@ -71,11 +71,13 @@ TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
   EXPECT_EQ(net->inbox(2), Texts());
   EXPECT_EQ(net->inbox(1), Texts()) << "held, not refused";
   EXPECT_EQ(net->buffers_in_use(), 2u);
+  EXPECT_EQ(net->view().next_source, TestNetwork::ip(1));
 
   net->ack(3, 0);
   EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0", "data 1"}));
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
   EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_TRUE(net->view().next_source.is_unset());
   EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
 }
 

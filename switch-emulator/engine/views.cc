@@ -2,6 +2,19 @@
 
 namespace cepheus::fabric {
 
+namespace {
+
+// Whoever's first packets the gate holds or has answered RNR.
+Ipv4 next_source(const Group& group) {
+  const bool holds = !group.gate.frames.empty();
+  const PathNo waiting = holds ? group.gate.path : group.gate.answered;
+  if (waiting == kNoPath) return {};
+  if (group.paths[waiting].is_host) return group.paths[waiting].host;
+  return holds ? group.gate.source : Ipv4();
+}
+
+}  // namespace
+
 GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, bool active) {
   GroupView view;
   view.id = group.id;
@@ -14,6 +27,7 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
   view.sent = group.sent;
   view.acknowledged = group.agg;
   view.source = group.source_ip;
+  view.next_source = next_source(group);
   view.nak_held = group.nak.has_value();
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];

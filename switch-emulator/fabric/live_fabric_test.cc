@@ -1,15 +1,11 @@
 #include "switch-emulator/fabric/live_fabric.h"
 
 #include <gmock/gmock.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "libmcast/wire/icrc.h"
 #include "switch-emulator/fabric/test_fabric.h"
-#include "switch-emulator/ports/handshake.h"
-#include "switch-emulator/ports/port_segment.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -235,21 +231,6 @@ TEST(LiveFabric, KeepsServingOthersWhenAReceiverStopsReading) {
   EXPECT_EQ(port_of(status, 3).dropped_egress_full, 0u);
 }
 
-UniqueFd connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  return fd;
-}
-
-std::optional<Message> await_message(int fd) {
-  pollfd waiting{fd, POLLIN, 0};
-  EXPECT_EQ(poll(&waiting, 1, 20'000), 1);
-  return receive_message(fd);
-}
-
 std::optional<Welcome> await_welcome(int fd) {
   const auto answer = await_message(fd);
   return answer ? decode_welcome(answer->data) : std::nullopt;
@@ -258,16 +239,9 @@ std::optional<Welcome> await_welcome(int fd) {
 TEST(LiveFabric, DetachesAClientThatScribblesOverItsRing) {
   TestFabric fabric(Topology::star(2));
   const auto h1 = fabric.attach("h1");
-  const UniqueFd socket = connect_to(fabric.socket());
-  ASSERT_TRUE(send_message(socket.get(), encode(Hello{kHandshakeVersion, "h0"})));
-  const auto answer = await_message(socket.get());
-  ASSERT_TRUE(answer);
-  ASSERT_EQ(answer->fds.size(), kGrantedFds);
-  const auto slots = decode_welcome(answer->data)->pool.slots_per_area;
-  const auto segment = PortSegment::map(answer->fds[kSegmentFd].get(), slots);
-  ASSERT_TRUE(segment);
-  segment->tx().produced->store(0xDEADBEEF);
-  eventfd_write(answer->fds[kSwitchDoorbellFd].get(), 1);
+  const RawClient client(fabric.socket(), "h0");
+  client.segment().tx().produced->store(0xDEADBEEF);
+  client.ring_doorbell();
   const auto status =
       fabric.status_when([](const FabricStatus& s) { return !port_of(s, 0).attached; });
   EXPECT_FALSE(port_of(status, 0).attached);

@@ -65,6 +65,14 @@ const SwitchStatus* tree_root(const FabricStatus& status, McstId id) {
   return any;
 }
 
+Ipv4 next_source(const FabricStatus& status, McstId id) {
+  for (const SwitchStatus& one : status.switches) {
+    const GroupView* group = view_of(one, id);
+    if (group != nullptr && !group->next_source.is_unset()) return group->next_source;
+  }
+  return {};
+}
+
 Laggards laggards(const FabricStatus& status, McstId id) {
   Laggards late;
   std::set<std::string> visited;

@@ -62,6 +62,9 @@ struct Laggards {
 };
 Laggards laggards(const FabricStatus& status, McstId group);
 
+// The host that waits until all have acknowledged and it may send; unset if nobody does.
+Ipv4 next_source(const FabricStatus& status, McstId group);
+
 // Rates in bit/s, times in ns, PSNs and QPNs as numbers; every group says "waiting_for".
 nlohmann::json to_json(const FabricStatus& status);
 // What to_json() wrote, perhaps by another version: unknown keys are skipped, missing ones are an
@@ -70,5 +73,7 @@ wire::Result<FabricStatus> status_from_json(const nlohmann::json& json);
 enum class View { kPorts, kGroups, kCounters };
 // A table for people; `colour` only if the reader is a terminal.
 std::string to_text(const FabricStatus& status, View view, bool colour);
+// A line for each group: who sends, who is waited for, who waits for its turn.
+std::string waiting_lines(const FabricStatus& status);
 
 }  // namespace cepheus::fabric

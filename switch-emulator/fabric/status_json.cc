@@ -164,6 +164,7 @@ json group_to_json(const FabricStatus& status, const GroupView& group) {
           {"sent", group.sent.value()},
           {"acknowledged", group.acknowledged.value()},
           {"source", group.source.to_string()},
+          {"next_source", group.next_source.to_string()},
           {"nak_held", group.nak_held},
           {"waiting_for", {{"names", late.names}, {"packets", late.packets}}},
           {"paths", std::move(paths)},
@@ -185,6 +186,7 @@ GroupView group_from_json(const json& in) {
   group.sent = Psn(in.at("sent").get<std::uint32_t>());
   group.acknowledged = Psn(in.at("acknowledged").get<std::uint32_t>());
   group.source = address_from_json(in.at("source"));
+  group.next_source = address_from_json(in.at("next_source"));
   group.nak_held = in.at("nak_held");
   for (const json& path : in.at("paths")) group.paths.push_back(path_from_json(path));
   group.data_packets = in.at("data_packets");

@@ -145,6 +145,16 @@ TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
             "  └─ h2  0x000013  0x000058   12  receiver\n");
 }
 
+TEST(StatusText, SaysInALineWhoWaitsForWhom) {
+  FabricStatus status = two_switches(20, 12);
+  const std::string line = "198.18.0.1  source h0; waiting for h2 (20 packets)";
+  EXPECT_EQ(waiting_lines(status), line + "\n");
+  status.switches[0].groups[0].next_source = Ipv4(10, 0, 0, 2);
+  EXPECT_EQ(waiting_lines(status), line + "; h1 waits for its turn\n");
+  EXPECT_THAT(to_text(status, View::kGroups, false), HasSubstr("; h1 waits for its turn\n"));
+  EXPECT_EQ(waiting_lines(FabricStatus()), "no groups\n");
+}
+
 TEST(StatusText, NestsTheSwitchesOfATreeUnderTheSource) {
   const std::string text = to_text(two_switches(20, 12), View::kGroups, false);
   EXPECT_THAT(text, HasSubstr("  s0\n"

@@ -119,6 +119,16 @@ std::string waiting_text(const Laggards& late, bool colour) {
                 Style::kAlarm, colour);
 }
 
+// "source h0; waiting for h2 (12 packets); h1 waits for its turn"
+std::string situation_text(const FabricStatus& status, const GroupView& group,
+                           const HostNames& hosts, bool colour) {
+  std::string text =
+      "source " + hosts.of(group.source) + "; " + waiting_text(laggards(status, group.id), colour);
+  const Ipv4 next = next_source(status, group.id);
+  if (!next.is_unset()) text += "; " + hosts.of(next) + " waits for its turn";
+  return text;
+}
+
 // One group's tree: switches as branches, hosts as leaves, from the switch the data enters by.
 class GroupTree {
  public:
@@ -178,8 +188,8 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root, con
   std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
                      std::to_string(group.epoch) + ", " +
                      (group.active ? "active" : "being registered") + "; leader " +
-                     hosts.of(group.leader) + ", source " + hosts.of(group.source) + "; " +
-                     waiting_text(laggards(status, group.id), colour) + "\n";
+                     hosts.of(group.leader) + ", " + situation_text(status, group, hosts, colour) +
+                     "\n";
   text += "  PSN: start " + hex24(group.start.value()) + ", turn " + hex24(group.base.value()) +
           ", sent " + hex24(group.sent.value()) + ", acknowledged " +
           hex24(group.acknowledged.value()) + (group.nak_held ? ", a NAK is held" : "") +
@@ -190,19 +200,27 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root, con
   return text + GroupTree(status, group.id).to_text(root, colour);
 }
 
-std::string groups_text(const FabricStatus& status, bool colour) {
-  const HostNames hosts(status);
-  std::string text;
+// Calls f(switch that the data enters by, its view of the group) for every group.
+template <typename F>
+void for_each_group(const FabricStatus& status, F&& f) {
   std::set<Ipv4> seen;
   for (const SwitchStatus& one : status.switches) {
     for (const GroupView& group : one.groups) {
       if (!seen.insert(group.id).second) continue;
       const SwitchStatus& root = *tree_root(status, group.id);
       for (const GroupView& view : root.groups) {
-        if (view.id == group.id) text += group_text(status, root, view, hosts, colour);
+        if (view.id == group.id) f(root, view);
       }
     }
   }
+}
+
+std::string groups_text(const FabricStatus& status, bool colour) {
+  const HostNames hosts(status);
+  std::string text;
+  for_each_group(status, [&](const SwitchStatus& root, const GroupView& view) {
+    text += group_text(status, root, view, hosts, colour);
+  });
   return text.empty() ? "no groups\n" : text;
 }
 
@@ -265,6 +283,15 @@ std::string to_text(const FabricStatus& status, View view, bool colour) {
     text += view == View::kPorts ? ports_text(one, colour) : counters_text(one, colour);
   }
   return text;
+}
+
+std::string waiting_lines(const FabricStatus& status) {
+  const HostNames hosts(status);
+  std::string text;
+  for_each_group(status, [&](const SwitchStatus&, const GroupView& view) {
+    text += view.id.to_string() + "  " + situation_text(status, view, hosts, false) + "\n";
+  });
+  return text.empty() ? "no groups\n" : text;
 }
 
 }  // namespace cepheus::fabric

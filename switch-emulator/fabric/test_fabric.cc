@@ -1,5 +1,9 @@
 #include "switch-emulator/fabric/test_fabric.h"
 
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <cstring>
 
 #include "libmcast/wire/icrc.h"
@@ -17,6 +21,39 @@ void set_payload(HostPort& port, std::span<const std::uint8_t> payload, wire::Fr
 }
 
 }  // namespace
+
+UniqueFd connect_to(const std::string& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socket.copy(address.sun_path, sizeof address.sun_path - 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    throw std::runtime_error("can't connect to " + socket);
+  }
+  return fd;
+}
+
+std::optional<Message> await_message(int fd) {
+  pollfd waiting{fd, POLLIN, 0};
+  if (poll(&waiting, 1, 20'000) != 1) return std::nullopt;
+  return receive_message(fd);
+}
+
+RawClient::RawClient(const std::string& socket, const std::string& host)
+    : socket_(connect_to(socket)) {
+  if (!send_message(socket_.get(), encode(Hello{kHandshakeVersion, host}))) {
+    throw std::runtime_error("the fabric takes no hello");
+  }
+  auto answer = await_message(socket_.get());
+  const auto welcome = answer ? decode_welcome(answer->data) : std::nullopt;
+  if (!welcome || answer->fds.size() != kGrantedFds) throw std::runtime_error("no port granted");
+  granted_ = std::move(*answer);
+  auto segment = PortSegment::map(granted_.fds[kSegmentFd].get(), welcome->pool.slots_per_area);
+  if (!segment) throw std::runtime_error(segment.error().text);
+  segment_ = std::move(*segment);
+}
+
+void RawClient::ring_doorbell() const { eventfd_write(granted_.fds[kSwitchDoorbellFd].get(), 1); }
 
 void send_packet(HostPort& port, const Packet& packet) {
   if (!await_room(port, packet.payload_bytes)) throw std::runtime_error("no room to send");

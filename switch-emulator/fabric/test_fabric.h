@@ -13,7 +13,9 @@
 #include "libmcast/wire/mrp.h"
 #include "libmcast/wire/roce.h"
 #include "switch-emulator/fabric/live_fabric.h"
+#include "switch-emulator/ports/handshake.h"
 #include "switch-emulator/ports/host_port.h"
+#include "switch-emulator/ports/port_segment.h"
 
 namespace cepheus::fabric {
 
@@ -67,6 +69,24 @@ class TestFabric {
   std::string socket_;
   std::unique_ptr<LiveFabric> fabric_;
   std::thread thread_;
+};
+
+// A client of the attach socket that speaks the handshake by hand.
+UniqueFd connect_to(const std::string& socket);
+// The next message, waited for.
+std::optional<Message> await_message(int fd);
+
+// An attached client that does with its shared memory what it likes.
+class RawClient {
+ public:
+  RawClient(const std::string& socket, const std::string& host);
+  const PortSegment& segment() const { return segment_; }
+  void ring_doorbell() const;
+
+ private:
+  UniqueFd socket_;
+  Message granted_;
+  PortSegment segment_;
 };
 
 inline std::uint64_t counter(const std::vector<std::pair<std::string, std::uint64_t>>& counters,

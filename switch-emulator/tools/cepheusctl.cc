@@ -36,18 +36,24 @@ int complain(const std::string& text, int exit_code) {
   return exit_code;
 }
 
-bool is_terminal() { return ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+bool is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
+bool may_colour() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; }
 
-wire::Result<std::string> explanation(bool as_json) {
+// For people one document over many lines; whoever watches gets one on a line.
+std::string json_text(const json& document, const Command& command) {
+  return document.dump(command.watch_seconds ? -1 : 2) + "\n";
+}
+
+wire::Result<std::string> explanation(const Command& command) {
   const auto reports = read_reports(wire::report_directory());
   if (!reports) return tl::unexpected(reports.error());
   const auto jobs = explain(*reports);
-  return as_json ? to_json(jobs).dump(2) + "\n" : to_text(jobs, is_terminal());
+  return command.as_json ? json_text(to_json(jobs), command) : to_text(jobs, may_colour());
 }
 
 // One answer of the fabric, as the user wants to see it.
 wire::Result<std::string> answer_text(const Command& command) {
-  if (command.explains) return explanation(command.as_json);
+  if (command.explains) return explanation(command);
   const auto answer = ask(command.socket, command.request);
   if (!answer) return tl::unexpected(answer.error());
   if (!command.view) return command.as_json ? answer->dump(2) + "\n" : std::string();
@@ -55,9 +61,11 @@ wire::Result<std::string> answer_text(const Command& command) {
   if (found == answer->end()) {
     return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");
   }
-  if (command.as_json) return found->dump(2) + "\n";
-  return status_from_json(*found).map(
-      [&](const FabricStatus& status) { return to_text(status, *command.view, is_terminal()); });
+  if (command.as_json) return json_text(*found, command);
+  const bool logs = command.watch_seconds && command.view == View::kGroups && !is_terminal();
+  return status_from_json(*found).map([&](const FabricStatus& status) {
+    return logs ? waiting_lines(status) : to_text(status, *command.view, may_colour());
+  });
 }
 
 // Repeats until interrupted; the signals stay blocked, so that none is lost between two waits.
@@ -73,9 +81,7 @@ int watch(const Command& command) {
     const auto text = answer_text(command);
     if (!text) return complain(text.error().text, kRefused);
     // On a terminal: cursor home, the text, then clear what an earlier, longer text left below.
-    if (::isatty(STDOUT_FILENO) != 0) {
-      std::cout << "\033[H\033[2J";
-    }
+    if (is_terminal() && !command.as_json) std::cout << "\033[H\033[2J";
     std::cout << *text << std::flush;
     if (!std::cout) return kRefused;
     if (::sigtimedwait(&endings, nullptr, &interval) > 0) return 0;

@@ -263,6 +263,25 @@ TEST(Cepheusctl, WatchesUntilInterrupted) {
   EXPECT_EQ(run.exit_code(), 0);
 }
 
+TEST(Cepheusctl, LogsWhoWaitsForWhomWhereThereIsNoTerminal) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05"});
+  constexpr char kLine[] = "198.18.0.1  source none yet; waiting for h0 (12 packets)\n";
+  EXPECT_THAT(run.output_until(std::string(kLine) + kLine), StartsWith(std::string(kLine) + kLine));
+  run.interrupt();
+  EXPECT_EQ(run.exit_code(), 0);
+}
+
+TEST(Cepheusctl, WatchesInJsonByLines) {
+  AnsweringFabric fabric(status_answer(12));
+  Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05", "--json"});
+  const std::string output = run.output_until("\n");
+  EXPECT_EQ(json::parse(output.substr(0, output.find('\n')), nullptr, false),
+            to_json(some_status(12)));
+  run.interrupt();
+  EXPECT_EQ(run.exit_code(), 0);
+}
+
 TEST(Cepheusctl, WatchesEverySecondUnlessToldOtherwise) {
   AnsweringFabric fabric(status_answer(12));
   Invocation run({"--socket", fabric.socket(), "groups", "--watch"});
