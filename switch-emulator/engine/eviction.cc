@@ -8,11 +8,16 @@
 namespace cepheus::fabric {
 namespace {
 
+bool is_down(const Routes& routes, const Path& path) {
+  return path.was_down || !routes.is_up(path.port);
+}
+
 // What the leader should know of the receiver behind `path`; 0: nothing.
 std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
-  const bool asked = group.paths[path].unanswered >= kLagsAfter || !call.rules().lagging_is_silence;
+  const bool asked =
+      group.paths[path].unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
   const bool owes = before(group.paths[path].ack, group.sent) && asked;
-  const bool down = !routes.is_up(group.paths[path].port);
+  const bool down = is_down(routes, group.paths[path]);
   return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) | (owes ? wire::kMemberOwes : 0));
 }
 
@@ -22,7 +27,7 @@ std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group
 std::optional<wire::MrpMember> report_of_source(const Routes& routes, const Group& group) {
   if (group.source == kNoPath || group.source == group.leader) return std::nullopt;
   if (!group.paths[group.source].is_host) return std::nullopt;
-  const bool down = !routes.is_up(group.paths[group.source].port);
+  const bool down = is_down(routes, group.paths[group.source]);
   const bool owes = !group.ended || before(group.min(), group.sent);
   if (!down && !owes) return std::nullopt;
   return wire::MrpMember{

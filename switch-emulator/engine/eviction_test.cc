@@ -181,7 +181,10 @@ TEST(Query, NamesTheHostsThatLagAndHowOftenTheyWereHeard) {
   net->ack(2, 1);
   net->ack(2, 2);
   net->ack(3, 2);
-  for (int i = 0; i < 2; ++i) net->data(1, 3, false);
+  for (int i = 0; i < 2; ++i) {
+    net->advance(1ms);
+    net->data(1, 3, false);
+  }
   const auto list = asked_for(*net);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].host, TestNetwork::ip(2));
@@ -200,9 +203,14 @@ TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
   net->ack(3, 4);
   net->data(0, 2, false);
   EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  net->advance(1ms);
   net->data(0, 2, false);
   ASSERT_EQ(asked_for(*net).size(), 1u);
   EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(1));
+  net->advance(4ms);  // the source waits for somebody else
+  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+  net->data(0, 2, false);
+  EXPECT_EQ(asked_for(*net).size(), 1u);
   net->nak(1, 2);  // it answers: it is alive
   EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
 }
@@ -252,6 +260,19 @@ TEST(PortDown, IsReportedToTheLeaderAtOnce) {
   ASSERT_EQ(reported(*net, 0).size(), 1u);
   EXPECT_EQ(reported(*net, 0)[0].flags,
             wire::kMemberDown | wire::kMemberSource | wire::kMemberOwes);
+}
+
+// The REPORT may be lost, and a new program be there when the leader asks.
+TEST(PortDown, IsRememberedUntilTheMemberIsHeard) {
+  auto net = make_star(4);
+  net->message(0, 0, 1);
+  net->set_port(0, net->port_of(2), false);
+  net->set_port(0, net->port_of(2), true);
+  ASSERT_EQ(asked_for(*net).size(), 1u);
+  EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(2));
+  EXPECT_EQ(asked_for(*net)[0].flags, wire::kMemberDown);
+  net->ack(2, 1);  // only its link was down
+  EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
 }
 
 TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {

@@ -16,21 +16,41 @@ namespace cepheus::fabric {
 using PathNo = std::uint16_t;
 inline constexpr PathNo kNoPath = std::numeric_limits<PathNo>::max();
 
+// Repeats of the packet that a path needs next, since it was heard.
+//
+// A path lags that leaves two of them unanswered, and as long as they go on: whoever is not asked
+// has nothing to answer, and a source repeats what the slowest lack. From one repeat to the next a
+// source waits twice as long at most.
+class Repeats {
+ public:
+  void note(Instant now) {
+    if (seen_ > 0 && now - last_ <= gap_ / 4) return;  // doubled on its way
+    if (seen_ > 0) gap_ = now - last_;
+    last_ = now;
+    if (seen_ < kEnough) ++seen_;
+  }
+  void clear() { seen_ = 0, gap_ = {}; }
+  bool go_on(Instant now) const { return seen_ == kEnough && now - last_ <= 3 * gap_; }
+
+ private:
+  static constexpr std::uint8_t kEnough = 2;
+  Instant last_{};
+  Duration gap_{0};
+  std::uint8_t seen_ = 0;
+};
+
 struct Path {
   PortId port;
   bool is_host = false;
-  std::uint8_t unanswered = 0;  // how often what it lacks first was sent again since it was heard
-  Qpn qpn;                      // member's, if it is a host
+  bool was_down = false;  // its port, and nothing was heard since: the program may be another
+  Qpn qpn;                // member's, if it is a host
+  Repeats unanswered;
   Ipv4 host;
   std::uint32_t heard = 0;  // feedback packets from here
   Psn ack;                  // everything up to here has been acknowledged by all behind this path
   std::uint32_t turns = 0;  // T: packets of this host's finished turns, modulo 2^24
   std::uint32_t messages = 0;  // ... and the messages in them, for the MSN
 };
-
-// A path lags that has left so many repeats of its next packet without an answer. Whoever is not
-// asked has nothing to answer: the source repeats what the slowest lack.
-inline constexpr std::uint8_t kLagsAfter = 2;
 
 // A sequence or RNR NAK that waits until every path has caught up with what it acknowledges.
 struct HeldNak {

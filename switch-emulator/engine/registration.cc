@@ -305,11 +305,12 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
 
 void Registrar::on_port_down(Call& call) {
   const PortId down = call.ingress;
-  groups_.for_each([&](McstId, const GroupEntry& entry) {
+  groups_.for_each([&](McstId, GroupEntry& entry) {
     if (!entry.current) return;
-    const Group& group = entry.current->group;
+    Group& group = entry.current->group;
     const PathNo path = group.find(down);
     if (path != kNoPath && path != group.leader && group.paths[path].is_host) {
+      group.paths[path].was_down = true;
       report_hosts(call, routes_, entry.leader, group, path);
     }
   });

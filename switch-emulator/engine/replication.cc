@@ -16,7 +16,7 @@ std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn p
     Path& path = group.paths[i];
     if (i == group.source || (repeat && !before(path.ack, psn))) continue;
     ++wanted;
-    if (repeat && psn == path.ack + 1 && path.unanswered < kLagsAfter) ++path.unanswered;
+    if (repeat && psn == path.ack + 1) path.unanswered.note(call.now);
     if (!send_data(call, group, path, packet.frame, packet.headers, turn, psn)) continue;
     call.count(Counter::kDataCopies);
     ++group.stats.copies;
@@ -40,6 +40,7 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
     call.count(Counter::kDropDataWindow);
     return Disposition::kDone;
   }
+  group.paths[group.source].was_down = false;
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
   if (group.asked && !after(psn, *group.asked)) group.asked.reset();
