@@ -267,6 +267,7 @@ TEST(PortDown, IsRememberedUntilTheMemberIsHeard) {
   auto net = make_star(4);
   net->message(0, 0, 1);
   net->set_port(0, net->port_of(2), false);
+  net->ack(2, 0);  // was under way
   net->set_port(0, net->port_of(2), true);
   ASSERT_EQ(asked_for(*net).size(), 1u);
   EXPECT_EQ(asked_for(*net)[0].host, TestNetwork::ip(2));

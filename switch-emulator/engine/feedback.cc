@@ -109,7 +109,7 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   Path& from = group.paths[path];
   ++from.heard;
   from.unanswered.clear();
-  from.was_down = false;
+  from.hear();
   const Psn psn = headers.bth.psn + (from.is_host ? from.turns : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
   if (is_not_synchronised(call, group, path, aeth, psn)) {

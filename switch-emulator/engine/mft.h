@@ -40,9 +40,15 @@ class Repeats {
 };
 
 struct Path {
+  // A packet came from here.
+  void hear() {
+    if (is_back) was_down = is_back = false;
+  }
+
   PortId port;
   bool is_host = false;
   bool was_down = false;  // its port, and nothing was heard since: the program may be another
+  bool is_back = false;   // the port is up again: what is heard now was not under way before
   Qpn qpn;                // member's, if it is a host
   Repeats unanswered;
   Ipv4 host;

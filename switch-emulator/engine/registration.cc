@@ -311,8 +311,18 @@ void Registrar::on_port_down(Call& call) {
     const PathNo path = group.find(down);
     if (path != kNoPath && path != group.leader && group.paths[path].is_host) {
       group.paths[path].was_down = true;
+      group.paths[path].is_back = false;
       report_hosts(call, routes_, entry.leader, group, path);
     }
+  });
+}
+
+void Registrar::on_port_up(Call& call) {
+  groups_.for_each([&](McstId, GroupEntry& entry) {
+    if (!entry.current) return;
+    Group& group = entry.current->group;
+    const PathNo path = group.find(call.ingress);
+    if (path != kNoPath) group.paths[path].is_back = group.paths[path].was_down;
   });
 }
 

@@ -44,6 +44,8 @@ class Registrar {
   void age(Call& call, McstId id);
   // A host's port went down: the leaders of its groups are told at once.
   void on_port_down(Call& call);
+  // It is up again: a member that is heard from now on is the same as before.
+  void on_port_up(Call& call);
 
  private:
   struct Refusal {

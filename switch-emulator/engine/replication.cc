@@ -40,7 +40,7 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
     call.count(Counter::kDropDataWindow);
     return Disposition::kDone;
   }
-  group.paths[group.source].was_down = false;
+  group.paths[group.source].hear();
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
   if (group.asked && !after(psn, *group.asked)) group.asked.reset();

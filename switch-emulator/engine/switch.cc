@@ -182,8 +182,10 @@ void Switch::on_timer(Instant now, Actions& out) {
 
 Instant Switch::deadline() const { return state_->groups.deadline(); }
 
-void Switch::on_port_up(Instant, PortId port, Actions&) {
+void Switch::on_port_up(Instant now, PortId port, Actions& out) {
   state_->routes.set_up(port, true);
+  Call call = state_->begin(now, port, out);
+  state_->registrar.on_port_up(call);
   // Behind a host's port a new program begins; a leader that only lost its link refreshes.
   if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
     state_->groups.set_orphaned(port, std::nullopt);

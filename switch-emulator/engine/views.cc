@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, std::size_t>> fields_of(std::size_t ports, st
       {"path_index", ports * sizeof(decltype(Group::path_index)::value_type)},
       {"path.port", paths * sizeof(Path::port)},
       {"path.is_host", paths * sizeof(Path::is_host)},
-      {"path.was_down", paths * sizeof(Path::was_down)},
+      {"path.was_down", paths * (sizeof(Path::was_down) + sizeof(Path::is_back))},
       {"path.unanswered", paths * sizeof(Path::unanswered)},
       {"path.qpn", paths * sizeof(Path::qpn)},
       {"path.host", paths * sizeof(Path::host)},
