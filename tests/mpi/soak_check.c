@@ -4,7 +4,9 @@
  *   soak_check [--count N] [--seconds S] [--interval S]
  *
  * Ends after N broadcasts or S seconds, whatever is first. An interval's line, the largest of all
- * ranks:   held SECONDS COUNT RESIDENT_KIB DESCRIPTORS REGISTERED_BYTES
+ * ranks:   held SECONDS COUNT PRIVATE_KIB SHARED_KIB DESCRIPTORS REGISTERED_BYTES
+ *
+ * Shared memory is the fabric's, which has a fixed size; a page of it counts once it was needed.
  */
 #include <dirent.h>
 #include <unistd.h>
@@ -13,12 +15,16 @@
 
 enum { kMost = 4 << 20, kRound = 500 };
 
-static long resident_kib(void) {
-  long pages = 0, all = 0;
-  FILE* f = fopen("/proc/self/statm", "r");
-  if (f == NULL || fscanf(f, "%ld %ld", &all, &pages) != 2) pages = 0;
-  if (f != NULL) fclose(f);
-  return pages * (sysconf(_SC_PAGESIZE) / 1024);
+/* A line of /proc/self/status, such as "RssAnon:", in KiB; -1 if there is none. */
+static long status_kib(const char* field) {
+  char line[256];
+  long kib = -1;
+  FILE* f = fopen("/proc/self/status", "r");
+  if (f == NULL) return -1;
+  while (kib < 0 && fgets(line, sizeof line, f) != NULL)
+    if (strncmp(line, field, strlen(field)) == 0) kib = atol(line + strlen(field));
+  fclose(f);
+  return kib;
 }
 
 static long descriptors(void) {
@@ -60,11 +66,12 @@ static long variable(const char* end) {
 static void tell(double seconds, long count) {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const long own[3] = {resident_kib(), descriptors(), variable("cepheus_registered_bytes")};
-  long most[3];
-  MPI_Reduce(own, most, 3, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+  const long own[4] = {status_kib("RssAnon:"), status_kib("RssShmem:"), descriptors(),
+                       variable("cepheus_registered_bytes")};
+  long most[4];
+  MPI_Reduce(own, most, 4, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
   if (rank != 0) return;
-  printf("held %.0f %ld %ld %ld %ld\n", seconds, count, most[0], most[1], most[2]);
+  printf("held %.0f %ld %ld %ld %ld %ld\n", seconds, count, most[0], most[1], most[2], most[3]);
   fflush(stdout);
 }
 
