@@ -1,6 +1,7 @@
 """What the tests of unmodified programs share: a fabric of their own, and programs run on its hosts."""
 
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -32,12 +33,16 @@ def is_listening(port):
 
 
 class Fabric:
-    """A switch process; with `topology` instead of a plain star if given, run by the command `before` it."""
+    """A switch process; with `topology` instead of a plain star if given, run by the command `before` it.
+
+    Such a command may change the user, and the tree may lie where that one can't look: copies of what it needs can be read by all.
+    """
 
     def __init__(self, hosts=2, topology=None, before=()):
         self.directory = tempfile.TemporaryDirectory(prefix="cepheus-verbs-")
         self.socket = os.path.join(self.directory.name, "fabric")
         os.chmod(self.directory.name, 0o777)
+        switch, self.library = [shutil.copy(path, self.directory.name) for path in (SWITCH, LIBRARY)] if before else (SWITCH, LIBRARY)
         arguments = ["--hosts", str(hosts)]
         if topology:
             path = os.path.join(self.directory.name, "topology.toml")
@@ -45,11 +50,12 @@ class Fabric:
                 f.write(topology)
             arguments = ["--topology", path]
         read_end, write_end = os.pipe()
-        self.process = subprocess.Popen([*before, SWITCH, *arguments, "--socket", self.socket, "--ready-fd", str(write_end)],
+        self.process = subprocess.Popen([*before, switch, *arguments, "--socket", self.socket, "--ready-fd", str(write_end)],
                                         env=CLEAN, pass_fds=(write_end,))
         os.close(write_end)
         with os.fdopen(read_end) as ready:
             if not ready.readline().startswith("ready"):
+                self.close()
                 raise RuntimeError("cepheus-switch does not start")
 
     def close(self):
@@ -58,7 +64,7 @@ class Fabric:
         self.directory.cleanup()
 
     def environment(self, host=None, **more):
-        env = {**CLEAN, "LD_PRELOAD": LIBRARY, "CEPHEUS_FABRIC": self.socket, **more}
+        env = {**CLEAN, "LD_PRELOAD": self.library, "CEPHEUS_FABRIC": self.socket, **more}
         if host:
             env["CEPHEUS_HOST"] = host
         return env
