@@ -366,4 +366,10 @@ std::string last_error() {
   return function();
 }
 
+void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
+  ASSERT_TRUE(wc) << "no completion";
+  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+  EXPECT_EQ(wc->opcode, opcode);
+}
+
 }  // namespace cepheus::rnic

@@ -124,4 +124,7 @@ class Peer {
 std::uint64_t nic_counter(const std::string& name);
 std::string last_error();
 
+// There is a completion, of that kind, and it tells of success.
+void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode);
+
 }  // namespace cepheus::rnic

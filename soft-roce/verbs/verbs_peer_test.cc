@@ -19,12 +19,6 @@ class TwoHosts : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
-  ASSERT_TRUE(wc) << "no completion";
-  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
-  EXPECT_EQ(wc->opcode, opcode);
-}
-
 TEST_F(TwoHosts, SendCarriesBytesAndImmediate) {
   Peer peer([](Peer& me) {
     Endpoint e;

@@ -15,12 +15,6 @@ class Services : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
-  ASSERT_TRUE(wc) << "no completion";
-  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
-  EXPECT_EQ(wc->opcode, opcode);
-}
-
 // A peer that lets the other side work on its memory.
 void serve_memory(Peer& me, const std::function<void(Endpoint&)>& before,
                   const std::function<void(Endpoint&)>& after) {

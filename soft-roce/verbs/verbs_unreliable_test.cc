@@ -15,12 +15,6 @@ class Unreliable : public ::testing::Test {
   SwitchProcess fabric_{2};
 };
 
-void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
-  ASSERT_TRUE(wc) << "no completion";
-  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
-  EXPECT_EQ(wc->opcode, opcode);
-}
-
 auto remote(ibv_wr_opcode opcode, const Endpoint::Name& target, std::size_t offset = 0) {
   return [=](ibv_send_wr& wr) {
     wr.opcode = opcode;
