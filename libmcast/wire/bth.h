@@ -90,7 +90,7 @@ struct Bth {
 
   Opcode opcode = Opcode::kRcSendOnly;
   bool solicited = false;
-  bool migration = true;               // MigReq: rdma_rxe and ConnectX send 1 in the migrated state
+  bool migration = true;               // MigReq: 1, migrated, as ConnectX sends; rdma_rxe sends 0
   std::uint8_t pad_count = 0;          // 0..3
   std::uint8_t transport_version = 0;  // always 0
   std::uint16_t pkey = kDefaultPkey;
