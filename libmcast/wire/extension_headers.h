@@ -35,7 +35,7 @@ struct AtomicEth {
   friend bool operator==(const AtomicEth&, const AtomicEth&) = default;
 };
 
-// Syndrome of an acknowledgement (IBTA 9.7.5.1.2): two kind bits and a five-bit value.
+// Syndrome of an acknowledgement (IBTA 9.7.5.2): two kind bits and a five-bit value.
 enum class AckKind : std::uint8_t { kAck = 0, kRnrNak = 1, kReserved = 2, kNak = 3 };
 enum class NakCode : std::uint8_t {
   kSequenceError = 0,

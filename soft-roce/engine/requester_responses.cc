@@ -136,7 +136,7 @@ void Requester::on_progress(Instant now) {
 }
 
 // A response that comes after the result of the oldest packet was sent implies that it is lost
-// (IBTA 9.7.5.1.1). Said once: responses to what was asked before are still under way.
+// (IBTA 9.7.6). Said once: responses to what was asked before are still under way.
 void Requester::on_missing_result() {
   counters_.add(Counter::kRxMissingResult);
   if (next_ == una_ || missed_result_) return;

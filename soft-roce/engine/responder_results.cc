@@ -98,7 +98,7 @@ bool Responder::execute_atomic(const wire::RoceHeaders& headers, Actions& out) {
 }
 
 // A request seen before. SENDs and WRITEs are acknowledged again, READs are carried out again from
-// memory, atomics answered from what they gave (IBTA 9.7.5.1.4).
+// memory, atomics answered from what they gave (IBTA 9.7.5.1).
 void Responder::on_duplicate(const wire::RoceHeaders& headers) {
   counters_.add(Counter::kRxDuplicate);
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);

@@ -2,7 +2,7 @@
 // passed.
 //
 // A ring of bits, one a PSN. Ends further than kWindow beyond the aggregate are not noted; the MSN
-// then lags, which a requester may ignore (IBTA 9.7.5.1.2: it serves credits, and the aggregate
+// then lags, which a requester may ignore (IBTA 9.7.7: it serves credits, and the aggregate
 // claims none).
 #pragma once
 

@@ -27,6 +27,10 @@ class Data(EndToEnd):
     def test_communicators_freed_with_broadcasts_in_flight(self):
         self.assert_ok(over_fabric(CHECK, "--count", 20, "--free", 1, mca=REQUIRE))
 
+    def test_threads_with_several_in_flight_each(self):
+        run = over_fabric(PROGRAMS / "threads_check", "--threads", 3, "--count", 80, "--outstanding", 4, mca=REQUIRE)
+        self.assert_ok(run)
+
     def test_lossy_links(self):
         run = over_fabric(CHECK, "--count", 60, "--mix", 1, topology=star(4, "loss = 0.01"), mca=REQUIRE)
         self.assert_ok(run)

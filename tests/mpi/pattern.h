@@ -52,9 +52,9 @@ static inline void* get_memory(size_t bytes) {
   return memory;
 }
 
-/* One broadcast of `bytes` of `key` on `comm`, checked; 0 if right, else 1 and a line on stderr. */
-static inline int broadcast_and_check(unsigned char* memory, size_t bytes, uint64_t key, int root,
-                                      MPI_Comm comm) {
+/* What a rank's memory holds before a broadcast of `bytes` of `key`: the root's, all of it. */
+static inline void before_broadcast(unsigned char* memory, size_t bytes, uint64_t key, int root,
+                                    MPI_Comm comm) {
   int rank;
   MPI_Comm_rank(comm, &rank);
   if (rank == root) {
@@ -62,13 +62,27 @@ static inline int broadcast_and_check(unsigned char* memory, size_t bytes, uint6
   } else {
     memset(memory, 0xEE, bytes);
   }
-  MPI_Bcast(memory, (int)bytes, MPI_BYTE, root, comm);
+}
+
+/* 0 if all of it is there after the broadcast, else 1 and a line on stderr. */
+static inline int after_broadcast(const unsigned char* memory, size_t bytes, uint64_t key, int root,
+                                  MPI_Comm comm) {
   const size_t at = check(memory, bytes, key);
   if (at == bytes) return 0;
+  int rank;
+  MPI_Comm_rank(comm, &rank);
   fprintf(stderr,
           "rank %d of its communicator: broadcast of %zu bytes from %d: byte %zu is wrong\n", rank,
           bytes, root, at);
   return 1;
+}
+
+/* One broadcast, checked; 0 if right. */
+static inline int broadcast_and_check(unsigned char* memory, size_t bytes, uint64_t key, int root,
+                                      MPI_Comm comm) {
+  before_broadcast(memory, bytes, key, root, comm);
+  MPI_Bcast(memory, (int)bytes, MPI_BYTE, root, comm);
+  return after_broadcast(memory, bytes, key, root, comm);
 }
 
 /* Rank 0 of the world prints "ok: ..." if no rank counted anything wrong; the exit code. */

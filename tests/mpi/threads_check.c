@@ -1,31 +1,62 @@
 /* MPI_THREAD_MULTIPLE: threads that broadcast at once, each on a communicator of its own.
  *
- *   threads_check [--threads N] [--count N]
+ *   threads_check [--threads N] [--count N] [--outstanding K]
+ *
+ * --outstanding: each thread has up to K (1 to 16) non-blocking broadcasts in flight before each
+ * blocking one; without it there are blocking ones only.
  */
 #include <pthread.h>
 
 #include "tests/mpi/pattern.h"
 
-enum { kMost = 300000 };
+enum { kLargest = 300000, kMost = 16 };
 
 struct worker {
   pthread_t thread;
   MPI_Comm comm;
-  long index, count;
+  long index, count, outstanding;
   int wrong;
 };
 
+struct one {
+  unsigned char* memory;
+  uint64_t key;
+  size_t bytes;
+  int root;
+};
+
+static void choose(struct one* it, const struct worker* w, long i, int size) {
+  it->key = mix((uint64_t)(w->index * 1000003 + i));
+  it->bytes = (size_t)(it->key % (i % 8 == 7 ? kLargest : 3000));
+  it->root = (int)(i % size);
+}
+
 static void* work(void* arg) {
   struct worker* w = arg;
-  unsigned char* memory = get_memory(kMost);
+  struct one flying[kMost + 1];
+  MPI_Request requests[kMost];
+  for (long k = 0; k <= w->outstanding; k++) flying[k].memory = get_memory(kLargest);
+  struct one* blocking = &flying[w->outstanding];
   int size;
   MPI_Comm_size(w->comm, &size);
-  for (long i = 0; i < w->count; i++) {
-    const uint64_t key = mix((uint64_t)(w->index * 1000003 + i));
-    const size_t bytes = i % 8 == 7 ? (size_t)(key % kMost) : (size_t)(key % 3000);
-    w->wrong |= broadcast_and_check(memory, bytes, key, (int)(i % size), w->comm);
+  for (long i = 0; i < w->count;) {
+    int n = 0;
+    for (; n < w->outstanding && i < w->count - 1; n++, i++) {
+      struct one* it = &flying[n];
+      choose(it, w, i, size);
+      before_broadcast(it->memory, it->bytes, it->key, it->root, w->comm);
+      MPI_Ibcast(it->memory, (int)it->bytes, MPI_BYTE, it->root, w->comm, &requests[n]);
+    }
+    choose(blocking, w, i++, size);
+    w->wrong |= broadcast_and_check(blocking->memory, blocking->bytes, blocking->key,
+                                    blocking->root, w->comm);
+    MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    for (int k = 0; k < n; k++) {
+      const struct one* it = &flying[k];
+      w->wrong |= after_broadcast(it->memory, it->bytes, it->key, it->root, w->comm);
+    }
   }
-  free(memory);
+  for (long k = 0; k <= w->outstanding; k++) free(flying[k].memory);
   return NULL;
 }
 
@@ -34,6 +65,11 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   const long threads = atol(option(argc, argv, "--threads", "4"));
   const long count = atol(option(argc, argv, "--count", "200"));
+  const long outstanding = atol(option(argc, argv, "--outstanding", "0"));
+  if (outstanding < 0 || outstanding > kMost) {
+    fprintf(stderr, "threads_check: --outstanding %ld: give 0 to %d\n", outstanding, kMost);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
   if (provided != MPI_THREAD_MULTIPLE) {
     fprintf(stderr, "threads_check: MPI gives no MPI_THREAD_MULTIPLE\n");
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -42,6 +78,7 @@ int main(int argc, char** argv) {
   for (long i = 0; i < threads; i++) {
     workers[i].index = i;
     workers[i].count = count;
+    workers[i].outstanding = outstanding;
     workers[i].wrong = 0;
     MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
   }
