@@ -14,6 +14,7 @@ using State = Registration::State;
 constexpr std::uint8_t kOwes = wire::kMemberOwes;
 constexpr std::uint8_t kDown = wire::kMemberDown;
 constexpr std::uint8_t kSource = wire::kMemberSource;
+constexpr std::uint8_t kLate = wire::kMemberLate;
 constexpr Ipv4 kSwitch{10, 255, 0, 1};
 
 class Eviction : public testing::Test {
@@ -177,6 +178,79 @@ TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {
   EXPECT_EQ(sent(MrpType::kQuery), 1);
   leader().on_message(now_, Ipv4(10, 9, 9, 9), complaint.messages[0].message, out_);
   EXPECT_EQ(sent(MrpType::kQuery), 0) << "a stranger's";
+}
+
+// Rank after rank computes for minutes, with all its receives used up: nobody is to give up.
+class LateMember : public Eviction {
+ protected:
+  void complain(std::uint32_t i) {
+    Actions complaint;
+    net_.hosts.at(host(i)).complain(complaint);
+    leader().on_message(now_, host(i), complaint.messages.at(0).message, out_);
+  }
+  std::vector<Outgoing> reassured() {
+    std::vector<Outgoing> list;
+    for (const Outgoing& o : out_.messages) {
+      if (o.message.header.type == MrpType::kConfirm) list.push_back(o);
+    }
+    out_.clear();
+    return list;
+  }
+};
+
+TEST_F(LateMember, ThatAnswersReassuresWhoAsked) {
+  complain(1);
+  report(2, kLate, 5);
+  EXPECT_TRUE(reassured().empty()) << "it may have answered long ago";
+  pass(250ms);
+  report(2, kLate, 6);
+  const auto list = reassured();
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].to, host(1));
+  EXPECT_EQ(leader().alive_at(), now_);
+  Membership& asker = net_.hosts.at(host(1));
+  EXPECT_EQ(asker.on_message(now_, host(0), list[0].message, out_), Membership::Task::kWait);
+  EXPECT_EQ(asker.on_message(now_, host(3), list[0].message, out_), Membership::Task::kNone)
+      << "only its leader knows";
+}
+
+TEST_F(LateMember, MayBeTheLeaderItself) {
+  complain(1);
+  report(0, kLate, 5);
+  report(0, kLate, 6);
+  EXPECT_EQ(reassured().size(), 1u);
+}
+
+TEST_F(LateMember, ThatDoesNotAnswerReassuresNobody) {
+  complain(1);
+  for (int i = 0; i < 8; ++i) {
+    report(2, kLate, 5);
+    pass(250ms);
+  }
+  EXPECT_TRUE(reassured().empty());
+  EXPECT_EQ(leader().evicted_count(), 0u);
+}
+
+TEST_F(LateMember, DoesNotHideOneThatIsSilent) {
+  complain(1);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    report(2, kLate, i);
+    report(3, kOwes, 7);
+    pass(250ms);
+    if (i == 4) out_.clear();  // who is silent for less than a second may be slow
+  }
+  EXPECT_TRUE(reassured().empty());
+}
+
+TEST_F(LateMember, IsAskedForOnlyAsLongAsSomebodyWaits) {
+  complain(1);
+  report(2, kLate, 5);
+  out_.clear();
+  for (std::uint32_t i = 6; i < 26; ++i) {
+    pass(250ms);
+    report(2, kLate, i);
+  }
+  EXPECT_LE(sent(MrpType::kQuery), 4);
 }
 
 TEST_F(Eviction, NeverTakesOutTheLeaderOrAStranger) {

@@ -87,7 +87,11 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     }
     case MrpType::kReject:
       return is_named_by(message) ? on_reject(from, message) : Task::kNone;
-    case MrpType::kConfirm:
+    case MrpType::kConfirm: {
+      const bool answers_query = h.flags == static_cast<std::uint16_t>(MrpType::kQuery);
+      const bool is_for_us = answers_query && is_of_this_group(from, h);
+      return is_for_us && state_ == State::kActive ? Task::kWait : Task::kNone;
+    }
     case MrpType::kRefresh:
     case MrpType::kQuery:
     case MrpType::kReport:

@@ -22,6 +22,7 @@ class Membership {
     kActivated,  // data may flow
     kDissolved,  // the leader unregistered the group or gave its registration up, see
                  // reject_reason()
+    kWait,       // those who hold this member's sends up are alive: it asked, see complain()
   };
 
   explicit Membership(MrpMember self) : self_(self) {}

@@ -25,7 +25,11 @@ std::string seconds(Duration d) {
 }  // namespace
 
 Registration::Registration(const RegistrationConfig& config, McstId id, std::uint16_t epoch)
-    : config_(config), id_(id), epoch_(epoch) {}
+    : config_(config),
+      id_(id),
+      epoch_(epoch),
+      suspects_(10 * config.ask_again),
+      late_(10 * config.ask_again) {}
 
 void Registration::set_state(State state, const char* reason) {
   assert(state_ != State::kGone);
@@ -132,7 +136,7 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
   } else if (h.type == MrpType::kReport) {
     on_report(now, message, out);
   } else if (h.type == MrpType::kQuery && find(from) < members_.size()) {
-    ask(now, out);
+    on_query(now, from, out);
   }
   check_consistent();
 }
@@ -204,62 +208,84 @@ std::size_t Registration::find(Ipv4 host) const {
 
 void Registration::ask(Instant now, Actions& out) {
   if (state_ != State::kActive) return;
+  asked_at_ = now;
   if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
+  query(now, out);
+}
+
+void Registration::query(Instant now, Actions& out) {
   send_to_group(MrpType::kQuery, out);
   next_ask_ = now + config_.ask_again;
 }
 
+void Registration::on_query(Instant now, Ipv4 from, Actions& out) {
+  const auto at = std::find_if(askers_.begin(), askers_.end(),
+                               [from](const Asker& a) { return a.host == from; });
+  if (at == askers_.end()) {
+    askers_.push_back({from, now});
+  } else {
+    at->asked = now;
+  }
+  ask(now, out);
+}
+
 void Registration::on_report(Instant now, const MrpMessage& message, Actions& out) {
   if (state_ != State::kActive) return;
+  bool alive = false;
   for (const MrpMember& reported : message.list()) {
-    if (state_ == State::kActive) judge(now, reported, out);
+    if (find(reported.host) == members_.size()) continue;
+    if (reported.flags == wire::kMemberLate) {
+      alive |= late_.name(now, reported.host, reported.qpn.value()).heard;
+    } else if (state_ == State::kActive) {
+      judge(now, reported, out);
+    }
+  }
+  if (state_ != State::kActive) return;
+  if (alive && !suspects_.any_silent(now, config_.asker_patience, config_.asker_patience)) {
+    reassure(now, out);
   }
   // Somebody lags: look again until nobody does.
-  if (state_ == State::kActive && next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+  if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+}
+
+// Whoever holds the group up answers, and will go on when its program comes: nobody need give up.
+void Registration::reassure(Instant now, Actions& out) {
+  alive_at_ = now;
+  std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_patience; });
+  for (const Asker& asker : askers_) {
+    out.messages.push_back({asker.host, message(MrpType::kConfirm)});
+    MrpMessage& answer = out.messages.back().message;
+    answer.header.flags = static_cast<std::uint16_t>(MrpType::kQuery);
+    answer.add(members_[find(config_.host)]);
+  }
 }
 
 void Registration::judge(Instant now, const MrpMember& reported, Actions& out) {
   const std::size_t member = find(reported.host);
-  if (member == members_.size() || reported.host == config_.host) return;
+  if (reported.host == config_.host) return;
+  const Duration silence = suspects_.name(now, reported.host, reported.qpn.value()).silence;
   const bool down = (reported.flags & wire::kMemberDown) != 0;
   const bool owes = (reported.flags & wire::kMemberOwes) != 0;
   if (owes && (reported.flags & wire::kMemberSource) != 0) {
     // The last answers to what it sent may be on their way, or it sends again.
     const Duration limit = down ? config_.source_grace : config_.evict_after;
-    if (!is_silent(now, reported, limit)) return;
+    if (silence < limit) return;
     fail(now,
          {ErrorCode::kUnavailable,
           to_string(members_[member]) +
               " is gone and not every member has all of its last message: create fresh groups"},
          MrpReject::kEvicted, out);
-  } else if (down || is_silent(now, reported, config_.evict_after)) {
+  } else if (down || silence >= config_.evict_after) {
     evict(now, member, out);
   }
-}
-
-// Has the member been spoken of for `limit` without a pause and without having been heard of?
-bool Registration::is_silent(Instant now, const MrpMember& reported, Duration limit) {
-  const std::uint32_t heard = reported.qpn.value();
-  auto at = std::find_if(suspects_.begin(), suspects_.end(),
-                         [&](const Suspect& s) { return s.host == reported.host; });
-  if (at == suspects_.end()) {
-    suspects_.push_back({reported.host, heard, now, now});
-    return limit <= Duration{0};
-  }
-  const bool paused = now - at->last > 10 * config_.ask_again;
-  // Several switches may speak of a source, some with an older count.
-  const bool heard_of = distance(wire::Psn(at->heard), wire::Psn(heard)) > 0;
-  if (paused || heard_of) at->since = now;
-  if (heard_of) at->heard = heard;
-  at->last = now;
-  return now - at->since >= limit;
 }
 
 void Registration::evict(Instant now, std::size_t member, Actions& out) {
   const MrpMember gone = members_[member];
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(member));
   confirmed_.erase(confirmed_.begin() + static_cast<std::ptrdiff_t>(member));
-  std::erase_if(suspects_, [&](const Suspect& s) { return s.host == gone.host; });
+  suspects_.forget(gone.host);
+  late_.forget(gone.host);
   leaving_.push_back(gone);
   ++evicted_;
   evict_retry_ = config_.first_retry;
@@ -354,12 +380,10 @@ void Registration::on_timer(Instant now, Actions& out) {
   }
   if (now >= next_evict_) send_evictions(now, out);
   if (now >= next_ask_) {
-    // Only answers keep the questions going.
-    const bool lags = std::any_of(suspects_.begin(), suspects_.end(), [&](const Suspect& s) {
-      return now - s.last <= 10 * config_.ask_again;
-    });
+    // Only answers keep the questions going, and members that wait for those who are late.
+    const bool is_waited_for = now - asked_at_ <= config_.asker_patience && late_.any(now);
     next_ask_ = kNever;
-    if (lags) ask(now, out);
+    if (suspects_.any(now) || is_waited_for) query(now, out);
   }
   if (now >= next_) {
     switch (state_) {

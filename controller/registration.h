@@ -11,8 +11,9 @@
 //
 // In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's QUERY
 // or the owner's ask() make the leader look who holds the group up, again and again until nobody
-// does. A member whose port is down, or that was not heard of for evict_after while it lagged, is
-// evicted. A source that is gone and whose message not all have takes the group with it: kFailed.
+// does, and tells those who asked that they are alive, if they are. A member whose port is down, or
+// that was not heard of for evict_after while it lagged, is evicted. A source that is gone and
+// whose message not all have takes the group with it: kFailed.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/laggards.h"
 #include "libmcast/wire/mrp.h"
 #include "libmcast/wire/result.h"
 #include "libmcast/wire/types.h"
@@ -58,6 +60,7 @@ struct RegistrationConfig {
   Duration ask_again{std::chrono::milliseconds(250)};  // between two QUERYs while somebody lags
   Duration evict_after{std::chrono::seconds(5)};       // of silence; a port that is down is enough
   Duration source_grace{std::chrono::milliseconds(500)};  // for answers to a source that is gone
+  Duration asker_patience{std::chrono::seconds(1)};  // members that wait QUERY more often than that
   unsigned evict_repeats = 20;
   std::size_t members_per_packet = MrpMessage::kMaxMembers;  // fewer if they are signed
 };
@@ -83,6 +86,8 @@ class Registration {
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   // Asks the switches who holds the group up: the owner's own sends do not end. kActive only.
   void ask(Instant now, Actions& out);
+  // When it was last seen that whoever holds the group up is alive. Members that asked are told.
+  Instant alive_at() const { return alive_at_; }
   // Members that were taken out since the group became active.
   std::size_t evicted_count() const { return evicted_; }
   // Unregisters the group, whatever its state. UNREGISTER is repeated, since a member that has
@@ -118,15 +123,11 @@ class Registration {
   void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
-  // A member that a switch has spoken of.
-  struct Suspect {
-    Ipv4 host;
-    std::uint32_t heard = 0;  // how often, by the switch's count
-    Instant since, last;      // unchanged since; last spoken of
-  };
+  void query(Instant now, Actions& out);
+  void on_query(Instant now, Ipv4 from, Actions& out);
   void on_report(Instant now, const MrpMessage& message, Actions& out);
   void judge(Instant now, const MrpMember& reported, Actions& out);
-  bool is_silent(Instant now, const MrpMember& reported, Duration limit);
+  void reassure(Instant now, Actions& out);
   void evict(Instant now, std::size_t member, Actions& out);
   void send_evictions(Instant now, Actions& out);
   void on_evicted(const MrpMessage& message);
@@ -147,7 +148,14 @@ class Registration {
   Duration retry_{0};
   unsigned repeats_left_ = 0;
   std::optional<bool> host_sync_;  // known with the first CONFIRM
-  std::vector<Suspect> suspects_;
+  Laggards suspects_;              // silent, or down
+  Laggards late_;                  // they answer
+  struct Asker {
+    Ipv4 host;
+    Instant asked;
+  };
+  std::vector<Asker> askers_;
+  Instant asked_at_{}, alive_at_{};
   std::vector<MrpMember> leaving_;  // evicted, and not yet confirmed by their switches
   Instant next_ask_ = wire::kNever;
   Instant next_evict_ = wire::kNever;

@@ -15,6 +15,9 @@ namespace {
 constexpr int kMaxBatches = 8;
 // While nothing is being registered the control channel is looked at in every n-th call.
 constexpr unsigned kIdlePolls = 64;
+// How often a leader looks after its groups though the program is elsewhere: members that wait are
+// answered within half of the shortest watchdog.
+constexpr wire::Duration kLeaderLook = std::chrono::milliseconds(250);
 constexpr wire::Duration kFarewell = std::chrono::milliseconds(200);
 constexpr auto kFarewellStep = std::chrono::microseconds(500);
 
@@ -55,8 +58,9 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       registrar_(registrar_config(config, *device_), std::move(channel)),
       keep_alive_([this] {
         const auto locked = lock();
-        registrar_.run_timers(now());
-        return registrar_.deadline();
+        const wire::Instant time = now();
+        registrar_.poll(time);
+        return std::min(registrar_.deadline(), time + kLeaderLook);
       }) {
   // Device events are looked for, never waited for.
   const int fd = device_->context()->async_fd;

@@ -169,6 +169,8 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
     case Task::kActivated:
       if (state_ == MCAST_GROUP_REGISTERING) activate(membership_.host_sync());
       return;
+    case Task::kWait:
+      return watchdog_.calm();
     case Task::kDissolved:
       if (membership_.state() == mrp::Membership::State::kFailed) {
         const wire::MrpReject why = membership_.reject_reason();
@@ -190,6 +192,10 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
 
 void Group::follow_registration() {
   using State = mrp::Registration::State;
+  if (alive_at_ != registration_->alive_at()) {
+    alive_at_ = registration_->alive_at();
+    watchdog_.calm();
+  }
   if (state_ == MCAST_GROUP_ACTIVE && registration_->state() == State::kFailed) {
     return fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER, registration_->error().text);
   }

@@ -136,6 +136,7 @@ class Group {
   std::unique_ptr<mrp::Registration> registration_;
   std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding
   wire::Instant unmoved_since_{};
+  wire::Instant alive_at_{};  // Registration::alive_at, as it was last seen
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
   // goes first.
   std::unique_ptr<EagerLane> eager_;

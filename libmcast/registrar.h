@@ -34,8 +34,6 @@ class Registrar {
 
   // Takes in what has arrived and runs what is due; the number of things done.
   unsigned poll(wire::Instant now);
-  // Only what is due: for the thread that keeps groups alive while the program is elsewhere.
-  unsigned run_timers(wire::Instant now);
   wire::Instant deadline() const;
   // Some group waits for a datagram or a repeat: poll() often.
   bool is_busy() const { return busy_; }
@@ -45,6 +43,7 @@ class Registrar {
 
  private:
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
+  unsigned run_timers(wire::Instant now);
   void refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message);
   void send_all();
   void note_failed_sends(Group& group);

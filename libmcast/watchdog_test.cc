@@ -25,6 +25,7 @@ class Looks {
   }
   void away(wire::Duration span) { now_ += span; }
   void complete() { ++completed_; }
+  void calm() { watchdog_.calm(); }
 
  private:
   Watchdog watchdog_;
@@ -44,6 +45,15 @@ TEST(Watchdog, StartsAnewWithEachCompletion) {
     EXPECT_FALSE(looks.over(1900ms, true));
     looks.complete();
   }
+}
+
+TEST(Watchdog, StartsAnewWhenItHearsThatTheOthersAreAlive) {
+  Looks looks(2s);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(looks.over(1900ms, true));
+    looks.calm();
+  }
+  EXPECT_TRUE(looks.over(2100ms, true));
 }
 
 TEST(Watchdog, IsQuietWhileNothingIsOutstanding) {

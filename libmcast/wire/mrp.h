@@ -56,6 +56,8 @@ const char* to_string(MrpType);
 inline constexpr std::uint8_t kMemberDown = 1;    // its port is down
 inline constexpr std::uint8_t kMemberSource = 2;  // it is the current turn's source
 inline constexpr std::uint8_t kMemberOwes = 4;  // it lags; the source: not all have all of its turn
+inline constexpr std::uint8_t kMemberLate =
+    8;  // it lags, but answers: no receive is posted, perhaps
 
 struct MrpMember {
   static constexpr std::size_t kSize = 8;
@@ -72,8 +74,9 @@ struct MrpHeader {
   static constexpr std::uint16_t kHostSync = 0x8000;
 
   MrpType type = MrpType::kRegister;
-  // REJECT: the MrpReject; CONFIRM: the MrpType it answers. kHostSync in REGISTER towards hosts,
-  // and in what they answer to it.
+  // REJECT: the MrpReject; CONFIRM: the MrpType it answers; the leader's own to a member's QUERY
+  // says that those who hold the group up are alive. kHostSync in REGISTER towards hosts, and in
+  // what they answer to it.
   std::uint16_t flags = 0;
   std::uint16_t epoch = 0;
   std::uint16_t seq = 0;  // which packet of `total` (REGISTER of a large group)

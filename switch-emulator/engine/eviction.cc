@@ -16,9 +16,11 @@ bool is_down(const Routes& routes, const Path& path) {
 std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
   const bool asked =
       group.paths[path].unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
-  const bool owes = before(group.paths[path].ack, group.sent) && asked;
+  const bool lags = before(group.paths[path].ack, group.sent);
   const bool down = is_down(routes, group.paths[path]);
-  return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) | (owes ? wire::kMemberOwes : 0));
+  return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) |
+                                   (lags && asked ? wire::kMemberOwes : 0) |
+                                   (lags && !asked && !down ? wire::kMemberLate : 0));
 }
 
 // The source, as long as not everybody has all of its turn: who lags may only have missed
@@ -55,12 +57,16 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
   message.header.instance = leader.instance;
   const auto source = report_of_source(routes, group);
   if (source && (!only || *only == group.source)) message.add(*source);
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    const Path& path = group.paths[i];
-    if ((only && *only != i) || !path.is_host || i == group.leader || i == group.source) continue;
-    const std::uint8_t flags = flags_of(call, routes, group, i);
-    if (flags == 0) continue;
-    if (!message.add({path.host, Qpn(path.heard), flags})) break;  // the next QUERY is for the rest
+  // Those who may be gone first, whatever there is room for; the next QUERY is for the rest.
+  for (const bool late : {false, true}) {
+    for (PathNo i = 0; i < group.paths.size(); ++i) {
+      const Path& path = group.paths[i];
+      if ((only && *only != i) || !path.is_host || i == group.source) continue;
+      const std::uint8_t flags = flags_of(call, routes, group, i);
+      if (flags == 0 || (flags == wire::kMemberLate) != late) continue;
+      if (i == group.leader && !late) continue;
+      if (!message.add({path.host, Qpn(path.heard), flags})) break;
+    }
   }
   if (message.member_count > 0) send_report(call, leader, group, message);
 }

@@ -26,12 +26,16 @@ std::vector<wire::MrpMember> reported(TestNetwork& net, std::size_t host) {
   return members;
 }
 
-// Whom the switches name when the leader, host 0, asks.
-std::vector<wire::MrpMember> asked_for(TestNetwork& net) {
+// Whom the switches name when the leader, host 0, asks: those who answer, and the others.
+std::vector<wire::MrpMember> named(TestNetwork& net, bool late) {
   net.clear();
   net.control(0, MrpType::kQuery, 1);
-  return reported(net, 0);
+  auto list = reported(net, 0);
+  std::erase_if(list, [&](const auto& m) { return (m.flags == wire::kMemberLate) != late; });
+  return list;
 }
+std::vector<wire::MrpMember> asked_for(TestNetwork& net) { return named(net, false); }
+std::vector<wire::MrpMember> late(TestNetwork& net) { return named(net, true); }
 
 TEST(Eviction, LetsTheSourceGoOnAtOnce) {
   auto net = make_star(4);
@@ -213,6 +217,32 @@ TEST(Query, NamesNobodyWhoWasNotAskedAgain) {
   EXPECT_EQ(asked_for(*net).size(), 1u);
   net->nak(1, 2);  // it answers: it is alive
   EXPECT_EQ(asked_for(*net), std::vector<wire::MrpMember>());
+}
+
+// No receive is posted, since the program computes: it lags, but answers.
+TEST(Query, NamesWhoIsLateAndCountsItsAnswers) {
+  auto net = make_star(4);
+  net->message(1, 0, 1);
+  net->ack(2, 1);
+  for (const std::uint32_t answers : {1u, 2u, 3u}) {
+    net->rnr(0, 1);  // the leader's own host, too
+    net->rnr(3, 1);
+    net->advance(1ms);
+    net->data(1, 1);
+    const std::vector<wire::MrpMember> expected{
+        {TestNetwork::ip(0), Qpn(answers), wire::kMemberLate},
+        {TestNetwork::ip(3), Qpn(answers), wire::kMemberLate}};
+    EXPECT_EQ(late(*net), expected);
+  }
+  for (int i = 0; i < 2; ++i) {
+    net->advance(1ms);
+    net->data(1, 1);
+  }
+  EXPECT_EQ(late(*net), std::vector<wire::MrpMember>()) << "it does not answer any more";
+  ASSERT_GE(asked_for(*net).size(), 1u);
+  net->ack(3, 1);
+  net->ack(0, 1);
+  EXPECT_EQ(late(*net), std::vector<wire::MrpMember>());
 }
 
 // A source that is silent holds up everybody, whoever lags: it is the one that should send again.

@@ -47,6 +47,15 @@ class Times(EndToEnd):
     def test_ranks_that_come_seconds_late(self):
         self.assert_ok(over_fabric(PROGRAMS / "late_check", "--late", 1, mca=REQUIRE))
 
+    # Longer than the watchdog waits for a member that is silent. Rank 0, which leads, is late, too.
+    def test_ranks_that_come_late_with_all_their_buffers_full(self):
+        run = over_fabric(PROGRAMS / "late_check", "--behind", 4, hosts=3, mca={**REQUIRE, **VERBOSE})
+        self.assert_ok(run)
+        told = "\n".join(run.told())
+        self.assertIn("multicast, eager lane", told)
+        self.assertNotIn("own algorithms", told)
+        self.assertNotIn("broke", told)
+
     def test_a_root_that_finalizes_with_data_unacknowledged(self):
         run = over_fabric(PROGRAMS / "late_check", "--leave", 60, topology=star(4, "loss = 0.05"), mca=REQUIRE)
         self.assert_ok(run)

@@ -1,6 +1,8 @@
 /* Ranks that come late, and roots that leave early.
  *
  *   late_check --late SECONDS       before some broadcasts one rank computes for so long
+ *   late_check --behind SECONDS     rank after rank computes for so long, while the others have
+ *                                   more small broadcasts than there are buffers for
  *   late_check --leave COUNT        rank 0 broadcasts COUNT small messages and finalizes at once,
  *                                   while the others first compute for a second
  */
@@ -16,6 +18,7 @@ static void compute(double seconds) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const double late = atof(option(argc, argv, "--late", "0"));
+  const double behind = atof(option(argc, argv, "--behind", "0"));
   const long leave = atol(option(argc, argv, "--leave", "0"));
   unsigned char* memory = get_memory(kMost);
   int rank, size, wrong = 0;
@@ -27,6 +30,13 @@ int main(int argc, char** argv) {
     if (count % 10 == 5 && rank == (int)(key % (uint64_t)size)) compute(late);
     wrong |= broadcast_and_check(memory, count % 3 == 0 ? kMost : key % 2000, key,
                                  (int)(count % size), MPI_COMM_WORLD);
+  }
+  for (int idle = 0; behind > 0 && idle < size; idle++) {
+    if (rank == idle) compute(behind);
+    for (long i = 0; i < 200; i++, count++) {
+      wrong |=
+          broadcast_and_check(memory, 100, mix((uint64_t)count), (idle + 1) % size, MPI_COMM_WORLD);
+    }
   }
   int code = 0;
   if (leave == 0) {

@@ -1,0 +1,65 @@
+// Members that switches name as holding a group up, and whether they are silent (docs/protocol.md,
+// "Members that die or stall").
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "libmcast/wire/types.h"
+
+namespace cepheus::mrp {
+
+class Laggards {
+ public:
+  // One that was not named for so long is a new one when it is named again.
+  explicit Laggards(wire::Duration pause) : pause_(pause) {}
+
+  struct Verdict {
+    bool heard = false;        // something came from it since it was named last
+    wire::Duration silence{};  // since it was first named, or heard
+  };
+  // A switch names `host`, from which `heard` packets have come so far, modulo 2^24. Several
+  // switches may name a source, some with an older count.
+  Verdict name(wire::Instant now, wire::Ipv4 host, std::uint32_t heard) {
+    const auto at = find(host);
+    if (at == list_.end()) {
+      list_.push_back({host, heard, now, now});
+      return {};
+    }
+    const bool was_heard = distance(wire::Psn(at->heard), wire::Psn(heard)) > 0;
+    if (was_heard) at->heard = heard;
+    if (was_heard || now - at->last > pause_) at->since = now;
+    at->last = now;
+    return {was_heard, now - at->since};
+  }
+  void forget(wire::Ipv4 host) {
+    std::erase_if(list_, [host](const Laggard& l) { return l.host == host; });
+  }
+  bool any(wire::Instant now) const {
+    return std::any_of(list_.begin(), list_.end(),
+                       [&](const Laggard& l) { return now - l.last <= pause_; });
+  }
+  // Was anybody named within `recently` who had been silent for `limit` then?
+  bool any_silent(wire::Instant now, wire::Duration recently, wire::Duration limit) const {
+    return std::any_of(list_.begin(), list_.end(), [&](const Laggard& l) {
+      return now - l.last <= recently && l.last - l.since >= limit;
+    });
+  }
+
+ private:
+  struct Laggard {
+    wire::Ipv4 host;
+    std::uint32_t heard;
+    wire::Instant since, last;  // silent since; named last
+  };
+  std::vector<Laggard>::iterator find(wire::Ipv4 host) {
+    return std::find_if(list_.begin(), list_.end(),
+                        [host](const Laggard& l) { return l.host == host; });
+  }
+
+  wire::Duration pause_;
+  std::vector<Laggard> list_;
+};
+
+}  // namespace cepheus::mrp

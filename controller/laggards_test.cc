@@ -1,0 +1,65 @@
+#include "controller/laggards.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::mrp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr wire::Ipv4 kHost{10, 0, 0, 2};
+constexpr wire::Duration kPause = 2500ms;
+
+class Named : public testing::Test {
+ protected:
+  Laggards::Verdict after(wire::Duration d, std::uint32_t heard) {
+    return laggards_.name(now_ += d, kHost, heard);
+  }
+  Laggards laggards_{kPause};
+  wire::Instant now_{1h};
+};
+
+TEST_F(Named, FirstIsNeitherHeardNorSilent) {
+  const auto verdict = after(0s, 7);
+  EXPECT_FALSE(verdict.heard);
+  EXPECT_EQ(verdict.silence, 0s);
+}
+
+TEST_F(Named, AgainAndAgainIsSilentForAsLong) {
+  after(0s, 7);
+  after(1s, 7);
+  EXPECT_EQ(after(1s, 7).silence, 2s);
+}
+
+TEST_F(Named, AfterAPacketIsHeard) {
+  after(0s, wire::Psn::kMask);
+  after(1s, wire::Psn::kMask);
+  const auto verdict = after(1s, 0);  // the count goes round
+  EXPECT_TRUE(verdict.heard);
+  EXPECT_EQ(verdict.silence, 0s);
+  EXPECT_EQ(after(1s, wire::Psn::kMask).silence, 1s) << "a switch that has seen less";
+}
+
+TEST_F(Named, AfterAPauseIsNew) {
+  after(0s, 7);
+  EXPECT_EQ(after(kPause + 1ms, 7).silence, 0s);
+}
+
+TEST_F(Named, IsForgotten) {
+  after(0s, 7);
+  EXPECT_TRUE(laggards_.any(now_ + kPause));
+  EXPECT_FALSE(laggards_.any(now_ + kPause + 1ms));
+  laggards_.forget(kHost);
+  EXPECT_FALSE(laggards_.any(now_));
+}
+
+TEST_F(Named, SilentOnesAreFoundAsLongAsTheyAreNamed) {
+  after(0s, 7);
+  EXPECT_FALSE(laggards_.any_silent(now_, 1s, 1s));
+  after(1s, 7);
+  EXPECT_TRUE(laggards_.any_silent(now_, 1s, 1s));
+  EXPECT_FALSE(laggards_.any_silent(now_ + 1001ms, 1s, 1s));
+}
+
+}  // namespace
+}  // namespace cepheus::mrp
