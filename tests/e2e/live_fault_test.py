@@ -105,18 +105,28 @@ def loss_bursts(rng, within):
         return check(run, None, within)
 
 
-def rank_stopped(rng, within):
-    """A rank is stopped for 3 s."""
+def stop_a_rank(rng, seconds, within):
     with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         pid = run.pid(rng.randrange(len(run.hosts)))
         os.kill(pid, signal.SIGSTOP)
-        threading.Event().wait(3)  # nothing to wait for: this is the fault
+        threading.Event().wait(seconds)  # nothing to wait for: this is the fault
         os.kill(pid, signal.SIGCONT)
-        return check(run, None, within and within + 3)
+        return check(run, None, within and within + seconds)
 
 
-CASES = (switch_killed, switch_killed_among_small, switch_restarted, one_rank_cut_off, loss_bursts, rank_stopped)
+def rank_stopped(rng, within):
+    """A rank is stopped for 3 s."""
+    return stop_a_rank(rng, 3, within)
+
+
+def rank_stopped_for_long(rng, within):
+    """A rank is stopped for so long that it is taken for dead, and comes back."""
+    return stop_a_rank(rng, 8, within)
+
+
+CASES = (switch_killed, switch_killed_among_small, switch_restarted, one_rank_cut_off, loss_bursts, rank_stopped,
+         rank_stopped_for_long)
 
 
 def run_case(case, moments, seed, within):
@@ -133,7 +143,7 @@ def run_case(case, moments, seed, within):
 
 
 class LiveFaults(unittest.TestCase):
-    MOMENTS = {switch_killed: 2, rank_stopped: 1, one_rank_cut_off: 2}
+    MOMENTS = {switch_killed: 2, rank_stopped: 1, rank_stopped_for_long: 1, one_rank_cut_off: 2}
     WITHIN = 50  # ten times what is promised
 
     def run_moments(self, case):
