@@ -30,6 +30,13 @@ class KernelHosts(Lab):
                 self.assertTrue(all(b > a for a, b in zip(before, after)), "the kernel's devices sent nothing")
                 self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
 
+    def test_ranks_with_one_gid_are_one_host(self):
+        with Switch() as switch:
+            run = switch.broadcasts(12, 1 << 16, ranks=["rxe0", "rxe1", "rxe0", "rxe1"])
+            self.assert_ok(run)
+            self.assertIn("(4 ranks): 2 hosts; multicast among one rank of each", run.stderr)
+            self.assertRegex(run.stderr, r"\(2 ranks\): multicast, ")
+
     def test_falls_back_where_a_host_is_cut_off(self):
         with Switch() as switch:
             switch.ctl("link", "h3", "--down")

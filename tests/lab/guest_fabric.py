@@ -62,14 +62,16 @@ class Switch:
         ports = self.status()["switches"][0]["ports"]
         return sum(port["in"]["dropped_loss"] + port["out"]["dropped_loss"] for port in ports)
 
-    def broadcasts(self, count, largest, ranks=None, mode="require", seconds=600, verbose=1):
-        """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`."""
+    def broadcasts(self, count, largest, ranks=None, mode="require", seconds=600, verbose=1, report=None):
+        """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`. With `report` its
+        errors go to ours, and every so many seconds it says there how far it is."""
         command = [MPIRUN] + (["--ranks", " ".join(ranks)] if ranks else [])
         command += PATIENCE if mode == "require" else []
         command += ["--mca", "coll_cepheus_mode", mode, "--mca", "coll_cepheus_verbose", str(verbose),
                     CHECK, "--count", count, "--max", largest]
-        return subprocess.run(list(map(str, command)), env=self.environment, text=True, capture_output=True,
-                              timeout=seconds)
+        command += ["--report", report] if report else []
+        return subprocess.run(list(map(str, command)), env=self.environment, text=True, timeout=seconds,
+                              stdout=subprocess.PIPE, stderr=None if report else subprocess.PIPE)
 
 
 def kernel_counters(device):

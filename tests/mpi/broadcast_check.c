@@ -3,9 +3,11 @@
  *   mpirun ... broadcast_check [--count N] [--max BYTES] [--seed S] [--root rotate|random|0]
  * [--type bytes|vector|mixed]
  *                              [--comm world|dup|split] [--size BYTES] [--until FILE]
+ * [--report SECONDS]
  *
  * --size: every message has that size. --until: goes on after COUNT until FILE exists; rank 0 says
  * "started" on stdout after the first broadcast, and each rank its process id before it.
+ * --report: rank 0 says on stderr every so often how far it is.
  * vector: every rank uses a strided type; mixed: odd ranks use it, even ranks plain bytes, of the
  * same signature. Exit 0 and a line "ok: ..." if all was right; else 1 and the first wrong byte
  * named. The longest time that any rank spent in one broadcast is told, too.
@@ -26,6 +28,7 @@ int main(int argc, char** argv) {
   const char* which = option(argc, argv, "--comm", "world");
   const char* fixed = option(argc, argv, "--size", NULL);
   const char* until = option(argc, argv, "--until", NULL);
+  const double report = atof(option(argc, argv, "--report", "0"));
 
   MPI_Comm comm = MPI_COMM_WORLD;
   if (strcmp(which, "dup") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -53,6 +56,7 @@ int main(int argc, char** argv) {
   int wrong = 0;
   unsigned long long total = 0;
   double longest = 0;
+  double reported = MPI_Wtime();
   long i = 0;
   for (int stop = 0; !stop; i++) {
     const uint64_t key = mix(seed * 1000003u + (uint64_t)i);
@@ -99,6 +103,10 @@ int main(int argc, char** argv) {
       wrong = 1;
     }
     total += bytes;
+    if (report > 0 && world_rank == 0 && MPI_Wtime() - reported >= report) {
+      reported = MPI_Wtime();
+      fprintf(stderr, "broadcast_check: %ld of %ld broadcasts, longest %.3f s\n", i + 1, count, longest);
+    }
     stop = i + 1 >= count;
     if (until != NULL) {
       if (i == 0 && world_rank == 0) {
