@@ -105,7 +105,8 @@ int main(int argc, char** argv) {
     total += bytes;
     if (report > 0 && world_rank == 0 && MPI_Wtime() - reported >= report) {
       reported = MPI_Wtime();
-      fprintf(stderr, "broadcast_check: %ld of %ld broadcasts, longest %.3f s\n", i + 1, count, longest);
+      fprintf(stderr, "broadcast_check: %ld of %ld broadcasts, longest %.3f s\n", i + 1, count,
+              longest);
     }
     stop = i + 1 >= count;
     if (until != NULL) {
