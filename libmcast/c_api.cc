@@ -71,6 +71,17 @@ mrp::MrpMember member_of(const mcast_member_t& m) {
   return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0};
 }
 
+void describe(const Device& device, mcast_context_attr_t& out) {
+  out = {};
+  device.name().copy(out.device, sizeof out.device - 1);
+  out.ipv4 = device.ipv4().value();
+  out.gid_index = device.gid_index();
+  out.path_mtu = device.path_mtu();
+  out.max_message = device.max_message();
+  out.is_up = device.is_up() ? 1 : 0;
+  out.registered_bytes = registered_bytes.load(std::memory_order_relaxed);
+}
+
 mcast_status_t check_eager(Group& group, EagerLane* lane) {
   if (lane == nullptr) return invalid("an eager send on a bulk lane: use mcast_send()");
   if (const auto may_send = group.check_may_send(); !may_send) {
@@ -137,6 +148,8 @@ const char* mcast_status_string(mcast_status_t status) {
       return "fabric failed";
     case MCAST_ERR_CANCELED:
       return "canceled";
+    case MCAST_ERR_BUSY:
+      return "another process of this host has the registration port";
   }
   return "unknown status";
 }
@@ -167,16 +180,20 @@ void mcast_context_destroy(mcast_context_h context) {
 mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out) {
   if (out == nullptr) return invalid("out is null");
   return with(from(context), [&](Context& c) {
-    const Device& device = c.device();
-    *out = {};
-    device.name().copy(out->device, sizeof out->device - 1);
-    out->ipv4 = device.ipv4().value();
-    out->gid_index = device.gid_index();
-    out->path_mtu = device.path_mtu();
-    out->max_message = device.max_message();
-    out->is_up = device.is_up() ? 1 : 0;
-    out->registered_bytes = registered_bytes.load(std::memory_order_relaxed);
+    describe(c.device(), *out);
     return MCAST_OK;
+  });
+}
+
+mcast_status_t mcast_device_query(const mcast_context_params_t* params, mcast_context_attr_t* out) {
+  if (out == nullptr) return invalid("out is null");
+  *out = {};
+  return guarded([&] {
+    const auto config = context_config(params);
+    if (!config) return set_last_error(config.error());
+    const auto device = Device::open(config->device);
+    if (device) describe(**device, *out);
+    return status_of(device);
   });
 }
 

@@ -35,7 +35,7 @@ Outcome<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
           ": another process of this host registers groups, run one per host address or choose "
           "another mrp_port on all hosts";
     }
-    return fail(MCAST_ERR_NO_DEVICE, text);
+    return fail(error == EADDRINUSE ? MCAST_ERR_BUSY : MCAST_ERR_NO_DEVICE, text);
   }
   return channel;
 }

@@ -30,7 +30,7 @@ Outcome<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context, st
   const int error = calls->open(context, port, &socket);
   if (error == EOPNOTSUPP) return std::unique_ptr<RoceChannel>();
   if (error != 0) {
-    return fail(MCAST_ERR_NO_DEVICE,
+    return fail(error == EADDRINUSE ? MCAST_ERR_BUSY : MCAST_ERR_NO_DEVICE,
                 errno_text("UDP port " + std::to_string(port) + " of the soft-roce NIC", error));
   }
   return std::unique_ptr<RoceChannel>(new RoceChannel(*calls, socket, port));

@@ -27,13 +27,12 @@ Identity own_identity(ompi_communicator_t* comm) {
             name.vpid % per_host == 0, 0};
   }
   std::string why;
-  mcast_context_attr_t attr;
   Transport& transport = Transport::instance();
   transport.add_group();  // none; it keeps the port open meanwhile
-  const bool known = transport.open(why, false) == MCAST_OK &&
-                     mcast_context_query(transport.context(), &attr) == MCAST_OK;
+  const mcast_status_t status = transport.open(why, false);
+  const uint32_t address = transport.host_address();
   transport.remove_group();
-  if (known) return {attr.ipv4, 1, 0};
+  if (address != 0) return {address, status == MCAST_OK, 0};
   return {uint64_t{1} << 62 | static_cast<uint64_t>(ompi_comm_rank(comm)), 0, 0};
 }
 

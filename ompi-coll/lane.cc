@@ -31,12 +31,18 @@ std::string address_text(uint32_t network_order) {
   return text;
 }
 
-// Why these members can't form a group; empty if they can.
+// Why these members can't form a group; empty if they can. Of ranks that share a host all but one
+// find its registration port taken.
 std::string objection(const std::vector<MemberRecord>& records, bool& shared) {
   std::map<uint32_t, size_t> hosts;
+  std::string taken;
   for (size_t rank = 0; rank < records.size(); ++rank) {
     const MemberRecord& record = records[rank];
-    if (record.status != MCAST_OK) return rank_text(rank) + ": " + record.reason;
+    if (record.status == MCAST_ERR_BUSY && record.member.ipv4 != 0) {
+      taken = rank_text(rank) + ": " + record.reason;
+    } else if (record.status != MCAST_OK) {
+      return rank_text(rank) + ": " + record.reason;
+    }
     if (record.fingerprint != records[kLeader].fingerprint) {
       return rank_text(rank) +
              " has other coll_cepheus parameters than rank 0: give all ranks the same";
@@ -48,7 +54,7 @@ std::string objection(const std::vector<MemberRecord>& records, bool& shared) {
              address_text(record.member.ipv4) + ": a group has one member a host";
     }
   }
-  return "";
+  return taken;
 }
 
 }  // namespace
@@ -73,6 +79,7 @@ void Lane::make_group(MemberRecord& record) {
     }
   }
   if (group_ == nullptr) transport.remove_group();
+  if (status == MCAST_ERR_BUSY) record.member.ipv4 = htonl(transport.host_address());
   if (status == MCAST_OK) {
     mcast_group_attr_t attr;
     (void)mcast_group_query(group_, &attr);

@@ -41,6 +41,17 @@ uct_component_h find_component() {
   return found;
 }
 
+mcast_context_params_t context_params() {
+  const Parameters& p = parameters();
+  mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
+  if (p.device != nullptr && *p.device != '\0') params.device = p.device;
+  if (p.mcst_pool != nullptr && *p.mcst_pool != '\0') params.mcst_pool = p.mcst_pool;
+  params.mrp_port = static_cast<uint16_t>(p.mrp_port);
+  params.register_timeout_ms = static_cast<uint32_t>(p.register_timeout_ms);
+  params.progress_timeout_ms = static_cast<uint32_t>(p.watchdog_ms);
+  return params;
+}
+
 }  // namespace
 
 Transport& Transport::instance() {
@@ -69,14 +80,18 @@ mcast_status_t Transport::open(std::string& why, bool again) {
   return outcome_;
 }
 
+uint32_t Transport::host_address() {
+  std::lock_guard<std::mutex> guard(open_mutex_);
+  if (outcome_ != MCAST_OK && outcome_ != MCAST_ERR_BUSY) return 0;
+  mcast_context_attr_t attr;
+  const mcast_context_params_t params = context_params();
+  const mcast_status_t status = outcome_ == MCAST_OK ? mcast_context_query(context_, &attr)
+                                                     : mcast_device_query(&params, &attr);
+  return status == MCAST_OK ? attr.ipv4 : 0;
+}
+
 mcast_status_t Transport::open_once(std::string& why) {
-  const Parameters& p = parameters();
-  mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
-  if (p.device != nullptr && *p.device != '\0') params.device = p.device;
-  if (p.mcst_pool != nullptr && *p.mcst_pool != '\0') params.mcst_pool = p.mcst_pool;
-  params.mrp_port = static_cast<uint16_t>(p.mrp_port);
-  params.register_timeout_ms = static_cast<uint32_t>(p.register_timeout_ms);
-  params.progress_timeout_ms = static_cast<uint32_t>(p.watchdog_ms);
+  const mcast_context_params_t params = context_params();
   const mcast_status_t status = mcast_context_create(&params, &context_);
   if (status != MCAST_OK) {
     why = mcast_last_error();

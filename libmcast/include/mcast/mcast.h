@@ -50,6 +50,8 @@ typedef enum mcast_status {
   MCAST_ERR_FABRIC =
       -8, /* the group broke in operation: fall back, set up again later with fresh groups */
   MCAST_ERR_CANCELED = -9, /* the group was destroyed, or unregistered by its leader */
+  MCAST_ERR_BUSY = -10,    /* another process of this host has the registration port: fall back, or
+                              leave groups to that one */
 } mcast_status_t;
 
 MCAST_API const char* mcast_status_string(mcast_status_t status);
@@ -100,6 +102,10 @@ MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* para
  */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
+/* What mcast_context_create() opens with these parameters; also where it is MCAST_ERR_BUSY, so that
+ * processes that share a host can find out. */
+MCAST_API mcast_status_t mcast_device_query(const mcast_context_params_t* params,
+                                            mcast_context_attr_t* out);
 /* Does what can be done now for all groups; returns the number of things done. */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
 
