@@ -40,10 +40,10 @@ class Laggards {
     return std::any_of(list_.begin(), list_.end(),
                        [&](const Laggard& l) { return now - l.last <= pause_; });
   }
-  // Was anybody named within `recently` who had been silent for `limit` then?
-  bool any_silent(wire::Instant now, wire::Duration recently, wire::Duration limit) const {
+  // Was anybody named within the last `limit` who had been silent for as long then?
+  bool any_silent(wire::Instant now, wire::Duration limit) const {
     return std::any_of(list_.begin(), list_.end(), [&](const Laggard& l) {
-      return now - l.last <= recently && l.last - l.since >= limit;
+      return now - l.last <= limit && l.last - l.since >= limit;
     });
   }
 

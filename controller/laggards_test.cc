@@ -55,10 +55,10 @@ TEST_F(Named, IsForgotten) {
 
 TEST_F(Named, SilentOnesAreFoundAsLongAsTheyAreNamed) {
   after(0s, 7);
-  EXPECT_FALSE(laggards_.any_silent(now_, 1s, 1s));
+  EXPECT_FALSE(laggards_.any_silent(now_, 1s));
   after(1s, 7);
-  EXPECT_TRUE(laggards_.any_silent(now_, 1s, 1s));
-  EXPECT_FALSE(laggards_.any_silent(now_ + 1001ms, 1s, 1s));
+  EXPECT_TRUE(laggards_.any_silent(now_, 1s));
+  EXPECT_FALSE(laggards_.any_silent(now_ + 1001ms, 1s));
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ void Registration::on_report(Instant now, const MrpMessage& message, Actions& ou
     }
   }
   if (state_ != State::kActive) return;
-  if (alive && !suspects_.any_silent(now, config_.asker_patience, config_.asker_patience)) {
+  if (alive && !suspects_.any_silent(now, config_.asker_patience)) {
     reassure(now, out);
   }
   // Somebody lags: look again until nobody does.

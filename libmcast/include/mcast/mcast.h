@@ -75,9 +75,10 @@ typedef struct mcast_context_params {
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
   const char* mcst_pool;   /* CIDR that group identifiers are taken from; NULL: "198.18.0.0/15" */
   size_t max_eager_memory; /* bytes of eager buffers over all groups of the process; 0: 64 MiB */
-  /* A group fails when no send completes for so long while some are outstanding, counted only while
-   * mcast_progress() is called; 0: 2000, or as long as the device's time-out and retries take
-   * where that is longer (8600 on the kernel's Soft-RoCE, whose time-out can't be short). */
+  /* A group fails when no send completes for so long while some are outstanding and nobody who
+   * holds them up answers, counted only while mcast_progress() is called; 0: 2000, or as long as
+   * the device's time-out and retries take where that is longer (8600 on the kernel's Soft-RoCE,
+   * whose time-out can't be short). */
   uint32_t progress_timeout_ms;
 } mcast_context_params_t;
 #define MCAST_CONTEXT_PARAMS_INIT \
