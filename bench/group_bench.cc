@@ -19,16 +19,16 @@
 
 #include "controller/membership.h"
 #include "controller/registration.h"
-#include "libmcast/wire/roce.h"
-#include "switch-emulator/fabric/clock.h"
-#include "switch-emulator/fabric/live_fabric.h"
+#include "switch-emulator/live/clock.h"
+#include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/ports/host_port.h"
+#include "wire/roce.h"
 
 namespace cepheus {
 namespace {
 
 using fabric::HostPort;
-using fabric::monotonic_now;
+using live::monotonic_now;
 using mrp::Actions;
 using wire::Frame;
 using wire::Instant;
@@ -42,9 +42,8 @@ class LiveSwitch {
  public:
   explicit LiveSwitch(std::size_t hosts)
       : socket_("/tmp/cepheus-bench-" + std::to_string(getpid())) {
-    auto started =
-        fabric::LiveFabric::start(fabric::Topology::star(static_cast<std::uint32_t>(hosts)),
-                                  {.socket = socket_, .pcap_dir = ""});
+    auto started = live::LiveFabric::start(net::Topology::star(static_cast<std::uint32_t>(hosts)),
+                                           {.socket = socket_, .pcap_dir = ""});
     if (!started) throw std::runtime_error(started.error().text);
     fabric_ = std::move(*started);
     thread_ = std::thread([this] { fabric_->run(); });
@@ -74,7 +73,7 @@ class LiveSwitch {
 
  private:
   std::string socket_;
-  std::unique_ptr<fabric::LiveFabric> fabric_;
+  std::unique_ptr<live::LiveFabric> fabric_;
   std::thread thread_;
 };
 

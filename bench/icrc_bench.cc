@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "libmcast/wire/icrc.h"
-#include "libmcast/wire/roce.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace {
 

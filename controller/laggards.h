@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libmcast/wire/types.h"
+#include "wire/types.h"
 
 namespace cepheus::mrp {
 

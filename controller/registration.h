@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "controller/laggards.h"
-#include "libmcast/wire/mrp.h"
-#include "libmcast/wire/result.h"
-#include "libmcast/wire/types.h"
+#include "wire/mrp.h"
+#include "wire/result.h"
+#include "wire/types.h"
 
 namespace cepheus::mrp {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "fabric-sim/group_scenario.h"
-#include "fabric-sim/mutation_check.h"
+#include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/mutation_check.h"
 
 namespace cepheus::sim {
 namespace {
@@ -121,9 +121,9 @@ int run(int argc, char** argv) {
     return app.exit(e) == 0 ? kAllHeld : kUsage;
   }
   for (const std::string& rule : a.disabled) {
-    if (fabric::set_rule(a.plan.rules, rule, false)) continue;
+    if (net::set_rule(a.plan.rules, rule, false)) continue;
     std::cerr << "cepheus-sim: no rule is called '" << rule << "'; the safety rules are:";
-    for (const char* const* r = fabric::kSafetyRules; *r != nullptr; ++r) std::cerr << ' ' << *r;
+    for (const char* const* r = net::kSafetyRules; *r != nullptr; ++r) std::cerr << ' ' << *r;
     std::cerr << '\n';
     return kUsage;
   }

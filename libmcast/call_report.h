@@ -13,7 +13,7 @@
 #include <string>
 
 #include "libmcast/failure.h"
-#include "libmcast/wire/call_report.h"
+#include "wire/call_report.h"
 
 namespace cepheus::mcast {
 

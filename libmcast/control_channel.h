@@ -8,7 +8,7 @@
 #include <span>
 
 #include "libmcast/device.h"
-#include "libmcast/wire/mrp.h"
+#include "wire/mrp.h"
 
 namespace cepheus::mcast {
 

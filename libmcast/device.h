@@ -9,7 +9,7 @@
 
 #include "libmcast/failure.h"
 #include "libmcast/verbs_handles.h"
-#include "libmcast/wire/types.h"
+#include "wire/types.h"
 
 namespace cepheus::mcast {
 

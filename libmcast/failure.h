@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "libmcast/include/mcast/mcast.h"
-#include "libmcast/wire/result.h"
+#include "wire/result.h"
 
 namespace cepheus::mcast {
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "libmcast/wire/types.h"
+#include "wire/types.h"
 
 namespace cepheus::mcast {
 

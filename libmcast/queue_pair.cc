@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "libmcast/wire/mrp.h"
+#include "wire/mrp.h"
 
 namespace cepheus::mcast {
 namespace {

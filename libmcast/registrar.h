@@ -9,7 +9,7 @@
 #include "controller/registration.h"
 #include "libmcast/control_channel.h"
 #include "libmcast/group.h"
-#include "libmcast/wire/mrp_key.h"
+#include "wire/mrp_key.h"
 
 namespace cepheus::mcast {
 

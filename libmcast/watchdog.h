@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "libmcast/wire/types.h"
+#include "wire/types.h"
 
 namespace cepheus::mcast {
 

@@ -15,7 +15,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "switch-emulator/fabric/control_protocol.h"
+#include "switch-emulator/live/control_protocol.h"
 
 namespace cepheus::mcast::e2e {
 namespace {
@@ -117,7 +117,7 @@ Fabric::~Fabric() {
 }
 
 json Fabric::ask(const json& request) const {
-  const auto answer = fabric::ask(socket_, request);
+  const auto answer = live::ask(socket_, request);
   if (!answer) {
     ADD_FAILURE() << answer.error().text;
     return json::object();

@@ -9,9 +9,9 @@
 #include <memory>
 #include <set>
 
-#include "libmcast/wire/capture_reader.h"
-#include "libmcast/wire/icrc.h"
 #include "soft-roce/engine/nic_testing.h"
+#include "wire/capture_reader.h"
+#include "wire/icrc.h"
 
 namespace cepheus::rnic::testing {
 namespace {

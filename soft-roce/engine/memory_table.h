@@ -6,8 +6,8 @@
 #include <deque>
 #include <vector>
 
-#include "libmcast/wire/result.h"
 #include "soft-roce/engine/verbs_types.h"
+#include "wire/result.h"
 
 namespace cepheus::rnic {
 

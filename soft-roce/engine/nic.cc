@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cassert>
 
-#include "libmcast/wire/icrc.h"
-#include "libmcast/wire/roce.h"
 #include "soft-roce/engine/port.h"
 #include "soft-roce/engine/qp_table.h"
 #include "soft-roce/engine/srq_table.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace cepheus::rnic {
 namespace {

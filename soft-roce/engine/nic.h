@@ -15,10 +15,10 @@
 #include <memory>
 #include <span>
 
-#include "libmcast/wire/frame.h"
-#include "libmcast/wire/result.h"
 #include "soft-roce/engine/counters.h"
 #include "soft-roce/engine/verbs_types.h"
+#include "wire/frame.h"
+#include "wire/result.h"
 
 namespace cepheus::rnic {
 

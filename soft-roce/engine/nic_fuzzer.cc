@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "libmcast/wire/byte_order.h"
-#include "libmcast/wire/icrc.h"
-#include "libmcast/wire/roce.h"
 #include "soft-roce/engine/nic.h"
+#include "wire/byte_order.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "libmcast/wire/icrc.h"
+#include "wire/icrc.h"
 
 namespace cepheus::rnic::testing {
 namespace {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "libmcast/wire/roce.h"
 #include "soft-roce/engine/nic.h"
+#include "wire/roce.h"
 
 namespace cepheus::rnic::testing {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 
-#include "libmcast/wire/icrc.h"
 #include "soft-roce/engine/nic.h"
+#include "wire/icrc.h"
 
 namespace cepheus::rnic {
 

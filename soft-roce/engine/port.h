@@ -1,9 +1,9 @@
 // What all queue pairs of a NIC share.
 #pragma once
 
-#include "libmcast/wire/roce.h"
 #include "soft-roce/engine/memory_table.h"
 #include "soft-roce/engine/nic.h"
+#include "wire/roce.h"
 
 namespace cepheus::rnic {
 

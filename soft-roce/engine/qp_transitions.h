@@ -2,8 +2,8 @@
 // 11.2.5.2).
 #pragma once
 
-#include "libmcast/wire/result.h"
 #include "soft-roce/engine/verbs_types.h"
+#include "wire/result.h"
 
 namespace cepheus::rnic {
 

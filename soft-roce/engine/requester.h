@@ -17,11 +17,11 @@
 #include <optional>
 #include <span>
 
-#include "libmcast/wire/extension_headers.h"
-#include "libmcast/wire/frame.h"
 #include "soft-roce/engine/build.h"
 #include "soft-roce/engine/port.h"
 #include "soft-roce/engine/send_queue.h"
+#include "wire/extension_headers.h"
+#include "wire/frame.h"
 
 namespace cepheus::rnic {
 

@@ -9,11 +9,11 @@
 #include <optional>
 #include <span>
 
-#include "libmcast/wire/roce.h"
 #include "soft-roce/engine/build.h"
 #include "soft-roce/engine/port.h"
 #include "soft-roce/engine/receive_queue.h"
 #include "soft-roce/engine/responder_resources.h"
+#include "wire/roce.h"
 
 namespace cepheus::rnic {
 

@@ -2,9 +2,9 @@
 // read and its completion told; the same for all services.
 #pragma once
 
-#include "libmcast/wire/bth.h"
 #include "soft-roce/engine/port.h"
 #include "soft-roce/engine/work_queue.h"
+#include "wire/bth.h"
 
 namespace cepheus::rnic {
 

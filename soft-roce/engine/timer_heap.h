@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "libmcast/wire/types.h"
+#include "wire/types.h"
 
 namespace cepheus::rnic {
 

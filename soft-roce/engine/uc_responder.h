@@ -2,8 +2,8 @@
 // 1, 9.8.2).
 #pragma once
 
-#include "libmcast/wire/roce.h"
 #include "soft-roce/engine/receive_queue.h"
+#include "wire/roce.h"
 
 namespace cepheus::rnic {
 

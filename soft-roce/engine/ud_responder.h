@@ -2,8 +2,8 @@
 // queue key (IBTA vol. 1, 9.8.3, Annex A17.4.5).
 #pragma once
 
-#include "libmcast/wire/roce.h"
 #include "soft-roce/engine/receive_queue.h"
+#include "wire/roce.h"
 
 namespace cepheus::rnic {
 

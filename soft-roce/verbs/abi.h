@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <new>
 
-#include "libmcast/wire/result.h"
+#include "wire/result.h"
 
 // libibverbs' header wraps these names in macros; we define the functions behind them.
 #undef ibv_get_device_list

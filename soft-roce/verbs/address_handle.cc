@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "libmcast/wire/ipv4_header.h"
 #include "soft-roce/verbs/address_vector.h"
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/report.h"
+#include "wire/ipv4_header.h"
 
 namespace cepheus::rnic {
 namespace {

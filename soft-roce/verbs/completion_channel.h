@@ -9,8 +9,8 @@
 #include <memory>
 #include <mutex>
 
-#include "libmcast/wire/result.h"
 #include "soft-roce/verbs/readiness.h"
+#include "wire/result.h"
 
 namespace cepheus::rnic {
 

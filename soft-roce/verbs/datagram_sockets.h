@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "libmcast/wire/roce.h"
-#include "libmcast/wire/types.h"
+#include "wire/roce.h"
+#include "wire/types.h"
 
 namespace cepheus::rnic {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "libmcast/wire/result.h"
-#include "libmcast/wire/types.h"
 #include "soft-roce/verbs/live_nic.h"
+#include "wire/result.h"
+#include "wire/types.h"
 
 namespace cepheus::rnic {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "libmcast/wire/byte_order.h"
+#include "wire/byte_order.h"
 
 namespace cepheus::rnic {
 namespace {

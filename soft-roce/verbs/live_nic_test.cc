@@ -6,14 +6,14 @@
 
 #include <algorithm>
 
-#include "switch-emulator/fabric/test_fabric.h"
+#include "switch-emulator/live/test_fabric.h"
 
 namespace cepheus::rnic {
 namespace {
 
-using fabric::kPatience;
-using fabric::TestFabric;
-using fabric::Topology;
+using live::kPatience;
+using live::TestFabric;
+using net::Topology;
 
 template <typename Condition>
 bool eventually(Condition&& condition) {

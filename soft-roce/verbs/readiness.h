@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "libmcast/wire/result.h"
+#include "wire/result.h"
 
 namespace cepheus::rnic {
 

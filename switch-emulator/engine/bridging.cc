@@ -1,7 +1,7 @@
 #include "switch-emulator/engine/bridging.h"
 
-#include "libmcast/wire/icrc.h"
 #include "switch-emulator/engine/call.h"
+#include "wire/icrc.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -11,8 +11,8 @@
 //   feedback to a host  McstID        source host      source's              host's
 #pragma once
 
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/engine/mft.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 

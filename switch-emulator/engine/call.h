@@ -9,8 +9,8 @@
 #include <deque>
 #include <span>
 
-#include "libmcast/wire/mrp.h"
 #include "switch-emulator/engine/switch.h"
+#include "wire/mrp.h"
 
 namespace cepheus::fabric {
 

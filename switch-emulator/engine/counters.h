@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libmcast/wire/types.h"
+#include "wire/types.h"
 
 namespace cepheus::fabric {
 

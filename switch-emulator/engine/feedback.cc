@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "libmcast/wire/extension_headers.h"
 #include "switch-emulator/engine/call.h"
+#include "wire/extension_headers.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <bitset>
 
-#include "libmcast/wire/types.h"
+#include "wire/types.h"
 
 namespace cepheus::fabric {
 

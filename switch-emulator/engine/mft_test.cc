@@ -84,7 +84,7 @@ TEST(Counters, HaveNamesOfTheirOwn) {
 }
 
 TEST(Rules, AreSetByName) {
-  for (const char* const* rule = kSafetyRules; *rule != nullptr; ++rule) {
+  for (const char* const* rule = net::kSafetyRules; *rule != nullptr; ++rule) {
     Rules rules;
     EXPECT_TRUE(set_rule(rules, *rule, false)) << *rule;
   }

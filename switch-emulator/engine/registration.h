@@ -13,10 +13,10 @@
 //                             ACTIVATE
 #pragma once
 
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/routes.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 

@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/engine/bridging.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {

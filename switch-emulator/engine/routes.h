@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "libmcast/wire/ipv4_header.h"
 #include "switch-emulator/engine/call.h"
+#include "wire/ipv4_header.h"
 
 namespace cepheus::fabric {
 

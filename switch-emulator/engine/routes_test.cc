@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "libmcast/wire/icrc.h"
 #include "switch-emulator/engine/test_network.h"
+#include "wire/icrc.h"
 
 namespace cepheus::fabric {
 namespace {

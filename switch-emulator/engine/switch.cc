@@ -2,8 +2,6 @@
 
 #include <cassert>
 
-#include "libmcast/wire/icrc.h"
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/group_table.h"
@@ -11,6 +9,8 @@
 #include "switch-emulator/engine/replication.h"
 #include "switch-emulator/engine/routes.h"
 #include "switch-emulator/engine/views.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 

@@ -18,12 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "libmcast/wire/frame.h"
-#include "libmcast/wire/mrp.h"
-#include "libmcast/wire/mrp_key.h"
-#include "libmcast/wire/types.h"
+#include "net/switch_config.h"
 #include "switch-emulator/engine/counters.h"
-#include "switch-emulator/engine/rules.h"
+#include "wire/frame.h"
+#include "wire/mrp.h"
+#include "wire/types.h"
 
 namespace cepheus::fabric {
 
@@ -36,46 +35,13 @@ using wire::PortId;
 using wire::Psn;
 using wire::Qpn;
 
-enum class PortKind : std::uint8_t { kHost, kSwitch };
-
-struct PortConfig {
-  PortKind kind = PortKind::kHost;
-  std::string name;                // "h0", "leaf1": as the topology file calls what is behind it
-  Ipv4 host;                       // kHost: the only source address accepted from this port
-  wire::Mac peer_mac;              // destination MAC of what leaves here
-  std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
-};
-
-struct Route {
-  Ipv4 host;
-  std::vector<PortId> ports;  // equal cost
-};
-
-struct SwitchConfig {
-  std::string name = "s0";
-  Ipv4 address;  // its own: source of REJECTs; no host has it
-  wire::Mac mac;
-  std::vector<PortConfig> ports;                        // PortId = index
-  std::vector<Route> routes;                            // hosts on its own ports need none
-  wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
-  std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
-  std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated
-  std::uint32_t max_groups = 1024;              // table space; 0 refuses every registration
-  std::uint32_t max_paths = 256;                // per group
-  std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
-  std::uint32_t max_held =
-      64;  // first packets of a newcomer kept by reference per group; 0: RNR instead
-  std::uint8_t gate_rnr_timer = 1;          // code asked for when the gate answers RNR (1 = 10 us)
-  Duration age = std::chrono::minutes(10);  // a table without any packet or refresh is forgotten
-  // ... and one whose leader's port is down: after this time the leader is out of the group, after
-  // the same time again the group ends.
-  Duration orphan_age = std::chrono::seconds(2);
-  Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
-  std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
-  bool check_icrc =
-      true;  // of group packets that carry one: what they say becomes state of the switch
-  Rules rules;
-};
+using net::NakPolicy;
+using net::PortConfig;
+using net::PortKind;
+using net::Route;
+using net::Rules;
+using net::SourceChange;
+using net::SwitchConfig;
 
 struct Emit {
   PortId port;

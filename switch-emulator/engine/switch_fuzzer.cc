@@ -8,10 +8,10 @@
 #include <map>
 #include <vector>
 
-#include "libmcast/wire/icrc.h"
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/switch.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace {
 
@@ -23,15 +23,15 @@ using wire::Frame;
 constexpr wire::McstId kGroup(198, 18, 0, 7);
 constexpr std::uint16_t kPorts = 4;  // hosts on 0 to 2, a switch on 3
 
-fabric::SwitchConfig make_config() {
-  fabric::SwitchConfig config;
+net::SwitchConfig make_config() {
+  net::SwitchConfig config;
   config.address = wire::Ipv4(10, 255, 0, 1);
   config.max_groups = 4;
   config.max_held = 4;
   config.max_tombstones = 2;
   config.ports.resize(kPorts);
   for (std::uint8_t p = 0; p < 3; ++p) config.ports[p].host = wire::Ipv4(10, 0, 0, p + 1);
-  config.ports[3].kind = fabric::PortKind::kSwitch;
+  config.ports[3].kind = net::PortKind::kSwitch;
   config.routes = {{wire::Ipv4(10, 0, 0, 9), {wire::PortId(3)}}};
   return config;
 }

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "libmcast/wire/icrc.h"
-#include "libmcast/wire/mrp.h"
+#include "wire/icrc.h"
+#include "wire/mrp.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/engine/switch.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 

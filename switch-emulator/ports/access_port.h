@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libmcast/wire/frame.h"
+#include "wire/frame.h"
 
 namespace cepheus::fabric {
 

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-#include "libmcast/wire/byte_order.h"
-#include "libmcast/wire/ethernet.h"
-#include "libmcast/wire/ipv4_header.h"
+#include "wire/byte_order.h"
+#include "wire/ethernet.h"
+#include "wire/ipv4_header.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "libmcast/wire/roce.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -19,10 +19,10 @@
 #include <string_view>
 #include <vector>
 
-#include "libmcast/wire/result.h"
 #include "switch-emulator/ports/host_port.h"
 #include "switch-emulator/ports/payload_pool.h"
 #include "switch-emulator/ports/unique_fd.h"
+#include "wire/result.h"
 
 namespace cepheus::fabric {
 

@@ -14,8 +14,8 @@
 #include <span>
 #include <string>
 
-#include "libmcast/wire/frame.h"
-#include "libmcast/wire/result.h"
+#include "wire/frame.h"
+#include "wire/result.h"
 
 namespace cepheus::fabric {
 

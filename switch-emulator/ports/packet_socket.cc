@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "libmcast/wire/ethernet.h"
+#include "wire/ethernet.h"
 
 namespace cepheus::fabric {
 namespace {

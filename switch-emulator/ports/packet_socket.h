@@ -15,9 +15,9 @@
 #include <span>
 #include <string>
 
-#include "libmcast/wire/result.h"
-#include "libmcast/wire/types.h"
 #include "switch-emulator/ports/unique_fd.h"
+#include "wire/result.h"
+#include "wire/types.h"
 
 namespace cepheus::fabric {
 

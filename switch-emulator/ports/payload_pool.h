@@ -18,9 +18,9 @@
 #include <span>
 #include <vector>
 
-#include "libmcast/wire/frame.h"
-#include "libmcast/wire/result.h"
 #include "switch-emulator/ports/shared_memory.h"
+#include "wire/frame.h"
+#include "wire/result.h"
 
 namespace cepheus::fabric {
 

@@ -14,11 +14,11 @@
 
 #include <array>
 
-#include "libmcast/wire/frame.h"
-#include "libmcast/wire/result.h"
 #include "switch-emulator/ports/ring.h"
 #include "switch-emulator/ports/shared_memory.h"
 #include "switch-emulator/ports/wake_flag.h"
+#include "wire/frame.h"
+#include "wire/result.h"
 
 namespace cepheus::fabric {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
-#include "libmcast/wire/result.h"
 #include "switch-emulator/ports/unique_fd.h"
+#include "wire/result.h"
 
 namespace cepheus::fabric {
 

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "libmcast/wire/byte_order.h"
-#include "libmcast/wire/roce.h"
+#include "wire/byte_order.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {

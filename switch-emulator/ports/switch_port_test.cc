@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "libmcast/wire/roce.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {

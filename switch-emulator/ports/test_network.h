@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "libmcast/wire/result.h"
 #include "switch-emulator/ports/unique_fd.h"
+#include "wire/result.h"
 
 namespace cepheus::fabric {
 

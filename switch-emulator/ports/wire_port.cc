@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/ports/checksum.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {

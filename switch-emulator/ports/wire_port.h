@@ -12,10 +12,10 @@
 #include <string>
 #include <unordered_set>
 
-#include "libmcast/wire/arp.h"
 #include "switch-emulator/ports/access_port.h"
 #include "switch-emulator/ports/packet_socket.h"
 #include "switch-emulator/ports/payload_pool.h"
+#include "wire/arp.h"
 
 namespace cepheus::fabric {
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "libmcast/wire/icrc.h"
-#include "libmcast/wire/roce.h"
 #include "switch-emulator/ports/test_network.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -12,13 +12,13 @@
 #include <optional>
 #include <string>
 
-#include "switch-emulator/fabric/live_fabric.h"
+#include "switch-emulator/live/live_fabric.h"
 
 namespace {
 
-using cepheus::fabric::LiveFabric;
-using cepheus::fabric::LiveOptions;
-using cepheus::fabric::Topology;
+using cepheus::live::LiveFabric;
+using cepheus::live::LiveOptions;
+using cepheus::net::Topology;
 
 enum Exit { kDone = 0, kFailure = 1, kUsage = 2 };
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <variant>
 
-#include "switch-emulator/fabric/control_protocol.h"
-#include "switch-emulator/fabric/status.h"
+#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status.h"
 #include "switch-emulator/tools/explain.h"
 
-namespace cepheus::fabric {
+namespace cepheus::tools {
 namespace {
 
 using nlohmann::json;
@@ -25,7 +25,7 @@ constexpr int kUsage = 2;
 struct Command {
   std::string socket;
   bool as_json = false;
-  std::optional<View> view;
+  std::optional<live::View> view;
   std::optional<double> watch_seconds;
   bool explains = false;  // reads processes' reports, asks no fabric
   json request = {{"ask", "status"}};
@@ -54,7 +54,7 @@ wire::Result<std::string> explanation(const Command& command) {
 // One answer of the fabric, as the user wants to see it.
 wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
-  const auto answer = ask(command.socket, command.request);
+  const auto answer = live::ask(command.socket, command.request);
   if (!answer) return tl::unexpected(answer.error());
   if (!command.view) return command.as_json ? answer->dump(2) + "\n" : std::string();
   const auto found = answer->find("status");
@@ -62,8 +62,8 @@ wire::Result<std::string> answer_text(const Command& command) {
     return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");
   }
   if (command.as_json) return json_text(*found, command);
-  const bool logs = command.watch_seconds && command.view == View::kGroups && !is_terminal();
-  return status_from_json(*found).map([&](const FabricStatus& status) {
+  const bool logs = command.watch_seconds && command.view == live::View::kGroups && !is_terminal();
+  return live::status_from_json(*found).map([&](const live::FabricStatus& status) {
     return logs ? waiting_lines(status) : to_text(status, *command.view, may_colour());
   });
 }
@@ -112,11 +112,11 @@ class CommandLine {
         "Reports of `explain` are read from $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-<uid>.\n"
         "Colour is used on a terminal only, and not if NO_COLOR is set.");
     add_view("ports", "hosts and trunks: address, client, link, frames and payload bytes",
-             View::kPorts);
+             live::View::kPorts);
     add_view("groups", "multicast groups: tree, what each path has acknowledged, who is waited for",
-             View::kGroups);
+             live::View::kGroups);
     add_view("counters", "named counters, those that are not 0, with the ports they belong to",
-             View::kCounters);
+             live::View::kCounters);
     CLI::App* explains = app_.add_subcommand(
         "explain", "MPI programs of this user: calls by communicator, the path they took, and why");
     explains->callback([this] { command_.explains = true; });
@@ -147,7 +147,7 @@ class CommandLine {
   }
 
  private:
-  void add_view(const char* name, const char* help, View view) {
+  void add_view(const char* name, const char* help, live::View view) {
     CLI::App* sub = app_.add_subcommand(name, help);
     sub->callback([this, view] { command_.view = view; });
     add_watch(*sub);
@@ -198,11 +198,11 @@ class CommandLine {
 };
 
 }  // namespace
-}  // namespace cepheus::fabric
+}  // namespace cepheus::tools
 
 int main(int argc, char** argv) {
-  cepheus::fabric::CommandLine line;
+  cepheus::tools::CommandLine line;
   const auto parsed = line.parse(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
-  return cepheus::fabric::run(std::get<cepheus::fabric::Command>(parsed));
+  return cepheus::tools::run(std::get<cepheus::tools::Command>(parsed));
 }

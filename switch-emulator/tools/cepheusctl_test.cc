@@ -14,10 +14,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "switch-emulator/fabric/control_protocol.h"
-#include "switch-emulator/fabric/status.h"
+#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status.h"
 
-namespace cepheus::fabric {
+namespace cepheus::tools {
 namespace {
 
 using nlohmann::json;
@@ -33,7 +33,7 @@ class AnsweringFabric {
     directory_ = ::mkdtemp(pattern);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const std::string path = control_path(socket());
+    const std::string path = live::control_path(socket());
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
@@ -146,21 +146,21 @@ class Invocation {
   int exit_code_ = -1;
 };
 
-FabricStatus some_status(std::uint32_t lag) {
-  FabricStatus status;
+live::FabricStatus some_status(std::uint32_t lag) {
+  live::FabricStatus status;
   status.pid = 99;
   status.mtu = 4096;
-  SwitchStatus s0;
+  live::SwitchStatus s0;
   s0.name = "s0";
-  PortStatus port;
-  port.id = PortId(0);
+  live::PortStatus port;
+  port.id = wire::PortId(0);
   port.name = "h0";
-  port.address = Ipv4(10, 0, 0, 1);
+  port.address = wire::Ipv4(10, 0, 0, 1);
   s0.ports = {port};
-  GroupView group;
-  group.id = McstId(198, 18, 0, 1);
-  PathView path;
-  path.port = PortId(0);
+  fabric::GroupView group;
+  group.id = wire::McstId(198, 18, 0, 1);
+  fabric::PathView path;
+  path.port = wire::PortId(0);
   path.name = "h0";
   path.is_host = true;
   path.lag = lag;
@@ -178,7 +178,7 @@ json status_answer(std::uint32_t lag = 0) {
 TEST(Cepheusctl, ShowsPortsGroupsAndCounters) {
   AnsweringFabric fabric(status_answer(12));
   Invocation ports({"--socket", fabric.socket(), "ports"});
-  EXPECT_EQ(ports.output(), to_text(some_status(12), View::kPorts, false));
+  EXPECT_EQ(ports.output(), to_text(some_status(12), live::View::kPorts, false));
   EXPECT_EQ(ports.exit_code(), 0);
   EXPECT_EQ(fabric.last_request(), json({{"ask", "status"}}));
   Invocation groups({"groups", "--socket", fabric.socket()});
@@ -291,4 +291,4 @@ TEST(Cepheusctl, WatchesEverySecondUnlessToldOtherwise) {
 }
 
 }  // namespace
-}  // namespace cepheus::fabric
+}  // namespace cepheus::tools

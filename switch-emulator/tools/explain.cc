@@ -11,17 +11,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/fabric/text_table.h"
+#include "switch-emulator/live/text_table.h"
 #include "switch-emulator/ports/unique_fd.h"
 
-namespace cepheus::fabric {
+namespace cepheus::tools {
 namespace {
 
 using wire::CallRecord;
 using wire::RecordState;
 
 std::optional<FoundReport> read_report(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const fabric::UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.is_open()) return std::nullopt;
   std::vector<std::uint8_t> bytes(wire::kReportBytes);
   std::size_t have = 0;
@@ -177,10 +177,10 @@ std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
   if (jobs.empty()) return "no reports: no MPI program has used coll/cepheus lately\n";
   std::string text;
   for (const JobUse& job : jobs) {
-    text += styled(job.job, Style::kTitle, colour) + ": " + job.program + ", " +
+    text += styled(job.job, live::Style::kTitle, colour) + ": " + job.program + ", " +
             std::to_string(job.processes) + (job.processes == 1 ? " process, " : " processes, ") +
             (job.running > 0 ? std::to_string(job.running) + " running" : "ended") + "\n";
-    TextTable table({{"COMMUNICATOR"}, {"RANKS", true}, {"CALLS", true}, {"PATH"}, {"WHY"}});
+    live::TextTable table({{"COMMUNICATOR"}, {"RANKS", true}, {"CALLS", true}, {"PATH"}, {"WHY"}});
     for (const CommunicatorUse& one : job.communicators) {
       std::string name = name_text(one);
       std::string ranks = one.ranks == 0 ? "-" : std::to_string(one.ranks);
@@ -194,4 +194,4 @@ std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
   return text;
 }
 
-}  // namespace cepheus::fabric
+}  // namespace cepheus::tools

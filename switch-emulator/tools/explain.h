@@ -1,4 +1,4 @@
-// `cepheusctl explain`: the reports of all processes of this user (libmcast/wire/call_report.h),
+// `cepheusctl explain`: the reports of all processes of this user (wire/call_report.h),
 // gathered by job and communicator: how many calls took which path, and why.
 #pragma once
 
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "libmcast/wire/call_report.h"
-#include "libmcast/wire/result.h"
+#include "wire/call_report.h"
+#include "wire/result.h"
 
-namespace cepheus::fabric {
+namespace cepheus::tools {
 
 // A process's report and whether that process still runs.
 struct FoundReport {
@@ -49,4 +49,4 @@ std::vector<JobUse> explain(const std::vector<FoundReport>& reports);
 nlohmann::json to_json(const std::vector<JobUse>& jobs);
 std::string to_text(const std::vector<JobUse>& jobs, bool colour);
 
-}  // namespace cepheus::fabric
+}  // namespace cepheus::tools

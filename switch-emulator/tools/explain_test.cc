@@ -12,7 +12,7 @@
 
 #include "switch-emulator/ports/unique_fd.h"
 
-namespace cepheus::fabric {
+namespace cepheus::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -104,7 +104,7 @@ TEST(Explain, ReadsReportsAndTellsTheRunningFromTheEnded) {
   write(std::string("9") + wire::kReportSuffix, 9);
   write("other", 10);
   std::ofstream(directory + "/11" + wire::kReportSuffix) << "no report";
-  const UniqueFd holder(open(live.c_str(), O_RDONLY | O_CLOEXEC));
+  const fabric::UniqueFd holder(open(live.c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(flock(holder.get(), LOCK_EX | LOCK_NB), 0);
   const auto reports = read_reports(directory);
   ASSERT_TRUE(reports);
@@ -118,4 +118,4 @@ TEST(Explain, ReadsReportsAndTellsTheRunningFromTheEnded) {
 }
 
 }  // namespace
-}  // namespace cepheus::fabric
+}  // namespace cepheus::tools

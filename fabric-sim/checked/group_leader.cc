@@ -1,0 +1,79 @@
+#include "fabric-sim/checked/group_leader.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+mrp::RegistrationConfig make_config(const Host& host) {
+  mrp::RegistrationConfig config;
+  config.host = host.address();
+  config.instance = 1;
+  config.first_retry = 400us;
+  config.max_retry = 2ms;
+  config.refresh = 3ms;
+  config.unregister_repeats = 6;
+  config.ask_again = 500us;
+  config.evict_after = 80ms;  // longer than a source ever waits before it sends again
+  config.source_grace = 2ms;
+  return config;
+}
+
+}  // namespace
+
+GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_member,
+                         const GroupLedger& ledger, Findings& findings)
+    : simulator_(simulator),
+      host_(host),
+      own_member_(own_member),
+      ledger_(ledger),
+      findings_(findings),
+      registration_(make_config(host), ledger.plan().id, ledger.plan().epoch) {
+  host_.listen(*this);
+  own_member_.set_ask([this] {
+    registration_.ask(simulator_.now(), actions_);
+    carry_out();
+  });
+}
+
+void GroupLeader::start(const std::vector<wire::MrpMember>& members) {
+  own_member_.lead(make_config(host_).instance);
+  const auto started = registration_.start(simulator_.now(), members, actions_);
+  if (!started) findings_.report(Invariant::kLiveness, started.error().text);
+  carry_out();
+}
+
+void GroupLeader::unregister() {
+  if (dead_) return;
+  registration_.unregister(simulator_.now(), actions_);
+  carry_out();
+}
+
+void GroupLeader::on_event(Instant now, std::uint64_t) {
+  if (dead_) return;
+  if (host_.awake_at() > now) return simulator_.schedule(host_.awake_at(), *this);
+  if (timer_at_ <= now) timer_at_ = wire::kNever;
+  if (registration_.deadline() <= now) registration_.on_timer(now, actions_);
+  carry_out();
+}
+
+void GroupLeader::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
+  if (dead_) return;
+  registration_.on_message(now, from, message, actions_);
+  carry_out();
+}
+
+void GroupLeader::carry_out() {
+  for (const mrp::Outgoing& m : actions_.messages) host_.send_datagram(m.to, m.message);
+  actions_.clear();
+  if (registration_.state() == mrp::Registration::State::kActive) own_member_.activate();
+  if (registration_.state() == mrp::Registration::State::kFailed && !ledger_.may_fail()) {
+    findings_.report(Invariant::kLiveness, "registration: " + registration_.error().text);
+  }
+  if (const Instant due = registration_.deadline(); due < timer_at_) {
+    timer_at_ = due;
+    simulator_.schedule(due, *this);
+  }
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,148 @@
+#include "fabric-sim/checked/group_ledger.h"
+
+#include <cstring>
+
+#include "fabric-sim/core/random.h"
+
+namespace cepheus::sim {
+
+GroupLedger::GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& findings)
+    : plan_(plan),
+      key_(Random(seed ^ (std::uint64_t{plan.id.value()} << 20)).next()),
+      findings_(findings),
+      delivered_(plan.messages.size() * plan.members.size(), false),
+      completed_(plan.messages.size(), false),
+      posted_(plan.messages.size(), false),
+      skipped_(plan.messages.size(), false),
+      dead_(plan.members.size(), false),
+      next_(plan.members.size(), 0),
+      open_deliveries_(plan.messages.size() * (plan.members.size() - 1)),
+      open_completions_(plan.messages.size()) {
+  for (std::size_t m = 0; m < plan.messages.size(); ++m) {
+    delivered_[m * plan.members.size() + plan.messages[m].source] = true;
+  }
+}
+
+void GroupLedger::fill(std::size_t message, std::span<std::uint8_t> out) const {
+  Random content(key_ + 0x10001 * message);
+  for (std::size_t at = 0; at < out.size(); at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = content.next();
+    std::memcpy(out.data() + at, &word, std::min(sizeof word, out.size() - at));
+  }
+}
+
+bool GroupLedger::matches(std::size_t message, std::span<const std::uint8_t> bytes) const {
+  if (bytes.size() != plan_.messages[message].bytes) return false;
+  std::vector<std::uint8_t> expected(bytes.size());
+  fill(message, expected);
+  return std::equal(bytes.begin(), bytes.end(), expected.begin());
+}
+
+std::string GroupLedger::name_of(std::size_t message) const {
+  return "message " + std::to_string(message) + " (" +
+         std::to_string(plan_.messages[message].bytes) + " bytes of member " +
+         std::to_string(plan_.messages[message].source) + ")";
+}
+
+bool GroupLedger::may_send(std::size_t member, std::size_t message) const {
+  if (!plan_.in_turns) return true;
+  std::size_t first_missing = next_[member];
+  while (first_missing < message && (has(first_missing, member) || skipped_[first_missing])) {
+    ++first_missing;
+  }
+  return first_missing >= message;
+}
+
+void GroupLedger::on_delivered(std::size_t member, std::uint32_t message,
+                               std::span<const std::uint8_t> bytes) {
+  const std::string who = "member " + std::to_string(member);
+  if (message >= plan_.messages.size()) {
+    return findings_.report(Invariant::kDelivery,
+                            who + " got a message that calls itself " + std::to_string(message));
+  }
+  if (has(message, member)) {
+    return findings_.report(Invariant::kDelivery,
+                            who + " got " + name_of(message) + " a second time, or its own");
+  }
+  std::size_t& next = next_[member];
+  while (has(next, member) || (next < message && skipped_[next]))
+    ++next;  // ends at `message` at the latest
+  if (plan_.in_turns && message != next) {
+    return findings_.report(Invariant::kDelivery,
+                            who + " got " + name_of(message) + " before " + name_of(next));
+  }
+  if (!matches(message, bytes)) {
+    return findings_.report(Invariant::kDelivery, who + " got " + std::to_string(bytes.size()) +
+                                                      " bytes that are not " + name_of(message));
+  }
+  delivered_[message * plan_.members.size() + member] = true;
+  recount();
+}
+
+void GroupLedger::on_completed(std::size_t message) {
+  for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+    if (has(message, member) || dead_[member]) continue;
+    findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
+                                                 std::to_string(member) + " lacks it");
+    return;
+  }
+  if (completed_[message]) {
+    findings_.report(Invariant::kCompletion, name_of(message) + " completed twice");
+    return;
+  }
+  completed_[message] = true;
+  recount();
+}
+
+void GroupLedger::recount() {
+  open_deliveries_ = open_completions_ = 0;
+  for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
+    if (is_expected(m, plan_.messages[m].source) && !completed_[m]) ++open_completions_;
+    for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+      if (is_expected(m, member) && !has(m, member)) ++open_deliveries_;
+    }
+  }
+}
+
+void GroupLedger::on_death(std::size_t member) {
+  dead_[member] = true;
+  for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
+    if (plan_.messages[m].source != member) continue;
+    if (!posted_[m]) {
+      skipped_[m] = true;
+      continue;
+    }
+    if (!completed_[m]) may_fail_ = true;
+  }
+  recount();
+}
+
+void GroupLedger::on_failed(std::size_t member, const std::string& what) {
+  if (!plan_.in_turns || may_fail_ || dead_[member]) return;
+  findings_.report(Invariant::kLiveness, "member " + std::to_string(member) + ": " + what);
+}
+
+void GroupLedger::on_retries_spent(std::size_t member) {
+  if (retries_may_end_ && plan_.in_turns) {
+    if (!may_fail_) may_fail_ = gave_up_ = true;
+    on_death(member);  // it answers nothing any more, and will be evicted
+  }
+  on_failed(member, "work request ended with its retries spent");
+}
+
+void GroupLedger::check_ended() const {
+  if (!plan_.in_turns || may_fail_) return;
+  for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
+    for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+      if (has(m, member) || !is_expected(m, member)) continue;
+      findings_.report(Invariant::kLiveness,
+                       name_of(m) + " never reached member " + std::to_string(member));
+      return;
+    }
+    if (completed_[m] || !is_expected(m, plan_.messages[m].source)) continue;
+    findings_.report(Invariant::kLiveness, name_of(m) + " never completed");
+    return;
+  }
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,77 @@
+// The books of one group: who has received what, and who has been told what. Knows the truth;
+// decides nothing.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fabric-sim/checked/findings.h"
+#include "fabric-sim/checked/scenario_plan.h"
+
+namespace cepheus::sim {
+
+class GroupLedger {
+ public:
+  GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& findings);
+
+  // The content of a message: a function of seed, group and message, different at every offset.
+  void fill(std::size_t message, std::span<std::uint8_t> out) const;
+
+  // May `member` send `message` now? Under rule C1 it has received all earlier messages of the
+  // others.
+  bool may_send(std::size_t member, std::size_t message) const;
+
+  // `message` is what the packet's immediate data says it is.
+  void on_delivered(std::size_t member, std::uint32_t message, std::span<const std::uint8_t> bytes);
+  void on_completed(std::size_t message);
+  void on_failed(std::size_t member, const std::string& what);
+
+  void on_posted(std::size_t message) { posted_[message] = true; }
+
+  // The member is gone: nobody waits for it, and what it had not begun to send is never sent. What
+  // it had begun may be lost, and all that comes after it.
+  void on_death(std::size_t member);
+  // Nobody sees a member's death: until it is evicted, a source may spend its last retries. That
+  // one is told an error, and lost to the group.
+  void on_silent_death() { retries_may_end_ = true; }
+  void on_retries_spent(std::size_t member);
+  bool gave_up() const { return gave_up_; }
+  // Operations may fail from here on. They may still not falsely complete.
+  void on_disaster() { may_fail_ = true; }
+  bool may_fail() const { return may_fail_; }
+
+  // Every message is at every member and completed at its source.
+  bool is_done() const { return open_deliveries_ == 0 && open_completions_ == 0; }
+  // Called when time is up: whoever still waits has waited in vain.
+  void check_ended() const;
+
+  const GroupPlan& plan() const { return plan_; }
+
+ private:
+  bool is_expected(std::size_t message, std::size_t member) const {
+    return !dead_[member] && !skipped_[message];
+  }
+  void recount();
+  bool has(std::size_t message, std::size_t member) const {
+    return delivered_[message * plan_.members.size() + member];
+  }
+  bool matches(std::size_t message, std::span<const std::uint8_t> bytes) const;
+  std::string name_of(std::size_t message) const;
+
+  const GroupPlan& plan_;
+  const std::uint64_t key_;
+  Findings& findings_;
+  std::vector<bool> delivered_;         // by message and member; true for the source
+  std::vector<bool> completed_;         // by message
+  std::vector<bool> posted_, skipped_;  // by message
+  std::vector<bool> dead_;              // by member
+  bool may_fail_ = false;
+  bool retries_may_end_ = false;
+  bool gave_up_ = false;
+  std::vector<std::size_t> next_;  // by member: its next message, in turns
+  std::size_t open_deliveries_ = 0;
+  std::size_t open_completions_ = 0;
+};
+
+}  // namespace cepheus::sim

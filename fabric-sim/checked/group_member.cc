@@ -1,0 +1,257 @@
+#include "fabric-sim/checked/group_member.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace cepheus::sim {
+
+using rnic::QpAttr;
+using rnic::QpState;
+
+namespace {
+
+// A refusal here is an error of the simulator, not of what it simulates.
+template <typename T>
+T require(wire::Result<T> result) {
+  if (!result) throw std::logic_error("fabric-sim: " + result.error().text);
+  if constexpr (!std::is_void_v<T>) return *result;
+}
+
+constexpr wire::Duration kPatience = std::chrono::milliseconds(2);
+constexpr std::uint8_t kUntouched = 0xEE;  // receive buffers, before data
+
+}  // namespace
+
+GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, std::size_t index,
+                         const TransportPlan& transport, std::uint64_t seed)
+    : simulator_(simulator),
+      host_(host),
+      ledger_(ledger),
+      index_(index),
+      transport_(transport),
+      random_(seed),
+      membership_({}) {
+  create_queue_pair();
+  membership_ = mrp::Membership(identity());
+  allocate_memory();
+  host_.attach(qpn_, *this);
+  host_.listen(*this);
+  const std::uint32_t prompt = ledger_.plan().members[index_].receives_at_start;
+  for (std::size_t slot = 0; slot < transport_.receive_slots; ++slot) {
+    if (slot < prompt) {
+      post_receive(slot);
+    } else {
+      simulator_.schedule(simulator_.now() + random_.between(Duration{0}, transport_.late_receive),
+                          *this, kFirstReceive + slot);
+    }
+  }
+}
+
+void GroupMember::create_queue_pair() {
+  rnic::QpInit init;
+  init.pd = 1;
+  init.send_cq = 1;
+  init.recv_cq = 2;
+  init.cap.max_send_wr = static_cast<std::uint32_t>(ledger_.plan().messages.size()) + 1;
+  init.cap.max_recv_wr = transport_.receive_slots;
+  qpn_ = require(host_.create_qp(init));
+  QpAttr attr;
+  attr.state = QpState::kInit;
+  attr.access = rnic::kLocalWrite;
+  require(host_.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
+}
+
+void GroupMember::allocate_memory() {
+  const GroupPlan& plan = ledger_.plan();
+  for (const MessagePlan& m : plan.messages)
+    slot_size_ = std::max<std::size_t>(slot_size_, m.bytes);
+  std::size_t size = slot_size_ * transport_.receive_slots;
+  for (const MessagePlan& m : plan.messages) {
+    message_at_.push_back(size);
+    if (m.source == index_) size += m.bytes;
+  }
+  memory_.assign(size + 1, kUntouched);  // a region is never empty
+  for (std::size_t m = 0; m < plan.messages.size(); ++m) {
+    if (plan.messages[m].source != index_) continue;
+    ledger_.fill(m, std::span(memory_).subspan(message_at_[m], plan.messages[m].bytes));
+  }
+  // The region's own address space starts at 0: nothing that the trace sees depends on the
+  // allocator.
+  const auto keys =
+      require(host_.nic().register_memory(1, memory_.data(), memory_.size(), 0, rnic::kLocalWrite));
+  lkey_ = keys.lkey;
+}
+
+void GroupMember::lead(std::uint32_t instance) {
+  membership_.lead(ledger_.plan().id, ledger_.plan().epoch, instance);
+  connect();
+}
+
+bool GroupMember::connect() {
+  const wire::Psn start = wire::group_start_psn(membership_.id(), membership_.epoch());
+  QpAttr attr;
+  attr.state = QpState::kRtr;
+  attr.remote_ip = membership_.id();
+  attr.remote_qpn = wire::kVirtualQpn;
+  attr.path_mtu = transport_.path_mtu;
+  attr.rq_psn = start;
+  attr.min_rnr_timer = transport_.min_rnr_timer;
+  require(host_.modify_qp(qpn_, attr,
+                          rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
+                              rnic::kAttrPathMtu | rnic::kAttrRqPsn | rnic::kAttrMinRnrTimer));
+  attr.state = QpState::kRts;
+  attr.sq_psn = start;
+  attr.timeout_code = transport_.timeout_code;
+  attr.retry_count = 7;
+  attr.rnr_retry = 7;
+  require(host_.modify_qp(qpn_, attr,
+                          rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
+                              rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+  return true;
+}
+
+void GroupMember::activate() {
+  if (active_) return;
+  active_ = true;
+  post_turns();
+}
+
+void GroupMember::close() {
+  if (!open_) return;
+  open_ = active_ = false;
+  host_.nic().destroy_qp(qpn_);
+  host_.nic().deregister_memory(lkey_);
+}
+
+std::span<std::uint8_t> GroupMember::slot_bytes(std::size_t slot) {
+  return std::span(memory_).subspan(slot * slot_size_, slot_size_);
+}
+
+void GroupMember::post_receive(std::size_t slot) {
+  const auto bytes = slot_bytes(slot);
+  std::fill(bytes.begin(), bytes.end(), kUntouched);
+  const rnic::Sge sge{slot * slot_size_, static_cast<std::uint32_t>(slot_size_), lkey_};
+  rnic::RecvWr wr;
+  wr.wr_id = slot;
+  wr.sges = {&sge, 1};
+  require(host_.post_recv(qpn_, wr));
+}
+
+// Posts what may be sent now. A turn begins after a pause, its other messages follow at once.
+void GroupMember::post_turns() {
+  const GroupPlan& plan = ledger_.plan();
+  for (; active_ && !pausing_ && next_message_ < plan.messages.size(); ++next_message_) {
+    const std::size_t m = next_message_;
+    if (plan.messages[m].source != index_) continue;
+    if (!ledger_.may_send(index_, m)) return;
+    const bool turn_begins = m > 0 && plan.messages[m - 1].source != index_;
+    if (turn_begins && paused_before_ != m + 1 && random_.chance(0.5)) {
+      pausing_ = true;
+      simulator_.schedule(simulator_.now() + random_.between(Duration{0}, transport_.turn_pause),
+                          *this, kStartTurn);
+      return;
+    }
+    post_send(m);
+  }
+}
+
+void GroupMember::post_send(std::size_t message) {
+  const std::uint32_t bytes = ledger_.plan().messages[message].bytes;
+  const rnic::Sge sge{message_at_[message], bytes, lkey_};
+  rnic::SendWr wr;
+  wr.wr_id = kFirstSend + message;
+  wr.op = rnic::SendOp::kSendImm;
+  wr.imm = static_cast<std::uint32_t>(message);
+  wr.signaled = true;
+  if (bytes > 0) wr.sges = {&sge, 1};
+  simulator_.trace().note(simulator_.now(), host_.name(), "sends message", message);
+  require(host_.post_send(qpn_, wr));
+  ledger_.on_posted(message);
+  ++outstanding_;
+  watch();
+}
+
+// Sends that do not end are complained of to the leader, who may be this host.
+void GroupMember::watch() {
+  if (watching_) return;
+  watching_ = true;
+  simulator_.schedule(simulator_.now() + kPatience, *this, kWatch);
+}
+
+void GroupMember::on_event(Instant now, std::uint64_t what) {
+  if (!open_) return;
+  if (host_.awake_at() > now) return simulator_.schedule(host_.awake_at(), *this, what);
+  if (what == kWatch) {
+    watching_ = false;
+    if (!active_ || outstanding_ == 0) return;
+    watch();
+    if (ledger_.plan().leader == index_) {
+      if (ask_) ask_();
+    } else {
+      membership_.complain(answers_);
+      send(answers_);
+      answers_.clear();
+    }
+  } else if (what == kStartTurn) {
+    pausing_ = false;
+    paused_before_ = next_message_ + 1;
+    post_turns();
+  } else {
+    post_receive(static_cast<std::size_t>(what - kFirstReceive));
+  }
+}
+
+void GroupMember::on_completion(Instant now, const rnic::Completion& completion) {
+  if (!open_) return;
+  if (completion.status != rnic::WcStatus::kSuccess) {
+    active_ = false;
+    if (completion.status == rnic::WcStatus::kRetryExceeded) {
+      return ledger_.on_retries_spent(index_);
+    }
+    ledger_.on_failed(index_,
+                      std::string("work request ended with ") + rnic::to_string(completion.status));
+  } else if (completion.wr_id >= kFirstSend) {
+    --outstanding_;
+    simulator_.trace().note(now, host_.name(), "completes message", completion.wr_id - kFirstSend);
+    ledger_.on_completed(static_cast<std::size_t>(completion.wr_id - kFirstSend));
+  } else {
+    on_receive(now, completion);
+  }
+}
+
+void GroupMember::on_receive(Instant now, const rnic::Completion& completion) {
+  const auto slot = static_cast<std::size_t>(completion.wr_id);
+  simulator_.trace().note(now, host_.name(), "receives bytes", completion.byte_len);
+  ledger_.on_delivered(index_, completion.imm, slot_bytes(slot).first(completion.byte_len));
+  const bool late = random_.chance(0.3);
+  simulator_.schedule(
+      now + (late ? random_.between(Duration{0}, transport_.late_receive) : Duration{0}), *this,
+      kFirstReceive + slot);
+  post_turns();
+}
+
+void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
+  if (!open_) return;
+  switch (membership_.on_message(now, from, message, answers_)) {
+    case mrp::Membership::Task::kConnect:
+      membership_.connected(now, connect(), answers_);
+      break;
+    case mrp::Membership::Task::kActivated:
+      activate();
+      break;
+    case mrp::Membership::Task::kDissolved:
+      active_ = false;
+      break;
+    case mrp::Membership::Task::kWait:  // no watchdog here: the queue pair's own retries decide
+    case mrp::Membership::Task::kNone:
+      break;
+  }
+  send(answers_);
+  answers_.clear();
+}
+
+void GroupMember::send(const mrp::Actions& actions) {
+  for (const mrp::Outgoing& m : actions.messages) host_.send_datagram(m.to, m.message);
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,82 @@
+// One member of a group: its queue pair, its buffers, and a program that sends and receives as the
+// plan says.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "controller/membership.h"
+#include "fabric-sim/checked/group_ledger.h"
+#include "fabric-sim/core/host.h"
+#include "fabric-sim/core/random.h"
+
+namespace cepheus::sim {
+
+class GroupMember final : public Actor, public CompletionClient, public DatagramClient {
+ public:
+  GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, std::size_t index,
+              const TransportPlan& transport, std::uint64_t seed);
+
+  wire::MrpMember identity() const { return {host_.address(), qpn_, 0}; }
+  // This member's host leads the group: it connects without being asked.
+  void lead(std::uint32_t instance);
+  // What a leader does when its own sends do not end.
+  void set_ask(std::function<void()> ask) { ask_ = std::move(ask); }
+  // Data may flow.
+  void activate();
+  // Somebody died whose messages this member may have waited for.
+  void on_death_of_another() { post_turns(); }
+  // Its host is gone, and all that was in it.
+  void die() { close(); }
+  // Destroys the queue pair.
+  void close();
+
+  void on_event(Instant now, std::uint64_t what) override;
+  void on_completion(Instant now, const rnic::Completion& completion) override;
+  void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override;
+
+ private:
+  enum What : std::uint64_t {
+    kStartTurn,
+    kWatch,  // do sends end?
+    kFirstReceive
+  };  // kFirstReceive + slot: post that receive
+  // Work request numbers: receives are slots, sends lie above.
+  static constexpr std::uint64_t kFirstSend = 1u << 20;
+
+  void create_queue_pair();
+  void allocate_memory();
+  bool connect();
+  void post_receive(std::size_t slot);
+  void post_turns();
+  void post_send(std::size_t message);
+  void watch();
+  std::span<std::uint8_t> slot_bytes(std::size_t slot);
+  void on_receive(Instant now, const rnic::Completion& completion);
+  void send(const mrp::Actions& actions);
+
+  Simulator& simulator_;
+  Host& host_;
+  GroupLedger& ledger_;
+  const std::size_t index_;
+  const TransportPlan& transport_;
+  Random random_;
+  rnic::Qpn qpn_;
+  mrp::Membership membership_;
+  mrp::Actions answers_;
+
+  std::vector<std::uint8_t> memory_;     // receive slots, then this member's messages
+  std::vector<std::size_t> message_at_;  // offset of each message of ours
+  std::size_t slot_size_ = 0;
+  std::uint32_t lkey_ = 0;
+  std::size_t next_message_ = 0;   // of the group: the next that may be ours to post
+  std::size_t paused_before_ = 0;  // message + 1 before which we have paused already
+  std::function<void()> ask_;
+  unsigned outstanding_ = 0;  // sends
+  bool watching_ = false;
+  bool pausing_ = false;
+  bool active_ = false;
+  bool open_ = true;
+};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,159 @@
+#include "fabric-sim/checked/group_scenario.h"
+
+#include <algorithm>
+
+#include "fabric-sim/core/random.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kStep = 500us;  // between two looks at whether all is done
+
+}  // namespace
+
+GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace)
+    : plan_(plan),
+      simulator_(plan.event_budget),
+      findings_(simulator_),
+      isolation_(plan_, findings_),
+      network_(simulator_, plan_.topology, plan_.nics),
+      incidents_(simulator_, network_, plan_) {
+  simulator_.trace().print_to(trace);
+  for (std::size_t i = 0; i < network_.host_count(); ++i) network_.host(i).set_watch(&isolation_);
+  simulator_.schedule(Instant{plan_.faults.begin}, *this, kFaultsBegin);
+  simulator_.schedule(Instant{plan_.faults.end}, *this, kFaultsEnd);
+  for (const GroupPlan& group : plan_.groups) add_group(group);
+  incidents_.start();
+}
+
+void GroupScenario::add_group(const GroupPlan& plan) {
+  groups_.push_back(std::make_unique<Group>(Group{{plan, plan_.seed, findings_}, {}, nullptr}));
+  Group& group = *groups_.back();
+  Random random(plan_.seed + plan.id.value());
+  std::vector<wire::MrpMember> identities;
+  for (std::size_t i = 0; i < plan.members.size(); ++i) {
+    group.members.push_back(
+        std::make_unique<GroupMember>(simulator_, network_.host(plan.members[i].host), group.ledger,
+                                      i, plan_.transport, random.next()));
+    identities.push_back(group.members.back()->identity());
+  }
+  Host& host = network_.host(plan.members[plan.leader].host);
+  group.leader = std::make_unique<GroupLeader>(simulator_, host, *group.members[plan.leader],
+                                               group.ledger, findings_);
+  incidents_.add({group.ledger, group.members, *group.leader});
+  group.leader->start(identities);
+}
+
+void GroupScenario::on_event(Instant now, std::uint64_t what) {
+  const Faults& f = plan_.faults;
+  if (what == kFaultsBegin && f.end > f.begin) {
+    simulator_.trace().note(now, "fabric", "begins to fail");
+    network_.set_faults(f.loss, f.duplicate, f.reorder, f.corrupt);
+  } else if (what == kFaultsEnd) {
+    simulator_.trace().note(now, "fabric", "is calm");
+    network_.set_faults(0, 0, 0, 0);
+  }
+}
+
+// False if the run is over: a finding, or the event budget.
+bool GroupScenario::run_until(Instant end) {
+  const Simulator::End reason = simulator_.run(end);
+  if (reason == Simulator::End::kBudget) {
+    findings_.report(Invariant::kProgress,
+                     std::to_string(simulator_.events()) + " events and no end");
+  }
+  return !findings_.first();
+}
+
+bool GroupScenario::all_done() const {
+  return std::all_of(groups_.begin(), groups_.end(),
+                     [](const auto& group) { return group->ledger.is_done(); });
+}
+
+// Until all operations have ended, and the faults: an end that comes early is no reason to stop
+// failing.
+void GroupScenario::run_operations() {
+  const Instant calm{plan_.faults.end};
+  const Instant give_up = calm + plan_.settle;
+  const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
+                                    [](const GroupPlan& g) { return g.in_turns; });
+  const Instant end = must_end ? give_up : calm + 20ms;
+  while (simulator_.now() < end) {
+    if (all_done() && (simulator_.now() >= calm || plan_.late_packets_meet_tombstone)) return;
+    if (!run_until(std::min(simulator_.now() + kStep, end))) return;
+  }
+  for (const auto& group : groups_) group->ledger.check_ended();
+}
+
+void GroupScenario::dissolve() {
+  if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + 3ms)) return;
+  for (const auto& group : groups_) group->leader->unregister();
+  const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.settle;
+  const auto all_gone = [this] {
+    return std::all_of(groups_.begin(), groups_.end(),
+                       [](const auto& group) { return group->leader->is_gone(); });
+  };
+  while (!all_gone() && simulator_.now() < end) {
+    if (!run_until(simulator_.now() + kStep)) return;
+  }
+  for (const auto& group : groups_) {
+    for (const auto& member : group->members) member->close();
+  }
+  Duration rest{0};
+  for (const net::SwitchSpec& s : plan_.topology.switches) rest = std::max(rest, s.config.rest);
+  run_until(std::max(simulator_.now(), Instant{plan_.faults.end}) + rest + 10ms);
+  // Every UNREGISTER may have been lost, or there was no leader to send it: then tables go with
+  // age, and leave tombstones that go with age.
+  if (!findings_.first() && something_is_left()) {
+    Duration age{0};
+    for (const net::SwitchSpec& s : plan_.topology.switches) age = std::max(age, s.config.age);
+    run_until(simulator_.now() + age + rest + 10ms);
+  }
+}
+
+bool GroupScenario::something_is_left() const {
+  return std::any_of(network_.switches().begin(), network_.switches().end(), [](const auto& node) {
+    return node->engine().group_count() + node->engine().tombstone_count() > 0;
+  });
+}
+
+Outcome GroupScenario::run() {
+  run_operations();
+  if (!findings_.first()) dissolve();
+  if (!findings_.first()) {
+    check_balance(network_, findings_);
+    check_nothing_is_left(network_, findings_);
+  }
+  return summary();
+}
+
+Outcome GroupScenario::summary() {
+  Outcome o;
+  o.finding = findings_.first();
+  o.trace_hash = simulator_.trace().hash();
+  o.events = simulator_.events();
+  o.virtual_time = simulator_.now().time_since_epoch();
+  for (const auto& group : groups_) o.gave_up += group->ledger.gave_up() ? 1 : 0;
+  for (const auto& node : network_.switches()) {
+    const fabric::Counters& c = node->engine().counters();
+    o.turns += c[fabric::Counter::kTurns];
+    o.evicted += c[fabric::Counter::kPathsEvicted];
+    o.spoofed += c[fabric::Counter::kDropSpoofedSource];
+    o.gated += c[fabric::Counter::kGateHeld] + c[fabric::Counter::kGateRnr];
+  }
+  for (std::size_t i = 0; i < network_.host_count(); ++i) {
+    const rnic::Counters& c = network_.host(i).nic().counters();
+    o.time_outs += c[rnic::Counter::kAckTimeouts];
+    o.naks += c[rnic::Counter::kRxNakSequence];
+    o.rnr_naks += c[rnic::Counter::kRxRnrNak];
+  }
+  return o;
+}
+
+Outcome run_seed(std::uint64_t seed, const PlanOptions& options, std::ostream* trace) {
+  return GroupScenario(make_plan(seed, options), trace).run();
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,76 @@
+// One run: a network, its groups, a phase of faults, calm, and the end, with every invariant
+// watched.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "fabric-sim/checked/findings.h"
+#include "fabric-sim/checked/group_leader.h"
+#include "fabric-sim/checked/group_ledger.h"
+#include "fabric-sim/checked/group_member.h"
+#include "fabric-sim/checked/incidents.h"
+#include "fabric-sim/checked/network_checks.h"
+#include "fabric-sim/checked/scenario_plan.h"
+#include "fabric-sim/core/network.h"
+
+namespace cepheus::sim {
+
+struct Outcome {
+  std::optional<Finding> finding;  // none: all invariants held
+  std::uint64_t trace_hash = 0;
+  std::uint64_t events = 0;
+  wire::Duration virtual_time{0};
+  // What the run has been through, to tell a rich scenario from a dull one.
+  std::uint64_t turns = 0;
+  std::uint64_t gated = 0;  // first packets of a newcomer held or answered RNR
+  std::uint64_t time_outs = 0;
+  std::uint64_t naks = 0;      // sequence NAKs at senders
+  std::uint64_t rnr_naks = 0;  // RNR NAKs at senders
+  std::uint64_t evicted = 0;
+  std::uint64_t spoofed = 0;  // packets dropped for their source address
+  std::uint64_t gave_up = 0;  // groups with a sender whose retries ended before an eviction
+};
+
+class GroupScenario final : private Actor {
+ public:
+  // `trace` gets the run as text, if it is given.
+  explicit GroupScenario(const ScenarioPlan& plan, std::ostream* trace = nullptr);
+  Outcome run();
+
+  Network& network() { return network_; }
+  Findings& findings() { return findings_; }
+
+ private:
+  enum What : std::uint64_t { kFaultsBegin, kFaultsEnd };
+  struct Group {
+    GroupLedger ledger;
+    std::vector<std::unique_ptr<GroupMember>> members;
+    std::unique_ptr<GroupLeader> leader;
+  };
+
+  void add_group(const GroupPlan& plan);
+  void on_event(Instant now, std::uint64_t what) override;
+  bool run_until(Instant end);
+  bool all_done() const;
+  bool something_is_left() const;
+  void run_operations();
+  void dissolve();
+  Outcome summary();
+
+  const ScenarioPlan plan_;
+  Simulator simulator_;
+  Findings findings_;
+  IsolationWatch isolation_;
+  Network network_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  Incidents incidents_;
+};
+
+// The run of one seed.
+Outcome run_seed(std::uint64_t seed, const PlanOptions& options = {},
+                 std::ostream* trace = nullptr);
+
+}  // namespace cepheus::sim

@@ -1,0 +1,232 @@
+// Every invariant must see its violation: each is planted by hand here.
+
+#include <gtest/gtest.h>
+
+#include "fabric-sim/checked/group_ledger.h"
+#include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/network_checks.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
+
+namespace cepheus::sim {
+namespace {
+
+GroupPlan three_members() {
+  GroupPlan plan;
+  plan.id = wire::McstId(198, 18, 0, 1);
+  plan.members = {{0, 1}, {1, 1}, {2, 1}};
+  plan.messages = {{0, 300}, {0, 300}, {1, 40}};
+  return plan;
+}
+
+class Ledger : public testing::Test {
+ protected:
+  std::vector<std::uint8_t> content(std::size_t message) {
+    std::vector<std::uint8_t> bytes(plan_.messages[message].bytes);
+    ledger_.fill(message, bytes);
+    return bytes;
+  }
+  void deliver(std::size_t member, std::uint32_t message) {
+    ledger_.on_delivered(member, message, content(message));
+  }
+  std::string violated() const {
+    return findings_.first() ? to_string(findings_.first()->invariant) : "none";
+  }
+
+  const GroupPlan plan_ = three_members();
+  Simulator simulator_{100};
+  Findings findings_{simulator_};
+  GroupLedger ledger_{plan_, 1, findings_};
+};
+
+TEST_F(Ledger, FindsNothingWhenAllGoesRight) {
+  deliver(1, 0);
+  deliver(2, 0);
+  deliver(1, 1);
+  ledger_.on_completed(0);
+  EXPECT_FALSE(ledger_.is_done());
+  deliver(2, 1);
+  ledger_.on_completed(1);
+  deliver(0, 2);
+  deliver(2, 2);
+  ledger_.on_completed(2);
+  ledger_.check_ended();
+  EXPECT_TRUE(ledger_.is_done());
+  EXPECT_EQ(violated(), "none");
+}
+
+TEST_F(Ledger, FindsOneAlteredByte) {
+  auto bytes = content(0);
+  bytes[299] ^= 1;
+  ledger_.on_delivered(1, 0, bytes);
+  EXPECT_EQ(violated(), "delivery");
+}
+
+TEST_F(Ledger, FindsAMissingByte) {
+  auto bytes = content(0);
+  bytes.pop_back();
+  ledger_.on_delivered(1, 0, bytes);
+  EXPECT_EQ(violated(), "delivery");
+}
+
+TEST_F(Ledger, FindsContentOfAnotherMessage) {
+  ledger_.on_delivered(1, 0, content(1));
+  EXPECT_EQ(violated(), "delivery");
+}
+
+TEST_F(Ledger, FindsAMessageOutOfOrder) {
+  deliver(1, 1);
+  EXPECT_EQ(violated(), "delivery");
+}
+
+TEST_F(Ledger, FindsAMessageDeliveredTwice) {
+  deliver(1, 0);
+  deliver(1, 0);
+  EXPECT_EQ(violated(), "delivery");
+}
+
+TEST_F(Ledger, FindsAMessageDeliveredToItsSource) {
+  deliver(0, 0);
+  EXPECT_EQ(violated(), "delivery");
+}
+
+TEST_F(Ledger, FindsAMessageThatDoesNotExist) {
+  ledger_.on_delivered(1, 17, {});
+  EXPECT_EQ(violated(), "delivery");
+}
+
+TEST_F(Ledger, FindsACompletionThatComesTooEarly) {
+  deliver(1, 0);
+  ledger_.on_completed(0);
+  EXPECT_EQ(violated(), "completion");
+}
+
+TEST_F(Ledger, FindsACompletionThatComesTwice) {
+  deliver(1, 0);
+  deliver(2, 0);
+  ledger_.on_completed(0);
+  ledger_.on_completed(0);
+  EXPECT_EQ(violated(), "completion");
+}
+
+TEST_F(Ledger, FindsWhatNeverEnded) {
+  deliver(1, 0);
+  deliver(2, 0);
+  ledger_.check_ended();
+  EXPECT_EQ(violated(), "liveness");
+}
+
+TEST_F(Ledger, FindsAFailedOperation) {
+  ledger_.on_failed(0, "retries exceeded");
+  EXPECT_EQ(violated(), "liveness");
+}
+
+TEST_F(Ledger, LetsAMemberStartItsTurnOnlyAfterAllEarlierTurns) {
+  EXPECT_TRUE(ledger_.may_send(0, 1));
+  EXPECT_FALSE(ledger_.may_send(1, 2));
+  deliver(1, 0);
+  EXPECT_FALSE(ledger_.may_send(1, 2));
+  deliver(1, 1);
+  EXPECT_TRUE(ledger_.may_send(1, 2));
+}
+
+class Isolation : public testing::Test {
+ protected:
+  wire::Frame packet(wire::Ipv4 from, wire::Ipv4 to) {
+    wire::RoceHeaders headers;
+    headers.bth.opcode = wire::Opcode::kRcSendOnly;
+    headers.ip.source = from;
+    headers.ip.destination = to;
+    wire::Frame frame;
+    headers.emit(frame, 0);
+    frame.set_inline_payload({});
+    return frame;
+  }
+  static ScenarioPlan plan() {
+    ScenarioPlan plan;
+    plan.topology = net::Topology::star(4);
+    plan.groups = {three_members()};
+    return plan;
+  }
+  std::string arrival(wire::Ipv4 host, const wire::Frame& frame) {
+    watch_.on_arrival(simulator_.now(), host, frame);
+    return findings_.first() ? to_string(findings_.first()->invariant) : "none";
+  }
+
+  const wire::McstId group_{three_members().id};
+  Simulator simulator_{100};
+  Findings findings_{simulator_};
+  IsolationWatch watch_{plan(), findings_};
+};
+
+TEST_F(Isolation, AcceptsGroupPacketsAtMembers) {
+  EXPECT_EQ(arrival(wire::Ipv4(10, 0, 0, 1), packet(group_, wire::Ipv4(10, 0, 0, 1))), "none");
+}
+
+TEST_F(Isolation, FindsAGroupPacketAtAnOutsider) {
+  const wire::Ipv4 outsider(10, 0, 0, 4);
+  EXPECT_EQ(arrival(outsider, packet(group_, outsider)), "isolation");
+}
+
+TEST_F(Isolation, FindsAPacketThatWasNotRewritten) {
+  const wire::Ipv4 member(10, 0, 0, 2);
+  EXPECT_EQ(arrival(member, packet(wire::Ipv4(10, 0, 0, 1), group_)), "isolation");
+}
+
+class Residue : public testing::Test {
+ protected:
+  static net::Topology star() {
+    net::LinkConfig link;
+    link.delay = std::chrono::microseconds(5);
+    return net::Topology::star(2, link);
+  }
+  std::string violated() {
+    check_nothing_is_left(network_, findings_);
+    return findings_.first() ? to_string(findings_.first()->invariant) : "none";
+  }
+
+  Simulator simulator_{1000};
+  Findings findings_{simulator_};
+  Network network_{simulator_, star(), std::vector<rnic::NicConfig>(2)};
+};
+
+TEST_F(Residue, FindsNothingInAFreshNetwork) { EXPECT_EQ(violated(), "none"); }
+
+TEST_F(Residue, FindsAFrameOnItsWay) {
+  network_.host(0).send_datagram(network_.host(1).address(), wire::MrpMessage{});
+  simulator_.run(simulator_.now());
+  EXPECT_EQ(violated(), "residue");
+}
+
+TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
+  wire::MrpMessage message;
+  message.header.mcst_id = wire::McstId(198, 18, 0, 1);
+  message.header.epoch = 1;
+  message.add({network_.host(0).address(), wire::Qpn(0x11), 0});
+  message.add({network_.host(1).address(), wire::Qpn(0x12), 0});
+  network_.host(0).send_datagram(message.header.mcst_id, message);
+  simulator_.run(simulator_.now() + std::chrono::milliseconds(1));
+  ASSERT_EQ(network_.frames_in_flight(), 0u);
+  EXPECT_EQ(violated(), "residue");
+}
+
+TEST(Progress, FindsARunThatUsesUpItsEventBudget) {
+  ScenarioPlan plan = make_plan(1);
+  plan.event_budget = 50;
+  const Outcome outcome = GroupScenario(plan).run();
+  ASSERT_TRUE(outcome.finding);
+  EXPECT_EQ(outcome.finding->invariant, Invariant::kProgress);
+}
+
+TEST(Liveness, FindsAFabricThatNeverWorks) {
+  ScenarioPlan plan = make_plan(1);
+  plan.faults = Faults{};
+  plan.faults.loss = 1;
+  plan.faults.end = std::chrono::seconds(5);
+  const Outcome outcome = GroupScenario(plan).run();
+  ASSERT_TRUE(outcome.finding);
+  EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
+}
+
+}  // namespace
+}  // namespace cepheus::sim

@@ -1,0 +1,39 @@
+#include "fabric-sim/checked/mutation_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "net/rules.h"
+
+namespace cepheus::sim {
+namespace {
+
+TEST(MutationCheck, SomeSeedFailsWithoutEachSafetyRule) {
+  const auto results = check_mutations(1, 500);
+  std::size_t rules = 0;
+  while (net::kSafetyRules[rules] != nullptr) ++rules;
+  ASSERT_EQ(results.size(), rules);
+  for (const MutationResult& result : results) {
+    EXPECT_TRUE(result.caught) << result.rule << " is off and no seed fails";
+  }
+  std::printf("%s", to_table(results).c_str());
+}
+
+TEST(MutationCheck, WritesOneRowForEachRule) {
+  MutationResult caught;
+  caught.rule = "gate";
+  caught.caught = true;
+  caught.seed = 17;
+  caught.finding = {Invariant::kCompletion, {}, "too early"};
+  MutationResult missed;
+  missed.rule = "other";
+  EXPECT_EQ(to_table({caught, missed}),
+            "| rule switched off | first failing seed | invariant | how it failed |\n"
+            "|---|---|---|---|\n"
+            "| `gate` | 17 | completion | too early |\n"
+            "| `other` | none | | not caught |\n");
+}
+
+}  // namespace
+}  // namespace cepheus::sim

@@ -1,0 +1,70 @@
+#include "fabric-sim/checked/network_checks.h"
+
+#include "wire/icrc.h"
+#include "wire/roce.h"
+
+namespace cepheus::sim {
+
+IsolationWatch::IsolationWatch(const ScenarioPlan& plan, Findings& findings)
+    : pool_(plan.topology.mcst_pool), findings_(findings) {
+  for (const GroupPlan& group : plan.groups) {
+    for (const MemberPlan& member : group.members) {
+      members_[group.id].insert(plan.topology.hosts[member.host].address);
+    }
+  }
+}
+
+void IsolationWatch::on_arrival(Instant, wire::Ipv4 host, const wire::Frame& frame) {
+  // Registration speaks to members by their own addresses; only RoCE packets come from a group. One
+  // with a wrong ICRC says nothing about the switch: a cable has damaged it.
+  const auto headers = wire::RoceHeaders::parse(frame);
+  if (!headers || !wire::check_icrc(frame)) return;
+  if (pool_.contains(headers->ip.destination)) {
+    findings_.report(Invariant::kIsolation, "a packet addressed to group " +
+                                                headers->ip.destination.to_string() +
+                                                " reached host " + host.to_string());
+  }
+  if (!pool_.contains(headers->ip.source)) return;
+  const auto group = members_.find(headers->ip.source);
+  if (group != members_.end() && group->second.contains(host)) return;
+  findings_.report(Invariant::kIsolation, "a packet of group " + headers->ip.source.to_string() +
+                                              " reached host " + host.to_string() +
+                                              ", which is no member");
+}
+
+void check_balance(const Network& network, Findings& findings) {
+  for (const auto& cable : network.cables()) {
+    if (!cable->is_balanced()) {
+      findings.report(Invariant::kBalance, "cable " + cable->name() + " has lost count of a frame");
+    }
+  }
+  for (const auto& node : network.switches()) {
+    const fabric::Counters& c = node->engine().counters();
+    if (c[fabric::Counter::kRxPackets] != node->frames_in() ||
+        c[fabric::Counter::kTxPackets] != node->frames_out()) {
+      findings.report(
+          Invariant::kBalance,
+          "switch " + node->name() + " counted " + std::to_string(c[fabric::Counter::kRxPackets]) +
+              " in and " + std::to_string(c[fabric::Counter::kTxPackets]) + " out, but saw " +
+              std::to_string(node->frames_in()) + " and " + std::to_string(node->frames_out()));
+    }
+  }
+}
+
+void check_nothing_is_left(const Network& network, Findings& findings) {
+  for (const auto& node : network.switches()) {
+    const std::size_t groups = node->engine().group_count();
+    const std::size_t tombstones = node->engine().tombstone_count();
+    if (groups + tombstones == 0) continue;
+    findings.report(Invariant::kResidue, "switch " + node->name() + " still holds " +
+                                             std::to_string(groups) + " groups and " +
+                                             std::to_string(tombstones) + " tombstones");
+  }
+  if (network.frames_in_flight() != 0 || network.buffers().in_use() != 0) {
+    findings.report(Invariant::kResidue,
+                    std::to_string(network.frames_in_flight()) + " frames in flight, " +
+                        std::to_string(network.buffers().in_use()) + " buffers in use at the end");
+  }
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,31 @@
+// Invariants of the network itself: isolation of groups, balance of frames, nothing left over.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "fabric-sim/checked/findings.h"
+#include "fabric-sim/checked/scenario_plan.h"
+#include "fabric-sim/core/network.h"
+
+namespace cepheus::sim {
+
+// No packet of a group reaches a host outside it, and none reaches a member with the group's own
+// address on it.
+class IsolationWatch final : public FrameWatch {
+ public:
+  IsolationWatch(const ScenarioPlan& plan, Findings& findings);
+  void on_arrival(Instant now, wire::Ipv4 host, const wire::Frame& frame) override;
+
+ private:
+  const wire::Ipv4Prefix pool_;
+  std::map<wire::McstId, std::set<wire::Ipv4>> members_;
+  Findings& findings_;
+};
+
+// Frames out of every node = delivered + dropped by a named reason + in flight.
+void check_balance(const Network& network, Findings& findings);
+// After the end: no group, no tombstone, no frame, no buffer.
+void check_nothing_is_left(const Network& network, Findings& findings);
+
+}  // namespace cepheus::sim

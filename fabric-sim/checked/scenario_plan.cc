@@ -1,0 +1,193 @@
+#include "fabric-sim/checked/scenario_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "fabric-sim/checked/incidents.h"
+#include "fabric-sim/core/random.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using net::LinkConfig;
+using net::Topology;
+
+constexpr std::size_t kMinHosts = 2;
+constexpr std::size_t kMaxHosts = 8;
+
+template <typename T, std::size_t N>
+T one_of(Random& random, const std::array<T, N>& values) {
+  return values[random.below(N)];
+}
+
+std::size_t index_below(Random& random, std::size_t bound) {
+  return static_cast<std::size_t>(random.below(bound));
+}
+
+// Faults wait for their phase; how long they hold a frame back is fixed with the link.
+LinkConfig make_link(Random& random, const Faults& faults) {
+  LinkConfig link;
+  constexpr std::array<std::uint64_t, 5> kGigabits{1, 2, 5, 10, 25};
+  link.rate = wire::BitRate{one_of(random, kGigabits) * 1'000'000'000};
+  link.delay = random.between(500ns, 8us);
+  link.reorder_by = faults.reorder_by;
+  return link;
+}
+
+Faults make_faults(Random& random) {
+  Faults f;
+  if (random.chance(0.05)) return f;  // a fabric without faults must work, too
+  f.loss = random.fraction() * 0.10;  // more, and a sender's retries may all be lost
+  f.duplicate = random.chance(0.7) ? random.fraction() * 0.10 : 0;
+  f.reorder = random.chance(0.7) ? random.fraction() * 0.15 : 0;
+  f.corrupt = random.chance(0.3) ? random.fraction() * 0.03 : 0;
+  f.reorder_by = random.chance(0.4) ? random.between(200us, 1500us) : random.between(5us, 40us);
+  f.begin = random.chance(0.4) ? wire::Duration{0} : wire::Duration{300us};
+  f.end = f.begin + random.between(1ms, 6ms);
+  return f;
+}
+
+// Switches in a random tree, every leaf of it with a host.
+void add_switches(Random& random, Topology& topology, std::size_t count, const Faults& faults,
+                  const net::Rules& rules) {
+  for (std::size_t i = 0; i < count; ++i) {
+    net::SwitchSpec spec;
+    spec.name = "s" + std::to_string(i);
+    constexpr std::array<std::uint32_t, 4> kHeld{0, 1, 4, 64};
+    spec.config.max_held = one_of(random, kHeld);
+    spec.config.rest = 4ms;
+    spec.config.rules = rules;
+    topology.switches.push_back(spec);
+    if (i == 0) continue;
+    net::TrunkSpec trunk;
+    trunk.a = index_below(random, i);
+    trunk.b = i;
+    trunk.ab = trunk.ba = make_link(random, faults);
+    topology.trunks.push_back(trunk);
+  }
+}
+
+std::vector<std::size_t> leaves_of(const Topology& topology) {
+  std::vector<std::size_t> degree(topology.switches.size(), 0);
+  for (const net::TrunkSpec& trunk : topology.trunks) {
+    ++degree[trunk.a];
+    ++degree[trunk.b];
+  }
+  std::vector<std::size_t> leaves;
+  for (std::size_t i = 0; i < degree.size(); ++i) {
+    if (degree[i] <= 1) leaves.push_back(i);
+  }
+  return leaves;
+}
+
+void add_hosts(Random& random, Topology& topology, const Faults& faults) {
+  std::vector<std::size_t> places = leaves_of(topology);
+  const std::size_t least = std::max(kMinHosts, places.size());
+  const std::size_t count = random.between(static_cast<std::uint32_t>(least), kMaxHosts);
+  while (places.size() < count) places.push_back(index_below(random, topology.switches.size()));
+  for (std::size_t i = 0; i < count; ++i) {
+    net::HostSpec host;
+    host.name = "h" + std::to_string(i);
+    host.address = wire::Ipv4(wire::Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(i));
+    host.switch_index = places[i];
+    host.up = host.down = make_link(random, faults);
+    topology.hosts.push_back(host);
+  }
+  // One host far away or on a slow link: the others' answers come long before its own.
+  if (random.chance(0.35)) {
+    net::HostSpec& slow = topology.hosts[index_below(random, count)];
+    if (random.chance(0.5)) {
+      slow.down.delay = random.between(50us, 300us);
+    } else {
+      slow.up.delay = random.between(50us, 300us);
+    }
+  }
+}
+
+rnic::NicConfig make_nic(Random& random, std::uint32_t mtu) {
+  rnic::NicConfig nic;
+  nic.max_mtu = mtu;
+  nic.make_icrc = random.chance(0.75);
+  nic.window_packets = random.chance(0.8) ? random.between(2, 16) : 128;
+  nic.ack_every = random.chance(0.8) ? random.between(1, 5) : 32;
+  nic.min_ack_timeout = 1us;
+  nic.timeout_doublings = 6;  // as live
+  nic.max_qps = 8;
+  nic.max_regions = 8;
+  nic.seed = random.next();
+  return nic;
+}
+
+void add_messages(Random& random, GroupPlan& group, std::uint32_t mtu) {
+  const std::uint32_t count = random.chance(0.5) ? random.between(2, 5) : random.between(4, 14);
+  std::size_t source = index_below(random, group.members.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (i > 0 && random.chance(0.6)) source = index_below(random, group.members.size());
+    MessagePlan message;
+    message.source = source;
+    if (!random.chance(0.05)) {  // zero bytes are a packet, too
+      message.bytes = (random.between(1, 6) - 1) * mtu + random.between(1, mtu);
+    }
+    group.messages.push_back(message);
+  }
+}
+
+GroupPlan make_group(Random& random, std::size_t hosts, std::uint32_t mtu, std::uint32_t number) {
+  GroupPlan group;
+  group.id = wire::McstId(wire::kDefaultMcstPool.base.value() + 1 + number +
+                          4 * static_cast<std::uint32_t>(random.below(0x4000)));
+  group.epoch = static_cast<std::uint16_t>(random.next());
+  std::vector<std::size_t> order(hosts);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = hosts - 1; i > 0; --i)
+    std::swap(order[i], order[index_below(random, i + 1)]);
+  const bool all = random.chance(0.7);
+  const std::size_t count = all ? hosts : random.between(2, static_cast<std::uint32_t>(hosts));
+  for (std::size_t i = 0; i < count; ++i) group.members.push_back({order[i], random.between(0, 3)});
+  group.leader = index_below(random, count);
+  add_messages(random, group, mtu);
+  return group;
+}
+
+}  // namespace
+
+ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
+  Random random(seed);
+  ScenarioPlan plan;
+  plan.seed = seed;
+  const bool in_turns = !random.chance(0.1);
+  std::size_t switches = random.chance(0.65) ? 1 : random.between(2, 4);
+  if (!in_turns && switches == 1 && random.chance(0.7)) switches = random.between(2, 3);
+  if (options.switches) switches = *options.switches;
+
+  constexpr std::array<std::uint32_t, 6> kMtus{256, 256, 256, 256, 512, 1024};
+  const std::uint32_t mtu = one_of(random, kMtus);
+  plan.faults = make_faults(random);
+  plan.topology.mtu = mtu;
+  plan.topology.seed = random.next() >> 1;  // a TOML integer has a sign
+  add_switches(random, plan.topology, switches, plan.faults, options.rules);
+  add_hosts(random, plan.topology, plan.faults);
+  plan.topology.assign_link_seeds();
+
+  for (std::size_t i = 0; i < plan.topology.hosts.size(); ++i) {
+    plan.nics.push_back(make_nic(random, mtu));
+  }
+  const std::uint32_t groups = random.chance(0.85) ? 1 : 2;
+  for (std::uint32_t g = 0; g < groups; ++g) {
+    plan.groups.push_back(make_group(random, plan.topology.hosts.size(), mtu, g));
+    plan.groups.back().in_turns = in_turns;
+  }
+  plan.transport.path_mtu = mtu;
+  plan.transport.timeout_code = static_cast<std::uint8_t>(random.between(6, 8));
+  plan.transport.min_rnr_timer = static_cast<std::uint8_t>(random.between(1, 7));
+  plan.transport.receive_slots = random.between(3, 6);
+  plan.transport.late_receive = random.between(20us, 400us);
+  plan.transport.turn_pause = in_turns ? 80us : 20us;
+  plan.late_packets_meet_tombstone = random.chance(0.5);
+  if (options.incidents) add_incident(plan);
+  return plan;
+}
+
+}  // namespace cepheus::sim

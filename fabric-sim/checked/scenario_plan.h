@@ -1,0 +1,85 @@
+// Everything that a seed decides about one simulated run, as plain values that a test may change
+// before the run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fabric-sim/checked/faults.h"
+#include "net/topology.h"
+#include "soft-roce/engine/nic.h"
+
+namespace cepheus::sim {
+
+struct MessagePlan {
+  std::size_t source = 0;  // index into GroupPlan::members
+  std::uint32_t bytes = 0;
+};
+
+struct MemberPlan {
+  std::size_t host = 0;                 // index into Topology::hosts
+  std::uint32_t receives_at_start = 0;  // the other receives are posted late
+};
+
+struct GroupPlan {
+  wire::McstId id;
+  std::uint16_t epoch = 0;
+  std::size_t leader = 0;  // index into members
+  std::vector<MemberPlan> members;
+  std::vector<MessagePlan> messages;  // in the order in which all members know the turns
+  // Rule C1 is kept: a member starts a turn only after it has received all messages of earlier
+  // turns. Without it members send when they like, which is an error of theirs: operations may
+  // fail, but never falsely succeed.
+  bool in_turns = true;
+};
+
+struct TransportPlan {
+  std::uint32_t path_mtu = 256;
+  std::uint8_t timeout_code = 7;  // 4.096 us * 2^code
+  std::uint8_t min_rnr_timer = 2;
+  std::uint32_t receive_slots = 4;  // posted at most, per member
+  wire::Duration late_receive{0};   // longest delay of a receive that is posted late
+  wire::Duration turn_pause{0};     // longest delay before a member starts its turn
+};
+
+// fabric-sim/checked/incidents.h
+enum class IncidentKind : std::uint8_t {
+  kNone,
+  kDeath,
+  kHostRestart,
+  kStall,
+  kSwitchRestart,
+  kForgery
+};
+struct IncidentPlan {
+  IncidentKind kind = IncidentKind::kNone;
+  wire::Duration at{0};
+  wire::Duration lasts{0};
+  std::size_t host = 0;
+  std::size_t at_switch = 0;
+  bool noticed = true;  // a death: the switch sees the port go down
+};
+
+struct ScenarioPlan {
+  std::uint64_t seed = 0;
+  net::Topology topology;
+  std::vector<rnic::NicConfig> nics;  // one per host
+  std::vector<GroupPlan> groups;
+  TransportPlan transport;
+  Faults faults;
+  IncidentPlan incident;
+  wire::Duration settle{std::chrono::milliseconds(400)};  // calm time in which all must end
+  bool late_packets_meet_tombstone = false;  // unregister at once, not after the last stray packet
+  std::uint64_t event_budget = 400'000;
+};
+
+struct PlanOptions {
+  std::optional<std::size_t> switches;  // instead of the seed's choice
+  bool incidents = false;               // every seed has one
+  net::Rules rules;
+};
+
+ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options = {});
+
+}  // namespace cepheus::sim

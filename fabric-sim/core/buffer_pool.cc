@@ -1,0 +1,34 @@
+#include "fabric-sim/core/buffer_pool.h"
+
+#include <cassert>
+
+namespace cepheus::sim {
+
+wire::BufferRef BufferPool::acquire() {
+  if (free_.empty()) {
+    free_.push_back(static_cast<wire::BufferRef>(buffers_.size()));
+    buffers_.push_back({std::make_unique<std::uint8_t[]>(buffer_bytes_), 0});
+  }
+  const wire::BufferRef buffer = free_.back();
+  free_.pop_back();
+  buffers_[buffer].references = 1;
+  return buffer;
+}
+
+std::span<std::uint8_t> BufferPool::bytes(wire::BufferRef buffer) {
+  return {buffers_[buffer].bytes.get(), buffer_bytes_};
+}
+
+void BufferPool::ref(wire::BufferRef buffer) {
+  if (buffer == wire::kNoBuffer) return;
+  assert(buffers_[buffer].references > 0);
+  ++buffers_[buffer].references;
+}
+
+void BufferPool::unref(wire::BufferRef buffer) {
+  if (buffer == wire::kNoBuffer) return;
+  assert(buffers_[buffer].references > 0);
+  if (--buffers_[buffer].references == 0) free_.push_back(buffer);
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,33 @@
+// Payload buffers with reference counts: what shared memory is to the live fabric.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "wire/frame.h"
+
+namespace cepheus::sim {
+
+class BufferPool {
+ public:
+  explicit BufferPool(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
+
+  wire::BufferRef acquire();  // with one reference; grows the pool if none is free
+  std::span<std::uint8_t> bytes(wire::BufferRef buffer);
+  // kNoBuffer is ignored, so that frames without one need no question.
+  void ref(wire::BufferRef buffer);
+  void unref(wire::BufferRef buffer);
+  std::size_t in_use() const { return buffers_.size() - free_.size(); }
+
+ private:
+  struct Buffer {
+    std::unique_ptr<std::uint8_t[]> bytes;
+    std::uint32_t references = 0;
+  };
+  const std::size_t buffer_bytes_;
+  std::vector<Buffer> buffers_;
+  std::vector<wire::BufferRef> free_;
+};
+
+}  // namespace cepheus::sim

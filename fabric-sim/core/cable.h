@@ -1,0 +1,63 @@
+// One direction of a link on virtual time: net::Link decides each frame's fate, the cable
+// carries it there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric-sim/core/buffer_pool.h"
+#include "fabric-sim/core/simulator.h"
+#include "net/link.h"
+
+namespace cepheus::sim {
+
+// The far end of a cable.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+  // Takes over one reference to the frame's buffer.
+  virtual void receive(Instant now, wire::PortId port, const wire::Frame& frame) = 0;
+};
+
+class Cable final : public Actor {
+ public:
+  Cable(Simulator& simulator, BufferPool& pool, std::string name, const net::LinkConfig& link,
+        FrameSink& to, wire::PortId port);
+
+  // Takes over one reference to the frame's buffer. A payload outside both the frame and the pool
+  // is copied.
+  void send(Instant now, wire::Frame frame);
+  void set_faults(double loss, double duplicate, double reorder, double corrupt) {
+    link_.set_faults(loss, duplicate, reorder, corrupt);
+  }
+  const net::LinkConfig& config() const { return link_.config(); }
+
+  // Frames offered + duplicates = delivered + dropped by a named reason + in flight.
+  const net::LinkCounters& link_counters() const { return link_.counters(); }
+  std::uint64_t delivered() const { return delivered_; }
+  std::uint64_t dropped_unreadable() const {
+    return dropped_unreadable_;
+  }  // damaged in their lengths
+  std::size_t in_flight() const { return slots_.size() - free_.size(); }
+  bool is_balanced() const;
+  const std::string& name() const { return name_; }
+
+  void on_event(Instant now, std::uint64_t slot) override;
+
+ private:
+  void deliver_at(Instant at, const wire::Frame& frame);
+  bool damage(wire::Frame& frame, std::uint32_t bit);
+
+  Simulator& simulator_;
+  BufferPool& pool_;
+  const std::string name_;
+  net::Link link_;
+  FrameSink& to_;
+  const wire::PortId port_;
+  std::vector<wire::Frame> slots_;
+  std::vector<std::uint32_t> free_;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t dropped_unreadable_ = 0;
+};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,177 @@
+#include "fabric-sim/core/host.h"
+
+#include "wire/roce.h"
+
+namespace cepheus::sim {
+
+Host::Host(Simulator& simulator, BufferPool& pool, std::string name, const rnic::NicConfig& nic,
+           std::uint16_t mrp_port)
+    : simulator_(simulator), pool_(pool), name_(std::move(name)), mrp_port_(mrp_port), nic_(nic) {}
+
+wire::Result<void> Host::modify_qp(rnic::Qpn qpn, const rnic::QpAttr& attr, std::uint32_t mask) {
+  auto result = nic_.modify_qp(simulator_.now(), qpn, attr, mask, actions_);
+  after_nic_call();
+  return result;
+}
+
+wire::Result<void> Host::post_send(rnic::Qpn qpn, const rnic::SendWr& wr) {
+  auto result = nic_.post_send(simulator_.now(), qpn, wr, actions_);
+  after_nic_call();
+  return result;
+}
+
+wire::Result<void> Host::post_recv(rnic::Qpn qpn, const rnic::RecvWr& wr) {
+  auto result = nic_.post_recv(simulator_.now(), qpn, wr, actions_);
+  after_nic_call();
+  return result;
+}
+
+void Host::send_datagram(wire::Ipv4 to, const wire::MrpMessage& message) {
+  const wire::BufferRef buffer = pool_.acquire();
+  const std::size_t size = message.emit(pool_.bytes(buffer));
+  wire::UdpDatagram datagram;
+  datagram.ethernet.destination = nic_.config().gateway;
+  datagram.ethernet.source = nic_.config().mac;
+  datagram.ip.source = address();
+  datagram.ip.destination = to;
+  datagram.udp.source_port = datagram.udp.destination_port = mrp_port_;
+  wire::Frame frame;
+  datagram.emit(frame, pool_.bytes(buffer).first(size), buffer);
+  if (frame.external == nullptr) pool_.unref(buffer);
+  datagrams_.push_back(frame);
+  after_nic_call();
+}
+
+void Host::sleep_until(Instant then) {
+  awake_at_ = then;
+  simulator_.schedule(then, *this, kWake);
+}
+
+void Host::die() {
+  dead_ = true;
+  for (const wire::Frame& frame : missed_) pool_.unref(frame.ref);
+  missed_.clear();
+  for (const wire::Frame& frame : datagrams_) {
+    if (frame.external != nullptr) pool_.unref(frame.ref);
+  }
+  datagrams_.clear();
+  completions_.clear();
+}
+
+void Host::send_frame(const wire::Frame& frame) {
+  datagrams_.push_back(frame);
+  after_nic_call();
+}
+
+void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
+  if (dead_) return pool_.unref(frame.ref);
+  if (awake_at_ > now) return missed_.push_back(frame);
+  static_cast<void>(port);
+  if (watch_ != nullptr) watch_->on_arrival(now, address(), frame);
+  if (frame.icrc_state == wire::Icrc::kNone) {
+    on_udp(now, frame);
+  } else {
+    ++frames_to_nic_;
+    nic_.on_packet(now, frame, actions_);
+  }
+  pool_.unref(frame.ref);
+  after_nic_call();
+}
+
+// What is no MRP datagram for this host is none of its business, as for a host's UDP stack.
+void Host::on_udp(Instant now, const wire::Frame& frame) {
+  const auto datagram = wire::UdpDatagram::parse(frame);
+  if (!datagram || datagram->ip.destination != address() ||
+      datagram->udp.destination_port != mrp_port_) {
+    return;
+  }
+  const auto message = wire::MrpMessage::parse(frame.payload());
+  if (!message) return;
+  for (DatagramClient* client : listeners_) client->on_datagram(now, datagram->ip.source, *message);
+}
+
+void Host::on_event(Instant now, std::uint64_t what) {
+  if (dead_) {
+    if (what == kTransmit) transmit_scheduled_ = false;
+    if (what == kTimer && timer_at_ <= now) timer_at_ = wire::kNever;
+    if (what == kDeliver) delivery_scheduled_ = false;
+    return;
+  }
+  if (awake_at_ > now) return simulator_.schedule(awake_at_, *this, what);
+  switch (static_cast<What>(what)) {
+    case kTransmit:
+      transmit_scheduled_ = false;
+      transmit(now);
+      break;
+    case kTimer:
+      if (timer_at_ <= now) timer_at_ = wire::kNever;
+      nic_.on_timer(now, actions_);
+      break;
+    case kDeliver:
+      delivery_scheduled_ = false;
+      deliver(now);
+      break;
+    case kWake:
+      for (; !missed_.empty(); missed_.pop_front()) {
+        receive(now, wire::PortId(0), missed_.front());
+      }
+      break;
+  }
+  after_nic_call();
+}
+
+// One frame whenever the cable has taken the one before: back-pressure without a queue.
+void Host::transmit(Instant now) {
+  wire::Frame frame;
+  if (now < free_at_ || !next_frame(now, frame)) return;
+  free_at_ = now + uplink_->config().rate.time_for(frame.size());
+  uplink_->send(now, frame);
+}
+
+bool Host::next_frame(Instant now, wire::Frame& frame) {
+  if (!datagrams_.empty()) {
+    frame = datagrams_.front();
+    datagrams_.pop_front();
+    return true;
+  }
+  const wire::BufferRef buffer = pool_.acquire();
+  const bool built = nic_.transmit(now, pool_.bytes(buffer), frame, actions_);
+  if (built && frame.external != nullptr) {
+    frame.ref = buffer;
+  } else {
+    frame.ref = wire::kNoBuffer;
+    pool_.unref(buffer);
+  }
+  return built;
+}
+
+void Host::deliver(Instant now) {
+  while (!completions_.empty()) {
+    const rnic::Completion completion = completions_.front();
+    completions_.pop_front();
+    const auto client = by_qpn_.find(completion.qpn);
+    if (client != by_qpn_.end()) client->second->on_completion(now, completion);
+  }
+}
+
+void Host::after_nic_call() {
+#ifndef NDEBUG
+  nic_.check_consistent();
+#endif
+  completions_.insert(completions_.end(), actions_.completions.begin(), actions_.completions.end());
+  actions_.clear();
+  if (!completions_.empty() && !delivery_scheduled_) {
+    delivery_scheduled_ = true;
+    simulator_.schedule(simulator_.now(), *this, kDeliver);
+  }
+  if (!transmit_scheduled_ && (!datagrams_.empty() || nic_.wants_to_transmit())) {
+    transmit_scheduled_ = true;
+    simulator_.schedule(free_at_, *this, kTransmit);
+  }
+  if (const Instant due = nic_.deadline(); due < timer_at_) {
+    timer_at_ = due;
+    simulator_.schedule(due, *this, kTimer);
+  }
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,108 @@
+// A host on virtual time: the NIC's engine, a cable to its switch that it fills at the cable's
+// rate, and the programs that use it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fabric-sim/core/cable.h"
+#include "soft-roce/engine/nic.h"
+#include "wire/mrp.h"
+
+namespace cepheus::sim {
+
+// A program that owns a queue pair. Called on virtual time, never from within its own call into the
+// host.
+class CompletionClient {
+ public:
+  virtual ~CompletionClient() = default;
+  virtual void on_completion(Instant now, const rnic::Completion& completion) = 0;
+};
+
+// A program that listens on the host's registration port.
+class DatagramClient {
+ public:
+  virtual ~DatagramClient() = default;
+  virtual void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) = 0;
+};
+
+// Sees every frame that reaches a host, before the host does.
+class FrameWatch {
+ public:
+  virtual ~FrameWatch() = default;
+  virtual void on_arrival(Instant now, wire::Ipv4 host, const wire::Frame& frame) = 0;
+};
+
+class Host final : public Actor, public FrameSink {
+ public:
+  Host(Simulator& simulator, BufferPool& pool, std::string name, const rnic::NicConfig& nic,
+       std::uint16_t mrp_port);
+
+  void connect(Cable& uplink) { uplink_ = &uplink; }
+  void set_watch(FrameWatch* watch) { watch_ = watch; }
+  void attach(rnic::Qpn qpn, CompletionClient& client) { by_qpn_[qpn] = &client; }
+  void listen(DatagramClient& client) {
+    listeners_.push_back(&client);
+  }  // each gets every datagram
+
+  // The NIC's calls, with what they cause delivered and sent.
+  wire::Result<rnic::Qpn> create_qp(const rnic::QpInit& init) { return nic_.create_qp(init); }
+  wire::Result<void> modify_qp(rnic::Qpn qpn, const rnic::QpAttr& attr, std::uint32_t mask);
+  wire::Result<void> post_send(rnic::Qpn qpn, const rnic::SendWr& wr);
+  wire::Result<void> post_recv(rnic::Qpn qpn, const rnic::RecvWr& wr);
+  rnic::Nic& nic() { return nic_; }
+  // Nothing of what arrives or is due is seen until then.
+  void sleep_until(Instant then);
+  Instant awake_at() const { return awake_at_; }
+  // For ever, or until it is revived: frames are dropped, timers mean nothing.
+  void die();
+  void revive() { dead_ = false; }
+  bool is_dead() const { return dead_; }
+  // A frame as it is, true or false.
+  void send_frame(const wire::Frame& frame);
+  wire::Mac gateway() const { return nic_.config().gateway; }
+  // One MRP datagram.
+  void send_datagram(wire::Ipv4 to, const wire::MrpMessage& message);
+
+  const std::string& name() const { return name_; }
+  wire::Ipv4 address() const { return nic_.config().address; }
+  std::uint64_t frames_to_nic() const { return frames_to_nic_; }
+
+  void receive(Instant now, wire::PortId port, const wire::Frame& frame) override;
+  void on_event(Instant now, std::uint64_t what) override;
+
+ private:
+  enum What : std::uint64_t { kTransmit, kTimer, kDeliver, kWake };
+
+  void after_nic_call();
+  void transmit(Instant now);
+  bool next_frame(Instant now, wire::Frame& frame);
+  void deliver(Instant now);
+  void on_udp(Instant now, const wire::Frame& frame);
+
+  Simulator& simulator_;
+  BufferPool& pool_;
+  const std::string name_;
+  const std::uint16_t mrp_port_;
+  rnic::Nic nic_;
+  rnic::Actions actions_;
+  Cable* uplink_ = nullptr;
+  FrameWatch* watch_ = nullptr;
+  std::map<rnic::Qpn, CompletionClient*> by_qpn_;
+  std::vector<DatagramClient*> listeners_;
+
+  std::deque<wire::Frame> datagrams_;         // go before the NIC's packets
+  std::deque<rnic::Completion> completions_;  // not yet seen by their program
+  bool delivery_scheduled_ = false;
+  Instant free_at_{};  // when the cable has taken the last frame
+  bool transmit_scheduled_ = false;
+  Instant timer_at_ = wire::kNever;  // earliest timer event asked for
+  std::uint64_t frames_to_nic_ = 0;
+  Instant awake_at_{};
+  bool dead_ = false;
+  std::deque<wire::Frame> missed_;  // arrived while asleep
+};
+
+}  // namespace cepheus::sim

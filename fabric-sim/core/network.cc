@@ -1,0 +1,79 @@
+#include "fabric-sim/core/network.h"
+
+#include <stdexcept>
+
+namespace cepheus::sim {
+
+Network::Network(Simulator& simulator, const net::Topology& topology,
+                 const std::vector<rnic::NicConfig>& nics)
+    : simulator_(simulator), pool_(topology.mtu + net::kFrameOverhead) {
+  const auto plan = topology.plan();
+  if (!plan) throw std::invalid_argument(plan.error().text);
+  for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
+    const net::HostSpec& spec = topology.hosts[i];
+    rnic::NicConfig nic = nics[i];
+    nic.address = spec.address;
+    nic.mac = wire::mac_for(spec.address);
+    nic.gateway = plan->configs[spec.switch_index].mac;
+    hosts_.push_back(std::make_unique<Host>(simulator_, pool_, spec.name, nic, topology.mrp_port));
+  }
+  for (const net::SwitchConfig& config : plan->configs) {
+    switches_.push_back(std::make_unique<SwitchNode>(simulator_, pool_, config));
+  }
+  for (std::size_t at = 0; at < plan->ends.size(); ++at) {
+    for (std::size_t p = 0; p < plan->ends[at].size(); ++p) {
+      const net::PortEnd& end = plan->ends[at][p];
+      const wire::PortId port(static_cast<std::uint16_t>(p));
+      if (end.kind == net::PortKind::kHost) {
+        wire_host(topology, at, port, end.host);
+      } else {
+        wire_trunk(topology, at, port, end);
+      }
+    }
+  }
+}
+
+Cable& Network::add_cable(const std::string& from, const std::string& to_name,
+                          const net::LinkConfig& link, FrameSink& to, wire::PortId port) {
+  cables_.push_back(
+      std::make_unique<Cable>(simulator_, pool_, from + ">" + to_name, link, to, port));
+  return *cables_.back();
+}
+
+void Network::wire_host(const net::Topology& topology, std::size_t at, wire::PortId port,
+                        std::size_t host) {
+  SwitchNode& node = *switches_[at];
+  Host& machine = *hosts_[host];
+  const net::HostSpec& spec = topology.hosts[host];
+  host_ports_.resize(hosts_.size());
+  host_ports_[host] = {&node, port};
+  machine.connect(add_cable(spec.name, node.name(), spec.up, node, port));
+  node.connect(port, add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0)));
+}
+
+// The cable out of this port; the other direction belongs to the peer's port.
+void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::PortId port,
+                         const net::PortEnd& end) {
+  const net::TrunkSpec& trunk = topology.trunks[end.trunk];
+  SwitchNode& node = *switches_[at];
+  SwitchNode& peer = *switches_[end.peer_switch];
+  const net::LinkConfig& link = trunk.a == at ? trunk.ab : trunk.ba;
+  node.connect(port, add_cable(node.name(), peer.name(), link, peer, end.peer_port));
+}
+
+void Network::set_host_port(Instant now, std::size_t host, bool up) {
+  const auto& [node, port] = host_ports_[host];
+  node->set_port(now, port, up);
+}
+
+void Network::set_faults(double loss, double duplicate, double reorder, double corrupt) {
+  for (const auto& cable : cables_) cable->set_faults(loss, duplicate, reorder, corrupt);
+}
+
+std::size_t Network::frames_in_flight() const {
+  std::size_t n = 0;
+  for (const auto& cable : cables_) n += cable->in_flight();
+  return n;
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,47 @@
+// Hosts, switches and cables of one topology, wired up on one simulator.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fabric-sim/core/host.h"
+#include "fabric-sim/core/switch_node.h"
+#include "net/topology.h"
+
+namespace cepheus::sim {
+
+class Network {
+ public:
+  // `nics[i]` configures the NIC of topology.hosts[i]; addresses and MACs are the topology's.
+  // Precondition: topology.plan() succeeds.
+  Network(Simulator& simulator, const net::Topology& topology,
+          const std::vector<rnic::NicConfig>& nics);
+
+  Host& host(std::size_t index) { return *hosts_[index]; }
+  std::size_t host_count() const { return hosts_.size(); }
+  const std::vector<std::unique_ptr<SwitchNode>>& switches() const { return switches_; }
+  const std::vector<std::unique_ptr<Cable>>& cables() const { return cables_; }
+  const BufferPool& buffers() const { return pool_; }
+
+  // The port of a host's switch.
+  void set_host_port(Instant now, std::size_t host, bool up);
+  void set_faults(double loss, double duplicate, double reorder, double corrupt);
+  std::size_t frames_in_flight() const;
+
+ private:
+  Cable& add_cable(const std::string& from, const std::string& to_name, const net::LinkConfig& link,
+                   FrameSink& to, wire::PortId port);
+  void wire_host(const net::Topology& topology, std::size_t at, wire::PortId port,
+                 std::size_t host);
+  void wire_trunk(const net::Topology& topology, std::size_t at, wire::PortId port,
+                  const net::PortEnd& end);
+
+  Simulator& simulator_;
+  BufferPool pool_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::pair<SwitchNode*, wire::PortId>> host_ports_;  // by host
+  std::vector<std::unique_ptr<SwitchNode>> switches_;
+  std::vector<std::unique_ptr<Cable>> cables_;
+};
+
+}  // namespace cepheus::sim

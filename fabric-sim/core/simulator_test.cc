@@ -1,0 +1,117 @@
+#include "fabric-sim/core/simulator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+constexpr Instant at(Duration t) { return Instant{t}; }
+
+class Recorder : public Actor {
+ public:
+  void on_event(Instant now, std::uint64_t what) override {
+    whats.push_back(what);
+    times.push_back(now.time_since_epoch());
+  }
+  std::vector<std::uint64_t> whats;
+  std::vector<Duration> times;
+};
+
+TEST(Simulator, CallsActorsInTheOrderOfTime) {
+  Simulator simulator(100);
+  Recorder recorder;
+  simulator.schedule(at(30us), recorder, 3);
+  simulator.schedule(at(10us), recorder, 1);
+  simulator.schedule(at(20us), recorder, 2);
+  EXPECT_EQ(simulator.run(), Simulator::End::kIdle);
+  EXPECT_THAT(recorder.whats, ElementsAre(1, 2, 3));
+  EXPECT_THAT(recorder.times, ElementsAre(10us, 20us, 30us));
+}
+
+TEST(Simulator, KeepsTheOrderOfAskingAmongEqualInstants) {
+  Simulator simulator(1000);
+  Recorder recorder;
+  for (std::uint64_t i = 0; i < 100; ++i) simulator.schedule(at(5us), recorder, i);
+  simulator.run();
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.whats[i], i);
+}
+
+TEST(Simulator, TakesThePastAsNow) {
+  Simulator simulator(100);
+  Recorder recorder;
+  simulator.schedule(at(50us), recorder, 1);
+  simulator.run();
+  simulator.schedule(at(10us), recorder, 2);
+  simulator.run();
+  EXPECT_THAT(recorder.times, ElementsAre(50us, 50us));
+}
+
+TEST(Simulator, StopsTheClockWhereItWasTold) {
+  Simulator simulator(100);
+  Recorder recorder;
+  simulator.schedule(at(50us), recorder, 1);
+  EXPECT_EQ(simulator.run(at(49us)), Simulator::End::kTime);
+  EXPECT_EQ(simulator.now(), at(49us));
+  EXPECT_TRUE(recorder.whats.empty());
+  EXPECT_EQ(simulator.run(at(50us)), Simulator::End::kIdle);
+  EXPECT_THAT(recorder.whats, ElementsAre(1));
+}
+
+class Forever : public Actor {
+ public:
+  explicit Forever(Simulator& simulator) : simulator_(simulator) {}
+  void on_event(Instant now, std::uint64_t) override { simulator_.schedule(now, *this); }
+
+ private:
+  Simulator& simulator_;
+};
+
+TEST(Simulator, EndsALivelockByItsEventBudget) {
+  Simulator simulator(1000);
+  Forever forever(simulator);
+  simulator.schedule(at(0us), forever);
+  EXPECT_EQ(simulator.run(at(1s)), Simulator::End::kBudget);
+  EXPECT_EQ(simulator.events(), 1000u);
+}
+
+class Stopper : public Actor {
+ public:
+  explicit Stopper(Simulator& simulator) : simulator_(simulator) {}
+  void on_event(Instant, std::uint64_t) override { simulator_.stop(); }
+
+ private:
+  Simulator& simulator_;
+};
+
+TEST(Simulator, RunsNothingAfterStop) {
+  Simulator simulator(100);
+  Stopper stopper(simulator);
+  Recorder recorder;
+  simulator.schedule(at(1us), stopper);
+  simulator.schedule(at(1us), recorder);
+  EXPECT_EQ(simulator.run(), Simulator::End::kStopped);
+  EXPECT_TRUE(recorder.whats.empty());
+}
+
+TEST(Trace, DependsOnTimePlaceTextAndValue) {
+  const auto hash = [](Duration t, const char* place, const char* text, std::uint64_t value) {
+    Trace trace;
+    trace.note(at(t), place, text, value);
+    return trace.hash();
+  };
+  const std::uint64_t one = hash(1us, "h0", "sends", 1);
+  EXPECT_EQ(one, hash(1us, "h0", "sends", 1));
+  EXPECT_NE(one, hash(2us, "h0", "sends", 1));
+  EXPECT_NE(one, hash(1us, "h1", "sends", 1));
+  EXPECT_NE(one, hash(1us, "h0", "loses", 1));
+  EXPECT_NE(one, hash(1us, "h0", "sends", 2));
+}
+
+}  // namespace
+}  // namespace cepheus::sim

@@ -1,0 +1,43 @@
+// A switch on virtual time: the switch's engine and a cable out of each port.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric-sim/core/cable.h"
+#include "switch-emulator/engine/switch.h"
+
+namespace cepheus::sim {
+
+class SwitchNode final : public Actor, public FrameSink {
+ public:
+  SwitchNode(Simulator& simulator, BufferPool& pool, const net::SwitchConfig& config);
+
+  void connect(wire::PortId port, Cable& cable) { cables_[port.value()] = &cable; }
+  const fabric::Switch& engine() const { return *engine_; }
+  const std::string& name() const { return engine_->config().name; }
+  // Begins again without any table.
+  void restart();
+  void set_port(Instant now, wire::PortId port, bool up);
+  std::uint64_t frames_in() const { return frames_in_; }
+  std::uint64_t frames_out() const { return frames_out_; }
+
+  void receive(Instant now, wire::PortId port, const wire::Frame& frame) override;
+  void on_event(Instant now, std::uint64_t what) override;
+
+ private:
+  void carry_out(Instant now);
+
+  Simulator& simulator_;
+  BufferPool& pool_;
+  std::unique_ptr<fabric::Switch> engine_;
+  std::vector<wire::BufferRef> held_;  // by the engine's gates
+  fabric::Actions actions_;
+  std::vector<Cable*> cables_;
+  Instant timer_at_ = wire::kNever;
+  std::uint64_t frames_in_ = 0;
+  std::uint64_t frames_out_ = 0;
+};
+
+}  // namespace cepheus::sim

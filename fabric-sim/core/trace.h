@@ -1,0 +1,37 @@
+// What happened, in order: always as a hash, and as text if somebody reads along.
+//
+// Two runs of one seed must have equal hashes; that is how a hidden clock, an address in an
+// ordering or an uninitialised byte is found.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string_view>
+
+#include "wire/frame.h"
+
+namespace cepheus::sim {
+
+class Trace {
+ public:
+  void print_to(std::ostream* out) { out_ = out; }  // null: hash only
+  bool is_printing() const { return out_ != nullptr; }
+
+  // "12.5us h0 sends ...": a frame at a place, by headers, length and ICRC.
+  void frame(wire::Instant at, std::string_view place, std::string_view verb,
+             const wire::Frame& frame);
+  void note(wire::Instant at, std::string_view place, std::string_view text,
+            std::uint64_t value = 0);
+
+  std::uint64_t hash() const { return hash_; }
+
+ private:
+  void mix(const void* data, std::size_t size);
+  void mix(wire::Instant at, std::string_view place, std::string_view verb);
+  void begin_line(wire::Instant at, std::string_view place, std::string_view verb);
+
+  std::uint64_t hash_ = 0xCBF29CE484222325ull;
+  std::ostream* out_ = nullptr;
+};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,107 @@
+#include "net/link.h"
+
+#include <algorithm>
+
+namespace cepheus::net {
+
+using wire::Bytes;
+using wire::Duration;
+using wire::Instant;
+
+namespace {
+
+constexpr std::uint64_t kBitNanoseconds = 8ull * 1'000'000'000ull;  // per byte at 1 bit/s
+
+}  // namespace
+
+Link::Link(const LinkConfig& config) : config_(config), random_(config.seed) {}
+
+void Link::set_faults(double loss, double duplicate, double reorder, double corrupt) {
+  config_.loss = loss;
+  config_.duplicate = duplicate;
+  config_.reorder = reorder;
+  config_.corrupt = corrupt;
+}
+
+Bytes Link::queued_bytes(Instant now) const {
+  if (config_.rate.is_unlimited() || free_at_ <= now) return 0;
+  const auto waiting = static_cast<unsigned __int128>((free_at_ - now).count());
+  return static_cast<Bytes>(waiting * config_.rate.bits_per_second / kBitNanoseconds);
+}
+
+Passage Link::offer(Instant now, std::size_t frame_bytes) {
+  Passage passage;
+  ++counters_.frames;
+  counters_.bytes += frame_bytes;
+  if (!up_) {
+    ++counters_.dropped_down;
+    passage.drop = LinkDrop::kDown;
+    return passage;
+  }
+  // An idle transmitter takes any frame, however small the queue is.
+  const Bytes queued = queued_bytes(now);
+  if (queued != 0 && queued + frame_bytes > config_.queue_bytes) {
+    ++counters_.dropped_queue_full;
+    passage.drop = LinkDrop::kQueueFull;
+    return passage;
+  }
+  const Instant sent = std::max(now, free_at_) + serialise(now, frame_bytes);
+  free_at_ = sent;
+  // A lost frame has used the rate all the same: it is lost on the wire, not before it.
+  if (chance(config_.loss)) {
+    ++counters_.dropped_loss;
+    passage.drop = LinkDrop::kLoss;
+    return passage;
+  }
+  passage.copies = 1;
+  passage.arrival[0] = sent + config_.delay;
+  if (chance(config_.reorder)) {
+    ++counters_.reordered;
+    passage.arrival[0] += hold_back();
+  }
+  if (chance(config_.duplicate)) {
+    ++counters_.duplicated;
+    passage.copies = 2;
+    passage.arrival[1] = sent + config_.delay + hold_back();
+  }
+  if (frame_bytes != 0 && chance(config_.corrupt)) {
+    ++counters_.corrupted;
+    passage.corrupt = true;
+    passage.corrupt_bit = static_cast<std::uint32_t>(next_random() % (frame_bytes * 8));
+  }
+  return passage;
+}
+
+// Time on the wire, rounded down with the remainder carried to the next frame: a long run keeps the
+// exact rate.
+Duration Link::serialise(Instant now, std::size_t frame_bytes) {
+  if (config_.rate.is_unlimited()) return Duration{0};
+  if (free_at_ < now) residue_ = 0;
+  const auto work = static_cast<unsigned __int128>(frame_bytes) * kBitNanoseconds + residue_;
+  residue_ = static_cast<std::uint64_t>(work % config_.rate.bits_per_second);
+  return Duration{static_cast<std::int64_t>(work / config_.rate.bits_per_second)};
+}
+
+// In (0, reorder_by].
+Duration Link::hold_back() {
+  if (config_.reorder_by.count() <= 0) return Duration{0};
+  const auto span = static_cast<std::uint64_t>(config_.reorder_by.count());
+  return Duration{static_cast<std::int64_t>(1 + next_random() % span)};
+}
+
+// splitmix64 (Steele, Lea, Flood 2014): every seed is a good one, 0 included.
+std::uint64_t Link::next_random() {
+  random_ += 0x9E3779B97F4A7C15ull;
+  std::uint64_t z = random_;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+// A fault that is off draws nothing: an ideal link costs no random numbers.
+bool Link::chance(double probability) {
+  if (probability <= 0) return false;
+  return static_cast<double>(next_random() >> 11) * 0x1.0p-53 < probability;
+}
+
+}  // namespace cepheus::net

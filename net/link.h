@@ -1,0 +1,80 @@
+// One direction of a link, without I/O: rate, delay, a bounded queue and faults, on the caller's
+// time.
+//
+// offer() says when a frame will arrive at the other end, or why not. The live fabric and the
+// simulator use the same object; the driver keeps the frame until then. Loss, duplication,
+// reordering and corruption draw from the link's own seeded generator, so the same seed gives the
+// same faults.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "wire/types.h"
+
+namespace cepheus::net {
+
+struct LinkConfig {
+  wire::BitRate rate;                 // unlimited by default
+  wire::Duration delay{0};            // propagation, one way
+  wire::Bytes queue_bytes = 4 << 20;  // waiting for the rate; beyond it frames are dropped
+  double loss = 0;                    // probabilities per frame, 0..1
+  double duplicate = 0;               // ... of a second copy, up to reorder_by behind the first
+  double reorder = 0;                 // ... of being held back by up to reorder_by
+  wire::Duration reorder_by{std::chrono::microseconds(50)};
+  double corrupt = 0;  // one bit of the frame turned over
+  std::uint64_t seed = 1;
+
+  bool is_ideal() const {
+    return rate.is_unlimited() && delay.count() == 0 && loss == 0 && duplicate == 0 &&
+           reorder == 0 && corrupt == 0;
+  }
+};
+
+enum class LinkDrop : std::uint8_t { kNone, kLoss, kQueueFull, kDown };
+
+// Fate of one offered frame.
+struct Passage {
+  LinkDrop drop = LinkDrop::kNone;
+  std::uint8_t copies = 0;                 // 1, or 2 if duplicated; 0 if dropped
+  std::array<wire::Instant, 2> arrival{};  // of each copy
+  bool corrupt = false;                    // the first copy: turn over bit `corrupt_bit`
+  std::uint32_t corrupt_bit = 0;  // bit index into the frame's bytes (Ethernet header to ICRC)
+};
+
+struct LinkCounters {
+  std::uint64_t frames = 0, bytes = 0;
+  std::uint64_t dropped_loss = 0, dropped_queue_full = 0, dropped_down = 0;
+  std::uint64_t duplicated = 0, reordered = 0, corrupted = 0;
+};
+
+class Link {
+ public:
+  explicit Link(const LinkConfig& config = {});
+
+  Passage offer(wire::Instant now, std::size_t frame_bytes);
+  void set_faults(double loss, double duplicate, double reorder, double corrupt);
+  void set_up(bool up) { up_ = up; }
+  bool is_up() const { return up_; }
+  wire::Bytes queued_bytes(wire::Instant now) const;
+
+  const LinkConfig& config() const { return config_; }
+  const LinkCounters& counters() const { return counters_; }
+
+ private:
+  wire::Duration serialise(wire::Instant now, std::size_t frame_bytes);
+  wire::Duration hold_back();
+  std::uint64_t next_random();
+  bool chance(double probability);
+
+  LinkConfig config_;
+  LinkCounters counters_;
+  wire::Instant free_at_{};  // when the transmitter has sent all that was offered
+  std::uint64_t residue_ =
+      0;  // of the division by the rate, carried on so that no time is lost to rounding
+  std::uint64_t random_;
+  bool up_ = true;
+};
+
+}  // namespace cepheus::net

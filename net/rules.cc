@@ -1,0 +1,42 @@
+#include "net/rules.h"
+
+namespace cepheus::net {
+namespace {
+
+struct NamedRule {
+  const char* name;
+  bool Rules::*flag;
+};
+constexpr NamedRule kRules[] = {
+    {"nak_ordering", &Rules::nak_ordering},
+    {"lost_aggregate_answer", &Rules::lost_aggregate_answer},
+    {"rnr_ordering", &Rules::rnr_ordering},
+    {"gate", &Rules::gate},
+    {"old_duplicate_answer", &Rules::old_duplicate_answer},
+    {"psn_from_state", &Rules::psn_from_state},
+    {"named_turns", &Rules::named_turns},
+    {"port_binding", &Rules::port_binding},
+    {"eviction_counts", &Rules::eviction_counts},
+    {"lagging_is_silence", &Rules::lagging_is_silence},
+    {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
+    {"recheck_held_nak", &Rules::recheck_held_nak},
+};
+
+}  // namespace
+
+const char* const kSafetyRules[] = {
+    "nak_ordering",         "lost_aggregate_answer", "rnr_ordering", "gate",
+    "old_duplicate_answer", "psn_from_state",        "named_turns",  "port_binding",
+    "eviction_counts",      "lagging_is_silence",    nullptr,
+};
+
+bool set_rule(Rules& rules, std::string_view name, bool on) {
+  for (const NamedRule& rule : kRules) {
+    if (name != rule.name) continue;
+    rules.*rule.flag = on;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace cepheus::net

@@ -1,0 +1,41 @@
+// The protocol's rules that a switch can be told to break, and its policies, by name.
+//
+// All on is the protocol. The mutation check of the simulator turns each safety rule off and
+// expects some seed to fail; the list rule -> first failing seed stands in docs/protocol.md.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cepheus::net {
+
+enum class SourceChange : std::uint8_t { kRebase, kHostSync };
+enum class NakPolicy : std::uint8_t { kHold, kRewrite };  // Cepheus III-D; MC-RDMA
+
+struct Rules {
+  // Safety and liveness (docs/protocol.md names the section of each).
+  bool nak_ordering = true;  // a NAK waits until every path has caught up with what it acknowledges
+  bool lost_aggregate_answer = true;  // a retransmission nobody needs is answered with ACK(agg)
+  bool rnr_ordering = true;           // RNR NAKs wait as NAKs do
+  bool gate = true;  // a new turn waits until all paths have acknowledged the old one
+  bool old_duplicate_answer =
+      true;                    // packets of earlier turns are acknowledged, in the host's numbering
+  bool psn_from_state = true;  // a newcomer's next send PSN comes from T, not from its first packet
+  bool port_binding = true;    // a host port accepts its own host's source address only
+  bool eviction_counts = true;     // an evicted path is not waited for any more
+  bool lagging_is_silence = true;  // who was not asked again and again does not lag
+  bool named_turns = true;         // data and feedback between switches carry (source IP, base)
+  // For speed.
+  bool drop_overtaken_nak = true;
+  bool recheck_held_nak = true;
+  // Policies.
+  SourceChange source_change = SourceChange::kRebase;
+  NakPolicy nak_policy = NakPolicy::kHold;
+};
+
+// Sets the rule called `name` ("nak_ordering"); false if there is none.
+bool set_rule(Rules& rules, std::string_view name, bool on);
+// The safety rules, in the order above; a null pointer ends the list.
+extern const char* const kSafetyRules[];
+
+}  // namespace cepheus::net

@@ -1,0 +1,199 @@
+#include "net/toml_table.h"
+
+#include <sstream>
+
+#include "net/nearest_name.h"
+#include "net/units.h"
+
+namespace cepheus::net {
+namespace {
+
+std::string as_written(const toml::node& node) {
+  std::ostringstream text;
+  node.visit([&](const auto& value) {
+    if constexpr (!toml::is_table<decltype(value)> && !toml::is_array<decltype(value)>) {
+      text << value;
+    } else {
+      text << (node.is_table() ? "{...}" : "[...]");
+    }
+  });
+  return text.str();
+}
+
+std::string assignment(std::string_view key, const toml::node& node) {
+  return std::string(key) + " = " + as_written(node);
+}
+
+std::string joined(std::initializer_list<std::string_view> names) {
+  std::string all;
+  for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+  return all;
+}
+
+}  // namespace
+
+TomlTable::TomlTable(TomlErrors& errors, const toml::table& table, std::string label,
+                     std::initializer_list<std::string_view> known)
+    : errors_(errors), table_(table), label_(std::move(label)) {
+  // toml++ keeps keys sorted by name; the reader of an error wants the first in the file.
+  const toml::key* unknown = nullptr;
+  for (const auto& [key, node] : table_) {
+    bool is_known = false;
+    for (const std::string_view name : known) is_known = is_known || name == key.str();
+    if (is_known) continue;
+    if (unknown == nullptr || key.source().begin < unknown->source().begin) unknown = &key;
+  }
+  if (unknown != nullptr) {
+    errors_.add(unknown->source().begin.line,
+                "unknown key '" + std::string(unknown->str()) + "' in " + label_ +
+                    did_you_mean(unknown->str(), std::span(known.begin(), known.size())) +
+                    "; known: " + joined(known));
+  }
+}
+
+void TomlTable::error(std::string_view key, const std::string& text) const {
+  const toml::node* node = table_.get(key);
+  errors_.add(node != nullptr ? node->source().begin.line : line(), text + ", in " + label_);
+}
+
+bool TomlTable::read(std::string_view key, std::string& out) const {
+  const toml::node* node = table_.get(key);
+  if (node == nullptr) return false;
+  const toml::value<std::string>* text = node->as_string();
+  if (text == nullptr) {
+    error(key, assignment(key, *node) + " is no text; write " + std::string(key) + " = \"...\"");
+    return false;
+  }
+  out = text->get();
+  return true;
+}
+
+template <typename T, typename Parse>
+bool TomlTable::read_quantity(std::string_view key, Parse parse, std::string_view example,
+                              std::string_view units, T& out) const {
+  const toml::node* node = table_.get(key);
+  if (node == nullptr) return false;
+  const std::string advice = "; write " + std::string(key) + " = \"" + std::string(example) +
+                             "\" (units: " + std::string(units) + ")";
+  const toml::value<std::string>* text = node->as_string();
+  if (text == nullptr) {
+    error(key, assignment(key, *node) + (node->is_number() ? " has no unit" : " is no quantity") +
+                   advice);
+    return false;
+  }
+  const auto value = parse(text->get());
+  if (!value) {
+    error(key, assignment(key, *node) + " is no number with a unit" + advice);
+    return false;
+  }
+  out = *value;
+  return true;
+}
+
+bool TomlTable::read(std::string_view key, wire::BitRate& out) const {
+  return read_quantity(key, parse_rate, "10Gbps", "bps, Kbps, Mbps, Gbps, Tbps; or \"unlimited\"",
+                       out);
+}
+
+bool TomlTable::read(std::string_view key, wire::Duration& out) const {
+  return read_quantity(key, parse_duration, "2us", kDurationUnits, out);
+}
+
+bool TomlTable::read_bytes(std::string_view key, wire::Bytes& out) const {
+  return read_quantity(key, parse_bytes, "4MiB", kBytesUnits, out);
+}
+
+bool TomlTable::read(std::string_view key, wire::Ipv4& out) const {
+  std::string text;
+  if (!read(key, text)) return false;
+  const auto address = wire::Ipv4::parse(text);
+  if (!address) {
+    error(key, std::string(key) + " = \"" + text + "\" is no IPv4 address; write " +
+                   std::string(key) + " = \"10.0.0.1\"");
+    return false;
+  }
+  out = *address;
+  return true;
+}
+
+bool TomlTable::read(std::string_view key, wire::Ipv4Prefix& out) const {
+  std::string text;
+  if (!read(key, text)) return false;
+  const auto prefix = wire::Ipv4Prefix::parse(text);
+  if (!prefix) {
+    error(key, std::string(key) + " = \"" + text + "\" is no IPv4 prefix; write " +
+                   std::string(key) + " = \"198.18.0.0/15\"");
+    return false;
+  }
+  out = *prefix;
+  return true;
+}
+
+bool TomlTable::read_probability(std::string_view key, double& out) const {
+  const toml::node* node = table_.get(key);
+  if (node == nullptr) return false;
+  const std::optional<double> value = node->is_number() ? node->value<double>() : std::nullopt;
+  if (!value || !(*value >= 0 && *value <= 1)) {
+    error(key, assignment(key, *node) + " is no probability; write a number from 0.0 to 1.0");
+    return false;
+  }
+  out = *value;
+  return true;
+}
+
+bool TomlTable::read_integer(std::string_view key, std::int64_t lowest, std::int64_t highest,
+                             std::int64_t& out) const {
+  const toml::node* node = table_.get(key);
+  if (node == nullptr) return false;
+  const toml::value<std::int64_t>* value = node->as_integer();
+  if (value == nullptr || value->get() < lowest || value->get() > highest) {
+    error(key, assignment(key, *node) + " is out of range; write a whole number from " +
+                   std::to_string(lowest) + " to " + std::to_string(highest));
+    return false;
+  }
+  out = value->get();
+  return true;
+}
+
+const toml::table* TomlTable::table(std::string_view key) const {
+  const toml::node* node = table_.get(key);
+  if (node == nullptr) return nullptr;
+  if (!node->is_table()) {
+    error(key, assignment(key, *node) + " is no table; write " + std::string(key) + " = { ... }");
+  }
+  return node->as_table();
+}
+
+std::vector<const toml::table*> TomlTable::tables(std::string_view key) const {
+  std::vector<const toml::table*> found;
+  const toml::node* node = table_.get(key);
+  if (node == nullptr) return found;
+  const std::string advice = "; write [[" + std::string(key) + "]], in two brackets, for each one";
+  if (!node->is_array()) {
+    error(key, std::string(key) + " is no list of tables" + advice);
+    return found;
+  }
+  for (const toml::node& element : *node->as_array()) {
+    if (!element.is_table()) {
+      error(key, assignment(key, element) + " is no table" + advice);
+      return {};
+    }
+    found.push_back(element.as_table());
+  }
+  return found;
+}
+
+std::optional<std::vector<std::string>> TomlTable::strings(std::string_view key) const {
+  const toml::node* node = table_.get(key);
+  const toml::array* array = node != nullptr ? node->as_array() : nullptr;
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const toml::node& element : *array) {
+    const toml::value<std::string>* text = element.as_string();
+    if (text == nullptr) return std::nullopt;
+    texts.push_back(text->get());
+  }
+  return texts;
+}
+
+}  // namespace cepheus::net

@@ -1,0 +1,243 @@
+#include "net/topology.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "net/topology_check.h"
+#include "wire/mrp.h"
+
+namespace cepheus::net {
+namespace {
+
+// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs, unrelated outputs.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+constexpr wire::Ipv4Prefix kSwitchAddresses{Ipv4(10, 255, 0, 0), 16};
+
+// One address per switch, none of them a host's or a group's; fewer if the block does not suffice.
+std::vector<Ipv4> switch_addresses(const Topology& t) {
+  std::unordered_set<Ipv4> taken;
+  for (const HostSpec& host : t.hosts) taken.insert(host.address);
+  std::vector<Ipv4> addresses;
+  for (std::uint32_t n = 1; n < kSwitchAddresses.size() && addresses.size() < t.switches.size();
+       ++n) {
+    const Ipv4 address(kSwitchAddresses.base.value() + n);
+    if (!taken.contains(address) && !t.mcst_pool.contains(address)) addresses.push_back(address);
+  }
+  return addresses;
+}
+
+constexpr std::size_t kFar = std::numeric_limits<std::size_t>::max();
+
+// Trunks to cross from each switch to `target`.
+std::vector<std::size_t> hops_to(std::size_t target,
+                                 const std::vector<std::vector<PortEnd>>& ends) {
+  std::vector<std::size_t> hops(ends.size(), kFar);
+  std::vector<std::size_t> queue{target};
+  hops[target] = 0;
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const std::size_t at = queue[head];
+    for (const PortEnd& end : ends[at]) {
+      if (end.kind != PortKind::kSwitch || hops[end.peer_switch] != kFar) continue;
+      hops[end.peer_switch] = hops[at] + 1;
+      queue.push_back(end.peer_switch);
+    }
+  }
+  return hops;
+}
+
+class Planner {
+ public:
+  Planner(const Topology& t, std::vector<Ipv4> addresses, std::shared_ptr<const wire::MrpKey> key)
+      : t_(t), addresses_(std::move(addresses)), key_(std::move(key)) {}
+
+  Topology::Plan make() {
+    start_configs();
+    add_host_ports();
+    add_trunk_ports();
+    add_routes();
+    return std::move(plan_);
+  }
+
+ private:
+  void start_configs() {
+    for (std::size_t i = 0; i < t_.switches.size(); ++i) {
+      SwitchConfig config = t_.switches[i].config;
+      config.name = t_.switches[i].name;
+      config.address = addresses_[i];
+      config.mac = wire::mac_for(addresses_[i]);
+      config.mcst_pool = t_.mcst_pool;
+      config.mrp_port = t_.mrp_port;
+      config.mrp_key = key_;
+      config.ports.clear();
+      config.routes.clear();
+      plan_.configs.push_back(std::move(config));
+    }
+    plan_.ends.resize(t_.switches.size());
+  }
+
+  PortId add_port(std::size_t at, PortConfig port, const PortEnd& end) {
+    port.kind = end.kind;
+    port.mtu = t_.mtu + kFrameOverhead;
+    plan_.configs[at].ports.push_back(std::move(port));
+    plan_.ends[at].push_back(end);
+    return PortId(static_cast<std::uint16_t>(plan_.ends[at].size() - 1));
+  }
+
+  void add_host_ports() {
+    for (std::size_t i = 0; i < t_.hosts.size(); ++i) {
+      const HostSpec& host = t_.hosts[i];
+      PortConfig port;
+      port.name = host.name;
+      port.host = host.address;
+      port.peer_mac = wire::mac_for(host.address);
+      PortEnd end;
+      end.kind = PortKind::kHost;
+      end.host = i;
+      add_port(host.switch_index, std::move(port), end);
+    }
+  }
+
+  // "s1", and "s1#2" for the second trunk to the same neighbour.
+  std::string trunk_port_name(std::size_t at, std::size_t peer) const {
+    const auto earlier =
+        std::count_if(plan_.ends[at].begin(), plan_.ends[at].end(), [peer](const PortEnd& end) {
+          return end.kind == PortKind::kSwitch && end.peer_switch == peer;
+        });
+    const std::string& name = t_.switches[peer].name;
+    return earlier == 0 ? name : name + "#" + std::to_string(earlier + 1);
+  }
+
+  PortId add_trunk_port(std::size_t at, std::size_t peer, std::size_t trunk) {
+    PortConfig port;
+    port.name = trunk_port_name(at, peer);
+    port.peer_mac = wire::mac_for(addresses_[peer]);
+    PortEnd end;
+    end.kind = PortKind::kSwitch;
+    end.peer_switch = peer;
+    end.trunk = trunk;
+    return add_port(at, std::move(port), end);
+  }
+
+  void add_trunk_ports() {
+    for (std::size_t i = 0; i < t_.trunks.size(); ++i) {
+      const TrunkSpec& trunk = t_.trunks[i];
+      const PortId a_port = add_trunk_port(trunk.a, trunk.b, i);
+      const PortId b_port = add_trunk_port(trunk.b, trunk.a, i);
+      plan_.ends[trunk.a][a_port.value()].peer_port = b_port;
+      plan_.ends[trunk.b][b_port.value()].peer_port = a_port;
+    }
+  }
+
+  // Every port on some shortest path; one search per switch that has hosts.
+  void add_routes() {
+    std::vector<std::vector<Ipv4>> hosts_of(t_.switches.size());
+    for (const HostSpec& host : t_.hosts) hosts_of[host.switch_index].push_back(host.address);
+    for (std::size_t target = 0; target < hosts_of.size(); ++target) {
+      if (hosts_of[target].empty()) continue;
+      const std::vector<std::size_t> hops = hops_to(target, plan_.ends);
+      for (std::size_t at = 0; at < hops.size(); ++at) {
+        if (at == target) continue;
+        Route route;
+        for (std::size_t p = 0; p < plan_.ends[at].size(); ++p) {
+          const PortEnd& end = plan_.ends[at][p];
+          if (end.kind == PortKind::kSwitch && hops[end.peer_switch] + 1 == hops[at]) {
+            route.ports.push_back(PortId(static_cast<std::uint16_t>(p)));
+          }
+        }
+        for (const Ipv4 host : hosts_of[target]) {
+          route.host = host;
+          plan_.configs[at].routes.push_back(route);
+        }
+      }
+    }
+  }
+
+  const Topology& t_;
+  const std::vector<Ipv4> addresses_;
+  const std::shared_ptr<const wire::MrpKey> key_;
+  Topology::Plan plan_;
+};
+
+}  // namespace
+
+Topology Topology::star(std::size_t n, const LinkConfig& link) {
+  Topology t;
+  t.switches.push_back({"s0", {}});
+  for (std::size_t i = 0; i < n; ++i) {
+    HostSpec host;
+    host.name = "h" + std::to_string(i);
+    host.address = Ipv4(Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(i));
+    host.up = host.down = link;
+    t.hosts.push_back(std::move(host));
+  }
+  t.assign_link_seeds();
+  return t;
+}
+
+void Topology::assign_link_seeds() {
+  std::uint64_t direction = 0;
+  const auto next = [&] { return mix(mix(seed) + direction++); };
+  for (HostSpec& host : hosts) {
+    host.up.seed = next();
+    host.down.seed = next();
+  }
+  for (TrunkSpec& trunk : trunks) {
+    trunk.ab.seed = next();
+    trunk.ba.seed = next();
+  }
+}
+
+namespace {
+
+// Whoever can read the key can register groups: it must not lie open.
+wire::Result<wire::MrpKey> read_key(const std::string& path) {
+  struct stat there {};
+  std::ifstream file(path);
+  if (stat(path.c_str(), &there) != 0 || !file.is_open()) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "key_file: can't read " + path + "; make it with `openssl rand -hex 32`");
+  }
+  if ((there.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "key_file: others can use " + path + "; take it away with chmod 600");
+  }
+  auto key = wire::MrpKey::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!key) return wire::fail(wire::ErrorCode::kInvalid, path + ": " + key.error().text);
+  return key;
+}
+
+}  // namespace
+
+wire::Result<Topology::Plan> Topology::plan() const {
+  if (const auto problem = find_problem(*this)) {
+    return wire::fail(wire::ErrorCode::kInvalid, "topology: " + problem->text);
+  }
+  std::vector<Ipv4> addresses = switch_addresses(*this);
+  if (addresses.size() < switches.size()) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "topology: no address left in 10.255.0.0/16 for switch '" +
+                          switches[addresses.size()].name +
+                          "'; keep hosts and mcst_pool out of that block");
+  }
+  std::shared_ptr<const wire::MrpKey> key;
+  if (!key_file.empty()) {
+    auto read = read_key(key_file);
+    if (!read) return tl::unexpected(read.error());
+    key = std::make_shared<const wire::MrpKey>(std::move(*read));
+  }
+  return Planner(*this, std::move(addresses), std::move(key)).make();
+}
+
+}  // namespace cepheus::net

@@ -1,0 +1,238 @@
+#include "net/topology_check.h"
+
+#include <net/if.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "net/units.h"
+
+namespace cepheus::net {
+namespace {
+
+using Of = TopologyProblem::Of;
+using MaybeProblem = std::optional<TopologyProblem>;
+
+constexpr std::size_t kMaxNameLength = 63;
+constexpr std::size_t kMaxPorts = 0xFFFF;      // PortId 0xffff says "none"
+constexpr std::uint64_t kMaxSeed = INT64_MAX;  // TOML's integers are signed
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// A name starts with a letter, so that it is neither an address nor a "#3"
+// (HostPort::Options::host).
+bool is_name(const std::string& name) {
+  return !name.empty() && name.size() <= kMaxNameLength && is_letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+         });
+}
+
+bool is_unicast(Ipv4 a) {
+  const std::uint32_t first_octet = a.value() >> 24;
+  return first_octet != 0 && first_octet != 127 && first_octet < 224;
+}
+
+class Names {
+ public:
+  // What is wrong with taking `name`, or nothing.
+  std::string take(const std::string& name) {
+    if (!is_name(name)) {
+      return "name " + quoted(name) +
+             " starts with no letter, or holds more than letters, digits, '-', '_' and '.' (at "
+             "most 63)";
+    }
+    if (!taken_.insert(name).second) {
+      return "name " + quoted(name) + " is taken already; hosts and switches need different names";
+    }
+    return {};
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+};
+
+class Interfaces {
+ public:
+  // What is wrong with `host` being behind `interface`, or nothing.
+  std::string take(const std::string& interface, const std::string& host) {
+    if (interface.empty()) return {};
+    if (interface.size() >= IFNAMSIZ || interface.find_first_of("/ \t\n") != std::string::npos) {
+      return "interface " + quoted(interface) + " is no interface's name; ip link shows them";
+    }
+    const auto [owner, fresh] = owners_.emplace(interface, host);
+    if (fresh) return {};
+    return "interface " + quoted(interface) + " leads to " + quoted(owner->second) +
+           " already; each host needs its own";
+  }
+
+ private:
+  std::unordered_map<std::string, std::string> owners_;
+};
+
+std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
+  for (const auto& [key, p] :
+       {std::pair("loss", link.loss), std::pair("duplicate", link.duplicate),
+        std::pair("reorder", link.reorder), std::pair("corrupt", link.corrupt)}) {
+    if (!(p >= 0 && p <= 1)) {
+      return std::string(key) + " = " + number_to_text(p) +
+             " is no probability; write a number from 0.0 to 1.0";
+    }
+  }
+  if (link.delay.count() < 0 || link.reorder_by.count() < 0) return "delays can't be negative";
+  if (link.queue_bytes < mtu + kFrameOverhead) {
+    return "a queue of " + bytes_to_text(link.queue_bytes) + " holds no frame; write queue = \"" +
+           std::to_string(mtu + kFrameOverhead) + "B\" or more";
+  }
+  return {};
+}
+
+MaybeProblem fabric_problem(const Topology& t) {
+  const auto problem = [](std::string text) {
+    return TopologyProblem{Of::kFabric, 0, std::move(text)};
+  };
+  if (!wire::is_path_mtu(t.mtu)) {
+    return problem("mtu = " + std::to_string(t.mtu) +
+                   " is no path MTU; write 256, 512, 1024, 2048 or 4096");
+  }
+  if (t.seed > kMaxSeed) return problem("seed is larger than " + std::to_string(kMaxSeed));
+  if (t.mrp_port == 0 || t.mrp_port == wire::kRoceUdpPort) {
+    return problem("mrp_port = " + std::to_string(t.mrp_port) +
+                   " can't be used; write a UDP port other than 0 and RoCE's 4791");
+  }
+  const Ipv4 last(t.mcst_pool.base.value() | ~t.mcst_pool.mask());
+  if (!is_unicast(t.mcst_pool.base) || !is_unicast(last)) {
+    return problem(
+        "mcst_pool holds addresses that hosts treat specially (0/8, 127/8, 224/3); write a unicast "
+        "prefix such as \"198.18.0.0/15\"");
+  }
+  if (t.switches.empty()) return problem("no switch; add [[switch]] with a name");
+  if (t.hosts.empty()) return problem("no host; add [[host]] with a name and an address");
+  return std::nullopt;
+}
+
+MaybeProblem host_problem(const Topology& t, Names& names) {
+  std::unordered_map<Ipv4, std::size_t> owners;
+  Interfaces interfaces;
+  for (std::size_t i = 0; i < t.hosts.size(); ++i) {
+    const HostSpec& host = t.hosts[i];
+    const auto problem = [i](std::string text) {
+      return TopologyProblem{Of::kHost, i, std::move(text)};
+    };
+    if (std::string text = names.take(host.name); !text.empty()) return problem(std::move(text));
+    const std::string address = "address " + host.address.to_string();
+    if (!is_unicast(host.address)) {
+      return problem(address + " is no host's address; write one such as \"10.0.0." +
+                     std::to_string(i + 1) + "\"");
+    }
+    if (t.mcst_pool.contains(host.address)) {
+      return problem(address +
+                     " lies in the pool of group addresses; choose one outside mcst_pool");
+    }
+    if (const auto [owner, fresh] = owners.emplace(host.address, i); !fresh) {
+      return problem(address + " belongs to " + quoted(t.hosts[owner->second].name) +
+                     " already; each host needs its own");
+    }
+    if (host.switch_index >= t.switches.size()) return problem("its switch does not exist");
+    if (std::string text = interfaces.take(host.interface, host.name); !text.empty()) {
+      return problem(std::move(text));
+    }
+    for (const LinkConfig* link : {&host.up, &host.down}) {
+      if (std::string text = problem_of_link(*link, t.mtu); !text.empty()) {
+        return problem(std::move(text));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeProblem switch_problem(const Topology& t, Names& names) {
+  std::vector<std::size_t> ports(t.switches.size());
+  for (const HostSpec& host : t.hosts) {
+    if (host.switch_index < ports.size()) ++ports[host.switch_index];
+  }
+  for (const TrunkSpec& trunk : t.trunks) {
+    if (trunk.a < ports.size()) ++ports[trunk.a];
+    if (trunk.b < ports.size()) ++ports[trunk.b];
+  }
+  for (std::size_t i = 0; i < t.switches.size(); ++i) {
+    const std::string& name = t.switches[i].name;
+    if (std::string text = names.take(name); !text.empty()) {
+      return TopologyProblem{Of::kSwitch, i, std::move(text)};
+    }
+    if (ports[i] >= kMaxPorts) {
+      return TopologyProblem{Of::kSwitch, i,
+                             quoted(name) + " has " + std::to_string(ports[i]) +
+                                 " ports, more than 65534; spread its hosts over several switches"};
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeProblem trunk_problem(const Topology& t) {
+  for (std::size_t i = 0; i < t.trunks.size(); ++i) {
+    const TrunkSpec& trunk = t.trunks[i];
+    const auto problem = [i](std::string text) {
+      return TopologyProblem{Of::kTrunk, i, std::move(text)};
+    };
+    if (trunk.a >= t.switches.size() || trunk.b >= t.switches.size()) {
+      return problem("one of its switches does not exist");
+    }
+    if (trunk.a == trunk.b) {
+      return problem("a trunk joins two different switches, not " +
+                     quoted(t.switches[trunk.a].name) + " with itself");
+    }
+    for (const LinkConfig* link : {&trunk.ab, &trunk.ba}) {
+      if (std::string text = problem_of_link(*link, t.mtu); !text.empty()) {
+        return problem(std::move(text));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+MaybeProblem connection_problem(const Topology& t) {
+  std::vector<std::vector<std::size_t>> neighbours(t.switches.size());
+  for (const TrunkSpec& trunk : t.trunks) {
+    neighbours[trunk.a].push_back(trunk.b);
+    neighbours[trunk.b].push_back(trunk.a);
+  }
+  std::vector<bool> reached(t.switches.size());
+  std::vector<std::size_t> open{0};
+  reached[0] = true;
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    for (const std::size_t next : neighbours[at]) {
+      if (!reached[next]) open.push_back(next);
+      reached[next] = true;
+    }
+  }
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    if (!reached[i]) {
+      return TopologyProblem{Of::kSwitch, i,
+                             quoted(t.switches[i].name) + " can't be reached from " +
+                                 quoted(t.switches[0].name) +
+                                 "; join them with a [[trunk]] between = [\"" + t.switches[0].name +
+                                 "\", \"" + t.switches[i].name + "\"]"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MaybeProblem find_problem(const Topology& topology) {
+  Names names;
+  if (auto problem = fabric_problem(topology)) return problem;
+  if (auto problem = switch_problem(topology, names)) return problem;
+  if (auto problem = host_problem(topology, names)) return problem;
+  if (auto problem = trunk_problem(topology)) return problem;
+  return connection_problem(topology);
+}
+
+}  // namespace cepheus::net

@@ -1,0 +1,285 @@
+// Topology <-> TOML. The reader names the first thing wrong; the writer leaves defaults out.
+#include <fstream>
+#include <sstream>
+
+#include "net/nearest_name.h"
+#include "net/toml_table.h"
+#include "net/topology.h"
+#include "net/topology_check.h"
+#include "net/units.h"
+
+namespace cepheus::net {
+namespace {
+
+constexpr std::int64_t kMaxTableSpace = 1 << 20;
+
+class Reader {
+ public:
+  explicit Reader(const std::string& source_name) : errors_(source_name) {}
+
+  wire::Result<Topology> read(const std::string& text) {
+    const toml::parse_result parsed = toml::parse(text);
+    if (!parsed) {
+      errors_.add(parsed.error().source().begin.line, std::string(parsed.error().description()));
+    } else {
+      read_root(parsed.table());
+    }
+    if (!errors_.first()) check();
+    if (errors_.first()) return wire::fail(wire::ErrorCode::kInvalid, *errors_.first());
+    topology_.assign_link_seeds();
+    return std::move(topology_);
+  }
+
+ private:
+  void read_root(const toml::table& table) {
+    const TomlTable root(errors_, table, "the topology",
+                         {"fabric", "link", "switch", "host", "trunk"});
+    if (const toml::table* fabric = root.table("fabric")) read_fabric(*fabric);
+    if (const toml::table* link = root.table("link")) read_link(*link, "[link]", default_link_);
+    if (!root.has("switch")) topology_.switches.push_back({"s0", {}});
+    for (const toml::table* t : root.tables("switch")) read_switch(*t);
+    for (const toml::table* t : root.tables("host")) read_host(*t);
+    for (const toml::table* t : root.tables("trunk")) read_trunk(*t);
+  }
+
+  void read_fabric(const toml::table& table) {
+    const TomlTable in(errors_, table, "[fabric]",
+                       {"mtu", "icrc", "seed", "mcst_pool", "mrp_port", "key_file", "users"});
+    fabric_line_ = in.line();
+    in.read_integer("mtu", 256, 4096, topology_.mtu);
+    in.read_choice("icrc", {{"deferred", false}, {"always", true}}, topology_.icrc_always);
+    in.read_integer("seed", 0, INT64_MAX, topology_.seed);
+    in.read("mcst_pool", topology_.mcst_pool);
+    in.read_integer("mrp_port", 1, 65535, topology_.mrp_port);
+    in.read("key_file", topology_.key_file);
+    if (in.has("users")) {
+      if (auto users = in.strings("users")) {
+        topology_.users = std::move(*users);
+      } else {
+        in.error("users", "users is no list; write users = [\"alice\", \"1001\"]");
+      }
+    }
+  }
+
+  void read_link(const toml::table& table, const std::string& label, LinkConfig& link) {
+    const TomlTable in(
+        errors_, table, label,
+        {"rate", "delay", "queue", "loss", "duplicate", "reorder", "reorder_by", "corrupt"});
+    in.read("rate", link.rate);
+    in.read("delay", link.delay);
+    in.read_bytes("queue", link.queue_bytes);
+    in.read_probability("loss", link.loss);
+    in.read_probability("duplicate", link.duplicate);
+    in.read_probability("reorder", link.reorder);
+    in.read("reorder_by", link.reorder_by);
+    in.read_probability("corrupt", link.corrupt);
+  }
+
+  LinkConfig link_of(const TomlTable& owner, const std::string& label) {
+    LinkConfig link = default_link_;
+    if (const toml::table* table = owner.table("link")) read_link(*table, "link of " + label, link);
+    return link;
+  }
+
+  void read_switch(const toml::table& table) {
+    const TomlTable in(errors_, table, "[[switch]]",
+                       {"name", "max_groups", "max_paths", "data_window", "max_held", "age",
+                        "orphan_age", "rest", "source_change", "nak_policy"});
+    SwitchSpec spec;
+    SwitchConfig& config = spec.config;
+    if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
+    in.read_integer("max_groups", 0, kMaxTableSpace, config.max_groups);
+    in.read_integer("max_paths", 2, 65535, config.max_paths);
+    in.read_integer("data_window", 1, 1 << 22, config.data_window);
+    in.read_integer("max_held", 0, 65535, config.max_held);
+    in.read("age", config.age);
+    in.read("orphan_age", config.orphan_age);
+    in.read("rest", config.rest);
+    in.read_choice("source_change",
+                   {{"rebase", SourceChange::kRebase}, {"host-sync", SourceChange::kHostSync}},
+                   config.rules.source_change);
+    in.read_choice("nak_policy", {{"hold", NakPolicy::kHold}, {"rewrite", NakPolicy::kRewrite}},
+                   config.rules.nak_policy);
+    config.name = spec.name;
+    topology_.switches.push_back(std::move(spec));
+    switch_lines_.push_back(in.line());
+  }
+
+  void read_host(const toml::table& table) {
+    const TomlTable in(errors_, table, "[[host]]",
+                       {"name", "address", "switch", "interface", "link"});
+    HostSpec host;
+    const std::string number = std::to_string(topology_.hosts.size());
+    if (!in.read("name", host.name)) in.error("name", "no name; write name = \"h" + number + "\"");
+    if (!in.read("address", host.address)) {
+      in.error("address", "no address; write address = \"10.0.0." +
+                              std::to_string(topology_.hosts.size() % 254 + 1) + "\"");
+    }
+    std::string switch_name;
+    if (in.read("switch", switch_name)) {
+      host.switch_index = switch_called(switch_name, in, "switch");
+    } else if (topology_.switches.size() > 1) {
+      in.error("switch", "there are several switches; say whose host it is with switch = \"" +
+                             topology_.switches[0].name + "\"");
+    }
+    in.read("interface", host.interface);
+    host.up = host.down = link_of(in, "[[host]]");
+    topology_.hosts.push_back(std::move(host));
+    host_lines_.push_back(in.line());
+  }
+
+  void read_trunk(const toml::table& table) {
+    const TomlTable in(errors_, table, "[[trunk]]", {"between", "link"});
+    TrunkSpec trunk;
+    const auto ends = in.strings("between");
+    if (!ends || ends->size() != 2) {
+      in.error("between", "a trunk joins two switches; write between = [\"s0\", \"s1\"]");
+    } else {
+      trunk.a = switch_called((*ends)[0], in, "between");
+      trunk.b = switch_called((*ends)[1], in, "between");
+    }
+    trunk.ab = trunk.ba = link_of(in, "[[trunk]]");
+    topology_.trunks.push_back(trunk);
+    trunk_lines_.push_back(in.line());
+  }
+
+  std::size_t switch_called(const std::string& name, const TomlTable& in, std::string_view key) {
+    std::vector<std::string_view> names;
+    for (const SwitchSpec& spec : topology_.switches) {
+      if (spec.name == name) return static_cast<std::size_t>(&spec - topology_.switches.data());
+      names.push_back(spec.name);
+    }
+    in.error(key, "there is no switch '" + name + "'" + did_you_mean(name, names) +
+                      "; add a [[switch]] with that name");
+    return 0;
+  }
+
+  void check() {
+    const auto problem = find_problem(topology_);
+    if (!problem) return;
+    const auto line = [&](const std::vector<std::size_t>& lines) {
+      return problem->index < lines.size() ? lines[problem->index] : 0;
+    };
+    switch (problem->of) {
+      case TopologyProblem::Of::kFabric:
+        return errors_.add(fabric_line_, problem->text);
+      case TopologyProblem::Of::kSwitch:
+        return errors_.add(line(switch_lines_), problem->text + ", in [[switch]]");
+      case TopologyProblem::Of::kHost:
+        return errors_.add(line(host_lines_), problem->text + ", in [[host]]");
+      case TopologyProblem::Of::kTrunk:
+        return errors_.add(line(trunk_lines_), problem->text + ", in [[trunk]]");
+    }
+  }
+
+  TomlErrors errors_;
+  Topology topology_;
+  LinkConfig default_link_;
+  std::size_t fabric_line_ = 0;
+  std::vector<std::size_t> switch_lines_, host_lines_, trunk_lines_;
+};
+
+std::string in_quotes(const std::string& text) { return "\"" + text + "\""; }
+
+// "key = value" for each parameter of a link that is not the default.
+std::vector<std::string> link_settings(const LinkConfig& link) {
+  const LinkConfig usual;
+  std::vector<std::string> settings;
+  const auto quantity = [&](const char* key, bool is_usual, const std::string& text) {
+    if (!is_usual) settings.push_back(std::string(key) + " = " + in_quotes(text));
+  };
+  const auto probability = [&](const char* key, double value) {
+    if (value != 0) settings.push_back(std::string(key) + " = " + number_to_text(value));
+  };
+  quantity("rate", link.rate.is_unlimited(), to_text(link.rate));
+  quantity("delay", link.delay == usual.delay, to_text(link.delay));
+  quantity("queue", link.queue_bytes == usual.queue_bytes, bytes_to_text(link.queue_bytes));
+  probability("loss", link.loss);
+  probability("duplicate", link.duplicate);
+  probability("reorder", link.reorder);
+  quantity("reorder_by", link.reorder_by == usual.reorder_by, to_text(link.reorder_by));
+  probability("corrupt", link.corrupt);
+  return settings;
+}
+
+void write_link(std::ostream& out, const LinkConfig& link) {
+  std::string all;
+  for (const std::string& setting : link_settings(link)) {
+    all += (all.empty() ? "" : ", ") + setting;
+  }
+  if (!all.empty()) out << "link = { " << all << " }\n";
+}
+
+void write_switch(std::ostream& out, const SwitchSpec& spec) {
+  const SwitchConfig usual;
+  const SwitchConfig& config = spec.config;
+  const auto integer = [&](const char* key, std::uint32_t value, std::uint32_t usual_value) {
+    if (value != usual_value) out << key << " = " << value << "\n";
+  };
+  const auto duration = [&](const char* key, wire::Duration value, wire::Duration usual_value) {
+    if (value != usual_value) out << key << " = " << in_quotes(to_text(value)) << "\n";
+  };
+  out << "\n[[switch]]\nname = " << in_quotes(spec.name) << "\n";
+  integer("max_groups", config.max_groups, usual.max_groups);
+  integer("max_paths", config.max_paths, usual.max_paths);
+  integer("data_window", config.data_window, usual.data_window);
+  integer("max_held", config.max_held, usual.max_held);
+  duration("age", config.age, usual.age);
+  duration("orphan_age", config.orphan_age, usual.orphan_age);
+  duration("rest", config.rest, usual.rest);
+  if (config.rules.source_change == SourceChange::kHostSync) {
+    out << "source_change = \"host-sync\"\n";
+  }
+  if (config.rules.nak_policy == NakPolicy::kRewrite) out << "nak_policy = \"rewrite\"\n";
+}
+
+}  // namespace
+
+wire::Result<Topology> Topology::from_toml(const std::string& text,
+                                           const std::string& source_name) {
+  return Reader(source_name).read(text);
+}
+
+wire::Result<Topology> Topology::from_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "can't read topology file " + path + "; check its name and permissions");
+  }
+  return from_toml(text.str(), path);
+}
+
+std::string Topology::to_toml() const {
+  std::ostringstream out;
+  const Topology usual;
+  out << "[fabric]\nmtu = " << mtu << "\n";
+  if (icrc_always) out << "icrc = \"always\"\n";
+  if (seed != usual.seed) out << "seed = " << seed << "\n";
+  if (mcst_pool.base != usual.mcst_pool.base || mcst_pool.length != usual.mcst_pool.length) {
+    out << "mcst_pool = \"" << mcst_pool.base.to_string() << "/" << mcst_pool.length << "\"\n";
+  }
+  if (mrp_port != usual.mrp_port) out << "mrp_port = " << mrp_port << "\n";
+  if (!key_file.empty()) out << "key_file = " << in_quotes(key_file) << "\n";
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    out << (i == 0 ? "users = [" : ", ") << in_quotes(users[i])
+        << (i + 1 == users.size() ? "]\n" : "");
+  }
+  for (const SwitchSpec& spec : switches) write_switch(out, spec);
+  for (const HostSpec& host : hosts) {
+    out << "\n[[host]]\nname = " << in_quotes(host.name)
+        << "\naddress = " << in_quotes(host.address.to_string()) << "\n";
+    if (switches.size() > 1)
+      out << "switch = " << in_quotes(switches[host.switch_index].name) << "\n";
+    if (!host.interface.empty()) out << "interface = " << in_quotes(host.interface) << "\n";
+    write_link(out, host.up);
+  }
+  for (const TrunkSpec& trunk : trunks) {
+    out << "\n[[trunk]]\nbetween = [" << in_quotes(switches[trunk.a].name) << ", "
+        << in_quotes(switches[trunk.b].name) << "]\n";
+    write_link(out, trunk.ab);
+  }
+  return out.str();
+}
+
+}  // namespace cepheus::net

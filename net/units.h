@@ -1,0 +1,30 @@
+// Quantities as people write them in a topology file: "10Gbps", "2.5us", "4MiB".
+//
+// A number without a unit is no quantity: parse() refuses it. to_text() picks the largest unit that
+// keeps the value whole, so parse(to_text(x)) is x. Fractions are read exactly or refused
+// ("1.5ns").
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wire/types.h"
+
+namespace cepheus::net {
+
+inline constexpr std::string_view kRateUnits = "bps, Kbps, Mbps, Gbps, Tbps";
+inline constexpr std::string_view kDurationUnits = "ns, us, ms, s, min";
+inline constexpr std::string_view kBytesUnits = "B, KB, MB, GB, KiB, MiB, GiB";
+
+std::optional<wire::BitRate> parse_rate(std::string_view text);  // "unlimited" is one; zero is none
+std::optional<wire::Duration> parse_duration(std::string_view text);
+std::optional<wire::Bytes> parse_bytes(std::string_view text);
+
+std::string to_text(wire::BitRate rate);
+std::string to_text(wire::Duration duration);
+std::string bytes_to_text(wire::Bytes bytes);
+// The shortest decimal that reads back as the same number, always with a point or an exponent.
+std::string number_to_text(double number);
+
+}  // namespace cepheus::net

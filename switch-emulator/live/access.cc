@@ -1,0 +1,52 @@
+#include "switch-emulator/live/access.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+namespace cepheus::live {
+namespace {
+
+std::optional<uid_t> user_id(const std::string& text) {
+  uid_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec == std::errc() && parsed.ptr == end) return number;
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> strings;
+  if (getpwnam_r(text.c_str(), &entry, strings.data(), strings.size(), &found) != 0 ||
+      found == nullptr) {
+    return std::nullopt;
+  }
+  return found->pw_uid;
+}
+
+}  // namespace
+
+Access::Access(std::vector<uid_t> users) : own_(geteuid()), users_(std::move(users)) {}
+
+wire::Result<Access> Access::of(const std::vector<std::string>& users) {
+  std::vector<uid_t> ids;
+  for (const std::string& user : users) {
+    const auto id = user_id(user);
+    if (!id) {
+      return wire::fail(wire::ErrorCode::kInvalid,
+                        "users: there is no user '" + user + "' here; write a name or a number");
+    }
+    ids.push_back(*id);
+  }
+  return Access(std::move(ids));
+}
+
+bool Access::may_command(uid_t user) const { return user == own_ || user == 0; }
+
+bool Access::may_attach(uid_t user) const {
+  return may_command(user) || std::find(users_.begin(), users_.end(), user) != users_.end();
+}
+
+}  // namespace cepheus::live

@@ -1,0 +1,129 @@
+#include "switch-emulator/live/control_protocol.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace cepheus::live {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using wire::ErrorCode;
+using wire::fail;
+
+constexpr milliseconds kPatience{2000};
+constexpr std::size_t kMaxAnswer = 64 << 20;
+
+std::string because_of_errno() { return std::string(": ") + std::strerror(errno); }
+
+class Connection {
+ public:
+  explicit Connection(std::string path)
+      : path_(std::move(path)), deadline_(steady_clock::now() + kPatience) {}
+  ~Connection() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  wire::Result<void> open() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path_.size() >= sizeof address.sun_path) {
+      return fail(ErrorCode::kInvalid, "socket path " + path_ + " is longer than " +
+                                           std::to_string(sizeof address.sun_path - 1) +
+                                           " bytes; choose a shorter one");
+    }
+    std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd_ < 0) return fail(ErrorCode::kUnavailable, "can't make a socket" + because_of_errno());
+    // Bounds connect() and send() too: both wait for a fabric that does not read.
+    timeval patience{};
+    patience.tv_sec = kPatience.count() / 1000;
+    patience.tv_usec = kPatience.count() % 1000 * 1000;
+    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return {};
+    if (errno == EAGAIN) return no_answer();
+    return fail(ErrorCode::kUnavailable,
+                "no fabric at " + path_ + because_of_errno() +
+                    "; is cepheus-switch running, and is this its socket?");
+  }
+
+  wire::Result<void> send(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (n > 0) {
+        text.remove_prefix(static_cast<std::size_t>(n));
+      } else if (n < 0 && errno == EAGAIN) {
+        return no_answer();
+      } else if (n >= 0 || errno != EINTR) {
+        return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+      }
+    }
+    return {};
+  }
+
+  wire::Result<std::string> receive_line() {
+    std::string line;
+    std::array<char, 16384> chunk;
+    while (line.size() < kMaxAnswer) {
+      const auto left =
+          std::chrono::duration_cast<milliseconds>(deadline_ - steady_clock::now()).count();
+      pollfd wait{fd_, POLLIN, 0};
+      if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return no_answer();
+      const ssize_t n = ::recv(fd_, chunk.data(), chunk.size(), MSG_DONTWAIT);
+      if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (n <= 0) return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " hung up");
+      const std::string_view part(chunk.data(), static_cast<std::size_t>(n));
+      line += part.substr(0, part.find('\n'));
+      if (part.find('\n') != std::string_view::npos) return line;
+    }
+    return fail(ErrorCode::kUnavailable, "the fabric at " + path_ + " answers without end");
+  }
+
+ private:
+  tl::unexpected<wire::Error> no_answer() const {
+    return fail(
+        ErrorCode::kTimedOut,
+        "the fabric at " + path_ + " did not answer within 2 s; is it stopped or overloaded?");
+  }
+
+  const std::string path_;
+  const steady_clock::time_point deadline_;
+  int fd_ = -1;
+};
+
+}  // namespace
+
+std::string control_path(const std::string& fabric_socket) { return fabric_socket + ".ctl"; }
+
+wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request) {
+  Connection connection(control_path(fabric_socket));
+  if (auto opened = connection.open(); !opened) return tl::unexpected(opened.error());
+  if (auto sent = connection.send(request.dump() + "\n"); !sent)
+    return tl::unexpected(sent.error());
+  const auto line = connection.receive_line();
+  if (!line) return tl::unexpected(line.error());
+  nlohmann::json answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object() || !answer.contains("ok") || !answer["ok"].is_boolean()) {
+    return fail(ErrorCode::kUnavailable,
+                "what answers at " + control_path(fabric_socket) + " is no fabric of this version");
+  }
+  if (!answer["ok"].get<bool>()) {
+    const auto reason = answer.find("error");
+    return fail(ErrorCode::kRefused, reason != answer.end() && reason->is_string()
+                                         ? reason->get<std::string>()
+                                         : "the fabric refused without a reason");
+  }
+  return answer;
+}
+
+}  // namespace cepheus::live

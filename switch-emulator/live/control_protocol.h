@@ -1,0 +1,24 @@
+// The control socket of a fabric: one JSON object a line, one answer a line, on <fabric
+// socket>.ctl.
+//
+//   {"ask": "status"}                              -> {"ok": true, "status": {...}}
+//   (live/status.h)
+//   {"ask": "link", "host": "h1", "direction": "down"|"up"|"both", "loss": 0.2, "up": false}  ->
+//   {"ok": true}
+//   {"ask": "reset_counters"}                      -> {"ok": true}
+//   {"ask": "stop"}                                -> {"ok": true}, then the fabric ends
+//   anything else                                  -> {"ok": false, "error": "..."}
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "wire/result.h"
+
+namespace cepheus::live {
+
+std::string control_path(const std::string& fabric_socket);  // "<socket>.ctl"
+// Asks a running fabric; errors say whether it is not there, did not answer, or refused.
+wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request);
+
+}  // namespace cepheus::live

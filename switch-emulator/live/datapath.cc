@@ -1,0 +1,307 @@
+#include "switch-emulator/live/datapath.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+
+namespace cepheus::live {
+namespace {
+
+using wire::Instant;
+
+constexpr std::size_t kBatch = 32;              // frames from one host before the next has its turn
+constexpr std::size_t kFlightsPerRound = 1024;  // landings before the hosts have their turn
+constexpr std::size_t kMaxFlights = 1 << 16;
+constexpr std::uint32_t kRoundsUntilRest =
+    4096;  // empty looks at a ring before its doorbell is armed
+
+// How much an uplink takes from its host's ring in advance: enough to keep the wire busy between
+// two looks.
+constexpr auto kBacklogTime = std::chrono::microseconds(200);
+constexpr wire::Bytes kMinBacklog = 16 << 10;
+
+wire::Bytes backlog_limit(const net::LinkConfig& config) {
+  const auto in_time =
+      static_cast<wire::Bytes>(static_cast<double>(config.rate.bits_per_second) / 8 *
+                               std::chrono::duration<double>(kBacklogTime).count());
+  return std::min(std::max(in_time, kMinBacklog), config.queue_bytes / 2 + 1);
+}
+
+}  // namespace
+
+Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
+    : icrc_always_(topology.icrc_always),
+      pools_(fabric::PoolGeometry::for_hosts(static_cast<std::uint32_t>(topology.hosts.size()),
+                                             topology.mtu)),
+      hosts_(topology.hosts.size()),
+      delay_line_(kMaxFlights) {
+  flush_list_.reserve(hosts_.size());
+  private_payload_.resize(pools_.geometry().slot_bytes);
+  contiguous_.resize(pools_.geometry().slot_bytes + wire::Frame::kCapacity + 4);
+  for (const net::HostSpec& host : topology.hosts) neighbours_.insert(host.address);
+  for (const net::SwitchConfig& config : plan.configs) neighbours_.insert(config.address);
+  build_switches(plan);
+  build_links(topology);
+  for (std::size_t port = 0; port < ports_.size(); ++port) {
+    if (ports_[port].end.kind == net::PortKind::kHost) add_host(topology, port);
+  }
+}
+
+void Datapath::build_switches(net::Topology::Plan& plan) {
+  for (std::size_t s = 0; s < plan.configs.size(); ++s) {
+    SwitchState state;
+    state.first_port = ports_.size();
+    for (std::size_t p = 0; p < plan.ends[s].size(); ++p) {
+      Port port;
+      port.of_switch = s;
+      port.id = wire::PortId(static_cast<std::uint16_t>(p));
+      port.end = plan.ends[s][p];
+      ports_.push_back(std::move(port));
+    }
+    if (icrc_always_) plan.configs[s].check_icrc = false;  // every hop does, here
+    state.engine = std::make_unique<fabric::Switch>(std::move(plan.configs[s]));
+    switches_.push_back(std::move(state));
+  }
+}
+
+std::uint32_t Datapath::add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port) {
+  links_.push_back(
+      {net::Link(config), kind, port, backlog_limit(config), fabric::EgressShare(pools_)});
+  return static_cast<std::uint32_t>(links_.size() - 1);
+}
+
+void Datapath::build_links(const net::Topology& topology) {
+  for (std::size_t p = 0; p < ports_.size(); ++p) {
+    Port& port = ports_[p];
+    if (port.end.kind == net::PortKind::kHost) {
+      const net::HostSpec& host = topology.hosts[port.end.host];
+      port.in = add_link(host.up, LinkKind::kUplink, p);
+      port.out = add_link(host.down, LinkKind::kDownlink, p);
+    } else {
+      const net::TrunkSpec& trunk = topology.trunks[port.end.trunk];
+      const std::size_t peer =
+          switches_[port.end.peer_switch].first_port + port.end.peer_port.value();
+      const net::LinkConfig& outward = port.of_switch == trunk.a ? trunk.ab : trunk.ba;
+      port.out = add_link(outward, LinkKind::kTrunk, peer);
+      ports_[peer].in = port.out;
+    }
+  }
+}
+
+void Datapath::add_host(const net::Topology& topology, std::size_t port) {
+  const std::size_t index = ports_[port].end.host;
+  const net::HostSpec& spec = topology.hosts[index];
+  const net::SwitchConfig& config = switches_[ports_[port].of_switch].engine->config();
+  Host& host = hosts_[index];
+  host.identity.name = spec.name;
+  host.identity.address = spec.address;
+  host.identity.mac = config.ports[ports_[port].id.value()].peer_mac;
+  host.identity.gateway = config.mac;
+  host.identity.mtu = topology.mtu;
+  host.identity.rate = spec.up.rate;
+  host.identity.icrc_always = topology.icrc_always;
+  host.identity.host_index = static_cast<std::uint32_t>(index);
+  host.identity.host_count = static_cast<std::uint32_t>(hosts_.size());
+  host.port = port;
+  host.uplink = ports_[port].in;
+  host.downlink = ports_[port].out;
+  if (spec.interface.empty()) {
+    auto shared = std::make_unique<fabric::SwitchPort>(pools_, static_cast<std::uint32_t>(index),
+                                                       flush_list_);
+    host.shared = shared.get();
+    host.client = std::move(shared);
+    return;
+  }
+  auto wire = std::make_unique<fabric::WirePort>(
+      pools_, neighbours_, flush_list_,
+      fabric::WirePortConfig{spec.interface, spec.address, config.mac, config.mcst_pool,
+                             config.ports[ports_[port].id.value()].mtu});
+  host.wire = wire.get();
+  host.client = std::move(wire);
+}
+
+void Datapath::start(wire::Instant now) {
+  for (Port& port : ports_) {
+    if (port.end.kind != net::PortKind::kSwitch) continue;
+    actions_.clear();
+    switches_[port.of_switch].engine->on_port_up(now, port.id, actions_);
+    dispatch(switches_[port.of_switch], now);
+  }
+  publish();
+}
+
+void Datapath::attach(wire::Instant now, std::size_t host) {
+  const Port& port = ports_[hosts_[host].port];
+  activate(host);
+  actions_.clear();
+  switches_[port.of_switch].engine->on_port_up(now, port.id, actions_);
+  dispatch(switches_[port.of_switch], now);
+  publish();
+}
+
+void Datapath::detach(wire::Instant now, std::size_t host) {
+  drain(hosts_[host], now);
+  hosts_[host].client->close();
+  hosts_[host].is_active = hosts_[host].has_unread = false;
+  std::erase(active_, host);
+  std::erase(unread_, host);
+  std::erase(offenders_, host);
+  const Port& port = ports_[hosts_[host].port];
+  actions_.clear();
+  switches_[port.of_switch].engine->on_port_down(now, port.id, actions_);
+  dispatch(switches_[port.of_switch], now);
+  publish();
+}
+
+void Datapath::offend(std::size_t host) {
+  hosts_[host].client->count(fabric::PortCounter::kDropRingCorrupt);
+  offenders_.push_back(host);
+}
+
+void Datapath::activate(std::size_t host) {
+  hosts_[host].idle_rounds = 0;
+  if (hosts_[host].is_active) return;
+  hosts_[host].is_active = true;
+  active_.push_back(host);
+}
+
+void Datapath::wake(std::size_t host) {
+  if (hosts_[host].client->is_open()) activate(host);
+}
+
+bool Datapath::poll(wire::Instant now) {
+  last_poll_ = now;
+  reclaim_unread();
+  bool worked = poll_hosts(now);
+  worked = land_flights(now) || worked;
+  worked = fire_timers(now) || worked;
+  publish();
+  return worked;
+}
+
+bool Datapath::poll_hosts(wire::Instant now) {
+  bool worked = false;
+  for (std::size_t i = 0; i < active_.size();) {
+    Host& host = hosts_[active_[i]];
+    if (take_from(host, now) > 0) {
+      host.idle_rounds = 0;
+      worked = true;
+      publish();
+    } else if (may_rest(host)) {
+      host.is_active = false;
+      active_[i] = active_.back();
+      active_.pop_back();
+      continue;
+    }
+    ++i;
+  }
+  return worked;
+}
+
+// A ring that has been empty for long is left to its doorbell.
+bool Datapath::may_rest(Host& host) {
+  if (last_poll_ < host.resume || ++host.idle_rounds < kRoundsUntilRest) return false;
+  host.idle_rounds = 0;
+  return host.client->arm();
+}
+
+std::size_t Datapath::take_from(Host& host, wire::Instant now) {
+  if (now < host.resume) return 0;
+  std::size_t taken = 0;
+  wire::Frame frame;
+  while (taken < kBatch && !uplink_is_busy(host, now) && host.client->receive(frame)) {
+    ++taken;
+    carry(host.uplink, frame, now);
+    release(frame);
+  }
+  if (host.client->is_corrupt()) offend(host.identity.host_index);
+  return taken;
+}
+
+// What a client sent before it ended is on its way: a program may exit as soon as its last ACK is
+// on the ring.
+void Datapath::drain(Host& host, wire::Instant now) {
+  wire::Frame frame;
+  for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
+    carry(host.uplink, frame, now);
+    release(frame);
+  }
+}
+
+// A shaped uplink paces its host as a wire paces a NIC: what does not fit yet waits in the host's
+// own ring.
+bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
+  const DirectedLink& uplink = links_[host.uplink];
+  const wire::BitRate rate = uplink.link.config().rate;
+  if (rate.is_unlimited()) return false;
+  const wire::Bytes queued = uplink.link.queued_bytes(now);
+  if (queued < uplink.backlog_limit) return false;
+  host.resume = now + rate.time_for(queued - uplink.backlog_limit / 2);
+  return true;
+}
+
+void Datapath::reclaim_unread() {
+  std::erase_if(unread_, [this](std::size_t index) {
+    Host& host = hosts_[index];
+    host.client->reclaim();
+    if (host.client->is_corrupt()) offend(index);
+    host.has_unread = host.client->unread() != 0;
+    return !host.has_unread;
+  });
+}
+
+bool Datapath::land_flights(wire::Instant now) {
+  std::size_t landed = 0;
+  for (Flight flight; landed < kFlightsPerRound && delay_line_.next_arrival() <= now; ++landed) {
+    delay_line_.pop(flight);
+    if (flight.frame.ref != wire::kNoBuffer) {
+      links_[flight.link].under_way.remove(flight.frame.ref);
+    }
+    arrive(flight, now);
+    release(flight.frame);
+  }
+  return landed > 0;
+}
+
+bool Datapath::fire_timers(wire::Instant now) {
+  if (now < earliest_timer_) return false;
+  earliest_timer_ = wire::kNever;
+  bool fired = false;
+  for (SwitchState& state : switches_) {
+    if (state.deadline <= now) {
+      fired = true;
+      actions_.clear();
+      state.engine->on_timer(now, actions_);
+      dispatch(state, now);
+    }
+    earliest_timer_ = std::min(earliest_timer_, state.deadline);
+  }
+  return fired;
+}
+
+void Datapath::publish() {
+  for (fabric::AccessPort* port : flush_list_) port->flush();
+  flush_list_.clear();
+}
+
+wire::Instant Datapath::deadline() const {
+  wire::Instant next = std::min(delay_line_.next_arrival(), earliest_timer_);
+  for (const std::size_t host : active_) {
+    if (hosts_[host].resume > last_poll_) next = std::min(next, hosts_[host].resume);
+  }
+  return next;
+}
+
+bool Datapath::arm() {
+  for (const std::size_t host : active_) {
+    if (hosts_[host].resume > last_poll_) continue;  // has work, but not before
+    if (!hosts_[host].client->arm()) return false;
+  }
+  std::erase_if(active_, [this](std::size_t host) {
+    hosts_[host].is_active = hosts_[host].resume > last_poll_;
+    return !hosts_[host].is_active;
+  });
+  return true;
+}
+
+}  // namespace cepheus::live

@@ -1,0 +1,160 @@
+// The way of packets through a live fabric: rings -> links -> switches -> links -> rings, on one
+// thread.
+//
+// A round (poll) takes a batch from every port that has been active lately, delivers what slow
+// links have brought, fires the switches' timers and publishes the results. Ports that have been
+// quiet are not looked at: they are armed, and their doorbell brings them back (wake). No clock, no
+// waiting and no sockets here.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "net/link.h"
+#include "net/topology.h"
+#include "switch-emulator/engine/switch.h"
+#include "switch-emulator/live/delay_line.h"
+#include "switch-emulator/live/pcap_tap.h"
+#include "switch-emulator/live/status.h"
+#include "switch-emulator/live/traffic.h"
+#include "switch-emulator/ports/switch_port.h"
+#include "switch-emulator/ports/wire_port.h"
+
+namespace cepheus::live {
+
+class Datapath {
+ public:
+  // `plan` is the topology's.
+  Datapath(const net::Topology& topology, net::Topology::Plan plan);
+  Datapath(const Datapath&) = delete;
+  Datapath& operator=(const Datapath&) = delete;
+
+  // Captures every port into `directory`, which is made if it does not exist: <host>.pcap, and
+  // <switch>-<neighbour>.pcap for trunks.
+  wire::Result<void> capture(const std::string& directory);
+  void flush_captures();
+
+  std::size_t host_count() const { return hosts_.size(); }
+  const fabric::HostIdentity& identity(std::size_t host) const { return hosts_[host].identity; }
+  // The host's port if its clients attach over shared memory, else null; and if it is on a network
+  // interface, else null.
+  fabric::SwitchPort* shared_port(std::size_t host) { return hosts_[host].shared; }
+  fabric::WirePort* wire_port(std::size_t host) { return hosts_[host].wire; }
+  const fabric::PayloadPools& pools() const { return pools_; }
+
+  // Trunks come up. Once, before the first poll.
+  void start(wire::Instant now);
+  // A client has opened the host's port, or it has to go (the port is closed here).
+  void attach(wire::Instant now, std::size_t host);
+  void detach(wire::Instant now, std::size_t host);
+  // Hosts whose clients broke the rules of their rings; the caller detaches them.
+  std::vector<std::size_t> take_offenders() { return std::exchange(offenders_, {}); }
+
+  // One round; true if there was anything to do.
+  bool poll(wire::Instant now);
+  // When poll() has something to do without anybody ringing.
+  wire::Instant deadline() const;
+  // Asks every active client to ring. False if there is something to do already.
+  bool arm();
+  // The host's client has rung.
+  void wake(std::size_t host);
+
+  // Links of a host, by name, index by direction.
+  net::Link& uplink(std::size_t host) { return links_[hosts_[host].uplink].link; }
+  net::Link& downlink(std::size_t host) { return links_[hosts_[host].downlink].link; }
+  std::vector<SwitchStatus> status() const;
+
+ private:
+  struct SwitchState {
+    std::unique_ptr<fabric::Switch> engine;
+    std::size_t first_port = 0;  // in ports_
+    wire::Instant deadline = wire::kNever;
+  };
+  struct Port {  // of a switch
+    std::size_t of_switch = 0;
+    wire::PortId id;
+    net::PortEnd end;
+    std::uint32_t in = 0, out = 0;  // links
+    Traffic rx, tx;
+    LinkSideDrops drops;
+    std::unique_ptr<PcapTap> tap;
+  };
+  enum class LinkKind : std::uint8_t { kUplink, kDownlink, kTrunk };
+  struct DirectedLink {
+    net::Link link;
+    LinkKind kind = LinkKind::kUplink;
+    std::size_t port = 0;  // the port it leads to; a downlink: the port it leaves
+    wire::Bytes backlog_limit =
+        0;  // uplinks: more than this waiting, and the host's ring has to wait
+    fabric::EgressShare under_way;
+  };
+  struct Host {
+    fabric::HostIdentity identity;
+    std::size_t port = 0;  // in ports_
+    std::uint32_t uplink = 0, downlink = 0;
+    std::unique_ptr<fabric::AccessPort> client;
+    fabric::SwitchPort* shared = nullptr;  // `client`, as what it is
+    fabric::WirePort* wire = nullptr;
+    bool is_active = false;   // in active_
+    bool has_unread = false;  // in unread_
+    std::uint32_t idle_rounds = 0;
+    wire::Instant resume{};  // its uplink takes nothing before
+  };
+
+  void build_switches(net::Topology::Plan& plan);
+  void build_links(const net::Topology& topology);
+  void add_host(const net::Topology& topology, std::size_t port);
+  std::uint32_t add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port);
+
+  bool poll_hosts(wire::Instant now);
+  std::size_t take_from(Host& host, wire::Instant now);
+  void drain(Host& host, wire::Instant now);
+  bool uplink_is_busy(Host& host, wire::Instant now);
+  bool may_rest(Host& host);
+  void reclaim_unread();
+  bool land_flights(wire::Instant now);
+  bool fire_timers(wire::Instant now);
+  void publish();
+  void activate(std::size_t host);
+  void offend(std::size_t host);
+
+  // References: a frame passed on stays its caller's to release; what keeps it takes a reference of
+  // its own.
+  void carry(std::uint32_t link, const wire::Frame& frame, wire::Instant now);
+  void carry_corrupt(std::uint32_t link, const wire::Frame& frame, const net::Passage& passage,
+                     wire::Instant now);
+  void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
+  void arrive(const Flight& flight, wire::Instant now);
+  void hand_over(std::size_t host, const wire::Frame& frame);
+  void enter_switch(Port& port, const Flight& flight, wire::Instant now);
+  bool icrc_is_good(const Port& port, const Flight& flight) const;
+  void dispatch(SwitchState& state, wire::Instant now);
+  void leave_switch(Port& port, wire::Frame& frame, wire::Instant now);
+  bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
+  LinkSideDrops& drops_of(std::uint32_t link) { return ports_[links_[link].port].drops; }
+  void release(const wire::Frame& frame) {
+    if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
+  }
+
+  const bool icrc_always_;
+  fabric::PayloadPools pools_;
+  fabric::FlushList flush_list_;
+  std::vector<SwitchState> switches_;
+  std::vector<Port> ports_;
+  std::vector<DirectedLink> links_;
+  std::vector<Host> hosts_;
+  std::unordered_set<wire::Ipv4> neighbours_;  // addresses that wire ports answer for
+  std::vector<std::size_t> active_;            // hosts whose rings are polled
+  std::vector<std::size_t> unread_;            // hosts with entries on their rx ring
+  std::vector<std::size_t> offenders_;
+  DelayLine delay_line_;
+  wire::Instant earliest_timer_ = wire::kNever;
+  fabric::Actions actions_;
+  wire::Instant last_poll_{};
+  std::vector<std::uint8_t> private_payload_, contiguous_;
+};
+
+}  // namespace cepheus::live

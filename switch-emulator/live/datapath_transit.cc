@@ -1,0 +1,157 @@
+// One frame's way over a link, into a switch and out of it.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "switch-emulator/live/datapath.h"
+#include "wire/icrc.h"
+
+namespace cepheus::live {
+
+using wire::Icrc;
+using wire::Instant;
+using wire::kNoBuffer;
+
+void Datapath::carry(std::uint32_t link, const wire::Frame& frame, wire::Instant now) {
+  const net::Passage passage = links_[link].link.offer(now, frame.size());
+  if (passage.copies == 0) return;
+  if (passage.corrupt) {
+    carry_corrupt(link, frame, passage, now);
+  } else {
+    convey(Flight{frame, link}, passage.arrival[0], now);
+  }
+  if (passage.copies == 2) convey(Flight{frame, link}, passage.arrival[1], now);
+}
+
+void Datapath::carry_corrupt(std::uint32_t link, const wire::Frame& frame,
+                             const net::Passage& passage, wire::Instant now) {
+  Flight damaged;
+  damaged.link = link;
+  damaged.corrupt = true;
+  if (!make_corrupt(frame, passage.corrupt_bit, damaged.frame)) {
+    ++drops_of(link).corrupt;
+    return;
+  }
+  convey(damaged, passage.arrival[0], now);
+  release(damaged.frame);
+}
+
+// The bytes with one bit turned over, as a frame with a payload of its own (and one reference on
+// it).
+bool Datapath::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged) {
+  const std::size_t length =
+      frame.to_bytes(contiguous_);  // makes a deferred ICRC, of what was meant
+  if (length == 0) return false;
+  contiguous_[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+  const auto parsed = wire::Frame::from_bytes({contiguous_.data(), length});
+  if (!parsed) return false;
+  damaged = *parsed;
+  const auto payload = damaged.payload();
+  if (damaged.payload_fits_inline(payload.size())) {
+    damaged.set_inline_payload(payload);
+    return true;
+  }
+  return pools_.copy_in(frame.ref == kNoBuffer ? 0 : fabric::PayloadPools::pool_of(frame.ref),
+                        damaged);
+}
+
+// To the far end: at once, or by way of the delay line. Trunks always take the delay line: a switch
+// is never entered while another one's outputs are being read.
+void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant now) {
+  DirectedLink& link = links_[flight.link];
+  if (arrival <= now && link.kind != LinkKind::kTrunk) return arrive(flight, now);
+  LinkSideDrops& drops = drops_of(flight.link);
+  if (delay_line_.is_full()) {
+    ++drops.delay_line_full;
+    return;
+  }
+  Flight waiting = flight;
+  wire::Frame& frame = waiting.frame;
+  if (frame.external != nullptr && frame.payload_len > 0) {
+    const bool lent = frame.ref == kNoBuffer;  // an engine's own bytes, gone after this call
+    if (lent && (pools_.pool_count() == 0 || !pools_.copy_in(0, frame))) {
+      ++drops.no_slot;
+      return;
+    }
+    if (!link.under_way.try_add(frame.ref)) {
+      if (lent) pools_.drop(frame.ref);
+      ++drops.share_used_up;
+      return;
+    }
+    if (!lent) pools_.hold(frame.ref);
+  } else {
+    frame.ref = kNoBuffer;
+  }
+  delay_line_.push(arrival, waiting);
+}
+
+void Datapath::arrive(const Flight& flight, wire::Instant now) {
+  Port& port = ports_[links_[flight.link].port];
+  if (links_[flight.link].kind == LinkKind::kDownlink) {
+    hand_over(port.end.host, flight.frame);
+  } else {
+    enter_switch(port, flight, now);
+  }
+}
+
+void Datapath::hand_over(std::size_t index, const wire::Frame& frame) {
+  Host& host = hosts_[index];
+  if (!host.client->deliver(frame) || host.has_unread) return;
+  host.has_unread = true;
+  unread_.push_back(index);
+}
+
+// What the switch itself acts on, acknowledgements and other small packets, is checked here; an
+// intact payload is the receiver's to check, as in any switch.
+bool Datapath::icrc_is_good(const Port& port, const Flight& flight) const {
+  if (flight.frame.icrc_state == Icrc::kNone) return true;  // no RoCE: it has checksums of its own
+  if (!icrc_always_ && !flight.corrupt) return true;
+  const bool missing =
+      flight.frame.icrc_state == Icrc::kDeferred && port.end.kind == net::PortKind::kHost;
+  if (icrc_always_ && missing) return false;
+  const bool is_bulk = flight.frame.external != nullptr;
+  return (is_bulk && !flight.corrupt) || wire::check_icrc(flight.frame);
+}
+
+void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now) {
+  wire::Frame frame = flight.frame;
+  port.rx.add(frame);
+  if (port.tap != nullptr) port.tap->write(frame);
+  if (!icrc_is_good(port, flight)) {
+    ++port.drops.bad_icrc;
+    return;
+  }
+  // Whoever wrote a payload can still change it. RoCE payloads are nobody's business here; all
+  // others are read by the switch, so they are copied before they are believed.
+  if (frame.icrc_state == Icrc::kNone && frame.external != nullptr) {
+    const std::size_t length = std::min<std::size_t>(frame.payload_len, private_payload_.size());
+    std::memcpy(private_payload_.data(), frame.external, length);
+    frame.set_external_payload({private_payload_.data(), length}, kNoBuffer);
+  }
+  SwitchState& state = switches_[port.of_switch];
+  actions_.clear();
+  const fabric::Disposition disposition = state.engine->on_packet(now, port.id, frame, actions_);
+  if (disposition == fabric::Disposition::kHeld && frame.ref != kNoBuffer) pools_.hold(frame.ref);
+  dispatch(state, now);
+}
+
+void Datapath::dispatch(SwitchState& state, wire::Instant now) {
+  for (fabric::Emit& emit : actions_.emits) {
+    assert(emit.port.value() < state.engine->config().ports.size());
+    leave_switch(ports_[state.first_port + emit.port.value()], emit.frame, now);
+  }
+  for (const wire::BufferRef ref : actions_.released) {
+    if (ref != kNoBuffer) pools_.drop(ref);
+  }
+  state.deadline = state.engine->deadline();
+  earliest_timer_ = std::min(earliest_timer_, state.deadline);
+}
+
+void Datapath::leave_switch(Port& port, wire::Frame& frame, wire::Instant now) {
+  if (icrc_always_) wire::seal_icrc(frame);
+  port.tx.add(frame);
+  if (port.tap != nullptr) port.tap->write(frame);
+  carry(port.out, frame, now);
+}
+
+}  // namespace cepheus::live

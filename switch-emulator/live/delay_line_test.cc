@@ -1,0 +1,50 @@
+#include "switch-emulator/live/delay_line.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+
+namespace cepheus::live {
+namespace {
+
+wire::Instant at(std::int64_t ns) { return wire::Instant(wire::Duration(ns)); }
+
+Flight flight(std::uint32_t link) {
+  Flight f;
+  f.link = link;
+  return f;
+}
+
+RC_GTEST_PROP(DelayLine, GivesFramesInOrderOfArrivalThenOfDeparture,
+              (const std::vector<std::uint8_t>& arrivals)) {
+  DelayLine line(arrivals.size() + 1);
+  std::multimap<std::int64_t, std::uint32_t> expected;  // keeps the order of equal keys
+  for (std::uint32_t n = 0; n < arrivals.size(); ++n) {
+    line.push(at(arrivals[n] % 8), flight(n));
+    expected.emplace(arrivals[n] % 8, n);
+  }
+  for (const auto& [arrival, number] : expected) {
+    RC_ASSERT(line.next_arrival() == at(arrival));
+    Flight got;
+    line.pop(got);
+    RC_ASSERT(got.link == number);
+  }
+  RC_ASSERT(line.is_empty());
+  RC_ASSERT(line.next_arrival() == wire::kNever);
+}
+
+TEST(DelayLine, IsBounded) {
+  DelayLine line(2);
+  line.push(at(2), flight(0));
+  EXPECT_FALSE(line.is_full());
+  line.push(at(1), flight(1));
+  EXPECT_TRUE(line.is_full());
+  Flight got;
+  line.pop(got);
+  EXPECT_FALSE(line.is_full());
+  EXPECT_EQ(got.link, 1u);
+}
+
+}  // namespace
+}  // namespace cepheus::live

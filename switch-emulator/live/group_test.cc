@@ -1,0 +1,101 @@
+// Replication through a live fabric: a group is registered by hand, and one sender reaches all.
+#include <gmock/gmock.h>
+
+#include "switch-emulator/live/test_group.h"
+
+namespace cepheus::live {
+namespace {
+
+TEST(LiveGroup, ReachesEveryMemberByReferenceWithOneTransmission) {
+  constexpr std::size_t kHosts = 4;
+  constexpr std::uint32_t kPackets = 200;
+  TestFabric fabric(net::Topology::star(kHosts));
+  LiveGroup group(fabric, kHosts);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
+  for (std::uint32_t n = 0; n < kPackets; ++n) {
+    send_packet(group.port(0), {.to = kGroup,
+                                .qpn = wire::kVirtualQpn,
+                                .psn = start + n,
+                                .payload_bytes = 4096,
+                                .fill = static_cast<std::uint8_t>(n)});
+  }
+  for (std::size_t host = 1; host < kHosts; ++host) {
+    for (std::uint32_t n = 0; n < kPackets; ++n) {
+      wire::Frame frame;
+      ASSERT_TRUE(await_frame(group.port(host), frame));
+      const auto headers = wire::RoceHeaders::parse(frame);
+      ASSERT_TRUE(headers);
+      EXPECT_EQ(headers->bth.psn, start + n);
+      EXPECT_EQ(headers->bth.destination_qp, qpn_of(host));
+      EXPECT_EQ(headers->ip.source, kGroup);
+      EXPECT_EQ(headers->ip.destination, group.port(host).identity().address);
+      EXPECT_EQ(frame.payload()[0], static_cast<std::uint8_t>(n));
+      EXPECT_EQ(frame.payload()[4095], static_cast<std::uint8_t>(n));
+      group.port(host).release();
+    }
+  }
+  const auto ports = fabric.status().switches[0].ports;
+  EXPECT_EQ(ports[0].rx_payload_bytes, kPackets * 4096u);
+  for (std::size_t host = 1; host < kHosts; ++host) {
+    EXPECT_EQ(ports[host].tx_payload_bytes, kPackets * 4096u);
+    EXPECT_EQ(counter(ports[host].counters, "copied_payloads"), 0u);
+  }
+}
+
+// 40 members: a REGISTER that no longer fits into a frame, which the switch writes anew for every
+// host.
+TEST(LiveGroup, RegistersMoreMembersThanFitIntoAFrame) {
+  constexpr std::size_t kHosts = 40;
+  TestFabric fabric(net::Topology::star(kHosts));
+  LiveGroup group(fabric, kHosts);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const auto groups = fabric.status().switches[0].groups;
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].paths.size(), kHosts);
+  EXPECT_TRUE(groups[0].active);
+}
+
+TEST(LiveGroup, CrossesTrunks) {
+  const auto topology = net::Topology::from_toml(R"(
+[[switch]]
+name = "leaf0"
+[[switch]]
+name = "leaf1"
+[[host]]
+name = "a"
+address = "10.0.0.1"
+switch = "leaf0"
+[[host]]
+name = "b"
+address = "10.0.0.2"
+switch = "leaf1"
+[[host]]
+name = "c"
+address = "10.0.0.3"
+switch = "leaf1"
+[[trunk]]
+between = ["leaf0", "leaf1"]
+)");
+  ASSERT_TRUE(topology) << topology.error().text;
+  TestFabric fabric(*topology);
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
+  send_packet(
+      group.port(0),
+      {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start, .payload_bytes = 2048, .fill = 5});
+  for (const std::size_t host : {1u, 2u}) {
+    wire::Frame frame;
+    ASSERT_TRUE(await_frame(group.port(host), frame));
+    EXPECT_EQ(frame.payload().size(), 2048u);
+    EXPECT_THAT(frame.payload(), testing::Each(5));
+    group.port(host).release();
+  }
+  const auto status = fabric.status();
+  EXPECT_EQ(status.switches[0].ports[1].kind, net::PortKind::kSwitch);
+  EXPECT_EQ(status.switches[0].ports[1].tx_payload_bytes, 2048u);  // once over the trunk
+}
+
+}  // namespace
+}  // namespace cepheus::live

@@ -1,0 +1,284 @@
+// Broken and hostile peers on a live fabric: each case has its counter, and groups go on.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "switch-emulator/live/test_group.h"
+
+namespace cepheus::live {
+namespace {
+
+// What a host that is no member may try, and the counter that says so.
+struct Attack {
+  const char* counter;
+  void (*strike)(fabric::HostPort& attacker, fabric::HostPort& victim);
+};
+
+// A frame as it is, from whoever its headers say.
+void send_raw(fabric::HostPort& port, wire::Frame frame) {
+  ASSERT_TRUE(await_room(port, 0));
+  port.send(frame);
+  port.flush();
+}
+
+wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to,
+                      std::span<const std::uint8_t> bytes) {
+  wire::UdpDatagram datagram;
+  datagram.ethernet.source = port.identity().mac;
+  datagram.ethernet.destination = port.identity().gateway;
+  datagram.ip.source = from;
+  datagram.ip.destination = to;
+  datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+  wire::Frame frame;
+  datagram.emit(frame, bytes);
+  if (frame.external != nullptr) {
+    const auto slot = port.tx_buffer();
+    std::copy(bytes.begin(), bytes.end(), slot.begin());
+    frame.set_external_payload(slot.first(bytes.size()), wire::kNoBuffer);
+  }
+  return frame;
+}
+
+// MRP of `type` about host 1, from and to whom it says.
+wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, MrpType type,
+                      std::uint16_t epoch) {
+  auto message = message_of(type);
+  message.header.epoch = epoch;
+  message.add({wire::Ipv4(10, 0, 0, 2), qpn_of(1), wire::kMemberDown});
+  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
+  bytes.resize(message.emit(bytes));
+  return mrp_frame(port, from, to, bytes);
+}
+
+wire::Frame feedback_frame(const fabric::HostPort& port, wire::Ipv4 from, wire::Psn psn) {
+  wire::RoceHeaders headers;
+  headers.ethernet.source = port.identity().mac;
+  headers.ethernet.destination = port.identity().gateway;
+  headers.ip.source = from;
+  headers.ip.destination = kGroup;
+  headers.bth.opcode = wire::Opcode::kRcAcknowledge;
+  headers.bth.destination_qp = wire::kVirtualQpn;
+  headers.bth.psn = psn;
+  wire::Frame frame;
+  headers.emit(frame, 0);
+  return frame;
+}
+
+wire::Ipv4 address_of(const fabric::HostPort& port) { return port.identity().address; }
+
+// What the switch has counted at the attacker's port.
+std::uint64_t counter_of(const FabricStatus& status, std::string_view name) {
+  return counter(status.switches[0].ports[3].counters, name);
+}
+
+constexpr Attack kAttacks[] = {
+    {"drop_spoofed_source",
+     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
+       send_raw(attacker, feedback_frame(attacker, address_of(victim), wire::Psn(0)));
+     }},
+    {"drop_spoofed_source",
+     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
+       send_raw(attacker,
+                mrp_frame(attacker, address_of(victim), kGroup, MrpType::kUnregister, kEpoch));
+     }},
+    {"drop_not_member",
+     [](fabric::HostPort& attacker, fabric::HostPort&) {
+       send_raw(attacker, feedback_frame(attacker, address_of(attacker),
+                                         wire::group_start_psn(kGroup, kEpoch)));
+     }},
+    {"drop_not_member",
+     [](fabric::HostPort& attacker, fabric::HostPort&) {
+       send_packet(attacker, {.to = kGroup,
+                              .qpn = wire::kVirtualQpn,
+                              .psn = wire::group_start_psn(kGroup, kEpoch) + 1000,
+                              .payload_bytes = 256});
+     }},
+    {"drop_mrp_foreign",
+     [](fabric::HostPort& attacker, fabric::HostPort&) {
+       send_raw(attacker,
+                mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kUnregister, kEpoch));
+     }},
+    {"drop_mrp_foreign",
+     [](fabric::HostPort& attacker, fabric::HostPort&) {
+       send_raw(attacker,
+                mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kEvict, kEpoch));
+     }},
+    {"mrp_reject",
+     [](fabric::HostPort& attacker, fabric::HostPort&) {
+       send_raw(attacker,
+                mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kRegister, kEpoch + 1));
+     }},
+    {"drop_mrp_forged",
+     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
+       send_raw(attacker, mrp_frame(attacker, address_of(attacker), address_of(victim),
+                                    MrpType::kReport, kEpoch));
+     }},
+    {"drop_mrp_forged",
+     [](fabric::HostPort& attacker, fabric::HostPort&) {
+       send_raw(attacker, mrp_frame(attacker, address_of(attacker), wire::Ipv4(10, 0, 0, 1),
+                                    MrpType::kConfirm, kEpoch));
+     }},
+    {"drop_malformed",
+     [](fabric::HostPort& attacker, fabric::HostPort&) {
+       wire::Frame frame =
+           mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kActivate, kEpoch);
+       frame.bytes[wire::kBthOffset] = 99;  // another version of the protocol
+       send_raw(attacker, frame);
+     }},
+};
+
+TEST(HostilePeer, ForgesAndTheGroupGoesOn) {
+  TestFabric fabric(net::Topology::star(4));
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const auto attacker = fabric.attach("h3");
+  std::uint32_t packets = 0;
+  for (const Attack& attack : kAttacks) {
+    const std::uint64_t before = counter_of(fabric.status(), attack.counter);
+    attack.strike(*attacker, group.port(1));
+    const auto status = fabric.status_when(
+        [&](const FabricStatus& s) { return counter_of(s, attack.counter) > before; });
+    EXPECT_EQ(counter_of(status, attack.counter), before + 1) << attack.counter;
+    ASSERT_NO_FATAL_FAILURE(group.carry(packets++)) << attack.counter;
+  }
+}
+
+// Datagrams and packets of a group with a few bytes changed, wherever they are.
+TEST(HostilePeer, SendsNoiseAndTheGroupGoesOn) {
+  TestFabric fabric(net::Topology::star(4));
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const auto attacker = fabric.attach("h3");
+  std::mt19937 random(7);
+  constexpr std::uint32_t kRounds = 40, kFrames = 25;
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    for (std::uint32_t n = 0; n < kFrames; ++n) {
+      const auto type = static_cast<MrpType>(1 + random() % 9);
+      wire::Frame frame =
+          n % 2 == 0
+              ? mrp_frame(*attacker, address_of(*attacker), kGroup, type, kEpoch)
+              : feedback_frame(*attacker, address_of(*attacker), wire::Psn(random() & 0xFFFFFF));
+      for (int change = 0; change < 3; ++change) {
+        const std::size_t size = frame.header_len + frame.payload_len;
+        frame.bytes[random() % size] = static_cast<std::uint8_t>(random());
+      }
+      send_raw(*attacker, frame);
+    }
+    ASSERT_NO_FATAL_FAILURE(group.carry(round));
+  }
+  const auto malformed = [](const FabricStatus& s) { return counter_of(s, "drop_malformed"); };
+  const auto status = fabric.status_when([&](const FabricStatus& s) { return malformed(s) > 0; });
+  EXPECT_GT(malformed(status), 0u);
+}
+
+TEST(HostilePeer, ScribblesOverItsRingsAndTheGroupGoesOn) {
+  TestFabric fabric(net::Topology::star(4));
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const RawClient scribbler(fabric.socket(), "h3");
+  const fabric::RingView<fabric::Descriptor> tx = scribbler.segment().tx();
+  std::mt19937 random(7);
+  for (std::uint32_t n = 0; n < fabric::kFrameRing; ++n) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(&tx.entries[n]);
+    std::generate(bytes, bytes + sizeof(fabric::Descriptor),
+                  [&] { return std::uint8_t(random()); });
+  }
+  tx.produced->store(fabric::kFrameRing);
+  scribbler.ring_doorbell();
+  const auto bad = [](const FabricStatus& s) { return counter_of(s, "drop_bad_descriptor"); };
+  constexpr std::uint64_t kMost = fabric::kFrameRing - 64;  // a few may look like frames by chance
+  EXPECT_GE(bad(fabric.status_when([&](const FabricStatus& s) { return bad(s) >= kMost; })), kMost);
+  ASSERT_NO_FATAL_FAILURE(group.carry(0));
+
+  tx.produced->store(0xDEADBEEF);
+  scribbler.segment().returns().consumed->store(0xDEADBEEF);
+  scribbler.ring_doorbell();
+  const auto corrupt = [](const FabricStatus& s) { return counter_of(s, "drop_ring_corrupt"); };
+  const auto status = fabric.status_when([&](const FabricStatus& s) { return corrupt(s) > 0; });
+  EXPECT_EQ(corrupt(status), 1u);
+  ASSERT_NO_FATAL_FAILURE(group.carry(1));
+}
+
+// Two members of one group stop reading: far more than their rings and slots hold goes to them.
+TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
+  TestFabric fabric(net::Topology::star(6));
+  LiveGroup blocked(fabric, 3), other(fabric, 3, 3, wire::McstId(198, 18, 0, 8));
+  ASSERT_NO_FATAL_FAILURE(blocked.set_up());
+  ASSERT_NO_FATAL_FAILURE(other.set_up());
+  for (std::uint32_t n = 0; n < 3 * fabric::kFrameRing; ++n) {
+    blocked.send(n, 4096);
+    if (n % 64 == 0) {
+      ASSERT_NO_FATAL_FAILURE(other.carry(n / 64));
+    }
+  }
+  const auto status = fabric.status_when([](const FabricStatus& s) {
+    return s.switches[0].ports[1].dropped_egress_full > 0 &&
+           s.switches[0].ports[2].dropped_egress_full > 0;
+  });
+  for (const std::size_t port : {1u, 2u}) {
+    EXPECT_GT(status.switches[0].ports[port].dropped_egress_full, 0u);
+  }
+  for (const std::size_t port : {4u, 5u}) {
+    EXPECT_EQ(status.switches[0].ports[port].dropped_egress_full, 0u);
+  }
+}
+
+// A member may break its own group only, and not by claims about what was never sent.
+TEST(HostileMember, IsNotBelievedWhenItAcknowledgesWhatWasNotSent) {
+  TestFabric fabric(net::Topology::star(3));
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
+  send_packet(group.port(0), {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start});
+  wire::Frame frame;
+  ASSERT_TRUE(await_frame(group.port(1), frame));
+  group.port(1).release();
+  send_raw(group.port(1), feedback_frame(group.port(1), address_of(group.port(1)), start + 5));
+  send_packet(group.port(0), {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start + 100'000});
+  const auto refused = [](const FabricStatus& s) {
+    return std::pair(counter(s.switches[0].counters, "drop_feedback_unsent"),
+                     counter(s.switches[0].counters, "drop_data_window"));
+  };
+  const std::pair<std::uint64_t, std::uint64_t> once(1, 1);
+  const auto status = fabric.status_when([&](const FabricStatus& s) { return refused(s) == once; });
+  EXPECT_EQ(refused(status), once);
+  EXPECT_EQ(status.switches[0].groups.at(0).sent, start);
+}
+
+TEST(SignedGroup, IsRegisteredWithTheFabricsKeyOnly) {
+  constexpr char kHex[] = "000102030405060708090a0b0c0d0e0f";
+  net::Topology topology = net::Topology::star(2);
+  topology.key_file = "/tmp/cepheus-key-" + std::to_string(getpid());
+  std::ofstream(topology.key_file) << kHex << "\n";
+  chmod(topology.key_file.c_str(), 0600);
+  TestFabric fabric(topology);
+  std::filesystem::remove(topology.key_file);
+  const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");
+  auto message = message_of(MrpType::kRegister);
+  message.add({address_of(*h0), qpn_of(0), 0});
+  message.add({address_of(*h1), qpn_of(1), 0});
+  send_mrp(*h0, message);
+  const auto refused = [](const FabricStatus& s) {
+    return counter(s.switches[0].counters, "drop_mrp_unauthenticated") == 1;
+  };
+  const auto status = fabric.status_when(refused);
+  EXPECT_TRUE(refused(status));
+  EXPECT_TRUE(status.switches[0].groups.empty());
+
+  const auto key = wire::MrpKey::parse(kHex);
+  std::vector<std::uint8_t> bytes(wire::MrpKey::kMaxSize);
+  bytes.resize(key->sign(address_of(*h0), bytes, message.emit(bytes)));
+  ASSERT_TRUE(await_room(*h0, bytes.size()));
+  send_raw(*h0, mrp_frame(*h0, address_of(*h0), kGroup, bytes));
+  wire::Frame arrived;
+  ASSERT_TRUE(await_frame(*h1, arrived));
+  const auto verified = key->verify(address_of(*h0), arrived.payload());
+  ASSERT_TRUE(verified) << "the switch signs again what it split";
+  EXPECT_EQ(wire::MrpMessage::parse(*verified)->member_count, 1u);
+}
+
+}  // namespace
+}  // namespace cepheus::live

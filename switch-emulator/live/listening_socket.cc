@@ -1,0 +1,99 @@
+#include "switch-emulator/live/listening_socket.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::live {
+namespace {
+
+constexpr int kBacklog = 128;
+constexpr int kLockAttempts = 16;
+
+tl::unexpected<wire::Error> fail_errno(const std::string& what) {
+  return wire::fail(wire::ErrorCode::kInvalid, what + ": " + std::strerror(errno));
+}
+
+std::string first_line_of(int file) {
+  std::array<char, 32> text{};
+  const ssize_t length = pread(file, text.data(), text.size() - 1, 0);
+  const std::string all(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  return all.substr(0, all.find('\n'));
+}
+
+// The holder before us may have removed the file between our open and our lock.
+bool is_still_at(int file, const std::string& path) {
+  struct stat ours {
+  }, there{};
+  return fstat(file, &ours) == 0 && stat(path.c_str(), &there) == 0 &&
+         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+}  // namespace
+
+wire::Result<PathLock> PathLock::take(const std::string& path) {
+  const std::string lock_path = path + ".lock";
+  for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
+    fabric::UniqueFd file(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!file.is_open()) return fail_errno("can't create " + lock_path);
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      return wire::fail(wire::ErrorCode::kRefused,
+                        "a fabric is already running at " + path + " (pid " +
+                            first_line_of(file.get()) +
+                            "): stop it with cepheusctl, or choose another --socket");
+    }
+    if (!is_still_at(file.get(), lock_path)) continue;
+    const std::string pid = std::to_string(getpid()) + "\n";
+    if (ftruncate(file.get(), 0) != 0 ||
+        pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+      return fail_errno("can't write " + lock_path);
+    }
+    return PathLock(std::move(file), lock_path);
+  }
+  return wire::fail(wire::ErrorCode::kAgain,
+                    lock_path + " is being created and removed all the time");
+}
+
+PathLock::~PathLock() {
+  if (file_.is_open()) unlink(path_.c_str());
+}
+
+wire::Result<ListeningSocket> ListeningSocket::open(const std::string& path, int type,
+                                                    mode_t mode) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return wire::fail(wire::ErrorCode::kInvalid, "socket path '" + path + "' must have 1 to " +
+                                                     std::to_string(sizeof address.sun_path - 1) +
+                                                     " characters");
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  struct stat there {};
+  if (lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
+    return wire::fail(wire::ErrorCode::kInvalid, path + " exists and is not a socket: remove it");
+  }
+  unlink(path.c_str());
+  fabric::UniqueFd fd(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.is_open()) return fail_errno("can't make a socket");
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      chmod(path.c_str(), mode) != 0 || listen(fd.get(), kBacklog) != 0) {
+    return fail_errno("can't listen on " + path);
+  }
+  return ListeningSocket(std::move(fd), path);
+}
+
+ListeningSocket::~ListeningSocket() {
+  if (fd_.is_open()) unlink(path_.c_str());
+}
+
+fabric::UniqueFd ListeningSocket::accept() const {
+  return fabric::UniqueFd(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+}  // namespace cepheus::live

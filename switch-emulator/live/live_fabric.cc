@@ -1,0 +1,269 @@
+#include "switch-emulator/live/live_fabric.h"
+
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "switch-emulator/live/attach_server.h"
+#include "switch-emulator/live/clock.h"
+#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/control_server.h"
+#include "switch-emulator/live/datapath.h"
+#include "switch-emulator/live/idle_policy.h"
+#include "switch-emulator/live/link_request.h"
+#include "switch-emulator/live/status_baseline.h"
+#include "switch-emulator/ports/short_slices.h"
+
+namespace cepheus::live {
+namespace {
+
+using nlohmann::json;
+using wire::Instant;
+
+constexpr unsigned kRoundsBetweenEvents = 8;  // busy rounds before descriptors have their turn
+// Waking up takes so long; sleeping less would be over before it began.
+constexpr wire::Duration kWakeUp = std::chrono::microseconds(60);
+// Where cores are wanted by programs that compute, each wake-up costs one of them a switch of
+// context: frames that leave their links within this time share one.
+constexpr wire::Duration kGather = std::chrono::microseconds(200);
+
+json refusal(const std::string& why) { return {{"ok", false}, {"error", why}}; }
+
+// The kernel wakes threads up to 50 us late to save energy; links are timed more finely than that.
+class FineTimers {
+ public:
+  FineTimers() : before_(prctl(PR_GET_TIMERSLACK)) { prctl(PR_SET_TIMERSLACK, 1000UL); }
+  ~FineTimers() { prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_ > 0 ? before_ : 0)); }
+  FineTimers(const FineTimers&) = delete;
+  FineTimers& operator=(const FineTimers&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+struct LiveFabric::State {
+  State(const net::Topology& topology, net::Topology::Plan plan, const Access& who,
+        const LiveOptions& live_options, Poller made_poller, PathLock held_lock,
+        ListeningSocket attach_at, ListeningSocket ask_at)
+      : access(who),
+        options(live_options),
+        mtu(topology.mtu),
+        icrc_always(topology.icrc_always),
+        lock(std::move(held_lock)),
+        attach_socket(std::move(attach_at)),
+        control_socket(std::move(ask_at)),
+        poller(std::move(made_poller)),
+        datapath(topology, std::move(plan)),
+        attachments(poller, datapath, attach_socket, access),
+        control(poller, control_socket, access,
+                [this](const json& request) { return answer(request); }) {}
+
+  wire::Result<void> set_up();
+  wire::Result<void> open_interfaces();
+  void run();
+  bool is_due(wire::Instant now) const;
+  void sleep(wire::Instant now, wire::Duration early);
+  void run_posted();
+  json answer(const json& request);
+  FabricStatus status() const;
+
+  const Access access;
+  const LiveOptions options;
+  const std::uint32_t mtu;
+  const bool icrc_always;
+  const wire::Instant started = monotonic_now();
+  PathLock lock;
+  ListeningSocket attach_socket, control_socket;
+  Poller poller;
+  fabric::UniqueFd notice;  // an eventfd: somebody posted, or wants us to stop
+  Datapath datapath;
+  AttachServer attachments;
+  ControlServer control;
+  FabricStatus baseline;
+
+  std::atomic<bool> stopping{false};
+  std::mutex mutex;  // guards posted
+  std::vector<std::function<void()>> posted;
+};
+
+wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology& topology,
+                                                            const LiveOptions& options) {
+  auto plan = topology.plan();
+  if (!plan) return tl::unexpected(plan.error());
+  const auto access = Access::of(topology.users);
+  if (!access) return tl::unexpected(access.error());
+  auto lock = PathLock::take(options.socket);
+  if (!lock) return tl::unexpected(lock.error());
+  auto attach_at = ListeningSocket::open(options.socket, SOCK_SEQPACKET, access->socket_mode());
+  if (!attach_at) return tl::unexpected(attach_at.error());
+  auto ask_at =
+      ListeningSocket::open(control_path(options.socket), SOCK_STREAM, access->socket_mode());
+  if (!ask_at) return tl::unexpected(ask_at.error());
+  auto poller = Poller::create();
+  if (!poller) return tl::unexpected(poller.error());
+
+  auto state =
+      std::make_unique<State>(topology, std::move(*plan), *access, options, std::move(*poller),
+                              std::move(*lock), std::move(*attach_at), std::move(*ask_at));
+  if (auto done = state->set_up(); !done) return tl::unexpected(done.error());
+  return std::unique_ptr<LiveFabric>(new LiveFabric(std::move(state)));
+}
+
+LiveFabric::LiveFabric(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LiveFabric::~LiveFabric() = default;
+
+wire::Result<void> LiveFabric::State::set_up() {
+  notice.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const bool watching =
+      notice.is_open() &&
+      poller.watch(notice.get(), Poller::kIn, [this](std::uint32_t) { run_posted(); }) &&
+      attachments.start() && control.start();
+  if (!watching) {
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      std::string("can't watch the fabric's sockets: ") + std::strerror(errno));
+  }
+  if (!options.pcap_dir.empty()) {
+    if (auto done = datapath.capture(options.pcap_dir); !done) return done;
+  }
+  datapath.start(monotonic_now());
+  return open_interfaces();
+}
+
+wire::Result<void> LiveFabric::State::open_interfaces() {
+  for (std::size_t host = 0; host < datapath.host_count(); ++host) {
+    fabric::WirePort* port = datapath.wire_port(host);
+    if (port == nullptr) continue;
+    if (auto opened = port->open(); !opened) return opened;
+    const bool watched =
+        poller.watch(port->fd(), Poller::kIn | Poller::kEdge, [this, host](std::uint32_t events) {
+          if ((events & EPOLLERR) != 0) datapath.wire_port(host)->clear_error();
+          datapath.wake(host);
+        });
+    if (!watched) {
+      return wire::fail(
+          wire::ErrorCode::kUnavailable,
+          "can't watch interface " + port->config().interface + ": " + std::strerror(errno));
+    }
+    datapath.attach(monotonic_now(), host);
+  }
+  return {};
+}
+
+void LiveFabric::run() { state_->run(); }
+
+void LiveFabric::stop() {
+  state_->stopping.store(true, std::memory_order_release);
+  eventfd_write(state_->notice.get(), 1);
+}
+
+void LiveFabric::post(std::function<void()> task) {
+  {
+    const std::lock_guard guard(state_->mutex);
+    state_->posted.push_back(std::move(task));
+  }
+  eventfd_write(state_->notice.get(), 1);
+}
+
+void LiveFabric::State::run_posted() {
+  eventfd_t count = 0;
+  eventfd_read(notice.get(), &count);
+  std::vector<std::function<void()>> tasks;
+  {
+    const std::lock_guard guard(mutex);
+    tasks.swap(posted);
+  }
+  for (const auto& task : tasks) task();
+}
+
+void LiveFabric::State::run() {
+  const FineTimers fine_timers;
+  IdlePolicy idle(options.idle_polling);
+  unsigned rounds = 0;
+  while (!stopping.load(std::memory_order_acquire)) {
+    const wire::Instant now = monotonic_now();
+    const bool worked = datapath.poll(now);
+    for (const std::size_t host : datapath.take_offenders()) attachments.detach(host);
+    if (worked) {
+      idle.worked(now);
+      if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
+    } else if (idle.is_contended(now)) {
+      sleep(now, -kGather);
+    } else if (idle.should_sleep(now) && !is_due(now)) {
+      sleep(now, kWakeUp);
+    } else {
+      poller.wait(wire::Duration{0});
+      const wire::Instant before = monotonic_now();
+      sched_yield();
+      const bool computing = idle.sees_computing();
+      idle.yielded(before, monotonic_now());
+      // Beside programs that poll, preempting them at every wake-up costs more than it saves.
+      if (idle.sees_computing() != computing) fabric::ask_for_short_slices(!computing);
+    }
+  }
+}
+
+// The next frame leaves its link before a sleeper would have woken up.
+bool LiveFabric::State::is_due(wire::Instant now) const {
+  const wire::Instant deadline = datapath.deadline();
+  return deadline != wire::kNever && deadline - now < kWakeUp;
+}
+
+// Until a client rings, or `early` before the next frame leaves its link.
+void LiveFabric::State::sleep(wire::Instant now, wire::Duration early) {
+  const wire::Instant deadline = datapath.deadline();
+  datapath.flush_captures();
+  if (!datapath.arm()) return;
+  poller.wait(deadline == wire::kNever ? wire::Duration{-1}
+                                       : std::max(deadline - early - now, wire::Duration{0}));
+}
+
+json LiveFabric::State::answer(const json& request) {
+  const auto what = request.is_object() ? request.find("ask") : request.end();
+  if (!request.is_object() || what == request.end() || !what->is_string()) {
+    return refusal("ask for something: {\"ask\": \"status\"}");
+  }
+  if (*what == "status") {
+    FabricStatus now = status();
+    subtract(now, baseline);
+    return {{"ok", true}, {"status", to_json(now)}};
+  }
+  if (*what == "reset_counters") {
+    baseline = status();
+    return {{"ok", true}};
+  }
+  if (*what == "link") {
+    const auto done = set_link(datapath, request);
+    return done ? json{{"ok", true}} : refusal(done.error().text);
+  }
+  if (*what == "stop") {
+    stopping.store(true, std::memory_order_release);
+    return {{"ok", true}};
+  }
+  return refusal("asked for " + what->dump() + ": status, link, reset_counters and stop are known");
+}
+
+FabricStatus LiveFabric::State::status() const {
+  FabricStatus now;
+  now.pid = getpid();
+  now.uptime_seconds = std::chrono::duration<double>(monotonic_now() - started).count();
+  now.mtu = mtu;
+  now.icrc_always = icrc_always;
+  now.refused_users = attachments.refused_users() + control.refused_users();
+  now.switches = datapath.status();
+  return now;
+}
+
+FabricStatus LiveFabric::status() const { return state_->status(); }
+
+}  // namespace cepheus::live

@@ -1,0 +1,54 @@
+// A topology come alive: all its switches in one process and one thread, hosts attached over shared
+// memory.
+//
+//     auto fabric = LiveFabric::start(Topology::star(4), {.socket = "/tmp/cepheus.sock"});
+//     (*fabric)->run();                       // until stop()
+//
+// Clients attach at the socket (ports/host_port.h); administrators ask at <socket>.ctl
+// (live/control_protocol.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/topology.h"
+#include "switch-emulator/live/status.h"
+#include "wire/result.h"
+
+namespace cepheus::live {
+
+struct LiveOptions {
+  std::string socket;    // where clients attach
+  std::string pcap_dir;  // captures of every port; empty: none
+  wire::Duration idle_polling = std::chrono::microseconds(200);  // looking for work before sleeping
+};
+
+class LiveFabric {
+ public:
+  // Listens from here on; clients that attach before run() wait. Errors: kRefused (another fabric
+  // holds the socket), kInvalid (the topology, or a path that can't be used).
+  static wire::Result<std::unique_ptr<LiveFabric>> start(const net::Topology& topology,
+                                                         const LiveOptions& options);
+  // Detaches every client, closes the captures and removes the sockets.
+  ~LiveFabric();
+  LiveFabric(const LiveFabric&) = delete;
+  LiveFabric& operator=(const LiveFabric&) = delete;
+
+  // Serves on the calling thread until stop().
+  void run();
+  // From any thread or a signal handler.
+  void stop();
+  // From any thread: has `task` run on the serving thread, soon.
+  void post(std::function<void()> task);
+
+  // On the serving thread, or while nobody runs.
+  FabricStatus status() const;
+
+ private:
+  struct State;
+  explicit LiveFabric(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cepheus::live

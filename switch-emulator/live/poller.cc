@@ -1,0 +1,50 @@
+#include "switch-emulator/live/poller.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace cepheus::live {
+
+wire::Result<Poller> Poller::create() {
+  fabric::UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.is_open()) {
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      std::string("can't make an epoll descriptor: ") + std::strerror(errno));
+  }
+  return Poller(std::move(epoll));
+}
+
+bool Poller::watch(int fd, std::uint32_t events, Handler handler) {
+  const bool known = watches_.contains(fd);
+  const std::uint32_t generation = ++generation_;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(fd);
+  if (epoll_ctl(epoll_.get(), known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) != 0) return false;
+  watches_.insert_or_assign(fd, Watch{generation, std::move(handler)});
+  return true;
+}
+
+void Poller::forget(int fd) {
+  if (watches_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void Poller::wait(wire::Duration timeout) {
+  std::array<epoll_event, 64> events;
+  const auto nanoseconds = timeout.count();
+  const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+  const int ready = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                 nanoseconds < 0 ? nullptr : &limit, nullptr);
+  for (int i = 0; i < ready; ++i) {
+    const std::uint64_t key = events[static_cast<std::size_t>(i)].data.u64;
+    const auto found = watches_.find(static_cast<int>(key & 0xFFFFFFFF));
+    if (found == watches_.end() || found->second.generation != key >> 32) continue;
+    const Handler handler = found->second.handler;  // may forget itself
+    handler(events[static_cast<std::size_t>(i)].events);
+  }
+}
+
+}  // namespace cepheus::live

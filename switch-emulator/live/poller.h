@@ -1,0 +1,52 @@
+// Waiting for descriptors: epoll with a function for each.
+//
+// Handlers run inside wait(), one at a time, and may watch and forget descriptors, their own
+// included. Events are edge-triggered where kEdge is given: a doorbell then needs no read, so
+// nobody can make us block in one.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "switch-emulator/ports/unique_fd.h"
+#include "wire/result.h"
+#include "wire/types.h"
+
+namespace cepheus::live {
+
+class Poller {
+ public:
+  using Handler = std::function<void(std::uint32_t events)>;
+  static constexpr std::uint32_t kIn = EPOLLIN, kOut = EPOLLOUT, kHangup = EPOLLRDHUP,
+                                 kEdge = EPOLLET;
+
+  static wire::Result<Poller> create();
+
+  // Replaces what was watched for on `fd`. False if the kernel refuses (out of memory or
+  // descriptors).
+  bool watch(int fd, std::uint32_t events, Handler handler);
+  // Before `fd` is closed.
+  void forget(int fd);
+
+  // Runs the handlers of what is ready; waits up to `timeout` if nothing is (0: not at all;
+  // negative: for ever).
+  void wait(wire::Duration timeout);
+
+ private:
+  struct Watch {
+    std::uint32_t
+        generation;  // tells a late event of a forgotten descriptor from one of its successor
+    Handler handler;
+  };
+
+  explicit Poller(fabric::UniqueFd epoll) : epoll_(std::move(epoll)) {}
+
+  fabric::UniqueFd epoll_;
+  std::uint32_t generation_ = 0;
+  std::unordered_map<int, Watch> watches_;
+};
+
+}  // namespace cepheus::live

@@ -1,0 +1,9 @@
+# What a live fabric tells about itself (status) and how to ask it (control protocol): what its tools need of it.
+find_package(nlohmann_json REQUIRED)
+
+cepheus_library(status
+  SOURCES control_protocol.cc status.cc status_json.cc status_text.cc text_table.cc
+  LIBS cepheus::net cepheus::wire nlohmann_json::nlohmann_json)
+
+cepheus_test(status_test SOURCES status_test.cc text_table_test.cc LIBS cepheus::status)
+cepheus_test(control_protocol_test SOURCES control_protocol_test.cc LIBS cepheus::status)

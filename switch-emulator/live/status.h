@@ -1,0 +1,79 @@
+// What a fabric tells about itself: a plain snapshot, its JSON and its text. cepheusctl prints it,
+// tests read it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/link.h"
+#include "switch-emulator/engine/switch.h"
+#include "wire/result.h"
+
+namespace cepheus::live {
+
+struct PortStatus {
+  wire::PortId id;
+  std::string name;  // what is behind it
+  net::PortKind kind = net::PortKind::kHost;
+  wire::Ipv4 address;
+  bool attached = false;        // a client holds it, or a trunk
+  std::int64_t client_pid = 0;  // 0: none
+  net::LinkConfig link;         // towards the port
+  double in_loss = 0;           // of the link into the switch, whose other parameters are the same
+  bool in_up = true, out_up = true;  // false: cut
+  net::LinkCounters in, out;         // links into and out of the switch
+  // RoCE payload bytes, first transmissions and repeats alike: what "the root's link carried"
+  // means.
+  std::uint64_t rx_payload_bytes = 0, tx_payload_bytes = 0;
+  std::uint64_t rx_frames = 0, tx_frames = 0, rx_bytes = 0, tx_bytes = 0;
+  std::uint64_t dropped_egress_full = 0;  // the client does not read
+  std::vector<std::pair<std::string, std::uint64_t>>
+      counters;  // the engine's, those that are not 0
+};
+struct SwitchStatus {
+  std::string name;
+  std::vector<PortStatus> ports;
+  std::vector<fabric::GroupView> groups;
+  std::size_t tombstones = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> counters;  // sums, those that are not 0
+};
+struct FabricStatus {
+  std::int64_t pid = 0;
+  double uptime_seconds = 0;
+  std::uint32_t mtu = 0;
+  bool icrc_always = false;
+  std::uint64_t refused_users = 0;  // connections of users who may not do what they asked for
+  std::vector<SwitchStatus> switches;
+};
+
+// The switch a group's data enters by (any of its switches while nobody has sent), or null.
+const SwitchStatus* tree_root(const FabricStatus& status, wire::McstId group);
+// Port "s1#2" leads to switch "s1" (net/topology.h).
+std::string neighbour_name(const std::string& port_name);
+
+// Who holds a group up: the paths furthest behind, or nobody if every path has acknowledged all
+// that was sent. A trunk that is furthest behind is followed to the host behind it, if that switch
+// knows of one.
+struct Laggards {
+  std::vector<std::string> names;
+  std::uint32_t packets = 0;
+};
+Laggards laggards(const FabricStatus& status, wire::McstId group);
+
+// The host that waits until all have acknowledged and it may send; unset if nobody does.
+wire::Ipv4 next_source(const FabricStatus& status, wire::McstId group);
+
+// Rates in bit/s, times in ns, PSNs and QPNs as numbers; every group says "waiting_for".
+nlohmann::json to_json(const FabricStatus& status);
+// What to_json() wrote, perhaps by another version: unknown keys are skipped, missing ones are an
+// error.
+wire::Result<FabricStatus> status_from_json(const nlohmann::json& json);
+enum class View { kPorts, kGroups, kCounters };
+// A table for people; `colour` only if the reader is a terminal.
+std::string to_text(const FabricStatus& status, View view, bool colour);
+// A line for each group: who sends, who is waited for, who waits for its turn.
+std::string waiting_lines(const FabricStatus& status);
+
+}  // namespace cepheus::live

@@ -1,0 +1,247 @@
+#include <nlohmann/json.hpp>
+
+#include "switch-emulator/live/status.h"
+
+namespace cepheus::live {
+namespace {
+
+using nlohmann::json;
+using NamedCounts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+json counts_to_json(const NamedCounts& counts) {
+  json out = json::object();
+  for (const auto& [name, n] : counts) out[name] = n;
+  return out;
+}
+
+NamedCounts counts_from_json(const json& in) {
+  NamedCounts counts;
+  for (const auto& [name, n] : in.items()) counts.emplace_back(name, n.get<std::uint64_t>());
+  return counts;
+}
+
+json link_to_json(const net::LinkConfig& link) {
+  return {{"rate_bps", link.rate.bits_per_second},
+          {"delay_ns", link.delay.count()},
+          {"queue_bytes", link.queue_bytes},
+          {"loss", link.loss},
+          {"duplicate", link.duplicate},
+          {"reorder", link.reorder},
+          {"reorder_by_ns", link.reorder_by.count()},
+          {"corrupt", link.corrupt},
+          {"seed", link.seed}};
+}
+
+net::LinkConfig link_from_json(const json& in) {
+  net::LinkConfig link;
+  link.rate.bits_per_second = in.at("rate_bps");
+  link.delay = wire::Duration(in.at("delay_ns").get<std::int64_t>());
+  link.queue_bytes = in.at("queue_bytes");
+  link.loss = in.at("loss");
+  link.duplicate = in.at("duplicate");
+  link.reorder = in.at("reorder");
+  link.reorder_by = wire::Duration(in.at("reorder_by_ns").get<std::int64_t>());
+  link.corrupt = in.at("corrupt");
+  link.seed = in.at("seed");
+  return link;
+}
+
+json link_counters_to_json(const net::LinkCounters& c) {
+  return {{"frames", c.frames},
+          {"bytes", c.bytes},
+          {"dropped_loss", c.dropped_loss},
+          {"dropped_queue_full", c.dropped_queue_full},
+          {"dropped_down", c.dropped_down},
+          {"duplicated", c.duplicated},
+          {"reordered", c.reordered},
+          {"corrupted", c.corrupted}};
+}
+
+net::LinkCounters link_counters_from_json(const json& in) {
+  net::LinkCounters c;
+  c.frames = in.at("frames");
+  c.bytes = in.at("bytes");
+  c.dropped_loss = in.at("dropped_loss");
+  c.dropped_queue_full = in.at("dropped_queue_full");
+  c.dropped_down = in.at("dropped_down");
+  c.duplicated = in.at("duplicated");
+  c.reordered = in.at("reordered");
+  c.corrupted = in.at("corrupted");
+  return c;
+}
+
+json port_to_json(const PortStatus& port) {
+  return {{"id", port.id.value()},
+          {"name", port.name},
+          {"kind", port.kind == net::PortKind::kHost ? "host" : "switch"},
+          {"address", port.address.to_string()},
+          {"attached", port.attached},
+          {"client_pid", port.client_pid},
+          {"link", link_to_json(port.link)},
+          {"in_loss", port.in_loss},
+          {"in_up", port.in_up},
+          {"out_up", port.out_up},
+          {"in", link_counters_to_json(port.in)},
+          {"out", link_counters_to_json(port.out)},
+          {"rx_payload_bytes", port.rx_payload_bytes},
+          {"tx_payload_bytes", port.tx_payload_bytes},
+          {"rx_frames", port.rx_frames},
+          {"tx_frames", port.tx_frames},
+          {"rx_bytes", port.rx_bytes},
+          {"tx_bytes", port.tx_bytes},
+          {"dropped_egress_full", port.dropped_egress_full},
+          {"counters", counts_to_json(port.counters)}};
+}
+
+wire::Ipv4 address_from_json(const json& in) {
+  return wire::Ipv4::parse(in.get_ref<const std::string&>()).value_or(wire::Ipv4());
+}
+
+PortStatus port_from_json(const json& in) {
+  PortStatus port;
+  port.id = wire::PortId(in.at("id").get<std::uint16_t>());
+  port.name = in.at("name");
+  port.kind = in.at("kind") == "host" ? net::PortKind::kHost : net::PortKind::kSwitch;
+  port.address = address_from_json(in.at("address"));
+  port.attached = in.at("attached");
+  port.client_pid = in.at("client_pid");
+  port.link = link_from_json(in.at("link"));
+  port.in_loss = in.at("in_loss");
+  port.in_up = in.at("in_up");
+  port.out_up = in.at("out_up");
+  port.in = link_counters_from_json(in.at("in"));
+  port.out = link_counters_from_json(in.at("out"));
+  port.rx_payload_bytes = in.at("rx_payload_bytes");
+  port.tx_payload_bytes = in.at("tx_payload_bytes");
+  port.rx_frames = in.at("rx_frames");
+  port.tx_frames = in.at("tx_frames");
+  port.rx_bytes = in.at("rx_bytes");
+  port.tx_bytes = in.at("tx_bytes");
+  port.dropped_egress_full = in.at("dropped_egress_full");
+  port.counters = counts_from_json(in.at("counters"));
+  return port;
+}
+
+json path_to_json(const fabric::PathView& path) {
+  return {{"port", path.port.value()},
+          {"name", path.name},
+          {"is_host", path.is_host},
+          {"host", path.host.to_string()},
+          {"qpn", path.qpn.value()},
+          {"acked", path.acked.value()},
+          {"lag", path.lag},
+          {"turns_offset", path.turns_offset},
+          {"is_source", path.is_source},
+          {"towards_leader", path.towards_leader}};
+}
+
+fabric::PathView path_from_json(const json& in) {
+  fabric::PathView path;
+  path.port = wire::PortId(in.at("port").get<std::uint16_t>());
+  path.name = in.at("name");
+  path.is_host = in.at("is_host");
+  path.host = address_from_json(in.at("host"));
+  path.qpn = wire::Qpn(in.at("qpn").get<std::uint32_t>());
+  path.acked = wire::Psn(in.at("acked").get<std::uint32_t>());
+  path.lag = in.at("lag");
+  path.turns_offset = in.at("turns_offset");
+  path.is_source = in.at("is_source");
+  path.towards_leader = in.at("towards_leader");
+  return path;
+}
+
+json group_to_json(const FabricStatus& status, const fabric::GroupView& group) {
+  json paths = json::array();
+  for (const fabric::PathView& path : group.paths) paths.push_back(path_to_json(path));
+  const Laggards late = laggards(status, group.id);
+  return {{"id", group.id.to_string()},
+          {"epoch", group.epoch},
+          {"leader", group.leader.to_string()},
+          {"active", group.active},
+          {"source_change", group.source_change},
+          {"start", group.start.value()},
+          {"base", group.base.value()},
+          {"sent", group.sent.value()},
+          {"acknowledged", group.acknowledged.value()},
+          {"source", group.source.to_string()},
+          {"next_source", group.next_source.to_string()},
+          {"nak_held", group.nak_held},
+          {"waiting_for", {{"names", late.names}, {"packets", late.packets}}},
+          {"paths", std::move(paths)},
+          {"data_packets", group.data_packets},
+          {"data_bytes", group.data_bytes},
+          {"copies", group.copies},
+          {"table_bytes", group.table_bytes}};
+}
+
+fabric::GroupView group_from_json(const json& in) {
+  fabric::GroupView group;
+  group.id = address_from_json(in.at("id"));
+  group.epoch = in.at("epoch");
+  group.leader = address_from_json(in.at("leader"));
+  group.active = in.at("active");
+  group.source_change = in.at("source_change");
+  group.start = wire::Psn(in.at("start").get<std::uint32_t>());
+  group.base = wire::Psn(in.at("base").get<std::uint32_t>());
+  group.sent = wire::Psn(in.at("sent").get<std::uint32_t>());
+  group.acknowledged = wire::Psn(in.at("acknowledged").get<std::uint32_t>());
+  group.source = address_from_json(in.at("source"));
+  group.next_source = address_from_json(in.at("next_source"));
+  group.nak_held = in.at("nak_held");
+  for (const json& path : in.at("paths")) group.paths.push_back(path_from_json(path));
+  group.data_packets = in.at("data_packets");
+  group.data_bytes = in.at("data_bytes");
+  group.copies = in.at("copies");
+  group.table_bytes = in.at("table_bytes");
+  return group;
+}
+
+json switch_to_json(const FabricStatus& status, const SwitchStatus& one) {
+  json ports = json::array(), groups = json::array();
+  for (const PortStatus& port : one.ports) ports.push_back(port_to_json(port));
+  for (const fabric::GroupView& group : one.groups) groups.push_back(group_to_json(status, group));
+  return {{"name", one.name},
+          {"ports", std::move(ports)},
+          {"groups", std::move(groups)},
+          {"tombstones", one.tombstones},
+          {"counters", counts_to_json(one.counters)}};
+}
+
+SwitchStatus switch_from_json(const json& in) {
+  SwitchStatus one;
+  one.name = in.at("name");
+  for (const json& port : in.at("ports")) one.ports.push_back(port_from_json(port));
+  for (const json& group : in.at("groups")) one.groups.push_back(group_from_json(group));
+  one.tombstones = in.at("tombstones");
+  one.counters = counts_from_json(in.at("counters"));
+  return one;
+}
+
+}  // namespace
+
+json to_json(const FabricStatus& status) {
+  json switches = json::array();
+  for (const SwitchStatus& one : status.switches) switches.push_back(switch_to_json(status, one));
+  return {{"pid", status.pid},
+          {"uptime_seconds", status.uptime_seconds},
+          {"mtu", status.mtu},
+          {"icrc_always", status.icrc_always},
+          {"refused_users", status.refused_users},
+          {"switches", std::move(switches)}};
+}
+
+wire::Result<FabricStatus> status_from_json(const json& in) try {
+  FabricStatus status;
+  status.pid = in.at("pid");
+  status.uptime_seconds = in.at("uptime_seconds");
+  status.mtu = in.at("mtu");
+  status.icrc_always = in.at("icrc_always");
+  status.refused_users = in.at("refused_users");
+  for (const json& one : in.at("switches")) status.switches.push_back(switch_from_json(one));
+  return status;
+} catch (const json::exception& e) {
+  return wire::fail(wire::ErrorCode::kInvalid,
+                    std::string("not a fabric's status, or another version's (") + e.what() + ")");
+}
+
+}  // namespace cepheus::live

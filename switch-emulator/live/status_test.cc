@@ -1,0 +1,253 @@
+#include "switch-emulator/live/status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace cepheus::live {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr wire::McstId kGroup{198, 18, 0, 1};
+
+fabric::PathView host_path(std::uint16_t port, const std::string& name, std::uint32_t lag) {
+  fabric::PathView path;
+  path.port = wire::PortId(port);
+  path.name = name;
+  path.is_host = true;
+  path.host = wire::Ipv4(10, 0, 0, static_cast<std::uint8_t>(port + 1));
+  path.qpn = wire::Qpn(0x11u + port);
+  path.acked = wire::Psn(100 - lag);
+  path.lag = lag;
+  return path;
+}
+
+fabric::PathView trunk_path(std::uint16_t port, const std::string& name, std::uint32_t lag) {
+  fabric::PathView path = host_path(port, name, lag);
+  path.is_host = false;
+  path.host = wire::Ipv4();
+  path.qpn = wire::Qpn();
+  return path;
+}
+
+fabric::GroupView group(std::vector<fabric::PathView> paths) {
+  fabric::GroupView view;
+  view.id = kGroup;
+  view.epoch = 3;
+  view.leader = wire::Ipv4(10, 0, 0, 1);
+  view.source = wire::Ipv4(10, 0, 0, 1);
+  view.active = true;
+  view.start = wire::Psn(10);
+  view.base = wire::Psn(20);
+  view.sent = wire::Psn(100);
+  view.acknowledged = wire::Psn(88);
+  view.data_packets = 90;
+  view.data_bytes = 368640;
+  view.copies = 180;
+  view.table_bytes = 321;
+  view.paths = std::move(paths);
+  view.paths[0].is_source = true;
+  return view;
+}
+
+PortStatus port(std::uint16_t id, const std::string& name) {
+  PortStatus p;
+  p.id = wire::PortId(id);
+  p.name = name;
+  p.address = wire::Ipv4(10, 0, 0, static_cast<std::uint8_t>(id + 1));
+  return p;
+}
+
+// h0 sends; h1 is up to date; h2 lacks 12 packets.
+FabricStatus one_switch() {
+  FabricStatus status;
+  status.pid = 4242;
+  status.uptime_seconds = 1.5;
+  status.mtu = 4096;
+  SwitchStatus s0;
+  s0.name = "s0";
+  s0.ports = {port(0, "h0"), port(1, "h1"), port(2, "h2")};
+  s0.ports[0].attached = true;
+  s0.ports[0].client_pid = 77;
+  s0.ports[0].link.rate.bits_per_second = 1'000'000'000;
+  s0.ports[0].link.delay = std::chrono::microseconds(100);
+  s0.ports[0].link.loss = s0.ports[0].in_loss = 0.01;
+  s0.ports[0].rx_payload_bytes = 368640;
+  s0.ports[0].in.dropped_loss = 3;
+  s0.ports[0].in.frames = 90;
+  s0.ports[0].out.corrupted = 2;
+  s0.ports[2].dropped_egress_full = 4;
+  s0.ports[2].counters = {{"drop_not_member", 5}};
+  s0.groups = {group({host_path(0, "h0", 0), host_path(1, "h1", 0), host_path(2, "h2", 12)})};
+  s0.tombstones = 1;
+  s0.counters = {{"drop_not_member", 5}, {"rx_packets", 93}};
+  status.switches = {s0};
+  return status;
+}
+
+// h0 on s0 sends; h1 and h2 are behind s1, to which the trunk from s0 leads.
+FabricStatus two_switches(std::uint32_t trunk_lag, std::uint32_t h2_lag) {
+  FabricStatus status;
+  SwitchStatus s0, s1;
+  s0.name = "s0";
+  s0.ports = {port(0, "h0")};
+  s0.groups = {group({host_path(0, "h0", 0), trunk_path(1, "s1#2", trunk_lag)})};
+  s1.name = "s1";
+  s1.ports = {port(1, "h1"), port(2, "h2")};
+  s1.groups = {group({trunk_path(0, "s0", 0), host_path(1, "h1", 0), host_path(2, "h2", h2_lag)})};
+  status.switches = {s1, s0};  // the source's switch need not come first
+  return status;
+}
+
+TEST(Laggards, NameTheHostFurthestBehind) {
+  const Laggards late = laggards(one_switch(), kGroup);
+  EXPECT_THAT(late.names, ElementsAre("h2"));
+  EXPECT_EQ(late.packets, 12u);
+}
+
+TEST(Laggards, AreNobodyOnceAllHaveAcknowledged) {
+  FabricStatus status = one_switch();
+  status.switches[0].groups[0].paths[2].lag = 0;
+  EXPECT_THAT(laggards(status, kGroup).names, IsEmpty());
+  EXPECT_THAT(laggards(status, wire::McstId(198, 18, 0, 2)).names, IsEmpty());
+}
+
+TEST(Laggards, IgnoreTheSource) {
+  FabricStatus status = one_switch();
+  status.switches[0].groups[0].paths[0].lag = 50;
+  EXPECT_THAT(laggards(status, kGroup).names, ElementsAre("h2"));
+}
+
+TEST(Laggards, FollowATrunkToTheHostBehindIt) {
+  const Laggards late = laggards(two_switches(20, 12), kGroup);
+  EXPECT_THAT(late.names, ElementsAre("h2"));
+  EXPECT_EQ(late.packets, 20u);
+}
+
+TEST(Laggards, NameTheTrunkIfNobodyBehindItIsLate) {
+  EXPECT_THAT(laggards(two_switches(20, 0), kGroup).names, ElementsAre("s1#2"));
+}
+
+TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
+  EXPECT_EQ(to_text(one_switch(), View::kGroups, false),
+            "198.18.0.1  epoch 3, active; leader h0, source h0; waiting for h2 (12 packets)\n"
+            "  PSN: start 0x00000a, turn 0x000014, sent 0x000064, acknowledged 0x000058. "
+            "Data: 90 packets, 368640 bytes, 180 copies. Table: 321 bytes in s0\n"
+            "  TREE        QPN     ACKED  LAG  ROLE\n"
+            "  s0\n"
+            "  ├─ h0  0x000011         -    0  source\n"
+            "  ├─ h1  0x000012  0x000064    0  receiver\n"
+            "  └─ h2  0x000013  0x000058   12  receiver\n");
+}
+
+TEST(StatusText, SaysInALineWhoWaitsForWhom) {
+  FabricStatus status = two_switches(20, 12);
+  const std::string line = "198.18.0.1  source h0; waiting for h2 (20 packets)";
+  EXPECT_EQ(waiting_lines(status), line + "\n");
+  status.switches[0].groups[0].next_source = wire::Ipv4(10, 0, 0, 2);
+  EXPECT_EQ(waiting_lines(status), line + "; h1 waits for its turn\n");
+  EXPECT_THAT(to_text(status, View::kGroups, false), HasSubstr("; h1 waits for its turn\n"));
+  EXPECT_EQ(waiting_lines(FabricStatus()), "no groups\n");
+}
+
+TEST(StatusText, NestsTheSwitchesOfATreeUnderTheSource) {
+  const std::string text = to_text(two_switches(20, 12), View::kGroups, false);
+  EXPECT_THAT(text, HasSubstr("  s0\n"
+                              "  ├─ h0     0x000011         -    0  source\n"
+                              "  └─ s1#2          -  0x000050   20  switch\n"
+                              "     ├─ h1  0x000012  0x000064    0  receiver\n"
+                              "     └─ h2  0x000013  0x000058   12  receiver\n"));
+}
+
+TEST(StatusText, SaysSoIfThereAreNoGroups) {
+  FabricStatus status = one_switch();
+  status.switches[0].groups.clear();
+  EXPECT_EQ(to_text(status, View::kGroups, false), "no groups\n");
+}
+
+TEST(StatusText, ShowsPorts) {
+  EXPECT_EQ(to_text(one_switch(), View::kPorts, false),
+            "fabric of pid 4242, up 1.5 s, path MTU 4096, ICRC deferred\n"
+            "s0: 3 ports, 1 group, 1 tombstone\n"
+            "  PORT  NAME  ADDRESS   STATE        RATE  DELAY  LOSS  RX FRAMES  RX PAYLOAD  "
+            "TX FRAMES  TX PAYLOAD  LOST\n"
+            "     0  h0    10.0.0.1  pid 77      1Gbps  100us  0.01          0      368640  "
+            "        0           0     3\n"
+            "     1  h1    10.0.0.2  free    unlimited    0ns   0.0          0           0  "
+            "        0           0     0\n"
+            "     2  h2    10.0.0.3  free    unlimited    0ns   0.0          0           0  "
+            "        0           0     4\n");
+}
+
+TEST(StatusText, ShowsCutLinksAndLossInOneDirection) {
+  FabricStatus status = one_switch();
+  std::vector<PortStatus>& ports = status.switches[0].ports;
+  ports[0].in_loss = 0.5;
+  ports[0].out_up = false;
+  ports[1].in_up = false;
+  ports[2].in_up = ports[2].out_up = false;
+  const std::string text = to_text(status, View::kPorts, false);
+  EXPECT_THAT(text, HasSubstr("rx 0.5, tx 0.01"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.1  cut (tx)"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.2  cut (rx)"));
+  EXPECT_THAT(text, HasSubstr("10.0.0.3  cut  "));
+}
+
+TEST(StatusText, SaysSoIfNothingWasCounted) {
+  FabricStatus status;
+  status.switches.resize(1);
+  status.switches[0].name = "s0";
+  EXPECT_EQ(to_text(status, View::kCounters, false), "s0: all counters are 0\n");
+}
+
+TEST(StatusText, ShowsCountersWithThePortsThatCounted) {
+  EXPECT_EQ(to_text(one_switch(), View::kCounters, false),
+            "s0\n"
+            "  COUNTER                   TOTAL  BY PORT\n"
+            "  drop_not_member               5  h2 5\n"
+            "  link_corrupted                2  to h0 2\n"
+            "  link_dropped_loss             3  from h0 3\n"
+            "  port_dropped_egress_full      4  h2 4\n"
+            "  rx_packets                   93\n");
+}
+
+TEST(StatusText, ColoursOnlyForATerminal) {
+  for (const View view : {View::kPorts, View::kGroups, View::kCounters}) {
+    EXPECT_THAT(to_text(one_switch(), view, false), Not(HasSubstr("\033")));
+    EXPECT_THAT(to_text(one_switch(), view, true), HasSubstr("\033["));
+  }
+}
+
+TEST(StatusJson, ReadsBackWhatItWrites) {
+  for (const FabricStatus& status : {one_switch(), two_switches(20, 12)}) {
+    const nlohmann::json json = to_json(status);
+    const auto back = status_from_json(nlohmann::json::parse(json.dump()));
+    ASSERT_TRUE(back) << back.error().text;
+    EXPECT_EQ(to_json(*back), json);
+    for (const View view : {View::kPorts, View::kGroups, View::kCounters}) {
+      EXPECT_EQ(to_text(*back, view, false), to_text(status, view, false));
+    }
+  }
+}
+
+TEST(StatusJson, SaysWhoIsWaitedFor) {
+  const nlohmann::json json = to_json(one_switch());
+  EXPECT_EQ(json["switches"][0]["groups"][0]["waiting_for"],
+            nlohmann::json({{"names", {"h2"}}, {"packets", 12}}));
+}
+
+TEST(StatusJson, OfAnotherVersionIsAnErrorAndNoCrash) {
+  nlohmann::json json = to_json(one_switch());
+  json["switches"][0]["ports"][0].erase("link");
+  EXPECT_THAT(status_from_json(json).error().text, HasSubstr("another version's"));
+  EXPECT_FALSE(status_from_json(nlohmann::json("text")));
+  EXPECT_FALSE(status_from_json(nlohmann::json::array()));
+}
+
+}  // namespace
+}  // namespace cepheus::live

@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "net/units.h"
+#include "switch-emulator/live/status.h"
+#include "switch-emulator/live/text_table.h"
+
+namespace cepheus::live {
+namespace {
+
+std::string hex24(std::uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%06x", value);
+  return text;
+}
+
+std::string one_decimal(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+std::string count_of(std::uint64_t n, const char* thing) {
+  return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
+}
+
+std::uint64_t drops_of(const net::LinkCounters& c) {
+  return c.dropped_loss + c.dropped_queue_full + c.dropped_down;
+}
+
+// The engine's drops are in its counters; a port's row shows what its links and its ring have lost.
+std::uint64_t drops_of(const PortStatus& port) {
+  return drops_of(port.in) + drops_of(port.out) + port.dropped_egress_full;
+}
+
+// Both ways in one cell; each by name where they differ, as after `cepheusctl link --direction`.
+std::string loss_of(const PortStatus& port) {
+  const std::string in = net::number_to_text(port.in_loss),
+                    out = net::number_to_text(port.link.loss);
+  return in == out ? out : "rx " + in + ", tx " + out;
+}
+
+TextTable::Cell state_of(const PortStatus& port) {
+  if (!port.in_up || !port.out_up) {
+    const char* way = port.in_up ? " (tx)" : port.out_up ? " (rx)" : "";
+    return {std::string("cut") + way, Style::kAlarm};
+  }
+  if (port.kind == net::PortKind::kSwitch) return {"trunk", Style::kQuiet};
+  if (!port.attached) return {"free", Style::kQuiet};
+  return {port.client_pid == 0 ? "attached" : "pid " + std::to_string(port.client_pid),
+          Style::kGood};
+}
+
+std::string ports_text(const SwitchStatus& one, bool colour) {
+  TextTable table({{"PORT", true},
+                   {"NAME"},
+                   {"ADDRESS"},
+                   {"STATE"},
+                   {"RATE", true},
+                   {"DELAY", true},
+                   {"LOSS", true},
+                   {"RX FRAMES", true},
+                   {"RX PAYLOAD", true},
+                   {"TX FRAMES", true},
+                   {"TX PAYLOAD", true},
+                   {"LOST", true}});
+  for (const PortStatus& port : one.ports) {
+    const std::uint64_t lost = drops_of(port);
+    table.add({std::uint64_t{port.id.value()},
+               port.name,
+               port.kind == net::PortKind::kHost ? port.address.to_string() : "-",
+               state_of(port),
+               net::to_text(port.link.rate),
+               net::to_text(port.link.delay),
+               loss_of(port),
+               port.rx_frames,
+               port.rx_payload_bytes,
+               port.tx_frames,
+               port.tx_payload_bytes,
+               {lost, lost == 0 ? Style::kPlain : Style::kAlarm}});
+  }
+  return styled(one.name, Style::kTitle, colour) + ": " + count_of(one.ports.size(), "port") +
+         ", " + count_of(one.groups.size(), "group") + ", " +
+         count_of(one.tombstones, "tombstone") + "\n" + table.to_text(colour);
+}
+
+// Host address -> the name its port has; addresses nobody has stay addresses.
+class HostNames {
+ public:
+  explicit HostNames(const FabricStatus& status) {
+    for (const SwitchStatus& one : status.switches) {
+      for (const PortStatus& port : one.ports) {
+        if (port.kind == net::PortKind::kHost) names_[port.address] = port.name;
+      }
+    }
+  }
+  std::string of(wire::Ipv4 address) const {
+    const auto found = names_.find(address);
+    if (found != names_.end()) return found->second;
+    return address.is_unset() ? "none yet" : address.to_string();
+  }
+
+ private:
+  std::map<wire::Ipv4, std::string> names_;
+};
+
+std::string waiting_text(const Laggards& late, bool colour) {
+  constexpr std::size_t kMostNames = 4;
+  if (late.names.empty()) return styled("all have acknowledged", Style::kGood, colour);
+  std::string names;
+  for (std::size_t i = 0; i < late.names.size() && i < kMostNames; ++i) {
+    names += (i == 0 ? "" : ", ") + late.names[i];
+  }
+  if (late.names.size() > kMostNames) {
+    names += " and " + std::to_string(late.names.size() - kMostNames) + " more";
+  }
+  return styled("waiting for " + names + " (" + count_of(late.packets, "packet") + ")",
+                Style::kAlarm, colour);
+}
+
+// "source h0; waiting for h2 (12 packets); h1 waits for its turn"
+std::string situation_text(const FabricStatus& status, const fabric::GroupView& group,
+                           const HostNames& hosts, bool colour) {
+  std::string text =
+      "source " + hosts.of(group.source) + "; " + waiting_text(laggards(status, group.id), colour);
+  const wire::Ipv4 next = next_source(status, group.id);
+  if (!next.is_unset()) text += "; " + hosts.of(next) + " waits for its turn";
+  return text;
+}
+
+// One group's tree: switches as branches, hosts as leaves, from the switch the data enters by.
+class GroupTree {
+ public:
+  GroupTree(const FabricStatus& status, wire::McstId id)
+      : status_(status),
+        id_(id),
+        table_({{"TREE"}, {"QPN", true}, {"ACKED", true}, {"LAG", true}, {"ROLE"}}) {}
+
+  std::string to_text(const SwitchStatus& root, bool colour) {
+    add_switch(root, "", root.name);
+    return table_.to_text(colour);
+  }
+
+ private:
+  void add_switch(const SwitchStatus& one, const std::string& indent, const std::string& label) {
+    visited_.insert(one.name);
+    const fabric::GroupView* group = nullptr;
+    for (const fabric::GroupView& candidate : one.groups) {
+      if (candidate.id == id_) group = &candidate;
+    }
+    if (label == one.name) table_.add({label, "", "", "", ""});
+    if (group == nullptr) return;
+    std::vector<const fabric::PathView*> shown;
+    for (const fabric::PathView& path : group->paths) {
+      if (path.is_host || !visited_.contains(neighbour_name(path.name))) shown.push_back(&path);
+    }
+    for (const fabric::PathView* path : shown) {
+      const bool last = path == shown.back();
+      add_path(*path, indent + (last ? "└─ " : "├─ "));
+      if (path->is_host) continue;
+      for (const SwitchStatus& next : status_.switches) {
+        if (next.name != neighbour_name(path->name) || visited_.contains(next.name)) continue;
+        add_switch(next, indent + (last ? "   " : "│  "), "");
+      }
+    }
+  }
+
+  void add_path(const fabric::PathView& path, const std::string& branch) {
+    std::string role = path.is_source ? "source" : path.is_host ? "receiver" : "switch";
+    if (path.towards_leader) role += path.is_host ? ", leader" : ", towards the leader";
+    const Style style = path.lag == 0 ? Style::kPlain : Style::kAlarm;
+    table_.add({branch + path.name,
+                path.is_host ? hex24(path.qpn.value()) : "-",
+                path.is_source ? "-" : hex24(path.acked.value()),
+                {std::uint64_t{path.lag}, style},
+                role});
+  }
+
+  const FabricStatus& status_;
+  const wire::McstId id_;
+  std::set<std::string> visited_;
+  TextTable table_;
+};
+
+std::string group_text(const FabricStatus& status, const SwitchStatus& root,
+                       const fabric::GroupView& group, const HostNames& hosts, bool colour) {
+  std::string text = styled(group.id.to_string(), Style::kTitle, colour) + "  epoch " +
+                     std::to_string(group.epoch) + ", " +
+                     (group.active ? "active" : "being registered") + "; leader " +
+                     hosts.of(group.leader) + ", " + situation_text(status, group, hosts, colour) +
+                     "\n";
+  text += "  PSN: start " + hex24(group.start.value()) + ", turn " + hex24(group.base.value()) +
+          ", sent " + hex24(group.sent.value()) + ", acknowledged " +
+          hex24(group.acknowledged.value()) + (group.nak_held ? ", a NAK is held" : "") +
+          ". Data: " + count_of(group.data_packets, "packet") + ", " +
+          count_of(group.data_bytes, "byte") + ", " + std::to_string(group.copies) +
+          (group.copies == 1 ? " copy" : " copies") +
+          ". Table: " + count_of(group.table_bytes, "byte") + " in " + root.name + "\n";
+  return text + GroupTree(status, group.id).to_text(root, colour);
+}
+
+// Calls f(switch that the data enters by, its view of the group) for every group.
+template <typename F>
+void for_each_group(const FabricStatus& status, F&& f) {
+  std::set<wire::Ipv4> seen;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& group : one.groups) {
+      if (!seen.insert(group.id).second) continue;
+      const SwitchStatus& root = *tree_root(status, group.id);
+      for (const fabric::GroupView& view : root.groups) {
+        if (view.id == group.id) f(root, view);
+      }
+    }
+  }
+}
+
+std::string groups_text(const FabricStatus& status, bool colour) {
+  const HostNames hosts(status);
+  std::string text;
+  for_each_group(status, [&](const SwitchStatus& root, const fabric::GroupView& view) {
+    text += group_text(status, root, view, hosts, colour);
+  });
+  return text.empty() ? "no groups\n" : text;
+}
+
+std::string counters_text(const SwitchStatus& one, bool colour) {
+  struct Row {
+    std::uint64_t total = 0;
+    std::string by_port;
+  };
+  std::map<std::string, Row> rows;
+  const auto add = [&](const std::string& name, std::uint64_t n, const std::string& where) {
+    if (n == 0) return;
+    Row& row = rows[name];
+    row.by_port += (row.by_port.empty() ? "" : ", ") + where + " " + std::to_string(n);
+  };
+  const auto add_link = [&](const net::LinkCounters& c, const std::string& where) {
+    for (const auto& [name, n] :
+         {std::pair("link_dropped_loss", c.dropped_loss),
+          std::pair("link_dropped_queue_full", c.dropped_queue_full),
+          std::pair("link_dropped_down", c.dropped_down),
+          std::pair("link_duplicated", c.duplicated), std::pair("link_reordered", c.reordered),
+          std::pair("link_corrupted", c.corrupted)}) {
+      add(name, n, where);
+      if (n != 0) rows[name].total += n;
+    }
+  };
+  for (const auto& [name, n] : one.counters) rows[name].total = n;
+  for (const PortStatus& port : one.ports) {
+    for (const auto& [name, n] : port.counters) add(name, n, port.name);
+    add_link(port.in, "from " + port.name);
+    add_link(port.out, "to " + port.name);
+    add("port_dropped_egress_full", port.dropped_egress_full, port.name);
+    if (port.dropped_egress_full != 0) {
+      rows["port_dropped_egress_full"].total += port.dropped_egress_full;
+    }
+  }
+  if (rows.empty()) return styled(one.name, Style::kTitle, colour) + ": all counters are 0\n";
+  TextTable table({{"COUNTER"}, {"TOTAL", true}, {"BY PORT"}});
+  for (const auto& [name, row] : rows) {
+    const bool is_drop = name.find("drop") != std::string::npos;
+    table.add({name, {row.total, is_drop ? Style::kAlarm : Style::kPlain}, row.by_port});
+  }
+  return styled(one.name, Style::kTitle, colour) + "\n" + table.to_text(colour);
+}
+
+}  // namespace
+
+std::string to_text(const FabricStatus& status, View view, bool colour) {
+  if (view == View::kGroups) return groups_text(status, colour);
+  std::string text;
+  if (view == View::kPorts) {
+    text = "fabric of pid " + std::to_string(status.pid) + ", up " +
+           one_decimal(status.uptime_seconds) + " s, path MTU " + std::to_string(status.mtu) +
+           ", ICRC " + (status.icrc_always ? "always" : "deferred");
+    if (status.refused_users != 0) {
+      text += ", " + count_of(status.refused_users, "user") + " refused";
+    }
+    text += "\n";
+  }
+  for (const SwitchStatus& one : status.switches) {
+    text += view == View::kPorts ? ports_text(one, colour) : counters_text(one, colour);
+  }
+  return text;
+}
+
+std::string waiting_lines(const FabricStatus& status) {
+  const HostNames hosts(status);
+  std::string text;
+  for_each_group(status, [&](const SwitchStatus&, const fabric::GroupView& view) {
+    text += view.id.to_string() + "  " + situation_text(status, view, hosts, false) + "\n";
+  });
+  return text.empty() ? "no groups\n" : text;
+}
+
+}  // namespace cepheus::live

@@ -1,0 +1,62 @@
+#include "switch-emulator/live/text_table.h"
+
+#include <algorithm>
+
+namespace cepheus::live {
+namespace {
+
+// Columns on the terminal: UTF-8's continuation bytes take none (the tree's branches are not
+// ASCII).
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+std::string styled(const std::string& text, Style style, bool colour) {
+  if (!colour || text.empty()) return text;
+  switch (style) {
+    case Style::kPlain:
+      return text;
+    case Style::kTitle:
+      return "\033[1m" + text + "\033[0m";
+    case Style::kQuiet:
+      return "\033[2m" + text + "\033[0m";
+    case Style::kGood:
+      return "\033[32m" + text + "\033[0m";
+    case Style::kAlarm:
+      return "\033[31m" + text + "\033[0m";
+  }
+  return text;
+}
+
+std::string TextTable::to_text(bool colour) const {
+  std::vector<std::size_t> widths;
+  std::vector<Cell> titles;
+  for (const Column& column : columns_) {
+    titles.emplace_back(column.title, Style::kTitle);
+    widths.push_back(width(column.title));
+  }
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width(row[i].text));
+    }
+  }
+  std::string out;
+  const auto put = [&](const std::vector<Cell>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - width(row[i].text), ' ');
+      const std::string text = styled(row[i].text, row[i].style, colour);
+      out += "  " + (columns_[i].right ? padding + text : text + padding);
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
+  };
+  put(titles);
+  for (const auto& row : rows_) put(row);
+  return out;
+}
+
+}  // namespace cepheus::live

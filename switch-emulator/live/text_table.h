@@ -1,0 +1,37 @@
+// A table for people: columns as wide as their widest cell, numbers to the right, colour if wanted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cepheus::live {
+
+enum class Style : std::uint8_t { kPlain, kTitle, kQuiet, kGood, kAlarm };
+// `text` in ANSI colours, or as it is.
+std::string styled(const std::string& text, Style style, bool colour);
+
+class TextTable {
+ public:
+  struct Column {
+    std::string title;
+    bool right = false;  // numbers
+  };
+  struct Cell {
+    Cell(std::string t, Style s = Style::kPlain) : text(std::move(t)), style(s) {}
+    Cell(const char* t, Style s = Style::kPlain) : text(t), style(s) {}
+    Cell(std::uint64_t n, Style s = Style::kPlain) : text(std::to_string(n)), style(s) {}
+    std::string text;
+    Style style;
+  };
+
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  std::string to_text(bool colour) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+}  // namespace cepheus::live

@@ -1,0 +1,34 @@
+// What passed a port of a switch, and what the driver (not the engine) dropped there.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/roce.h"
+
+namespace cepheus::live {
+
+struct Traffic {
+  std::uint64_t frames = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t payload_bytes = 0;  // of RoCE packets that carry SEND or WRITE data
+
+  void add(const wire::Frame& frame) {
+    ++frames;
+    bytes += frame.size();
+    const bool is_roce = frame.icrc_state != wire::Icrc::kNone;  // so do the ports promise
+    if (is_roce && wire::opcode_info(static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]))
+                       .multicastable()) {
+      payload_bytes += frame.payload_len;
+    }
+  }
+};
+
+struct LinkSideDrops {
+  std::uint64_t bad_icrc = 0;  // present and wrong, or missing where the fabric makes them always
+  std::uint64_t corrupt = 0;   // damaged on a link so that no packet is left
+  std::uint64_t delay_line_full = 0;  // too many frames under way
+  std::uint64_t no_slot = 0;          // no payload slot for a frame that has to wait
+  std::uint64_t share_used_up = 0;  // the link holds more than its share of a host's payload slots
+};
+
+}  // namespace cepheus::live

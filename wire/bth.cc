@@ -1,0 +1,155 @@
+#include "wire/bth.h"
+
+#include <array>
+
+#include "wire/byte_order.h"
+#include "wire/extension_headers.h"
+
+namespace cepheus::wire {
+namespace {
+
+constexpr std::uint8_t kCnpReservedSize = 16;
+
+enum Position { kMiddle = 0, kFirst = 1, kLast = 2, kOnly = kFirst | kLast };
+constexpr OpcodeInfo at(Position position) {
+  OpcodeInfo info;
+  info.known = true;
+  info.first = (position & kFirst) != 0;
+  info.last = (position & kLast) != 0;
+  return info;
+}
+constexpr OpcodeInfo with_size(OpcodeInfo info) {
+  const std::size_t bytes = (info.deth ? Deth::kSize : 0) + (info.reth ? Reth::kSize : 0) +
+                            (info.aeth ? Aeth::kSize : 0) + (info.imm ? ImmDt::kSize : 0) +
+                            (info.ieth ? Ieth::kSize : 0) +
+                            (info.atomic_eth ? AtomicEth::kSize : 0) +
+                            (info.atomic_ack_eth ? AtomicAckEth::kSize : 0);
+  info.extension_bytes = static_cast<std::uint8_t>(bytes);
+  return info;
+}
+constexpr OpcodeInfo send(Position position, bool imm = false, bool invalidate = false) {
+  OpcodeInfo info = at(position);
+  info.send = true;
+  info.imm = imm;
+  info.ieth = invalidate;
+  return with_size(info);
+}
+constexpr OpcodeInfo write(Position position, bool imm = false) {
+  OpcodeInfo info = at(position);
+  info.write = true;
+  info.reth = info.first;
+  info.imm = imm;
+  return with_size(info);
+}
+constexpr OpcodeInfo read_request() {
+  OpcodeInfo info = at(kOnly);
+  info.read_request = true;
+  info.reth = true;
+  return with_size(info);
+}
+constexpr OpcodeInfo atomic_request() {
+  OpcodeInfo info = at(kOnly);
+  info.atomic_request = true;
+  info.atomic_eth = true;
+  return with_size(info);
+}
+constexpr OpcodeInfo response(Position position, bool atomic = false) {
+  OpcodeInfo info = at(position);
+  info.response = true;
+  info.aeth = position != kMiddle;
+  info.atomic_ack_eth = atomic;
+  return with_size(info);
+}
+constexpr OpcodeInfo datagram(bool imm) {
+  OpcodeInfo info = at(kOnly);
+  info.deth = true;
+  info.imm = imm;
+  return with_size(info);
+}
+constexpr OpcodeInfo congestion_notification() {
+  OpcodeInfo info = at(kOnly);
+  info.extension_bytes = kCnpReservedSize;
+  return info;
+}
+
+constexpr std::array<OpcodeInfo, 256> make_table() {
+  std::array<OpcodeInfo, 256> table{};
+  const auto set = [&table](Opcode opcode, const OpcodeInfo& info) {
+    table[static_cast<std::uint8_t>(opcode)] = info;
+  };
+  set(Opcode::kRcSendFirst, send(kFirst));
+  set(Opcode::kRcSendMiddle, send(kMiddle));
+  set(Opcode::kRcSendLast, send(kLast));
+  set(Opcode::kRcSendLastImm, send(kLast, true));
+  set(Opcode::kRcSendOnly, send(kOnly));
+  set(Opcode::kRcSendOnlyImm, send(kOnly, true));
+  set(Opcode::kRcWriteFirst, write(kFirst));
+  set(Opcode::kRcWriteMiddle, write(kMiddle));
+  set(Opcode::kRcWriteLast, write(kLast));
+  set(Opcode::kRcWriteLastImm, write(kLast, true));
+  set(Opcode::kRcWriteOnly, write(kOnly));
+  set(Opcode::kRcWriteOnlyImm, write(kOnly, true));
+  set(Opcode::kRcReadRequest, read_request());
+  set(Opcode::kRcReadResponseFirst, response(kFirst));
+  set(Opcode::kRcReadResponseMiddle, response(kMiddle));
+  set(Opcode::kRcReadResponseLast, response(kLast));
+  set(Opcode::kRcReadResponseOnly, response(kOnly));
+  set(Opcode::kRcAcknowledge, response(kOnly));
+  set(Opcode::kRcAtomicAcknowledge, response(kOnly, true));
+  set(Opcode::kRcCompareSwap, atomic_request());
+  set(Opcode::kRcFetchAdd, atomic_request());
+  set(Opcode::kRcSendLastInvalidate, send(kLast, false, true));
+  set(Opcode::kRcSendOnlyInvalidate, send(kOnly, false, true));
+  for (int rc = 0; rc <= static_cast<int>(Opcode::kRcWriteOnlyImm); ++rc) {
+    const auto opcode = static_cast<Opcode>(rc);
+    set(as_uc(opcode), table[static_cast<std::size_t>(rc)]);
+    table[static_cast<std::size_t>(rc)].multicast = true;
+  }
+  for (const Opcode opcode : {Opcode::kRcSendLastInvalidate, Opcode::kRcSendOnlyInvalidate}) {
+    table[static_cast<std::uint8_t>(opcode)].multicast = true;
+  }
+  set(Opcode::kUdSendOnly, datagram(false));
+  set(Opcode::kUdSendOnlyImm, datagram(true));
+  set(Opcode::kCnp, congestion_notification());
+  return table;
+}
+
+constexpr std::array<OpcodeInfo, 256> kTable = make_table();
+
+}  // namespace
+
+const OpcodeInfo& opcode_info(Opcode opcode) { return kTable[static_cast<std::uint8_t>(opcode)]; }
+
+std::optional<Bth> Bth::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  const std::uint8_t* p = data.data();
+  Bth b;
+  b.opcode = static_cast<Opcode>(p[0]);
+  b.solicited = (p[1] & 0x80) != 0;
+  b.migration = (p[1] & 0x40) != 0;
+  b.pad_count = p[1] >> 4 & 0x3;
+  b.transport_version = p[1] & 0xF;
+  b.pkey = load_be16(p + 2);
+  b.fecn = (p[4] & 0x80) != 0;
+  b.becn = (p[4] & 0x40) != 0;
+  b.reserved6 = p[4] & 0x3F;
+  b.destination_qp = Qpn(load_be24(p + 5));
+  b.ack_request = (p[8] & 0x80) != 0;
+  b.reserved7 = p[8] & 0x7F;
+  b.psn = Psn(load_be24(p + 9));
+  return b;
+}
+
+void Bth::emit(std::span<std::uint8_t, kSize> out) const {
+  std::uint8_t* p = out.data();
+  p[0] = static_cast<std::uint8_t>(opcode);
+  p[1] = static_cast<std::uint8_t>((solicited ? 0x80 : 0) | (migration ? 0x40 : 0) |
+                                   (pad_count & 0x3) << 4 | (transport_version & 0xF));
+  store_be16(p + 2, pkey);
+  p[4] = static_cast<std::uint8_t>((fecn ? 0x80 : 0) | (becn ? 0x40 : 0) | (reserved6 & 0x3F));
+  store_be24(p + 5, destination_qp.value());
+  p[8] = static_cast<std::uint8_t>((ack_request ? 0x80 : 0) | (reserved7 & 0x7F));
+  store_be24(p + 9, psn.value());
+}
+
+}  // namespace cepheus::wire

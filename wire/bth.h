@@ -1,0 +1,110 @@
+// Base transport header (IBTA vol. 1, 9.2) and the opcodes of the services RC, UC and UD.
+//
+//   |    opcode     |S|M|Pad| TVer  |         partition key         |
+//   |F|B| reserved6 |               destination QP                  |
+//   |A|  reserved7  |            packet sequence number             |
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "wire/types.h"
+
+namespace cepheus::wire {
+
+enum class Opcode : std::uint8_t {
+  kRcSendFirst = 0x00,
+  kRcSendMiddle = 0x01,
+  kRcSendLast = 0x02,
+  kRcSendLastImm = 0x03,
+  kRcSendOnly = 0x04,
+  kRcSendOnlyImm = 0x05,
+  kRcWriteFirst = 0x06,
+  kRcWriteMiddle = 0x07,
+  kRcWriteLast = 0x08,
+  kRcWriteLastImm = 0x09,
+  kRcWriteOnly = 0x0A,
+  kRcWriteOnlyImm = 0x0B,
+  kRcReadRequest = 0x0C,
+  kRcReadResponseFirst = 0x0D,
+  kRcReadResponseMiddle = 0x0E,
+  kRcReadResponseLast = 0x0F,
+  kRcReadResponseOnly = 0x10,
+  kRcAcknowledge = 0x11,
+  kRcAtomicAcknowledge = 0x12,
+  kRcCompareSwap = 0x13,
+  kRcFetchAdd = 0x14,
+  kRcSendLastInvalidate = 0x16,
+  kRcSendOnlyInvalidate = 0x17,
+  kUcSendFirst = 0x20,
+  kUcSendMiddle = 0x21,
+  kUcSendLast = 0x22,
+  kUcSendLastImm = 0x23,
+  kUcSendOnly = 0x24,
+  kUcSendOnlyImm = 0x25,
+  kUcWriteFirst = 0x26,
+  kUcWriteMiddle = 0x27,
+  kUcWriteLast = 0x28,
+  kUcWriteLastImm = 0x29,
+  kUcWriteOnly = 0x2A,
+  kUcWriteOnlyImm = 0x2B,
+  kUdSendOnly = 0x64,
+  kUdSendOnlyImm = 0x65,
+  kCnp = 0x81,  // congestion notification packet (IBTA Annex A17.9.3)
+};
+
+// Whose opcode it is: its three highest bits (IBTA table 38).
+enum class Service : std::uint8_t { kRc = 0, kUc = 1, kUd = 3, kCongestion = 4 };
+constexpr Service service_of(Opcode opcode) {
+  return static_cast<Service>(static_cast<std::uint8_t>(opcode) >> 5);
+}
+// UC's SENDs and WRITEs are numbered as RC's are.
+constexpr Opcode as_uc(Opcode rc) {
+  return static_cast<Opcode>(static_cast<std::uint8_t>(rc) |
+                             static_cast<std::uint8_t>(Opcode::kUcSendFirst));
+}
+
+// What an opcode means, so that engines ask questions instead of listing opcodes.
+struct OpcodeInfo {
+  bool known = false;
+  bool send = false;   // SEND of any kind, of RC or UC
+  bool write = false;  // WRITE of any kind, of RC or UC
+  bool first = false;  // starts a message ("only" is first and last)
+  bool last = false;   // ends a message
+  bool read_request = false;
+  bool atomic_request = false;
+  bool response = false;  // READ response, ACK or atomic ACK
+  bool reth = false, aeth = false, deth = false, imm = false, ieth = false;
+  bool atomic_eth = false, atomic_ack_eth = false;
+  bool multicast = false;            // SEND or WRITE of RC
+  std::uint8_t extension_bytes = 0;  // all extension headers together (CNP: its 16 reserved bytes)
+
+  bool request() const { return send || write || read_request || atomic_request; }
+  bool multicastable() const { return multicast; }
+};
+const OpcodeInfo& opcode_info(Opcode);
+
+struct Bth {
+  static constexpr std::size_t kSize = 12;
+  static constexpr std::uint16_t kDefaultPkey = 0xFFFF;
+
+  Opcode opcode = Opcode::kRcSendOnly;
+  bool solicited = false;
+  bool migration = true;               // MigReq: 1, migrated, as ConnectX sends; rdma_rxe sends 0
+  std::uint8_t pad_count = 0;          // 0..3
+  std::uint8_t transport_version = 0;  // always 0
+  std::uint16_t pkey = kDefaultPkey;
+  bool fecn = false;
+  bool becn = false;
+  std::uint8_t reserved6 = 0;
+  Qpn destination_qp;
+  bool ack_request = false;
+  std::uint8_t reserved7 = 0;
+  Psn psn;
+
+  static std::optional<Bth> parse(std::span<const std::uint8_t> data);  // any opcode byte
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend bool operator==(const Bth&, const Bth&) = default;
+};
+
+}  // namespace cepheus::wire

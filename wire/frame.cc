@@ -1,0 +1,102 @@
+#include "wire/frame.h"
+
+#include "wire/bth.h"
+#include "wire/byte_order.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
+
+namespace cepheus::wire {
+namespace {
+
+constexpr std::size_t kIcrcSize = 4;
+constexpr std::size_t kMaxPayload = 0xFFFF;  // Frame::payload_len
+
+// Lengths in bytes, and whether an ICRC closes the packet.
+struct Split {
+  std::size_t header = 0;
+  std::size_t total = 0;  // without Ethernet padding
+  bool roce = false;
+};
+
+// IPv4 with options and fragments are none of ours: what lies behind Ethernet is opaque to engines.
+bool is_opaque_ipv4(const std::uint8_t* ip) {
+  const bool options = ip[0] >> 4 == 4 && (ip[0] & 0xF) > 5;
+  const bool fragment = (load_be16(ip + 6) & 0x3FFF) != 0;
+  return options || fragment;
+}
+
+std::optional<Split> split_roce(std::span<const std::uint8_t> packet) {
+  const auto bth = Bth::parse(packet.subspan(kBthOffset));
+  if (!bth) return std::nullopt;
+  const OpcodeInfo& info = opcode_info(bth->opcode);
+  const std::size_t header = kExtensionOffset + info.extension_bytes;
+  if (!info.known || packet.size() < header + bth->pad_count + kIcrcSize) return std::nullopt;
+  return Split{header, packet.size(), true};
+}
+
+std::optional<Split> split_ipv4(std::span<const std::uint8_t> data) {
+  const auto ip_bytes = data.subspan(kIpOffset);
+  if (ip_bytes.size() < Ipv4Header::kSize) return std::nullopt;
+  const std::size_t total = kIpOffset + load_be16(ip_bytes.data() + 2);
+  if (total < kUdpOffset || total > data.size()) return std::nullopt;
+  if (is_opaque_ipv4(ip_bytes.data())) return Split{kIpOffset, total};
+
+  const auto ip = Ipv4Header::parse(ip_bytes);
+  if (!ip) return std::nullopt;
+  if (ip->protocol != Ipv4Header::kUdp) return Split{kUdpOffset, total};
+
+  const auto packet = data.first(total);
+  const auto udp = Udp::parse(packet.subspan(kUdpOffset));
+  if (!udp || udp->length != total - kUdpOffset) return std::nullopt;
+  if (udp->destination_port != kRoceUdpPort) return Split{kBthOffset, total};
+  return split_roce(packet);
+}
+
+std::optional<Split> split(std::span<const std::uint8_t> data) {
+  const auto ethernet = Ethernet::parse(data);
+  if (!ethernet) return std::nullopt;
+  if (ethernet->ether_type == Ethernet::kIpv4) return split_ipv4(data);
+  if (data.size() - Ethernet::kSize > kMaxPayload) return std::nullopt;
+  return Split{Ethernet::kSize, data.size()};
+}
+
+std::uint32_t load_le32(const std::uint8_t* p) {
+  return p[0] | std::uint32_t{p[1]} << 8 | std::uint32_t{p[2]} << 16 | std::uint32_t{p[3]} << 24;
+}
+
+void store_le32(std::uint8_t* p, std::uint32_t v) {
+  for (int i = 0; i < 4; ++i) p[i] = static_cast<std::uint8_t>(v >> 8 * i);
+}
+
+}  // namespace
+
+std::optional<Frame> Frame::from_bytes(std::span<const std::uint8_t> data, BufferRef buffer) {
+  const auto parts = split(data);
+  if (!parts) return std::nullopt;
+  std::optional<Frame> frame(std::in_place);
+  frame->header_len = static_cast<std::uint16_t>(parts->header);
+  std::memcpy(frame->bytes.data(), data.data(), parts->header);
+  std::size_t end = parts->total;
+  if (parts->roce) {
+    end -= kIcrcSize;
+    frame->icrc = load_le32(data.data() + end);
+    frame->icrc_state = Icrc::kPresent;
+  }
+  frame->set_external_payload(data.subspan(parts->header, end - parts->header), buffer);
+  return frame;
+}
+
+std::size_t Frame::to_bytes(std::span<std::uint8_t> out) const {
+  const std::size_t n = size();
+  if (n > out.size()) return 0;
+  std::memcpy(out.data(), bytes.data(), header_len);
+  const auto data = payload();
+  if (!data.empty()) std::memcpy(out.data() + header_len, data.data(), data.size());
+  if (icrc_state != Icrc::kNone) {
+    const bool deferred = icrc_state == Icrc::kDeferred;
+    store_le32(out.data() + header_len + payload_len, deferred ? compute_icrc(*this) : icrc);
+  }
+  return n;
+}
+
+}  // namespace cepheus::wire

@@ -1,0 +1,123 @@
+// MFT registration protocol (paper III-C): UDP datagrams between leader, switches and hosts.
+//
+//   |  version  |   type    |        flags          |
+//   |         epoch         |          seq          |
+//   |         total         |       reserved        |
+//   |                    McstID                     |
+//   |                leader instance                |   20 bytes
+//   then up to 181 members of 8 bytes:
+//   |                     IPv4                      |
+//   |  flags    |               QPN                 |
+//
+// The instance tells apart two leader processes on one host; leader identity is (source IP,
+// instance). A 1500-byte MTU carries (1472 - 20) / 8 = 181 members; the paper's 183 leaves no room
+// for either.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+
+#include "wire/types.h"
+
+namespace cepheus::wire {
+
+enum class MrpType : std::uint8_t {
+  kRegister =
+      1,  // leader -> switches -> hosts: build the tables, name the members behind each port
+  kConfirm =
+      2,  // host -> leader: this member takes part (its QP is ready); answers REGISTER and ACTIVATE
+  kReject = 3,      // switch or host -> leader: no, with a reason
+  kActivate = 4,    // leader -> switches -> hosts: every member has confirmed; data may flow
+  kUnregister = 5,  // leader -> switches -> hosts: forget the group
+  kRefresh = 6,     // leader -> switches: still alive (ageing)
+  kQuery = 7,       // leader -> switches: who holds the group up? member -> leader: nothing moves
+  kReport = 8,      // switch -> leader: its hosts that hold the group up, or whose port went down
+  kEvict = 9,       // leader -> switches: these members are gone; the switch they are at CONFIRMs
+};
+
+enum class MrpReject : std::uint8_t {
+  kNone = 0,
+  kTableFull = 1,
+  kNoRoute = 2,
+  kIdInUse = 3,  // by another leader, or resting after unregistering
+  kMalformed = 4,
+  kNotAuthorised = 5,
+  kNotMember = 6,     // a host does not know the QP
+  kMemberFailed = 7,  // a host could not bring its QP up
+  kEvicted = 8,  // UNREGISTER: this member alone is out of the group, or the group has lost the
+                 // source of a message that not all have
+};
+const char* to_string(MrpReject);  // lower case, for people
+const char* to_string(MrpType);
+
+// MrpMember::flags in a REPORT, where the place of the QPN holds how many times the member was
+// heard of (feedback packets modulo 2^24): one that answers anything is alive, however slow.
+inline constexpr std::uint8_t kMemberDown = 1;    // its port is down
+inline constexpr std::uint8_t kMemberSource = 2;  // it is the current turn's source
+inline constexpr std::uint8_t kMemberOwes = 4;  // it lags; the source: not all have all of its turn
+inline constexpr std::uint8_t kMemberLate =
+    8;  // it lags, but answers: no receive is posted, perhaps
+
+struct MrpMember {
+  static constexpr std::size_t kSize = 8;
+  Ipv4 host;
+  Qpn qpn;
+  std::uint8_t flags = 0;
+  friend constexpr bool operator==(const MrpMember&, const MrpMember&) = default;
+};
+
+struct MrpHeader {
+  static constexpr std::size_t kSize = 20;
+  static constexpr std::uint8_t kVersion = 1;
+  // The switches do not rebase: hosts synchronise their queue pairs' PSNs when the source changes.
+  static constexpr std::uint16_t kHostSync = 0x8000;
+
+  MrpType type = MrpType::kRegister;
+  // REJECT: the MrpReject; CONFIRM: the MrpType it answers; the leader's own to a member's QUERY
+  // says that those who hold the group up are alive. kHostSync in REGISTER towards hosts, and in
+  // what they answer to it.
+  std::uint16_t flags = 0;
+  std::uint16_t epoch = 0;
+  std::uint16_t seq = 0;  // which packet of `total` (REGISTER of a large group)
+  std::uint16_t total = 1;
+  McstId mcst_id;
+  std::uint32_t instance = 0;
+
+  static std::optional<MrpHeader> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
+  friend constexpr bool operator==(const MrpHeader&, const MrpHeader&) = default;
+};
+
+// A whole MRP message of fixed capacity: no allocation.
+struct MrpMessage {
+  static constexpr std::size_t kMaxMembers = 181;
+  static constexpr std::size_t kMaxSize = MrpHeader::kSize + kMaxMembers * MrpMember::kSize;
+
+  MrpHeader header;
+  std::array<MrpMember, kMaxMembers> members;  // the first member_count are valid
+  std::size_t member_count = 0;
+
+  std::span<const MrpMember> list() const { return {members.data(), member_count}; }
+  bool add(const MrpMember& m);  // false if full
+
+  // Empty on a wrong version, unknown type, a length that is no whole number of members or too
+  // many.
+  static std::optional<MrpMessage> parse(std::span<const std::uint8_t> data);
+  std::size_t emit(std::span<std::uint8_t> out) const;  // bytes written, 0 if `out` is too small
+};
+
+// Epochs compare circularly in 16 bits, as PSNs do in 24.
+constexpr bool newer_epoch(std::uint16_t a, std::uint16_t b) {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b)) > 0;
+}
+
+// The PSN every QP of a group starts at: the same function on hosts and switches, spread over the
+// circle and below 0xFF0000, because a fresh QP's stale ACK says 0xFFFFFF (docs/protocol.md).
+Psn group_start_psn(McstId id, std::uint16_t epoch);
+
+// The MAC of an IPv4 address on an emulated fabric, host or group:
+// locally administered, 02:ce and the four address bytes.
+Mac mac_for(Ipv4 address);
+
+}  // namespace cepheus::wire

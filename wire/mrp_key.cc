@@ -1,0 +1,87 @@
+#include "wire/mrp_key.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <array>
+#include <cctype>
+#include <cstring>
+
+#include "wire/byte_order.h"
+
+namespace cepheus::wire {
+namespace {
+
+constexpr std::size_t kSha256 = 32;
+constexpr std::size_t kMostMessage = 2048;
+
+using Digest = std::array<std::uint8_t, kSha256>;
+
+int digit_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::optional<Digest> digest_of(std::span<const std::uint8_t> key, Ipv4 source,
+                                std::span<const std::uint8_t> message) {
+  std::array<std::uint8_t, 4 + kMostMessage> covered;
+  if (message.size() > kMostMessage) return std::nullopt;
+  store_be32(covered.data(), source.value());
+  std::memcpy(covered.data() + 4, message.data(), message.size());
+  Digest digest;
+  unsigned length = 0;
+  const bool made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), covered.data(),
+                         4 + message.size(), digest.data(), &length) != nullptr;
+  return made && length == kSha256 ? std::optional(digest) : std::nullopt;
+}
+
+}  // namespace
+
+Result<MrpKey> MrpKey::parse(std::string_view text) {
+  std::vector<std::uint8_t> bytes;
+  int high = -1;
+  for (const char c : text) {
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) continue;
+    const int value = digit_value(c);
+    if (value < 0) {
+      return fail(ErrorCode::kInvalid,
+                  "a key is hexadecimal digits: make one with `openssl rand -hex 32`");
+    }
+    if (high < 0) {
+      high = value;
+    } else {
+      bytes.push_back(static_cast<std::uint8_t>(high << 4 | value));
+      high = -1;
+    }
+  }
+  if (high >= 0 || bytes.size() < kMinBytes) {
+    return fail(ErrorCode::kInvalid,
+                "a key has an even number of hexadecimal digits, 32 or more: make one with "
+                "`openssl rand -hex 32`");
+  }
+  return MrpKey(std::move(bytes));
+}
+
+std::size_t MrpKey::sign(Ipv4 source, std::span<std::uint8_t> buffer, std::size_t size) const {
+  if (size > buffer.size() || buffer.size() - size < kTagSize) return 0;
+  const auto digest = digest_of(bytes_, source, buffer.first(size));
+  if (!digest) return 0;
+  std::memcpy(buffer.data() + size, digest->data(), kTagSize);
+  return size + kTagSize;
+}
+
+std::optional<std::span<const std::uint8_t>> MrpKey::verify(
+    Ipv4 source, std::span<const std::uint8_t> datagram) const {
+  if (datagram.size() < MrpHeader::kSize + kTagSize) return std::nullopt;
+  const auto message = datagram.first(datagram.size() - kTagSize);
+  const auto digest = digest_of(bytes_, source, message);
+  if (!digest || CRYPTO_memcmp(digest->data(), datagram.data() + message.size(), kTagSize) != 0) {
+    return std::nullopt;
+  }
+  return message;
+}
+
+}  // namespace cepheus::wire

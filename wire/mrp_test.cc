@@ -1,0 +1,152 @@
+#include "wire/mrp.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cepheus::wire {
+namespace {
+
+MrpMessage any_message(std::size_t members) {
+  MrpMessage m;
+  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 10));
+  m.header.flags = *rc::gen::arbitrary<std::uint16_t>();
+  m.header.epoch = *rc::gen::arbitrary<std::uint16_t>();
+  m.header.seq = *rc::gen::arbitrary<std::uint16_t>();
+  m.header.total = *rc::gen::arbitrary<std::uint16_t>();
+  m.header.mcst_id = McstId(*rc::gen::arbitrary<std::uint32_t>());
+  m.header.instance = *rc::gen::arbitrary<std::uint32_t>();
+  for (std::size_t i = 0; i < members; ++i) {
+    m.add({Ipv4(*rc::gen::arbitrary<std::uint32_t>()), Qpn(*rc::gen::arbitrary<std::uint32_t>()),
+           *rc::gen::arbitrary<std::uint8_t>()});
+  }
+  return m;
+}
+
+std::vector<std::uint8_t> bytes_of(const MrpMessage& m) {
+  std::vector<std::uint8_t> out(MrpMessage::kMaxSize, 0xA5);
+  out.resize(m.emit(out));
+  return out;
+}
+
+bool same(const MrpMessage& a, const MrpMessage& b) {
+  return a.header == b.header &&
+         std::equal(a.list().begin(), a.list().end(), b.list().begin(), b.list().end());
+}
+
+RC_GTEST_PROP(MrpMessage, SurvivesEmitAndParse, ()) {
+  const MrpMessage m = any_message(*rc::gen::inRange<std::size_t>(0, MrpMessage::kMaxMembers + 1));
+  const auto bytes = bytes_of(m);
+  RC_ASSERT(bytes.size() == MrpHeader::kSize + m.member_count * MrpMember::kSize);
+  const auto parsed = MrpMessage::parse(bytes);
+  RC_ASSERT(parsed.has_value());
+  RC_ASSERT(same(*parsed, m));
+}
+
+TEST(MrpMessage, HasTheLayoutOfItsDiagram) {
+  MrpMessage m;
+  m.header = {MrpType::kReject, 0x0203, 0x0405, 0x0607, 0x0809, McstId(198, 18, 0, 1), 0x0A0B0C0D};
+  ASSERT_TRUE(m.add({Ipv4(10, 0, 0, 2), Qpn(0x112233), 0x44}));
+  const std::vector<std::uint8_t> expected = {1,  3, 2,   3,  4,    5,    6,    7,   8,  9,
+                                              0,  0, 198, 18, 0,    1,    10,   11,  12, 13,
+                                              10, 0, 0,   2,  0x44, 0x11, 0x22, 0x33};
+  EXPECT_EQ(bytes_of(m), expected);
+}
+
+TEST(MrpMessage, FillsADatagramOf1472BytesAndNoMore) {
+  MrpMessage m;
+  for (std::size_t i = 0; i < MrpMessage::kMaxMembers; ++i) {
+    ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1), 0}));
+  }
+  EXPECT_FALSE(m.add({Ipv4(1), Qpn(1), 0}));
+  const auto bytes = bytes_of(m);
+  EXPECT_LE(bytes.size(), 1472u);
+  EXPECT_GT(bytes.size() + MrpMember::kSize, 1472u);
+  auto longer = bytes;
+  longer.resize(bytes.size() + MrpMember::kSize);
+  EXPECT_FALSE(MrpMessage::parse(longer));
+}
+
+TEST(MrpMessage, RefusesEveryLengthThatIsNoWholeNumberOfMembers) {
+  MrpMessage m;
+  m.add({Ipv4(10, 0, 0, 1), Qpn(1), 0});
+  m.add({Ipv4(10, 0, 0, 2), Qpn(2), 0});
+  const auto bytes = bytes_of(m);
+  for (std::size_t n = 0; n <= bytes.size(); ++n) {
+    const bool whole = n >= MrpHeader::kSize && (n - MrpHeader::kSize) % MrpMember::kSize == 0;
+    EXPECT_EQ(MrpMessage::parse(std::span(bytes).first(n)).has_value(), whole) << n;
+  }
+}
+
+TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
+  auto bytes = bytes_of(MrpMessage{});
+  for (int version = 0; version < 256; ++version) {
+    bytes[0] = static_cast<std::uint8_t>(version);
+    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), version == MrpHeader::kVersion) << version;
+  }
+  bytes[0] = MrpHeader::kVersion;
+  for (int type = 0; type < 256; ++type) {
+    bytes[1] = static_cast<std::uint8_t>(type);
+    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 9) << type;
+  }
+}
+
+TEST(MrpMessage, IsNotWrittenIntoTooSmallABuffer) {
+  MrpMessage m;
+  m.add({Ipv4(10, 0, 0, 1), Qpn(1), 0});
+  std::vector<std::uint8_t> out(27, 0xA5);
+  EXPECT_EQ(m.emit(out), 0u);
+  EXPECT_EQ(out, std::vector<std::uint8_t>(27, 0xA5));
+  out.resize(28);
+  EXPECT_EQ(m.emit(out), 28u);
+}
+
+TEST(Mrp, NamesEveryTypeAndReason) {
+  std::set<std::string> names;
+  for (int i = 1; i <= 9; ++i) names.insert(to_string(static_cast<MrpType>(i)));
+  EXPECT_EQ(names.size(), 9u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(10))));
+  names.clear();
+  for (int i = 0; i <= 8; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
+  EXPECT_EQ(names.size(), 9u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(9))));
+}
+
+RC_GTEST_PROP(Epoch, IsNewerInOneDirectionOnly, (std::uint16_t epoch)) {
+  const auto later = static_cast<std::uint16_t>(epoch + *rc::gen::inRange(1, 0x8000));
+  RC_ASSERT(newer_epoch(later, epoch));
+  RC_ASSERT(!newer_epoch(epoch, later));
+  RC_ASSERT(!newer_epoch(epoch, epoch));
+}
+
+// Hosts and switches of different builds must agree: these values are part of the protocol.
+TEST(GroupStartPsn, IsFixedForever) {
+  EXPECT_EQ(group_start_psn(McstId(198, 18, 0, 0), 0), Psn(0x95728D));
+  EXPECT_EQ(group_start_psn(McstId(198, 18, 0, 1), 1), Psn(0xB1F8A8));
+  EXPECT_EQ(group_start_psn(McstId(198, 19, 255, 255), 0xFFFF), Psn(0x23A7D1));
+}
+
+TEST(GroupStartPsn, IsSpreadOverTheCircleBelowTheStaleAcks) {
+  std::array<int, 0xFF> hits{};
+  for (std::uint32_t id = 0; id < 256; ++id) {
+    for (std::uint16_t epoch = 0; epoch < 255; ++epoch) {
+      const Psn psn = group_start_psn(McstId(kDefaultMcstPool.base.value() + id), epoch);
+      ASSERT_LT(psn.value(), 0xFF0000u);
+      ++hits[psn.value() >> 16];
+    }
+  }
+  for (const int n : hits) {  // 256 expected in each, with a standard deviation of 16
+    EXPECT_GT(n, 256 - 6 * 16);
+    EXPECT_LT(n, 256 + 6 * 16);
+  }
+}
+
+TEST(MacFor, NamesTheAddressInALocalMac) {
+  EXPECT_EQ(mac_for(Ipv4(10, 1, 2, 3)).to_string(), "02:ce:0a:01:02:03");
+}
+
+}  // namespace
+}  // namespace cepheus::wire

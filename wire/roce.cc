@@ -1,0 +1,148 @@
+#include "wire/roce.h"
+
+#include <cassert>
+
+#include "wire/byte_order.h"
+
+namespace cepheus::wire {
+namespace {
+
+constexpr std::size_t kIcrcSize = 4;
+
+template <typename Header>
+bool take(std::span<const std::uint8_t>& data, bool present, Header& header) {
+  if (!present) return true;
+  const auto parsed = Header::parse(data);
+  if (!parsed) return false;
+  header = *parsed;
+  data = data.subspan(Header::kSize);
+  return true;
+}
+
+template <typename Header>
+void put(std::uint8_t*& at, bool present, const Header& header) {
+  if (!present) return;
+  header.emit(std::span<std::uint8_t, Header::kSize>(at, Header::kSize));
+  at += Header::kSize;
+}
+
+// RFC 768: ones' complement sum over pseudo header, UDP header without its checksum, and data.
+std::uint16_t udp_checksum(const Ipv4Header& ip, const Udp& udp,
+                           std::span<const std::uint8_t> data) {
+  std::uint64_t sum = std::uint64_t{ip.source.value()} + ip.destination.value() + Ipv4Header::kUdp +
+                      udp.length + udp.source_port + udp.destination_port + udp.length;
+  const std::size_t even = data.size() & ~std::size_t{1};
+  for (std::size_t i = 0; i < even; i += 2) sum += load_be16(data.data() + i);
+  if (even != data.size()) sum += std::uint64_t{data.back()} << 8;
+  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
+  const auto checksum = static_cast<std::uint16_t>(~sum);
+  return checksum == 0 ? 0xFFFF : checksum;  // 0 means "none"
+}
+
+}  // namespace
+
+std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
+  const auto header = frame.header();
+  if (header.size() < kExtensionOffset || frame.icrc_state == Icrc::kNone) return std::nullopt;
+  const auto ethernet = Ethernet::parse(header);
+  const auto ip = Ipv4Header::parse(header.subspan(kIpOffset));
+  const auto udp = Udp::parse(header.subspan(kUdpOffset));
+  const auto bth = Bth::parse(header.subspan(kBthOffset));
+  if (!ethernet || !ip || !udp || !bth) return std::nullopt;
+  if (ethernet->ether_type != Ethernet::kIpv4 || ip->protocol != Ipv4Header::kUdp ||
+      udp->destination_port != kRoceUdpPort) {
+    return std::nullopt;
+  }
+  const OpcodeInfo& info = opcode_info(bth->opcode);
+  if (!info.known || header.size() != kExtensionOffset + info.extension_bytes ||
+      kIpOffset + ip->total_length != frame.size() ||
+      udp->length + Ipv4Header::kSize != ip->total_length || bth->pad_count > frame.payload_len) {
+    return std::nullopt;
+  }
+  std::optional<RoceHeaders> h(std::in_place);
+  h->ethernet = *ethernet;
+  h->ip = *ip;
+  h->udp = *udp;
+  h->bth = *bth;
+  auto rest = header.subspan(kExtensionOffset);
+  if (!take(rest, info.deth, h->deth) || !take(rest, info.reth, h->reth) ||
+      !take(rest, info.atomic_eth, h->atomic) || !take(rest, info.aeth, h->aeth) ||
+      !take(rest, info.atomic_ack_eth, h->atomic_ack) || !take(rest, info.imm, h->imm) ||
+      !take(rest, info.ieth, h->ieth)) {
+    return std::nullopt;
+  }
+  return h;
+}
+
+void RoceHeaders::emit(Frame& frame, std::size_t payload_bytes) const {
+  const OpcodeInfo& info = opcode_info(bth.opcode);
+  assert(info.known);
+  const std::size_t header_len = kExtensionOffset + info.extension_bytes;
+  const std::size_t udp_length = header_len - kUdpOffset + payload_bytes + kIcrcSize;
+  assert(udp_length + Ipv4Header::kSize <= 0xFFFF);
+
+  Ipv4Header ip_out = ip;
+  ip_out.total_length = static_cast<std::uint16_t>(Ipv4Header::kSize + udp_length);
+  Udp udp_out = udp;
+  udp_out.length = static_cast<std::uint16_t>(udp_length);
+
+  std::uint8_t* at = frame.bytes.data();
+  put(at, true, ethernet);
+  put(at, true, ip_out);
+  put(at, true, udp_out);
+  put(at, true, bth);
+  put(at, info.deth, deth);
+  put(at, info.reth, reth);
+  put(at, info.atomic_eth, atomic);
+  put(at, info.aeth, aeth);
+  put(at, info.atomic_ack_eth, atomic_ack);
+  put(at, info.imm, imm);
+  put(at, info.ieth, ieth);
+  if (bth.opcode == Opcode::kCnp) std::memset(at, 0, info.extension_bytes);
+  frame.header_len = static_cast<std::uint16_t>(header_len);
+  frame.icrc_state = Icrc::kDeferred;
+}
+
+std::optional<UdpDatagram> UdpDatagram::parse(const Frame& frame) {
+  const auto header = frame.header();
+  if (header.size() != kBthOffset || frame.icrc_state != Icrc::kNone) return std::nullopt;
+  const auto ethernet = Ethernet::parse(header);
+  const auto ip = Ipv4Header::parse(header.subspan(kIpOffset));
+  const auto udp = Udp::parse(header.subspan(kUdpOffset));
+  if (!ethernet || !ip || !udp) return std::nullopt;
+  if (ethernet->ether_type != Ethernet::kIpv4 || ip->protocol != Ipv4Header::kUdp ||
+      udp->destination_port == kRoceUdpPort || kIpOffset + ip->total_length != frame.size() ||
+      udp->length + Ipv4Header::kSize != ip->total_length) {
+    return std::nullopt;
+  }
+  if (udp->checksum != 0 && udp->checksum != udp_checksum(*ip, *udp, frame.payload())) {
+    return std::nullopt;
+  }
+  return UdpDatagram{*ethernet, *ip, *udp};
+}
+
+void UdpDatagram::emit(Frame& frame, std::span<const std::uint8_t> payload,
+                       BufferRef buffer) const {
+  const std::size_t udp_length = Udp::kSize + payload.size();
+  assert(udp_length + Ipv4Header::kSize <= 0xFFFF);
+  Ipv4Header ip_out = ip;
+  ip_out.total_length = static_cast<std::uint16_t>(Ipv4Header::kSize + udp_length);
+  ip_out.protocol = Ipv4Header::kUdp;
+  Udp udp_out = udp;
+  udp_out.length = static_cast<std::uint16_t>(udp_length);
+  udp_out.checksum = udp_checksum(ip_out, udp_out, payload);
+
+  std::uint8_t* at = frame.bytes.data();
+  put(at, true, ethernet);
+  put(at, true, ip_out);
+  put(at, true, udp_out);
+  frame.header_len = kBthOffset;
+  frame.icrc_state = Icrc::kNone;
+  if (frame.payload_fits_inline(payload.size())) {
+    frame.set_inline_payload(payload);
+  } else {
+    frame.set_external_payload(payload, buffer);
+  }
+}
+
+}  // namespace cepheus::wire
