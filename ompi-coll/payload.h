@@ -2,6 +2,7 @@
 // unpacked by Open MPI.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 
@@ -19,8 +20,8 @@ class Payload {
   size_t bytes() const { return bytes_; }
   bool contiguous() const { return contiguous_; }
 
-  // Copies bytes [offset, offset + length) of the packed form to or from `memory`. Calls go from
-  // low offsets to high.
+  // Copies bytes [offset, offset + length) of the packed form to or from `memory`, wherever that
+  // cuts a basic element in two. Quickest from low offsets to high.
   int pack(size_t offset, void* memory, size_t length);
   int unpack(size_t offset, const void* memory, size_t length);
   // Memory that holds [offset, offset + length): the user's own, or a staging buffer of `length`
@@ -28,7 +29,20 @@ class Payload {
   void* window(size_t offset, size_t length);
 
  private:
-  int move(bool pack, size_t offset, void* memory, size_t length);
+  // Open MPI's convertor packs whole basic elements only. What a call that ended inside one has got
+  // too much stays here for the next.
+  struct Rest {
+    static constexpr size_t kMost = 64;  // bytes; no basic element is half as long
+    std::array<std::byte, kMost> bytes;
+    size_t offset = 0;  // of the first one in the packed form
+    size_t length = 0;
+
+    size_t end() const { return offset + length; }
+  };
+
+  int prepare(bool for_packing);
+  int pack_elements(size_t offset, std::byte* memory, size_t length);
+  int refill(size_t offset);
 
   void* buffer_;
   size_t count_;
@@ -39,6 +53,7 @@ class Payload {
   std::unique_ptr<std::byte[]> staging_;
   size_t staging_bytes_ = 0;
   bool prepared_ = false;
+  Rest rest_;  // the convertor stands at its end
   opal_convertor_t convertor_;
 };
 

@@ -1,0 +1,44 @@
+#!/usr/bin/python3
+"""Broadcasts of random datatypes in mode require: every byte and every gap right, whatever the ranks' types.
+
+usage: types_test.py [--cases N] [--seed S] [-v]     (a unittest program; ./run types N is a long one)
+"""
+
+import datetime
+import sys
+import unittest
+
+from harness import PROGRAMS, REQUIRE, EndToEnd, over_fabric
+
+CHECK = PROGRAMS / "types_check"
+SECONDS_PER_CASE = 0.25  # at most, on a busy machine
+
+
+def taken(name, default):
+    """The value of an option that is ours, out of the command line."""
+    if name not in sys.argv:
+        return default
+    at = sys.argv.index(name)
+    value = int(sys.argv[at + 1])
+    del sys.argv[at:at + 2]
+    return value
+
+
+CASES = taken("--cases", 400)
+SEED = taken("--seed", datetime.date.today().toordinal())
+
+
+class RandomTypes(EndToEnd):
+    def test_arrive(self):
+        print(f"types_check --seed {SEED} --count {CASES}", file=sys.stderr)
+        large = 1000 if CASES >= 1000 else CASES // 2
+        self.assert_ok(over_fabric(CHECK, "--seed", SEED, "--count", CASES, "--large", large, mca=REQUIRE,
+                                   timeout=60 + SECONDS_PER_CASE * CASES))
+
+    def test_arrive_where_several_ranks_share_a_host(self):
+        self.assert_ok(over_fabric(CHECK, "--seed", SEED + 1, "--count", CASES // 4, "--large", 0, hosts=2,
+                                   options=("--ranks-per-host", 2), mca=REQUIRE, timeout=60 + SECONDS_PER_CASE * CASES))
+
+
+if __name__ == "__main__":
+    unittest.main()

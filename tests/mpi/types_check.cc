@@ -1,0 +1,468 @@
+// Broadcasts of random datatypes, blocking and not: every byte that a type names and every gap that
+// it leaves is checked on every rank. Plain MPI.
+//
+//   mpirun ... types_check [--count N] [--seed S] [--first I] [--large EVERY]
+//
+// Case i is made from (seed, i) alone, so `--seed S --first I --count 1` repeats it. One signature
+// a case: a row of basic types. Every rank has a type of its own of that signature: structs,
+// vectors, indexed types, subarrays, distributed arrays, resized ones, of negative bounds, with
+// gaps, in any order in memory; the root's may overlap. Each type is built beside a list of what it
+// names (`Map`), which knows nothing of MPI. Sizes lie around 8 KiB and 64 KiB, one case in EVERY
+// (default 1000; 0: none) around 64 MiB. Exit 0 and a line "ok: ..."; else 1, and the case and the
+// first wrong byte named.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/mpi/pattern.h"
+
+namespace {
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
+  std::uint64_t next() { return state_ = mix(state_); }
+  int below(int n) { return static_cast<int>(next() % static_cast<std::uint64_t>(n)); }
+  int between(int low, int high) { return low + below(high - low + 1); }
+  bool one_in(int n) { return below(n) == 0; }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct Basic {
+  MPI_Datatype type;
+  int size;  // bytes
+};
+
+// What a type names: its basic elements in order, at displacements in bytes; and its bounds.
+struct Element {
+  Basic basic;
+  MPI_Aint at;
+};
+struct Map {
+  std::vector<Element> elements;
+  MPI_Aint lower = 0, upper = 0;
+
+  MPI_Aint extent() const { return upper - lower; }
+  MPI_Aint bytes() const {
+    return std::accumulate(elements.begin(), elements.end(), MPI_Aint{0},
+                           [](MPI_Aint sum, const Element& e) { return sum + e.basic.size; });
+  }
+  MPI_Aint first() const {
+    return std::min_element(elements.begin(), elements.end(),
+                            [](const Element& a, const Element& b) { return a.at < b.at; })
+        ->at;
+  }
+  MPI_Aint last() const {  // one behind
+    MPI_Aint end = elements.front().at;
+    for (const Element& e : elements) end = std::max<MPI_Aint>(end, e.at + e.basic.size);
+    return end;
+  }
+  void append(const Map& other, MPI_Aint at) {
+    for (Element e : other.elements) elements.push_back({e.basic, e.at + at});
+  }
+};
+
+// An MPI type beside its map. Owns the type unless it is a basic one.
+class Type {
+ public:
+  Type(MPI_Datatype type, Map map, bool basic) : type_(type), map_(std::move(map)), basic_(basic) {}
+  Type(Type&& other) noexcept
+      : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)),
+        map_(std::move(other.map_)),
+        basic_(other.basic_) {}
+  Type& operator=(Type&& other) noexcept {
+    std::swap(type_, other.type_);
+    std::swap(map_, other.map_);
+    std::swap(basic_, other.basic_);
+    return *this;
+  }
+  ~Type() {
+    if (type_ != MPI_DATATYPE_NULL && !basic_) MPI_Type_free(&type_);
+  }
+  MPI_Datatype mpi() const { return type_; }
+  const Map& map() const { return map_; }
+
+ private:
+  MPI_Datatype type_;
+  Map map_;
+  bool basic_;
+};
+
+std::vector<Basic> basics() {
+  return {{MPI_CHAR, 1},         {MPI_SHORT, 2},     {MPI_INT, 4},  {MPI_FLOAT, 4},
+          {MPI_DOUBLE, 8},       {MPI_LONG_LONG, 8}, {MPI_BYTE, 1}, {MPI_C_DOUBLE_COMPLEX, 16},
+          {MPI_LONG_DOUBLE, 16}, {MPI_UINT16_T, 2}};
+}
+
+using Signature = std::vector<Basic>;
+
+Signature make_signature(Random& random) {
+  static const std::vector<Basic> all = basics();
+  Signature signature;
+  const int runs = random.between(1, 4);
+  for (int run = 0; run < runs; run++) {
+    const Basic basic = all[static_cast<std::size_t>(random.below(static_cast<int>(all.size())))];
+    signature.insert(signature.end(), static_cast<std::size_t>(random.between(1, 5)), basic);
+  }
+  return signature;
+}
+
+bool is_uniform(const Signature& signature) {
+  return std::all_of(signature.begin(), signature.end(),
+                     [&](const Basic& b) { return b.type == signature.front().type; });
+}
+
+class TypeMaker {
+ public:
+  TypeMaker(Random& random, bool may_overlap) : random_(random), may_overlap_(may_overlap) {}
+
+  Type make(const Signature& signature) {
+    Type type = signature.size() == 1                         ? leaf(signature.front())
+                : is_uniform(signature) && !random_.one_in(4) ? array(signature)
+                                                              : structure(signature);
+    return random_.one_in(3) ? resized(std::move(type)) : std::move(type);
+  }
+
+  // `count` of the type in an order of memory of its own: items lie side by side, or interleaved.
+  Type item(const Signature& signature) {
+    Type type = make(signature);
+    if (!may_overlap_ || !random_.one_in(3)) return apart(std::move(type));
+    const MPI_Aint span = std::max<MPI_Aint>(1, type.map().last() - type.map().first());
+    return resize(std::move(type), type.map().lower,
+                  static_cast<MPI_Aint>(random_.below(static_cast<int>(span))));
+  }
+
+ private:
+  int gap() { return random_.one_in(2) ? 0 : random_.between(1, 13); }
+
+  static Type leaf(const Basic& basic) {
+    Map map;
+    map.elements = {{basic, 0}};
+    map.upper = basic.size;
+    return {basic.type, std::move(map), true};
+  }
+
+  Type structure(const Signature& signature) {
+    // Cut in parts, which get places in memory in any order.
+    std::vector<Type> parts;
+    for (std::size_t at = 0; at < signature.size();) {
+      const auto left = static_cast<int>(signature.size() - at);
+      const auto n = static_cast<std::size_t>(left == static_cast<int>(signature.size())
+                                                  ? random_.between(1, left - 1)
+                                                  : random_.between(1, left));
+      parts.push_back(make(Signature(signature.begin() + static_cast<std::ptrdiff_t>(at),
+                                     signature.begin() + static_cast<std::ptrdiff_t>(at + n))));
+      at += n;
+    }
+    std::vector<std::size_t> order(parts.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; i--)
+      std::swap(order[i - 1], order[static_cast<std::size_t>(random_.below(static_cast<int>(i)))]);
+    std::vector<MPI_Aint> places(parts.size());
+    MPI_Aint end = random_.one_in(3) ? -random_.between(1, 40) : gap();
+    for (const std::size_t which : order) {
+      const Map& map = parts[which].map();
+      if (may_overlap_ && random_.one_in(4))
+        end -= random_.below(static_cast<int>(map.last() - map.first()) + 1);
+      places[which] = end - map.first();
+      end += map.last() - map.first() + gap();
+    }
+    std::vector<int> ones(parts.size(), 1);
+    std::vector<MPI_Datatype> types;
+    Map map;
+    for (std::size_t i = 0; i < parts.size(); i++) {
+      types.push_back(parts[i].mpi());
+      map.append(parts[i].map(), places[i]);
+    }
+    MPI_Datatype made;
+    MPI_Type_create_struct(static_cast<int>(parts.size()), ones.data(), places.data(), types.data(),
+                           &made);
+    return with_bounds(made, std::move(map));
+  }
+
+  // Several of one basic type.
+  Type array(const Signature& signature) {
+    const int n = static_cast<int>(signature.size());
+    const Basic basic = signature.front();
+    MPI_Datatype made;
+    std::vector<MPI_Aint> at(static_cast<std::size_t>(n));
+    switch (random_.below(6)) {
+      case 0:
+        MPI_Type_contiguous(n, basic.type, &made);
+        for (int i = 0; i < n; i++) at[static_cast<std::size_t>(i)] = MPI_Aint{i} * basic.size;
+        break;
+      case 1: {
+        // Open MPI 4.1 packs a vector of stride -1 as if it ran upwards.
+        const int stride = random_.one_in(4) ? -random_.between(2, 4) : random_.between(1, 4);
+        MPI_Type_vector(n, 1, stride, basic.type, &made);
+        for (int i = 0; i < n; i++)
+          at[static_cast<std::size_t>(i)] = MPI_Aint{i} * stride * basic.size;
+        break;
+      }
+      case 2: {
+        const MPI_Aint stride = basic.size + gap();
+        MPI_Type_create_hvector(n, 1, stride, basic.type, &made);
+        for (int i = 0; i < n; i++) at[static_cast<std::size_t>(i)] = i * stride;
+        break;
+      }
+      case 3: {
+        std::vector<int> lengths, places;
+        for (int left = n, place = random_.between(-3, 3); left > 0;) {
+          const int length = random_.between(1, left);
+          lengths.push_back(length);
+          places.push_back(place);
+          for (int i = 0; i < length; i++)
+            at[static_cast<std::size_t>(n - left + i)] = MPI_Aint{place + i} * basic.size;
+          left -= length;
+          place += length + random_.below(3);
+        }
+        MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
+                         basic.type, &made);
+        break;
+      }
+      case 4: {
+        // A row of n in an array of three rows, or a column of it.
+        const bool row = random_.one_in(2);
+        const std::array<int, 2> sizes = row ? std::array{3, n + 2} : std::array{n + 1, 4};
+        const std::array<int, 2> part = row ? std::array{1, n} : std::array{n, 1};
+        const std::array<int, 2> start = {1, 1};
+        const bool c_order = random_.one_in(2);
+        MPI_Type_create_subarray(2, sizes.data(), part.data(), start.data(),
+                                 c_order ? MPI_ORDER_C : MPI_ORDER_FORTRAN, basic.type, &made);
+        for (int i = 0; i < n; i++) {
+          const int first = start[0] + (row ? 0 : i), second = start[1] + (row ? i : 0);
+          at[static_cast<std::size_t>(i)] =
+              basic.size *
+              MPI_Aint{c_order ? first * sizes[1] + second : first + second * sizes[0]};
+        }
+        Map map = elements(basic, at);
+        map.upper = MPI_Aint{sizes[0]} * sizes[1] * basic.size;
+        return {made, std::move(map), false};
+      }
+      default: {
+        // This process's share of a row that two or three have, dealt out in blocks.
+        const int processes = random_.between(2, 3), mine = random_.below(processes),
+                  block = random_.between(1, 3);
+        std::vector<int> owned;
+        int total = 0;
+        for (; static_cast<int>(owned.size()) < n; total++) {
+          if (total / block % processes == mine) owned.push_back(total);
+        }
+        const int distribution = MPI_DISTRIBUTE_CYCLIC;
+        MPI_Type_create_darray(processes, mine, 1, &total, &distribution, &block, &processes,
+                               MPI_ORDER_C, basic.type, &made);
+        for (int i = 0; i < n; i++)
+          at[static_cast<std::size_t>(i)] =
+              MPI_Aint{owned[static_cast<std::size_t>(i)]} * basic.size;
+        Map map = elements(basic, at);
+        map.upper = MPI_Aint{total} * basic.size;
+        return {made, std::move(map), false};
+      }
+    }
+    return with_bounds(made, elements(basic, at));
+  }
+
+  static Map elements(const Basic& basic, const std::vector<MPI_Aint>& at) {
+    Map map;
+    for (const MPI_Aint place : at) map.elements.push_back({basic, place});
+    return map;
+  }
+
+  // MPI pads a struct's upper bound for alignment in its own way: said instead of guessed.
+  static Type with_bounds(MPI_Datatype made, Map map) {
+    const MPI_Aint lower = map.first(), extent = map.last() - map.first();
+    return resize({made, std::move(map), false}, lower, extent);
+  }
+
+  static Type resize(Type type, MPI_Aint lower, MPI_Aint extent) {
+    MPI_Datatype made;
+    MPI_Type_create_resized(type.mpi(), lower, extent, &made);
+    Map map = type.map();
+    map.lower = lower;
+    map.upper = lower + extent;
+    return {made, std::move(map), false};
+  }
+
+  Type resized(Type type) {
+    const MPI_Aint lower = type.map().first() - random_.below(9);
+    return resize(std::move(type), lower, type.map().last() - lower + gap());
+  }
+
+  Type apart(Type type) {
+    const MPI_Aint lower = type.map().lower - (random_.one_in(4) ? random_.below(32) : 0);
+    return resize(std::move(type), lower, type.map().last() - type.map().first() + gap());
+  }
+
+  Random& random_;
+  const bool may_overlap_;
+};
+
+// `count` items of a type in memory of their own, with room around them that nobody may touch.
+class Buffer {
+ public:
+  static constexpr MPI_Aint kMargin = 64;
+
+  Buffer(const Map& map, MPI_Aint count)
+      : low_(std::min<MPI_Aint>(map.first(), map.first() + (count - 1) * map.extent()) - kMargin),
+        high_(std::max<MPI_Aint>(map.last(), map.last() + (count - 1) * map.extent()) + kMargin),
+        bytes_(static_cast<std::size_t>(high_ - low_), 0xEE) {}
+  unsigned char* origin() { return bytes_.data() - low_; }  // what MPI is given
+  std::vector<unsigned char>& bytes() { return bytes_; }
+
+ private:
+  MPI_Aint low_, high_;
+  std::vector<unsigned char> bytes_;
+};
+
+// Element after element of `count` items.
+class Walk {
+ public:
+  Walk(const Map& map, unsigned char* origin) : map_(map), item_(origin) {}
+  unsigned char* next() {
+    unsigned char* const at = item_ + map_.elements[index_].at;
+    if (++index_ == map_.elements.size()) {
+      index_ = 0;
+      item_ += map_.extent();
+    }
+    return at;
+  }
+
+ private:
+  const Map& map_;
+  unsigned char* item_;
+  std::size_t index_ = 0;
+};
+
+struct Side {
+  Type type;
+  int count;
+};
+
+class Case {
+ public:
+  Case(std::uint64_t key, int size, int large_every, long index) : random_(key), key_(key) {
+    signature_ = make_signature(random_);
+    for (const Basic& basic : signature_) bytes_of_one_ += basic.size;
+    root_ = random_.below(size);
+    blocking_ = random_.one_in(2);
+    const MPI_Aint kKiB = 1024;
+    MPI_Aint boundary = (random_.one_in(2) ? 8 : 64) * kKiB;
+    if (random_.one_in(4)) boundary = 8 * kKiB * random_.between(1, 9);
+    if (random_.one_in(8)) boundary = random_.between(1, 2000);
+    if (large_every > 0 && index % large_every == large_every - 1) boundary = 64 * kKiB * kKiB;
+    const MPI_Aint target = std::max<MPI_Aint>(1, boundary + random_.between(-64, 64));
+    total_ = std::max<MPI_Aint>(1, target / bytes_of_one_ + random_.between(-1, 1));
+  }
+  bool blocking() const { return blocking_; }
+  int root() const { return root_; }
+
+  // What a rank hands to MPI_Bcast; the same on every rank that asks.
+  Side side(int rank) const {
+    Random random(key_ + 1 + static_cast<std::uint64_t>(rank));
+    // Some signatures in a row make one item.
+    int in_a_row = 1;
+    if (random.one_in(2)) {
+      for (const int n : {7, 6, 5, 4, 3, 2}) {
+        if (total_ % n == 0 && random.one_in(2)) {
+          in_a_row = n;
+          break;
+        }
+      }
+    }
+    Signature signature;
+    for (int i = 0; i < in_a_row; i++)
+      signature.insert(signature.end(), signature_.begin(), signature_.end());
+    Type type = TypeMaker(random, rank == root_).item(signature);
+    MPI_Datatype committed = type.mpi();
+    MPI_Type_commit(&committed);
+    return {std::move(type), static_cast<int>(total_ / in_a_row)};
+  }
+
+  // The root's memory, gaps and all.
+  void fill_root(Buffer& buffer) const { fill(buffer.bytes().data(), buffer.bytes().size(), key_); }
+
+  // What `expected`, a receiver's memory, holds afterwards.
+  void deliver(const Side& from, Buffer& source, const Side& to, Buffer& expected) const {
+    Walk reads(from.type.map(), source.origin()), writes(to.type.map(), expected.origin());
+    for (MPI_Aint one = 0; one < total_; one++) {
+      for (const Basic& basic : signature_)
+        std::memcpy(writes.next(), reads.next(), static_cast<std::size_t>(basic.size));
+    }
+  }
+
+  std::string text(const Side& mine) const {
+    return std::to_string(total_ * bytes_of_one_) + " bytes from rank " + std::to_string(root_) +
+           (blocking_ ? "" : ", non-blocking") + ", here " + std::to_string(mine.count) +
+           " items of " + std::to_string(mine.type.map().elements.size()) + " elements, extent " +
+           std::to_string(mine.type.map().extent());
+  }
+
+ private:
+  Random random_;
+  std::uint64_t key_;
+  Signature signature_;
+  MPI_Aint bytes_of_one_ = 0;
+  MPI_Aint total_ = 0;  // signatures
+  int root_ = 0;
+  bool blocking_ = true;
+};
+
+// One case, checked; 0 if right.
+int run(const Case& test, long index, int rank) {
+  const Side mine = test.side(rank);
+  Buffer buffer(mine.type.map(), mine.count);
+  const bool is_root = rank == test.root();
+  const Side roots = is_root ? test.side(rank) : test.side(test.root());
+  Buffer source(roots.type.map(), roots.count);
+  test.fill_root(source);
+  if (is_root) test.fill_root(buffer);
+  if (test.blocking()) {
+    MPI_Bcast(buffer.origin(), mine.count, mine.type.mpi(), test.root(), MPI_COMM_WORLD);
+  } else {
+    MPI_Request request;
+    MPI_Ibcast(buffer.origin(), mine.count, mine.type.mpi(), test.root(), MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  Buffer expected(mine.type.map(), mine.count);
+  if (is_root) {
+    test.fill_root(expected);
+  } else {
+    test.deliver(roots, source, mine, expected);
+  }
+  const auto& is = buffer.bytes();
+  const auto& should = expected.bytes();
+  const auto differs = std::mismatch(is.begin(), is.end(), should.begin());
+  if (differs.first == is.end()) return 0;
+  fprintf(stderr, "types_check: case %ld, rank %d: %s: byte %td of %zu is 0x%02x, not 0x%02x\n",
+          index, rank, test.text(mine).c_str(), differs.first - is.begin(), is.size(),
+          *differs.first, *differs.second);
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size, wrong = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const long count = atol(option(argc, argv, "--count", "100"));
+  const long first = atol(option(argc, argv, "--first", "0"));
+  const int large = atoi(option(argc, argv, "--large", "1000"));
+  const std::uint64_t seed = strtoull(option(argc, argv, "--seed", "1"), nullptr, 0);
+  for (long i = first; i < first + count; i++)
+    wrong |=
+        run(Case(mix(seed * 1000003u + static_cast<std::uint64_t>(i)), size, large, i), i, rank);
+  const int code = conclude(wrong, "broadcasts of random types", count);
+  MPI_Finalize();
+  return code;
+}
