@@ -50,11 +50,13 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
 }
 
 void Agreement::leave(std::uint64_t next_unit, Actions& out) {
-  if (asked_.unit != kNoUnit && asked_.unit < next_unit) {
+  std::erase_if(asked_, [&](const Asked& asked) {
+    if (asked.unit >= next_unit) return false;
     // A LACK was an answer, too.
-    if (!asked_root_) send(asked_.by, message(Kind::kHave, asked_.unit, 0), out);
-    asked_ = {};
-  }
+    const bool answered = asked_root_ && asked.unit == position_;
+    if (!answered) send(asked.by, message(Kind::kHave, asked.unit, 0), out);
+    return true;
+  });
   position_ = next_unit;
   inside_ = false;
 }
@@ -101,7 +103,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       if (m.unit < position_) {
         send(from, message(Kind::kHave, m.unit, 0), out);
       } else {
-        asked_ = {m.unit, from};
+        asked_.push_back({m.unit, from});
       }
       return;
     case Kind::kCut:

@@ -120,9 +120,10 @@ class Agreement {
   std::uint64_t retry_at_ = kNoUnit;
 
   struct Asked {  // BROKEN(unit) that is to be answered when the unit is complete here
-    std::uint64_t unit = kNoUnit;
-    int by = 0;
-  } asked_;
+    std::uint64_t unit;
+    int by;
+  };
+  std::vector<Asked> asked_;  // unattended roots of several units may ask at the same time
   struct Deferred {
     int from;
     ControlMessage message;

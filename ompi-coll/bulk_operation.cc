@@ -1,5 +1,7 @@
 #include "ompi-coll/bulk_operation.h"
 
+#include <cstddef>
+
 #include "ompi-coll/counters.h"
 #include "ompi-coll/tree.h"
 
@@ -13,25 +15,22 @@ namespace {
 constexpr std::chrono::microseconds kNap{250};
 constexpr int64_t kFastMegabytesPerSecond = 500;
 
-// The structs that UCT calls back with are members of a piece.
-template <typename T, typename M>
-T* owner_of(M* member, M T::*which) {
-  const auto offset = reinterpret_cast<std::ptrdiff_t>(&(reinterpret_cast<T*>(0)->*which));
-  return reinterpret_cast<T*>(reinterpret_cast<char*>(member) - offset);
-}
-
 }  // namespace
 
-// Only after an error of the program's is something still posted: it must not outlive the buffers.
+// Only after an error of the program's is something still posted: it must not outlive the buffers,
+// and nothing can be posted behind it.
 BulkOperation::~BulkOperation() {
-  if (in_flight_ > 0) session_.bulk().destroy();
+  if (in_flight_ == 0) return;
+  session_.bulk().destroy();
+  session_.agreement().fail(Cause::kWork,
+                            rank_text(*call_.team) + ": a broadcast ended in an error");
 }
 
 template <typename F>
 void BulkOperation::ready_children(F f) const {
   if (!call_.unattended) return tree_of(call_).children(f);
   if (!call_.is_root()) return;
-  for (int rank = 0; rank < ompi_comm_size(call_.comm); ++rank) {
+  for (int rank = 0; rank < call_.team->size(); ++rank) {
     if (rank != call_.root) f(rank);
   }
 }
@@ -47,8 +46,7 @@ int BulkOperation::refused(ucs_status_t status) {
   if (!full) {
     const std::string why = mcast_last_error();
     session_.look();
-    session_.agreement().fail(Cause::kWork,
-                              "rank " + std::to_string(ompi_comm_rank(call_.comm)) + ": " + why);
+    session_.agreement().fail(Cause::kWork, rank_text(*call_.team) + ": " + why);
   }
   return OMPI_ERR_WOULD_BLOCK;
 }
@@ -126,7 +124,7 @@ int BulkOperation::post() {
     piece.receive.rndv_cb = nullptr;
     piece.receive.completed_cb = [](uct_tag_context_t* context, uct_tag_t, uint64_t, size_t length,
                                     void*, ucs_status_t status) {
-      Piece* const done = owner_of(context, &Piece::receive);
+      Piece* const done = piece_of(context, offsetof(Piece, receive));
       BulkOperation& self = *done->self;
       const auto index = static_cast<size_t>(done - self.list_.data());
       --self.in_flight_;
@@ -152,7 +150,7 @@ int BulkOperation::listen() {
   int rc = OMPI_SUCCESS;
   for (Ready& each : ready_) {
     if (rc == OMPI_SUCCESS)
-      rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, call_.comm);
+      rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, *call_.team);
   }
   step_ = call_.unattended && call_.is_root() ? Step::kSend : Step::kGather;
   return rc;
@@ -169,7 +167,7 @@ int BulkOperation::gather() {
     if (each.unit == call_.unit || rc != OMPI_SUCCESS) continue;
     // Said before a unit that then went another way.
     stale = true;
-    rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, call_.comm);
+    rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, *call_.team);
   }
   if (rc != OMPI_SUCCESS) return rc;
   if (stale) return OMPI_ERR_WOULD_BLOCK;
@@ -185,7 +183,7 @@ int BulkOperation::gather() {
   }
   ready_out_ = call_.unit;
   step_ = Step::kReport;
-  return messages_.send(&ready_out_, sizeof ready_out_, ready_parent(), Tag::kReady, call_.comm);
+  return messages_.send(&ready_out_, sizeof ready_out_, ready_parent(), Tag::kReady, *call_.team);
 }
 
 int BulkOperation::report() {
@@ -206,7 +204,7 @@ int BulkOperation::send() {
     piece.send.count = 1;
     piece.send.status = UCS_OK;
     piece.send.func = [](uct_completion_t* completion) {
-      Piece* const done = owner_of(completion, &Piece::send);
+      Piece* const done = piece_of(completion, offsetof(Piece, send));
       BulkOperation& self = *done->self;
       --self.in_flight_;
       done->done = completion->status == UCS_OK;
@@ -269,7 +267,7 @@ int BulkOperation::repair_member(Actions& out) {
   if (have == call_.length) return OMPI_SUCCESS;
   asked_ = true;
   const int rc =
-      repairs_.receive(memory() + have, call_.length - have, call_.root, Tag::kRepair, call_.comm);
+      repairs_.receive(memory() + have, call_.length - have, call_.root, Tag::kRepair, *call_.team);
   if (rc != OMPI_SUCCESS) return rc;
   session_.agreement().lack(have, out);
   return OMPI_ERR_WOULD_BLOCK;
@@ -278,7 +276,7 @@ int BulkOperation::repair_member(Actions& out) {
 int BulkOperation::serve(int to, uint64_t bytes) {
   if (bytes >= call_.length) return OMPI_SUCCESS;
   counters().add(Counters::Which::kServed);
-  return repairs_.send(memory() + bytes, call_.length - bytes, to, Tag::kRepair, call_.comm);
+  return repairs_.send(memory() + bytes, call_.length - bytes, to, Tag::kRepair, *call_.team);
 }
 
 }  // namespace cepheus::coll

@@ -46,6 +46,11 @@ class BulkOperation final : public Operation {
     uint64_t unit;
   };
 
+  // The structs that UCT calls back with are members of a piece, at that offset.
+  static Piece* piece_of(void* member, size_t offset) {
+    return reinterpret_cast<Piece*>(static_cast<char*>(member) - offset);
+  }
+
   template <typename F>
   void ready_children(F f) const;
   int ready_parent() const;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ompi-coll/counters.h"
+#include "ompi-coll/lifetime.h"
 #include "ompi-coll/module.h"
 #include "ompi-coll/parameters.h"
 
@@ -17,7 +18,7 @@ extern "C" int cepheus_progress(void) {
   constexpr unsigned kWatchEvery = 8;
   if (calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0) progress_communicators();
   const unsigned done = Transport::instance().progress();
-  progress_ibcasts();
+  progress_broadcasts();
   return static_cast<int>(done);
 }
 

@@ -4,7 +4,7 @@ namespace cepheus::coll {
 
 int ControlLink::post() {
   return MCA_PML_CALL(irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE,
-                            static_cast<int>(Tag::kControl), comm_, &receive_));
+                            static_cast<int>(Tag::kControl), team_.comm(), &receive_));
 }
 
 int ControlLink::open() { return is_open() ? OMPI_SUCCESS : post(); }
@@ -20,7 +20,7 @@ int ControlLink::send_one(int to, const ControlMessage& message) {
   sent_.push_back(std::make_unique<Sent>());
   Sent& sent = *sent_.back();
   sent.message = message;
-  return sent.request.send(&sent.message, sizeof sent.message, to, Tag::kControl, comm_);
+  return sent.request.send(&sent.message, sizeof sent.message, to, Tag::kControl, team_);
 }
 
 int ControlLink::send(int to, const ControlMessage& message) {
@@ -28,16 +28,16 @@ int ControlLink::send(int to, const ControlMessage& message) {
   std::erase_if(sent_, [&](const auto& each) { return each->request.test(error); });
   if (to != Action::kEveryone) return send_one(to, message);
   int rc = OMPI_SUCCESS;
-  for (int rank = 0; rank < ompi_comm_size(comm_) && rc == OMPI_SUCCESS; ++rank) {
-    if (rank != ompi_comm_rank(comm_)) rc = send_one(rank, message);
+  for (int member = 0; member < team_.size() && rc == OMPI_SUCCESS; ++member) {
+    if (member != team_.self()) rc = send_one(member, message);
   }
   return rc;
 }
 
 bool ControlLink::receive(int& from, ControlMessage& out) {
   if (!is_open() || !REQUEST_COMPLETE(receive_)) return false;
-  from = receive_->req_status.MPI_SOURCE;
-  const bool usable = receive_->req_status.MPI_ERROR == MPI_SUCCESS;
+  from = team_.member_of(receive_->req_status.MPI_SOURCE);
+  const bool usable = receive_->req_status.MPI_ERROR == MPI_SUCCESS && from >= 0;
   out = incoming_;
   ompi_request_free(&receive_);
   receive_ = nullptr;

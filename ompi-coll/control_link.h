@@ -1,4 +1,4 @@
-// Control messages between the members of a communicator: one receive for any member is always
+// Control messages between the members of a team: one receive for any member is always
 // posted, sends are forgotten once they are out. Never blocks.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace cepheus::coll {
 
 class ControlLink {
  public:
-  explicit ControlLink(ompi_communicator_t* comm) : comm_(comm) {}
+  explicit ControlLink(const Team& team) : team_(team) {}
   ~ControlLink() { close(); }
   ControlLink(const ControlLink&) = delete;
   ControlLink& operator=(const ControlLink&) = delete;
@@ -23,7 +23,7 @@ class ControlLink {
   // While the communicator can communicate: takes the receive back.
   void close();
 
-  // `to`: a rank or Action::kEveryone.
+  // `to`: a member or Action::kEveryone.
   int send(int to, const ControlMessage& message);
   // The next message, if one has arrived.
   bool receive(int& from, ControlMessage& out);
@@ -36,7 +36,7 @@ class ControlLink {
   int post();
   int send_one(int to, const ControlMessage& message);
 
-  ompi_communicator_t* comm_;
+  const Team& team_;
   ompi_request_t* receive_ = nullptr;
   ControlMessage incoming_{};
   std::deque<std::unique_ptr<Sent>> sent_;

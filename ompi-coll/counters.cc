@@ -20,9 +20,12 @@ struct Variable {
 constexpr Variable kVariables[] = {
     {"bcasts_eager", "Broadcasts by multicast that were copied through posted buffers"},
     {"bcasts_bulk", "Broadcasts by multicast straight between the callers' buffers"},
+    {"bcasts_hosts", "Broadcasts among one rank of each host, and from there inside the hosts"},
     {"bcasts_saved", "Broadcasts that Open MPI's own algorithms served, or finished"},
     {"ibcasts_eager", "Non-blocking broadcasts by multicast that were copied through buffers"},
     {"ibcasts_bulk", "Non-blocking broadcasts by multicast straight between the callers' buffers"},
+    {"ibcasts_hosts",
+     "Non-blocking broadcasts among one rank of each host, and from there inside the hosts"},
     {"ibcasts_tree", "Non-blocking broadcasts, or the rest of one, point to point down a tree"},
     {"ibcasts_saved", "Non-blocking broadcasts that Open MPI's own algorithm served"},
     {"repairs_received", "Pieces of broadcasts received point to point after the fabric broke"},
@@ -48,6 +51,21 @@ void register_one(const mca_base_component_t* component, const std::string& name
 }
 
 }  // namespace
+
+void Counters::add_broadcast(Route route, bool attended) {
+  switch (route) {
+    case Route::kEager:
+      return add(attended ? Which::kEager : Which::kIbcastEager);
+    case Route::kBulk:
+      return add(attended ? Which::kBulk : Which::kIbcastBulk);
+    case Route::kHosts:
+      return add(attended ? Which::kHosts : Which::kIbcastHosts);
+    case Route::kTree:
+      return add(Which::kIbcastTree);
+    case Route::kSaved:
+      return add(attended ? Which::kSaved : Which::kIbcastSaved);
+  }
+}
 
 void Counters::register_variables(const mca_base_component_t* component) {
   for (std::size_t i = 0; i < values_.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ompi-coll/agreement.h"
+#include "ompi-coll/course.h"
 #include "ompi-coll/ompi_headers.h"
 
 namespace cepheus::coll {
@@ -15,9 +16,11 @@ class Counters {
   enum class Which : std::uint8_t {
     kEager,        // broadcasts by multicast, copied
     kBulk,         // broadcasts by multicast, straight between buffers
+    kHosts,        // broadcasts among one rank of each host, and inside hosts
     kSaved,        // broadcasts, or the rest of one, by the saved module
     kIbcastEager,  // the same of non-blocking ones
     kIbcastBulk,
+    kIbcastHosts,
     kIbcastTree,   // point to point, by coll/cepheus
     kIbcastSaved,  // by the saved module
     kRepaired,     // pieces of broadcasts that this rank received point to point
@@ -28,6 +31,7 @@ class Counters {
   };
 
   void add(Which which) { bump(values_[static_cast<std::size_t>(which)]); }
+  void add_broadcast(Route route, bool attended);
   void add_fallback(Cause cause) { bump(fallbacks_[static_cast<std::size_t>(cause)]); }
   void register_variables(const mca_base_component_t* component);
 

@@ -1,6 +1,7 @@
 #include "ompi-coll/device_memory.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
 #include <cstdint>
@@ -21,6 +22,16 @@ std::atomic<PointerGetAttribute> driver{nullptr};
 
 void look_for_gpu_driver() {
   if (driver.load(std::memory_order_relaxed) != nullptr) return;
+  // How many libraries the loader has loaded, which it says with the first.
+  unsigned long long loads = 0;
+  (void)dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
+        return 1;
+      },
+      &loads);
+  static std::atomic<unsigned long long> looked_at{0};
+  if (looked_at.exchange(loads) == loads) return;
   void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return;
   driver.store(reinterpret_cast<PointerGetAttribute>(dlsym(library, "cuPointerGetAttribute")));

@@ -3,7 +3,8 @@
 
 namespace cepheus::coll {
 
-// Looks whether the program has CUDA's driver library loaded by now; cheap if it was found before.
+// Looks whether the program has CUDA's driver library loaded by now; cheap unless it has loaded
+// anything since the last call.
 void look_for_gpu_driver();
 // Asks the driver; false without one.
 bool is_device_memory(const void* address);

@@ -10,7 +10,7 @@ namespace cepheus::coll {
 using Path = Agreement::Path;
 
 int broken(const Call& call, const char* why) {
-  opal_output(output_stream(), "cepheus: broadcast on %s: %s", call.comm->c_name, why);
+  opal_output(output_stream(), "cepheus: broadcast on %s: %s", call.team->comm()->c_name, why);
   return OMPI_ERROR;
 }
 
@@ -92,7 +92,7 @@ int EagerOperation::repair(Actions& out) {
     }
     const size_t most = sizeof(EagerHeader) + parameters().eager_unit();
     repair_ = std::make_unique<std::byte[]>(most);
-    const int rc = messages_.receive(repair_.get(), most, call_.root, Tag::kRepair, call_.comm);
+    const int rc = messages_.receive(repair_.get(), most, call_.root, Tag::kRepair, *call_.team);
     if (rc != OMPI_SUCCESS) return rc;
     session_.agreement().lack(0, out);
     return OMPI_ERR_WOULD_BLOCK;

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -23,38 +24,52 @@ unsigned eager_depth(int groups) {
   return groups < 192 ? 8 : 4;
 }
 
-std::string rank_text(size_t rank) { return "rank " + std::to_string(rank); }
-
 std::string address_text(uint32_t network_order) {
   char text[INET_ADDRSTRLEN];
   inet_ntop(AF_INET, &network_order, text, sizeof text);
   return text;
 }
 
-// Why these members can't form a group; empty if they can. Of ranks that share a host all but one
-// find its registration port taken.
-std::string objection(const std::vector<MemberRecord>& records, bool& shared) {
-  std::map<uint32_t, size_t> hosts;
-  std::string taken;
-  for (size_t rank = 0; rank < records.size(); ++rank) {
-    const MemberRecord& record = records[rank];
-    if (record.status == MCAST_ERR_BUSY && record.member.ipv4 != 0) {
-      taken = rank_text(rank) + ": " + record.reason;
-    } else if (record.status != MCAST_OK) {
-      return rank_text(rank) + ": " + record.reason;
-    }
+// Why these members can't form a group; empty if they can.
+std::string objection(const std::vector<MemberRecord>& records, const Team& team) {
+  std::map<uint32_t, std::string> hosts;
+  for (size_t member = 0; member < records.size(); ++member) {
+    const MemberRecord& record = records[member];
+    const std::string rank = "rank " + std::to_string(team.rank_of(static_cast<int>(member)));
+    if (record.status != MCAST_OK) return rank + ": " + record.reason;
     if (record.fingerprint != records[kLeader].fingerprint) {
-      return rank_text(rank) +
-             " has other coll_cepheus parameters than rank 0: give all ranks the same";
+      return rank + " has other coll_cepheus parameters than rank " +
+             std::to_string(team.rank_of(kLeader)) + ": give all ranks the same";
     }
     const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
     if (!fresh) {
-      shared = true;
-      return rank_text(other->second) + " and " + rank_text(rank) + " share host " +
-             address_text(record.member.ipv4) + ": a group has one member a host";
+      return other->second + " and " + rank + " share host " + address_text(record.member.ipv4) +
+             ": a group has one member a host";
     }
   }
-  return taken;
+  return "";
+}
+
+// libmcast names its own parameter.
+std::string in_our_words(std::string why) {
+  constexpr char kTheirs[] = "max_eager_memory";
+  const size_t at = why.find(kTheirs);
+  return at == std::string::npos ? why : why.insert(at, "coll_cepheus_");
+}
+
+// Whether what failed may do some time later without anybody's help.
+bool may_pass(int32_t status) {
+  switch (status) {
+    case MCAST_ERR_REJECTED:
+    case MCAST_ERR_TIMED_OUT:
+    case MCAST_ERR_ID_IN_USE:
+    case MCAST_ERR_FABRIC:
+    case MCAST_ERR_NO_MEMORY:
+    case MCAST_ERR_AGAIN:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -74,12 +89,11 @@ void Lane::make_group(MemberRecord& record) {
         kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
     status = mcast_group_create(transport.context(), &params, &group_);
     if (status != MCAST_OK) {
-      why = mcast_last_error();
+      why = in_our_words(mcast_last_error());
       group_ = nullptr;
     }
   }
   if (group_ == nullptr) transport.remove_group();
-  if (status == MCAST_ERR_BUSY) record.member.ipv4 = htonl(transport.host_address());
   if (status == MCAST_OK) {
     mcast_group_attr_t attr;
     (void)mcast_group_query(group_, &attr);
@@ -101,35 +115,41 @@ void Lane::make_group(MemberRecord& record) {
 void Lane::start() {
   ++attempts_;
   make_group(own_);
-  const int size = ompi_comm_size(comm_);
   int rc = OMPI_SUCCESS;
-  if (ompi_comm_rank(comm_) == kLeader) {
-    records_.assign(static_cast<size_t>(size), MemberRecord{});
+  if (team_.is_leader()) {
+    records_.assign(static_cast<size_t>(team_.size()), MemberRecord{});
     records_[kLeader] = own_;
-    for (int rank = 1; rank < size && rc == OMPI_SUCCESS; ++rank) {
-      rc = messages_.receive(&records_[static_cast<size_t>(rank)], sizeof(MemberRecord), rank,
-                             Tag::kSetUp, comm_);
+    for (int member = 1; member < team_.size() && rc == OMPI_SUCCESS; ++member) {
+      rc = messages_.receive(&records_[static_cast<size_t>(member)], sizeof(MemberRecord), member,
+                             Tag::kSetUp, team_);
     }
   } else {
-    rc = messages_.send(&own_, sizeof own_, kLeader, Tag::kSetUp, comm_);
+    rc = messages_.send(&own_, sizeof own_, kLeader, Tag::kSetUp, team_);
     if (rc == OMPI_SUCCESS)
-      rc = messages_.receive(&outcome_, sizeof outcome_, kLeader, Tag::kOutcome, comm_);
+      rc = messages_.receive(&outcome_, sizeof outcome_, kLeader, Tag::kOutcome, team_);
   }
   if (rc != OMPI_SUCCESS) {
     outcome_.status = MCAST_ERR_FABRIC;
+    outcome_.retry_after = kNever;
     snprintf(outcome_.reason, sizeof outcome_.reason,
              "open mpi's point-to-point layer failed during set-up (%d)", rc);
     settle();
     return;
   }
-  set_state(ompi_comm_rank(comm_) == kLeader ? State::kGathering : State::kAnnouncing);
+  set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
 }
 
 void Lane::gathered() {
-  bool shared = false;
-  const std::string why = objection(records_, shared);
+  const std::string why = objection(records_, team_);
   if (!why.empty()) {
-    announce(shared ? Outcome::kSharedHosts : static_cast<int32_t>(MCAST_ERR_NO_DEVICE), why);
+    // Where several object the most lasting reason counts.
+    const auto lasting = std::find_if(records_.begin(), records_.end(), [](const MemberRecord& r) {
+      return r.status != MCAST_OK && !may_pass(r.status);
+    });
+    const auto any = std::find_if(records_.begin(), records_.end(),
+                                  [](const MemberRecord& r) { return r.status != MCAST_OK; });
+    const bool passes = lasting == records_.end() && any != records_.end();
+    announce(passes ? any->status : static_cast<int32_t>(MCAST_ERR_NO_DEVICE), why);
     return;
   }
   std::vector<mcast_member_t> members;
@@ -153,10 +173,10 @@ void Lane::registered(mcast_status_t status) {
 
 void Lane::announce(int32_t status, const std::string& reason) {
   outcome_.status = status;
-  outcome_.retry_after = retry_after_;
+  outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
-  for (int rank = 1; rank < ompi_comm_size(comm_); ++rank) {
-    const int rc = messages_.send(&outcome_, sizeof outcome_, rank, Tag::kOutcome, comm_);
+  for (int member = 1; member < team_.size(); ++member) {
+    const int rc = messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
     if (rc != OMPI_SUCCESS) break;  // the job is coming down: nothing we say reaches them
   }
   set_state(State::kAnnouncing);
@@ -195,6 +215,13 @@ Lane::State Lane::progress() {
       break;
   }
   return state_;
+}
+
+void Lane::reset() {
+  attempts_ = 0;
+  again_ = true;
+  outcome_ = {};
+  set_state(State::kUnused);
 }
 
 bool Lane::has_failed(mcast_group_attr_t& attr) const {

@@ -1,11 +1,11 @@
-// One lane of one communicator: a libmcast group whose members are its ranks, set up at the first
-// message that needs it.
+// One lane of one team: a libmcast group of its members, set up at the first message that needs it.
 //
-//   every rank: make the group -> rank 0 gathers the members' names -> rank 0 registers -> rank 0
+//   every member: make the group -> the leader gathers the members' names -> it registers -> it
 //   tells all the outcome
 //
 // A state machine that never blocks: progress() is called until the state is kReady or kFailed,
-// which is the same on all ranks. A McstID that another leader holds is retried with fresh groups.
+// which is the same on all members. A McstID that another leader holds is retried with fresh
+// groups.
 #pragma once
 
 #include <mcast/mcast.h>
@@ -20,20 +20,19 @@
 
 namespace cepheus::coll {
 
-// What a rank tells rank 0 about itself. Plain bytes: all ranks run the same build.
+// What a member tells the leader about itself. Plain bytes: all ranks run the same build.
 struct MemberRecord {
   int32_t status;        // mcast_status_t of making the group
   uint32_t fingerprint;  // of the parameters that all ranks must share
   mcast_member_t member;
   char reason[160];
 };
-// What rank 0 tells all.
-struct Outcome {
-  static constexpr int32_t kSharedHosts = 1000;  // several ranks have one NIC
+// What the leader tells all.
+struct LaneOutcome {
   int32_t status;  // mcast_status_t; MCAST_ERR_ID_IN_USE: set up again
   uint32_t mcst_id;
   uint32_t epoch;
-  uint64_t retry_after;  // units after which multicast is tried again; 0: never
+  uint64_t retry_after;  // units after which multicast is tried again; kNever
   char reason[256];
 };
 
@@ -50,8 +49,8 @@ class Lane {
   };
 
   // `again`: the fabric may serve now though it did not before.
-  Lane(ompi_communicator_t* comm, mcast_lane_t kind, size_t max_eager, bool again)
-      : comm_(comm), kind_(kind), max_eager_(max_eager), again_(again) {}
+  Lane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
+      : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
   ~Lane() { destroy(); }
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -62,14 +61,19 @@ class Lane {
     handler_arg_ = arg;
   }
 
-  // Rank 0: what all learn if it fails.
+  // The leader: what all learn if it fails in a way that may pass, see `retry_after()`.
   void set_retry_after(uint64_t units) { retry_after_ = units; }
+  static constexpr uint64_t kNever = ~uint64_t{0};
+  // kFailed: the same on all members. kNever where only the user can mend what is wrong.
   uint64_t retry_after() const { return outcome_.retry_after; }
+  // kFailed: from the unit `first` on it may be tried again.
+  void set_retry_at(uint64_t first) { retry_at_ = first; }
+  uint64_t retry_at() const { return retry_at_; }
+  // kFailed -> kUnused, with fresh groups.
+  void reset();
 
   State progress();
   State state() const { return state_; }
-  // kFailed: because several ranks share a host.
-  bool finds_shared_hosts() const { return outcome_.status == Outcome::kSharedHosts; }
   // kFailed: why, naming the rank or switch.
   mcast_status_t status() const { return static_cast<mcast_status_t>(outcome_.status); }
   std::string reason() const { return outcome_.reason; }
@@ -99,11 +103,12 @@ class Lane {
   void settle();
   void set_state(State state) { state_ = state; }
 
-  ompi_communicator_t* comm_;
+  const Team& team_;
   mcast_lane_t kind_;
   size_t max_eager_;
   bool again_;
   uint64_t retry_after_ = 0;
+  uint64_t retry_at_ = kNever;
   uct_am_callback_t handler_ = nullptr;
   void* handler_arg_ = nullptr;
 
@@ -112,8 +117,8 @@ class Lane {
   mcast_group_h group_ = nullptr;
   Transport::Handles handles_;
   MemberRecord own_{};
-  std::vector<MemberRecord> records_;  // rank 0
-  Outcome outcome_{};
+  std::vector<MemberRecord> records_;  // the leader's
+  LaneOutcome outcome_{};
   Messages messages_;
 };
 

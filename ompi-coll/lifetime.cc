@@ -1,33 +1,34 @@
-// When groups go: as their communicator is freed, or at the start of MPI_Finalize, while messages
-// still flow.
+// MPI_Comm_free and MPI_Finalize, where groups go.
 //
 // By the time Open MPI disables a module its communicator can't communicate any more, but attribute
 // callbacks run before that: on MPI_Comm_free for the communicator itself, and first thing in
 // MPI_Finalize for MPI_COMM_SELF.
+//
+// Groups go once all members have everything, and a member may come to MPI_Comm_free as late as it
+// likes. So a freed communicator that has groups is kept from Open MPI's destructor (as its own
+// requests in flight do) until the last member has come: MPI_Comm_free returns at once, and no new
+// communicator gets the context id while messages of the old one may be under way. MPI_Finalize, in
+// which Open MPI waits for all ranks anyway, waits for all of them.
+#include "ompi-coll/lifetime.h"
+
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <vector>
 
-#include "ompi-coll/module.h"
-#include "ompi-coll/parameters.h"
 #include "ompi-coll/request.h"
 
 namespace cepheus::coll {
 
 namespace {
 
-// A rank that died must not keep the others from leaving, unless it may need what only they have.
-constexpr std::chrono::seconds kPatience{10};
-constexpr std::chrono::seconds kOwingPatience{600};
-
 // Taken by whoever comes; who only progresses passes by.
 std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 std::vector<CommunicatorState*> watched;
 std::size_t next_watched = 0;
 std::atomic<int> in_flight{0};  // communicators with non-blocking broadcasts
+std::atomic<int> closing{0};  // communicators that the program has freed and that are still watched
 
 class ListGuard {
  public:
@@ -41,39 +42,38 @@ class ListGuard {
 int comm_keyval = MPI_KEYVAL_INVALID;
 int self_keyval = MPI_KEYVAL_INVALID;
 
-void forget(CommunicatorState* state) {
+void forget(const CommunicatorState* state) {
   const ListGuard guard;
   std::erase(watched, state);
 }
 
-// All at once: ranks may hold communicators in different orders.
-void tear_down_all(std::vector<CommunicatorState*> states) {
-  const auto give_up = std::chrono::steady_clock::now() + kPatience;
-  std::vector<CommunicatorState*> left = states;
-  while (!left.empty()) {
-    std::erase_if(left, [](CommunicatorState* state) { return state->tear_down(); });
-    if (left.empty()) break;
-    const bool owing =
-        std::any_of(left.begin(), left.end(), [](const auto* state) { return state->is_owing(); });
-    const auto extra = owing ? kOwingPatience - kPatience : std::chrono::seconds(0);
-    if (std::chrono::steady_clock::now() > give_up + extra) {
-      opal_output(output_stream(),
-                  "cepheus: %s: not all ranks came to free their multicast group within %d s; "
-                  "leaving without them",
-                  left.front()->comm()->c_name, static_cast<int>((kPatience + extra).count()));
-      break;
-    }
-    opal_progress();
-  }
-  for (CommunicatorState* state : states) state->destroy_groups();
+// A state that is watched no more. If the program has freed the communicator, this ends both.
+void release(CommunicatorState* state) {
+  const bool freed = state->is_freed();
+  state->detach();
+  if (!freed) return;
+  ompi_communicator_t* comm = state->comm();
+  closing.fetch_sub(1);
+  OBJ_RELEASE(comm);
 }
 
 extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
   state->finish_started();
-  forget(state);
-  state->free_hierarchy();
-  if (state->has_groups()) tear_down_all({state});
+  if (!state->has_groups() || state->close()) {
+    forget(state);
+    state->detach();
+  } else if (OMPI_COMM_IS_DYNAMIC(state->comm())) {
+    // Two jobs that part: neither shall wait for the other in its MPI_Finalize.
+    while (!state->close()) opal_progress();
+    forget(state);
+    state->detach();
+  } else {
+    OBJ_RETAIN(state->comm());
+    state->set_freed();
+    closing.fetch_add(1);
+  }
+  reap_communicators();
   return MPI_SUCCESS;
 }
 
@@ -85,13 +85,25 @@ extern "C" int on_finalize(MPI_Comm, int, void*, void*) {
   }
   // What was started needs the others, who may hold communicators in another order: all of them go
   // on meanwhile.
-  for (CommunicatorState* state : states) state->finish_started();
+  for (CommunicatorState* state : states) {
+    if (!state->is_closing()) state->finish_started();
+  }
+  reap_communicators();
   {
     const ListGuard guard;
+    states.swap(watched);
     watched.clear();
   }
-  std::erase_if(states, [](const CommunicatorState* state) { return !state->has_groups(); });
-  tear_down_all(std::move(states));
+  // All at once: ranks may hold communicators in different orders.
+  std::vector<CommunicatorState*> left;
+  for (CommunicatorState* state : states) {
+    if (state->has_groups()) left.push_back(state);
+  }
+  while (!left.empty()) {
+    std::erase_if(left, [](CommunicatorState* state) { return state->close(); });
+    if (!left.empty()) opal_progress();
+  }
+  for (CommunicatorState* state : states) release(state);
   return MPI_SUCCESS;
 }
 
@@ -121,7 +133,21 @@ void progress_communicators() {
 
 void add_in_flight(int communicators) { in_flight.fetch_add(communicators); }
 
-void progress_ibcasts() {
+void reap_communicators() {
+  if (closing.load(std::memory_order_relaxed) == 0) return;
+  std::vector<CommunicatorState*> gone;
+  {
+    const ListGuard guard;
+    const auto end = std::partition(watched.begin(), watched.end(), [](CommunicatorState* state) {
+      return !state->is_freed() || !state->is_closed();
+    });
+    gone.assign(end, watched.end());
+    watched.erase(end, watched.end());
+  }
+  for (CommunicatorState* state : gone) release(state);
+}
+
+void progress_broadcasts() {
   if (in_flight.load(std::memory_order_relaxed) == 0) return;
   if (list_busy.test_and_set()) return;
   std::vector<Finished> finished;

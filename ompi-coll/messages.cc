@@ -10,19 +10,19 @@ Messages::~Messages() {
   }
 }
 
-int Messages::send(const void* data, size_t size, int to, Tag tag, ompi_communicator_t* comm) {
+int Messages::send(const void* data, size_t size, int to, Tag tag, const Team& team) {
   ompi_request_t* request = nullptr;
   const int rc =
-      MCA_PML_CALL(isend(const_cast<void*>(data), size, MPI_BYTE, to, static_cast<int>(tag),
-                         MCA_PML_BASE_SEND_STANDARD, comm, &request));
+      MCA_PML_CALL(isend(const_cast<void*>(data), size, MPI_BYTE, team.rank_of(to),
+                         static_cast<int>(tag), MCA_PML_BASE_SEND_STANDARD, team.comm(), &request));
   if (rc == OMPI_SUCCESS) requests_.push_back(request);
   return rc;
 }
 
-int Messages::receive(void* data, size_t size, int from, Tag tag, ompi_communicator_t* comm) {
+int Messages::receive(void* data, size_t size, int from, Tag tag, const Team& team) {
   ompi_request_t* request = nullptr;
-  const int rc =
-      MCA_PML_CALL(irecv(data, size, MPI_BYTE, from, static_cast<int>(tag), comm, &request));
+  const int rc = MCA_PML_CALL(irecv(data, size, MPI_BYTE, team.rank_of(from), static_cast<int>(tag),
+                                    team.comm(), &request));
   if (rc == OMPI_SUCCESS) requests_.push_back(request);
   return rc;
 }

@@ -1,4 +1,4 @@
-// Small messages between the members of a communicator over Open MPI's own point-to-point layer, on
+// Small messages between the members of a team over Open MPI's own point-to-point layer, on
 // private tags.
 //
 // The management network: set-up, readiness, tear-down and repairs travel here, never user data of
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "ompi-coll/ompi_headers.h"
+#include "ompi-coll/team.h"
 
 namespace cepheus::coll {
 
@@ -21,6 +21,7 @@ enum class Tag : int {
   kControl = MCA_COLL_BASE_TAG_HCOLL_BASE - 69,
   kRepair = MCA_COLL_BASE_TAG_HCOLL_BASE - 70,
   kTree = MCA_COLL_BASE_TAG_HCOLL_BASE - 71,
+  kArrange = MCA_COLL_BASE_TAG_HCOLL_BASE - 72,
 };
 
 // Several sends and receives in flight together. Buffers stay the caller's until test() says all
@@ -33,11 +34,10 @@ class Messages {
   Messages& operator=(const Messages&) = delete;
 
   // Errors are Open MPI's codes.
-  int send(const void* data, size_t size, int to, Tag tag, ompi_communicator_t* comm);
-  int receive(void* data, size_t size, int from, Tag tag, ompi_communicator_t* comm);
+  int send(const void* data, size_t size, int to, Tag tag, const Team& team);
+  int receive(void* data, size_t size, int from, Tag tag, const Team& team);
   // True once all are complete; `error` then holds the first failure, or MPI_SUCCESS.
   bool test(int& error);
-  bool idle() const { return requests_.empty(); }
 
  private:
   std::vector<ompi_request_t*> requests_;

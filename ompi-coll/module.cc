@@ -1,10 +1,13 @@
 #include "ompi-coll/module.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
+#include <utility>
 
-#include "ompi-coll/counters.h"
+#include "ompi-coll/lifetime.h"
 #include "ompi-coll/parameters.h"
+#include "ompi-coll/request.h"
 
 using namespace cepheus::coll;
 
@@ -14,6 +17,8 @@ struct cepheus_module_t {
   mca_coll_base_module_t* saved_module;
   mca_coll_base_module_ibcast_fn_t saved_ibcast;
   mca_coll_base_module_t* saved_ibcast_module;
+  mca_coll_base_module_bcast_init_fn_t saved_bcast_init;
+  mca_coll_base_module_t* saved_bcast_init_module;
   CommunicatorState* state;
 };
 
@@ -22,6 +27,8 @@ static void construct_module(cepheus_module_t* module) {
   module->saved_module = nullptr;
   module->saved_ibcast = nullptr;
   module->saved_ibcast_module = nullptr;
+  module->saved_bcast_init = nullptr;
+  module->saved_bcast_init_module = nullptr;
   module->state = nullptr;
 }
 
@@ -29,6 +36,7 @@ static void destruct_module(cepheus_module_t* module) {
   delete module->state;
   if (module->saved_module != nullptr) OBJ_RELEASE(module->saved_module);
   if (module->saved_ibcast_module != nullptr) OBJ_RELEASE(module->saved_ibcast_module);
+  if (module->saved_bcast_init_module != nullptr) OBJ_RELEASE(module->saved_bcast_init_module);
 }
 
 OBJ_CLASS_DECLARATION(cepheus_module_t);
@@ -38,17 +46,30 @@ namespace cepheus::coll {
 
 namespace {
 
+bool is_empty(size_t count, const ompi_datatype_t* type) {
+  size_t size = 0;
+  (void)ompi_datatype_type_size(type, &size);
+  return size * count == 0;
+}
+
 extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
                              ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  Payload payload(buffer, static_cast<size_t>(count), type);
-  if (payload.bytes() == 0) return OMPI_SUCCESS;
+  if (is_empty(static_cast<size_t>(count), type)) return OMPI_SUCCESS;
+  const auto saved = [&](void* memory, int n, ompi_datatype_t* of) {
+    return module->saved_bcast(memory, n, of, root, comm, module->saved_module);
+  };
+  if (!module->state->may_serve()) {
+    module->state->count_saved(true);
+    return saved(buffer, count, type);
+  }
+  Broadcast broadcast(buffer, static_cast<size_t>(count), type, root, true);
   size_t done = 0;
-  int rc = module->state->broadcast(payload, root, done);
+  int rc = module->state->serve(broadcast, done);
   if (rc != OMPI_ERR_NOT_AVAILABLE) return rc;
-  counters().add(Counters::Which::kSaved);
-  if (done == 0) return module->saved_bcast(buffer, count, type, root, comm, module->saved_module);
+  if (done == 0) return saved(buffer, count, type);
   // The fabric broke on the way: the rest as packed bytes, whatever the types.
+  Payload& payload = broadcast.payload;
   const bool is_root = ompi_comm_rank(comm) == root;
   while (done < payload.bytes()) {
     const size_t length = std::min(BulkOperation::kUnit, payload.bytes() - done);
@@ -58,8 +79,7 @@ extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int
       rc = payload.pack(done, memory, length);
       if (rc != OMPI_SUCCESS) return rc;
     }
-    rc = module->saved_bcast(memory, static_cast<int>(length), MPI_BYTE, root, comm,
-                             module->saved_module);
+    rc = saved(memory, static_cast<int>(length), MPI_BYTE);
     if (rc == OMPI_SUCCESS && !is_root) rc = payload.unpack(done, memory, length);
     if (rc != OMPI_SUCCESS) return rc;
     done += length;
@@ -71,23 +91,45 @@ extern "C" int cepheus_ibcast(void* buffer, int count, ompi_datatype_t* type, in
                               ompi_communicator_t* comm, ompi_request_t** request,
                               mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  auto ibcast = std::make_unique<Ibcast>(buffer, static_cast<size_t>(count), type, root);
-  if (ibcast->payload.bytes() == 0) {
+  if (is_empty(static_cast<size_t>(count), type)) {
     *request = &ompi_request_empty;
     return OMPI_SUCCESS;
   }
-  const int rc = module->state->start(std::move(ibcast), request);
-  if (rc != OMPI_ERR_NOT_AVAILABLE) return rc;
-  counters().add(Counters::Which::kIbcastSaved);
-  return module->saved_ibcast(buffer, count, type, root, comm, request,
-                              module->saved_ibcast_module);
+  if (!requests_fit() || !module->state->may_serve()) {
+    module->state->count_saved(false);
+    return module->saved_ibcast(buffer, count, type, root, comm, request,
+                                module->saved_ibcast_module);
+  }
+  *request = make_request(comm);
+  if (*request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
+  auto broadcast =
+      std::make_unique<Broadcast>(buffer, static_cast<size_t>(count), type, root, false);
+  broadcast->request = *request;
+  module->state->start(std::move(broadcast));
+  return OMPI_SUCCESS;
+}
+
+// Persistent: each start is a non-blocking broadcast.
+extern "C" int cepheus_bcast_init(void* buffer, int count, ompi_datatype_t* type, int root,
+                                  ompi_communicator_t* comm, ompi_info_t* info,
+                                  ompi_request_t** request, mca_coll_base_module_t* base) {
+  auto* module = reinterpret_cast<cepheus_module_t*>(base);
+  if (!requests_fit() || !module->state->may_serve()) {
+    module->state->count_saved(false);
+    return module->saved_bcast_init(buffer, count, type, root, comm, info, request,
+                                    module->saved_bcast_init_module);
+  }
+  *request =
+      make_persistent_request(*module->state, {buffer, static_cast<size_t>(count), type, root});
+  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
 extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
   mca_coll_base_comm_coll_t* coll = comm->c_coll;
   if (coll->coll_bcast == nullptr || coll->coll_bcast_module == nullptr ||
-      coll->coll_ibcast == nullptr || coll->coll_ibcast_module == nullptr)
+      coll->coll_ibcast == nullptr || coll->coll_ibcast_module == nullptr ||
+      coll->coll_bcast_init == nullptr)
     return OMPI_ERR_NOT_FOUND;
   module->saved_bcast = coll->coll_bcast;
   module->saved_module = coll->coll_bcast_module;
@@ -95,6 +137,9 @@ extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communic
   module->saved_ibcast = coll->coll_ibcast;
   module->saved_ibcast_module = coll->coll_ibcast_module;
   OBJ_RETAIN(module->saved_ibcast_module);
+  module->saved_bcast_init = coll->coll_bcast_init;
+  module->saved_bcast_init_module = coll->coll_bcast_init_module;
+  if (module->saved_bcast_init_module != nullptr) OBJ_RETAIN(module->saved_bcast_init_module);
   module->state = new (std::nothrow) CommunicatorState(comm);
   if (module->state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   return watch_communicator(comm, module->state);
@@ -127,6 +172,7 @@ extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm,
   module->super.coll_module_disable = cepheus_module_disable;
   module->super.coll_bcast = cepheus_bcast;
   module->super.coll_ibcast = cepheus_ibcast;
+  module->super.coll_bcast_init = cepheus_bcast_init;
   return &module->super;
 }
 

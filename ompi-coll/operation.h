@@ -1,4 +1,4 @@
-// One unit of one MPI_Bcast or MPI_Ibcast on its way, without blocking: call progress() until it is
+// One unit of one broadcast on its way, without blocking: call progress() until it is
 // done.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace cepheus::coll {
 
-// The same on all ranks but for the payload: derived from size x count only.
+// The same on all members but for the payload: derived from size x count only.
 struct Call {
-  ompi_communicator_t* comm;
-  int root;
+  const Team* team;
+  int root;  // member
   uint64_t unit;
   uint64_t retry_after;  // should this rank have to decide, see Agreement
   Payload* payload;
@@ -22,7 +22,7 @@ struct Call {
   // at the first progress().
   bool unattended;
 
-  bool is_root() const { return ompi_comm_rank(comm) == root; }
+  bool is_root() const { return team->self() == root; }
 };
 
 class Operation {

@@ -46,6 +46,14 @@ void register_int(const mca_base_component_t* component, const char* name, const
                                         MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
+void register_bytes(const mca_base_component_t* component, const char* name, const char* help,
+                    mca_base_var_info_lvl_t level, unsigned long long* storage) {
+  known_names().push_back(name);
+  (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG,
+                                        nullptr, 0, static_cast<mca_base_var_flag_t>(0), level,
+                                        MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
 void register_string(const mca_base_component_t* component, const char* name, const char* help,
                      mca_base_var_info_lvl_t level, char** storage) {
   known_names().push_back(name);
@@ -103,11 +111,16 @@ void register_parameters(const mca_base_component_t* component) {
                "0: only when the fabric fails. Mode require never does",
                OPAL_INFO_LVL_5, &p.slow_fallback);
   register_int(component, "ranks_per_host",
-               "Ranks of MPI_COMM_WORLD that share a host, in a row, where the first alone has the "
-               "NIC (cepheus-run sets it); 0: the NICs' addresses say who shares a host",
+               "Ranks of a job that share a host, in a row, where the first alone has the NIC "
+               "(cepheus-run sets it); 0: ranks share a host that share a machine, or in mode "
+               "require a NIC's address",
                OPAL_INFO_LVL_5, &p.ranks_per_host);
   register_int(component, "mrp_port", "UDP port of the registration protocol; 0: 18516",
                OPAL_INFO_LVL_6, &p.mrp_port);
+  register_bytes(component, "max_eager_memory",
+                 "Most memory in bytes that the posted buffers of all communicators of a process "
+                 "may take; 0: 64 MiB, enough for about 1000 communicators of few ranks",
+                 OPAL_INFO_LVL_5, &p.max_eager_memory);
   register_string(component, "device",
                   "Verbs device; empty: the first active one with a RoCE v2 IPv4 address",
                   OPAL_INFO_LVL_4, &p.device);

@@ -21,6 +21,7 @@ struct Parameters {
   int slow_fallback = 1;
   int ranks_per_host = 0;
   int mrp_port = 0;
+  unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
   char* device = nullptr;
   char* mcst_pool = nullptr;
   char* uct_library = nullptr;

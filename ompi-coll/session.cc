@@ -33,16 +33,19 @@ Cause cause_of(mcast_cause_t cause) {
 
 }  // namespace
 
-Session::Session(ompi_communicator_t* comm, uint32_t generation, bool again)
-    : comm_(comm),
+Session::Session(const Team& team, uint32_t generation, bool again)
+    : team_(team),
       generation_(generation),
-      eager_(comm, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
-      bulk_(comm, MCAST_LANE_BULK, 0, again),
-      agreement_(ompi_comm_rank(comm), ompi_comm_size(comm), generation) {
+      eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
+      bulk_(team, MCAST_LANE_BULK, 0, again),
+      agreement_(team.self(), team.size(), generation) {
   eager_.set_handler(Inbox::on_message, &inbox_);
 }
 
-Session::~Session() {
+Session::~Session() { destroy_groups(); }
+
+// Buffers go back to the interface before it goes.
+void Session::destroy_groups() {
   {
     std::lock_guard<std::mutex> guard(Transport::instance().mutex());
     inbox_.clear();
@@ -54,8 +57,7 @@ Session::~Session() {
 void Session::look_at(const Lane& lane) {
   mcast_group_attr_t attr;
   if (lane.state() != Lane::State::kReady || !lane.has_failed(attr)) return;
-  agreement_.fail(cause_of(attr.cause),
-                  "rank " + std::to_string(ompi_comm_rank(comm_)) + ": " + attr.reason);
+  agreement_.fail(cause_of(attr.cause), rank_text(team_) + ": " + attr.reason);
 }
 
 void Session::look() {

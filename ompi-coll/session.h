@@ -1,4 +1,4 @@
-// The groups of one communicator from their set-up until they break: lanes, what arrived, the
+// The groups of one team from their set-up until they break: lanes, what arrived, the
 // agreement about the break, and what is salvaged then.
 //
 // Everything here runs under the communicator's guard.
@@ -17,7 +17,7 @@ namespace cepheus::coll {
 class Session {
  public:
   // `generation`: sessions of a communicator, counted alike by all ranks. `again`: not the first.
-  Session(ompi_communicator_t* comm, uint32_t generation, bool again);
+  Session(const Team& team, uint32_t generation, bool again);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -35,6 +35,8 @@ class Session {
   void look();
   // Nothing that this rank sent may be missing anywhere, as far as it can know.
   bool is_drained() const;
+  // Local. What had arrived and was not asked for is gone, too.
+  void destroy_groups();
   // Small broadcasts of this rank that not all have, after the break: header and data, or null.
   const std::vector<std::byte>* stored(uint64_t unit) const;
 
@@ -47,7 +49,7 @@ class Session {
   void stop();
   void salvage(Actions& out);
 
-  ompi_communicator_t* comm_;
+  const Team& team_;
   const uint32_t generation_;
   Inbox inbox_;  // outlives the lane that fills it
   Lane eager_, bulk_;

@@ -6,7 +6,7 @@
 namespace cepheus::coll {
 
 struct Tree {
-  int rank, size, root;
+  int rank, size, root;  // members
 
   unsigned virtual_rank() const { return static_cast<unsigned>((rank - root + size) % size); }
   int real(unsigned virtual_rank) const {
@@ -23,8 +23,6 @@ struct Tree {
   }
 };
 
-inline Tree tree_of(const Call& call) {
-  return {ompi_comm_rank(call.comm), ompi_comm_size(call.comm), call.root};
-}
+inline Tree tree_of(const Call& call) { return {call.team->self(), call.team->size(), call.root}; }
 
 }  // namespace cepheus::coll

@@ -15,7 +15,7 @@ int TreeOperation::start() {
   int rc = OMPI_SUCCESS;
   for (size_t i = 0; i < segments() && rc == OMPI_SUCCESS; ++i) {
     rc = receives_[i].receive(memory(i), segment_bytes(i), tree_of(call_).parent(), Tag::kTree,
-                              call_.comm);
+                              *call_.team);
   }
   return rc;
 }
@@ -24,7 +24,7 @@ int TreeOperation::pass_on() {
   int rc = OMPI_SUCCESS;
   tree_of(call_).children([&](int rank) {
     if (rc == OMPI_SUCCESS)
-      rc = sends_.send(memory(here_), segment_bytes(here_), rank, Tag::kTree, call_.comm);
+      rc = sends_.send(memory(here_), segment_bytes(here_), rank, Tag::kTree, *call_.team);
   });
   ++here_;
   return rc;

@@ -1,9 +1,9 @@
-// A unit of a non-blocking broadcast without a fabric: packed bytes down the binomial tree, over
+// A unit of a broadcast without a fabric: packed bytes down the binomial tree, over
 // Open MPI's own messages.
 //
-// The saved module can't serve here: whether a unit goes this way is known only when its turn has
-// come, on each rank at another time, and Open MPI's non-blocking collectives must be started in
-// one order on all ranks.
+// It serves inside hosts, and where the saved module can't: whether a unit of a non-blocking
+// broadcast goes this way is known only when its turn has come, on each rank at another time, and
+// Open MPI's non-blocking collectives must be started in one order on all ranks.
 #pragma once
 
 #include <memory>

@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import BUILD, CHECK, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
+from harness import BUILD, CHECK, PARTED, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
 
 ARGUMENTS = ("--count", 20, "--max", 1 << 18)
 
@@ -33,9 +33,15 @@ class Fallback(EndToEnd):
         self.assert_one_error(run, "table space")
 
     def test_no_fabric(self):
-        run = without_fabric(CHECK, *ARGUMENTS, mca=VERBOSE)
+        run = without_fabric(CHECK, *ARGUMENTS, mca={**VERBOSE, **PARTED})
         self.assert_ok(run)
         self.assert_told_once(run, "open mpi's own algorithms", "no ")
+
+    def test_ranks_that_share_a_machine_have_something_faster(self):
+        run = without_fabric(CHECK, *ARGUMENTS, mca=VERBOSE)
+        self.assert_ok(run)
+        self.assertEqual(len(run.told()), 1, run.everything())
+        self.assertIn("all ranks are on one machine, where shared memory is faster", run.told()[0])
 
     def test_no_fabric_is_an_error_if_required(self):
         self.assert_one_error(without_fabric(CHECK, *ARGUMENTS, mca=REQUIRE), "rank 0")

@@ -25,6 +25,11 @@ class Run:
         """The lines that coll/cepheus printed."""
         return [line[line.index("cepheus:"):] for line in self.err.splitlines() if "cepheus:" in line]
 
+    def variables(self):
+        """coll/cepheus's MPI_T variables, as rank 0 printed them."""
+        return {words[0].removeprefix("coll_cepheus_"): int(words[1]) for words in map(str.split, self.out.splitlines())
+                if words[0].startswith("coll_cepheus_")}
+
     def port(self, name):
         for switch in self.status["switches"]:
             for port in switch["ports"]:
@@ -83,6 +88,8 @@ def star(hosts, link="", switch=""):
 # A busy machine must not look like a broken fabric where none is expected.
 REQUIRE = {"coll_cepheus_mode": "require", "coll_cepheus_watchdog_ms": 30000, "coll_cepheus_register_timeout_ms": 20000}
 VERBOSE = {"coll_cepheus_verbose": 1}
+# Each rank a host of its own, as under cepheus-run.
+PARTED = {"coll_cepheus_ranks_per_host": 1}
 
 
 class EndToEnd(unittest.TestCase):

@@ -3,6 +3,8 @@
  *   late_check --late SECONDS       before some broadcasts one rank computes for so long
  *   late_check --behind SECONDS     rank after rank computes for so long, while the others have
  *                                   more small broadcasts than there are buffers for
+ *   late_check --end SECONDS        the last rank computes for so long before it frees a communicator
+ *                                   and finalizes; rank 0 prints "free SECONDS", its own time
  *   late_check --leave COUNT        rank 0 broadcasts COUNT small messages and finalizes at once,
  *                                   while the others first compute for a second
  */
@@ -19,6 +21,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const double late = atof(option(argc, argv, "--late", "0"));
   const double behind = atof(option(argc, argv, "--behind", "0"));
+  const double end = atof(option(argc, argv, "--end", "0"));
   const long leave = atol(option(argc, argv, "--leave", "0"));
   unsigned char* memory = get_memory(kMost);
   int rank, size, wrong = 0;
@@ -37,6 +40,19 @@ int main(int argc, char** argv) {
       wrong |=
           broadcast_and_check(memory, 100, mix((uint64_t)count), (idle + 1) % size, MPI_COMM_WORLD);
     }
+  }
+  if (end > 0) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (; count < 20; count++) wrong |= broadcast_and_check(memory, 100, (uint64_t)count, 0, comm);
+    int code = conclude(wrong, "broadcasts", count);
+    if (rank == size - 1) compute(end);
+    const double before = MPI_Wtime();
+    MPI_Comm_free(&comm);
+    if (rank == 0) printf("free %.3f\n", MPI_Wtime() - before);
+    free(memory);
+    MPI_Finalize();
+    return code;
   }
   int code = 0;
   if (leave == 0) {

@@ -1,0 +1,150 @@
+#include "ompi-coll/arrangement.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string_view>
+
+#include "ompi-coll/parameters.h"
+#include "ompi-coll/transport.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr int kLeader = 0;
+
+// FNV-1a.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 14695981039346656037u;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return value;
+}
+
+// Of this machine since it started; containers of other names count as others.
+std::uint64_t machine() {
+  static const std::uint64_t value = [] {
+    char name[256] = "";
+    (void)gethostname(name, sizeof name - 1);
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    return hash(std::string(name) + '\n' + boot);
+  }();
+  return value;
+}
+
+bool is_on_this_machine(const Team& team) {
+  if (OMPI_COMM_IS_DYNAMIC(team.comm())) return false;  // jobs may not know of each other
+  for (int member = 0; member < team.size(); ++member) {
+    const ompi_proc_t* proc = ompi_comm_peer_lookup(team.comm(), team.rank_of(member));
+    if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags)) return false;
+  }
+  return true;
+}
+
+// As cepheus-run says: ranks of a job share hosts in a row, the first of each has the NIC.
+Identity given_identity(opal_process_name_t name, int ranks_per_host) {
+  const auto per_host = static_cast<std::uint32_t>(ranks_per_host);
+  Identity identity{std::uint64_t{name.jobid} << 32 | name.vpid / per_host,
+                    name.vpid % per_host == 0, ""};
+  snprintf(identity.reason, sizeof identity.reason,
+           "rank %u of its job, which has this host's NIC, is not in the communicator",
+           name.vpid - name.vpid % per_host);
+  return identity;
+}
+
+Identity own_identity() {
+  std::string why;
+  Transport& transport = Transport::instance();
+  transport.add_group();  // none; it keeps the port open meanwhile
+  const mcast_status_t status = transport.open(why, false);
+  const uint32_t address = transport.host_address();
+  transport.remove_group();
+  Identity identity{machine(), status == MCAST_OK, ""};
+  if (parameters().chosen_mode() == Mode::kRequire)
+    identity.host = address != 0 ? address : machine() ^ static_cast<std::uint64_t>(getpid());
+  snprintf(identity.reason, sizeof identity.reason, "%s", why.c_str());
+  return identity;
+}
+
+}  // namespace
+
+bool Arrangement::is_known_to_all() {
+  const int ranks_per_host = parameters().ranks_per_host;
+  std::vector<Identity> identities;
+  if (ranks_per_host > 0) {
+    for (int member = 0; member < team_.size(); ++member) {
+      identities.push_back(given_identity(
+          ompi_group_get_proc_name(team_.comm()->c_local_group, team_.rank_of(member)),
+          ranks_per_host));
+    }
+  } else if (parameters().chosen_mode() != Mode::kRequire && is_on_this_machine(team_)) {
+    identities.assign(static_cast<std::size_t>(team_.size()), Identity{machine(), 0, ""});
+  } else {
+    return false;
+  }
+  placement_ = Placement::of(identities);
+  if (ranks_per_host == 0) {
+    placement_.reason =
+        "all ranks are on one machine, where shared memory is faster; coll_cepheus_ranks_per_host "
+        "= 1 makes each a host of its own";
+  }
+  state_ = State::kDone;
+  return true;
+}
+
+void Arrangement::start() {
+  identities_.resize(static_cast<std::size_t>(team_.size()));
+  const auto self = static_cast<std::size_t>(team_.self());
+  identities_[self] = own_identity();
+  int rc = OMPI_SUCCESS;
+  if (team_.is_leader()) {
+    for (int member = 1; member < team_.size() && rc == OMPI_SUCCESS; ++member)
+      rc = messages_.receive(&identities_[static_cast<std::size_t>(member)], sizeof(Identity),
+                             member, Tag::kArrange, team_);
+  } else {
+    rc = messages_.send(&identities_[self], sizeof(Identity), kLeader, Tag::kArrange, team_);
+  }
+  state_ = rc == OMPI_SUCCESS ? State::kGathering : State::kFailed;
+}
+
+// Rank 0 tells all.
+int Arrangement::tell() {
+  state_ = State::kTelling;
+  const std::size_t bytes = identities_.size() * sizeof(Identity);
+  if (!team_.is_leader())
+    return messages_.receive(identities_.data(), bytes, kLeader, Tag::kArrange, team_);
+  int rc = OMPI_SUCCESS;
+  for (int member = 1; member < team_.size() && rc == OMPI_SUCCESS; ++member)
+    rc = messages_.send(identities_.data(), bytes, member, Tag::kArrange, team_);
+  return rc;
+}
+
+bool Arrangement::progress() {
+  if (state_ == State::kNew) start();
+  int error = MPI_SUCCESS;
+  while ((state_ == State::kGathering || state_ == State::kTelling) && messages_.test(error)) {
+    if (state_ == State::kTelling) state_ = State::kKnown;
+    if (state_ == State::kGathering && error == MPI_SUCCESS) error = tell();
+    if (error != MPI_SUCCESS) state_ = State::kFailed;
+  }
+  switch (state_) {
+    case State::kKnown:
+      placement_ = Placement::of(identities_);
+      state_ = State::kDone;
+      break;
+    case State::kFailed:
+      placement_.reason = "open mpi's point-to-point layer failed during set-up";
+      state_ = State::kDone;
+      break;
+    case State::kNew:
+    case State::kGathering:
+    case State::kTelling:
+    case State::kDone:
+      break;
+  }
+  return state_ == State::kDone;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,302 @@
+#include "ompi-coll/multicast.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "ompi-coll/counters.h"
+#include "ompi-coll/eager_operation.h"
+#include "ompi-coll/parameters.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string address_text(uint32_t value) {
+  return std::to_string(value >> 24) + '.' + std::to_string(value >> 16 & 255) + '.' +
+         std::to_string(value >> 8 & 255) + '.' + std::to_string(value & 255);
+}
+
+}  // namespace
+
+void abort_job(const Team& team, const std::string& reason) {
+  // Straight to standard error: help texts that travel through mpirun get lost when the abort
+  // overtakes them.
+  char* text = opal_show_help_string("help-coll-cepheus.txt", "require", 1, team.comm()->c_name,
+                                     ompi_comm_size(team.comm()), reason.c_str());
+  if (text != nullptr) fputs(text, stderr);
+  free(text);
+  fflush(stderr);
+  ompi_rte_abort(1, nullptr);
+  _exit(1);
+}
+
+Multicast::Multicast(const Team& team)
+    : team_(team),
+      session_(std::make_unique<Session>(team, 1, false)),
+      link_(team),
+      since_(Clock::now()),
+      tear_down_(team) {}
+
+Multicast::~Multicast() = default;
+
+// --- Broadcasts.
+
+bool Multicast::is_small(size_t bytes) { return bytes <= parameters().eager_bytes(); }
+
+size_t Multicast::unit_bytes(bool small) {
+  return small ? parameters().eager_unit() : BulkOperation::kUnit;
+}
+
+uint64_t Multicast::take_units(size_t bytes) {
+  const size_t unit = unit_bytes(is_small(bytes));
+  const uint64_t first = next_unit_;
+  next_unit_ += (bytes + unit - 1) / unit;
+  ++broadcasts_;
+  return first;
+}
+
+// A cut before the unit's broadcast is known to all members alike, so they all do the same there.
+bool Multicast::is_cut_before(uint64_t unit) const {
+  const auto cut = session_->agreement().cut();
+  return cut.has_value() && *cut < unit;
+}
+
+int Multicast::prepare(uint64_t first, bool small) {
+  if (is_cut_before(first) && first >= session_->agreement().retry_at()) {
+    const int rc = try_again(first);
+    if (rc != OMPI_SUCCESS) return rc;
+  }
+  if (is_cut_before(first)) {
+    reason_ = session_->agreement().reason();
+    return OMPI_ERR_NOT_AVAILABLE;
+  }
+  Lane& needed = lane(small);
+  switch (needed.state()) {
+    case Lane::State::kReady:
+    case Lane::State::kClosed:
+      return OMPI_SUCCESS;
+    case Lane::State::kFailed:
+      if (first < needed.retry_at()) {
+        reason_ = needed.reason();
+        return OMPI_ERR_NOT_AVAILABLE;
+      }
+      needed.reset();
+      break;
+    default:
+      break;
+  }
+  return set_up(needed, first);
+}
+
+int Multicast::set_up(Lane& lane, uint64_t first) {
+  if (lane.state() == Lane::State::kUnused) {
+    Backoff next = set_up_backoff_;
+    next.ended(Clock::now().time_since_epoch());
+    lane.set_retry_after(retry_after(next));
+  }
+  switch (lane.progress()) {
+    case Lane::State::kReady:
+      break;
+    case Lane::State::kFailed:
+      set_up_backoff_.ended(Clock::now().time_since_epoch());
+      lane.set_retry_at(lane.retry_after() == Lane::kNever ? Lane::kNever
+                                                           : first + lane.retry_after());
+      reason_ = lane.reason();
+      report(lane);
+      // The leader ends the job with one error; the others wait for that here, and never return to
+      // the program.
+      return parameters().chosen_mode() == Mode::kRequire ? OMPI_ERR_WOULD_BLOCK
+                                                          : OMPI_ERR_NOT_AVAILABLE;
+    default:
+      return OMPI_ERR_WOULD_BLOCK;
+  }
+  const int rc = link_.open();
+  if (rc != OMPI_SUCCESS) return rc;
+  set_up_backoff_.began(Clock::now().time_since_epoch());
+  counters().add(Counters::Which::kGroups);
+  report(lane);
+  return OMPI_SUCCESS;
+}
+
+// A session has broken, and the agreed unit for another attempt has come. All members are here.
+int Multicast::try_again(uint64_t unit) {
+  if (next_session_ == nullptr) {
+    next_session_ = std::make_unique<Session>(team_, session_->generation() + 1, true);
+    Backoff next = backoff_;
+    next.ended(Clock::now().time_since_epoch());
+    next_session_->eager().set_retry_after(retry_after(next));
+  }
+  // The port can be opened anew only when nothing holds it any more.
+  if (!session_->agreement().is_salvaged()) return OMPI_ERR_WOULD_BLOCK;
+  Lane& lane = next_session_->eager();
+  const Lane::State state = lane.progress();
+  if (state != Lane::State::kReady && state != Lane::State::kFailed) return OMPI_ERR_WOULD_BLOCK;
+  int error = MPI_SUCCESS;
+  if (!repairs_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+
+  const auto now = Clock::now();
+  backoff_.ended(now.time_since_epoch());
+  since_ = now;
+  since_unit_ = unit;
+  std::unique_ptr<Session> next = std::move(next_session_);
+  if (state == Lane::State::kFailed) {
+    session_->agreement().set_retry_at(
+        lane.retry_after() == Lane::kNever ? kNoUnit : unit + lane.retry_after());
+    if (team_.is_leader()) {
+      opal_output_verbose(1, output_stream(), "cepheus: %s: still open mpi's own algorithms: %s",
+                          team_.name().c_str(), lane.reason().c_str());
+    }
+    return OMPI_SUCCESS;
+  }
+  backoff_.began(now.time_since_epoch());
+  counters().add(Counters::Which::kGroups);
+  speed_.forget();
+  session_.swap(next);
+  std::vector<Held> held;
+  held.swap(held_);
+  for (const Held& each : held) session_->agreement().receive(each.from, each.message, actions_);
+  reported_ = false;
+  report(session_->eager());
+  return OMPI_SUCCESS;
+}
+
+uint64_t Multicast::retry_after(Backoff backoff) const {
+  backoff.ended(Clock::now().time_since_epoch());
+  return Backoff::units_for(backoff.interval(), next_unit_ - since_unit_, Clock::now() - since_);
+}
+
+std::unique_ptr<Operation> Multicast::make_operation(const Call& call, bool small) {
+  if (small) return std::make_unique<EagerOperation>(call, *session_);
+  return std::make_unique<BulkOperation>(call, *session_);
+}
+
+int Multicast::run(Operation& operation) {
+  current_ = &operation;
+  const int rc = operation.progress(actions_);
+  if (rc != OMPI_ERR_WOULD_BLOCK) current_ = nullptr;
+  return rc;
+}
+
+void Multicast::note_speed(const Call& call, const BulkOperation& operation) {
+  const auto time = operation.transfer_time();
+  if (time.count() == 0 || session_->agreement().is_broken()) return;
+  const double usual = speed_.usual(call.length);
+  if (!speed_.note(call.length, time) || !parameters().falls_back_when_slow()) return;
+  char text[160];
+  snprintf(text, sizeof text,
+           "%s: broadcasts of %zu bytes take more than twice as long as usual (%.0f MB/s)",
+           rank_text(team_).c_str(), call.length, usual / 1e6);
+  session_->agreement().fail(Cause::kSlow, text);
+}
+
+// --- Beside them.
+
+void Multicast::look_after() {
+  if (!link_.is_open()) return;
+  receive();
+  session_->watch(actions_);
+  // Acting may make more to do.
+  while (!actions_.empty()) {
+    Actions now;
+    now.swap(actions_);
+    take(now);
+  }
+}
+
+void Multicast::receive() {
+  int from = 0;
+  ControlMessage message{};
+  while (link_.receive(from, message)) {
+    if (message.generation == session_->generation()) {
+      session_->agreement().receive(from, message, actions_);
+    } else if (message.generation > session_->generation()) {
+      held_.push_back({from, message});
+    }
+  }
+}
+
+void Multicast::take(const Actions& actions) {
+  for (const Action& action : actions) {
+    switch (action.kind) {
+      case Action::Kind::kSend:
+        if (action.to == Action::kEveryone) announce(action.message);
+        (void)link_.send(action.to, action.message);
+        break;
+      case Action::Kind::kServeStored:
+        serve_stored(action.to, action.message.unit);
+        break;
+      case Action::Kind::kServeCurrent:
+        if (current_ != nullptr) (void)current_->serve(action.to, action.message.value);
+        break;
+    }
+  }
+}
+
+void Multicast::serve_stored(int to, uint64_t unit) {
+  const std::vector<std::byte>* message = session_->stored(unit);
+  if (message != nullptr) {
+    counters().add(Counters::Which::kServed);
+    (void)repairs_.send(message->data(), message->size(), to, Tag::kRepair, team_);
+    return;
+  }
+  if (gone_ == nullptr) gone_ = std::make_unique<EagerHeader>();
+  *gone_ = {unit, EagerHeader::kGone, 0, 0};
+  (void)repairs_.send(gone_.get(), sizeof *gone_, to, Tag::kRepair, team_);
+}
+
+// This member is about to tell the others that the group is given up.
+void Multicast::announce(const ControlMessage& message) {
+  if (parameters().chosen_mode() == Mode::kRequire) abort_job(team_, message.reason);
+  const std::string team = team_.name();
+  const auto call = static_cast<unsigned long long>(broadcasts_);
+  if (message.kind == ControlMessage::Kind::kCut) {
+    opal_output_verbose(1, output_stream(),
+                        "cepheus: %s: open mpi's own algorithms from broadcast %llu on (%s): %s; "
+                        "multicast is tried again after %llu more",
+                        team.c_str(), call, name(message.cause), message.reason,
+                        static_cast<unsigned long long>(message.value - message.unit));
+  } else {
+    opal_output_verbose(1, output_stream(),
+                        "cepheus: %s: the group broke (%s), what is in flight after broadcast %llu "
+                        "began is completed point to point: %s",
+                        team.c_str(), name(message.cause), call, message.reason);
+  }
+}
+
+void Multicast::report(const Lane& lane) {
+  const char* const name = &lane == &session_->eager() ? "eager" : "bulk";
+  const bool first = !reported_;
+  reported_ = true;
+  if (!team_.is_leader()) return;
+  const bool ready = lane.state() != Lane::State::kFailed;
+  if (!ready && parameters().chosen_mode() == Mode::kRequire) abort_job(team_, lane.reason());
+  const int level = first || !ready ? 1 : 2;
+  if (ready) {
+    opal_output_verbose(
+        level, output_stream(), "cepheus: %s: multicast, %s lane on group %s epoch %u",
+        team_.name().c_str(), name, address_text(lane.mcst_id()).c_str(), lane.epoch());
+  } else {
+    opal_output_verbose(level, output_stream(),
+                        "cepheus: %s: open mpi's own algorithms for the %s lane: %s",
+                        team_.name().c_str(), name, lane.reason().c_str());
+  }
+}
+
+// --- Tear-down.
+
+bool Multicast::tear_down() {
+  tear_down_started_ = true;
+  look_after();
+  int error = MPI_SUCCESS;
+  return tear_down_.progress(session_->is_drained()) && repairs_.test(error);
+}
+
+void Multicast::destroy_groups() { session_->destroy_groups(); }
+
+void Multicast::detach() { link_.close(); }
+
+}  // namespace cepheus::coll

@@ -1,0 +1,104 @@
+// A team's broadcasts by multicast: its session, the next one while multicast is tried again after
+// a breach, and what the members say to each other about both.
+//
+// Everything here runs under the communicator's guard and never blocks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ompi-coll/backoff.h"
+#include "ompi-coll/bulk_operation.h"
+#include "ompi-coll/control_link.h"
+#include "ompi-coll/session.h"
+#include "ompi-coll/speed_guard.h"
+#include "ompi-coll/tear_down.h"
+
+namespace cepheus::coll {
+
+class Multicast {
+ public:
+  explicit Multicast(const Team& team);
+  ~Multicast();
+  Multicast(const Multicast&) = delete;
+  Multicast& operator=(const Multicast&) = delete;
+
+  // --- One broadcast after the other, in the same order on all members.
+  // Whether one of so many bytes is copied through posted buffers.
+  static bool is_small(size_t bytes);
+  static size_t unit_bytes(bool small);
+  // The units of the next one: the number of the first.
+  uint64_t take_units(size_t bytes);
+  // Readies the lane of the broadcast whose units start at `first`. OMPI_SUCCESS: by multicast;
+  // OMPI_ERR_NOT_AVAILABLE: not by it, on all members alike, see reason(); OMPI_ERR_WOULD_BLOCK:
+  // call again.
+  int prepare(uint64_t first, bool small);
+  const std::string& reason() const { return reason_; }
+  // Why the session has broken.
+  const std::string& breach() const { return session_->agreement().reason(); }
+  std::unique_ptr<Operation> make_operation(const Call& call, bool small);
+  // One step of a unit.
+  int run(Operation& operation);
+  // Root of an attended large unit that is through.
+  void note_speed(const Call& call, const BulkOperation& operation);
+  // Units until multicast is tried again, should this member have to decide on that now.
+  uint64_t retry_after() const { return retry_after(backoff_); }
+
+  // --- Beside them.
+  // What must go on while the program is elsewhere in MPI: others may need what this member has.
+  void look_after();
+  // Groups were set up: all members agree on that, so they are torn down together.
+  bool has_groups() const { return link_.is_open() || tear_down_started_; }
+  // True when all members have all data.
+  bool tear_down();
+  void destroy_groups();  // local only
+  void detach();          // local: takes back what is posted on the communicator
+
+ private:
+  struct Held {
+    int from;
+    ControlMessage message;
+  };
+
+  bool is_cut_before(uint64_t unit) const;
+  Lane& lane(bool small) { return small ? session_->eager() : session_->bulk(); }
+  int set_up(Lane& lane, uint64_t first);
+  int try_again(uint64_t unit);
+  uint64_t retry_after(Backoff backoff) const;
+  void receive();
+  void take(const Actions& actions);
+  void serve_stored(int to, uint64_t unit);
+  void announce(const ControlMessage& message);
+  void report(const Lane& lane);
+
+  const Team& team_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Session> next_session_;  // while multicast is tried again
+  ControlLink link_;
+  std::vector<Held> held_;  // of a session that this member has not entered yet
+  Operation* current_ = nullptr;
+  Actions actions_;
+  Messages repairs_;
+  std::unique_ptr<EagerHeader> gone_;
+  std::string reason_;
+
+  uint64_t broadcasts_ = 0;
+  uint64_t next_unit_ = 0;  // counted alike by all members
+  SpeedGuard speed_;
+  Backoff backoff_;                              // between sessions
+  Backoff set_up_backoff_;                       // between attempts at a session's lanes
+  std::chrono::steady_clock::time_point since_;  // of the rate of units
+  uint64_t since_unit_ = 0;
+  bool reported_ = false;
+
+  bool tear_down_started_ = false;
+  TearDown tear_down_;
+};
+
+// Ends the job, in mode "require": multicast can't serve the communicator.
+[[noreturn]] void abort_job(const Team& team, const std::string& reason);
+
+}  // namespace cepheus::coll

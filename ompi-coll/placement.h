@@ -1,0 +1,37 @@
+// Who of a communicator's ranks shares a host with whom, and which rank of each host is the member
+// of its group. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cepheus::coll {
+
+// What a rank says of itself. Plain bytes: all ranks run the same build.
+struct Identity {
+  std::uint64_t host;     // equal: the same host
+  std::int32_t can_lead;  // it has a NIC
+  char reason[156];       // if not, why
+};
+
+struct Placement {
+  enum class Shape : std::uint8_t {
+    kFlat,     // each rank has a host of its own
+    kHosts,    // some share one
+    kOneHost,  // all do
+    kNone      // multicast is impossible, see `reason`
+  };
+  Shape shape = Shape::kNone;
+  std::vector<std::vector<int>> hosts;  // ranks of each, the one that is a member first
+  std::string reason;
+
+  // In the order of ranks. The leader of a host is its first rank that can be one.
+  static Placement of(const std::vector<Identity>& ranks);
+
+  std::vector<int> leaders() const;
+  // Index of the rank's host.
+  int host_of(int rank) const;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,91 @@
+/* What programs do around their first broadcast.
+ *
+ *   order_check --idup 1      it comes while an MPI_Comm_idup of the communicator is in flight
+ *   order_check --ibcast 1    it is an MPI_Ibcast; a blocking one follows, and one that a rank
+ *                             gives too little room, with MPI_ERRORS_RETURN
+ *   order_check --dups N      it comes after N communicators that never broadcast; rank 0 prints
+ *                             "looks N": how often a library was asked for by name meanwhile
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+
+#include "tests/mpi/pattern.h"
+#include "tests/mpi/variables.h"
+
+static long looks;
+
+/* Comes before the C library's. */
+__attribute__((visibility("default"))) void* dlopen(const char* name, int flags) {
+  static void* (*real)(const char*, int);
+  if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "dlopen");
+  if (name != NULL && strncmp(name, "libcuda", 7) == 0) looks++;
+  return real(name, flags);
+}
+
+static int while_dup_is_in_flight(void) {
+  unsigned char memory[1000];
+  int wrong = 0;
+  for (int i = 0; i < 8; i++) {
+    MPI_Comm base, dup;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &base);
+    MPI_Comm_idup(base, &dup, &request);
+    wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, 0, base);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i + 100, 0, dup);
+    MPI_Comm_free(&dup);
+    MPI_Comm_free(&base);
+  }
+  return wrong;
+}
+
+static int after_ibcast(int rank, int size) {
+  unsigned char memory[1000];
+  int wrong = 0;
+  MPI_Request request;
+  before_broadcast(memory, sizeof memory, 1, 0, MPI_COMM_WORLD);
+  MPI_Ibcast(memory, sizeof memory, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  wrong |= after_broadcast(memory, sizeof memory, 1, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < 5; i++)
+    wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, 1, MPI_COMM_WORLD);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const int room = rank == size - 1 ? 500 : 1000;
+  const int code = MPI_Bcast(memory, room, MPI_BYTE, 0, MPI_COMM_WORLD);
+  int class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  if (class != (rank == size - 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS)) {
+    fprintf(stderr, "rank %d: error class %d of a broadcast with room for %d of 1000 bytes\n", rank,
+            class, room);
+    wrong = 1;
+  }
+  wrong |= broadcast_and_check(memory, sizeof memory, 77, 0, MPI_COMM_WORLD);
+  return wrong;
+}
+
+int main(int argc, char** argv) {
+  int provided = 0, rank, size, wrong = 0;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const long dups = atol(option(argc, argv, "--dups", "0"));
+  watch_variables();
+  if (atoi(option(argc, argv, "--idup", "0"))) wrong |= while_dup_is_in_flight();
+  if (atoi(option(argc, argv, "--ibcast", "0"))) wrong |= after_ibcast(rank, size);
+  for (long i = 0; i < dups; i++) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_free(&comm);
+  }
+  if (dups > 0) {
+    unsigned char memory[1000];
+    wrong |= broadcast_and_check(memory, sizeof memory, 5, 0, MPI_COMM_WORLD);
+    if (rank == 0) printf("looks %ld\n", looks);
+  }
+  if (rank == 0) print_variables();
+  const int code = conclude(wrong, "orders", 1);
+  MPI_T_finalize(); /* first: Open MPI 4.1 crashes the other way round */
+  MPI_Finalize();
+  return code;
+}

@@ -1,0 +1,69 @@
+/* Persistent broadcasts (MPI_Bcast_init of MPI-4; Open MPI 4.1 calls it MPIX_Bcast_init): made once,
+ * started again and again in changing company, every byte checked. Prints the MPI_T variables of
+ * coll/cepheus.
+ *
+ *   persistent_check [--count N]
+ */
+#include <mpi.h>
+/* After mpi.h, which it needs. */
+#include <mpi-ext.h>
+
+#include "tests/mpi/pattern.h"
+#include "tests/mpi/variables.h"
+
+#if OMPI_MAJOR_VERSION < 5
+#define MPI_Bcast_init MPIX_Bcast_init
+#endif
+
+enum { kRequests = 4 };
+static const int kBytes[kRequests] = {100, 70000, 0, 9000};
+
+int main(int argc, char** argv) {
+  int provided = 0, rank, size, wrong = 0;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const long count = atol(option(argc, argv, "--count", "20"));
+  watch_variables();
+
+  unsigned char* memory[kRequests];
+  MPI_Request requests[kRequests];
+  MPI_Datatype pair;
+  MPI_Type_contiguous(2, MPI_BYTE, &pair);
+  MPI_Type_commit(&pair);
+  for (int i = 0; i < kRequests; i++) {
+    memory[i] = get_memory((size_t)kBytes[i]);
+    MPI_Bcast_init(memory[i], kBytes[i] / 2, pair, i % size, MPI_COMM_WORLD, MPI_INFO_NULL,
+                   &requests[i]);
+  }
+  MPI_Type_free(&pair); /* the requests still need it */
+  for (long round = 0; round < count; round++) {
+    for (int i = 0; i < kRequests; i++) {
+      before_broadcast(memory[i], (size_t)kBytes[i], mix((uint64_t)(round * kRequests + i)),
+                       i % size, MPI_COMM_WORLD);
+    }
+    if (round % 2 == 0) {
+      MPI_Startall(kRequests, requests);
+    } else {
+      for (int i = 0; i < kRequests; i++) MPI_Start(&requests[i]);
+    }
+    unsigned char between[64];
+    if (round % 3 == 0)
+      wrong |= broadcast_and_check(between, 64, (uint64_t)round, 0, MPI_COMM_WORLD);
+    MPI_Waitall(kRequests, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < kRequests; i++) {
+      wrong |= after_broadcast(memory[i], (size_t)kBytes[i], mix((uint64_t)(round * kRequests + i)),
+                               i % size, MPI_COMM_WORLD);
+    }
+  }
+  for (int i = 0; i < kRequests; i++) {
+    MPI_Request_free(&requests[i]);
+    free(memory[i]);
+  }
+  if (rank == 0) print_variables();
+  const int code = conclude(wrong, "rounds of persistent broadcasts", count);
+  MPI_T_finalize(); /* first: Open MPI 4.1 crashes the other way round */
+  MPI_Finalize();
+  return code;
+}
