@@ -31,7 +31,9 @@ struct Letter {
 
 class World {
  public:
-  World(unsigned seed, int size, std::size_t steps) : random_(seed) {
+  // Attended roots of large units send when all others have posted, unattended ones at once.
+  World(unsigned seed, int size, std::size_t steps, bool attended)
+      : random_(seed), attended_(attended) {
     for (std::size_t i = 0; i < steps; ++i) program_.push_back({pick(size), pick(3) == 0});
     for (int r = 0; r < size; ++r) ranks_.emplace_back(r, size);
   }
@@ -129,16 +131,19 @@ class World {
   // The fabric hands the oldest unit that `r` lacks over, if it can; that acknowledges it.
   bool deliver_data(Rank& r) {
     if (r.stopped || cut_off_.count(r.rank)) return false;
+    Rank* from = nullptr;
+    std::uint64_t oldest = kNoUnit;
     for (Rank& root : ranks_) {
-      if (root.stopped || cut_off_.count(root.rank)) continue;
-      for (auto& [unit, acknowledged] : root.owes) {
-        if (root.rank == r.rank || acknowledged.count(r.rank)) continue;
-        acknowledged.insert(r.rank);
-        EXPECT_TRUE(r.have.insert(unit).second);
-        return true;
+      for (const auto& [unit, acknowledged] : root.owes) {
+        if (root.rank == r.rank || acknowledged.count(r.rank) || unit >= oldest) continue;
+        from = &root;
+        oldest = unit;
       }
     }
-    return false;
+    if (from == nullptr || from->stopped || cut_off_.count(from->rank)) return false;
+    from->owes[oldest].insert(r.rank);
+    EXPECT_TRUE(r.have.insert(oldest).second);
+    return true;
   }
 
   void salvage(Rank& r) {
@@ -207,7 +212,7 @@ class World {
           return true;
         }
         if (!r.owes.count(r.at)) {
-          if (now.large && !others_posted(r)) return false;
+          if (now.large && attended_ && !others_posted(r)) return false;
           r.owes[r.at];
           r.agreement.mark_sent();
           if (!now.large) done(r, 'm');
@@ -243,6 +248,7 @@ class World {
   }
 
   std::mt19937 random_;
+  const bool attended_;
   std::vector<Step> program_;
   std::deque<Rank> ranks_;
   std::deque<Letter> letters_;
@@ -254,7 +260,7 @@ TEST(Agreement, EveryUnitReachesEveryRankOnceWheneverTheFabricBreaks) {
   int repaired = 0, saved = 0;
   for (unsigned seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(seed);
-    World world(seed, 2 + static_cast<int>(seed % 5), 12);
+    World world(seed, 2 + static_cast<int>(seed % 5), 12, seed % 2 == 0);
     world.break_at(seed * 7919 % 900);
     ASSERT_TRUE(world.run()) << "nobody can go on";
     for (const World::Rank& r : world.ranks()) {
@@ -275,7 +281,7 @@ TEST(Agreement, EveryUnitReachesEveryRankOnceWheneverTheFabricBreaks) {
 
 TEST(Agreement, WithoutAFaultAllIsMulticast) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
-    World world(seed, 4, 20);
+    World world(seed, 4, 20, seed % 2 == 0);
     ASSERT_TRUE(world.run());
     for (const World::Rank& r : world.ranks()) {
       EXPECT_EQ(std::string(r.how.begin(), r.how.end()), std::string(20, 'm'));
@@ -309,6 +315,29 @@ TEST(Agreement, ARootThatKnowsOfTheBreachCutsAtItsNextUnit) {
   EXPECT_EQ(member.retry_at(), 105u);
   EXPECT_EQ(member.cause(), Cause::kSlow);
   EXPECT_TRUE(none.empty());
+}
+
+TEST(Agreement, AnswersEveryUnattendedRootThatAsks) {
+  Actions out;
+  Agreement member(2, 3, 1);
+  member.enter(5, 0, 10, out);
+  const auto broken = [](std::uint64_t unit) {
+    return ControlMessage{Kind::kBroken, 1, unit, 0, Cause::kWork, "cut off"};
+  };
+  member.receive(0, broken(5), out);
+  member.receive(1, broken(6), out);
+  member.salvaged(false, out);
+  EXPECT_TRUE(out.empty());
+  for (const int root : {0, 1}) {
+    const std::uint64_t unit = 5 + static_cast<std::uint64_t>(root);
+    member.leave(unit + 1, out);
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(out[0].to, root);
+    EXPECT_EQ(out[0].message.kind, Kind::kHave);
+    EXPECT_EQ(out[0].message.unit, unit);
+    out.clear();
+    member.enter(unit + 1, 1, 10, out);
+  }
 }
 
 TEST(Agreement, AnAskingMemberIsServedOnlyOnceTheRootHasSalvaged) {
