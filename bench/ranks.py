@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+"""MPI_Bcast where many ranks share one machine: what the default gives them, beside Open MPI without coll/cepheus.
+
+In mode try coll/cepheus leaves ranks that share a machine to Open MPI's shared memory, so "try" must cost nothing beside
+"without". "multicast" has each rank play a host, as cepheus-run does, beside "tcp", which such hosts would have instead.
+Jobs run in turns; a ratio is the median of the rounds' ratios.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from fabric import Fabric
+from records import Records, human, percentile
+
+KIB, MIB = 1 << 10, 1 << 20
+JOB_SECONDS = 600
+RIVALS = {"try": "without", "multicast": "tcp"}
+
+
+class Jobs:
+    def __init__(self, build, fabric, ranks, seconds):
+        self.build, self.fabric, self.ranks, self.seconds = build, fabric, ranks, seconds
+
+    def mpirun(self, network, *words):
+        command = ["mpirun", "-np", str(self.ranks), "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
+                   network, "--mca", "btl_tcp_if_include", "lo"]
+        return command + (["--allow-run-as-root"] if os.geteuid() == 0 else []) + list(words)
+
+    def command(self, what):
+        if what == "multicast":
+            return [str(self.build / "bin/cepheus-run"), "--join", self.fabric.socket, "--", "-np", str(self.ranks), "--mca", "btl",
+                    "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "coll_cepheus_mode", "require"]
+        loaded = ["--mca", "mca_base_component_path", f"SYSTEM_DEFAULT:{self.build}/lib/openmpi", "-x", f"CEPHEUS_FABRIC={self.fabric.socket}",
+                  "-x", f"LD_PRELOAD={self.build}/lib/libcepheus-roce.so"]
+        return {"without": self.mpirun("self,vader,tcp"), "tcp": self.mpirun("self,tcp"),
+                "try": self.mpirun("self,vader,tcp", *loaded)}[what]
+
+    def run(self, what, sizes):
+        """Microseconds by size."""
+        command = self.command(what) + [str(self.build / "bench/mpi_bcast"), "--seconds", str(self.seconds), ",".join(map(str, sizes))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
+        rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode != 0 or len(rows) != len(sizes):
+            sys.exit(f"bench ranks: {what} failed, exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+        return {row["size"]: row["median"] for row in rows}
+
+
+def measure(build, ranks, sizes, rounds, seconds, names):
+    times = {name: {size: [] for size in sizes} for name in names}
+    with Fabric(build, ranks) as fabric:
+        jobs = Jobs(build, fabric, ranks, seconds)
+        for n in range(rounds):
+            print(f"bench ranks: {ranks} ranks, round {n + 1} of {rounds}", file=sys.stderr, flush=True)
+            for name in names if n % 2 == 0 else reversed(names):
+                for size, time in jobs.run(name, sizes).items():
+                    times[name][size].append(time)
+    return times
+
+
+def report(ranks, sizes, times, records):
+    print(f"\nMPI_Bcast, {ranks} ranks on one machine of {os.cpu_count()} cores, us: median of the rounds (least..most); emulated")
+    for ours, rival in RIVALS.items():
+        if ours not in times:
+            continue
+        for size in sizes:
+            a, b = times[ours][size], times[rival][size]
+            ratios = [x / y for x, y in zip(a, b)]
+            print(f"  {human(size):>8}  {ours:<9} {percentile(a, 0.5):>10.1f} ({min(a):.1f}..{max(a):.1f})  {rival:<7} {percentile(b, 0.5):>10.1f} "
+                  f"({min(b):.1f}..{max(b):.1f})  {percentile(ratios, 0.5):>5.2f} times ({min(ratios):.2f}..{max(ratios):.2f})")
+            for name, values in ((ours, a), (rival, b)):
+                records.add("ranks", name, "time", "us", percentile(values, 0.5), min(values), max(values), len(values), size, ranks, "unshaped")
+            records.add("ranks", ours, "ratio", rival, percentile(ratios, 0.5), min(ratios), max(ratios), len(ratios), size, ranks, "unshaped")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench ranks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="32 ranks, few sizes")
+    parser.add_argument("--ranks", type=int, help="only this many (default: 32 and 64)")
+    parser.add_argument("--only", choices=RIVALS, help="only this one and its rival")
+    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    sizes = [8, 64 * KIB, MIB] if options.quick else [8, 4 * KIB, 64 * KIB, 128 * KIB, MIB, 4 * MIB]
+    names = [name for ours, rival in RIVALS.items() if options.only in (None, ours) for name in (ours, rival)]
+    records = Records("ranks")
+    for ranks in [options.ranks] if options.ranks else [32] if options.quick else [32, 64]:
+        times = measure(pathlib.Path(options.build).resolve(), ranks, sizes, 3 if options.quick else 7, 0.2, names)
+        report(ranks, sizes, times, records)
+    records.save(options.json)
+
+
+if __name__ == "__main__":
+    main()
