@@ -14,6 +14,8 @@ class Backoff {
   using Duration = std::chrono::nanoseconds;
   static constexpr Duration kFirst = std::chrono::milliseconds(500);
   static constexpr Duration kLongest = std::chrono::seconds(60);
+  // What was seen for less says little of the rate: rather an attempt too early.
+  static constexpr Duration kShortestSeen = std::chrono::milliseconds(100);
   static constexpr std::uint64_t kFewest = 16, kMost = 1'000'000;  // units
 
   // Multicast serves from here on.
@@ -31,8 +33,8 @@ class Backoff {
 
   // Units until the next attempt, where `units` took `time`.
   static std::uint64_t units_for(Duration interval, std::uint64_t units, Duration time) {
-    if (time <= Duration(0)) return kMost;
-    const double rate = static_cast<double>(units) / static_cast<double>(time.count());
+    const Duration seen = std::max(time, kShortestSeen);
+    const double rate = static_cast<double>(units) / static_cast<double>(seen.count());
     const double wanted = rate * static_cast<double>(interval.count());
     return static_cast<std::uint64_t>(
         std::clamp(wanted, static_cast<double>(kFewest), static_cast<double>(kMost)));

@@ -98,6 +98,7 @@ int Multicast::set_up(Lane& lane, uint64_t first) {
     next.ended(Clock::now().time_since_epoch());
     lane.set_retry_after(retry_after(next));
   }
+  const bool again = lane.retry_at() != Lane::kNever;  // refused before
   switch (lane.progress()) {
     case Lane::State::kReady:
       break;
@@ -106,7 +107,7 @@ int Multicast::set_up(Lane& lane, uint64_t first) {
       lane.set_retry_at(lane.retry_after() == Lane::kNever ? Lane::kNever
                                                            : first + lane.retry_after());
       reason_ = lane.reason();
-      report(lane);
+      report(lane, again);
       // The leader ends the job with one error; the others wait for that here, and never return to
       // the program.
       return parameters().chosen_mode() == Mode::kRequire ? OMPI_ERR_WOULD_BLOCK
@@ -118,7 +119,7 @@ int Multicast::set_up(Lane& lane, uint64_t first) {
   if (rc != OMPI_SUCCESS) return rc;
   set_up_backoff_.began(Clock::now().time_since_epoch());
   counters().add(Counters::Which::kGroups);
-  report(lane);
+  report(lane, again);
   return OMPI_SUCCESS;
 }
 
@@ -160,7 +161,7 @@ int Multicast::try_again(uint64_t unit) {
   held.swap(held_);
   for (const Held& each : held) session_->agreement().receive(each.from, each.message, actions_);
   reported_ = false;
-  report(session_->eager());
+  report(session_->eager(), false);
   return OMPI_SUCCESS;
 }
 
@@ -267,14 +268,15 @@ void Multicast::announce(const ControlMessage& message) {
   }
 }
 
-void Multicast::report(const Lane& lane) {
+// `again`: it was refused before, and so reported.
+void Multicast::report(const Lane& lane, bool again) {
   const char* const name = &lane == &session_->eager() ? "eager" : "bulk";
   const bool first = !reported_;
   reported_ = true;
   if (!team_.is_leader()) return;
   const bool ready = lane.state() != Lane::State::kFailed;
   if (!ready && parameters().chosen_mode() == Mode::kRequire) abort_job(team_, lane.reason());
-  const int level = first || !ready ? 1 : 2;
+  const int level = (ready ? first || again : !again) ? 1 : 2;
   if (ready) {
     opal_output_verbose(
         level, output_stream(), "cepheus: %s: multicast, %s lane on group %s epoch %u",

@@ -72,7 +72,7 @@ class Multicast {
   void take(const Actions& actions);
   void serve_stored(int to, uint64_t unit);
   void announce(const ControlMessage& message);
-  void report(const Lane& lane);
+  void report(const Lane& lane, bool again);
 
   const Team& team_;
   std::unique_ptr<Session> session_;

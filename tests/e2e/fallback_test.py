@@ -3,7 +3,7 @@
 
 import unittest
 
-from harness import BUILD, CHECK, PARTED, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
+from harness import BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
 
 ARGUMENTS = ("--count", 20, "--max", 1 << 18)
 
@@ -57,6 +57,12 @@ class Fallback(EndToEnd):
         told = run.told()
         self.assertEqual(len(told), 2, run.everything())
         self.assertEqual(sorted("table space" in line for line in told), [False, True], run.everything())
+
+    def test_space_that_comes_free_is_used(self):
+        run = over_fabric(PROGRAMS / "order_check", "--retry", 4, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)
+        self.assert_ok(run)
+        self.assertEqual(run.variables()["groups"], 2, run.everything())
+        self.assertIn("table space", "\n".join(run.told()))
 
     def test_off(self):
         run = over_fabric(CHECK, *ARGUMENTS, mca={"coll_cepheus_mode": "off", **VERBOSE})

@@ -3,6 +3,9 @@
  *   order_check --idup 1      it comes while an MPI_Comm_idup of the communicator is in flight
  *   order_check --ibcast 1    it is an MPI_Ibcast; a blocking one follows, and one that a rank
  *                             gives too little room, with MPI_ERRORS_RETURN
+ *   order_check --retry SECONDS
+ *                             one communicator broadcasts and is freed, another broadcasts before
+ *                             that and for so long after it
  *   order_check --dups N      it comes after N communicators that never broadcast; rank 0 prints
  *                             "looks N": how often a library was asked for by name meanwhile
  */
@@ -63,6 +66,26 @@ static int after_ibcast(int rank, int size) {
   return wrong;
 }
 
+static int for_room(double seconds) {
+  unsigned char memory[100];
+  MPI_Comm first, second;
+  MPI_Comm_dup(MPI_COMM_WORLD, &first);
+  MPI_Comm_dup(MPI_COMM_WORLD, &second);
+  int wrong = broadcast_and_check(memory, sizeof memory, 1, 0, first);
+  wrong |= broadcast_and_check(memory, sizeof memory, 2, 0, second);
+  MPI_Comm_free(&first);
+  const double end = MPI_Wtime() + seconds;
+  for (int go = 1, i = 0; go; i++) {
+    wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)i, i % 2, second);
+    if (i % 100 == 99) {
+      go = MPI_Wtime() < end;
+      MPI_Allreduce(MPI_IN_PLACE, &go, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    }
+  }
+  MPI_Comm_free(&second);
+  return wrong;
+}
+
 int main(int argc, char** argv) {
   int provided = 0, rank, size, wrong = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
@@ -73,6 +96,8 @@ int main(int argc, char** argv) {
   watch_variables();
   if (atoi(option(argc, argv, "--idup", "0"))) wrong |= while_dup_is_in_flight();
   if (atoi(option(argc, argv, "--ibcast", "0"))) wrong |= after_ibcast(rank, size);
+  const double retry = atof(option(argc, argv, "--retry", "0"));
+  if (retry > 0) wrong |= for_room(retry);
   for (long i = 0; i < dups; i++) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
