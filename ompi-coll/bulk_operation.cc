@@ -1,7 +1,5 @@
 #include "ompi-coll/bulk_operation.h"
 
-#include <cstddef>
-
 #include "ompi-coll/counters.h"
 #include "ompi-coll/tree.h"
 
@@ -41,14 +39,20 @@ int BulkOperation::ready_parent() const {
 
 // A piece could not be posted: the queue is full, the group has failed, or the memory can't be
 // registered.
-int BulkOperation::refused(ucs_status_t status) {
-  const bool full = status == UCS_ERR_EXCEEDS_LIMIT || status == UCS_ERR_NO_RESOURCE;
-  if (!full) {
+int BulkOperation::refused(Channel::Status status) {
+  if (status != Channel::Status::kFull) {
     const std::string why = mcast_last_error();
     session_.look();
     session_.agreement().fail(Cause::kWork, rank_text(*call_.team) + ": " + why);
   }
   return OMPI_ERR_WOULD_BLOCK;
+}
+
+void BulkOperation::ended(Piece& piece, Transfer::Result result) {
+  --in_flight_;
+  piece.done = result == Transfer::Result::kDone;
+  failed_ = failed_ || result == Transfer::Result::kFailed;
+  mistaken_ = mistaken_ || result == Transfer::Result::kMistaken;
 }
 
 int BulkOperation::progress(Actions& out) {
@@ -119,26 +123,17 @@ int BulkOperation::post() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   for (; started_ < pieces(); ++started_) {
     Piece& piece = list_[started_];
-    piece.self = this;
-    piece.receive.tag_consumed_cb = [](uct_tag_context_t*) {};
-    piece.receive.rndv_cb = nullptr;
-    piece.receive.completed_cb = [](uct_tag_context_t* context, uct_tag_t, uint64_t, size_t length,
-                                    void*, ucs_status_t status) {
-      Piece* const done = piece_of(context, offsetof(Piece, receive));
-      BulkOperation& self = *done->self;
+    piece.transfer.owner = this;
+    piece.transfer.done = [](Transfer* transfer, Transfer::Result result, size_t length) {
+      auto& self = *static_cast<BulkOperation*>(transfer->owner);
+      auto* const done = reinterpret_cast<Piece*>(transfer);
+      self.ended(*done, result);
       const auto index = static_cast<size_t>(done - self.list_.data());
-      --self.in_flight_;
-      if (status != UCS_OK) {
-        if (self.status_ == UCS_OK) self.status_ = status;
-        return;
-      }
-      done->done = true;
-      if (length != self.piece_bytes(index)) self.wrong_length_ = true;
+      if (done->done && length != self.piece_bytes(index)) self.wrong_length_ = true;
     };
-    const uct_iov_t iov{memory() + started_ * kPiece, piece_bytes(started_), nullptr, 0, 1};
-    const ucs_status_t status = uct_iface_tag_recv_zcopy(session_.bulk().iface(), tag(started_),
-                                                         0xFFFFFFFFu, &iov, 1, &piece.receive);
-    if (status != UCS_OK) return refused(status);
+    const Channel::Status status = session_.bulk().channel().receive(
+        memory() + started_ * kPiece, piece_bytes(started_), tag(started_), piece.transfer);
+    if (status != Channel::Status::kStarted) return refused(status);
     ++in_flight_;
   }
   step_ = Step::kListen;
@@ -200,20 +195,14 @@ int BulkOperation::send() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   for (; started_ < pieces(); ++started_) {
     Piece& piece = list_[started_];
-    piece.self = this;
-    piece.send.count = 1;
-    piece.send.status = UCS_OK;
-    piece.send.func = [](uct_completion_t* completion) {
-      Piece* const done = piece_of(completion, offsetof(Piece, send));
-      BulkOperation& self = *done->self;
-      --self.in_flight_;
-      done->done = completion->status == UCS_OK;
-      if (!done->done && self.status_ == UCS_OK) self.status_ = completion->status;
+    piece.transfer.owner = this;
+    piece.transfer.done = [](Transfer* transfer, Transfer::Result result, size_t) {
+      static_cast<BulkOperation*>(transfer->owner)
+          ->ended(*reinterpret_cast<Piece*>(transfer), result);
     };
-    const uct_iov_t iov{memory() + started_ * kPiece, piece_bytes(started_), nullptr, 0, 1};
-    const ucs_status_t status =
-        uct_ep_tag_eager_zcopy(session_.bulk().ep(), tag(started_), 0, &iov, 1, 0, &piece.send);
-    if (status != UCS_INPROGRESS) return refused(status);
+    const Channel::Status status = session_.bulk().channel().send(
+        memory() + started_ * kPiece, piece_bytes(started_), tag(started_), piece.transfer);
+    if (status != Channel::Status::kStarted) return refused(status);
     ++in_flight_;
     session_.agreement().mark_sent();
   }
@@ -223,10 +212,9 @@ int BulkOperation::send() {
 
 int BulkOperation::transfer() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  if (status_ == UCS_ERR_NO_MESSAGE)
-    return broken(call_, "ranks disagree on the order or the roots of broadcasts");
+  if (mistaken_) return broken(call_, "ranks disagree on the order or the roots of broadcasts");
   // Any other failure is the session's to notice.
-  if (in_flight_ > 0 || status_ != UCS_OK) return OMPI_ERR_WOULD_BLOCK;
+  if (in_flight_ > 0 || failed_) return OMPI_ERR_WOULD_BLOCK;
   if (wrong_length_) return MPI_ERR_TRUNCATE;
   if (call_.is_root() && !call_.unattended)
     transfer_time_ = std::chrono::steady_clock::now() - sending_since_;

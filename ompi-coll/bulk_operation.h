@@ -36,9 +36,7 @@ class BulkOperation final : public Operation {
  private:
   enum class Step : uint8_t { kPost, kListen, kGather, kReport, kSend, kTransfer };
   struct Piece {
-    uct_completion_t send;
-    uct_tag_context_t receive;
-    BulkOperation* self;
+    Transfer transfer;  // first: what is called back with is one
     bool done;
   };
   struct Ready {  // from a child of the tree
@@ -46,11 +44,7 @@ class BulkOperation final : public Operation {
     uint64_t unit;
   };
 
-  // The structs that UCT calls back with are members of a piece, at that offset.
-  static Piece* piece_of(void* member, size_t offset) {
-    return reinterpret_cast<Piece*>(static_cast<char*>(member) - offset);
-  }
-
+  void ended(Piece& piece, Transfer::Result result);
   template <typename F>
   void ready_children(F f) const;
   int ready_parent() const;
@@ -61,7 +55,7 @@ class BulkOperation final : public Operation {
   int report();
   int send();
   int transfer();
-  int refused(ucs_status_t status);
+  int refused(Channel::Status status);
   int repair(Actions& out);
   int repair_member(Actions& out);
   int finish(int rc, Actions& out);
@@ -71,7 +65,7 @@ class BulkOperation final : public Operation {
     return index + 1 < pieces() ? kPiece : call_.length - index * kPiece;
   }
   std::byte* memory() { return static_cast<std::byte*>(window_); }
-  uint64_t tag(size_t index) const { return (call_.unit * kPieces + index) & 0xFFFFFFFFu; }
+  uint32_t tag(size_t index) const { return static_cast<uint32_t>(call_.unit * kPieces + index); }
   // Bytes of the leading pieces that are complete. Under the transport's mutex.
   size_t complete_bytes() const;
 
@@ -83,7 +77,8 @@ class BulkOperation final : public Operation {
   std::array<Piece, kPieces> list_{};
   size_t started_ = 0;  // pieces posted
   size_t in_flight_ = 0;
-  ucs_status_t status_ = UCS_OK;  // the first failure
+  bool failed_ = false;
+  bool mistaken_ = false;  // another message came than was meant
   bool wrong_length_ = false;
   std::vector<Ready> ready_;
   uint64_t ready_out_ = 0;

@@ -60,10 +60,9 @@ int EagerOperation::finish(int rc, Actions& out) {
 int EagerOperation::send(Actions&) {
   PackArgument argument{&call_, OMPI_SUCCESS};
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-  const ssize_t sent =
-      uct_ep_am_bcopy(session_.eager().ep(), kEagerAmId, pack_message, &argument, 0);
+  const Channel::Status sent = session_.eager().channel().send_small(pack_message, &argument);
   // A failed group is noticed by the session.
-  if (sent < 0) return OMPI_ERR_WOULD_BLOCK;
+  if (sent != Channel::Status::kStarted) return OMPI_ERR_WOULD_BLOCK;
   session_.agreement().mark_sent();
   return argument.rc;
 }

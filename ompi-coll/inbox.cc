@@ -7,17 +7,17 @@
 namespace cepheus::coll {
 
 void Arrived::release() {
-  if (copy == nullptr && data != nullptr) uct_iface_release_desc(data);
+  if (copy == nullptr && data != nullptr) channel->release(data);
   copy.reset();
   data = nullptr;
 }
 
-ucs_status_t Inbox::on_message(void* arg, void* data, size_t length, unsigned) {
+void Inbox::on_message(void* arg, Channel* channel, void* data, size_t length) {
   Arrived arrived;
+  arrived.channel = channel;
   arrived.data = data;
   arrived.length = length;
   static_cast<Inbox*>(arg)->queue_.push_back(std::move(arrived));
-  return UCS_INPROGRESS;  // kept until the broadcast that it belongs to takes it
 }
 
 uint64_t Inbox::first_unit() const {

@@ -1,6 +1,6 @@
 // Small broadcasts that have arrived and that no call has taken yet.
 //
-// Buffers are UCT's, bounded by the lane's depth, until the lane goes: then they are copied. Under
+// Buffers are the channel's, bounded by the lane's depth, until the lane goes: then they are copied. Under
 // the transport's mutex.
 #pragma once
 
@@ -23,9 +23,10 @@ struct EagerHeader {
 };
 
 struct Arrived {
+  Channel* channel = nullptr;
   void* data = nullptr;
   size_t length = 0;
-  std::unique_ptr<std::byte[]> copy;  // owns `data` if it is no longer UCT's
+  std::unique_ptr<std::byte[]> copy;  // owns `data` if it is no longer the channel's
 
   void release();
 };
@@ -37,8 +38,8 @@ class Inbox {
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
-  // UCT active message handler; `arg` is the Inbox.
-  static ucs_status_t on_message(void* arg, void* data, size_t length, unsigned flags);
+  // Channel::Arrival; `arg` is the Inbox.
+  static void on_message(void* arg, Channel* channel, void* data, size_t length);
 
   bool is_empty() const { return queue_.empty(); }
   // The unit of the oldest message. Precondition: not empty.

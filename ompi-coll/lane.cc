@@ -95,18 +95,10 @@ void Lane::make_group(MemberRecord& record) {
   }
   if (group_ == nullptr) transport.remove_group();
   if (status == MCAST_OK) {
-    mcast_group_attr_t attr;
-    (void)mcast_group_query(group_, &attr);
     (void)mcast_group_member(group_, &record.member);
     std::lock_guard<std::mutex> guard(transport.mutex());
-    ucs_status_t ucs = transport.open_group(attr.id, handles_);
-    if (ucs == UCS_OK && handler_ != nullptr) {
-      ucs = uct_iface_set_am_handler(handles_.iface, kEagerAmId, handler_, handler_arg_, 0);
-    }
-    if (ucs != UCS_OK) {
-      status = MCAST_ERR_NO_DEVICE;
-      why = std::string("UCX can't open the group: ") + ucs_status_string(ucs);
-    }
+    channel_ = transport.open_channel(group_, arrival_, arrival_arg_, why);
+    if (channel_ == nullptr) status = MCAST_ERR_NO_DEVICE;
   }
   record.status = status;
   snprintf(record.reason, sizeof record.reason, "%s", why.c_str());
@@ -246,7 +238,7 @@ void Lane::destroy() {
   const bool existed = group_ != nullptr;
   if (existed) mcast_group_destroy(group_);
   group_ = nullptr;
-  transport.close_group(handles_);
+  channel_.reset();
   if (existed) transport.remove_group();
 }
 

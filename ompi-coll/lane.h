@@ -55,10 +55,10 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Who handles arriving eager messages; before the first progress().
-  void set_handler(uct_am_callback_t handler, void* arg) {
-    handler_ = handler;
-    handler_arg_ = arg;
+  // Who takes arriving small messages; before the first progress().
+  void set_arrival(Channel::Arrival arrival, void* arg) {
+    arrival_ = arrival;
+    arrival_arg_ = arg;
   }
 
   // The leader: what all learn if it fails in a way that may pass, see `retry_after()`.
@@ -80,8 +80,7 @@ class Lane {
   uint32_t mcst_id() const { return outcome_.mcst_id; }
   uint32_t epoch() const { return outcome_.epoch; }
 
-  uct_iface_h iface() const { return handles_.iface; }
-  uct_ep_h ep() const { return handles_.ep; }
+  Channel& channel() const { return *channel_; }  // kReady
   // kReady: true if the group has failed in operation; why in `attr`.
   bool has_failed(mcast_group_attr_t& attr) const;
   // kReady: takes this rank out of the group.
@@ -91,7 +90,7 @@ class Lane {
   // kReady: this rank's sends that not every member has acknowledged.
   unsigned outstanding() const;
   mcast_group_h group() const { return group_; }
-  // Local: the group and its UCT objects are gone afterwards.
+  // Local: the group and its channel are gone afterwards.
   void destroy();
 
  private:
@@ -109,19 +108,17 @@ class Lane {
   bool again_;
   uint64_t retry_after_ = 0;
   uint64_t retry_at_ = kNever;
-  uct_am_callback_t handler_ = nullptr;
-  void* handler_arg_ = nullptr;
+  Channel::Arrival arrival_ = nullptr;
+  void* arrival_arg_ = nullptr;
 
   State state_ = State::kUnused;
   int attempts_ = 0;
   mcast_group_h group_ = nullptr;
-  Transport::Handles handles_;
+  std::unique_ptr<Channel> channel_;
   MemberRecord own_{};
   std::vector<MemberRecord> records_;  // the leader's
   LaneOutcome outcome_{};
   Messages messages_;
 };
-
-inline constexpr uint8_t kEagerAmId = 1;
 
 }  // namespace cepheus::coll

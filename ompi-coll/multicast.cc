@@ -78,6 +78,7 @@ int Multicast::prepare(uint64_t first, bool small) {
   switch (needed.state()) {
     case Lane::State::kReady:
     case Lane::State::kClosed:
+      reason_ = carrier_;
       return OMPI_SUCCESS;
     case Lane::State::kFailed:
       if (first < needed.retry_at()) {
@@ -119,6 +120,7 @@ int Multicast::set_up(Lane& lane, uint64_t first) {
   if (rc != OMPI_SUCCESS) return rc;
   set_up_backoff_.began(Clock::now().time_since_epoch());
   counters().add(Counters::Which::kGroups);
+  reason_ = carrier_ = Transport::instance().carrier();
   report(lane, again);
   return OMPI_SUCCESS;
 }
@@ -156,6 +158,7 @@ int Multicast::try_again(uint64_t unit) {
   backoff_.began(now.time_since_epoch());
   counters().add(Counters::Which::kGroups);
   speed_.forget();
+  carrier_ = Transport::instance().carrier();
   session_.swap(next);
   std::vector<Held> held;
   held.swap(held_);

@@ -33,8 +33,8 @@ class Multicast {
   // The units of the next one: the number of the first.
   uint64_t take_units(size_t bytes);
   // Readies the lane of the broadcast whose units start at `first`. OMPI_SUCCESS: by multicast;
-  // OMPI_ERR_NOT_AVAILABLE: not by it, on all members alike, see reason(); OMPI_ERR_WOULD_BLOCK:
-  // call again.
+  // OMPI_ERR_NOT_AVAILABLE: not by it, on all members alike; OMPI_ERR_WOULD_BLOCK: call again.
+  // reason(): for either.
   int prepare(uint64_t first, bool small);
   const std::string& reason() const { return reason_; }
   // Why the session has broken.
@@ -83,6 +83,7 @@ class Multicast {
   Actions actions_;
   Messages repairs_;
   std::unique_ptr<EagerHeader> gone_;
+  std::string carrier_;  // how the fabric is reached
   std::string reason_;
 
   uint64_t broadcasts_ = 0;

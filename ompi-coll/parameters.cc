@@ -74,6 +74,15 @@ void register_parameters(const mca_base_component_t* component) {
   mca_base_var_enum_t* modes = nullptr;
   (void)mca_base_var_enum_create("coll_cepheus_mode", mode_values, &modes);
 
+  static mca_base_var_enum_value_t carrier_values[] = {
+      {static_cast<int>(Carrier::kAuto), "auto"},
+      {static_cast<int>(Carrier::kUcx), "ucx"},
+      {static_cast<int>(Carrier::kDirect), "direct"},
+      {0, nullptr},
+  };
+  mca_base_var_enum_t* carriers = nullptr;
+  (void)mca_base_var_enum_create("coll_cepheus_carrier", carrier_values, &carriers);
+
   Parameters& p = parameters();
   register_int(component, "priority", "Priority of the component; the highest one serves MPI_Bcast",
                OPAL_INFO_LVL_6, &p.priority);
@@ -115,6 +124,10 @@ void register_parameters(const mca_base_component_t* component) {
                "(cepheus-run sets it); 0: ranks share a host that share a machine, or in mode "
                "require a NIC's address",
                OPAL_INFO_LVL_5, &p.ranks_per_host);
+  register_int(component, "carrier",
+               "auto: UCX's rc_mcast where its plug-in interface is known, else libmcast directly; "
+               "ucx; direct",
+               OPAL_INFO_LVL_6, &p.carrier, carriers);
   register_int(component, "mrp_port", "UDP port of the registration protocol; 0: 18516",
                OPAL_INFO_LVL_6, &p.mrp_port);
   register_bytes(component, "max_eager_memory",
@@ -131,6 +144,7 @@ void register_parameters(const mca_base_component_t* component) {
                   "Path of libuct_rc_mcast.so; empty: the one installed with this component",
                   OPAL_INFO_LVL_9, &p.uct_library);
   if (modes != nullptr) OBJ_RELEASE(modes);
+  if (carriers != nullptr) OBJ_RELEASE(carriers);
 }
 
 void warn_of_unknown_parameters() {

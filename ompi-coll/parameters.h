@@ -7,6 +7,8 @@
 
 namespace cepheus::coll {
 
+// Who carries the ends of groups.
+enum class Carrier : int { kAuto = 0, kUcx = 1, kDirect = 2 };
 enum class Mode : int { kOff = 0, kTry = 1, kRequire = 2 };
 
 struct Parameters {
@@ -20,6 +22,7 @@ struct Parameters {
   int watchdog_ms = 0;
   int slow_fallback = 1;
   int ranks_per_host = 0;
+  int carrier = static_cast<int>(Carrier::kAuto);
   int mrp_port = 0;
   unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
   char* device = nullptr;
@@ -29,6 +32,7 @@ struct Parameters {
   size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }
   size_t eager_unit() const { return eager_message > 0 ? static_cast<size_t>(eager_message) : 1; }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
+  Carrier chosen_carrier() const { return static_cast<Carrier>(carrier); }
   bool falls_back_when_slow() const {
     return slow_fallback != 0 && chosen_mode() != Mode::kRequire;
   }

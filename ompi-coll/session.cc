@@ -39,7 +39,7 @@ Session::Session(const Team& team, uint32_t generation, bool again)
       eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
       bulk_(team, MCAST_LANE_BULK, 0, again),
       agreement_(team.self(), team.size(), generation) {
-  eager_.set_handler(Inbox::on_message, &inbox_);
+  eager_.set_arrival(Inbox::on_message, &inbox_);
 }
 
 Session::~Session() { destroy_groups(); }

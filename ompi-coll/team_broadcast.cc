@@ -16,7 +16,7 @@ TeamBroadcast::TeamBroadcast(const Team& team, Multicast* multicast, const std::
       otherwise_(otherwise),
       small_(Multicast::is_small(payload.bytes())),
       path_(multicast != nullptr ? Path::kUndecided : Path::kOther),
-      reason_(multicast != nullptr ? "multicast" : why) {}
+      reason_(why) {}
 
 // When its turn has come: every member chooses the same, because all units before it have been
 // settled here.
@@ -31,7 +31,10 @@ int TeamBroadcast::decide() {
     reason_ = multicast_->reason();
     return OMPI_SUCCESS;
   }
-  if (rc == OMPI_SUCCESS) path_ = Path::kMulticast;
+  if (rc == OMPI_SUCCESS) {
+    path_ = Path::kMulticast;
+    reason_ = multicast_->reason();
+  }
   return rc;
 }
 

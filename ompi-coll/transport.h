@@ -1,17 +1,19 @@
-// The process's way into rc_mcast: libmcast's context, UCT's memory domain and worker. Opened at
+// The process's way to groups: libmcast's context, and who carries the groups' ends. Opened at
 // first need.
 //
-// UCT objects are single-threaded: every UCT call, and every callback from it, runs under mutex().
-// No MPI call is made with the mutex held, and it is never held across opal_progress.
+// UCT objects are single-threaded: every call on a channel, and every callback from one, runs under
+// mutex(). No MPI call is made with the mutex held, and it is never held across opal_progress.
 #pragma once
 
 #include <mcast/mcast.h>
-#include <uct/api/uct.h>
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+
+#include "ompi-coll/uct_channel.h"
 
 namespace cepheus::coll {
 
@@ -38,13 +40,12 @@ class Transport {
   std::uint64_t registered_bytes();
   std::mutex& mutex() { return mutex_; }
 
-  struct Handles {
-    uct_iface_h iface = nullptr;
-    uct_ep_h ep = nullptr;
-  };
-  // UCT interface and endpoint of a group; call under mutex().
-  ucs_status_t open_group(uint32_t group_id, Handles& out);
-  void close_group(Handles& handles);
+  // This member's end of a group; see DirectChannel's constructor. Call under mutex(). Null: why
+  // not.
+  std::unique_ptr<Channel> open_channel(mcast_group_h group, Channel::Arrival arrival, void* arg,
+                                        std::string& why);
+  // Who carries channels, for `cepheusctl explain`: "multicast", and if UCX does not, why.
+  std::string carrier() const;
 
   // Progress of all groups; 0 at once if another thread is at it.
   unsigned progress();
@@ -52,7 +53,7 @@ class Transport {
  private:
   Transport() = default;
   mcast_status_t open_once(std::string& why);
-  mcast_status_t open_uct(std::string& why);
+  mcast_status_t open_carrier(std::string& why);
 
   std::mutex open_mutex_;
   bool tried_ = false;
@@ -61,10 +62,8 @@ class Transport {
 
   std::mutex mutex_;
   mcast_context_h context_ = nullptr;
-  uct_md_h md_ = nullptr;
-  ucs_async_context_t* async_ = nullptr;
-  uct_worker_h worker_ = nullptr;
-  std::string device_;
+  std::unique_ptr<UctDomain> uct_;  // null: libmcast directly
+  std::string carrier_ = "multicast";
   std::atomic<int> groups_{0};
 };
 

@@ -111,6 +111,27 @@ __attribute__((destructor)) void unload() {
 
 }  // namespace
 
+// An interface that is a member of `group`, for callers in this process that have the group itself:
+// its progress is mcast_progress(), which they call for the whole context.
+extern "C" __attribute__((visibility("default"))) ucs_status_t cepheus_uct_rc_mcast_open(
+    uct_md_h md, uct_worker_h worker, mcast_group_h group, uct_iface_h* out) {
+  uct_iface_config_t* config = nullptr;
+  ucs_status_t status = uct_md_iface_config_read(md, transport.name, nullptr, nullptr, &config);
+  if (status != UCS_OK) return status;
+  reinterpret_cast<InterfaceConfig*>(config)->handle = group;
+  uct_iface_params_t params;
+  memset(&params, 0, sizeof params);
+  params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                      UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
+                      UCT_IFACE_PARAM_FIELD_CPU_MASK;
+  params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
+  params.mode.device.tl_name = transport.name;
+  params.mode.device.dev_name = shown_device(md);
+  status = uct_iface_open(md, worker, &params, config, out);
+  uct_config_release(config);
+  return status;
+}
+
 extern "C" __attribute__((visibility("default"))) int cepheus_uct_rc_mcast_registered(void) {
   return registered;
 }

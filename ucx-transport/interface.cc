@@ -133,21 +133,22 @@ ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp) {
   return UCS_INPROGRESS;
 }
 
-ucs_status_t open_state(uct_base_iface_t& base, unsigned group_id, InterfaceState** out) {
-  mcast_group_h group = mcast_group_by_id(group_id);
+ucs_status_t open_state(uct_base_iface_t& base, const InterfaceConfig& config,
+                        InterfaceState** out) {
+  mcast_group_h group = config.handle != nullptr ? config.handle : mcast_group_by_id(config.group);
   mcast_group_attr_t attr;
   if (group == nullptr || mcast_group_query(group, &attr) != MCAST_OK) {
     ucs_error(
         "rc_mcast: no group %u in this process; make one with mcast_group_create() and set GROUP "
         "to its id",
-        group_id);
+        config.group);
     return UCS_ERR_INVALID_PARAM;
   }
   auto* state = new (std::nothrow) InterfaceState;
   if (state == nullptr) return UCS_ERR_NO_MEMORY;
   state->group = group;
   state->context = mcast_group_context(group);
-  state->group_id = group_id;
+  state->group_id = attr.id;
   state->lane = attr.lane;
   state->max_message = attr.max_message;
   state->release.super.cb = release_buffer;

@@ -27,6 +27,7 @@ inline constexpr uint32_t kAddressMagic = 0x6d636173;  // "mcas"
 struct InterfaceConfig {
   uct_iface_config_t super;
   unsigned group;
+  mcast_group_h handle;  // set by cepheus_uct_rc_mcast_open(), instead of the number
 };
 extern ucs_config_field_t interface_config_table[];
 
@@ -89,7 +90,8 @@ void free_operations(InterfaceState& state);
 
 // interface.cc
 uct_iface_ops_t make_interface_ops();
-ucs_status_t open_state(uct_base_iface_t& base, unsigned group_id, InterfaceState** out);
+ucs_status_t open_state(uct_base_iface_t& base, const InterfaceConfig& config,
+                        InterfaceState** out);
 void close_state(InterfaceState* state);
 ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp);
 

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BUILD, CHECK, EndToEnd, PROGRAMS, REQUIRE, over_fabric, star
+from harness import BUILD, CHECK, EndToEnd, PROGRAMS, REQUIRE, mca_arguments, over_fabric, star
 
 
 class Explain(EndToEnd):
@@ -58,6 +58,18 @@ class Explain(EndToEnd):
         (path,) = world["paths"]
         self.assertEqual(path["path"], "open mpi")
         self.assertIn("no table space", path["reason"])
+
+
+    def test_a_ucx_that_can_not_serve_is_told_and_done_without(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 10, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_uct_library": "/nowhere.so"}))
+        told = subprocess.run([BUILD / "bin/cepheusctl", "explain"], text=True, capture_output=True).stdout
+        self.assertRegex(told, "bulk lane +multicast, without UCX: .*/nowhere.so")
+
+    def test_ranks_with_and_without_ucx_understand_each_other(self):
+        work = ("--count", 40, "--max", 200_000)
+        direct = ("-np", 2, "-x", "OMPI_MCA_coll_cepheus_carrier=direct", *mca_arguments(REQUIRE), CHECK, *work)
+        ucx = ("-np", 2, "-x", "OMPI_MCA_coll_cepheus_carrier=ucx")
+        self.assert_ok(over_fabric(CHECK, *work, mpirun=(*direct, ":", *ucx)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,49 @@
+// One end of one group, as broadcasts use it: either lane, whoever carries it (uct_channel.h: UCX's
+// rc_mcast; direct_channel.h: libmcast itself).
+//
+// Every call, and every callback, runs under the transport's mutex.
+#pragma once
+
+#include <mcast/mcast.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cepheus::coll {
+
+// A large message in flight: the caller's memory until done() has run, once.
+struct Transfer {
+  enum class Result : std::uint8_t {
+    kDone,      // sent: every member has it
+    kMistaken,  // received, but it is another message than this one
+    kFailed     // the group has broken
+  };
+  void (*done)(Transfer* transfer, Result result, std::size_t length);
+  void* owner;
+  std::uint32_t tag;  // of the message: the channel's
+  // The channel's own.
+  static constexpr std::size_t kRoom = 128;
+  alignas(std::max_align_t) std::byte room[kRoom];
+};
+
+class Channel {
+ public:
+  // Travels with small messages, so that either form understands the other: rc_mcast's number of an
+  // active message.
+  static constexpr std::uint8_t kSmallId = 1;
+
+  enum class Status : std::uint8_t { kStarted, kFull, kFailed };
+  // A small message of `length` bytes has arrived: it stays where it is until release(data).
+  using Arrival = void (*)(void* arg, Channel* channel, void* data, std::size_t length);
+
+  virtual ~Channel() = default;
+  // Small messages: pack(dest, arg) writes one, at most as long as the lane allows, inside the call.
+  virtual Status send_small(mcast_pack_cb_t pack, void* arg) = 0;
+  virtual void release(void* data) = 0;
+  // Large ones. Receives match in the order of their posting; `tag` says which message is meant.
+  virtual Status send(const void* data, std::size_t length, std::uint32_t tag,
+                      Transfer& transfer) = 0;
+  virtual Status receive(void* data, std::size_t length, std::uint32_t tag, Transfer& transfer) = 0;
+};
+
+}  // namespace cepheus::coll
