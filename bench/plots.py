@@ -13,7 +13,7 @@ def draw(rows, directory):
 
 def draw_one(rows, title, path):
     impls = sorted({row["impl"] for row in rows}, key=lambda impl: (impl != "cepheus", impl))
-    script = [f'set terminal svg size 900,560 font "sans,13"; set output "{path}"', f'set title "{title}"',
+    script = [f'set terminal svg size 900,560 font "sans,13"; set output "{path}"', f'set title "{title}" noenhanced',
               'set logscale xy 2; set logscale y 10; set grid; set key outside right',
               'set xlabel "bytes"; set ylabel "slowest rank, us"', 'set format x "2^{%L}"']
     data = []

@@ -46,7 +46,7 @@ def debian_entries():
 
 
 def fetch(directory):
-    """Leaves the tarball in `directory`, with apt's own keys and sources, and nothing of apt's changed."""
+    """Leaves the tarball in `directory`, with apt's own keys and sources, and nothing of apt's changed or locked."""
     tarball = directory / TARBALL
     if tarball.exists() and digest(tarball) == SHA256:
         return tarball

@@ -14,6 +14,9 @@ XZ_MAGIC = b"\xfd7zXZ\0"
 ELF_MAGIC = b"\x7fELF"
 
 
+APT_GET = str(pathlib.Path(__file__).resolve().parents[2] / "tools/apt_get.sh")  # waits for apt's locks
+
+
 class Unavailable(Exception):
     """The lab can't be had on this machine; the text says why and what to do."""
 
@@ -37,7 +40,7 @@ def newest_image():
             return found[0]
         if os.geteuid() != 0:
             raise Unavailable(f"the package lists do not know {METAPACKAGE}; as root: apt-get update")
-        run("apt-get", "update", "-qq")
+        run(APT_GET, "update")
     raise Unavailable(f"the machine's package sources have no {METAPACKAGE}")
 
 
@@ -47,7 +50,7 @@ def has_lists():
 
 def fetch(directory):
     image = newest_image()
-    run("apt-get", "-o", "APT::Sandbox::User=root", "download", image, cwd=directory)
+    run("apt-get", "-o", "APT::Sandbox::User=root", "download", image, cwd=directory)  # takes no lock
     return next(pathlib.Path(directory).glob("linux-image-*.deb"))
 
 
