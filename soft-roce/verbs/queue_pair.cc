@@ -119,14 +119,15 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
   return 0;
 }
 
-int QueuePair::query(ibv_qp_attr& a, ibv_qp_init_attr* init) {
+int QueuePair::query(ibv_qp_attr& a, int mask, ibv_qp_init_attr* init) {
   const auto now = nic().run([&](Nic& engine, Instant, Actions&) {
     a = set_;
     return engine.query_qp(qpn());
   });
   if (!now) return to_errno(now.error().code);
   to_verbs(*now, a);
-  qp_base.state = a.qp_state;
+  // As libibverbs does: programs take the field for what they themselves last asked or set.
+  if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
   if (init != nullptr) {
     *init = init_;
     init->cap = a.cap;
@@ -193,7 +194,7 @@ CEPHEUS_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
   return guarded([&] {
     QueuePair& ours = QueuePair::of(qp);
     if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
-    const int error = ours.query(*attributes, init);
+    const int error = ours.query(*attributes, mask, init);
     return error == 0 ? 0 : refuse_call(error);
   });
 }

@@ -45,7 +45,7 @@ class QueuePair final : public ibv_qp_ex, private QpListener {
   RequestBatch& batch() { return batch_; }
 
   int modify(const ibv_qp_attr& attributes, int mask);
-  int query(ibv_qp_attr& attributes, ibv_qp_init_attr* init);
+  int query(ibv_qp_attr& attributes, int mask, ibv_qp_init_attr* init);
 
  private:
   void on_event(AsyncEventKind kind) override;

@@ -347,6 +347,25 @@ TEST_F(OneHost, QueryQpTellsWhatModifyWasTold) {
   EXPECT_EQ(init.qp_type, IBV_QPT_RC);
 }
 
+// UCX takes the field for the state that it has itself set, and looks at it after a peer's failure.
+TEST_F(OneHost, QueryQpChangesTheStateInTheObjectOnlyIfItIsAskedForTheState) {
+  Endpoint e;
+  e.connect(e.name());
+  ASSERT_EQ(e.qp->state, IBV_QPS_RTS);
+  const auto with_a_bad_key = [](ibv_send_wr& wr) { wr.sg_list->lkey = 0; };
+  ASSERT_EQ(e.post_send(1, 0, 4096, with_a_bad_key), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  ASSERT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+  ibv_qp_attr a{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(ibv_query_qp(e.qp, &a, IBV_QP_AV | IBV_QP_CAP, &init), 0);
+  EXPECT_EQ(a.qp_state, IBV_QPS_ERR);
+  EXPECT_EQ(e.qp->state, IBV_QPS_RTS);
+  ASSERT_EQ(ibv_query_qp(e.qp, &a, IBV_QP_STATE, &init), 0);
+  EXPECT_EQ(e.qp->state, IBV_QPS_ERR);
+}
+
 TEST_F(OneHost, ItsFilesAnswerAsTheKernelsWould) {
   struct stat status {};
   ASSERT_EQ(::stat("/dev/infiniband/uverbs_cepheus0", &status), 0);
