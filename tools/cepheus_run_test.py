@@ -25,7 +25,7 @@ PATIENCE = 20
 
 # Stands in for cepheus-switch: tells its arguments, says it is ready, answers "status", ends at SIGTERM.
 SWITCH = r"""#!/usr/bin/python3
-import json, os, signal, socket, sys
+import json, os, signal, socket, struct, sys, threading
 arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 with open(os.environ["FAKE_NOTES"] + "/switch.json", "w") as notes:
     json.dump({"pid": os.getpid(), "arguments": arguments}, notes)
@@ -38,6 +38,25 @@ listener.listen()
 count = int(arguments.get("--hosts", 3))
 ports = [{"kind": "host", "name": f"h{i}", "attached": False} for i in range(count)]
 status = {"switches": [{"name": "s0", "ports": ports + [{"kind": "switch", "attached": True}]}]}
+
+# Gives every launcher what it asks for, or refuses; keeps the connections open.
+attach = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+attach.bind(arguments["--socket"])
+attach.listen()
+def serve():
+    launchers = []
+    while True:
+        launcher, _ = attach.accept()
+        launchers.append(launcher)
+        wanted = launcher.recv(65536)
+        magic, version, kind, number = struct.unpack_from("=IHHQ", wanted)
+        assert (magic, version, kind) == (0x43455048, 2, 2), wanted
+        if os.environ.get("FAKE_SWITCH") == "full":
+            launcher.send(struct.pack("=IHH256s", magic, version, 3, b"2 free hosts are wanted") + bytes(120))
+        else:
+            names = wanted[16:].decode() or ",".join(f"h{i}" for i in range(number or count))
+            launcher.send(struct.pack("=IHHQ", magic, version, 0, 0xABC) + names.encode())
+threading.Thread(target=serve, daemon=True).start()
 os.write(int(arguments["--ready-fd"]), b"ready\n")
 while True:
     client, _ = listener.accept()
@@ -135,9 +154,14 @@ class Layout:
     component_dir = "/p/openmpi"
 
 
+class Reservation:
+    hosts = ["h4", "h5", "h6", "h7"]
+    id = 0x7F
+
+
 class Command(unittest.TestCase):
     def command(self, *words, **environ):
-        return line(*words, **environ).command("mpirun", Layout, "/run/fabric", 4)
+        return line(*words, **environ).command("mpirun", Layout, "/run/fabric", Reservation)
 
     def test_ends_with_what_the_user_wrote(self):
         words = ["--mca", "coll_cepheus_mode", "require", "./a", "-x", "LD_PRELOAD=mine"]
@@ -145,23 +169,24 @@ class Command(unittest.TestCase):
 
     def test_names_fabric_and_library_to_the_ranks_only(self):
         words = self.command("a")
-        self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC=/run/fabric", "LD_PRELOAD=/p/libcepheus-roce.so"])
+        self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC=/run/fabric", "CEPHEUS_HOSTS=h4,h5,h6,h7", "CEPHEUS_RESERVATION=7f",
+                                              "LD_PRELOAD=/p/libcepheus-roce.so"])
 
     def test_tells_everybody_how_many_ranks_share_a_host(self):
-        words = line("a").command("mpirun", Layout, "/run/fabric", 4, 3)
+        words = line("a").command("mpirun", Layout, "/run/fabric", Reservation, 3)
         self.assertEqual(pairs(words, "-np"), ["12"])
         self.assertIn("CEPHEUS_RANKS_PER_HOST=3", pairs(words, "-x"))
         self.assertEqual(mca(words)["coll_cepheus_ranks_per_host"], "3")
 
     def test_does_so_for_each_of_several_programs(self):
         words = self.command("-np", "1", "a", ":", "-np", "2", "b")
-        self.assertEqual(len(pairs(words[words.index(":"):], "-x")), 2)
+        self.assertEqual(len(pairs(words[words.index(":"):], "-x")), 4)
 
     def test_keeps_what_the_ranks_were_to_preload_anyway(self):
         both = ["LD_PRELOAD=/p/libcepheus-roce.so:mine.so"]
-        self.assertEqual(pairs(self.command("-x", "LD_PRELOAD=mine.so", "a"), "-x")[1:], both)
-        self.assertEqual(pairs(self.command("a", LD_PRELOAD="mine.so"), "-x")[1:], both)
-        self.assertEqual(pairs(self.command("-x", "LD_PRELOAD", "a", LD_PRELOAD="mine.so"), "-x")[1:], both)
+        self.assertEqual(pairs(self.command("-x", "LD_PRELOAD=mine.so", "a"), "-x")[3:], both)
+        self.assertEqual(pairs(self.command("a", LD_PRELOAD="mine.so"), "-x")[3:], both)
+        self.assertEqual(pairs(self.command("-x", "LD_PRELOAD", "a", LD_PRELOAD="mine.so"), "-x")[3:], both)
 
     def test_environment_finds_the_component_before_directories_that_may_be_absent(self):
         env = line("a", CEPHEUS_HOST="h1").environment(Layout)
@@ -240,7 +265,8 @@ class Running(unittest.TestCase):
         self.run_script("--hosts", "2", "--", "./a")
         fabric = self.notes("switch")["arguments"]["--socket"]
         words = self.notes("mpirun")["arguments"]
-        self.assertEqual(pairs(words, "-x"), [f"CEPHEUS_FABRIC={fabric}", f"LD_PRELOAD={self.root}/lib/libcepheus-roce.so"])
+        self.assertEqual(pairs(words, "-x"), [f"CEPHEUS_FABRIC={fabric}", "CEPHEUS_HOSTS=h0,h1", "CEPHEUS_RESERVATION=abc",
+                                              f"LD_PRELOAD={self.root}/lib/libcepheus-roce.so"])
         self.assertEqual(pairs(words, "-np"), ["2"])
         self.assertNotIn("LD_PRELOAD", self.notes("mpirun")["env"], "mpirun itself must not be preloaded")
 
@@ -297,7 +323,7 @@ class Running(unittest.TestCase):
 
     def test_says_what_it_does_only_when_asked(self):
         _, _, err = self.run_script("-v", "--", "./a", "with blanks")
-        self.assertIn("4 hosts at", err)
+        self.assertRegex(err, "4 hosts at /.*: h0,h1,h2,h3\n")
         self.assertIn("./a 'with blanks'", err)
 
     def started(self, process):
@@ -353,6 +379,22 @@ class Running(unittest.TestCase):
             switch.terminate()
             switch.wait(PATIENCE)
 
+    def test_takes_the_hosts_that_the_user_names(self):
+        code, _, err = self.run_script("--hosts", "8", "--on", "h5,h3", "--", "./a")
+        self.assertEqual(code, 0, err)
+        words = self.notes("mpirun")["arguments"]
+        self.assertEqual((pairs(words, "-np"), pairs(words, "-x")[1]), (["2"], "CEPHEUS_HOSTS=h5,h3"))
+        code, _, err = self.run_script("--hosts", "8", "--on", "h5,h3", "--", "-np", "3", "./a")
+        self.assertEqual(code, 2)
+        self.assertIn("3 ranks but 2 hosts", err)
+
+    def test_passes_on_why_the_fabric_has_no_hosts_for_it(self):
+        code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_SWITCH="full")
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, r"^cepheus-run: the fabric at /.* has no room for this job: 2 free hosts are wanted\n$")
+        self.assertFalse((self.root / "notes/mpirun.json").exists())
+        self.assert_nothing_left()
+
     def test_says_if_there_is_nothing_to_join(self):
         code, _, err = self.run_script("--join", "/nonexistent/fabric", "--", "./a")
         self.assertEqual(code, 1)
@@ -375,7 +417,7 @@ class Running(unittest.TestCase):
     def test_explains_wrong_usage(self):
         for words, text in [(["./a"], "write -- before mpirun's arguments"), (["--hosts", "0", "--", "./a"], "--hosts"),
                             (["--hosts", "2", "--join", "x", "--", "./a"], "not allowed with"), (["--"], "no program"), (["--host", "2", "--", "./a"], "unknown: --host 2"),
-                            (["--join", "x", "--pcap", "d", "--", "./a"], "--pcap")]:
+                            (["--join", "x", "--pcap", "d", "--", "./a"], "--pcap"), (["--on", "h1,", "--", "./a"], "--on")]:
             code, _, err = self.run_script(*words)
             self.assertEqual(code, 2, words)
             self.assertIn(text, err)
@@ -383,7 +425,7 @@ class Running(unittest.TestCase):
     def test_helps(self):
         code, out, _ = self.run_script("--help")
         self.assertEqual(code, 0)
-        for word in ("--hosts", "--topology", "--join", "--pcap", "--stats-json", "--keep"):
+        for word in ("--hosts", "--topology", "--join", "--on", "--pcap", "--stats-json", "--keep"):
             self.assertIn(word, out)
 
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "soft-roce/verbs/environment.h"
 #include "soft-roce/verbs/extended.h"
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/queue_pair.h"
@@ -181,7 +182,13 @@ CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
     auto opened = Context::open();
     if (!opened) {
       set_last_error(opened.error().text);
-      complain(std::string("can't open ") + kDeviceName + ": " + opened.error().text);
+      const std::string text =
+          std::string("can't open ") + kDeviceName + ": " + opened.error().text;
+      // Jobs have ranks without a host: several on one host, or more than the fabric has. What became
+      // of them is told by the libraries that asked for the device.
+      const bool is_one_of_many =
+          opened.error().code == cepheus::wire::ErrorCode::kRefused && Environment::read().is_rank;
+      is_one_of_many ? say(text) : complain(text);
       return refuse(to_errno(opened.error().code));
     }
     return &(*opened)->context;

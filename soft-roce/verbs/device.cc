@@ -111,14 +111,15 @@ class NicHolder {
   wire::Result<std::unique_ptr<fabric::HostPort>> attach(const Environment& environment) const {
     fabric::HostPort::Options options;
     options.fabric = environment.fabric;
-    options.host = environment.host;
-    if (!environment.host_chosen && !host_.empty()) {
+    options.or_any = environment.or_any;
+    options.reservation = environment.reservation;
+    if (environment.or_any && !host_.empty()) {
       // Any host would do, but programs remember the GUID that they saw before.
       options.host = host_;
       auto again = fabric::HostPort::attach(options);
       if (again || again.error().code != wire::ErrorCode::kRefused) return again;
-      options.host.clear();
     }
+    options.host = environment.host;
     return fabric::HostPort::attach(options);
   }
 

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -16,24 +17,58 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-bool is_number(const std::string& text);
-
-// The host of a rank, where a launcher puts several on one.
-void share_host(Environment& environment, const std::string& rank) {
-  const std::string share = variable("CEPHEUS_RANKS_PER_HOST");
-  const unsigned long per_host = is_number(share) ? std::strtoul(share.c_str(), nullptr, 10) : 1;
-  const unsigned long number = std::strtoul(rank.c_str(), nullptr, 10);
-  const unsigned long host = per_host > 0 ? number / per_host : number;
-  environment.host = "#" + std::to_string(host);
-  const unsigned long holder = per_host > 0 ? host * per_host : number;
-  if (number == holder) return;
-  environment.refusal = "rank " + rank + " shares host " + environment.host + " with rank " +
-                        std::to_string(holder) +
-                        ", which has its port (CEPHEUS_RANKS_PER_HOST=" + share + ")";
-}
-
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+unsigned long number_of(const std::string& text) { return std::strtoul(text.c_str(), nullptr, 10); }
+
+// The rank that a launcher gave this process, as it wrote it; empty: none did.
+std::string rank_variable() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (std::string rank = variable(name); is_number(rank)) return rank;
+  }
+  return {};
+}
+
+// Open MPI's ranks that MPI_Comm_spawn has started count from 0 again, beside their parents.
+bool is_spawned() { return !variable("OMPI_PARENT_PORT").empty(); }
+
+// The n-th of the names in `list`, or an empty string.
+std::string name_at(const std::string& list, unsigned long n) {
+  std::size_t begin = 0;
+  for (; n > 0; --n) {
+    const std::size_t comma = list.find(',', begin);
+    if (comma == std::string::npos) return {};
+    begin = comma + 1;
+  }
+  return list.substr(begin, list.find(',', begin) - begin);
+}
+
+// Where several ranks are one host, only the first of them has its port.
+void share_host(Environment& environment, unsigned long rank, unsigned long per_host) {
+  if (rank % per_host == 0) return;
+  environment.refusal = "rank " + std::to_string(rank) + " shares its host with rank " +
+                        std::to_string(rank / per_host * per_host) +
+                        ", which has the port (CEPHEUS_RANKS_PER_HOST=" + std::to_string(per_host) +
+                        ")";
+}
+
+// Which host a rank is, if the user has not said so for this process alone.
+void place_rank(Environment& environment, unsigned long rank, unsigned long per_host) {
+  if (is_spawned()) return;
+  const std::string hosts = variable("CEPHEUS_HOSTS");
+  const unsigned long number = rank / per_host;
+  if (hosts.empty()) {
+    environment.host = "#" + std::to_string(number);
+    return;
+  }
+  environment.or_any = false;
+  environment.host = name_at(hosts, number);
+  if (environment.host.empty()) {
+    environment.refusal =
+        "CEPHEUS_HOSTS names no host for rank " + std::to_string(rank) + ": name one for each rank";
+  }
 }
 
 }  // namespace
@@ -41,16 +76,18 @@ bool is_number(const std::string& text) {
 Environment Environment::read() {
   Environment environment;
   environment.fabric = variable("CEPHEUS_FABRIC");
+  const std::string rank = rank_variable();
+  environment.is_rank = !rank.empty();
+  environment.reservation = std::strtoull(variable("CEPHEUS_RESERVATION").c_str(), nullptr, 16);
   environment.host = variable("CEPHEUS_HOST");
-  if (environment.host.empty()) {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-      if (const std::string rank = variable(name); is_number(rank)) {
-        share_host(environment, rank);
-        break;
-      }
-    }
+  if (!environment.host.empty()) {
+    environment.or_any = false;
+  } else if (environment.is_rank) {
+    const std::string share = variable("CEPHEUS_RANKS_PER_HOST");
+    const unsigned long per_host = is_number(share) ? std::max(number_of(share), 1UL) : 1;
+    share_host(environment, number_of(rank), per_host);
+    place_rank(environment, number_of(rank), per_host);
   }
-  environment.host_chosen = !environment.host.empty();
   const std::string verbose = variable("CEPHEUS_VERBOSE");
   environment.verbose = !verbose.empty() && verbose != "0";
   return environment;

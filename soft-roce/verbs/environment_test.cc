@@ -24,8 +24,9 @@ class EnvironmentVariables : public ::testing::Test {
  private:
   static void clear() {
     for (const char* name :
-         {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST",
-          "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+         {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION",
+          "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST", "OMPI_COMM_WORLD_RANK", "OMPI_PARENT_PORT",
+          "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
       ::unsetenv(name);
     }
   }
@@ -35,16 +36,19 @@ TEST_F(EnvironmentVariables, NothingSetMeansAnyHostOfNoFabric) {
   const Environment e = Environment::read();
   EXPECT_EQ(e.fabric, "");
   EXPECT_EQ(e.host, "");
-  EXPECT_FALSE(e.host_chosen);
+  EXPECT_TRUE(e.or_any);
+  EXPECT_EQ(e.reservation, 0u);
+  EXPECT_FALSE(e.is_rank);
   EXPECT_FALSE(e.verbose);
 }
 
-TEST_F(EnvironmentVariables, ARankNamesTheHostOfThatIndex) {
+TEST_F(EnvironmentVariables, ARankWouldBeTheHostOfThatIndex) {
   set("PMI_RANK", "9");
   set("PMIX_RANK", "3");
   const Environment e = Environment::read();
+  EXPECT_TRUE(e.is_rank);
   EXPECT_EQ(e.host, "#3");
-  EXPECT_TRUE(e.host_chosen);
+  EXPECT_TRUE(e.or_any);
 }
 
 TEST_F(EnvironmentVariables, OfTheRanksOnAHostTheFirstHasItsPort) {
@@ -54,18 +58,61 @@ TEST_F(EnvironmentVariables, OfTheRanksOnAHostTheFirstHasItsPort) {
   EXPECT_EQ(Environment::read().refusal, "");
   set("OMPI_COMM_WORLD_RANK", "11");
   EXPECT_EQ(Environment::read().host, "#2");
-  EXPECT_THAT(Environment::read().refusal, HasSubstr("rank 11 shares host #2 with rank 8"));
+  EXPECT_THAT(Environment::read().refusal, HasSubstr("rank 11 shares its host with rank 8"));
+}
+
+TEST_F(EnvironmentVariables, NameTheRanksHostsInTheirOrder) {
+  set("CEPHEUS_HOSTS", "h4,h6,h5");
+  set("CEPHEUS_RESERVATION", "00ff00000000a001");
+  set("OMPI_COMM_WORLD_RANK", "1");
+  Environment e = Environment::read();
+  EXPECT_EQ(e.host, "h6");
+  EXPECT_FALSE(e.or_any);
+  EXPECT_EQ(e.reservation, 0x00ff'0000'0000'a001u);
+  set("OMPI_COMM_WORLD_RANK", "2");
+  EXPECT_EQ(Environment::read().host, "h5");
+  set("OMPI_COMM_WORLD_RANK", "3");
+  EXPECT_THAT(Environment::read().refusal, HasSubstr("names no host for rank 3"));
+  set("CEPHEUS_RANKS_PER_HOST", "2");
+  e = Environment::read();
+  EXPECT_EQ(e.host, "h6");
+  EXPECT_THAT(e.refusal, HasSubstr("rank 3 shares its host with rank 2"));
+}
+
+TEST_F(EnvironmentVariables, ListHostsForRanksOnly) {
+  set("CEPHEUS_HOSTS", "h4,h6");
+  const Environment e = Environment::read();
+  EXPECT_EQ(e.host, "");
+  EXPECT_TRUE(e.or_any);
+}
+
+// They count from 0 again: their parents' hosts are not theirs.
+TEST_F(EnvironmentVariables, SpawnedRanksTakeAnyHost) {
+  set("CEPHEUS_HOSTS", "h4,h6");
+  set("OMPI_COMM_WORLD_RANK", "1");
+  set("OMPI_PARENT_PORT", "1249574913.0:1563680542");
+  const Environment e = Environment::read();
+  EXPECT_TRUE(e.is_rank);
+  EXPECT_EQ(e.host, "");
+  EXPECT_TRUE(e.or_any);
+  EXPECT_EQ(e.refusal, "");
 }
 
 TEST_F(EnvironmentVariables, TheUsersHostGoesBeforeTheRank) {
   set("OMPI_COMM_WORLD_RANK", "3");
+  set("CEPHEUS_HOSTS", "h0,h1,h2,h3");
+  set("CEPHEUS_RESERVATION", "a001");
   set("CEPHEUS_HOST", "h7");
-  EXPECT_EQ(Environment::read().host, "h7");
+  const Environment e = Environment::read();
+  EXPECT_EQ(e.host, "h7");
+  EXPECT_FALSE(e.or_any);
+  EXPECT_EQ(e.reservation, 0xa001u);
 }
 
 TEST_F(EnvironmentVariables, ARankThatIsNoNumberIsIgnored) {
   set("PMIX_RANK", "wildcard");
-  EXPECT_FALSE(Environment::read().host_chosen);
+  EXPECT_FALSE(Environment::read().is_rank);
+  EXPECT_EQ(Environment::read().host, "");
 }
 
 TEST_F(EnvironmentVariables, VerboseZeroIsQuiet) {

@@ -1,10 +1,11 @@
 #include "switch-emulator/live/attach_server.h"
 
 #include <poll.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 
-#include <charconv>
-#include <optional>
+#include <string_view>
+#include <unordered_map>
 
 #include "switch-emulator/live/clock.h"
 
@@ -22,12 +23,19 @@ bool is_ready(int fd, short events) {
   return fd >= 0 && poll(&asked, 1, 0) > 0;
 }
 
-std::optional<std::size_t> parse_index(const std::string& text) {
-  std::size_t index = 0;
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data() + 1, end, index);
-  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
-  return index;
+// Not to be guessed by others; 0: the kernel has no randomness yet.
+fabric::ReservationId random_id() {
+  fabric::ReservationId id = 0;
+  return getrandom(&id, sizeof id, GRND_NONBLOCK) == sizeof id ? id : 0;
+}
+
+std::vector<HostAssignment::Host> hosts_of(const Datapath& datapath) {
+  std::vector<HostAssignment::Host> hosts;
+  for (std::size_t host = 0; host < datapath.host_count(); ++host) {
+    const fabric::HostIdentity& identity = datapath.identity(host);
+    hosts.push_back({identity.name, identity.address});
+  }
+  return hosts;
 }
 
 void refuse(int socket, fabric::WelcomeStatus status, std::string text) {
@@ -45,13 +53,15 @@ AttachServer::AttachServer(Poller& poller, Datapath& datapath, const ListeningSo
       datapath_(datapath),
       socket_(socket),
       access_(access),
-      clients_(datapath.host_count()) {}
+      clients_(datapath.host_count()),
+      assignment_(hosts_of(datapath), *this) {}
 
 AttachServer::~AttachServer() {
   for (std::size_t host = 0; host < clients_.size(); ++host) {
     if (clients_[host].socket.is_open()) detach(host);
   }
   for (const auto& [fd, socket] : unheard_) poller_.forget(fd);
+  for (const auto& [fd, launcher] : launchers_) poller_.forget(fd);
   poller_.forget(socket_.fd());
 }
 
@@ -82,7 +92,24 @@ void AttachServer::hear(int fd) {
   fabric::UniqueFd socket = std::move(found->second);
   unheard_.erase(found);
   poller_.forget(fd);
-  if (const auto hello = fabric::decode_hello(message->data)) serve(std::move(socket), *hello);
+  if (const auto hello = fabric::decode_hello(message->data))
+    return serve(std::move(socket), *hello);
+  if (const auto wanted = fabric::decode_hosts_wanted(message->data))
+    reserve(std::move(socket), *wanted);
+}
+
+std::optional<fabric::PeerCredentials> AttachServer::admit(int socket) {
+  const auto peer = fabric::peer_credentials(socket);
+  if (!peer) {
+    refuse(socket, fabric::WelcomeStatus::kFailed, "the fabric can't tell who you are");
+    return std::nullopt;
+  }
+  if (access_.may_attach(peer->uid)) return peer;
+  ++refused_users_;
+  refuse(socket, fabric::WelcomeStatus::kFailed,
+         "user " + std::to_string(peer->uid) +
+             " may not attach: name it under users in the topology's [fabric]");
+  return std::nullopt;
 }
 
 void AttachServer::serve(fabric::UniqueFd socket, const fabric::Hello& hello) {
@@ -90,17 +117,10 @@ void AttachServer::serve(fabric::UniqueFd socket, const fabric::Hello& hello) {
     return refuse(socket.get(), fabric::WelcomeStatus::kWrongVersion,
                   "the fabric speaks port protocol " + std::to_string(fabric::kHandshakeVersion));
   }
-  const auto peer = fabric::peer_credentials(socket.get());
-  if (!peer)
-    return refuse(socket.get(), fabric::WelcomeStatus::kFailed,
-                  "the fabric can't tell who you are");
-  if (!access_.may_attach(peer->uid)) {
-    ++refused_users_;
-    return refuse(socket.get(), fabric::WelcomeStatus::kFailed,
-                  "user " + std::to_string(peer->uid) +
-                      " may not attach: name it under users in the topology's [fabric]");
-  }
-  const Choice choice = choose(hello.host);
+  const auto peer = admit(socket.get());
+  if (!peer) return;
+  forget_ended_launchers();
+  const auto choice = assignment_.choose(hello);
   if (choice.status != fabric::WelcomeStatus::kGranted) {
     return refuse(socket.get(), choice.status, choice.text);
   }
@@ -156,45 +176,66 @@ bool AttachServer::is_free(std::size_t host) {
   return !client.socket.is_open();
 }
 
-std::string AttachServer::describe_hosts() const {
-  const std::size_t count = datapath_.host_count();
-  const std::string& first = datapath_.identity(0).name;
-  return count == 1 ? first : first + " .. " + datapath_.identity(count - 1).name;
-}
-
-AttachServer::Choice AttachServer::take_named(std::size_t host) {
-  if (is_free(host)) return {host, fabric::WelcomeStatus::kGranted, ""};
+std::string AttachServer::why_not_free(std::size_t host) const {
   if (const fabric::WirePort* wire = datapath_.wire_port(host)) {
-    return {host, fabric::WelcomeStatus::kHostTaken,
-            "host " + datapath_.identity(host).name + " is on interface " +
-                wire->config().interface + ": ask for a host without one"};
+    return "is on interface " + wire->config().interface + ": ask for a host without one";
   }
   const pid_t pid = datapath_.shared_port(host)->client().pid;
-  return {host, fabric::WelcomeStatus::kHostTaken,
-          "host " + datapath_.identity(host).name + " is held by " +
-              (pid > 0 ? "pid " + std::to_string(pid) : std::string("a process elsewhere")) +
-              ": end it, or ask for another host"};
+  return "is held by " + (pid > 0 ? "pid " + std::to_string(pid) : "a process elsewhere") +
+         ": end it, or ask for another host";
 }
 
-AttachServer::Choice AttachServer::choose(const std::string& wanted) {
-  const std::size_t count = datapath_.host_count();
-  if (wanted.empty()) {
-    for (std::size_t host = 0; host < count; ++host) {
-      if (is_free(host)) return {host, fabric::WelcomeStatus::kGranted, ""};
-    }
-    return {0, fabric::WelcomeStatus::kHostTaken,
-            "all " + std::to_string(count) + " hosts of the fabric are taken: start one with more"};
+void AttachServer::reserve(fabric::UniqueFd socket, const fabric::HostsWanted& wanted) {
+  const auto peer = admit(socket.get());
+  if (!peer) return;
+  const int fd = socket.get();
+  const fabric::ReservationId id = random_id();
+  if (id == 0)
+    return refuse(fd, fabric::WelcomeStatus::kFailed, "the kernel has no randomness yet: wait");
+  forget_ended_launchers();
+  const auto reserved = assignment_.reserve(wanted, id, peer->pid);
+  if (reserved.status != fabric::WelcomeStatus::kGranted) {
+    return refuse(fd, reserved.status, reserved.text);
   }
-  const auto address = wire::Ipv4::parse(wanted);
-  const auto index = wanted[0] == '#' ? parse_index(wanted) : std::nullopt;
-  for (std::size_t host = 0; host < count; ++host) {
-    const fabric::HostIdentity& identity = datapath_.identity(host);
-    if (identity.name == wanted || address == identity.address || index == host) {
-      return take_named(host);
+  launchers_[fd] = {std::move(socket), id};
+  const auto on_end = [this, fd](std::uint32_t) { end_reservation(fd); };
+  if (!poller_.watch(fd, Poller::kHangup, on_end)) {
+    refuse(fd, fabric::WelcomeStatus::kFailed, "the fabric can't watch another client");
+    return end_reservation(fd);
+  }
+  const fabric::HostsReserved answer{.reservation = id, .names = reserved.names};
+  if (!fabric::send_message(fd, encode(answer))) end_reservation(fd);
+}
+
+void AttachServer::end_reservation(int fd) {
+  const auto found = launchers_.find(fd);
+  poller_.forget(fd);
+  assignment_.end(found->second.reservation);
+  launchers_.erase(found);
+}
+
+void AttachServer::forget_ended_launchers() {
+  for (auto next = launchers_.begin(); next != launchers_.end();) {
+    const int fd = (next++)->first;
+    if (is_ready(fd, POLLRDHUP)) end_reservation(fd);
+  }
+}
+
+void AttachServer::tell_reservations(std::vector<SwitchStatus>& switches) const {
+  std::unordered_map<std::string_view, pid_t> holders;
+  for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
+    if (const auto pid = assignment_.reserved_by(host)) {
+      holders.emplace(datapath_.identity(host).name, *pid);
     }
   }
-  return {0, fabric::WelcomeStatus::kNoSuchHost,
-          "no host '" + wanted + "' in the fabric: it has " + describe_hosts()};
+  for (SwitchStatus& one : switches) {
+    for (PortStatus& port : one.ports) {
+      const auto found = holders.find(port.name);
+      if (found == holders.end()) continue;
+      port.reserved = true;
+      port.reserved_by = found->second;
+    }
+  }
 }
 
 }  // namespace cepheus::live

@@ -261,6 +261,7 @@ FabricStatus LiveFabric::State::status() const {
   now.icrc_always = icrc_always;
   now.refused_users = attachments.refused_users() + control.refused_users();
   now.switches = datapath.status();
+  attachments.tell_reservations(now.switches);
   return now;
 }
 

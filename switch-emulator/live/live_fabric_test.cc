@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <set>
+
 #include "switch-emulator/live/test_fabric.h"
 #include "wire/icrc.h"
 
@@ -98,6 +100,76 @@ TEST(LiveFabric, RefusesUnknownAndTakenHostsWithTheReason) {
   const auto full = try_attach(fabric, "");
   ASSERT_FALSE(full);
   EXPECT_THAT(full.error().text, HasSubstr("all 2 hosts"));
+}
+
+// What a launcher is told: the hosts it got, or why it got none.
+struct Answer {
+  std::optional<fabric::HostsReserved> reserved;
+  std::optional<fabric::Welcome> refusal;
+};
+Answer reserve(int socket, const fabric::HostsWanted& wanted) {
+  EXPECT_TRUE(fabric::send_message(socket, encode(wanted)));
+  const auto answer = await_message(socket);
+  if (!answer) return {};
+  return {fabric::decode_hosts_reserved(answer->data), fabric::decode_welcome(answer->data)};
+}
+
+TEST(LiveFabric, KeepsHostsForTheRanksOfALauncherWhileItLives) {
+  TestFabric fabric(net::Topology::star(4));
+  fabric::UniqueFd launcher = connect_to(fabric.socket());
+  const auto job = reserve(launcher.get(), {.number = 2, .names = ""}).reserved;
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->names, "h0,h1");
+  const auto status = fabric.status();
+  EXPECT_TRUE(port_of(status, 1).reserved);
+  EXPECT_EQ(port_of(status, 1).reserved_by, getpid());
+  EXPECT_FALSE(port_of(status, 2).reserved);
+
+  const auto stranger = try_attach(fabric, "h1");
+  ASSERT_FALSE(stranger);
+  EXPECT_THAT(stranger.error().text, HasSubstr("reserved by pid " + std::to_string(getpid())));
+  fabric::HostPort::Options options{.fabric = fabric.socket(), .host = "h1", .or_any = true};
+  const auto moved = fabric::HostPort::attach(options);
+  ASSERT_TRUE(moved);
+  EXPECT_EQ((*moved)->identity().name, "h2");
+  options = {.fabric = fabric.socket(), .host = "h1", .reservation = job->reservation};
+  const auto rank = fabric::HostPort::attach(options);
+  ASSERT_TRUE(rank) << rank.error().text;
+  EXPECT_EQ((*rank)->identity().name, "h1");
+
+  const fabric::UniqueFd second = connect_to(fabric.socket());
+  const Answer refused = reserve(second.get(), {.number = 2, .names = ""});
+  ASSERT_TRUE(refused.refusal);
+  EXPECT_THAT(refused.refusal->text,
+              HasSubstr("2 free hosts are wanted, and the fabric has 1 of 4"));
+  launcher.reset();
+  EXPECT_EQ(fabric.attach("")->identity().name, "h0");
+}
+
+// Two jobs that start at the same moment: different hosts, whoever comes first.
+TEST(LiveFabric, GivesLaunchersThatAskAtOnceDifferentHosts) {
+  constexpr int kLaunchers = 8, kEach = 4;
+  TestFabric fabric(net::Topology::star(kLaunchers * kEach));
+  std::vector<std::string> names(kLaunchers);
+  std::vector<fabric::UniqueFd> sockets(kLaunchers);
+  std::vector<std::thread> launchers;
+  for (int i = 0; i < kLaunchers; ++i) {
+    launchers.emplace_back([&, i] {
+      sockets[i] = connect_to(fabric.socket());
+      const auto job = reserve(sockets[i].get(), {.number = kEach, .names = ""}).reserved;
+      if (job) names[i] = job->names;
+    });
+  }
+  for (std::thread& each : launchers) each.join();
+  std::set<std::string> hosts;
+  for (const std::string& list : names) {
+    for (std::size_t begin = 0; begin < list.size();) {
+      const std::size_t end = std::min(list.find(',', begin), list.size());
+      EXPECT_TRUE(hosts.insert(list.substr(begin, end - begin)).second) << list;
+      begin = end + 1;
+    }
+  }
+  EXPECT_EQ(hosts.size(), std::size_t{kLaunchers * kEach});
 }
 
 TEST(LiveFabric, IsNamedAsMissingWhereThereIsNone) {

@@ -18,10 +18,12 @@ struct PortStatus {
   std::string name;  // what is behind it
   net::PortKind kind = net::PortKind::kHost;
   wire::Ipv4 address;
-  bool attached = false;        // a client holds it, or a trunk
-  std::int64_t client_pid = 0;  // 0: none
-  net::LinkConfig link;         // towards the port
-  double in_loss = 0;           // of the link into the switch, whose other parameters are the same
+  bool attached = false;         // a client holds it, or a trunk
+  std::int64_t client_pid = 0;   // 0: none
+  bool reserved = false;         // kept for the processes of a job
+  std::int64_t reserved_by = 0;  // its launcher; 0: none, or it can't be seen from the fabric
+  net::LinkConfig link;          // towards the port
+  double in_loss = 0;            // of the link into the switch, whose other parameters are the same
   bool in_up = true, out_up = true;  // false: cut
   net::LinkCounters in, out;         // links into and out of the switch
   // RoCE payload bytes, first transmissions and repeats alike: what "the root's link carried"

@@ -77,6 +77,8 @@ json port_to_json(const PortStatus& port) {
           {"address", port.address.to_string()},
           {"attached", port.attached},
           {"client_pid", port.client_pid},
+          {"reserved", port.reserved},
+          {"reserved_by", port.reserved_by},
           {"link", link_to_json(port.link)},
           {"in_loss", port.in_loss},
           {"in_up", port.in_up},
@@ -105,6 +107,8 @@ PortStatus port_from_json(const json& in) {
   port.address = address_from_json(in.at("address"));
   port.attached = in.at("attached");
   port.client_pid = in.at("client_pid");
+  port.reserved = in.at("reserved");
+  port.reserved_by = in.at("reserved_by");
   port.link = link_from_json(in.at("link"));
   port.in_loss = in.at("in_loss");
   port.in_up = in.at("in_up");

@@ -184,6 +184,19 @@ TEST(StatusText, ShowsPorts) {
             "        0           0     4\n");
 }
 
+TEST(StatusText, ShowsForWhomAFreeHostIsKept) {
+  FabricStatus status = one_switch();
+  std::vector<PortStatus>& ports = status.switches[0].ports;
+  for (PortStatus& each : ports) each.reserved = true;
+  ports[0].reserved_by = ports[1].reserved_by = 4711;
+  const auto sent = status_from_json(to_json(status));
+  ASSERT_TRUE(sent);
+  const std::string text = to_text(*sent, View::kPorts, false);
+  EXPECT_THAT(text, HasSubstr("10.0.0.1  pid 77  "));
+  EXPECT_THAT(text, HasSubstr("10.0.0.2  for pid 4711  "));
+  EXPECT_THAT(text, HasSubstr("10.0.0.3  reserved  "));
+}
+
 TEST(StatusText, ShowsCutLinksAndLossInOneDirection) {
   FabricStatus status = one_switch();
   std::vector<PortStatus>& ports = status.switches[0].ports;

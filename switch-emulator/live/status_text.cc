@@ -48,9 +48,13 @@ TextTable::Cell state_of(const PortStatus& port) {
     return {std::string("cut") + way, Style::kAlarm};
   }
   if (port.kind == net::PortKind::kSwitch) return {"trunk", Style::kQuiet};
-  if (!port.attached) return {"free", Style::kQuiet};
-  return {port.client_pid == 0 ? "attached" : "pid " + std::to_string(port.client_pid),
-          Style::kGood};
+  if (port.attached) {
+    return {port.client_pid == 0 ? "attached" : "pid " + std::to_string(port.client_pid),
+            Style::kGood};
+  }
+  if (!port.reserved) return {"free", Style::kQuiet};
+  return {port.reserved_by == 0 ? "reserved" : "for pid " + std::to_string(port.reserved_by),
+          Style::kPlain};
 }
 
 std::string ports_text(const SwitchStatus& one, bool colour) {

@@ -9,17 +9,26 @@
 namespace cepheus::fabric {
 namespace {
 
-constexpr std::size_t kMaxMessage = 1024;
+constexpr std::size_t kMaxMessage = 64 << 10;
+
+enum Kind : std::uint16_t { kAttach = 0, kAttachOrAny = 1, kReserve = 2 };
 
 struct Prologue {
   std::uint32_t magic;
   std::uint16_t version;
-  std::uint16_t status;  // of a Welcome
+  std::uint16_t what;  // a client's Kind, or the fabric's WelcomeStatus
 };
 
 struct RawHello {
   Prologue prologue;
+  ReservationId reservation;
   char host[64];
+};
+
+// Names or a reason follow, up to the datagram's end.
+struct RawHosts {
+  Prologue prologue;
+  std::uint64_t value;  // the number of hosts, or the reservation
 };
 
 struct RawWelcome {
@@ -39,7 +48,8 @@ struct RawWelcome {
   std::uint32_t pool_slot_bytes;
   std::uint32_t area;
 };
-static_assert(sizeof(RawHello) == 72);
+static_assert(sizeof(RawHello) == 80);
+static_assert(sizeof(RawHosts) == 16);
 static_assert(sizeof(RawWelcome) == 384);
 
 template <std::size_t N>
@@ -60,6 +70,21 @@ std::vector<std::uint8_t> to_datagram(const Raw& raw) {
   return datagram;
 }
 
+std::vector<std::uint8_t> to_datagram(const RawHosts& raw, std::string_view text) {
+  std::vector<std::uint8_t> datagram(sizeof raw + text.size());
+  std::memcpy(datagram.data(), &raw, sizeof raw);
+  std::copy(text.begin(), text.end(), datagram.begin() + sizeof raw);
+  return datagram;
+}
+
+bool from_datagram(std::span<const std::uint8_t> datagram, RawHosts& raw, std::string& text) {
+  if (datagram.size() < sizeof raw) return false;
+  std::memcpy(&raw, datagram.data(), sizeof raw);
+  const auto rest = datagram.subspan(sizeof raw);
+  text.assign(rest.begin(), rest.end());
+  return true;
+}
+
 std::optional<Prologue> prologue_of(std::span<const std::uint8_t> datagram) {
   Prologue prologue;
   if (datagram.size() < sizeof prologue) return std::nullopt;
@@ -72,7 +97,8 @@ std::optional<Prologue> prologue_of(std::span<const std::uint8_t> datagram) {
 
 std::vector<std::uint8_t> encode(const Hello& hello) {
   RawHello raw{};
-  raw.prologue = {kHandshakeMagic, hello.version, 0};
+  raw.prologue = {kHandshakeMagic, hello.version, hello.or_any ? kAttachOrAny : kAttach};
+  raw.reservation = hello.reservation;
   put_text(raw.host, hello.host);
   return to_datagram(raw);
 }
@@ -105,20 +131,59 @@ std::optional<Hello> decode_hello(std::span<const std::uint8_t> datagram) {
   hello.version = prologue->version;
   if (hello.version != kHandshakeVersion) return hello;
   RawHello raw;
-  if (datagram.size() != sizeof raw) return std::nullopt;
+  if (datagram.size() != sizeof raw || prologue->what > kAttachOrAny) return std::nullopt;
   std::memcpy(&raw, datagram.data(), sizeof raw);
   hello.host = get_text(raw.host);
+  hello.or_any = prologue->what == kAttachOrAny;
+  hello.reservation = raw.reservation;
   return hello;
+}
+
+std::vector<std::uint8_t> encode(const HostsWanted& wanted) {
+  return to_datagram({{kHandshakeMagic, wanted.version, kReserve}, wanted.number}, wanted.names);
+}
+
+std::vector<std::uint8_t> encode(const HostsReserved& reserved) {
+  constexpr auto kGranted = static_cast<std::uint16_t>(WelcomeStatus::kGranted);
+  return to_datagram({{kHandshakeMagic, reserved.version, kGranted}, reserved.reservation},
+                     reserved.names);
+}
+
+std::optional<HostsWanted> decode_hosts_wanted(std::span<const std::uint8_t> datagram) {
+  const auto prologue = prologue_of(datagram);
+  if (!prologue) return std::nullopt;
+  HostsWanted wanted;
+  wanted.version = prologue->version;
+  if (wanted.version != kHandshakeVersion) return wanted;
+  RawHosts raw;
+  if (prologue->what != kReserve || !from_datagram(datagram, raw, wanted.names))
+    return std::nullopt;
+  if (raw.value > UINT32_MAX) return std::nullopt;
+  wanted.number = static_cast<std::uint32_t>(raw.value);
+  return wanted;
+}
+
+std::optional<HostsReserved> decode_hosts_reserved(std::span<const std::uint8_t> datagram) {
+  const auto prologue = prologue_of(datagram);
+  if (!prologue) return std::nullopt;
+  HostsReserved reserved;
+  reserved.version = prologue->version;
+  if (reserved.version != kHandshakeVersion) return reserved;
+  RawHosts raw;
+  const bool granted = prologue->what == static_cast<std::uint16_t>(WelcomeStatus::kGranted);
+  if (!granted || !from_datagram(datagram, raw, reserved.names)) return std::nullopt;
+  reserved.reservation = raw.value;
+  return reserved;
 }
 
 std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> datagram) {
   const auto prologue = prologue_of(datagram);
-  if (!prologue || prologue->status > static_cast<std::uint16_t>(WelcomeStatus::kFailed)) {
+  if (!prologue || prologue->what > static_cast<std::uint16_t>(WelcomeStatus::kFailed)) {
     return std::nullopt;
   }
   Welcome welcome;
   welcome.version = prologue->version;
-  welcome.status = static_cast<WelcomeStatus>(prologue->status);
+  welcome.status = static_cast<WelcomeStatus>(prologue->what);
   if (welcome.version != kHandshakeVersion) return welcome;
   RawWelcome raw;
   if (datagram.size() != sizeof raw) return std::nullopt;

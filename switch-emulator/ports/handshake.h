@@ -1,12 +1,19 @@
 // How a client gets a port: one Hello, one Welcome over a SOCK_SEQPACKET Unix socket, descriptors
 // with SCM_RIGHTS.
 //
-//   client -> fabric   Hello { magic, version, host wanted }
+//   client -> fabric   Hello { magic, version, kind, reservation, host wanted }
 //   fabric -> client   Welcome { magic, version, status, identity, geometry, text }
 //                      granted: with the port's segment, the payload pool, the switch's doorbell,
 //                      the client's doorbell
 //
-// The socket then stays open, silent: its end is the end of the attachment. Magic and version come
+// A launcher keeps hosts free for the processes of its job, all that it asks for or none:
+//
+//   client -> fabric   HostsWanted { magic, version, kind, number, names }
+//   fabric -> client   HostsReserved { magic, version, reservation, names }, or a Welcome that says
+//                      why not
+//
+// A reserved host is given only to those whose Hello names it and the reservation. The socket then stays
+// open, silent: its end is the end of the attachment, or of the reservation. Magic and version come
 // first and keep their places in every version, so that each side can say what the other one
 // speaks. Native byte order: both ends run on one machine.
 #pragma once
@@ -27,11 +34,21 @@
 namespace cepheus::fabric {
 
 inline constexpr std::uint32_t kHandshakeMagic = 0x43455048;  // "CEPH" for the eye in a trace
-inline constexpr std::uint16_t kHandshakeVersion = 1;
+inline constexpr std::uint16_t kHandshakeVersion = 2;
+
+using ReservationId = std::uint64_t;  // not to be guessed; 0: none
 
 struct Hello {
   std::uint16_t version = kHandshakeVersion;
-  std::string host;  // name, address, "#index", or empty for the first free host
+  std::string host;     // name, address, "#index", or empty for the first free host
+  bool or_any = false;  // if that host is taken or reserved, the first free one
+  ReservationId reservation = 0;
+};
+
+struct HostsWanted {
+  std::uint16_t version = kHandshakeVersion;
+  std::uint32_t number = 0;  // of free hosts, if none is named; 0: all that are free
+  std::string names;         // as Hello::host, separated by commas
 };
 
 enum class WelcomeStatus : std::uint16_t {
@@ -51,6 +68,12 @@ struct Welcome {
   std::uint32_t area = 0;  // the client's
 };
 
+struct HostsReserved {
+  std::uint16_t version = kHandshakeVersion;
+  ReservationId reservation = 0;
+  std::string names;  // separated by commas
+};
+
 // Descriptors that come with a granted Welcome, in this order.
 enum GrantedFd : std::size_t {
   kSegmentFd,
@@ -61,11 +84,15 @@ enum GrantedFd : std::size_t {
 };
 using GrantedFds = std::array<int, kGrantedFds>;
 
-// Messages as datagrams. Decoding refuses other lengths and magics; of another version it gives the
-// version only.
+// Messages as datagrams. Decoding refuses other lengths, kinds and magics; of another version it
+// gives the version only.
 std::vector<std::uint8_t> encode(const Hello& hello);
 std::vector<std::uint8_t> encode(const Welcome& welcome);
+std::vector<std::uint8_t> encode(const HostsWanted& wanted);
+std::vector<std::uint8_t> encode(const HostsReserved& reserved);
 std::optional<Hello> decode_hello(std::span<const std::uint8_t> datagram);
+std::optional<HostsWanted> decode_hosts_wanted(std::span<const std::uint8_t> datagram);
+std::optional<HostsReserved> decode_hosts_reserved(std::span<const std::uint8_t> datagram);
 std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> datagram);
 
 // Sends one datagram, without blocking and without SIGPIPE; false if the peer is gone or does not

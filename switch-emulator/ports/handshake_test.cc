@@ -36,6 +36,45 @@ TEST(Handshake, CarriesAHello) {
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->version, kHandshakeVersion);
   EXPECT_EQ(hello->host, "h1");
+  EXPECT_FALSE(hello->or_any);
+  EXPECT_EQ(hello->reservation, 0u);
+  const auto easy =
+      decode_hello(encode(Hello{.host = "", .or_any = true, .reservation = ~ReservationId{7}}));
+  ASSERT_TRUE(easy);
+  EXPECT_TRUE(easy->or_any);
+  EXPECT_EQ(easy->reservation, ~ReservationId{7});
+}
+
+TEST(Handshake, CarriesAReservationOfManyHosts) {
+  std::string names = "h0";
+  for (int host = 1; host < 4096; ++host) names += ",h" + std::to_string(host);
+  const auto wanted = decode_hosts_wanted(encode(HostsWanted{.number = 9, .names = names}));
+  ASSERT_TRUE(wanted);
+  EXPECT_EQ(wanted->number, 9u);
+  EXPECT_EQ(wanted->names, names);
+  const auto reserved = decode_hosts_reserved(
+      encode(HostsReserved{.reservation = 0x8000'0000'0000'0001, .names = names}));
+  ASSERT_TRUE(reserved);
+  EXPECT_EQ(reserved->reservation, 0x8000'0000'0000'0001u);
+  EXPECT_EQ(reserved->names, names);
+
+  const auto [a, b] = socket_pair();
+  ASSERT_TRUE(send_message(a.get(), encode(*reserved)));
+  const auto message = receive_message(b.get());
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->data, encode(*reserved));
+}
+
+TEST(Handshake, TakesNoMessageForAnother) {
+  const auto hello = encode(Hello{.host = "h1"});
+  const auto wanted = encode(HostsWanted{.names = std::string(64, 'h')});  // as long as a Hello
+  ASSERT_EQ(hello.size(), wanted.size());
+  EXPECT_FALSE(decode_hosts_wanted(hello));
+  EXPECT_FALSE(decode_hello(wanted));
+  Welcome refusal;
+  refusal.status = WelcomeStatus::kHostTaken;
+  EXPECT_FALSE(decode_hosts_reserved(encode(refusal)));
+  EXPECT_TRUE(decode_welcome(encode(refusal)));
 }
 
 TEST(Handshake, CarriesAWelcome) {
@@ -72,6 +111,11 @@ TEST(Handshake, RefusesEveryOtherLengthAndMagic) {
     EXPECT_FALSE(decode_welcome(std::span(welcome).first(n)));
   hello.push_back(0);
   EXPECT_FALSE(decode_hello(hello));
+  const auto wanted = encode(HostsWanted{}), reserved = encode(HostsReserved{});
+  for (std::size_t n = 0; n < wanted.size(); ++n)
+    EXPECT_FALSE(decode_hosts_wanted(std::span(wanted).first(n)));
+  for (std::size_t n = 0; n < reserved.size(); ++n)
+    EXPECT_FALSE(decode_hosts_reserved(std::span(reserved).first(n)));
   welcome[0] ^= 1;
   EXPECT_FALSE(decode_welcome(welcome));
 }

@@ -152,9 +152,10 @@ wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options)
   auto state = std::make_unique<State>();
   state->socket = std::move(*socket);
 
+  const Hello hello{kHandshakeVersion, options.host, options.or_any, options.reservation};
   // A fabric that refuses before it has read closes the socket: what it said is still there to be
   // read.
-  send_message(state->socket.get(), encode(Hello{kHandshakeVersion, options.host}));
+  send_message(state->socket.get(), encode(hello));
   auto answer = await_message(state->socket.get(), options.fabric, options.timeout);
   if (!answer) return tl::unexpected(answer.error());
   const auto welcome = decode_welcome(answer->data);

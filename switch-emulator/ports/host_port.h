@@ -37,10 +37,12 @@ class HostPort {
     std::string fabric;  // path of the fabric's socket
     std::string host;  // name or address of the host to be; "#3": the host with that index; empty:
                        // first free one
+    bool or_any = false;            // if that host is taken or reserved, the first free one
+    std::uint64_t reservation = 0;  // of the job that this process belongs to (ports/handshake.h)
     std::chrono::milliseconds timeout{2000};
   };
   // Errors: kUnavailable (no fabric there, or another protocol version), kRefused (no such host, or
-  // another process holds the port: its pid is named).
+  // another process holds or has reserved the port: its pid is named).
   static wire::Result<std::unique_ptr<HostPort>> attach(const Options& options);
   ~HostPort();
   HostPort(const HostPort&) = delete;

@@ -1,0 +1,82 @@
+// Which host a client becomes, and which hosts are kept free for a job. Without I/O: the caller says
+// which ports are free.
+//
+// Clients ask for a host by name, address or index, or for any. A reservation keeps hosts for the
+// processes of one job before they attach: others get none of them, by whatever name they ask.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "switch-emulator/ports/handshake.h"
+
+namespace cepheus::live {
+
+class HostAssignment {
+ public:
+  struct Host {
+    std::string name;
+    wire::Ipv4 address;
+  };
+  // Asked for every host that is considered, at that moment.
+  class Ports {
+   public:
+    virtual bool is_free(std::size_t host) = 0;
+    // Of a host that is not free: "is held by pid 7: end it, or ask for another host".
+    virtual std::string why_not_free(std::size_t host) const = 0;
+
+   protected:
+    ~Ports() = default;
+  };
+
+  HostAssignment(std::vector<Host> hosts, Ports& ports);
+
+  // The host that the client shall be, or why it can't be any.
+  struct Choice {
+    std::size_t host = 0;
+    fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
+    std::string text;
+  };
+  Choice choose(const fabric::Hello& hello) const;
+
+  // Reserves all that is wanted, until end(id), or nothing. `holder` is the process to name to
+  // others, 0 if it can't be seen from here. Precondition: `id` is not 0, and not in use.
+  struct Reserved {
+    std::string names;  // separated by commas, in the order asked for
+    fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
+    std::string text;  // why not
+  };
+  Reserved reserve(const fabric::HostsWanted& wanted, fabric::ReservationId id, pid_t holder);
+  void end(fabric::ReservationId id);
+  // Who has reserved the host; 0: a process that can't be seen from here.
+  std::optional<pid_t> reserved_by(std::size_t host) const;
+
+ private:
+  struct Reservation {
+    fabric::ReservationId id = 0;  // 0: none
+    pid_t holder = 0;
+  };
+  struct Selection {
+    std::vector<std::size_t> hosts;
+    fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
+    std::string text;
+  };
+
+  Choice take(std::size_t host, fabric::ReservationId id) const;
+  Choice take_named(const std::string& wanted, fabric::ReservationId id) const;
+  Choice take_any() const;
+  Selection select_named(const std::string& names) const;
+  Selection select_free(std::uint32_t number) const;
+  bool is_anybodys(std::size_t host) const { return ports_.is_free(host) && !is_reserved(host); }
+  bool is_reserved(std::size_t host) const { return reservations_[host].id != 0; }
+
+  const std::vector<Host> hosts_;
+  Ports& ports_;
+  std::vector<Reservation> reservations_;  // by host
+};
+
+}  // namespace cepheus::live
