@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "soft-roce/verbs/connection_manager.h"
 #include "soft-roce/verbs/device_files.h"
 
 #define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
@@ -79,6 +80,12 @@ __attribute__((noinline)) std::optional<DeviceFile> find(const char* path) noexc
     errno = saved;
     return std::nullopt;
   }
+}
+
+// The library's answer for a path that is not the device's.
+int noted(const char* path, int result) noexcept {
+  note_opening(path, result);
+  return result;
 }
 
 int fail(int error) {
@@ -157,7 +164,7 @@ CEPHEUS_EXPORT int open(const char* path, int flags, ...) {
   const mode_t mode = creation_mode(flags, arguments);
   va_end(arguments);
   if (const auto file = find(path)) return open_device_file(*file, flags);
-  return library_open(path, flags, mode);
+  return noted(path, library_open(path, flags, mode));
 }
 
 CEPHEUS_EXPORT int open64(const char* path, int flags, ...) {
@@ -166,7 +173,7 @@ CEPHEUS_EXPORT int open64(const char* path, int flags, ...) {
   const mode_t mode = creation_mode(flags, arguments);
   va_end(arguments);
   if (const auto file = find(path)) return open_device_file(*file, flags);
-  return library_open64(path, flags, mode);
+  return noted(path, library_open64(path, flags, mode));
 }
 
 CEPHEUS_EXPORT int openat(int directory, const char* path, int flags, ...) {
@@ -175,7 +182,7 @@ CEPHEUS_EXPORT int openat(int directory, const char* path, int flags, ...) {
   const mode_t mode = creation_mode(flags, arguments);
   va_end(arguments);
   if (const auto file = find(path)) return open_device_file(*file, flags);
-  return library_openat(directory, path, flags, mode);
+  return noted(path, library_openat(directory, path, flags, mode));
 }
 
 CEPHEUS_EXPORT int openat64(int directory, const char* path, int flags, ...) {
@@ -184,18 +191,18 @@ CEPHEUS_EXPORT int openat64(int directory, const char* path, int flags, ...) {
   const mode_t mode = creation_mode(flags, arguments);
   va_end(arguments);
   if (const auto file = find(path)) return open_device_file(*file, flags);
-  return library_openat64(directory, path, flags, mode);
+  return noted(path, library_openat64(directory, path, flags, mode));
 }
 
 // What fortified programs call.
 CEPHEUS_EXPORT int __open_2(const char* path, int flags) {
   if (const auto file = find(path)) return open_device_file(*file, flags);
-  return library_open_2(path, flags);
+  return noted(path, library_open_2(path, flags));
 }
 
 CEPHEUS_EXPORT int __open64_2(const char* path, int flags) {
   if (const auto file = find(path)) return open_device_file(*file, flags);
-  return library_open64_2(path, flags);
+  return noted(path, library_open64_2(path, flags));
 }
 
 CEPHEUS_EXPORT FILE* fopen(const char* path, const char* mode) {

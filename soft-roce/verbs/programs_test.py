@@ -45,6 +45,27 @@ class Devinfo(Programs):
         self.assertRegex(told, r"active_width:\s+1X \(1\)\n\s+active_speed:\s+10\.0 Gbps \(4\)")
 
 
+class ConnectionManager(Programs):
+    """Programs that need librdmacm end with errors of its own; what is missing is said once, beside them."""
+
+    LINE = "cepheus: this program asks for the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 has not"
+
+    def told_by(self, *command, **environment):
+        done = subprocess.run(command, env=self.fabric.environment("h0", **environment), capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        return done.stdout + done.stderr
+
+    def test_its_absence_is_told_once(self):
+        for command in (["rping", "-s"], ["rstream", "-s", "127.0.0.1"], ["rdma_server"], ["ib_send_bw", "-R"]):
+            self.assertEqual(self.told_by(*command).count(self.LINE), 1, command)
+
+    def test_who_only_looks_whether_there_is_one_is_told_on_request(self):
+        self.assertIn("Transport: rc_verbs", told := self.told_by("ucx_info", "-d"))
+        self.assertNotIn(self.LINE, told)
+        self.assertEqual(self.told_by("ucx_info", "-d", CEPHEUS_VERBOSE="1").count(self.LINE), 1)
+        self.assertNotIn(self.LINE, self.told_by("rping", "-s", OMPI_COMM_WORLD_RANK="0"))
+
+
 class WithoutFabric(Programs):
     def test_no_variable_no_device_and_no_word(self):
         env = {**CLEAN, "LD_PRELOAD": LIBRARY}

@@ -199,6 +199,11 @@ TEST_F(OneHost, ObjectsThatItHasNotGotAreNotSupported) {
   EXPECT_TRUE(refused(ibv_import_pd(e.context, 0)));
   EXPECT_TRUE(refused(ibv_import_mr(e.pd, 0)));
 
+  ibv_cq_init_attr_ex stamped{};
+  stamped.cqe = 1;
+  stamped.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  EXPECT_TRUE(refused(ibv_create_cq_ex(e.context, &stamped)));
+
   ibv_ece ece{};
   EXPECT_EQ(ibv_query_ece(e.qp, &ece), EOPNOTSUPP);
   EXPECT_EQ(ibv_set_ece(e.qp, &ece), EOPNOTSUPP);
