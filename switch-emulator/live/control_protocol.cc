@@ -11,6 +11,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/printable.h"
+
 namespace cepheus::live {
 namespace {
 
@@ -108,7 +110,7 @@ std::string control_path(const std::string& fabric_socket) { return fabric_socke
 wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request) {
   Connection connection(control_path(fabric_socket));
   if (auto opened = connection.open(); !opened) return tl::unexpected(opened.error());
-  if (auto sent = connection.send(request.dump() + "\n"); !sent)
+  if (auto sent = connection.send(json_text(request) + "\n"); !sent)
     return tl::unexpected(sent.error());
   const auto line = connection.receive_line();
   if (!line) return tl::unexpected(line.error());

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/printable.h"
 #include "switch-emulator/ports/handshake.h"
 
 namespace cepheus::live {
@@ -14,9 +15,7 @@ namespace {
 constexpr std::size_t kMaxConnections = 32;
 constexpr std::size_t kMaxRequest = 64 << 10;
 
-std::string to_line(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string to_line(const nlohmann::json& json) { return json_text(json) + "\n"; }
 
 }  // namespace
 

@@ -102,7 +102,7 @@ class HostNames {
   }
   std::string of(wire::Ipv4 address) const {
     const auto found = names_.find(address);
-    if (found != names_.end()) return found->second;
+    if (found != names_.end()) return printable(found->second);
     return address.is_unset() ? "none yet" : address.to_string();
   }
 
@@ -201,7 +201,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           ". Data: " + count_of(group.data_packets, "packet") + ", " +
           count_of(group.data_bytes, "byte") + ", " + std::to_string(group.copies) +
           (group.copies == 1 ? " copy" : " copies") +
-          ". Table: " + count_of(group.table_bytes, "byte") + " in " + root.name + "\n";
+          ". Table: " + count_of(group.table_bytes, "byte") + " in " + printable(root.name) + "\n";
   return text + GroupTree(status, group.id).to_text(root, colour);
 }
 

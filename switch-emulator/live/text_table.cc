@@ -16,20 +16,21 @@ std::size_t width(const std::string& text) {
 }  // namespace
 
 std::string styled(const std::string& text, Style style, bool colour) {
-  if (!colour || text.empty()) return text;
+  const std::string shown = printable(text);
+  if (!colour || shown.empty()) return shown;
   switch (style) {
     case Style::kPlain:
-      return text;
+      break;
     case Style::kTitle:
-      return "\033[1m" + text + "\033[0m";
+      return "\033[1m" + shown + "\033[0m";
     case Style::kQuiet:
-      return "\033[2m" + text + "\033[0m";
+      return "\033[2m" + shown + "\033[0m";
     case Style::kGood:
-      return "\033[32m" + text + "\033[0m";
+      return "\033[32m" + shown + "\033[0m";
     case Style::kAlarm:
-      return "\033[31m" + text + "\033[0m";
+      return "\033[31m" + shown + "\033[0m";
   }
-  return text;
+  return shown;
 }
 
 std::string TextTable::to_text(bool colour) const {

@@ -1,14 +1,17 @@
 // A table for people: columns as wide as their widest cell, numbers to the right, colour if wanted.
+// Texts may come from anywhere: cells and styled() show them as printable() does.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "switch-emulator/live/printable.h"
+
 namespace cepheus::live {
 
 enum class Style : std::uint8_t { kPlain, kTitle, kQuiet, kGood, kAlarm };
-// `text` in ANSI colours, or as it is.
+// `text`, made printable, in ANSI colours or without.
 std::string styled(const std::string& text, Style style, bool colour);
 
 class TextTable {
@@ -18,8 +21,8 @@ class TextTable {
     bool right = false;  // numbers
   };
   struct Cell {
-    Cell(std::string t, Style s = Style::kPlain) : text(std::move(t)), style(s) {}
-    Cell(const char* t, Style s = Style::kPlain) : text(t), style(s) {}
+    Cell(const std::string& t, Style s = Style::kPlain) : text(printable(t)), style(s) {}
+    Cell(const char* t, Style s = Style::kPlain) : text(printable(t)), style(s) {}
     Cell(std::uint64_t n, Style s = Style::kPlain) : text(std::to_string(n)), style(s) {}
     std::string text;
     Style style;

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "switch-emulator/live/live_fabric.h"
+#include "switch-emulator/live/printable.h"
 
 namespace {
 
@@ -73,15 +74,20 @@ bool tell_ready(int fd, const std::string& socket) {
   return told;
 }
 
+// What is wrong may quote a topology file.
+void complain(const cepheus::wire::Error& error) {
+  spdlog::error("{}", cepheus::live::printable(error.text));
+}
+
 int serve(const Arguments& arguments) {
   const auto topology = topology_of(arguments);
   if (!topology) {
-    spdlog::error("{}", topology.error().text);
+    complain(topology.error());
     return kUsage;
   }
   auto fabric = LiveFabric::start(*topology, {arguments.socket, arguments.pcap});
   if (!fabric) {
-    spdlog::error("{}", fabric.error().text);
+    complain(fabric.error());
     return kFailure;
   }
   stop_on_signals(**fabric);

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/tools/explain.h"
 
@@ -32,7 +33,7 @@ struct Command {
 };
 
 int complain(const std::string& text, int exit_code) {
-  std::cerr << "cepheusctl: " << text << "\n";
+  std::cerr << "cepheusctl: " << live::printable(text) << "\n";
   return exit_code;
 }
 
@@ -41,7 +42,7 @@ bool may_colour() { return is_terminal() && std::getenv("NO_COLOR") == nullptr; 
 
 // For people one document over many lines; whoever watches gets one on a line.
 std::string json_text(const json& document, const Command& command) {
-  return document.dump(command.watch_seconds ? -1 : 2) + "\n";
+  return live::json_text(document, command.watch_seconds ? -1 : 2) + "\n";
 }
 
 wire::Result<std::string> explanation(const Command& command) {
@@ -56,7 +57,7 @@ wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
   const auto answer = live::ask(command.socket, command.request);
   if (!answer) return tl::unexpected(answer.error());
-  if (!command.view) return command.as_json ? answer->dump(2) + "\n" : std::string();
+  if (!command.view) return command.as_json ? json_text(*answer, command) : std::string();
   const auto found = answer->find("status");
   if (found == answer->end()) {
     return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");

@@ -171,6 +171,17 @@ live::FabricStatus some_status(std::uint32_t lag) {
   return status;
 }
 
+// Characters in UTF-8 that a terminal may obey.
+std::string commands_in(const std::string& text) {
+  std::string found;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool is_c1 = i > 0 && text[i - 1] == '\xC2' && c < 0xA0;
+    if ((c < 0x20 && c != '\n') || c == 0x7F || is_c1) found += text[i];
+  }
+  return found;
+}
+
 json status_answer(std::uint32_t lag = 0) {
   return {{"ok", true}, {"status", to_json(some_status(lag))}};
 }
@@ -233,6 +244,38 @@ TEST(Cepheusctl, ExitsWithOneIfTheFabricRefusesOrIsNotThere) {
   Invocation absent({"--socket", "/nonexistent/fabric", "ports"});
   EXPECT_EQ(absent.exit_code(), 1);
   EXPECT_THAT(absent.output(), StartsWith("cepheusctl: no fabric at /nonexistent/fabric.ctl"));
+}
+
+TEST(Cepheusctl, NothingThatAFabricSaysCommandsTheTerminal) {
+  live::FabricStatus status = some_status(12);
+  status.switches[0].name = status.switches[0].ports[0].name = "\x1b[2J";
+  status.switches[0].groups[0].paths[0].name = "\xC2\x9B";
+  status.switches[0].groups[0].source = status.switches[0].groups[0].leader =
+      wire::Ipv4(10, 0, 0, 1);
+  status.switches[0].counters = {{"drop\a", 4}};
+  AnsweringFabric fabric(json{{"ok", true}, {"status", live::to_json(status)}});
+  for (const char* view : {"ports", "groups", "counters"}) {
+    Invocation shown({"--socket", fabric.socket(), view});
+    EXPECT_THAT(shown.output(), HasSubstr("\\x1b[2J"));
+    EXPECT_EQ(commands_in(shown.output()), "") << view;
+    EXPECT_EQ(shown.exit_code(), 0);
+    Invocation as_json({"--socket", fabric.socket(), view, "--json"});
+    EXPECT_EQ(json::parse(as_json.output(), nullptr, false), live::to_json(status));
+    EXPECT_EQ(commands_in(as_json.output()), "") << view;
+  }
+  Invocation watching({"--socket", fabric.socket(), "groups", "--watch", "0.05"});
+  EXPECT_EQ(commands_in(watching.output_until("\n")), "");
+  watching.interrupt();
+  fabric.change_answer(json{{"ok", false}, {"error", "no\x1b[31m"}});
+  Invocation refused({"--socket", fabric.socket(), "ports"});
+  EXPECT_EQ(refused.output(), "cepheusctl: no\\x1b[31m\n");
+}
+
+TEST(Cepheusctl, TakesNamesThatAreNoUtf8) {
+  AnsweringFabric fabric(json{{"ok", false}, {"error", "there is no such host"}});
+  Invocation link({"--socket", fabric.socket(), "link", "h\xFF", "--down"});
+  EXPECT_EQ(link.exit_code(), 1) << link.output();
+  EXPECT_EQ(fabric.last_request()["host"], "h\xEF\xBF\xBD");
 }
 
 TEST(Cepheusctl, ExitsWithTwoOnWrongUsage) {

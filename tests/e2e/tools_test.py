@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import tempfile
 import unittest
 
 from harness import BUILD
@@ -30,6 +31,15 @@ class Tools(unittest.TestCase):
         shown = run(["ucx_info", "-d"], LD_PRELOAD=f"{BUILD}/lib/ucx/libuct_rc_mcast.so")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertNotIn("Transport: rc_mcast", shown.stdout)
+
+    def test_cepheus_switch_quotes_topology_files_as_text(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write('[[switch]]\nname = "s0"\n[[host]]\nname = "\\u001b[2J"\naddress = "10.0.0.1"\n')
+            file.flush()
+            refused = run([str(BUILD / "bin/cepheus-switch"), "--topology", file.name])
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("\\x1b[2J", refused.stderr)
+        self.assertNotIn("\x1b", refused.stderr)
 
 
 if __name__ == "__main__":

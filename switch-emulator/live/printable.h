@@ -1,0 +1,19 @@
+// Text from elsewhere (names in programs, topology files and answers), made fit for where it goes: a
+// terminal, or JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace cepheus::live {
+
+// `text` on one line of a terminal, in UTF-8: what would move the cursor, change colours or the
+// direction of writing is shown as "\x1b" or "\u202e", a byte that is no UTF-8 as U+FFFD.
+std::string printable(std::string_view text);
+
+// The document as ASCII text without a line break at its end, on one line if `indent` is negative.
+// Never fails: a byte that is no UTF-8 becomes U+FFFD.
+std::string json_text(const nlohmann::json& document, int indent = -1);
+
+}  // namespace cepheus::live
