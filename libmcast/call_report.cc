@@ -1,67 +1,33 @@
 #include "libmcast/call_report.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "libmcast/process.h"
 
 namespace cepheus::mcast {
 namespace {
 
-using wire::CallRecord;
-using wire::RecordState;
+using reports::CallRecord;
+using reports::CallReport;
+using reports::RecordState;
+using reports::ReportHeader;
 
-// Reports of processes that have ended are cleared away once they are an hour old.
-constexpr std::time_t kKeptSeconds = 3600;
-constexpr int kMostLookedAt = 4096;  // files of one clearing
-
-tl::unexpected<Failure> fail_errno(const std::string& what) {
-  return fail(MCAST_ERR_NO_MEMORY, errno_text(what, errno) + "; set CEPHEUS_REPORT_DIR");
-}
-
-bool is_own_directory(const std::string& path) {
-  struct stat there {};
-  return lstat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode) && there.st_uid == geteuid();
-}
-
-void clear_old(const std::string& directory) {
-  DIR* const listing = opendir(directory.c_str());
-  if (listing == nullptr) return;
-  const std::time_t now = std::time(nullptr);
-  constexpr std::string_view kSuffix = wire::kReportSuffix;
-  int looked_at = 0;
-  while (const dirent* entry = readdir(listing)) {
-    if (++looked_at > kMostLookedAt) break;
-    const std::string_view name = entry->d_name;
-    if (!name.ends_with(kSuffix)) continue;
-    const int file = openat(dirfd(listing), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0) continue;
-    struct stat there {};
-    const bool ended = flock(file, LOCK_EX | LOCK_NB) == 0;
-    if (ended && fstat(file, &there) == 0 && there.st_mtime + kKeptSeconds < now) {
-      unlinkat(dirfd(listing), entry->d_name, 0);
-    }
-    close(file);
-  }
-  closedir(listing);
+tl::unexpected<Failure> refused(const wire::Error& error) {
+  return fail(MCAST_ERR_NO_MEMORY, error.text);
 }
 
 void store_state(CallRecord& record, RecordState state) {
   std::atomic_ref(record.state).store(state, std::memory_order_release);
 }
 
-void add_calls(CallRecord& record, std::uint64_t n) {
-  std::atomic_ref(record.calls).fetch_add(n, std::memory_order_relaxed);
+void add_calls(std::uint64_t& calls, std::uint64_t n) {
+  std::atomic_ref(calls).fetch_add(n, std::memory_order_relaxed);
 }
 
 std::uint64_t calls_of(CallRecord& record) {
@@ -76,21 +42,30 @@ bool holds(const std::array<char, N>& field, const char* text) {
 }  // namespace
 
 ReportFile& ReportFile::instance() {
-  static ReportFile* const file = new ReportFile(wire::report_directory());
+  static ReportFile* const file = new ReportFile(reports::default_directory());
+  static const struct Ending {
+    ~Ending() { file->end(); }
+  } ending;
   return *file;
 }
 
 ReportFile::~ReportFile() {
-  if (memory_ != nullptr) munmap(memory_, wire::kReportBytes);
-  if (fd_ >= 0) close(fd_);
+  end();
+  if (memory_ != nullptr) munmap(memory_, reports::kMostReportBytes);
 }
 
 bool ReportFile::is_ours() const {
-  return memory_ != nullptr && forks_ == Process::instance().fork_generation();
+  return forks_.load(std::memory_order_acquire) == Process::instance().fork_generation();
 }
 
+ReportHeader& ReportFile::header() const { return *static_cast<ReportHeader*>(memory_); }
+
 CallRecord* ReportFile::records() const {
-  return reinterpret_cast<CallRecord*>(static_cast<char*>(memory_) + sizeof(wire::ReportHeader));
+  return reinterpret_cast<CallRecord*>(static_cast<char*>(memory_) + sizeof(ReportHeader));
+}
+
+CallReport ReportFile::snapshot() const {
+  return *CallReport::parse({static_cast<const std::uint8_t*>(memory_), bytes_});
 }
 
 Outcome<void> ReportFile::open() {
@@ -99,99 +74,114 @@ Outcome<void> ReportFile::open() {
 }
 
 Outcome<void> ReportFile::make() {
-  if (mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) {
-    return fail_errno("can't make " + directory_);
-  }
-  if (!is_own_directory(directory_)) {
-    return fail(MCAST_ERR_NO_MEMORY,
-                directory_ + " is not a directory of this user; set CEPHEUS_REPORT_DIR");
-  }
-  clear_old(directory_);
-  const std::string path = directory_ + "/" + std::to_string(getpid()) + wire::kReportSuffix;
-  unlink(path.c_str());  // of an earlier process with this number
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return fail_errno("can't create " + path);
-  // Others that look at it hold the lock for moments.
-  void* memory = MAP_FAILED;
-  if (flock(file, LOCK_EX) == 0 &&
-      posix_fallocate(file, 0, static_cast<off_t>(wire::kReportBytes)) == 0) {
-    memory = mmap(nullptr, wire::kReportBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  }
+  auto directory = reports::ReportDirectory::make(path_, room_);
+  if (!directory) return refused(directory.error());
+  directory->clear();
+  ReportHeader header;
+  header.pid = static_cast<std::uint32_t>(getpid());
+  reports::put_text(header.program, program_invocation_short_name);
+  const char* job = std::getenv("PMIX_NAMESPACE");
+  reports::put_text(header.job, job == nullptr ? "" : job);
+  auto own = directory->create(header);
+  if (!own) return refused(own.error());
+  // All that it may become: pages beyond the file's end are touched once it has grown.
+  void* const memory = mmap(nullptr, reports::kMostReportBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                            own->file.get(), 0);
   if (memory == MAP_FAILED) {
-    auto failure = fail_errno("can't write " + path);
-    unlink(path.c_str());
-    close(file);
+    auto failure = fail(MCAST_ERR_NO_MEMORY, errno_text("can't map a report", errno));
+    directory->end(*own, {header, {}});
     return failure;
   }
   // What a parent mapped stays as it is: scopes from before the fork refer to it.
   memory_ = memory;
-  fd_ = file;
-  forks_ = Process::instance().fork_generation();
+  bytes_ = reports::kReportStep;
+  directory_ = std::move(*directory);
+  own_ = std::move(*own);
   next_ = 0;
   closed_.clear();
-  wire::ReportHeader header;
-  header.pid = static_cast<std::uint32_t>(getpid());
-  wire::put_text(header.program, program_invocation_short_name);
-  const char* job = std::getenv("PMIX_NAMESPACE");
-  wire::put_text(header.job, job == nullptr ? "" : job);
-  std::memcpy(memory_, &header, sizeof header);
+  forks_.store(Process::instance().fork_generation(), std::memory_order_release);
   return {};
+}
+
+void ReportFile::end() {
+  // Before the lock: in a forked child a thread that is not there may hold it.
+  if (!is_ours()) return;
+  const std::lock_guard lock(mutex_);
+  if (!is_ours()) return;
+  forks_.store(kNobodys, std::memory_order_release);
+  CallReport last = snapshot();
+  last.header.ended = 1;
+  directory_->end(own_, last);
+  directory_->clear();
+}
+
+CallRecord* ReportFile::find_free() {
+  const std::size_t count = reports::records_in(bytes_);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = (next_ + i) % count;
+    if (records()[at].state != RecordState::kFree) continue;
+    next_ = (at + 1) % count;
+    return &records()[at];
+  }
+  return nullptr;
+}
+
+bool ReportFile::grow() {
+  const std::size_t bytes = bytes_ + reports::kReportStep;
+  if (bytes > reports::kMostReportBytes || !directory_->grow(own_, bytes)) return false;
+  next_ = reports::records_in(bytes_);
+  bytes_ = bytes;
+  return true;
 }
 
 CallRecord* ReportFile::take(const CallRecord& record) {
   const std::lock_guard lock(mutex_);
   if (!is_ours()) return nullptr;
-  for (std::uint32_t i = 0; i < wire::kReportRecords; ++i) {
-    CallRecord& slot = records()[(next_ + i) % wire::kReportRecords];
-    if (slot.state != RecordState::kFree) continue;
-    next_ = (next_ + i + 1) % wire::kReportRecords;
-    CallRecord filled = record;
-    filled.state = RecordState::kFree;
-    std::memcpy(&slot, &filled, sizeof slot);
-    store_state(slot, record.state);
-    return &slot;
+  CallRecord* slot = find_free();
+  if (slot == nullptr && grow()) slot = find_free();
+  while (slot == nullptr && !closed_.empty()) {
+    fold_oldest();
+    slot = find_free();
   }
-  return nullptr;
+  if (slot == nullptr) return nullptr;
+  CallRecord filled = record;
+  filled.state = RecordState::kFree;
+  std::memcpy(slot, &filled, sizeof filled);
+  store_state(*slot, record.state);
+  return slot;
 }
+
+void ReportFile::count_elsewhere() { add_calls(header().uncounted, 1); }
 
 void ReportFile::retire(CallRecord& record) {
-  CallRecord* oldest = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!is_ours()) return;
-    store_state(record, RecordState::kClosed);
-    closed_.push_back(&record);
-    if (closed_.size() > kMostClosed) {
-      oldest = closed_.front();
-      closed_.pop_front();
-    }
-  }
-  if (oldest != nullptr) fold(*oldest);
+  const std::lock_guard lock(mutex_);
+  if (!is_ours()) return;
+  store_state(record, RecordState::kClosed);
+  closed_.push_back(&record);
+  if (closed_.size() > kMostClosed) fold_oldest();
 }
 
-// Adds the record's calls to those of other communicators that are gone, and frees it.
-void ReportFile::fold(CallRecord& record) {
-  CallRecord folded = record;
-  folded.state = RecordState::kFolded;
-  folded.rank = 0;
-  folded.ranks = 1;
-  folded.calls = calls_of(record);
-  wire::put_text(folded.communicator, "(freed)");
-  bool found = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!is_ours()) return;
-    for (std::uint32_t i = 0; i < wire::kReportRecords && !found; ++i) {
-      CallRecord& slot = records()[i];
-      found = slot.state == RecordState::kFolded && slot.path == record.path &&
-              slot.reason == record.reason;
-      if (!found) continue;
-      add_calls(slot, folded.calls);
-      std::atomic_ref(slot.ranks).fetch_add(1, std::memory_order_relaxed);
+// Adds the calls of the communicator that was freed first to those of others that are gone, and
+// frees its record; the first of its path and reason becomes the record of all that follow.
+void ReportFile::fold_oldest() {
+  CallRecord& record = *closed_.front();
+  closed_.pop_front();
+  for (std::size_t i = 0; i < reports::records_in(bytes_); ++i) {
+    CallRecord& slot = records()[i];
+    if (slot.state != RecordState::kFolded || slot.path != record.path ||
+        slot.reason != record.reason) {
+      continue;
     }
+    add_calls(slot.calls, calls_of(record));
+    std::atomic_ref(slot.ranks).fetch_add(1, std::memory_order_relaxed);
     store_state(record, RecordState::kFree);
+    return;
   }
-  if (!found) static_cast<void>(take(folded));
+  store_state(record, RecordState::kFree);
+  record.rank = 0;
+  record.ranks = 1;
+  reports::put_text(record.communicator, "(freed)");
+  store_state(record, RecordState::kFolded);
 }
 
 ReportScope::ReportScope(ReportFile& file, const char* name, unsigned rank, unsigned ranks)
@@ -199,7 +189,7 @@ ReportScope::ReportScope(ReportFile& file, const char* name, unsigned rank, unsi
   blank_.state = RecordState::kLive;
   blank_.rank = rank;
   blank_.ranks = ranks;
-  wire::put_text(blank_.communicator, name);
+  reports::put_text(blank_.communicator, name);
 }
 
 ReportScope::~ReportScope() {
@@ -218,19 +208,29 @@ CallRecord* ReportScope::find(const char* path, const char* reason) const {
   return nullptr;
 }
 
+CallRecord* ReportScope::add(const char* path, const char* reason) {
+  // Where there was no room it is asked for again ever more rarely: asking costs system calls.
+  if (used_ == kMostRecords || (missed_ != 0 && !std::has_single_bit(missed_))) return nullptr;
+  CallRecord record = blank_;
+  reports::put_text(record.path, path);
+  reports::put_text(record.reason, reason);
+  CallRecord* const added = file_.take(record);
+  if (added != nullptr) records_[used_++] = added;
+  return added;
+}
+
 void ReportScope::count(const char* path, const char* reason) {
   if (!is_ours()) return;
   if (last_ == nullptr || !holds(last_->path, path) || !holds(last_->reason, reason)) {
     last_ = find(path, reason);
-    if (last_ == nullptr && used_ < kMostRecords) {
-      CallRecord record = blank_;
-      wire::put_text(record.path, path);
-      wire::put_text(record.reason, reason);
-      last_ = file_.take(record);
-      if (last_ != nullptr) records_[used_++] = last_;
-    }
+    if (last_ == nullptr) last_ = add(path, reason);
   }
-  if (last_ != nullptr) add_calls(*last_, 1);
+  if (last_ != nullptr) {
+    add_calls(last_->calls, 1);
+  } else {
+    ++missed_;
+    file_.count_elsewhere();
+  }
 }
 
 }  // namespace cepheus::mcast

@@ -1,55 +1,72 @@
-// This process's report of calls (wire/call_report.h) and the scopes that count in it: what
+// This process's report of calls (reports/call_report.h) and the scopes that count in it: what
 // mcast_report_h names.
 //
-// The file is made at the first scope. Counting is a comparison and an addition in shared memory:
-// no system call, no lock. Without a file (no directory, no space) scopes count nothing and say
-// why.
+// The file is made at the first scope, grows with the records in use, and is ended with the
+// process. Counting is a comparison and an addition in shared memory: no system call, no lock.
+// Without a file (no directory, no room) scopes count nothing and say why.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "libmcast/failure.h"
-#include "wire/call_report.h"
+#include "reports/call_report.h"
+#include "reports/report_directory.h"
 
 namespace cepheus::mcast {
 
 class ReportFile {
  public:
-  // Made at the first call and never destroyed. In the child of a fork scopes of the parent count
-  // nothing.
+  // Made at the first call and never destroyed: scopes may outlive static destructors. It ends
+  // when the process exits or the library is unloaded. In the child of a fork scopes of the parent
+  // count nothing.
   static ReportFile& instance();
 
-  explicit ReportFile(std::string directory) : directory_(std::move(directory)) {}
+  explicit ReportFile(std::string directory, reports::RoomProbe room = reports::FileSystemRoom::of)
+      : path_(std::move(directory)), room_(std::move(room)) {}
   ~ReportFile();
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
 
   // MCAST_ERR_NO_MEMORY: the file can't be made.
   Outcome<void> open();
-  // Null if all records are in use.
-  wire::CallRecord* take(const wire::CallRecord& record);
+  // No process counts in it any more: the file shrinks to what is in use, older ones are cleared.
+  void end();
+  // Null if there is no room for another one.
+  reports::CallRecord* take(const reports::CallRecord& record);
   // The record's communicator is gone: its calls stay, under its name as long as few others follow.
-  void retire(wire::CallRecord& record);
+  void retire(reports::CallRecord& record);
+  // A call that has no record.
+  void count_elsewhere();
   bool is_ours() const;
 
  private:
   static constexpr std::size_t kMostClosed = 64;
+  static constexpr std::uint64_t kNobodys = ~std::uint64_t{0};
 
   Outcome<void> make();
-  void fold(wire::CallRecord& record);
-  wire::CallRecord* records() const;
+  reports::CallRecord* find_free();
+  bool grow();
+  void fold_oldest();
+  reports::ReportHeader& header() const;
+  reports::CallRecord* records() const;
+  reports::CallReport snapshot() const;
 
-  const std::string directory_;
+  const std::string path_;
+  const reports::RoomProbe room_;
   std::mutex mutex_;
+  std::optional<reports::ReportDirectory> directory_;
+  reports::ReportDirectory::Own own_;
   void* memory_ = nullptr;
-  int fd_ = -1;  // holds the lock that says we live
-  std::uint32_t next_ = 0;
-  std::deque<wire::CallRecord*> closed_;  // oldest first
-  std::uint64_t forks_ = 0;               // generation that made the file
+  std::size_t bytes_ = 0;  // of the file; more is mapped
+  std::size_t next_ = 0;
+  std::deque<reports::CallRecord*> closed_;     // oldest first
+  std::atomic<std::uint64_t> forks_{kNobodys};  // generation that made the file
 };
 
 // One communicator's. One thread at a time.
@@ -66,14 +83,16 @@ class ReportScope {
   static constexpr std::size_t kMostRecords = 16;  // paths and reasons of one communicator
 
   bool is_ours() const;
-  wire::CallRecord* find(const char* path, const char* reason) const;
+  reports::CallRecord* find(const char* path, const char* reason) const;
+  reports::CallRecord* add(const char* path, const char* reason);
 
   ReportFile& file_;
   const std::uint64_t forks_;
-  wire::CallRecord blank_;
-  std::array<wire::CallRecord*, kMostRecords> records_{};
+  reports::CallRecord blank_;
+  std::array<reports::CallRecord*, kMostRecords> records_{};
   std::size_t used_ = 0;
-  wire::CallRecord* last_ = nullptr;
+  reports::CallRecord* last_ = nullptr;
+  std::uint64_t missed_ = 0;  // calls without a record
 };
 
 }  // namespace cepheus::mcast

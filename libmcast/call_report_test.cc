@@ -3,39 +3,55 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <memory>
+#include <thread>
 
 namespace cepheus::mcast {
 namespace {
 
+using reports::CallRecord;
+using reports::CallReport;
+using reports::FileSystemRoom;
+using reports::RecordState;
+using reports::ReportDirectory;
 using testing::HasSubstr;
-using wire::CallRecord;
-using wire::RecordState;
+
+constexpr std::uint64_t kMiB = 1 << 20;
 
 class Report : public testing::Test {
  protected:
   Report() {
-    char pattern[] = "/tmp/call-report-XXXXXX";
+    char pattern[] = "/dev/shm/call-report-XXXXXX";
     directory_ = ::mkdtemp(pattern);
   }
   ~Report() override { std::filesystem::remove_all(directory_); }
 
-  std::string path() const {
-    return directory_ + "/" + std::to_string(getpid()) + wire::kReportSuffix;
+  ReportDirectory directory() const { return std::move(*ReportDirectory::open(directory_)); }
+  // The one report that is there.
+  ReportDirectory::Entry entry() const {
+    const auto entries = directory().list();
+    EXPECT_EQ(entries.size(), 1u);
+    return entries.empty() ? ReportDirectory::Entry{} : entries[0];
   }
-  std::vector<CallRecord> records() const {
-    std::ifstream file(path(), std::ios::binary);
-    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    const auto report = wire::CallReport::parse(
-        {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-    return report ? report->records : std::vector<CallRecord>{};
+  CallReport report() const {
+    const wire::UniqueFd file = directory().open_report(entry().name, O_RDONLY);
+    std::vector<std::uint8_t> bytes(reports::kMostReportBytes);
+    const ssize_t n = ::pread(file.get(), bytes.data(), bytes.size(), 0);
+    auto parsed = CallReport::parse(std::span(bytes).first(n > 0 ? std::size_t(n) : 0));
+    EXPECT_TRUE(parsed);
+    return parsed ? *parsed : CallReport{};
+  }
+  std::vector<CallRecord> records() const { return report().records; }
+  bool is_held() const {
+    const wire::UniqueFd file = directory().open_report(entry().name, O_RDONLY);
+    return ReportDirectory::is_held(file.get());
   }
 
   std::string directory_;
@@ -53,8 +69,8 @@ TEST_F(Report, CountsCallsByPathAndReason) {
   EXPECT_EQ(found[0].calls, 4u);
   EXPECT_EQ(found[0].rank, 2u);
   EXPECT_EQ(found[0].ranks, 4u);
-  EXPECT_EQ(wire::get_text(found[0].communicator), "world");
-  EXPECT_EQ(wire::get_text(found[0].path), "eager lane");
+  EXPECT_EQ(reports::get_text(found[0].communicator), "world");
+  EXPECT_EQ(reports::get_text(found[0].path), "eager lane");
   EXPECT_EQ(found[1].calls, 1u);
 }
 
@@ -83,18 +99,161 @@ TEST_F(Report, KeepsTheNameOfACommunicatorThatWasFreedLately) {
   { ReportScope(file, "world", 0, 2).count("eager lane", "multicast"); }
   ASSERT_EQ(records().size(), 1u);
   EXPECT_EQ(records()[0].state, RecordState::kClosed);
-  EXPECT_EQ(wire::get_text(records()[0].communicator), "world");
+  EXPECT_EQ(reports::get_text(records()[0].communicator), "world");
 }
 
-TEST_F(Report, CountsNothingOnceAllRecordsAreInUse) {
+TEST_F(Report, SaysHowManyCallsItHadNoRecordFor) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
   std::vector<std::unique_ptr<ReportScope>> scopes;
-  for (std::uint32_t i = 0; i < wire::kReportRecords + 5; ++i) {
+  for (std::size_t i = 0; i < reports::kMostRecords + 5; ++i) {
+    scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
+    scopes.back()->count("eager lane", "multicast");
+    scopes.back()->count("eager lane", "multicast");
+  }
+  EXPECT_EQ(records().size(), reports::kMostRecords);
+  EXPECT_EQ(report().header.uncounted, 10u);
+}
+
+TEST_F(Report, TakesUpCountingOnceThereIsRoomAgain) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  std::vector<std::unique_ptr<ReportScope>> scopes;
+  for (std::size_t i = 0; i < reports::kMostRecords; ++i) {
     scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
     scopes.back()->count("eager lane", "multicast");
   }
-  EXPECT_EQ(records().size(), wire::kReportRecords);
+  ReportScope late(file, "late", 0, 2);
+  for (int i = 0; i < 3; ++i) late.count("eager lane", "multicast");
+  scopes.resize(scopes.size() / 2);
+  for (int i = 0; i < 3; ++i) late.count("eager lane", "multicast");
+  EXPECT_EQ(report().header.uncounted, 4u) << "asked again at the fifth call";
+  const auto found = records();
+  EXPECT_EQ(std::count_if(
+                found.begin(), found.end(),
+                [](const CallRecord& r) { return reports::get_text(r.communicator) == "late"; }),
+            1);
+}
+
+TEST_F(Report, IsOnePageUntilItNeedsMore) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  std::vector<std::unique_ptr<ReportScope>> scopes;
+  const auto add = [&] {
+    scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
+    scopes.back()->count("eager lane", "multicast");
+  };
+  while (scopes.size() < reports::records_in(reports::kReportStep)) add();
+  EXPECT_EQ(entry().bytes, reports::kReportStep);
+  add();
+  EXPECT_EQ(entry().bytes, 2 * reports::kReportStep);
+  EXPECT_EQ(records().size(), scopes.size());
+  for (const auto& scope : scopes) scope->count("eager lane", "multicast");
+  for (const CallRecord& record : records()) EXPECT_EQ(record.calls, 2u);
+}
+
+TEST_F(Report, HoldsOnlyWhatIsInUseOnceItsProcessHasEnded) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  {
+    std::vector<std::unique_ptr<ReportScope>> scopes;
+    for (int i = 0; i < 900; ++i) {
+      scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
+      scopes.back()->count("eager lane", "multicast");
+    }
+  }
+  EXPECT_GT(entry().bytes, 50 * reports::kReportStep);
+  file.end();
+  EXPECT_LE(entry().bytes, 5 * reports::kReportStep);
+  EXPECT_FALSE(is_held());
+  std::uint64_t calls = 0;
+  for (const CallRecord& record : records()) calls += record.calls;
+  EXPECT_EQ(calls, 900u);
+}
+
+// A thread may be in the middle of a broadcast when another one calls exit().
+TEST_F(Report, ThreadsMayCountWhileItEnds) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  std::atomic<std::size_t> open_scopes = 0;
+  std::atomic<bool> ended = false;
+  std::thread thread([&] {
+    std::vector<std::unique_ptr<ReportScope>> scopes;
+    for (bool last = false; !last;) {
+      last = ended;
+      if (scopes.size() < 400) scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
+      for (const auto& scope : scopes) scope->count("eager lane", "multicast");
+      open_scopes = scopes.size();
+    }
+  });
+  while (open_scopes < 100) std::this_thread::yield();
+  file.end();
+  ended = true;
+  thread.join();
+  EXPECT_GE(records().size(), 100u);
+}
+
+TEST_F(Report, CountsNoMoreAfterItsEnd) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  ReportScope scope(file, "c", 0, 2);
+  scope.count("eager lane", "multicast");
+  file.end();
+  scope.count("eager lane", "multicast");
+  scope.count("bulk lane", "multicast");
+  ASSERT_EQ(records().size(), 1u);
+  EXPECT_EQ(records()[0].calls, 1u);
+}
+
+TEST_F(Report, EndsWithItsProcess) {
+  const auto child_that = [&](auto&& leave) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setenv("CEPHEUS_REPORT_DIR", directory_.c_str(), 1);
+      if (!ReportFile::instance().open()) ::_exit(1);
+      auto* scope = new ReportScope(ReportFile::instance(), "c", 0, 2);
+      scope->count("eager lane", "multicast");
+      leave();
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  };
+  child_that([] { std::exit(0); });
+  EXPECT_EQ(report().header.ended, 1u);
+  EXPECT_FALSE(is_held());
+  std::filesystem::remove(directory_ + "/" + entry().name);
+  child_that([] { ::_exit(0); });
+  EXPECT_EQ(report().header.ended, 0u) << "it had no chance to say so";
+  EXPECT_FALSE(is_held());
+  EXPECT_EQ(records().size(), 1u);
+}
+
+TEST_F(Report, IsRefusedWhereOthersNeedTheRoom) {
+  FileSystemRoom room{64 * kMiB, 60 * kMiB};
+  ReportFile file(directory_, [&](int) { return room; });
+  room.free = 15 * kMiB;
+  const auto refused = file.open();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, HasSubstr("15.0 of 64.0 MiB are free"));
+  ReportScope scope(file, "c", 0, 2);
+  scope.count("eager lane", "multicast");
+  room.free = 60 * kMiB;
+  EXPECT_TRUE(file.open());
+}
+
+TEST_F(Report, GrowsNoMoreWhereOthersNeedTheRoom) {
+  FileSystemRoom room{64 * kMiB, 60 * kMiB};
+  ReportFile file(directory_, [&](int) { return room; });
+  ASSERT_TRUE(file.open());
+  room.free = 15 * kMiB;
+  std::vector<std::unique_ptr<ReportScope>> scopes;
+  for (int i = 0; i < 20; ++i) {
+    scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
+    scopes.back()->count("eager lane", "multicast");
+  }
+  EXPECT_EQ(entry().bytes, reports::kReportStep);
+  EXPECT_EQ(report().header.uncounted, 20 - reports::records_in(reports::kReportStep));
 }
 
 TEST_F(Report, LongReasonsAreCutAndStillOne) {
@@ -112,37 +271,26 @@ TEST_F(Report, IsHeldByALockWhileTheProcessLives) {
   {
     ReportFile file(directory_);
     ASSERT_TRUE(file.open());
-    const int other = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
-    EXPECT_NE(flock(other, LOCK_SH | LOCK_NB), 0);
-    close(other);
+    EXPECT_TRUE(is_held());
   }
-  const int other = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
-  EXPECT_EQ(flock(other, LOCK_SH | LOCK_NB), 0);
-  close(other);
+  EXPECT_FALSE(is_held());
 }
 
-TEST_F(Report, ClearsAwayOldReportsOfProcessesThatHaveEnded) {
-  const std::string old = directory_ + "/1" + wire::kReportSuffix;
-  const std::string fresh = directory_ + "/2" + wire::kReportSuffix;
-  const std::string other = directory_ + "/notes";
-  for (const auto& name : {old, fresh, other}) std::ofstream(name) << "x";
-  const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
-  ASSERT_EQ(utimensat(AT_FDCWD, old.c_str(), long_ago, 0), 0);
-  ASSERT_EQ(utimensat(AT_FDCWD, other.c_str(), long_ago, 0), 0);
+TEST_F(Report, ClearsWhenItBeginsAndWhenItEnds) {
+  const auto put_old = [&](const std::string& name) {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream(path) << "x";
+    const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+    return path;
+  };
+  const std::string before = put_old("1.calls");
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
-  EXPECT_FALSE(std::filesystem::exists(old));
-  EXPECT_TRUE(std::filesystem::exists(fresh));
-  EXPECT_TRUE(std::filesystem::exists(other));
-}
-
-TEST_F(Report, RefusesADirectoryThatIsALink) {
-  const std::string link = directory_ + "/link";
-  std::filesystem::create_directory_symlink("/tmp", link);
-  ReportFile file(link);
-  const auto opened = file.open();
-  ASSERT_FALSE(opened);
-  EXPECT_THAT(opened.error().text, HasSubstr("CEPHEUS_REPORT_DIR"));
+  EXPECT_FALSE(std::filesystem::exists(before));
+  const std::string meanwhile = put_old("2.calls");
+  file.end();
+  EXPECT_FALSE(std::filesystem::exists(meanwhile));
 }
 
 TEST_F(Report, AForkedChildCountsNothingInItsParentsReport) {
@@ -157,6 +305,19 @@ TEST_F(Report, AForkedChildCountsNothingInItsParentsReport) {
   }
   waitpid(child, nullptr, 0);
   EXPECT_EQ(records()[0].calls, 1u);
+}
+
+TEST_F(Report, AForkedChildThatExitsLeavesItsParentsReportOpen) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    file.end();
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(is_held());
+  EXPECT_EQ(report().header.ended, 0u);
 }
 
 }  // namespace

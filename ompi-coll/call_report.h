@@ -3,7 +3,10 @@
 
 #include <mcast/mcast.h>
 
+#include <atomic>
+
 #include "ompi-coll/ompi_headers.h"
+#include "ompi-coll/parameters.h"
 
 namespace cepheus::coll {
 
@@ -15,17 +18,30 @@ class CallReport {
   CallReport& operator=(const CallReport&) = delete;
 
   // One call on `comm`. Opened at the first one: by then programs have named their communicators.
-  // Without a place for reports nothing is counted, and nothing else changes.
+  // Without room for reports nothing is counted, and nothing else changes.
   void count(ompi_communicator_t* comm, const char* path, const char* reason) {
     if (!tried_) {
       tried_ = true;
-      (void)mcast_report_open(comm->c_name, static_cast<unsigned>(ompi_comm_rank(comm)),
-                              static_cast<unsigned>(ompi_comm_size(comm)), &report_);
+      const int rank = ompi_comm_rank(comm);
+      if (mcast_report_open(comm->c_name, static_cast<unsigned>(rank),
+                            static_cast<unsigned>(ompi_comm_size(comm)), &report_) != MCAST_OK &&
+          rank == 0) {
+        say_why_not();
+      }
     }
     mcast_report_call(report_, path, reason);
   }
 
  private:
+  // Once a process.
+  static void say_why_not() {
+    static std::atomic<bool> said{false};
+    if (said.exchange(true)) return;
+    opal_output_verbose(1, output_stream(),
+                        "cepheus: cepheusctl explain won't show this process: %s",
+                        mcast_last_error());
+  }
+
   bool tried_ = false;
   mcast_report_h report_ = nullptr;
 };

@@ -15,6 +15,7 @@ SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).re
 
 WIRE = "wire"
 NET = "net"
+REPORTS = "reports"
 ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
@@ -29,18 +30,19 @@ C_API = "libmcast/include"
 MAY_INCLUDE = {
     WIRE: [],
     NET: [WIRE],
+    REPORTS: [WIRE],
     "soft-roce/engine": [WIRE],
     "switch-emulator/engine": [WIRE, NET],
     "controller": [WIRE],
     PORTS: [WIRE],
     "soft-roce/verbs": [WIRE, "soft-roce/engine", PORTS],
     LIVE: [WIRE, NET, "switch-emulator/engine", PORTS],
-    "switch-emulator/tools": [WIRE, NET, PORTS, LIVE],
+    "switch-emulator/tools": [WIRE, NET, REPORTS, PORTS, LIVE],
     SIM_CORE: [WIRE, NET, *ENGINES],
     SIM_CHECKED: [WIRE, NET, *ENGINES, SIM_CORE],
     "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED],
     C_API: [],
-    "libmcast": [WIRE, "controller", C_API],
+    "libmcast": [WIRE, REPORTS, "controller", C_API],
     "ucx-transport": [],
     "ompi-coll": [],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric

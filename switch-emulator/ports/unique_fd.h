@@ -1,32 +1,10 @@
-// A file descriptor with one owner.
+// The ports' and the fabric's name for it.
 #pragma once
 
-#include <unistd.h>
-
-#include <utility>
+#include "wire/unique_fd.h"
 
 namespace cepheus::fabric {
 
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~UniqueFd() { reset(); }
-
-  int get() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-  void reset(int fd = -1) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_ = -1;
-};
+using wire::UniqueFd;
 
 }  // namespace cepheus::fabric

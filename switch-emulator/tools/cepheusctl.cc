@@ -10,6 +10,7 @@
 #include <string>
 #include <variant>
 
+#include "reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/status.h"
@@ -46,7 +47,7 @@ std::string json_text(const json& document, const Command& command) {
 }
 
 wire::Result<std::string> explanation(const Command& command) {
-  const auto reports = read_reports(wire::report_directory());
+  const auto reports = read_reports(reports::default_directory());
   if (!reports) return tl::unexpected(reports.error());
   const auto jobs = explain(*reports);
   return command.as_json ? json_text(to_json(jobs), command) : to_text(jobs, may_colour());

@@ -1,41 +1,42 @@
 #include "switch-emulator/tools/explain.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "reports/report_directory.h"
+#include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/text_table.h"
-#include "switch-emulator/ports/unique_fd.h"
+#include "wire/unique_fd.h"
 
 namespace cepheus::tools {
 namespace {
 
-using wire::CallRecord;
-using wire::RecordState;
+using reports::CallRecord;
+using reports::RecordState;
+using reports::ReportDirectory;
 
-std::optional<FoundReport> read_report(const std::string& path) {
-  const fabric::UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.is_open()) return std::nullopt;
-  std::vector<std::uint8_t> bytes(wire::kReportBytes);
+constexpr std::string_view kNoJobs =
+    "no reports: no MPI program has used coll/cepheus lately, or there was no room for reports "
+    "(coll_cepheus_verbose 1 says so)\n";
+
+// Bytes of a file, at most as many as a report has: what is there may be of any kind and size.
+std::vector<std::uint8_t> read_bytes(int file) {
+  std::vector<std::uint8_t> bytes(reports::kMostReportBytes);
   std::size_t have = 0;
   while (have < bytes.size()) {
     const ssize_t n =
-        pread(file.get(), bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
+        pread(file, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return std::nullopt;
+    if (n <= 0) break;
     have += static_cast<std::size_t>(n);
   }
-  auto report = wire::CallReport::parse(bytes);
-  if (!report) return std::nullopt;
-  const bool running = flock(file.get(), LOCK_SH | LOCK_NB) != 0;
-  return FoundReport{std::move(*report), running};
+  bytes.resize(have);
+  return bytes;
 }
 
 // Rank by rank, what one path of one communicator was used for.
@@ -64,18 +65,21 @@ using CommunicatorKey = std::pair<std::string, std::uint32_t>;
 
 struct JobTally {
   JobUse use;
+  std::chrono::nanoseconds changed{};
   std::map<CommunicatorKey, CommunicatorTally> communicators;
 
   void add(const FoundReport& found) {
-    use.program = wire::get_text(found.report.header.program);
+    use.program = reports::get_text(found.report.header.program);
     ++use.processes;
     if (found.is_running) ++use.running;
+    use.uncounted += found.report.header.uncounted;
+    changed = std::max(changed, found.changed);
     for (const CallRecord& record : found.report.records) {
       const bool folded = record.state == RecordState::kFolded;
       CommunicatorTally& tally =
-          communicators[{wire::get_text(record.communicator), folded ? 0 : record.ranks}];
+          communicators[{reports::get_text(record.communicator), folded ? 0 : record.ranks}];
       if (folded) tally.freed = std::max(tally.freed, record.ranks);
-      const auto key = std::pair(wire::get_text(record.path), wire::get_text(record.reason));
+      const auto key = std::pair(reports::get_text(record.path), reports::get_text(record.reason));
       Tally& path = tally.paths[key];
       path.use.path = key.first;
       path.use.reason = key.second;
@@ -109,39 +113,47 @@ std::string name_text(const CommunicatorUse& one) {
 
 }  // namespace
 
-wire::Result<std::vector<FoundReport>> read_reports(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::directory_iterator files(directory, error);
-  if (error) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      "no reports in " + directory + ": " + error.message() +
+wire::Result<std::vector<FoundReport>> read_reports(const std::string& path) {
+  const auto directory = ReportDirectory::open(path);
+  if (!directory) {
+    return wire::fail(directory.error().code,
+                      "no reports in " + directory.error().text +
                           "; no MPI program has used coll/cepheus as this user, or it wrote "
                           "elsewhere (CEPHEUS_REPORT_DIR)");
   }
-  std::vector<FoundReport> reports;
-  for (const auto& entry : files) {
-    if (!entry.path().string().ends_with(wire::kReportSuffix)) continue;
-    if (auto report = read_report(entry.path().string())) reports.push_back(std::move(*report));
+  directory->clear();
+  std::vector<FoundReport> found;
+  for (const ReportDirectory::Entry& entry : directory->list()) {
+    const wire::UniqueFd file = directory->open_report(entry.name, O_RDONLY);
+    if (!file.is_open()) continue;
+    auto report = reports::CallReport::parse(read_bytes(file.get()));
+    if (!report) continue;
+    found.push_back(
+        {entry.name, std::move(*report), ReportDirectory::is_held(file.get()), entry.changed});
   }
-  std::sort(reports.begin(), reports.end(), [](const FoundReport& a, const FoundReport& b) {
+  std::stable_sort(found.begin(), found.end(), [](const FoundReport& a, const FoundReport& b) {
     return a.report.header.pid < b.report.header.pid;
   });
-  return reports;
+  return found;
 }
 
 std::vector<JobUse> explain(const std::vector<FoundReport>& reports) {
-  std::map<std::string, JobTally> jobs;
+  std::map<std::string, JobTally> tallies;
   for (const FoundReport& found : reports) {
-    std::string name = wire::get_text(found.report.header.job);
-    if (name.empty()) name = "pid " + std::to_string(found.report.header.pid);
-    JobTally& job = jobs[name];
-    job.use.job = name;
+    const std::string name = reports::get_text(found.report.header.job);
+    // Without a launcher every process is a job; its number alone may have been another's before.
+    JobTally& job = tallies[name.empty() ? "/" + found.name : name];
+    job.use.job = name.empty() ? "pid " + std::to_string(found.report.header.pid) : name;
     job.add(found);
   }
+  std::vector<JobTally*> jobs;
+  for (auto& [key, job] : tallies) jobs.push_back(&job);
+  std::stable_sort(jobs.begin(), jobs.end(), [](const JobTally* a, const JobTally* b) {
+    const bool a_runs = a->use.running > 0, b_runs = b->use.running > 0;
+    return a_runs != b_runs ? a_runs : !a_runs && a->changed > b->changed;
+  });
   std::vector<JobUse> result;
-  for (auto& [name, job] : jobs) result.push_back(job.finish());
-  std::stable_partition(result.begin(), result.end(),
-                        [](const JobUse& job) { return job.running > 0; });
+  for (JobTally* job : jobs) result.push_back(job->finish());
   return result;
 }
 
@@ -168,17 +180,19 @@ nlohmann::json to_json(const std::vector<JobUse>& jobs) {
                     {"program", job.program},
                     {"processes", job.processes},
                     {"running", job.running},
+                    {"uncounted", job.uncounted},
                     {"communicators", std::move(communicators)}});
   }
   return {{"jobs", std::move(list)}};
 }
 
 std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
-  if (jobs.empty()) return "no reports: no MPI program has used coll/cepheus lately\n";
+  if (jobs.empty()) return std::string(kNoJobs);
   std::string text;
   for (const JobUse& job : jobs) {
-    text += styled(job.job, live::Style::kTitle, colour) + ": " + job.program + ", " +
-            std::to_string(job.processes) + (job.processes == 1 ? " process, " : " processes, ") +
+    text += styled(job.job, live::Style::kTitle, colour) + ": " + live::printable(job.program) +
+            ", " + std::to_string(job.processes) +
+            (job.processes == 1 ? " process, " : " processes, ") +
             (job.running > 0 ? std::to_string(job.running) + " running" : "ended") + "\n";
     live::TextTable table({{"COMMUNICATOR"}, {"RANKS", true}, {"CALLS", true}, {"PATH"}, {"WHY"}});
     for (const CommunicatorUse& one : job.communicators) {
@@ -190,6 +204,10 @@ std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
       }
     }
     text += table.to_text(colour);
+    if (job.uncounted > 0) {
+      text += "  and " + std::to_string(job.uncounted) +
+              " calls of its ranks in no row: their reports had no room for more\n";
+    }
   }
   return text;
 }

@@ -1,25 +1,28 @@
-// `cepheusctl explain`: the reports of all processes of this user (wire/call_report.h),
-// gathered by job and communicator: how many calls took which path, and why.
+// `cepheusctl explain`: the reports of all processes of this user (reports/), gathered by job and
+// communicator: how many calls took which path, and why. Files may hold anything.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "wire/call_report.h"
+#include "reports/call_report.h"
 #include "wire/result.h"
 
 namespace cepheus::tools {
 
 // A process's report and whether that process still runs.
 struct FoundReport {
-  wire::CallReport report;
+  std::string name;  // of its file: no two have the same
+  reports::CallReport report;
   bool is_running = false;
+  std::chrono::nanoseconds changed{};  // since the epoch; if it has ended: when
 };
 
-// Every report in `directory`, by process number; files that are no reports are skipped.
-// kUnavailable if there is no such directory.
+// Every report in `directory`, by process number; files that are no reports are skipped. Clears
+// those that are kept no longer. kUnavailable if there is no such directory.
 wire::Result<std::vector<FoundReport>> read_reports(const std::string& directory);
 
 // One path of one communicator. Ranks count alike but for roots and calls in flight, so the calls
@@ -40,10 +43,11 @@ struct JobUse {
   std::string job;  // the launcher's name; "pid N" if it gave none
   std::string program;
   std::uint32_t processes = 0, running = 0;
+  std::uint64_t uncounted = 0;  // calls of any rank that are in no row: its report was full
   std::vector<CommunicatorUse> communicators;
 };
 
-// By job: the running ones first.
+// By job: the running ones first, then the one that ended last.
 std::vector<JobUse> explain(const std::vector<FoundReport>& reports);
 
 nlohmann::json to_json(const std::vector<JobUse>& jobs);

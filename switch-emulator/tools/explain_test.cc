@@ -3,21 +3,25 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
-#include "switch-emulator/ports/unique_fd.h"
+#include "reports/report_directory.h"
+#include "switch-emulator/live/printable.h"
 
 namespace cepheus::tools {
 namespace {
 
+using reports::CallRecord;
+using reports::RecordState;
+using reports::ReportDirectory;
 using testing::HasSubstr;
-using wire::CallRecord;
-using wire::RecordState;
+using testing::Not;
 
 CallRecord record(const char* communicator, std::uint32_t rank, const char* path,
                   const char* reason, std::uint64_t calls) {
@@ -26,9 +30,9 @@ CallRecord record(const char* communicator, std::uint32_t rank, const char* path
   r.rank = rank;
   r.ranks = 4;
   r.calls = calls;
-  wire::put_text(r.communicator, communicator);
-  wire::put_text(r.path, path);
-  wire::put_text(r.reason, reason);
+  reports::put_text(r.communicator, communicator);
+  reports::put_text(r.path, path);
+  reports::put_text(r.reason, reason);
   return r;
 }
 
@@ -36,8 +40,8 @@ FoundReport report(std::uint32_t pid, const char* job, bool running,
                    std::vector<CallRecord> records) {
   FoundReport found;
   found.report.header.pid = pid;
-  wire::put_text(found.report.header.program, "prog");
-  wire::put_text(found.report.header.job, job);
+  reports::put_text(found.report.header.program, "prog");
+  reports::put_text(found.report.header.job, job);
   found.report.records = std::move(records);
   found.is_running = running;
   return found;
@@ -86,33 +90,105 @@ TEST(Explain, ShowsFreedCommunicatorsInOneRow) {
   EXPECT_EQ(json["jobs"][0]["communicators"][0]["paths"][0]["calls"], 4000);
 }
 
-TEST(Explain, ReadsReportsAndTellsTheRunningFromTheEnded) {
-  char pattern[] = "/tmp/explain-XXXXXX";
-  const std::string directory = ::mkdtemp(pattern);
-  const auto write = [&](const std::string& name, std::uint32_t pid) {
-    std::vector<char> bytes(wire::kReportBytes);
-    wire::ReportHeader header;
-    header.pid = pid;
-    wire::put_text(header.program, "prog");
-    wire::put_text(header.job, "");
-    std::memcpy(bytes.data(), &header, sizeof header);
-    const std::string path = directory + "/" + name;
-    std::ofstream(path, std::ios::binary).write(bytes.data(), std::ssize(bytes));
-    return path;
-  };
-  const std::string live = write(std::string("8") + wire::kReportSuffix, 8);
-  write(std::string("9") + wire::kReportSuffix, 9);
-  write("other", 10);
-  std::ofstream(directory + "/11" + wire::kReportSuffix) << "no report";
-  const fabric::UniqueFd holder(open(live.c_str(), O_RDONLY | O_CLOEXEC));
-  ASSERT_EQ(flock(holder.get(), LOCK_EX | LOCK_NB), 0);
-  const auto reports = read_reports(directory);
-  ASSERT_TRUE(reports);
-  ASSERT_EQ(reports->size(), 2u);
-  EXPECT_TRUE((*reports)[0].is_running);
-  EXPECT_FALSE((*reports)[1].is_running);
-  std::filesystem::remove_all(directory);
-  const auto none = read_reports(directory);
+TEST(Explain, ShowsTheJobThatEndedLastBeforeEarlierOnes) {
+  FoundReport early = report(1, "a", false, {}), late = report(2, "b", false, {});
+  early.changed = std::chrono::seconds(100);
+  late.changed = std::chrono::seconds(200);
+  const auto jobs = explain({early, report(3, "c", true, {}), late});
+  ASSERT_EQ(jobs.size(), 3u);
+  EXPECT_EQ(jobs[0].job, "c");
+  EXPECT_EQ(jobs[1].job, "b");
+}
+
+TEST(Explain, TakesTwoProcessesOfOneNumberForTwoJobs) {
+  FoundReport before = report(7, "", false, {}), now = report(7, "", true, {});
+  before.name = "7-0.calls";
+  now.name = "7-1.calls";
+  const auto jobs = explain({before, now});
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].job, "pid 7");
+  EXPECT_EQ(jobs[0].running, 1u);
+  EXPECT_EQ(jobs[1].job, "pid 7");
+}
+
+TEST(Explain, SaysHowManyCallsAreInNoRow) {
+  FoundReport full = report(1, "a", true, {record("w", 0, "open mpi", "one node only", 7)});
+  EXPECT_THAT(to_text(explain({full}), false), Not(HasSubstr("in no row")));
+  full.report.header.uncounted = 12;
+  const auto jobs = explain({full, full});
+  EXPECT_THAT(to_text(jobs, false), HasSubstr("and 24 calls of its ranks in no row"));
+  EXPECT_EQ(to_json(jobs)["jobs"][0]["uncounted"], 24);
+}
+
+TEST(Explain, NoTextOfAReportCommandsTheTerminal) {
+  FoundReport hostile = report(1, "j\x1b[2J", true, {record("c\x1b]0;", 0, "p\n", "\xC2\x9B", 7)});
+  reports::put_text(hostile.report.header.program, "\x1b[31mprog");
+  EXPECT_EQ(to_text(explain({hostile}), false),
+            "j\\x1b[2J: \\x1b[31mprog, 1 process, 1 running\n"
+            "  COMMUNICATOR  RANKS  CALLS  PATH   WHY\n"
+            "  c\\x1b]0;          4      7  p\\x0a  \\x9b\n");
+}
+
+class ReportFiles : public testing::Test {
+ protected:
+  ReportFiles() {
+    char pattern[] = "/dev/shm/explain-XXXXXX";
+    path_ = ::mkdtemp(pattern);
+  }
+  ~ReportFiles() override { std::filesystem::remove_all(path_); }
+
+  ReportDirectory::Own make_report() const {
+    reports::ReportHeader header;
+    header.pid = 8;
+    reports::put_text(header.program, "prog");
+    reports::put_text(header.job, "");
+    return std::move(*ReportDirectory::make(path_)->create(header));
+  }
+  std::string path_;
+};
+
+TEST_F(ReportFiles, TellTheRunningFromTheEnded) {
+  const auto running = make_report();
+  make_report();
+  const auto found = read_reports(path_);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 2u);
+  for (const FoundReport& one : *found) EXPECT_EQ(one.is_running, one.name == running.name);
+}
+
+TEST_F(ReportFiles, AreClearedWhenTheyAreOld) {
+  const std::string path = path_ + "/1-old.calls";
+  std::ofstream(path) << "of an older version";
+  const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+  EXPECT_TRUE(read_reports(path_)->empty());
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(ReportFiles, ThatHoldAnythingAreReadOrSkipped) {
+  make_report();
+  std::mt19937 random(20);
+  const reports::CallReport valid{{}, std::vector<CallRecord>(3)};
+  for (int i = 0; i < 200; ++i) {
+    auto bytes = valid.bytes();
+    bytes.resize(random() % (2 * reports::kReportStep));
+    // From the pid on: a report by its first bytes, and none by any other.
+    for (std::size_t at = i % 2 == 0 ? 0 : 8; at < bytes.size(); ++at) {
+      bytes[at] = static_cast<std::uint8_t>(random());
+    }
+    std::ofstream(path_ + "/" + std::to_string(i) + ".calls", std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  }
+  const auto found = read_reports(path_);
+  ASSERT_TRUE(found);
+  EXPECT_GT(found->size(), 50u);
+  const auto jobs = explain(*found);
+  EXPECT_THAT(to_text(jobs, true), HasSubstr("pid 8"));
+  EXPECT_NO_THROW(live::json_text(to_json(jobs)));
+}
+
+TEST(Explain, SaysWhatToDoWhereThereIsNoDirectory) {
+  const auto none = read_reports("/nonexistent/reports");
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().text, HasSubstr("CEPHEUS_REPORT_DIR"));
 }

@@ -259,7 +259,7 @@ MCAST_API mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t le
 /* ---- reports ---- */
 
 /* Counts of one communicator's collective calls by the path they took and why, in a file that
- * `cepheusctl explain` reads (docs: wire/call_report.h). `name` is the communicator's, at
+ * `cepheusctl explain` reads (docs: reports/call_report.h). `name` is the communicator's, at
  * most 56 bytes of it; `rank` of `ranks` is the caller's place. MCAST_ERR_NO_MEMORY if there is no
  * place for the file: go on without. */
 MCAST_API mcast_status_t mcast_report_open(const char* name, unsigned rank, unsigned ranks,

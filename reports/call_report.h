@@ -1,11 +1,12 @@
 // The file in which a process says which path its collective calls took and why: one a process,
 // read by `cepheusctl explain` while the process runs and after it has ended.
 //
-//   0     ReportHeader   256 bytes, written once
-//   256   CallRecord     kReportRecords of 256 bytes, one per (communicator, path, reason)
+//   0     ReportHeader   256 bytes
+//   256   CallRecord     up to kMostRecords of 256 bytes, one per (communicator, path, reason)
 //
-// Native byte order: writer and reader share a machine. The writer alone maps the file for writing
-// and holds a lock (flock) on it as long as it lives. A record's state is stored last, with
+// Native byte order: writer and reader share a machine. A file grows by kReportStep while records
+// are added, and holds those in use only once its process has ended. The writer alone maps it for
+// writing and holds a lock (flock) on it as long as it lives. A record's state is stored last, with
 // release; `calls` grows by atomic stores. Texts end with a zero or with their field.
 #pragma once
 
@@ -18,19 +19,18 @@
 #include <string_view>
 #include <vector>
 
-namespace cepheus::wire {
+namespace cepheus::reports {
 
 inline constexpr std::uint32_t kReportMagic = 0x4345504D;
-inline constexpr std::uint32_t kReportVersion = 1;
-inline constexpr std::uint32_t kReportRecords = 1024;
-inline constexpr char kReportSuffix[] = ".calls";
+inline constexpr std::uint32_t kReportVersion = 2;
 
 struct ReportHeader {
   std::uint32_t magic = kReportMagic;
   std::uint32_t version = kReportVersion;
-  std::uint32_t records = kReportRecords;
   std::uint32_t pid = 0;
-  std::array<char, 112> program;
+  std::uint32_t ended = 0;      // 1: in order. 0 in a file without a lock: its process died.
+  std::uint64_t uncounted = 0;  // calls for which there was no record and no room for one
+  std::array<char, 104> program;
   std::array<char, 128> job;  // the launcher's name of the job, or empty
 };
 static_assert(sizeof(ReportHeader) == 256);
@@ -54,11 +54,18 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 256);
 
-inline constexpr std::size_t kReportBytes =
-    sizeof(ReportHeader) + kReportRecords * sizeof(CallRecord);
+inline constexpr std::size_t kReportStep = 4096;
+inline constexpr std::size_t kMostReportBytes = 256 << 10;
+
+// Records that a file of `bytes` has place for.
+constexpr std::size_t records_in(std::size_t bytes) {
+  return bytes < sizeof(ReportHeader) ? 0 : (bytes - sizeof(ReportHeader)) / sizeof(CallRecord);
+}
+inline constexpr std::size_t kMostRecords = records_in(kMostReportBytes);
 
 // Copies `text`, cut if need be, and clears the rest of the field.
 void put_text(std::span<char> field, std::string_view text);
+// Without the beginning of a UTF-8 character whose rest did not fit.
 std::string get_text(std::span<const char> field);
 
 // What a file says at one moment.
@@ -68,9 +75,8 @@ struct CallReport {
 
   // Empty: too short, not a report, or another version's.
   static std::optional<CallReport> parse(std::span<const std::uint8_t> file);
+  // The file that holds this and nothing else.
+  std::vector<std::uint8_t> bytes() const;
 };
 
-// Where processes of this user put their reports: $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-<uid>.
-std::string report_directory();
-
-}  // namespace cepheus::wire
+}  // namespace cepheus::reports

@@ -1,0 +1,48 @@
+#include "reports/file_system_room.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "reports/call_report.h"
+#include "wire/unique_fd.h"
+
+namespace cepheus::reports {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+TEST(FileSystemRoom, LeavesAQuarterOfASmallFileSystemToOthers) {
+  EXPECT_TRUE((FileSystemRoom{64 * kMiB, 17 * kMiB}).allows(kMiB));
+  EXPECT_FALSE((FileSystemRoom{64 * kMiB, 17 * kMiB - 1}).allows(kMiB));
+  EXPECT_FALSE((FileSystemRoom{64 * kMiB, 0}).allows(0));
+}
+
+TEST(FileSystemRoom, LeavesSixtyFourMiBOfALargeOne) {
+  EXPECT_TRUE((FileSystemRoom{24'000 * kMiB, 65 * kMiB}).allows(kMiB));
+  EXPECT_FALSE((FileSystemRoom{24'000 * kMiB, 64 * kMiB}).allows(kMiB));
+}
+
+TEST(FileSystemRoom, AllowsAllWhereTheSizeIsUnknown) {
+  EXPECT_TRUE(FileSystemRoom{}.allows(1));
+  EXPECT_EQ(FileSystemRoom{}.share_of_ended(), 2 * kMiB);
+  EXPECT_EQ(FileSystemRoom{}.share_of_one(), kMostReportBytes);
+}
+
+TEST(FileSystemRoom, SharesShrinkWithTheFileSystem) {
+  const FileSystemRoom container{64 * kMiB, 64 * kMiB}, tiny{kMiB, kMiB};
+  EXPECT_EQ(container.share_of_ended(), 2 * kMiB);
+  EXPECT_EQ(container.share_of_one(), kMiB / 16);
+  EXPECT_EQ(tiny.share_of_ended(), kMiB / 32);
+  EXPECT_EQ(tiny.share_of_one(), kReportStep);
+}
+
+TEST(FileSystemRoom, IsReadFromTheFileSystem) {
+  const wire::UniqueFd root(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto room = FileSystemRoom::of(root.get());
+  EXPECT_GT(room.total, 0u);
+  EXPECT_LE(room.free, room.total);
+  EXPECT_EQ(FileSystemRoom::of(-1).total, 0u);
+}
+
+}  // namespace
+}  // namespace cepheus::reports

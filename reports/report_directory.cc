@@ -1,0 +1,277 @@
+#include "reports/report_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "reports/shared_turn.h"
+
+namespace cepheus::reports {
+namespace {
+
+using std::chrono::nanoseconds;
+using wire::ErrorCode;
+using wire::UniqueFd;
+
+constexpr std::string_view kSuffix = ".calls";
+// Turns at clearing; empty, so it takes no memory of /dev/shm.
+constexpr char kTurns[] = ".clearing";
+constexpr char kRemedy[] = "; set CEPHEUS_REPORT_DIR to another directory";
+
+tl::unexpected<wire::Error> fail_errno(const std::string& what) {
+  return wire::fail(ErrorCode::kUnavailable, what + ": " + std::strerror(errno) + kRemedy);
+}
+
+std::string hidden(const std::string& name) { return "." + name; }
+
+// "<pid>-<64 random bits>.calls": process numbers come again, and containers that share /dev/shm
+// have each their own.
+std::string new_name() {
+  std::uint64_t random = 0;
+  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    random = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+             static_cast<std::uint64_t>(now.tv_nsec);
+  }
+  char text[48];
+  std::snprintf(text, sizeof text, "%d-%016llx", static_cast<int>(getpid()),
+                static_cast<unsigned long long>(random));
+  return text + std::string(kSuffix);
+}
+
+nanoseconds now_of_files() { return std::chrono::system_clock::now().time_since_epoch(); }
+
+nanoseconds changed_at(const struct stat& file) {
+  return std::chrono::seconds(file.st_mtim.tv_sec) + nanoseconds(file.st_mtim.tv_nsec);
+}
+
+void sort_by_age(std::vector<ReportDirectory::Entry>& entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.changed < b.changed; });
+}
+
+bool write_all(int fd, std::span<const std::uint8_t> bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n =
+        pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+// posix_fallocate returns its error; a mapped page that the file system can't back would be a
+// SIGBUS.
+bool reserve(int fd, std::size_t bytes) {
+  errno = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  return errno == 0;
+}
+
+// True if the report's process died without a word; from now on it counts as ended.
+bool end_for_the_dead(int report) {
+  ReportHeader header;
+  if (pread(report, &header, sizeof header, 0) != sizeof header || header.magic != kReportMagic ||
+      header.version != kReportVersion || header.ended != 0) {
+    return false;
+  }
+  header.ended = 1;
+  return pwrite(report, &header, sizeof header, 0) == sizeof header;
+}
+
+}  // namespace
+
+std::string default_directory() {
+  const char* chosen = std::getenv("CEPHEUS_REPORT_DIR");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  return "/dev/shm/cepheus-" + std::to_string(getuid());
+}
+
+wire::Result<ReportDirectory> ReportDirectory::open(const std::string& path) {
+  ReportDirectory directory(path);
+  directory.fd_.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat there {};
+  if (!directory.fd_.is_open() || fstat(directory.fd_.get(), &there) != 0) {
+    return wire::fail(ErrorCode::kUnavailable, path + ": " + std::strerror(errno));
+  }
+  directory.owner_ = there.st_uid;
+  return directory;
+}
+
+wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, RoomProbe room) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno("can't make " + path);
+  auto directory = open(path);
+  if (!directory || !directory->is_ours()) {
+    return wire::fail(ErrorCode::kUnavailable, path + " is no directory of this user" + kRemedy);
+  }
+  directory->room_ = std::move(room);
+  return directory;
+}
+
+bool ReportDirectory::is_ours() const { return owner_ == geteuid(); }
+
+std::vector<ReportDirectory::Entry> ReportDirectory::list() const { return files(false); }
+
+std::vector<ReportDirectory::Entry> ReportDirectory::files(bool are_hidden) const {
+  std::vector<Entry> found;
+  // A descriptor of its own: its position in the directory is this listing's.
+  const int fd = openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(fd < 0 ? nullptr : fdopendir(fd), closedir);
+  if (listing == nullptr) return found;
+  while (const dirent* entry = readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.ends_with(kSuffix) || name.starts_with('.') != are_hidden) continue;
+    struct stat file {};
+    if (fstatat(fd, entry->d_name, &file, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISREG(file.st_mode) || file.st_uid != owner_) continue;
+    found.push_back(
+        {std::string(name), changed_at(file), static_cast<std::uint64_t>(file.st_blocks) * 512});
+  }
+  sort_by_age(found);
+  return found;
+}
+
+UniqueFd ReportDirectory::open_report(const std::string& name, int flags) const {
+  return UniqueFd(
+      openat(fd_.get(), name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+}
+
+// A shared lock, so that two that look at the same moment don't take each other for the writer.
+bool ReportDirectory::is_held(int report) {
+  return flock(report, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+wire::Result<void> ReportDirectory::check_room(std::uint64_t bytes) const {
+  const FileSystemRoom room = room_(fd_.get());
+  if (room.allows(bytes)) return {};
+  return wire::fail(ErrorCode::kUnavailable, "no room for reports in " + path_ + ": " +
+                                                 room.text() +
+                                                 ", which is left to others; free some" + kRemedy);
+}
+
+wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
+                                                     std::span<const std::uint8_t> bytes,
+                                                     std::size_t size) const {
+  const std::string path = hidden(name);
+  UniqueFd file(
+      openat(fd_.get(), path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.is_open()) return fail_errno("can't create a report in " + path_);
+  if (reserve(file.get(), size) && write_all(file.get(), bytes)) return file;
+  auto failure = fail_errno("can't write a report in " + path_);
+  unlinkat(fd_.get(), path.c_str(), 0);
+  return failure;
+}
+
+wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& header) const {
+  if (auto room = check_room(kReportStep); !room) return tl::unexpected(room.error());
+  const std::string name = new_name();
+  auto file = write_hidden(name, CallReport{header, {}}.bytes(), kReportStep);
+  if (!file) return tl::unexpected(file.error());
+  if (flock(file->get(), LOCK_EX | LOCK_NB) == 0 &&
+      renameat(fd_.get(), hidden(name).c_str(), fd_.get(), name.c_str()) == 0) {
+    return Own{name, std::move(*file)};
+  }
+  auto failure = fail_errno("can't lock a report in " + path_);
+  unlinkat(fd_.get(), hidden(name).c_str(), 0);
+  return failure;
+}
+
+wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) const {
+  const FileSystemRoom room = room_(fd_.get());
+  if (bytes > room.share_of_one()) {
+    return wire::fail(ErrorCode::kUnavailable, "the report has the size it may have");
+  }
+  if (auto enough = check_room(kReportStep); !enough) return enough;
+  if (!reserve(report.file.get(), bytes)) return fail_errno("can't extend a report in " + path_);
+  return {};
+}
+
+void ReportDirectory::end(Own& report, const CallReport& last) const {
+  const std::vector<std::uint8_t> bytes = last.bytes();
+  struct stat now {};
+  const bool shrinks = fstat(report.file.get(), &now) == 0 &&
+                       bytes.size() + kReportStep <= static_cast<std::size_t>(now.st_size);
+  // A new file in its place, not a shorter one: threads that still count, in what was mapped, must
+  // not lose the pages.
+  if (!shrinks || !replace(report.name, bytes)) {
+    write_all(report.file.get(), std::span(bytes).first(sizeof(ReportHeader)));
+  }
+  // Explicitly: a child of this process may hold the descriptor, too.
+  flock(report.file.get(), LOCK_UN);
+  report.file.reset();
+}
+
+bool ReportDirectory::replace(const std::string& name, std::span<const std::uint8_t> bytes) const {
+  if (!write_hidden(name, bytes, bytes.size())) return false;
+  if (renameat(fd_.get(), hidden(name).c_str(), fd_.get(), name.c_str()) == 0) return true;
+  unlinkat(fd_.get(), hidden(name).c_str(), 0);
+  return false;
+}
+
+void ReportDirectory::clear() const {
+  if (!is_ours()) return;
+  const UniqueFd turns(openat(fd_.get(), kTurns, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (turns.is_open() && !SharedTurn(turns.get()).take()) return;
+  const nanoseconds now = now_of_files();
+  clear_hidden(now);
+  std::vector<Entry> reports = list();
+  clear_old(reports, now);
+  clear_beyond_share(reports);
+}
+
+// What is left of processes that died while they made a report.
+void ReportDirectory::clear_hidden(nanoseconds now) const {
+  for (const Entry& entry : files(true)) {
+    if (entry.changed + kMakingTakes >= now) break;
+    const UniqueFd file = open_report(entry.name, O_RDONLY);
+    if (file.is_open() && !is_held(file.get())) unlinkat(fd_.get(), entry.name.c_str(), 0);
+  }
+}
+
+void ReportDirectory::clear_old(std::vector<Entry>& reports, nanoseconds now) const {
+  std::vector<Entry> kept;
+  for (Entry& entry : reports) {
+    const bool is_old = entry.changed + kKept < now;
+    const UniqueFd file = is_old ? open_report(entry.name, O_RDWR) : UniqueFd();
+    if (file.is_open() && !is_held(file.get())) {
+      // The last change may be its beginning: nobody knows when it died, so it is kept from now on.
+      if (!end_for_the_dead(file.get())) {
+        unlinkat(fd_.get(), entry.name.c_str(), 0);
+        continue;
+      }
+      entry.changed = now;
+    }
+    kept.push_back(std::move(entry));
+  }
+  sort_by_age(kept);
+  reports = std::move(kept);
+}
+
+void ReportDirectory::clear_beyond_share(const std::vector<Entry>& reports) const {
+  const std::uint64_t share = room_(fd_.get()).share_of_ended();
+  std::size_t left = reports.size();
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : reports) bytes += entry.bytes;
+  for (const Entry& entry : reports) {
+    if (left <= kMostEnded && bytes <= share) return;
+    // Those of living processes stay, and don't count.
+    const UniqueFd file = open_report(entry.name, O_RDONLY);
+    if (file.is_open() && !is_held(file.get())) unlinkat(fd_.get(), entry.name.c_str(), 0);
+    --left;
+    bytes -= entry.bytes;
+  }
+}
+
+}  // namespace cepheus::reports

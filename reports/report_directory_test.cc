@@ -1,0 +1,296 @@
+#include "reports/report_directory.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+namespace cepheus::reports {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using wire::UniqueFd;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::time_t kHour = 3600;
+
+class Directory : public testing::Test {
+ protected:
+  Directory() {
+    char pattern[] = "/dev/shm/reports-XXXXXX";
+    path_ = ::mkdtemp(pattern);
+  }
+  ~Directory() override { std::filesystem::remove_all(path_); }
+
+  ReportDirectory directory(FileSystemRoom room = {24'000 * kMiB, 24'000 * kMiB}) const {
+    auto made = ReportDirectory::make(path_, [room](int) { return room; });
+    EXPECT_TRUE(made) << made.error().text;
+    return std::move(*made);
+  }
+  static ReportHeader header() {
+    ReportHeader header;
+    header.pid = static_cast<std::uint32_t>(::getpid());
+    put_text(header.program, "prog");
+    put_text(header.job, "job");
+    return header;
+  }
+  ReportDirectory::Own make_report() const {
+    auto own = directory().create(header());
+    EXPECT_TRUE(own) << own.error().text;
+    return std::move(*own);
+  }
+  // A report of a process that ended in order `seconds` ago.
+  std::string put_ended(std::time_t seconds, std::size_t bytes = kReportStep) const {
+    auto own = make_report();
+    const std::string name = own.name;
+    EXPECT_TRUE(directory().grow(own, bytes));
+    CallReport last{header(), std::vector<CallRecord>(records_in(bytes))};
+    last.header.ended = 1;
+    directory().end(own, last);
+    set_age(name, seconds);
+    return name;
+  }
+  // One of a process that died without a word; its last change was its beginning.
+  std::string put_dead(std::time_t seconds) const {
+    const std::string name = make_report().name;
+    set_age(name, seconds);
+    return name;
+  }
+  void put_file(const std::string& name, const std::string& text, std::time_t seconds) const {
+    std::ofstream(path_ + "/" + name) << text;
+    set_age(name, seconds);
+  }
+  void set_age(const std::string& name, std::time_t seconds) const {
+    const timespec then{std::time(nullptr) - seconds, 0};
+    const timespec times[2] = {then, then};
+    ASSERT_EQ(::utimensat(AT_FDCWD, (path_ + "/" + name).c_str(), times, 0), 0);
+  }
+  bool exists(const std::string& name) const { return std::filesystem::exists(path_ + "/" + name); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : directory().list()) names.push_back(entry.name);
+    return names;
+  }
+  std::uint64_t bytes_taken() const {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : directory().list()) bytes += entry.bytes;
+    return bytes;
+  }
+  std::optional<CallReport> read(const std::string& name) const {
+    std::ifstream file(path_ + "/" + name, std::ios::binary);
+    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+    return CallReport::parse({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  }
+
+  std::string path_;
+};
+
+TEST_F(Directory, ANewReportTakesOnePageAndIsHeld) {
+  const auto own = make_report();
+  EXPECT_THAT(names(), ElementsAre(own.name));
+  EXPECT_EQ(bytes_taken(), kReportStep);
+  const UniqueFd other = directory().open_report(own.name, O_RDONLY);
+  EXPECT_TRUE(ReportDirectory::is_held(other.get()));
+  EXPECT_TRUE(read(own.name));
+}
+
+TEST_F(Directory, TwoThatLookAtAReportDoNotTakeEachOtherForItsProcess) {
+  const std::string name = put_ended(0);
+  const UniqueFd one = directory().open_report(name, O_RDONLY);
+  const UniqueFd other = directory().open_report(name, O_RDONLY);
+  EXPECT_FALSE(ReportDirectory::is_held(one.get()));
+  EXPECT_FALSE(ReportDirectory::is_held(other.get()));
+}
+
+TEST_F(Directory, ReportsOfOneProcessNumberAreDifferentFiles) {
+  const auto one = make_report(), other = make_report();
+  EXPECT_NE(one.name, other.name);
+  EXPECT_EQ(names().size(), 2u);
+}
+
+TEST_F(Directory, AnEndedReportShrinksToWhatIsInUse) {
+  auto own = make_report();
+  ASSERT_TRUE(directory().grow(own, 8 * kReportStep));
+  EXPECT_EQ(bytes_taken(), 8 * kReportStep);
+  const std::string name = own.name;
+  CallRecord record;
+  record.state = RecordState::kLive;
+  record.calls = 7;
+  CallReport last{header(), {record}};
+  last.header.ended = 1;
+  directory().end(own, last);
+  EXPECT_EQ(bytes_taken(), kReportStep);
+  ASSERT_TRUE(read(name));
+  EXPECT_EQ(read(name)->header.ended, 1u);
+  EXPECT_EQ(read(name)->records.at(0).calls, 7u);
+  EXPECT_FALSE(ReportDirectory::is_held(directory().open_report(name, O_RDONLY).get()));
+}
+
+TEST_F(Directory, AChildThatOutlivesItsParentHoldsNoEndedReport) {
+  auto own = make_report();
+  const std::string name = own.name;
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  UniqueFd reading(ends[0]), writing(ends[1]);
+  const pid_t child = ::fork();  // has the descriptor of the report, and its lock
+  if (child == 0) {
+    writing.reset();
+    char c;
+    while (::read(reading.get(), &c, 1) > 0) {
+    }
+    ::_exit(0);
+  }
+  directory().end(own, {header(), {}});
+  EXPECT_FALSE(ReportDirectory::is_held(directory().open_report(name, O_RDONLY).get()));
+  writing.reset();
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(Directory, ClearsReportsThatEndedMoreThanAnHourAgo) {
+  const std::string old = put_ended(kHour + 5), fresh = put_ended(kHour - 60);
+  put_file("9.calls", "of an older version", kHour + 5);
+  put_file("notes", "no report", kHour + 5);
+  directory().clear();
+  EXPECT_THAT(names(), ElementsAre(fresh));
+  EXPECT_TRUE(exists("notes"));
+}
+
+TEST_F(Directory, NeverClearsTheReportOfALivingProcess) {
+  const auto own = make_report();
+  set_age(own.name, 100 * kHour);
+  for (std::size_t i = 0; i < ReportDirectory::kMostEnded + 3; ++i) put_ended(10);
+  directory().clear();
+  directory().clear();
+  EXPECT_TRUE(exists(own.name));
+  EXPECT_EQ(names().size(), ReportDirectory::kMostEnded + 1) << "it is not one of the ended";
+}
+
+TEST_F(Directory, KeepsWhatADeadProcessLeftForAnHourFromWhenItIsFound) {
+  const std::string dead = put_dead(100 * kHour);
+  directory().clear();
+  EXPECT_TRUE(exists(dead));
+  EXPECT_EQ(read(dead)->header.ended, 1u);
+  directory().clear();
+  EXPECT_TRUE(exists(dead));
+  set_age(dead, kHour + 5);
+  directory().clear();
+  EXPECT_FALSE(exists(dead));
+}
+
+TEST_F(Directory, TheOldestEndedOnesGoFirstWhenThereAreTooMany) {
+  std::vector<std::string> ended;
+  for (std::size_t i = 0; i < ReportDirectory::kMostEnded + 20; ++i) {
+    ended.push_back(put_ended(1000 - static_cast<std::time_t>(i)));
+  }
+  directory().clear();
+  ended.erase(ended.begin(), ended.begin() + 20);
+  EXPECT_EQ(names(), ended);
+}
+
+TEST_F(Directory, EndedOnesTakeNoMoreBytesThanTheirShare) {
+  const std::string oldest = put_ended(100, 4 * kReportStep);
+  for (int i = 0; i < 70; ++i) put_ended(50, 4 * kReportStep);
+  EXPECT_GT(bytes_taken(), kMiB);
+  // 1/32 of a container's 32 MiB.
+  const FileSystemRoom small{32 * kMiB, 32 * kMiB};
+  directory(small).clear();
+  EXPECT_EQ(bytes_taken(), kMiB);
+  EXPECT_FALSE(exists(oldest));
+}
+
+TEST_F(Directory, ClearsAmongAnyNumberOfFiles) {
+  for (int i = 0; i < 5000; ++i) put_file("x" + std::to_string(i), "", 0);
+  const std::string old = put_ended(kHour + 5);
+  for (int i = 0; i < 5000; ++i) put_file("y" + std::to_string(i), "", 0);
+  directory().clear();
+  EXPECT_FALSE(exists(old));
+}
+
+TEST_F(Directory, ClearsWhatDiedWhileItMadeAReport) {
+  put_file(".7-left.calls", "", 300);
+  put_file(".8-busy.calls", "", 1);
+  directory().clear();
+  EXPECT_FALSE(exists(".7-left.calls"));
+  EXPECT_TRUE(exists(".8-busy.calls"));
+  EXPECT_THAT(names(), IsEmpty()) << "nobody sees a report that is being made";
+}
+
+TEST_F(Directory, ListsPlainFilesOnly) {
+  ASSERT_EQ(::mkfifo((path_ + "/fifo.calls").c_str(), 0600), 0);
+  std::filesystem::create_directory(path_ + "/directory.calls");
+  std::filesystem::create_symlink("/etc/passwd", path_ + "/link.calls");
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(Directory, RefusesAReportWhereTheFileSystemIsNearlyFull) {
+  const auto refused = directory({64 * kMiB, 15 * kMiB}).create(header());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, HasSubstr("15.0 of 64.0 MiB are free"));
+  EXPECT_THAT(refused.error().text, HasSubstr("CEPHEUS_REPORT_DIR"));
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(Directory, NoReportGrowsWhereTheFileSystemIsNearlyFullOrBeyondItsShare) {
+  const auto own = make_report();
+  EXPECT_FALSE(directory({64 * kMiB, 15 * kMiB}).grow(own, 2 * kReportStep));
+  EXPECT_TRUE(directory({64 * kMiB, 64 * kMiB}).grow(own, 16 * kReportStep));
+  EXPECT_FALSE(directory({64 * kMiB, 64 * kMiB}).grow(own, 17 * kReportStep));
+}
+
+TEST_F(Directory, IsTheUsersOrAsTold) {
+  ::setenv("CEPHEUS_REPORT_DIR", "/elsewhere", 1);
+  EXPECT_EQ(default_directory(), "/elsewhere");
+  ::unsetenv("CEPHEUS_REPORT_DIR");
+  EXPECT_EQ(default_directory(), "/dev/shm/cepheus-" + std::to_string(::getuid()));
+}
+
+TEST_F(Directory, RefusesADirectoryThatIsALink) {
+  const std::string link = path_ + "/link";
+  std::filesystem::create_directory_symlink("/tmp", link);
+  const auto made = ReportDirectory::make(link);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().text, HasSubstr("CEPHEUS_REPORT_DIR"));
+}
+
+// Processes that start, live and end at the same moments, among hundreds of ended reports: the
+// clearing of one never takes the report of another, and what is left is within bounds.
+TEST_F(Directory, ManyProcessesAtOnceLeaveEachOthersReportsAlone) {
+  for (std::size_t i = 0; i < ReportDirectory::kMostEnded; ++i) put_ended(10);
+  constexpr int kProcesses = 16, kRounds = 20;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const ReportDirectory mine = directory();
+      for (int round = 0; round < kRounds; ++round) {
+        mine.clear();
+        auto own = mine.create(header());
+        mine.clear();
+        if (!own || !exists(own->name)) ::_exit(1);
+        mine.end(*own, {header(), {}});
+        mine.clear();
+      }
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(names().size(), ReportDirectory::kMostEnded);
+}
+
+}  // namespace
+}  // namespace cepheus::reports
