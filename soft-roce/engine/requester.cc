@@ -28,6 +28,7 @@ void Requester::reset() {
   rnr_deadline_ = ack_deadline_ = wire::kNever;
   drain_limit_.reset();
   oldest_failure_.reset();
+  asked_for_.reset();
 }
 
 wire::Result<void> Requester::post(const SendWr& wr) {
@@ -189,6 +190,7 @@ void Requester::flush(std::optional<WcStatus> first, Actions& out) {
   rnr_deadline_ = ack_deadline_ = wire::kNever;
   drain_limit_.reset();
   oldest_failure_.reset();
+  asked_for_.reset();
 }
 
 void Requester::drain() {

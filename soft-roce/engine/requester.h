@@ -85,13 +85,14 @@ class Requester {
   Counters& counters_;
   SendQueue& queue_;
   Psn first_psn_;
-  std::uint64_t una_ = 0;                // oldest packet not acknowledged
-  std::uint64_t next_ = 0;               // next packet to send
-  std::uint64_t sent_ = 0;               // one behind the last packet ever sent
-  std::uint64_t posted_ = 0;             // one behind the last packet of the last message
-  std::uint64_t cursor_ = 0;             // queue position of the message that `next_` belongs to
-  std::uint32_t fetches_in_flight_ = 0;  // READ requests and atomics within [una, next)
-  bool missed_result_ = false;           // asked again for `una_` already; until progress
+  std::uint64_t una_ = 0;                   // oldest packet not acknowledged
+  std::uint64_t next_ = 0;                  // next packet to send
+  std::uint64_t sent_ = 0;                  // one behind the last packet ever sent
+  std::uint64_t posted_ = 0;                // one behind the last packet of the last message
+  std::uint64_t cursor_ = 0;                // queue position of the message that `next_` belongs to
+  std::uint32_t fetches_in_flight_ = 0;     // READ requests and atomics within [una, next)
+  bool missed_result_ = false;              // asked again for `una_` already; until progress
+  std::optional<std::uint64_t> asked_for_;  // packet that the last sequence NAK asked for
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   unsigned timeouts_in_a_row_ = 0;

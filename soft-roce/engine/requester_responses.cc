@@ -175,8 +175,11 @@ void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Act
   }
   // Not sent since the last NAK: this is an old one, and must not cut an RNR wait short.
   if (next_ == packet) return;
+  // A responder says it once a gap (IBTA 9.7.5.2): a second one was doubled on its way, and would
+  // cost a retry. If the repeat is lost, too, only a time-out shows it.
+  if (asked_for_ == packet) return;
+  asked_for_ = packet;
   probing_ = false;  // the receiver lives, and misses more than the probe
-  timeouts_in_a_row_ = 0;
   spend_retry();
 }
 

@@ -182,6 +182,23 @@ TEST_F(Requester, DoublesTheTimeOutWhileNobodyAnswersIfToldTo) {
   }
 }
 
+// A NAK proves one receiver alive, not all that a virtual peer may stand for: only progress does.
+TEST_F(Requester, ASequenceNakWithoutProgressDoesNotBeginTheDoublingAnew) {
+  TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 6});
+  hosts.a.send(1, 0, 10);
+  const auto first = std::chrono::nanoseconds(4096 << 14);
+  for (const int factor : {1, 2, 4}) {
+    hosts.a.transmit_all();
+    EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + factor * first);
+    hosts.pass_deadline();
+  }
+  hosts.a.transmit_all();
+  ASSERT_EQ(hosts.a.qpn, a_.qpn);
+  hosts.a.hear(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
+  hosts.a.transmit_all();
+  EXPECT_EQ(hosts.a.nic.deadline(), hosts.now + 8 * first);
+}
+
 TEST_F(Requester, WaitsForEverWithTimeoutZero) {
   TwoHosts hosts({.timeout_code = 0});
   hosts.a.send(1, 0, 10);
@@ -234,12 +251,25 @@ TEST_F(Requester, ProgressGivesAllRetriesBack) {
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
-TEST_F(Requester, SequenceNaksWithoutProgressSpendRetries) {
+// A peer says NAK(e) once: what comes after the repeat was doubled, or kept somewhere for long.
+TEST_F(Requester, ASequenceNakThatComesAgainSpendsNoRetry) {
   a_.send(1, 0, 256 * 2);
+  sent();
+  nak(100);
+  EXPECT_THAT(sent(), ElementsAre(100, 101));
   for (int i = 0; i < 8; ++i) {
-    EXPECT_THAT(sent(), ElementsAre(100, 101));
     nak(100);
+    EXPECT_THAT(sent(), IsEmpty());
   }
+  EXPECT_EQ(a_.count(Counter::kRxNakSequence), 9u);
+  nak(101);
+  EXPECT_THAT(sent(), ElementsAre(101)) << "another packet is another matter";
+  for (int i = 0; i < 6; ++i) {  // one retry went with the NAK
+    pass(milliseconds(100));
+    EXPECT_THAT(sent(), ElementsAre(101));
+  }
+  EXPECT_THAT(a_.statuses(), IsEmpty());
+  pass(milliseconds(100));
   EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kRetryExceeded));
 }
 
