@@ -11,6 +11,7 @@ constexpr NamedRule kRules[] = {
     {"nak_ordering", &Rules::nak_ordering},
     {"lost_aggregate_answer", &Rules::lost_aggregate_answer},
     {"rnr_ordering", &Rules::rnr_ordering},
+    {"nak_once", &Rules::nak_once},
     {"gate", &Rules::gate},
     {"old_duplicate_answer", &Rules::old_duplicate_answer},
     {"psn_from_state", &Rules::psn_from_state},

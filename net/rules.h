@@ -17,7 +17,8 @@ struct Rules {
   bool nak_ordering = true;  // a NAK waits until every path has caught up with what it acknowledges
   bool lost_aggregate_answer = true;  // a retransmission nobody needs is answered with ACK(agg)
   bool rnr_ordering = true;           // RNR NAKs wait as NAKs do
-  bool gate = true;  // a new turn waits until all paths have acknowledged the old one
+  bool nak_once = true;  // a source is asked for a packet once: late NAKs would spend its retries
+  bool gate = true;      // a new turn waits until all paths have acknowledged the old one
   bool old_duplicate_answer =
       true;                    // packets of earlier turns are acknowledged, in the host's numbering
   bool psn_from_state = true;  // a newcomer's next send PSN comes from T, not from its first packet

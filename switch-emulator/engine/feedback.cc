@@ -20,6 +20,8 @@ void to_source(Call& call, Group& group, AckKind kind, std::uint8_t value, Psn p
 }
 
 void send_nak(Call& call, Group& group, const HeldNak& nak) {
+  group.asked = nak.psn;
+  if (!nak.rnr) group.said = nak.psn;
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   to_source(call, group, nak.rnr ? AckKind::kRnrNak : AckKind::kNak, nak.rnr ? nak.timer : sequence,
             nak.psn);
@@ -35,7 +37,6 @@ void check(Call& call, Group& group, bool from_slowest) {
     const HeldNak nak = *group.nak;
     group.nak.reset();
     group.advance_aggregate(min);
-    group.asked = nak.psn;
     send_nak(call, group, nak);
   } else if (after(min, group.agg)) {
     acknowledge_to_source(call, group);
@@ -53,6 +54,17 @@ void hold_nak(Group& group, const HeldNak& nak) {
         group.nak->rnr ? wire::longer_rnr_timer(group.nak->timer, nak.timer) : nak.timer;
     group.nak->rnr = true;
   }
+}
+
+// The source knows that e is missing, or has been told before.
+//
+// After RNR(e) the same receiver also asks for e, which would cut the wait short; after NAK(e)
+// others do, who missed it, too. What they sent before the repeat reached them arrives as long
+// after it as their delays differ, and each would spend one of the source's retries. A receiver
+// says NAK(e) once a gap, so a second one hardly ever says that the repeat was lost: that shows
+// when the source times out.
+bool is_known(const Call& call, const Group& group, Psn psn) {
+  return group.asked == psn || (call.rules().nak_once && group.said == psn);
 }
 
 // Is there a source to tell, and is the feedback about its turn? Counts the reason if not.
@@ -130,6 +142,7 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     HeldNak nak{psn, is_rnr, aeth.value};
     if (rules.nak_policy == NakPolicy::kRewrite) {
       nak.psn = group.min() + 1;
+      if (!is_rnr && is_known(call, group, nak.psn)) return call.count(Counter::kFeedbackAbsorbed);
       group.advance_aggregate(group.min());
       return send_nak(call, group, nak);
     }
@@ -137,10 +150,7 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     if (group.nak && rules.drop_overtaken_nak && !before(group.min(), group.nak->psn)) {
       group.nak.reset();
     }
-    // The source knows that e is missing. After RNR(e) the same receiver also asks for e, which
-    // would cut the wait short; after NAK(e) others do, and each repetition would spend one of the
-    // source's retries.
-    if (is_rnr || group.asked != psn) hold_nak(group, nak);
+    if (is_rnr || !is_known(call, group, psn)) hold_nak(group, nak);
   }
   check(call, group, from_slowest);
 }

@@ -194,11 +194,47 @@ TEST(Feedback, AsksTheSourceOnceForAPacketThatSeveralMiss) {
   net->nak(1, 1);
   net->nak(2, 1);
   EXPECT_EQ(net->inbox(0), Texts());
-  net->data(0, 1);
-  net->nak(2, 1);  // lost again on its way to host 2
   net->ack(1, 1);
+  net->ack(2, 1);
   net->ack(3, 1);
-  EXPECT_EQ(net->inbox(0), Texts({"nak 1"}));
+  net->nak(2, 2);  // another packet, another NAK
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1", "nak 2"}));
+}
+
+// Seven hosts whose answers come one after another, each long after the repeat has passed: each
+// would spend one of the source's seven retries.
+TEST(Feedback, AsksTheSourceOnceHoweverLateTheOthersAsk) {
+  for (const bool once : {true, false}) {
+    auto net = make_star(8, true, with([=](Rules& r) { r.nak_once = once; }));
+    net->data(0, 0);
+    for (std::size_t host = 1; host < 8; ++host) net->ack(host, 0);
+    net->data(0, 2);  // 1 is lost on the source's own link
+    net->clear();
+    for (std::size_t host = 1; host < 8; ++host) {
+      net->nak(host, 1);
+      net->nak(host, 1);  // doubled on its way
+      net->message(0, 1, 2);
+    }
+    EXPECT_EQ(net->inbox(0), once ? Texts({"nak 1"}) : Texts(7, "nak 1"));
+    for (std::size_t host = 1; host < 8; ++host) net->ack(host, 2);
+    EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+  }
+}
+
+TEST(Feedback, AsksASourceForTheSamePsnAgainInAnotherTurn) {
+  auto net = make_star(3);
+  net->data(0, 1);
+  net->nak(1, 0);
+  net->nak(2, 0);
+  net->message(0, 0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->clear();
+  net->data(1, 1);  // its first packet is lost
+  net->nak(0, 2);
+  EXPECT_EQ(net->inbox(1), Texts());
+  net->nak(2, 2);
+  EXPECT_EQ(net->inbox(1), Texts({"nak 0"}));
 }
 
 TEST(Feedback, PassesFatalNaksAtOnceBehindWhatAllHave) {

@@ -68,6 +68,7 @@ void Group::advance_aggregate(Psn to) {
   if (!after(to, agg)) return;
   turn_messages += ends.take(agg, to);
   agg = to;
+  if (said && !after(*said, agg)) said.reset();
 }
 
 void Group::check_consistent(std::size_t max_held) const {

@@ -102,6 +102,7 @@ struct Group {
   bool ended = true;  // the packet `sent` ended a message
   std::optional<HeldNak> nak;
   std::optional<Psn> asked;  // PSN of the NAK that went out last, until its packet passes again
+  std::optional<Psn> said;   // PSN of the sequence NAK that went out last: no other is for it
   // Timer code of the next RNR for a last source that has not synchronised its PSNs; 0: there is
   // none.
   std::uint8_t handover_timer = 0;

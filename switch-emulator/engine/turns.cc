@@ -33,6 +33,7 @@ void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn next, 
   group.agg = next - 1;
   group.nak.reset();
   group.asked.reset();
+  group.said.reset();
   group.handover_timer = 0;
   group.ends = MessageEnds();
   group.turn_messages = 0;

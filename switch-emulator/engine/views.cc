@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::size_t>> fields_of(std::size_t ports, st
       {"group.turn", sizeof(Group::leader) + sizeof(Group::source) + sizeof(Group::source_ip) +
                          sizeof(Group::base) + sizeof(Group::source_first) + sizeof(Group::sent) +
                          sizeof(Group::agg) + sizeof(Group::ended) + sizeof(Group::slowest)},
-      {"group.nak", sizeof(Group::nak) + sizeof(Group::asked)},
+      {"group.nak", sizeof(Group::nak) + sizeof(Group::asked) + sizeof(Group::said)},
       {"group.message_count", sizeof(Group::ends) + sizeof(Group::turn_messages)},
       {"group.gate", sizeof(Group::gate)},
       {"group.stats", sizeof(Group::stats)},
