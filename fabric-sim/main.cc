@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fabric-sim/checked/group_scenario.h"
+#include "fabric-sim/checked/campaign.h"
 #include "fabric-sim/checked/mutation_check.h"
 
 namespace cepheus::sim {
@@ -20,7 +20,8 @@ constexpr int kUsage = 2;
 
 struct Arguments {
   std::uint64_t seeds = 2000;
-  std::uint64_t first = 1;
+  std::uint64_t first = first_seed();
+  unsigned jobs = 1;
   std::optional<std::uint64_t> seed;
   bool trace = false;
   bool mutation_check = false;
@@ -33,6 +34,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   std::string command = "cepheus-sim --seed " + std::to_string(seed);
   if (a.plan.switches) command += " --switches " + std::to_string(*a.plan.switches);
   if (a.plan.incidents) command += " --incidents";
+  if (a.plan.far) command += " --far";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   return command + " --trace";
 }
@@ -57,36 +59,29 @@ int run_one(const Arguments& a) {
 }
 
 int run_many(const Arguments& a) {
-  Outcome sum;
-  std::size_t failures = 0;
+  Campaign campaign;
+  campaign.first = a.first;
+  campaign.seeds = a.seeds;
+  campaign.options = a.plan;
+  campaign.jobs = a.jobs;
+  campaign.most_failures = a.keep_going;
   const auto begin = std::chrono::steady_clock::now();
-  std::uint64_t done = 0;
-  for (; done < a.seeds && failures < a.keep_going; ++done) {
-    const Outcome o = run_seed(a.first + done, a.plan);
-    sum.events += o.events;
-    sum.turns += o.turns;
-    sum.gated += o.gated;
-    sum.time_outs += o.time_outs;
-    sum.naks += o.naks;
-    sum.rnr_naks += o.rnr_naks;
-    sum.evicted += o.evicted;
-    sum.spoofed += o.spoofed;
-    sum.gave_up += o.gave_up;
-    if (!o.finding) continue;
-    ++failures;
-    print_failure(a.first + done, *o.finding, a);
-  }
+  const CampaignResult result = run_campaign(campaign, [&](const Failure& failure) {
+    print_failure(failure.seed, failure.finding, a);
+    std::fflush(stdout);
+  });
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   const auto n = [](std::uint64_t v) { return static_cast<unsigned long long>(v); };
-  std::printf("%llu seeds from %llu, %zu failed; %llu events, %.2f ms a seed\n", n(done),
-              n(a.first), failures, n(sum.events),
-              took.count() / static_cast<double>(std::max<std::uint64_t>(done, 1)));
+  const Outcome& sum = result.sum;
+  std::printf("%llu seeds from %llu, %zu failed; %llu events, %.2f ms a seed\n", n(result.seeds),
+              n(a.first), result.failures.size(), n(sum.events),
+              took.count() / static_cast<double>(std::max<std::uint64_t>(result.seeds, 1)));
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
-      "%llu evicted, %llu spoofed, %llu gave up\n",
+      "%llu evicted, %llu spoofed\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
-      n(sum.spoofed), n(sum.gave_up));
-  return failures == 0 ? kAllHeld : kViolated;
+      n(sum.spoofed));
+  return result.failures.empty() ? kAllHeld : kViolated;
 }
 
 int run_mutation_check(const Arguments& a) {
@@ -102,7 +97,11 @@ int run(int argc, char** argv) {
   Arguments a;
   CLI::App app{"Runs Cepheus on virtual time: NICs, switches and faulty links, one run per seed"};
   app.add_option("--seeds", a.seeds, "how many seeds to run")->capture_default_str();
-  app.add_option("--first", a.first, "first seed")->capture_default_str();
+  app.add_option("--first", a.first, "first seed; by default one of today's")
+      ->capture_default_str();
+  app.add_option("--jobs", a.jobs, "runs at a time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
   app.add_option("--seed", a.seed, "run this seed only");
   app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
   app.add_option("--disable", a.disabled, "switch a rule of the protocol off (may be repeated)");
@@ -111,6 +110,7 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 7));
   app.add_flag("--incidents", a.plan.incidents,
                "one incident a seed: a death, a restart, a stall, forged packets");
+  app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")
       ->capture_default_str();
   app.add_flag("--mutation-check", a.mutation_check,

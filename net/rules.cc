@@ -26,9 +26,9 @@ constexpr NamedRule kRules[] = {
 }  // namespace
 
 const char* const kSafetyRules[] = {
-    "nak_ordering",         "lost_aggregate_answer", "rnr_ordering", "gate",
-    "old_duplicate_answer", "psn_from_state",        "named_turns",  "port_binding",
-    "eviction_counts",      "lagging_is_silence",    nullptr,
+    "nak_ordering", "lost_aggregate_answer", "rnr_ordering",       "nak_once",
+    "gate",         "old_duplicate_answer",  "psn_from_state",     "named_turns",
+    "port_binding", "eviction_counts",       "lagging_is_silence", nullptr,
 };
 
 bool set_rule(Rules& rules, std::string_view name, bool on) {

@@ -5,16 +5,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-mrp::RegistrationConfig make_config(const Host& host) {
+constexpr std::uint32_t kInstance = 1;
+
+mrp::RegistrationConfig make_config(const Host& host, const TransportPlan& transport) {
   mrp::RegistrationConfig config;
   config.host = host.address();
-  config.instance = 1;
+  config.instance = kInstance;
   config.first_retry = 400us;
   config.max_retry = 2ms;
   config.refresh = 3ms;
   config.unregister_repeats = 6;
   config.ask_again = 500us;
-  config.evict_after = 80ms;  // longer than a source ever waits before it sends again
+  config.evict_after = transport.silence();
   config.source_grace = 2ms;
   return config;
 }
@@ -22,13 +24,14 @@ mrp::RegistrationConfig make_config(const Host& host) {
 }  // namespace
 
 GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_member,
-                         const GroupLedger& ledger, Findings& findings)
+                         const GroupLedger& ledger, const TransportPlan& transport,
+                         Findings& findings)
     : simulator_(simulator),
       host_(host),
       own_member_(own_member),
       ledger_(ledger),
       findings_(findings),
-      registration_(make_config(host), ledger.plan().id, ledger.plan().epoch) {
+      registration_(make_config(host, transport), ledger.plan().id, ledger.plan().epoch) {
   host_.listen(*this);
   own_member_.set_ask([this] {
     registration_.ask(simulator_.now(), actions_);
@@ -37,7 +40,7 @@ GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_memb
 }
 
 void GroupLeader::start(const std::vector<wire::MrpMember>& members) {
-  own_member_.lead(make_config(host_).instance);
+  own_member_.lead(kInstance);
   const auto started = registration_.start(simulator_.now(), members, actions_);
   if (!started) findings_.report(Invariant::kLiveness, started.error().text);
   carry_out();

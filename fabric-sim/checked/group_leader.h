@@ -13,7 +13,7 @@ namespace cepheus::sim {
 class GroupLeader final : public Actor, public DatagramClient {
  public:
   GroupLeader(Simulator& simulator, Host& host, GroupMember& own_member, const GroupLedger& ledger,
-              Findings& findings);
+              const TransportPlan& transport, Findings& findings);
 
   void start(const std::vector<wire::MrpMember>& members);
   void unregister();

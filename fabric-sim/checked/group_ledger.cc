@@ -122,14 +122,6 @@ void GroupLedger::on_failed(std::size_t member, const std::string& what) {
   findings_.report(Invariant::kLiveness, "member " + std::to_string(member) + ": " + what);
 }
 
-void GroupLedger::on_retries_spent(std::size_t member) {
-  if (retries_may_end_ && plan_.in_turns) {
-    if (!may_fail_) may_fail_ = gave_up_ = true;
-    on_death(member);  // it answers nothing any more, and will be evicted
-  }
-  on_failed(member, "work request ended with its retries spent");
-}
-
 void GroupLedger::check_ended() const {
   if (!plan_.in_turns || may_fail_) return;
   for (std::size_t m = 0; m < plan_.messages.size(); ++m) {

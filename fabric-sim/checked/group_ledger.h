@@ -32,11 +32,6 @@ class GroupLedger {
   // The member is gone: nobody waits for it, and what it had not begun to send is never sent. What
   // it had begun may be lost, and all that comes after it.
   void on_death(std::size_t member);
-  // Nobody sees a member's death: until it is evicted, a source may spend its last retries. That
-  // one is told an error, and lost to the group.
-  void on_silent_death() { retries_may_end_ = true; }
-  void on_retries_spent(std::size_t member);
-  bool gave_up() const { return gave_up_; }
   // Operations may fail from here on. They may still not falsely complete.
   void on_disaster() { may_fail_ = true; }
   bool may_fail() const { return may_fail_; }
@@ -67,8 +62,6 @@ class GroupLedger {
   std::vector<bool> posted_, skipped_;  // by message
   std::vector<bool> dead_;              // by member
   bool may_fail_ = false;
-  bool retries_may_end_ = false;
-  bool gave_up_ = false;
   std::vector<std::size_t> next_;  // by member: its next message, in turns
   std::size_t open_deliveries_ = 0;
   std::size_t open_completions_ = 0;

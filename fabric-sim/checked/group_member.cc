@@ -205,9 +205,6 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
   if (!open_) return;
   if (completion.status != rnic::WcStatus::kSuccess) {
     active_ = false;
-    if (completion.status == rnic::WcStatus::kRetryExceeded) {
-      return ledger_.on_retries_spent(index_);
-    }
     ledger_.on_failed(index_,
                       std::string("work request ended with ") + rnic::to_string(completion.status));
   } else if (completion.wr_id >= kFirstSend) {

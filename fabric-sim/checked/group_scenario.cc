@@ -41,7 +41,7 @@ void GroupScenario::add_group(const GroupPlan& plan) {
   }
   Host& host = network_.host(plan.members[plan.leader].host);
   group.leader = std::make_unique<GroupLeader>(simulator_, host, *group.members[plan.leader],
-                                               group.ledger, findings_);
+                                               group.ledger, plan_.transport, findings_);
   incidents_.add({group.ledger, group.members, *group.leader});
   group.leader->start(identities);
 }
@@ -129,13 +129,24 @@ Outcome GroupScenario::run() {
   return summary();
 }
 
+Outcome& Outcome::operator+=(const Outcome& other) {
+  events += other.events;
+  turns += other.turns;
+  gated += other.gated;
+  time_outs += other.time_outs;
+  naks += other.naks;
+  rnr_naks += other.rnr_naks;
+  evicted += other.evicted;
+  spoofed += other.spoofed;
+  return *this;
+}
+
 Outcome GroupScenario::summary() {
   Outcome o;
   o.finding = findings_.first();
   o.trace_hash = simulator_.trace().hash();
   o.events = simulator_.events();
   o.virtual_time = simulator_.now().time_since_epoch();
-  for (const auto& group : groups_) o.gave_up += group->ledger.gave_up() ? 1 : 0;
   for (const auto& node : network_.switches()) {
     const fabric::Counters& c = node->engine().counters();
     o.turns += c[fabric::Counter::kTurns];

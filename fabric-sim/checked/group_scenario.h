@@ -31,7 +31,9 @@ struct Outcome {
   std::uint64_t rnr_naks = 0;  // RNR NAKs at senders
   std::uint64_t evicted = 0;
   std::uint64_t spoofed = 0;  // packets dropped for their source address
-  std::uint64_t gave_up = 0;  // groups with a sender whose retries ended before an eviction
+
+  // Adds up what several runs have been through.
+  Outcome& operator+=(const Outcome& other);
 };
 
 class GroupScenario final : private Actor {

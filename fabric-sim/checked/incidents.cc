@@ -54,7 +54,9 @@ void add_incident(ScenarioPlan& plan) {
   const bool dies =
       incident.kind == IncidentKind::kDeath || incident.kind == IncidentKind::kHostRestart;
   // Senders must outlast the time after which a silent member is given up.
-  if (dies && !incident.noticed) plan.transport.timeout_code = 8;
+  if (dies && !incident.noticed) {
+    plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
+  }
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = 10ms;
 }
 
@@ -119,7 +121,6 @@ void Incidents::kill_host() {
       // All or nothing until all are active; and nobody leads on.
       if (!group.leader.is_active() || i == plan.leader) group.ledger.on_disaster();
       group.ledger.on_death(i);
-      if (!incident_.noticed) group.ledger.on_silent_death();
       group.members[i]->die();
       if (i == plan.leader) group.leader.die();
       for (const auto& member : group.members) member->on_death_of_another();

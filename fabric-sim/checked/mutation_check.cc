@@ -11,10 +11,11 @@ MutationResult check_mutation(const char* rule, std::uint64_t first_seed, std::u
   MutationResult result;
   result.rule = rule;
   PlanOptions options;
-  // Rules about deaths and forgery need deaths and forgery.
+  // Rules about deaths and forgery need deaths and forgery, one about late answers late answers.
   const std::string_view name = rule;
   options.incidents =
       name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
+  options.far = name == "nak_once";
   const PlanOptions sound = options;
   net::set_rule(options.rules, rule, false);
   for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {

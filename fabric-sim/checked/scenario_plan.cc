@@ -16,6 +16,18 @@ using net::Topology;
 
 constexpr std::size_t kMinHosts = 2;
 constexpr std::size_t kMaxHosts = 8;
+constexpr std::size_t kMaxFarHosts = 16;
+
+// What makes some seeds unlike the others; the rest of a seed's plan stays as it is.
+struct Character {
+  Character(std::uint64_t seed, const PlanOptions& options) : random(seed ^ 0xFA2'A9A27) {
+    far = random.chance(0.12) || options.far;
+    plain_nics = random.chance(far ? 0.5 : 0.1);
+  }
+  Random random;
+  bool far = false;         // hosts whose delays differ by up to 2 ms
+  bool plain_nics = false;  // NICs that take every NAK for a new one
+};
 
 template <typename T, std::size_t N>
 T one_of(Random& random, const std::array<T, N>& values) {
@@ -82,10 +94,11 @@ std::vector<std::size_t> leaves_of(const Topology& topology) {
   return leaves;
 }
 
-void add_hosts(Random& random, Topology& topology, const Faults& faults) {
+void add_hosts(Random& random, Topology& topology, const Faults& faults, std::size_t most) {
   std::vector<std::size_t> places = leaves_of(topology);
   const std::size_t least = std::max(kMinHosts, places.size());
-  const std::size_t count = random.between(static_cast<std::uint32_t>(least), kMaxHosts);
+  const std::size_t count =
+      random.between(static_cast<std::uint32_t>(least), static_cast<std::uint32_t>(most));
   while (places.size() < count) places.push_back(index_below(random, topology.switches.size()));
   for (std::size_t i = 0; i < count; ++i) {
     net::HostSpec host;
@@ -113,7 +126,7 @@ rnic::NicConfig make_nic(Random& random, std::uint32_t mtu) {
   nic.window_packets = random.chance(0.8) ? random.between(2, 16) : 128;
   nic.ack_every = random.chance(0.8) ? random.between(1, 5) : 32;
   nic.min_ack_timeout = 1us;
-  nic.timeout_doublings = 6;  // as live
+  nic.timeout_doublings = TransportPlan::kTimeoutDoublings;
   nic.max_qps = 8;
   nic.max_regions = 8;
   nic.seed = random.next();
@@ -132,6 +145,31 @@ void add_messages(Random& random, GroupPlan& group, std::uint32_t mtu) {
     }
     group.messages.push_back(message);
   }
+}
+
+// Hosts whose delays differ by far more than a packet takes through the fabric: what the nearest say
+// of a packet and what the farthest say lie milliseconds apart, with repeats of it in between.
+void spread_delays(Random& random, ScenarioPlan& plan) {
+  const wire::Duration spread = random.between(200us, 2ms);
+  for (net::HostSpec& host : plan.topology.hosts) {
+    if (random.chance(0.3)) continue;  // near
+    const wire::Duration far = random.between(wire::Duration{0}, spread);
+    const wire::Duration down = random.between(wire::Duration{0}, far);
+    host.down.delay += down;
+    host.up.delay += far - down;
+  }
+  // A time-out is longer than the way there and back, and all else in proportion.
+  while (plan.transport.ack_timeout() < 2 * spread + 1ms) ++plan.transport.timeout_code;
+  plan.faults.end = plan.faults.begin + 4 * (plan.faults.end - plan.faults.begin);
+  plan.settle = 4s;
+  for (net::SwitchSpec& spec : plan.topology.switches) spec.config.rest = 20ms;
+}
+
+// NICs that take every NAK for a new one. Nothing doubles on the way then: what is doubled behind
+// the last switch nobody could tell them.
+void use_plain_nics(ScenarioPlan& plan) {
+  for (rnic::NicConfig& nic : plan.nics) nic.every_nak_counts = true;
+  plan.faults.duplicate = 0;
 }
 
 GroupPlan make_group(Random& random, std::size_t hosts, std::uint32_t mtu, std::uint32_t number) {
@@ -157,6 +195,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   Random random(seed);
   ScenarioPlan plan;
   plan.seed = seed;
+  Character character(seed, options);
   const bool in_turns = !random.chance(0.1);
   std::size_t switches = random.chance(0.65) ? 1 : random.between(2, 4);
   if (!in_turns && switches == 1 && random.chance(0.7)) switches = random.between(2, 3);
@@ -168,7 +207,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.topology.mtu = mtu;
   plan.topology.seed = random.next() >> 1;  // a TOML integer has a sign
   add_switches(random, plan.topology, switches, plan.faults, options.rules);
-  add_hosts(random, plan.topology, plan.faults);
+  add_hosts(random, plan.topology, plan.faults, character.far ? kMaxFarHosts : kMaxHosts);
   plan.topology.assign_link_seeds();
 
   for (std::size_t i = 0; i < plan.topology.hosts.size(); ++i) {
@@ -186,6 +225,8 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.transport.late_receive = random.between(20us, 400us);
   plan.transport.turn_pause = in_turns ? 80us : 20us;
   plan.late_packets_meet_tombstone = random.chance(0.5);
+  if (character.far) spread_delays(character.random, plan);
+  if (character.plain_nics) use_plain_nics(plan);
   if (options.incidents) add_incident(plan);
   return plan;
 }

@@ -2,6 +2,7 @@
 // before the run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -35,12 +36,23 @@ struct GroupPlan {
 };
 
 struct TransportPlan {
+  static constexpr unsigned kTimeoutDoublings = 6;  // of the NICs' ACK time-outs, as live
+
   std::uint32_t path_mtu = 256;
   std::uint8_t timeout_code = 7;  // 4.096 us * 2^code
   std::uint8_t min_rnr_timer = 2;
   std::uint32_t receive_slots = 4;  // posted at most, per member
   wire::Duration late_receive{0};   // longest delay of a receive that is posted late
   wire::Duration turn_pause{0};     // longest delay before a member starts its turn
+
+  wire::Duration ack_timeout() const {  // the first; it doubles while nobody answers
+    return std::chrono::nanoseconds(std::int64_t{4096} << timeout_code);
+  }
+  // Longer than a source ever waits before it sends again.
+  wire::Duration silence() const {
+    constexpr wire::Duration kLeast = std::chrono::milliseconds(80);
+    return std::max(kLeast, (1 << kTimeoutDoublings) * ack_timeout() * 6 / 5);
+  }
 };
 
 // fabric-sim/checked/incidents.h
@@ -77,6 +89,7 @@ struct ScenarioPlan {
 struct PlanOptions {
   std::optional<std::size_t> switches;  // instead of the seed's choice
   bool incidents = false;               // every seed has one
+  bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
   net::Rules rules;
 };
 

@@ -35,6 +35,9 @@ struct NicConfig {
   // packet is quick, and retry_count still outlasts a peer that is not scheduled for seconds. 0:
   // fixed, as IBTA 9.7.6.1.3 says.
   unsigned timeout_doublings = 0;
+  // A second sequence NAK for one packet, without progress in between, spends a retry, too: as NICs
+  // do that take each for a new one.
+  bool every_nak_counts = false;
   Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
   std::uint32_t max_qps = 4096;
   std::uint32_t max_srqs = 1024;

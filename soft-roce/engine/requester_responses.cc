@@ -177,7 +177,7 @@ void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Act
   if (next_ == packet) return;
   // A responder says it once a gap (IBTA 9.7.5.2): a second one was doubled on its way, and would
   // cost a retry. If the repeat is lost, too, only a time-out shows it.
-  if (asked_for_ == packet) return;
+  if (asked_for_ == packet && !qp_.port.config.every_nak_counts) return;
   asked_for_ = packet;
   probing_ = false;  // the receiver lives, and misses more than the probe
   spend_retry();
