@@ -52,6 +52,8 @@ struct SwitchConfig {
   // ... and one whose leader's port is down: after this time the leader is out of the group, after
   // the same time again the group ends.
   Duration orphan_age = std::chrono::seconds(2);
+  // A newcomer that has waited so long for the end of a turn whose source is silent is told an error.
+  Duration gate_age = std::chrono::seconds(10);
   Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
   std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
   bool check_icrc =

@@ -15,8 +15,8 @@
 //
 //   [[switch]]                # without any there is one, "s0"
 //   name = "s0"
-//   max_groups = 1024         # also: max_paths, data_window, max_held, age, orphan_age, rest,
-//                             # source_change = "rebase"|"host-sync", nak_policy = "hold"|"rewrite"
+//   max_groups = 1024         # also: max_paths, data_window, max_held, age, orphan_age, gate_age,
+//                             # rest, source_change = "rebase"|"host-sync", nak_policy = "hold"|"rewrite"
 //
 //   [[host]]
 //   name = "h0"

@@ -84,7 +84,7 @@ class Reader {
   void read_switch(const toml::table& table) {
     const TomlTable in(errors_, table, "[[switch]]",
                        {"name", "max_groups", "max_paths", "data_window", "max_held", "age",
-                        "orphan_age", "rest", "source_change", "nak_policy"});
+                        "orphan_age", "gate_age", "rest", "source_change", "nak_policy"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -94,6 +94,7 @@ class Reader {
     in.read_integer("max_held", 0, 65535, config.max_held);
     in.read("age", config.age);
     in.read("orphan_age", config.orphan_age);
+    in.read("gate_age", config.gate_age);
     in.read("rest", config.rest);
     in.read_choice("source_change",
                    {{"rebase", SourceChange::kRebase}, {"host-sync", SourceChange::kHostSync}},
@@ -226,6 +227,7 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   integer("max_held", config.max_held, usual.max_held);
   duration("age", config.age, usual.age);
   duration("orphan_age", config.orphan_age, usual.orphan_age);
+  duration("gate_age", config.gate_age, usual.gate_age);
   duration("rest", config.rest, usual.rest);
   if (config.rules.source_change == SourceChange::kHostSync) {
     out << "source_change = \"host-sync\"\n";

@@ -282,6 +282,7 @@ rc::Gen<Topology> any_topology() {
       spec.config.max_held = *rc::gen::inRange<std::uint32_t>(0, 1000);
       spec.config.age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, INT64_MAX));
       spec.config.orphan_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
+      spec.config.gate_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.rest = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
@@ -329,6 +330,7 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.max_held == b.max_held);
   RC_ASSERT(a.age == b.age);
   RC_ASSERT(a.orphan_age == b.orphan_age);
+  RC_ASSERT(a.gate_age == b.gate_age);
   RC_ASSERT(a.rest == b.rest);
   RC_ASSERT(a.rules.source_change == b.rules.source_change);
   RC_ASSERT(a.rules.nak_policy == b.rules.nak_policy);

@@ -228,6 +228,9 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
   if (options.incidents) add_incident(plan);
+  for (net::SwitchSpec& spec : plan.topology.switches) {
+    spec.config.gate_age = 2 * plan.transport.silence();
+  }
   return plan;
 }
 

@@ -50,6 +50,8 @@ std::string_view name(Counter counter) {
       return "newcomer_nak";
     case Counter::kGateRnr:
       return "gate_rnr";
+    case Counter::kGateGaveUp:
+      return "gate_gave_up";
     case Counter::kLostAggregateAnswered:
       return "lost_aggregate_answered";
     case Counter::kOldDuplicateAnswered:

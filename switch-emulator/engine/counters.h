@@ -34,6 +34,7 @@ enum class Counter : std::size_t {
   kTurns,         // sources admitted
   kGateHeld,      // first packets of a newcomer kept until the gate opened
   kGateRnr,       // ... answered RNR
+  kGateGaveUp,    // ... told an error, since the turn before its own can't end
   kHandoverRnr,   // a last source has not synchronised its PSNs: RNR to the new one
   kNewcomerNak,   // a newcomer's first packet was lost: NAK for it
   kLostAggregateAnswered,

@@ -67,10 +67,12 @@ struct HeldNak {
 
 // First packets of a newcomer (turns.h).
 struct Gate {
-  std::vector<Frame> frames;  // of one newcomer, in PSN order, as they arrived
-  PathNo path = kNoPath;      // whose they are
-  Ipv4 source;                // ... and its turn's name, behind a switch port
-  PathNo answered = kNoPath;  // path that was told RNR and has not begun again since
+  std::vector<Frame> frames;     // of one newcomer, in PSN order, as they arrived
+  PathNo path = kNoPath;         // whose they are
+  Ipv4 source;                   // ... and its turn's name, behind a switch port
+  PathNo answered = kNoPath;     // path that was told RNR and has not begun again since
+  std::uint8_t answers = 0;      // RNRs so far: a long wait needs few
+  std::optional<Instant> since;  // somebody waits, and the source has been silent
 };
 
 struct GroupStats {

@@ -41,6 +41,7 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
     return Disposition::kDone;
   }
   group.paths[group.source].hear();
+  group.gate.since.reset();
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
   if (group.asked && !after(psn, *group.asked)) group.asked.reset();

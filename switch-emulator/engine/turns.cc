@@ -1,5 +1,7 @@
 #include "switch-emulator/engine/turns.h"
 
+#include <algorithm>
+
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
 
@@ -38,6 +40,8 @@ void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn next, 
   group.ends = MessageEnds();
   group.turn_messages = 0;
   group.gate.answered = kNoPath;
+  group.gate.answers = 0;
+  group.gate.since.reset();
   group.paths[newcomer].ack = next - 1;
   group.find_slowest();
   call.count(Counter::kTurns);
@@ -142,7 +146,36 @@ Claim claim_named(Call& call, Group& group, const DataPacket& packet) {
   return Claim::kCurrent;
 }
 
-constexpr std::uint8_t kPatience = 14;  // RNR timer code: 1.28 ms
+// RNR timer codes, each two of which double the time, up to 1.28 ms.
+constexpr std::uint8_t kPatience = 14, kDouble = 2;
+
+// Code 0 is the longest there is.
+std::uint8_t next_timer(const Call& call, Gate& gate) {
+  const std::uint8_t first = call.config.gate_rnr_timer;
+  if (first == 0 || first >= kPatience) return first;
+  if (gate.answers < kPatience / kDouble) ++gate.answers;
+  return static_cast<std::uint8_t>(std::min<int>(first + kDouble * (gate.answers - 1), kPatience));
+}
+
+// The source has been silent for longer than any waits before it sends again, and somebody lacks a
+// part of its turn. Unless the leader takes out whoever that is, the turn never ends: and if this is
+// still so now, there is no leader.
+bool is_abandoned(const Call& call, const Gate& gate) {
+  return gate.since && call.now - *gate.since > call.config.gate_age;
+}
+
+Claim give_up(Call& call, Group& group, const DataPacket& packet, const TurnName& turn, Psn first) {
+  Gate& gate = group.gate;
+  if (gate.path == packet.path && gate.source == turn.source) {
+    for (const Frame& frame : gate.frames) call.release(frame);
+    gate.frames.clear();
+  }
+  const Path& path = group.paths[packet.path];
+  const auto error = static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational);
+  send_feedback(call, group, path, turn, wire::AckKind::kNak, error, first, path.messages);
+  call.count(Counter::kGateGaveUp);
+  return Claim::kSettled;
+}
 
 enum class Kept : std::uint8_t { kYes, kAlready, kNo };
 
@@ -181,6 +214,8 @@ bool gate_is_open(const Call& call, const Group& group) {
 Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const TurnName& turn,
                    Psn first) {
   Gate& gate = group.gate;
+  if (!gate.since) gate.since = call.now;
+  if (is_abandoned(call, gate)) return give_up(call, group, packet, turn, first);
   // A sender that begins again wants an answer again; what follows its first packet needs none of
   // its own.
   if (packet.psn() == first && gate.answered == packet.path) gate.answered = kNoPath;
@@ -189,7 +224,7 @@ Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const Tur
     gate.path = packet.path;
     gate.source = turn.source;
   }
-  std::uint8_t timer = call.config.gate_rnr_timer;
+  bool is_kept = false;
   if (gate.path == packet.path && gate.source == turn.source) {
     switch (keep(gate, packet, call.config.max_held)) {
       case Kept::kYes:
@@ -199,7 +234,7 @@ Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const Tur
         if (packet.psn() != first) return drop(call, Counter::kDropGateAnswered);
         // Its sender has timed out: left without an answer it would soon give up. No need to ask
         // often, since what ends the wait is the answer to the packet that is kept.
-        timer = kPatience;
+        is_kept = true;
         break;
       case Kept::kNo:
         break;
@@ -208,6 +243,7 @@ Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const Tur
   if (gate.answered == packet.path) return drop(call, Counter::kDropGateAnswered);
   gate.answered = packet.path;
   const Path& path = group.paths[packet.path];
+  const std::uint8_t timer = is_kept ? kPatience : next_timer(call, gate);
   send_feedback(call, group, path, turn, wire::AckKind::kRnrNak, timer, first, path.messages);
   call.count(Counter::kGateRnr);
   return Claim::kSettled;

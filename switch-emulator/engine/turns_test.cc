@@ -9,6 +9,8 @@
 namespace cepheus::fabric {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr auto host_sync = [](SwitchConfig& c) { c.rules.source_change = SourceChange::kHostSync; };
 
 TEST(Turns, RebaseEachHostsNumbersOnTheGroups) {
@@ -136,9 +138,11 @@ TEST(Gate, AnswersRnrOnceWhenItMayHoldNothing) {
   net->clear();
   net->message(1, 0, 3);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t7"}));
-  net->message(1, 0, 3);  // it waited and tries again
-  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t7"}));
-  EXPECT_EQ(net->count(Counter::kGateRnr), 2u);
+  for (const auto& answer : {"rnr 0 t9", "rnr 0 t11", "rnr 0 t13", "rnr 0 t14", "rnr 0 t14"}) {
+    net->message(1, 0, 3);  // it waited and tries again: the longer this lasts, the less often
+    EXPECT_EQ(net->inbox(1), Texts({answer}));
+  }
+  EXPECT_EQ(net->count(Counter::kGateRnr), 6u);
   EXPECT_EQ(net->inbox(2), Texts());
   net->ack(2, 0);
   net->data(1, 0);
@@ -155,6 +159,47 @@ TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
   EXPECT_EQ(net->buffers_in_use(), 2u);
   net->ack(2, 0);
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
+}
+
+// The old source is dead, host 2 lacks what it sent, and nobody leads who could take host 2 out.
+TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
+  auto net = make_star(3);
+  const Duration age = net->config(0).gate_age;
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->advance(age + 1s);  // what nobody waited for does not count
+  net->clear();
+  net->message(1, 0, 1);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->buffers_in_use(), 2u);
+  net->advance(age - 1ms);
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t14"}));
+  net->advance(2ms);
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"fatal 0 c3"}));
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->count(Counter::kGateGaveUp), 1u);
+  EXPECT_EQ(net->inbox(2), Texts());
+}
+
+TEST(Gate, WaitsAsLongAsTheOldSourceIsHeard) {
+  auto net = make_star(3);
+  const Duration age = net->config(0).gate_age;
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->data(1, 0);
+  net->clear();
+  for (int i = 0; i < 3; ++i) {
+    net->advance(age - 1ms);
+    net->data(0, 0);
+    net->rnr(2, 0);  // its program computes
+    net->data(1, 0);
+    EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t14"}));
+  }
+  net->data(0, 0);
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 0", "data 0", "data 0", "data 0", "data 1"}));
 }
 
 TEST(Gate, ReleasesWhatItHoldsWhenTheGroupGoes) {
