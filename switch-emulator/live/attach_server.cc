@@ -152,6 +152,7 @@ void AttachServer::grant(fabric::UniqueFd socket, std::size_t host,
   welcome.pool = datapath_.pools().geometry();
   welcome.area = static_cast<std::uint32_t>(host);
   if (!fabric::send_message(client.socket.get(), encode(welcome), *fds)) return detach(host);
+  port.forget_granted();
   datapath_.attach(monotonic_now(), host);
 }
 

@@ -154,7 +154,7 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
 }
 
 void Datapath::offend(std::size_t host) {
-  hosts_[host].client->count(fabric::PortCounter::kDropRingCorrupt);
+  hosts_[host].client->count(*hosts_[host].client->offence());
   offenders_.push_back(host);
 }
 
@@ -214,7 +214,7 @@ std::size_t Datapath::take_from(Host& host, wire::Instant now) {
     carry(host.uplink, frame, now);
     release(frame);
   }
-  if (host.client->is_corrupt()) offend(host.identity.host_index);
+  if (host.client->offence()) offend(host.identity.host_index);
   return taken;
 }
 
@@ -244,7 +244,7 @@ void Datapath::reclaim_unread() {
   std::erase_if(unread_, [this](std::size_t index) {
     Host& host = hosts_[index];
     host.client->reclaim();
-    if (host.client->is_corrupt()) offend(index);
+    if (host.client->offence()) offend(index);
     host.has_unread = host.client->unread() != 0;
     return !host.has_unread;
   });

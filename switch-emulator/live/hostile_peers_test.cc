@@ -7,6 +7,7 @@
 #include <random>
 
 #include "switch-emulator/live/test_group.h"
+#include "switch-emulator/ports/waiting_crowd.h"
 
 namespace cepheus::live {
 namespace {
@@ -200,6 +201,24 @@ TEST(HostilePeer, ScribblesOverItsRingsAndTheGroupGoesOn) {
   const auto status = fabric.status_when([&](const FabricStatus& s) { return corrupt(s) > 0; });
   EXPECT_EQ(corrupt(status), 1u);
   ASSERT_NO_FATAL_FAILURE(group.carry(1));
+}
+
+TEST(HostilePeer, CrowdsItsDoorbellAndIsDetached) {
+  TestFabric fabric(net::Topology::star(4));
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const RawClient crowding(fabric.socket(), "h3");
+  const fabric::WaitingCrowd crowd(crowding.own_doorbell(), 10);
+  const auto abused = [](const FabricStatus& s) { return counter_of(s, "doorbell_abused"); };
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  std::uint32_t packets = 0;
+  while (abused(fabric.status()) == 0 && std::chrono::steady_clock::now() < until) {
+    crowding.segment().client_sleeps().ask(fabric::kWakeOnAny);
+    send_packet(group.port(1), {.to = wire::Ipv4(10, 0, 0, 4)});
+    ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
+  }
+  EXPECT_EQ(abused(fabric.status()), 1u);
+  ASSERT_NO_FATAL_FAILURE(group.carry(packets));
 }
 
 // Two members of one group stop reading: far more than their rings and slots hold goes to them.

@@ -82,6 +82,7 @@ class RawClient {
   RawClient(const std::string& socket, const std::string& host);
   const fabric::PortSegment& segment() const { return segment_; }
   void ring_doorbell() const;
+  int own_doorbell() const { return granted_.fds[fabric::kClientDoorbellFd].get(); }
 
  private:
   fabric::UniqueFd socket_;

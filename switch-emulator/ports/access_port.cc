@@ -14,6 +14,8 @@ std::string_view name(PortCounter c) {
       return "drop_bad_descriptor";
     case PortCounter::kDropRingCorrupt:
       return "drop_ring_corrupt";
+    case PortCounter::kDoorbellAbused:
+      return "doorbell_abused";
     case PortCounter::kDropMalformed:
       return "drop_malformed_frame";
     case PortCounter::kDropOversize:

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,7 @@ enum class PortCounter : std::size_t {
   kDropNoSlot,         // no free slot to copy a payload into
   kDropBadDescriptor,  // from the client: lengths, states or payload references that can't be
   kDropRingCorrupt,    // the client's indices made no sense: it was detached
+  kDoorbellAbused,     // the client had itself woken at so many places that it was detached
   kDropMalformed,      // from the interface: lengths of headers do not add up
   kDropOversize,       // longer than the fabric's frames, or than the interface's MTU
   kDropTagged,         // from the interface, with a VLAN tag
@@ -66,8 +68,8 @@ class AccessPort {
   virtual void reclaim() = 0;
   // Delivered frames that reclaim() may still have to do with.
   virtual std::uint32_t unread() const = 0;
-  // The client broke the medium's rules; close it.
-  virtual bool is_corrupt() const = 0;
+  // How the client broke the medium's rules, if it did: count that, and close the port.
+  virtual std::optional<PortCounter> offence() const = 0;
 
   const PortCounters& counters() const { return counters_; }
   void clear_counters() { counters_.clear(); }

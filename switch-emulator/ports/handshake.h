@@ -79,7 +79,7 @@ enum GrantedFd : std::size_t {
   kSegmentFd,
   kPoolFd,
   kSwitchDoorbellFd,
-  kClientDoorbellFd,
+  kClientDoorbellFd,  // ports/bell.h
   kGrantedFds
 };
 using GrantedFds = std::array<int, kGrantedFds>;

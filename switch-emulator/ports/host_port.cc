@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <chrono>
@@ -83,7 +84,8 @@ struct HostPort::State {
   pid_t process = getpid();
   HostIdentity identity;
   UniqueFd socket;
-  UniqueFd switch_doorbell, own_doorbell, wait_set;
+  UniqueFd switch_doorbell;
+  UniqueFd own_doorbell;  // an epoll descriptor: readable once the switch has rung, or is gone
   PortSegment segment;
   Mapping pool;      // all payloads, for reading
   Mapping own_area;  // ours, for writing
@@ -132,14 +134,9 @@ wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<U
   switch_doorbell = std::move(fds[kSwitchDoorbellFd]);
   own_doorbell = std::move(fds[kClientDoorbellFd]);
 
-  // One descriptor to wait on: the doorbell, and the socket's end if the fabric dies without
-  // ringing.
-  wait_set.reset(epoll_create1(EPOLL_CLOEXEC));
-  epoll_event doorbell_event{EPOLLIN, {}};
+  // The same descriptor tells the socket's end, if the fabric dies without ringing.
   epoll_event socket_event{EPOLLRDHUP, {}};
-  if (!wait_set.is_open() ||
-      epoll_ctl(wait_set.get(), EPOLL_CTL_ADD, own_doorbell.get(), &doorbell_event) != 0 ||
-      epoll_ctl(wait_set.get(), EPOLL_CTL_ADD, socket.get(), &socket_event) != 0) {
+  if (epoll_ctl(own_doorbell.get(), EPOLL_CTL_ADD, socket.get(), &socket_event) != 0) {
     return wire::fail(ErrorCode::kUnavailable,
                       std::string("can't wait on the port: ") + std::strerror(errno));
   }
@@ -270,7 +267,7 @@ void HostPort::flush() {
   if (s.segment.switch_sleeps().take(kWakeOnFrames)) s.ring_switch();
 }
 
-int HostPort::wait_fd() const { return state_->wait_set.get(); }
+int HostPort::wait_fd() const { return state_->own_doorbell.get(); }
 
 bool HostPort::arm() {
   State& s = *state_;
@@ -286,8 +283,8 @@ bool HostPort::arm() {
 void HostPort::disarm() {
   State& s = *state_;
   s.segment.client_sleeps().withdraw();
-  eventfd_t count = 0;
-  eventfd_read(s.own_doorbell.get(), &count);
+  std::array<epoll_event, 2> rung;
+  epoll_wait(s.own_doorbell.get(), rung.data(), rung.size(), 0);
 }
 
 bool HostPort::is_connected() const {

@@ -65,7 +65,7 @@ class HostPort {
   // Makes queued frames visible and rings the switch's doorbell if it sleeps.
   void flush();
 
-  // For sleeping: an eventfd that becomes readable when frames arrive, room returns or the fabric
+  // For sleeping: a descriptor that becomes readable when frames arrive, room returns or the fabric
   // goes away, if arm() returned true before; false means there is something to do already.
   // disarm() empties it.
   int wait_fd() const;

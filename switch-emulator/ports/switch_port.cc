@@ -26,8 +26,6 @@ bool is_roce(const Frame& frame) {
          wire::load_be16(p + wire::kUdpOffset + 2) == wire::kRoceUdpPort;
 }
 
-UniqueFd make_doorbell() { return UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
-
 }  // namespace
 
 SwitchPort::SwitchPort(PayloadPools& pools, std::uint32_t area, FlushList& flush_list)
@@ -44,8 +42,10 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   if (!file) return tl::unexpected(file.error());
   auto segment = PortSegment::map(file->get(), slots);
   if (!segment) return tl::unexpected(segment.error());
-  UniqueFd doorbell = make_doorbell(), client_doorbell = make_doorbell();
-  if (!doorbell.is_open() || !client_doorbell.is_open()) {
+  auto bell = Bell::create();
+  if (!bell) return tl::unexpected(bell.error());
+  UniqueFd doorbell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!doorbell.is_open()) {
     return wire::fail(wire::ErrorCode::kUnavailable,
                       std::string("can't make a doorbell: ") + std::strerror(errno));
   }
@@ -55,7 +55,7 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   segment_file_ = std::move(*file);
   segment_ = std::move(*segment);
   doorbell_ = std::move(doorbell);
-  client_doorbell_ = std::move(client_doorbell);
+  bell_ = std::move(*bell);
   tx_ = RingConsumer<Descriptor>(segment_.tx());
   rx_ = RingProducer<Descriptor>(segment_.rx());
   returns_ = RingProducer<std::uint32_t>(segment_.returns());
@@ -63,7 +63,12 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   open_ = true;
   pools_.set_owner(pool_, area_, this);
   flush();
-  return GrantedFds{segment_file_.get(), pools_.fd(pool_), doorbell_.get(), client_doorbell_.get()};
+  return GrantedFds{segment_file_.get(), pools_.fd(pool_), doorbell_.get(), bell_.client_end()};
+}
+
+void SwitchPort::forget_granted() {
+  segment_file_.reset();
+  bell_.forget_client_end();
 }
 
 void SwitchPort::close() {
@@ -76,11 +81,11 @@ void SwitchPort::close() {
     pools_.drop(ref);
   }
   open_ = false;
-  eventfd_write(client_doorbell_.get(), 1);
+  bell_.ring();
   segment_ = PortSegment();
   segment_file_.reset();
   doorbell_.reset();
-  client_doorbell_.reset();
+  bell_ = Bell();
   client_ = {};
 }
 
@@ -190,7 +195,7 @@ void SwitchPort::flush() {
   }
   if (news == 0 || !segment_.client_sleeps().take(news)) return;
   counters_.add(PortCounter::kDoorbells);
-  eventfd_write(client_doorbell_.get(), 1);
+  bell_.ring();
 }
 
 bool SwitchPort::arm() {

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "switch-emulator/ports/access_port.h"
+#include "switch-emulator/ports/bell.h"
 #include "switch-emulator/ports/handshake.h"
 #include "switch-emulator/ports/payload_pool.h"
 #include "switch-emulator/ports/port_segment.h"
@@ -23,9 +25,10 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   SwitchPort(PayloadPools& pools, std::uint32_t area, FlushList& flush_list);
   ~SwitchPort() override;
 
-  // Makes fresh rings for a client; the descriptors to hand over stay the port's own. Precondition:
-  // !is_open().
+  // Makes fresh rings for a client. The descriptors stay the port's own; once they have been handed
+  // over, forget_granted() closes those that only the client needs. Precondition: !is_open().
   wire::Result<GrantedFds> open(const PeerCredentials& client);
+  void forget_granted();
   // Forgets the client and drops every reference it held.
   void close() override;
   bool is_open() const override { return open_; }
@@ -46,8 +49,12 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   // Asks the client to ring when it sends.
   bool arm() override;
   void disarm() { segment_.switch_sleeps().withdraw(); }
-  bool is_corrupt() const override {
-    return tx_.is_corrupt() || rx_.is_corrupt() || returns_.is_corrupt();
+  std::optional<PortCounter> offence() const override {
+    if (tx_.is_corrupt() || rx_.is_corrupt() || returns_.is_corrupt()) {
+      return PortCounter::kDropRingCorrupt;
+    }
+    if (bell_.is_abused()) return PortCounter::kDoorbellAbused;
+    return std::nullopt;
   }
   std::uint32_t unread() const override { return rx_.produced() - reclaimed_; }
 
@@ -62,7 +69,8 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   PeerCredentials client_;
   bool open_ = false;
 
-  UniqueFd segment_file_, doorbell_, client_doorbell_;
+  UniqueFd segment_file_, doorbell_;
+  Bell bell_;  // the client's
   PortSegment segment_;
   RingConsumer<Descriptor> tx_;           // from the client
   RingProducer<Descriptor> rx_;           // to the client

@@ -1,13 +1,16 @@
 #include "switch-emulator/ports/switch_port.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <rapidcheck/gtest.h>
 
 #include <cstring>
+#include <future>
 #include <optional>
 #include <set>
 
+#include "switch-emulator/ports/waiting_crowd.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -161,7 +164,7 @@ TEST_F(SwitchPortTest, NoticesIndicesThatMakeNoSense) {
   RawClient client = open(port, 0);
   client.segment.tx().produced->store(kFrameRing + 1);
   EXPECT_FALSE(port.receive(frame));
-  EXPECT_TRUE(port.is_corrupt());
+  EXPECT_EQ(port.offence(), PortCounter::kDropRingCorrupt);
 }
 
 TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
@@ -173,8 +176,51 @@ TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
   flush();
   client.segment.rx().consumed->store(2);
   port.reclaim();
-  EXPECT_TRUE(port.is_corrupt());
+  EXPECT_EQ(port.offence(), PortCounter::kDropRingCorrupt);
   EXPECT_EQ(port.unread(), 1u);
+}
+
+// A client has the same descriptors as the switch: what it does to their flags is done to the
+// switch's, too.
+TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
+  const GrantedFds fds = *port.open({getpid(), 1000});
+  RawClient client(fds, 0);
+  const UniqueFd doorbell(dup(fds[kClientDoorbellFd]));
+  fcntl(doorbell.get(), F_SETFL, fcntl(doorbell.get(), F_GETFL) & ~O_NONBLOCK);
+  const std::uint64_t most = ~std::uint64_t{0} - 1;  // an eventfd's counter is full
+  [[maybe_unused]] const auto written = write(doorbell.get(), &most, sizeof most);
+  client.segment.client_sleeps().ask(kWakeOnAny);
+  RawClient sender = open(other, 1);
+  sender.put(RawClient::valid_headers(4));
+  ASSERT_TRUE(other.receive(frame));
+  ASSERT_TRUE(port.deliver(frame));
+  auto rung = std::async(std::launch::async, [this] { flush(); });
+  const bool has_rung = rung.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  EXPECT_TRUE(has_rung);
+  std::uint64_t count = 0;
+  if (!has_rung) {  // lets it go on
+    ASSERT_GT(read(doorbell.get(), &count, sizeof count), 0);
+  }
+  EXPECT_EQ(port.counters()[PortCounter::kDoorbells], 1u);
+}
+
+TEST_F(SwitchPortTest, NoticesADoorbellBehindWhichThousandsWait) {
+  const GrantedFds fds = *port.open({getpid(), 1000});
+  RawClient client(fds, 0), sender = open(other, 1);
+  const WaitingCrowd crowd(fds[kClientDoorbellFd], 10);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!port.offence() && std::chrono::steady_clock::now() < until) {
+    sender.put(RawClient::valid_headers(4));
+    ASSERT_TRUE(other.receive(frame));
+    client.segment.client_sleeps().ask(kWakeOnAny);
+    ASSERT_TRUE(port.deliver(frame));
+    flush();
+    Descriptor got;
+    ASSERT_EQ(client.rx.available(), 1u);
+    client.rx.take(got);
+    client.rx.release();
+  }
+  EXPECT_EQ(port.offence(), PortCounter::kDoorbellAbused);
 }
 
 TEST_F(SwitchPortTest, DeliversByReferenceToTheSameUser) {

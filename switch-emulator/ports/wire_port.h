@@ -48,7 +48,7 @@ class WirePort final : public AccessPort {
   bool arm() override;
   void reclaim() override;
   std::uint32_t unread() const override { return socket_ && socket_->is_pending() ? 1 : 0; }
-  bool is_corrupt() const override { return false; }
+  std::optional<PortCounter> offence() const override { return std::nullopt; }
 
  private:
   void kick();
