@@ -16,7 +16,7 @@
 
 #define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // The errno that tells a verbs program what Error::code tells us.
 inline int to_errno(wire::ErrorCode code) {
@@ -68,4 +68,4 @@ auto guarded(Body&& body) noexcept -> decltype(body()) {
   }
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

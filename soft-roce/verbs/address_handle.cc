@@ -8,7 +8,7 @@
 #include "soft-roce/verbs/report.h"
 #include "wire/ipv4_header.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attributes) {
@@ -40,9 +40,9 @@ bool address_sender(const ibv_wc& wc, const ibv_grh& grh, std::uint8_t port, ibv
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   if (!is_ours(pd->context)) {

@@ -3,7 +3,7 @@
 
 #include "soft-roce/verbs/memory.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class AddressHandle final : public ibv_ah {
  public:
@@ -24,4 +24,4 @@ class AddressHandle final : public ibv_ah {
   Reference in_domain_;
 };
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

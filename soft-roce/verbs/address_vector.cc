@@ -5,7 +5,7 @@
 #include "soft-roce/verbs/device.h"
 #include "soft-roce/verbs/limits.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // 1 says "in this subnet", and 0 that nobody thought of it. The fabric is one subnet to programs,
@@ -26,4 +26,4 @@ const char* to_engine(const ibv_ah_attr& ah, AddressVector& out) {
   return nullptr;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -4,11 +4,12 @@
 #include <infiniband/verbs.h>
 
 #include "soft-roce/engine/verbs_types.h"
+#include "soft-roce/verbs/engine_names.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // Null and `out` filled, or what is wrong with the attributes. RoCE needs a GRH with a mapped IPv4
 // address; LIDs, service levels and flow labels mean nothing here and are not looked at.
 const char* to_engine(const ibv_ah_attr& attributes, AddressVector& out);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

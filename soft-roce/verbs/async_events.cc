@@ -1,6 +1,6 @@
 #include "soft-roce/verbs/async_events.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 wire::Result<std::unique_ptr<AsyncEvents>> AsyncEvents::create() {
   auto ready = Readiness::create();
@@ -42,4 +42,4 @@ std::uint32_t AsyncEvents::withdraw(const std::uint32_t& handed_out) {
   return handed_out;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

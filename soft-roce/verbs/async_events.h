@@ -11,7 +11,7 @@
 
 #include "soft-roce/verbs/readiness.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // Thread-safe. Its lock is taken last.
 class AsyncEvents {
@@ -57,4 +57,4 @@ void await_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& cond,
   ::pthread_mutex_destroy(&mutex);
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 class Async : public ::testing::Test {
@@ -63,4 +63,4 @@ TEST_F(Async, AProgramThatNeverReadsCostsBoundedMemory) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 wire::Result<std::unique_ptr<CompletionChannel>> CompletionChannel::create() {
   auto ready = Readiness::create();
@@ -54,4 +54,4 @@ void CompletionChannel::unlink(EventSource& source) {
   if (head_ == nullptr) ready_.clear();
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

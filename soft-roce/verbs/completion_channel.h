@@ -12,7 +12,7 @@
 #include "soft-roce/verbs/readiness.h"
 #include "wire/result.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class CompletionChannel;
 
@@ -57,4 +57,4 @@ class CompletionChannel {
   EventSource* tail_ = nullptr;
 };
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

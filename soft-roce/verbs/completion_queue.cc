@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // Positions run freely and wrap; `a` is later than `b` within half the circle.
@@ -79,4 +79,4 @@ void CompletionQueue::notify() {
   channel_->notify(source_);
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

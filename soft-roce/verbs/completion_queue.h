@@ -17,8 +17,9 @@
 
 #include "soft-roce/engine/verbs_types.h"
 #include "soft-roce/verbs/completion_channel.h"
+#include "soft-roce/verbs/engine_names.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class CompletionQueue {
  public:
@@ -84,4 +85,4 @@ int CompletionQueue::take(int most, Sink&& sink) {
   return taken;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

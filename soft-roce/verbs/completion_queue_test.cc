@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 class Queue : public ::testing::Test {
@@ -167,4 +167,4 @@ TEST_F(Queue, ResizedKeepsWhatWaitsInOrder) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

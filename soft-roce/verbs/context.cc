@@ -11,7 +11,7 @@
 #include "soft-roce/verbs/report.h"
 #include "soft-roce/verbs/verbs_cq.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr std::uint64_t kPageSizes = 0xFFFFF000;  // any: memory is the process's own
@@ -170,9 +170,9 @@ void Context::query_device_attributes(ibv_device_attr& a) const {
   a.phys_port_cnt = 1;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   if (!is_ours(device)) {

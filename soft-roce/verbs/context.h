@@ -12,7 +12,7 @@
 #include "soft-roce/verbs/limits.h"
 #include "soft-roce/verbs/live_nic.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // Shared by the program, from open() to close(), and by the objects created in it: programs may
 // close first and destroy later, or never.
@@ -64,4 +64,4 @@ class Reference {
   std::atomic<int>& count_;
 };
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -5,11 +5,11 @@
 #include "soft-roce/verbs/context.h"
 
 struct cepheus_datagram_socket {
-  std::shared_ptr<cepheus::rnic::LiveNic> nic;
-  cepheus::rnic::DatagramSocket* socket;
+  std::shared_ptr<cepheus::verbs::LiveNic> nic;
+  cepheus::verbs::DatagramSocket* socket;
 };
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 namespace wire = cepheus::wire;
 
 CEPHEUS_EXPORT int cepheus_datagram_open(ibv_context* context, uint16_t udp_port,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 bool DatagramSocket::push(const wire::UdpDatagram& headers, std::span<const std::uint8_t> payload) {
   if (count_ == kQueue) return false;
@@ -61,4 +61,4 @@ void DatagramSockets::deliver(const wire::Frame& frame) {
   }
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -11,7 +11,7 @@
 #include "wire/roce.h"
 #include "wire/types.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // Ethernet's 1500 bytes less IPv4 and UDP: what every host of a fabric can receive.
 inline constexpr std::size_t kMaxDatagram = 1472;
@@ -72,4 +72,4 @@ class DatagramSockets {
   std::vector<std::unique_ptr<DatagramSocket>> sockets_;
 };
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

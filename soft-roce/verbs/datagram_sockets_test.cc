@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr wire::Ipv4 kMe(10, 0, 0, 1);
@@ -78,4 +78,4 @@ TEST_F(Sockets, AQueueHoldsItsBoundAndDropsTheYoungest) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -12,7 +12,7 @@
 #include "soft-roce/verbs/environment.h"
 #include "soft-roce/verbs/report.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 template <std::size_t N>
@@ -207,4 +207,4 @@ void release_nic(std::shared_ptr<LiveNic> nic) { NicHolder::instance().release(s
 
 wire::Ipv4 nic_address() { return NicHolder::instance().address(); }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -12,7 +12,7 @@
 #include "wire/result.h"
 #include "wire/types.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 inline constexpr const char* kDeviceName = "cepheus0";
 inline constexpr const char* kUverbsName = "uverbs_cepheus0";
@@ -45,4 +45,4 @@ void release_nic(std::shared_ptr<LiveNic> nic);
 // impossible.
 wire::Ipv4 nic_address();
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -10,7 +10,7 @@
 
 #include "soft-roce/verbs/device.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr std::string_view kDevicePath = "/dev/infiniband/uverbs_cepheus0";
@@ -100,4 +100,4 @@ std::optional<DeviceFile> find_device_file(const char* path) {
   return identity_file(p.substr(kInfiniband.size() + 1));
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 struct DeviceFile {
   enum class Kind { kDirectory, kText, kCharacterDevice };
@@ -22,4 +22,4 @@ struct DeviceFile {
 // Nothing for every other path. Cheap for those: programs open many files.
 std::optional<DeviceFile> find_device_file(const char* path);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

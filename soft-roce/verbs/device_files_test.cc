@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 using Kind = DeviceFile::Kind;
@@ -51,4 +51,4 @@ TEST_F(Files, AreNotThereWithoutAFabric) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

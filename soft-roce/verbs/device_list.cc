@@ -8,7 +8,7 @@
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/report.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // Our lists carry libibverbs' own in the slot before the first device, to be freed with them.
@@ -38,9 +38,9 @@ ibv_device** make_list(bool with_ours, ibv_device** next, int next_count) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_device** ibv_get_device_list(int* num_devices) {
   return guarded([&]() -> ibv_device** {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 std::string variable(const char* name) {
@@ -124,4 +124,4 @@ bool fabric_listens(const std::string& path, std::string& reason) {
   return false;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 struct Environment {
   std::string fabric;             // empty: none configured
@@ -36,4 +36,4 @@ struct Environment {
 // not.
 bool fabric_listens(const std::string& path, std::string& reason);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

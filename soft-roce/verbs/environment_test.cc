@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -183,4 +183,4 @@ TEST_F(FabricSocket, ThatIsMissingOrDeadOrAnotherThingIsRefusedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

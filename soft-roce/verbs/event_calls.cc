@@ -2,7 +2,7 @@
 #include "soft-roce/verbs/context.h"
 #include "soft-roce/verbs/next_library.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 void acknowledge(pthread_mutex_t& mutex, pthread_cond_t& cond, std::uint32_t& completed) {
@@ -36,9 +36,9 @@ const ibv_context* context_of(const ibv_async_event& event) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   if (!is_ours(context)) {

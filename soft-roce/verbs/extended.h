@@ -3,7 +3,7 @@
 
 #include "soft-roce/verbs/abi.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class QueuePair;
 
@@ -11,4 +11,4 @@ ibv_cq_ex* create_extended_cq(ibv_context* context, ibv_cq_init_attr_ex* init);
 ibv_qp* create_extended_qp(ibv_context* context, ibv_qp_init_attr_ex* init);
 void set_extended_operations(QueuePair& qp);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -2,7 +2,7 @@
 #include "soft-roce/verbs/extended.h"
 #include "soft-roce/verbs/verbs_cq.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 VerbsCq& of(ibv_cq_ex* cq) { return *static_cast<VerbsCq*>(cq); }
@@ -66,4 +66,4 @@ ibv_cq_ex* create_extended_cq(ibv_context* context, ibv_cq_init_attr_ex* init) {
   });
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -7,7 +7,7 @@
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/queue_pair.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr std::uint64_t kDatagramOps = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -238,9 +238,9 @@ ibv_qp* create_extended_qp(ibv_context*, ibv_qp_init_attr_ex* init) {
   });
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
   if (!is_ours(qp->context)) return call_next<decltype(ibv_qp_to_qp_ex)>("ibv_qp_to_qp_ex", qp);

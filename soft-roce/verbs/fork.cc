@@ -7,7 +7,7 @@
 #include "soft-roce/verbs/environment.h"
 #include "soft-roce/verbs/next_library.h"
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 namespace {
 

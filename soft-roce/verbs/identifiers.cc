@@ -7,7 +7,7 @@
 #include "soft-roce/verbs/context.h"
 #include "soft-roce/verbs/next_library.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // An errno, or 0 and the entry.
@@ -23,9 +23,9 @@ int find_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 // How libibverbs' own utilities ask for the type; not in its public header.
 enum class SysfsGidType : int { kIbOrRoceV1, kRoceV2 };

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 inline constexpr std::uint8_t kPort = 1;  // the only one
 inline constexpr std::uint32_t kMaxCqe = 65536;
@@ -13,4 +13,4 @@ inline constexpr std::uint32_t kMaxAhs = 65536;
 // The P_Key that every port has (IBTA 10.9.2): full member of the default partition.
 inline constexpr std::uint16_t kDefaultPkey = 0xFFFF;
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -8,7 +8,7 @@
 
 #include "wire/byte_order.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
@@ -295,4 +295,4 @@ void LiveNic::abandon() {
   port_->abandon();
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

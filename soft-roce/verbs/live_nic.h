@@ -26,10 +26,11 @@
 #include "soft-roce/engine/nic.h"
 #include "soft-roce/verbs/completion_queue.h"
 #include "soft-roce/verbs/datagram_sockets.h"
+#include "soft-roce/verbs/engine_names.h"
 #include "soft-roce/verbs/readiness.h"
 #include "switch-emulator/ports/host_port.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class QpListener {
  public:
@@ -208,4 +209,4 @@ bool LiveNic::receive_datagram(DatagramSocket& socket, Sink&& sink) {
   return true;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -8,7 +8,7 @@
 
 #include "switch-emulator/live/test_fabric.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 using live::kPatience;
@@ -237,4 +237,4 @@ TEST_F(TwoNics, PollFromSeveralThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

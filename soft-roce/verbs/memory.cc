@@ -6,7 +6,7 @@
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/report.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr unsigned kUnderstoodAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -72,9 +72,9 @@ MemoryRegion::MemoryRegion(ProtectionDomain& domain, void* address, std::size_t 
   rkey = keys.rkey;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
   if (!is_ours(context)) return call_next<decltype(ibv_alloc_pd)>("ibv_alloc_pd", context);

@@ -7,8 +7,9 @@
 #include "soft-roce/engine/verbs_types.h"
 #include "soft-roce/verbs/abi.h"
 #include "soft-roce/verbs/context.h"
+#include "soft-roce/verbs/engine_names.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class ProtectionDomain final : public ibv_pd {
  public:
@@ -34,4 +35,4 @@ class MemoryRegion final : public ibv_mr {
   Reference in_domain_;
 };
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

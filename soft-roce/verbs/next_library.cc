@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 void* next_definition(const char* name) {
   if (void* found = ::dlsym(RTLD_NEXT, name); found != nullptr) return found;
@@ -10,4 +10,4 @@ void* next_definition(const char* name) {
   return library == nullptr ? nullptr : ::dlsym(library, name);
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

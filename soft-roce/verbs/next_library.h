@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // The next definition of `name` behind this library, or libibverbs' if that is not in the program's
 // scope (a plug-in opened it for itself alone); null if there is none.
@@ -30,4 +30,4 @@ auto call_next(const char* name, Args... args) {
   }
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

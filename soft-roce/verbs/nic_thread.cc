@@ -11,7 +11,7 @@
 #include "soft-roce/verbs/live_nic.h"
 #include "switch-emulator/ports/short_slices.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // A program that has polled within this time will poll again.
@@ -189,4 +189,4 @@ void LiveNic::kick() {
   kick_.set();
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

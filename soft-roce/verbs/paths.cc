@@ -24,7 +24,7 @@
 
 #define CEPHEUS_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr const char* kStandIn = "/dev/null";
@@ -154,9 +154,9 @@ mode_t creation_mode(int flags, va_list arguments) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT int open(const char* path, int flags, ...) {
   va_list arguments;

@@ -9,7 +9,7 @@
 #include "soft-roce/verbs/queue_pair.h"
 #include "soft-roce/verbs/shared_receive_queue.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 using SgeArray = std::array<Sge, std::max(kMaxCap.max_send_sge, kMaxCap.max_recv_sge)>;
@@ -170,4 +170,4 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
                        });
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -6,7 +6,7 @@
 #include "soft-roce/verbs/address_vector.h"
 #include "soft-roce/verbs/limits.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr int kRefused = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
@@ -69,7 +69,7 @@ const char* check_verbs_only(const ibv_qp_attr& a, int mask) {
 
 const char* set_address(const ibv_ah_attr& ah, QpAttr& out) {
   AddressVector to;
-  if (const char* problem = to_engine(ah, to); problem != nullptr) return problem;
+  if (const char* problem = verbs::to_engine(ah, to); problem != nullptr) return problem;
   out.remote_ip = to.ip;
   out.traffic_class = to.traffic_class;
   out.hop_limit = to.hop_limit;
@@ -176,4 +176,4 @@ QpCap to_engine(const ibv_qp_cap& cap) {
           .max_inline = cap.max_inline_data};
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

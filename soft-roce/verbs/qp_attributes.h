@@ -3,8 +3,9 @@
 
 #include "soft-roce/engine/verbs_types.h"
 #include "soft-roce/verbs/abi.h"
+#include "soft-roce/verbs/engine_names.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 struct QpChange {
   QpAttr attributes;
@@ -22,4 +23,4 @@ ibv_qp_state to_verbs(QpState state);
 ibv_qp_cap to_verbs(const QpCap& cap);
 QpCap to_engine(const ibv_qp_cap& cap);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

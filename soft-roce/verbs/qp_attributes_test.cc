@@ -5,7 +5,7 @@
 
 #include "soft-roce/verbs/device.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -129,4 +129,4 @@ TEST(Gid, MapsAnAddressAndBack) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -5,7 +5,7 @@
 #include "soft-roce/verbs/qp_attributes.h"
 #include "soft-roce/verbs/report.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 ibv_event_type to_verbs(AsyncEventKind kind) {
@@ -162,9 +162,9 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
   return new QueuePair(domain, init, wanted.type, *created);
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
   if (!is_ours(pd->context)) return call_next<decltype(ibv_create_qp)>("ibv_create_qp", pd, init);

@@ -12,7 +12,7 @@
 #include "soft-roce/verbs/shared_receive_queue.h"
 #include "soft-roce/verbs/verbs_cq.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // Work requests between wr_start and wr_complete (extended_qp.cc).
 struct RequestBatch {
@@ -67,4 +67,4 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init);
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 wire::Result<Readiness> Readiness::create() {
   const int fd = ::eventfd(0, EFD_CLOEXEC);
@@ -47,4 +47,4 @@ bool Readiness::wait() const {
   return ::poll(&want, 1, -1) > 0;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -5,7 +5,7 @@
 
 #include "wire/result.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // set() and clear() alternate, under the owner's lock; wait() needs no lock.
 class Readiness {
@@ -27,4 +27,4 @@ class Readiness {
   int fd_;
 };
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

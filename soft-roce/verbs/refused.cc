@@ -2,7 +2,7 @@
 #include "soft-roce/verbs/context.h"
 #include "soft-roce/verbs/next_library.h"
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 // --- Enhanced connection establishment: options between two NICs of one vendor.
 

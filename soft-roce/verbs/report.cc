@@ -7,7 +7,7 @@
 
 #include "soft-roce/verbs/environment.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // Never destroyed: the engine's thread may outlive static destructors.
@@ -53,4 +53,4 @@ void say(const std::string& text) {
   if (is_verbose()) complain(text);
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // Remembers `text` for cepheus_roce_last_error(). Thread-safe.
 void set_last_error(const std::string& text);
@@ -16,4 +16,4 @@ void complain(const std::string& text);
 void say(const std::string& text);
 bool is_verbose();
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

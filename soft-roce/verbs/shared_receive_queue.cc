@@ -3,7 +3,7 @@
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/report.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // Errors in errno; sets `attributes` to what was granted.
@@ -72,9 +72,9 @@ int SharedReceiveQueue::query(ibv_srq_attr& attributes) {
   return 0;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   if (!is_ours(pd->context)) return call_next<decltype(ibv_create_srq)>("ibv_create_srq", pd, init);

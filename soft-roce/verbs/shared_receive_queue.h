@@ -5,7 +5,7 @@
 
 #include "soft-roce/verbs/memory.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class SharedReceiveQueue final : public ibv_srq, private SrqListener {
  public:
@@ -35,4 +35,4 @@ class SharedReceiveQueue final : public ibv_srq, private SrqListener {
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

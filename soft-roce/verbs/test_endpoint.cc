@@ -14,7 +14,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr int kRemoteAccess =
@@ -372,4 +372,4 @@ void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
   EXPECT_EQ(wc->opcode, opcode);
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

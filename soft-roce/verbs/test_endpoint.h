@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 inline constexpr std::uint32_t kQkey = 0x11111111;
 inline constexpr std::chrono::seconds kPatience{20};  // more than any machine needs
@@ -127,4 +127,4 @@ std::string last_error();
 // There is a completion, of that kind, and it tells of success.
 void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -5,7 +5,7 @@
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/report.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // What NICs write into a datagram's service level, of which Ethernet has none: the packet's kind.
@@ -159,9 +159,9 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
   return 0;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
 
-using namespace cepheus::rnic;
+using namespace cepheus::verbs;
 
 CEPHEUS_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   if (!is_ours(context)) {

@@ -8,7 +8,7 @@
 #include "soft-roce/verbs/completion_queue.h"
 #include "soft-roce/verbs/context.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 class VerbsChannel final : public ibv_comp_channel {
  public:
@@ -55,4 +55,4 @@ class VerbsCq final : public ibv_cq_ex, private QueueListener {
 int poll_cq(ibv_cq* cq, int most, ibv_wc* completions);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

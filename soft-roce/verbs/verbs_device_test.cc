@@ -13,7 +13,7 @@
 
 #include "soft-roce/verbs/test_endpoint.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -392,4 +392,4 @@ TEST_F(OneHost, ItsFilesAnswerAsTheKernelsWould) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

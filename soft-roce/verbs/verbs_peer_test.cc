@@ -11,7 +11,7 @@
 #include "soft-roce/verbs/datagram.h"
 #include "soft-roce/verbs/test_endpoint.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 class TwoHosts : public ::testing::Test {
@@ -341,4 +341,4 @@ TEST_F(LossyLinks, EveryByteArrivesOnceAndInOrder) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

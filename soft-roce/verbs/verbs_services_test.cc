@@ -7,7 +7,7 @@
 
 #include "soft-roce/verbs/test_endpoint.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 class Services : public ::testing::Test {
@@ -233,4 +233,4 @@ TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

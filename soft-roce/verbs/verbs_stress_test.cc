@@ -11,7 +11,7 @@
 
 #include "soft-roce/verbs/test_endpoint.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 void expect_success(const std::optional<ibv_wc>& wc) {
@@ -311,4 +311,4 @@ TEST_F(TwoHosts, AnOverrunQueueFailsTheQueuePairsThatUseIt) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

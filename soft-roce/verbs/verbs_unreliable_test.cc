@@ -7,7 +7,7 @@
 
 #include "soft-roce/verbs/test_endpoint.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 class Unreliable : public ::testing::Test {
@@ -150,4 +150,4 @@ TEST_F(Unreliable, ADatagramThatNobodyWaitsForIsGone) {
 }
 
 }  // namespace
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

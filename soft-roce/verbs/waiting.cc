@@ -9,7 +9,7 @@
 
 #include "soft-roce/verbs/live_nic.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 // Fruitless polls of one thread before it offers its core, and before it sleeps, which costs it and
@@ -89,4 +89,4 @@ bool LiveNic::nap() {
   return true;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
