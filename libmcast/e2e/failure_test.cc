@@ -175,7 +175,7 @@ TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsCutOffAndKeepsWhatItMayLack) {
   Team team(fabric, 3, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 300}});
   team.form(kEager);
   team.broadcast("e", false, 0, {5, 100, 1});
-  fabric.ask({{"ask", "link"}, {"host", "h2"}, {"direction", "down"}, {"loss", 1}});
+  fabric.ask({{"ask", "link"}, {"link", "h2"}, {"direction", "down"}, {"loss", 1}});
   for (int i = 0; i < 3; ++i) {
     const json sent =
         team[0].ask({{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}});

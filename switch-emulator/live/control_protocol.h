@@ -3,8 +3,8 @@
 //
 //   {"ask": "status"}                              -> {"ok": true, "status": {...}}
 //   (live/status.h)
-//   {"ask": "link", "host": "h1", "direction": "down"|"up"|"both", "loss": 0.2, "up": false}  ->
-//   {"ok": true}
+//   {"ask": "link", "link": "h1", "direction": "both", "loss": 0.2, "up": false}  -> {"ok": true}
+//   (live/link_request.h)
 //   {"ask": "reset_counters"}                      -> {"ok": true}
 //   {"ask": "stop"}                                -> {"ok": true}, then the fabric ends
 //   anything else                                  -> {"ok": false, "error": "..."}

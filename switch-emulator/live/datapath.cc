@@ -169,6 +169,37 @@ void Datapath::wake(std::size_t host) {
   if (hosts_[host].client->is_open()) activate(host);
 }
 
+Datapath::LinkState Datapath::link_state(std::uint32_t link) const {
+  const net::LinkConfig& config = links_[link].link.config();
+  return {config.loss, config.duplicate, config.reorder, config.corrupt, links_[link].link.is_up()};
+}
+
+void Datapath::set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state) {
+  DirectedLink& changed = links_[link];
+  changed.link.set_faults(state.loss, state.duplicate, state.reorder, state.corrupt);
+  changed.link.set_up(state.up);
+  if (changed.kind != LinkKind::kTrunk) return;
+  Port& far = ports_[changed.port];
+  Port& near = ports_[links_[far.out].port];
+  tell_if_cut(now, far);
+  tell_if_cut(now, near);
+  publish();
+}
+
+void Datapath::tell_if_cut(wire::Instant now, Port& port) {
+  const bool up = links_[port.in].link.is_up() && links_[port.out].link.is_up();
+  if (up == port.is_up) return;
+  port.is_up = up;
+  SwitchState& state = switches_[port.of_switch];
+  actions_.clear();
+  if (up) {
+    state.engine->on_port_up(now, port.id, actions_);
+  } else {
+    state.engine->on_port_down(now, port.id, actions_);
+  }
+  dispatch(state, now);
+}
+
 bool Datapath::poll(wire::Instant now) {
   last_poll_ = now;
   reclaim_unread();

@@ -62,9 +62,21 @@ class Datapath {
   // The host's client has rung.
   void wake(std::size_t host);
 
-  // Links of a host, by name, index by direction.
-  net::Link& uplink(std::size_t host) { return links_[hosts_[host].uplink].link; }
-  net::Link& downlink(std::size_t host) { return links_[hosts_[host].downlink].link; }
+  // A cable as one of its ends sees it.
+  struct Cable {
+    std::string near, far;  // "h1" and "s0"; "leaf0" and "spine0"
+    std::string name;       // "h1"; "leaf0-spine0", or "leaf0-spine0#2" for the second between them
+    std::uint32_t to_far = 0, to_near = 0;  // links
+  };
+  // Hosts', in their order, then every trunk from either end.
+  std::vector<Cable> cables() const;
+  struct LinkState {
+    double loss = 0, duplicate = 0, reorder = 0, corrupt = 0;  // probabilities per frame
+    bool up = true;
+  };
+  LinkState link_state(std::uint32_t link) const;
+  // A trunk that is cut, be it one way, is down for the switches at both ends, and they are told.
+  void set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state);
   std::vector<SwitchStatus> status() const;
 
  private:
@@ -78,6 +90,7 @@ class Datapath {
     wire::PortId id;
     net::PortEnd end;
     std::uint32_t in = 0, out = 0;  // links
+    bool is_up = true;              // a trunk: what its switch has been told
     Traffic rx, tx;
     LinkSideDrops drops;
     std::unique_ptr<PcapTap> tap;
@@ -104,6 +117,7 @@ class Datapath {
     wire::Instant resume{};  // its uplink takes nothing before
   };
 
+  void tell_if_cut(wire::Instant now, Port& port);
   void build_switches(net::Topology::Plan& plan);
   void build_links(const net::Topology& topology);
   void add_host(const net::Topology& topology, std::size_t port);

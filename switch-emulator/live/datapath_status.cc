@@ -79,6 +79,23 @@ std::vector<SwitchStatus> Datapath::status() const {
   return all;
 }
 
+std::vector<Datapath::Cable> Datapath::cables() const {
+  std::vector<Cable> all;
+  for (const Host& host : hosts_) {
+    const SwitchState& at = switches_[ports_[host.port].of_switch];
+    const std::string& name = host.identity.name;
+    all.push_back({name, at.engine->config().name, name, host.uplink, host.downlink});
+  }
+  for (const Port& port : ports_) {
+    if (port.end.kind != net::PortKind::kSwitch) continue;
+    const net::SwitchConfig& near = switches_[port.of_switch].engine->config();
+    const net::SwitchConfig& far = switches_[port.end.peer_switch].engine->config();
+    const std::string name = near.name + "-" + near.ports[port.id.value()].name;
+    all.push_back({near.name, far.name, name, port.out, port.in});
+  }
+  return all;
+}
+
 wire::Result<void> Datapath::capture(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);

@@ -1,4 +1,5 @@
-// "link" on the control socket: a host's cable is pulled, or made worse, while the fabric runs.
+// "link" on the control socket: a host's cable or a trunk is pulled, or made worse, while the fabric
+// runs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,9 +9,12 @@
 
 namespace cepheus::live {
 
-// {"host": "h1", "direction": "down"|"up"|"both", "loss": 0.2, "duplicate": 0, "reorder": 0,
-// "corrupt": 0,
-//  "up": false}: what is not said stays as it is; "direction" is "both" if not said.
-wire::Result<void> set_link(Datapath& datapath, const nlohmann::json& request);
+// {"link": "leaf0-spine0", "direction": "to-spine0", "loss": 0.2, "duplicate": 0, "reorder": 0,
+//  "corrupt": 0, "up": false}: what is not said stays as it is.
+// "link" is a host's name, or a trunk's, made of its switches' in either order; "leaf0-spine0#2" is
+// the second between these two. ("host" is understood, too.)
+// "direction" is "both" if not said, or "to-" and what is at one end; for a host's link also "up",
+// away from it, or "down". On the thread that polls the datapath.
+wire::Result<void> set_link(Datapath& datapath, wire::Instant now, const nlohmann::json& request);
 
 }  // namespace cepheus::live

@@ -243,7 +243,7 @@ json LiveFabric::State::answer(const json& request) {
     return {{"ok", true}};
   }
   if (*what == "link") {
-    const auto done = set_link(datapath, request);
+    const auto done = set_link(datapath, monotonic_now(), request);
     return done ? json{{"ok", true}} : refusal(done.error().text);
   }
   if (*what == "stop") {

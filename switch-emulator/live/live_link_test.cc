@@ -138,14 +138,14 @@ TEST(LiveLink, IsCutMendedAndMadeWorseAtRunTime) {
     const auto answer = ask(fabric.socket(), nlohmann::json::parse(request));
     ASSERT_TRUE(answer) << answer.error().text;
   };
-  set(R"({"ask": "link", "host": "h0", "direction": "up", "up": false})");
+  set(R"({"ask": "link", "link": "h0", "direction": "up", "up": false})");
   send_one();
   fabric.status_when([](const FabricStatus& s) { return port_of(s, 0).in.dropped_down == 1; });
-  set(R"({"ask": "link", "host": "h0", "direction": "up", "up": true})");
-  set(R"({"ask": "link", "host": "h1", "direction": "down", "loss": 1})");
+  set(R"({"ask": "link", "link": "h0", "direction": "up", "up": true})");
+  set(R"({"ask": "link", "link": "h1", "direction": "down", "loss": 1})");
   send_one();
   fabric.status_when([](const FabricStatus& s) { return port_of(s, 1).out.dropped_loss == 1; });
-  set(R"({"ask": "link", "host": "h1", "loss": 0})");
+  set(R"({"ask": "link", "link": "h1", "loss": 0})");
   send_one();
   wire::Frame frame;
   ASSERT_TRUE(await_frame(*h1, frame));
@@ -184,12 +184,12 @@ TEST(Control, RefusesWhatItDoesNotKnowAndSaysWhatItDoes) {
   EXPECT_THAT(error({{"ask", "weather"}}), HasSubstr("status, link, reset_counters and stop"));
   EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("ask for something"));
   EXPECT_THAT(error({{"ask", 7}}), HasSubstr("ask for something"));
-  EXPECT_THAT(error({{"ask", "link"}, {"host", "h9"}}), HasSubstr("host"));
-  EXPECT_THAT(error({{"ask", "link"}, {"host", 1}}), HasSubstr("host"));
-  EXPECT_THAT(error({{"ask", "link"}, {"host", "h0"}, {"loss", 2}}), HasSubstr("from 0 to 1"));
-  EXPECT_THAT(error({{"ask", "link"}, {"host", "h0"}, {"up", 1}}), HasSubstr("true or false"));
-  EXPECT_THAT(error({{"ask", "link"}, {"host", "h0"}, {"direction", "left"}}),
-              HasSubstr("down, up or both"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h9"}}), HasSubstr("host"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", 1}}), HasSubstr("host"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"loss", 2}}), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"up", 1}}), HasSubstr("true or false"));
+  EXPECT_THAT(error({{"ask", "link"}, {"link", "h0"}, {"direction", "left"}}),
+              HasSubstr("direction must be down, up, both, to-h0 or to-s0"));
 }
 
 TEST(Control, StopsTheFabric) {

@@ -164,12 +164,18 @@ class CommandLine {
   }
 
   void add_link() {
-    CLI::App* sub = app_.add_subcommand("link", "change a host's link, or cut and mend it");
-    sub->add_option("host", host_, "name of the host's port, as `cepheusctl ports` shows it")
-        ->type_name("HOST")
+    CLI::App* sub =
+        app_.add_subcommand("link", "change a host's link or a trunk, or cut and mend it");
+    sub->add_option("link", link_, "a host, or a trunk by its switches: h1, leaf0-spine0")
+        ->type_name("LINK")
         ->required();
-    sub->add_option("--direction", direction_, "which way")
-        ->check(CLI::IsMember({"to-switch", "to-host", "both"}))
+    sub->add_option("--direction", direction_,
+                    "which way: to-switch or to-host; of a trunk to-leaf0 or to-spine0; both")
+        ->check([](const std::string& way) {
+          const bool is_way = way == "both" || way.starts_with("to-");
+          return is_way ? std::string() : "write both, or to- and what is at the end: " + way;
+        })
+        ->type_name("both|to-...")
         ->capture_default_str();
     CLI::Option* loss = sub->add_option("--loss", loss_, "lose each frame with this probability")
                             ->type_name("P")
@@ -184,8 +190,8 @@ class CommandLine {
       // The protocol calls the way from host to switch "up".
       const char* way = direction_ == "to-switch" ? "up"
                         : direction_ == "to-host" ? "down"
-                                                  : "both";
-      command_.request = {{"ask", "link"}, {"host", host_}, {"direction", way}};
+                                                  : direction_.c_str();
+      command_.request = {{"ask", "link"}, {"link", link_}, {"direction", way}};
       if (loss->count() != 0) command_.request["loss"] = loss_;
       if (up_ || down_) command_.request["up"] = up_;
     });
@@ -193,7 +199,7 @@ class CommandLine {
 
   CLI::App app_;
   Command command_;
-  std::string host_;
+  std::string link_;
   std::string direction_ = "both";
   double loss_ = 0;
   bool up_ = false, down_ = false;

@@ -217,15 +217,33 @@ TEST(Cepheusctl, ChangesALink) {
   Invocation loss({"--socket", fabric.socket(), "link", "h1", "--loss", "0.25"});
   EXPECT_EQ(loss.exit_code(), 0) << loss.output();
   EXPECT_EQ(fabric.last_request(),
-            json({{"ask", "link"}, {"host", "h1"}, {"direction", "both"}, {"loss", 0.25}}));
+            json({{"ask", "link"}, {"link", "h1"}, {"direction", "both"}, {"loss", 0.25}}));
   Invocation cut({"--socket", fabric.socket(), "link", "h1", "--down", "--direction", "to-host"});
   EXPECT_EQ(cut.exit_code(), 0) << cut.output();
   EXPECT_EQ(fabric.last_request(),
-            json({{"ask", "link"}, {"host", "h1"}, {"direction", "down"}, {"up", false}}));
+            json({{"ask", "link"}, {"link", "h1"}, {"direction", "down"}, {"up", false}}));
   Invocation mend({"--socket", fabric.socket(), "link", "h1", "--up", "--direction", "to-switch"});
   EXPECT_EQ(mend.exit_code(), 0) << mend.output();
   EXPECT_EQ(fabric.last_request(),
-            json({{"ask", "link"}, {"host", "h1"}, {"direction", "up"}, {"up", true}}));
+            json({{"ask", "link"}, {"link", "h1"}, {"direction", "up"}, {"up", true}}));
+}
+
+TEST(Cepheusctl, ChangesATrunkEitherWay) {
+  AnsweringFabric fabric(json{{"ok", true}});
+  Invocation cut({"--socket", fabric.socket(), "link", "leaf0-spine0", "--down"});
+  EXPECT_EQ(cut.exit_code(), 0) << cut.output();
+  EXPECT_EQ(
+      fabric.last_request(),
+      json({{"ask", "link"}, {"link", "leaf0-spine0"}, {"direction", "both"}, {"up", false}}));
+  Invocation loss({"--socket", fabric.socket(), "link", "leaf0-spine0#2", "--direction",
+                   "to-spine0", "--loss", "0.5"});
+  EXPECT_EQ(loss.exit_code(), 0) << loss.output();
+  EXPECT_EQ(fabric.last_request(), json({{"ask", "link"},
+                                         {"link", "leaf0-spine0#2"},
+                                         {"direction", "to-spine0"},
+                                         {"loss", 0.5}}));
+  Invocation wrong({"--socket", "x", "link", "leaf0-spine0", "--direction", "left", "--up"});
+  EXPECT_EQ(wrong.exit_code(), 2);
 }
 
 TEST(Cepheusctl, StopsAFabricAndResetsItsCounters) {

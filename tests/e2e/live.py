@@ -64,9 +64,9 @@ class Switch:
     def lost(self):
         return sum(port["out"]["dropped_loss"] + port["in"]["dropped_loss"] for port in self.ports())
 
-    def set_links(self, hosts, **faults):
-        for host in hosts:
-            self.ask(ask="link", host=host, **faults)
+    def set_links(self, links, **faults):
+        for link in links:
+            self.ask(ask="link", link=link, **faults)
 
 
 class Lines:
