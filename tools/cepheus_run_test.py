@@ -14,6 +14,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from switch_process import Switch  # noqa: E402
+
 SCRIPT = os.environ.get("CEPHEUS_RUN", str(pathlib.Path(__file__).resolve().parent / "cepheus-run.in"))
 
 loader = importlib.machinery.SourceFileLoader("cepheus_run", SCRIPT)
@@ -363,21 +366,12 @@ class Running(unittest.TestCase):
             self.assert_ends(self.notes(name)["pid"])
 
     def test_joins_a_running_fabric_and_leaves_it_running(self):
-        ready, told = os.pipe()
         fabric = str(self.root / "fabric")
-        switch = subprocess.Popen([self.root / "bin/cepheus-switch", "--socket", fabric, "--hosts", "2", "--ready-fd", str(told)],
-                                  env={**os.environ, **self.env}, pass_fds=(told,))
-        os.close(told)
-        self.addCleanup(os.close, ready)
-        try:
-            self.assertEqual(os.read(ready, 64), b"ready\n")
+        with Switch(self.root, "--hosts", "2", path=fabric, env={**os.environ, **self.env}) as switch:
             code, _, err = self.run_script("--join", fabric, "--", "./a")
             self.assertEqual(code, 0, err)
             self.assertIn(f"CEPHEUS_FABRIC={fabric}", self.notes("mpirun")["arguments"])
-            self.assertIsNone(switch.poll())
-        finally:
-            switch.terminate()
-            switch.wait(PATIENCE)
+            self.assertIsNone(switch.process.poll())
 
     def test_takes_the_hosts_that_the_user_names(self):
         code, _, err = self.run_script("--hosts", "8", "--on", "h5,h3", "--", "./a")

@@ -1,12 +1,17 @@
 """What the tests of unmodified programs share: a fabric of their own, and programs run on its hosts."""
 
 import os
+import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from switch_process import Switch  # noqa: E402
 
 BUILD = os.environ["CEPHEUS_BUILD"]
 LIBRARY = os.path.join(BUILD, "lib", "libcepheus-roce.so")
@@ -32,36 +37,23 @@ def is_listening(port):
         return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in table)
 
 
-class Fabric:
+class Fabric(Switch):
     """A switch process; with `topology` instead of a plain star if given, run by the command `before` it.
 
     Such a command may change the user, and the tree may lie where that one can't look: copies of what it needs can be read by all.
     """
 
     def __init__(self, hosts=2, topology=None, before=()):
-        self.directory = tempfile.TemporaryDirectory(prefix="cepheus-verbs-")
-        self.socket = os.path.join(self.directory.name, "fabric")
-        os.chmod(self.directory.name, 0o777)
-        switch, self.library = [shutil.copy(path, self.directory.name) for path in (SWITCH, LIBRARY)] if before else (SWITCH, LIBRARY)
-        arguments = ["--hosts", str(hosts)]
-        if topology:
-            path = os.path.join(self.directory.name, "topology.toml")
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(topology)
-            arguments = ["--topology", path]
-        read_end, write_end = os.pipe()
-        self.process = subprocess.Popen([*before, switch, *arguments, "--socket", self.socket, "--ready-fd", str(write_end)],
-                                        env=CLEAN, pass_fds=(write_end,))
-        os.close(write_end)
-        with os.fdopen(read_end) as ready:
-            if not ready.readline().startswith("ready"):
-                self.close()
-                raise RuntimeError("cepheus-switch does not start")
+        self.open_to_all = tempfile.TemporaryDirectory(prefix="cepheus-verbs-")
+        directory = self.open_to_all.name
+        os.chmod(directory, 0o777)
+        switch, self.library = [shutil.copy(path, directory) for path in (SWITCH, LIBRARY)] if before else (SWITCH, LIBRARY)
+        arguments = [] if topology else ["--hosts", hosts]
+        super().__init__(BUILD, *arguments, topology=topology, path=f"{directory}/fabric", before=before, program=switch, env=CLEAN)
 
     def close(self):
-        self.process.terminate()
-        self.process.wait(PATIENCE)
-        self.directory.cleanup()
+        super().close()
+        self.open_to_all.cleanup()
 
     def environment(self, host=None, **more):
         env = {**CLEAN, "LD_PRELOAD": self.library, "CEPHEUS_FABRIC": self.socket, **more}

@@ -4,8 +4,12 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from switch_process import star  # noqa: E402, F401  for the tests
 
 BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
 PROGRAMS = BUILD / "tests/mpi"
@@ -75,14 +79,6 @@ def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120):
         command.append("--allow-run-as-root")
     command += mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
     return Run(subprocess.run(command, text=True, capture_output=True, timeout=timeout, env=env))
-
-
-def star(hosts, link="", switch=""):
-    """A topology file: hosts h0.. on one switch, all links alike."""
-    text = f"[link]\n{link}\n[[switch]]\nname = \"s0\"\n{switch}\n"
-    for i in range(hosts):
-        text += f"[[host]]\nname = \"h{i}\"\naddress = \"10.0.0.{i + 1}\"\n"
-    return text
 
 
 # A busy machine must not look like a broken fabric where none is expected.

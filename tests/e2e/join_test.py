@@ -1,11 +1,9 @@
 #!/usr/bin/python3
 """Jobs that share a running fabric, and ranks that a job starts later: each gets hosts that are free."""
 
-import pathlib
 import re
 import signal
 import subprocess
-import tempfile
 import unittest
 
 from harness import BUILD, CHECK, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, Run, mca_arguments, over_fabric
@@ -16,14 +14,12 @@ QUICK = (CHECK, "--count", 10, "--max", 20000)
 
 class Jobs(EndToEnd):
     def fabric(self, hosts):
-        scratch = tempfile.TemporaryDirectory(prefix="cepheus-join-")
-        self.addCleanup(scratch.cleanup)
-        switch = Switch(pathlib.Path(scratch.name) / "fabric", ["--hosts", hosts])
-        self.addCleanup(switch.kill)
+        switch = Switch("--hosts", hosts)
+        self.addCleanup(switch.close)
         return switch
 
     def start(self, switch, ranks, *program, mca=None, options=()):
-        command = [BUILD / "bin/cepheus-run", "-v", "--join", switch.path, *options, "--", "-np", ranks, *mca_arguments(mca or {}),
+        command = [BUILD / "bin/cepheus-run", "-v", "--join", switch.socket, *options, "--", "-np", ranks, *mca_arguments(mca or {}),
                    *program]
         return subprocess.Popen(list(map(str, command)), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE)

@@ -1,72 +1,28 @@
 """A fabric and an MPI program on it that live while a test does things to them."""
 
-import json
-import os
 import pathlib
 import re
-import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 
+import switch_process
 from harness import BUILD, CHECK, mca_arguments
 
 READY_SECONDS = 30
 PATIENCE = 120  # for whatever a test waits for
 
 
-class Switch:
-    """cepheus-switch at a socket; may be killed and started again there."""
-
-    def __init__(self, path, arguments):
-        self.path = str(path)
-        self.arguments = [str(a) for a in arguments]
-        self.process = None
-        self.start()
-
-    def start(self):
-        ready, told = os.pipe()
-        command = [str(BUILD / "bin/cepheus-switch"), "--socket", self.path, "--ready-fd", str(told), *self.arguments]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(told,))
-        os.close(told)
-        try:
-            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 64):
-                raise RuntimeError("cepheus-switch did not start")
-        finally:
-            os.close(ready)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def ask(self, **request):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.settimeout(READY_SECONDS)
-            s.connect(self.path + ".ctl")
-            s.sendall(json.dumps(request).encode() + b"\n")
-            with s.makefile("rb") as answers:
-                answer = json.loads(answers.readline())
-        if not answer.get("ok"):
-            raise RuntimeError(f"the fabric refused {request}: {answer}")
-        return answer
-
-    def ports(self):
-        return [port for switch in self.ask(ask="status")["status"]["switches"] for port in switch["ports"]]
+class Switch(switch_process.Switch):
+    def __init__(self, *arguments):
+        super().__init__(BUILD, *arguments)
 
     def payload(self):
         """Bytes of RoCE payload that all hosts have sent."""
         return sum(port["rx_payload_bytes"] for port in self.ports())
-
-    def lost(self):
-        return sum(port["out"]["dropped_loss"] + port["in"]["dropped_loss"] for port in self.ports())
-
-    def set_links(self, links, **faults):
-        for link in links:
-            self.ask(ask="link", link=link, **faults)
 
 
 class Lines:
@@ -112,8 +68,8 @@ class LiveRun:
         scratch = pathlib.Path(self.scratch)
         self.stop_file = scratch / "stop"
         self.hosts = [f"h{i}" for i in range(hosts)]
-        self.switch = Switch(scratch / "fabric", ["--hosts", hosts])
-        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.path, "--", *mca_arguments(mca or {}),
+        self.switch = Switch("--hosts", hosts)
+        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.socket, "--", *mca_arguments(mca or {}),
                    *self.program(arguments, seed)]
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.scratch)
         self.out = Lines(self.process.stdout)
@@ -141,7 +97,7 @@ class LiveRun:
         self.err.thread.join(READY_SECONDS)
         self.process.stdout.close()
         self.process.stderr.close()
-        self.switch.kill()
+        self.switch.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def wait_for_payload(self, more):

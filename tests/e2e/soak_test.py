@@ -8,7 +8,6 @@ import argparse
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from harness import BUILD, PROGRAMS, REQUIRE, mca_arguments
@@ -31,29 +30,25 @@ def resident_kib(pid):
 def soak(count, seconds, interval, hosts=4, show=lambda line: None):
     """(exit code, output, samples): a sample has COLUMNS."""
     samples = []
-    with tempfile.TemporaryDirectory(prefix="cepheus-soak-") as scratch:
-        switch = Switch(pathlib.Path(scratch) / "fabric", ["--hosts", hosts])
-        try:
-            command = [str(BUILD / "bin/cepheus-run"), "--join", switch.path, "--", *mca_arguments(REQUIRE),
-                       str(PROGRAMS / "soak_check"), "--count", str(count), "--seconds", str(seconds), "--interval", str(interval)]
-            process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            errors = Lines(process.stderr)
-            rest = []
-            show(" ".join(f"{name:>16}" for name in COLUMNS))
-            for line in process.stdout:
-                if not line.startswith("held "):
-                    rest.append(line)
-                    continue
-                status = switch.ask(ask="status")["status"]
-                groups = sum(len(each["groups"]) for each in status["switches"])
-                samples.append(dict(zip(COLUMNS, [*map(int, line.split()[1:]), resident_kib(switch.process.pid), groups])))
-                show(" ".join(f"{samples[-1][name]:>16}" for name in COLUMNS))
-            code = process.wait()
-            process.stdout.close()
-            errors.thread.join(10)
-            process.stderr.close()
-        finally:
-            switch.kill()
+    with Switch("--hosts", hosts) as switch:
+        command = [str(BUILD / "bin/cepheus-run"), "--join", switch.socket, "--", *mca_arguments(REQUIRE),
+                   str(PROGRAMS / "soak_check"), "--count", str(count), "--seconds", str(seconds), "--interval", str(interval)]
+        process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        errors = Lines(process.stderr)
+        rest = []
+        show(" ".join(f"{name:>16}" for name in COLUMNS))
+        for line in process.stdout:
+            if not line.startswith("held "):
+                rest.append(line)
+                continue
+            status = switch.status()
+            groups = sum(len(each["groups"]) for each in status["switches"])
+            samples.append(dict(zip(COLUMNS, [*map(int, line.split()[1:]), resident_kib(switch.pid), groups])))
+            show(" ".join(f"{samples[-1][name]:>16}" for name in COLUMNS))
+        code = process.wait()
+        process.stdout.close()
+        errors.thread.join(10)
+        process.stderr.close()
     return code, "".join(rest) + errors.text(), samples
 
 

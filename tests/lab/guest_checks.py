@@ -23,7 +23,7 @@ class KernelHosts(Lab):
     def test_fifty_broadcasts_with_loss_by_each_method(self):
         for method in METHODS:
             with self.subTest(method), Switch(source_change=method) as switch:
-                switch.lose(LOSS, KERNEL_HOSTS)
+                switch.set_links(KERNEL_HOSTS, loss=LOSS)
                 before = [kernel_counters(f"rxe{i}")["sent_pkts"] for i in range(HOSTS)]
                 self.assert_ok(switch.broadcasts(50, 1 << 16))
                 after = [kernel_counters(f"rxe{i}")["sent_pkts"] for i in range(HOSTS)]

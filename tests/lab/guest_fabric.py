@@ -1,15 +1,14 @@
 """In the lab's guest: switches with a topology of one's own, MPI programs over them, the kernel's counters."""
 
-import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(PROJECT / "soft-roce/lab"))
+sys.path[:0] = [str(PROJECT / "soft-roce/lab"), str(PROJECT / "tools")]
+import switch_process  # noqa: E402
 from topology import lab_topology  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
@@ -22,26 +21,11 @@ SOFT_HOSTS = [f"m{i}" for i in range(HOSTS)]
 PATIENCE = ["--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000"]
 
 
-class Switch:
+class Switch(switch_process.Switch):
     """cepheus-switch on the lab's interfaces, until the `with` block ends."""
 
     def __init__(self, **topology):
-        self.directory = tempfile.TemporaryDirectory(prefix="lab-switch-")
-        self.socket = f"{self.directory.name}/fabric"
-        path = pathlib.Path(self.directory.name) / "fabric.toml"
-        path.write_text(lab_topology(HOSTS, **topology))
-        self.process = subprocess.Popen([BUILD / "bin/cepheus-switch", "--topology", path, "--socket", self.socket,
-                                         "--ready-fd", "1"], stdout=subprocess.PIPE, text=True)
-
-    def __enter__(self):
-        if not self.process.stdout.readline().startswith("ready"):
-            raise RuntimeError("cepheus-switch did not start")
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate(timeout=60)
-        self.directory.cleanup()
+        super().__init__(BUILD, topology=lab_topology(HOSTS, **topology))
 
     @property
     def environment(self):
@@ -50,17 +34,6 @@ class Switch:
     def ctl(self, *arguments):
         return subprocess.run([BUILD / "bin/cepheusctl", *arguments], env=self.environment, check=True, text=True,
                               capture_output=True).stdout
-
-    def status(self):
-        return json.loads(self.ctl("--json", "ports"))
-
-    def lose(self, probability, hosts):
-        for host in hosts:
-            self.ctl("link", host, "--loss", str(probability))
-
-    def lost(self):
-        ports = self.status()["switches"][0]["ports"]
-        return sum(port["in"]["dropped_loss"] + port["out"]["dropped_loss"] for port in ports)
 
     def broadcasts(self, count, largest, ranks=None, mode="require", seconds=600, verbose=1, report=None):
         """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`. With `report` its

@@ -61,7 +61,7 @@ def columns(switch):
     table = {}
     port = FIRST_PORT
     for loss in (0, LOSS):
-        switch.lose(loss, ("h0", "h1", "m0"))
+        switch.set_links(("h0", "h1", "m0"), loss=loss)
         for client, server in ((kernel_end(0), soft_end(0)), (soft_end(0), kernel_end(0)), (kernel_end(0), kernel_end(1))):
             port += 1
             heading = f"{client.name} to {server.name}" + (f", {loss:.0%} loss" if loss else "")

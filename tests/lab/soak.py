@@ -19,7 +19,7 @@ def main():
     good = True
     for method in [options.method] if options.method else ["rebase", "host-sync"]:
         with Switch(source_change=method) as switch:
-            switch.lose(options.loss, KERNEL_HOSTS)
+            switch.set_links(KERNEL_HOSTS, loss=options.loss)
             run = switch.broadcasts(options.count, options.max, seconds=None, report=REPORT_SECONDS)
             print(f"{method}: exit {run.returncode}, {switch.lost()} packets lost; {run.stdout.strip()}", flush=True)
             print(switch.ctl("counters"), flush=True)

@@ -5,8 +5,11 @@ import json
 import os
 import pathlib
 import subprocess
-import tempfile
+import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from switch_process import Switch  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
 CEPHEUS = BUILD / "bin/cepheus"
@@ -24,17 +27,12 @@ def findings(run):
 class OnAFabric(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(prefix="cepheus-doctor-")
-        cls.fabric = f"{cls.directory.name}/fabric"
-        cls.switch = subprocess.Popen([BUILD / "bin/cepheus-switch", "--hosts", "2", "--socket", cls.fabric, "--ready-fd", "1"],
-                                      stdout=subprocess.PIPE, text=True)
-        assert cls.switch.stdout.readline().startswith("ready")
+        cls.switch = Switch(BUILD, "--hosts", "2")
+        cls.fabric = cls.switch.socket
 
     @classmethod
     def tearDownClass(cls):
-        cls.switch.terminate()
-        cls.switch.communicate()
-        cls.directory.cleanup()
+        cls.switch.close()
 
     def test_everything_is_green(self):
         run = doctor("--fabric", self.fabric, "--json")

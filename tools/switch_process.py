@@ -1,0 +1,114 @@
+"""A cepheus-switch of one's own, for tests, benchmarks and tools: started, waited for, asked, killed, ended.
+
+cepheus-run does the same for itself: it is installed as one file.
+"""
+
+import json
+import os
+import pathlib
+import select
+import socket
+import subprocess
+import tempfile
+
+READY_SECONDS = 60
+ENDING_SECONDS = 60
+
+
+def star(hosts, link="", switch="", fabric=""):
+    """A topology file: hosts h0.. at 10.0.0.1.. on one switch s0, all links alike; the others are TOML of those tables."""
+    text = f"[fabric]\n{fabric}\n[link]\n{link}\n[[switch]]\nname = \"s0\"\n{switch}\n"
+    for i in range(hosts):
+        text += f"[[host]]\nname = \"h{i}\"\naddress = \"10.0.0.{i + 1}\"\n"
+    return text
+
+
+class Switch:
+    """cepheus-switch of a build tree, with `arguments` or on a topology file with this text; serves once it is made.
+
+    Its socket is in a fresh directory, unless a path is given. `before` is a command that runs it, `program` another one than
+    the tree's. A context manager: ended behind the block, as by close().
+    """
+
+    def __init__(self, build, *arguments, topology=None, path=None, before=(), program=None, env=None):
+        self._own = tempfile.TemporaryDirectory(prefix="cepheus-switch-") if path is None else None
+        path = pathlib.Path(path or pathlib.Path(self._own.name) / "fabric")
+        self.socket, self.directory = str(path), path.parent
+        self.env = env
+        self.process = None
+        words = list(arguments)
+        if topology is not None:
+            file = pathlib.Path(self.socket + ".toml")
+            file.write_text(topology, encoding="utf-8")
+            words += ["--topology", file]
+        self.command = [*map(str, (*before, program or pathlib.Path(build) / "bin/cepheus-switch", *words)), "--socket", self.socket]
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def start(self):
+        """Starts it, be it again; RuntimeError if it does not serve within READY_SECONDS."""
+        ready, told = os.pipe()
+        try:
+            self.process = subprocess.Popen([*self.command, "--ready-fd", str(told)], stdin=subprocess.DEVNULL, pass_fds=(told,),
+                                            env=self.env)
+            os.close(told)
+            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 64).startswith(b"ready"):
+                raise RuntimeError("cepheus-switch did not start: " + " ".join(self.command))
+        finally:
+            os.close(ready)
+
+    def kill(self):
+        """Without a word to its clients; start() serves at the same socket again."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                self.process.wait(ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        if self._own is not None:
+            self._own.cleanup()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def ask(self, **request):
+        """The answer on the control socket; RuntimeError if the fabric refuses."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(READY_SECONDS)
+            s.connect(self.socket + ".ctl")
+            s.sendall(json.dumps(request).encode() + b"\n")
+            with s.makefile("rb") as answers:
+                answer = json.loads(answers.readline())
+        if not answer.get("ok"):
+            raise RuntimeError(f"the fabric refused {request}: {answer}")
+        return answer
+
+    def status(self):
+        return self.ask(ask="status")["status"]
+
+    def ports(self):
+        """Of all switches."""
+        return [port for switch in self.status()["switches"] for port in switch["ports"]]
+
+    def set_links(self, links, **change):
+        """Changes hosts' links and trunks, by name: loss=0.2, up=False, direction="to-host"."""
+        for link in links:
+            self.ask(ask="link", link=link, **change)
+
+    def lost(self):
+        """Frames that links have lost by chance."""
+        return sum(port["out"]["dropped_loss"] + port["in"]["dropped_loss"] for port in self.ports())
