@@ -9,7 +9,7 @@
 #include "soft-roce/verbs/environment.h"
 #include "soft-roce/verbs/report.h"
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 namespace {
 
 constexpr std::string_view kDevice = "/dev/infiniband/rdma_cm";
@@ -42,4 +42,4 @@ void note_opening(const char* path, int result) noexcept {
   errno = saved;
 }
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs

@@ -1,7 +1,7 @@
 // The kernel's RDMA connection manager, which programs reach through librdmacm: this device has none.
 #pragma once
 
-namespace cepheus::rnic {
+namespace cepheus::verbs {
 
 // To be told of every file that the program opens, with open()'s result. If a program asks for the
 // connection manager and there is none, librdmacm's own errors do not say so ("Cannot allocate
@@ -11,4 +11,4 @@ namespace cepheus::rnic {
 // the line is for CEPHEUS_VERBOSE alone.
 void note_opening(const char* path, int result) noexcept;
 
-}  // namespace cepheus::rnic
+}  // namespace cepheus::verbs
