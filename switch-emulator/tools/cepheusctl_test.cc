@@ -293,7 +293,7 @@ TEST(Cepheusctl, TakesNamesThatAreNoUtf8) {
   AnsweringFabric fabric(json{{"ok", false}, {"error", "there is no such host"}});
   Invocation link({"--socket", fabric.socket(), "link", "h\xFF", "--down"});
   EXPECT_EQ(link.exit_code(), 1) << link.output();
-  EXPECT_EQ(fabric.last_request()["host"], "h\xEF\xBF\xBD");
+  EXPECT_EQ(fabric.last_request()["link"], "h\xEF\xBF\xBD");
 }
 
 TEST(Cepheusctl, ExitsWithTwoOnWrongUsage) {
