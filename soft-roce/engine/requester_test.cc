@@ -182,6 +182,17 @@ TEST_F(Requester, DoublesTheTimeOutWhileNobodyAnswersIfToldTo) {
   }
 }
 
+TEST_F(Requester, EverySequenceNakWithoutProgressSpendsARetryIfToldSo) {
+  TwoHosts hosts({.mtu = 256}, {.every_nak_counts = true});
+  hosts.a.send(1, 0, 256 * 2);
+  ASSERT_EQ(hosts.a.qpn, a_.qpn);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_THAT(psns(hosts.a.transmit_all()), ElementsAre(100, 101));
+    hosts.a.hear(answer(100, AckKind::kNak, static_cast<std::uint8_t>(NakCode::kSequenceError)));
+  }
+  EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kRetryExceeded));
+}
+
 // A NAK proves one receiver alive, not all that a virtual peer may stand for: only progress does.
 TEST_F(Requester, ASequenceNakWithoutProgressDoesNotBeginTheDoublingAnew) {
   TwoHosts hosts({.timeout_code = 14}, {.timeout_doublings = 6});
