@@ -206,13 +206,28 @@ const Counters& Switch::counters() const { return state_->counters; }
 std::vector<GroupView> Switch::groups() const {
   std::vector<GroupView> views;
   views.reserve(state_->groups.size());
-  state_->groups.for_each([&](McstId, const GroupEntry& entry) {
-    for (const Registration* table : {entry.current.get(), entry.pending.get()}) {
-      if (table == nullptr) continue;
-      views.push_back(
-          view_of(state_->config, table->group, entry.leader.host, table == entry.current.get()));
-    }
-  });
+  for (const McstId id : group_ids()) {
+    for (GroupView& view : groups(id)) views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::vector<McstId> Switch::group_ids() const {
+  std::vector<McstId> ids;
+  ids.reserve(state_->groups.size());
+  state_->groups.for_each([&](McstId id, const GroupEntry&) { ids.push_back(id); });
+  return ids;
+}
+
+std::vector<GroupView> Switch::groups(McstId id) const {
+  std::vector<GroupView> views;
+  const GroupEntry* entry = state_->groups.find(id);
+  if (entry == nullptr) return views;
+  for (const Registration* table : {entry->current.get(), entry->pending.get()}) {
+    if (table == nullptr) continue;
+    views.push_back(
+        view_of(state_->config, table->group, entry->leader.host, table == entry->current.get()));
+  }
   return views;
 }
 

@@ -107,6 +107,9 @@ class Switch {
   const SwitchConfig& config() const;
   const Counters& counters() const;
   std::vector<GroupView> groups() const;
+  // The same in pieces: a group's tables, of those that group_ids() names. None if it has gone.
+  std::vector<McstId> group_ids() const;
+  std::vector<GroupView> groups(McstId id) const;
   std::size_t group_count() const;  // tables, pending ones included; tombstones not
   std::size_t tombstone_count() const;
   // Bytes of one group's table by field (their sum is what it takes), for `paths` paths in use:

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -12,10 +13,15 @@
 namespace cepheus::live {
 namespace {
 
-constexpr std::size_t kMaxUnheard = 64;
+using fabric::PeerCredentials;
+using fabric::UniqueFd;
+using fabric::WelcomeStatus;
+using wire::Instant;
 
-fabric::UniqueFd watch_process(pid_t pid) {
-  return fabric::UniqueFd(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
+constexpr int kAcceptsAtOnce = 16;
+
+UniqueFd watch_process(pid_t pid) {
+  return UniqueFd(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
 }
 
 bool is_ready(int fd, short events) {
@@ -38,113 +44,150 @@ std::vector<HostAssignment::Host> hosts_of(const Datapath& datapath) {
   return hosts;
 }
 
-void refuse(int socket, fabric::WelcomeStatus status, std::string text) {
+fabric::Welcome refusal(WelcomeStatus status, std::string text) {
   fabric::Welcome welcome;
   welcome.status = status;
   welcome.text = std::move(text);
-  fabric::send_message(socket, encode(welcome));
+  return welcome;
+}
+
+void refuse(int socket, WelcomeStatus status, std::string text) {
+  fabric::send_message(socket, encode(refusal(status, std::move(text))));
 }
 
 }  // namespace
 
-AttachServer::AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket,
-                           const Access& access)
+AttachServer::AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
+                           ListeningSocket& socket, const Access& access, wire::Duration patience)
     : poller_(poller),
       datapath_(datapath),
+      doorbells_(doorbells),
+      errands_(errands),
       socket_(socket),
       access_(access),
+      patience_(patience),
       clients_(datapath.host_count()),
       assignment_(hosts_of(datapath), *this) {}
 
 AttachServer::~AttachServer() {
-  for (std::size_t host = 0; host < clients_.size(); ++host) {
-    if (clients_[host].socket.is_open()) detach(host);
-  }
-  for (const auto& [fd, socket] : unheard_) poller_.forget(fd);
+  for (const auto& [fd, visitor] : visitors_) poller_.forget(fd);
   for (const auto& [fd, launcher] : launchers_) poller_.forget(fd);
   poller_.forget(socket_.fd());
 }
 
 bool AttachServer::start() {
-  return poller_.watch(socket_.fd(), Poller::kIn, [this](std::uint32_t) { accept_all(); });
+  return poller_.watch(socket_.fd(), Poller::kIn, [this](std::uint32_t) { accept_some(); });
 }
 
-void AttachServer::accept_all() {
-  for (fabric::UniqueFd socket = socket_.accept(); socket.is_open(); socket = socket_.accept()) {
-    const int fd = socket.get();
-    if (unheard_.size() == kMaxUnheard) {  // silent connections give way to new ones
-      poller_.forget(unheard_.begin()->first);
-      unheard_.erase(unheard_.begin());
+void AttachServer::accept_some() {
+  const auto full = encode(refusal(WelcomeStatus::kFailed, std::string(kOutOfDescriptors)));
+  for (int n = 0; n < kAcceptsAtOnce; ++n) {
+    UniqueFd socket = socket_.accept(full);
+    if (!socket.is_open()) return;
+    const auto peer = fabric::peer_credentials(socket.get());
+    if (!peer) {
+      refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't tell who you are");
+    } else if (!access_.may_attach(peer->uid)) {
+      ++refused_users_;
+      refuse(socket.get(), WelcomeStatus::kFailed,
+             "user " + std::to_string(peer->uid) +
+                 " may not attach: name it under users in the topology's [fabric]");
+    } else {
+      admit(std::move(socket), *peer);
     }
-    if (!poller_.watch(fd, Poller::kIn | Poller::kHangup,
-                       [this, fd](std::uint32_t) { hear(fd); })) {
-      continue;
-    }
-    unheard_.insert_or_assign(fd, std::move(socket));
   }
+}
+
+void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
+  if (visitors_.size() >= kMaxVisitors) make_room();
+  const int fd = socket.get();
+  if (!poller_.watch(fd, Poller::kIn | Poller::kHangup, [this, fd](std::uint32_t) { hear(fd); })) {
+    return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
+  }
+  visitors_.insert_or_assign(fd, Visitor{std::move(socket), peer, monotonic_now() + patience_});
+  hear(fd);  // most have said hello by now
+}
+
+// The longest silent one of the user who has most of them here.
+void AttachServer::make_room() {
+  std::map<uid_t, std::size_t> by_user;
+  for (const auto& [fd, visitor] : visitors_) ++by_user[visitor.peer.uid];
+  const uid_t user =
+      std::max_element(by_user.begin(), by_user.end(), [](const auto& a, const auto& b) {
+        return a.second < b.second;
+      })->first;
+  const std::pair<const int, Visitor>* longest = nullptr;
+  for (const auto& each : visitors_) {
+    if (each.second.peer.uid != user) continue;
+    if (longest == nullptr || each.second.leaves < longest->second.leaves) longest = &each;
+  }
+  dismiss(longest->first, "too many connections say nothing; attach again");
+}
+
+void AttachServer::dismiss(int fd, const char* why) {
+  const auto found = visitors_.find(fd);
+  refuse(fd, WelcomeStatus::kAgain, why);
+  poller_.forget(fd);
+  visitors_.erase(found);
+}
+
+void AttachServer::expire(Instant now) {
+  for (auto at = visitors_.begin(); at != visitors_.end();) {
+    const auto each = at++;
+    if (each->second.leaves <= now) dismiss(each->first, "no hello came in time");
+  }
+}
+
+Instant AttachServer::deadline() const {
+  Instant first = wire::kNever;
+  for (const auto& [fd, visitor] : visitors_) first = std::min(first, visitor.leaves);
+  return first;
 }
 
 void AttachServer::hear(int fd) {
   const auto message = fabric::receive_message(fd);
   if (!message) return;
-  const auto found = unheard_.find(fd);
-  if (found == unheard_.end()) return;
-  fabric::UniqueFd socket = std::move(found->second);
-  unheard_.erase(found);
+  const auto found = visitors_.find(fd);
+  if (found == visitors_.end()) return;
+  Visitor visitor = std::move(found->second);
+  visitors_.erase(found);
   poller_.forget(fd);
-  if (const auto hello = fabric::decode_hello(message->data))
-    return serve(std::move(socket), *hello);
-  if (const auto wanted = fabric::decode_hosts_wanted(message->data))
-    reserve(std::move(socket), *wanted);
-}
-
-std::optional<fabric::PeerCredentials> AttachServer::admit(int socket) {
-  const auto peer = fabric::peer_credentials(socket);
-  if (!peer) {
-    refuse(socket, fabric::WelcomeStatus::kFailed, "the fabric can't tell who you are");
-    return std::nullopt;
+  if (const auto hello = fabric::decode_hello(message->data)) {
+    serve(std::move(visitor.socket), visitor.peer, *hello);
+  } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
+    reserve(std::move(visitor.socket), visitor.peer, *wanted);
   }
-  if (access_.may_attach(peer->uid)) return peer;
-  ++refused_users_;
-  refuse(socket, fabric::WelcomeStatus::kFailed,
-         "user " + std::to_string(peer->uid) +
-             " may not attach: name it under users in the topology's [fabric]");
-  return std::nullopt;
 }
 
-void AttachServer::serve(fabric::UniqueFd socket, const fabric::Hello& hello) {
+void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer, const fabric::Hello& hello) {
   if (hello.version != fabric::kHandshakeVersion) {
-    return refuse(socket.get(), fabric::WelcomeStatus::kWrongVersion,
+    return refuse(socket.get(), WelcomeStatus::kWrongVersion,
                   "the fabric speaks port protocol " + std::to_string(fabric::kHandshakeVersion));
   }
-  const auto peer = admit(socket.get());
-  if (!peer) return;
   forget_ended_launchers();
   const auto choice = assignment_.choose(hello);
-  if (choice.status != fabric::WelcomeStatus::kGranted) {
+  if (choice.status != WelcomeStatus::kGranted) {
     return refuse(socket.get(), choice.status, choice.text);
   }
-  grant(std::move(socket), choice.host, *peer);
+  grant(std::move(socket), choice.host, peer);
 }
 
-void AttachServer::grant(fabric::UniqueFd socket, std::size_t host,
-                         const fabric::PeerCredentials& peer) {
-  fabric::SwitchPort& port = *datapath_.shared_port(host);
-  const auto fds = port.open(peer);
-  if (!fds) return refuse(socket.get(), fabric::WelcomeStatus::kFailed, fds.error().text);
-
+void AttachServer::grant(UniqueFd socket, std::size_t host, const PeerCredentials& peer) {
   Client& client = clients_[host];
   client.socket = std::move(socket);
   client.process = watch_process(peer.pid);
+  client.pid = peer.pid;
   const auto on_end = [this, host](std::uint32_t) { detach(host); };
-  const bool watched =
+  const bool is_watched =
       poller_.watch(client.socket.get(), Poller::kHangup, on_end) &&
-      (!client.process.is_open() || poller_.watch(client.process.get(), Poller::kIn, on_end)) &&
-      poller_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
-                    [this, host](std::uint32_t) { datapath_.wake(host); });
-  if (!watched) {
-    refuse(client.socket.get(), fabric::WelcomeStatus::kFailed,
-           "the fabric can't watch another client");
+      (!client.process.is_open() || poller_.watch(client.process.get(), Poller::kIn, on_end));
+  if (!is_watched) {
+    refuse(client.socket.get(), WelcomeStatus::kFailed, "the fabric can't watch another client");
+    return detach(host);
+  }
+  const auto fds = open_port(host, peer);
+  if (!fds) {
+    refuse(client.socket.get(), WelcomeStatus::kFailed, fds.error().text);
     return detach(host);
   }
   fabric::Welcome welcome;
@@ -152,8 +195,34 @@ void AttachServer::grant(fabric::UniqueFd socket, std::size_t host,
   welcome.pool = datapath_.pools().geometry();
   welcome.area = static_cast<std::uint32_t>(host);
   if (!fabric::send_message(client.socket.get(), encode(welcome), *fds)) return detach(host);
-  port.forget_granted();
-  datapath_.attach(monotonic_now(), host);
+  errands_.run([&] {
+    if (is_still(host)) datapath_.shared_port(host)->forget_granted();
+  });
+}
+
+wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
+                                                         const PeerCredentials& peer) {
+  fabric::SwitchPort& port = *datapath_.shared_port(host);
+  wire::Result<fabric::GrantedFds> fds;
+  errands_.run([&] {
+    fds = port.open(peer);
+    if (!fds) return;
+    if (!doorbells_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
+                          [this, host](std::uint32_t) { datapath_.wake(host); })) {
+      port.close();
+      fds = wire::fail(wire::ErrorCode::kUnavailable, "the fabric can't watch another doorbell");
+      return;
+    }
+    clients_[host].attachment = port.attachment();
+    datapath_.attach(monotonic_now(), host);
+  });
+  return fds;
+}
+
+// On the datapath's thread: whether the port is the client's, and not closed meanwhile.
+bool AttachServer::is_still(std::size_t host) const {
+  const fabric::SwitchPort& port = *datapath_.shared_port(host);
+  return port.is_open() && port.attachment() == clients_[host].attachment;
 }
 
 void AttachServer::detach(std::size_t host) {
@@ -161,9 +230,20 @@ void AttachServer::detach(std::size_t host) {
   if (!client.socket.is_open()) return;
   poller_.forget(client.socket.get());
   if (client.process.is_open()) poller_.forget(client.process.get());
-  poller_.forget(datapath_.shared_port(host)->doorbell());
+  errands_.run([&] {
+    if (!is_still(host)) return;
+    doorbells_.forget(datapath_.shared_port(host)->doorbell());
+    datapath_.detach(monotonic_now(), host);
+  });
   client = {};
-  datapath_.detach(monotonic_now(), host);
+}
+
+void AttachServer::detach_all() {
+  for (std::size_t host = 0; host < clients_.size(); ++host) detach(host);
+}
+
+void AttachServer::on_closed(std::size_t host, std::uint64_t attachment) {
+  if (clients_[host].attachment == attachment) detach(host);
 }
 
 // A port whose client has just died is free, even if the news are still in the queue.
@@ -181,27 +261,26 @@ std::string AttachServer::why_not_free(std::size_t host) const {
   if (const fabric::WirePort* wire = datapath_.wire_port(host)) {
     return "is on interface " + wire->config().interface + ": ask for a host without one";
   }
-  const pid_t pid = datapath_.shared_port(host)->client().pid;
+  const pid_t pid = clients_[host].pid;
   return "is held by " + (pid > 0 ? "pid " + std::to_string(pid) : "a process elsewhere") +
          ": end it, or ask for another host";
 }
 
-void AttachServer::reserve(fabric::UniqueFd socket, const fabric::HostsWanted& wanted) {
-  const auto peer = admit(socket.get());
-  if (!peer) return;
+void AttachServer::reserve(UniqueFd socket, const PeerCredentials& peer,
+                           const fabric::HostsWanted& wanted) {
   const int fd = socket.get();
   const fabric::ReservationId id = random_id();
   if (id == 0)
-    return refuse(fd, fabric::WelcomeStatus::kFailed, "the kernel has no randomness yet: wait");
+    return refuse(fd, WelcomeStatus::kFailed, "the kernel has no randomness yet: wait");
   forget_ended_launchers();
-  const auto reserved = assignment_.reserve(wanted, id, peer->pid);
-  if (reserved.status != fabric::WelcomeStatus::kGranted) {
+  const auto reserved = assignment_.reserve(wanted, id, peer.pid);
+  if (reserved.status != WelcomeStatus::kGranted) {
     return refuse(fd, reserved.status, reserved.text);
   }
   launchers_[fd] = {std::move(socket), id};
   const auto on_end = [this, fd](std::uint32_t) { end_reservation(fd); };
   if (!poller_.watch(fd, Poller::kHangup, on_end)) {
-    refuse(fd, fabric::WelcomeStatus::kFailed, "the fabric can't watch another client");
+    refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
     return end_reservation(fd);
   }
   const fabric::HostsReserved answer{.reservation = id, .names = reserved.names};

@@ -1,14 +1,18 @@
 // Gives hosts' ports to clients, and takes them back when a client closes its socket or its process
 // ends; keeps hosts for the jobs of launchers as long as those keep their sockets.
+//
+// Who may not attach is told so when he connects; who may, and then says nothing, is sent away after
+// a while, or when others need the place, and may connect again. Runs on the reception's thread; ports are opened and
+// closed on the datapath's.
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "switch-emulator/live/access.h"
 #include "switch-emulator/live/datapath.h"
+#include "switch-emulator/live/errands.h"
 #include "switch-emulator/live/host_assignment.h"
 #include "switch-emulator/live/listening_socket.h"
 #include "switch-emulator/live/poller.h"
@@ -18,47 +22,73 @@ namespace cepheus::live {
 
 class AttachServer final : private HostAssignment::Ports {
  public:
-  // All four outlive the server.
-  AttachServer(Poller& poller, Datapath& datapath, const ListeningSocket& socket,
-               const Access& access);
-  ~AttachServer();  // detaches everybody
+  static constexpr std::size_t kMaxVisitors = 256;
+
+  // All outlive the server. `doorbells` is the poller of the datapath's thread, `errands` run there.
+  // `patience` is from connecting to the hello.
+  AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
+               ListeningSocket& socket, const Access& access, wire::Duration patience);
+  ~AttachServer();
   AttachServer(const AttachServer&) = delete;
   AttachServer& operator=(const AttachServer&) = delete;
 
   // False if the kernel refuses to watch the socket.
   bool start();
-  void detach(std::size_t host);
+  // Sends those away who have said nothing for too long.
+  void expire(wire::Instant now);
+  // When expire() has something to do.
+  wire::Instant deadline() const;
+  // The datapath has closed the port, whose `attachment` it was (SwitchPort::attachment).
+  void on_closed(std::size_t host, std::uint64_t attachment);
+  void detach_all();
   std::uint64_t refused_users() const { return refused_users_; }
   // Says at the hosts' ports who has reserved them.
   void tell_reservations(std::vector<SwitchStatus>& switches) const;
 
  private:
+  struct Visitor {  // has not said hello
+    fabric::UniqueFd socket;
+    fabric::PeerCredentials peer;
+    wire::Instant leaves;
+  };
   struct Client {
     fabric::UniqueFd socket;
-    // Readable once the client's process has ended; forked children may keep the socket open.
-    fabric::UniqueFd process;
+    fabric::UniqueFd
+        process;  // readable once the client's process has ended; forked children may keep the
+                  // socket open
+    pid_t pid = 0;
+    std::uint64_t attachment = 0;
   };
 
-  void accept_all();
-  void hear(int socket);
-  void serve(fabric::UniqueFd socket, const fabric::Hello& hello);
+  void accept_some();
+  void admit(fabric::UniqueFd socket, const fabric::PeerCredentials& peer);
+  void make_room();
+  void dismiss(int fd, const char* why);
+  void hear(int fd);
+  void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
+             const fabric::Hello& hello);
   void grant(fabric::UniqueFd socket, std::size_t host, const fabric::PeerCredentials& peer);
-  void reserve(fabric::UniqueFd socket, const fabric::HostsWanted& wanted);
+  wire::Result<fabric::GrantedFds> open_port(std::size_t host, const fabric::PeerCredentials& peer);
+  bool is_still(std::size_t host) const;
+  void detach(std::size_t host);
+  void reserve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
+               const fabric::HostsWanted& wanted);
   void end_reservation(int socket);
   // A launcher that has just ended keeps no host, even if the news are still in the queue.
   void forget_ended_launchers();
-  // Who is behind the socket; nothing if he may not attach, and he has been told.
-  std::optional<fabric::PeerCredentials> admit(int socket);
   bool is_free(std::size_t host) override;
   std::string why_not_free(std::size_t host) const override;
 
   Poller& poller_;
   Datapath& datapath_;
-  const ListeningSocket& socket_;
+  Poller& doorbells_;
+  Errands& errands_;
+  ListeningSocket& socket_;
   const Access& access_;
+  const wire::Duration patience_;
   std::uint64_t refused_users_ = 0;
-  std::map<int, fabric::UniqueFd> unheard_;  // connections that have not said hello, by descriptor
-  std::vector<Client> clients_;              // by host
+  std::map<int, Visitor> visitors_;  // by descriptor
+  std::vector<Client> clients_;      // by host
   struct Launcher {
     fabric::UniqueFd socket;
     fabric::ReservationId reservation = 0;

@@ -1,25 +1,35 @@
 #include "switch-emulator/live/control_server.h"
 
-#include <sys/socket.h>
-
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
+#include "switch-emulator/live/clock.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/ports/handshake.h"
 
 namespace cepheus::live {
 namespace {
 
-constexpr std::size_t kMaxConnections = 32;
-constexpr std::size_t kMaxRequest = 64 << 10;
+using nlohmann::json;
+using wire::Instant;
 
-std::string to_line(const nlohmann::json& json) { return json_text(json) + "\n"; }
+constexpr int kAcceptsAtOnce = 16;
+
+std::string to_line(const json& answer) {
+  return json_text(answer) + "\n";
+}
+
+std::string refusal(const std::string& why) { return to_line({{"ok", false}, {"error", why}}); }
+
+std::span<const std::uint8_t> as_bytes(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 }  // namespace
 
-ControlServer::ControlServer(Poller& poller, const ListeningSocket& socket, const Access& access,
+ControlServer::ControlServer(Poller& poller, ListeningSocket& socket, const Access& access,
                              Answer answer)
     : poller_(poller), socket_(socket), access_(access), answer_(std::move(answer)) {}
 
@@ -29,29 +39,63 @@ ControlServer::~ControlServer() {
 }
 
 bool ControlServer::start() {
-  return poller_.watch(socket_.fd(), Poller::kIn, [this](std::uint32_t) { accept_all(); });
+  return poller_.watch(socket_.fd(), Poller::kIn, [this](std::uint32_t) { accept_some(); });
 }
 
 bool ControlServer::has_unsent() const {
-  for (const auto& [fd, connection] : connections_) {
-    if (!connection.out.empty()) return true;
-  }
-  return false;
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const auto& each) { return each.second.has_unsent(); });
 }
 
-void ControlServer::accept_all() {
-  for (fabric::UniqueFd socket = socket_.accept(); socket.is_open(); socket = socket_.accept()) {
-    const int fd = socket.get();
-    const auto peer = fabric::peer_credentials(fd);
+Instant ControlServer::deadline() const {
+  Instant first = wire::kNever;
+  for (const auto& [fd, connection] : connections_) {
+    const bool asks = !connection.has_unsent() && !connection.request().empty();
+    first = std::min(first, asks ? Instant{} : connection.deadline());
+  }
+  return first;
+}
+
+void ControlServer::accept_some() {
+  const std::string full = refusal(std::string(kOutOfDescriptors));
+  for (int n = 0; n < kAcceptsAtOnce; ++n) {
+    fabric::UniqueFd socket = socket_.accept(as_bytes(full));
+    if (!socket.is_open()) return;
+    const auto peer = fabric::peer_credentials(socket.get());
     if (!peer || !access_.may_attach(peer->uid)) {
       ++refused_users_;
       continue;
     }
-    if (connections_.size() == kMaxConnections) drop(connections_.begin()->first);
-    if (!poller_.watch(fd, Poller::kIn, [this, fd](std::uint32_t) { serve(fd); })) continue;
-    connections_[fd].socket = std::move(socket);
-    connections_[fd].may_command = access_.may_command(peer->uid);
+    make_room(peer->uid);
+    const int fd = socket.get();
+    const auto [at, is_new] = connections_.emplace(
+        fd, ControlConnection(std::move(socket), peer->uid, access_.may_command(peer->uid),
+                              monotonic_now()));
+    watch(at->second);
   }
+}
+
+// A user's own connections give way to his new ones; where there are too many of all, those of who
+// has most.
+void ControlServer::make_room(uid_t user) {
+  std::map<uid_t, std::size_t> by_user;
+  for (const auto& [fd, connection] : connections_) ++by_user[connection.user()];
+  if (by_user[user] >= kMaxOfOneUser) return drop_stalest(user);
+  if (connections_.size() < kMaxConnections) return;
+  drop_stalest(std::max_element(by_user.begin(), by_user.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first);
+}
+
+void ControlServer::drop_stalest(uid_t user) {
+  const ControlConnection* stalest = nullptr;
+  for (const auto& [fd, connection] : connections_) {
+    if (connection.user() != user) continue;
+    if (stalest == nullptr || connection.last_active() < stalest->last_active()) {
+      stalest = &connection;
+    }
+  }
+  if (stalest != nullptr) drop(stalest->fd());
 }
 
 void ControlServer::drop(int fd) {
@@ -59,56 +103,87 @@ void ControlServer::drop(int fd) {
   connections_.erase(fd);
 }
 
-void ControlServer::serve(int fd) {
+void ControlServer::watch(ControlConnection& connection) {
+  const int fd = connection.fd();
+  const std::uint32_t events = connection.wants_requests() ? Poller::kIn
+                               : connection.has_unsent()   ? Poller::kOut
+                                                           : Poller::kHangup;
+  if (!poller_.watch(fd, events, [this, fd](std::uint32_t) { hear(fd); })) drop(fd);
+}
+
+void ControlServer::hear(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;
-  Connection& connection = found->second;
-  if (!read_requests(connection)) return drop(fd);
-  answer_lines(connection);
-  if (!write_answers(connection)) return drop(fd);
-  if (connection.ended && connection.out.empty()) return drop(fd);
-  // Who does not read his answers is not asked for more requests.
-  const std::uint32_t events = connection.out.empty() ? Poller::kIn : Poller::kOut;
-  poller_.watch(fd, events, [this, fd](std::uint32_t) { serve(fd); });
+  ControlConnection& connection = found->second;
+  const Instant now = monotonic_now();
+  const bool is_of_use = connection.has_unsent() ? connection.write(now) : connection.read(now);
+  if (!is_of_use || connection.is_done()) return drop(fd);
+  watch(connection);
 }
 
-bool ControlServer::read_requests(Connection& connection) {
-  std::array<char, 4096> buffer;
-  while (connection.out.empty() && connection.in.size() <= kMaxRequest) {
-    const ssize_t length =
-        recv(connection.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (length == 0) connection.ended = true;
-    if (length < 0 && errno == EINTR) continue;
-    if (length <= 0) return length == 0 || errno == EAGAIN || errno == EWOULDBLOCK;
-    connection.in.append(buffer.data(), static_cast<std::size_t>(length));
-    if (connection.in.find('\n') != std::string::npos) return true;
-  }
-  return connection.in.size() <= kMaxRequest;
-}
-
-void ControlServer::answer_lines(Connection& connection) {
-  for (std::size_t end = connection.in.find('\n'); end != std::string::npos;
-       end = connection.in.find('\n')) {
-    const auto request = nlohmann::json::parse(connection.in.substr(0, end), nullptr, false);
-    connection.in.erase(0, end + 1);
-    if (connection.may_command || request == nlohmann::json{{"ask", "status"}}) {
-      connection.out += to_line(answer_(request));
-    } else {
-      connection.out +=
-          to_line({{"ok", false}, {"error", "only the fabric's own user may do more than look"}});
+void ControlServer::serve(Instant now) {
+  asked_.clear();
+  answered_.reset();
+  std::vector<int> gone, answered;
+  for (auto& [fd, connection] : connections_) {
+    if (connection.deadline() <= now) {
+      gone.push_back(fd);
+    } else if (!connection.has_unsent() && !connection.request().empty()) {
+      answer_requests(connection);
+      const bool is_of_use = connection.write(now) && !connection.is_done();
+      (is_of_use ? answered : gone).push_back(fd);
     }
   }
+  for (const int fd : gone) drop(fd);
+  for (const int fd : answered) watch(connections_.at(fd));
+  drop_who_does_not_read();
 }
 
-bool ControlServer::write_answers(Connection& connection) {
-  while (!connection.out.empty()) {
-    const ssize_t length = send(connection.socket.get(), connection.out.data(),
-                                connection.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-    connection.out.erase(0, static_cast<std::size_t>(length));
+// One question of a connection and its repeats, then the others have their turn.
+void ControlServer::answer_requests(ControlConnection& connection) {
+  const std::string first(connection.request());
+  const auto answer = answer_line(connection, first);
+  while (connection.request() == first) {
+    connection.answer(answer);
+    connection.drop_request();
   }
-  return true;
+}
+
+ControlConnection::Answer ControlServer::answer_line(const ControlConnection& connection,
+                                                     std::string_view request) {
+  const json asked = json::parse(request, nullptr, false);
+  if (!connection.may_command() && asked != json{{"ask", "status"}}) {
+    return std::make_shared<const std::string>(
+        refusal("only the fabric's own user may do more than look"));
+  }
+  if (asked_ == request && answered_ != nullptr) return answered_;
+  asked_ = request;
+  answered_ = std::make_shared<const std::string>(to_line(answer_(asked)));
+  return answered_;
+}
+
+std::size_t ControlServer::unsent_bytes() const {
+  std::set<const std::string*> answers;
+  std::size_t bytes = 0;
+  for (const auto& [fd, connection] : connections_) {
+    if (!connection.has_unsent()) continue;
+    const std::string* newest = connection.newest_unsent().get();
+    if (answers.insert(newest).second) bytes += newest->size();
+  }
+  return bytes;
+}
+
+void ControlServer::drop_who_does_not_read() {
+  while (unsent_bytes() > kMaxUnsent) {
+    const ControlConnection* stalest = nullptr;
+    for (const auto& [fd, connection] : connections_) {
+      if (!connection.has_unsent()) continue;
+      if (stalest == nullptr || connection.last_active() < stalest->last_active()) {
+        stalest = &connection;
+      }
+    }
+    drop(stalest->fd());
+  }
 }
 
 }  // namespace cepheus::live

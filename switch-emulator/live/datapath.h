@@ -7,6 +7,7 @@
 // waiting and no sockets here.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -77,7 +78,12 @@ class Datapath {
   LinkState link_state(std::uint32_t link) const;
   // A trunk that is cut, be it one way, is down for the switches at both ends, and they are told.
   void set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state);
-  std::vector<SwitchStatus> status() const;
+
+  // Runs what it is given on the datapath's thread, before it returns.
+  using Slice = std::function<void(const std::function<void()>&)>;
+  // From any thread that may wait for the datapath's: what that has to copy is asked for in slices
+  // of some microseconds, so that packets hardly wait for it.
+  std::vector<SwitchStatus> status(const Slice& slice) const;
 
  private:
   struct SwitchState {
@@ -116,6 +122,12 @@ class Datapath {
     std::uint32_t idle_rounds = 0;
     wire::Instant resume{};  // its uplink takes nothing before
   };
+
+  struct PortReading;
+  void read_port(const Port& port, PortReading& reading) const;
+  std::vector<PortStatus> status_of_ports(const SwitchState& state, const Slice& slice) const;
+  std::vector<fabric::GroupView> status_of_groups(const SwitchState& state,
+                                                  const Slice& slice) const;
 
   void tell_if_cut(wire::Instant now, Port& port);
   void build_switches(net::Topology::Plan& plan);

@@ -1,4 +1,6 @@
 // What a datapath tells about itself, and its captures.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <system_error>
 
@@ -9,14 +11,30 @@ namespace {
 
 using NamedCounters = std::vector<std::pair<std::string, std::uint64_t>>;
 
+// What one slice copies: some ten microseconds' worth.
+constexpr std::size_t kPortsAtOnce = 16;
+constexpr std::size_t kPathsAtOnce = 128;
+constexpr std::size_t kGroupAsPaths = 32;  // what a group costs whatever its paths
+
+// Counters as they lie in memory: their names can wait.
+template <typename CounterType>
+struct Reading {
+  std::array<std::uint64_t, static_cast<std::size_t>(CounterType::kCount)> values{};
+
+  template <typename Get>
+  void take(Get get) {
+    for (std::size_t c = 0; c < values.size(); ++c) values[c] = get(static_cast<CounterType>(c));
+  }
+};
+
 void put(NamedCounters& counters, std::string_view name, std::uint64_t value) {
   if (value != 0) counters.emplace_back(name, value);
 }
 
-template <typename CounterType, typename Get>
-void put_all(NamedCounters& counters, Get get) {
-  for (std::size_t c = 0; c < static_cast<std::size_t>(CounterType::kCount); ++c) {
-    put(counters, name(static_cast<CounterType>(c)), get(static_cast<CounterType>(c)));
+template <typename CounterType>
+void put_all(NamedCounters& counters, const Reading<CounterType>& reading) {
+  for (std::size_t c = 0; c < reading.values.size(); ++c) {
+    put(counters, name(static_cast<CounterType>(c)), reading.values[c]);
   }
 }
 
@@ -30,51 +48,100 @@ void put_drops(NamedCounters& counters, const LinkSideDrops& drops) {
 
 }  // namespace
 
-std::vector<SwitchStatus> Datapath::status() const {
+struct Datapath::PortReading {
+  PortStatus status;  // without names
+  Reading<fabric::Counter> engine;
+  LinkSideDrops drops;
+  Reading<fabric::PortCounter> access;
+};
+
+void Datapath::read_port(const Port& port, PortReading& reading) const {
+  const SwitchState& state = switches_[port.of_switch];
+  const fabric::Counters& counters = state.engine->counters();
+  PortStatus& entry = reading.status;
+  entry.id = port.id;
+  entry.kind = port.end.kind;
+  entry.link = links_[port.out].link.config();
+  entry.in_loss = links_[port.in].link.config().loss;
+  entry.in_up = links_[port.in].link.is_up();
+  entry.out_up = links_[port.out].link.is_up();
+  entry.in = links_[port.in].link.counters();
+  entry.out = links_[port.out].link.counters();
+  entry.rx_frames = port.rx.frames;
+  entry.rx_bytes = port.rx.bytes;
+  entry.rx_payload_bytes = port.rx.payload_bytes;
+  entry.tx_frames = port.tx.frames;
+  entry.tx_bytes = port.tx.bytes;
+  entry.tx_payload_bytes = port.tx.payload_bytes;
+  entry.attached = true;
+  reading.drops = port.drops;
+  reading.engine.take([&](fabric::Counter c) { return counters.of(port.id, c); });
+  if (port.end.kind != net::PortKind::kHost) return;
+  const Host& host = hosts_[port.end.host];
+  const fabric::AccessPort& client = *host.client;
+  entry.address = state.engine->config().ports[port.id.value()].host;
+  entry.attached = client.is_open();
+  if (host.shared != nullptr) entry.client_pid = host.shared->client().pid;
+  entry.dropped_egress_full = client.counters()[fabric::PortCounter::kDropEgressFull];
+  reading.access.take([&](fabric::PortCounter c) { return client.counters()[c]; });
+}
+
+std::vector<PortStatus> Datapath::status_of_ports(const SwitchState& state,
+                                                  const Slice& slice) const {
+  const auto& names = state.engine->config().ports;
+  std::vector<PortReading> readings(names.size());
+  for (std::size_t first = 0; first < readings.size(); first += kPortsAtOnce) {
+    const std::size_t end = std::min(first + kPortsAtOnce, readings.size());
+    slice([&] {
+      for (std::size_t p = first; p < end; ++p) {
+        read_port(ports_[state.first_port + p], readings[p]);
+      }
+    });
+  }
+  std::vector<PortStatus> ports;
+  ports.reserve(readings.size());
+  for (std::size_t p = 0; p < readings.size(); ++p) {
+    PortStatus& entry = ports.emplace_back(std::move(readings[p].status));
+    entry.name = names[p].name;
+    put_all(entry.counters, readings[p].engine);
+    put_drops(entry.counters, readings[p].drops);
+    put_all(entry.counters, readings[p].access);
+  }
+  return ports;
+}
+
+std::vector<fabric::GroupView> Datapath::status_of_groups(const SwitchState& state,
+                                                          const Slice& slice) const {
+  std::vector<wire::McstId> ids;
+  std::vector<fabric::GroupView> groups;
+  slice([&] { ids = state.engine->group_ids(); });
+  for (std::size_t next = 0; next < ids.size();) {
+    slice([&] {
+      std::size_t paths = 0;
+      for (; next < ids.size() && paths < kPathsAtOnce; ++next) {
+        for (fabric::GroupView& view : state.engine->groups(ids[next])) {
+          paths += kGroupAsPaths + view.paths.size();
+          groups.push_back(std::move(view));
+        }
+      }
+    });
+  }
+  return groups;
+}
+
+std::vector<SwitchStatus> Datapath::status(const Slice& slice) const {
   std::vector<SwitchStatus> all;
   for (const SwitchState& state : switches_) {
-    const net::SwitchConfig& config = state.engine->config();
-    const fabric::Counters& counters = state.engine->counters();
-    SwitchStatus status;
-    status.name = config.name;
-    status.groups = state.engine->groups();
-    status.tombstones = state.engine->tombstone_count();
-    put_all<fabric::Counter>(status.counters, [&](fabric::Counter c) { return counters[c]; });
-    for (std::size_t p = 0; p < config.ports.size(); ++p) {
-      const Port& port = ports_[state.first_port + p];
-      PortStatus entry;
-      entry.id = port.id;
-      entry.name = config.ports[p].name;
-      entry.kind = port.end.kind;
-      entry.link = links_[port.out].link.config();
-      entry.in_loss = links_[port.in].link.config().loss;
-      entry.in_up = links_[port.in].link.is_up();
-      entry.out_up = links_[port.out].link.is_up();
-      entry.in = links_[port.in].link.counters();
-      entry.out = links_[port.out].link.counters();
-      entry.rx_frames = port.rx.frames;
-      entry.rx_bytes = port.rx.bytes;
-      entry.rx_payload_bytes = port.rx.payload_bytes;
-      entry.tx_frames = port.tx.frames;
-      entry.tx_bytes = port.tx.bytes;
-      entry.tx_payload_bytes = port.tx.payload_bytes;
-      entry.attached = true;
-      put_all<fabric::Counter>(entry.counters,
-                               [&](fabric::Counter c) { return counters.of(port.id, c); });
-      put_drops(entry.counters, port.drops);
-      if (port.end.kind == net::PortKind::kHost) {
-        const Host& host = hosts_[port.end.host];
-        const fabric::AccessPort& client = *host.client;
-        entry.address = config.ports[p].host;
-        entry.attached = client.is_open();
-        if (host.shared != nullptr) entry.client_pid = host.shared->client().pid;
-        entry.dropped_egress_full = client.counters()[fabric::PortCounter::kDropEgressFull];
-        put_all<fabric::PortCounter>(entry.counters,
-                                     [&](fabric::PortCounter c) { return client.counters()[c]; });
-      }
-      status.ports.push_back(std::move(entry));
-    }
-    all.push_back(std::move(status));
+    SwitchStatus& status = all.emplace_back();
+    Reading<fabric::Counter> totals;
+    status.name = state.engine->config().name;
+    status.groups = status_of_groups(state, slice);
+    status.ports = status_of_ports(state, slice);
+    slice([&] {
+      status.tombstones = state.engine->tombstone_count();
+      totals.take([&](fabric::Counter c) { return state.engine->counters()[c]; });
+    });
+    put_all(status.counters, totals);
   }
   return all;
 }

@@ -13,7 +13,11 @@
 namespace cepheus::live {
 namespace {
 
-constexpr int kBacklog = 128;
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83  // asm-generic/socket.h, Linux 6.16
+#endif
+
+constexpr int kBacklog = 1024;
 constexpr int kLockAttempts = 16;
 
 tl::unexpected<wire::Error> fail_errno(const std::string& what) {
@@ -25,6 +29,12 @@ std::string first_line_of(int file) {
   const ssize_t length = pread(file, text.data(), text.size() - 1, 0);
   const std::string all(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   return all.substr(0, all.find('\n'));
+}
+
+fabric::UniqueFd open_spare() { return fabric::UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+fabric::UniqueFd accept_from(int fd) {
+  return fabric::UniqueFd(accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 // The holder before us may have removed the file between our open and our lock.
@@ -92,8 +102,23 @@ ListeningSocket::~ListeningSocket() {
   if (fd_.is_open()) unlink(path_.c_str());
 }
 
-fabric::UniqueFd ListeningSocket::accept() const {
-  return fabric::UniqueFd(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+ListeningSocket::ListeningSocket(fabric::UniqueFd fd, std::string path)
+    : fd_(std::move(fd)), path_(std::move(path)), spare_(open_spare()) {
+  const int no = 0;  // connections inherit it
+  refuses_descriptors_ = setsockopt(fd_.get(), SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no) == 0;
+}
+
+fabric::UniqueFd ListeningSocket::accept(std::span<const std::uint8_t> when_full) {
+  fabric::UniqueFd socket = accept_from(fd_.get());
+  if (socket.is_open() || (errno != EMFILE && errno != ENFILE)) return socket;
+  spare_.reset();
+  socket = accept_from(fd_.get());
+  if (socket.is_open()) {
+    send(socket.get(), when_full.data(), when_full.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    socket.reset();
+  }
+  spare_ = open_spare();
+  return socket;
 }
 
 }  // namespace cepheus::live

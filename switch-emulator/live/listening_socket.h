@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "switch-emulator/ports/unique_fd.h"
 #include "wire/result.h"
@@ -28,6 +30,10 @@ class PathLock {
   std::string path_;
 };
 
+// What a peer is told where descriptors run out.
+inline constexpr std::string_view kOutOfDescriptors =
+    "the fabric has no descriptors left: end other clients, or raise its limit of open files";
+
 class ListeningSocket {
  public:
   // Listens without blocking on `path`, replacing a leftover. `type` is SOCK_SEQPACKET or
@@ -38,15 +44,19 @@ class ListeningSocket {
   ~ListeningSocket();  // removes the socket from the file system
 
   int fd() const { return fd_.get(); }
-  // The next connection, non-blocking; closed if there is none.
-  fabric::UniqueFd accept() const;
+  // The next connection, non-blocking; closed if there is none. Where descriptors run out it is told
+  // `when_full` and closed: it must not wait for ever, nor keep waking us.
+  fabric::UniqueFd accept(std::span<const std::uint8_t> when_full);
+  // Whether the kernel keeps peers from sending descriptors along (patience.h).
+  bool refuses_descriptors() const { return refuses_descriptors_; }
 
  private:
-  ListeningSocket(fabric::UniqueFd fd, std::string path)
-      : fd_(std::move(fd)), path_(std::move(path)) {}
+  ListeningSocket(fabric::UniqueFd fd, std::string path);
 
   fabric::UniqueFd fd_;
   std::string path_;
+  fabric::UniqueFd spare_;  // its place is used to turn somebody away
+  bool refuses_descriptors_ = false;
 };
 
 }  // namespace cepheus::live

@@ -1,7 +1,6 @@
 #include "switch-emulator/live/live_fabric.h"
 
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -9,17 +8,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <vector>
 
-#include "switch-emulator/live/attach_server.h"
 #include "switch-emulator/live/clock.h"
 #include "switch-emulator/live/control_protocol.h"
-#include "switch-emulator/live/control_server.h"
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/live/idle_policy.h"
 #include "switch-emulator/live/link_request.h"
+#include "switch-emulator/live/reception.h"
 #include "switch-emulator/live/status_baseline.h"
 #include "switch-emulator/ports/short_slices.h"
 
@@ -54,27 +50,24 @@ class FineTimers {
 
 struct LiveFabric::State {
   State(const net::Topology& topology, net::Topology::Plan plan, const Access& who,
-        const LiveOptions& live_options, Poller made_poller, PathLock held_lock,
-        ListeningSocket attach_at, ListeningSocket ask_at)
+        const LiveOptions& live_options, Poller made_poller, std::unique_ptr<Errands> made_errands,
+        PathLock held_lock)
       : access(who),
         options(live_options),
         mtu(topology.mtu),
         icrc_always(topology.icrc_always),
         lock(std::move(held_lock)),
-        attach_socket(std::move(attach_at)),
-        control_socket(std::move(ask_at)),
         poller(std::move(made_poller)),
-        datapath(topology, std::move(plan)),
-        attachments(poller, datapath, attach_socket, access),
-        control(poller, control_socket, access,
-                [this](const json& request) { return answer(request); }) {}
+        errands(std::move(made_errands)),
+        datapath(topology, std::move(plan)) {}
 
-  wire::Result<void> set_up();
+  wire::Result<void> set_up(Reception::Sockets sockets);
   wire::Result<void> open_interfaces();
   void run();
   bool is_due(wire::Instant now) const;
   void sleep(wire::Instant now, wire::Duration early);
-  void run_posted();
+  void close_offenders(wire::Instant now);
+  void stop();
   json answer(const json& request);
   FabricStatus status() const;
 
@@ -84,17 +77,12 @@ struct LiveFabric::State {
   const bool icrc_always;
   const wire::Instant started = monotonic_now();
   PathLock lock;
-  ListeningSocket attach_socket, control_socket;
-  Poller poller;
-  fabric::UniqueFd notice;  // an eventfd: somebody posted, or wants us to stop
+  Poller poller;  // of the thread that serves, as all below
+  const std::unique_ptr<Errands> errands;
   Datapath datapath;
-  AttachServer attachments;
-  ControlServer control;
-  FabricStatus baseline;
-
   std::atomic<bool> stopping{false};
-  std::mutex mutex;  // guards posted
-  std::vector<std::function<void()>> posted;
+  FabricStatus baseline;                 // on the reception's thread
+  std::unique_ptr<Reception> reception;  // ends first
 };
 
 wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology& topology,
@@ -112,32 +100,34 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
   if (!ask_at) return tl::unexpected(ask_at.error());
   auto poller = Poller::create();
   if (!poller) return tl::unexpected(poller.error());
+  auto errands = Errands::create();
+  if (!errands) return tl::unexpected(errands.error());
 
-  auto state =
-      std::make_unique<State>(topology, std::move(*plan), *access, options, std::move(*poller),
-                              std::move(*lock), std::move(*attach_at), std::move(*ask_at));
-  if (auto done = state->set_up(); !done) return tl::unexpected(done.error());
+  auto state = std::make_unique<State>(topology, std::move(*plan), *access, options,
+                                       std::move(*poller), std::move(*errands), std::move(*lock));
+  auto done = state->set_up({std::move(*attach_at), std::move(*ask_at), options.patience});
+  if (!done) return tl::unexpected(done.error());
   return std::unique_ptr<LiveFabric>(new LiveFabric(std::move(state)));
 }
 
 LiveFabric::LiveFabric(std::unique_ptr<State> state) : state_(std::move(state)) {}
 LiveFabric::~LiveFabric() = default;
 
-wire::Result<void> LiveFabric::State::set_up() {
-  notice.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const bool watching =
-      notice.is_open() &&
-      poller.watch(notice.get(), Poller::kIn, [this](std::uint32_t) { run_posted(); }) &&
-      attachments.start() && control.start();
-  if (!watching) {
+wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
+  if (!poller.watch(errands->fd(), Poller::kIn, [this](std::uint32_t) { errands->serve(); })) {
     return wire::fail(wire::ErrorCode::kUnavailable,
-                      std::string("can't watch the fabric's sockets: ") + std::strerror(errno));
+                      std::string("can't watch an eventfd: ") + std::strerror(errno));
   }
   if (!options.pcap_dir.empty()) {
     if (auto done = datapath.capture(options.pcap_dir); !done) return done;
   }
   datapath.start(monotonic_now());
-  return open_interfaces();
+  if (auto done = open_interfaces(); !done) return done;
+  auto opened = Reception::open(std::move(sockets), datapath, poller, *errands, access,
+                                [this](const json& request) { return answer(request); });
+  if (!opened) return tl::unexpected(opened.error());
+  reception = std::move(*opened);
+  return {};
 }
 
 wire::Result<void> LiveFabric::State::open_interfaces() {
@@ -162,28 +152,11 @@ wire::Result<void> LiveFabric::State::open_interfaces() {
 
 void LiveFabric::run() { state_->run(); }
 
-void LiveFabric::stop() {
-  state_->stopping.store(true, std::memory_order_release);
-  eventfd_write(state_->notice.get(), 1);
-}
+void LiveFabric::stop() { state_->stop(); }
 
-void LiveFabric::post(std::function<void()> task) {
-  {
-    const std::lock_guard guard(state_->mutex);
-    state_->posted.push_back(std::move(task));
-  }
-  eventfd_write(state_->notice.get(), 1);
-}
-
-void LiveFabric::State::run_posted() {
-  eventfd_t count = 0;
-  eventfd_read(notice.get(), &count);
-  std::vector<std::function<void()>> tasks;
-  {
-    const std::lock_guard guard(mutex);
-    tasks.swap(posted);
-  }
-  for (const auto& task : tasks) task();
+void LiveFabric::State::stop() {
+  stopping.store(true, std::memory_order_release);
+  errands->nudge();
 }
 
 void LiveFabric::State::run() {
@@ -193,7 +166,7 @@ void LiveFabric::State::run() {
   while (!stopping.load(std::memory_order_acquire)) {
     const wire::Instant now = monotonic_now();
     const bool worked = datapath.poll(now);
-    for (const std::size_t host : datapath.take_offenders()) attachments.detach(host);
+    close_offenders(now);
     if (worked) {
       idle.worked(now);
       if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
@@ -210,6 +183,15 @@ void LiveFabric::State::run() {
       // Beside programs that poll, preempting them at every wake-up costs more than it saves.
       if (idle.sees_computing() != computing) fabric::ask_for_short_slices(!computing);
     }
+  }
+}
+
+void LiveFabric::State::close_offenders(wire::Instant now) {
+  for (const std::size_t host : datapath.take_offenders()) {
+    const fabric::SwitchPort& port = *datapath.shared_port(host);
+    poller.forget(port.doorbell());
+    datapath.detach(now, host);
+    reception->on_closed(host, port.attachment());
   }
 }
 
@@ -243,11 +225,12 @@ json LiveFabric::State::answer(const json& request) {
     return {{"ok", true}};
   }
   if (*what == "link") {
-    const auto done = set_link(datapath, monotonic_now(), request);
+    wire::Result<void> done;
+    errands->run([&] { done = set_link(datapath, monotonic_now(), request); });
     return done ? json{{"ok", true}} : refusal(done.error().text);
   }
   if (*what == "stop") {
-    stopping.store(true, std::memory_order_release);
+    stop();
     return {{"ok", true}};
   }
   return refusal("asked for " + what->dump() + ": status, link, reset_counters and stop are known");
@@ -259,12 +242,16 @@ FabricStatus LiveFabric::State::status() const {
   now.uptime_seconds = std::chrono::duration<double>(monotonic_now() - started).count();
   now.mtu = mtu;
   now.icrc_always = icrc_always;
-  now.refused_users = attachments.refused_users() + control.refused_users();
-  now.switches = datapath.status();
-  attachments.tell_reservations(now.switches);
+  now.refused_users = reception->refused_users();
+  now.switches = datapath.status([this](const auto& slice) { errands->run(slice); });
+  reception->tell_reservations(now.switches);
   return now;
 }
 
-FabricStatus LiveFabric::status() const { return state_->status(); }
+FabricStatus LiveFabric::status() const {
+  FabricStatus now;
+  state_->reception->run([&] { now = state_->status(); });
+  return now;
+}
 
 }  // namespace cepheus::live

@@ -8,7 +8,6 @@
 // (live/control_protocol.h).
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +21,8 @@ struct LiveOptions {
   std::string socket;    // where clients attach
   std::string pcap_dir;  // captures of every port; empty: none
   wire::Duration idle_polling = std::chrono::microseconds(200);  // looking for work before sleeping
+  // With who connects to attach, and says nothing.
+  wire::Duration patience = std::chrono::seconds(5);
 };
 
 class LiveFabric {
@@ -39,10 +40,8 @@ class LiveFabric {
   void run();
   // From any thread or a signal handler.
   void stop();
-  // From any thread: has `task` run on the serving thread, soon.
-  void post(std::function<void()> task);
 
-  // On the serving thread, or while nobody runs.
+  // From any other thread than the serving one; waits until that serves.
   FabricStatus status() const;
 
  private:

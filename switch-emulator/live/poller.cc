@@ -1,6 +1,6 @@
 #include "switch-emulator/live/poller.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -32,19 +32,23 @@ void Poller::forget(int fd) {
   if (watches_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-void Poller::wait(wire::Duration timeout) {
-  std::array<epoll_event, 64> events;
+void Poller::await(wire::Duration timeout) {
   const auto nanoseconds = timeout.count();
   const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-  const int ready = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
+  const int ready = epoll_pwait2(epoll_.get(), events_.data(), static_cast<int>(events_.size()),
                                  nanoseconds < 0 ? nullptr : &limit, nullptr);
-  for (int i = 0; i < ready; ++i) {
-    const std::uint64_t key = events[static_cast<std::size_t>(i)].data.u64;
+  ready_ = static_cast<std::size_t>(std::max(ready, 0));
+}
+
+void Poller::dispatch() {
+  for (std::size_t i = 0; i < ready_; ++i) {
+    const std::uint64_t key = events_[i].data.u64;
     const auto found = watches_.find(static_cast<int>(key & 0xFFFFFFFF));
     if (found == watches_.end() || found->second.generation != key >> 32) continue;
     const Handler handler = found->second.handler;  // may forget itself
-    handler(events[static_cast<std::size_t>(i)].events);
+    handler(events_[i].events);
   }
+  ready_ = 0;
 }
 
 }  // namespace cepheus::live

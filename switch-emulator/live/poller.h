@@ -7,6 +7,7 @@
 
 #include <sys/epoll.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
@@ -32,8 +33,13 @@ class Poller {
   void forget(int fd);
 
   // Runs the handlers of what is ready; waits up to `timeout` if nothing is (0: not at all;
-  // negative: for ever).
-  void wait(wire::Duration timeout);
+  // negative: for ever). The same in two steps: await(), then dispatch().
+  void wait(wire::Duration timeout) {
+    await(timeout);
+    dispatch();
+  }
+  void await(wire::Duration timeout);
+  void dispatch();
 
  private:
   struct Watch {
@@ -47,6 +53,8 @@ class Poller {
   fabric::UniqueFd epoll_;
   std::uint32_t generation_ = 0;
   std::unordered_map<int, Watch> watches_;
+  std::array<epoll_event, 64> events_{};
+  std::size_t ready_ = 0;  // of events_
 };
 
 }  // namespace cepheus::live

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 
-#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -43,11 +42,7 @@ class TestFabric {
     if (!port) throw std::runtime_error(port.error().text);
     return std::move(*port);
   }
-  FabricStatus status() {
-    std::promise<FabricStatus> promise;
-    fabric_->post([&] { promise.set_value(fabric_->status()); });
-    return promise.get_future().get();
-  }
+  FabricStatus status() { return fabric_->status(); }
   // Status as soon as `condition` holds for it, or the last one if it never does.
   template <typename Condition>
   FabricStatus status_when(Condition condition) {

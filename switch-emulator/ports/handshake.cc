@@ -178,7 +178,7 @@ std::optional<HostsReserved> decode_hosts_reserved(std::span<const std::uint8_t>
 
 std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> datagram) {
   const auto prologue = prologue_of(datagram);
-  if (!prologue || prologue->what > static_cast<std::uint16_t>(WelcomeStatus::kFailed)) {
+  if (!prologue || prologue->what > static_cast<std::uint16_t>(WelcomeStatus::kAgain)) {
     return std::nullopt;
   }
   Welcome welcome;
@@ -236,9 +236,10 @@ std::optional<Message> receive_message(int socket) {
   header.msg_control = control.data();
   header.msg_controllen = control.size();
   ssize_t received = 0;
+  // ECONNRESET is told once, where the peer closed before it had read all; what it said is behind.
   do {
     received = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (received < 0 && errno == EINTR);
+  } while (received < 0 && (errno == EINTR || errno == ECONNRESET));
   if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
   for (cmsghdr* part_of = CMSG_FIRSTHDR(&header); part_of != nullptr;
        part_of = CMSG_NXTHDR(&header, part_of)) {

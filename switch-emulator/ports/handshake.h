@@ -57,6 +57,7 @@ enum class WelcomeStatus : std::uint16_t {
   kNoSuchHost = 2,
   kHostTaken = 3,
   kFailed = 4,  // the fabric could not set the port up
+  kAgain = 5,   // others needed the place: connect again
 };
 
 struct Welcome {

@@ -74,8 +74,36 @@ tl::unexpected<wire::Error> refusal(const Welcome& welcome, const std::string& p
                           std::to_string(kHandshakeVersion) +
                           ": use switch and library of one Cepheus version");
   }
-  const bool failed = welcome.status == WelcomeStatus::kFailed;
-  return wire::fail(failed ? ErrorCode::kUnavailable : ErrorCode::kRefused, welcome.text);
+  const bool is_theirs =
+      welcome.status == WelcomeStatus::kFailed || welcome.status == WelcomeStatus::kAgain;
+  return wire::fail(is_theirs ? ErrorCode::kUnavailable : ErrorCode::kRefused, welcome.text);
+}
+
+struct PortAnswer {
+  UniqueFd socket;
+  Welcome welcome;
+  std::vector<UniqueFd> fds;
+};
+
+// One connection's hello, and what the fabric says to it.
+wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
+  auto socket = connect_to(options.fabric, options.timeout);
+  if (!socket) return tl::unexpected(socket.error());
+  const Hello hello{kHandshakeVersion, options.host, options.or_any, options.reservation};
+  // A fabric that refuses before it has read closes the socket: what it said is still there to be
+  // read.
+  send_message(socket->get(), encode(hello));
+  auto answer = await_message(socket->get(), options.fabric, options.timeout);
+  if (!answer) return tl::unexpected(answer.error());
+  const auto welcome = decode_welcome(answer->data);
+  if (!welcome) {
+    return wire::fail(
+        ErrorCode::kUnavailable,
+        answer->data.empty()
+            ? "the fabric at " + options.fabric + " closed the connection: is it ending?"
+            : "what listens at " + options.fabric + " is no Cepheus fabric");
+  }
+  return PortAnswer{std::move(*socket), *welcome, std::move(answer->fds)};
 }
 
 }  // namespace
@@ -144,33 +172,24 @@ wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<U
 }
 
 wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options) {
-  auto socket = connect_to(options.fabric, options.timeout);
-  if (!socket) return tl::unexpected(socket.error());
-  auto state = std::make_unique<State>();
-  state->socket = std::move(*socket);
-
-  const Hello hello{kHandshakeVersion, options.host, options.or_any, options.reservation};
-  // A fabric that refuses before it has read closes the socket: what it said is still there to be
-  // read.
-  send_message(state->socket.get(), encode(hello));
-  auto answer = await_message(state->socket.get(), options.fabric, options.timeout);
-  if (!answer) return tl::unexpected(answer.error());
-  const auto welcome = decode_welcome(answer->data);
-  if (!welcome) {
-    return wire::fail(
-        ErrorCode::kUnavailable,
-        answer->data.empty()
-            ? "the fabric at " + options.fabric + " closed the connection: is it ending?"
-            : "what listens at " + options.fabric + " is no Cepheus fabric");
+  const auto until = std::chrono::steady_clock::now() + options.timeout;
+  auto answer = ask_for_port(options);
+  while (answer && answer->welcome.status == WelcomeStatus::kAgain &&
+         std::chrono::steady_clock::now() < until) {
+    answer = ask_for_port(options);
   }
-  if (welcome->version != kHandshakeVersion || welcome->status != WelcomeStatus::kGranted) {
-    return refusal(*welcome, options.fabric);
+  if (!answer) return tl::unexpected(answer.error());
+  const Welcome& welcome = answer->welcome;
+  auto state = std::make_unique<State>();
+  state->socket = std::move(answer->socket);
+  if (welcome.version != kHandshakeVersion || welcome.status != WelcomeStatus::kGranted) {
+    return refusal(welcome, options.fabric);
   }
   if (answer->fds.size() != kGrantedFds) {
     return wire::fail(ErrorCode::kUnavailable,
                       "the fabric's descriptors did not arrive: raise the limit of open files");
   }
-  if (auto done = state->set_up(*welcome, std::move(answer->fds)); !done) {
+  if (auto done = state->set_up(welcome, std::move(answer->fds)); !done) {
     return tl::unexpected(done.error());
   }
   return std::unique_ptr<HostPort>(new HostPort(std::move(state)));

@@ -61,6 +61,7 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   returns_ = RingProducer<std::uint32_t>(segment_.returns());
   reclaimed_ = 0;
   open_ = true;
+  ++attachment_;
   pools_.set_owner(pool_, area_, this);
   flush();
   return GrantedFds{segment_file_.get(), pools_.fd(pool_), doorbell_.get(), bell_.client_end()};

@@ -33,6 +33,8 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   void close() override;
   bool is_open() const override { return open_; }
   const PeerCredentials& client() const { return client_; }
+  // Counts the clients that this port has had, from 1 on.
+  std::uint64_t attachment() const { return attachment_; }
   int doorbell() const {
     return doorbell_.get();
   }  // readable when the client has rung; never to be read
@@ -68,6 +70,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   std::uint32_t pool_ = 0;
   PeerCredentials client_;
   bool open_ = false;
+  std::uint64_t attachment_ = 0;
 
   UniqueFd segment_file_, doorbell_;
   Bell bell_;  // the client's

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "switch-emulator/live/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/live/printable.h"
 
@@ -79,13 +80,27 @@ void complain(const cepheus::wire::Error& error) {
   spdlog::error("{}", cepheus::live::printable(error.text));
 }
 
+void warn_of_few_descriptors(std::size_t hosts) {
+  const std::size_t needed = hosts * cepheus::live::kDescriptorsPerHost;
+  const std::size_t limit = cepheus::live::raise_descriptor_limit();
+  if (needed < limit) return;
+  spdlog::warn(
+      "{} hosts take {} descriptors, and the limit is {}: some will be refused; raise it with "
+      "ulimit -Hn",
+      hosts, needed, limit);
+}
+
 int serve(const Arguments& arguments) {
   const auto topology = topology_of(arguments);
   if (!topology) {
     complain(topology.error());
     return kUsage;
   }
-  auto fabric = LiveFabric::start(*topology, {arguments.socket, arguments.pcap});
+  LiveOptions options;
+  options.socket = arguments.socket;
+  options.pcap_dir = arguments.pcap;
+  warn_of_few_descriptors(topology->hosts.size());
+  auto fabric = LiveFabric::start(*topology, options);
   if (!fabric) {
     complain(fabric.error());
     return kFailure;

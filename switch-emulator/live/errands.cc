@@ -1,0 +1,41 @@
+#include "switch-emulator/live/errands.h"
+
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::live {
+
+wire::Result<std::unique_ptr<Errands>> Errands::create() {
+  fabric::UniqueFd notice(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!notice.is_open()) {
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      std::string("can't make an eventfd: ") + std::strerror(errno));
+  }
+  return std::unique_ptr<Errands>(new Errands(std::move(notice)));
+}
+
+void Errands::nudge() const { eventfd_write(notice_.get(), 1); }
+
+void Errands::post(std::function<void()> task) {
+  {
+    const std::lock_guard guard(mutex_);
+    posted_.push_back(std::move(task));
+  }
+  nudge();
+}
+
+void Errands::serve() {
+  std::vector<std::function<void()>> tasks;
+  {
+    const std::unique_lock guard(mutex_, std::try_to_lock);
+    if (!guard.owns_lock()) return;
+    eventfd_t count = 0;
+    eventfd_read(notice_.get(), &count);  // under the lock: who posts later nudges later
+    tasks.swap(posted_);
+  }
+  for (const auto& task : tasks) task();
+}
+
+}  // namespace cepheus::live

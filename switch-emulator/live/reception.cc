@@ -1,0 +1,130 @@
+#include "switch-emulator/live/reception.h"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
+#include "switch-emulator/live/clock.h"
+
+namespace cepheus::live {
+namespace {
+
+using wire::ErrorCode;
+
+// For what a peer has in hand (patience.h).
+constexpr wire::Duration kLongestClose = std::chrono::milliseconds(10);
+// At the end: for answers to be read.
+constexpr wire::Duration kFarewell = std::chrono::seconds(1);
+
+}  // namespace
+
+wire::Result<std::unique_ptr<Reception>> Reception::open(Sockets sockets, Datapath& datapath,
+                                                         Poller& doorbells, Errands& errands,
+                                                         const Access& access,
+                                                         ControlServer::Answer answer) {
+  auto poller = Poller::create();
+  if (!poller) return tl::unexpected(poller.error());
+  auto own_errands = Errands::create();
+  if (!own_errands) return tl::unexpected(own_errands.error());
+  std::unique_ptr<Reception> reception(new Reception(std::move(sockets), std::move(*poller),
+                                                     std::move(*own_errands), datapath, doorbells,
+                                                     errands, access, std::move(answer)));
+  if (auto started = reception->start(); !started) return tl::unexpected(started.error());
+  return reception;
+}
+
+Reception::Reception(Sockets sockets, Poller poller, std::unique_ptr<Errands> own_errands,
+                     Datapath& datapath, Poller& doorbells, Errands& errands, const Access& access,
+                     ControlServer::Answer answer)
+    : sockets_(std::move(sockets)),
+      poller_(std::move(poller)),
+      own_errands_(std::move(own_errands)),
+      errands_(errands),
+      attachments_(poller_, datapath, doorbells, errands, sockets_.attach, access,
+                   sockets_.patience),
+      control_(poller_, sockets_.control, access, std::move(answer)) {}
+
+wire::Result<void> Reception::start() {
+  const bool is_watching = poller_.watch(own_errands_->fd(), Poller::kIn,
+                                         [this](std::uint32_t) { own_errands_->serve(); }) &&
+                           attachments_.start() && control_.start();
+  if (!is_watching) {
+    return wire::fail(ErrorCode::kUnavailable,
+                      std::string("can't watch the fabric's sockets: ") + std::strerror(errno));
+  }
+  // Signals are for the thread that serves: the new one inherits this mask.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { receive(); });
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return wire::fail(ErrorCode::kUnavailable,
+                      std::string("can't start a thread: ") + error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return {};
+}
+
+// Runs on the datapath's thread, or on that which made the fabric if it never served: what the
+// reception still wants done there is done here.
+Reception::~Reception() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true);
+  own_errands_->nudge();
+  while (!has_ended_.load()) {
+    pollfd wanted{errands_.fd(), POLLIN, 0};
+    poll(&wanted, 1, -1);
+    errands_.serve();
+  }
+  thread_.join();
+}
+
+void Reception::on_closed(std::size_t host, std::uint64_t attachment) {
+  own_errands_->post([this, host, attachment] { attachments_.on_closed(host, attachment); });
+}
+
+void Reception::receive() {
+  pthread_setname_np(pthread_self(), "cepheus-desk");
+  while (!stopping_.load()) receive_once();
+  see_off();
+  has_ended_.store(true);
+  errands_.nudge();
+}
+
+void Reception::receive_once() {
+  poller_.await(time_left());
+  const auto patience = be_patient();
+  poller_.dispatch();
+  const wire::Instant now = monotonic_now();
+  attachments_.expire(now);
+  control_.serve(now);
+}
+
+std::optional<Patience> Reception::be_patient() const {
+  if (sockets_.attach.refuses_descriptors()) return std::nullopt;
+  return std::optional<Patience>(std::in_place, kLongestClose);
+}
+
+// Until there is something to do though nobody says anything.
+wire::Duration Reception::time_left() const {
+  const wire::Instant next = std::min(attachments_.deadline(), control_.deadline());
+  if (next == wire::kNever) return wire::Duration{-1};
+  return std::max(next - monotonic_now(), wire::Duration{0});
+}
+
+void Reception::see_off() {
+  const wire::Instant until = monotonic_now() + kFarewell;
+  while (control_.has_unsent() && monotonic_now() < until) {
+    poller_.await(until - monotonic_now());
+    poller_.dispatch();
+  }
+  const auto patience = be_patient();
+  attachments_.detach_all();
+}
+
+}  // namespace cepheus::live

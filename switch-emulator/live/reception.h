@@ -1,0 +1,72 @@
+// Whoever comes to a fabric's sockets is received here, on a thread of its own: those who attach,
+// and those who ask.
+//
+// What they say is read, checked and answered here, however much it is; only what concerns ports,
+// links and counters themselves is done on the datapath's thread (errands.h), a little at a time.
+// This thread waits for that one, never the other way round.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "switch-emulator/live/attach_server.h"
+#include "switch-emulator/live/control_server.h"
+#include "switch-emulator/live/patience.h"
+
+namespace cepheus::live {
+
+class Reception {
+ public:
+  struct Sockets {
+    ListeningSocket attach, control;
+    wire::Duration patience;  // with who connects to attach, and says nothing
+  };
+  // The datapath, its thread's poller and errands, and `access` outlive the reception. `answer` runs
+  // on the reception's thread.
+  static wire::Result<std::unique_ptr<Reception>> open(Sockets sockets, Datapath& datapath,
+                                                       Poller& doorbells, Errands& errands,
+                                                       const Access& access,
+                                                       ControlServer::Answer answer);
+  ~Reception();
+  Reception(const Reception&) = delete;
+  Reception& operator=(const Reception&) = delete;
+
+  // From another thread: has `task` run on this one, and waits for its end.
+  template <typename Task>
+  void run(Task&& task) {
+    own_errands_->run(std::forward<Task>(task));
+  }
+  // From the datapath's thread, which has closed a port (AttachServer::on_closed).
+  void on_closed(std::size_t host, std::uint64_t attachment);
+  // On the reception's thread.
+  std::uint64_t refused_users() const {
+    return attachments_.refused_users() + control_.refused_users();
+  }
+  void tell_reservations(std::vector<SwitchStatus>& switches) const {
+    attachments_.tell_reservations(switches);
+  }
+
+ private:
+  Reception(Sockets sockets, Poller poller, std::unique_ptr<Errands> own_errands,
+            Datapath& datapath, Poller& doorbells, Errands& errands, const Access& access,
+            ControlServer::Answer answer);
+  wire::Result<void> start();
+  void receive();
+  void receive_once();
+  wire::Duration time_left() const;
+  void see_off();
+  std::optional<Patience> be_patient() const;
+
+  Sockets sockets_;
+  Poller poller_;
+  std::unique_ptr<Errands> own_errands_;  // of the reception's thread
+  Errands& errands_;                      // of the datapath's
+  AttachServer attachments_;
+  ControlServer control_;
+  std::atomic<bool> stopping_{false}, has_ended_{false};
+  std::thread thread_;
+};
+
+}  // namespace cepheus::live

@@ -1,0 +1,281 @@
+// Strangers, silent visitors and greedy askers at a live fabric's sockets: packets and honest
+// clients go on.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "switch-emulator/live/attach_server.h"
+#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/control_server.h"
+#include "switch-emulator/live/descriptor_limit.h"
+#include "switch-emulator/live/lingering.h"
+#include "switch-emulator/live/test_group.h"
+
+namespace cepheus::live {
+namespace {
+
+using fabric::UniqueFd;
+using fabric::Welcome;
+using fabric::WelcomeStatus;
+using testing::HasSubstr;
+
+constexpr uid_t kStranger = 12345;
+
+std::optional<Welcome> await_welcome(int fd) {
+  const auto answer = await_message(fd);
+  return answer ? fabric::decode_welcome(answer->data) : std::nullopt;
+}
+
+// Runs `body` in a process of its own; its exit code.
+template <typename Body>
+int in_child(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+UniqueFd connect_control(const TestFabric& fabric) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  control_path(fabric.socket()).copy(address.sun_path, sizeof address.sun_path - 1);
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    throw std::runtime_error("can't connect to the control socket");
+  }
+  return fd;
+}
+
+// Many questions, no two that follow each other alike.
+std::string questions(int count) {
+  std::string all;
+  for (int n = 0; n < count; ++n) {
+    all += "{\"ask\": " + std::string(static_cast<std::size_t>(n % 2), ' ') + "\"status\"}\n";
+  }
+  return all;
+}
+
+bool ask_all(int fd, const std::string& text) {
+  return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+}
+
+// Lines that have come.
+class Answers {
+ public:
+  explicit Answers(int fd) : fd_(fd) {}
+  std::size_t count() {
+    std::vector<char> buffer(1 << 20);
+    for (ssize_t n; (n = recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;) {
+      lines_ += static_cast<std::size_t>(std::count(buffer.begin(), buffer.begin() + n, '\n'));
+    }
+    return lines_;
+  }
+
+ private:
+  int fd_;
+  std::size_t lines_ = 0;
+};
+
+long resident_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
+  }
+  return 0;
+}
+
+bool has_hung_up(int fd) {
+  pollfd end{fd, POLLRDHUP, 0};
+  return poll(&end, 1, 0) > 0;
+}
+
+TEST(Reception, AnswersWhilePacketsPass) {
+  TestFabric fabric(net::Topology::star(512));
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  constexpr std::size_t kQuestions = 20;
+  const UniqueFd asker = connect_control(fabric);
+  Answers answers(asker.get());
+  std::uint32_t packets = 0;
+  ASSERT_TRUE(ask_all(asker.get(), questions(kQuestions)));
+  while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
+  // Answered between two packets they would leave time for none.
+  EXPECT_GT(packets, 20 * kQuestions);
+}
+
+TEST(DatapathStatus, IsCopiedInSmallSlices) {
+  const net::Topology topology = net::Topology::star(512);
+  const Datapath datapath(topology, *topology.plan());
+  std::size_t slices = 0;
+  const auto status = datapath.status([&](const auto& slice) {
+    slice();
+    ++slices;
+  });
+  ASSERT_EQ(status.size(), 1u);
+  EXPECT_EQ(status[0].ports.size(), 512u);
+  EXPECT_EQ(status[0].ports[511].name, "h511");
+  EXPECT_GE(slices, 512u / 16);
+}
+
+TEST(Reception, KeepsLittleForWhoDoesNotRead) {
+  TestFabric fabric(net::Topology::star(256));
+  const long before = resident_kib();
+  std::vector<UniqueFd> deaf;
+  for (int n = 0; n < 40; ++n) {
+    deaf.push_back(connect_control(fabric));
+    ASSERT_TRUE(ask_all(deaf.back().get(), questions(100)));
+  }
+  EXPECT_TRUE(ask(fabric.socket(), {{"ask", "status"}}));
+  EXPECT_LT(resident_kib() - before, 200 << 10);
+  const auto gone = std::count_if(deaf.begin(), deaf.end(),
+                                  [](const UniqueFd& fd) { return has_hung_up(fd.get()); });
+  EXPECT_GE(gone, 40 - static_cast<long>(ControlServer::kMaxOfOneUser));
+}
+
+TEST(Reception, AnswersTheSameQuestionAsOftenAsItIsAsked) {
+  TestFabric fabric(net::Topology::star(2));
+  const UniqueFd asker = connect_control(fabric);
+  Answers answers(asker.get());
+  std::string text;
+  for (int n = 0; n < 1000; ++n) text += "{\"ask\": \"status\"}\n";
+  ASSERT_TRUE(ask_all(asker.get(), text));
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (answers.count() < 1000 && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
+  EXPECT_EQ(answers.count(), 1000u);
+}
+
+TEST(Reception, TellsAStrangerWhenHeConnects) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  net::Topology topology = net::Topology::star(1);
+  topology.users = {"root"};
+  TestFabric fabric(topology);
+  EXPECT_EQ(in_child([&] {
+              if (setuid(kStranger) != 0) return 99;
+              const UniqueFd silent = connect_to(fabric.socket());
+              const auto welcome = await_welcome(silent.get());
+              if (!welcome || welcome->status != WelcomeStatus::kFailed) return 1;
+              return welcome->text.find("may not attach") != std::string::npos ? 0 : 2;
+            }),
+            0);
+  EXPECT_EQ(fabric.status().refused_users, 1u);
+}
+
+// Strangers hold as many connections as they can, and make new ones all the time.
+TEST(Reception, LetsHonestClientsInWhileStrangersConnect) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  net::Topology topology = net::Topology::star(2);
+  topology.users = {"root"};
+  TestFabric fabric(topology);
+  std::vector<pid_t> strangers;
+  for (int n = 0; n < 2; ++n) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setuid(kStranger) != 0) _exit(99);
+      std::vector<UniqueFd> held(500);
+      for (std::size_t i = 0;; i = (i + 1) % held.size()) {
+        try {
+          held[i] = connect_to(fabric.socket());
+        } catch (const std::runtime_error&) {  // its queue is full
+        }
+      }
+    }
+    strangers.push_back(child);
+  }
+  fabric.status_when([](const FabricStatus& s) { return s.refused_users > 1000; });
+  for (int n = 0; n < 20; ++n) {
+    EXPECT_TRUE(fabric::HostPort::attach({fabric.socket(), "h1"})) << n;
+  }
+  for (const pid_t child : strangers) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+TEST(Reception, SendsTheSilentAway) {
+  LiveOptions options;
+  options.patience = std::chrono::milliseconds(50);
+  TestFabric fabric(net::Topology::star(1), options);
+  const UniqueFd silent = connect_to(fabric.socket());
+  const auto welcome = await_welcome(silent.get());
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->status, WelcomeStatus::kAgain);
+}
+
+TEST(Reception, SendsTheLongestSilentAwayWhenOthersNeedThePlace) {
+  TestFabric fabric(net::Topology::star(1));
+  std::vector<UniqueFd> silent;
+  for (std::size_t n = 0; n < AttachServer::kMaxVisitors + 1; ++n) {
+    silent.push_back(connect_to(fabric.socket()));
+  }
+  const auto welcome = await_welcome(silent.front().get());
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->status, WelcomeStatus::kAgain);
+  EXPECT_FALSE(has_hung_up(silent[1].get()));
+  EXPECT_TRUE(fabric::HostPort::attach({fabric.socket(), "h0"}));
+}
+
+// In a process of its own, since it takes all descriptors away.
+TEST(Reception, TellsWhoFindsNoDescriptorLeft) {
+  EXPECT_EQ(
+      in_child([] {
+        TestFabric fabric(net::Topology::star(4));
+        const auto h0 = fabric.attach("h0");
+        std::vector<UniqueFd> mine;  // connections wait for the limit
+        for (int n = 0; n < 3; ++n) {
+          mine.emplace_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+        }
+        fabric.status();  // the fabric is done with what it granted
+        rlimit none_left{};
+        getrlimit(RLIMIT_NOFILE, &none_left);
+        none_left.rlim_cur = static_cast<rlim_t>(UniqueFd(dup(0)).get());
+        if (setrlimit(RLIMIT_NOFILE, &none_left) != 0) return 98;
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        fabric.socket().copy(address.sun_path, sizeof address.sun_path - 1);
+        for (const UniqueFd& fd : mine) {
+          if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+            return 97;
+          }
+          const auto welcome = await_welcome(fd.get());
+          if (!welcome || welcome->text.find("descriptors") == std::string::npos) return 1;
+        }
+        return h0->is_connected() ? 0 : 2;
+      }),
+      0);
+}
+
+TEST(DescriptorLimit, IsRaisedAsFarAsItMayBe) {
+  EXPECT_EQ(in_child([] {
+              rlimit limit{};
+              getrlimit(RLIMIT_NOFILE, &limit);
+              limit.rlim_cur = 64;
+              if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return 99;
+              const std::size_t raised = raise_descriptor_limit();
+              getrlimit(RLIMIT_NOFILE, &limit);
+              return raised == limit.rlim_max && limit.rlim_cur == limit.rlim_max ? 0 : 1;
+            }),
+            0);
+}
+
+// What a peer sends along is let go of by whoever closes it last: a TCP connection that lingers
+// would keep him.
+TEST(Reception, IsNotKeptByDescriptorsThatLinger) {
+  TestFabric fabric(net::Topology::star(1));
+  Lingering connection;
+  const UniqueFd hostile = connect_to(fabric.socket());
+  const std::array<int, 1> along{connection.mine.get()};
+  const bool is_sent = fabric::send_message(hostile.get(), std::vector<std::uint8_t>(8), along);
+  if (is_sent) connection.mine.reset();
+  EXPECT_TRUE(fabric::HostPort::attach({fabric.socket(), "h0"}));
+}
+
+}  // namespace
+}  // namespace cepheus::live
