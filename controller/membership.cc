@@ -17,7 +17,7 @@ void Membership::set_state(State state, const char* reason) {
 bool Membership::is_named_by(const MrpMessage& message) const {
   const auto list = message.list();
   return std::any_of(list.begin(), list.end(), [this](const MrpMember& m) {
-    return m.host == self_.host && m.qpn == self_.qpn;
+    return m.is_same_as(self_) && m.token == self_.token;
   });
 }
 
@@ -33,7 +33,7 @@ void Membership::answer(MrpType type, std::uint16_t flags, Actions& out) const {
   m.header.epoch = epoch_;
   m.header.mcst_id = id_;
   m.header.instance = instance_;
-  m.add(self_);
+  m.add({self_.host, self_.qpn});
   out.messages.push_back({leader_, m});
 }
 
@@ -51,7 +51,7 @@ void Membership::refuse(Ipv4 from, const wire::MrpHeader& asked, MrpReject reaso
   m.header.flags = static_cast<std::uint16_t>(reason);
   m.header.seq = 0;
   m.header.total = 1;
-  m.add(self_);
+  m.add({self_.host, self_.qpn});
   out.messages.push_back({from, m});
 }
 
@@ -127,8 +127,8 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, A
   return Task::kNone;
 }
 
-// The leader gave the registration up; sent to this member alone, who may not have heard of the
-// group at all.
+// The leader gave the registration up; sent to this member alone. One that has not heard of the
+// group knows its leader by the token, one that has answered also by what it answered.
 Membership::Task Membership::on_reject(Ipv4 from, const MrpMessage& message) {
   const bool over = state_ == State::kGone || state_ == State::kFailed;
   if (over || (state_ != State::kWaiting && !is_of_this_group(from, message.header))) {

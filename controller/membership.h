@@ -3,7 +3,8 @@
 //
 // Idempotent: a message that comes twice is answered twice and acted upon once. The first leader
 // that names the member has it; a second leader, or the same one with another group or epoch, is
-// refused, since a queue pair serves one registration.
+// refused, since a queue pair serves one registration. Whoever names the member without its token
+// was not given its name: a stranger, who is not answered and can neither begin nor end anything.
 #pragma once
 
 #include "controller/registration.h"
@@ -27,8 +28,8 @@ class Membership {
 
   explicit Membership(MrpMember self) : self_(self) {}
 
-  // `from` is the leader (the source of the datagram). Messages that do not name this member are
-  // ignored.
+  // `from` is the leader (the source of the datagram). REGISTER and REJECT are ignored that do not
+  // name this member and its token.
   Task on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   // The owner leads this group itself: other leaders' REGISTERs are refused from now on. False if a
   // leader has it already.

@@ -59,7 +59,7 @@ void expect_confirm(const std::vector<Outgoing>& answers, MrpType of) {
   EXPECT_EQ(m.header.epoch, kEpoch);
   EXPECT_EQ(m.header.instance, kInstance);
   ASSERT_EQ(m.member_count, 1u);
-  EXPECT_EQ(m.members[0], member(1));
+  EXPECT_EQ(m.members[0], bare(1));
 }
 
 void expect_reject(const std::vector<Outgoing>& answers, Ipv4 to, MrpReject reason) {
@@ -68,7 +68,7 @@ void expect_reject(const std::vector<Outgoing>& answers, Ipv4 to, MrpReject reas
   EXPECT_EQ(answers[0].message.header.type, MrpType::kReject);
   EXPECT_EQ(answers[0].message.header.flags, static_cast<std::uint16_t>(reason));
   ASSERT_EQ(answers[0].message.member_count, 1u);
-  EXPECT_EQ(answers[0].message.members[0], member(1));
+  EXPECT_EQ(answers[0].message.members[0], bare(1));
 }
 
 TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
@@ -121,6 +121,24 @@ TEST(Membership, IgnoresARegistrationThatNamesOthers) {
   EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})), Task::kNone);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), State::kWaiting);
+}
+
+// Who knows the address and the queue pair only was not given the member's name.
+TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
+  Member m;
+  MrpMember guessed = member(1);
+  for (const std::uint32_t token : {0u, guessed.token + 1}) {
+    guessed.token = token;
+    EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {guessed}), host(7)), Task::kNone);
+    EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {guessed}), host(7)), Task::kNone);
+    EXPECT_TRUE(m.answers.empty());
+    EXPECT_EQ(m.membership.state(), State::kWaiting);
+  }
+  m.hear(register_message());
+  EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {member(1)}), host(7)), Task::kNone)
+      << "one that has answered is its leader's, who has the address that it answered to";
+  EXPECT_EQ(m.membership.state(), State::kConnecting);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {member(1)})), Task::kDissolved);
 }
 
 TEST(Membership, RefusesASecondLeader) {

@@ -51,7 +51,7 @@ void Registration::send_to_group(MrpType type, Actions& out) const {
 }
 
 void Registration::send_register(Actions& out) const {
-  const std::size_t per_packet = config_.members_per_packet;
+  constexpr std::size_t per_packet = MrpMessage::kMaxMembers;
   const std::size_t total = (members_.size() + per_packet - 1) / per_packet;
   for (std::size_t seq = 0; seq < total; ++seq) {
     out.messages.push_back({id_, message(MrpType::kRegister)});

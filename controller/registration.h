@@ -62,7 +62,6 @@ struct RegistrationConfig {
   Duration source_grace{std::chrono::milliseconds(500)};  // for answers to a source that is gone
   Duration asker_patience{std::chrono::seconds(1)};  // members that wait QUERY more often than that
   unsigned evict_repeats = 20;
-  std::size_t members_per_packet = MrpMessage::kMaxMembers;  // fewer if they are signed
 };
 
 class Registration {

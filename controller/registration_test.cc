@@ -126,6 +126,8 @@ TEST(Registration, SaysWhoRefusedAndWhatToDo) {
       {MrpReject::kIdInUse, {member(1)}, "10.0.0.2 (qp 0x12) already belongs to another leader"},
       {MrpReject::kNotMember, {member(1)}, "10.0.0.2 (qp 0x12) is unknown to its host"},
       {MrpReject::kNotAuthorised, {}, "give the leader the fabric's key"},
+      {MrpReject::kVersion, {}, "bring leader, members and switches to the same version"},
+      {MrpReject::kTooManyPaths, {member(2)}, "raise max_paths"},
       {static_cast<MrpReject>(99), {}, "no reason that this version knows (99)"},
   };
   for (const Case& c : cases) {
@@ -242,12 +244,13 @@ TEST(Registration, CountsADoubledConfirmOnce) {
 TEST(Registration, SplitsALargeGroupIntoNumberedPackets) {
   Network net(400);
   ASSERT_TRUE(net.start());
-  ASSERT_EQ(net.under_way.size(), 3u);
+  constexpr std::size_t kPackets = 5;  // of 89
+  ASSERT_EQ(net.under_way.size(), kPackets);
   std::size_t named = 0;
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < kPackets; ++i) {
     const MrpMessage& m = net.under_way[i].message;
     EXPECT_EQ(m.header.seq, i);
-    EXPECT_EQ(m.header.total, 3u);
+    EXPECT_EQ(m.header.total, kPackets);
     named += m.member_count;
   }
   EXPECT_EQ(named, 400u);

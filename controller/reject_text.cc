@@ -49,6 +49,12 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              " could not connect its queue pair: the group's reason on that host says why";
     case MrpReject::kEvicted:
       return "a member was lost in operation: create fresh groups";
+    case MrpReject::kVersion:
+      return "it speaks another version of the registration protocol: bring leader, members and "
+             "switches to the same version";
+    case MrpReject::kTooManyPaths:
+      return "the members need more ports of one switch than a group may have there: raise "
+             "max_paths, or spread the hosts over more switches";
     case MrpReject::kNone:
       break;
   }

@@ -20,7 +20,11 @@ inline constexpr std::uint16_t kEpoch = 7;
 inline constexpr std::uint32_t kInstance = 0xCAFE;
 
 inline Ipv4 host(std::uint32_t i) { return Ipv4(Ipv4(10, 0, 0, 0).value() + i + 1); }
-inline MrpMember member(std::uint32_t i) { return {host(i), wire::Qpn(0x11 + i), 0}; }
+inline MrpMember member(std::uint32_t i) {
+  return {host(i), wire::Qpn(0x11 + i), 0, static_cast<std::uint16_t>(40000 + i), 0x70CE0000 + i};
+}
+// As it speaks of itself.
+inline MrpMember bare(std::uint32_t i) { return {host(i), wire::Qpn(0x11 + i)}; }
 inline std::vector<MrpMember> members(std::uint32_t n) {
   std::vector<MrpMember> list;
   for (std::uint32_t i = 0; i < n; ++i) list.push_back(member(i));

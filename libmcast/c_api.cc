@@ -68,7 +68,11 @@ mcast_status_t with(Group* group, Body&& body) noexcept {
 }
 
 mrp::MrpMember member_of(const mcast_member_t& m) {
-  return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0};
+  return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0, ntohs(m.control_port),
+          ntohl(m.token)};
+}
+mcast_member_t member_of(const mrp::MrpMember& m) {
+  return {htonl(m.host.value()), htonl(m.qpn.value()), htons(m.control_port), 0, htonl(m.token)};
 }
 
 void describe(const Device& device, mcast_context_attr_t& out) {
@@ -226,7 +230,7 @@ mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb
 mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out) {
   if (out == nullptr) return invalid("out is null");
   return with(from(group), [&](Group& g) {
-    *out = {htonl(g.member().host.value()), htonl(g.member().qpn.value())};
+    *out = member_of(g.member());
     return MCAST_OK;
   });
 }

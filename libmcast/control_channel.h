@@ -31,7 +31,6 @@ class ControlChannel {
                                                        std::uint16_t mrp_port);
 };
 
-inline constexpr std::size_t kMaxDatagram = 1472;
-static_assert(wire::MrpMessage::kMaxSize <= kMaxDatagram);
+inline constexpr std::size_t kMaxDatagram = wire::MrpMessage::kMaxDatagram;
 
 }  // namespace cepheus::mcast

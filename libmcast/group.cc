@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <random>
 
 #include "controller/reject_text.h"
 #include "libmcast/context.h"
@@ -45,7 +46,8 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),
       watchdog_(facilities.progress_timeout),
-      membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0}),
+      membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0, 0,
+                   static_cast<std::uint32_t>(std::random_device()())}),
       pair_(std::move(pair)) {}
 
 Lane& Group::lane() { return bulk_ ? static_cast<Lane&>(*bulk_) : *eager_; }

@@ -41,7 +41,6 @@ Outcome<void> Registrar::lead(wire::Instant now, Group& group,
   config.host = config_.host;
   config.instance = config_.instance;
   config.timeout = config_.timeout;
-  if (config_.key) config.members_per_packet = wire::MrpKey::kMaxMembers;
   auto started = group.lead(now, config, *lease, members, actions_);
   if (!started) allocator_.free(now, lease->id);
   send_all();
@@ -62,7 +61,11 @@ unsigned Registrar::poll(wire::Instant now) {
       datagram = *verified;
     }
     const auto message = wire::MrpMessage::parse(datagram);
-    if (message) take_in(now, received->from, *message);
+    if (message) {
+      take_in(now, received->from, *message);
+    } else if (const auto refusal = wire::refuse_version(datagram)) {
+      send(received->from, *refusal);
+    }
   }
   return done + run_timers(now);
 }
@@ -90,8 +93,9 @@ void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessa
       for (Group* group : groups_) {
         // A leader that gave up may speak to a member that never heard of the group's address.
         const auto named = message.list();
+        const auto is_it = [&](const wire::MrpMember& m) { return m.is_same_as(group->member()); };
         if (group->mcst_id() == message.header.mcst_id ||
-            std::find(named.begin(), named.end(), group->member()) != named.end()) {
+            std::any_of(named.begin(), named.end(), is_it)) {
           group->on_message(now, from, message, actions_);
         }
       }
@@ -140,12 +144,19 @@ unsigned Registrar::run_timers(wire::Instant now) {
   return done;
 }
 
-void Registrar::send_all() {
+// 0, or an errno. `message` is not signed yet.
+int Registrar::send(wire::Ipv4 to, std::span<const std::uint8_t> message) {
+  if (!config_.key) return channel_->send(to, message);
   std::array<std::uint8_t, kMaxDatagram> buffer;
+  std::copy(message.begin(), message.end(), buffer.begin());
+  const std::size_t size = config_.key->sign(config_.host, buffer, message.size());
+  return channel_->send(to, std::span(buffer).first(size));
+}
+
+void Registrar::send_all() {
+  std::array<std::uint8_t, wire::MrpMessage::kMaxSize> buffer;
   for (const mrp::Outgoing& o : actions_.messages) {
-    std::size_t size = o.message.emit(buffer);
-    if (config_.key) size = config_.key->sign(config_.host, buffer, size);
-    const int error = channel_->send(o.to, std::span(buffer).first(size));
+    const int error = send(o.to, std::span(buffer).first(o.message.emit(buffer)));
     const bool temporary = error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
     if (o.to == o.message.header.mcst_id && !temporary) send_error_ = error;
   }
@@ -177,9 +188,8 @@ bool Registrar::leads_active_groups() const {
 }
 
 Group* Registrar::find(const wire::MrpMember& member) const {
-  const auto at = std::find_if(groups_.begin(), groups_.end(), [&](const Group* g) {
-    return g->member().host == member.host && g->member().qpn == member.qpn;
-  });
+  const auto at = std::find_if(groups_.begin(), groups_.end(),
+                               [&](const Group* g) { return g->member().is_same_as(member); });
   return at == groups_.end() ? nullptr : *at;
 }
 

@@ -45,6 +45,7 @@ class Registrar {
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
   unsigned run_timers(wire::Instant now);
   void refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message);
+  int send(wire::Ipv4 to, std::span<const std::uint8_t> message);
   void send_all();
   void note_failed_sends(Group& group);
   void update_busy();

@@ -18,9 +18,11 @@ struct Wire {
     wire::Ipv4 peer;
     wire::MrpMessage message;
     bool is_signed = true;  // if there is a key
+    std::uint8_t version = wire::MrpHeader::kVersion;
   };
   std::shared_ptr<const wire::MrpKey> key;
   std::deque<Datagram> to_host, from_host;
+  std::vector<std::uint8_t> unreadable;  // the last one from the host that is of another version
 };
 
 class FakeChannel final : public ControlChannel {
@@ -29,7 +31,11 @@ class FakeChannel final : public ControlChannel {
 
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override {
     if (wire_.key) datagram = wire_.key->verify(kHost, datagram).value();
-    wire_.from_host.push_back({to, *wire::MrpMessage::parse(datagram)});
+    if (const auto message = wire::MrpMessage::parse(datagram)) {
+      wire_.from_host.push_back({to, *message});
+    } else {
+      wire_.unreadable.assign(datagram.begin(), datagram.end());
+    }
     return 0;
   }
   std::optional<Received> receive(std::span<std::uint8_t> out) override {
@@ -37,6 +43,7 @@ class FakeChannel final : public ControlChannel {
     const auto d = wire_.to_host.front();
     wire_.to_host.pop_front();
     std::size_t size = d.message.emit(out);
+    out[0] = d.version;
     if (wire_.key && d.is_signed) size = wire_.key->sign(d.peer, out, size);
     return Received{d.peer, size};
   }
@@ -70,7 +77,7 @@ TEST_F(RegistrarTest, AnswersARegistrationOfAQueuePairThatItDoesNotKnow) {
   wire_.to_host.push_back({kLeader, register_of({unknown})});
   EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 1u);
   ASSERT_EQ(wire_.from_host.size(), 1u);
-  const auto& [to, answer, is_signed] = wire_.from_host.front();
+  const auto& [to, answer, is_signed, version] = wire_.from_host.front();
   EXPECT_EQ(to, kLeader);
   EXPECT_EQ(answer.header.type, wire::MrpType::kReject);
   EXPECT_EQ(answer.header.flags, static_cast<std::uint16_t>(wire::MrpReject::kNotMember));
@@ -93,6 +100,16 @@ TEST_F(RegistrarTest, KeepsSilentAboutOtherHostsAndUnknownGroups) {
   EXPECT_TRUE(wire_.from_host.empty());
   EXPECT_FALSE(registrar_.is_busy());
   EXPECT_EQ(registrar_.deadline(), wire::kNever);
+}
+
+TEST_F(RegistrarTest, RefusesALeaderOfAnotherVersionInThatVersion) {
+  wire_.to_host.push_back({kLeader, register_of({{kHost, wire::Qpn(0x77)}}), true, 1});
+  registrar_.poll(wire::Instant(1s));
+  ASSERT_EQ(wire_.unreadable.size(), wire::MrpHeader::kSize);
+  EXPECT_EQ(wire_.unreadable[0], 1);
+  EXPECT_EQ(wire_.unreadable[1], static_cast<std::uint8_t>(wire::MrpType::kReject));
+  EXPECT_EQ(wire_.unreadable[3], static_cast<std::uint8_t>(wire::MrpReject::kVersion));
+  EXPECT_TRUE(wire_.from_host.empty());
 }
 
 TEST_F(RegistrarTest, TakesInABoundedNumberOfDatagramsAtOnce) {

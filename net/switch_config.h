@@ -43,7 +43,7 @@ struct SwitchConfig {
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated
   std::uint32_t max_groups = 1024;              // table space; 0 refuses every registration
-  std::uint32_t max_paths = 256;                // per group
+  std::uint32_t max_paths = 4096;               // per group, hosts and trunks
   std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
   std::uint32_t max_held =
       64;  // first packets of a newcomer kept by reference per group; 0: RNR instead

@@ -1,8 +1,45 @@
 #include "wire/mrp.h"
 
+#include <algorithm>
+
 #include "wire/byte_order.h"
 
 namespace cepheus::wire {
+namespace {
+
+constexpr std::size_t kWord = 4;  // bytes
+constexpr std::uint8_t kMemberRecord = 1;
+constexpr std::uint8_t kOptional = 0x80;  // in a record's type
+
+enum class Reading : std::uint8_t { kWhole, kMalformed, kUnknownRecord };
+
+// Goes through the records behind a header; members are passed to `take`, which may refuse them.
+template <typename Take>
+Reading read_records(std::span<const std::uint8_t> records, Take&& take) {
+  while (!records.empty()) {
+    if (records.size() < kWord) return Reading::kMalformed;
+    const std::uint8_t type = records[0];
+    const std::size_t size = records[1] * kWord;
+    if (size == 0 || size > records.size()) return Reading::kMalformed;
+    if (type == kMemberRecord) {
+      if (size != MrpMember::kSize) return Reading::kMalformed;
+      const std::uint8_t* p = records.data();
+      const MrpMember member{Ipv4(load_be32(p + 4)), Qpn(load_be24(p + 9)), p[8], load_be16(p + 2),
+                             load_be32(p + 12)};
+      if (!take(member)) return Reading::kMalformed;
+    } else if ((type & kOptional) == 0) {
+      return Reading::kUnknownRecord;
+    }
+    records = records.subspan(size);
+  }
+  return Reading::kWhole;
+}
+
+bool has_stated_length(std::span<const std::uint8_t> data) {
+  return data.size() >= MrpHeader::kSize && data.size() == load_be16(data.data() + 10);
+}
+
+}  // namespace
 
 const char* to_string(MrpReject reason) {
   switch (reason) {
@@ -24,6 +61,10 @@ const char* to_string(MrpReject reason) {
       return "member could not bring its queue pair up";
     case MrpReject::kEvicted:
       return "evicted";
+    case MrpReject::kVersion:
+      return "another version of the registration protocol";
+    case MrpReject::kTooManyPaths:
+      return "too many members behind one switch";
   }
   return "unknown reason";
 }
@@ -78,7 +119,7 @@ void MrpHeader::emit(std::span<std::uint8_t, kSize> out) const {
   store_be16(p + 4, epoch);
   store_be16(p + 6, seq);
   store_be16(p + 8, total);
-  store_be16(p + 10, 0);
+  store_be16(p + 10, kSize);
   store_be32(p + 12, mcst_id.value());
   store_be32(p + 16, instance);
 }
@@ -91,15 +132,11 @@ bool MrpMessage::add(const MrpMember& m) {
 
 std::optional<MrpMessage> MrpMessage::parse(std::span<const std::uint8_t> data) {
   const auto parsed = MrpHeader::parse(data);
-  if (!parsed || data.size() > kMaxSize) return std::nullopt;
-  const auto list = data.subspan(MrpHeader::kSize);
-  if (list.size() % MrpMember::kSize != 0) return std::nullopt;
+  if (!parsed || data.size() > kMaxSize || !has_stated_length(data)) return std::nullopt;
   std::optional<MrpMessage> message(std::in_place);
   message->header = *parsed;
-  for (std::size_t at = 0; at < list.size(); at += MrpMember::kSize) {
-    const std::uint8_t* p = list.data() + at;
-    message->add({Ipv4(load_be32(p)), Qpn(load_be24(p + 5)), p[4]});
-  }
+  const auto take = [&](const MrpMember& m) { return message->add(m); };
+  if (read_records(data.subspan(MrpHeader::kSize), take) != Reading::kWhole) return std::nullopt;
   return message;
 }
 
@@ -107,14 +144,40 @@ std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
   const std::size_t size = MrpHeader::kSize + member_count * MrpMember::kSize;
   if (out.size() < size) return 0;
   header.emit(out.first<MrpHeader::kSize>());
+  store_be16(out.data() + 10, static_cast<std::uint16_t>(size));
   std::uint8_t* p = out.data() + MrpHeader::kSize;
   for (const MrpMember& m : list()) {
-    store_be32(p, m.host.value());
-    p[4] = m.flags;
-    store_be24(p + 5, m.qpn.value());
+    p[0] = kMemberRecord;
+    p[1] = MrpMember::kSize / kWord;
+    store_be16(p + 2, m.control_port);
+    store_be32(p + 4, m.host.value());
+    p[8] = m.flags;
+    store_be24(p + 9, m.qpn.value());
+    store_be32(p + 12, m.token);
     p += MrpMember::kSize;
   }
   return size;
+}
+
+std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram) {
+  if (datagram.size() < MrpHeader::kSize ||
+      datagram[1] != static_cast<std::uint8_t>(MrpType::kRegister)) {
+    return std::nullopt;
+  }
+  if (datagram[0] == MrpHeader::kVersion) {
+    if (!has_stated_length(datagram)) return std::nullopt;
+    const auto take = [](const MrpMember&) { return true; };
+    const Reading reading = read_records(datagram.subspan(MrpHeader::kSize), take);
+    if (reading != Reading::kUnknownRecord) return std::nullopt;
+  }
+  MrpRefusal answer{};
+  std::copy_n(datagram.begin(), answer.size(), answer.begin());
+  answer[1] = static_cast<std::uint8_t>(MrpType::kReject);
+  store_be16(answer.data() + 2, static_cast<std::uint16_t>(MrpReject::kVersion));
+  store_be16(answer.data() + 6, 0);  // seq
+  store_be16(answer.data() + 8, 1);  // total
+  store_be16(answer.data() + 10, MrpHeader::kSize);
+  return answer;
 }
 
 Psn group_start_psn(McstId id, std::uint16_t epoch) {

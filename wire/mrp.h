@@ -1,17 +1,26 @@
-// MFT registration protocol (paper III-C): UDP datagrams between leader, switches and hosts.
+// MFT registration protocol, version 2 (paper III-C): UDP datagrams between leader, switches and
+// hosts.
 //
 //   |  version  |   type    |        flags          |
 //   |         epoch         |          seq          |
-//   |         total         |       reserved        |
+//   |         total         |        length         |   of header and records, bytes
 //   |                    McstID                     |
-//   |                leader instance                |   20 bytes
-//   then up to 181 members of 8 bytes:
+//   |                leader instance                |   20 bytes, laid out so in every version
+//   then records of whole 32-bit words, this word among them:
+//   |o|  type   |   words   |          ...          |   o: whoever does not know the type skips it
+//   MEMBER, 16 bytes:
+//   |0|    1    |     4     |     control port      |
 //   |                     IPv4                      |
 //   |  flags    |               QPN                 |
+//   |                     token                     |
+//   REGION, reserved for multicast WRITE (unknown to this version): region number, the member's
+//   IPv4, virtual address, length, rkey
+//   |0|    2    |     7     |        region         | ...
 //
 // The instance tells apart two leader processes on one host; leader identity is (source IP,
-// instance). A 1500-byte MTU carries (1472 - 20) / 8 = 181 members; the paper's 183 leaves no room
-// for either.
+// instance). A 1500-byte MTU carries 89 members and a signature (mrp_key.h); signed or not, every
+// datagram leaves room for it. The paper's 183 members have neither McstID, instance, port nor
+// token.
 #pragma once
 
 #include <array>
@@ -47,6 +56,8 @@ enum class MrpReject : std::uint8_t {
   kMemberFailed = 7,  // a host could not bring its QP up
   kEvicted = 8,  // UNREGISTER: this member alone is out of the group, or the group has lost the
                  // source of a message that not all have
+  kVersion = 9,  // of another version, or with a record that must not be skipped
+  kTooManyPaths = 10,  // the members need more of a switch's ports than a group may have
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);
@@ -60,16 +71,22 @@ inline constexpr std::uint8_t kMemberLate =
     8;  // it lags, but answers: no receive is posted, perhaps
 
 struct MrpMember {
-  static constexpr std::size_t kSize = 8;
+  static constexpr std::size_t kSize = 16;
   Ipv4 host;
   Qpn qpn;
   std::uint8_t flags = 0;
+  // UDP port that its process takes registration datagrams at; 0: the registration port.
+  std::uint16_t control_port = 0;
+  // In REGISTER, and in the leader's REJECT: a number that the member gave to nobody but its leader.
+  std::uint32_t token = 0;
+
+  bool is_same_as(const MrpMember& other) const { return host == other.host && qpn == other.qpn; }
   friend constexpr bool operator==(const MrpMember&, const MrpMember&) = default;
 };
 
 struct MrpHeader {
   static constexpr std::size_t kSize = 20;
-  static constexpr std::uint8_t kVersion = 1;
+  static constexpr std::uint8_t kVersion = 2;
   // The switches do not rebase: hosts synchronise their queue pairs' PSNs when the source changes.
   static constexpr std::uint16_t kHostSync = 0x8000;
 
@@ -84,6 +101,7 @@ struct MrpHeader {
   McstId mcst_id;
   std::uint32_t instance = 0;
 
+  // The length is the message's matter: emit() writes that of a header alone.
   static std::optional<MrpHeader> parse(std::span<const std::uint8_t> data);
   void emit(std::span<std::uint8_t, kSize> out) const;
   friend constexpr bool operator==(const MrpHeader&, const MrpHeader&) = default;
@@ -91,8 +109,10 @@ struct MrpHeader {
 
 // A whole MRP message of fixed capacity: no allocation.
 struct MrpMessage {
-  static constexpr std::size_t kMaxMembers = 181;
-  static constexpr std::size_t kMaxSize = MrpHeader::kSize + kMaxMembers * MrpMember::kSize;
+  static constexpr std::size_t kMaxDatagram = 1472;  // what an MTU of 1500 leaves of IPv4 and UDP
+  static constexpr std::size_t kSignatureSize = 20;
+  static constexpr std::size_t kMaxSize = kMaxDatagram - kSignatureSize;
+  static constexpr std::size_t kMaxMembers = (kMaxSize - MrpHeader::kSize) / MrpMember::kSize;
 
   MrpHeader header;
   std::array<MrpMember, kMaxMembers> members;  // the first member_count are valid
@@ -101,11 +121,18 @@ struct MrpMessage {
   std::span<const MrpMember> list() const { return {members.data(), member_count}; }
   bool add(const MrpMember& m);  // false if full
 
-  // Empty on a wrong version, unknown type, a length that is no whole number of members or too
-  // many.
+  // Empty on a wrong version or length, an unknown type, a record that is malformed or must be
+  // known.
   static std::optional<MrpMessage> parse(std::span<const std::uint8_t> data);
   std::size_t emit(std::span<std::uint8_t> out) const;  // bytes written, 0 if `out` is too small
 };
+static_assert(MrpMessage::kMaxMembers == 89);
+
+// The answer to a REGISTER that parse() refuses because it is of another version, or holds a record
+// that must be known and is not: REJECT(kVersion), in the version of the one who asks. Empty if
+// `datagram` is none.
+using MrpRefusal = std::array<std::uint8_t, MrpHeader::kSize>;
+std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram);
 
 // Epochs compare circularly in 16 bits, as PSNs do in 24.
 constexpr bool newer_epoch(std::uint16_t a, std::uint16_t b) {

@@ -3,11 +3,11 @@
 //
 //   signed datagram = MRP message, then 20 bytes of the HMAC over (source IPv4, message)
 //
-// 20 is no multiple of a member's 8 bytes: who has no key refuses a signed datagram as malformed,
-// and who has one refuses everything that is not signed. A switch signs again what it splits or
-// passes on. What is signed names (McstID, epoch, leader instance): a replay in the same
-// registration repeats what is idempotent, one from another host carries the wrong source, one of a
-// past registration meets its tombstone or another epoch.
+// The message's own length does not count it: who has no key refuses a signed datagram as
+// malformed, and who has one refuses everything that is not signed. A switch signs again what it
+// splits, merges or passes on. What is signed names (McstID, epoch, leader instance): a replay in
+// the same registration repeats what is idempotent, one from another host carries the wrong source,
+// one of a past registration meets its tombstone or another epoch.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,8 @@ namespace cepheus::wire {
 
 class MrpKey {
  public:
-  static constexpr std::size_t kTagSize = 20;
+  static constexpr std::size_t kTagSize = MrpMessage::kSignatureSize;
   static constexpr std::size_t kMinBytes = 16;
-  // Members of a signed message: two fewer, so that the datagram still fits into an MTU of 1500.
-  static constexpr std::size_t kMaxMembers = MrpMessage::kMaxMembers - 2;
-  static constexpr std::size_t kMaxSize =
-      MrpHeader::kSize + kMaxMembers * MrpMember::kSize + kTagSize;
-  static_assert(kMaxSize <= 1472);
 
   // A key file's content: at least 32 hexadecimal digits, white space ignored. kInvalid, with what
   // to do, if it is not.

@@ -21,7 +21,8 @@ MrpMessage any_message(std::size_t members) {
   m.header.instance = *rc::gen::arbitrary<std::uint32_t>();
   for (std::size_t i = 0; i < members; ++i) {
     m.add({Ipv4(*rc::gen::arbitrary<std::uint32_t>()), Qpn(*rc::gen::arbitrary<std::uint32_t>()),
-           *rc::gen::arbitrary<std::uint8_t>()});
+           *rc::gen::arbitrary<std::uint8_t>(), *rc::gen::arbitrary<std::uint16_t>(),
+           *rc::gen::arbitrary<std::uint32_t>()});
   }
   return m;
 }
@@ -30,6 +31,16 @@ std::vector<std::uint8_t> bytes_of(const MrpMessage& m) {
   std::vector<std::uint8_t> out(MrpMessage::kMaxSize, 0xA5);
   out.resize(m.emit(out));
   return out;
+}
+
+// A message of one member and one more record, whose length is right in the header.
+std::vector<std::uint8_t> with_record(const std::vector<std::uint8_t>& record) {
+  MrpMessage m;
+  m.add({Ipv4(10, 0, 0, 1), Qpn(1)});
+  auto bytes = bytes_of(m);
+  bytes.insert(bytes.begin() + MrpHeader::kSize, record.begin(), record.end());
+  bytes[11] = static_cast<std::uint8_t>(bytes.size());
+  return bytes;
 }
 
 bool same(const MrpMessage& a, const MrpMessage& b) {
@@ -49,36 +60,102 @@ RC_GTEST_PROP(MrpMessage, SurvivesEmitAndParse, ()) {
 TEST(MrpMessage, HasTheLayoutOfItsDiagram) {
   MrpMessage m;
   m.header = {MrpType::kReject, 0x0203, 0x0405, 0x0607, 0x0809, McstId(198, 18, 0, 1), 0x0A0B0C0D};
-  ASSERT_TRUE(m.add({Ipv4(10, 0, 0, 2), Qpn(0x112233), 0x44}));
-  const std::vector<std::uint8_t> expected = {1,  3, 2,   3,  4,    5,    6,    7,   8,  9,
-                                              0,  0, 198, 18, 0,    1,    10,   11,  12, 13,
-                                              10, 0, 0,   2,  0x44, 0x11, 0x22, 0x33};
+  ASSERT_TRUE(m.add({Ipv4(10, 0, 0, 2), Qpn(0x112233), 0x44, 0x5566, 0x778899AA}));
+  const std::vector<std::uint8_t> expected = {
+      2,    3,    2,    3,    4,  5,  6,  7,   // version, type, flags, epoch, seq
+      8,    9,    0,    36,                    // total, length
+      198,  18,   0,    1,    10, 11, 12, 13,  // McstID, instance
+      1,    4,    0x55, 0x66,                  // MEMBER, words, control port
+      10,   0,    0,    2,                     // IPv4
+      0x44, 0x11, 0x22, 0x33,                  // flags, QPN
+      0x77, 0x88, 0x99, 0xAA};                 // token
   EXPECT_EQ(bytes_of(m), expected);
 }
 
-TEST(MrpMessage, FillsADatagramOf1472BytesAndNoMore) {
+TEST(MrpMessage, FillsADatagramThatHasRoomForASignatureAndNoMore) {
   MrpMessage m;
   for (std::size_t i = 0; i < MrpMessage::kMaxMembers; ++i) {
-    ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1), 0}));
+    ASSERT_TRUE(m.add({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1)}));
   }
-  EXPECT_FALSE(m.add({Ipv4(1), Qpn(1), 0}));
+  EXPECT_FALSE(m.add({Ipv4(1), Qpn(1)}));
   const auto bytes = bytes_of(m);
-  EXPECT_LE(bytes.size(), 1472u);
-  EXPECT_GT(bytes.size() + MrpMember::kSize, 1472u);
+  const std::size_t most = MrpMessage::kMaxDatagram - MrpMessage::kSignatureSize;
+  EXPECT_LE(bytes.size(), most);
+  EXPECT_GT(bytes.size() + MrpMember::kSize, most);
   auto longer = bytes;
   longer.resize(bytes.size() + MrpMember::kSize);
+  std::copy_n(bytes.end() - MrpMember::kSize, MrpMember::kSize, longer.end() - MrpMember::kSize);
+  longer[10] = static_cast<std::uint8_t>(longer.size() >> 8);
+  longer[11] = static_cast<std::uint8_t>(longer.size());
   EXPECT_FALSE(MrpMessage::parse(longer));
 }
 
-TEST(MrpMessage, RefusesEveryLengthThatIsNoWholeNumberOfMembers) {
+TEST(MrpMessage, RefusesEveryOtherLengthThanItsOwn) {
   MrpMessage m;
-  m.add({Ipv4(10, 0, 0, 1), Qpn(1), 0});
-  m.add({Ipv4(10, 0, 0, 2), Qpn(2), 0});
-  const auto bytes = bytes_of(m);
+  m.add({Ipv4(10, 0, 0, 1), Qpn(1)});
+  m.add({Ipv4(10, 0, 0, 2), Qpn(2)});
+  auto bytes = bytes_of(m);
+  bytes.push_back(0);
   for (std::size_t n = 0; n <= bytes.size(); ++n) {
-    const bool whole = n >= MrpHeader::kSize && (n - MrpHeader::kSize) % MrpMember::kSize == 0;
+    const bool whole = n + 1 == bytes.size();
     EXPECT_EQ(MrpMessage::parse(std::span(bytes).first(n)).has_value(), whole) << n;
+    if (n < MrpHeader::kSize) continue;
+    // Though the header says so.
+    bytes[11] = static_cast<std::uint8_t>(n);
+    const bool members = (n - MrpHeader::kSize) % MrpMember::kSize == 0;
+    EXPECT_EQ(MrpMessage::parse(std::span(bytes).first(n)).has_value(), members) << n;
+    bytes[11] = static_cast<std::uint8_t>(bytes.size() - 1);
   }
+}
+
+TEST(MrpMessage, SkipsRecordsThatAreOptionalAndNoOthers) {
+  const std::vector<std::uint8_t> optional = {0x82, 2, 7, 7, 7, 7, 7, 7};
+  const auto message = MrpMessage::parse(with_record(optional));
+  ASSERT_TRUE(message);
+  ASSERT_EQ(message->member_count, 1u);
+  EXPECT_EQ(message->members[0].qpn, Qpn(1));
+  auto mandatory = optional;
+  mandatory[0] = 0x02;
+  EXPECT_FALSE(MrpMessage::parse(with_record(mandatory)));
+}
+
+TEST(MrpMessage, RefusesRecordsWithoutLengthOrBeyondTheEnd) {
+  EXPECT_FALSE(MrpMessage::parse(with_record({0x82, 0, 0, 0})));
+  EXPECT_FALSE(MrpMessage::parse(with_record({0x82, 6, 0, 0})));
+  EXPECT_TRUE(MrpMessage::parse(with_record({0x82, 5, 0, 0}))) << "the member is part of it";
+  EXPECT_FALSE(MrpMessage::parse(with_record({1, 3, 0, 0, 10, 0, 0, 1, 0, 0, 0, 1})))
+      << "a member of another length";
+}
+
+// What a leader of version 1 asks, and the answer that it can read.
+TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
+  const std::vector<std::uint8_t> asked = {1,   1,  0, 0, 0, 7, 0, 2, 0, 3, 0, 0,  //
+                                           198, 18, 0, 1, 1, 2, 3, 4,              //
+                                           10,  0,  0, 2, 0, 0, 0, 17};
+  EXPECT_FALSE(MrpMessage::parse(asked));
+  const auto answer = refuse_version(asked);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(*answer, (MrpRefusal{1, 3, 0, 9, 0, 7, 0, 0, 0, 1, 0, 20, 198, 18, 0, 1, 1, 2, 3, 4}));
+  for (const int type : {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
+    auto other = asked;
+    other[1] = static_cast<std::uint8_t>(type);
+    EXPECT_FALSE(refuse_version(other)) << "nobody waits for an answer to type " << type;
+  }
+  for (std::size_t n = 0; n < MrpHeader::kSize; ++n) {
+    EXPECT_FALSE(refuse_version(std::span(asked).first(n)));
+  }
+}
+
+TEST(MrpRefusal, AnswersARegisterWithARecordThatMustBeKnown) {
+  const auto asked = with_record({0x02, 2, 0, 0, 0, 0, 0, 0});
+  const auto answer = refuse_version(asked);
+  ASSERT_TRUE(answer);
+  const auto read = MrpMessage::parse(*answer);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->header.type, MrpType::kReject);
+  EXPECT_EQ(read->header.flags, static_cast<std::uint16_t>(MrpReject::kVersion));
+  EXPECT_FALSE(refuse_version(with_record({0x82, 2, 0, 0, 0, 0, 0, 0})));
+  EXPECT_FALSE(refuse_version(with_record({0x02, 0, 0, 0}))) << "malformed";
 }
 
 TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
@@ -97,11 +174,11 @@ TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
 TEST(MrpMessage, IsNotWrittenIntoTooSmallABuffer) {
   MrpMessage m;
   m.add({Ipv4(10, 0, 0, 1), Qpn(1), 0});
-  std::vector<std::uint8_t> out(27, 0xA5);
+  std::vector<std::uint8_t> out(35, 0xA5);
   EXPECT_EQ(m.emit(out), 0u);
-  EXPECT_EQ(out, std::vector<std::uint8_t>(27, 0xA5));
-  out.resize(28);
-  EXPECT_EQ(m.emit(out), 28u);
+  EXPECT_EQ(out, std::vector<std::uint8_t>(35, 0xA5));
+  out.resize(36);
+  EXPECT_EQ(m.emit(out), 36u);
 }
 
 TEST(Mrp, NamesEveryTypeAndReason) {
@@ -110,9 +187,9 @@ TEST(Mrp, NamesEveryTypeAndReason) {
   EXPECT_EQ(names.size(), 9u);
   EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(10))));
   names.clear();
-  for (int i = 0; i <= 8; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
-  EXPECT_EQ(names.size(), 9u);
-  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(9))));
+  for (int i = 0; i <= 10; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
+  EXPECT_EQ(names.size(), 11u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(11))));
 }
 
 RC_GTEST_PROP(Epoch, IsNewerInOneDirectionOnly, (std::uint16_t epoch)) {

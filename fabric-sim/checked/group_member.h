@@ -17,7 +17,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, std::size_t index,
               const TransportPlan& transport, std::uint64_t seed);
 
-  wire::MrpMember identity() const { return {host_.address(), qpn_, 0}; }
+  wire::MrpMember identity() const { return {host_.address(), qpn_, 0, 0, kToken}; }
   // This member's host leads the group: it connects without being asked.
   void lead(std::uint32_t instance);
   // What a leader does when its own sends do not end.
@@ -41,6 +41,8 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
     kWatch,  // do sends end?
     kFirstReceive
   };  // kFirstReceive + slot: post that receive
+  // Forgers do not know it.
+  static constexpr std::uint32_t kToken = 0x5EC2E7;
   // Work request numbers: receives are slots, sends lie above.
   static constexpr std::uint64_t kFirstSend = 1u << 20;
 

@@ -37,7 +37,7 @@ TEST(GroupFailure, NamesTheMemberThatDidNotAnswerToAll) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 3, {{"do", "open"}});  // nobody is at host 3
   json names = team.create(kBulk);
-  names.push_back({htonl(0x0A000004), htonl(0x99)});
+  names.push_back({htonl(0x0A000004), htonl(0x99), 0, 0});
   EXPECT_EQ(team.lead(0, "b", names)["status"], MCAST_OK);
   const auto outcomes = team.settle("b");
   for (const json& outcome : outcomes) EXPECT_EQ(outcome["status"], MCAST_ERR_TIMED_OUT) << outcome;

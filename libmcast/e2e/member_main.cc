@@ -170,13 +170,13 @@ json Member::create(const json& c) {
   if (g.is_eager) mcast_group_set_recv(g.handle, on_receive, &g);
   mcast_member_t member;
   mcast_group_member(g.handle, &member);
-  out["member"] = {member.ipv4, member.qpn};
+  out["member"] = {member.ipv4, member.qpn, member.control_port, member.token};
   return out;
 }
 
 json Member::lead(Group& g, const json& c) {
   std::vector<mcast_member_t> members;
-  for (const json& m : c.at("members")) members.push_back({m.at(0), m.at(1)});
+  for (const json& m : c.at("members")) members.push_back({m.at(0), m.at(1), m.at(2), 0, m.at(3)});
   return answer(mcast_group_lead(g.handle, members.data(), members.size()));
 }
 

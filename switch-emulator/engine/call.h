@@ -4,7 +4,6 @@
 // Passed by reference through every part of the engine, so that none of them keeps time or outputs.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <deque>
 #include <span>
@@ -18,8 +17,7 @@ namespace cepheus::fabric {
 // call.
 class Scratch {
  public:
-  using Block =
-      std::array<std::uint8_t, std::max(wire::MrpMessage::kMaxSize, wire::MrpKey::kMaxSize)>;
+  using Block = std::array<std::uint8_t, wire::MrpMessage::kMaxDatagram>;
 
   Block& take() {
     if (used_ == blocks_.size()) blocks_.emplace_back();

@@ -19,13 +19,13 @@ Group::Group(McstId mcst_id, std::uint16_t registration_epoch, std::size_t ports
 PathNo Group::add_path(PortId port, bool is_host) {
   assert(find(port) == kNoPath && paths.size() < kMaxPaths);
   const auto number = static_cast<PathNo>(paths.size());
-  path_index[port.value()] = static_cast<std::uint8_t>(number);
+  path_index[port.value()] = number;
   Path path;
   path.port = port;
   path.is_host = is_host;
   path.ack = start - 1;
   paths.push_back(path);
-  find_slowest();
+  if (slowest == kNoPath || before(path.ack, min())) slowest = number;
   return number;
 }
 
@@ -45,7 +45,7 @@ void Group::remove_path(PathNo path) {
   renumber(gate.path);
   renumber(gate.answered);
   paths[path] = paths[last];
-  path_index[paths[path].port.value()] = static_cast<std::uint8_t>(path);
+  path_index[paths[path].port.value()] = path;
   paths.pop_back();
   find_slowest();
 }

@@ -80,7 +80,7 @@ struct GroupStats {
 };
 
 struct Group {
-  static constexpr std::size_t kMaxPaths = 256;  // what a byte of the path index can name
+  static constexpr std::size_t kMaxPaths = kNoPath;  // what the path index can name
 
   Group(McstId mcst_id, std::uint16_t registration_epoch, std::size_t ports);
 
@@ -89,7 +89,7 @@ struct Group {
   const Psn start;  // S
 
   // Tree. `path_index[port]` means something only if that path's port is `port`.
-  std::vector<std::uint8_t> path_index;
+  std::vector<PathNo> path_index;
   std::vector<Path> paths;
   PathNo leader = kNoPath;  // path towards the leader: where registration came from
 

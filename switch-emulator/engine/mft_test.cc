@@ -26,16 +26,16 @@ TEST(MessageEnds, FarBeyondTheAggregateAreNotNoted) {
   EXPECT_EQ(ends.take(Psn(0), Psn(0) + 4 * MessageEnds::kWindow), 1u);
 }
 
-TEST(Mft, NamesEveryPortOfAWideSwitchWithOneByte) {
-  auto net = make_star(250);
-  EXPECT_EQ(net->view().paths.size(), 250u);
-  net->data(249, 0);
-  EXPECT_EQ(net->count(Counter::kDataCopies), 249u);
-  Group group(TestNetwork::kGroup, 1, 300);
-  for (std::uint16_t p = 0; p < Group::kMaxPaths; ++p) group.add_path(PortId(299 - p), true);
-  EXPECT_EQ(group.find(PortId(299)), 0);
-  EXPECT_EQ(group.find(PortId(44)), 255);
-  EXPECT_EQ(group.find(PortId(43)), kNoPath);
+TEST(Mft, NamesEveryPortOfAWideSwitch) {
+  auto net = make_star(600);
+  EXPECT_EQ(net->view().paths.size(), 600u);
+  net->data(599, 0);
+  EXPECT_EQ(net->count(Counter::kDataCopies), 599u);
+  Group group(TestNetwork::kGroup, 1, 5000);
+  for (std::uint16_t p = 0; p < 4500; ++p) group.add_path(PortId(4999 - p), true);
+  EXPECT_EQ(group.find(PortId(4999)), 0);
+  EXPECT_EQ(group.find(PortId(500)), 4499);
+  EXPECT_EQ(group.find(PortId(499)), kNoPath);
 }
 
 TEST(Mft, FindsTheSlowestPath) {
@@ -56,7 +56,7 @@ TEST(Mft, TableBytesAddUpByField) {
   for (const auto& [field, bytes] : Switch::table_bytes(64, 2)) small += bytes;
   for (const auto& [field, bytes] : Switch::table_bytes(64, 64)) large += bytes;
   EXPECT_EQ(large - small, 62 * sizeof(Path));
-  EXPECT_EQ(small, sizeof(Group) + 64 + 2 * sizeof(Path));
+  EXPECT_EQ(small, sizeof(Group) + 64 * sizeof(PathNo) + 2 * sizeof(Path));
 }
 
 TEST(Views, ShowWhoLags) {

@@ -39,7 +39,10 @@ void Registrar::on_datagram(Call& call, const Frame& frame) {
   }
   const auto message = wire::MrpMessage::parse(payload);
   if (!datagram || !message || message->header.mcst_id != datagram->ip.destination) {
-    return call.count(Counter::kDropMalformed);
+    call.count(Counter::kDropMalformed);
+    const auto refusal = datagram ? wire::refuse_version(payload) : std::nullopt;
+    if (refusal) send_refusal(call, *datagram, *refusal);
+    return;
   }
   const MrpRequest request{*datagram, *message};
   switch (message->header.type) {
@@ -179,8 +182,7 @@ Registrar::Refusal Registrar::place(Call& call, Registration& table, const wire:
   Group& group = table.group;
   PathNo number = group.find(port);
   if (number == kNoPath) {
-    const std::size_t most = std::min<std::size_t>(call.config.max_paths, Group::kMaxPaths);
-    if (group.paths.size() >= most) return {MrpReject::kTableFull, member};
+    if (group.paths.size() >= call.config.max_paths) return {MrpReject::kTooManyPaths, member};
     number = groups_.add_path(group, port, is_host);
   }
   if (!is_host) return {};

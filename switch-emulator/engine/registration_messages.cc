@@ -1,29 +1,42 @@
 #include "switch-emulator/engine/registration_messages.h"
 
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
 namespace cepheus::fabric {
 namespace {
 
 constexpr std::size_t kInlineRoom = Frame::kCapacity - wire::kBthOffset;
 
-// Emits `message` on `port`; what of `datagram` concerns the next hop only is filled in here.
-void send(Call& call, PortId port, wire::UdpDatagram datagram, const wire::MrpMessage& message) {
+// Emits on `port` what `write(room)` makes, which returns its size, or 0 if it needs more room;
+// what of `datagram` concerns the next hop only is filled in here.
+template <typename Write>
+void send_written(Call& call, PortId port, wire::UdpDatagram datagram, Write&& write) {
   datagram.ethernet.source = call.config.mac;
   datagram.ethernet.destination = call.port(port).peer_mac;
   std::array<std::uint8_t, kInlineRoom> small;
   std::span<std::uint8_t> room = small;
-  const auto write = [&] {
-    const std::size_t bare = message.emit(room);
+  const auto write_signed = [&] {
+    const std::size_t bare = write(room);
     const bool signs = bare != 0 && call.config.mrp_key;
     return signs ? call.config.mrp_key->sign(datagram.ip.source, room, bare) : bare;
   };
-  std::size_t size = write();
+  std::size_t size = write_signed();
   if (size == 0) {
     room = call.scratch.take();
-    size = write();
+    size = write_signed();
   }
+  assert(size > 0);
   Frame frame;
   datagram.emit(frame, room.first(size));
   call.emit(port, frame);
+}
+
+void send(Call& call, PortId port, const wire::UdpDatagram& datagram,
+          const wire::MrpMessage& message) {
+  send_written(call, port, datagram,
+               [&](std::span<std::uint8_t> room) { return message.emit(room); });
 }
 
 void send_down(Call& call, const MrpRequest& request, const Path& path,
@@ -38,22 +51,42 @@ void send_down(Call& call, const MrpRequest& request, const Path& path,
   send(call, path.port, datagram, message);
 }
 
+// From the switch to whoever sent `asked`.
+wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
+  wire::UdpDatagram datagram;
+  datagram.ip.source = call.config.address;
+  datagram.ip.destination = asked.ip.source;
+  datagram.udp.source_port = call.config.mrp_port;
+  datagram.udp.destination_port = asked.udp.source_port;
+  return datagram;
+}
+
 }  // namespace
 
 void split_register(Call& call, const MrpRequest& request, const Group& group,
                     std::span<const PortId> ports) {
   const auto members = request.message.list();
+  struct Place {
+    PathNo path;
+    std::uint8_t member;
+  };
+  std::array<Place, wire::MrpMessage::kMaxMembers> order;
+  static_assert(wire::MrpMessage::kMaxMembers <= 0xFF);
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    order[m] = {group.find(ports[m]), static_cast<std::uint8_t>(m)};
+  }
+  const std::span places = std::span(order).first(members.size());
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return std::pair(a.path, a.member) < std::pair(b.path, b.member);
+  });
   wire::MrpMessage part;
   part.header = request.message.header;
   if (!call.rebases()) part.header.flags |= wire::MrpHeader::kHostSync;
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    if (i == group.leader) continue;
-    const Path& path = group.paths[i];
+  for (std::size_t i = 0; i < places.size();) {
+    const PathNo path = places[i].path;
     part.member_count = 0;
-    for (std::size_t m = 0; m < members.size(); ++m) {
-      if (ports[m] == path.port) part.add(members[m]);
-    }
-    if (part.member_count > 0) send_down(call, request, path, part);
+    for (; i < places.size() && places[i].path == path; ++i) part.add(members[places[i].member]);
+    if (path != group.leader) send_down(call, request, group.paths[path], part);
   }
 }
 
@@ -101,11 +134,7 @@ void tell_evicted(Call& call, const MrpRequest& request, PortId port,
 }
 
 void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMessage& evicted) {
-  wire::UdpDatagram datagram;
-  datagram.ip.source = call.config.address;
-  datagram.ip.destination = request.datagram.ip.source;
-  datagram.udp.source_port = call.config.mrp_port;
-  datagram.udp.destination_port = request.datagram.udp.source_port;
+  const wire::UdpDatagram datagram = answer_to(call, request.datagram);
   wire::MrpMessage message = evicted;
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kEvict);
@@ -124,13 +153,17 @@ void send_report(Call& call, const Leader& leader, const Group& group,
   call.count(Counter::kMrpReport);
 }
 
+void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal) {
+  send_written(call, call.ingress, answer_to(call, asked), [&](std::span<std::uint8_t> room) {
+    std::copy(refusal.begin(), refusal.end(), room.begin());
+    return refusal.size();
+  });
+  call.count(Counter::kMrpReject);
+}
+
 void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
                  const wire::MrpMember& member) {
-  wire::UdpDatagram datagram;
-  datagram.ip.source = call.config.address;
-  datagram.ip.destination = request.datagram.ip.source;
-  datagram.udp.source_port = call.config.mrp_port;
-  datagram.udp.destination_port = request.datagram.udp.source_port;
+  const wire::UdpDatagram datagram = answer_to(call, request.datagram);
   wire::MrpMessage message;
   message.header = request.message.header;
   message.header.type = wire::MrpType::kReject;

@@ -38,6 +38,9 @@ void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMess
 void send_report(Call& call, const Leader& leader, const Group& group,
                  const wire::MrpMessage& message);
 
+// From the switch to a leader whose REGISTER it can't read, in the leader's own version.
+void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal);
+
 // From the switch to the leader: no, and why; `member` says about whom, if its address is set.
 void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
                  const wire::MrpMember& member);

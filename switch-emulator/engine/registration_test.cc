@@ -52,7 +52,7 @@ TEST(Register, TakesTheListInAnyNumberOfPacketsInAnyOrderAndTwice) {
 TEST(Register, CarriesALongListThroughAnExternalPayload) {
   auto net = make_pair_of_switches(false);
   std::vector<wire::MrpMember> list{net->member(0)};
-  for (int i = 0; i < 150; ++i) list.push_back(net->member(2 + i % 2));
+  for (int i = 0; i < 80; ++i) list.push_back(net->member(2 + i % 2));
   net->control(0, MrpType::kRegister, 1, list);
   EXPECT_EQ(net->sw(1).group_count(), 1u);
   EXPECT_EQ(net->count(Counter::kDropMalformed, 1), 0u);
@@ -69,8 +69,49 @@ TEST(Register, IsRefusedWithoutTableSpace) {
 TEST(Register, IsRefusedBeyondTheMostPathsAndNamesWho) {
   auto net = make_star(4, false, [](SwitchConfig& c) { c.max_paths = 3; });
   net->register_group(0, 1);
-  EXPECT_EQ(net->inbox(0), Texts({"reject e1 table full 10.0.0.4"}));
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 too many members behind one switch 10.0.0.4"}));
   EXPECT_EQ(net->sw(0).group_count(), 0u) << "all or nothing";
+}
+
+TEST(Register, OfAnotherVersionIsRefusedInThatVersion) {
+  auto net = make_star(2, false);
+  const std::vector<wire::MrpMember> members{net->member(0), net->member(1)};
+  auto bytes = TestNetwork::control_bytes(0, MrpType::kRegister, 1, members);
+  constexpr std::size_t kVersionAt = wire::kBthOffset;
+  bytes[kVersionAt] = 1;
+  bytes[kVersionAt - 2] = bytes[kVersionAt - 1] = 0;  // no UDP checksum
+  net->inject_bytes(0, bytes);
+  EXPECT_EQ(net->count(Counter::kDropMalformed), 1u);
+  EXPECT_EQ(net->count(Counter::kMrpReject), 1u);
+  ASSERT_EQ(net->frames(0).size(), 1u);
+  const auto& answer = net->frames(0)[0];
+  ASSERT_EQ(answer.size(), wire::kBthOffset + wire::MrpHeader::kSize);
+  EXPECT_EQ(answer[kVersionAt], 1);
+  EXPECT_EQ(answer[kVersionAt + 1], static_cast<std::uint8_t>(MrpType::kReject));
+  EXPECT_EQ(answer[kVersionAt + 3], static_cast<std::uint8_t>(wire::MrpReject::kVersion));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+// What a switch sends to many is cut so that its signature fits.
+TEST(Register, OfManyMembersIsSplitReportedAndEvictedUnderAKey) {
+  const auto key = std::make_shared<const wire::MrpKey>(
+      *wire::MrpKey::parse("000102030405060708090a0b0c0d0e0f"));
+  auto net = make_star(200, true, [&](SwitchConfig& c) { c.mrp_key = key; });
+  EXPECT_TRUE(net->view().active);
+  std::vector<wire::MrpMember> gone;
+  for (std::size_t h = 100; h < 200; ++h) {
+    net->set_port(0, net->port_of(h), false);
+    gone.push_back(net->member(h));
+  }
+  net->clear();
+  net->control(0, MrpType::kQuery, 1);
+  const auto report = net->frames(0).at(0);
+  ASSERT_EQ(net->inbox(0).at(0).substr(0, 19), "report e1 10.0.0.10") << "signed, and not empty";
+  EXPECT_GT(report.size(), 1400u);
+  gone.resize(wire::MrpMessage::kMaxMembers);
+  net->control(0, MrpType::kEvict, 1, gone);
+  EXPECT_EQ(net->inbox(0).at(0).substr(0, 21), "confirm e1 10.0.0.101");
+  EXPECT_EQ(net->view().paths.size(), 200u - wire::MrpMessage::kMaxMembers);
 }
 
 TEST(Register, IsRefusedWithoutARouteAndNamesWho) {

@@ -128,21 +128,22 @@ void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_
   const auto total = static_cast<std::uint16_t>((list.size() + kMost - 1) / kMost);
   for (std::uint16_t seq = 0; seq < total; ++seq) {
     const auto rest = std::span(list).subspan(seq * kMost);
-    inject_bytes(leader, control_bytes(leader, wire::MrpType::kRegister, registration_epoch,
-                                       rest.first(std::min(kMost, rest.size())), 1, seq, total));
+    inject_bytes(leader,
+                 control_bytes(leader, wire::MrpType::kRegister, registration_epoch,
+                               rest.first(std::min(kMost, rest.size())), 1, seq, total, key()));
   }
 }
 
 void TestNetwork::control(std::size_t leader, wire::MrpType type, std::uint16_t control_epoch,
                           const std::vector<wire::MrpMember>& members, std::uint32_t instance) {
-  inject_bytes(leader, control_bytes(leader, type, control_epoch, members, instance));
+  inject_bytes(leader, control_bytes(leader, type, control_epoch, members, instance, 0, 1, key()));
 }
 
 std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::MrpType type,
                                                      std::uint16_t control_epoch,
                                                      std::span<const wire::MrpMember> members,
                                                      std::uint32_t instance, std::uint16_t seq,
-                                                     std::uint16_t total) {
+                                                     std::uint16_t total, const wire::MrpKey* key) {
   wire::MrpMessage message;
   message.header.type = type;
   message.header.epoch = control_epoch;
@@ -151,8 +152,9 @@ std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::M
   message.header.mcst_id = kGroup;
   message.header.instance = instance;
   for (const auto& m : members) EXPECT_TRUE(message.add(m));
-  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
-  payload.resize(message.emit(payload));
+  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxDatagram);
+  const std::size_t size = message.emit(payload);
+  payload.resize(key != nullptr ? key->sign(ip(leader), payload, size) : size);
   wire::UdpDatagram datagram;
   datagram.ethernet.source = wire::mac_for(ip(leader));
   datagram.ip.source = ip(leader);
@@ -353,7 +355,10 @@ std::string TestNetwork::text(const Frame& frame) const {
     return h->aeth.is_sequence_nak() ? "nak" + psn : "fatal" + psn + " c" + value;
   }
   const auto datagram = wire::UdpDatagram::parse(frame);
-  const auto message = wire::MrpMessage::parse(frame.payload());
+  const auto payload = datagram && key() != nullptr
+                           ? key()->verify(datagram->ip.source, frame.payload())
+                           : std::optional(frame.payload());
+  const auto message = payload ? wire::MrpMessage::parse(*payload) : std::nullopt;
   if (!datagram || !message) return "other";
   std::string t = std::string(wire::to_string(message->header.type)) + " e" +
                   std::to_string(message->header.epoch);

@@ -35,7 +35,9 @@ class TestNetwork {
   SwitchConfig& config(std::size_t s) { return switches_[s].config; }
   void start();
 
-  static Ipv4 ip(std::size_t host) { return Ipv4(10, 0, 0, static_cast<std::uint8_t>(host + 1)); }
+  static Ipv4 ip(std::size_t host) {
+    return Ipv4(Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(host));
+  }
   static Qpn qpn(std::size_t host) { return Qpn(static_cast<std::uint32_t>(0x100 + 0x11 * host)); }
   Switch& sw(std::size_t s) { return *switches_[s].engine; }
   std::uint64_t count(Counter c, std::size_t s = 0) const;
@@ -54,7 +56,8 @@ class TestNetwork {
                                                  std::uint16_t epoch,
                                                  std::span<const wire::MrpMember> members,
                                                  std::uint32_t instance = 1, std::uint16_t seq = 0,
-                                                 std::uint16_t total = 1);
+                                                 std::uint16_t total = 1,
+                                                 const wire::MrpKey* key = nullptr);
   void inject_at(std::size_t s, PortId port, std::vector<std::uint8_t> bytes);
   // REGISTER and ACTIVATE; what hosts receive of it is thrown away.
   void set_up_group(std::size_t leader = 0, std::uint16_t epoch = 1);
@@ -120,6 +123,8 @@ class TestNetwork {
     wire::Icrc icrc;
   };
 
+  // The fabric's, if it has one: registration is signed then.
+  const wire::MrpKey* key() const { return switches_[0].config.mrp_key.get(); }
   std::vector<std::size_t> distances_from(std::size_t s) const;
   void arrive(const Passing& passing);
   void run();

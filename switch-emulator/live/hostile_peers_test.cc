@@ -288,7 +288,7 @@ TEST(SignedGroup, IsRegisteredWithTheFabricsKeyOnly) {
   EXPECT_TRUE(status.switches[0].groups.empty());
 
   const auto key = wire::MrpKey::parse(kHex);
-  std::vector<std::uint8_t> bytes(wire::MrpKey::kMaxSize);
+  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxDatagram);
   bytes.resize(key->sign(address_of(*h0), bytes, message.emit(bytes)));
   ASSERT_TRUE(await_room(*h0, bytes.size()));
   send_raw(*h0, mrp_frame(*h0, address_of(*h0), kGroup, bytes));

@@ -115,10 +115,14 @@ MCAST_API unsigned mcast_progress(mcast_context_h context);
 typedef enum mcast_lane { MCAST_LANE_EAGER = 0, MCAST_LANE_BULK = 1 } mcast_lane_t;
 
 /* A member's name: what the leader must know of it. Plain bytes, to be sent as they are between
- * hosts of one fabric. */
+ * hosts of one fabric, and to nobody but the leader: the token in it tells the member who that is.
+ */
 typedef struct mcast_member {
-  uint32_t ipv4; /* network byte order */
-  uint32_t qpn;  /* network byte order */
+  uint32_t ipv4;         /* network byte order, as all of it */
+  uint32_t qpn;          /* queue pair */
+  uint16_t control_port; /* UDP port that this process takes registration at */
+  uint16_t reserved;     /* 0 */
+  uint32_t token;        /* random, by group and member */
 } mcast_member_t;
 
 /* A message of an eager lane has arrived. Returning MCAST_OK gives the buffer back; returning
