@@ -270,8 +270,7 @@ void AttachServer::reserve(UniqueFd socket, const PeerCredentials& peer,
                            const fabric::HostsWanted& wanted) {
   const int fd = socket.get();
   const fabric::ReservationId id = random_id();
-  if (id == 0)
-    return refuse(fd, WelcomeStatus::kFailed, "the kernel has no randomness yet: wait");
+  if (id == 0) return refuse(fd, WelcomeStatus::kFailed, "the kernel has no randomness yet: wait");
   forget_ended_launchers();
   const auto reserved = assignment_.reserve(wanted, id, peer.pid);
   if (reserved.status != WelcomeStatus::kGranted) {

@@ -17,9 +17,7 @@ using wire::Instant;
 
 constexpr int kAcceptsAtOnce = 16;
 
-std::string to_line(const json& answer) {
-  return json_text(answer) + "\n";
-}
+std::string to_line(const json& answer) { return json_text(answer) + "\n"; }
 
 std::string refusal(const std::string& why) { return to_line({{"ok", false}, {"error", why}}); }
 
