@@ -9,14 +9,14 @@ import tempfile
 import threading
 import time
 
-import switch_process
-from harness import BUILD, CHECK, mca_arguments
+from harness import BUILD, CHECK, mca_arguments  # it makes the next module known
+from switch_process import Switch as SwitchProcess
 
 READY_SECONDS = 30
 PATIENCE = 120  # for whatever a test waits for
 
 
-class Switch(switch_process.Switch):
+class Switch(SwitchProcess):
     def __init__(self, *arguments):
         super().__init__(BUILD, *arguments)
 
