@@ -14,7 +14,6 @@ namespace cepheus::mcast {
 namespace {
 
 using reports::CallRecord;
-using reports::CallReport;
 using reports::RecordState;
 using reports::ReportHeader;
 
@@ -64,13 +63,20 @@ CallRecord* ReportFile::records() const {
   return reinterpret_cast<CallRecord*>(static_cast<char*>(memory_) + sizeof(ReportHeader));
 }
 
-CallReport ReportFile::snapshot() const {
-  return *CallReport::parse({static_cast<const std::uint8_t*>(memory_), bytes_});
-}
-
 Outcome<void> ReportFile::open() {
   const std::lock_guard lock(mutex_);
-  return is_ours() ? Outcome<void>{} : make();
+  if (is_ours()) return {};
+  // Each new communicator asks: where there was no room it is looked for ever more rarely.
+  if (refusals_ != 0 && !std::has_single_bit(refusals_)) {
+    ++refusals_;
+    return tl::unexpected(refusal_);
+  }
+  auto made = make();
+  if (!made) {
+    ++refusals_;
+    refusal_ = made.error();
+  }
+  return made;
 }
 
 Outcome<void> ReportFile::make() {
@@ -89,7 +95,7 @@ Outcome<void> ReportFile::make() {
                             own->file.get(), 0);
   if (memory == MAP_FAILED) {
     auto failure = fail(MCAST_ERR_NO_MEMORY, errno_text("can't map a report", errno));
-    directory->end(*own, {header, {}});
+    directory->end(*own);
     return failure;
   }
   // What a parent mapped stays as it is: scopes from before the fork refer to it.
@@ -109,9 +115,7 @@ void ReportFile::end() {
   const std::lock_guard lock(mutex_);
   if (!is_ours()) return;
   forks_.store(kNobodys, std::memory_order_release);
-  CallReport last = snapshot();
-  last.header.ended = 1;
-  directory_->end(own_, last);
+  directory_->end(own_);
   directory_->clear();
 }
 

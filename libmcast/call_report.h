@@ -55,13 +55,14 @@ class ReportFile {
   void fold_oldest();
   reports::ReportHeader& header() const;
   reports::CallRecord* records() const;
-  reports::CallReport snapshot() const;
 
   const std::string path_;
   const reports::RoomProbe room_;
   std::mutex mutex_;
   std::optional<reports::ReportDirectory> directory_;
   reports::ReportDirectory::Own own_;
+  std::uint64_t refusals_ = 0;  // since the process began
+  Failure refusal_;             // the last
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;  // of the file; more is mapped
   std::size_t next_ = 0;

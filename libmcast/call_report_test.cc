@@ -42,9 +42,7 @@ class Report : public testing::Test {
   }
   CallReport report() const {
     const wire::UniqueFd file = directory().open_report(entry().name, O_RDONLY);
-    std::vector<std::uint8_t> bytes(reports::kMostReportBytes);
-    const ssize_t n = ::pread(file.get(), bytes.data(), bytes.size(), 0);
-    auto parsed = CallReport::parse(std::span(bytes).first(n > 0 ? std::size_t(n) : 0));
+    const auto parsed = ReportDirectory::read(file.get());
     EXPECT_TRUE(parsed);
     return parsed ? *parsed : CallReport{};
   }
@@ -172,25 +170,33 @@ TEST_F(Report, HoldsOnlyWhatIsInUseOnceItsProcessHasEnded) {
 }
 
 // A thread may be in the middle of a broadcast when another one calls exit().
-TEST_F(Report, ThreadsMayCountWhileItEnds) {
+TEST_F(Report, ThreadsMayCountWhileItEndsAndShrinks) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());
-  std::atomic<std::size_t> open_scopes = 0;
+  constexpr std::size_t kScopes = 400, kStay = 50;
+  std::vector<std::unique_ptr<ReportScope>> scopes;
+  for (std::size_t i = 0; i < kScopes; ++i) {
+    scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
+    scopes.back()->count("eager lane", "multicast");
+  }
+  scopes.erase(scopes.begin(), scopes.end() - kStay);  // those at the file's end stay
+  std::atomic<int> rounds = 0;
   std::atomic<bool> ended = false;
   std::thread thread([&] {
-    std::vector<std::unique_ptr<ReportScope>> scopes;
-    for (bool last = false; !last;) {
+    for (bool last = false; !last; ++rounds) {
       last = ended;
-      if (scopes.size() < 400) scopes.push_back(std::make_unique<ReportScope>(file, "many", 0, 2));
       for (const auto& scope : scopes) scope->count("eager lane", "multicast");
-      open_scopes = scopes.size();
     }
   });
-  while (open_scopes < 100) std::this_thread::yield();
+  while (rounds < 100) std::this_thread::yield();
+  const std::uint64_t before = entry().bytes;
   file.end();
   ended = true;
   thread.join();
-  EXPECT_GE(records().size(), 100u);
+  EXPECT_LT(entry().bytes, before / 2);
+  std::uint64_t calls = 0;
+  for (const CallRecord& record : records()) calls += record.calls;
+  EXPECT_GE(calls, kScopes + 100 * kStay);
 }
 
 TEST_F(Report, CountsNoMoreAfterItsEnd) {
@@ -240,6 +246,15 @@ TEST_F(Report, IsRefusedWhereOthersNeedTheRoom) {
   scope.count("eager lane", "multicast");
   room.free = 60 * kMiB;
   EXPECT_TRUE(file.open());
+}
+
+TEST_F(Report, LooksForRoomEverMoreRarely) {
+  int looks = 0;
+  FileSystemRoom room{64 * kMiB, 15 * kMiB};
+  ReportFile file(directory_, [&](int) { return ++looks, room; });
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(file.open());
+  EXPECT_LT(looks, 30);
+  EXPECT_THAT(file.open().error().text, HasSubstr("no room"));
 }
 
 TEST_F(Report, GrowsNoMoreWhereOthersNeedTheRoom) {

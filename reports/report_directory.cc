@@ -198,15 +198,31 @@ wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) c
   return {};
 }
 
-void ReportDirectory::end(Own& report, const CallReport& last) const {
-  const std::vector<std::uint8_t> bytes = last.bytes();
-  struct stat now {};
-  const bool shrinks = fstat(report.file.get(), &now) == 0 &&
-                       bytes.size() + kReportStep <= static_cast<std::size_t>(now.st_size);
-  // A new file in its place, not a shorter one: threads that still count, in what was mapped, must
-  // not lose the pages.
-  if (!shrinks || !replace(report.name, bytes)) {
-    write_all(report.file.get(), std::span(bytes).first(sizeof(ReportHeader)));
+std::optional<CallReport> ReportDirectory::read(int report) {
+  std::vector<std::uint8_t> bytes(kMostReportBytes);
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t n =
+        pread(report, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    have += static_cast<std::size_t>(n);
+  }
+  return CallReport::parse(std::span(bytes).first(have));
+}
+
+void ReportDirectory::end(Own& report) const {
+  if (auto last = read(report.file.get())) {
+    last->header.ended = 1;
+    const std::vector<std::uint8_t> bytes = last->bytes();
+    struct stat now {};
+    const bool shrinks = fstat(report.file.get(), &now) == 0 &&
+                         bytes.size() + kReportStep <= static_cast<std::size_t>(now.st_size);
+    // A new file in its place, not a shorter one: threads that still count, in what was mapped,
+    // must not lose the pages.
+    if (!shrinks || !replace(report.name, bytes)) {
+      write_all(report.file.get(), std::span(bytes).first(sizeof(ReportHeader)));
+    }
   }
   // Explicitly: a child of this process may hold the descriptor, too.
   flock(report.file.get(), LOCK_UN);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,9 +63,11 @@ class ReportDirectory {
   wire::Result<Own> create(const ReportHeader& header) const;
   // Gives it `bytes` in all, with zeros at the end.
   wire::Result<void> grow(const Own& report, std::size_t bytes) const;
-  // Its process has no more to say; `last` is what it said. The report gives up its lock; what was
-  // mapped of it stays mapped and has no effect any more.
-  void end(Own& report, const CallReport& last) const;
+  // What the report says now; empty if `report` is none.
+  static std::optional<CallReport> read(int report);
+  // Its process has no more to say. The report shrinks to what is in use and gives up its lock;
+  // what was mapped of it stays mapped, with or without effect.
+  void end(Own& report) const;
 
   // By whoever is at it; returns once all that ended before this call is looked at, or will be.
   // Nothing, in directories of other users.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,14 +55,21 @@ class Directory : public testing::Test {
     EXPECT_TRUE(own) << own.error().text;
     return std::move(*own);
   }
+  // Records in use, as the report's process writes them.
+  static void put_records(const ReportDirectory::Own& own, std::size_t n) {
+    CallRecord record{};
+    record.state = RecordState::kLive;
+    record.calls = 7;
+    const auto bytes = CallReport{header(), std::vector<CallRecord>(n, record)}.bytes();
+    EXPECT_EQ(::pwrite(own.file.get(), bytes.data(), bytes.size(), 0), std::ssize(bytes));
+  }
   // A report of a process that ended in order `seconds` ago.
   std::string put_ended(std::time_t seconds, std::size_t bytes = kReportStep) const {
     auto own = make_report();
     const std::string name = own.name;
     EXPECT_TRUE(directory().grow(own, bytes));
-    CallReport last{header(), std::vector<CallRecord>(records_in(bytes))};
-    last.header.ended = 1;
-    directory().end(own, last);
+    put_records(own, records_in(bytes));
+    directory().end(own);
     set_age(name, seconds);
     return name;
   }
@@ -92,9 +100,7 @@ class Directory : public testing::Test {
     return bytes;
   }
   std::optional<CallReport> read(const std::string& name) const {
-    std::ifstream file(path_ + "/" + name, std::ios::binary);
-    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    return CallReport::parse({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+    return ReportDirectory::read(directory().open_report(name, O_RDONLY).get());
   }
 
   std::string path_;
@@ -128,17 +134,26 @@ TEST_F(Directory, AnEndedReportShrinksToWhatIsInUse) {
   ASSERT_TRUE(directory().grow(own, 8 * kReportStep));
   EXPECT_EQ(bytes_taken(), 8 * kReportStep);
   const std::string name = own.name;
-  CallRecord record;
-  record.state = RecordState::kLive;
-  record.calls = 7;
-  CallReport last{header(), {record}};
-  last.header.ended = 1;
-  directory().end(own, last);
+  put_records(own, 1);
+  directory().end(own);
   EXPECT_EQ(bytes_taken(), kReportStep);
   ASSERT_TRUE(read(name));
   EXPECT_EQ(read(name)->header.ended, 1u);
   EXPECT_EQ(read(name)->records.at(0).calls, 7u);
   EXPECT_FALSE(ReportDirectory::is_held(directory().open_report(name, O_RDONLY).get()));
+}
+
+// Else a thread that still counts would end in SIGBUS.
+TEST_F(Directory, WhatIsMappedOfAReportStaysWhenItShrinks) {
+  auto own = make_report();
+  ASSERT_TRUE(directory().grow(own, 8 * kReportStep));
+  void* const memory =
+      ::mmap(nullptr, 8 * kReportStep, PROT_READ | PROT_WRITE, MAP_SHARED, own.file.get(), 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  directory().end(own);
+  EXPECT_EQ(bytes_taken(), kReportStep);
+  static_cast<volatile char*>(memory)[7 * kReportStep] = 1;
+  ::munmap(memory, 8 * kReportStep);
 }
 
 TEST_F(Directory, AChildThatOutlivesItsParentHoldsNoEndedReport) {
@@ -155,7 +170,7 @@ TEST_F(Directory, AChildThatOutlivesItsParentHoldsNoEndedReport) {
     }
     ::_exit(0);
   }
-  directory().end(own, {header(), {}});
+  directory().end(own);
   EXPECT_FALSE(ReportDirectory::is_held(directory().open_report(name, O_RDONLY).get()));
   writing.reset();
   ::waitpid(child, nullptr, 0);
@@ -338,7 +353,7 @@ TEST_F(Directory, ManyProcessesAtOnceLeaveEachOthersReportsAlone) {
         if (own) set_age(own->name, kHour / 2);
         mine.clear();
         if (!own || !exists(own->name)) ::_exit(1);
-        mine.end(*own, {header(), {}});
+        mine.end(*own);
         mine.clear();
       }
       ::_exit(0);

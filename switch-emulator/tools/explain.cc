@@ -1,10 +1,8 @@
 #include "switch-emulator/tools/explain.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -23,21 +21,6 @@ using reports::ReportDirectory;
 constexpr std::string_view kNoJobs =
     "no reports: no MPI program has used coll/cepheus lately, or there was no room for reports "
     "(coll_cepheus_verbose 1 says so)\n";
-
-// Bytes of a file, at most as many as a report has: what is there may be of any kind and size.
-std::vector<std::uint8_t> read_bytes(int file) {
-  std::vector<std::uint8_t> bytes(reports::kMostReportBytes);
-  std::size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t n =
-        pread(file, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    have += static_cast<std::size_t>(n);
-  }
-  bytes.resize(have);
-  return bytes;
-}
 
 // Rank by rank, what one path of one communicator was used for.
 struct Tally {
@@ -126,7 +109,7 @@ wire::Result<std::vector<FoundReport>> read_reports(const std::string& path) {
   for (const ReportDirectory::Entry& entry : directory->list()) {
     const wire::UniqueFd file = directory->open_report(entry.name, O_RDONLY);
     if (!file.is_open()) continue;
-    auto report = reports::CallReport::parse(read_bytes(file.get()));
+    auto report = ReportDirectory::read(file.get());
     if (!report) continue;
     found.push_back(
         {entry.name, std::move(*report), ReportDirectory::is_held(file.get()), entry.changed});
