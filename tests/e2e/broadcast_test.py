@@ -38,11 +38,11 @@ class Broadcast(EndToEnd):
         self.assert_ok(over_fabric(CHECK, "--count", 4, "--max", 150 << 20, "--seed", 5, mca=REQUIRE))
 
     def test_icrc_made_and_checked_on_every_hop(self):
-        topology = "[fabric]\nicrc = \"always\"\n" + star(4)
+        topology = star(4, fabric='icrc = "always"')
         self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 20, topology=topology, mca=REQUIRE))
 
     def test_small_packets(self):
-        topology = "[fabric]\nmtu = 1024\n" + star(4)
+        topology = star(4, fabric="mtu = 1024")
         self.assert_ok(over_fabric(CHECK, "--count", 40, "--max", 1 << 19, topology=topology, mca=REQUIRE))
 
     def test_a_shaped_link(self):
