@@ -54,6 +54,11 @@ Identity given_identity(opal_process_name_t name, int ranks_per_host) {
   return identity;
 }
 
+// Hosts are NICs' addresses, whatever machine the ranks share.
+bool is_by_nic() {
+  return parameters().ranks_per_host < 0 || parameters().chosen_mode() == Mode::kRequire;
+}
+
 Identity own_identity() {
   std::string why;
   Transport& transport = Transport::instance();
@@ -62,7 +67,7 @@ Identity own_identity() {
   const uint32_t address = transport.host_address();
   transport.remove_group();
   Identity identity{machine(), status == MCAST_OK, ""};
-  if (parameters().chosen_mode() == Mode::kRequire)
+  if (is_by_nic())
     identity.host = address != 0 ? address : machine() ^ static_cast<std::uint64_t>(getpid());
   snprintf(identity.reason, sizeof identity.reason, "%s", why.c_str());
   return identity;
@@ -79,7 +84,7 @@ bool Arrangement::is_known_to_all() {
           ompi_group_get_proc_name(team_.comm()->c_local_group, team_.rank_of(member)),
           ranks_per_host));
     }
-  } else if (parameters().chosen_mode() != Mode::kRequire && is_on_this_machine(team_)) {
+  } else if (!is_by_nic() && is_on_this_machine(team_)) {
     identities.assign(static_cast<std::size_t>(team_.size()), Identity{machine(), 0, ""});
   } else {
     return false;

@@ -122,7 +122,7 @@ void register_parameters(const mca_base_component_t* component) {
   register_int(component, "ranks_per_host",
                "Ranks of a job that share a host, in a row, where the first alone has the NIC "
                "(cepheus-run sets it); 0: ranks share a host that share a machine, or in mode "
-               "require a NIC's address",
+               "require a NIC's address; -1: always a NIC's address",
                OPAL_INFO_LVL_5, &p.ranks_per_host);
   register_int(component, "carrier",
                "auto: UCX's rc_mcast where its plug-in interface is known, else libmcast directly; "
