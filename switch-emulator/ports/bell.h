@@ -33,11 +33,14 @@ class Bell {
   bool is_abused() const { return slow_rings_ >= kMostSlowRings; }
 
  private:
-  static constexpr unsigned kMostSlowRings = 4;
+  // A few in a row are slow without abuse where a hypervisor takes the core away; the abuse costs
+  // the switch this many, once.
+  static constexpr unsigned kMostSlowRings = 32;
 
   UniqueFd own_end_, client_end_;
-  bool is_suspect_ = false;  // the last ring took long, if only because others had the core
-  unsigned slow_rings_ = 0;  // in a row, by the time that they kept the core busy
+  std::chrono::nanoseconds slow_{};  // a ring that takes longer is slow, on this machine
+  bool is_suspect_ = false;          // the last ring took long, if only because others had the core
+  unsigned slow_rings_ = 0;          // in a row, by the time that they kept the core busy
 };
 
 }  // namespace cepheus::fabric

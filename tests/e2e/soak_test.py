@@ -20,9 +20,9 @@ WATCHED = tuple(name for name in COLUMNS[2:] if name != "shared_kib")
 LEAVING = {"switch_groups": 2, "registered_bytes": 2 << 20}
 
 
-def resident_kib(pid):
+def private_kib(pid):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith("RssAnon:"):
             return int(line.split()[1])
     return 0
 
@@ -43,7 +43,7 @@ def soak(count, seconds, interval, hosts=4, show=lambda line: None):
                 continue
             status = switch.status()
             groups = sum(len(each["groups"]) for each in status["switches"])
-            samples.append(dict(zip(COLUMNS, [*map(int, line.split()[1:]), resident_kib(switch.pid), groups])))
+            samples.append(dict(zip(COLUMNS, [*map(int, line.split()[1:]), private_kib(switch.pid), groups])))
             show(" ".join(f"{samples[-1][name]:>16}" for name in COLUMNS))
         code = process.wait()
         process.stdout.close()
