@@ -41,10 +41,19 @@ struct Switch::State {
 
 namespace {
 
-bool is_registration(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) {
-  if (ip.protocol != wire::Ipv4Header::kUdp || frame.header_len != wire::kBthOffset) return false;
+enum class Kind { kRegistration, kOther, kMalformed };
+
+// By what a receiver would take it for. Whoever makes frames says where headers end: told otherwise
+// than every codec would, registration might pass as payload, unread.
+Kind kind_of(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) {
+  if (ip.protocol != wire::Ipv4Header::kUdp) return Kind::kOther;
+  if (frame.header_len < wire::kBthOffset) return Kind::kMalformed;
   const auto udp = wire::Udp::parse(frame.header().subspan(wire::kUdpOffset));
-  return udp && udp->destination_port == call.config.mrp_port;
+  if (!udp) return Kind::kMalformed;
+  if (udp->destination_port != call.config.mrp_port) return Kind::kOther;
+  const bool is_whole =
+      frame.header_len == wire::kBthOffset && frame.icrc_state == wire::Icrc::kNone;
+  return is_whole ? Kind::kRegistration : Kind::kMalformed;
 }
 
 }  // namespace
@@ -69,20 +78,23 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
   }
   const PortConfig& port = call.port(call.ingress);
   const bool from_group = config.mcst_pool.contains(ip->source);
+  const Kind kind = kind_of(call, frame, *ip);
   if (port.kind == PortKind::kHost && ip->source != port.host && config.rules.port_binding) {
     call.count(Counter::kDropSpoofedSource);
+  } else if (kind == Kind::kMalformed) {
+    call.count(Counter::kDropMalformed);
   } else if (config.mcst_pool.contains(ip->destination)) {
     if (from_group) {
       call.count(Counter::kDropMalformed);
-    } else if (is_registration(call, frame, *ip)) {
+    } else if (kind == Kind::kRegistration) {
       registrar.on_datagram(call, frame);
     } else {
       return on_group_packet(call, ip->destination, frame);
     }
   } else if (from_group) {
     return on_group_packet(call, ip->source, frame);
-  } else if (port.kind == PortKind::kHost && frame.icrc_state == wire::Icrc::kNone &&
-             is_registration(call, frame, *ip) && !registrar.may_answer(call, frame, *ip)) {
+  } else if (port.kind == PortKind::kHost && kind == Kind::kRegistration &&
+             !registrar.may_answer(call, frame, *ip)) {
     call.count(Counter::kDropMrpForged);
   } else {
     routes.forward(call, frame, *ip);

@@ -54,6 +54,13 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, Mr
   return mrp_frame(port, from, to, bytes);
 }
 
+// The same bytes, but said to be headers up to elsewhere.
+wire::Frame shifted(wire::Frame frame, int bytes) {
+  frame.header_len = static_cast<std::uint16_t>(frame.header_len + bytes);
+  frame.payload_len = static_cast<std::uint16_t>(frame.payload_len - bytes);
+  return frame;
+}
+
 wire::Frame feedback_frame(const fabric::HostPort& port, wire::Ipv4 from, wire::Psn psn) {
   wire::RoceHeaders headers;
   headers.ethernet.source = port.identity().mac;
@@ -128,6 +135,18 @@ constexpr Attack kAttacks[] = {
            mrp_frame(attacker, address_of(attacker), kGroup, MrpType::kActivate, kEpoch);
        frame.bytes[wire::kBthOffset] = 99;  // another version of the protocol
        send_raw(attacker, frame);
+     }},
+    {"drop_malformed",
+     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
+       send_raw(attacker, shifted(mrp_frame(attacker, address_of(attacker), address_of(victim),
+                                            MrpType::kReport, kEpoch),
+                                  -8));  // the UDP header as payload
+     }},
+    {"drop_malformed",
+     [](fabric::HostPort& attacker, fabric::HostPort& victim) {
+       send_raw(attacker, shifted(mrp_frame(attacker, address_of(attacker), address_of(victim),
+                                            MrpType::kReport, kEpoch),
+                                  20));  // the message's header among the packet's
      }},
 };
 
