@@ -154,7 +154,7 @@ class Datapath {
                      wire::Instant now);
   void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
   void arrive(const Flight& flight, wire::Instant now);
-  void hand_over(std::size_t host, const wire::Frame& frame);
+  void hand_over(std::size_t host, const wire::Frame& frame, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
   void dispatch(SwitchState& state, wire::Instant now);

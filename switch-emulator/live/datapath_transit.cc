@@ -51,8 +51,8 @@ bool Datapath::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::F
     damaged.set_inline_payload(payload);
     return true;
   }
-  return pools_.copy_in(frame.ref == kNoBuffer ? 0 : fabric::PayloadPools::pool_of(frame.ref),
-                        damaged);
+  return frame.ref == kNoBuffer ? pools_.keep_private(damaged)
+                                : pools_.copy_in(fabric::PayloadPools::pool_of(frame.ref), damaged);
 }
 
 // To the far end: at once, or by way of the delay line. Trunks always take the delay line: a switch
@@ -88,15 +88,15 @@ void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant
 void Datapath::arrive(const Flight& flight, wire::Instant now) {
   Port& port = ports_[links_[flight.link].port];
   if (links_[flight.link].kind == LinkKind::kDownlink) {
-    hand_over(port.end.host, flight.frame);
+    hand_over(port.end.host, flight.frame, now);
   } else {
     enter_switch(port, flight, now);
   }
 }
 
-void Datapath::hand_over(std::size_t index, const wire::Frame& frame) {
+void Datapath::hand_over(std::size_t index, const wire::Frame& frame, wire::Instant now) {
   Host& host = hosts_[index];
-  if (!host.client->deliver(frame) || host.has_unread) return;
+  if (!host.client->deliver(frame, now) || host.has_unread) return;
   host.has_unread = true;
   unread_.push_back(index);
 }

@@ -87,6 +87,12 @@ struct LiveFabric::State {
 
 wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology& topology,
                                                             const LiveOptions& options) {
+  if (topology.hosts.size() > fabric::PoolGeometry::kMaxHosts) {
+    return wire::fail(
+        wire::ErrorCode::kInvalid,
+        "a live fabric has at most " + std::to_string(fabric::PoolGeometry::kMaxHosts) +
+            " hosts, and this one " + std::to_string(topology.hosts.size()) + ": leave some out");
+  }
   auto plan = topology.plan();
   if (!plan) return tl::unexpected(plan.error());
   const auto access = Access::of(topology.users);

@@ -41,6 +41,19 @@ const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
   return status.switches[0].ports[host];
 }
 
+TEST(LiveFabric, HasAsManyHostsAsItSays) {
+  TestFabric fabric(net::Topology::star(fabric::PoolGeometry::kMaxHosts));
+  const auto first = fabric.attach("h0"), last = fabric.attach("h4095");
+  send_packet(*first, {.to = last->identity().address, .payload_bytes = 4096, .fill = 7});
+  wire::Frame frame;
+  ASSERT_TRUE(await_frame(*last, frame));
+  EXPECT_THAT(frame.payload(), Each(7));
+  net::Topology larger = net::Topology::star(fabric::PoolGeometry::kMaxHosts + 1);
+  const auto refused = LiveFabric::start(larger, at("/tmp/cepheus-test-too-many"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, HasSubstr("at most 4096 hosts"));
+}
+
 TEST(LiveFabric, CarriesFramesOfEverySizeBetweenTwoHosts) {
   TestFabric fabric(net::Topology::star(2));
   const auto h0 = fabric.attach("h0"), h1 = fabric.attach("h1");

@@ -58,7 +58,7 @@ class AccessPort {
   virtual bool receive(wire::Frame& frame) = 0;
   // Gives a frame to the host; the caller's reference stays the caller's. False: dropped and
   // counted.
-  virtual bool deliver(const wire::Frame& frame) = 0;
+  virtual bool deliver(const wire::Frame& frame, wire::Instant now) = 0;
   // Makes what was delivered and taken visible to the other side. Called for the flush list.
   virtual void flush() = 0;
 

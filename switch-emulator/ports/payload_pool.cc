@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint32_t kMinSlotsPerArea = 4096;
 constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: what a BufferRef can name
 constexpr std::uint32_t kLine = 64;
+// Nobody's user id (setuid(2) takes it for an error).
+constexpr uid_t kNobody = ~uid_t{0};
 
 }  // namespace
 
@@ -21,14 +23,19 @@ PoolGeometry PoolGeometry::for_hosts(std::uint32_t hosts, std::uint32_t mtu) {
   PoolGeometry geometry;
   geometry.areas = hosts + 1;
   geometry.slots_per_area = std::max(kMinSlotsPerArea, std::bit_ceil(2 * geometry.areas));
+  // Half of that still leaves each egress a slot, and as many again for whoever comes first.
+  if (std::uint64_t{geometry.areas} * geometry.slots_per_area > kMaxSlots) {
+    geometry.slots_per_area /= 2;
+  }
   geometry.slot_bytes = (mtu + kLine - 1) / kLine * kLine + kLine;
   return geometry;
 }
 
 bool PoolGeometry::is_sane() const {
   const std::uint64_t slots = std::uint64_t{areas} * slots_per_area;
-  return areas >= 2 && std::has_single_bit(slots_per_area) && slots <= kMaxSlots &&
-         slot_bytes >= 256 && slot_bytes <= 1u << 16 && slot_bytes % kLine == 0;
+  return areas >= 2 && std::has_single_bit(slots_per_area) && areas <= slots_per_area &&
+         slots <= kMaxSlots && slot_bytes >= 256 && slot_bytes <= 1u << 16 &&
+         slot_bytes % kLine == 0;
 }
 
 std::uint32_t PoolGeometry::guaranteed_slots() const {
@@ -50,10 +57,21 @@ wire::Result<std::uint32_t> PayloadPools::pool_for(uid_t uid) {
   const auto known = std::find_if(pools_.begin(), pools_.end(),
                                   [uid](const Pool& pool) { return pool.uid == uid; });
   if (known != pools_.end()) return static_cast<std::uint32_t>(known - pools_.begin());
-  if (pools_.size() == kMaxPools) {
+  const auto users = std::count_if(pools_.begin(), pools_.end(),
+                                   [](const Pool& pool) { return pool.uid != kNobody; });
+  if (uid != kNobody && users == kMaxUsers) {
     return wire::fail(wire::ErrorCode::kRefused,
-                      "the fabric serves no more than " + std::to_string(kMaxPools) + " users");
+                      "the fabric serves no more than " + std::to_string(kMaxUsers) + " users");
   }
+  return make_pool(uid);
+}
+
+bool PayloadPools::keep_private(wire::Frame& frame) {
+  const auto pool = pool_for(kNobody);
+  return pool && copy_in(*pool, frame);
+}
+
+wire::Result<std::uint32_t> PayloadPools::make_pool(uid_t uid) {
   auto file = create_shared_memory("cepheus-payloads", geometry_.pool_bytes());
   if (!file) return tl::unexpected(file.error());
   auto memory = Mapping::map(file->get(), 0, geometry_.pool_bytes(), Mapping::Access::kReadWrite);
@@ -63,7 +81,11 @@ wire::Result<std::uint32_t> PayloadPools::pool_for(uid_t uid) {
   pool.uid = uid;
   pool.file = std::move(*file);
   pool.memory = std::move(*memory);
-  pool.slots.resize(std::size_t{geometry_.areas} * geometry_.slots_per_area);
+  const std::size_t slots = std::size_t{geometry_.areas} * geometry_.slots_per_area;
+  pool.slots.reset(static_cast<Slot*>(std::calloc(slots, sizeof(Slot))));
+  if (pool.slots == nullptr) {
+    return wire::fail(wire::ErrorCode::kUnavailable, "no memory for payload slots");
+  }
   pool.areas.resize(geometry_.areas);
   pool.switch_free.reserve(geometry_.slots_per_area);
   for (std::uint32_t slot = geometry_.slots_per_area; slot-- > 0;) pool.switch_free.push_back(slot);

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,12 +26,14 @@
 namespace cepheus::fabric {
 
 struct PoolGeometry {
+  static constexpr std::uint32_t kMaxHosts = 4096;
+
   std::uint32_t areas = 0;           // hosts and one for the switch
   std::uint32_t slots_per_area = 0;  // power of two
   std::uint32_t slot_bytes =
       0;  // a whole number of cache lines, not of pages: slots spread over cache sets
 
-  // Room for payloads of `mtu` bytes from `hosts` hosts.
+  // Room for payloads of `mtu` bytes from `hosts` hosts, kMaxHosts at most.
   static PoolGeometry for_hosts(std::uint32_t hosts, std::uint32_t mtu);
   bool is_sane() const;
   // Slots of an area that each egress may occupy, whatever the others do.
@@ -52,12 +55,14 @@ class SlotOwner {
 // The switch's end of all pools. BufferRef names (pool, slot). Not thread-safe.
 class PayloadPools {
  public:
-  static constexpr std::uint32_t kMaxPools = 64;
+  static constexpr std::uint32_t kMaxUsers = 63;
 
   explicit PayloadPools(const PoolGeometry& geometry);
 
   // The pool of a user's clients, made on first use.
   wire::Result<std::uint32_t> pool_for(uid_t uid);
+  // Like copy_in(), into memory that no client ever sees: for what belongs to no user.
+  bool keep_private(wire::Frame& frame);
   std::size_t pool_count() const { return pools_.size(); }
   int fd(std::uint32_t pool) const { return pools_[pool].file.get(); }
   const PoolGeometry& geometry() const { return geometry_; }
@@ -95,7 +100,11 @@ class PayloadPools {
   static constexpr std::uint32_t kSlotBits = 26;
 
   struct Slot {
-    std::uint32_t references = 0;
+    std::uint32_t references;
+  };
+  // Zeroes that take no memory before they are needed: most areas are never used.
+  struct Freed {
+    void operator()(Slot* slots) const { std::free(slots); }
   };
   struct Area {
     SlotOwner* owner = nullptr;
@@ -105,7 +114,7 @@ class PayloadPools {
     uid_t uid = 0;
     UniqueFd file;
     Mapping memory;
-    std::vector<Slot> slots;
+    std::unique_ptr<Slot[], Freed> slots;
     std::vector<Area> areas;
     std::vector<std::uint32_t> switch_free;  // slot numbers within the switch's area
   };
@@ -117,6 +126,8 @@ class PayloadPools {
   }
   wire::BufferRef occupy(std::uint32_t pool, std::uint32_t area, std::uint32_t slot);
   void free(wire::BufferRef ref);
+
+  wire::Result<std::uint32_t> make_pool(uid_t uid);
 
   PoolGeometry geometry_;
   std::size_t area_bytes_;

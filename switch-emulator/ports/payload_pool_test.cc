@@ -120,10 +120,10 @@ TEST(PayloadPools, KeepUsersApart) {
 
 TEST(PayloadPools, RefuseOneUserTooMany) {
   PayloadPools pools(kGeometry);
-  for (uid_t uid = 0; uid < PayloadPools::kMaxPools; ++uid) ASSERT_TRUE(pools.pool_for(uid));
-  const auto refused = pools.pool_for(PayloadPools::kMaxPools);
+  for (uid_t uid = 0; uid < PayloadPools::kMaxUsers; ++uid) ASSERT_TRUE(pools.pool_for(uid));
+  const auto refused = pools.pool_for(PayloadPools::kMaxUsers);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().text, testing::HasSubstr("64 users"));
+  EXPECT_THAT(refused.error().text, testing::HasSubstr("63 users"));
 }
 
 // Fills the slots of area 0 with frames for `share` until it is used up; false if slots run out
@@ -160,6 +160,29 @@ TEST(EgressShare, LetsOneSlowReceiverLagByHalfOfTheSlots) {
   std::uint32_t slot = 0;
   ASSERT_TRUE(fill(pools, *pools.pool_for(1000), share, slot));
   EXPECT_GE(slot, 4 * 128u);
+}
+
+TEST(PoolGeometry, HasRoomForEveryNumberOfHostsThatAFabricMayHave) {
+  for (std::uint32_t hosts = 1; hosts <= PoolGeometry::kMaxHosts; ++hosts) {
+    const PoolGeometry geometry = PoolGeometry::for_hosts(hosts, 4096);
+    ASSERT_TRUE(geometry.is_sane()) << hosts;
+    // Each egress has a slot of each area to itself, and some are left for all.
+    ASSERT_GT(geometry.slots_per_area, geometry.guaranteed_slots() * geometry.areas) << hosts;
+  }
+}
+
+TEST(PayloadPools, KeepWhatIsNobodysFromAllUsers) {
+  PayloadPools pools(kGeometry);
+  const std::uint32_t user = *pools.pool_for(1000);
+  const std::vector<std::uint8_t> payload(1000, 0x5A);
+  Frame frame = frame_of(1000);
+  frame.external = payload.data();
+  ASSERT_TRUE(pools.keep_private(frame));
+  EXPECT_NE(PayloadPools::pool_of(frame.ref), user);
+  EXPECT_THAT(frame.payload(), testing::Each(0x5A));
+  EXPECT_EQ(pools.in_use(user, kGeometry.switch_area()), 0u);
+  pools.drop(frame.ref);
+  EXPECT_EQ(pools.in_use(frame.ref), 0u);
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   return true;
 }
 
-bool SwitchPort::deliver(const Frame& frame) {
+bool SwitchPort::deliver(const Frame& frame, wire::Instant) {
   if (!open_) {
     counters_.add(PortCounter::kDropNoClient);
     return false;

@@ -44,7 +44,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   // Drops the references of frames that the client has consumed.
   void reclaim() override;
   // Puts a frame on the client's ring.
-  bool deliver(const wire::Frame& frame) override;
+  bool deliver(const wire::Frame& frame, wire::Instant now) override;
   // Rings if the client sleeps.
   void flush() override;
 

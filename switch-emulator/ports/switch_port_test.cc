@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "switch-emulator/ports/bare_client.h"
 #include "switch-emulator/ports/waiting_crowd.h"
 #include "wire/roce.h"
 
@@ -22,57 +23,6 @@ using wire::kNoBuffer;
 
 const PoolGeometry kGeometry = PoolGeometry::for_hosts(3, 1024);
 
-// The client's end, without the manners of HostPort: it can put anything anywhere.
-class RawClient {
- public:
-  explicit RawClient(const GrantedFds& fds, std::uint32_t area)
-      : segment(*PortSegment::map(fds[kSegmentFd], kGeometry.slots_per_area)),
-        pool(*Mapping::map(fds[kPoolFd], 0, kGeometry.pool_bytes(), Mapping::Access::kReadWrite)),
-        own_area(area),
-        tx(segment.tx()),
-        rx(segment.rx()),
-        returns(segment.returns()) {}
-
-  std::uint64_t offset_of(std::uint32_t slot) const {
-    return own_area * kGeometry.area_bytes() + std::uint64_t{slot} * kGeometry.slot_bytes;
-  }
-  Descriptor data_in(std::uint32_t slot, std::uint8_t fill) {
-    Descriptor d = valid_headers(64);
-    d.payload = offset_of(slot);
-    std::memset(pool.data() + d.payload, fill, 64);
-    return d;
-  }
-  static Descriptor valid_headers(std::uint16_t payload_bytes) {
-    wire::RoceHeaders headers;
-    Frame frame{};
-    headers.emit(frame, payload_bytes);
-    frame.payload_len = payload_bytes;
-    Descriptor d{};
-    write_descriptor(frame, Descriptor::kInline, d);
-    return d;
-  }
-  void put(const Descriptor& descriptor) {
-    ASSERT_GT(tx.room(), 0u);
-    tx.next() = descriptor;
-    tx.advance();
-    tx.publish();
-  }
-  std::optional<std::uint32_t> take_slot() {
-    if (returns.available() == 0) return std::nullopt;
-    std::uint32_t slot = 0;
-    returns.take(slot);
-    returns.release();
-    return slot;
-  }
-
-  PortSegment segment;
-  Mapping pool;
-  std::uint32_t own_area;
-  RingProducer<Descriptor> tx;
-  RingConsumer<Descriptor> rx;
-  RingConsumer<std::uint32_t> returns;
-};
-
 class SwitchPortTest : public testing::Test {
  protected:
   PayloadPools pools{kGeometry};
@@ -80,8 +30,8 @@ class SwitchPortTest : public testing::Test {
   SwitchPort port{pools, 0, flush_list}, other{pools, 1, flush_list};
   Frame frame;
 
-  RawClient open(SwitchPort& which, std::uint32_t area, uid_t uid = 1000) {
-    return RawClient(*which.open({getpid(), uid}), area);
+  BareClient open(SwitchPort& which, std::uint32_t area, uid_t uid = 1000) {
+    return BareClient(*which.open({getpid(), uid}), kGeometry, area);
   }
   void flush() {
     for (AccessPort* each : flush_list) each->flush();
@@ -91,8 +41,8 @@ class SwitchPortTest : public testing::Test {
 };
 
 TEST_F(SwitchPortTest, ReadsInlineAndReferredPayloads) {
-  RawClient client = open(port, 0);
-  client.put(RawClient::valid_headers(4));
+  BareClient client = open(port, 0);
+  client.put(BareClient::valid_headers(4));
   client.put(client.data_in(*client.take_slot(), 0xAB));
   ASSERT_TRUE(port.receive(frame));
   EXPECT_EQ(frame.ref, kNoBuffer);
@@ -105,7 +55,7 @@ TEST_F(SwitchPortTest, ReadsInlineAndReferredPayloads) {
 }
 
 TEST_F(SwitchPortTest, RefusesEveryDescriptorThatCantBe) {
-  RawClient client = open(port, 0);
+  BareClient client = open(port, 0);
   const Descriptor good = client.data_in(*client.take_slot(), 1);
   std::vector<Descriptor> lies(11, good);
   lies[0].header_len = 0;
@@ -128,7 +78,7 @@ TEST_F(SwitchPortTest, RefusesEveryDescriptorThatCantBe) {
 }
 
 TEST_F(SwitchPortTest, RefusesASlotThatWasNotGivenBack) {
-  RawClient client = open(port, 0);
+  BareClient client = open(port, 0);
   const Descriptor descriptor = client.data_in(*client.take_slot(), 1);
   client.put(descriptor);
   client.put(descriptor);
@@ -141,7 +91,7 @@ TEST_F(SwitchPortTest, RefusesASlotThatWasNotGivenBack) {
 // Any bytes as a descriptor: refused, or a frame within its bounds. Never a read outside of the
 // pool.
 RC_GTEST_FIXTURE_PROP(SwitchPortTest, SurvivesAnyDescriptor, ()) {
-  RawClient client = open(port, 0);
+  BareClient client = open(port, 0);
   const auto bytes = *rc::gen::container<std::vector<std::uint8_t>>(
       sizeof(Descriptor), rc::gen::arbitrary<std::uint8_t>());
   Descriptor descriptor = client.data_in(*client.take_slot(), 1);
@@ -161,18 +111,18 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, SurvivesAnyDescriptor, ()) {
 }
 
 TEST_F(SwitchPortTest, NoticesIndicesThatMakeNoSense) {
-  RawClient client = open(port, 0);
+  BareClient client = open(port, 0);
   client.segment.tx().produced->store(kFrameRing + 1);
   EXPECT_FALSE(port.receive(frame));
   EXPECT_EQ(port.offence(), PortCounter::kDropRingCorrupt);
 }
 
 TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
-  RawClient client = open(port, 0);
-  RawClient sender = open(other, 1);
-  sender.put(RawClient::valid_headers(4));
+  BareClient client = open(port, 0);
+  BareClient sender = open(other, 1);
+  sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  ASSERT_TRUE(port.deliver(frame));
+  ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
   flush();
   client.segment.rx().consumed->store(2);
   port.reclaim();
@@ -184,16 +134,16 @@ TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
 // switch's, too.
 TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
   const GrantedFds fds = *port.open({getpid(), 1000});
-  RawClient client(fds, 0);
+  BareClient client(fds, kGeometry, 0);
   const UniqueFd doorbell(dup(fds[kClientDoorbellFd]));
   fcntl(doorbell.get(), F_SETFL, fcntl(doorbell.get(), F_GETFL) & ~O_NONBLOCK);
   const std::uint64_t most = ~std::uint64_t{0} - 1;  // an eventfd's counter is full
   [[maybe_unused]] const auto written = write(doorbell.get(), &most, sizeof most);
   client.segment.client_sleeps().ask(kWakeOnAny);
-  RawClient sender = open(other, 1);
-  sender.put(RawClient::valid_headers(4));
+  BareClient sender = open(other, 1);
+  sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  ASSERT_TRUE(port.deliver(frame));
+  ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
   auto rung = std::async(std::launch::async, [this] { flush(); });
   const bool has_rung = rung.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   EXPECT_TRUE(has_rung);
@@ -206,14 +156,14 @@ TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
 
 TEST_F(SwitchPortTest, NoticesADoorbellBehindWhichThousandsWait) {
   const GrantedFds fds = *port.open({getpid(), 1000});
-  RawClient client(fds, 0), sender = open(other, 1);
+  BareClient client(fds, kGeometry, 0), sender = open(other, 1);
   const WaitingCrowd crowd(fds[kClientDoorbellFd], 10);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!port.offence() && std::chrono::steady_clock::now() < until) {
-    sender.put(RawClient::valid_headers(4));
+    sender.put(BareClient::valid_headers(4));
     ASSERT_TRUE(other.receive(frame));
     client.segment.client_sleeps().ask(kWakeOnAny);
-    ASSERT_TRUE(port.deliver(frame));
+    ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
     flush();
     Descriptor got;
     ASSERT_EQ(client.rx.available(), 1u);
@@ -224,11 +174,11 @@ TEST_F(SwitchPortTest, NoticesADoorbellBehindWhichThousandsWait) {
 }
 
 TEST_F(SwitchPortTest, DeliversByReferenceToTheSameUser) {
-  RawClient sender = open(port, 0), receiver = open(other, 1);
+  BareClient sender = open(port, 0), receiver = open(other, 1);
   const std::uint32_t slot = *sender.take_slot();
   sender.put(sender.data_in(slot, 9));
   ASSERT_TRUE(port.receive(frame));
-  ASSERT_TRUE(other.deliver(frame));
+  ASSERT_TRUE(other.deliver(frame, wire::Instant{}));
   pools.drop(frame.ref);
   flush();
   Descriptor got;
@@ -243,10 +193,10 @@ TEST_F(SwitchPortTest, DeliversByReferenceToTheSameUser) {
 }
 
 TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
-  RawClient sender = open(port, 0, 1000), receiver = open(other, 1, 1001);
+  BareClient sender = open(port, 0, 1000), receiver = open(other, 1, 1001);
   sender.put(sender.data_in(*sender.take_slot(), 9));
   ASSERT_TRUE(port.receive(frame));
-  ASSERT_TRUE(other.deliver(frame));
+  ASSERT_TRUE(other.deliver(frame, wire::Instant{}));
   pools.drop(frame.ref);
   flush();
   EXPECT_EQ(pools.in_use(port.pool(), 0), 0u);
@@ -264,45 +214,45 @@ TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
 }
 
 TEST_F(SwitchPortTest, DropsWhatFindsTheRingFull) {
-  RawClient client = open(port, 0), sender = open(other, 1);
-  sender.put(RawClient::valid_headers(4));
+  BareClient client = open(port, 0), sender = open(other, 1);
+  sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  for (std::uint32_t n = 0; n < kFrameRing; ++n) ASSERT_TRUE(port.deliver(frame));
-  EXPECT_FALSE(port.deliver(frame));
+  for (std::uint32_t n = 0; n < kFrameRing; ++n) ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
+  EXPECT_FALSE(port.deliver(frame, wire::Instant{}));
   EXPECT_EQ(port.counters()[PortCounter::kDropEgressFull], 1u);
   flush();
   Descriptor got;
   ASSERT_GT(client.rx.available(), 0u);
   client.rx.take(got);
   client.rx.release();
-  EXPECT_TRUE(port.deliver(frame));
+  EXPECT_TRUE(port.deliver(frame, wire::Instant{}));
 }
 
 TEST_F(SwitchPortTest, CountsWhatNobodyIsThereFor) {
-  RawClient sender = open(other, 1);
-  sender.put(RawClient::valid_headers(4));
+  BareClient sender = open(other, 1);
+  sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  EXPECT_FALSE(port.deliver(frame));
+  EXPECT_FALSE(port.deliver(frame, wire::Instant{}));
   EXPECT_EQ(port.counters()[PortCounter::kDropNoClient], 1u);
 }
 
 TEST_F(SwitchPortTest, RingsASleepingClientOnceABatch) {
-  RawClient client = open(port, 0), sender = open(other, 1);
-  sender.put(RawClient::valid_headers(4));
+  BareClient client = open(port, 0), sender = open(other, 1);
+  sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
   client.segment.client_sleeps().ask(kWakeOnFrames);
-  for (int n = 0; n < 3; ++n) ASSERT_TRUE(port.deliver(frame));
+  for (int n = 0; n < 3; ++n) ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
   flush();
-  ASSERT_TRUE(port.deliver(frame));
+  ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
   flush();
   EXPECT_EQ(port.counters()[PortCounter::kDoorbells], 1u);
 }
 
 TEST_F(SwitchPortTest, ArmsOnlyWhileNothingHasBeenSent) {
-  RawClient client = open(port, 0);
+  BareClient client = open(port, 0);
   EXPECT_TRUE(port.arm());
   EXPECT_TRUE(client.segment.switch_sleeps().take(kWakeOnFrames));
-  client.put(RawClient::valid_headers(4));
+  client.put(BareClient::valid_headers(4));
   EXPECT_FALSE(port.arm());
   EXPECT_FALSE(client.segment.switch_sleeps().take(kWakeOnAny));
 }
@@ -312,7 +262,7 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
   constexpr std::size_t kPorts = 3;
   SwitchPort third{pools, 2, flush_list};
   const std::array<SwitchPort*, kPorts> ports{&port, &other, &third};
-  std::array<std::optional<RawClient>, kPorts> clients;
+  std::array<std::optional<BareClient>, kPorts> clients;
   std::array<std::set<std::uint32_t>, kPorts> slots;
   std::vector<Frame> held;
   const auto pick = [] { return *rc::gen::inRange<std::size_t>(0, kPorts); };
@@ -339,7 +289,7 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
       case 2:  // the switch replicates
         if (!ports[i]->is_open() || !ports[i]->receive(frame)) break;
         for (SwitchPort* to : ports) {
-          if (to != ports[i]) to->deliver(frame);
+          if (to != ports[i]) to->deliver(frame, wire::Instant{});
         }
         pools.drop(frame.ref);
         break;
@@ -374,7 +324,7 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
   for (std::size_t i = 0; i < kPorts; ++i) {
     if (pools.pool_count() == 0) break;
     RC_ASSERT(pools.in_use(0, static_cast<std::uint32_t>(i)) == 0u);
-    RawClient fresh = open(*ports[i], static_cast<std::uint32_t>(i));
+    BareClient fresh = open(*ports[i], static_cast<std::uint32_t>(i));
     std::set<std::uint32_t> all;
     while (const auto slot = fresh.take_slot()) RC_ASSERT(all.insert(*slot).second);
     RC_ASSERT(all.size() == kGeometry.slots_per_area);

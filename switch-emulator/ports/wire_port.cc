@@ -13,6 +13,8 @@ namespace {
 
 constexpr wire::Mac kBroadcast{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 constexpr std::size_t kArpFrame = wire::Ethernet::kSize + wire::Arp::kSize;
+// Broadcasts for one host that is silent (RFC 1122 2.3.2.1 asks for a limit; it would have 1 s).
+constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(100);
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
 
 }  // namespace
@@ -29,6 +31,7 @@ wire::Result<void> WirePort::open() {
   if (!socket) return tl::unexpected(socket.error());
   socket_ = std::move(*socket);
   host_mac_.reset();
+  next_question_ = {};
   ask_for_host();
   return {};
 }
@@ -115,14 +118,17 @@ void WirePort::send_arp(const wire::Arp& arp, const wire::Mac& to) {
   mark_for_flush();
 }
 
-bool WirePort::deliver(const wire::Frame& frame) {
+bool WirePort::deliver(const wire::Frame& frame, wire::Instant now) {
   if (socket_ == nullptr) {
     count(PortCounter::kDropNoClient);
     return false;
   }
   if (!host_mac_) {
     count(PortCounter::kDropNoNeighbour);
-    ask_for_host();
+    if (now >= next_question_) {
+      next_question_ = now + kBetweenQuestions;
+      ask_for_host();
+    }
     return false;
   }
   auto out = socket_->send_buffer();

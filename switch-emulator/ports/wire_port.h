@@ -3,7 +3,7 @@
 //
 // The host finds groups and the fabric's other hosts by ARP, which is answered here with the
 // switch's own MAC address; its own MAC address is learned from what it sends, and asked for with
-// an ARP probe. Payloads are copied into a slot of the switch's pool once, when they arrive, so
+// an ARP probe, again and again while there is something for it, but not for each frame. Payloads are copied into a slot of the switch's pool once, when they arrive, so
 // that they are replicated by reference like all others. Not thread-safe.
 #pragma once
 
@@ -43,7 +43,7 @@ class WirePort final : public AccessPort {
   void clear_error() { socket_->clear_error(); }
 
   bool receive(wire::Frame& frame) override;
-  bool deliver(const wire::Frame& frame) override;
+  bool deliver(const wire::Frame& frame, wire::Instant now) override;
   void flush() override;
   bool arm() override;
   void reclaim() override;
@@ -65,6 +65,7 @@ class WirePort final : public AccessPort {
   std::uint32_t pool_ = 0;
   std::unique_ptr<PacketSocket> socket_;
   std::optional<wire::Mac> host_mac_;
+  wire::Instant next_question_{};  // for a host that does not answer: not before
 };
 
 }  // namespace cepheus::fabric

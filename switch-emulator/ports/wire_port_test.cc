@@ -109,6 +109,7 @@ class WirePortTest : public testing::Test {
                 {"port", kHost, kGateway, wire::kDefaultMcstPool, kLargestFrame}};
   Frame frame;
   Bytes first_words;
+  wire::Instant now{std::chrono::hours(1)};
 };
 
 TEST_F(WirePortTest, AsksForItsHostWhenItOpens) {
@@ -164,7 +165,7 @@ TEST_F(WirePortTest, KeepsSmallPayloadsInTheFrame) {
 TEST_F(WirePortTest, DeliversToTheMacAddressItLearned) {
   introduce();
   const Bytes sent = data_frame(1024, kGroup);
-  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent)));
+  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent), now));
   flush();
   const auto got = network->receive();
   ASSERT_TRUE(got);
@@ -173,7 +174,7 @@ TEST_F(WirePortTest, DeliversToTheMacAddressItLearned) {
 }
 
 TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
-  EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64))));
+  EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), now));
   EXPECT_EQ(counted(PortCounter::kDropNoNeighbour), 1u);
   flush();
   const auto probe = next_arp();
@@ -181,12 +182,36 @@ TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
   EXPECT_EQ(probe->target, kHost);
 }
 
+TEST_F(WirePortTest, AsksForASilentHostNowAndThenNotForEachFrame) {
+  constexpr int kFrames = 1000;
+  for (int i = 0; i < kFrames; ++i) {
+    EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), now));
+    now += std::chrono::milliseconds(1);
+    flush();
+  }
+  Arp query;
+  query.sender_mac = kHostMac;
+  query.sender = kHost;
+  query.target = kGroup;
+  network->send(arp_frame(query));
+  network->send(data_frame(4));
+  ASSERT_TRUE(await(frame));
+  flush();
+  int questions = 0;
+  for (auto arp = next_arp(); arp && arp->operation == Arp::Operation::kRequest; arp = next_arp()) {
+    EXPECT_EQ(arp->target, kHost);
+    ++questions;
+  }
+  EXPECT_EQ(questions, 10);
+  EXPECT_EQ(counted(PortCounter::kDropNoNeighbour), static_cast<std::uint64_t>(kFrames));
+}
+
 TEST_F(WirePortTest, DeliversMoreFramesThanItsRingHolds) {
   introduce();
   const Bytes sent = data_frame(100);
   const Frame out = *Frame::from_bytes(sent);
   for (int round = 0; round < 100; ++round) {
-    for (int i = 0; i < 50; ++i) ASSERT_TRUE(port.deliver(out)) << round << ", " << i;
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(port.deliver(out, now)) << round << ", " << i;
     flush();
     for (int i = 0; i < 50; ++i) ASSERT_TRUE(network->receive()) << round << ", " << i;
   }
@@ -225,12 +250,12 @@ TEST_F(WirePortTest, ThrowsFramesAwayWhileItsInterfaceIsDown) {
   introduce();
   ASSERT_TRUE(TestNetwork::ip("link set dev port down"));
   const Bytes sent = data_frame(64);
-  for (int i = 0; i < 3000; ++i) port.deliver(*Frame::from_bytes(sent)), flush();
+  for (int i = 0; i < 3000; ++i) port.deliver(*Frame::from_bytes(sent), now), flush();
   EXPECT_EQ(counted(PortCounter::kDropLinkDown), 3000u);
   EXPECT_EQ(counted(PortCounter::kDropEgressFull), 0u);
   ASSERT_TRUE(TestNetwork::ip("link set dev port up"));
   port.clear_error();
-  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent)));
+  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent), now));
   flush();
   EXPECT_TRUE(network->receive());
 }

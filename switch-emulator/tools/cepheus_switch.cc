@@ -14,7 +14,7 @@
 
 #include "switch-emulator/live/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
-#include "switch-emulator/live/printable.h"
+#include "switch-emulator/ports/payload_pool.h"
 
 namespace {
 
@@ -24,7 +24,7 @@ using cepheus::net::Topology;
 
 enum Exit { kDone = 0, kFailure = 1, kUsage = 2 };
 
-constexpr std::size_t kMaxHosts = 4096;
+constexpr std::size_t kMaxHosts = cepheus::fabric::PoolGeometry::kMaxHosts;
 
 struct Arguments {
   std::string topology;
@@ -75,11 +75,6 @@ bool tell_ready(int fd, const std::string& socket) {
   return told;
 }
 
-// What is wrong may quote a topology file.
-void complain(const cepheus::wire::Error& error) {
-  spdlog::error("{}", cepheus::live::printable(error.text));
-}
-
 void warn_of_few_descriptors(std::size_t hosts) {
   const std::size_t needed = hosts * cepheus::live::kDescriptorsPerHost;
   const std::size_t limit = cepheus::live::raise_descriptor_limit();
@@ -93,7 +88,7 @@ void warn_of_few_descriptors(std::size_t hosts) {
 int serve(const Arguments& arguments) {
   const auto topology = topology_of(arguments);
   if (!topology) {
-    complain(topology.error());
+    spdlog::error("{}", topology.error().text);
     return kUsage;
   }
   LiveOptions options;
@@ -102,7 +97,7 @@ int serve(const Arguments& arguments) {
   warn_of_few_descriptors(topology->hosts.size());
   auto fabric = LiveFabric::start(*topology, options);
   if (!fabric) {
-    complain(fabric.error());
+    spdlog::error("{}", fabric.error().text);
     return kFailure;
   }
   stop_on_signals(**fabric);
