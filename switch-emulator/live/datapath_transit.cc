@@ -69,7 +69,7 @@ void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant
   wire::Frame& frame = waiting.frame;
   if (frame.external != nullptr && frame.payload_len > 0) {
     const bool lent = frame.ref == kNoBuffer;  // an engine's own bytes, gone after this call
-    if (lent && (pools_.pool_count() == 0 || !pools_.copy_in(0, frame))) {
+    if (lent && !pools_.keep_private(frame)) {
       ++drops.no_slot;
       return;
     }
