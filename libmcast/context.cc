@@ -3,9 +3,11 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <system_error>
 
+#include "libmcast/device_events.h"
 #include "libmcast/process.h"
 
 namespace cepheus::mcast {
@@ -68,7 +70,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
 }
 
 Context::~Context() {
-  destroy_groups();
+  destroy_groups(std::numeric_limits<std::uint32_t>::max());
   keep_alive_.stop();
   const wire::Instant limit = now() + kFarewell;
   for (;;) {
@@ -125,16 +127,21 @@ void Context::destroy_group(Group& group) {
   for (const Event& e : canceled) e.op->done(e.op, e.status, e.length, e.imm);
 }
 
-void Context::destroy_groups() {
+void Context::destroy_groups(std::uint32_t last) {
   for (;;) {
-    Group* last = nullptr;
+    Group* oldest = nullptr;
     {
       const auto locked = lock();
-      if (groups_.empty()) return;
-      last = groups_.back().get();
+      if (groups_.empty() || groups_.front()->number() > last) return;
+      oldest = groups_.front().get();
     }
-    destroy_group(*last);
+    destroy_group(*oldest);
   }
+}
+
+bool Context::has_groups() {
+  const auto locked = lock();
+  return !groups_.empty();
 }
 
 Outcome<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members) {
@@ -252,25 +259,11 @@ void Context::look_for_stalls() {
 }
 
 void Context::take_device_event(const ibv_async_event& event) {
-  switch (event.event_type) {
-    case IBV_EVENT_DEVICE_FATAL:
-    case IBV_EVENT_PORT_ERR:
-    case IBV_EVENT_CQ_ERR:
-      for (const auto& group : groups_) {
-        group->fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, device_event_text(event.event_type));
-      }
-      break;
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-      for (const auto& group : groups_) {
-        if (group->member().qpn.value() == event.element.qp->qp_num) {
-          group->fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, device_event_text(event.event_type));
-        }
-      }
-      break;
-    default:
-      break;  // news that need no answer
+  const EventReach reach = reach_of(event, device_->port());
+  for (const auto& group : groups_) {
+    const bool hits = reach.all || (reach.qpn && group->member().qpn == *reach.qpn);
+    if (!hits) continue;
+    group->fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, device_event_text(event.event_type));
   }
 }
 

@@ -50,7 +50,9 @@ class Context {
   Outcome<Group*> create_group(const GroupConfig& config);
   // Not from a callback. Waits for the thread that is in progress().
   void destroy_group(Group& group);
-  void destroy_groups();
+  // Those whose number is at most `last`, oldest first.
+  void destroy_groups(std::uint32_t last);
+  bool has_groups();
   Outcome<void> lead(Group& group, std::span<const mrp::MrpMember> members);
 
   // The group's PSNs are synchronised at the next progress(). Under the state lock.

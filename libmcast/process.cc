@@ -72,20 +72,22 @@ void Process::close(Context& context) {
     return std::find_if(contexts_.begin(), contexts_.end(),
                         [&](const Entry& e) { return e.context.get() == &context; });
   };
-  auto at = find();
-  if (at == contexts_.end()) return;
-  if (at->users == 1 && context.is_ours()) {
-    // Its callbacks may call anything, so they run without the lock.
-    lock.unlock();
-    context.destroy_groups();
-    lock.lock();
-    at = find();
-    if (at == contexts_.end()) return;
+  // The last user takes its groups along. Their callbacks may call anything, so they run without
+  // the lock, and whoever opens the context meanwhile keeps it and the groups made since.
+  for (auto at = find(); at != contexts_.end(); at = find()) {
+    if (at->users == 1 && context.is_ours() && context.has_groups()) {
+      const std::uint32_t last = next_group_.load();
+      lock.unlock();
+      context.destroy_groups(last);
+      lock.lock();
+      continue;
+    }
+    if (--at->users > 0) return;
+    // In the child of a fork it belongs to the parent: it is forgotten, not taken down.
+    if (!context.is_ours()) static_cast<void>(at->context.release());
+    contexts_.erase(at);
+    return;
   }
-  if (--at->users > 0) return;
-  // In the child of a fork it belongs to the parent: it is forgotten, not taken down.
-  if (!context.is_ours()) static_cast<void>(at->context.release());
-  contexts_.erase(at);
 }
 
 void Process::add(Group& group) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -102,6 +103,7 @@ class Member {
   json await_failure(Group& g);
   json unacknowledged(Group& g, const json& c);
   json release(Group& g);
+  json close_while_another_opens(Group& g);
   json fork_and_use();
   json start_threads(const json& c);
   void stop_threads();
@@ -307,6 +309,40 @@ json Member::release(Group& g) {
   return {{"released", kept.size()}};
 }
 
+// The last user closes the context, and before its groups are gone, in a callback of theirs, somebody
+// opens it again and makes a group.
+json Member::close_while_another_opens(Group& g) {
+  struct Newcomer {
+    mcast_op_t op{};
+    mcast_context_h context = nullptr;
+    std::uint32_t group_id = 0;
+    std::array<std::uint8_t, 64> buffer{};
+  } newcomer;
+  newcomer.op.user = &newcomer;
+  newcomer.op.done = [](mcast_op_t* op, mcast_status_t, std::size_t, std::uint32_t) {
+    auto& self = *static_cast<Newcomer*>(op->user);
+    mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
+    params.register_timeout_ms = 20'000;
+    if (mcast_context_create(&params, &self.context) != MCAST_OK) return;
+    mcast_group_params_t group_params = MCAST_GROUP_PARAMS_INIT;
+    group_params.lane = MCAST_LANE_BULK;
+    mcast_group_h group = nullptr;
+    mcast_group_attr_t attr{};
+    if (mcast_group_create(self.context, &group_params, &group) != MCAST_OK) return;
+    mcast_group_query(group, &attr);
+    self.group_id = attr.id;
+  };
+  const mcast_status_t posted =
+      mcast_recv(g.handle, newcomer.buffer.data(), newcomer.buffer.size(), nullptr, &newcomer.op);
+  if (posted != MCAST_INPROGRESS) return answer(posted);
+  mcast_context_destroy(context_);
+  groups_.clear();
+  context_ = newcomer.context;
+  return {{"status", MCAST_OK},
+          {"opened", newcomer.group_id != 0},
+          {"kept", mcast_group_by_id(newcomer.group_id) != nullptr}};
+}
+
 // What a program that forks might do by accident: use and destroy the parent's objects in the
 // child.
 json Member::fork_and_use() {
@@ -371,6 +407,7 @@ json Member::run(const json& c) {
   if (what == "expect") return expect(g, c);
   if (what == "await_failure") return await_failure(g);
   if (what == "release") return release(g);
+  if (what == "close_while_another_opens") return close_while_another_opens(g);
   if (what == "unacknowledged") return unacknowledged(g, c);
   if (what == "stop") return answer(mcast_group_stop(g.handle, "told to"));
   if (what == "await_drained") {

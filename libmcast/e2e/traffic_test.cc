@@ -135,6 +135,16 @@ TEST(GroupTraffic, ComesAndGoesFiftyTimesWithoutATrace) {
   EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
 }
 
+TEST(Context, ThatIsOpenedAgainWhileItsLastUserClosesItKeepsWhatIsMadeThen) {
+  const Fabric fabric = Fabric::of(1);
+  Team team(fabric, 1);
+  team.create(kBulk);
+  const json reply = team[0].ask({{"do", "close_while_another_opens"}, {"group", "b"}});
+  EXPECT_EQ(reply.value("opened", false), true) << reply;
+  EXPECT_EQ(reply.value("kept", false), true) << reply;
+  EXPECT_EQ(team[0].ask({{"do", "close"}})["status"], MCAST_OK);
+}
+
 TEST(GroupTraffic, ManyThreadsMayProgressAtOnce) {
   const Fabric fabric = Fabric::of(kHosts);
   Team team(fabric, kHosts);
