@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "controller/test_network.h"
 
 namespace cepheus::mrp::test {
@@ -258,6 +260,140 @@ TEST_F(LateMember, IsAskedForOnlyAsLongAsSomebodyWaits) {
     report(2, kLate, i);
   }
   EXPECT_LE(sent(MrpType::kQuery), 4);
+}
+
+// Members that wait for data ask the leader: nothing of theirs fails by itself.
+class WaitingMember : public Eviction {
+ protected:
+  MrpMessage question(std::uint32_t i) {
+    Actions asked;
+    net_.hosts.at(host(i)).ask(asked);
+    return asked.messages.at(0).message;
+  }
+  // What the leader answers to member i; sent messages of other kinds stay in out_.
+  std::optional<Outgoing> answer_to(std::uint32_t i, const MrpMessage& message) {
+    out_.clear();
+    leader().on_message(now_, host(i), message, out_);
+    for (const Outgoing& o : out_.messages) {
+      if (o.to == host(i)) return o;
+    }
+    return std::nullopt;
+  }
+};
+
+TEST_F(WaitingMember, IsToldThatTheGroupStands) {
+  const auto answer = answer_to(1, question(1));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->message.header.type, MrpType::kConfirm);
+  Membership& member = net_.hosts.at(host(1));
+  EXPECT_EQ(member.on_message(now_, host(0), answer->message, out_), Membership::Task::kStands);
+}
+
+TEST_F(WaitingMember, MakesTheLeaderAskTheSwitchesButNotForEachOne) {
+  answer_to(1, question(1));
+  EXPECT_EQ(sent(MrpType::kQuery), 1);
+  answer_to(2, question(2));
+  EXPECT_EQ(sent(MrpType::kQuery), 0);
+  pass(2s);
+  EXPECT_EQ(sent(MrpType::kQuery), 0) << "nobody lags";
+  answer_to(3, question(3));
+  EXPECT_EQ(sent(MrpType::kQuery), 1);
+}
+
+// Who only receives has nothing that fails.
+TEST_F(WaitingMember, LearnsThatTheSourceDiedInSilence) {
+  answer_to(2, question(2));
+  for (int i = 0; i < 25 && leader().state() == State::kActive; ++i) {
+    report(1, kSource | kOwes, 9);
+    pass(250ms);
+  }
+  EXPECT_EQ(leader().state(), State::kFailed);
+  EXPECT_GE(sent(MrpType::kUnregister), 1);
+}
+
+TEST_F(WaitingMember, IsToldThatItWasTakenOut) {
+  const MrpMessage asked = question(2);
+  report(2, kDown);
+  const auto answer = answer_to(2, asked);
+  ASSERT_TRUE(answer);
+  Membership& member = net_.hosts.at(host(2));
+  EXPECT_EQ(member.on_message(now_, host(0), answer->message, out_), Membership::Task::kDissolved);
+  EXPECT_EQ(member.reject_reason(), wire::MrpReject::kEvicted);
+}
+
+TEST_F(WaitingMember, IsToldThatTheGroupIsNoMore) {
+  const MrpMessage asked = question(2);
+  leader().give_up(now_, "the watchdog", out_);
+  pass(10s);  // all that is said unasked was lost
+  const auto answer = answer_to(2, asked);
+  ASSERT_TRUE(answer);
+  Membership& member = net_.hosts.at(host(2));
+  EXPECT_EQ(member.on_message(now_, host(0), answer->message, out_), Membership::Task::kDissolved);
+  EXPECT_EQ(member.reject_reason(), wire::MrpReject::kMemberFailed);
+}
+
+TEST_F(WaitingMember, SpeaksForItselfOnly) {
+  EXPECT_FALSE(answer_to(1, question(2)));
+  leader().on_message(now_, Ipv4(10, 9, 9, 9), question(2), out_);
+  EXPECT_TRUE(out_.messages.empty());
+}
+
+TEST_F(WaitingMember, MayBeTheLeaderItselfWhoAsksItsSwitch) {
+  leader().look(out_);
+  ASSERT_EQ(out_.messages.size(), 1u);
+  EXPECT_EQ(out_.messages[0].to, kGroup);
+  EXPECT_EQ(out_.messages[0].message.header.flags, wire::MrpHeader::kPresence);
+  out_.clear();
+  now_ += 1s;
+  leader().on_message(now_, kSwitch, from_switch(MrpType::kReport, {}), out_);
+  EXPECT_EQ(leader().heard_at(), now_);
+  pass(10s);
+  EXPECT_EQ(sent(MrpType::kQuery), 0) << "a report of nobody is no reason to ask";
+}
+
+// A member whose side failed acknowledges nothing any more, and is not dead: no send may complete
+// without it.
+class FailedMember : public Eviction {
+ protected:
+  MrpMessage farewell(std::uint32_t i) {
+    Actions said;
+    net_.hosts.at(host(i)).leave(now_, said);
+    return said.messages.at(0).message;
+  }
+};
+
+TEST_F(FailedMember, EndsTheGroupForAll) {
+  leader().on_message(now_, host(2), farewell(2), out_);
+  EXPECT_EQ(leader().state(), State::kFailed);
+  EXPECT_EQ(leader().reject_reason(), wire::MrpReject::kMemberFailed);
+  EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.3 (qp 0x13) left the group"));
+  EXPECT_GE(sent(MrpType::kUnregister), 1);
+  EXPECT_EQ(leader().evicted_count(), 0u);
+}
+
+TEST_F(FailedMember, SpeaksForItselfOnly) {
+  MrpMessage said = farewell(2);
+  leader().on_message(now_, host(3), said, out_);
+  said.members[0].qpn = wire::Qpn(0x99);
+  leader().on_message(now_, host(2), said, out_);
+  said.members[0] = member(0);
+  leader().on_message(now_, host(0), said, out_);
+  EXPECT_EQ(leader().state(), State::kActive);
+}
+
+TEST_F(FailedMember, MayBeTheLeaderItself) {
+  leader().give_up(now_, "no send completed for 8000 ms", out_);
+  EXPECT_EQ(leader().state(), State::kFailed);
+  net_.under_way.clear();
+  for (const Outgoing& o : out_.messages) net_.under_way.push_back({host(0), o.to, o.message});
+  net_.settle();
+  for (const auto& [address, membership] : net_.hosts) {
+    EXPECT_EQ(membership.state(), Membership::State::kGone);
+    EXPECT_EQ(membership.reject_reason(), wire::MrpReject::kMemberFailed);
+  }
+  out_.clear();
+  leader().give_up(now_, "again", out_);
+  EXPECT_TRUE(out_.messages.empty());
 }
 
 TEST_F(Eviction, NeverTakesOutTheLeaderOrAStranger) {

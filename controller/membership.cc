@@ -8,6 +8,12 @@ namespace cepheus::mrp {
 using wire::MrpReject;
 using wire::MrpType;
 
+namespace {
+
+constexpr unsigned kLeaveRepeats = 5;
+
+}  // namespace
+
 void Membership::set_state(State state, const char* reason) {
   assert(state_ != State::kGone && state_ != State::kFailed);
   state_ = state;
@@ -75,6 +81,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kUnregister: {
       if (!is_of_this_group(from, h)) return Task::kNone;
       answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kUnregister), out);
+      next_leave_ = wire::kNever;
       if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
       if (state_ == State::kActive) {
         reject_ = static_cast<MrpReject>(h.flags);
@@ -86,11 +93,11 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       return Task::kDissolved;
     }
     case MrpType::kReject:
-      return is_named_by(message) ? on_reject(from, message) : Task::kNone;
+      return on_reject(from, message);
     case MrpType::kConfirm: {
-      const bool answers_query = h.flags == static_cast<std::uint16_t>(MrpType::kQuery);
-      const bool is_for_us = answers_query && is_of_this_group(from, h);
-      return is_for_us && state_ == State::kActive ? Task::kWait : Task::kNone;
+      if (!is_of_this_group(from, h) || state_ != State::kActive) return Task::kNone;
+      if (h.flags == static_cast<std::uint16_t>(MrpType::kQuery)) return Task::kWait;
+      return h.flags == static_cast<std::uint16_t>(MrpType::kRefresh) ? Task::kStands : Task::kNone;
     }
     case MrpType::kRefresh:
     case MrpType::kQuery:
@@ -105,13 +112,39 @@ void Membership::complain(Actions& out) const {
   if (state_ == State::kActive) answer(MrpType::kQuery, 0, out);
 }
 
+void Membership::ask(Actions& out) const {
+  if (state_ == State::kActive) answer(MrpType::kQuery, wire::MrpHeader::kPresence, out);
+}
+
+void Membership::leave(Instant now, Actions& out) {
+  if (leader_ == self_.host || (state_ != State::kConfirmed && state_ != State::kActive)) return;
+  reject_ = MrpReject::kMemberFailed;
+  set_state(State::kFailed, "its owner's side failed");
+  leaves_left_ = kLeaveRepeats;
+  say_left(now, out);
+}
+
+void Membership::say_left(Instant now, Actions& out) {
+  --leaves_left_;
+  answer(MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kMemberFailed), out);
+  next_leave_ = leaves_left_ > 0 ? now + times::kLeaveRetry : wire::kNever;
+}
+
+void Membership::on_timer(Instant now, Actions& out) {
+  if (now >= next_leave_) say_left(now, out);
+}
+
+void Membership::take_up(Ipv4 leader, const wire::MrpHeader& header) {
+  id_ = header.mcst_id;
+  epoch_ = header.epoch;
+  instance_ = header.instance;
+  leader_ = leader;
+}
+
 Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, Actions& out) {
   const wire::MrpHeader& h = message.header;
   if (state_ == State::kWaiting) {
-    id_ = h.mcst_id;
-    epoch_ = h.epoch;
-    instance_ = h.instance;
-    leader_ = from;
+    take_up(from, h);
     host_sync_ = (h.flags & wire::MrpHeader::kHostSync) != 0;
     set_state(State::kConnecting, "a leader named this member");
     return Task::kConnect;
@@ -130,16 +163,18 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, A
 // The leader gave the registration up; sent to this member alone. One that has not heard of the
 // group knows its leader by the token, one that has answered also by what it answered.
 Membership::Task Membership::on_reject(Ipv4 from, const MrpMessage& message) {
-  const bool over = state_ == State::kGone || state_ == State::kFailed;
-  if (over || (state_ != State::kWaiting && !is_of_this_group(from, message.header))) {
-    return Task::kNone;
+  const wire::MrpHeader& h = message.header;
+  const bool waits = state_ == State::kWaiting;
+  if (waits ? !is_named_by(message) : !is_of_this_group(from, h)) return Task::kNone;
+  next_leave_ = wire::kNever;
+  if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
+  if (waits) take_up(from, h);
+  reject_ = static_cast<MrpReject>(h.flags);
+  if (state_ == State::kActive) {
+    set_state(State::kGone, "the leader says that the group is no more");
+  } else {
+    set_state(State::kFailed, "the leader gave the registration up");
   }
-  leader_ = from;
-  id_ = message.header.mcst_id;
-  epoch_ = message.header.epoch;
-  instance_ = message.header.instance;
-  reject_ = static_cast<MrpReject>(message.header.flags);
-  set_state(State::kFailed, "the leader gave the registration up");
   return Task::kDissolved;
 }
 

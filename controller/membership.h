@@ -4,7 +4,8 @@
 // Idempotent: a message that comes twice is answered twice and acted upon once. The first leader
 // that names the member has it; a second leader, or the same one with another group or epoch, is
 // refused, since a queue pair serves one registration. Whoever names the member without its token
-// was not given its name: a stranger, who is not answered and can neither begin nor end anything.
+// was not given its name: a stranger, who is not answered and can neither begin nor end anything. A
+// member that has answered heeds the leader that it answered.
 #pragma once
 
 #include "controller/registration.h"
@@ -24,18 +25,25 @@ class Membership {
     kDissolved,  // the leader unregistered the group or gave its registration up, see
                  // reject_reason()
     kWait,       // those who hold this member's sends up are alive: it asked, see complain()
+    kStands,     // the leader says that the group stands: the member asked, see ask()
   };
 
   explicit Membership(MrpMember self) : self_(self) {}
 
-  // `from` is the leader (the source of the datagram). REGISTER and REJECT are ignored that do not
-  // name this member and its token.
+  // `from` is the leader (the source of the datagram). A REGISTER is ignored that does not name this
+  // member and its token, as is a REJECT before that.
   Task on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   // The owner leads this group itself: other leaders' REGISTERs are refused from now on. False if a
   // leader has it already.
   bool lead(McstId id, std::uint16_t epoch, std::uint32_t instance);
   // Tells the leader that this member's sends do not end.
   void complain(Actions& out) const;
+  // Asks the leader whether the group stands: nothing is sent here, and the owner waits for data.
+  void ask(Actions& out) const;
+  // The owner's side failed: tells the leader, again and again until it is answered.
+  void leave(Instant now, Actions& out);
+  void on_timer(Instant now, Actions& out);
+  Instant deadline() const { return next_leave_; }
   // The QP is up (or not): answers CONFIRM or REJECT(member failed).
   void connected(Instant now, bool ok, Actions& out);
 
@@ -59,6 +67,8 @@ class Membership {
   Task on_reject(Ipv4 from, const MrpMessage& message);
   void answer(wire::MrpType type, std::uint16_t flags, Actions& out) const;
   std::uint16_t confirmed_flags() const;
+  void take_up(Ipv4 leader, const wire::MrpHeader& header);
+  void say_left(Instant now, Actions& out);
   void refuse(Ipv4 from, const wire::MrpHeader& asked, wire::MrpReject reason, Actions& out) const;
 
   MrpMember self_;
@@ -70,6 +80,8 @@ class Membership {
   std::uint32_t instance_ = 0;
   Ipv4 leader_;
   bool host_sync_ = false;
+  Instant next_leave_ = wire::kNever;
+  unsigned leaves_left_ = 0;
 };
 
 }  // namespace cepheus::mrp

@@ -212,14 +212,94 @@ TEST(Membership, IgnoresActivateAndUnregisterBeforeItWasRegistered) {
   EXPECT_EQ(m.hear(register_message()), Task::kConnect);
 }
 
+MrpMessage refusal(MrpReject reason) {
+  MrpMessage m = from_leader(MrpType::kReject, {member(1)});
+  m.header.flags = static_cast<std::uint16_t>(reason);
+  return m;
+}
+
 TEST(Membership, LearnsThatTheLeaderGaveUpEvenIfItNeverHeardOfTheGroup) {
   Member m;
-  MrpMessage given_up = from_leader(MrpType::kReject, {member(1)});
-  given_up.header.flags = static_cast<std::uint16_t>(MrpReject::kTableFull);
-  EXPECT_EQ(m.hear(given_up), Task::kDissolved);
+  EXPECT_EQ(m.hear(refusal(MrpReject::kTableFull)), Task::kDissolved);
   EXPECT_EQ(m.membership.state(), State::kFailed);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kTableFull);
-  EXPECT_EQ(m.hear(given_up), Task::kNone);
+  EXPECT_EQ(m.hear(refusal(MrpReject::kTableFull)), Task::kNone);
+}
+
+// Anybody can send one, to every queue pair of a host if need be.
+TEST(Membership, BelievesNoStrangerThatItsRegistrationIsOver) {
+  Member m;
+  MrpMessage guessed = refusal(MrpReject::kTableFull);
+  guessed.members[0] = bare(1);
+  EXPECT_EQ(m.hear(guessed, host(9)), Task::kNone);
+  EXPECT_EQ(m.membership.state(), State::kWaiting);
+  EXPECT_EQ(m.hear(register_message()), Task::kConnect);
+  EXPECT_EQ(m.hear(guessed, host(9)), Task::kNone);
+  m.connected(true);
+  expect_confirm(m.answers, MrpType::kRegister);
+  EXPECT_EQ(m.hear(guessed, host(9)), Task::kNone);
+  EXPECT_EQ(m.hear(guessed), Task::kDissolved) << "its leader's counts";
+}
+
+TEST(Membership, AsksItsLeaderWhetherTheGroupStands) {
+  Member m;
+  Actions out;
+  m.membership.ask(out);
+  EXPECT_TRUE(out.messages.empty()) << "not active yet";
+  m.join();
+  m.membership.ask(out);
+  ASSERT_EQ(out.messages.size(), 1u);
+  EXPECT_EQ(out.messages[0].to, host(0));
+  EXPECT_EQ(out.messages[0].message.header.type, MrpType::kQuery);
+  EXPECT_EQ(out.messages[0].message.header.flags, wire::MrpHeader::kPresence);
+  MrpMessage yes = from_leader(MrpType::kConfirm, {member(0)});
+  yes.header.flags = static_cast<std::uint16_t>(MrpType::kRefresh);
+  EXPECT_EQ(m.hear(yes, host(3)), Task::kNone);
+  EXPECT_EQ(m.hear(yes), Task::kStands);
+  EXPECT_EQ(m.hear(refusal(MrpReject::kNotMember)), Task::kDissolved) << "it does not";
+  EXPECT_EQ(m.membership.state(), State::kGone);
+  EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
+}
+
+// Serves every deadline up to then; how often it spoke.
+int said(Membership& membership, Duration until) {
+  Actions out;
+  while (membership.deadline() <= kStart + until) {
+    membership.on_timer(membership.deadline(), out);
+  }
+  return static_cast<int>(out.messages.size());
+}
+
+TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
+  Member m;
+  m.join();
+  Actions out;
+  m.membership.leave(kStart, out);
+  expect_reject(out.messages, host(0), MrpReject::kMemberFailed);
+  EXPECT_EQ(m.membership.state(), State::kFailed);
+  EXPECT_GE(said(m.membership, 250ms), 2);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kNone);
+  expect_confirm(m.answers, MrpType::kUnregister);
+  EXPECT_EQ(said(m.membership, 1h), 0);
+}
+
+TEST(Membership, GivesUpOnALeaderThatNeverAnswers) {
+  Member m;
+  m.join();
+  Actions out;
+  m.membership.leave(kStart, out);
+  EXPECT_LT(said(m.membership, 1h), 10);
+  EXPECT_EQ(m.membership.deadline(), wire::kNever);
+}
+
+TEST(Membership, HasNobodyToTellBeforeItHasJoinedOrWhenItLeads) {
+  for (const bool leads : {false, true}) {
+    Member m;
+    if (leads) m.membership.lead(kGroup, kEpoch, kInstance);
+    Actions out;
+    m.membership.leave(kStart, out);
+    EXPECT_TRUE(out.messages.empty());
+  }
 }
 
 TEST(Membership, TellsALateRegistrationThatItIsOver) {

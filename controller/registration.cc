@@ -129,14 +129,15 @@ void Registration::send_step(Instant now, Actions& out) {
 void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
   const wire::MrpHeader& h = message.header;
   if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
+  heard_at_ = now;
   if (h.type == MrpType::kConfirm) {
     on_confirm(now, from, message, out);
   } else if (h.type == MrpType::kReject) {
     on_reject(now, from, message, out);
   } else if (h.type == MrpType::kReport) {
     on_report(now, message, out);
-  } else if (h.type == MrpType::kQuery && find(from) < members_.size()) {
-    on_query(now, from, out);
+  } else if (h.type == MrpType::kQuery) {
+    on_query(now, from, message, out);
   }
   check_consistent();
 }
@@ -188,14 +189,29 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
 }
 
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+  const auto reason = static_cast<MrpReject>(message.header.flags);
+  if (state_ == State::kActive) return on_member_failed(now, from, message, out);
   if (state_ != State::kRegistering && state_ != State::kActivating) return;
   // Members speak for themselves, switches of members or of nobody: all else is forged.
   const auto forged = [this](const MrpMember& m) {
     return m.host == config_.host || find(m.host) == members_.size();
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) return;
-  const auto reason = static_cast<MrpReject>(message.header.flags);
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
+}
+
+// What it has not acknowledged it will never have: the others must not take it for received.
+void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& message,
+                                    Actions& out) {
+  if (message.header.flags != static_cast<std::uint16_t>(MrpReject::kMemberFailed)) return;
+  if (message.member_count != 1 || message.members[0].host != from || from == config_.host) return;
+  const std::size_t member = find(from);
+  if (member == members_.size() || members_[member].qpn != message.members[0].qpn) return;
+  fail(now,
+       {ErrorCode::kUnavailable,
+        to_string(members_[member]) +
+            " left the group, its reason is on that host: create fresh groups"},
+       MrpReject::kMemberFailed, out);
 }
 
 std::size_t Registration::find(Ipv4 host) const {
@@ -215,10 +231,42 @@ void Registration::ask(Instant now, Actions& out) {
 
 void Registration::query(Instant now, Actions& out) {
   send_to_group(MrpType::kQuery, out);
+  queried_at_ = now;
   next_ask_ = now + config_.ask_again;
 }
 
-void Registration::on_query(Instant now, Ipv4 from, Actions& out) {
+void Registration::look(Actions& out) const {
+  if (state_ != State::kActive) return;
+  send_to_group(MrpType::kQuery, out);
+  out.messages.back().message.header.flags = wire::MrpHeader::kPresence;
+}
+
+// The asker waits for data, and says who it is.
+void Registration::on_presence_query(Instant now, const MrpMember& asker, Actions& out) {
+  const std::size_t at = find(asker.host);
+  const bool is_member = at < members_.size() && members_[at].qpn == asker.qpn;
+  const bool stands = state_ == State::kActive || state_ == State::kActivating;
+  if (!stands || !is_member) {
+    const MrpReject why = stands ? MrpReject::kEvicted : reject_;
+    out.messages.push_back({asker.host, message(MrpType::kReject)});
+    out.messages.back().message.header.flags = static_cast<std::uint16_t>(why);
+    out.messages.back().message.add(asker);
+    return;
+  }
+  confirm_to(asker.host, MrpType::kRefresh, out);
+  // It may wait for a source that has died: nobody else would ask.
+  const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_patience;
+  if (state_ == State::kActive && !asked_lately) query(now, out);
+}
+
+void Registration::on_query(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+  if (message.header.flags == wire::MrpHeader::kPresence) {
+    if (message.member_count == 1 && message.members[0].host == from) {
+      on_presence_query(now, message.members[0], out);
+    }
+    return;
+  }
+  if (find(from) == members_.size()) return;
   const auto at = std::find_if(askers_.begin(), askers_.end(),
                                [from](const Asker& a) { return a.host == from; });
   if (at == askers_.end()) {
@@ -230,7 +278,7 @@ void Registration::on_query(Instant now, Ipv4 from, Actions& out) {
 }
 
 void Registration::on_report(Instant now, const MrpMessage& message, Actions& out) {
-  if (state_ != State::kActive) return;
+  if (state_ != State::kActive || message.member_count == 0) return;
   bool alive = false;
   for (const MrpMember& reported : message.list()) {
     if (find(reported.host) == members_.size()) continue;
@@ -252,12 +300,14 @@ void Registration::on_report(Instant now, const MrpMessage& message, Actions& ou
 void Registration::reassure(Instant now, Actions& out) {
   alive_at_ = now;
   std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_patience; });
-  for (const Asker& asker : askers_) {
-    out.messages.push_back({asker.host, message(MrpType::kConfirm)});
-    MrpMessage& answer = out.messages.back().message;
-    answer.header.flags = static_cast<std::uint16_t>(MrpType::kQuery);
-    answer.add(members_[find(config_.host)]);
-  }
+  for (const Asker& asker : askers_) confirm_to(asker.host, MrpType::kQuery, out);
+}
+
+void Registration::confirm_to(Ipv4 member, MrpType what, Actions& out) const {
+  out.messages.push_back({member, message(MrpType::kConfirm)});
+  out.messages.back().message.header.flags = static_cast<std::uint16_t>(what);
+  const MrpMember& self = members_[find(config_.host)];
+  out.messages.back().message.add({self.host, self.qpn});
 }
 
 void Registration::judge(Instant now, const MrpMember& reported, Actions& out) {
@@ -319,6 +369,14 @@ void Registration::fail(Instant now, wire::Error error, MrpReject reject, Action
   repeats_left_ = config_.unregister_repeats;
   retry_ = config_.first_retry;
   send_farewell(now, out);
+}
+
+void Registration::give_up(Instant now, std::string why, Actions& out) {
+  if (state_ != State::kRegistering && state_ != State::kActivating && state_ != State::kActive) {
+    return;
+  }
+  fail(now, {ErrorCode::kUnavailable, std::move(why)}, MrpReject::kMemberFailed, out);
+  check_consistent();
 }
 
 void Registration::send_farewell(Instant now, Actions& out) {
@@ -440,8 +498,11 @@ std::string Registration::time_out_text() const {
 void Registration::check_consistent() const {
 #ifndef NDEBUG
   assert(confirmed_.size() == members_.size());
-  const auto unconfirmed = std::count(confirmed_.begin(), confirmed_.end(), false);
-  assert(missing_ == static_cast<std::size_t>(unconfirmed));
+  // Counted where a step begins or ends only: at every confirmation it would be the square.
+  if (missing_ == 0 || missing_ + 1 == members_.size()) {
+    const auto unconfirmed = std::count(confirmed_.begin(), confirmed_.end(), false);
+    assert(missing_ == static_cast<std::size_t>(unconfirmed));
+  }
   const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
   assert(setting_up == (give_up_ != kNever));
   assert(!setting_up || missing_ > 0);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "controller/laggards.h"
+#include "controller/times.h"
 #include "wire/mrp.h"
 #include "wire/result.h"
 #include "wire/types.h"
@@ -52,15 +53,15 @@ struct Actions {
 struct RegistrationConfig {
   Ipv4 host;                   // the leader's own address
   std::uint32_t instance = 0;  // this leader process
-  Duration timeout{std::chrono::seconds(1)};
-  Duration first_retry{std::chrono::milliseconds(20)};  // doubles up to max_retry
-  Duration max_retry{std::chrono::milliseconds(200)};
-  Duration refresh{std::chrono::minutes(2)};
+  Duration timeout = times::kRegister;
+  Duration first_retry = times::kFirstRetry;  // doubles up to max_retry
+  Duration max_retry = times::kLongestRetry;
+  Duration refresh = times::kRefresh;
   unsigned unregister_repeats = 3;
-  Duration ask_again{std::chrono::milliseconds(250)};  // between two QUERYs while somebody lags
-  Duration evict_after{std::chrono::seconds(5)};       // of silence; a port that is down is enough
-  Duration source_grace{std::chrono::milliseconds(500)};  // for answers to a source that is gone
-  Duration asker_patience{std::chrono::seconds(1)};  // members that wait QUERY more often than that
+  Duration ask_again = times::kAskAgain;            // between two QUERYs while somebody lags
+  Duration evict_after = times::kEvict;             // of silence; a port that is down is enough
+  Duration source_grace = times::kSourceGrace;      // for answers to a source that is gone
+  Duration asker_patience = times::kAskerPatience;  // members that wait QUERY more often than that
   unsigned evict_repeats = 20;
 };
 
@@ -85,10 +86,17 @@ class Registration {
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   // Asks the switches who holds the group up: the owner's own sends do not end. kActive only.
   void ask(Instant now, Actions& out);
+  // Asks its own switch whether it is there: the owner waits for data. kActive only.
+  void look(Actions& out) const;
+  // When something of this group last came from the fabric.
+  Instant heard_at() const { return heard_at_; }
   // When it was last seen that whoever holds the group up is alive. Members that asked are told.
   Instant alive_at() const { return alive_at_; }
   // Members that were taken out since the group became active.
   std::size_t evicted_count() const { return evicted_; }
+  // The owner's own side of the group failed: tells all members, by UNREGISTER(member failed).
+  // Nothing happens if the registration has ended already.
+  void give_up(Instant now, std::string why, Actions& out);
   // Unregisters the group, whatever its state. UNREGISTER is repeated, since a member that has
   // destroyed its side does not answer; once all have confirmed it or the repeats are used up the
   // state is kGone.
@@ -121,12 +129,15 @@ class Registration {
   bool agrees_on_method(const wire::MrpHeader& confirm);
   void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  void on_member_failed(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
   void query(Instant now, Actions& out);
-  void on_query(Instant now, Ipv4 from, Actions& out);
+  void on_query(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  void on_presence_query(Instant now, const MrpMember& asker, Actions& out);
   void on_report(Instant now, const MrpMessage& message, Actions& out);
   void judge(Instant now, const MrpMember& reported, Actions& out);
   void reassure(Instant now, Actions& out);
+  void confirm_to(Ipv4 member, wire::MrpType what, Actions& out) const;
   void evict(Instant now, std::size_t member, Actions& out);
   void send_evictions(Instant now, Actions& out);
   void on_evicted(const MrpMessage& message);
@@ -154,7 +165,7 @@ class Registration {
     Instant asked;
   };
   std::vector<Asker> askers_;
-  Instant asked_at_{}, alive_at_{};
+  Instant asked_at_{}, queried_at_{}, alive_at_{}, heard_at_{};
   std::vector<MrpMember> leaving_;  // evicted, and not yet confirmed by their switches
   Instant next_ask_ = wire::kNever;
   Instant next_evict_ = wire::kNever;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -349,6 +350,37 @@ TEST(Registration, TakesSpuriousTimersCalmly) {
   const auto before = net.sent;
   net.tick();
   EXPECT_EQ(net.sent, before);
+}
+
+// CPU time of the leader's side, the least of some: other load makes it longer, nothing shorter.
+double leader_cost(std::uint32_t count) {
+  const auto cpu = [] {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  double least = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    Registration leader(leader_config(), kGroup, kEpoch);
+    Actions out;
+    const double began = cpu();
+    EXPECT_TRUE(leader.start(kStart, members(count), out));
+    for (const MrpType step : {MrpType::kRegister, MrpType::kActivate}) {
+      for (std::uint32_t i = 1; i < count; ++i) {
+        MrpMessage confirm = reject(MrpReject::kNone, {member(i)});
+        confirm.header.type = MrpType::kConfirm;
+        confirm.header.flags = static_cast<std::uint16_t>(step);
+        leader.on_message(kStart, host(i), confirm, out);
+      }
+    }
+    EXPECT_EQ(leader.state(), State::kActive);
+    least = std::min(least, cpu() - began);
+  }
+  return least;
+}
+
+TEST(Registration, DoesNotCostTheSquareOfItsMembers) {
+  EXPECT_LT(leader_cost(4096), 20 * leader_cost(512)) << "8 times as many";
 }
 
 }  // namespace

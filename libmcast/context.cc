@@ -17,9 +17,6 @@ namespace {
 constexpr int kMaxBatches = 8;
 // While nothing is being registered the control channel is looked at in every n-th call.
 constexpr unsigned kIdlePolls = 64;
-// How often a leader looks after its groups though the program is elsewhere: members that wait are
-// answered within half of the shortest watchdog.
-constexpr wire::Duration kLeaderLook = std::chrono::milliseconds(250);
 constexpr wire::Duration kFarewell = std::chrono::milliseconds(200);
 constexpr auto kFarewellStep = std::chrono::microseconds(500);
 
@@ -62,7 +59,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
         const auto locked = lock();
         const wire::Instant time = now();
         registrar_.poll(time);
-        return std::min(registrar_.deadline(), time + kLeaderLook);
+        return std::min(registrar_.deadline(), time + mrp::times::kLook);
       }) {
   // Device events are looked for, never waited for.
   const int fd = device_->context()->async_fd;
@@ -91,7 +88,8 @@ Facilities Context::facilities() {
           Process::instance().eager_budget(),
           config_.max_eager_memory,
           timers_,
-          config_.progress_timeout.value_or(default_patience(timers_))};
+          sender_patience(config_.progress_timeout, timers_),
+          receiver_patience(config_.progress_timeout)};
 }
 
 // --- Groups.
@@ -112,7 +110,7 @@ void Context::destroy_group(Group& group) {
   Process::instance().remove(group);
   std::unique_ptr<Group> owned;
   Events canceled;
-  bool leads = false;
+  bool on_duty = false;
   {
     const auto locked = lock();
     group.shut_down(canceled);
@@ -121,9 +119,9 @@ void Context::destroy_group(Group& group) {
                                  [&](const auto& each) { return each.get() == &group; });
     owned = std::move(*at);
     groups_.erase(at);
-    leads = registrar_.leads_active_groups();
+    on_duty = registrar_.is_on_duty();
   }
-  update_keep_alive(leads);
+  update_keep_alive(on_duty);
   for (const Event& e : canceled) e.op->done(e.op, e.status, e.length, e.imm);
 }
 
@@ -218,23 +216,24 @@ void Context::make_callbacks() {
 
 unsigned Context::poll_control(bool look_for_device_events) {
   unsigned done = 0;
-  bool leads = false;
+  bool on_duty = false;
   {
     const auto locked = lock();
     done = registrar_.poll(now());
-    leads = registrar_.leads_active_groups();
+    on_duty = registrar_.is_on_duty();
     if (look_for_device_events) {
       poll_device_events();
       look_for_stalls();
+      registrar_.look_for_leaders(now());
     }
   }
-  update_keep_alive(leads);
+  update_keep_alive(on_duty);
   return done;
 }
 
 // Under the progress lock, not the state lock, which the thread takes.
-void Context::update_keep_alive(bool leads) {
-  if (!leads) {
+void Context::update_keep_alive(bool on_duty) {
+  if (!on_duty) {
     keep_alive_.stop();
   } else if (!keep_alive_.is_running()) {
     try {

@@ -27,7 +27,7 @@ struct ContextConfig {
   wire::Duration register_timeout = std::chrono::seconds(1);
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
-  std::optional<wire::Duration> progress_timeout;  // none: default_patience() of the device
+  std::optional<wire::Duration> progress_timeout;  // device.h says what comes of it
   std::shared_ptr<const wire::MrpKey> key;         // from $CEPHEUS_KEY_FILE
 };
 
@@ -75,7 +75,7 @@ class Context {
   void take_device_event(const ibv_async_event& event);
   void poll_device_events();
   void look_for_stalls();
-  void update_keep_alive(bool leads);
+  void update_keep_alive(bool on_duty);
   Group* find_group(std::uint32_t number);
 
   const ContextConfig config_;

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "controller/times.h"
 #include "libmcast/failure.h"
 #include "libmcast/verbs_handles.h"
 #include "wire/types.h"
@@ -37,10 +39,15 @@ inline constexpr std::uint8_t kRetries = 7;
 constexpr wire::Duration retry_time(Timers timers) {
   return std::chrono::nanoseconds(std::int64_t{4096} << timers.ack_timeout) * (kRetries + 1);
 }
-// For how long nothing may complete if a caller does not say: users do not wait for longer than two
-// seconds, unless the device needs longer to find out about a loss.
-constexpr wire::Duration default_patience(Timers timers) {
-  return std::max<wire::Duration>(std::chrono::seconds(2), retry_time(timers));
+// For how long no send may complete. The device has to find out about a loss first, whatever is
+// asked for.
+constexpr wire::Duration sender_patience(std::optional<wire::Duration> asked, Timers timers) {
+  return std::max(asked.value_or(mrp::times::kSenderGivesUp), retry_time(timers));
+}
+// For how long a member that waits for data may go unanswered. Whoever lets sends wait for long lets
+// questions wait as long.
+constexpr wire::Duration receiver_patience(std::optional<wire::Duration> asked) {
+  return std::max(asked.value_or(wire::Duration(0)), mrp::times::kReceiverGivesUp);
 }
 
 class Device {

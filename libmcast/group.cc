@@ -15,8 +15,9 @@ using Task = mrp::Membership::Task;
 
 namespace {
 
-// Sends that have not moved for so long make the leader ask the switches who holds them up.
-constexpr wire::Duration kPatience = std::chrono::milliseconds(500);
+std::string milliseconds_text(wire::Duration d) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms";
+}
 
 }  // namespace
 
@@ -45,7 +46,8 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       timers_(facilities.timers),
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),
-      watchdog_(facilities.progress_timeout),
+      watchdog_(facilities.sender_patience),
+      presence_(facilities.receiver_patience, pair->number()),
       membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0, 0,
                    static_cast<std::uint32_t>(std::random_device()())}),
       pair_(std::move(pair)) {}
@@ -172,7 +174,10 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
       if (state_ == MCAST_GROUP_REGISTERING) activate(membership_.host_sync());
       return;
     case Task::kWait:
-      return watchdog_.calm();
+      watchdog_.calm();
+      return presence_.heard();
+    case Task::kStands:
+      return presence_.heard();
     case Task::kDissolved:
       if (membership_.state() == mrp::Membership::State::kFailed) {
         const wire::MrpReject why = membership_.reject_reason();
@@ -180,6 +185,11 @@ void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
              : why == wire::MrpReject::kIdInUse ? MCAST_ERR_ID_IN_USE
                                                 : MCAST_ERR_REJECTED,
              MCAST_CAUSE_REGISTRATION, mrp::given_up_text(why, membership_.leader()));
+      } else if (membership_.reject_reason() == wire::MrpReject::kMemberFailed) {
+        fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
+             "the leader " + membership_.leader().to_string() +
+                 " ended the group, since a member failed, perhaps itself: its own reason names "
+                 "it; set up again with fresh groups");
       } else if (membership_.reject_reason() == wire::MrpReject::kEvicted) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
              "a member was lost: this one, taken for dead, or one that left in the middle of a "
@@ -197,6 +207,10 @@ void Group::follow_registration() {
   if (alive_at_ != registration_->alive_at()) {
     alive_at_ = registration_->alive_at();
     watchdog_.calm();
+  }
+  if (heard_at_ != registration_->heard_at()) {
+    heard_at_ = registration_->heard_at();
+    presence_.heard();
   }
   if (state_ == MCAST_GROUP_ACTIVE && registration_->state() == State::kFailed) {
     return fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER, registration_->error().text);
@@ -217,7 +231,7 @@ void Group::activate(bool host_sync) {
 }
 
 void Group::on_timer(wire::Instant now, mrp::Actions& out) {
-  if (!registration_) return;
+  if (!registration_) return membership_.on_timer(now, out);
   registration_->on_timer(now, out);
   follow_registration();
 }
@@ -228,7 +242,7 @@ void Group::look_for_laggards(wire::Instant now, mrp::Actions& out) {
   if (sends != watched_sends_) {
     watched_sends_ = sends;
     unmoved_since_ = now;
-  } else if (now - unmoved_since_ >= kPatience) {
+  } else if (now - unmoved_since_ >= mrp::times::kSenderAsks) {
     unmoved_since_ = now;
     if (registration_) {
       registration_->ask(now, out);
@@ -238,8 +252,42 @@ void Group::look_for_laggards(wire::Instant now, mrp::Actions& out) {
   }
 }
 
+void Group::look_for_leader(wire::Instant now, mrp::Actions& out) {
+  if (state_ != MCAST_GROUP_ACTIVE) return;
+  const bool waits = lane().receives_posted() > 0;
+  switch (presence_.look(now, lane().traffic().messages_received, waits)) {
+    case Presence::Step::kNone:
+      return;
+    case Presence::Step::kAsk:
+      return registration_ ? registration_->look(out) : membership_.ask(out);
+    case Presence::Step::kGiveUp:
+      break;
+  }
+  fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
+       (registration_ ? std::string("the switch")
+                      : "the leader " + membership_.leader().to_string()) +
+           " has not answered for " + milliseconds_text(presence_.limit()) +
+           ": it is gone, or the way there is; set up again with fresh groups");
+}
+
+void Group::tell_failure(wire::Instant now, mrp::Actions& out) {
+  if (state_ != MCAST_GROUP_FAILED || told_failure_) return;
+  told_failure_ = true;
+  if (registration_) {
+    registration_->give_up(now, reason_, out);
+  } else {
+    membership_.leave(now, out);
+  }
+}
+
 wire::Instant Group::deadline() const {
-  return registration_ ? registration_->deadline() : wire::kNever;
+  return registration_ ? registration_->deadline() : membership_.deadline();
+}
+
+bool Group::is_on_duty() const {
+  if (!registration_) return false;
+  const bool is_telling = !told_failure_ || registration_->deadline() != wire::kNever;
+  return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_telling);
 }
 
 bool Group::is_settled() const {
@@ -328,10 +376,9 @@ void Group::look_for_stall(wire::Instant now) {
   if (state_ != MCAST_GROUP_ACTIVE) return;
   const bool waiting = watched_ && lane().sends_outstanding() > 0;
   if (!watchdog_.look(now, lane().sends_completed(), waiting)) return;
-  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(watchdog_.limit());
   fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
-       "no send completed for " + std::to_string(limit.count()) +
-           " ms: a member or the switch stopped acknowledging, cepheusctl groups shows who lags; "
+       "no send completed for " + milliseconds_text(watchdog_.limit()) +
+           ": a member or the switch stopped acknowledging, cepheusctl groups shows who lags; "
            "set up again with fresh groups");
 }
 

@@ -13,6 +13,7 @@
 #include "controller/registration.h"
 #include "libmcast/bulk_lane.h"
 #include "libmcast/eager_lane.h"
+#include "libmcast/presence.h"
 #include "libmcast/psn_sync.h"
 #include "libmcast/watchdog.h"
 
@@ -36,7 +37,7 @@ struct Facilities {
   MemoryBudget& eager_budget;
   std::size_t eager_limit;
   Timers timers;
-  wire::Duration progress_timeout;
+  wire::Duration sender_patience, receiver_patience;
 };
 
 class Group {
@@ -69,8 +70,15 @@ class Group {
   void on_timer(wire::Instant now, mrp::Actions& out);
   // Asks who holds the group up if sends of this member have not ended for long.
   void look_for_laggards(wire::Instant now, mrp::Actions& out);
+  // Asks whether the group stands if this member waits for data; fails it if nobody answers. After
+  // all that has arrived was taken in.
+  void look_for_leader(wire::Instant now, mrp::Actions& out);
+  // If the group has failed here: tells the others, once.
+  void tell_failure(wire::Instant now, mrp::Actions& out);
   wire::Instant deadline() const;
   bool is_settled() const;  // nothing is expected from the control channel soon
+  // As its leader, though the program is elsewhere: it refreshes the group, or tells that it failed.
+  bool is_on_duty() const;
   wire::McstId mcst_id() const { return membership_.id(); }
   // The leader's half, to be unregistered after the group itself is gone; null for others.
   std::unique_ptr<mrp::Registration> take_registration() { return std::move(registration_); }
@@ -129,14 +137,16 @@ class Group {
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;
   std::string reason_;
   Watchdog watchdog_;
+  Presence presence_;
   bool watched_ = true;
+  bool told_failure_ = false;
   PsnSync sync_;
   std::vector<ibv_wc> flushed_;  // receives that came back because the pair was halted
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
   std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding
   wire::Instant unmoved_since_{};
-  wire::Instant alive_at_{};  // Registration::alive_at, as it was last seen
+  wire::Instant alive_at_{}, heard_at_{};  // as Registration says, when it was last looked at
   // Receives point into the eager lane's slab and may be written until the pair is gone: the pair
   // goes first.
   std::unique_ptr<EagerLane> eager_;

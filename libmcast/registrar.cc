@@ -4,18 +4,19 @@
 #include <array>
 #include <cerrno>
 
+#include "controller/times.h"
+
 namespace cepheus::mcast {
 namespace {
 
-// Longer than switches refuse a freed group address (5 s), so that a lease is never one that they
-// refuse.
-constexpr wire::Duration kRest = std::chrono::seconds(10);
 constexpr int kMaxDatagramsPerPoll = 64;
 
 }  // namespace
 
 Registrar::Registrar(const RegistrarConfig& config, std::unique_ptr<ControlChannel> channel)
-    : config_(config), channel_(std::move(channel)), allocator_(config.pool, config.seed, kRest) {}
+    : config_(config),
+      channel_(std::move(channel)),
+      allocator_(config.pool, config.seed, mrp::times::kAddressRest) {}
 
 void Registrar::add(Group& group) {
   groups_.push_back(&group);
@@ -24,12 +25,14 @@ void Registrar::add(Group& group) {
 
 void Registrar::remove(wire::Instant now, Group& group) {
   std::erase(groups_, &group);
+  group.tell_failure(now, actions_);
   if (auto registration = group.take_registration()) {
     registration->unregister(now, actions_);
     leaving_.push_back(std::move(registration));
     send_all();
     run_timers(now);  // one that is gone already leaves at once
   }
+  send_all();
   update_busy();
 }
 
@@ -90,16 +93,22 @@ void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessa
     case wire::MrpType::kQuery:
     case wire::MrpType::kReport:
     case wire::MrpType::kEvict: {
+      bool known = false;
       for (Group* group : groups_) {
         // A leader that gave up may speak to a member that never heard of the group's address.
         const auto named = message.list();
         const auto is_it = [&](const wire::MrpMember& m) { return m.is_same_as(group->member()); };
-        if (group->mcst_id() == message.header.mcst_id ||
-            std::any_of(named.begin(), named.end(), is_it)) {
+        const bool is_its_group = group->mcst_id() == message.header.mcst_id;
+        known |= is_its_group && group->is_leader();
+        if (is_its_group || std::any_of(named.begin(), named.end(), is_it)) {
           group->on_message(now, from, message, actions_);
         }
       }
-      for (const auto& each : leaving_) each->on_message(now, from, message, actions_);
+      for (const auto& each : leaving_) {
+        known |= each->id() == message.header.mcst_id;
+        each->on_message(now, from, message, actions_);
+      }
+      if (!known) answer_for_unknown_group(from, message);
     }
   }
   send_all();
@@ -119,10 +128,27 @@ void Registrar::refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message)
   actions_.messages.push_back({from, answer});
 }
 
+// A member asks whether a group stands that this process led, or another one on this host: no more.
+void Registrar::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message) {
+  const bool is_asked = message.header.type == wire::MrpType::kQuery &&
+                        message.header.flags == wire::MrpHeader::kPresence;
+  if (!is_asked || message.member_count != 1 || message.members[0].host != from) return;
+  wire::MrpMessage answer = message;
+  answer.header.type = wire::MrpType::kReject;
+  answer.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kNotMember);
+  actions_.messages.push_back({from, answer});
+}
+
+void Registrar::look_for_leaders(wire::Instant now) {
+  for (Group* group : groups_) group->look_for_leader(now, actions_);
+  send_all();
+}
+
 unsigned Registrar::run_timers(wire::Instant now) {
   unsigned done = 0;
   for (Group* group : groups_) {
     group->look_for_laggards(now, actions_);
+    group->tell_failure(now, actions_);
     if (group->deadline() > now) continue;
     const bool was_settled = group->is_settled();
     group->on_timer(now, actions_);
@@ -181,10 +207,9 @@ void Registrar::update_busy() {
                                            [](const Group* g) { return !g->is_settled(); });
 }
 
-bool Registrar::leads_active_groups() const {
-  return std::any_of(groups_.begin(), groups_.end(), [](const Group* g) {
-    return g->is_leader() && g->state() == MCAST_GROUP_ACTIVE;
-  });
+bool Registrar::is_on_duty() const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [](const Group* g) { return g->is_on_duty(); });
 }
 
 Group* Registrar::find(const wire::MrpMember& member) const {

@@ -34,17 +34,21 @@ class Registrar {
 
   // Takes in what has arrived and runs what is due; the number of things done.
   unsigned poll(wire::Instant now);
+  // Members that wait for data ask whether their groups stand. After completions and datagrams have
+  // been taken in.
+  void look_for_leaders(wire::Instant now);
   wire::Instant deadline() const;
   // Some group waits for a datagram or a repeat: poll() often.
   bool is_busy() const { return busy_; }
   bool is_unregistering() const { return !leaving_.empty(); }
-  // Groups that this process leads and that became active.
-  bool leads_active_groups() const;
+  // Some group needs its leader, this process, even while the program is elsewhere.
+  bool is_on_duty() const;
 
  private:
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
   unsigned run_timers(wire::Instant now);
   void refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message);
+  void answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message);
   int send(wire::Ipv4 to, std::span<const std::uint8_t> message);
   void send_all();
   void note_failed_sends(Group& group);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controller/registration.h"
 #include "libmcast/device.h"
 
 namespace cepheus::mcast {
@@ -81,11 +82,23 @@ TEST(Watchdog, StillBarksAtAProgramThatLooksRarely) {
   EXPECT_EQ(looks, 20);  // 100 ms of each pause
 }
 
-// On the kernel's Soft-RoCE two lost answers take longer than two seconds.
-TEST(Patience, OutlastsTheDevicesRetries) {
-  EXPECT_EQ(default_patience(kSoftRoceTimers), 2s);
+TEST(Patience, OfASenderOutlastsTheDevicesRetriesWhateverIsAsked) {
+  EXPECT_EQ(sender_patience(2s, kSoftRoceTimers), 2s);
+  EXPECT_EQ(sender_patience(200ms, kSoftRoceTimers), retry_time(kSoftRoceTimers));
   EXPECT_EQ(retry_time(kDefaultTimers), 8 * 4096ns * (1 << 18));
-  EXPECT_EQ(default_patience(kDefaultTimers), retry_time(kDefaultTimers));
+  EXPECT_EQ(sender_patience(2s, kDefaultTimers), retry_time(kDefaultTimers));
+}
+
+// A member that died is taken out before the others give up what they sent.
+TEST(Patience, OfASenderOutlastsAMembersEviction) {
+  EXPECT_GT(sender_patience({}, kSoftRoceTimers), mrp::RegistrationConfig{}.evict_after);
+  EXPECT_GT(sender_patience({}, kDefaultTimers), mrp::RegistrationConfig{}.evict_after);
+}
+
+TEST(Patience, OfAReceiverIsThatOfASenderIfThatIsLong) {
+  EXPECT_EQ(receiver_patience({}), mrp::times::kReceiverGivesUp);
+  EXPECT_EQ(receiver_patience(300ms), mrp::times::kReceiverGivesUp);
+  EXPECT_EQ(receiver_patience(60s), 60s);
 }
 
 }  // namespace

@@ -112,8 +112,8 @@ void register_parameters(const mca_base_component_t* component) {
   register_int(
       component, "watchdog_ms",
       "A group is given up when no send completes for so long and nobody who is waited for "
-      "answers; 0: 2000, or as long as the device's own time-out and retries take where that is "
-      "longer (8600 on the kernel's Soft-RoCE)",
+      "answers; 0: 2000, in mode require, which has no other way, 8000; never shorter than the "
+      "device's own time-out and retries take (8600 on the kernel's Soft-RoCE)",
       OPAL_INFO_LVL_5, &p.watchdog_ms);
   register_int(component, "slow_fallback",
                "1: fall back when large broadcasts take more than twice as long as they used to; "

@@ -15,7 +15,7 @@ mcast_context_params_t context_params() {
   params.mrp_port = static_cast<uint16_t>(p.mrp_port);
   params.register_timeout_ms = static_cast<uint32_t>(p.register_timeout_ms);
   params.max_eager_memory = static_cast<size_t>(p.max_eager_memory);
-  params.progress_timeout_ms = static_cast<uint32_t>(p.watchdog_ms);
+  params.progress_timeout_ms = static_cast<uint32_t>(p.patience_ms());
   return params;
 }
 

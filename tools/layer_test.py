@@ -55,6 +55,7 @@ MAY_INCLUDE = {
 # Folder -> what only its tests may include: they need a neighbour to talk to.
 TESTS_MAY_INCLUDE = {
     "soft-roce/verbs": [LIVE],
+    "controller": [NET],  # what both take a time to be
 }
 
 # Other projects' headers that mark a border -> which folders or files may include them.

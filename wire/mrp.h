@@ -53,7 +53,7 @@ enum class MrpReject : std::uint8_t {
   kMalformed = 4,
   kNotAuthorised = 5,
   kNotMember = 6,     // a host does not know the QP
-  kMemberFailed = 7,  // a host could not bring its QP up
+  kMemberFailed = 7,  // a host could not bring its QP up, or it failed in operation
   kEvicted = 8,  // UNREGISTER: this member alone is out of the group, or the group has lost the
                  // source of a message that not all have
   kVersion = 9,  // of another version, or with a record that must not be skipped
@@ -89,10 +89,14 @@ struct MrpHeader {
   static constexpr std::uint8_t kVersion = 2;
   // The switches do not rebase: hosts synchronise their queue pairs' PSNs when the source changes.
   static constexpr std::uint16_t kHostSync = 0x8000;
+  // QUERY: the asker waits for data, and wants to know whether the group stands. A member asks its
+  // leader, who answers CONFIRM(REFRESH) or REJECT; a leader its own switch, which REPORTs even if it
+  // has nothing to say.
+  static constexpr std::uint16_t kPresence = 1;
 
   MrpType type = MrpType::kRegister;
-  // REJECT: the MrpReject; CONFIRM: the MrpType it answers; the leader's own to a member's QUERY
-  // says that those who hold the group up are alive. kHostSync in REGISTER towards hosts, and in
+  // REJECT, UNREGISTER: the MrpReject; CONFIRM: the MrpType it answers; the leader's own to a
+  // member's QUERY says that those who hold the group up are alive. QUERY: kPresence. kHostSync in REGISTER towards hosts, and in
   // what they answer to it.
   std::uint16_t flags = 0;
   std::uint16_t epoch = 0;

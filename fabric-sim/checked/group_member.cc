@@ -239,7 +239,8 @@ void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessa
     case mrp::Membership::Task::kDissolved:
       active_ = false;
       break;
-    case mrp::Membership::Task::kWait:  // no watchdog here: the queue pair's own retries decide
+    case mrp::Membership::Task::kWait:    // no watchdog here: the queue pair's own retries decide
+    case mrp::Membership::Task::kStands:  // nobody asks here
     case mrp::Membership::Task::kNone:
       break;
   }

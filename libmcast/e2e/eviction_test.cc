@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
 const json kEager = {{"group", "e"}, {"lane", "eager"}};
-const json kOpen = {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 60'000}};
+const json kOpen = {{"do", "open"}, {"timeout_ms", 20'000}};
 // Links so slow that a broadcast of kLong takes its time: half a second at 64 Mbit/s.
 constexpr std::size_t kLong = 4 << 20;
 const char* const kSlowLinks =
@@ -77,6 +77,21 @@ TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
 }
 
 INSTANTIATE_TEST_SUITE_P(LeaderOrNot, KilledMember, testing::Values(0, 2, 3));
+
+// Its port stays up: it is silent for five seconds before it is taken for dead, and meanwhile nobody
+// gives up.
+TEST(LostMember, ThatIsCutOffIsTakenOutBeforeTheOthersGiveUp) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 4, kOpen);
+  team.form(kBulk);
+  fabric.ask({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
+  for (const int i : {0, 3})
+    EXPECT_EQ(team[i].ask(with("post", 1, 1000))["status"], MCAST_INPROGRESS);
+  EXPECT_EQ(team[1].ask(with("start_send", 1, 1000))["status"], MCAST_INPROGRESS);
+  EXPECT_EQ(team[1].ask(with("await_send", 1, 1000))["status"], MCAST_OK);
+  for (const int i : {0, 3}) EXPECT_TRUE(team[i].ask(with("expect", 1, 1000))["match"]);
+  for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
+}
 
 TEST(LostMember, LeavesAGroupThatGoesOnWithOtherRoots) {
   const Fabric fabric = Fabric::of(4);

@@ -12,6 +12,21 @@ using ::testing::HasSubstr;
 const json kEager = {{"group", "e"}, {"lane", "eager"}};
 const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
 
+// A link that loses everything, without its port going down.
+void cut(const Fabric& fabric, const char* host, const char* direction) {
+  fabric.ask({{"ask", "link"}, {"link", host}, {"direction", direction}, {"loss", 1}});
+}
+// What is unregistered is gone from the switch soon.
+void expect_no_groups(const Fabric& fabric) {
+  const auto limit = std::chrono::steady_clock::now() + 20s;
+  while (!fabric.groups().empty() && std::chrono::steady_clock::now() < limit) {
+  }
+  EXPECT_EQ(fabric.groups().size(), 0u) << fabric.groups();
+}
+void mend(const Fabric& fabric, const char* host) {
+  fabric.ask({{"ask", "link"}, {"link", host}, {"direction", "both"}, {"loss", 0}});
+}
+
 TEST(GroupFailure, EveryMemberLearnsThatTheSwitchHasNoTableSpace) {
   const Fabric fabric({"--hosts", "4", "--max-groups", "0"});
   Team team(fabric, 4);
@@ -172,10 +187,10 @@ TEST(GroupFailure, EveryoneNoticesThatTheFabricIsGone) {
 
 TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsCutOffAndKeepsWhatItMayLack) {
   const Fabric fabric = Fabric::of(3);
-  Team team(fabric, 3, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 300}});
+  Team team(fabric, 3, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 700}});
   team.form(kEager);
   team.broadcast("e", false, 0, {5, 100, 1});
-  fabric.ask({{"ask", "link"}, {"link", "h2"}, {"direction", "down"}, {"loss", 1}});
+  cut(fabric, "h2", "down");
   for (int i = 0; i < 3; ++i) {
     const json sent =
         team[0].ask({{"do", "start_send"}, {"group", "e"}, {"seed", 10 + i}, {"size", 1000}});
@@ -183,13 +198,85 @@ TEST(GroupFailure, TheWatchdogNoticesAMemberThatIsCutOffAndKeepsWhatItMayLack) {
   }
   const json failure = team[0].ask({{"do", "await_failure"}, {"group", "e"}});
   EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
-  EXPECT_THAT(failure.value("text", ""), HasSubstr("no send completed for 300 ms"));
+  EXPECT_THAT(failure.value("text", ""), HasSubstr("no send completed for 700 ms"));
   EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "e"}})["cause"], MCAST_CAUSE_WATCHDOG);
   EXPECT_EQ(team[0].ask({{"do", "await_drained"}, {"group", "e"}})["status"], MCAST_OK);
   const json kept =
       team[0].ask({{"do", "unacknowledged"}, {"group", "e"}, {"seed", 10}, {"size", 1000}});
   EXPECT_EQ(kept["count"], 3);
   EXPECT_TRUE(kept["match"]);
+}
+
+// Members that only receive have nothing that fails: they hear of it from the leader.
+TEST(GroupFailure, OfTheLeaderIsToldToHealthyReceivers) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 4, {{"do", "open"}, {"timeout_ms", 20'000}, {"progress_timeout_ms", 700}});
+  team.form(kBulk);
+  for (const int i : {1, 3}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  cut(fabric, "h2", "both");
+  team[0].ask({{"do", "start_send"}, {"group", "b"}, {"seed", 1}, {"size", 1000}});
+  EXPECT_EQ(team[0].ask({{"do", "await_failure"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
+  for (const int i : {1, 3}) {
+    const json failure = team[i].ask({{"do", "await_failure"}, {"group", "b"}});
+    EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
+    EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 ended the group"));
+    EXPECT_EQ(team[i].ask({{"do", "query"}, {"group", "b"}})["cause"], MCAST_CAUSE_LEADER);
+  }
+  expect_no_groups(fabric);
+}
+
+TEST(GroupFailure, OfAnyMemberReachesAll) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 4);
+  team.form(kBulk, 1);
+  for (const int i : {0, 1, 3}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  EXPECT_EQ(team[2].ask({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
+  const json leader = team[1].ask({{"do", "await_failure"}, {"group", "b"}});
+  EXPECT_THAT(leader.value("text", ""), HasSubstr("10.0.0.3"));
+  for (const int i : {0, 3}) {
+    const json failure = team[i].ask({{"do", "await_failure"}, {"group", "b"}});
+    EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
+  }
+  expect_no_groups(fabric);
+}
+
+TEST(GroupFailure, OfAReceiverThatNothingReachesIsFoundByItself) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kBulk);
+  for (const int i : {1, 2}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  cut(fabric, "h2", "both");
+  const json failure = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
+  EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 has not answered"));
+  EXPECT_EQ(team[1].ask({{"do", "query"}, {"group", "b"}})["state"], MCAST_GROUP_ACTIVE);
+}
+
+TEST(GroupFailure, OfALeaderThatNothingReachesIsFoundByItselfAndTold) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kBulk);
+  for (const int i : {0, 1, 2}) team[i].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  cut(fabric, "h0", "down");
+  for (const json& failure : team.ask_all({{"do", "await_failure"}, {"group", "b"}})) {
+    EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC) << failure;
+  }
+  expect_no_groups(fabric);
+}
+
+// The leader's UNREGISTER may be lost: whoever waits asks.
+TEST(GroupFailure, IsToldToAReceiverThatMissedIt) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  team.form(kBulk);
+  team[2].ask({{"do", "post"}, {"group", "b"}, {"size", 1000}});
+  cut(fabric, "h2", "down");
+  EXPECT_EQ(team[0].ask({{"do", "stop"}, {"group", "b"}})["status"], MCAST_OK);
+  EXPECT_EQ(team[1].ask({{"do", "await_failure"}, {"group", "b"}})["status"], MCAST_ERR_FABRIC);
+  mend(fabric, "h2");
+  const json failure = team[2].ask({{"do", "await_failure"}, {"group", "b"}});
+  EXPECT_EQ(failure["status"], MCAST_ERR_FABRIC);
+  EXPECT_THAT(failure.value("text", ""), HasSubstr("the leader 10.0.0.1 ended the group"));
 }
 
 TEST(GroupFailure, AStoppedMemberHandsOverWhatHadArrived) {

@@ -49,7 +49,7 @@ std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host
 }
 
 void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Group& group,
-                  std::optional<PathNo> only) {
+                  std::optional<PathNo> only, bool even_if_empty) {
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kReport;
   message.header.epoch = group.epoch;
@@ -68,7 +68,7 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
       if (!message.add({path.host, Qpn(path.heard), flags})) break;
     }
   }
-  if (message.member_count > 0) send_report(call, leader, group, message);
+  if (message.member_count > 0 || even_if_empty) send_report(call, leader, group, message);
 }
 
 void evict(Call& call, GroupTable& groups, Group& group, PathNo path) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -274,6 +276,31 @@ TEST(Query, IsNotAnsweredWhenNobodyLags) {
   net->control(0, MrpType::kQuery, 1);
   EXPECT_EQ(net->inbox(0), Texts());
   EXPECT_EQ(net->count(Counter::kMrpQuery), 1u);
+}
+
+// A leader that waits for data hears nothing else of its switch.
+void ask_for_presence(TestNetwork& net) {
+  constexpr std::size_t kFlagsLow = wire::kBthOffset + 3;
+  auto bytes = TestNetwork::control_bytes(0, MrpType::kQuery, 1, {});
+  bytes[kFlagsLow] = wire::MrpHeader::kPresence;
+  std::fill_n(bytes.begin() + wire::kUdpOffset + 6, 2, std::uint8_t{0});  // no checksum
+  net.inject_bytes(0, bytes);
+}
+
+TEST(Query, ForPresenceIsAnsweredThoughThereIsNothingToSay) {
+  auto net = make_star(3);
+  net->control(0, MrpType::kQuery, 1);
+  EXPECT_EQ(net->count(Counter::kMrpReport), 0u);
+  ask_for_presence(*net);
+  EXPECT_EQ(net->count(Counter::kMrpReport), 1u);
+  EXPECT_TRUE(reported(*net, 0).empty());
+}
+
+TEST(Query, ForPresenceIsAnsweredByTheLeadersOwnSwitchOnly) {
+  auto net = make_pair_of_switches();
+  ask_for_presence(*net);
+  EXPECT_EQ(net->count(Counter::kMrpReport, 0), 1u);
+  EXPECT_EQ(net->count(Counter::kMrpReport, 1), 0u);
 }
 
 TEST(PortDown, IsReportedToTheLeaderAtOnce) {

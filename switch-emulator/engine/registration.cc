@@ -302,7 +302,9 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   touch(call, *entry);
   const Group& group = entry->current->group;
   pass_on(call, request, group.paths, group.leader, Reach::kSwitches);
-  report_hosts(call, routes_, entry->leader, group, std::nullopt);
+  const bool is_presence = request.message.header.flags == wire::MrpHeader::kPresence;
+  const bool is_leaders_switch = call.port(call.ingress).kind == PortKind::kHost;
+  report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
 }
 
 void Registrar::on_port_down(Call& call) {

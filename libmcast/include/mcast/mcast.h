@@ -16,6 +16,10 @@
  * mcast_progress() until mcast_group_test() says MCAST_OK or an error. All members learn the same
  * outcome, if the leader lives.
  *
+ * A group that fails on one member fails on all: the leader ends it, and tells the others. Members
+ * that wait for data ask the leader now and then whether the group still stands; if nobody answers
+ * for some seconds, it has failed.
+ *
  * Nothing blocks: calls start work, mcast_progress() does it, callbacks and _test() tell.
  * Thread-safe; callbacks run inside mcast_progress() on the caller's thread with no lock held, and
  * may call anything here but mcast_progress() and the destroy calls. Errors are values;
@@ -76,9 +80,11 @@ typedef struct mcast_context_params {
   const char* mcst_pool;   /* CIDR that group identifiers are taken from; NULL: "198.18.0.0/15" */
   size_t max_eager_memory; /* bytes of eager buffers over all groups of the process; 0: 64 MiB */
   /* A group fails when no send completes for so long while some are outstanding and nobody who
-   * holds them up answers, counted only while mcast_progress() is called; 0: 2000, or as long as
-   * the device's time-out and retries take where that is longer (8600 on the kernel's Soft-RoCE,
-   * whose time-out can't be short). */
+   * holds them up answers, or when a member that waits for data gets no answer from the leader for
+   * so long, but at least 5000; counted only while mcast_progress() is called. 0: 8000, which lets
+   * the leader take out a member that died, so that the others' sends complete; a program that has
+   * another way to send may rather want less. Never shorter than the device's time-out and retries
+   * take (8600 on the kernel's Soft-RoCE, 540 on soft-roce). */
   uint32_t progress_timeout_ms;
 } mcast_context_params_t;
 #define MCAST_CONTEXT_PARAMS_INIT \
@@ -156,9 +162,9 @@ typedef enum mcast_cause {
   MCAST_CAUSE_NONE,         /* it did not */
   MCAST_CAUSE_REGISTRATION, /* refused, or not answered in time */
   MCAST_CAUSE_WORK,         /* a work request failed: retries exceeded, or a wrong length */
-  MCAST_CAUSE_WATCHDOG,     /* no send completed for progress_timeout_ms */
+  MCAST_CAUSE_WATCHDOG,     /* no send completed, nor was a question answered, for too long */
   MCAST_CAUSE_DEVICE,       /* the device or its port reports that it is gone */
-  MCAST_CAUSE_LEADER,       /* the leader unregistered the group */
+  MCAST_CAUSE_LEADER,       /* the leader unregistered the group, perhaps since another failed */
   MCAST_CAUSE_STOPPED,      /* mcast_group_stop() */
 } mcast_cause_t;
 
@@ -205,9 +211,10 @@ MCAST_API void mcast_group_destroy(mcast_group_h group);
 /* Sends of this member that not every member has acknowledged yet, eager and bulk. */
 MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
 
-/* Takes this member out of the group, as a failure would: its queue pair stops, bulk operations end
- * with MCAST_ERR_FABRIC, what had arrived before is still handed over. `reason` is what
- * mcast_group_test() says from then on. Does nothing to a group that failed already. */
+/* Ends the group, as a failure of this member would: its queue pair stops, bulk operations end with
+ * MCAST_ERR_FABRIC, what had arrived before is still handed over; the other members' groups fail as
+ * soon as they hear of it. `reason` is what mcast_group_test() says here from then on. Does nothing
+ * to a group that failed already. */
 MCAST_API mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason);
 
 /* Off (0): this member's sends may wait as long as they like, for members that have not posted yet;

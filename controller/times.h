@@ -1,0 +1,85 @@
+// How long hosts wait for each other and for switches, and how those times depend on each other
+// (docs/protocol.md, "Registration", "Members that die or stall", "Timers of the hosts").
+//
+// A topology may change what a switch waits for: those are the defaults here (kSwitch...), and no
+// host relies on more than that they are of this order.
+#pragma once
+
+#include <chrono>
+
+#include "wire/types.h"
+
+namespace cepheus::mrp::times {
+
+using wire::Duration;
+using namespace std::chrono_literals;
+
+// --- Setting a group up.
+inline constexpr Duration kRegister = 1s;  // from REGISTER to the last CONFIRM, if nobody says
+inline constexpr Duration kFirstRetry = 20ms;
+inline constexpr Duration kLongestRetry = 200ms;
+
+// --- Leaders in operation.
+inline constexpr Duration kRefresh = 2min;
+// Between two questions to the switches who holds the group up, while somebody does.
+inline constexpr Duration kAskAgain = 250ms;
+// How often a leader looks after its groups though its program is elsewhere.
+inline constexpr Duration kLook = 250ms;
+// A member that asked within this time still waits.
+inline constexpr Duration kAskerPatience = 1s;
+// Silence after which a member that lags is taken for dead; a port that is down is enough.
+inline constexpr Duration kEvict = 5s;
+// For the last answers to a source that is gone.
+inline constexpr Duration kSourceGrace = 500ms;
+// Before a freed group address is used again.
+inline constexpr Duration kAddressRest = 10s;
+
+// --- Members in operation.
+// Sends that have not moved for so long make a member ask who holds them up.
+inline constexpr Duration kSenderAsks = 500ms;
+// Sends that have not moved for so long, and nobody who is waited for is known to be alive: the
+// group is given up, if nobody says how long to wait.
+inline constexpr Duration kSenderGivesUp = 8s;
+// A member that waits for data asks its leader whether the group still stands: after so long
+// without any, then less and less often.
+inline constexpr Duration kReceiverAsks = 1s;
+inline constexpr Duration kReceiverAsksLast = 8s;
+// ... and again while nobody answers, until so long has gone by: the group is given up.
+inline constexpr Duration kReceiverAsksAgain = 500ms;
+inline constexpr Duration kReceiverGivesUp = 5s;
+// A member that failed tells its leader so often, unless it is answered.
+inline constexpr Duration kLeaveRetry = 100ms;
+
+// --- Of others.
+// The longest that soft-roce waits before it repeats a packet: 67 ms, doubled six times.
+inline constexpr Duration kSourceRepeats = 4300ms;
+// Switches, where their topology says nothing else: a group whose leader's port is down goes on for so long, then as long without its
+// leader; a freed address is refused for so long; a table that nobody uses or refreshes is
+// forgotten.
+inline constexpr Duration kSwitchOrphan = 2s;
+inline constexpr Duration kSwitchRest = 5s;
+inline constexpr Duration kSwitchAge = 10min;
+
+// Between a question and what the leader does: its look, the switches' answer, the next look.
+inline constexpr Duration kLeaderActs = kLook + kAskAgain;
+
+// Whoever is silent between two repeats is not dead.
+static_assert(kEvict > kSourceRepeats);
+// Nobody gives up what the leader can still save: it first evicts who is silent, and a leader that
+// is gone is first taken out by its switch, then the group is ended.
+static_assert(kSenderGivesUp > kSenderAsks + kLeaderActs + kEvict + kLongestRetry);
+static_assert(kSenderGivesUp > 2 * kSwitchOrphan);
+// A member that waits is not forgotten between two of its questions, and is answered before it
+// asks for the last time.
+static_assert(kSenderAsks + kLook <= kAskerPatience);
+static_assert(kReceiverAsksAgain + kLook <= kAskerPatience);
+// A leader that was stopped for a moment is not gone.
+static_assert(kReceiverGivesUp >= kEvict);
+// A leader asks more often than a switch that lost two of three REFRESHs forgets the group.
+static_assert(3 * kRefresh < kSwitchAge);
+// A host draws no address that a switch still refuses.
+static_assert(kAddressRest > kSwitchRest);
+// Retries fit into what they are retried for.
+static_assert(4 * kLongestRetry < kRegister);
+
+}  // namespace cepheus::mrp::times
