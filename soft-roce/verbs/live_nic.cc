@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "switch-emulator/ports/port_segment.h"
 #include "wire/byte_order.h"
 
 namespace cepheus::verbs {
@@ -13,7 +14,7 @@ namespace {
 
 // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
 // prompt.
-constexpr int kReceiveBatch = 64;
+constexpr std::size_t kReceiveBatch = 64;
 // Packets to the NIC itself in one go: each may call for the next, so only this bounds how long the
 // lock is held.
 constexpr int kLoopBatch = 256;
@@ -64,7 +65,8 @@ LiveNic::LiveNic(std::unique_ptr<fabric::HostPort> port, Readiness kick)
       identity_(port_->identity()),
       engine_(config_of(identity_)),
       sockets_(identity_.address),
-      kick_(std::move(kick)) {
+      kick_(std::move(kick)),
+      timers_(fabric::kFrameRing) {
   void_.resize(std::size_t{identity_.mtu} + 4);
 }
 
@@ -129,19 +131,17 @@ void LiveNic::remove_srq(SrqId srq) {
 
 bool LiveNic::progress(Instant now) {
   if (is_abandoned()) return false;
-  const bool received = is_up() && receive(now);
-  if (!received) {
-    // Only what came late is a time-out, not what waited in the ring while this process was off its
-    // core.
-    if (now >= engine_.deadline()) engine_.on_timer(now, actions_);
+  const std::size_t taken = is_up() ? receive(now) : 0;
+  if (timers_.may_fire(now, engine_.deadline(), taken, taken < kReceiveBatch)) {
+    engine_.on_timer(now, actions_);
   }
   settle(now);
-  return received;
+  return taken > 0;
 }
 
-bool LiveNic::receive(Instant now) {
+std::size_t LiveNic::receive(Instant now) {
   wire::Frame frame;
-  int taken = 0;
+  std::size_t taken = 0;
   for (; taken < kReceiveBatch && port_->receive(frame); ++taken) {
     if (frame.icrc_state == wire::Icrc::kNone) {
       sockets_.deliver(frame);
@@ -150,7 +150,7 @@ bool LiveNic::receive(Instant now) {
     }
   }
   if (taken > 0) port_->release();
-  return taken > 0;
+  return taken;
 }
 
 void LiveNic::settle(Instant now) {

@@ -3,10 +3,8 @@
 //
 // Who drives the engine: every call that gives it work sends what became ready before it returns;
 // poll() takes in what has arrived while the program polls; otherwise the thread does, asleep on
-// the port until there is something. While the program polls the thread stays out of its way,
-// unless a completion queue is armed: then the program is about to sleep, and only the thread can
-// wake it; or unless the program looks at its memory between its polls, for what peers write there:
-// then only the thread can bring that.
+// the port until there is something. Which of the two, and how each waits, is decided by objects
+// that do nothing else: drive_policy.h, poll_rest.h, timer_turn.h.
 //
 // Lock order: a process's device lock, then the NIC's, then a completion queue's, then a channel's
 // or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only
@@ -26,8 +24,10 @@
 #include "soft-roce/engine/nic.h"
 #include "soft-roce/verbs/completion_queue.h"
 #include "soft-roce/verbs/datagram_sockets.h"
+#include "soft-roce/verbs/drive_policy.h"
 #include "soft-roce/verbs/engine_names.h"
 #include "soft-roce/verbs/readiness.h"
+#include "soft-roce/verbs/timer_turn.h"
 #include "switch-emulator/ports/host_port.h"
 
 namespace cepheus::verbs {
@@ -129,8 +129,8 @@ class LiveNic {
   LiveNic(std::unique_ptr<fabric::HostPort> port, Readiness kick);
 
   // All below: under mutex_.
-  bool progress(Instant now);
-  bool receive(Instant now);
+  bool progress(Instant now);        // true: something had arrived
+  std::size_t receive(Instant now);  // how many frames; fewer than a batch: all
   void transmit(Instant now);
   void deliver();
   void deliver_completion(const Completion& completion);
@@ -142,15 +142,12 @@ class LiveNic {
   wire::Result<void> start_thread();
   static void* thread_entry(void* self);
   void thread_loop();
-  bool program_polls(Instant now) const;
-  // What arrived was taken in by the thread, or by the program's poll. Under mutex_.
-  void count_taken(bool by_thread);
-  bool program_has_run(Instant now);
-  bool program_watches_memory() const;
+  bool leaves_to_program(Instant now);
+  void look_at_program(Instant now);
+  void stay_out_of_the_way();
   // What a polling program does when there is nothing (waiting.cc).
   void rest();
   bool nap();
-  void stay_out_of_the_way();
   void sleep_until(Instant wake, bool on_port);
   void kick();
 
@@ -172,19 +169,21 @@ class LiveNic {
   Readiness kick_;
   pthread_t thread_{};
   bool thread_runs_ = false;
-  bool thread_kicked_ = false;             // under mutex_
-  Instant thread_wakes_ = Instant::min();  // under mutex_; min: it is awake
-  bool thread_on_port_ = false;            // under mutex_: it has armed the port and sleeps on it
-  std::atomic<bool> napping_{false};       // set under mutex_: the program has, and does
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> thread_defers_{false};
-  std::atomic<int> left_to_thread_{0};  // see count_taken; written under mutex_
+  // Under mutex_:
+  DrivePolicy drive_;
+  TimerTurn timers_;
+  bool thread_kicked_ = false;
+  Instant thread_wakes_ = Instant::min();  // min: it is awake
+  bool thread_on_port_ = false;            // it has armed the port and sleeps on it
+  bool napping_ = false;                   // the program has, and does
   // CPU clock of the thread that polled last; no clock has this number.
-  std::atomic<clockid_t> poller_clock_{std::numeric_limits<clockid_t>::max()};
-  Duration program_cpu_{0};  // by that clock, at program_cpu_at_; the thread's own
-  Instant program_cpu_at_{};
+  clockid_t poller_clock_ = std::numeric_limits<clockid_t>::max();
+
+  std::atomic<bool> stopping_{false};
+  // Each of the two sets its own and then looks at the other's: an arming program kicks the thread
+  // that stays out of its way, or the thread sees the armed queue.
+  std::atomic<bool> thread_defers_{false};
   std::atomic<int> armed_queues_{0};
-  std::atomic<Instant::rep> last_poll_{Instant::min().time_since_epoch().count()};
 };
 
 Instant monotonic_now();

@@ -14,27 +14,9 @@
 namespace cepheus::verbs {
 namespace {
 
-// A program that has polled within this time will poll again.
-constexpr Duration kPollGrace = std::chrono::milliseconds(1);
 // Packets that found neither room nor a payload buffer are tried again after this, if nothing wakes
 // us before.
 constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
-
-// Where cores are wanted by programs that compute, each wake-up costs one of them a switch of
-// context: packets that come within this time share one.
-constexpr Duration kGather = std::chrono::microseconds(200);
-// A core that was given away for so long went to one of those, not to one that polls; others may.
-constexpr Duration kSlowYield = std::chrono::milliseconds(1);
-constexpr Duration kComputingLasts = std::chrono::milliseconds(20);
-
-// What a polling program leaves to the thread tells that it watches its memory instead. One packet
-// that the thread finds weighs as much as several that polls take: after each, such a program polls
-// for the completion of its own answer. A program that was off its core all the time has left
-// nothing to anybody.
-constexpr int kThreadTook = 8;
-constexpr int kProgramTook = 1;
-constexpr int kWatches = 16;  // from here on the thread waits on the port
-constexpr int kMostEvidence = 64;
 
 timespec to_timespec(Duration d) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
@@ -68,10 +50,10 @@ void* LiveNic::thread_entry(void* self) {
 
 void LiveNic::thread_loop() {
   fabric::ask_for_short_slices();
-  Instant computing_until{};  // programs want the cores
+  ThreadPace pace;
   while (!stopping_.load()) {
     const Instant now = monotonic_now();
-    if (program_polls(now)) {
+    if (leaves_to_program(now)) {
       stay_out_of_the_way();
       continue;
     }
@@ -81,7 +63,10 @@ void LiveNic::thread_loop() {
     {
       const std::scoped_lock lock(mutex_);
       moved = progress(now);
-      if (moved && program_has_run(now)) count_taken(true);
+      if (moved) {
+        look_at_program(now);
+        drive_.took_by_thread();
+      }
       if (!moved) check_fabric();
       if (!moved) {
         // arm() says no if something has arrived meanwhile.
@@ -98,13 +83,12 @@ void LiveNic::thread_loop() {
     if (moved) {
       // Lets the program have the lock, or the peer the core; but a program that computes keeps it
       // for milliseconds.
-      if (now < computing_until) {
-        sleep_until(now + kGather, false);
+      if (pace.gathers(now)) {
+        sleep_until(now + ThreadPace::kGather, false);
       } else {
-        const Instant before = monotonic_now();
+        const Instant began = monotonic_now();
         ::sched_yield();
-        const Instant after = monotonic_now();
-        if (after - before > kSlowYield) computing_until = after + kComputingLasts;
+        pace.yielded(began, monotonic_now());
       }
       continue;
     }
@@ -120,42 +104,27 @@ void LiveNic::thread_loop() {
   }
 }
 
-bool LiveNic::program_polls(Instant now) const {
-  const Instant last{Duration(last_poll_.load(std::memory_order_relaxed))};
-  if (napping_.load()) return true;
-  if (program_watches_memory()) return false;
-  return armed_queues_.load() == 0 && last != Instant::min() && now - last < kPollGrace;
+bool LiveNic::leaves_to_program(Instant now) {
+  const std::scoped_lock lock(mutex_);
+  return drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_);
 }
 
-void LiveNic::count_taken(bool by_thread) {
-  const int before = left_to_thread_.load(std::memory_order_relaxed);
-  const int after = by_thread ? std::min(before + kThreadTook, kMostEvidence)
-                              : std::max(before - kProgramTook, 0);
-  if (after != before) left_to_thread_.store(after, std::memory_order_relaxed);
-}
-
-// Has the thread that polled last been on a core for at least a third of the time since this was
-// asked before?
-bool LiveNic::program_has_run(Instant now) {
+void LiveNic::look_at_program(Instant now) {
   timespec t{};
-  if (::clock_gettime(poller_clock_.load(std::memory_order_relaxed), &t) != 0) return false;
-  const Duration cpu = std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
-  const bool has_run = 3 * (cpu - program_cpu_) >= now - program_cpu_at_;
-  program_cpu_ = cpu;
-  program_cpu_at_ = now;
-  return has_run;
-}
-
-bool LiveNic::program_watches_memory() const {
-  return left_to_thread_.load(std::memory_order_relaxed) >= kWatches;
+  if (::clock_gettime(poller_clock_, &t) != 0) return;  // nobody polls
+  drive_.look_at_program(now, std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
 }
 
 void LiveNic::stay_out_of_the_way() {
   thread_defers_.store(true);
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
   if (armed_queues_.load() == 0 && !stopping_.load()) {
-    program_has_run(monotonic_now());
-    sleep_until(monotonic_now() + kPollGrace, false);
+    const Instant now = monotonic_now();
+    {
+      const std::scoped_lock lock(mutex_);
+      look_at_program(now);
+    }
+    sleep_until(now + DrivePolicy::kPollGrace, false);
   }
   thread_defers_.store(false);
   const std::scoped_lock lock(mutex_);

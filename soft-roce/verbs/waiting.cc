@@ -1,36 +1,18 @@
-// How a program waits that polls: two cores run the switch and every rank, so spinning is somebody
-// else's time.
-//
-// A fruitless poll costs little, and offers its core now and then. If the offer is taken for long,
-// others have real work: then the program sleeps on the port instead, for moments, and a packet
-// wakes it. A scheduler lets a process that was woken run sooner than one that gave way.
+// A program's own polls, and how it waits between them (poll_rest.h).
 #include <poll.h>
 #include <sched.h>
 
 #include "soft-roce/verbs/live_nic.h"
+#include "soft-roce/verbs/poll_rest.h"
 
 namespace cepheus::verbs {
 namespace {
 
-// Fruitless polls of one thread before it offers its core, and before it sleeps, which costs it and
-// its waker more: an answer that is under way should be here by then.
-constexpr unsigned kPollsPerYield = 16;
-constexpr unsigned kPollsPerNap = 64;
-// Fruitless polls between two looks whether the fabric is still there, which costs a system call.
-constexpr unsigned kPollsPerCheck = 4096;
-// A core given away for longer than this went to somebody who computes.
-constexpr Duration kLongYield = std::chrono::microseconds(500);
-// Naps before the next yield asks whether the cores are still wanted.
-constexpr unsigned kNapsPerYield = 100;
-// Bounds what a program that has other things to poll can miss; shorter than the thread's patience
-// (nic_thread.cc).
-constexpr timespec kNap{0, 200'000};
+// The thread must not take a program that naps for one that has ceased to poll.
+static_assert(PollRest::kNap < DrivePolicy::kPollGrace);
+constexpr timespec kNap{0, std::chrono::nanoseconds(PollRest::kNap).count()};
 
-struct Waiting {
-  unsigned fruitless = 0;
-  unsigned naps_left = 0;  // > 0: the cores are wanted
-};
-thread_local Waiting waiting;
+thread_local PollRest polls;
 
 clockid_t own_cpu_clock() {
   clockid_t clock{};
@@ -45,27 +27,26 @@ void LiveNic::poll() {
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
     static thread_local const clockid_t clock = own_cpu_clock();
     const Instant now = monotonic_now();
-    poller_clock_.store(clock, std::memory_order_relaxed);
-    last_poll_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    poller_clock_ = clock;
+    drive_.polled(now);
     moved = progress(now);
-    if (moved) count_taken(false);
-    if (!moved && waiting.fruitless % kPollsPerCheck == kPollsPerCheck - 1) check_fabric();
+    if (moved) drive_.took_by_poll();
+    if (!moved && polls.is_check_due()) check_fabric();
   }
   if (moved) {
-    waiting.fruitless = 0;
-  } else if (++waiting.fruitless % (waiting.naps_left > 0 ? kPollsPerNap : kPollsPerYield) == 0) {
+    polls.fruitful();
+  } else {
     rest();
   }
 }
 
 void LiveNic::rest() {
-  if (waiting.naps_left > 0) {
-    --waiting.naps_left;
-    if (nap()) return;
-  }
-  const Instant before = monotonic_now();
+  const PollRest::Step step = polls.fruitless();
+  if (step == PollRest::Step::kPollAgain) return;
+  if (step == PollRest::Step::kNap && nap()) return;
+  const Instant began = monotonic_now();
   ::sched_yield();
-  if (monotonic_now() - before > kLongYield) waiting.naps_left = kNapsPerYield;
+  polls.yielded(monotonic_now() - began);
 }
 
 bool LiveNic::nap() {
@@ -74,7 +55,7 @@ bool LiveNic::nap() {
     if (!lock.owns_lock() || !is_up() || napping_) return false;
     if (thread_on_port_) {
       // One sleeper a port: the thread sees that the program polls, and leaves it.
-      if (!program_watches_memory()) kick();
+      if (!drive_.watches_memory()) kick();
       return false;
     }
     // Work in hand is done first, and something that has just arrived is not slept over.
