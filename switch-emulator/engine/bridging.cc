@@ -52,7 +52,7 @@ bool send_data(Call& call, const Group& group, const Path& path, const Frame& fr
     h.ip.source = group.id;
     h.ip.destination = path.host;
     h.bth.destination_qp = path.qpn;
-    h.bth.psn = psn - path.turns;
+    h.bth.psn = psn - path.turns();
   } else {
     if (h.ip.ttl <= 1) {
       call.count(Counter::kDropTtl);
@@ -69,13 +69,14 @@ bool send_data(Call& call, const Group& group, const Path& path, const Frame& fr
 }
 
 bool send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHeaders& headers) {
-  const Path& path = group.paths[group.source];
+  const TurnName turn = group.turn.name();
+  const Path& path = group.paths[group.turn.source()];
   RoceHeaders h = headers;
   h.ethernet.source = call.config.mac;
   h.ethernet.destination = call.port(path.port).peer_mac;
   h.ip.source = group.id;
-  h.ip.destination = path.is_host ? path.host : group.source_ip;
-  h.bth.destination_qp = path.is_host ? path.qpn : Qpn(group.base.value());
+  h.ip.destination = path.is_host ? path.host : turn.source;
+  h.bth.destination_qp = path.is_host ? path.qpn : Qpn(turn.base.value());
   Frame* copy = call.emit(path.port, frame);
   if (copy == nullptr) return false;
   rewrite(*copy, frame, h);

@@ -18,12 +18,6 @@ namespace cepheus::fabric {
 
 struct Call;
 
-// A turn's name: data and feedback between switches carry it (design: "Changing the source").
-struct TurnName {
-  Ipv4 source;
-  Psn base;
-};
-
 // Next hop of an IPv4 frame: new MACs, time to live one less. `ip` is the frame's header.
 void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer);

@@ -16,7 +16,7 @@ bool is_down(const Routes& routes, const Path& path) {
 std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
   const bool asked =
       group.paths[path].unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
-  const bool lags = before(group.paths[path].ack, group.sent);
+  const bool lags = before(group.paths[path].acked(), group.turn.sent());
   const bool down = is_down(routes, group.paths[path]);
   return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) |
                                    (lags && asked ? wire::kMemberOwes : 0) |
@@ -27,13 +27,15 @@ std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group
 // something, and it is the source who should send again. Its count is that of its packets, which
 // only its own leaf sees all of.
 std::optional<wire::MrpMember> report_of_source(const Routes& routes, const Group& group) {
-  if (group.source == kNoPath || group.source == group.leader) return std::nullopt;
-  if (!group.paths[group.source].is_host) return std::nullopt;
-  const bool down = is_down(routes, group.paths[group.source]);
-  const bool owes = !group.ended || before(group.min(), group.sent);
+  const PathNo source = group.turn.source();
+  if (source == kNoPath || source == group.leader) return std::nullopt;
+  if (!group.paths[source].is_host) return std::nullopt;
+  const bool down = is_down(routes, group.paths[source]);
+  const bool owes = !group.turn.is_settled();
   if (!down && !owes) return std::nullopt;
   return wire::MrpMember{
-      group.source_ip, Qpn(static_cast<std::uint32_t>(group.stats.data_packets) & Psn::kMask),
+      group.turn.name().source,
+      Qpn(static_cast<std::uint32_t>(group.stats.data_packets) & Psn::kMask),
       static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) | wire::kMemberSource |
                                 (owes ? wire::kMemberOwes : 0))};
 }
@@ -56,12 +58,12 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
   message.header.mcst_id = group.id;
   message.header.instance = leader.instance;
   const auto source = report_of_source(routes, group);
-  if (source && (!only || *only == group.source)) message.add(*source);
+  if (source && (!only || *only == group.turn.source())) message.add(*source);
   // Those who may be gone first, whatever there is room for; the next QUERY is for the rest.
   for (const bool late : {false, true}) {
     for (PathNo i = 0; i < group.paths.size(); ++i) {
       const Path& path = group.paths[i];
-      if ((only && *only != i) || !path.is_host || i == group.source) continue;
+      if ((only && *only != i) || !path.is_host || i == group.turn.source()) continue;
       const std::uint8_t flags = flags_of(call, routes, group, i);
       if (flags == 0 || (flags == wire::kMemberLate) != late) continue;
       if (i == group.leader && !late) continue;

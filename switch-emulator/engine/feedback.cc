@@ -1,6 +1,6 @@
 #include "switch-emulator/engine/feedback.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "switch-emulator/engine/call.h"
 #include "wire/extension_headers.h"
@@ -11,17 +11,15 @@ namespace {
 using wire::AckKind;
 
 // Sends to the source's port, in its numbering. `psn` is the group's.
-void to_source(Call& call, Group& group, AckKind kind, std::uint8_t value, Psn psn) {
-  const Path& path = group.paths[group.source];
-  const std::uint32_t messages = path.messages + group.turn_messages;
-  send_feedback(call, group, path, {group.source_ip, group.base}, kind, value,
-                psn + distance(group.base, group.source_first), messages);
+void to_source(Call& call, const Group& group, AckKind kind, std::uint8_t value, Psn psn) {
+  const Turn& turn = group.turn;
+  const Path& path = group.paths[turn.source()];
+  send_feedback(call, group, path, turn.name(), kind, value, turn.at_port(psn),
+                path.messages() + turn.messages());
   call.count(Counter::kFeedbackToSource);
 }
 
-void send_nak(Call& call, Group& group, const HeldNak& nak) {
-  group.asked = nak.psn;
-  if (!nak.rnr) group.said = nak.psn;
+void send_nak(Call& call, const Group& group, const Nak& nak) {
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   to_source(call, group, nak.rnr ? AckKind::kRnrNak : AckKind::kNak, nak.rnr ? nak.timer : sequence,
             nak.psn);
@@ -30,63 +28,53 @@ void send_nak(Call& call, Group& group, const HeldNak& nak) {
 // What all have acknowledged may have grown to what the held NAK waits for, or past what the source
 // knows. `from_slowest`: the feedback came by the path that the others were waiting for.
 void check(Call& call, Group& group, bool from_slowest) {
-  const Psn min = group.min();
+  Turn& turn = group.turn;
   const Rules& rules = call.rules();
-  if (group.nak && rules.drop_overtaken_nak && !before(min, group.nak->psn)) group.nak.reset();
-  if (group.nak && min == group.nak->psn - 1 && (rules.recheck_held_nak || from_slowest)) {
-    const HeldNak nak = *group.nak;
-    group.nak.reset();
-    group.advance_aggregate(min);
-    send_nak(call, group, nak);
-  } else if (after(min, group.agg)) {
+  if (rules.drop_overtaken_nak) turn.naks().drop_overtaken(turn.min());
+  std::optional<Nak> nak;
+  if (rules.recheck_held_nak || from_slowest) nak = turn.take_due_nak();
+  if (nak) {
+    send_nak(call, group, *nak);
+  } else if (after(turn.min(), turn.acknowledged())) {
     acknowledge_to_source(call, group);
   } else {
     call.count(Counter::kFeedbackAbsorbed);
   }
 }
 
-// Keeps the smallest NAK; of two for one packet an RNR NAK wins, with the longest timer asked for.
-void hold_nak(Group& group, const HeldNak& nak) {
-  if (!group.nak || before(nak.psn, group.nak->psn)) {
-    group.nak = nak;
-  } else if (nak.psn == group.nak->psn && nak.rnr) {
-    group.nak->timer =
-        group.nak->rnr ? wire::longer_rnr_timer(group.nak->timer, nak.timer) : nak.timer;
-    group.nak->rnr = true;
+// What becomes of a NAK, by the policy; with the rule of its kind off, it passes at once.
+void take_nak(Call& call, Group& group, Nak nak, bool from_slowest) {
+  Turn& turn = group.turn;
+  const Rules& rules = call.rules();
+  const bool rewrites = rules.nak_policy == NakPolicy::kRewrite;
+  if (rewrites) nak.psn = turn.min() + 1;
+  if (!rewrites && (nak.rnr ? !rules.rnr_ordering : !rules.nak_ordering)) {
+    turn.naks().tell(nak);
+    return send_nak(call, group, nak);
   }
-}
-
-// The source knows that e is missing, or has been told before.
-//
-// After RNR(e) the same receiver also asks for e, which would cut the wait short; after NAK(e)
-// others do, who missed it, too. What they sent before the repeat reached them arrives as long
-// after it as their delays differ, and each would spend one of the source's retries. A receiver
-// says NAK(e) once a gap, so a second one hardly ever says that the repeat was lost: that shows
-// when the source times out.
-bool is_known(const Call& call, const Group& group, Psn psn) {
-  return group.asked == psn || (call.rules().nak_once && group.said == psn);
+  if (rules.drop_overtaken_nak) turn.naks().drop_overtaken(turn.min());
+  if (nak.rnr || !turn.naks().knows(nak.psn, rules.nak_once)) turn.naks().hold(nak);
+  check(call, group, from_slowest);
 }
 
 // Is there a source to tell, and is the feedback about its turn? Counts the reason if not.
 bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::RoceHeaders& h) {
-  if (group.source == kNoPath) {
+  const Turn& turn = group.turn;
+  if (turn.source() == kNoPath) {
     call.count(Counter::kDropFeedbackNoSource);
     return false;
   }
-  if (path == group.source) {
+  if (path == turn.source()) {
     call.count(Counter::kDropFeedbackStale);
     return false;
   }
-  if (!group.paths[path].is_host && call.rules().named_turns &&
-      (h.ip.destination != group.source_ip || h.bth.destination_qp != Qpn(group.base.value()))) {
+  const TurnName named{h.ip.destination, Psn(h.bth.destination_qp.value())};
+  if (!group.paths[path].is_host && call.rules().named_turns && named != turn.name()) {
     call.count(Counter::kDropFeedbackOtherTurn);
     return false;
   }
   return true;
 }
-
-// RNR timer codes, each two of which double the time: from 10.24 ms to 81.92 ms.
-constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26;
 
 // Without rebasing the last turn's source takes nothing before it has moved its queue pair's PSN on
 // through RESET: until then it asks for what it sent itself, once, and is silent from then on.
@@ -95,16 +83,17 @@ constexpr std::uint8_t kFirstHandoverTimer = 20, kLastHandoverTimer = 26;
 bool is_not_synchronised(const Call& call, const Group& group, PathNo path, const wire::Aeth& aeth,
                          Psn psn) {
   const Path& from = group.paths[path];
-  return !call.rebases() && from.is_host && path == group.previous && aeth.is_sequence_nak() &&
-         before(psn, group.base) && from.ack == group.base - 1;
+  return !call.rebases() && from.is_host && path == group.turn.previous() &&
+         aeth.is_sequence_nak() && before(psn, group.turn.base()) &&
+         from.acked() == group.turn.base() - 1;
 }
 
 // The source should begin its turn again later. Nobody else can be behind its first packet by less:
 // `min` is what lies before the turn.
 void ask_to_wait(Call& call, Group& group) {
   call.count(Counter::kHandoverRnr);
-  hold_nak(group, {group.base, true, group.handover_timer});
-  group.handover_timer = std::min<std::uint8_t>(group.handover_timer + 2, kLastHandoverTimer);
+  Turn& turn = group.turn;
+  turn.naks().hold({turn.base(), true, turn.next_handover_timer()});
   check(call, group, true);
 }
 
@@ -122,53 +111,41 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   ++from.heard;
   from.unanswered.clear();
   from.hear();
-  const Psn psn = headers.bth.psn + (from.is_host ? from.turns : 0);
+  Turn& turn = group.turn;
+  const Psn psn = headers.bth.psn + (from.is_host ? from.turns() : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
   if (is_not_synchronised(call, group, path, aeth, psn)) {
-    if (group.handover_timer == 0) group.handover_timer = kFirstHandoverTimer;
-    if (group.asked == group.base) return call.count(Counter::kFeedbackAbsorbed);
+    turn.await_handover();
+    if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return ask_to_wait(call, group);
   }
   // Real receivers send PSNs of long ago, and of before they were reset (facts of rdma_rxe).
-  if (after(cumulative, group.sent)) return call.count(Counter::kDropFeedbackUnsent);
-  if (before(cumulative, from.ack) || (is_ack && cumulative == from.ack)) {
+  if (after(cumulative, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
+  if (before(cumulative, from.acked()) || (is_ack && cumulative == from.acked())) {
     return call.count(Counter::kDropFeedbackStale);
   }
-  const bool from_slowest = path == group.slowest;
-  group.set_ack(path, cumulative);
-
-  const Rules& rules = call.rules();
-  if (!is_ack) {
-    HeldNak nak{psn, is_rnr, aeth.value};
-    if (rules.nak_policy == NakPolicy::kRewrite) {
-      nak.psn = group.min() + 1;
-      if (!is_rnr && is_known(call, group, nak.psn)) return call.count(Counter::kFeedbackAbsorbed);
-      group.advance_aggregate(group.min());
-      return send_nak(call, group, nak);
-    }
-    if (is_rnr ? !rules.rnr_ordering : !rules.nak_ordering) return send_nak(call, group, nak);
-    if (group.nak && rules.drop_overtaken_nak && !before(group.min(), group.nak->psn)) {
-      group.nak.reset();
-    }
-    if (is_rnr || !is_known(call, group, psn)) hold_nak(group, nak);
-  }
-  check(call, group, from_slowest);
+  const bool from_slowest = path == turn.slowest();
+  turn.set_acked(group.paths, path, cumulative);
+  if (is_ack) return check(call, group, from_slowest);
+  take_nak(call, group, {psn, is_rnr, aeth.value}, from_slowest);
 }
 
 void ask_to_wait_again(Call& call, Group& group) {
-  if (group.handover_timer == 0 || group.previous == kNoPath) return;
-  if (group.paths[group.previous].ack == group.base - 1) ask_to_wait(call, group);
+  const Turn& turn = group.turn;
+  if (!turn.awaits_handover() || turn.previous() == kNoPath) return;
+  if (group.paths[turn.previous()].acked() == turn.base() - 1) ask_to_wait(call, group);
 }
 
 void acknowledge_by_sending(Call& call, Group& group, PathNo path) {
-  const bool from_slowest = path == group.slowest;
+  Turn& turn = group.turn;
+  const bool from_slowest = path == turn.slowest();
   ++group.paths[path].heard;
-  group.set_ack(path, group.sent);
+  turn.set_acked(group.paths, path, turn.sent());
   check(call, group, from_slowest);
 }
 
 void recheck(Call& call, Group& group) {
-  if (group.source != kNoPath) check(call, group, true);
+  if (group.turn.source() != kNoPath) check(call, group, true);
 }
 
 void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
@@ -178,13 +155,11 @@ void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
 }
 
 void acknowledge_to_source(Call& call, Group& group) {
-  group.advance_aggregate(group.min());
-  to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, group.agg);
+  to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, group.turn.acknowledge());
 }
 
 void fail_source(Call& call, Group& group, std::uint8_t code) {
-  group.advance_aggregate(group.min());
-  to_source(call, group, AckKind::kNak, code, group.agg + 1);
+  to_source(call, group, AckKind::kNak, code, group.turn.acknowledge() + 1);
 }
 
 }  // namespace cepheus::fabric

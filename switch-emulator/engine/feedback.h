@@ -2,8 +2,8 @@
 // III-D, design 6).
 #pragma once
 
+#include "switch-emulator/engine/claim.h"
 #include "switch-emulator/engine/mft.h"
-#include "switch-emulator/engine/turns.h"
 
 namespace cepheus::fabric {
 

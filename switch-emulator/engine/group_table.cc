@@ -6,6 +6,15 @@
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {
+namespace {
+
+void empty_gate(Group& group, Actions& out) {
+  group.turn.gate().drop([&](const Frame& frame) {
+    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
+  });
+}
+
+}  // namespace
 
 GroupTable::GroupTable(const SwitchConfig& config)
     : config_(config), over_port_(config.ports.size(), 0) {}
@@ -47,20 +56,13 @@ PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
 
 void GroupTable::remove_path(Group& group, PathNo path, Actions& out) {
   --over_port_[group.paths[path].port.value()];
-  if (group.gate.path == path) {
-    for (const Frame& frame : group.gate.frames) {
-      if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
-    }
-    group.gate.frames.clear();
-  }
+  if (group.turn.gate().path() == path) empty_gate(group, out);
   group.remove_path(path);
 }
 
 void GroupTable::drop(std::unique_ptr<Registration>& table, Actions& out) {
   for (const Path& path : table->group.paths) --over_port_[path.port.value()];
-  for (const Frame& frame : table->group.gate.frames) {
-    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
-  }
+  empty_gate(table->group, out);
   table.reset();
   --tables_;
 }

@@ -38,19 +38,6 @@ TEST(Mft, NamesEveryPortOfAWideSwitch) {
   EXPECT_EQ(group.find(PortId(499)), kNoPath);
 }
 
-TEST(Mft, FindsTheSlowestPath) {
-  Group group(TestNetwork::kGroup, 1, 4);
-  for (std::uint16_t p = 0; p < 3; ++p) group.add_path(PortId(p), true);
-  group.source = 0;
-  group.sent = group.start + 9;
-  group.find_slowest();
-  group.set_ack(1, group.start + 5);
-  group.set_ack(2, group.start + 3);
-  EXPECT_EQ(group.slowest, 2);
-  EXPECT_EQ(group.min(), group.start + 3);
-  group.check_consistent(0);
-}
-
 TEST(Mft, TableBytesAddUpByField) {
   std::size_t small = 0, large = 0;
   for (const auto& [field, bytes] : Switch::table_bytes(64, 2)) small += bytes;

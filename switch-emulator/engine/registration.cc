@@ -363,7 +363,7 @@ void Registrar::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
   if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending) {
     Group& group = entry.current->group;
-    if (group.paths[group.leader].is_host && group.leader != group.source &&
+    if (group.paths[group.leader].is_host && group.leader != group.turn.source() &&
         group.paths.size() > 2) {
       entry.leaderless = true;
       entry.orphaned = call.now;

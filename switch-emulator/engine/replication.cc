@@ -10,13 +10,13 @@ namespace {
 
 // Copies to every path but the source's; to those that lack `psn` only, if it has been here before.
 std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn psn, bool repeat) {
-  const TurnName turn{group.source_ip, group.base};
+  const TurnName turn = group.turn.name();
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     Path& path = group.paths[i];
-    if (i == group.source || (repeat && !before(path.ack, psn))) continue;
+    if (i == group.turn.source() || (repeat && !before(path.acked(), psn))) continue;
     ++wanted;
-    if (repeat && psn == path.ack + 1) path.unanswered.note(call.now);
+    if (repeat && psn == path.acked() + 1) path.unanswered.note(call.now);
     if (!send_data(call, group, path, packet.frame, packet.headers, turn, psn)) continue;
     call.count(Counter::kDataCopies);
     ++group.stats.copies;
@@ -35,26 +35,22 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
     case Claim::kCurrent:
       break;
   }
-  const Psn psn = packet.psn() + distance(group.source_first, group.base);
-  if (distance(group.sent, psn) > static_cast<std::int32_t>(call.config.data_window)) {
+  Turn& turn = group.turn;
+  const Psn psn = turn.from_port(packet.psn());
+  if (distance(turn.sent(), psn) > static_cast<std::int32_t>(call.config.data_window)) {
     call.count(Counter::kDropDataWindow);
     return Disposition::kDone;
   }
-  group.paths[group.source].hear();
-  group.gate.since.reset();
+  group.paths[turn.source()].hear();
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
-  if (group.asked && !after(psn, *group.asked)) group.asked.reset();
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
-  if (ends_message) group.ends.note(psn, group.agg);
-  if (after(psn, group.sent)) {
-    group.sent = psn;
-    group.ended = ends_message;
+  if (turn.on_data(psn, ends_message)) {
     // Nobody else in this group: nobody else will say it has arrived.
     if (copy_out(call, group, packet, psn, false) == 0) acknowledge_to_source(call, group);
   } else if (copy_out(call, group, packet, psn, true) > 0) {
-    if (psn == group.base) ask_to_wait_again(call, group);
+    if (psn == turn.base()) ask_to_wait_again(call, group);
   } else if (call.rules().lost_aggregate_answer) {
     call.count(Counter::kLostAggregateAnswered);
     acknowledge_to_source(call, group);
@@ -63,21 +59,17 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
 }
 
 void try_gate(Call& call, Group& group) {
-  Gate& gate = group.gate;
-  if (gate.frames.empty() || !gate_is_open(call, group)) return;
-  const PathNo path = gate.path;
-  std::vector<Frame> frames;
-  frames.swap(gate.frames);  // what the gate would hold anew goes into the empty one
+  Gate& gate = group.turn.gate();
+  if (!gate.holds() || !gate_is_open(call, group)) return;
+  const PathNo path = gate.path();
+  std::vector<Frame> frames = gate.take();  // what the gate would hold anew goes into the empty one
   for (const Frame& frame : frames) {
     const auto headers = wire::RoceHeaders::parse(frame);
     call.icrc = frame.icrc_state;
     call.ingress = group.paths[path].port;
     if (replicate(call, group, {frame, *headers, path}) == Disposition::kDone) call.release(frame);
   }
-  if (gate.frames.empty()) {  // keep the memory for the next turn
-    frames.clear();
-    gate.frames.swap(frames);
-  }
+  gate.reuse(std::move(frames));
 }
 
 void refuse_operation(Call& call, Group& group, const DataPacket& packet) {
@@ -85,15 +77,15 @@ void refuse_operation(Call& call, Group& group, const DataPacket& packet) {
   const Path& path = group.paths[packet.path];
   if (!path.is_host) return;
   const auto invalid = static_cast<std::uint8_t>(wire::NakCode::kInvalidRequest);
-  if (group.source == packet.path) {
+  if (group.turn.source() == packet.path) {
     fail_source(call, group, invalid);
     return;
   }
   // As a NAK acknowledges what lies below it, it names the first PSN that this host can have
   // outstanding.
-  const Psn next = call.rebases() ? group.start + path.turns : group.sent + 1;
+  const Psn next = call.rebases() ? group.start + path.turns() : group.turn.next();
   if (!call.rebases() && packet.psn() != next) return;
-  send_feedback(call, group, path, {}, wire::AckKind::kNak, invalid, next, path.messages);
+  send_feedback(call, group, path, {}, wire::AckKind::kNak, invalid, next, path.messages());
 }
 
 }  // namespace cepheus::fabric

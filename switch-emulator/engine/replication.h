@@ -2,7 +2,7 @@
 // packets").
 #pragma once
 
-#include "switch-emulator/engine/turns.h"
+#include "switch-emulator/engine/claim.h"
 
 namespace cepheus::fabric {
 

@@ -6,16 +6,17 @@ namespace {
 
 // Whoever's first packets the gate holds or has answered RNR.
 Ipv4 next_source(const Group& group) {
-  const bool holds = !group.gate.frames.empty();
-  const PathNo waiting = holds ? group.gate.path : group.gate.answered;
+  const Gate& gate = group.turn.gate();
+  const PathNo waiting = gate.holds() ? gate.path() : gate.answered();
   if (waiting == kNoPath) return {};
   if (group.paths[waiting].is_host) return group.paths[waiting].host;
-  return holds ? group.gate.source : Ipv4();
+  return gate.holds() ? gate.source() : Ipv4();
 }
 
 }  // namespace
 
 GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, bool active) {
+  const Turn& turn = group.turn;
   GroupView view;
   view.id = group.id;
   view.epoch = group.epoch;
@@ -23,12 +24,12 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
   view.active = active;
   view.source_change = config.rules.source_change == SourceChange::kRebase ? "rebase" : "host-sync";
   view.start = group.start;
-  view.base = group.base;
-  view.sent = group.sent;
-  view.acknowledged = group.agg;
-  view.source = group.source_ip;
+  view.base = turn.base();
+  view.sent = turn.sent();
+  view.acknowledged = turn.acknowledged();
+  view.source = turn.name().source;
   view.next_source = next_source(group);
-  view.nak_held = group.nak.has_value();
+  view.nak_held = turn.naks().holds();
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
     PathView p;
@@ -37,12 +38,12 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
     p.is_host = path.is_host;
     p.host = path.host;
     p.qpn = path.qpn;
-    p.acked = path.ack;
-    p.is_source = i == group.source;
+    p.acked = path.acked();
+    p.is_source = i == turn.source();
     p.towards_leader = i == group.leader;
-    const std::int32_t lag = distance(path.ack, group.sent);
+    const std::int32_t lag = distance(path.acked(), turn.sent());
     p.lag = p.is_source || lag < 0 ? 0 : static_cast<std::uint32_t>(lag);
-    p.turns_offset = path.turns;
+    p.turns_offset = path.turns();
     view.paths.push_back(std::move(p));
   }
   view.data_packets = group.stats.data_packets;
@@ -64,16 +65,15 @@ std::vector<std::pair<std::string, std::size_t>> fields_of(std::size_t ports, st
       {"path.qpn", paths * sizeof(Path::qpn)},
       {"path.host", paths * sizeof(Path::host)},
       {"path.heard", paths * sizeof(Path::heard)},
-      {"path.ack", paths * sizeof(Path::ack)},
-      {"path.turns", paths * sizeof(Path::turns)},
-      {"path.messages", paths * sizeof(Path::messages)},
+      {"path.ack", paths * sizeof(Psn)},
+      {"path.turns", paths * sizeof(decltype(Path().turns()))},
+      {"path.messages", paths * sizeof(decltype(Path().messages()))},
       {"group.identity", sizeof(Group::id) + sizeof(Group::epoch) + sizeof(Group::start)},
-      {"group.turn", sizeof(Group::leader) + sizeof(Group::source) + sizeof(Group::source_ip) +
-                         sizeof(Group::base) + sizeof(Group::source_first) + sizeof(Group::sent) +
-                         sizeof(Group::agg) + sizeof(Group::ended) + sizeof(Group::slowest)},
-      {"group.nak", sizeof(Group::nak) + sizeof(Group::asked) + sizeof(Group::said)},
-      {"group.message_count", sizeof(Group::ends) + sizeof(Group::turn_messages)},
-      {"group.gate", sizeof(Group::gate)},
+      {"group.turn", sizeof(Group::leader) + sizeof(Turn) - sizeof(NakFilter) -
+                         sizeof(MessageEnds) - sizeof(Gate)},
+      {"group.nak", sizeof(NakFilter)},
+      {"group.message_ends", sizeof(MessageEnds)},
+      {"group.gate", sizeof(Gate)},
       {"group.stats", sizeof(Group::stats)},
   };
   std::size_t named = 0;

@@ -1,7 +1,8 @@
-// Whose turn it is: admitting a new source, the gate before it, and the numbering of its packets.
+// Whose turn a packet belongs to: admitting a new source, the gate before it, and the numbering of
+// its packets.
 //
 // A turn is one source's run of messages, named by (source IP, base). Three ways to tell that data
-// belongs to a new one, by what the path can say (design: "Changing the source"):
+// belongs to a new one, by what the path can say (docs/protocol.md, "Changing the source"):
 //   a host under rebasing    its next send PSN is S+T, whatever arrives first
 //   a switch                 its packets are tagged with the turn's name
 //   otherwise                the next PSN after `sent`, from another path (host PSN
@@ -35,7 +36,7 @@ enum class Claim : std::uint8_t {
 // Settles whose turn `packet` belongs to; admits a newcomer if the gate is open.
 Claim claim_turn(Call& call, Group& group, const DataPacket& packet);
 
-// May a newcomer begin? All answers to the last turn must be in, the newcomer's own, too: one that
+// May a newcomer begin? With the rule on, once the turn is settled: all answers to the last turn must be in, the newcomer's own, too: one that
 // breaks rule C1 lacks what it would be taken to have, and the old source would complete what one
 // member never got.
 bool gate_is_open(const Call& call, const Group& group);

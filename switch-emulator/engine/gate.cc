@@ -1,0 +1,60 @@
+#include "switch-emulator/engine/gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "switch-emulator/engine/check.h"
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+
+Gate::Kept Gate::keep(const Frame& frame, Psn psn, PathNo path, Ipv4 source, std::size_t most) {
+  if (frames_.empty()) {
+    path_ = path;
+    source_ = source;
+  }
+  if (!holds_for(path, source)) return Kept::kNo;
+  const bool lasting = frame.external == nullptr || frame.ref != wire::kNoBuffer;
+  const auto psn_of = [](const Frame& f) { return wire::RoceHeaders::parse(f)->bth.psn; };
+  std::size_t at = frames_.size();
+  while (at > 0 && before(psn, psn_of(frames_[at - 1]))) --at;
+  if (at > 0 && psn_of(frames_[at - 1]) == psn) return Kept::kAlready;
+  if (!lasting || frames_.size() >= most) return Kept::kNo;
+  frames_.reserve(most);  // once a group
+  frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(at), frame);
+  return Kept::kYes;
+}
+
+std::vector<Frame> Gate::take() { return std::exchange(frames_, {}); }
+
+void Gate::reuse(std::vector<Frame> frames) {
+  if (!frames_.empty()) return;
+  frames.clear();
+  frames_ = std::move(frames);
+}
+
+std::uint8_t Gate::next_timer(std::uint8_t first) {
+  constexpr std::uint8_t kDouble = 2;  // codes: each two of which double the time
+  if (first == 0 || first >= kLongestTimer) return first;  // code 0 is the longest there is
+  const int timer = std::min(first + kDouble * answers_, int{kLongestTimer});
+  if (timer < kLongestTimer) ++answers_;
+  return static_cast<std::uint8_t>(timer);
+}
+
+void Gate::renumber(PathNo gone, PathNo last) {
+  for (PathNo* const number : {&path_, &answered_}) {
+    if (*number == gone) {
+      *number = kNoPath;
+    } else if (*number == last) {
+      *number = gone;
+    }
+  }
+}
+
+void Gate::check_consistent(std::size_t paths, std::size_t most) const {
+  must(frames_.size() <= most, "the gate holds too many frames");
+  must(frames_.empty() || path_ < paths, "held frames are of no path");
+  must(answered_ == kNoPath || answered_ < paths, "the gate has answered no path");
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,179 @@
+#include "switch-emulator/engine/gate.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
+  auto net = make_star(4);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->ack(2, 0);
+  net->clear();
+  net->data(1, 0);
+  net->data(1, 1);
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->inbox(1), Texts()) << "held, not refused";
+  EXPECT_EQ(net->buffers_in_use(), 2u);
+  EXPECT_EQ(net->view().next_source, TestNetwork::ip(1));
+
+  net->ack(3, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0", "data 1"}));
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_TRUE(net->view().next_source.is_unset());
+  EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
+}
+
+// One that breaks rule C1, or whose last answer was lost: either way the old source must not be
+// told that this member has everything.
+TEST(Gate, WaitsForTheNewcomersOwnAnswerToo) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->ack(2, 0);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->ack(1, 0);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0"}));
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+}
+
+TEST(Gate, HoldsTheOldTurnsEndToo) {
+  auto net = make_star(3);
+  net->data(0, 0, false);  // its message goes on
+  net->ack(1, 0);
+  net->ack(2, 0);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->request(0, wire::Opcode::kRcSendLast, 1);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+  net->ack(1, 1);
+  net->ack(2, 1);
+  EXPECT_EQ(net->inbox(2), Texts({"data 2"}));
+}
+
+TEST(Gate, LetsHeldPacketsGoInTheOrderOfTheirPsnsAndRepeatsOnce) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  for (const int psn : {1, 0, 2, 1}) net->data(1, psn);
+  EXPECT_EQ(net->buffers_in_use(), 3u);
+  EXPECT_EQ(net->count(Counter::kDropGateAnswered), 1u);
+  EXPECT_EQ(net->inbox(1), Texts());
+  net->data(1, 0);  // it timed out: without an answer it would give up
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t14"}));
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2", "data 3"}));
+}
+
+TEST(Gate, AnswersRnrOnceWhenItMayHoldNothing) {
+  auto net = make_star(3, true, [](SwitchConfig& c) {
+    c.max_held = 0;
+    c.gate_rnr_timer = 7;
+  });
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  net->message(1, 0, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t7"}));
+  for (const auto& answer : {"rnr 0 t9", "rnr 0 t11", "rnr 0 t13", "rnr 0 t14", "rnr 0 t14"}) {
+    net->message(1, 0, 3);  // it waited and tries again: the longer this lasts, the less often
+    EXPECT_EQ(net->inbox(1), Texts({answer}));
+  }
+  EXPECT_EQ(net->count(Counter::kGateRnr), 6u);
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->ack(2, 0);
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+}
+
+TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
+  auto net = make_star(3, true, [](SwitchConfig& c) { c.max_held = 2; });
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  net->message(1, 0, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
+  EXPECT_EQ(net->buffers_in_use(), 2u);
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
+}
+
+// The old source is dead, host 2 lacks what it sent, and nobody leads who could take host 2 out.
+TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
+  auto net = make_star(3);
+  const Duration age = net->config(0).gate_age;
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->advance(age + 1s);  // what nobody waited for does not count
+  net->clear();
+  net->message(1, 0, 1);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->buffers_in_use(), 2u);
+  net->advance(age - 1ms);
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t14"}));
+  net->advance(2ms);
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"fatal 0 c3"}));
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->count(Counter::kGateGaveUp), 1u);
+  EXPECT_EQ(net->inbox(2), Texts());
+}
+
+TEST(Gate, WaitsAsLongAsTheOldSourceIsHeard) {
+  auto net = make_star(3);
+  const Duration age = net->config(0).gate_age;
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->data(1, 0);
+  net->clear();
+  for (int i = 0; i < 3; ++i) {
+    net->advance(age - 1ms);
+    net->data(0, 0);
+    net->rnr(2, 0);  // its program computes
+    net->data(1, 0);
+    EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t14"}));
+  }
+  net->data(0, 0);
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 0", "data 0", "data 0", "data 0", "data 1"}));
+}
+
+TEST(Gate, ReleasesWhatItHoldsWhenTheGroupGoes) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->data(1, 0);
+  EXPECT_EQ(net->buffers_in_use(), 1u);
+  net->control(0, wire::MrpType::kUnregister, 1);
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+}
+
+TEST(Gate, AnswersRnrToASecondNewcomer) {
+  auto net = make_star(4);
+  net->data(0, 0);
+  net->clear();
+  net->data(1, 0);
+  net->data(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"rnr 0 t1"}));
+}
+
+TEST(Gate, IsOpenWithTheRuleOff) {
+  auto net = make_star(4, true, [](SwitchConfig& c) { c.rules.gate = false; });
+  net->data(0, 0);
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

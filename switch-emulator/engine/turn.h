@@ -1,0 +1,117 @@
+// A turn: one source's run of messages, as one switch knows it. What was sent, what each path has
+// acknowledged, what the source was told, which NAK waits, and who waits for the turn's end.
+//
+//     kSettled -- data --> kRunning -- its source leaves --> kAbandoned
+//        ^                    |                                 |
+//        +-- all have all ----+--- whoever lacks it leaves -----+
+//
+// This class alone changes that state, and with it the acknowledgements that paths carry. All PSNs
+// are the group's unless a name says "port".
+#pragma once
+
+#include "switch-emulator/engine/gate.h"
+#include "switch-emulator/engine/message_ends.h"
+#include "switch-emulator/engine/nak_filter.h"
+#include "switch-emulator/engine/path.h"
+
+namespace cepheus::fabric {
+
+// A turn's name: data and feedback between switches carry it.
+struct TurnName {
+  Ipv4 source;
+  Psn base;
+  friend bool operator==(const TurnName&, const TurnName&) = default;
+};
+
+class Turn {
+ public:
+  enum class State : std::uint8_t {
+    kSettled,    // all have all of it, or nobody has sent yet: another source may begin
+    kRunning,    // a message is on its way, or somebody lacks a part of one
+    kAbandoned,  // the same, but its source has left: only evictions end it
+  };
+
+  explicit Turn(Psn start) : base_(start), port_base_(start), sent_(start - 1), agg_(start - 1) {}
+
+  State state() const { return state_; }
+  const char* reason() const { return reason_; }  // for the last change of state
+  bool is_settled() const { return state_ == State::kSettled; }
+
+  // Whose turn it is; kNoPath: nobody has sent, or who did has left.
+  PathNo source() const { return source_; }
+  PathNo previous() const { return previous_; }  // source of the turn before
+  TurnName name() const { return {source_ip_, base_}; }
+  Psn base() const { return base_; }  // of its first packet
+  Psn sent() const { return sent_; }  // the highest that was forwarded
+  Psn next() const { return sent_ + 1; }
+  bool ends_message() const { return ended_; }  // the packet `sent` did
+  Psn acknowledged() const { return agg_; }     // to the source
+  // What all paths but the source's have acknowledged; `sent`, if there are none.
+  Psn min() const { return slowest_ == kNoPath ? sent_ : min_; }
+  PathNo slowest() const { return slowest_; }
+  // Message ends that `acknowledged` has passed.
+  std::uint32_t messages() const { return messages_; }
+
+  // In the numbering of the source's port, and back.
+  Psn at_port(Psn psn) const { return psn + distance(base_, port_base_); }
+  Psn from_port(Psn psn) const { return psn + distance(port_base_, base_); }
+
+  // Ends this turn, whose packets end before `first`, and begins another. `port_first`: `first` as
+  // the newcomer's port counts. `rebases`: hosts' numbers are kept in T.
+  void begin(Paths& paths, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first,
+             bool rebases);
+  // Another host behind the same port goes on (without names, and without rebasing).
+  void pass_to(Ipv4 source_ip) { source_ip_ = source_ip; }
+  // A packet of the source. True: it is new; false: a repeat.
+  bool on_data(Psn psn, bool ends_message);
+  // Nothing else moves what a path has acknowledged.
+  void set_acked(Paths& paths, PathNo path, Psn psn);
+  // The source is told what all have. Returns that.
+  Psn acknowledge();
+  // The held NAK, if the source may hear it now; it is told what lies below as well.
+  std::optional<Nak> take_due_nak();
+  NakFilter& naks() { return naks_; }
+  const NakFilter& naks() const { return naks_; }
+  Gate& gate() { return gate_; }
+  const Gate& gate() const { return gate_; }
+
+  // A last source that has not synchronised its PSNs (without rebasing only): the new one waits for
+  // it, longer each time. Timer code of the next RNR.
+  void await_handover();
+  bool awaits_handover() const { return handover_timer_ != 0; }
+  std::uint8_t next_handover_timer();
+
+  // A path has come, as the last one; or left, and the last one got its number.
+  void on_path_added(Paths& paths);
+  void on_path_removed(const Paths& paths, PathNo gone, PathNo last);
+  void check_consistent(const Paths& paths, std::size_t max_held) const;
+
+ private:
+  void finish(Paths& paths, Psn end, bool rebases);
+  void find_slowest(const Paths& paths);
+  void settle(const char* reason);
+  void set_state(State state, const char* reason);
+  State state_now() const;
+
+  State state_ = State::kSettled;
+  bool ended_ = true;
+  std::uint8_t handover_timer_ = 0;
+  PathNo source_ = kNoPath;
+  PathNo previous_ = kNoPath;
+  PathNo slowest_ = kNoPath;
+  Psn min_;  // of the slowest path
+  Ipv4 source_ip_;
+  Psn base_;
+  Psn port_base_;
+  Psn sent_;
+  Psn agg_;
+  std::uint32_t messages_ = 0;
+  const char* reason_ = "nobody has sent yet";
+  NakFilter naks_;
+  MessageEnds ends_;
+  Gate gate_;
+};
+
+const char* to_string(Turn::State state);
+
+}  // namespace cepheus::fabric

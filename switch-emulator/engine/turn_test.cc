@@ -1,0 +1,175 @@
+#include "switch-emulator/engine/turn.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::fabric {
+namespace {
+
+using State = Turn::State;
+
+// Four paths, all of them hosts; nobody has sent.
+class TurnTest : public testing::Test {
+ protected:
+  TurnTest() {
+    for (int i = 0; i < 4; ++i) add();
+  }
+  void add() {
+    Path path;
+    path.is_host = true;
+    paths_.push_back(path);
+    turn_.on_path_added(paths_);
+  }
+  void begin(PathNo source) {
+    turn_.begin(paths_, source, Ipv4(10, 0, 0, 1), turn_.next(), turn_.next() + 100, true);
+  }
+  void data(std::int64_t psn, bool ends_message = true) {
+    turn_.on_data(kStart + psn, ends_message);
+    turn_.check_consistent(paths_, 0);
+  }
+  void ack(PathNo path, std::int64_t psn) {
+    turn_.set_acked(paths_, path, kStart + psn);
+    turn_.check_consistent(paths_, 0);
+  }
+  void leave(PathNo path) {
+    const auto last = static_cast<PathNo>(paths_.size() - 1);
+    paths_[path] = paths_[last];
+    paths_.pop_back();
+    turn_.on_path_removed(paths_, path, last);
+    turn_.check_consistent(paths_, 0);
+  }
+
+  static constexpr Psn kStart{0xFFFFF0};  // close below the wrap
+  Paths paths_;
+  Turn turn_{kStart};
+};
+
+TEST_F(TurnTest, IsSettledUntilSomebodySends) {
+  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_STREQ(turn_.reason(), "nobody has sent yet");
+  EXPECT_EQ(turn_.source(), kNoPath);
+  begin(1);
+  EXPECT_EQ(turn_.state(), State::kSettled);
+  data(0);
+  EXPECT_EQ(turn_.state(), State::kRunning);
+  EXPECT_STREQ(turn_.reason(), "new data");
+}
+
+TEST_F(TurnTest, IsSettledWhenAllHaveAMessagesEnd) {
+  begin(0);
+  data(0, false);
+  for (PathNo path : {1, 2, 3}) ack(path, 0);
+  EXPECT_EQ(turn_.state(), State::kRunning) << "its message goes on";
+  data(1);
+  ack(1, 1);
+  ack(3, 1);
+  EXPECT_EQ(turn_.state(), State::kRunning);
+  EXPECT_EQ(turn_.slowest(), 2);
+  EXPECT_EQ(turn_.min(), kStart);
+  ack(2, 1);
+  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_STREQ(turn_.reason(), "all have acknowledged all");
+  data(1);  // a repeat changes nothing
+  EXPECT_EQ(turn_.state(), State::kSettled);
+}
+
+TEST_F(TurnTest, IsSettledByTheDepartureOfWhoeverLacksAPart) {
+  begin(0);
+  data(0);
+  ack(1, 0);
+  ack(2, 0);
+  leave(3);
+  EXPECT_EQ(turn_.state(), State::kSettled);
+  EXPECT_STREQ(turn_.reason(), "a path has left");
+}
+
+TEST_F(TurnTest, IsAbandonedByItsSourceUnlessAllHaveIt) {
+  begin(3);
+  data(0);
+  ack(0, 0);
+  leave(3);
+  EXPECT_EQ(turn_.state(), State::kAbandoned);
+  EXPECT_EQ(turn_.source(), kNoPath);
+  leave(1);
+  EXPECT_EQ(turn_.state(), State::kAbandoned);
+  leave(1);
+  EXPECT_EQ(turn_.state(), State::kSettled);
+}
+
+TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
+  begin(2);
+  data(0);
+  data(1, false);
+  data(2);
+  for (PathNo path : {0, 1, 3}) ack(path, 2);
+  EXPECT_EQ(turn_.acknowledge(), kStart + 2);
+  EXPECT_EQ(turn_.messages(), 2u);
+  begin(0);
+  EXPECT_EQ(paths_[2].turns(), 3u);
+  EXPECT_EQ(paths_[2].messages(), 2u);
+  EXPECT_EQ(paths_[2].acked(), kStart + 2) << "it has what it sent itself";
+  EXPECT_EQ(turn_.previous(), 2);
+  EXPECT_EQ(turn_.base(), kStart + 3);
+  EXPECT_EQ(turn_.messages(), 0u);
+}
+
+TEST_F(TurnTest, TellsAPsnInTheNumberingOfItsSourcesPort) {
+  begin(0);
+  EXPECT_EQ(turn_.at_port(kStart + 20), kStart + 120);
+  EXPECT_EQ(turn_.from_port(kStart + 120), kStart + 20);
+}
+
+TEST_F(TurnTest, KeepsItsSourceWhenPathsGetOtherNumbers) {
+  begin(3);
+  data(0);
+  ack(0, 0);
+  leave(1);  // path 3 becomes path 1
+  EXPECT_EQ(turn_.source(), 1);
+  ack(2, 0);
+  EXPECT_EQ(turn_.state(), State::kSettled);
+}
+
+TEST_F(TurnTest, PassesANakWithWhatItAcknowledges) {
+  begin(0);
+  for (int psn = 0; psn < 4; ++psn) data(psn);
+  ack(1, 3);
+  ack(2, 1);
+  turn_.naks().hold({kStart + 2});
+  EXPECT_FALSE(turn_.take_due_nak());
+  ack(3, 2);
+  const auto nak = turn_.take_due_nak();
+  ASSERT_TRUE(nak);
+  EXPECT_EQ(nak->psn, kStart + 2);
+  EXPECT_EQ(turn_.acknowledged(), kStart + 1);
+  EXPECT_TRUE(turn_.naks().knows(kStart + 2, true));
+  data(2);
+  EXPECT_FALSE(turn_.naks().knows(kStart + 2, false)) << "it has come again";
+  EXPECT_TRUE(turn_.naks().knows(kStart + 2, true)) << "but was asked for";
+}
+
+TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
+  begin(0);
+  EXPECT_FALSE(turn_.awaits_handover());
+  turn_.await_handover();
+  for (const int code : {20, 22, 24, 26, 26}) EXPECT_EQ(turn_.next_handover_timer(), code);
+}
+
+// What nobody may do past set_acked().
+using TurnDeathTest = TurnTest;
+
+TEST_F(TurnDeathTest, AnAcknowledgementOfWhatWasNotSentIsInconsistent) {
+  begin(0);
+  data(0);
+  turn_.set_acked(paths_, 1, kStart + 1);
+  EXPECT_DEATH(turn_.check_consistent(paths_, 0), "a path acknowledged more than was sent");
+}
+
+TEST_F(TurnDeathTest, PathsThatChangeBehindItsBackAreInconsistent) {
+  begin(0);
+  data(0);
+  for (PathNo path : {1, 2, 3}) ack(path, 0);
+  Paths others(4);  // that have acknowledged nothing
+  EXPECT_DEATH(turn_.check_consistent(others, 0), "inconsistent");
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
