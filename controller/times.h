@@ -53,9 +53,9 @@ inline constexpr Duration kLeaveRetry = 100ms;
 // --- Of others.
 // The longest that soft-roce waits before it repeats a packet: 67 ms, doubled six times.
 inline constexpr Duration kSourceRepeats = 4300ms;
-// Switches, where their topology says nothing else: a group whose leader's port is down goes on for so long, then as long without its
-// leader; a freed address is refused for so long; a table that nobody uses or refreshes is
-// forgotten.
+// Switches, where their topology says nothing else: a group whose leader's port is down goes on for
+// so long, then as long without its leader; a freed address is refused for so long; a table that
+// nobody uses or refreshes is forgotten.
 inline constexpr Duration kSwitchOrphan = 2s;
 inline constexpr Duration kSwitchRest = 5s;
 inline constexpr Duration kSwitchAge = 10min;

@@ -17,7 +17,6 @@ class PsnSync {
   enum class Step { kNone, kStop, kReceivePsn, kSendPsn };
 
   void enable() { enabled_ = true; }
-  bool is_enabled() const { return enabled_; }
 
   void sent() { receive_is_behind_ = true; }
   void received() { send_is_behind_ = true; }

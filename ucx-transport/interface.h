@@ -50,7 +50,6 @@ struct InterfaceState {
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned
   unsigned operations = 0;       // in flight
-  uint64_t sends_started = 0, sends_done = 0;
   std::deque<uct_pending_req_t*> pending;
   std::vector<uct_completion_t*> flushes;
   ucs_status_t failure = UCS_OK;  // once the group broke

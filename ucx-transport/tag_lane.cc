@@ -41,7 +41,6 @@ void send_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
   auto* operation = static_cast<Operation*>(op->user);
   InterfaceState& state = *operation->state;
   uct_completion_t* comp = operation->comp;
-  ++state.sends_done;
   if (status != MCAST_OK) state.failure = to_ucs(status);
   give_back(operation);
   if (comp != nullptr) {
@@ -81,15 +80,11 @@ ucs_status_t ep_tag_eager_zcopy(uct_ep_h ep, uct_tag_t tag, uint64_t imm, const 
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
   operation->op.done = send_done;
   operation->comp = comp;
-  ++state.sends_started;
   const mcast_status_t status =
       mcast_send(state.group, iov->buffer, length,
                  mem_for(static_cast<MemoryHandle*>(iov->memh), state.context),
                  static_cast<uint32_t>(tag), &operation->op);
-  if (status != MCAST_INPROGRESS) {
-    --state.sends_started;
-    give_back(operation);
-  }
+  if (status != MCAST_INPROGRESS) give_back(operation);
   return to_ucs(status);
 }
 

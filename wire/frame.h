@@ -4,10 +4,9 @@
 // never copy a payload: replication copies a Frame (128 bytes), not the data
 // (docs/architecture.md).
 //
-//   bytes[0 .. header_len)            Ethernet, IPv4, UDP, then BTH and its extension headers if
-//   RoCE payload()                         what lies between the last header and the ICRC, pad
-//   included icrc                              the four ICRC bytes as a little-endian integer (RoCE
-//   only)
+//   bytes[0 .. header_len)   Ethernet, IPv4, UDP; with RoCE also BTH and its extension headers
+//   payload()                what lies between the last header and the ICRC, pad included
+//   icrc                     the four ICRC bytes as a little-endian integer (RoCE only)
 #pragma once
 
 #include <array>
@@ -22,8 +21,7 @@ namespace cepheus::wire {
 enum class Icrc : std::uint8_t {
   kNone,      // not a RoCE packet
   kPresent,   // Frame::icrc holds the value; whoever rewrites covered bytes patches it
-  kDeferred,  // left to be made where the bytes leave shared memory (design: as virtio-net's
-              // checksums)
+  kDeferred,  // left to be made where the bytes leave shared memory, as virtio-net's checksums are
 };
 
 // Driver's name for the buffer behind Frame::external. Engines pass it on, unread.
@@ -35,13 +33,11 @@ struct Frame {
   // payloads.
   static constexpr std::size_t kCapacity = 104;
 
-  std::array<std::uint8_t, kCapacity>
-      bytes;  // deliberately not zeroed: header_len says what is set
+  // Deliberately not zeroed: header_len says what is set.
+  std::array<std::uint8_t, kCapacity> bytes;
   std::uint16_t header_len = 0;
   std::uint16_t payload_len = 0;
   Icrc icrc_state = Icrc::kNone;
-  std::uint8_t reserved = 0;
-  std::uint16_t mark = 0;  // simulator's and tap's annotation; engines leave it alone
   std::uint32_t icrc = 0;
   BufferRef ref = kNoBuffer;
   const std::uint8_t* external = nullptr;  // null: the payload is in `bytes`, behind the headers

@@ -36,8 +36,6 @@ inline void finish_packet(const NicConfig& config, Counters& counters,
   frame.payload_len = static_cast<std::uint16_t>(payload.size());
   frame.external = is_inline ? nullptr : payload.data();
   frame.ref = wire::kNoBuffer;
-  frame.reserved = 0;
-  frame.mark = 0;
   frame.icrc = 0;
   if (config.make_icrc) wire::seal_icrc(frame);
   counters.add(Counter::kTxPackets);

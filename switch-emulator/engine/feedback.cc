@@ -119,7 +119,7 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return ask_to_wait(call, group);
   }
-  // Real receivers send PSNs of long ago, and of before they were reset (facts of rdma_rxe).
+  // Real receivers send PSNs of long ago, and of before they were reset: rdma_rxe does.
   if (after(cumulative, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
   if (before(cumulative, from.acked()) || (is_ack && cumulative == from.acked())) {
     return call.count(Counter::kDropFeedbackStale);

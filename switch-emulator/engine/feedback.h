@@ -1,5 +1,5 @@
 // Feedback: merging ACKs, ordering NAKs, passing fatal ones and congestion notifications (paper
-// III-D, design 6).
+// III-D; docs/protocol.md, "Feedback").
 #pragma once
 
 #include "switch-emulator/engine/claim.h"

@@ -1,8 +1,8 @@
 // Layer 3 forwarding: which ports lead to a host, and which of them a flow or a group takes.
 //
 // Hosts that are reached over the same equal-cost ports form one class; a group chooses a port once
-// per class, so that its tree stays a tree (design: reuse a port that is in the tree, else the one
-// fewest groups use).
+// per class, so that its tree stays a tree: one that is in the tree already, else the one that
+// fewest groups use.
 #pragma once
 
 #include <optional>

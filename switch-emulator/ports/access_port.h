@@ -72,7 +72,6 @@ class AccessPort {
   virtual std::optional<PortCounter> offence() const = 0;
 
   const PortCounters& counters() const { return counters_; }
-  void clear_counters() { counters_.clear(); }
   void count(PortCounter c, std::uint64_t n = 1) { counters_.add(c, n); }
 
  protected:

@@ -44,8 +44,6 @@ bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame) {
   frame.bytes = descriptor.bytes;
   frame.payload_len = descriptor.payload_len;
   frame.icrc_state = static_cast<wire::Icrc>(descriptor.icrc_state);
-  frame.reserved = 0;
-  frame.mark = 0;
   frame.icrc = descriptor.icrc;
   frame.ref = wire::kNoBuffer;
   frame.external = nullptr;

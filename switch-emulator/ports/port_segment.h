@@ -1,11 +1,11 @@
 // The shared memory of one attached port: two rings of frames, one of returned payload slots, and
 // flags.
 //
-//   0     client's line   produced[tx], consumed[rx], consumed[returns]     written by the host
-//   alone 64    switch's line   consumed[tx], produced[rx], produced[returns]     written by the
-//   switch alone 128   client_sleeps   WakeFlag: the host asks, the switch rings 192 switch_sleeps
-//   WakeFlag: the switch asks, the host rings 4096  tx ring, rx ring: kFrameRing descriptors of 128
-//   bytes each
+//   0     client's line   produced[tx], consumed[rx], consumed[returns]   written by the host alone
+//   64    switch's line   consumed[tx], produced[rx], produced[returns]   written by the switch alone
+//   128   client_sleeps   WakeFlag: the host asks, the switch rings
+//   192   switch_sleeps   WakeFlag: the switch asks, the host rings
+//   4096  tx ring, rx ring: kFrameRing descriptors of 128 bytes each
 //         returns ring: slot numbers, as many as the port has slots
 //
 // Indices share a line by writer, not by ring: whoever polls a peer reads all it has to say in one
@@ -29,8 +29,8 @@ inline constexpr std::uint32_t kFrameRing = 1024;
 struct Descriptor {
   static constexpr std::uint64_t kInline = ~std::uint64_t{0};
 
-  std::array<std::uint8_t, wire::Frame::kCapacity>
-      bytes;  // headers, then the payload if it is inline
+  // Headers, then the payload if it is inline.
+  std::array<std::uint8_t, wire::Frame::kCapacity> bytes;
   std::uint16_t header_len;
   std::uint16_t payload_len;
   std::uint8_t icrc_state;

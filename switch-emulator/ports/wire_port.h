@@ -3,8 +3,9 @@
 //
 // The host finds groups and the fabric's other hosts by ARP, which is answered here with the
 // switch's own MAC address; its own MAC address is learned from what it sends, and asked for with
-// an ARP probe, again and again while there is something for it, but not for each frame. Payloads are copied into a slot of the switch's pool once, when they arrive, so
-// that they are replicated by reference like all others. Not thread-safe.
+// an ARP probe, again and again while there is something for it, but not for each frame. Payloads
+// are copied into a slot of the switch's pool once, when they arrive, so that they are replicated
+// by reference like all others. Not thread-safe.
 #pragma once
 
 #include <memory>

@@ -14,6 +14,7 @@
 
 #include "switch-emulator/live/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
+#include "switch-emulator/live/printable.h"
 #include "switch-emulator/ports/payload_pool.h"
 
 namespace {
@@ -75,6 +76,11 @@ bool tell_ready(int fd, const std::string& socket) {
   return told;
 }
 
+// What is wrong may quote a topology file.
+void complain(const cepheus::wire::Error& error) {
+  spdlog::error("{}", cepheus::live::printable(error.text));
+}
+
 void warn_of_few_descriptors(std::size_t hosts) {
   const std::size_t needed = hosts * cepheus::live::kDescriptorsPerHost;
   const std::size_t limit = cepheus::live::raise_descriptor_limit();
@@ -88,7 +94,7 @@ void warn_of_few_descriptors(std::size_t hosts) {
 int serve(const Arguments& arguments) {
   const auto topology = topology_of(arguments);
   if (!topology) {
-    spdlog::error("{}", topology.error().text);
+    complain(topology.error());
     return kUsage;
   }
   LiveOptions options;
@@ -97,7 +103,7 @@ int serve(const Arguments& arguments) {
   warn_of_few_descriptors(topology->hosts.size());
   auto fabric = LiveFabric::start(*topology, options);
   if (!fabric) {
-    spdlog::error("{}", fabric.error().text);
+    complain(fabric.error());
     return kFailure;
   }
   stop_on_signals(**fabric);

@@ -6,15 +6,17 @@
  * this message). Any member may send, one after the other:
  *
  *     A member starts sending only after it has received every message that other members sent
- * before, and all members agree on the order of senders (blocking MPI_Bcast gives this for free;
- * docs/protocol.md, "Changing the source").
+ *     before, and all members agree on the order of senders (blocking MPI_Bcast gives this for
+ *     free; docs/protocol.md, "Changing the source").
  *
  * Setting a group up, member by member:
  *
- *     mcast_group_create() on every member; mcast_group_member() names it; the application brings
- * the names to one member, the leader, by any means; the leader calls mcast_group_lead(); all call
- * mcast_progress() until mcast_group_test() says MCAST_OK or an error. All members learn the same
- * outcome, if the leader lives.
+ *     every member    mcast_group_create(), mcast_group_member() names it
+ *     application     brings the names to one member, the leader, by any means
+ *     leader          mcast_group_lead()
+ *     every member    mcast_progress(), until mcast_group_test() says MCAST_OK or an error
+ *
+ * All members learn the same outcome, if the leader lives.
  *
  * A group that fails on one member fails on all: the leader ends it, and tells the others. Members
  * that wait for data ask the leader now and then whether the group still stands; if nobody answers
