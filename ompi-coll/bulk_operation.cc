@@ -1,7 +1,6 @@
 #include "ompi-coll/bulk_operation.h"
 
 #include "ompi-coll/counters.h"
-#include "ompi-coll/tree.h"
 
 namespace cepheus::coll {
 
@@ -26,7 +25,7 @@ BulkOperation::~BulkOperation() {
 
 template <typename F>
 void BulkOperation::ready_children(F f) const {
-  if (!call_.unattended) return tree_of(call_).children(f);
+  if (!call_.unattended) return FanIn{position_of(call_)}.children(f);
   if (!call_.is_root()) return;
   for (int rank = 0; rank < call_.team->size(); ++rank) {
     if (rank != call_.root) f(rank);
@@ -34,7 +33,7 @@ void BulkOperation::ready_children(F f) const {
 }
 
 int BulkOperation::ready_parent() const {
-  return call_.unattended ? call_.root : tree_of(call_).parent();
+  return call_.unattended ? call_.root : FanIn{position_of(call_)}.parent();
 }
 
 // A piece could not be posted: the queue is full, the group has failed, or the memory can't be

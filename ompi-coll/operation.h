@@ -1,5 +1,4 @@
-// One unit of one broadcast on its way, without blocking: call progress() until it is
-// done.
+// One unit of one broadcast on its way, without blocking: call progress() until it is done.
 #pragma once
 
 #include <chrono>
@@ -7,6 +6,7 @@
 
 #include "ompi-coll/payload.h"
 #include "ompi-coll/session.h"
+#include "ompi-coll/tree.h"
 
 namespace cepheus::coll {
 
@@ -24,6 +24,10 @@ struct Call {
 
   bool is_root() const { return team->self() == root; }
 };
+
+inline Position position_of(const Call& call) {
+  return {call.team->self(), call.team->size(), call.root};
+}
 
 class Operation {
  public:

@@ -1,18 +1,20 @@
-// Position in the binomial tree whose root is a broadcast's.
+// Positions in trees whose root is a broadcast's. Ranks are members of a team.
 #pragma once
-
-#include "ompi-coll/operation.h"
 
 namespace cepheus::coll {
 
-struct Tree {
-  int rank, size, root;  // members
+struct Position {
+  int rank, size, root;
 
   unsigned virtual_rank() const { return static_cast<unsigned>((rank - root + size) % size); }
   int real(unsigned virtual_rank) const {
     return static_cast<int>((virtual_rank + static_cast<unsigned>(root)) %
                             static_cast<unsigned>(size));
   }
+};
+
+// Binomial: data goes down it.
+struct Tree : Position {
   int parent() const { return real(virtual_rank() & (virtual_rank() - 1)); }
   // Calls f(real rank) for each child.
   template <typename F>
@@ -23,6 +25,19 @@ struct Tree {
   }
 };
 
-inline Tree tree_of(const Call& call) { return {call.team->self(), call.team->size(), call.root}; }
+// Wide and flat: counts of a few bytes run up it. Each level waits until the ranks on it have had
+// their turn on a core, which costs more than the messages of its children where ranks are many.
+struct FanIn : Position {
+  static constexpr unsigned kWidth = 32;
+
+  int parent() const { return real((virtual_rank() - 1) / kWidth); }
+  template <typename F>
+  void children(F f) const {
+    const unsigned first = virtual_rank() * kWidth + 1;
+    for (unsigned child = first; child < first + kWidth && child < static_cast<unsigned>(size);
+         ++child)
+      f(real(child));
+  }
+};
 
 }  // namespace cepheus::coll

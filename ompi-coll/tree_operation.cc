@@ -1,7 +1,5 @@
 #include "ompi-coll/tree_operation.h"
 
-#include "ompi-coll/tree.h"
-
 namespace cepheus::coll {
 
 int TreeOperation::start() {
@@ -14,15 +12,15 @@ int TreeOperation::start() {
   receives_ = std::make_unique<Messages[]>(segments());
   int rc = OMPI_SUCCESS;
   for (size_t i = 0; i < segments() && rc == OMPI_SUCCESS; ++i) {
-    rc = receives_[i].receive(memory(i), segment_bytes(i), tree_of(call_).parent(), Tag::kTree,
-                              *call_.team);
+    rc = receives_[i].receive(memory(i), segment_bytes(i), Tree{position_of(call_)}.parent(),
+                              Tag::kTree, *call_.team);
   }
   return rc;
 }
 
 int TreeOperation::pass_on() {
   int rc = OMPI_SUCCESS;
-  tree_of(call_).children([&](int rank) {
+  Tree{position_of(call_)}.children([&](int rank) {
     if (rc == OMPI_SUCCESS)
       rc = sends_.send(memory(here_), segment_bytes(here_), rank, Tag::kTree, *call_.team);
   });
