@@ -3,7 +3,7 @@
 
 In mode try coll/cepheus leaves ranks that share a machine to Open MPI's shared memory, so "try" must cost nothing beside
 "without". "multicast" has each rank play a host, as cepheus-run does, beside "tcp", which such hosts would have instead.
-Jobs run in turns; a ratio is the median of the rounds' ratios.
+Jobs run in turns; a ratio is that of the medians of all rounds, with the quartiles of the rounds' own ratios.
 """
 
 import argparse
@@ -68,12 +68,13 @@ def report(ranks, sizes, times, records):
             continue
         for size in sizes:
             a, b = times[ours][size], times[rival][size]
-            ratios = [x / y for x, y in zip(a, b)]
+            ratios = sorted(x / y for x, y in zip(a, b))
+            ratio, low, high = percentile(a, 0.5) / percentile(b, 0.5), percentile(ratios, 0.25), percentile(ratios, 0.75)
             print(f"  {human(size):>8}  {ours:<9} {percentile(a, 0.5):>10.1f} ({min(a):.1f}..{max(a):.1f})  {rival:<7} {percentile(b, 0.5):>10.1f} "
-                  f"({min(b):.1f}..{max(b):.1f})  {percentile(ratios, 0.5):>5.2f} times ({min(ratios):.2f}..{max(ratios):.2f})")
+                  f"({min(b):.1f}..{max(b):.1f})  {ratio:>5.2f} times ({low:.2f}..{high:.2f})")
             for name, values in ((ours, a), (rival, b)):
                 records.add("ranks", name, "time", "us", percentile(values, 0.5), min(values), max(values), len(values), size, ranks, "unshaped")
-            records.add("ranks", ours, "ratio", rival, percentile(ratios, 0.5), min(ratios), max(ratios), len(ratios), size, ranks, "unshaped")
+            records.add("ranks", ours, "ratio", rival, ratio, low, high, len(ratios), size, ranks, "unshaped")
 
 
 def main():
@@ -88,7 +89,7 @@ def main():
     names = [name for ours, rival in RIVALS.items() if options.only in (None, ours) for name in (ours, rival)]
     records = Records("ranks")
     for ranks in [options.ranks] if options.ranks else [32] if options.quick else [32, 64]:
-        times = measure(pathlib.Path(options.build).resolve(), ranks, sizes, 3 if options.quick else 7, 0.2, names)
+        times = measure(pathlib.Path(options.build).resolve(), ranks, sizes, 5 if options.quick else 31, 0.1, names)
         report(ranks, sizes, times, records)
     records.save(options.json)
 

@@ -137,6 +137,7 @@ void CommunicatorState::settle() {
       tell_unserved();
       break;
   }
+  if (multicast_ != nullptr) begin_background_progress();
 }
 
 void CommunicatorState::tell_unserved() const {

@@ -1,5 +1,4 @@
 // coll/cepheus: MPI_Bcast by multicast. The MCA component that Open MPI loads.
-#include <atomic>
 #include <cstring>
 
 #include "ompi-coll/counters.h"
@@ -13,25 +12,16 @@ using namespace cepheus::coll;
 
 extern "C" int cepheus_register(void);
 
-extern "C" int cepheus_progress(void) {
-  static std::atomic<unsigned> calls{0};
-  constexpr unsigned kWatchEvery = 8;
-  if (calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0) progress_communicators();
-  const unsigned done = Transport::instance().progress();
-  progress_broadcasts();
-  return static_cast<int>(done);
-}
-
 extern "C" int cepheus_open(void) {
   output_stream() = opal_output_open(nullptr);
   opal_output_set_verbosity(output_stream(), parameters().verbose);
   opal_show_help_add_dir(component_directory());
   warn_of_unknown_parameters();
-  return opal_progress_register(cepheus_progress);
+  return OMPI_SUCCESS;
 }
 
 extern "C" int cepheus_close(void) {
-  opal_progress_unregister(cepheus_progress);
+  end_background_progress();
   Transport::instance().close();
   opal_output_close(output_stream());
   return OMPI_SUCCESS;

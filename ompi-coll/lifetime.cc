@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "ompi-coll/request.h"
+#include "ompi-coll/transport.h"
 
 namespace cepheus::coll {
 
@@ -27,6 +28,7 @@ namespace {
 std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
 std::vector<CommunicatorState*> watched;
 std::size_t next_watched = 0;
+std::atomic<bool> is_progressed{false};
 std::atomic<int> in_flight{0};  // communicators with non-blocking broadcasts
 std::atomic<int> closing{0};  // communicators that the program has freed and that are still watched
 
@@ -55,6 +57,37 @@ void release(CommunicatorState* state) {
   ompi_communicator_t* comm = state->comm();
   closing.fetch_sub(1);
   OBJ_RELEASE(comm);
+}
+
+// Lets one communicator after the other do what it has to.
+void progress_communicators() {
+  if (list_busy.test_and_set()) return;  // another thread is at it, or this is inside one
+  if (!watched.empty()) {
+    next_watched = next_watched + 1 < watched.size() ? next_watched + 1 : 0;
+    watched[next_watched]->watch();
+  }
+  list_busy.clear();
+}
+
+// What non-blocking broadcasts in flight can do now.
+void progress_broadcasts() {
+  if (in_flight.load(std::memory_order_relaxed) == 0) return;
+  if (list_busy.test_and_set()) return;
+  std::vector<Finished> finished;
+  for (CommunicatorState* state : watched) {
+    if (state->is_in_flight()) state->advance(finished);
+  }
+  list_busy.clear();
+  for (const Finished& each : finished) complete_request(each.request, each.rc);
+}
+
+extern "C" int progress(void) {
+  static std::atomic<unsigned> calls{0};
+  constexpr unsigned kWatchEvery = 8;
+  if (calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0) progress_communicators();
+  const unsigned done = Transport::instance().progress();
+  progress_broadcasts();
+  return static_cast<int>(done);
 }
 
 extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
@@ -122,16 +155,18 @@ int make_keyval(int* keyval, MPI_Comm_delete_attr_function* on_delete) {
 }  // namespace
 
 // One state a call: with hundreds of communicators alive a look at all would be felt.
-void progress_communicators() {
-  if (list_busy.test_and_set()) return;  // another thread is at it, or this is inside one
-  if (!watched.empty()) {
-    next_watched = next_watched + 1 < watched.size() ? next_watched + 1 : 0;
-    watched[next_watched]->watch();
-  }
-  list_busy.clear();
+void begin_background_progress() {
+  if (!is_progressed.exchange(true)) (void)opal_progress_register(progress);
 }
 
-void add_in_flight(int communicators) { in_flight.fetch_add(communicators); }
+void end_background_progress() {
+  if (is_progressed.exchange(false)) (void)opal_progress_unregister(progress);
+}
+
+void add_in_flight(int communicators) {
+  if (communicators > 0) begin_background_progress();
+  in_flight.fetch_add(communicators);
+}
 
 void reap_communicators() {
   if (closing.load(std::memory_order_relaxed) == 0) return;
@@ -145,17 +180,6 @@ void reap_communicators() {
     watched.erase(end, watched.end());
   }
   for (CommunicatorState* state : gone) release(state);
-}
-
-void progress_broadcasts() {
-  if (in_flight.load(std::memory_order_relaxed) == 0) return;
-  if (list_busy.test_and_set()) return;
-  std::vector<Finished> finished;
-  for (CommunicatorState* state : watched) {
-    if (state->is_in_flight()) state->advance(finished);
-  }
-  list_busy.clear();
-  for (const Finished& each : finished) complete_request(each.request, each.rc);
 }
 
 int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state) {

@@ -9,10 +9,11 @@ namespace cepheus::coll {
 // Sets up what is needed to tear groups down while messages still flow: attributes on
 // communicators, and on MPI_COMM_SELF for those that are never freed.
 int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state);
-// From opal_progress: lets one communicator after the other do what it has to.
-void progress_communicators();
-// From opal_progress: what non-blocking broadcasts in flight can do now.
-void progress_broadcasts();
+// From now on opal_progress lets groups and broadcasts in flight do what they have to. Before
+// anything needs that it is not asked to: where many ranks share a core, each look costs all.
+void begin_background_progress();
+// At the component's end.
+void end_background_progress();
 // One more communicator has some, or one less.
 void add_in_flight(int communicators);
 // Gives those back to Open MPI that were freed by the program and whose groups are gone. Not from
