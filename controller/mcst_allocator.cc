@@ -1,9 +1,14 @@
+#include "controller/mcst_allocator.h"
+
 #include <algorithm>
 #include <cassert>
 
-#include "controller/registration.h"
-
 namespace cepheus::mrp {
+
+using wire::Duration;
+using wire::Instant;
+using wire::McstId;
+
 namespace {
 
 // The first and the last address of a block are its network and broadcast address to other
@@ -17,20 +22,12 @@ std::uint64_t usable(const wire::Ipv4Prefix& pool) {
 McstAllocator::McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, Duration rest)
     : pool_(pool), random_(seed), rest_(rest) {}
 
-std::uint64_t McstAllocator::next_random() {  // splitmix64
-  random_ += 0x9E3779B97F4A7C15ull;
-  std::uint64_t x = random_;
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBull;
-  return x ^ x >> 31;
-}
-
 wire::Result<McstAllocator::Lease> McstAllocator::allocate(Instant now) {
   const std::uint64_t count = usable(pool_);
   const std::uint32_t first = pool_.base.value() + (pool_.length >= 31 ? 0 : 1);
   // From a random place onwards, past what is taken: used_ is sorted, so each step meets the next
   // one.
-  const std::uint64_t start = next_random() % count;
+  const std::uint64_t start = random_.next() % count;
   const auto by_id = [](const Used& u, McstId id) { return u.id < id; };
   for (std::uint64_t step = 0; step < std::min<std::uint64_t>(count, used_.size() + 1); ++step) {
     const McstId id(first + static_cast<std::uint32_t>((start + step) % count));

@@ -1,12 +1,19 @@
+#include "controller/mcst_allocator.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "controller/registration.h"
+#include "wire/mrp.h"
 
 namespace cepheus::mrp {
 namespace {
+
+using wire::Duration;
+using wire::Instant;
+using wire::Ipv4;
+using wire::McstId;
 
 using namespace std::chrono_literals;
 using wire::Ipv4Prefix;

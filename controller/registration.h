@@ -176,31 +176,4 @@ class Registration {
   wire::MrpReject reject_ = wire::MrpReject::kNone;
 };
 
-// McstIDs for one leader: drawn from a pool in an order of its own, so that leaders that know
-// nothing of each other seldom meet; a freed identifier rests before it is drawn again.
-class McstAllocator {
- public:
-  McstAllocator(wire::Ipv4Prefix pool, std::uint64_t seed, Duration rest);
-  struct Lease {
-    McstId id;
-    std::uint16_t epoch;
-  };
-  wire::Result<Lease> allocate(Instant now);  // kUnavailable: all are in use or resting
-  void free(Instant now, McstId id);
-
- private:
-  std::uint64_t next_random();
-
-  wire::Ipv4Prefix pool_;
-  std::uint64_t random_;
-  Duration rest_;
-  struct Used {
-    McstId id;
-    std::uint16_t epoch;
-    bool in_use;
-    Instant rests_until;
-  };
-  std::vector<Used> used_;  // sorted by id
-};
-
 }  // namespace cepheus::mrp

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/mcst_allocator.h"
 #include "controller/membership.h"
 #include "controller/registration.h"
 #include "libmcast/bulk_lane.h"

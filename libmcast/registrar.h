@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/mcst_allocator.h"
 #include "controller/registration.h"
 #include "libmcast/control_channel.h"
 #include "libmcast/group.h"

@@ -67,7 +67,7 @@ Passage Link::offer(Instant now, std::size_t frame_bytes) {
   if (frame_bytes != 0 && chance(config_.corrupt)) {
     ++counters_.corrupted;
     passage.corrupt = true;
-    passage.corrupt_bit = static_cast<std::uint32_t>(next_random() % (frame_bytes * 8));
+    passage.corrupt_bit = static_cast<std::uint32_t>(random_.next() % (frame_bytes * 8));
   }
   return passage;
 }
@@ -86,22 +86,13 @@ Duration Link::serialise(Instant now, std::size_t frame_bytes) {
 Duration Link::hold_back() {
   if (config_.reorder_by.count() <= 0) return Duration{0};
   const auto span = static_cast<std::uint64_t>(config_.reorder_by.count());
-  return Duration{static_cast<std::int64_t>(1 + next_random() % span)};
-}
-
-// splitmix64 (Steele, Lea, Flood 2014): every seed is a good one, 0 included.
-std::uint64_t Link::next_random() {
-  random_ += 0x9E3779B97F4A7C15ull;
-  std::uint64_t z = random_;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return z ^ (z >> 31);
+  return Duration{static_cast<std::int64_t>(1 + random_.next() % span)};
 }
 
 // A fault that is off draws nothing: an ideal link costs no random numbers.
 bool Link::chance(double probability) {
   if (probability <= 0) return false;
-  return static_cast<double>(next_random() >> 11) * 0x1.0p-53 < probability;
+  return static_cast<double>(random_.next() >> 11) * 0x1.0p-53 < probability;
 }
 
 }  // namespace cepheus::net

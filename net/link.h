@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "wire/splitmix.h"
 #include "wire/types.h"
 
 namespace cepheus::net {
@@ -65,15 +66,14 @@ class Link {
  private:
   wire::Duration serialise(wire::Instant now, std::size_t frame_bytes);
   wire::Duration hold_back();
-  std::uint64_t next_random();
   bool chance(double probability);
 
   LinkConfig config_;
   LinkCounters counters_;
   wire::Instant free_at_{};  // when the transmitter has sent all that was offered
-  std::uint64_t residue_ =
-      0;  // of the division by the rate, carried on so that no time is lost to rounding
-  std::uint64_t random_;
+  // Of the division by the rate, carried on so that no time is lost to rounding.
+  std::uint64_t residue_ = 0;
+  wire::SplitMix random_;
   bool up_ = true;
 };
 

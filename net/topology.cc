@@ -11,17 +11,10 @@
 
 #include "net/topology_check.h"
 #include "wire/mrp.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::net {
 namespace {
-
-// SplitMix64's output function (Steele, Lea, Flood 2014): neighbouring inputs, unrelated outputs.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
 
 constexpr wire::Ipv4Prefix kSwitchAddresses{Ipv4(10, 255, 0, 0), 16};
 
@@ -188,7 +181,7 @@ Topology Topology::star(std::size_t n, const LinkConfig& link) {
 
 void Topology::assign_link_seeds() {
   std::uint64_t direction = 0;
-  const auto next = [&] { return mix(mix(seed) + direction++); };
+  const auto next = [&] { return wire::splitmix(wire::splitmix(seed) + direction++); };
   for (HostSpec& host : hosts) {
     host.up.seed = next();
     host.down.seed = next();

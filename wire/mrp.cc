@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "wire/byte_order.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::wire {
 namespace {
@@ -182,12 +183,7 @@ std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram)
 
 Psn group_start_psn(McstId id, std::uint16_t epoch) {
   constexpr std::uint64_t kBelow = 0xFF0000;
-  std::uint64_t x = std::uint64_t{id.value()} << 16 | epoch;
-  // splitmix64's finalizer: every input bit moves every output bit.
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBull;
-  x ^= x >> 31;
+  const std::uint64_t x = splitmix(std::uint64_t{id.value()} << 16 | epoch);
   return Psn(static_cast<std::uint32_t>((x >> 32) * kBelow >> 32));
 }
 

@@ -5,22 +5,16 @@
 
 #include <cstdint>
 
+#include "wire/splitmix.h"
 #include "wire/types.h"
 
 namespace cepheus::sim {
 
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  explicit Random(std::uint64_t seed) : numbers_(seed) {}
 
-  // SplitMix64 (Steele, Lea, Flood 2014): every seed is a good one, 0 included.
-  std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15ull;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return z ^ (z >> 31);
-  }
+  std::uint64_t next() { return numbers_.next(); }
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }  // precondition: bound > 0
   // Both ends included.
   std::uint32_t between(std::uint32_t low, std::uint32_t high) {
@@ -34,7 +28,7 @@ class Random {
   bool chance(double probability) { return fraction() < probability; }
 
  private:
-  std::uint64_t state_;
+  wire::SplitMix numbers_;
 };
 
 }  // namespace cepheus::sim

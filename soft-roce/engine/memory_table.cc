@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "soft-roce/engine/mix.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -39,7 +39,7 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
   if (regions_.size() < max_regions_ && free_slots_.size() < kRestingSlots) {
     slot = static_cast<std::uint32_t>(regions_.size());
     Region fresh;
-    fresh.key = (static_cast<std::uint32_t>(mix(seed_, slot)) & ~slot_mask_) | slot;
+    fresh.key = (static_cast<std::uint32_t>(wire::splitmix(seed_, slot)) & ~slot_mask_) | slot;
     regions_.push_back(fresh);
   } else if (!free_slots_.empty()) {
     slot = free_slots_.front();

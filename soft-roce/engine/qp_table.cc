@@ -4,7 +4,7 @@
 #include <bit>
 #include <cassert>
 
-#include "soft-roce/engine/mix.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::size_t kRestingSlots = 64;
 QpTable::QpTable(std::uint32_t max_qps, std::uint64_t seed)
     : max_qps_(std::clamp(max_qps, 1u, 1u << 22)),
       slot_mask_(std::bit_ceil(max_qps_) - 1),
-      first_slot_(static_cast<std::uint32_t>(mix(seed, 0)) & slot_mask_),
+      first_slot_(static_cast<std::uint32_t>(wire::splitmix(seed, 0)) & slot_mask_),
       seed_(seed) {}
 
 QueuePair* QpTable::create(Port& port, const QpInit& init, SharedReceiveQueue* srq) {
@@ -26,7 +26,8 @@ QueuePair* QpTable::create(Port& port, const QpInit& init, SharedReceiveQueue* s
   if (slots_.size() < max_qps_ && free_slots_.size() < kRestingSlots) {
     index = static_cast<std::uint32_t>(slots_.size());
     const std::uint32_t slot = (index + first_slot_) & slot_mask_;
-    const auto generation = static_cast<std::uint32_t>(mix(seed_, index + 1)) & ~slot_mask_;
+    const auto generation =
+        static_cast<std::uint32_t>(wire::splitmix(seed_, index + 1)) & ~slot_mask_;
     slots_.push_back({nullptr, Qpn(generation | slot)});
   } else if (!free_slots_.empty()) {
     index = free_slots_.front();

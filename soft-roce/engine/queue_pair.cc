@@ -2,8 +2,8 @@
 
 #include <cassert>
 
-#include "soft-roce/engine/mix.h"
 #include "soft-roce/engine/qp_transitions.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::rnic {
 namespace {
@@ -13,7 +13,7 @@ constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15 tells full from
 // Ports for RoCEv2 flows (IBTA Annex A17.9.1): 0xC000 and up, one per connection so that ECMP
 // spreads them.
 std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
-  return static_cast<std::uint16_t>(0xC000 | (mix(seed, qpn.value()) & 0x3FFF));
+  return static_cast<std::uint16_t>(0xC000 | (wire::splitmix(seed, qpn.value()) & 0x3FFF));
 }
 
 wire::Service service_for(QpType type) {

@@ -1,23 +1,15 @@
 #include "switch-emulator/engine/routes.h"
 
+#include <algorithm>
 #include <map>
 
 #include "switch-emulator/engine/bridging.h"
+#include "wire/byte_order.h"
 #include "wire/roce.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::fabric {
 namespace {
-
-std::uint32_t flow_hash(const Frame& frame, const wire::Ipv4Header& ip) {
-  std::uint64_t h = std::uint64_t{ip.source.value()} << 32 | ip.destination.value();
-  const auto header = frame.header();
-  if (ip.protocol == wire::Ipv4Header::kUdp && header.size() >= wire::kBthOffset) {
-    if (const auto udp = wire::Udp::parse(header.subspan(wire::kUdpOffset))) {
-      h ^= std::uint64_t{udp->source_port} << 16 | udp->destination_port;
-    }
-  }
-  return static_cast<std::uint32_t>(h * 0x9E3779B97F4A7C15ull >> 32);
-}
 
 // Registration's answers pass as plain unicast: counted in passing.
 void count_registration(Call& call, const Frame& frame) {
@@ -33,6 +25,18 @@ void count_registration(Call& call, const Frame& frame) {
 }
 
 }  // namespace
+
+std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::Ipv4Header& ip) {
+  std::uint64_t h = std::uint64_t{ip.source.value()} << 32 | ip.destination.value();
+  const auto header = frame.header();
+  if (ip.protocol == wire::Ipv4Header::kUdp && header.size() >= wire::kBthOffset) {
+    if (const auto udp = wire::Udp::parse(header.subspan(wire::kUdpOffset))) {
+      h ^= std::uint64_t{udp->source_port} << 16 | udp->destination_port;
+    }
+  }
+  const std::uint64_t salt = wire::load_be32(self.octets.data() + 2);
+  return static_cast<std::uint32_t>(wire::splitmix(wire::splitmix(h) + salt) >> 32);
+}
 
 Routes::Routes(const SwitchConfig& config) : up_(config.ports.size(), true) {
   std::map<std::vector<PortId>, ClassNo> known;
@@ -59,15 +63,21 @@ std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, Por
   const auto c = find(destination);
   if (!c) return std::nullopt;
   const auto& choices = classes_[*c];
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    const PortId port = choices[(flow + i) % choices.size()];
-    if (is_up(port) && port != ingress) return port;
+  const auto serves = [&](PortId port) { return is_up(port) && port != ingress; };
+  const PortId usual = choices[flow % choices.size()];
+  if (serves(usual)) return usual;
+  // What its flows share out among the others, not to the next one alone.
+  const auto others = static_cast<std::size_t>(std::ranges::count_if(choices, serves));
+  if (others == 0) return std::nullopt;
+  auto skip = (flow / choices.size()) % others;
+  for (const PortId port : choices) {
+    if (serves(port) && skip-- == 0) return port;
   }
   return std::nullopt;
 }
 
 void Routes::forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip) const {
-  const auto port = next_hop(ip.destination, flow_hash(frame, ip), call.ingress);
+  const auto port = next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress);
   if (!port) return call.count(Counter::kDropNoRoute);
   if (ip.ttl <= 1) return call.count(Counter::kDropTtl);
   if (frame.icrc_state == wire::Icrc::kNone) count_registration(call, frame);

@@ -14,6 +14,10 @@
 
 namespace cepheus::fabric {
 
+// Of all the bits that name a flow, and another one in each switch (`self`): where all hash alike,
+// what one stage has sent one way the next stage has one way left for.
+std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::Ipv4Header& ip);
+
 class Routes {
  public:
   using ClassNo = std::uint32_t;

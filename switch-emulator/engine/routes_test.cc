@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "switch-emulator/engine/test_network.h"
 #include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -91,6 +94,68 @@ TEST(Routes, PutHostsBehindTheSamePortsIntoOneClass) {
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 0, PortId(2)), PortId(0));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 1, PortId(2)), PortId(1));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 1, PortId(1)), PortId(0)) << "never back";
+}
+
+constexpr std::size_t kFlows = 1024;
+
+// Flows whose addresses differ by `step`, as `ways` they are sent by in this switch.
+std::vector<std::size_t> flows_by_way(const wire::Mac& self, std::uint32_t step, std::size_t ways) {
+  std::vector<std::size_t> flows(ways);
+  for (std::uint32_t n = 0; n < kFlows; ++n) {
+    wire::UdpDatagram datagram;
+    datagram.ip.source = Ipv4(10, 0, 0, 1);
+    datagram.ip.destination = Ipv4(Ipv4(10, 1, 0, 1).value() + n * step);
+    Frame frame;
+    datagram.emit(frame, {});
+    ++flows[flow_hash(self, frame, datagram.ip) % ways];
+  }
+  return flows;
+}
+
+TEST(FlowHash, SpreadsFlowsWhateverBitOfTheirAddressesDiffers) {
+  for (const std::uint32_t step : {1u, 2u, 4u, 256u}) {
+    for (const std::size_t ways : {2, 3, 4}) {
+      for (const std::size_t flows : flows_by_way(wire::mac_for(Ipv4(10, 255, 0, 1)), step, ways)) {
+        EXPECT_NEAR(static_cast<double>(flows), kFlows / static_cast<double>(ways), 100)
+            << ways << " ways, addresses " << step << " apart";
+      }
+    }
+  }
+}
+
+// What the first stage sends one way is shared out again by the next one.
+TEST(FlowHash, IsAnotherOneInEachSwitch) {
+  const wire::Mac first = wire::mac_for(Ipv4(10, 255, 0, 1));
+  const wire::Mac second = wire::mac_for(Ipv4(10, 255, 0, 2));
+  std::array<std::size_t, 2> second_way{};
+  for (std::uint32_t n = 0; n < kFlows; ++n) {
+    wire::UdpDatagram datagram;
+    datagram.ip.source = Ipv4(10, 0, 0, 1);
+    datagram.ip.destination = Ipv4(Ipv4(10, 1, 0, 1).value() + n);
+    Frame frame;
+    datagram.emit(frame, {});
+    if (flow_hash(first, frame, datagram.ip) % 2 != 0) continue;
+    ++second_way[flow_hash(second, frame, datagram.ip) % 2];
+  }
+  for (const std::size_t flows : second_way) {
+    EXPECT_NEAR(static_cast<double>(flows), kFlows / 4.0, 60);
+  }
+}
+
+TEST(Routes, ShareTheFlowsOfADeadPortAmongTheOthers) {
+  SwitchConfig config;
+  config.ports.resize(4);
+  for (auto& port : config.ports) port.kind = PortKind::kSwitch;
+  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1), PortId(2), PortId(3)}}};
+  Routes routes(config);
+  routes.set_up(PortId(1), false);
+  std::array<int, 4> flows{};
+  for (std::uint32_t flow = 0; flow < 120; ++flow) {
+    const auto port = routes.next_hop(Ipv4(10, 0, 0, 1), flow, PortId(9));
+    ASSERT_TRUE(port);
+    ++flows[port->value()];
+  }
+  EXPECT_EQ(flows, (std::array{40, 0, 40, 40}));
 }
 
 }  // namespace
