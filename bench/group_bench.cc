@@ -123,20 +123,20 @@ class Hosts {
 
  private:
   void send(std::size_t host, Actions& out) {
-    for (const mrp::Outgoing& each : out.messages) send_datagram(host, each);
+    for (const wire::MrpMessage& each : out.messages) send_datagram(host, each);
     out.clear();
     port(host).flush();
   }
 
-  void send_datagram(std::size_t host, const mrp::Outgoing& outgoing) {
+  void send_datagram(std::size_t host, const wire::MrpMessage& message) {
     HostPort& from = port(host);
     std::array<std::uint8_t, wire::MrpMessage::kMaxSize> bytes;
-    const std::span<const std::uint8_t> data(bytes.data(), outgoing.message.emit(bytes));
+    const std::span<const std::uint8_t> data(bytes.data(), message.emit(bytes));
     wire::UdpDatagram headers;
     headers.ethernet.source = from.identity().mac;
     headers.ethernet.destination = from.identity().gateway;
     headers.ip.source = from.identity().address;
-    headers.ip.destination = outgoing.to;
+    headers.ip.destination = message.header.mcst_id;
     headers.udp.source_port = wire::kDefaultMrpUdpPort;
     headers.udp.destination_port = wire::kDefaultMrpUdpPort;
     Frame frame;

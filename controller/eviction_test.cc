@@ -17,7 +17,6 @@ constexpr std::uint8_t kOwes = wire::kMemberOwes;
 constexpr std::uint8_t kDown = wire::kMemberDown;
 constexpr std::uint8_t kSource = wire::kMemberSource;
 constexpr std::uint8_t kLate = wire::kMemberLate;
-constexpr Ipv4 kSwitch{10, 255, 0, 1};
 
 class Eviction : public testing::Test {
  protected:
@@ -52,17 +51,15 @@ class Eviction : public testing::Test {
   }
   std::vector<MrpMember> asked_out() {
     std::vector<MrpMember> members;
-    for (const Outgoing& o : out_.messages) {
-      if (o.message.header.type != MrpType::kEvict) continue;
-      EXPECT_EQ(o.to, kGroup);
-      members.assign(o.message.list().begin(), o.message.list().end());
+    for (const MrpMessage& m : out_.messages) {
+      if (m.header.type == MrpType::kEvict) members.assign(m.list().begin(), m.list().end());
     }
     out_.clear();
     return members;
   }
   int sent(MrpType type) {
     int n = 0;
-    for (const Outgoing& o : out_.messages) n += o.message.header.type == type ? 1 : 0;
+    for (const MrpMessage& m : out_.messages) n += m.header.type == type ? 1 : 0;
     out_.clear();
     return n;
   }
@@ -175,10 +172,10 @@ TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {
   Actions complaint;
   membership.complain(complaint);
   ASSERT_EQ(complaint.messages.size(), 1u);
-  EXPECT_EQ(complaint.messages[0].to, host(0));
-  leader().on_message(now_, host(1), complaint.messages[0].message, out_);
+  EXPECT_EQ(complaint.messages[0].header.type, MrpType::kComplain);
+  leader().on_message(now_, host(1), complaint.messages[0], out_);
   EXPECT_EQ(sent(MrpType::kQuery), 1);
-  leader().on_message(now_, Ipv4(10, 9, 9, 9), complaint.messages[0].message, out_);
+  leader().on_message(now_, Ipv4(10, 9, 9, 9), complaint.messages[0], out_);
   EXPECT_EQ(sent(MrpType::kQuery), 0) << "a stranger's";
 }
 
@@ -188,12 +185,12 @@ class LateMember : public Eviction {
   void complain(std::uint32_t i) {
     Actions complaint;
     net_.hosts.at(host(i)).complain(complaint);
-    leader().on_message(now_, host(i), complaint.messages.at(0).message, out_);
+    leader().on_message(now_, host(i), complaint.messages.at(0), out_);
   }
-  std::vector<Outgoing> reassured() {
-    std::vector<Outgoing> list;
-    for (const Outgoing& o : out_.messages) {
-      if (o.message.header.type == MrpType::kConfirm) list.push_back(o);
+  std::vector<MrpMessage> reassured() {
+    std::vector<MrpMessage> list;
+    for (const MrpMessage& m : out_.messages) {
+      if (m.header.type == MrpType::kAlive) list.push_back(m);
     }
     out_.clear();
     return list;
@@ -208,11 +205,12 @@ TEST_F(LateMember, ThatAnswersReassuresWhoAsked) {
   report(2, kLate, 6);
   const auto list = reassured();
   ASSERT_EQ(list.size(), 1u);
-  EXPECT_EQ(list[0].to, host(1));
+  ASSERT_EQ(list[0].member_count, 1u);
+  EXPECT_EQ(list[0].members[0], member(1));
   EXPECT_EQ(leader().alive_at(), now_);
   Membership& asker = net_.hosts.at(host(1));
-  EXPECT_EQ(asker.on_message(now_, host(0), list[0].message, out_), Membership::Task::kWait);
-  EXPECT_EQ(asker.on_message(now_, host(3), list[0].message, out_), Membership::Task::kNone)
+  EXPECT_EQ(asker.on_message(now_, host(0), list[0], out_), Membership::Task::kWait);
+  EXPECT_EQ(asker.on_message(now_, host(3), list[0], out_), Membership::Task::kNone)
       << "only its leader knows";
 }
 
@@ -268,14 +266,14 @@ class WaitingMember : public Eviction {
   MrpMessage question(std::uint32_t i) {
     Actions asked;
     net_.hosts.at(host(i)).ask(asked);
-    return asked.messages.at(0).message;
+    return asked.messages.at(0);
   }
   // What the leader answers to member i; sent messages of other kinds stay in out_.
-  std::optional<Outgoing> answer_to(std::uint32_t i, const MrpMessage& message) {
+  std::optional<MrpMessage> answer_to(std::uint32_t i, const MrpMessage& message) {
     out_.clear();
     leader().on_message(now_, host(i), message, out_);
-    for (const Outgoing& o : out_.messages) {
-      if (o.to == host(i)) return o;
+    for (const MrpMessage& m : out_.messages) {
+      if (m.member_count > 0 && m.members[0].host == host(i)) return m;
     }
     return std::nullopt;
   }
@@ -284,9 +282,10 @@ class WaitingMember : public Eviction {
 TEST_F(WaitingMember, IsToldThatTheGroupStands) {
   const auto answer = answer_to(1, question(1));
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->message.header.type, MrpType::kConfirm);
-  Membership& member = net_.hosts.at(host(1));
-  EXPECT_EQ(member.on_message(now_, host(0), answer->message, out_), Membership::Task::kStands);
+  EXPECT_EQ(answer->header.type, MrpType::kAlive);
+  EXPECT_EQ(answer->members[0].control_port, member(1).control_port);
+  Membership& asker = net_.hosts.at(host(1));
+  EXPECT_EQ(asker.on_message(now_, host(0), *answer, out_), Membership::Task::kStands);
 }
 
 TEST_F(WaitingMember, MakesTheLeaderAskTheSwitchesButNotForEachOne) {
@@ -317,7 +316,7 @@ TEST_F(WaitingMember, IsToldThatItWasTakenOut) {
   const auto answer = answer_to(2, asked);
   ASSERT_TRUE(answer);
   Membership& member = net_.hosts.at(host(2));
-  EXPECT_EQ(member.on_message(now_, host(0), answer->message, out_), Membership::Task::kDissolved);
+  EXPECT_EQ(member.on_message(now_, host(0), *answer, out_), Membership::Task::kDissolved);
   EXPECT_EQ(member.reject_reason(), wire::MrpReject::kEvicted);
 }
 
@@ -328,7 +327,7 @@ TEST_F(WaitingMember, IsToldThatTheGroupIsNoMore) {
   const auto answer = answer_to(2, asked);
   ASSERT_TRUE(answer);
   Membership& member = net_.hosts.at(host(2));
-  EXPECT_EQ(member.on_message(now_, host(0), answer->message, out_), Membership::Task::kDissolved);
+  EXPECT_EQ(member.on_message(now_, host(0), *answer, out_), Membership::Task::kDissolved);
   EXPECT_EQ(member.reject_reason(), wire::MrpReject::kMemberFailed);
 }
 
@@ -341,8 +340,8 @@ TEST_F(WaitingMember, SpeaksForItselfOnly) {
 TEST_F(WaitingMember, MayBeTheLeaderItselfWhoAsksItsSwitch) {
   leader().look(out_);
   ASSERT_EQ(out_.messages.size(), 1u);
-  EXPECT_EQ(out_.messages[0].to, kGroup);
-  EXPECT_EQ(out_.messages[0].message.header.flags, wire::MrpHeader::kPresence);
+  EXPECT_EQ(out_.messages[0].header.type, MrpType::kQuery);
+  EXPECT_EQ(out_.messages[0].header.flags, wire::MrpHeader::kPresence);
   out_.clear();
   now_ += 1s;
   leader().on_message(now_, kSwitch, from_switch(MrpType::kReport, {}), out_);
@@ -358,7 +357,7 @@ class FailedMember : public Eviction {
   MrpMessage farewell(std::uint32_t i) {
     Actions said;
     net_.hosts.at(host(i)).leave(now_, said);
-    return said.messages.at(0).message;
+    return said.messages.at(0);
   }
 };
 
@@ -385,7 +384,7 @@ TEST_F(FailedMember, MayBeTheLeaderItself) {
   leader().give_up(now_, "no send completed for 8000 ms", out_);
   EXPECT_EQ(leader().state(), State::kFailed);
   net_.under_way.clear();
-  for (const Outgoing& o : out_.messages) net_.under_way.push_back({host(0), o.to, o.message});
+  for (const MrpMessage& m : out_.messages) net_.under_way.push_back({host(0), m});
   net_.settle();
   for (const auto& [address, membership] : net_.hosts) {
     EXPECT_EQ(membership.state(), Membership::State::kGone);

@@ -27,9 +27,13 @@ bool Membership::is_named_by(const MrpMessage& message) const {
   });
 }
 
+bool Membership::is_of_group(const wire::MrpHeader& header) const {
+  return state_ != State::kWaiting && header.mcst_id == id_ && header.epoch == epoch_ &&
+         header.instance == instance_;
+}
+
 bool Membership::is_of_this_group(Ipv4 from, const wire::MrpHeader& header) const {
-  return state_ != State::kWaiting && from == leader_ && header.mcst_id == id_ &&
-         header.epoch == epoch_ && header.instance == instance_;
+  return from == leader_ && is_of_group(header);
 }
 
 void Membership::answer(MrpType type, std::uint16_t flags, Actions& out) const {
@@ -40,7 +44,7 @@ void Membership::answer(MrpType type, std::uint16_t flags, Actions& out) const {
   m.header.mcst_id = id_;
   m.header.instance = instance_;
   m.add({self_.host, self_.qpn});
-  out.messages.push_back({leader_, m});
+  out.messages.push_back(m);
 }
 
 // The leader, which no switch sends a REGISTER to, learns the method from its members.
@@ -49,8 +53,7 @@ std::uint16_t Membership::confirmed_flags() const {
   return static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) | method);
 }
 
-void Membership::refuse(Ipv4 from, const wire::MrpHeader& asked, MrpReject reason,
-                        Actions& out) const {
+void Membership::refuse(const wire::MrpHeader& asked, MrpReject reason, Actions& out) const {
   MrpMessage m;
   m.header = asked;
   m.header.type = MrpType::kReject;
@@ -58,7 +61,7 @@ void Membership::refuse(Ipv4 from, const wire::MrpHeader& asked, MrpReject reaso
   m.header.seq = 0;
   m.header.total = 1;
   m.add({self_.host, self_.qpn});
-  out.messages.push_back({from, m});
+  out.messages.push_back(m);
 }
 
 Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& message,
@@ -92,28 +95,35 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
       }
       return Task::kDissolved;
     }
+    case MrpType::kGiveUp:
+      return on_give_up(from, message);
     case MrpType::kReject:
-      return on_reject(from, message);
-    case MrpType::kConfirm: {
-      if (!is_of_this_group(from, h) || state_ != State::kActive) return Task::kNone;
-      if (h.flags == static_cast<std::uint16_t>(MrpType::kQuery)) return Task::kWait;
-      return h.flags == static_cast<std::uint16_t>(MrpType::kRefresh) ? Task::kStands : Task::kNone;
-    }
+      // Nobody else's can come here, since hosts send to the leader only.
+      return is_of_group(h) && leader_ != self_.host ? end(h, "its switch does not know the group")
+                                                     : Task::kNone;
+    case MrpType::kAlive:
+      if (state_ != State::kActive || !is_of_this_group(from, h)) return Task::kNone;
+      return h.flags == wire::MrpHeader::kPresence ? Task::kStands : Task::kWait;
     case MrpType::kRefresh:
     case MrpType::kQuery:
-    case MrpType::kReport:
     case MrpType::kEvict:
+    case MrpType::kConfirm:
+    case MrpType::kReport:
+    case MrpType::kComplain:
       break;
   }
   return Task::kNone;
 }
 
 void Membership::complain(Actions& out) const {
-  if (state_ == State::kActive) answer(MrpType::kQuery, 0, out);
+  if (state_ == State::kActive) answer(MrpType::kComplain, 0, out);
 }
 
+// Whoever answers may have forgotten where this process listens.
 void Membership::ask(Actions& out) const {
-  if (state_ == State::kActive) answer(MrpType::kQuery, wire::MrpHeader::kPresence, out);
+  if (state_ != State::kActive) return;
+  answer(MrpType::kComplain, wire::MrpHeader::kPresence, out);
+  out.messages.back().members[0].control_port = self_.control_port;
 }
 
 void Membership::leave(Instant now, Actions& out) {
@@ -153,7 +163,7 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, A
     const bool same_group = from == leader_ && h.instance == instance_ && h.mcst_id == id_;
     if (same_group && !wire::newer_epoch(h.epoch, epoch_)) return Task::kNone;  // a late duplicate
     const bool over = state_ == State::kGone || state_ == State::kFailed;
-    refuse(from, h, over ? MrpReject::kNotMember : MrpReject::kIdInUse, out);
+    refuse(h, over ? MrpReject::kNotMember : MrpReject::kIdInUse, out);
   } else if (state_ == State::kConfirmed || state_ == State::kActive) {
     answer(MrpType::kConfirm, confirmed_flags(), out);
   }
@@ -162,19 +172,20 @@ Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, A
 
 // The leader gave the registration up; sent to this member alone. One that has not heard of the
 // group knows its leader by the token, one that has answered also by what it answered.
-Membership::Task Membership::on_reject(Ipv4 from, const MrpMessage& message) {
+Membership::Task Membership::on_give_up(Ipv4 from, const MrpMessage& message) {
   const wire::MrpHeader& h = message.header;
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(from, h)) return Task::kNone;
+  if (waits) take_up(from, h);
+  return end(h, state_ == State::kActive ? "the leader says that the group is no more"
+                                         : "the leader gave the registration up");
+}
+
+Membership::Task Membership::end(const wire::MrpHeader& why, const char* reason) {
   next_leave_ = wire::kNever;
   if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
-  if (waits) take_up(from, h);
-  reject_ = static_cast<MrpReject>(h.flags);
-  if (state_ == State::kActive) {
-    set_state(State::kGone, "the leader says that the group is no more");
-  } else {
-    set_state(State::kFailed, "the leader gave the registration up");
-  }
+  reject_ = static_cast<MrpReject>(why.flags);
+  set_state(state_ == State::kActive ? State::kGone : State::kFailed, reason);
   return Task::kDissolved;
 }
 

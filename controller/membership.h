@@ -30,8 +30,8 @@ class Membership {
 
   explicit Membership(MrpMember self) : self_(self) {}
 
-  // `from` is the leader (the source of the datagram). A REGISTER is ignored that does not name this
-  // member and its token, as is a REJECT before that.
+  // `from` is the leader (the source of the datagram), or in REJECT this host's own switch. A
+  // REGISTER is ignored that does not name this member and its token, as is a GIVE_UP before that.
   Task on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   // The owner leads this group itself: other leaders' REGISTERs are refused from now on. False if a
   // leader has it already.
@@ -62,14 +62,16 @@ class Membership {
  private:
   void set_state(State state, const char* reason);
   bool is_named_by(const MrpMessage& message) const;
+  bool is_of_group(const wire::MrpHeader& header) const;
   bool is_of_this_group(Ipv4 from, const wire::MrpHeader& header) const;
   Task on_register(Ipv4 from, const MrpMessage& message, Actions& out);
-  Task on_reject(Ipv4 from, const MrpMessage& message);
+  Task on_give_up(Ipv4 from, const MrpMessage& message);
+  Task end(const wire::MrpHeader& why, const char* reason);
   void answer(wire::MrpType type, std::uint16_t flags, Actions& out) const;
   std::uint16_t confirmed_flags() const;
   void take_up(Ipv4 leader, const wire::MrpHeader& header);
   void say_left(Instant now, Actions& out);
-  void refuse(Ipv4 from, const wire::MrpHeader& asked, wire::MrpReject reason, Actions& out) const;
+  void refuse(const wire::MrpHeader& asked, wire::MrpReject reason, Actions& out) const;
 
   MrpMember self_;
   State state_ = State::kWaiting;

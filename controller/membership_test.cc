@@ -16,7 +16,7 @@ using wire::MrpType;
 // One member with the answers it gave to the last message.
 struct Member {
   Membership membership{member(1)};
-  std::vector<Outgoing> answers;
+  std::vector<MrpMessage> answers;
 
   Task hear(const MrpMessage& m, Ipv4 from = host(0)) {
     Actions out;
@@ -49,10 +49,9 @@ void Member::join() {
   EXPECT_EQ(hear(from_leader(MrpType::kActivate)), Task::kActivated);
 }
 
-void expect_confirm(const std::vector<Outgoing>& answers, MrpType of) {
+void expect_confirm(const std::vector<MrpMessage>& answers, MrpType of) {
   ASSERT_EQ(answers.size(), 1u);
-  const MrpMessage& m = answers[0].message;
-  EXPECT_EQ(answers[0].to, host(0));
+  const MrpMessage& m = answers[0];
   EXPECT_EQ(m.header.type, MrpType::kConfirm);
   EXPECT_EQ(m.header.flags, static_cast<std::uint16_t>(of));
   EXPECT_EQ(m.header.mcst_id, kGroup);
@@ -62,13 +61,12 @@ void expect_confirm(const std::vector<Outgoing>& answers, MrpType of) {
   EXPECT_EQ(m.members[0], bare(1));
 }
 
-void expect_reject(const std::vector<Outgoing>& answers, Ipv4 to, MrpReject reason) {
+void expect_reject(const std::vector<MrpMessage>& answers, MrpReject reason) {
   ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].to, to);
-  EXPECT_EQ(answers[0].message.header.type, MrpType::kReject);
-  EXPECT_EQ(answers[0].message.header.flags, static_cast<std::uint16_t>(reason));
-  ASSERT_EQ(answers[0].message.member_count, 1u);
-  EXPECT_EQ(answers[0].message.members[0], bare(1));
+  EXPECT_EQ(answers[0].header.type, MrpType::kReject);
+  EXPECT_EQ(answers[0].header.flags, static_cast<std::uint16_t>(reason));
+  ASSERT_EQ(answers[0].member_count, 1u);
+  EXPECT_EQ(answers[0].members[0], bare(1));
 }
 
 TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
@@ -103,7 +101,7 @@ TEST(Membership, TellsTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
   m.connected(true);
   EXPECT_TRUE(m.membership.host_sync());
   ASSERT_EQ(m.answers.size(), 1u);
-  EXPECT_EQ(m.answers[0].message.header.flags,
+  EXPECT_EQ(m.answers[0].header.flags,
             wire::MrpHeader::kHostSync | static_cast<int>(MrpType::kRegister));
 }
 
@@ -111,7 +109,7 @@ TEST(Membership, RejectsWhenItsQueuePairFails) {
   Member m;
   m.hear(register_message());
   m.connected(false);
-  expect_reject(m.answers, host(0), MrpReject::kMemberFailed);
+  expect_reject(m.answers, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), State::kFailed);
 }
 
@@ -130,15 +128,15 @@ TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   for (const std::uint32_t token : {0u, guessed.token + 1}) {
     guessed.token = token;
     EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {guessed}), host(7)), Task::kNone);
-    EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {guessed}), host(7)), Task::kNone);
+    EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {guessed}), host(7)), Task::kNone);
     EXPECT_TRUE(m.answers.empty());
     EXPECT_EQ(m.membership.state(), State::kWaiting);
   }
   m.hear(register_message());
-  EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {member(1)}), host(7)), Task::kNone)
+  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(7)), Task::kNone)
       << "one that has answered is its leader's, who has the address that it answered to";
   EXPECT_EQ(m.membership.state(), State::kConnecting);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {member(1)})), Task::kDissolved);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)})), Task::kDissolved);
 }
 
 TEST(Membership, RefusesASecondLeader) {
@@ -148,9 +146,9 @@ TEST(Membership, RefusesASecondLeader) {
   second.header.mcst_id = Ipv4(198, 18, 9, 9);
   second.header.instance = 0xBEEF;
   EXPECT_EQ(m.hear(second, host(2)), Task::kNone);
-  expect_reject(m.answers, host(2), MrpReject::kIdInUse);
-  EXPECT_EQ(m.answers[0].message.header.mcst_id, second.header.mcst_id);
-  EXPECT_EQ(m.answers[0].message.header.instance, 0xBEEFu);
+  expect_reject(m.answers, MrpReject::kIdInUse);
+  EXPECT_EQ(m.answers[0].header.mcst_id, second.header.mcst_id);
+  EXPECT_EQ(m.answers[0].header.instance, 0xBEEFu);
   EXPECT_EQ(m.membership.state(), State::kActive);
   EXPECT_EQ(m.membership.id(), kGroup);
 }
@@ -161,7 +159,7 @@ TEST(Membership, RefusesAnotherProcessOnTheLeadersHost) {
   MrpMessage second = register_message();
   second.header.instance += 1;
   m.hear(second);
-  expect_reject(m.answers, host(0), MrpReject::kIdInUse);
+  expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
 TEST(Membership, ServesOneEpochOnly) {
@@ -174,7 +172,7 @@ TEST(Membership, ServesOneEpochOnly) {
   MrpMessage newer = register_message();
   newer.header.epoch += 1;
   EXPECT_EQ(m.hear(newer), Task::kNone);
-  expect_reject(m.answers, host(0), MrpReject::kIdInUse);
+  expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
 TEST(Membership, RefusesOthersWhenItLeadsItself) {
@@ -182,7 +180,7 @@ TEST(Membership, RefusesOthersWhenItLeadsItself) {
   ASSERT_TRUE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
   EXPECT_FALSE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
   EXPECT_EQ(m.hear(register_message()), Task::kNone);
-  expect_reject(m.answers, host(0), MrpReject::kIdInUse);
+  expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
 TEST(Membership, DoesNotLeadWhatALeaderHasAlready) {
@@ -199,7 +197,7 @@ TEST(Membership, HeedsOnlyItsLeader) {
   MrpMessage other_epoch = from_leader(MrpType::kUnregister);
   other_epoch.header.epoch += 1;
   EXPECT_EQ(m.hear(other_epoch), Task::kNone);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kReject, {member(1)}), host(3)), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(3)), Task::kNone);
   EXPECT_TRUE(m.answers.empty());
   EXPECT_EQ(m.membership.state(), State::kActive);
 }
@@ -212,24 +210,24 @@ TEST(Membership, IgnoresActivateAndUnregisterBeforeItWasRegistered) {
   EXPECT_EQ(m.hear(register_message()), Task::kConnect);
 }
 
-MrpMessage refusal(MrpReject reason) {
-  MrpMessage m = from_leader(MrpType::kReject, {member(1)});
+MrpMessage given_up(MrpReject reason) {
+  MrpMessage m = from_leader(MrpType::kGiveUp, {member(1)});
   m.header.flags = static_cast<std::uint16_t>(reason);
   return m;
 }
 
 TEST(Membership, LearnsThatTheLeaderGaveUpEvenIfItNeverHeardOfTheGroup) {
   Member m;
-  EXPECT_EQ(m.hear(refusal(MrpReject::kTableFull)), Task::kDissolved);
+  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), Task::kDissolved);
   EXPECT_EQ(m.membership.state(), State::kFailed);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kTableFull);
-  EXPECT_EQ(m.hear(refusal(MrpReject::kTableFull)), Task::kNone);
+  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), Task::kNone);
 }
 
 // Anybody can send one, to every queue pair of a host if need be.
 TEST(Membership, BelievesNoStrangerThatItsRegistrationIsOver) {
   Member m;
-  MrpMessage guessed = refusal(MrpReject::kTableFull);
+  MrpMessage guessed = given_up(MrpReject::kTableFull);
   guessed.members[0] = bare(1);
   EXPECT_EQ(m.hear(guessed, host(9)), Task::kNone);
   EXPECT_EQ(m.membership.state(), State::kWaiting);
@@ -249,16 +247,33 @@ TEST(Membership, AsksItsLeaderWhetherTheGroupStands) {
   m.join();
   m.membership.ask(out);
   ASSERT_EQ(out.messages.size(), 1u);
-  EXPECT_EQ(out.messages[0].to, host(0));
-  EXPECT_EQ(out.messages[0].message.header.type, MrpType::kQuery);
-  EXPECT_EQ(out.messages[0].message.header.flags, wire::MrpHeader::kPresence);
-  MrpMessage yes = from_leader(MrpType::kConfirm, {member(0)});
-  yes.header.flags = static_cast<std::uint16_t>(MrpType::kRefresh);
+  EXPECT_EQ(out.messages[0].header.type, MrpType::kComplain);
+  EXPECT_EQ(out.messages[0].header.flags, wire::MrpHeader::kPresence);
+  ASSERT_EQ(out.messages[0].member_count, 1u);
+  EXPECT_EQ(out.messages[0].members[0].control_port, member(1).control_port);
+  MrpMessage yes = from_leader(MrpType::kAlive, {bare(1)});
+  yes.header.flags = wire::MrpHeader::kPresence;
   EXPECT_EQ(m.hear(yes, host(3)), Task::kNone);
   EXPECT_EQ(m.hear(yes), Task::kStands);
-  EXPECT_EQ(m.hear(refusal(MrpReject::kNotMember)), Task::kDissolved) << "it does not";
+  EXPECT_EQ(m.hear(given_up(MrpReject::kNotMember)), Task::kDissolved) << "it does not";
   EXPECT_EQ(m.membership.state(), State::kGone);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
+}
+
+// Only its own switch can send it one: hosts send to the leader.
+TEST(Membership, BelievesItsSwitchThatTheGroupIsNoMore) {
+  Member m;
+  MrpMessage unknown = from_leader(MrpType::kReject);
+  unknown.header.flags = static_cast<std::uint16_t>(MrpReject::kNotMember);
+  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), Task::kNone) << "it waits for its leader";
+  m.join();
+  MrpMessage other = unknown;
+  ++other.header.instance;
+  EXPECT_EQ(m.hear(other, Ipv4(10, 255, 0, 1)), Task::kNone);
+  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), Task::kDissolved);
+  EXPECT_EQ(m.membership.state(), State::kGone);
+  EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
+  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), Task::kNone);
 }
 
 // Serves every deadline up to then; how often it spoke.
@@ -275,7 +290,7 @@ TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
   m.join();
   Actions out;
   m.membership.leave(kStart, out);
-  expect_reject(out.messages, host(0), MrpReject::kMemberFailed);
+  expect_reject(out.messages, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), State::kFailed);
   EXPECT_GE(said(m.membership, 250ms), 2);
   EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kNone);
@@ -309,7 +324,7 @@ TEST(Membership, TellsALateRegistrationThatItIsOver) {
   MrpMessage other = register_message();
   other.header.mcst_id = Ipv4(198, 18, 9, 9);
   m.hear(other);
-  expect_reject(m.answers, host(0), MrpReject::kNotMember);
+  expect_reject(m.answers, MrpReject::kNotMember);
   m.hear(register_message());  // its own, late
   EXPECT_TRUE(m.answers.empty());
 }

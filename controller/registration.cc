@@ -14,7 +14,7 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-constexpr std::size_t kMaxPackets = 0xFFFF;  // MrpHeader::total
+constexpr std::size_t kMaxMembers = 0xFFFF;  // ACTIVATE says how many in MrpHeader::flags
 
 std::string seconds(Duration d) {
   char text[32];
@@ -43,25 +43,39 @@ MrpMessage Registration::message(MrpType type) const {
   m.header.epoch = epoch_;
   m.header.mcst_id = id_;
   m.header.instance = config_.instance;
+  // All but the leader are behind its switch.
+  if (type == MrpType::kActivate) {
+    m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
+  }
   return m;
 }
 
 void Registration::send_to_group(MrpType type, Actions& out) const {
-  out.messages.push_back({id_, message(type)});
+  out.messages.push_back(message(type));
 }
 
-void Registration::send_register(Actions& out) const {
+// In as many packets as it takes.
+void Registration::send_list(MrpType type, std::span<const MrpMember> list, Actions& out) const {
   constexpr std::size_t per_packet = MrpMessage::kMaxMembers;
-  const std::size_t total = (members_.size() + per_packet - 1) / per_packet;
+  const std::size_t total = (list.size() + per_packet - 1) / per_packet;
   for (std::size_t seq = 0; seq < total; ++seq) {
-    out.messages.push_back({id_, message(MrpType::kRegister)});
-    MrpMessage& m = out.messages.back().message;
+    out.messages.push_back(message(type));
+    MrpMessage& m = out.messages.back();
     m.header.seq = static_cast<std::uint16_t>(seq);
     m.header.total = static_cast<std::uint16_t>(total);
     const std::size_t first = seq * per_packet;
-    const std::size_t last = std::min(members_.size(), first + per_packet);
-    for (std::size_t i = first; i < last; ++i) m.add(members_[i]);
+    for (const MrpMember& member : list.subspan(first, std::min(per_packet, list.size() - first))) {
+      m.add(member);
+    }
   }
+}
+
+// Of those who have not confirmed. REGISTER names the leader, too: a switch that missed the list
+// before this one would know of no queue pair there.
+void Registration::ask_again(MrpType type, Actions& out) const {
+  std::vector<MrpMember> list = missing();
+  if (type == MrpType::kRegister) list.push_back(members_[find(config_.host)]);
+  send_list(type, list, out);
 }
 
 wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> members,
@@ -72,8 +86,8 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
   if (members.size() < 2) {
     return wire::fail(ErrorCode::kInvalid, "a group needs the leader and at least one more member");
   }
-  if (members.size() > kMaxPackets * MrpMessage::kMaxMembers) {
-    return wire::fail(ErrorCode::kInvalid, "too many members: registration numbers 65535 packets");
+  if (members.size() > kMaxMembers) {
+    return wire::fail(ErrorCode::kInvalid, "too many members: a group has 65535 at most");
   }
   std::vector<MrpMember> sorted(members.begin(), members.end());
   const auto by_host = [](const MrpMember& a, const MrpMember& b) { return a.host < b.host; };
@@ -113,15 +127,15 @@ void Registration::begin_step(Instant now, State state, const char* reason, Acti
   set_state(state, reason);
   expect_confirmations();
   retry_ = config_.first_retry;
-  send_step(now, out);
-}
-
-void Registration::send_step(Instant now, Actions& out) {
-  if (state_ == State::kRegistering) {
-    send_register(out);
+  if (state == State::kRegistering) {
+    send_list(MrpType::kRegister, members_, out);
   } else {
     send_to_group(MrpType::kActivate, out);
   }
+  set_next_try(now);
+}
+
+void Registration::set_next_try(Instant now) {
   next_ = now + retry_;
   retry_ = std::min(retry_ * 2, config_.max_retry);
 }
@@ -136,8 +150,8 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
     on_reject(now, from, message, out);
   } else if (h.type == MrpType::kReport) {
     on_report(now, message, out);
-  } else if (h.type == MrpType::kQuery) {
-    on_query(now, from, message, out);
+  } else if (h.type == MrpType::kComplain) {
+    on_complaint(now, from, message, out);
   }
   check_consistent();
 }
@@ -165,10 +179,13 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
                              "the same source_change";
     return fail(now, {ErrorCode::kRefused, text}, MrpReject::kNone, out);
   }
+  const bool from_member = find(from) < members_.size();
   for (const MrpMember& m : message.list()) {
-    if (m.host != from) continue;  // a host speaks for itself only
+    // A switch speaks for those behind it (and lets hosts say nothing about others), a member for
+    // itself.
+    if (from_member && m.host != from) continue;
     const std::size_t i = find(m.host);
-    if (i == members_.size() || members_[i].qpn != m.qpn || confirmed_[i]) continue;
+    if (i == members_.size() || !members_[i].is_same_as(m) || confirmed_[i]) continue;
     confirmed_[i] = true;
     --missing_;
   }
@@ -238,28 +255,30 @@ void Registration::query(Instant now, Actions& out) {
 void Registration::look(Actions& out) const {
   if (state_ != State::kActive) return;
   send_to_group(MrpType::kQuery, out);
-  out.messages.back().message.header.flags = wire::MrpHeader::kPresence;
+  out.messages.back().header.flags = wire::MrpHeader::kPresence;
 }
 
-// The asker waits for data, and says who it is.
+// The asker waits for data, and says who it is and where it listens.
 void Registration::on_presence_query(Instant now, const MrpMember& asker, Actions& out) {
   const std::size_t at = find(asker.host);
-  const bool is_member = at < members_.size() && members_[at].qpn == asker.qpn;
+  const bool is_member = at < members_.size() && members_[at].is_same_as(asker);
   const bool stands = state_ == State::kActive || state_ == State::kActivating;
-  if (!stands || !is_member) {
+  const bool holds = stands && is_member;
+  out.messages.push_back(message(holds ? MrpType::kAlive : MrpType::kGiveUp));
+  MrpMessage& answer = out.messages.back();
+  answer.add(asker);
+  if (!holds) {
     const MrpReject why = stands ? MrpReject::kEvicted : reject_;
-    out.messages.push_back({asker.host, message(MrpType::kReject)});
-    out.messages.back().message.header.flags = static_cast<std::uint16_t>(why);
-    out.messages.back().message.add(asker);
+    answer.header.flags = static_cast<std::uint16_t>(why);
     return;
   }
-  confirm_to(asker.host, MrpType::kRefresh, out);
+  answer.header.flags = wire::MrpHeader::kPresence;
   // It may wait for a source that has died: nobody else would ask.
   const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_patience;
   if (state_ == State::kActive && !asked_lately) query(now, out);
 }
 
-void Registration::on_query(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
   if (message.header.flags == wire::MrpHeader::kPresence) {
     if (message.member_count == 1 && message.members[0].host == from) {
       on_presence_query(now, message.members[0], out);
@@ -300,14 +319,12 @@ void Registration::on_report(Instant now, const MrpMessage& message, Actions& ou
 void Registration::reassure(Instant now, Actions& out) {
   alive_at_ = now;
   std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_patience; });
-  for (const Asker& asker : askers_) confirm_to(asker.host, MrpType::kQuery, out);
-}
-
-void Registration::confirm_to(Ipv4 member, MrpType what, Actions& out) const {
-  out.messages.push_back({member, message(MrpType::kConfirm)});
-  out.messages.back().message.header.flags = static_cast<std::uint16_t>(what);
-  const MrpMember& self = members_[find(config_.host)];
-  out.messages.back().message.add({self.host, self.qpn});
+  std::vector<MrpMember> list;
+  for (const Asker& asker : askers_) {
+    const std::size_t i = find(asker.host);
+    if (i < members_.size()) list.push_back(members_[i]);
+  }
+  send_list(MrpType::kAlive, list, out);
 }
 
 void Registration::judge(Instant now, const MrpMember& reported, Actions& out) {
@@ -349,7 +366,7 @@ void Registration::send_evictions(Instant now, Actions& out) {
   --evict_repeats_left_;
   for (std::size_t first = 0; first < leaving_.size();) {
     send_to_group(MrpType::kEvict, out);
-    while (first < leaving_.size() && out.messages.back().message.add(leaving_[first])) ++first;
+    while (first < leaving_.size() && out.messages.back().add(leaving_[first])) ++first;
   }
   next_evict_ = now + evict_retry_;
   evict_retry_ = std::min(evict_retry_ * 2, config_.max_retry);
@@ -381,19 +398,24 @@ void Registration::give_up(Instant now, std::string why, Actions& out) {
 
 void Registration::send_farewell(Instant now, Actions& out) {
   if (repeats_left_ > 0) {
+    const bool is_repeat = repeats_left_ < config_.unregister_repeats;
     --repeats_left_;
-    send_to_group(MrpType::kUnregister, out);
-    out.messages.back().message.header.flags = static_cast<std::uint16_t>(reject_);
+    if (is_repeat && state_ == State::kUnregistering && error_.text.empty()) {
+      ask_again(MrpType::kUnregister, out);
+    } else {
+      send_to_group(MrpType::kUnregister, out);
+      out.messages.back().header.flags = static_cast<std::uint16_t>(reject_);
+    }
     if (!error_.text.empty()) {  // the registration failed: some members may not know of the group
-      for (const MrpMember& m : members_) {
-        if (m.host == config_.host) continue;
-        out.messages.push_back({m.host, message(MrpType::kReject)});
-        out.messages.back().message.header.flags = static_cast<std::uint16_t>(reject_);
-        out.messages.back().message.add(m);
+      std::vector<MrpMember> others = members_;
+      std::erase_if(others, [this](const MrpMember& m) { return m.host == config_.host; });
+      const std::size_t first = out.messages.size();
+      send_list(MrpType::kGiveUp, others, out);
+      for (std::size_t i = first; i < out.messages.size(); ++i) {
+        out.messages[i].header.flags = static_cast<std::uint16_t>(reject_);
       }
     }
-    next_ = now + retry_;
-    retry_ = std::min(retry_ * 2, config_.max_retry);
+    set_next_try(now);
   } else {
     next_ = kNever;
     if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
@@ -446,8 +468,12 @@ void Registration::on_timer(Instant now, Actions& out) {
   if (now >= next_) {
     switch (state_) {
       case State::kRegistering:
+        ask_again(MrpType::kRegister, out);
+        set_next_try(now);
+        break;
       case State::kActivating:
-        send_step(now, out);
+        ask_again(MrpType::kActivate, out);
+        set_next_try(now);
         break;
       case State::kActive:
         send_to_group(MrpType::kRefresh, out);

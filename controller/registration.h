@@ -4,14 +4,15 @@
 //     start() -> REGISTER ... CONFIRM from every member ... ACTIVATE ... CONFIRM from every member
 //     -> kActive
 //
-// Retried until `timeout`, which covers both steps; the outcome is all or nothing: on a REJECT or a
-// time-out the group is unregistered and error() names who refused or was missing. Members that no
-// switch may ever have named the group to are told as well: a REJECT goes to every member's own
-// address. While active, REFRESH keeps the switches' tables from ageing.
+// Retried until `timeout`, which covers both steps, for the members that are missing only; the
+// outcome is all or nothing: on a REJECT or a time-out the group is unregistered and error() names
+// who refused or was missing. Switches merge CONFIRMs: one names many. Members that no switch may
+// ever have named the group to are told as well, by GIVE_UP, which needs no table. While active,
+// REFRESH keeps the switches' tables from ageing.
 //
-// In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's QUERY
-// or the owner's ask() make the leader look who holds the group up, again and again until nobody
-// does, and tells those who asked that they are alive, if they are. A member whose port is down, or
+// In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's
+// COMPLAIN or the owner's ask() make the leader look who holds the group up, again and again until
+// nobody does; those who complained are told ALIVE, if they are. A member whose port is down, or
 // that was not heard of for evict_after while it lagged, is evicted. A source that is gone and
 // whose message not all have takes the group with it: kFailed.
 #pragma once
@@ -37,16 +38,9 @@ using wire::McstId;
 using wire::MrpMember;
 using wire::MrpMessage;
 
-// One MRP datagram to be sent. REGISTER, ACTIVATE, UNREGISTER and REFRESH go to the McstID, answers
-// to the leader, the leader's REJECT (it gave the registration up; flags: the reason, or none for a
-// time-out) to the member.
-struct Outgoing {
-  Ipv4 to;
-  MrpMessage message;
-};
-// The caller owns it, sends what is in it, clears it and passes it again.
+// The caller owns it, sends what is in it, each to its McstID, clears it and passes it again.
 struct Actions {
-  std::vector<Outgoing> messages;
+  std::vector<MrpMessage> messages;
   void clear() { messages.clear(); }
 };
 
@@ -61,7 +55,7 @@ struct RegistrationConfig {
   Duration ask_again = times::kAskAgain;            // between two QUERYs while somebody lags
   Duration evict_after = times::kEvict;             // of silence; a port that is down is enough
   Duration source_grace = times::kSourceGrace;      // for answers to a source that is gone
-  Duration asker_patience = times::kAskerPatience;  // members that wait QUERY more often than that
+  Duration asker_patience = times::kAskerPatience;  // members that wait COMPLAIN more often
   unsigned evict_repeats = 20;
 };
 
@@ -82,7 +76,8 @@ class Registration {
   // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty
   // list, a host twice, the leader missing or alone, more than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Actions& out);
-  // CONFIRM, REJECT, REPORT and QUERY of this group; others are ignored.
+  // CONFIRM, REJECT, REPORT and COMPLAIN of this group, `from` a member or a switch; others are
+  // ignored.
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   // Asks the switches who holds the group up: the owner's own sends do not end. kActive only.
   void ask(Instant now, Actions& out);
@@ -122,8 +117,9 @@ class Registration {
   void set_state(State state, const char* reason);
   void expect_confirmations();
   void begin_step(Instant now, State state, const char* reason, Actions& out);
-  void send_step(Instant now, Actions& out);
-  void send_register(Actions& out) const;
+  void set_next_try(Instant now);
+  void send_list(wire::MrpType type, std::span<const MrpMember> list, Actions& out) const;
+  void ask_again(wire::MrpType type, Actions& out) const;
   void send_to_group(wire::MrpType type, Actions& out) const;
   void send_farewell(Instant now, Actions& out);
   bool agrees_on_method(const wire::MrpHeader& confirm);
@@ -132,12 +128,11 @@ class Registration {
   void on_member_failed(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
   void query(Instant now, Actions& out);
-  void on_query(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  void on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
   void on_presence_query(Instant now, const MrpMember& asker, Actions& out);
   void on_report(Instant now, const MrpMessage& message, Actions& out);
   void judge(Instant now, const MrpMember& reported, Actions& out);
   void reassure(Instant now, Actions& out);
-  void confirm_to(Ipv4 member, wire::MrpType what, Actions& out) const;
   void evict(Instant now, std::size_t member, Actions& out);
   void send_evictions(Instant now, Actions& out);
   void on_evicted(const MrpMessage& message);

@@ -17,13 +17,17 @@ struct Faults {
   std::uint32_t members;
   int loss_percent, double_percent, reorder_percent;
   int unplugged;  // a member that nothing reaches; 0: none
+  bool merges;
   bool switch_refuses;
 };
 
 class Chaos {
  public:
   Chaos(const Faults& faults, std::uint64_t seed)
-      : faults_(faults), random_(seed), net_(faults.members) {}
+      : faults_(faults), random_(seed), net_(faults.members) {
+    net_.merges = faults.merges;
+    if (faults.unplugged > 0) net_.unplugged = host(static_cast<std::uint32_t>(faults.unplugged));
+  }
 
   Network& net() { return net_; }
 
@@ -31,6 +35,7 @@ class Chaos {
   void run(Instant until, bool calm) {
     for (unsigned steps = 0;; ++steps) {
       RC_ASSERT(steps < 200'000u);  // livelock
+      if (net_.under_way.empty() || (!calm && chance(10))) net_.merge();
       if (!net_.under_way.empty()) {
         const std::size_t at =
             !calm && chance(faults_.reorder_percent) ? pick(net_.under_way.size()) : 0;
@@ -56,16 +61,12 @@ class Chaos {
     if (net_.leader.deadline() <= net_.now) net_.tick();
   }
   bool lost(const Network::Datagram& d, bool calm) {
-    if (faults_.unplugged > 0) {
-      const Ipv4 gone = host(static_cast<std::uint32_t>(faults_.unplugged));
-      if (d.from == gone || d.to == gone) return true;
-    }
     if (faults_.switch_refuses && d.message.header.type == MrpType::kRegister) {
       MrpMessage no = d.message;
       no.header.type = MrpType::kReject;
       no.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kTableFull);
       no.member_count = 0;
-      net_.under_way.push_back({Ipv4(10, 0, 255, 1), host(0), no});
+      net_.under_way.push_back({kSwitch, no});
       return true;
     }
     return !calm && chance(faults_.loss_percent);
@@ -101,6 +102,7 @@ Faults any_faults() {
   f.loss_percent = *rc::gen::inRange(0, 40);
   f.double_percent = *rc::gen::inRange(0, 30);
   f.reorder_percent = *rc::gen::inRange(0, 50);
+  f.merges = *rc::gen::arbitrary<bool>();
   return f;
 }
 

@@ -31,6 +31,14 @@ MrpMessage reject(MrpReject reason, std::vector<MrpMember> named = {}) {
   return m;
 }
 
+MrpMessage confirm_of(std::vector<std::uint32_t> members) {
+  MrpMessage m = reject(MrpReject::kNone);
+  m.header.type = MrpType::kConfirm;
+  m.header.flags = static_cast<std::uint16_t>(MrpType::kRegister);
+  for (const std::uint32_t i : members) m.add(bare(i));
+  return m;
+}
+
 TEST(Registration, ActivatesWhenEveryMemberHasConfirmedBothSteps) {
   Network net(4);
   ASSERT_TRUE(net.start());
@@ -77,7 +85,7 @@ TEST(Registration, RepeatsWithGrowingPausesUntilALateMemberAnswers) {
 
 TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
   Network net(4);
-  net.lose = [](const Network::Datagram& d) { return d.from == host(2) || d.to == host(2); };
+  net.unplugged = host(2);
   ASSERT_TRUE(net.start());
   net.run(kStart + 2s);
   EXPECT_EQ(net.leader.state(), State::kFailed);
@@ -105,7 +113,7 @@ TEST(Registration, TellsMembersThatNoSwitchEverNamedTheGroupTo) {
   Network net(3);
   net.serves_groups = false;
   ASSERT_TRUE(net.start());
-  net.deliver({Ipv4(10, 0, 255, 1), host(0), reject(MrpReject::kTableFull)});
+  net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kTableFull)});
   net.settle();
   EXPECT_EQ(net.leader.state(), State::kFailed);
   for (const auto& [address, m] : net.hosts) {
@@ -129,12 +137,13 @@ TEST(Registration, SaysWhoRefusedAndWhatToDo) {
       {MrpReject::kNotAuthorised, {}, "give the leader the fabric's key"},
       {MrpReject::kVersion, {}, "bring leader, members and switches to the same version"},
       {MrpReject::kTooManyPaths, {member(2)}, "raise max_paths"},
+      {MrpReject::kIncomplete, {}, "create fresh groups"},
       {static_cast<MrpReject>(99), {}, "no reason that this version knows (99)"},
   };
   for (const Case& c : cases) {
     Network net(3);
     ASSERT_TRUE(net.start());
-    net.deliver({Ipv4(10, 0, 255, 1), host(0), reject(c.reason, c.named)});
+    net.deliver({Ipv4(10, 0, 255, 1), reject(c.reason, c.named)});
     EXPECT_EQ(net.leader.state(), State::kFailed);
     EXPECT_EQ(net.leader.error().code, ErrorCode::kRefused);
     EXPECT_EQ(net.leader.reject_reason(), c.reason);
@@ -147,7 +156,7 @@ TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
   Network net(3);
   ASSERT_TRUE(net.start());
   for (const std::uint32_t about : {0u, 9u}) {
-    net.deliver({host(9), host(0), reject(MrpReject::kMemberFailed, {member(about)})});
+    net.deliver({host(9), reject(MrpReject::kMemberFailed, {member(about)})});
   }
   net.settle();
   EXPECT_EQ(net.leader.state(), State::kActive);
@@ -178,16 +187,14 @@ TEST(Registration, AnActiveMemberLearnsThatAnotherNeverBecameActive) {
 }
 
 TEST(Registration, IgnoresWhatIsNotForIt) {
-  Network net(2);
+  Network net(3);
   ASSERT_TRUE(net.start());
-  MrpMessage confirm = reject(MrpReject::kNone, {member(1)});
-  confirm.header.type = MrpType::kConfirm;
-  confirm.header.flags = static_cast<std::uint16_t>(MrpType::kRegister);
+  const MrpMessage confirm = confirm_of({1});
   const auto changed = [&](auto change) {
     MrpMessage m = confirm;
     change(m);
-    net.deliver({host(1), host(0), m});
-    return net.leader.missing().size() == 0 || net.leader.state() != State::kRegistering;
+    net.deliver({host(1), m});
+    return net.leader.missing().size() != 2 || net.leader.state() != State::kRegistering;
   };
   EXPECT_FALSE(changed([](MrpMessage& m) { m.header.epoch += 1; }));
   EXPECT_FALSE(changed([](MrpMessage& m) { m.header.instance += 1; }));
@@ -195,10 +202,57 @@ TEST(Registration, IgnoresWhatIsNotForIt) {
   EXPECT_FALSE(changed([](MrpMessage& m) { m.header.flags = unsigned(MrpType::kActivate); }));
   EXPECT_FALSE(changed([](MrpMessage& m) { m.members[0].qpn = wire::Qpn(0x99); }));
   EXPECT_FALSE(changed([](MrpMessage& m) { m.members[0].host = host(0); }));
-  net.deliver({host(5), host(0), confirm});  // somebody speaks for host 1
-  EXPECT_EQ(net.leader.state(), State::kRegistering);
-  net.deliver({host(1), host(0), confirm});
+  net.deliver({host(2), confirm});  // a member speaks for another
+  EXPECT_EQ(net.leader.missing().size(), 2u);
+  net.deliver({host(1), confirm});
+  EXPECT_EQ(net.leader.missing(), std::vector{member(2)});
+}
+
+TEST(Registration, BelievesASwitchAboutAllBehindIt) {
+  Network net(5);
+  ASSERT_TRUE(net.start());
+  net.deliver({kSwitch, confirm_of({2, 4})});
+  EXPECT_EQ(net.leader.missing(), (std::vector{member(1), member(3)}));
+  net.deliver({kSwitch, confirm_of({1, 2, 3})});
   EXPECT_EQ(net.leader.state(), State::kActivating);
+}
+
+TEST(Registration, RepeatsForThoseThatAreMissingOnly) {
+  Network net(200);
+  std::vector<MrpMember> asked;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, MrpType::kRegister))
+      asked.insert(asked.end(), d.message.list().begin(), d.message.list().end());
+    const bool late = d.from == host(7) || d.from == host(150);
+    return late && d.message.header.type == MrpType::kConfirm && net.now < kStart + 10ms;
+  };
+  ASSERT_TRUE(net.start());
+  net.settle();
+  EXPECT_EQ(asked.size(), 200u);
+  asked.clear();
+  net.run(kStart + 25ms);
+  EXPECT_EQ(asked, (std::vector{member(7), member(150), member(0)})) << "and the leader itself";
+  EXPECT_EQ(net.leader.state(), State::kActive);
+}
+
+TEST(Registration, ActivatesAndUnregistersAgainOnlyTowardsTheMissing) {
+  Network net(4);
+  std::vector<std::size_t> named;
+  MrpType step = MrpType::kActivate;
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, step)) named.push_back(d.message.member_count);
+    return d.from == host(2) && d.message.header.flags == unsigned(step) && named.size() < 2;
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 100ms);
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  EXPECT_EQ(named, (std::vector<std::size_t>{0, 1})) << "all, then one";
+  named.clear();
+  step = MrpType::kUnregister;
+  net.unregister();
+  net.run(net.now + 100ms);
+  EXPECT_EQ(net.leader.state(), State::kGone);
+  EXPECT_EQ(named, (std::vector<std::size_t>{0, 1}));
 }
 
 TEST(Registration, LearnsFromItsMembersHowTheSourceChanges) {
@@ -209,7 +263,7 @@ TEST(Registration, LearnsFromItsMembersHowTheSourceChanges) {
     confirm.header.type = MrpType::kConfirm;
     confirm.header.flags = static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) |
                                                       (host_sync ? wire::MrpHeader::kHostSync : 0));
-    net.deliver({host(1), host(0), confirm});
+    net.deliver({host(1), confirm});
     EXPECT_EQ(net.leader.state(), State::kActivating);
     EXPECT_EQ(net.leader.host_sync(), host_sync);
   }
@@ -223,7 +277,7 @@ TEST(Registration, FailsWhereSwitchesDisagreeOnHowTheSourceChanges) {
     confirm.header.type = MrpType::kConfirm;
     confirm.header.flags = static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) |
                                                       (i == 2 ? wire::MrpHeader::kHostSync : 0));
-    net.deliver({host(i), host(0), confirm});
+    net.deliver({host(i), confirm});
   }
   EXPECT_EQ(net.leader.state(), State::kFailed);
   EXPECT_THAT(net.leader.error().text, HasSubstr("give all the same source_change"));
@@ -316,7 +370,7 @@ TEST(Registration, CanBeUnregisteredInAnyState) {
 
   Network failed(2);
   ASSERT_TRUE(failed.start());
-  failed.deliver({host(1), host(0), reject(MrpReject::kTableFull)});
+  failed.deliver({host(1), reject(MrpReject::kTableFull)});
   failed.unregister();
   EXPECT_EQ(failed.leader.state(), State::kUnregistering);
   failed.unregister();
@@ -350,6 +404,23 @@ TEST(Registration, TakesSpuriousTimersCalmly) {
   const auto before = net.sent;
   net.tick();
   EXPECT_EQ(net.sent, before);
+}
+
+// By it switches find out what they have forgotten.
+TEST(Registration, SaysHowManyMembersThereAreWhenItActivates) {
+  for (const bool repeated : {false, true}) {
+    Network net(200);
+    std::vector<int> said;
+    net.lose = [&](const Network::Datagram& d) {
+      if (!is(d, MrpType::kActivate)) return false;
+      said.push_back(d.message.header.flags);
+      return repeated && said.size() == 1;
+    };
+    ASSERT_TRUE(net.start());
+    net.run(kStart + 100ms);
+    EXPECT_EQ(net.leader.state(), State::kActive);
+    EXPECT_EQ(said, std::vector<int>(repeated ? 4 : 1, 199)) << "199 names take three datagrams";
+  }
 }
 
 // CPU time of the leader's side, the least of some: other load makes it longer, nothing shorter.

@@ -52,6 +52,8 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kVersion:
       return "it speaks another version of the registration protocol: bring leader, members and "
              "switches to the same version";
+    case MrpReject::kIncomplete:
+      return "the switch has forgotten members, it was restarted perhaps: create fresh groups";
     case MrpReject::kTooManyPaths:
       return "the members need more ports of one switch than a group may have there: raise "
              "max_paths, or spread the hosts over more switches";

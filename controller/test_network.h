@@ -1,7 +1,9 @@
 // One leader and its members joined by a lossy network on virtual time: the switch of these tests
-// passes on every datagram to the hosts it names, as real ones do, and knows nothing else.
+// passes on every datagram to the hosts it names, or to all, as real ones do, and knows nothing
+// else. If `merges`, it keeps CONFIRMs back until merge() or until nothing else is under way.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -18,6 +20,8 @@ inline constexpr Instant kStart{Duration{1'000'000'000}};
 inline constexpr McstId kGroup{198, 18, 3, 4};
 inline constexpr std::uint16_t kEpoch = 7;
 inline constexpr std::uint32_t kInstance = 0xCAFE;
+
+inline constexpr Ipv4 kSwitch{10, 255, 0, 1};
 
 inline Ipv4 host(std::uint32_t i) { return Ipv4(Ipv4(10, 0, 0, 0).value() + i + 1); }
 inline MrpMember member(std::uint32_t i) {
@@ -42,7 +46,7 @@ inline RegistrationConfig leader_config() {
 class Network {
  public:
   struct Datagram {
-    Ipv4 from, to;
+    Ipv4 from;
     MrpMessage message;
   };
 
@@ -65,18 +69,30 @@ class Network {
     collect(host(0));
   }
   void deliver(const Datagram& d) {
-    if (d.to == host(0)) {
+    if (wire::is_for_leader(d.message.header.type)) {
       leader.on_message(now, d.from, d.message, actions_);
       collect(host(0));
       return;
     }
+    // GIVE_UP needs no table of the group's.
+    const bool goes = serves_groups || d.message.header.type == wire::MrpType::kGiveUp;
     for (auto& [address, membership] : hosts) {
-      if (d.to == kGroup ? serves_groups : d.to == address) give(membership, address, d);
+      if (goes && address != unplugged && names(d.message, address)) {
+        give(membership, address, d);
+      }
     }
+  }
+  // One CONFIRM of the switch for all that it has kept back.
+  void merge() {
+    for (const Datagram& d : kept_back_) under_way.push_back(d);
+    sent += kept_back_.size();
+    kept_back_.clear();
   }
   // Delivers all that is under way, and what that causes, in order.
   void settle() {
-    while (!under_way.empty()) {
+    for (;;) {
+      if (under_way.empty()) merge();
+      if (under_way.empty()) return;
       const Datagram d = under_way.front();
       under_way.pop_front();
       if (!lose || !lose(d)) deliver(d);
@@ -100,7 +116,9 @@ class Network {
   std::deque<Datagram> under_way;
   std::function<bool(const Datagram&)> lose;
   std::function<bool(Ipv4)> connects;  // unset: every queue pair connects
-  bool serves_groups = true;           // false: nothing addressed to the group gets anywhere
+  bool merges = false;
+  Ipv4 unplugged;             // nothing reaches it, nothing comes from it
+  bool serves_groups = true;  // false: nothing addressed to the group gets anywhere
   std::map<Ipv4, int> connect_calls;
   std::size_t sent = 0;
 
@@ -112,18 +130,33 @@ class Network {
       ++connect_calls[address];
       membership.connected(now, !connects || connects(address), answers);
     }
-    for (const Outgoing& o : answers.messages) push(address, o);
+    for (const MrpMessage& m : answers.messages) push(address, m);
   }
   void collect(Ipv4 from) {
-    for (const Outgoing& o : actions_.messages) push(from, o);
+    for (const MrpMessage& m : actions_.messages) push(from, m);
     actions_.clear();
   }
-  void push(Ipv4 from, const Outgoing& o) {
-    under_way.push_back({from, o.to, o.message});
+  static bool names(const MrpMessage& message, Ipv4 address) {
+    const auto list = message.list();
+    return list.empty() || std::any_of(list.begin(), list.end(),
+                                       [address](const MrpMember& m) { return m.host == address; });
+  }
+  void push(Ipv4 from, const MrpMessage& m) {
+    if (from == unplugged) return;
+    if (merges && m.header.type == wire::MrpType::kConfirm) return keep_back(m);
+    under_way.push_back({from, m});
     ++sent;
   }
 
+  void keep_back(const MrpMessage& m) {
+    for (Datagram& d : kept_back_) {
+      if (d.message.header == m.header && d.message.add(m.members[0])) return;
+    }
+    kept_back_.push_back({kSwitch, m});
+  }
+
   Actions actions_;
+  std::vector<Datagram> kept_back_;
 };
 
 }  // namespace cepheus::mrp::test

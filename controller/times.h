@@ -53,9 +53,11 @@ inline constexpr Duration kLeaveRetry = 100ms;
 // --- Of others.
 // The longest that soft-roce waits before it repeats a packet: 67 ms, doubled six times.
 inline constexpr Duration kSourceRepeats = 4300ms;
-// Switches, where their topology says nothing else: a group whose leader's port is down goes on for
-// so long, then as long without its leader; a freed address is refused for so long; a table that
-// nobody uses or refreshes is forgotten.
+// Switches, where their topology says nothing else: those who have confirmed wait so long for the
+// others, to be named with them; a group whose leader's port is down goes on for so long, then as
+// long without its leader; a freed address is refused for so long; a table that nobody uses or
+// refreshes is forgotten.
+inline constexpr Duration kSwitchConfirm = 2ms;
 inline constexpr Duration kSwitchOrphan = 2s;
 inline constexpr Duration kSwitchRest = 5s;
 inline constexpr Duration kSwitchAge = 10min;
@@ -79,6 +81,8 @@ static_assert(kReceiverGivesUp >= kEvict);
 static_assert(3 * kRefresh < kSwitchAge);
 // A host draws no address that a switch still refuses.
 static_assert(kAddressRest > kSwitchRest);
+// A leader does not repeat for members that switches only keep back, be there three on the way.
+static_assert(3 * kSwitchConfirm < kFirstRetry);
 // Retries fit into what they are retried for.
 static_assert(4 * kLongestRetry < kRegister);
 

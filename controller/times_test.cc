@@ -10,6 +10,7 @@ namespace {
 
 TEST(Times, OfSwitchesAreTheirDefaults) {
   const net::SwitchConfig config;
+  EXPECT_EQ(config.confirm_wait, kSwitchConfirm);
   EXPECT_EQ(config.orphan_age, kSwitchOrphan);
   EXPECT_EQ(config.rest, kSwitchRest);
   EXPECT_EQ(config.age, kSwitchAge);

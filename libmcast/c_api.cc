@@ -152,8 +152,6 @@ const char* mcast_status_string(mcast_status_t status) {
       return "fabric failed";
     case MCAST_ERR_CANCELED:
       return "canceled";
-    case MCAST_ERR_BUSY:
-      return "another process of this host has the registration port";
   }
   return "unknown status";
 }
@@ -186,18 +184,6 @@ mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t
   return with(from(context), [&](Context& c) {
     describe(c.device(), *out);
     return MCAST_OK;
-  });
-}
-
-mcast_status_t mcast_device_query(const mcast_context_params_t* params, mcast_context_attr_t* out) {
-  if (out == nullptr) return invalid("out is null");
-  *out = {};
-  return guarded([&] {
-    const auto config = context_config(params);
-    if (!config) return set_last_error(config.error());
-    const auto device = Device::open(config->device);
-    if (device) describe(**device, *out);
-    return status_of(device);
   });
 }
 

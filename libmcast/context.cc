@@ -89,7 +89,8 @@ Facilities Context::facilities() {
           config_.max_eager_memory,
           timers_,
           sender_patience(config_.progress_timeout, timers_),
-          receiver_patience(config_.progress_timeout)};
+          receiver_patience(config_.progress_timeout),
+          registrar_.control_port()};
 }
 
 // --- Groups.

@@ -23,10 +23,13 @@ class ControlChannel {
     wire::Ipv4 from;
     std::size_t size;
   };
+  // What does not come from the registration port is left out: no switch has seen it.
   virtual std::optional<Received> receive(std::span<std::uint8_t> out) = 0;
+  // This process's own UDP port, where the host's switch sends what is for it.
+  virtual std::uint16_t port() const = 0;
   virtual Timers timers() const = 0;
 
-  // The one that fits the device, on its UDP port `mrp_port`.
+  // The one that fits the device, on a UDP port of its own; `mrp_port` is the switches'.
   static Outcome<std::unique_ptr<ControlChannel>> open(const Device& device,
                                                        std::uint16_t mrp_port);
 };

@@ -48,7 +48,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       recv_arg_(config.recv_arg),
       watchdog_(facilities.sender_patience),
       presence_(facilities.receiver_patience, pair->number()),
-      membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0, 0,
+      membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0, facilities.control_port,
                    static_cast<std::uint32_t>(std::random_device()())}),
       pair_(std::move(pair)) {}
 

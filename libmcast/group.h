@@ -39,6 +39,7 @@ struct Facilities {
   std::size_t eager_limit;
   Timers timers;
   wire::Duration sender_patience, receiver_patience;
+  std::uint16_t control_port;  // where this process takes registration datagrams
 };
 
 class Group {

@@ -21,29 +21,24 @@ sockaddr_in socket_address(wire::Ipv4 address, std::uint16_t port) {
 }  // namespace
 
 Outcome<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
-                                                            std::uint16_t port) {
+                                                            std::uint16_t mrp_port) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(MCAST_ERR_NO_DEVICE, errno_text("no UDP socket", errno));
-  std::unique_ptr<KernelChannel> channel(new KernelChannel(fd, port));
-  const sockaddr_in own = socket_address(address, port);
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) {
-    const int error = errno;
-    std::string text =
-        errno_text("UDP port " + std::to_string(port) + " of " + address.to_string(), error);
-    if (error == EADDRINUSE) {
-      text +=
-          ": another process of this host registers groups, run one per host address or choose "
-          "another mrp_port on all hosts";
-    }
-    return fail(error == EADDRINUSE ? MCAST_ERR_BUSY : MCAST_ERR_NO_DEVICE, text);
+  std::unique_ptr<KernelChannel> channel(new KernelChannel(fd, mrp_port));
+  sockaddr_in own = socket_address(address, 0);
+  socklen_t length = sizeof own;
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0 ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length) != 0) {
+    return fail(MCAST_ERR_NO_DEVICE, errno_text("a UDP port of " + address.to_string(), errno));
   }
+  channel->port_ = ntohs(own.sin_port);
   return channel;
 }
 
 KernelChannel::~KernelChannel() { close(fd_); }
 
 int KernelChannel::send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) {
-  const sockaddr_in address = socket_address(to, port_);
+  const sockaddr_in address = socket_address(to, mrp_port_);
   const ssize_t n = sendto(fd_, datagram.data(), datagram.size(), MSG_NOSIGNAL,
                            reinterpret_cast<const sockaddr*>(&address), sizeof address);
   return n < 0 ? errno : 0;
@@ -57,7 +52,8 @@ std::optional<ControlChannel::Received> KernelChannel::receive(std::span<std::ui
     socklen_t length = sizeof from;
     const ssize_t n = recvfrom(fd_, out.data(), out.size(), MSG_TRUNC,
                                reinterpret_cast<sockaddr*>(&from), &length);
-    if (n >= 0 && static_cast<std::size_t>(n) <= out.size() && from.sin_family == AF_INET) {
+    if (n >= 0 && static_cast<std::size_t>(n) <= out.size() && from.sin_family == AF_INET &&
+        from.sin_port == htons(mrp_port_)) {
       return Received{wire::Ipv4(ntohl(from.sin_addr.s_addr)), static_cast<std::size_t>(n)};
     }
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;

@@ -7,21 +7,23 @@ namespace cepheus::mcast {
 
 class KernelChannel final : public ControlChannel {
  public:
-  // Bound to the device's own address: one process per host address can register groups.
-  static Outcome<std::unique_ptr<KernelChannel>> open(wire::Ipv4 address, std::uint16_t port);
+  // Bound to the device's own address, so that what it sends comes from there.
+  static Outcome<std::unique_ptr<KernelChannel>> open(wire::Ipv4 address, std::uint16_t mrp_port);
   ~KernelChannel() override;
   KernelChannel(const KernelChannel&) = delete;
   KernelChannel& operator=(const KernelChannel&) = delete;
 
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
   std::optional<Received> receive(std::span<std::uint8_t> out) override;
+  std::uint16_t port() const override { return port_; }
   Timers timers() const override { return kDefaultTimers; }
 
  private:
-  KernelChannel(int fd, std::uint16_t port) : fd_(fd), port_(port) {}
+  KernelChannel(int fd, std::uint16_t mrp_port) : fd_(fd), mrp_port_(mrp_port) {}
 
   const int fd_;
-  const std::uint16_t port_;
+  const std::uint16_t mrp_port_;
+  std::uint16_t port_ = 0;
 };
 
 }  // namespace cepheus::mcast

@@ -67,7 +67,7 @@ unsigned Registrar::poll(wire::Instant now) {
     if (message) {
       take_in(now, received->from, *message);
     } else if (const auto refusal = wire::refuse_version(datagram)) {
-      send(received->from, *refusal);
+      send(wire::group_of(*refusal), *refusal);
     }
   }
   return done + run_timers(now);
@@ -81,18 +81,11 @@ void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessa
         if (Group* group = find(m)) {
           group->on_message(now, from, message, actions_);
         } else {
-          refuse_unknown(from, message);
+          refuse_unknown(message);
         }
       }
       break;
-    case wire::MrpType::kReject:
-    case wire::MrpType::kConfirm:
-    case wire::MrpType::kActivate:
-    case wire::MrpType::kUnregister:
-    case wire::MrpType::kRefresh:
-    case wire::MrpType::kQuery:
-    case wire::MrpType::kReport:
-    case wire::MrpType::kEvict: {
+    default: {
       bool known = false;
       for (Group* group : groups_) {
         // A leader that gave up may speak to a member that never heard of the group's address.
@@ -115,7 +108,7 @@ void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessa
 }
 
 // A member was named whose queue pair does not exist (any more).
-void Registrar::refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message) {
+void Registrar::refuse_unknown(const wire::MrpMessage& message) {
   wire::MrpMessage answer;
   answer.header = message.header;
   answer.header.type = wire::MrpType::kReject;
@@ -123,20 +116,20 @@ void Registrar::refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message)
   answer.header.seq = 0;
   answer.header.total = 1;
   for (const wire::MrpMember& m : message.list()) {
-    if (m.host == config_.host) answer.add(m);
+    if (m.host == config_.host) answer.add({m.host, m.qpn});
   }
-  actions_.messages.push_back({from, answer});
+  actions_.messages.push_back(answer);
 }
 
 // A member asks whether a group stands that this process led, or another one on this host: no more.
 void Registrar::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message) {
-  const bool is_asked = message.header.type == wire::MrpType::kQuery &&
+  const bool is_asked = message.header.type == wire::MrpType::kComplain &&
                         message.header.flags == wire::MrpHeader::kPresence;
   if (!is_asked || message.member_count != 1 || message.members[0].host != from) return;
   wire::MrpMessage answer = message;
-  answer.header.type = wire::MrpType::kReject;
+  answer.header.type = wire::MrpType::kGiveUp;
   answer.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kNotMember);
-  actions_.messages.push_back({from, answer});
+  actions_.messages.push_back(answer);
 }
 
 void Registrar::look_for_leaders(wire::Instant now) {
@@ -181,10 +174,10 @@ int Registrar::send(wire::Ipv4 to, std::span<const std::uint8_t> message) {
 
 void Registrar::send_all() {
   std::array<std::uint8_t, wire::MrpMessage::kMaxSize> buffer;
-  for (const mrp::Outgoing& o : actions_.messages) {
-    const int error = send(o.to, std::span(buffer).first(o.message.emit(buffer)));
+  for (const wire::MrpMessage& m : actions_.messages) {
+    const int error = send(m.header.mcst_id, std::span(buffer).first(m.emit(buffer)));
     const bool temporary = error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
-    if (o.to == o.message.header.mcst_id && !temporary) send_error_ = error;
+    if (!temporary) send_error_ = error;
   }
   actions_.clear();
 }

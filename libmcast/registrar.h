@@ -33,6 +33,8 @@ class Registrar {
   void remove(wire::Instant now, Group& group);
   Outcome<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members);
 
+  // This process's, for its members' names.
+  std::uint16_t control_port() const { return channel_->port(); }
   // Takes in what has arrived and runs what is due; the number of things done.
   unsigned poll(wire::Instant now);
   // Members that wait for data ask whether their groups stand. After completions and datagrams have
@@ -48,7 +50,7 @@ class Registrar {
  private:
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
   unsigned run_timers(wire::Instant now);
-  void refuse_unknown(wire::Ipv4 from, const wire::MrpMessage& message);
+  void refuse_unknown(const wire::MrpMessage& message);
   void answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message);
   int send(wire::Ipv4 to, std::span<const std::uint8_t> message);
   void send_all();

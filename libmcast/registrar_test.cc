@@ -23,6 +23,7 @@ struct Wire {
   std::shared_ptr<const wire::MrpKey> key;
   std::deque<Datagram> to_host, from_host;
   std::vector<std::uint8_t> unreadable;  // the last one from the host that is of another version
+  wire::Ipv4 unreadable_to;
 };
 
 class FakeChannel final : public ControlChannel {
@@ -34,6 +35,7 @@ class FakeChannel final : public ControlChannel {
     if (const auto message = wire::MrpMessage::parse(datagram)) {
       wire_.from_host.push_back({to, *message});
     } else {
+      wire_.unreadable_to = to;
       wire_.unreadable.assign(datagram.begin(), datagram.end());
     }
     return 0;
@@ -47,6 +49,7 @@ class FakeChannel final : public ControlChannel {
     if (wire_.key && d.is_signed) size = wire_.key->sign(d.peer, out, size);
     return Received{d.peer, size};
   }
+  std::uint16_t port() const override { return 40000; }
   Timers timers() const override { return kDefaultTimers; }
 
  private:
@@ -78,7 +81,7 @@ TEST_F(RegistrarTest, AnswersARegistrationOfAQueuePairThatItDoesNotKnow) {
   EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 1u);
   ASSERT_EQ(wire_.from_host.size(), 1u);
   const auto& [to, answer, is_signed, version] = wire_.from_host.front();
-  EXPECT_EQ(to, kLeader);
+  EXPECT_EQ(to, answer.header.mcst_id);
   EXPECT_EQ(answer.header.type, wire::MrpType::kReject);
   EXPECT_EQ(answer.header.flags, static_cast<std::uint16_t>(wire::MrpReject::kNotMember));
   EXPECT_EQ(answer.header.instance, 4u);
@@ -106,10 +109,30 @@ TEST_F(RegistrarTest, RefusesALeaderOfAnotherVersionInThatVersion) {
   wire_.to_host.push_back({kLeader, register_of({{kHost, wire::Qpn(0x77)}}), true, 1});
   registrar_.poll(wire::Instant(1s));
   ASSERT_EQ(wire_.unreadable.size(), wire::MrpHeader::kSize);
+  EXPECT_EQ(wire_.unreadable_to, wire::McstId(198, 18, 1, 1)) << "hosts speak to groups only";
   EXPECT_EQ(wire_.unreadable[0], 1);
   EXPECT_EQ(wire_.unreadable[1], static_cast<std::uint8_t>(wire::MrpType::kReject));
   EXPECT_EQ(wire_.unreadable[3], static_cast<std::uint8_t>(wire::MrpReject::kVersion));
   EXPECT_TRUE(wire_.from_host.empty());
+}
+
+// One that this process led, or another one of this host at this port.
+TEST_F(RegistrarTest, TellsWhoWaitsForDataThatItKnowsNoSuchGroup) {
+  const wire::Ipv4 asker(10, 0, 0, 7);
+  const wire::MrpMember name{asker, wire::Qpn(0x77), 0, 41000};
+  auto question = register_of({name});
+  question.header.type = wire::MrpType::kComplain;
+  question.header.flags = wire::MrpHeader::kPresence;
+  wire_.to_host.push_back({wire::Ipv4(10, 0, 0, 8), question});  // for another
+  wire_.to_host.push_back({asker, question});
+  registrar_.poll(wire::Instant(1s));
+  ASSERT_EQ(wire_.from_host.size(), 1u);
+  const wire::MrpMessage& answer = wire_.from_host[0].message;
+  EXPECT_EQ(wire_.from_host[0].peer, answer.header.mcst_id);
+  EXPECT_EQ(answer.header.type, wire::MrpType::kGiveUp);
+  EXPECT_EQ(answer.header.flags, static_cast<std::uint16_t>(wire::MrpReject::kNotMember));
+  ASSERT_EQ(answer.member_count, 1u);
+  EXPECT_EQ(answer.members[0], name);
 }
 
 TEST_F(RegistrarTest, TakesInABoundedNumberOfDatagramsAtOnce) {

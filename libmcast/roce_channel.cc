@@ -18,36 +18,41 @@ bool find(Function*& out, const char* name) {
 std::optional<RoceChannel::Calls> RoceChannel::find_calls() {
   Calls calls{};
   const bool all =
-      find(calls.open, "cepheus_datagram_open") && find(calls.send, "cepheus_datagram_send") &&
-      find(calls.recv, "cepheus_datagram_recv") && find(calls.close, "cepheus_datagram_close");
+      find(calls.open, "cepheus_datagram_open") && find(calls.port, "cepheus_datagram_port") &&
+      find(calls.send, "cepheus_datagram_send") && find(calls.recv, "cepheus_datagram_recv") &&
+      find(calls.close, "cepheus_datagram_close");
   return all ? std::optional(calls) : std::nullopt;
 }
 
-Outcome<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context, std::uint16_t port) {
+Outcome<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context,
+                                                        std::uint16_t mrp_port) {
   const auto calls = find_calls();
   if (!calls) return std::unique_ptr<RoceChannel>();
   cepheus_datagram_socket* socket = nullptr;
-  const int error = calls->open(context, port, &socket);
+  const int error = calls->open(context, 0, &socket);
   if (error == EOPNOTSUPP) return std::unique_ptr<RoceChannel>();
   if (error != 0) {
-    return fail(error == EADDRINUSE ? MCAST_ERR_BUSY : MCAST_ERR_NO_DEVICE,
-                errno_text("UDP port " + std::to_string(port) + " of the soft-roce NIC", error));
+    return fail(MCAST_ERR_NO_DEVICE, errno_text("a UDP port of the soft-roce NIC", error));
   }
-  return std::unique_ptr<RoceChannel>(new RoceChannel(*calls, socket, port));
+  return std::unique_ptr<RoceChannel>(new RoceChannel(*calls, socket, mrp_port));
 }
 
 RoceChannel::~RoceChannel() { calls_.close(socket_); }
 
 int RoceChannel::send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) {
-  return calls_.send(socket_, to.value(), port_, datagram.data(), datagram.size());
+  return calls_.send(socket_, to.value(), mrp_port_, datagram.data(), datagram.size());
 }
 
 std::optional<ControlChannel::Received> RoceChannel::receive(std::span<std::uint8_t> out) {
-  std::uint32_t from = 0;
-  std::uint16_t from_port = 0;
-  const ssize_t n = calls_.recv(socket_, out.data(), out.size(), &from, &from_port);
-  if (n < 0) return std::nullopt;
-  return Received{wire::Ipv4(from), static_cast<std::size_t>(n)};
+  constexpr int kTries = 4;
+  for (int i = 0; i < kTries; ++i) {
+    std::uint32_t from = 0;
+    std::uint16_t from_port = 0;
+    const ssize_t n = calls_.recv(socket_, out.data(), out.size(), &from, &from_port);
+    if (n < 0) break;
+    if (from_port == mrp_port_) return Received{wire::Ipv4(from), static_cast<std::size_t>(n)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace cepheus::mcast

@@ -13,13 +13,14 @@ namespace cepheus::mcast {
 class RoceChannel final : public ControlChannel {
  public:
   // Null if the device is not soft-roce's: use kernel sockets.
-  static Outcome<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t port);
+  static Outcome<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t mrp_port);
   ~RoceChannel() override;
   RoceChannel(const RoceChannel&) = delete;
   RoceChannel& operator=(const RoceChannel&) = delete;
 
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
   std::optional<Received> receive(std::span<std::uint8_t> out) override;
+  std::uint16_t port() const override { return calls_.port(socket_); }
   Timers timers() const override { return kSoftRoceTimers; }
 
  private:
@@ -27,6 +28,7 @@ class RoceChannel final : public ControlChannel {
   // blocks.
   struct Calls {
     int (*open)(ibv_context*, std::uint16_t port, cepheus_datagram_socket** out);
+    std::uint16_t (*port)(const cepheus_datagram_socket*);
     int (*send)(cepheus_datagram_socket*, std::uint32_t to, std::uint16_t port, const void* data,
                 std::size_t size);
     ssize_t (*recv)(cepheus_datagram_socket*, void* data, std::size_t capacity, std::uint32_t* from,
@@ -34,13 +36,13 @@ class RoceChannel final : public ControlChannel {
     void (*close)(cepheus_datagram_socket*);
   };
 
-  RoceChannel(const Calls& calls, cepheus_datagram_socket* socket, std::uint16_t port)
-      : calls_(calls), socket_(socket), port_(port) {}
+  RoceChannel(const Calls& calls, cepheus_datagram_socket* socket, std::uint16_t mrp_port)
+      : calls_(calls), socket_(socket), mrp_port_(mrp_port) {}
   static std::optional<Calls> find_calls();
 
   const Calls calls_;
   cepheus_datagram_socket* const socket_;
-  const std::uint16_t port_;
+  const std::uint16_t mrp_port_;
 };
 
 }  // namespace cepheus::mcast

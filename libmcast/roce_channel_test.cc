@@ -22,6 +22,7 @@ struct Library {
   std::uint32_t sent_to = 0;
   std::uint16_t sent_port = 0;
   std::vector<std::uint8_t> sent, waiting;
+  std::uint16_t from_port = 18516;
 } library;
 
 }  // namespace
@@ -33,6 +34,9 @@ EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t port,
   library.socket.port = port;
   *out = &library.socket;
   return library.open_result;
+}
+EXPORTED std::uint16_t cepheus_datagram_port(const cepheus_datagram_socket* socket) {
+  return socket->port == 0 ? 49152 : socket->port;
 }
 EXPORTED int cepheus_datagram_send(cepheus_datagram_socket*, std::uint32_t to, std::uint16_t port,
                                    const void* data, std::size_t size) {
@@ -52,7 +56,7 @@ EXPORTED ssize_t cepheus_datagram_recv(cepheus_datagram_socket*, void* data, std
   std::copy_n(library.waiting.begin(), n, static_cast<std::uint8_t*>(data));
   library.waiting.clear();
   *from = 0x0A000001;
-  *from_port = 18516;
+  *from_port = library.from_port;
   return static_cast<ssize_t>(n);
 }
 EXPORTED void cepheus_datagram_close(cepheus_datagram_socket*) { ++library.closed; }
@@ -66,7 +70,8 @@ TEST(RoceChannel, SpeaksThroughTheLibraryThatIsThere) {
     const auto channel = RoceChannel::open(nullptr, 18516);
     ASSERT_TRUE(channel);
     ASSERT_TRUE(*channel);
-    EXPECT_EQ(library.socket.port, 18516);
+    EXPECT_EQ(library.socket.port, 0) << "any that is free";
+    EXPECT_EQ((*channel)->port(), 49152);
     const std::array<std::uint8_t, 3> data = {7, 8, 9};
     EXPECT_EQ((*channel)->send(wire::Ipv4(198, 18, 0, 1), data), 0);
     EXPECT_EQ(library.sent_to, 0xC6120001u);
@@ -79,6 +84,9 @@ TEST(RoceChannel, SpeaksThroughTheLibraryThatIsThere) {
     ASSERT_TRUE(got);
     EXPECT_EQ(got->from, wire::Ipv4(10, 0, 0, 1));
     EXPECT_EQ(got->size, 2u);
+    library.waiting = {3};
+    library.from_port = 40000;
+    EXPECT_FALSE((*channel)->receive(buffer)) << "no switch has seen it";
   }
   EXPECT_EQ(library.closed, 1);
 }
@@ -91,13 +99,13 @@ TEST(RoceChannel, LeavesOtherDevicesToKernelSockets) {
   EXPECT_FALSE(*channel);
 }
 
-TEST(RoceChannel, SaysWhyItsPortCanNotBeOpened) {
+TEST(RoceChannel, SaysWhyNoPortCanBeOpened) {
   library = {};
-  library.open_result = EADDRINUSE;
+  library.open_result = ENODEV;
   const auto channel = RoceChannel::open(nullptr, 18516);
   ASSERT_FALSE(channel);
-  EXPECT_EQ(channel.error().status, MCAST_ERR_BUSY);
-  EXPECT_NE(channel.error().text.find("UDP port 18516 of the soft-roce NIC"), std::string::npos);
+  EXPECT_EQ(channel.error().status, MCAST_ERR_NO_DEVICE);
+  EXPECT_NE(channel.error().text.find("a UDP port of the soft-roce NIC"), std::string::npos);
 }
 
 }  // namespace

@@ -54,6 +54,9 @@ struct SwitchConfig {
   Duration orphan_age = std::chrono::seconds(2);
   // A newcomer that has waited so long for the end of a turn whose source is silent is told an error.
   Duration gate_age = std::chrono::seconds(10);
+  // A switch confirms for those that have, if others behind it have not yet. Over a few switches in
+  // a row this stays below a leader's first repeat (20 ms), which is then for the missing only.
+  Duration confirm_wait = std::chrono::milliseconds(2);
   Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
   std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
   bool check_icrc =

@@ -82,7 +82,7 @@ class Planner {
 
   PortId add_port(std::size_t at, PortConfig port, const PortEnd& end) {
     port.kind = end.kind;
-    port.mtu = t_.mtu + kFrameOverhead;
+    port.mtu = largest_frame(t_.mtu);
     plan_.configs[at].ports.push_back(std::move(port));
     plan_.ends[at].push_back(end);
     return PortId(static_cast<std::uint16_t>(plan_.ends[at].size() - 1));

@@ -16,7 +16,8 @@
 //   [[switch]]                # without any there is one, "s0"
 //   name = "s0"
 //   max_groups = 1024         # also: max_paths, data_window, max_held, age, orphan_age, gate_age,
-//                             # rest, source_change = "rebase"|"host-sync", nak_policy = "hold"|"rewrite"
+//                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
+//                             # nak_policy = "hold"|"rewrite"
 //
 //   [[host]]
 //   name = "h0"
@@ -33,6 +34,7 @@
 // Quantities carry their unit (net/units.h). Names are unique over hosts and switches.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,11 @@ namespace cepheus::net {
 // A frame is at most this much longer than its payload: Ethernet, IPv4, UDP, BTH, extension
 // headers, pad, ICRC.
 inline constexpr std::uint32_t kFrameOverhead = 128;
+// Whatever the path MTU is, links carry what Ethernet does: registration needs it.
+inline constexpr std::uint32_t kEthernetFrame = 1514;
+constexpr std::uint32_t largest_frame(std::uint32_t mtu) {
+  return std::max(mtu + kFrameOverhead, kEthernetFrame);
+}
 
 struct HostSpec {
   std::string name;

@@ -84,9 +84,9 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
     }
   }
   if (link.delay.count() < 0 || link.reorder_by.count() < 0) return "delays can't be negative";
-  if (link.queue_bytes < mtu + kFrameOverhead) {
+  if (link.queue_bytes < largest_frame(mtu)) {
     return "a queue of " + bytes_to_text(link.queue_bytes) + " holds no frame; write queue = \"" +
-           std::to_string(mtu + kFrameOverhead) + "B\" or more";
+           std::to_string(largest_frame(mtu)) + "B\" or more";
   }
   return {};
 }

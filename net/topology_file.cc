@@ -82,9 +82,10 @@ class Reader {
   }
 
   void read_switch(const toml::table& table) {
-    const TomlTable in(errors_, table, "[[switch]]",
-                       {"name", "max_groups", "max_paths", "data_window", "max_held", "age",
-                        "orphan_age", "gate_age", "rest", "source_change", "nak_policy"});
+    const TomlTable in(
+        errors_, table, "[[switch]]",
+        {"name", "max_groups", "max_paths", "data_window", "max_held", "age", "orphan_age",
+         "gate_age", "rest", "confirm_wait", "source_change", "nak_policy"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -96,6 +97,7 @@ class Reader {
     in.read("orphan_age", config.orphan_age);
     in.read("gate_age", config.gate_age);
     in.read("rest", config.rest);
+    in.read("confirm_wait", config.confirm_wait);
     in.read_choice("source_change",
                    {{"rebase", SourceChange::kRebase}, {"host-sync", SourceChange::kHostSync}},
                    config.rules.source_change);
@@ -229,6 +231,7 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   duration("orphan_age", config.orphan_age, usual.orphan_age);
   duration("gate_age", config.gate_age, usual.gate_age);
   duration("rest", config.rest, usual.rest);
+  duration("confirm_wait", config.confirm_wait, usual.confirm_wait);
   if (config.rules.source_change == SourceChange::kHostSync) {
     out << "source_change = \"host-sync\"\n";
   }

@@ -227,6 +227,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "in [[host]]"},
         Mistake{"[[switch]]\nmax_groups = 5\n",
                 "net.toml:1: no name; write name = \"s0\", in [[switch]]"},
+        Mistake{"[[switch]]\nname = \"a\"\nmax_paths = 65536\n",  // what no path index can name
+                "net.toml:3: max_paths = 65536 is out of range; write a whole number from 2 to "
+                "65535, in [[switch]]"},
         Mistake{"[[switch]]\nname = \"a\"\nnak_policy = \"drop\"\n",
                 "net.toml:3: nak_policy = \"drop\" is unknown; write \"hold\" or \"rewrite\", in "
                 "[[switch]]"},
@@ -284,6 +287,7 @@ rc::Gen<Topology> any_topology() {
       spec.config.orphan_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.gate_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.rest = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
+      spec.config.confirm_wait = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
       spec.config.rules.nak_policy = *rc::gen::element(NakPolicy::kHold, NakPolicy::kRewrite);
@@ -332,6 +336,7 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.orphan_age == b.orphan_age);
   RC_ASSERT(a.gate_age == b.gate_age);
   RC_ASSERT(a.rest == b.rest);
+  RC_ASSERT(a.confirm_wait == b.confirm_wait);
   RC_ASSERT(a.rules.source_change == b.rules.source_change);
   RC_ASSERT(a.rules.nak_policy == b.rules.nak_policy);
 }

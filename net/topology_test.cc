@@ -94,7 +94,9 @@ TEST(TopologyPlan, NamesPortsAndMacsOfAStar) {
   EXPECT_EQ(s0.ports[1].name, "h1");
   EXPECT_EQ(s0.ports[1].host, Ipv4(10, 0, 0, 2));
   EXPECT_EQ(s0.ports[1].peer_mac, wire::mac_for(Ipv4(10, 0, 0, 2)));
-  EXPECT_EQ(s0.ports[1].mtu, 1024u + kFrameOverhead);
+  EXPECT_EQ(s0.ports[1].mtu, largest_frame(1024));
+  EXPECT_EQ(largest_frame(256), kEthernetFrame);
+  EXPECT_EQ(largest_frame(4096), 4096 + kFrameOverhead);
   EXPECT_EQ(plan->ends[0][1].host, 1u);
   EXPECT_TRUE(s0.routes.empty());
 }

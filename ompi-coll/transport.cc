@@ -49,12 +49,9 @@ mcast_status_t Transport::open(std::string& why, bool again) {
 
 uint32_t Transport::host_address() {
   std::lock_guard<std::mutex> guard(open_mutex_);
-  if (outcome_ != MCAST_OK && outcome_ != MCAST_ERR_BUSY) return 0;
   mcast_context_attr_t attr;
-  const mcast_context_params_t params = context_params();
-  const mcast_status_t status = outcome_ == MCAST_OK ? mcast_context_query(context_, &attr)
-                                                     : mcast_device_query(&params, &attr);
-  return status == MCAST_OK ? attr.ipv4 : 0;
+  const bool is_known = outcome_ == MCAST_OK && mcast_context_query(context_, &attr) == MCAST_OK;
+  return is_known ? attr.ipv4 : 0;
 }
 
 mcast_status_t Transport::open_once(std::string& why) {

@@ -25,8 +25,7 @@ class Transport {
   // first call stays, unless `again`. A port that went down is opened anew once no group but the
   // caller's coming one, which it has added, uses it.
   mcast_status_t open(std::string& why, bool again);
-  // This host's address as groups know it, in host byte order, even where open() says
-  // MCAST_ERR_BUSY; 0: unknown.
+  // This host's address as groups know it, in host byte order; 0: unknown.
   uint32_t host_address();
   // Groups in being; from before their creation to after their destruction.
   void add_group() { groups_.fetch_add(1); }

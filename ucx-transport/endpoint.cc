@@ -16,8 +16,6 @@ ucs_status_t to_ucs(mcast_status_t status) {
       return UCS_ERR_NO_MEMORY;
     case MCAST_ERR_NO_DEVICE:
       return UCS_ERR_NO_DEVICE;
-    case MCAST_ERR_BUSY:
-      return UCS_ERR_BUSY;
     case MCAST_ERR_CANCELED:
       return UCS_ERR_CANCELED;
     case MCAST_ERR_TIMED_OUT:

@@ -64,6 +64,8 @@ const char* to_string(MrpReject reason) {
       return "evicted";
     case MrpReject::kVersion:
       return "another version of the registration protocol";
+    case MrpReject::kIncomplete:
+      return "members are missing in the table";
     case MrpReject::kTooManyPaths:
       return "too many members behind one switch";
   }
@@ -90,6 +92,12 @@ const char* to_string(MrpType type) {
       return "report";
     case MrpType::kEvict:
       return "evict";
+    case MrpType::kGiveUp:
+      return "give up";
+    case MrpType::kComplain:
+      return "complain";
+    case MrpType::kAlive:
+      return "alive";
   }
   return "unknown type";
 }
@@ -98,7 +106,7 @@ std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kEvict)) {
+      p[1] > static_cast<std::uint8_t>(MrpType::kAlive)) {
     return std::nullopt;
   }
   MrpHeader h;
@@ -180,6 +188,8 @@ std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram)
   store_be16(answer.data() + 10, MrpHeader::kSize);
   return answer;
 }
+
+McstId group_of(const MrpRefusal& refusal) { return Ipv4(load_be32(refusal.data() + 12)); }
 
 Psn group_start_psn(McstId id, std::uint16_t epoch) {
   constexpr std::uint64_t kBelow = 0xFF0000;

@@ -40,10 +40,20 @@ enum class MrpType : std::uint8_t {
   kActivate = 4,    // leader -> switches -> hosts: every member has confirmed; data may flow
   kUnregister = 5,  // leader -> switches -> hosts: forget the group
   kRefresh = 6,     // leader -> switches: still alive (ageing)
-  kQuery = 7,       // leader -> switches: who holds the group up? member -> leader: nothing moves
+  kQuery = 7,       // leader -> switches: who holds the group up?
   kReport = 8,      // switch -> leader: its hosts that hold the group up, or whose port went down
   kEvict = 9,       // leader -> switches: these members are gone; the switch they are at CONFIRMs
+  kGiveUp = 10,     // leader -> those it names: the group is no more, though they may not know it
+  kComplain = 11,   // member -> leader: its sends do not end, or no data comes (kPresence)
+  kAlive = 12,      // leader -> those it names, who complained: whoever holds them up is alive
 };
+
+// All are addressed to the McstID, from host to switch and from switch to switch: one rule in a
+// network steers them. The last switch puts in the address of the host, and of the process there.
+constexpr bool is_for_leader(MrpType type) {
+  return type == MrpType::kConfirm || type == MrpType::kReject || type == MrpType::kReport ||
+         type == MrpType::kComplain;
+}
 
 enum class MrpReject : std::uint8_t {
   kNone = 0,
@@ -58,6 +68,7 @@ enum class MrpReject : std::uint8_t {
                  // source of a message that not all have
   kVersion = 9,  // of another version, or with a record that must not be skipped
   kTooManyPaths = 10,  // the members need more of a switch's ports than a group may have
+  kIncomplete = 11,    // a switch does not know all members behind it: it was restarted meanwhile
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);
@@ -77,7 +88,7 @@ struct MrpMember {
   std::uint8_t flags = 0;
   // UDP port that its process takes registration datagrams at; 0: the registration port.
   std::uint16_t control_port = 0;
-  // In REGISTER, and in the leader's REJECT: a number that the member gave to nobody but its leader.
+  // In REGISTER and GIVE_UP: a number that the member gave to nobody but its leader.
   std::uint32_t token = 0;
 
   bool is_same_as(const MrpMember& other) const { return host == other.host && qpn == other.qpn; }
@@ -89,15 +100,15 @@ struct MrpHeader {
   static constexpr std::uint8_t kVersion = 2;
   // The switches do not rebase: hosts synchronise their queue pairs' PSNs when the source changes.
   static constexpr std::uint16_t kHostSync = 0x8000;
-  // QUERY: the asker waits for data, and wants to know whether the group stands. A member asks its
-  // leader, who answers CONFIRM(REFRESH) or REJECT; a leader its own switch, which REPORTs even if it
-  // has nothing to say.
+  // The asker waits for data, and wants to know whether the group stands. In a member's COMPLAIN,
+  // which the leader answers with ALIVE of the same flag, or GIVE_UP; in a leader's QUERY: its own
+  // switch REPORTs even if it has nothing to say.
   static constexpr std::uint16_t kPresence = 1;
 
   MrpType type = MrpType::kRegister;
-  // REJECT, UNREGISTER: the MrpReject; CONFIRM: the MrpType it answers; the leader's own to a
-  // member's QUERY says that those who hold the group up are alive. QUERY: kPresence. kHostSync in REGISTER towards hosts, and in
-  // what they answer to it.
+  // ACTIVATE: how many members are behind whoever receives it. REJECT, UNREGISTER, GIVE_UP: the
+  // MrpReject; CONFIRM: the MrpType it answers; COMPLAIN, ALIVE,
+  // QUERY: kPresence. kHostSync in REGISTER towards hosts, and in what they answer to it.
   std::uint16_t flags = 0;
   std::uint16_t epoch = 0;
   std::uint16_t seq = 0;  // which packet of `total` (REGISTER of a large group)
@@ -137,6 +148,7 @@ static_assert(MrpMessage::kMaxMembers == 89);
 // `datagram` is none.
 using MrpRefusal = std::array<std::uint8_t, MrpHeader::kSize>;
 std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram);
+McstId group_of(const MrpRefusal& refusal);
 
 // Epochs compare circularly in 16 bits, as PSNs do in 24.
 constexpr bool newer_epoch(std::uint16_t a, std::uint16_t b) {

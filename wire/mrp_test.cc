@@ -12,7 +12,7 @@ namespace {
 
 MrpMessage any_message(std::size_t members) {
   MrpMessage m;
-  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 10));
+  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 13));
   m.header.flags = *rc::gen::arbitrary<std::uint16_t>();
   m.header.epoch = *rc::gen::arbitrary<std::uint16_t>();
   m.header.seq = *rc::gen::arbitrary<std::uint16_t>();
@@ -136,6 +136,7 @@ TEST(MrpRefusal, AnswersARegisterOfAnotherVersionInThatVersion) {
   const auto answer = refuse_version(asked);
   ASSERT_TRUE(answer);
   EXPECT_EQ(*answer, (MrpRefusal{1, 3, 0, 9, 0, 7, 0, 0, 0, 1, 0, 20, 198, 18, 0, 1, 1, 2, 3, 4}));
+  EXPECT_EQ(group_of(*answer), McstId(198, 18, 0, 1));
   for (const int type : {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
     auto other = asked;
     other[1] = static_cast<std::uint8_t>(type);
@@ -167,7 +168,7 @@ TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
   bytes[0] = MrpHeader::kVersion;
   for (int type = 0; type < 256; ++type) {
     bytes[1] = static_cast<std::uint8_t>(type);
-    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 9) << type;
+    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 12) << type;
   }
 }
 
@@ -183,13 +184,13 @@ TEST(MrpMessage, IsNotWrittenIntoTooSmallABuffer) {
 
 TEST(Mrp, NamesEveryTypeAndReason) {
   std::set<std::string> names;
-  for (int i = 1; i <= 9; ++i) names.insert(to_string(static_cast<MrpType>(i)));
-  EXPECT_EQ(names.size(), 9u);
-  EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(10))));
+  for (int i = 1; i <= 12; ++i) names.insert(to_string(static_cast<MrpType>(i)));
+  EXPECT_EQ(names.size(), 12u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(13))));
   names.clear();
-  for (int i = 0; i <= 10; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
-  EXPECT_EQ(names.size(), 11u);
-  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(11))));
+  for (int i = 0; i <= 11; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
+  EXPECT_EQ(names.size(), 12u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(12))));
 }
 
 RC_GTEST_PROP(Epoch, IsNewerInOneDirectionOnly, (std::uint16_t epoch)) {

@@ -32,7 +32,7 @@ GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_memb
       ledger_(ledger),
       findings_(findings),
       registration_(make_config(host, transport), ledger.plan().id, ledger.plan().epoch) {
-  host_.listen(*this);
+  host_.listen(*this, ledger.plan().control_port());
   own_member_.set_ask([this] {
     registration_.ask(simulator_.now(), actions_);
     carry_out();
@@ -67,7 +67,9 @@ void GroupLeader::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessa
 }
 
 void GroupLeader::carry_out() {
-  for (const mrp::Outgoing& m : actions_.messages) host_.send_datagram(m.to, m.message);
+  for (const wire::MrpMessage& m : actions_.messages) {
+    host_.send_datagram(m, ledger_.plan().control_port());
+  }
   actions_.clear();
   if (registration_.state() == mrp::Registration::State::kActive) own_member_.activate();
   if (registration_.state() == mrp::Registration::State::kFailed && !ledger_.may_fail()) {

@@ -35,7 +35,7 @@ GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, 
   membership_ = mrp::Membership(identity());
   allocate_memory();
   host_.attach(qpn_, *this);
-  host_.listen(*this);
+  host_.listen(*this, ledger_.plan().control_port());
   const std::uint32_t prompt = ledger_.plan().members[index_].receives_at_start;
   for (std::size_t slot = 0; slot < transport_.receive_slots; ++slot) {
     if (slot < prompt) {
@@ -249,7 +249,9 @@ void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessa
 }
 
 void GroupMember::send(const mrp::Actions& actions) {
-  for (const mrp::Outgoing& m : actions.messages) host_.send_datagram(m.to, m.message);
+  for (const wire::MrpMessage& m : actions.messages) {
+    host_.send_datagram(m, ledger_.plan().control_port());
+  }
 }
 
 }  // namespace cepheus::sim

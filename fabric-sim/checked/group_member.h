@@ -17,7 +17,9 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, std::size_t index,
               const TransportPlan& transport, std::uint64_t seed);
 
-  wire::MrpMember identity() const { return {host_.address(), qpn_, 0, 0, kToken}; }
+  wire::MrpMember identity() const {
+    return {host_.address(), qpn_, 0, ledger_.plan().control_port(), kToken};
+  }
   // This member's host leads the group: it connects without being asked.
   void lead(std::uint32_t instance);
   // What a leader does when its own sends do not end.

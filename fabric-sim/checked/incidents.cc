@@ -145,7 +145,7 @@ wire::Frame Incidents::forged_datagram(const GroupPlan& target) {
   const MemberPlan& somebody = target.members[random_.below(target.members.size())];
   const wire::Ipv4 leader = address(target.members[target.leader].host);
   wire::MrpMessage message;
-  message.header.type = static_cast<wire::MrpType>(random_.between(1, 9));
+  message.header.type = static_cast<wire::MrpType>(random_.between(1, 12));
   message.header.flags = static_cast<std::uint16_t>(random_.below(10));
   message.header.epoch = random_.chance(0.8) ? target.epoch : std::uint16_t(target.epoch + 1);
   message.header.mcst_id = target.id;
@@ -160,11 +160,15 @@ wire::Frame Incidents::forged_datagram(const GroupPlan& target) {
                        : random_.chance(0.3) ? forger.address()
                        : random_.chance(0.5) ? leader
                                              : address(somebody.host);
-  const bool answers = message.header.type == wire::MrpType::kConfirm ||
-                       message.header.type == wire::MrpType::kReject ||
-                       message.header.type == wire::MrpType::kReport;
-  datagram.ip.destination = answers ? leader : target.id;
-  datagram.udp.source_port = datagram.udp.destination_port = plan_.topology.mrp_port;
+  datagram.ip.destination = target.id;
+  datagram.udp.source_port = 50000;
+  datagram.udp.destination_port = plan_.topology.mrp_port;
+  if (random_.chance(0.2)) {  // to the process itself, as its switch would, or nearly so
+    const bool is_answer = wire::is_for_leader(message.header.type);
+    datagram.ip.destination = is_answer ? leader : address(somebody.host);
+    datagram.udp.destination_port = target.control_port();
+    if (random_.chance(0.7)) datagram.udp.source_port = plan_.topology.mrp_port;
+  }
   std::array<std::uint8_t, wire::MrpHeader::kSize + wire::MrpMember::kSize> bytes;
   wire::Frame frame;
   datagram.emit(frame, std::span(bytes).first(message.emit(bytes)));

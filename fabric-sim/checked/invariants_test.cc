@@ -193,7 +193,7 @@ class Residue : public testing::Test {
 TEST_F(Residue, FindsNothingInAFreshNetwork) { EXPECT_EQ(violated(), "none"); }
 
 TEST_F(Residue, FindsAFrameOnItsWay) {
-  network_.host(0).send_datagram(network_.host(1).address(), wire::MrpMessage{});
+  network_.host(0).send_datagram(wire::MrpMessage{}, 40000);
   simulator_.run(simulator_.now());
   EXPECT_EQ(violated(), "residue");
 }
@@ -204,7 +204,7 @@ TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
   message.header.epoch = 1;
   message.add({network_.host(0).address(), wire::Qpn(0x11), 0});
   message.add({network_.host(1).address(), wire::Qpn(0x12), 0});
-  network_.host(0).send_datagram(message.header.mcst_id, message);
+  network_.host(0).send_datagram(message, 40000);
   simulator_.run(simulator_.now() + std::chrono::milliseconds(1));
   ASSERT_EQ(network_.frames_in_flight(), 0u);
   EXPECT_EQ(violated(), "residue");

@@ -70,6 +70,7 @@ void add_switches(Random& random, Topology& topology, std::size_t count, const F
     constexpr std::array<std::uint32_t, 4> kHeld{0, 1, 4, 64};
     spec.config.max_held = one_of(random, kHeld);
     spec.config.rest = 4ms;
+    spec.config.confirm_wait = 50us;  // shorter than leaders wait before they repeat
     spec.config.rules = rules;
     topology.switches.push_back(spec);
     if (i == 0) continue;

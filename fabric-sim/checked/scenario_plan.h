@@ -33,6 +33,11 @@ struct GroupPlan {
   // turns. Without it members send when they like, which is an error of theirs: operations may
   // fail, but never falsely succeed.
   bool in_turns = true;
+
+  // UDP port of its members: on a host, each group belongs to a program of its own.
+  std::uint16_t control_port() const {
+    return static_cast<std::uint16_t>(40000 + id.value() % 1000);
+  }
 };
 
 struct TransportPlan {

@@ -26,15 +26,17 @@ wire::Result<void> Host::post_recv(rnic::Qpn qpn, const rnic::RecvWr& wr) {
   return result;
 }
 
-void Host::send_datagram(wire::Ipv4 to, const wire::MrpMessage& message) {
+void Host::send_datagram(const wire::MrpMessage& message, std::uint16_t control_port) {
   const wire::BufferRef buffer = pool_.acquire();
-  const std::size_t size = message.emit(pool_.bytes(buffer));
+  std::size_t size = message.emit(pool_.bytes(buffer));
+  if (key_) size = key_->sign(address(), pool_.bytes(buffer), size);
   wire::UdpDatagram datagram;
   datagram.ethernet.destination = nic_.config().gateway;
   datagram.ethernet.source = nic_.config().mac;
   datagram.ip.source = address();
-  datagram.ip.destination = to;
-  datagram.udp.source_port = datagram.udp.destination_port = mrp_port_;
+  datagram.ip.destination = message.header.mcst_id;
+  datagram.udp.source_port = control_port;
+  datagram.udp.destination_port = mrp_port_;
   wire::Frame frame;
   datagram.emit(frame, pool_.bytes(buffer).first(size), buffer);
   if (frame.external == nullptr) pool_.unref(buffer);
@@ -78,16 +80,24 @@ void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
   after_nic_call();
 }
 
-// What is no MRP datagram for this host is none of its business, as for a host's UDP stack.
+// What is no MRP datagram for this host is none of its business, as for a host's UDP stack. Programs
+// hear what comes from the registration port only: no other host can send from there.
 void Host::on_udp(Instant now, const wire::Frame& frame) {
   const auto datagram = wire::UdpDatagram::parse(frame);
   if (!datagram || datagram->ip.destination != address() ||
-      datagram->udp.destination_port != mrp_port_) {
+      datagram->udp.source_port != mrp_port_) {
     return;
   }
-  const auto message = wire::MrpMessage::parse(frame.payload());
+  ++datagrams_in_;
+  const auto payload =
+      key_ ? key_->verify(datagram->ip.source, frame.payload()) : std::optional(frame.payload());
+  const auto message = payload ? wire::MrpMessage::parse(*payload) : std::nullopt;
   if (!message) return;
-  for (DatagramClient* client : listeners_) client->on_datagram(now, datagram->ip.source, *message);
+  for (const Listener& listener : listeners_) {
+    if (listener.port == datagram->udp.destination_port) {
+      listener.client->on_datagram(now, datagram->ip.source, *message);
+    }
+  }
 }
 
 void Host::on_event(Instant now, std::uint64_t what) {

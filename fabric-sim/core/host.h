@@ -4,12 +4,13 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "fabric-sim/core/cable.h"
 #include "soft-roce/engine/nic.h"
-#include "wire/mrp.h"
+#include "wire/mrp_key.h"
 
 namespace cepheus::sim {
 
@@ -21,7 +22,7 @@ class CompletionClient {
   virtual void on_completion(Instant now, const rnic::Completion& completion) = 0;
 };
 
-// A program that listens on the host's registration port.
+// A program that listens at a UDP port of the host for registration.
 class DatagramClient {
  public:
   virtual ~DatagramClient() = default;
@@ -42,10 +43,13 @@ class Host final : public Actor, public FrameSink {
 
   void connect(Cable& uplink) { uplink_ = &uplink; }
   void set_watch(FrameWatch* watch) { watch_ = watch; }
+  // The fabric's, that signs registration; null: nothing is signed.
+  void set_key(std::shared_ptr<const wire::MrpKey> key) { key_ = std::move(key); }
   void attach(rnic::Qpn qpn, CompletionClient& client) { by_qpn_[qpn] = &client; }
-  void listen(DatagramClient& client) {
-    listeners_.push_back(&client);
-  }  // each gets every datagram
+  // Parts of one program share a port: each gets every datagram.
+  void listen(DatagramClient& client, std::uint16_t control_port) {
+    listeners_.push_back({&client, control_port});
+  }
 
   // The NIC's calls, with what they cause delivered and sent.
   wire::Result<rnic::Qpn> create_qp(const rnic::QpInit& init) { return nic_.create_qp(init); }
@@ -63,12 +67,14 @@ class Host final : public Actor, public FrameSink {
   // A frame as it is, true or false.
   void send_frame(const wire::Frame& frame);
   wire::Mac gateway() const { return nic_.config().gateway; }
-  // One MRP datagram.
-  void send_datagram(wire::Ipv4 to, const wire::MrpMessage& message);
+  // One MRP datagram, from the program at that port.
+  void send_datagram(const wire::MrpMessage& message, std::uint16_t control_port);
 
   const std::string& name() const { return name_; }
   wire::Ipv4 address() const { return nic_.config().address; }
   std::uint64_t frames_to_nic() const { return frames_to_nic_; }
+  // Registration's, that arrived for this host.
+  std::uint64_t datagrams() const { return datagrams_in_; }
 
   void receive(Instant now, wire::PortId port, const wire::Frame& frame) override;
   void on_event(Instant now, std::uint64_t what) override;
@@ -90,8 +96,13 @@ class Host final : public Actor, public FrameSink {
   rnic::Actions actions_;
   Cable* uplink_ = nullptr;
   FrameWatch* watch_ = nullptr;
+  std::shared_ptr<const wire::MrpKey> key_;
   std::map<rnic::Qpn, CompletionClient*> by_qpn_;
-  std::vector<DatagramClient*> listeners_;
+  struct Listener {
+    DatagramClient* client;
+    std::uint16_t port;
+  };
+  std::vector<Listener> listeners_;
 
   std::deque<wire::Frame> datagrams_;         // go before the NIC's packets
   std::deque<rnic::Completion> completions_;  // not yet seen by their program
@@ -99,7 +110,7 @@ class Host final : public Actor, public FrameSink {
   Instant free_at_{};  // when the cable has taken the last frame
   bool transmit_scheduled_ = false;
   Instant timer_at_ = wire::kNever;  // earliest timer event asked for
-  std::uint64_t frames_to_nic_ = 0;
+  std::uint64_t frames_to_nic_ = 0, datagrams_in_ = 0;
   Instant awake_at_{};
   bool dead_ = false;
   std::deque<wire::Frame> missed_;  // arrived while asleep

@@ -6,7 +6,7 @@ namespace cepheus::sim {
 
 Network::Network(Simulator& simulator, const net::Topology& topology,
                  const std::vector<rnic::NicConfig>& nics)
-    : simulator_(simulator), pool_(topology.mtu + net::kFrameOverhead) {
+    : simulator_(simulator), pool_(net::largest_frame(topology.mtu)) {
   const auto plan = topology.plan();
   if (!plan) throw std::invalid_argument(plan.error().text);
   for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
@@ -16,6 +16,7 @@ Network::Network(Simulator& simulator, const net::Topology& topology,
     nic.mac = wire::mac_for(spec.address);
     nic.gateway = plan->configs[spec.switch_index].mac;
     hosts_.push_back(std::make_unique<Host>(simulator_, pool_, spec.name, nic, topology.mrp_port));
+    hosts_.back()->set_key(plan->configs[spec.switch_index].mrp_key);
   }
   for (const net::SwitchConfig& config : plan->configs) {
     switches_.push_back(std::make_unique<SwitchNode>(simulator_, pool_, config));

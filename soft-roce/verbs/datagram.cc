@@ -19,12 +19,16 @@ CEPHEUS_EXPORT int cepheus_datagram_open(ibv_context* context, uint16_t udp_port
   return guarded([&] {
     std::shared_ptr<LiveNic> nic = Context::of(context).share_nic();
     if (nic->is_abandoned()) return ENODEV;
-    if (udp_port == 0 || udp_port == wire::kRoceUdpPort) return EINVAL;
+    if (udp_port == wire::kRoceUdpPort) return EINVAL;
     DatagramSocket* const socket = nic->open_socket(udp_port);
     if (socket == nullptr) return EADDRINUSE;
     *out = new cepheus_datagram_socket{std::move(nic), socket};
     return 0;
   });
+}
+
+CEPHEUS_EXPORT uint16_t cepheus_datagram_port(const cepheus_datagram_socket* s) {
+  return s->socket->port();
 }
 
 CEPHEUS_EXPORT int cepheus_datagram_send(cepheus_datagram_socket* s, uint32_t to_ipv4,

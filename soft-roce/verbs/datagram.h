@@ -17,10 +17,12 @@ extern "C" {
 
 struct cepheus_datagram_socket;
 
-/* Opens UDP port `udp_port` of the device behind `context`. 0, or an errno: EADDRINUSE (port taken
- * in this process), EOPNOTSUPP (not a soft-roce device: use kernel sockets). */
+/* Opens UDP port `udp_port` of the device behind `context`, or any that is free if it is 0. 0, or an
+ * errno: EADDRINUSE (port taken in this process), EOPNOTSUPP (not a soft-roce device: use kernel
+ * sockets). */
 int cepheus_datagram_open(struct ibv_context* context, uint16_t udp_port,
                           struct cepheus_datagram_socket** out);
+uint16_t cepheus_datagram_port(const struct cepheus_datagram_socket* s);
 /* Sends one datagram of at most 1472 bytes from the NIC's own address; 0, EMSGSIZE, or EAGAIN (no
  * room: again later). */
 int cepheus_datagram_send(struct cepheus_datagram_socket* s, uint32_t to_ipv4, uint16_t to_port,

@@ -27,8 +27,17 @@ DatagramSocket* DatagramSockets::find(std::uint16_t port) const {
   return nullptr;
 }
 
+// Of the ephemeral ones (RFC 6335); 0 if there is none.
+std::uint16_t DatagramSockets::free_port() const {
+  constexpr std::uint16_t kFirst = 49152;
+  std::uint16_t port = kFirst;
+  while (port != 0 && find(port) != nullptr) ++port;
+  return port;
+}
+
 DatagramSocket* DatagramSockets::open(std::uint16_t port) {
-  if (find(port) != nullptr) return nullptr;
+  if (port == 0) port = free_port();
+  if (port == 0 || find(port) != nullptr) return nullptr;
   return sockets_.emplace_back(std::make_unique<DatagramSocket>(port)).get();
 }
 

@@ -57,7 +57,7 @@ class DatagramSockets {
   };
 
   explicit DatagramSockets(wire::Ipv4 address) : address_(address) {}
-  // Null: another socket has the port.
+  // Port 0: any that is free. Null: another socket has the port, or none is free.
   DatagramSocket* open(std::uint16_t port);
   void close(DatagramSocket* socket);
   // Hands a frame that is not RoCE to the socket it is for, or drops and counts it.
@@ -67,6 +67,7 @@ class DatagramSockets {
 
  private:
   DatagramSocket* find(std::uint16_t port) const;
+  std::uint16_t free_port() const;
 
   const wire::Ipv4 address_;
   std::vector<std::unique_ptr<DatagramSocket>> sockets_;

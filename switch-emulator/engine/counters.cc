@@ -38,6 +38,12 @@ std::string_view name(Counter counter) {
       return "mrp_report";
     case Counter::kMrpEvict:
       return "mrp_evict";
+    case Counter::kMrpGiveUp:
+      return "mrp_give_up";
+    case Counter::kMrpComplain:
+      return "mrp_complain";
+    case Counter::kMrpAlive:
+      return "mrp_alive";
     case Counter::kPathsEvicted:
       return "paths_evicted";
     case Counter::kTurns:

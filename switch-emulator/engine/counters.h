@@ -30,6 +30,9 @@ enum class Counter : std::size_t {
   kMrpQuery,
   kMrpReport,  // sent to leaders
   kMrpEvict,
+  kMrpGiveUp,
+  kMrpComplain,
+  kMrpAlive,
   kPathsEvicted,  // members that left in operation
   kTurns,         // sources admitted
   kGateHeld,      // first packets of a newcomer kept until the gate opened

@@ -76,9 +76,11 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
 void evict(Call& call, GroupTable& groups, Group& group, PathNo path) {
   if (!call.rules().eviction_counts) return;
   groups.remove_path(group, path, call.out);
+  const PortId ingress = call.ingress;  // what the gate lets through came by another
   call.icrc = wire::Icrc::kPresent;
   recheck(call, group);
   try_gate(call, group);
+  call.ingress = ingress;
 }
 
 }  // namespace cepheus::fabric

@@ -16,6 +16,17 @@ void empty_gate(Group& group, Actions& out) {
 
 }  // namespace
 
+bool leads_to(const Group& group, PortId port) {
+  return group.leader != kNoPath && group.paths[group.leader].port == port;
+}
+
+void list_branches(const Group& group, std::vector<PortId>& out) {
+  out.clear();
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    if (i != group.leader) out.push_back(group.paths[i].port);
+  }
+}
+
 GroupTable::GroupTable(const SwitchConfig& config)
     : config_(config), over_port_(config.ports.size(), 0) {}
 
@@ -24,7 +35,7 @@ GroupEntry* GroupTable::find(McstId id) {
   return at == entries_.end() ? nullptr : at->second.get();
 }
 
-const Tombstone* GroupTable::find_tombstone(McstId id) const {
+Tombstone* GroupTable::find_tombstone(McstId id) {
   const auto at = tombstones_.find(id);
   return at == tombstones_.end() ? nullptr : &at->second;
 }
@@ -76,7 +87,11 @@ void GroupTable::erase(McstId id) {
 
 void GroupTable::bury(McstId id, std::uint16_t epoch, Instant now, Actions& out) {
   GroupEntry& entry = *find(id);
-  Tombstone stone{entry.leader, epoch, entry.newest().leader, entry.newest().paths};
+  Registration& table = entry.pending ? *entry.pending : *entry.current;
+  const Group& group = table.group;
+  const PortId leader = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
+  Tombstone stone{entry.leader, epoch, leader, {}, std::move(table.roster)};
+  list_branches(group, stone.ports);
   if (entry.current) drop(entry.current, out);
   if (entry.pending) drop(entry.pending, out);
   erase(id);
@@ -146,6 +161,7 @@ void GroupTable::check_consistent() const {
            "no path towards the leader");
       for (const Path& path : table->group.paths) ++over[path.port.value()];
       table->group.check_consistent(config_.max_held);
+      table->roster.check_consistent();
     }
   }
   must(tables == tables_ && tables <= config_.max_groups, "tables are miscounted, or too many");

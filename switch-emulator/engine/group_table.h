@@ -15,14 +15,18 @@
 #include <vector>
 
 #include "switch-emulator/engine/mft.h"
+#include "switch-emulator/engine/roster.h"
 
 namespace cepheus::fabric {
 
-// Identity of a leader process (wire/mrp.h).
+// Identity of a leader process (wire/mrp.h), and where it listens.
 struct Leader {
   Ipv4 host;
   std::uint32_t instance = 0;
-  friend bool operator==(const Leader&, const Leader&) = default;
+  std::uint16_t control_port = 0;
+  friend bool operator==(const Leader& a, const Leader& b) {
+    return a.host == b.host && a.instance == b.instance;
+  }
 };
 
 // A table and what only its registration needs.
@@ -32,6 +36,7 @@ struct Registration {
 
   Group group;
   std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active
+  Roster roster;
 };
 
 struct GroupEntry {
@@ -49,16 +54,21 @@ struct GroupEntry {
 struct Tombstone {
   Leader leader;
   std::uint16_t epoch = 0;
-  PathNo leader_path = kNoPath;
-  std::vector<Path> paths;  // where repeats of UNREGISTER are passed on to
+  PortId leader_port;         // none if the leader was gone
+  std::vector<PortId> ports;  // where repeats of UNREGISTER are passed on to
+  Roster roster;              // who has confirmed it
 };
+
+bool leads_to(const Group& group, PortId port);  // to the leader
+// The ports of a group's paths but that towards the leader.
+void list_branches(const Group& group, std::vector<PortId>& out);
 
 class GroupTable {
  public:
   explicit GroupTable(const SwitchConfig& config);
 
   GroupEntry* find(McstId id);
-  const Tombstone* find_tombstone(McstId id) const;
+  Tombstone* find_tombstone(McstId id);
 
   // Tables, pending ones included; what max_groups bounds.
   std::size_t size() const { return tables_; }

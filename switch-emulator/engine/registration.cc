@@ -17,10 +17,6 @@ bool is_well_formed(const MrpRequest& request) {
   return request.message.member_count > 0 && h.seq < h.total;
 }
 
-bool leads_to(const Group& group, PortId port) {
-  return group.leader != kNoPath && group.paths[group.leader].port == port;
-}
-
 // The leader is alive, as far as this switch can see.
 void touch(const Call& call, GroupEntry& entry) {
   entry.last_seen = call.now;
@@ -38,13 +34,18 @@ void Registrar::on_datagram(Call& call, const Frame& frame) {
     payload = *verified;
   }
   const auto message = wire::MrpMessage::parse(payload);
-  if (!datagram || !message || message->header.mcst_id != datagram->ip.destination) {
+  if (!datagram || datagram->udp.destination_port != call.config.mrp_port) {
+    return call.count(Counter::kDropMalformed);
+  }
+  if (!message || message->header.mcst_id != datagram->ip.destination) {
     call.count(Counter::kDropMalformed);
-    const auto refusal = datagram ? wire::refuse_version(payload) : std::nullopt;
-    if (refusal) send_refusal(call, *datagram, *refusal);
+    if (const auto refusal = wire::refuse_version(payload)) {
+      send_refusal(call, *datagram, *refusal);
+    }
     return;
   }
   const MrpRequest request{*datagram, *message};
+  if (wire::is_for_leader(message->header.type)) return answers_.on_answer(call, request);
   switch (message->header.type) {
     case wire::MrpType::kRegister:
       return on_register(call, request);
@@ -58,34 +59,15 @@ void Registrar::on_datagram(Call& call, const Frame& frame) {
       return on_query(call, request);
     case wire::MrpType::kEvict:
       return on_evict(call, request);
+    case wire::MrpType::kGiveUp:
+      return on_give_up(call, request);
+    case wire::MrpType::kAlive:
+      return on_alive(call, request);
     case wire::MrpType::kConfirm:
     case wire::MrpType::kReject:
     case wire::MrpType::kReport:
-      break;  // for the leader, never for a group
-  }
-  call.count(Counter::kDropMalformed);
-}
-
-bool Registrar::may_answer(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) const {
-  auto payload = frame.payload();
-  if (call.config.mrp_key) {  // whoever it is for checks the tag
-    payload = payload.first(payload.size() - std::min(payload.size(), wire::MrpKey::kTagSize));
-  }
-  const auto message = wire::MrpMessage::parse(payload);
-  if (!message || message->member_count == 0) return false;
-  const auto all_are = [&](Ipv4 host) {
-    const auto list = message->list();
-    return std::all_of(list.begin(), list.end(),
-                       [&](const wire::MrpMember& m) { return m.host == host; });
-  };
-  switch (message->header.type) {
-    case wire::MrpType::kConfirm:
-    case wire::MrpType::kQuery:
-      return all_are(ip.source);
-    case wire::MrpType::kReject:
-      return all_are(ip.source) || all_are(ip.destination);
-    default:
-      return false;
+    case wire::MrpType::kComplain:
+      break;
   }
 }
 
@@ -100,12 +82,32 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
   GroupEntry& entry = is_new ? open_pending(call, request) : *known;
   touch(call, entry);
 
-  Placement ports;
-  if (const Refusal refusal = place_all(call, *entry.pending, request, ports)) {
+  if (const Refusal refusal = placement_.place_all(call, *entry.pending, request.message.list())) {
     if (is_new) close_refused(call, request.id(), entry);
     return send_reject(call, request, refusal.reason, refusal.member);
   }
-  split_register(call, request, entry.pending->group, ports);
+  ask(call, request, entry.pending->roster, {});
+}
+
+// Passes on what the leader asks of the members that it names, or of all on `ports`, where they
+// have not confirmed it yet, and confirms for those that have.
+void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
+                    std::span<const PortId> ports) {
+  roster.begin(request.message.header.type);
+  if (request.message.member_count == 0) {
+    roster.ask_all();
+    pass_on(call, request, ports, roster);
+  } else {
+    Split parts;
+    for (const wire::MrpMember& m : request.message.list()) {
+      const Roster::Member* member = roster.find(m);
+      if (member == nullptr) continue;
+      roster.ask(*member);
+      if (!member->confirmed) parts.add(member->port, m);
+    }
+    parts.send(call, request, &roster);
+  }
+  answers_.settle(call, request.id(), request.epoch());
 }
 
 // Older than what is known, or a repeat of what has been settled: nothing changes and nobody
@@ -121,7 +123,7 @@ bool Registrar::is_stale(const MrpRequest& request) {
 }
 
 // Reasons that need no look at the members. Makes room for a newer epoch's table.
-Registrar::Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
+Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   if (!is_well_formed(request)) return {MrpReject::kMalformed, {}};
   if (groups_.find_tombstone(request.id()) != nullptr) return {MrpReject::kIdInUse, {}};
   GroupEntry* entry = groups_.find(request.id());
@@ -154,70 +156,6 @@ void Registrar::close_refused(Call& call, McstId id, GroupEntry& entry) {
   if (!entry.current) groups_.erase(id);
 }
 
-Registrar::Refusal Registrar::place_all(Call& call, Registration& table, const MrpRequest& request,
-                                        Placement& ports) {
-  const auto members = request.message.list();
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    if (const Refusal refusal = place(call, table, members[i], ports[i])) return refusal;
-  }
-  return {};
-}
-
-// Finds the port towards a member and makes it a path of the group.
-Registrar::Refusal Registrar::place(Call& call, Registration& table, const wire::MrpMember& member,
-                                    PortId& port) {
-  if (member.host.is_unset() || member.qpn.value() == 0 ||
-      call.config.mcst_pool.contains(member.host)) {
-    return {MrpReject::kMalformed, member};
-  }
-  const auto route = routes_.find(member.host);
-  if (!route) return {MrpReject::kNoRoute, member};
-  const PortId first = routes_.ports(*route).front();
-  const PortConfig& next = call.port(first);
-  const bool is_host = next.kind == PortKind::kHost && next.host == member.host;
-  const auto chosen = is_host && routes_.is_up(first) ? first : choose_port(call, table, *route);
-  if (!chosen) return {MrpReject::kNoRoute, member};
-  port = *chosen;
-
-  Group& group = table.group;
-  PathNo number = group.find(port);
-  if (number == kNoPath) {
-    if (group.paths.size() >= call.config.max_paths) return {MrpReject::kTooManyPaths, member};
-    number = groups_.add_path(group, port, is_host);
-  }
-  if (!is_host) return {};
-  Path& path = group.paths[number];
-  const bool is_set = path.qpn.value() != 0;
-  if (is_set && path.qpn != member.qpn) return {MrpReject::kMalformed, member};
-  path.host = member.host;
-  path.qpn = member.qpn;
-  return {};
-}
-
-// Equal-cost choice, made once per group and class of routes, so that repeats and later members
-// agree with it: a port that is in the tree, else the one that the fewest groups use. Never back to
-// where the leader is.
-std::optional<PortId> Registrar::choose_port(const Call& call, Registration& table,
-                                             Routes::ClassNo c) {
-  PortId& chosen = table.chosen[c];
-  if (chosen != PortId()) {
-    return routes_.is_up(chosen) ? std::optional(chosen) : std::nullopt;
-  }
-  std::optional<PortId> best;
-  for (const PortId port : routes_.ports(c)) {
-    if (port == call.ingress || !routes_.is_up(port) || call.port(port).kind == PortKind::kHost) {
-      continue;
-    }
-    if (table.group.find(port) != kNoPath) {
-      best = port;
-      break;
-    }
-    if (!best || groups_.groups_over(port) < groups_.groups_over(*best)) best = port;
-  }
-  if (best) chosen = *best;
-  return best;
-}
-
 GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
   GroupEntry* entry = groups_.find(request.id());
   if (entry == nullptr) {
@@ -241,6 +179,11 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     if (leader.is_host && leader.qpn.value() == 0) {  // not in its own list of members
       return send_reject(call, request, MrpReject::kMalformed, {});
     }
+    // Repeats of REGISTER name the missing only: what a switch knew before a restart is not among
+    // them.
+    if (entry->pending->roster.size() != request.message.header.flags) {
+      return send_reject(call, request, MrpReject::kIncomplete, {});
+    }
     if (entry->current) groups_.drop(entry->current, call.out);
     entry->current = std::move(entry->pending);
     entry->current->chosen = {};
@@ -249,20 +192,19 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     return call.count(Counter::kDropMrpStale);
   }
   touch(call, *entry);
-  const Group& group = entry->current->group;
-  pass_on(call, request, group.paths, group.leader, Reach::kAll);
+  list_branches(entry->current->group, branches_);
+  ask(call, request, entry->current->roster, branches_);
 }
 
 void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpUnregister);
-  if (const Tombstone* stone = groups_.find_tombstone(request.id())) {
+  if (Tombstone* stone = groups_.find_tombstone(request.id())) {
     // A repeat: those behind may have missed the first.
-    if (stone->leader != request.leader() || stone->leader_path == kNoPath ||
-        stone->paths[stone->leader_path].port != call.ingress) {
+    if (stone->leader != request.leader() || stone->leader_port != call.ingress) {
       return call.count(Counter::kDropMrpForeign);
     }
     if (stone->epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
-    return pass_on(call, request, stone->paths, stone->leader_path, Reach::kAll);
+    return ask(call, request, stone->roster, stone->ports);
   }
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
@@ -273,8 +215,8 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
                                          : matches(entry->current) ? &entry->current
                                                                    : nullptr;
   if (table == nullptr) return call.count(Counter::kDropMrpStale);
-  const Group& group = (*table)->group;
-  pass_on(call, request, group.paths, group.leader, Reach::kAll);
+  list_branches((*table)->group, branches_);
+  ask(call, request, (*table)->roster, branches_);
   const bool only_one = !entry->current || !entry->pending;
   if (only_one) {
     groups_.bury(request.id(), request.epoch(), call.now, call.out);
@@ -288,8 +230,8 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
   touch(call, *entry);
-  const Group& group = entry->newest();
-  pass_on(call, request, group.paths, group.leader, Reach::kSwitches);
+  list_branches(entry->newest(), branches_);
+  pass_on_to_switches(call, request, branches_);
 }
 
 void Registrar::on_query(Call& call, const MrpRequest& request) {
@@ -301,7 +243,8 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   }
   touch(call, *entry);
   const Group& group = entry->current->group;
-  pass_on(call, request, group.paths, group.leader, Reach::kSwitches);
+  list_branches(group, branches_);
+  pass_on_to_switches(call, request, branches_);
   const bool is_presence = request.message.header.flags == wire::MrpHeader::kPresence;
   const bool is_leaders_switch = call.port(call.ingress).kind == PortKind::kHost;
   report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
@@ -339,10 +282,12 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
   }
   touch(call, *entry);
   Group& group = entry->current->group;
-  pass_down(call, request, group);
+  list_branches(group, branches_);
+  pass_down(call, request, branches_);
   wire::MrpMessage done = request.message;
   done.member_count = 0;
   for (const wire::MrpMember& member : request.message.list()) {
+    entry->current->roster.remove(member.host);
     const std::optional<PortId> port = own_port(call, routes_, member.host);
     if (!port) continue;
     const PathNo path = group.find(*port);
@@ -355,6 +300,43 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
     tell_evicted(call, request, *port, member);
   }
   if (done.member_count > 0) confirm_eviction(call, request, done);
+}
+
+// Those who complained may wait.
+void Registrar::on_alive(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpAlive);
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return;
+  if (!entry->current || entry->current->group.epoch != request.epoch()) {
+    return call.count(Counter::kDropMrpStale);
+  }
+  Split parts;
+  for (const wire::MrpMember& m : request.message.list()) {
+    const Roster::Member* member = entry->current->roster.find(m);
+    if (member != nullptr) parts.add(member->port, m);
+  }
+  parts.send(call, request);
+}
+
+// Those who are told may be behind switches that have refused the group: it goes by the routes. A
+// member believes it by what it names (wire::MrpMember::token).
+void Registrar::on_give_up(Call& call, const MrpRequest& request) {
+  call.count(Counter::kMrpGiveUp);
+  const GroupEntry* entry = groups_.find(request.id());
+  if (entry != nullptr && entry->leader != request.leader()) {
+    return call.count(Counter::kDropMrpForeign);
+  }
+  Split parts;
+  for (const wire::MrpMember& m : request.message.list()) {
+    const auto own = own_port(call, routes_, m.host);
+    const auto next = own ? own : routes_.next_hop(m.host, 0, call.ingress);
+    if (!next || *next == call.ingress) {
+      call.count(Counter::kDropNoRoute);
+    } else {
+      parts.add(*next, m);
+    }
+  }
+  parts.send(call, request);
 }
 
 // A leader that is gone leaves its members behind. What they have in flight may still end without
@@ -381,11 +363,13 @@ void Registrar::age(Call& call, McstId id) {
 
 void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
   GroupEntry& entry = *groups_.find(id);
-  for (const Registration* table : {entry.current.get(), entry.pending.get()}) {
+  for (Registration* table : {entry.current.get(), entry.pending.get()}) {
     if (table == nullptr) continue;
     const Group& group = table->group;
     if (group.leader != kNoPath) call.ingress = group.paths[group.leader].port;
-    pass_on_aged(call, entry.leader, group, why);
+    list_branches(group, branches_);
+    pass_on_aged(call, entry.leader, *table, branches_, why);
+    table->roster.begin(wire::MrpType::kUnregister);  // nobody waits for the answers
   }
   groups_.bury(id, entry.newest().epoch, call.now, call.out);
 }

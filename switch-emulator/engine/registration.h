@@ -2,8 +2,9 @@
 // a leader's word.
 //
 // REGISTER splits its member list by output port; ACTIVATE, UNREGISTER and REFRESH follow the tree.
-// CONFIRM and REJECT are unicast to the leader and never come here. QUERY and EVICT are of the time
-// in operation: the leader asks who holds the group up, and takes members out (eviction.h).
+// Answers go up to the leader (answers.h). QUERY and EVICT are of the time in operation: the leader
+// asks who holds the group up, and takes members out (eviction.h). All this is addressed to the
+// McstID; only what goes to a host has that host's address, and the port of the process there.
 //
 //            REGISTER(e)            ACTIVATE(e)              UNREGISTER(e), age
 //   (none) -------------> pending -------------> current -----------------------> tombstone
@@ -13,8 +14,10 @@
 //                             ACTIVATE
 #pragma once
 
+#include "switch-emulator/engine/answers.h"
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/placement.h"
 #include "switch-emulator/engine/routes.h"
 #include "wire/roce.h"
 
@@ -27,18 +30,20 @@ struct MrpRequest {
 
   McstId id() const { return message.header.mcst_id; }
   std::uint16_t epoch() const { return message.header.epoch; }
-  Leader leader() const { return {datagram.ip.source, message.header.instance}; }
+  Leader leader() const {
+    return {datagram.ip.source, message.header.instance, datagram.udp.source_port};
+  }
 };
 
 class Registrar {
  public:
-  Registrar(const Routes& routes, GroupTable& groups) : routes_(routes), groups_(groups) {}
+  Registrar(const Routes& routes, GroupTable& groups)
+      : routes_(routes), groups_(groups), answers_(groups), placement_(routes, groups) {}
 
   // A datagram on the registration port whose destination is in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame);
-  // May a host send this to another one? It speaks about itself, or tells a member that it gave the
-  // registration up.
-  bool may_answer(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) const;
+  void on_timer(Call& call) { answers_.on_timer(call); }
+  Instant deadline() const { return answers_.deadline(); }
   // Frees a group that nobody has used or refreshed for too long, and tells those behind this
   // switch.
   void age(Call& call, McstId id);
@@ -48,28 +53,20 @@ class Registrar {
   void on_port_up(Call& call);
 
  private:
-  struct Refusal {
-    wire::MrpReject reason = wire::MrpReject::kNone;
-    wire::MrpMember member;  // whom it is about, if anyone
-
-    explicit operator bool() const { return reason != wire::MrpReject::kNone; }
-  };
-  using Placement = std::array<PortId, wire::MrpMessage::kMaxMembers>;  // output port by member
-
   void on_register(Call& call, const MrpRequest& request);
   void on_activate(Call& call, const MrpRequest& request);
   void on_unregister(Call& call, const MrpRequest& request);
   void on_refresh(Call& call, const MrpRequest& request);
   void on_query(Call& call, const MrpRequest& request);
   void on_evict(Call& call, const MrpRequest& request);
+  void on_give_up(Call& call, const MrpRequest& request);
+  void on_alive(Call& call, const MrpRequest& request);
   void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   bool is_stale(const MrpRequest& request);
   Refusal refuse(Call& call, const MrpRequest& request);
   GroupEntry& open_pending(Call& call, const MrpRequest& request);
-  Refusal place_all(Call& call, Registration& table, const MrpRequest& request, Placement& ports);
-  Refusal place(Call& call, Registration& table, const wire::MrpMember& member, PortId& port);
-  std::optional<PortId> choose_port(const Call& call, Registration& table, Routes::ClassNo c);
+  void ask(Call& call, const MrpRequest& request, Roster& roster, std::span<const PortId> ports);
   void close_refused(Call& call, McstId id, GroupEntry& entry);
 
   // The entry that `request` may command: of this leader, by the port that leads to it. Null and
@@ -78,6 +75,9 @@ class Registrar {
 
   const Routes& routes_;
   GroupTable& groups_;
+  Answers answers_;
+  Placement placement_;
+  std::vector<PortId> branches_;  // of the group at hand; a member to be reused
 };
 
 }  // namespace cepheus::fabric

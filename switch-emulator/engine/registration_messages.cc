@@ -39,117 +39,161 @@ void send(Call& call, PortId port, const wire::UdpDatagram& datagram,
                [&](std::span<std::uint8_t> room) { return message.emit(room); });
 }
 
-void send_down(Call& call, const MrpRequest& request, const Path& path,
-               const wire::MrpMessage& message) {
-  wire::UdpDatagram datagram = request.datagram;
-  if (path.is_host) {
-    datagram.ip.destination = path.host;
-  } else {
-    if (datagram.ip.ttl <= 1) return call.count(Counter::kDropTtl);
-    --datagram.ip.ttl;
-  }
-  send(call, path.port, datagram, message);
+// What reaches a process comes from the registration port: no host can send from there.
+void address_process(const Call& call, std::uint16_t control_port, wire::Udp& udp) {
+  udp.source_port = call.config.mrp_port;
+  udp.destination_port = control_port != 0 ? control_port : call.config.mrp_port;
 }
 
-// From the switch to whoever sent `asked`.
-wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
+void send_to_switch(Call& call, const MrpRequest& request, PortId port,
+                    const wire::MrpMessage& message) {
+  wire::UdpDatagram datagram = request.datagram;
+  if (datagram.ip.ttl <= 1) return call.count(Counter::kDropTtl);
+  --datagram.ip.ttl;
+  send(call, port, datagram, message);
+}
+
+void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uint16_t control_port,
+                    const wire::MrpMessage& message) {
+  wire::UdpDatagram datagram = request.datagram;
+  datagram.ip.destination = call.port(port).host;
+  address_process(call, control_port, datagram.udp);
+  send(call, port, datagram, message);
+}
+
+void count_behind(const Roster& roster, PortId port, wire::MrpHeader& header) {
+  if (header.type != wire::MrpType::kActivate) return;
+  header.flags = static_cast<std::uint16_t>(roster.count_behind(port));
+}
+
+bool is_host(const Call& call, PortId port) { return call.port(port).kind == PortKind::kHost; }
+
+// From the switch by `port`, towards the leader.
+wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Leader& leader) {
   wire::UdpDatagram datagram;
   datagram.ip.source = call.config.address;
-  datagram.ip.destination = asked.ip.source;
-  datagram.udp.source_port = call.config.mrp_port;
-  datagram.udp.destination_port = asked.udp.source_port;
+  datagram.ip.destination = is_host(call, port) ? leader.host : id;
+  address_process(call, is_host(call, port) ? leader.control_port : 0, datagram.udp);
   return datagram;
+}
+
+// ... to whoever sent `asked`.
+wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
+  return to_leader(call, call.ingress, asked.ip.destination,
+                   {asked.ip.source, 0, asked.udp.source_port});
 }
 
 }  // namespace
 
-void split_register(Call& call, const MrpRequest& request, const Group& group,
-                    std::span<const PortId> ports) {
-  const auto members = request.message.list();
-  struct Place {
-    PathNo path;
-    std::uint8_t member;
-  };
-  std::array<Place, wire::MrpMessage::kMaxMembers> order;
-  static_assert(wire::MrpMessage::kMaxMembers <= 0xFF);
-  for (std::size_t m = 0; m < members.size(); ++m) {
-    order[m] = {group.find(ports[m]), static_cast<std::uint8_t>(m)};
-  }
-  const std::span places = std::span(order).first(members.size());
+void Split::add(PortId port, const wire::MrpMember& member) {
+  places_[count_] = {port, count_, &member};
+  ++count_;
+}
+
+void Split::send(Call& call, const MrpRequest& request, const Roster* roster) {
+  const std::span places = std::span(places_).first(count_);
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-    return std::pair(a.path, a.member) < std::pair(b.path, b.member);
+    return std::pair(a.port, a.number) < std::pair(b.port, b.number);
   });
+  const wire::MrpType type = request.message.header.type;
+  const bool names_itself = type == wire::MrpType::kRegister || type == wire::MrpType::kGiveUp;
   wire::MrpMessage part;
   part.header = request.message.header;
-  if (!call.rebases()) part.header.flags |= wire::MrpHeader::kHostSync;
+  if (type == wire::MrpType::kRegister && !call.rebases()) {
+    part.header.flags |= wire::MrpHeader::kHostSync;
+  }
   for (std::size_t i = 0; i < places.size();) {
-    const PathNo path = places[i].path;
+    const PortId port = places[i].port;
+    const std::uint16_t control_port = places[i].member->control_port;
     part.member_count = 0;
-    for (; i < places.size() && places[i].path == path; ++i) part.add(members[places[i].member]);
-    if (path != group.leader) send_down(call, request, group.paths[path], part);
+    if (roster != nullptr) count_behind(*roster, port, part.header);
+    for (; i < places.size() && places[i].port == port; ++i) part.add(*places[i].member);
+    if (is_host(call, port)) {
+      if (!names_itself) part.member_count = 0;
+      send_to_member(call, request, port, control_port, part);
+    } else {
+      send_to_switch(call, request, port, part);
+    }
   }
 }
 
-void pass_on(Call& call, const MrpRequest& request, std::span<const Path> paths, PathNo leader,
-             Reach reach) {
+void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> ports,
+             const Roster& roster) {
   wire::MrpMessage bare;
   bare.header = request.message.header;
-  for (PathNo i = 0; i < paths.size(); ++i) {
-    if (i == leader || (reach == Reach::kSwitches && paths[i].is_host)) continue;
-    send_down(call, request, paths[i], bare);
+  for (const PortId port : ports) {
+    count_behind(roster, port, bare.header);
+    if (!is_host(call, port)) {
+      send_to_switch(call, request, port, bare);
+    } else if (const Roster::Member* member = roster.find(call.port(port).host)) {
+      send_to_member(call, request, port, member->control_port, bare);
+    }
   }
 }
 
-void pass_down(Call& call, const MrpRequest& request, const Group& group) {
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    if (i == group.leader || group.paths[i].is_host) continue;
-    send_down(call, request, group.paths[i], request.message);
+void pass_on_to_switches(Call& call, const MrpRequest& request, std::span<const PortId> ports) {
+  wire::MrpMessage bare;
+  bare.header = request.message.header;
+  for (const PortId port : ports) {
+    if (!is_host(call, port)) send_to_switch(call, request, port, bare);
   }
 }
 
-void pass_on_aged(Call& call, const Leader& leader, const Group& group, wire::MrpReject why) {
+void pass_down(Call& call, const MrpRequest& request, std::span<const PortId> ports) {
+  for (const PortId port : ports) {
+    if (!is_host(call, port)) send_to_switch(call, request, port, request.message);
+  }
+}
+
+void pass_on_aged(Call& call, const Leader& leader, const Registration& table,
+                  std::span<const PortId> ports, wire::MrpReject why) {
   wire::UdpDatagram datagram;
   datagram.ip.source = leader.host;
-  datagram.ip.destination = group.id;
+  datagram.ip.destination = table.group.id;
   datagram.udp.source_port = call.config.mrp_port;
   datagram.udp.destination_port = call.config.mrp_port;
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kUnregister;
   message.header.flags = static_cast<std::uint16_t>(why);
-  message.header.epoch = group.epoch;
-  message.header.mcst_id = group.id;
+  message.header.epoch = table.group.epoch;
+  message.header.mcst_id = table.group.id;
   message.header.instance = leader.instance;
-  pass_on(call, {datagram, message}, group.paths, group.leader, Reach::kAll);
+  pass_on(call, {datagram, message}, ports, table.roster);
+}
+
+void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& leader) {
+  if (!is_host(call, port)) return send_to_switch(call, answer, port, answer.message);
+  wire::UdpDatagram datagram = answer.datagram;
+  datagram.ip.destination = leader.host;
+  address_process(call, leader.control_port, datagram.udp);
+  send(call, port, datagram, answer.message);
 }
 
 void tell_evicted(Call& call, const MrpRequest& request, PortId port,
                   const wire::MrpMember& member) {
-  wire::UdpDatagram datagram = request.datagram;
-  datagram.ip.destination = member.host;
   wire::MrpMessage message;
   message.header = request.message.header;
   message.header.type = wire::MrpType::kUnregister;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kEvicted);
-  send(call, port, datagram, message);
+  send_to_member(call, request, port, member.control_port, message);
 }
 
 void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMessage& evicted) {
-  const wire::UdpDatagram datagram = answer_to(call, request.datagram);
   wire::MrpMessage message = evicted;
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kEvict);
-  send(call, call.ingress, datagram, message);
+  send(call, call.ingress, answer_to(call, request.datagram), message);
+}
+
+void send_to_leader(Call& call, PortId port, const Leader& leader,
+                    const wire::MrpMessage& message) {
+  send(call, port, to_leader(call, port, message.header.mcst_id, leader), message);
 }
 
 void send_report(Call& call, const Leader& leader, const Group& group,
                  const wire::MrpMessage& message) {
   if (group.leader == kNoPath) return;
-  wire::UdpDatagram datagram;
-  datagram.ip.source = call.config.address;
-  datagram.ip.destination = leader.host;
-  datagram.udp.source_port = call.config.mrp_port;
-  datagram.udp.destination_port = call.config.mrp_port;
-  send(call, group.paths[group.leader].port, datagram, message);
+  send_to_leader(call, group.paths[group.leader].port, leader, message);
   call.count(Counter::kMrpReport);
 }
 

@@ -8,24 +8,40 @@
 
 namespace cepheus::fabric {
 
-enum class Reach : std::uint8_t { kAll, kSwitches };
+// Members that a request names, by the port that leads to them.
+class Split {
+ public:
+  void add(PortId port, const wire::MrpMember& member);
+  // To each port the request with the members behind it; to a host as the process there knows it.
+  // ACTIVATE says how many of `roster` are there.
+  void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr);
 
-// To each port the members behind it; `ports` names the output port of every member. The leader
-// gets nothing back.
-void split_register(Call& call, const MrpRequest& request, const Group& group,
-                    std::span<const PortId> ports);
+ private:
+  struct Place {
+    PortId port;
+    std::uint8_t number;
+    const wire::MrpMember* member;
+  };
+  std::array<Place, wire::MrpMessage::kMaxMembers> places_;
+  std::uint8_t count_ = 0;
+  static_assert(wire::MrpMessage::kMaxMembers <= 0xFF);
+};
 
-// The same request, without members, to every path but the leader's; to a host under its own
-// address.
-void pass_on(Call& call, const MrpRequest& request, std::span<const Path> paths, PathNo leader,
-             Reach reach);
+// The same request, without members, on every port; to a host under its own address, to the process
+// that is the member.
+void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> ports,
+             const Roster& roster);
+void pass_on_to_switches(Call& call, const MrpRequest& request, std::span<const PortId> ports);
 
-// The same request as it is to every switch but the one it came from: each takes what concerns its
-// own hosts.
-void pass_down(Call& call, const MrpRequest& request, const Group& group);
+// The same request as it is to the switches on `ports`: each takes what concerns its own hosts.
+void pass_down(Call& call, const MrpRequest& request, std::span<const PortId> ports);
 
 // UNREGISTER in the name of a leader that is gone, to those behind this switch.
-void pass_on_aged(Call& call, const Leader& leader, const Group& group, wire::MrpReject why);
+void pass_on_aged(Call& call, const Leader& leader, const Registration& table,
+                  std::span<const PortId> ports, wire::MrpReject why);
+
+// What a member or another switch says, by the port towards the leader.
+void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& leader);
 
 // UNREGISTER in the leader's name to one host that is no member any more.
 void tell_evicted(Call& call, const MrpRequest& request, PortId port,
@@ -40,6 +56,9 @@ void send_report(Call& call, const Leader& leader, const Group& group,
 
 // From the switch to a leader whose REGISTER it can't read, in the leader's own version.
 void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal);
+
+// From the switch, by the port towards the leader.
+void send_to_leader(Call& call, PortId port, const Leader& leader, const wire::MrpMessage& message);
 
 // From the switch to the leader: no, and why; `member` says about whom, if its address is set.
 void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,

@@ -9,23 +9,6 @@
 #include "wire/splitmix.h"
 
 namespace cepheus::fabric {
-namespace {
-
-// Registration's answers pass as plain unicast: counted in passing.
-void count_registration(Call& call, const Frame& frame) {
-  const auto datagram = wire::UdpDatagram::parse(frame);
-  if (!datagram || (datagram->udp.source_port != call.config.mrp_port &&
-                    datagram->udp.destination_port != call.config.mrp_port)) {
-    return;
-  }
-  const auto mrp = wire::MrpHeader::parse(frame.payload());
-  if (!mrp) return;
-  if (mrp->type == wire::MrpType::kConfirm) call.count(Counter::kMrpConfirm);
-  if (mrp->type == wire::MrpType::kReject) call.count(Counter::kMrpReject);
-}
-
-}  // namespace
-
 std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::Ipv4Header& ip) {
   std::uint64_t h = std::uint64_t{ip.source.value()} << 32 | ip.destination.value();
   const auto header = frame.header();
@@ -80,7 +63,6 @@ void Routes::forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip)
   const auto port = next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress);
   if (!port) return call.count(Counter::kDropNoRoute);
   if (ip.ttl <= 1) return call.count(Counter::kDropTtl);
-  if (frame.icrc_state == wire::Icrc::kNone) count_registration(call, frame);
   Frame* copy = call.emit(*port, frame);
   if (copy == nullptr) return;
   route_on(*copy, ip, call.config.mac, call.port(*port).peer_mac);

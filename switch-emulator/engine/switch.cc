@@ -1,5 +1,6 @@
 #include "switch-emulator/engine/switch.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "switch-emulator/engine/call.h"
@@ -41,19 +42,24 @@ struct Switch::State {
 
 namespace {
 
-enum class Kind { kRegistration, kOther, kMalformed };
+enum class Kind { kRegistration, kFromRegistration, kOther, kMalformed };
 
 // By what a receiver would take it for. Whoever makes frames says where headers end: told otherwise
-// than every codec would, registration might pass as payload, unread.
+// than every codec would, registration might pass as payload, unread. Hosts and switches speak to
+// the registration port of a group; what reaches a process comes from that port.
 Kind kind_of(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) {
   if (ip.protocol != wire::Ipv4Header::kUdp) return Kind::kOther;
   if (frame.header_len < wire::kBthOffset) return Kind::kMalformed;
   const auto udp = wire::Udp::parse(frame.header().subspan(wire::kUdpOffset));
   if (!udp) return Kind::kMalformed;
-  if (udp->destination_port != call.config.mrp_port) return Kind::kOther;
-  const bool is_whole =
-      frame.header_len == wire::kBthOffset && frame.icrc_state == wire::Icrc::kNone;
-  return is_whole ? Kind::kRegistration : Kind::kMalformed;
+  if (udp->destination_port == call.config.mrp_port) {
+    const bool is_whole =
+        frame.header_len == wire::kBthOffset && frame.icrc_state == wire::Icrc::kNone;
+    return is_whole ? Kind::kRegistration : Kind::kMalformed;
+  }
+  const bool is_roce = udp->destination_port == wire::kRoceUdpPort;
+  const bool from_there = udp->source_port == call.config.mrp_port;
+  return from_there && !is_roce ? Kind::kFromRegistration : Kind::kOther;
 }
 
 }  // namespace
@@ -93,8 +99,7 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
     }
   } else if (from_group) {
     return on_group_packet(call, ip->source, frame);
-  } else if (port.kind == PortKind::kHost && kind == Kind::kRegistration &&
-             !registrar.may_answer(call, frame, *ip)) {
+  } else if (port.kind == PortKind::kHost && kind != Kind::kOther) {
     call.count(Counter::kDropMrpForged);
   } else {
     routes.forward(call, frame, *ip);
@@ -181,6 +186,7 @@ Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, Acti
 void Switch::on_timer(Instant now, Actions& out) {
   Call call = state_->begin(now, PortId(), out);
   GroupTable& groups = state_->groups;
+  state_->registrar.on_timer(call);
   groups.expire_tombstones(now);
   while (const auto id = groups.next_due(now)) {
     GroupEntry& entry = *groups.find(*id);
@@ -192,7 +198,9 @@ void Switch::on_timer(Instant now, Actions& out) {
   }
 }
 
-Instant Switch::deadline() const { return state_->groups.deadline(); }
+Instant Switch::deadline() const {
+  return std::min(state_->groups.deadline(), state_->registrar.deadline());
+}
 
 void Switch::on_port_up(Instant now, PortId port, Actions& out) {
   state_->routes.set_up(port, true);

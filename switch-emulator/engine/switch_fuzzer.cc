@@ -80,6 +80,7 @@ class Harness {
     message.header.type = type;
     message.header.epoch = epoch;
     message.header.mcst_id = kGroup;
+    if (type == wire::MrpType::kActivate) message.header.flags = 3;  // all but the leader
     for (const std::uint8_t last : {1, 2, 3, 9}) {
       message.add({wire::Ipv4(10, 0, 0, last), wire::Qpn(0x100u + last), 0});
     }

@@ -8,7 +8,6 @@
 namespace cepheus::fabric {
 namespace {
 
-constexpr std::uint16_t kLeaderPort = 40000;
 constexpr std::size_t kFarAway = 1000;
 constexpr int kMostSteps = 100000;  // frames passed for one event: beyond it they go in circles
 
@@ -16,6 +15,23 @@ std::vector<std::uint8_t> bytes_of(const Frame& frame) {
   std::vector<std::uint8_t> bytes(frame.size());
   EXPECT_EQ(frame.to_bytes(bytes), bytes.size());
   return bytes;
+}
+
+// From the process that listens at its control port, to the registration port.
+std::vector<std::uint8_t> datagram_bytes(std::size_t from, const wire::MrpMessage& message,
+                                         const wire::MrpKey* key) {
+  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxDatagram);
+  const std::size_t size = message.emit(payload);
+  payload.resize(key != nullptr ? key->sign(TestNetwork::ip(from), payload, size) : size);
+  wire::UdpDatagram datagram;
+  datagram.ethernet.source = wire::mac_for(TestNetwork::ip(from));
+  datagram.ip.source = TestNetwork::ip(from);
+  datagram.ip.destination = message.header.mcst_id;
+  datagram.udp.source_port = TestNetwork::control_port(from);
+  datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+  Frame frame;
+  datagram.emit(frame, payload);
+  return bytes_of(frame);
 }
 
 }  // namespace
@@ -124,6 +140,7 @@ void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_
   }
   std::vector<wire::MrpMember> list;
   for (const std::size_t h : members) list.push_back(member(h));
+  registered[registration_epoch].insert(members.begin(), members.end());
   constexpr std::size_t kMost = wire::MrpMessage::kMaxMembers;
   const auto total = static_cast<std::uint16_t>((list.size() + kMost - 1) / kMost);
   for (std::uint16_t seq = 0; seq < total; ++seq) {
@@ -136,15 +153,20 @@ void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_
 
 void TestNetwork::control(std::size_t leader, wire::MrpType type, std::uint16_t control_epoch,
                           const std::vector<wire::MrpMember>& members, std::uint32_t instance) {
-  inject_bytes(leader, control_bytes(leader, type, control_epoch, members, instance, 0, 1, key()));
+  const auto& all = registered[control_epoch];
+  const auto others = static_cast<std::uint16_t>(all.size() - all.count(leader));
+  inject_bytes(leader, control_bytes(leader, type, control_epoch, members, instance, 0, 1, key(),
+                                     type == wire::MrpType::kActivate ? others : 0));
 }
 
 std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::MrpType type,
                                                      std::uint16_t control_epoch,
                                                      std::span<const wire::MrpMember> members,
                                                      std::uint32_t instance, std::uint16_t seq,
-                                                     std::uint16_t total, const wire::MrpKey* key) {
+                                                     std::uint16_t total, const wire::MrpKey* key,
+                                                     std::uint16_t flags) {
   wire::MrpMessage message;
+  message.header.flags = flags;
   message.header.type = type;
   message.header.epoch = control_epoch;
   message.header.seq = seq;
@@ -152,18 +174,23 @@ std::vector<std::uint8_t> TestNetwork::control_bytes(std::size_t leader, wire::M
   message.header.mcst_id = kGroup;
   message.header.instance = instance;
   for (const auto& m : members) EXPECT_TRUE(message.add(m));
-  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxDatagram);
-  const std::size_t size = message.emit(payload);
-  payload.resize(key != nullptr ? key->sign(ip(leader), payload, size) : size);
-  wire::UdpDatagram datagram;
-  datagram.ethernet.source = wire::mac_for(ip(leader));
-  datagram.ip.source = ip(leader);
-  datagram.ip.destination = kGroup;
-  datagram.udp.source_port = kLeaderPort;
-  datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
-  Frame frame;
-  datagram.emit(frame, payload);
-  return bytes_of(frame);
+  return datagram_bytes(leader, message, key);
+}
+
+void TestNetwork::confirm(std::size_t host, wire::MrpType step, bool host_sync) {
+  wire::MrpMessage message;
+  message.header.type = wire::MrpType::kConfirm;
+  message.header.flags = static_cast<std::uint16_t>(static_cast<int>(step) |
+                                                    (host_sync ? wire::MrpHeader::kHostSync : 0));
+  message.header.epoch = epoch;
+  message.header.mcst_id = kGroup;
+  message.header.instance = 1;
+  message.add(member(host));
+  speak(host, message);
+}
+
+void TestNetwork::speak(std::size_t host, const wire::MrpMessage& message) {
+  inject_bytes(host, datagram_bytes(host, message, hosts_key()));
 }
 
 void TestNetwork::set_up_group(std::size_t leader, std::uint16_t registration_epoch) {
@@ -277,6 +304,11 @@ void TestNetwork::take(std::size_t s, Actions& actions) {
     const auto bytes = bytes_of(emit.frame);
     if (peer.host != kNone) {
       hosts_[peer.host].inbox.push_back(text(emit.frame));
+      const auto datagram = wire::UdpDatagram::parse(emit.frame);
+      if (datagram && listens) {  // a process there does, not just the host
+        EXPECT_EQ(datagram->udp.source_port, wire::kDefaultMrpUdpPort) << text(emit.frame);
+        EXPECT_EQ(datagram->udp.destination_port, control_port(peer.host)) << text(emit.frame);
+      }
       hosts_[peer.host].frames.push_back(bytes);
       continue;
     }

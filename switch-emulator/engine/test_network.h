@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,17 +52,25 @@ class TestNetwork {
                       std::vector<std::size_t> members = {});
   void control(std::size_t leader, wire::MrpType type, std::uint16_t epoch,
                const std::vector<wire::MrpMember>& members = {}, std::uint32_t instance = 1);
+  // A member's CONFIRM.
+  void confirm(std::size_t host, wire::MrpType step, bool host_sync = false);
+  // Any registration datagram of a host, to its McstID.
+  void speak(std::size_t host, const wire::MrpMessage& message);
   // The same datagram's bytes, part `seq` of `total`, to be delivered by `inject_at`.
-  static std::vector<std::uint8_t> control_bytes(std::size_t leader, wire::MrpType type,
-                                                 std::uint16_t epoch,
-                                                 std::span<const wire::MrpMember> members,
-                                                 std::uint32_t instance = 1, std::uint16_t seq = 0,
-                                                 std::uint16_t total = 1,
-                                                 const wire::MrpKey* key = nullptr);
+  static std::vector<std::uint8_t> control_bytes(
+      std::size_t leader, wire::MrpType type, std::uint16_t epoch,
+      std::span<const wire::MrpMember> members, std::uint32_t instance = 1, std::uint16_t seq = 0,
+      std::uint16_t total = 1, const wire::MrpKey* key = nullptr, std::uint16_t flags = 0);
   void inject_at(std::size_t s, PortId port, std::vector<std::uint8_t> bytes);
   // REGISTER and ACTIVATE; what hosts receive of it is thrown away.
   void set_up_group(std::size_t leader = 0, std::uint16_t epoch = 1);
-  wire::MrpMember member(std::size_t host) const { return {ip(host), qpn(host), 0}; }
+  wire::MrpMember member(std::size_t host) const {
+    return {ip(host), qpn(host), 0, control_port(host)};
+  }
+  // Where the one process of a host listens.
+  static std::uint16_t control_port(std::size_t host) {
+    return static_cast<std::uint16_t>(40000 + host);
+  }
 
   // RoCE from a host. PSNs are relative to the group's start, in the host's own numbering.
   void data(std::size_t host, std::int64_t psn, bool last = true);
@@ -95,8 +104,11 @@ class TestNetwork {
   void set_port(std::size_t s, PortId port, bool up);
   Instant now() const { return now_; }
 
-  wire::Icrc icrc = wire::Icrc::kPresent;  // of what hosts send
-  std::uint16_t epoch = 1;                 // of the group: sets the start PSN of texts
+  wire::Icrc icrc = wire::Icrc::kPresent;                     // of what hosts send
+  std::map<std::uint16_t, std::set<std::size_t>> registered;  // hosts, by epoch
+  const wire::MrpKey* sign_with = nullptr;                    // instead of the fabric's key
+  bool listens = true;      // what reaches a host must be for the process there
+  std::uint16_t epoch = 1;  // of the group: sets the start PSN of texts
   Psn start_psn() const { return wire::group_start_psn(kGroup, epoch); }
   std::string text(const Frame& frame) const;
 
@@ -125,6 +137,7 @@ class TestNetwork {
 
   // The fabric's, if it has one: registration is signed then.
   const wire::MrpKey* key() const { return switches_[0].config.mrp_key.get(); }
+  const wire::MrpKey* hosts_key() const { return sign_with != nullptr ? sign_with : key(); }
   std::vector<std::size_t> distances_from(std::size_t s) const;
   void arrive(const Passing& passing);
   void run();

@@ -251,7 +251,7 @@ TEST_F(Clos, RefusesARegistrationThatComesFromTwoSides) {
   net.clear();
   const std::size_t other = net.sw(2).group_count() > 0 ? 3 : 2;
   const std::vector<wire::MrpMember> member{net.member(2)};
-  net.inject_at(1, net.port_between(1, other),
+  net.inject_at(other, net.port_between(other, 0),
                 TestNetwork::control_bytes(0, wire::MrpType::kRegister, 1, member));
   EXPECT_EQ(net.inbox(0), Texts({"reject e1 no route"}));
   EXPECT_EQ(net.inbox(2), Texts());

@@ -78,7 +78,9 @@ class LiveGroup {
     send_mrp(*ports_[0], registration);
     for (std::size_t i = 1; i < ports_.size(); ++i)
       ASSERT_EQ(await_mrp(*ports_[i]), MrpType::kRegister) << i;
-    send_mrp(*ports_[0], message_of(MrpType::kActivate, id_));
+    auto activation = message_of(MrpType::kActivate, id_);
+    activation.header.flags = static_cast<std::uint16_t>(ports_.size() - 1);
+    send_mrp(*ports_[0], activation);
     for (std::size_t i = 1; i < ports_.size(); ++i)
       ASSERT_EQ(await_mrp(*ports_[i]), MrpType::kActivate) << i;
   }

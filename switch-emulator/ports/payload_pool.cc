@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "wire/mrp.h"
+
 namespace cepheus::fabric {
 namespace {
 
@@ -27,7 +29,8 @@ PoolGeometry PoolGeometry::for_hosts(std::uint32_t hosts, std::uint32_t mtu) {
   if (std::uint64_t{geometry.areas} * geometry.slots_per_area > kMaxSlots) {
     geometry.slots_per_area /= 2;
   }
-  geometry.slot_bytes = (mtu + kLine - 1) / kLine * kLine + kLine;
+  const std::uint32_t most = std::max<std::uint32_t>(mtu, wire::MrpMessage::kMaxDatagram);
+  geometry.slot_bytes = (most + kLine - 1) / kLine * kLine + kLine;
   return geometry;
 }
 

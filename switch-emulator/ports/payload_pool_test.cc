@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "wire/mrp.h"
+
 namespace cepheus::fabric {
 namespace {
 
@@ -29,6 +31,10 @@ Frame frame_of(std::uint16_t payload_bytes) {
   frame.header_len = 54;
   frame.payload_len = payload_bytes;
   return frame;
+}
+
+TEST(PoolGeometry, HasRoomForRegistrationWhateverThePathMtu) {
+  EXPECT_GE(PoolGeometry::for_hosts(2, 256).slot_bytes, wire::MrpMessage::kMaxDatagram);
 }
 
 TEST(PayloadPools, GiveANewOwnerEverySlotOnce) {

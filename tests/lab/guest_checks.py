@@ -2,6 +2,8 @@
 """In the lab: MPI_Bcast over the kernel's Soft-RoCE with both source-change methods, groups of both kinds of NIC,
 fallback. Run by lab_test.py in one machine, since a boot costs more than most of these tests."""
 
+import json
+import re
 import subprocess
 import unittest
 
@@ -36,6 +38,16 @@ class KernelHosts(Lab):
             self.assert_ok(run)
             self.assertIn("(4 ranks): 2 hosts; multicast among one rank of each", run.stderr)
             self.assertRegex(run.stderr, r"\(2 of 4 ranks\): multicast, ")
+
+    def test_processes_of_a_host_are_members_of_different_groups(self):
+        with Switch() as switch:
+            run = switch.broadcasts(12, 1 << 16, ranks=[f"rxe{rank // 2}" for rank in range(2 * HOSTS)], comm="split")
+            self.assert_ok(run)
+            self.assertEqual(len(re.findall(rf"\({HOSTS} ranks\): multicast, ", run.stderr)), 2, run.stderr)
+            explained = json.loads(switch.ctl("explain", "--json"))["jobs"][0]
+        self.assertEqual(explained["processes"], 2 * HOSTS)
+        for communicator in explained["communicators"]:
+            self.assertEqual({path["reason"] for path in communicator["paths"]}, {"multicast"}, explained)
 
     def test_falls_back_where_a_host_is_cut_off(self):
         with Switch() as switch:

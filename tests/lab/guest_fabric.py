@@ -35,13 +35,15 @@ class Switch(switch_process.Switch):
         return subprocess.run([BUILD / "bin/cepheusctl", *arguments], env=self.environment, check=True, text=True,
                               capture_output=True).stdout
 
-    def broadcasts(self, count, largest, ranks=None, mode="require", seconds=600, verbose=1, report=None):
-        """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`. With `report` its
-        errors go to ours, and every so many seconds it says there how far it is."""
+    def broadcasts(self, count, largest, ranks=None, mode="require", seconds=600, verbose=1, report=None,
+                   comm="world"):
+        """MPI_Bcast from rotating roots, every byte checked; one rank on each of `ranks`. `comm`: "split" halves
+        the ranks into even and odd ones. With `report` its errors go to ours, and every so many seconds it says
+        there how far it is."""
         command = [MPIRUN] + (["--ranks", " ".join(ranks)] if ranks else [])
         command += PATIENCE if mode == "require" else []
         command += ["--mca", "coll_cepheus_mode", mode, "--mca", "coll_cepheus_verbose", str(verbose),
-                    CHECK, "--count", count, "--max", largest]
+                    CHECK, "--count", count, "--max", largest, "--comm", comm]
         command += ["--report", report] if report else []
         return subprocess.run(list(map(str, command)), env=self.environment, text=True, timeout=seconds,
                               stdout=subprocess.PIPE, stderr=None if report else subprocess.PIPE)

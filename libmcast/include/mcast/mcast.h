@@ -56,8 +56,6 @@ typedef enum mcast_status {
   MCAST_ERR_FABRIC =
       -8, /* the group broke in operation: fall back, set up again later with fresh groups */
   MCAST_ERR_CANCELED = -9, /* the group was destroyed, or unregistered by its leader */
-  MCAST_ERR_BUSY = -10,    /* another process of this host has the registration port: fall back, or
-                              leave groups to that one */
 } mcast_status_t;
 
 MCAST_API const char* mcast_status_string(mcast_status_t status);
@@ -75,7 +73,9 @@ typedef struct mcast_context_params {
   size_t struct_size; /* sizeof(mcast_context_params_t), set by MCAST_CONTEXT_PARAMS_INIT */
   const char* device; /* verbs device name; NULL: the first active port with a RoCE v2 IPv4 GID */
   int gid_index;      /* -1: the first RoCE v2 IPv4 GID */
-  uint16_t mrp_port;  /* UDP port of registration; 0: 18516 */
+  /* UDP port of registration, which the switches listen at; 0: 18516. This process takes a free one
+   * for itself. */
+  uint16_t mrp_port;
   /* Payload bytes a packet, 256..4096, the same on all members; 0: the port's active MTU. */
   uint32_t path_mtu;
   uint32_t register_timeout_ms; /* from REGISTER to the last CONFIRM; 0: 1000 */
@@ -111,10 +111,6 @@ MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* para
  */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
-/* What mcast_context_create() opens with these parameters; also where it is MCAST_ERR_BUSY, so that
- * processes that share a host can find out. */
-MCAST_API mcast_status_t mcast_device_query(const mcast_context_params_t* params,
-                                            mcast_context_attr_t* out);
 /* Does what can be done now for all groups; returns the number of things done. */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
 

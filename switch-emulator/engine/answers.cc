@@ -1,0 +1,169 @@
+#include "switch-emulator/engine/answers.h"
+
+#include <algorithm>
+
+#include "switch-emulator/engine/registration_messages.h"
+
+namespace cepheus::fabric {
+
+using wire::MrpReject;
+namespace {
+
+wire::MrpType step_of(const wire::MrpHeader& confirm) {
+  return static_cast<wire::MrpType>(confirm.flags & ~wire::MrpHeader::kHostSync);
+}
+
+// A CONFIRM that switches merge; that of EVICT is a switch's own.
+bool is_of_members(const wire::MrpHeader& header) {
+  if (header.type != wire::MrpType::kConfirm) return false;
+  switch (step_of(header)) {
+    case wire::MrpType::kRegister:
+    case wire::MrpType::kActivate:
+    case wire::MrpType::kUnregister:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_version_refusal(const wire::MrpHeader& header) {
+  return header.type == wire::MrpType::kReject &&
+         header.flags == static_cast<std::uint16_t>(MrpReject::kVersion);
+}
+
+// Hosts speak for themselves; switches report, and say who is out.
+bool may_be_from_host(const MrpRequest& answer) {
+  const auto list = answer.message.list();
+  const auto is_itself = [&](const wire::MrpMember& m) {
+    return m.host == answer.datagram.ip.source;
+  };
+  const wire::MrpHeader& header = answer.message.header;
+  if (list.empty()) return is_version_refusal(header);  // it can't read who is named
+  return list.size() == 1 && is_itself(list[0]) && header.type != wire::MrpType::kReport &&
+         (header.type != wire::MrpType::kConfirm || is_of_members(header));
+}
+
+void count_kind(Call& call, wire::MrpType type) {
+  if (type == wire::MrpType::kConfirm) call.count(Counter::kMrpConfirm);
+  if (type == wire::MrpType::kReject) call.count(Counter::kMrpReject);
+  if (type == wire::MrpType::kComplain) call.count(Counter::kMrpComplain);
+}
+
+bool is_on(const Roster& roster, const MrpRequest& answer) {
+  const auto list = answer.message.list();
+  return list.empty() ? roster.find(answer.datagram.ip.source) != nullptr
+                      : roster.find(list[0]) != nullptr;
+}
+
+// A host that waits for a leader can't know that no question of its gets there.
+void say_it_is_over(Call& call, const MrpRequest& answer, MrpReject why) {
+  if (answer.message.header.type == wire::MrpType::kComplain) send_reject(call, answer, why, {});
+}
+
+bool is_host_sync(const wire::MrpHeader& header) {
+  return (header.flags & wire::MrpHeader::kHostSync) != 0;
+}
+
+}  // namespace
+
+std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
+  if (Tombstone* stone = groups_.find_tombstone(id)) {
+    if (stone->epoch != epoch) return std::nullopt;
+    return Party{stone->roster, stone->leader, stone->leader_port};
+  }
+  GroupEntry* entry = groups_.find(id);
+  if (entry == nullptr) return std::nullopt;
+  for (Registration* table : {entry->pending.get(), entry->current.get()}) {
+    if (table == nullptr || table->group.epoch != epoch) continue;
+    const Group& group = table->group;
+    const PortId port = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
+    return Party{table->roster, entry->leader, port};
+  }
+  return std::nullopt;
+}
+
+void Answers::on_answer(Call& call, const MrpRequest& answer) {
+  const bool from_host = call.port(call.ingress).kind == PortKind::kHost;
+  if (from_host && !may_be_from_host(answer)) return call.count(Counter::kDropMrpForged);
+  const auto party = find(answer.id(), answer.epoch());
+  const wire::MrpHeader& header = answer.message.header;
+  count_kind(call, header.type);
+  if (!party) {
+    call.count(Counter::kDropUnknownGroup);
+    if (from_host) say_it_is_over(call, answer, MrpReject::kNotMember);
+    return;
+  }
+  if (party->leader.instance != header.instance) return call.count(Counter::kDropMrpForeign);
+  if (is_of_members(header)) {
+    merge(call, answer, party->roster);
+    return settle(call, answer.id(), answer.epoch());
+  }
+  if (from_host && !is_on(party->roster, answer)) {
+    call.count(Counter::kDropNotMember);
+    return say_it_is_over(call, answer, MrpReject::kEvicted);
+  }
+  // The leader has nothing to say to itself, and what comes from its side goes round.
+  if (call.ingress == party->towards_leader) return call.count(Counter::kDropNotMember);
+  if (party->towards_leader == PortId()) return;
+  pass_up(call, answer, party->towards_leader, party->leader);
+}
+
+void Answers::merge(Call& call, const MrpRequest& confirm, Roster& roster) {
+  const wire::MrpHeader& header = confirm.message.header;
+  if (step_of(header) != roster.step()) return call.count(Counter::kDropMrpStale);
+  for (const wire::MrpMember& m : confirm.message.list()) {
+    if (!roster.confirm(m, call.ingress, is_host_sync(header))) {
+      call.count(Counter::kDropNotMember);
+    }
+  }
+}
+
+void Answers::settle(Call& call, McstId id, std::uint16_t epoch) {
+  const auto party = find(id, epoch);
+  if (!party || party->roster.ready() == 0) return;
+  Roster& roster = party->roster;
+  if (roster.awaited() == 0 || roster.ready() >= wire::MrpMessage::kMaxMembers) {
+    tell(call, id, epoch, *party);
+  } else if (!roster.is_timed) {
+    roster.is_timed = true;
+    due_.push_back({call.now + call.config.confirm_wait, id, epoch});
+  }
+}
+
+void Answers::on_timer(Call& call) {
+  while (!due_.empty() && due_.front().at <= call.now) {
+    const Due due = due_.front();
+    due_.pop_front();
+    const auto party = find(due.id, due.epoch);
+    if (!party) continue;
+    party->roster.is_timed = false;
+    tell(call, due.id, due.epoch, *party);
+  }
+}
+
+void Answers::tell(Call& call, McstId id, std::uint16_t epoch, const Party& party) {
+  wire::MrpMessage message;
+  message.header.type = wire::MrpType::kConfirm;
+  message.header.epoch = epoch;
+  message.header.mcst_id = id;
+  message.header.instance = party.leader.instance;
+  const auto step = static_cast<std::uint16_t>(party.roster.step());
+  // Those whose switches leave the PSNs to hosts apart from the others: the flag is one a datagram.
+  std::array<wire::MrpMessage, 2> of_kind{message, message};
+  of_kind[0].header.flags = step;
+  of_kind[1].header.flags = step | wire::MrpHeader::kHostSync;
+  const auto send = [&](wire::MrpMessage& m) {
+    if (m.member_count > 0 && party.towards_leader != PortId()) {
+      send_to_leader(call, party.towards_leader, party.leader, m);
+    }
+    m.member_count = 0;
+  };
+  party.roster.take_ready([&](const Roster::Member& member) {
+    wire::MrpMessage& m = of_kind[member.host_sync ? 1 : 0];
+    m.add(member.name());
+    if (m.member_count == wire::MrpMessage::kMaxMembers) send(m);
+  });
+  for (wire::MrpMessage& m : of_kind) send(m);
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,362 @@
+// What becomes of answers on their way to the leader, host 0.
+#include "switch-emulator/engine/answers.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::MrpType;
+
+TEST(Confirm, OfManyBecomesOneOnceAllHaveConfirmed) {
+  auto net = make_star(4, false);
+  net->register_group(0, 1);
+  net->confirm(3, MrpType::kRegister);
+  net->confirm(1, MrpType::kRegister);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->confirm(2, MrpType::kRegister);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts()) << "said once";
+}
+
+TEST(Confirm, IsMergedBySwitchAfterSwitch) {
+  auto net = make_pair_of_switches(false);
+  Texts over;
+  net->lose = [&](std::size_t from, std::size_t, const std::string& t) {
+    if (from == 1) over.push_back(t);
+    return false;
+  };
+  net->register_group(0, 1);
+  for (const std::size_t h : {2, 3, 1}) net->confirm(h, MrpType::kRegister);
+  EXPECT_EQ(over, Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
+}
+
+TEST(Confirm, GoesOnAfterAShortWaitForThoseThatHave) {
+  auto net = make_star(4, false);
+  net->register_group(0, 1);
+  net->confirm(1, MrpType::kRegister);
+  net->advance(1ms);
+  net->confirm(2, MrpType::kRegister);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->advance(1ms);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3"}));
+  net->confirm(3, MrpType::kRegister);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.4"})) << "the last one need not wait";
+}
+
+TEST(Confirm, FillsDatagramsOfALargeGroup) {
+  auto net = make_star(600, false);
+  net->register_group(0, 1);
+  for (std::size_t h = 1; h < 600; ++h) net->confirm(h, MrpType::kRegister);
+  EXPECT_EQ(net->inbox(0).size(),
+            (599 + wire::MrpMessage::kMaxMembers - 1) / wire::MrpMessage::kMaxMembers);
+}
+
+TEST(Confirm, OfASignedFabricIsVerifiedAndSignedAgain) {
+  const auto key = std::make_shared<const wire::MrpKey>(
+      *wire::MrpKey::parse("000102030405060708090a0b0c0d0e0f"));
+  auto net = make_star(3, false, [&](SwitchConfig& c) { c.mrp_key = key; });
+  net->register_group(0, 1);
+  net->confirm(1, MrpType::kRegister);
+  const auto other = std::make_shared<const wire::MrpKey>(
+      *wire::MrpKey::parse("ff0102030405060708090a0b0c0d0e0f"));
+  net->sign_with = other.get();
+  net->confirm(2, MrpType::kRegister);
+  EXPECT_EQ(net->count(Counter::kDropMrpUnauthenticated), 1u);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->sign_with = nullptr;
+  net->confirm(2, MrpType::kRegister);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3"}));
+}
+
+// The leader did not hear of host 2: the switch can tell it again.
+TEST(Confirm, ThatWasLostIsRepeatedWithoutAskingTheMember) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  net->confirm(1, MrpType::kRegister);
+  net->lose = [](std::size_t from, std::size_t, const std::string&) { return from == 1; };
+  net->confirm(2, MrpType::kRegister);
+  net->confirm(3, MrpType::kRegister);
+  net->lose = nullptr;
+  net->advance(2ms);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2"}));
+  net->clear();
+  net->register_group(0, 1, {0, 2, 3});
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->inbox(3), Texts());
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
+}
+
+TEST(Confirm, IsAskedForAgainOnlyWhereItIsMissing) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kRegister);
+  net->control(0, MrpType::kActivate, 1);
+  net->confirm(1, MrpType::kActivate);
+  net->confirm(2, MrpType::kActivate);
+  net->clear();
+  Texts over;
+  net->lose = [&](std::size_t, std::size_t, const std::string& t) {
+    over.push_back(t);
+    return false;
+  };
+  net->control(0, MrpType::kActivate, 1, {net->member(2), net->member(3)});
+  EXPECT_EQ(over, Texts({"activate e1 10.0.0.3 10.0.0.4"}))
+      << "the leaf there has not said yet who confirmed";
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->inbox(3), Texts({"activate e1"}));
+  net->advance(4ms);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2", "confirm e1 10.0.0.3"}));
+  net->confirm(3, MrpType::kActivate);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.4"}));
+}
+
+TEST(Confirm, OfUnregisteringIsMergedAfterTheTableIsFreed) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kUnregister, 1);
+  EXPECT_EQ(net->sw(1).group_count(), 0u);
+  for (const std::size_t h : {2, 3}) net->confirm(h, MrpType::kUnregister);
+  net->clear();
+  net->control(0, MrpType::kUnregister, 1, {net->member(1), net->member(2)});
+  EXPECT_EQ(net->inbox(1), Texts({"unregister e1"}));
+  EXPECT_EQ(net->inbox(2), Texts());
+  net->confirm(1, MrpType::kUnregister);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
+}
+
+TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kEvict, 1, {net->member(3)});
+  net->control(0, MrpType::kUnregister, 1);
+  net->clear();
+  net->confirm(1, MrpType::kUnregister);
+  net->confirm(2, MrpType::kUnregister);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3"}));
+  net->confirm(3, MrpType::kUnregister);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(Confirm, OfATableThatAgedIsForNobody) {
+  auto net = make_star(3, true, [](SwitchConfig& c) { c.age = 2s; });
+  net->advance(3s);
+  EXPECT_EQ(net->sw(0).tombstone_count(), 1u);
+  net->clear();
+  net->confirm(1, MrpType::kUnregister);
+  net->confirm(2, MrpType::kUnregister);
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(Confirm, CountsForItsStepAndEpochOnly) {
+  auto net = make_star(2, false);
+  net->register_group(0, 1);
+  net->confirm(1, MrpType::kActivate);
+  net->epoch = 2;
+  net->confirm(1, MrpType::kRegister);
+  net->epoch = 1;
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
+  EXPECT_EQ(net->count(Counter::kDropUnknownGroup), 1u);
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+wire::MrpMessage answer(MrpType type, std::vector<wire::MrpMember> members) {
+  wire::MrpMessage message;
+  message.header.type = type;
+  message.header.epoch = 1;
+  message.header.mcst_id = TestNetwork::kGroup;
+  message.header.instance = 1;
+  for (const auto& m : members) message.add(m);
+  return message;
+}
+
+TEST(Confirm, IsBelievedFromTheMembersOwnPortOnly) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1, {0, 1, 2});
+  net->confirm(3, MrpType::kRegister);  // no member
+  EXPECT_EQ(net->count(Counter::kDropNotMember, 1), 1u);
+  auto forged = answer(MrpType::kConfirm, {net->member(2)});
+  forged.header.flags = static_cast<std::uint16_t>(MrpType::kRegister);
+  net->speak(3, forged);  // about another
+  EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
+  forged.members[0].host = TestNetwork::ip(3);  // with another's queue pair
+  net->speak(3, forged);
+  forged.members[0] = net->member(2);
+  forged.header.instance = 2;  // to another leader
+  net->speak(2, forged);
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign, 1), 1u);
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(Answers, OfAMemberAndOfSwitchesReachTheLeader) {
+  auto net = make_pair_of_switches();
+  net->speak(1, answer(MrpType::kComplain, {net->member(1)}));
+  auto reject = answer(MrpType::kReject, {net->member(3)});
+  reject.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kMemberFailed);
+  net->speak(3, reject);
+  net->set_port(1, net->port_of(2), false);
+  EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.2",
+                                  "reject e1 member could not bring its queue pair up 10.0.0.4",
+                                  "report e1 10.0.0.3"}));
+  EXPECT_EQ(net->count(Counter::kMrpReject, 0), 1u) << "counted where it passes";
+}
+
+TEST(Answers, ThatAHostCanNotGiveAreForged) {
+  auto net = make_star(4);
+  net->speak(2, answer(MrpType::kReport, {net->member(2)}));
+  net->speak(2, answer(MrpType::kReject, {net->member(1)}));
+  net->speak(2, answer(MrpType::kReject, {}));
+  net->speak(2, answer(MrpType::kComplain, {net->member(2), net->member(1)}));
+  auto evicted = answer(MrpType::kConfirm, {net->member(2)});
+  evicted.header.flags = static_cast<std::uint16_t>(MrpType::kEvict);
+  net->speak(2, evicted);
+  EXPECT_EQ(net->count(Counter::kDropMrpForged), 5u);
+  net->speak(0, answer(MrpType::kReject, {net->member(0)}));  // the leader to itself
+  EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+// Whoever asks whether the group stands would else wait for an answer that can't come.
+TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
+  auto net = make_pair_of_switches();
+  auto question = answer(MrpType::kComplain, {net->member(3)});
+  question.header.flags = wire::MrpHeader::kPresence;
+  net->speak(3, question);
+  EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.4"}));
+  EXPECT_EQ(net->inbox(3), Texts());
+  net->control(0, MrpType::kEvict, 1, {net->member(3)});
+  net->clear();
+  net->speak(3, question);
+  EXPECT_EQ(net->inbox(3), Texts({"reject e1 evicted"}));
+  net->control(0, MrpType::kUnregister, 1);
+  net->advance(net->config(0).rest + 1s);
+  net->clear();
+  net->speak(3, question);
+  EXPECT_EQ(net->inbox(3), Texts({"reject e1 host does not know the queue pair"}));
+  net->speak(3, answer(MrpType::kReject, {net->member(3)}));
+  EXPECT_EQ(net->inbox(3), Texts()) << "who says no waits for nothing";
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+// Its header is all that it can read, and say.
+TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
+  auto net = make_star(3, false);
+  net->register_group(0, 1);
+  auto refusal = answer(MrpType::kReject, {});
+  refusal.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kVersion);
+  net->speak(2, refusal);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 another version of the registration protocol"}));
+}
+
+TEST(Answers, OfAStrangerGoNowhere) {
+  auto net = make_star(4, false);
+  net->set_up_group();  // of all
+  net->control(0, MrpType::kUnregister, 1);
+  net->advance(10s);
+  net->register_group(0, 2, {0, 1});
+  net->clear();
+  auto complaint = answer(MrpType::kComplain, {net->member(3)});
+  complaint.header.epoch = 2;
+  net->speak(3, complaint);
+  EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
+  complaint.header.mcst_id = McstId(198, 18, 0, 99);
+  net->speak(3, complaint);
+  EXPECT_EQ(net->count(Counter::kDropUnknownGroup), 1u);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+// The last member there has gone: its switch may still say so.
+TEST(Answers, OfASwitchThatIsLeftWithoutMembersReachTheLeader) {
+  auto net = make_pair_of_switches();
+  net->control(0, MrpType::kEvict, 1, {net->member(2), net->member(3)});
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3 10.0.0.4"}));
+}
+
+TEST(Confirm, TellsApartWhoseSwitchesLeaveThePsnsToHosts) {
+  auto net = make_star(4, false);
+  net->register_group(0, 1);
+  net->confirm(1, MrpType::kRegister, true);
+  net->confirm(2, MrpType::kRegister, false);
+  net->confirm(3, MrpType::kRegister, true);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3", "confirm e1 10.0.0.2 10.0.0.4"}));
+}
+
+Roster::Member at(std::uint32_t host) {
+  return {Ipv4(host), Qpn(host), PortId(static_cast<std::uint16_t>(host % 7))};
+}
+
+// Against a list that is searched from the front.
+TEST(Roster, CountsAsAPlainListDoes) {
+  EXPECT_TRUE(rc::check([] {
+    Roster roster;
+    std::vector<Roster::Member> plain;
+    const auto find = [&](std::uint32_t host) {
+      return std::find_if(plain.begin(), plain.end(),
+                          [host](const Roster::Member& m) { return m.host == Ipv4(host); });
+    };
+    const auto steps = *rc::gen::inRange(1, 60);
+    for (int i = 0; i < steps; ++i) {
+      const auto host = *rc::gen::inRange<std::uint32_t>(1, 30);
+      switch (*rc::gen::inRange(0, 6)) {
+        case 0: {
+          const auto more = *rc::gen::container<std::vector<std::uint32_t>>(
+              rc::gen::inRange<std::uint32_t>(1, 30));
+          std::vector<Roster::Member> members;
+          for (const auto each : more) {
+            members.push_back(at(each));
+            if (find(each) == plain.end()) plain.push_back(at(each));
+          }
+          roster.add(members);
+          break;
+        }
+        case 1:
+          roster.remove(Ipv4(host));
+          std::erase_if(plain, [host](const auto& m) { return m.host == Ipv4(host); });
+          break;
+        case 2:
+          if (const auto* m = roster.find({Ipv4(host), Qpn(host)})) roster.ask(*m);
+          if (find(host) != plain.end()) find(host)->owed = true;
+          break;
+        case 3:
+          RC_ASSERT(roster.confirm({Ipv4(host), Qpn(host)}, at(host).port, false) ==
+                    (find(host) != plain.end()));
+          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host + 1)}, at(host).port, false));
+          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host)}, PortId(9), false));
+          if (find(host) != plain.end()) find(host)->confirmed = true;
+          break;
+        case 4:
+          roster.take_ready([&](const Roster::Member& m) {
+            const auto taken = find(m.host.value());
+            RC_ASSERT(taken->owed && taken->confirmed);
+            taken->owed = false;
+          });
+          RC_ASSERT(roster.ready() == 0u);
+          break;
+        case 5:
+          roster.ask_all();
+          for (auto& m : plain) m.owed = true;
+          break;
+      }
+      roster.check_consistent();
+      const auto owed = [](bool confirmed) {
+        return [confirmed](const auto& m) { return m.owed && m.confirmed == confirmed; };
+      };
+      RC_ASSERT(roster.size() == plain.size());
+      RC_ASSERT(roster.ready() ==
+                std::size_t(std::count_if(plain.begin(), plain.end(), owed(true))));
+      RC_ASSERT(roster.awaited() ==
+                std::size_t(std::count_if(plain.begin(), plain.end(), owed(false))));
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,111 @@
+// What a leader says to its members reaches the process that is the member.
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/registration.h"
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::MrpType;
+
+wire::MrpMessage about(MrpType type, std::vector<wire::MrpMember> members) {
+  wire::MrpMessage message;
+  message.header.type = type;
+  message.header.epoch = 1;
+  message.header.mcst_id = TestNetwork::kGroup;
+  message.header.instance = 1;
+  for (const auto& m : members) message.add(m);
+  return message;
+}
+
+// Every host of these networks checks that what comes is for its process's port (TestNetwork).
+TEST(ControlPort, OfTheMemberIsWhatReachesIt) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  net->control(0, MrpType::kActivate, 1);
+  net->clear();
+  net->control(0, MrpType::kAlive, 1, {net->member(1), net->member(3)});
+  EXPECT_EQ(net->inbox(1), Texts({"alive e1"}));
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->inbox(3), Texts({"alive e1"}));
+  net->control(0, MrpType::kEvict, 1, {net->member(2)});
+  EXPECT_EQ(net->inbox(2), Texts({"unregister e1"}));
+  net->control(0, MrpType::kUnregister, 1);
+  EXPECT_EQ(net->inbox(3), Texts({"unregister e1"}));
+}
+
+TEST(GiveUp, ReachesMembersWhoseSwitchesKnowNoGroup) {
+  auto net = make_pair_of_switches(false);
+  net->control(0, MrpType::kGiveUp, 1, {net->member(3), net->member(1), net->member(2)});
+  EXPECT_EQ(net->inbox(1), Texts({"give up e1 10.0.0.2"}));
+  EXPECT_EQ(net->inbox(2), Texts({"give up e1 10.0.0.3"}));
+  EXPECT_EQ(net->inbox(3), Texts({"give up e1 10.0.0.4"}));
+  net->control(0, MrpType::kGiveUp, 1, {net->member(0), {Ipv4(10, 9, 9, 9), Qpn(5)}});
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->count(Counter::kDropNoRoute), 2u);
+}
+
+TEST(GiveUp, ByAnotherThanTheLeaderIsForeign) {
+  auto net = make_star(3);
+  net->control(1, MrpType::kGiveUp, 1, {net->member(2)});
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
+}
+
+TEST(Alive, ByAnotherThanTheLeaderIsForeign) {
+  auto net = make_star(3);
+  net->control(1, MrpType::kAlive, 1, {net->member(2)});
+  EXPECT_EQ(net->inbox(2), Texts());
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
+}
+
+// Two processes of host 1 are members of two groups.
+TEST(ControlPort, TellsTheProcessesOfAHostApart) {
+  auto net = make_star(3, false);
+  net->listens = false;
+  const auto port_of_arrival = [&] {
+    const auto frame = Frame::from_bytes(net->frames(1).back());
+    return wire::UdpDatagram::parse(*frame)->udp.destination_port;
+  };
+  wire::MrpMember other = net->member(1);
+  other.qpn = Qpn(0x777);
+  other.control_port = 41000;
+  net->register_group(0, 1, {0, 1});
+  EXPECT_EQ(port_of_arrival(), TestNetwork::control_port(1));
+  wire::MrpMessage second = about(MrpType::kRegister, {net->member(2), other});
+  second.header.mcst_id = McstId(198, 18, 0, 8);
+  net->speak(2, second);
+  EXPECT_EQ(port_of_arrival(), 41000);
+  second.header.type = MrpType::kActivate;
+  second.header.flags = 1;
+  second.member_count = 0;
+  net->speak(2, second);
+  EXPECT_EQ(port_of_arrival(), 41000);
+  net->control(0, MrpType::kActivate, 1);
+  EXPECT_EQ(port_of_arrival(), TestNetwork::control_port(1));
+  EXPECT_EQ(net->sw(0).group_count(), 2u);
+}
+
+// What comes to a process from the registration port comes from its switch.
+TEST(ControlPort, IsNotReachedByOtherHostsInTheSwitchsName) {
+  auto net = make_star(3);
+  const auto report = about(MrpType::kReport, {net->member(1)});
+  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
+  payload.resize(report.emit(payload));
+  wire::UdpDatagram datagram;
+  datagram.ip.source = TestNetwork::ip(2);
+  datagram.ip.destination = TestNetwork::ip(0);
+  for (const bool from : {false, true}) {
+    datagram.udp.source_port = from ? wire::kDefaultMrpUdpPort : std::uint16_t{40002};
+    datagram.udp.destination_port = from ? TestNetwork::control_port(0) : wire::kDefaultMrpUdpPort;
+    Frame frame;
+    datagram.emit(frame, payload);
+    net->inject(2, frame);
+  }
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->count(Counter::kDropMrpForged), 2u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,79 @@
+#include "switch-emulator/engine/placement.h"
+
+#include "switch-emulator/engine/call.h"
+
+namespace cepheus::fabric {
+
+using wire::MrpReject;
+
+Refusal Placement::place_all(Call& call, Registration& table,
+                             std::span<const wire::MrpMember> members) {
+  std::array<Roster::Member, wire::MrpMessage::kMaxMembers> behind;
+  std::size_t count = 0;
+  for (const wire::MrpMember& m : members) {
+    PortId port;
+    if (const Refusal refusal = place(call, table, m, port)) return refusal;
+    if (!leads_to(table.group, port)) {
+      behind[count++] = {m.host, m.qpn, port, m.control_port};
+    }
+  }
+  table.roster.add(std::span(behind).first(count));
+  return {};
+}
+
+// Finds the port towards a member and makes it a path of the group.
+Refusal Placement::place(Call& call, Registration& table, const wire::MrpMember& member,
+                         PortId& port) {
+  if (member.host.is_unset() || member.qpn.value() == 0 ||
+      call.config.mcst_pool.contains(member.host)) {
+    return {MrpReject::kMalformed, member};
+  }
+  const auto route = routes_.find(member.host);
+  if (!route) return {MrpReject::kNoRoute, member};
+  const PortId first = routes_.ports(*route).front();
+  const PortConfig& next = call.port(first);
+  const bool is_host = next.kind == PortKind::kHost && next.host == member.host;
+  const auto chosen = is_host && routes_.is_up(first) ? first : choose_port(call, table, *route);
+  if (!chosen) return {MrpReject::kNoRoute, member};
+  port = *chosen;
+
+  Group& group = table.group;
+  PathNo number = group.find(port);
+  if (number == kNoPath) {
+    if (group.paths.size() >= call.config.max_paths) return {MrpReject::kTooManyPaths, member};
+    number = groups_.add_path(group, port, is_host);
+  }
+  if (!is_host) return {};
+  Path& path = group.paths[number];
+  const bool is_set = path.qpn.value() != 0;
+  if (is_set && path.qpn != member.qpn) return {MrpReject::kMalformed, member};
+  path.host = member.host;
+  path.qpn = member.qpn;
+  return {};
+}
+
+// Equal-cost choice, made once per group and class of routes, so that repeats and later members
+// agree with it: a port that is in the tree, else the one that the fewest groups use. Never back to
+// where the leader is.
+std::optional<PortId> Placement::choose_port(const Call& call, Registration& table,
+                                             Routes::ClassNo c) {
+  PortId& chosen = table.chosen[c];
+  if (chosen != PortId()) {
+    return routes_.is_up(chosen) ? std::optional(chosen) : std::nullopt;
+  }
+  std::optional<PortId> best;
+  for (const PortId port : routes_.ports(c)) {
+    if (port == call.ingress || !routes_.is_up(port) || call.port(port).kind == PortKind::kHost) {
+      continue;
+    }
+    if (table.group.find(port) != kNoPath) {
+      best = port;
+      break;
+    }
+    if (!best || groups_.groups_over(port) < groups_.groups_over(*best)) best = port;
+  }
+  if (best) chosen = *best;
+  return best;
+}
+
+}  // namespace cepheus::fabric
