@@ -29,7 +29,7 @@ namespace {
 
 using fabric::HostPort;
 using live::monotonic_now;
-using mrp::Actions;
+using mrp::Outbox;
 using wire::Frame;
 using wire::Instant;
 
@@ -105,7 +105,7 @@ class Hosts {
     mrp::Registration registration(config, id, epoch);
     if (!hosts_[0].membership.lead(id, epoch, config.instance))
       throw std::runtime_error("can't lead");
-    Actions out;
+    Outbox out;
     const Instant began = monotonic_now();
     if (auto ok = registration.start(began, members_, out); !ok)
       throw std::runtime_error(ok.error().text);
@@ -122,7 +122,7 @@ class Hosts {
   void keep_group() { keep_ = true; }
 
  private:
-  void send(std::size_t host, Actions& out) {
+  void send(std::size_t host, Outbox& out) {
     for (const wire::MrpMessage& each : out.messages) send_datagram(host, each);
     out.clear();
     port(host).flush();
@@ -154,7 +154,7 @@ class Hosts {
     while (registration.state() != until) {
       const Instant now = monotonic_now();
       if (now > limit) throw std::runtime_error("no group: " + registration.error().text);
-      Actions out;
+      Outbox out;
       if (registration.deadline() <= now) registration.on_timer(now, out);
       send(0, out);
       for (std::size_t i = 0; i < size(); ++i) receive(i, now, registration);
@@ -163,7 +163,7 @@ class Hosts {
 
   void receive(std::size_t host, Instant now, mrp::Registration& registration) {
     Frame frame;
-    Actions out;
+    Outbox out;
     while (port(host).receive(frame)) {
       const auto headers = wire::UdpDatagram::parse(frame);
       const auto message = headers ? wire::MrpMessage::parse(frame.payload()) : std::nullopt;

@@ -66,7 +66,7 @@ class Eviction : public testing::Test {
 
   Network net_{4};
   Instant now_ = net_.now;
-  Actions out_;
+  Outbox out_;
 };
 
 TEST_F(Eviction, TakesOutAMemberWhosePortIsDownAtOnce) {
@@ -169,7 +169,7 @@ TEST_F(Eviction, TakesOutASourceWhoseMessagesAllHave) {
 
 TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {
   Membership& membership = net_.hosts.at(host(1));
-  Actions complaint;
+  Outbox complaint;
   membership.complain(complaint);
   ASSERT_EQ(complaint.messages.size(), 1u);
   EXPECT_EQ(complaint.messages[0].header.type, MrpType::kComplain);
@@ -183,7 +183,7 @@ TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {
 class LateMember : public Eviction {
  protected:
   void complain(std::uint32_t i) {
-    Actions complaint;
+    Outbox complaint;
     net_.hosts.at(host(i)).complain(complaint);
     leader().on_message(now_, host(i), complaint.messages.at(0), out_);
   }
@@ -264,7 +264,7 @@ TEST_F(LateMember, IsAskedForOnlyAsLongAsSomebodyWaits) {
 class WaitingMember : public Eviction {
  protected:
   MrpMessage question(std::uint32_t i) {
-    Actions asked;
+    Outbox asked;
     net_.hosts.at(host(i)).ask(asked);
     return asked.messages.at(0);
   }
@@ -355,7 +355,7 @@ TEST_F(WaitingMember, MayBeTheLeaderItselfWhoAsksItsSwitch) {
 class FailedMember : public Eviction {
  protected:
   MrpMessage farewell(std::uint32_t i) {
-    Actions said;
+    Outbox said;
     net_.hosts.at(host(i)).leave(now_, said);
     return said.messages.at(0);
   }

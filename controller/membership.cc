@@ -36,7 +36,7 @@ bool Membership::is_of_this_group(Ipv4 from, const wire::MrpHeader& header) cons
   return from == leader_ && is_of_group(header);
 }
 
-void Membership::answer(MrpType type, std::uint16_t flags, Actions& out) const {
+void Membership::answer(MrpType type, std::uint16_t flags, Outbox& out) const {
   MrpMessage m;
   m.header.type = type;
   m.header.flags = flags;
@@ -53,7 +53,7 @@ std::uint16_t Membership::confirmed_flags() const {
   return static_cast<std::uint16_t>(static_cast<int>(MrpType::kRegister) | method);
 }
 
-void Membership::refuse(const wire::MrpHeader& asked, MrpReject reason, Actions& out) const {
+void Membership::refuse(const wire::MrpHeader& asked, MrpReject reason, Outbox& out) const {
   MrpMessage m;
   m.header = asked;
   m.header.type = MrpType::kReject;
@@ -65,7 +65,7 @@ void Membership::refuse(const wire::MrpHeader& asked, MrpReject reason, Actions&
 }
 
 Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& message,
-                                        Actions& out) {
+                                        Outbox& out) {
   const wire::MrpHeader& h = message.header;
   switch (h.type) {
     case MrpType::kRegister:
@@ -115,18 +115,18 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
   return Task::kNone;
 }
 
-void Membership::complain(Actions& out) const {
+void Membership::complain(Outbox& out) const {
   if (state_ == State::kActive) answer(MrpType::kComplain, 0, out);
 }
 
 // Whoever answers may have forgotten where this process listens.
-void Membership::ask(Actions& out) const {
+void Membership::ask(Outbox& out) const {
   if (state_ != State::kActive) return;
   answer(MrpType::kComplain, wire::MrpHeader::kPresence, out);
   out.messages.back().members[0].control_port = self_.control_port;
 }
 
-void Membership::leave(Instant now, Actions& out) {
+void Membership::leave(Instant now, Outbox& out) {
   if (leader_ == self_.host || (state_ != State::kConfirmed && state_ != State::kActive)) return;
   reject_ = MrpReject::kMemberFailed;
   set_state(State::kFailed, "its owner's side failed");
@@ -134,13 +134,13 @@ void Membership::leave(Instant now, Actions& out) {
   say_left(now, out);
 }
 
-void Membership::say_left(Instant now, Actions& out) {
+void Membership::say_left(Instant now, Outbox& out) {
   --leaves_left_;
   answer(MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kMemberFailed), out);
   next_leave_ = leaves_left_ > 0 ? now + times::kLeaveRetry : wire::kNever;
 }
 
-void Membership::on_timer(Instant now, Actions& out) {
+void Membership::on_timer(Instant now, Outbox& out) {
   if (now >= next_leave_) say_left(now, out);
 }
 
@@ -151,7 +151,7 @@ void Membership::take_up(Ipv4 leader, const wire::MrpHeader& header) {
   leader_ = leader;
 }
 
-Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, Actions& out) {
+Membership::Task Membership::on_register(Ipv4 from, const MrpMessage& message, Outbox& out) {
   const wire::MrpHeader& h = message.header;
   if (state_ == State::kWaiting) {
     take_up(from, h);
@@ -199,7 +199,7 @@ bool Membership::lead(McstId id, std::uint16_t epoch, std::uint32_t instance) {
   return true;
 }
 
-void Membership::connected(Instant, bool ok, Actions& out) {
+void Membership::connected(Instant, bool ok, Outbox& out) {
   if (state_ != State::kConnecting) return;
   if (ok) {
     set_state(State::kConfirmed, "its queue pair is connected");

@@ -32,20 +32,20 @@ class Membership {
 
   // `from` is the leader (the source of the datagram), or in REJECT this host's own switch. A
   // REGISTER is ignored that does not name this member and its token, as is a GIVE_UP before that.
-  Task on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  Task on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   // The owner leads this group itself: other leaders' REGISTERs are refused from now on. False if a
   // leader has it already.
   bool lead(McstId id, std::uint16_t epoch, std::uint32_t instance);
   // Tells the leader that this member's sends do not end.
-  void complain(Actions& out) const;
+  void complain(Outbox& out) const;
   // Asks the leader whether the group stands: nothing is sent here, and the owner waits for data.
-  void ask(Actions& out) const;
+  void ask(Outbox& out) const;
   // The owner's side failed: tells the leader, again and again until it is answered.
-  void leave(Instant now, Actions& out);
-  void on_timer(Instant now, Actions& out);
+  void leave(Instant now, Outbox& out);
+  void on_timer(Instant now, Outbox& out);
   Instant deadline() const { return next_leave_; }
   // The QP is up (or not): answers CONFIRM or REJECT(member failed).
-  void connected(Instant now, bool ok, Actions& out);
+  void connected(Instant now, bool ok, Outbox& out);
 
   State state() const { return state_; }
   const char* state_reason() const { return state_reason_; }
@@ -64,14 +64,14 @@ class Membership {
   bool is_named_by(const MrpMessage& message) const;
   bool is_of_group(const wire::MrpHeader& header) const;
   bool is_of_this_group(Ipv4 from, const wire::MrpHeader& header) const;
-  Task on_register(Ipv4 from, const MrpMessage& message, Actions& out);
+  Task on_register(Ipv4 from, const MrpMessage& message, Outbox& out);
   Task on_give_up(Ipv4 from, const MrpMessage& message);
   Task end(const wire::MrpHeader& why, const char* reason);
-  void answer(wire::MrpType type, std::uint16_t flags, Actions& out) const;
+  void answer(wire::MrpType type, std::uint16_t flags, Outbox& out) const;
   std::uint16_t confirmed_flags() const;
   void take_up(Ipv4 leader, const wire::MrpHeader& header);
-  void say_left(Instant now, Actions& out);
-  void refuse(const wire::MrpHeader& asked, wire::MrpReject reason, Actions& out) const;
+  void say_left(Instant now, Outbox& out);
+  void refuse(const wire::MrpHeader& asked, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;
   State state_ = State::kWaiting;

@@ -19,13 +19,13 @@ struct Member {
   std::vector<MrpMessage> answers;
 
   Task hear(const MrpMessage& m, Ipv4 from = host(0)) {
-    Actions out;
+    Outbox out;
     const Task task = membership.on_message(kStart, from, m, out);
     answers = out.messages;
     return task;
   }
   void connected(bool ok) {
-    Actions out;
+    Outbox out;
     membership.connected(kStart, ok, out);
     answers = out.messages;
   }
@@ -241,7 +241,7 @@ TEST(Membership, BelievesNoStrangerThatItsRegistrationIsOver) {
 
 TEST(Membership, AsksItsLeaderWhetherTheGroupStands) {
   Member m;
-  Actions out;
+  Outbox out;
   m.membership.ask(out);
   EXPECT_TRUE(out.messages.empty()) << "not active yet";
   m.join();
@@ -278,7 +278,7 @@ TEST(Membership, BelievesItsSwitchThatTheGroupIsNoMore) {
 
 // Serves every deadline up to then; how often it spoke.
 int said(Membership& membership, Duration until) {
-  Actions out;
+  Outbox out;
   while (membership.deadline() <= kStart + until) {
     membership.on_timer(membership.deadline(), out);
   }
@@ -288,7 +288,7 @@ int said(Membership& membership, Duration until) {
 TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
   Member m;
   m.join();
-  Actions out;
+  Outbox out;
   m.membership.leave(kStart, out);
   expect_reject(out.messages, MrpReject::kMemberFailed);
   EXPECT_EQ(m.membership.state(), State::kFailed);
@@ -301,7 +301,7 @@ TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
 TEST(Membership, GivesUpOnALeaderThatNeverAnswers) {
   Member m;
   m.join();
-  Actions out;
+  Outbox out;
   m.membership.leave(kStart, out);
   EXPECT_LT(said(m.membership, 1h), 10);
   EXPECT_EQ(m.membership.deadline(), wire::kNever);
@@ -311,7 +311,7 @@ TEST(Membership, HasNobodyToTellBeforeItHasJoinedOrWhenItLeads) {
   for (const bool leads : {false, true}) {
     Member m;
     if (leads) m.membership.lead(kGroup, kEpoch, kInstance);
-    Actions out;
+    Outbox out;
     m.membership.leave(kStart, out);
     EXPECT_TRUE(out.messages.empty());
   }

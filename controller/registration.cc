@@ -50,12 +50,12 @@ MrpMessage Registration::message(MrpType type) const {
   return m;
 }
 
-void Registration::send_to_group(MrpType type, Actions& out) const {
+void Registration::send_to_group(MrpType type, Outbox& out) const {
   out.messages.push_back(message(type));
 }
 
 // In as many packets as it takes.
-void Registration::send_list(MrpType type, std::span<const MrpMember> list, Actions& out) const {
+void Registration::send_list(MrpType type, std::span<const MrpMember> list, Outbox& out) const {
   constexpr std::size_t per_packet = MrpMessage::kMaxMembers;
   const std::size_t total = (list.size() + per_packet - 1) / per_packet;
   for (std::size_t seq = 0; seq < total; ++seq) {
@@ -72,14 +72,14 @@ void Registration::send_list(MrpType type, std::span<const MrpMember> list, Acti
 
 // Of those who have not confirmed. REGISTER names the leader, too: a switch that missed the list
 // before this one would know of no queue pair there.
-void Registration::ask_again(MrpType type, Actions& out) const {
+void Registration::ask_again(MrpType type, Outbox& out) const {
   std::vector<MrpMember> list = missing();
   if (type == MrpType::kRegister) list.push_back(members_[find(config_.host)]);
   send_list(type, list, out);
 }
 
 wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> members,
-                                       Actions& out) {
+                                       Outbox& out) {
   if (state_ != State::kIdle) {
     return wire::fail(ErrorCode::kInvalid, "registration was started before: use a fresh one");
   }
@@ -123,7 +123,7 @@ void Registration::expect_confirmations() {
   }
 }
 
-void Registration::begin_step(Instant now, State state, const char* reason, Actions& out) {
+void Registration::begin_step(Instant now, State state, const char* reason, Outbox& out) {
   set_state(state, reason);
   expect_confirmations();
   retry_ = config_.first_retry;
@@ -140,7 +140,7 @@ void Registration::set_next_try(Instant now) {
   retry_ = std::min(retry_ * 2, config_.max_retry);
 }
 
-void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const wire::MrpHeader& h = message.header;
   if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
   heard_at_ = now;
@@ -162,7 +162,7 @@ bool Registration::agrees_on_method(const wire::MrpHeader& confirm) {
   return *host_sync_ == host_sync;
 }
 
-void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   if (message.header.flags == static_cast<std::uint16_t>(MrpType::kEvict)) {
     return on_evicted(message);
   }
@@ -205,7 +205,7 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
   }
 }
 
-void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
   if (state_ == State::kActive) return on_member_failed(now, from, message, out);
   if (state_ != State::kRegistering && state_ != State::kActivating) return;
@@ -219,7 +219,7 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
 
 // What it has not acknowledged it will never have: the others must not take it for received.
 void Registration::on_member_failed(Instant now, Ipv4 from, const MrpMessage& message,
-                                    Actions& out) {
+                                    Outbox& out) {
   if (message.header.flags != static_cast<std::uint16_t>(MrpReject::kMemberFailed)) return;
   if (message.member_count != 1 || message.members[0].host != from || from == config_.host) return;
   const std::size_t member = find(from);
@@ -239,27 +239,27 @@ std::size_t Registration::find(Ipv4 host) const {
   return found ? static_cast<std::size_t>(at - members_.begin()) : members_.size();
 }
 
-void Registration::ask(Instant now, Actions& out) {
+void Registration::ask(Instant now, Outbox& out) {
   if (state_ != State::kActive) return;
   asked_at_ = now;
   if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
   query(now, out);
 }
 
-void Registration::query(Instant now, Actions& out) {
+void Registration::query(Instant now, Outbox& out) {
   send_to_group(MrpType::kQuery, out);
   queried_at_ = now;
   next_ask_ = now + config_.ask_again;
 }
 
-void Registration::look(Actions& out) const {
+void Registration::look(Outbox& out) const {
   if (state_ != State::kActive) return;
   send_to_group(MrpType::kQuery, out);
   out.messages.back().header.flags = wire::MrpHeader::kPresence;
 }
 
 // The asker waits for data, and says who it is and where it listens.
-void Registration::on_presence_query(Instant now, const MrpMember& asker, Actions& out) {
+void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox& out) {
   const std::size_t at = find(asker.host);
   const bool is_member = at < members_.size() && members_[at].is_same_as(asker);
   const bool stands = state_ == State::kActive || state_ == State::kActivating;
@@ -278,7 +278,7 @@ void Registration::on_presence_query(Instant now, const MrpMember& asker, Action
   if (state_ == State::kActive && !asked_lately) query(now, out);
 }
 
-void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Actions& out) {
+void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   if (message.header.flags == wire::MrpHeader::kPresence) {
     if (message.member_count == 1 && message.members[0].host == from) {
       on_presence_query(now, message.members[0], out);
@@ -296,7 +296,7 @@ void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& messag
   ask(now, out);
 }
 
-void Registration::on_report(Instant now, const MrpMessage& message, Actions& out) {
+void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out) {
   if (state_ != State::kActive || message.member_count == 0) return;
   bool alive = false;
   for (const MrpMember& reported : message.list()) {
@@ -316,7 +316,7 @@ void Registration::on_report(Instant now, const MrpMessage& message, Actions& ou
 }
 
 // Whoever holds the group up answers, and will go on when its program comes: nobody need give up.
-void Registration::reassure(Instant now, Actions& out) {
+void Registration::reassure(Instant now, Outbox& out) {
   alive_at_ = now;
   std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_patience; });
   std::vector<MrpMember> list;
@@ -327,7 +327,7 @@ void Registration::reassure(Instant now, Actions& out) {
   send_list(MrpType::kAlive, list, out);
 }
 
-void Registration::judge(Instant now, const MrpMember& reported, Actions& out) {
+void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
   const std::size_t member = find(reported.host);
   if (reported.host == config_.host) return;
   const Duration silence = suspects_.name(now, reported.host, reported.qpn.value()).silence;
@@ -347,7 +347,7 @@ void Registration::judge(Instant now, const MrpMember& reported, Actions& out) {
   }
 }
 
-void Registration::evict(Instant now, std::size_t member, Actions& out) {
+void Registration::evict(Instant now, std::size_t member, Outbox& out) {
   const MrpMember gone = members_[member];
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(member));
   confirmed_.erase(confirmed_.begin() + static_cast<std::ptrdiff_t>(member));
@@ -360,7 +360,7 @@ void Registration::evict(Instant now, std::size_t member, Actions& out) {
   send_evictions(now, out);
 }
 
-void Registration::send_evictions(Instant now, Actions& out) {
+void Registration::send_evictions(Instant now, Outbox& out) {
   next_evict_ = kNever;
   if (leaving_.empty() || evict_repeats_left_ == 0) return leaving_.clear();
   --evict_repeats_left_;
@@ -378,7 +378,7 @@ void Registration::on_evicted(const MrpMessage& message) {
   if (leaving_.empty()) next_evict_ = kNever;
 }
 
-void Registration::fail(Instant now, wire::Error error, MrpReject reject, Actions& out) {
+void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox& out) {
   error_ = std::move(error);
   set_state(State::kFailed, error_.code == ErrorCode::kTimedOut ? "timed out" : "refused");
   reject_ = reject;
@@ -388,7 +388,7 @@ void Registration::fail(Instant now, wire::Error error, MrpReject reject, Action
   send_farewell(now, out);
 }
 
-void Registration::give_up(Instant now, std::string why, Actions& out) {
+void Registration::give_up(Instant now, std::string why, Outbox& out) {
   if (state_ != State::kRegistering && state_ != State::kActivating && state_ != State::kActive) {
     return;
   }
@@ -396,7 +396,7 @@ void Registration::give_up(Instant now, std::string why, Actions& out) {
   check_consistent();
 }
 
-void Registration::send_farewell(Instant now, Actions& out) {
+void Registration::send_farewell(Instant now, Outbox& out) {
   if (repeats_left_ > 0) {
     const bool is_repeat = repeats_left_ < config_.unregister_repeats;
     --repeats_left_;
@@ -422,7 +422,7 @@ void Registration::send_farewell(Instant now, Actions& out) {
   }
 }
 
-void Registration::unregister(Instant now, Actions& out) {
+void Registration::unregister(Instant now, Outbox& out) {
   switch (state_) {
     case State::kUnregistering:
     case State::kGone:
@@ -453,7 +453,7 @@ void Registration::unregister(Instant now, Actions& out) {
   check_consistent();
 }
 
-void Registration::on_timer(Instant now, Actions& out) {
+void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= give_up_) {
     fail(now, {ErrorCode::kTimedOut, time_out_text()}, MrpReject::kNone, out);
     return check_consistent();

@@ -39,7 +39,7 @@ using wire::MrpMember;
 using wire::MrpMessage;
 
 // The caller owns it, sends what is in it, each to its McstID, clears it and passes it again.
-struct Actions {
+struct Outbox {
   std::vector<MrpMessage> messages;
   void clear() { messages.clear(); }
 };
@@ -75,14 +75,14 @@ class Registration {
 
   // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty
   // list, a host twice, the leader missing or alone, more than the protocol can number.
-  wire::Result<void> start(Instant now, std::span<const MrpMember> members, Actions& out);
+  wire::Result<void> start(Instant now, std::span<const MrpMember> members, Outbox& out);
   // CONFIRM, REJECT, REPORT and COMPLAIN of this group, `from` a member or a switch; others are
   // ignored.
-  void on_message(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
+  void on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   // Asks the switches who holds the group up: the owner's own sends do not end. kActive only.
-  void ask(Instant now, Actions& out);
+  void ask(Instant now, Outbox& out);
   // Asks its own switch whether it is there: the owner waits for data. kActive only.
-  void look(Actions& out) const;
+  void look(Outbox& out) const;
   // When something of this group last came from the fabric.
   Instant heard_at() const { return heard_at_; }
   // When it was last seen that whoever holds the group up is alive. Members that asked are told.
@@ -91,12 +91,12 @@ class Registration {
   std::size_t evicted_count() const { return evicted_; }
   // The owner's own side of the group failed: tells all members, by UNREGISTER(member failed).
   // Nothing happens if the registration has ended already.
-  void give_up(Instant now, std::string why, Actions& out);
+  void give_up(Instant now, std::string why, Outbox& out);
   // Unregisters the group, whatever its state. UNREGISTER is repeated, since a member that has
   // destroyed its side does not answer; once all have confirmed it or the repeats are used up the
   // state is kGone.
-  void unregister(Instant now, Actions& out);
-  void on_timer(Instant now, Actions& out);
+  void unregister(Instant now, Outbox& out);
+  void on_timer(Instant now, Outbox& out);
   Instant deadline() const;
 
   State state() const { return state_; }
@@ -116,25 +116,25 @@ class Registration {
  private:
   void set_state(State state, const char* reason);
   void expect_confirmations();
-  void begin_step(Instant now, State state, const char* reason, Actions& out);
+  void begin_step(Instant now, State state, const char* reason, Outbox& out);
   void set_next_try(Instant now);
-  void send_list(wire::MrpType type, std::span<const MrpMember> list, Actions& out) const;
-  void ask_again(wire::MrpType type, Actions& out) const;
-  void send_to_group(wire::MrpType type, Actions& out) const;
-  void send_farewell(Instant now, Actions& out);
+  void send_list(wire::MrpType type, std::span<const MrpMember> list, Outbox& out) const;
+  void ask_again(wire::MrpType type, Outbox& out) const;
+  void send_to_group(wire::MrpType type, Outbox& out) const;
+  void send_farewell(Instant now, Outbox& out);
   bool agrees_on_method(const wire::MrpHeader& confirm);
-  void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
-  void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
-  void on_member_failed(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
-  void fail(Instant now, wire::Error error, wire::MrpReject reject, Actions& out);
-  void query(Instant now, Actions& out);
-  void on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Actions& out);
-  void on_presence_query(Instant now, const MrpMember& asker, Actions& out);
-  void on_report(Instant now, const MrpMessage& message, Actions& out);
-  void judge(Instant now, const MrpMember& reported, Actions& out);
-  void reassure(Instant now, Actions& out);
-  void evict(Instant now, std::size_t member, Actions& out);
-  void send_evictions(Instant now, Actions& out);
+  void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
+  void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
+  void on_member_failed(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
+  void fail(Instant now, wire::Error error, wire::MrpReject reject, Outbox& out);
+  void query(Instant now, Outbox& out);
+  void on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
+  void on_presence_query(Instant now, const MrpMember& asker, Outbox& out);
+  void on_report(Instant now, const MrpMessage& message, Outbox& out);
+  void judge(Instant now, const MrpMember& reported, Outbox& out);
+  void reassure(Instant now, Outbox& out);
+  void evict(Instant now, std::size_t member, Outbox& out);
+  void send_evictions(Instant now, Outbox& out);
   void on_evicted(const MrpMessage& message);
   std::size_t find(Ipv4 host) const;  // members_.size() if it is none
   MrpMessage message(wire::MrpType type) const;

@@ -381,7 +381,7 @@ TEST(Registration, CanBeUnregisteredInAnyState) {
 TEST(Registration, RefusesListsItCannotServe) {
   const auto error_of = [](std::vector<MrpMember> list) {
     Registration r(leader_config(), kGroup, kEpoch);
-    Actions out;
+    Outbox out;
     const auto result = r.start(kStart, list, out);
     EXPECT_TRUE(out.messages.empty());
     return result ? std::string() : result.error().text;
@@ -433,7 +433,7 @@ double leader_cost(std::uint32_t count) {
   double least = 1e9;
   for (int round = 0; round < 5; ++round) {
     Registration leader(leader_config(), kGroup, kEpoch);
-    Actions out;
+    Outbox out;
     const double began = cpu();
     EXPECT_TRUE(leader.start(kStart, members(count), out));
     for (const MrpType step : {MrpType::kRegister, MrpType::kActivate}) {

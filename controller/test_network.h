@@ -124,7 +124,7 @@ class Network {
 
  private:
   void give(Membership& membership, Ipv4 address, const Datagram& d) {
-    Actions answers;
+    Outbox answers;
     const auto task = membership.on_message(now, d.from, d.message, answers);
     if (task == Membership::Task::kConnect) {
       ++connect_calls[address];
@@ -155,7 +155,7 @@ class Network {
     kept_back_.push_back({kSwitch, m});
   }
 
-  Actions actions_;
+  Outbox actions_;
   std::vector<Datagram> kept_back_;
 };
 

@@ -15,8 +15,8 @@ BulkLane::BulkLane(const Device& device, QueuePair& pair, std::uint32_t group, Q
       send_slots_(depths.send),
       receive_slots_(depths.receive) {}
 
-Outcome<std::uint32_t> BulkLane::key_for(void* address, std::size_t length, const Memory* memory,
-                                         int access, MrHandle& region) const {
+Expected<std::uint32_t> BulkLane::key_for(void* address, std::size_t length, const Memory* memory,
+                                          int access, MrHandle& region) const {
   if (length == 0) return 0u;
   if (memory != nullptr) {
     if (&memory->device() != &device_ || !memory->covers(address, length)) {
@@ -35,8 +35,8 @@ Outcome<std::uint32_t> BulkLane::key_for(void* address, std::size_t length, cons
   return region->lkey;
 }
 
-Outcome<void> BulkLane::send(const void* data, std::size_t length, const Memory* memory,
-                             std::uint32_t imm, mcast_op_t* op) {
+Expected<void> BulkLane::send(const void* data, std::size_t length, const Memory* memory,
+                              std::uint32_t imm, mcast_op_t* op) {
   if (length > max_message()) {
     return fail(MCAST_ERR_INVALID, "a message of " + std::to_string(length) +
                                        " bytes: the device sends at most " +
@@ -60,8 +60,8 @@ Outcome<void> BulkLane::send(const void* data, std::size_t length, const Memory*
   return {};
 }
 
-Outcome<void> BulkLane::receive(void* buffer, std::size_t length, const Memory* memory,
-                                mcast_op_t* op) {
+Expected<void> BulkLane::receive(void* buffer, std::size_t length, const Memory* memory,
+                                 mcast_op_t* op) {
   if (receive_slots_.is_empty()) {
     return fail(MCAST_ERR_AGAIN, "recv_depth receives are posted: call mcast_progress()");
   }

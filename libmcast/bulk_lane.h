@@ -17,9 +17,9 @@ class BulkLane final : public Lane {
 
   // MCAST_ERR_AGAIN while the queue is full; MCAST_ERR_INVALID: too long, or not covered by
   // `memory`. Null memory: the buffer is registered for the time of the operation.
-  Outcome<void> send(const void* data, std::size_t length, const Memory* memory, std::uint32_t imm,
-                     mcast_op_t* op);
-  Outcome<void> receive(void* buffer, std::size_t length, const Memory* memory, mcast_op_t* op);
+  Expected<void> send(const void* data, std::size_t length, const Memory* memory, std::uint32_t imm,
+                      mcast_op_t* op);
+  Expected<void> receive(void* buffer, std::size_t length, const Memory* memory, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
@@ -35,8 +35,8 @@ class BulkLane final : public Lane {
     MrHandle region;         // if registered for this operation
   };
 
-  Outcome<std::uint32_t> key_for(void* address, std::size_t length, const Memory* memory,
-                                 int access, MrHandle& region) const;
+  Expected<std::uint32_t> key_for(void* address, std::size_t length, const Memory* memory,
+                                  int access, MrHandle& region) const;
 
   struct Posted {
     Operation* operation;

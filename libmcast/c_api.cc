@@ -42,7 +42,7 @@ mcast_status_t guarded(Body&& body) noexcept {
 }
 
 template <typename T>
-mcast_status_t status_of(const Outcome<T>& outcome) {
+mcast_status_t status_of(const Expected<T>& outcome) {
   return outcome ? MCAST_OK : set_last_error(outcome.error());
 }
 
@@ -118,7 +118,7 @@ mcast_status_t check_bulk(Group& group, const void* data, std::size_t length, co
   return MCAST_OK;
 }
 
-mcast_status_t start_bulk(Group& group, const Outcome<void>& posted) {
+mcast_status_t start_bulk(Group& group, const Expected<void>& posted) {
   if (posted) return MCAST_INPROGRESS;
   if (posted.error().status == MCAST_ERR_FABRIC) {
     group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, posted.error().text);

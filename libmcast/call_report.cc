@@ -63,7 +63,7 @@ CallRecord* ReportFile::records() const {
   return reinterpret_cast<CallRecord*>(static_cast<char*>(memory_) + sizeof(ReportHeader));
 }
 
-Outcome<void> ReportFile::open() {
+Expected<void> ReportFile::open() {
   const std::lock_guard lock(mutex_);
   if (is_ours()) return {};
   // Each new communicator asks: where there was no room it is looked for ever more rarely.
@@ -79,7 +79,7 @@ Outcome<void> ReportFile::open() {
   return made;
 }
 
-Outcome<void> ReportFile::make() {
+Expected<void> ReportFile::make() {
   auto directory = reports::ReportDirectory::make(path_, room_);
   if (!directory) return refused(directory.error());
   directory->clear();

@@ -34,7 +34,7 @@ class ReportFile {
   ReportFile& operator=(const ReportFile&) = delete;
 
   // MCAST_ERR_NO_MEMORY: the file can't be made.
-  Outcome<void> open();
+  Expected<void> open();
   // No process counts in it any more: the file shrinks to what is in use, older ones are cleared.
   void end();
   // Null if there is no room for another one.
@@ -49,7 +49,7 @@ class ReportFile {
   static constexpr std::size_t kMostClosed = 64;
   static constexpr std::uint64_t kNobodys = ~std::uint64_t{0};
 
-  Outcome<void> make();
+  Expected<void> make();
   reports::CallRecord* find_free();
   bool grow();
   void fold_oldest();

@@ -11,7 +11,7 @@ constexpr std::uint32_t kUsualReservations = 4096;
 
 }  // namespace
 
-Outcome<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
+Expected<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
   for (Queue& q : queues_) {
     if (q.capacity - q.reserved < entries) continue;
     q.reserved += entries;

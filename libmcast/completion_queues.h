@@ -20,7 +20,7 @@ class CompletionQueues {
   CompletionQueues& operator=(const CompletionQueues&) = delete;
 
   // MCAST_ERR_NO_MEMORY; MCAST_ERR_INVALID: more than the device's largest queue holds.
-  Outcome<ibv_cq*> reserve(std::uint32_t entries);
+  Expected<ibv_cq*> reserve(std::uint32_t entries);
   void release(ibv_cq* queue, std::uint32_t entries);
   // Up to out.size() completions, over all queues in turn; a negative number of a queue that failed
   // counts as none.

@@ -20,9 +20,9 @@ constexpr unsigned kIdlePolls = 64;
 constexpr wire::Duration kFarewell = std::chrono::milliseconds(200);
 constexpr auto kFarewellStep = std::chrono::microseconds(500);
 
-RegistrarConfig registrar_config(const ContextConfig& config, const Device& device) {
+ControlPlaneConfig control_plane_config(const ContextConfig& config, const Device& device) {
   std::random_device random;
-  RegistrarConfig r;
+  ControlPlaneConfig r;
   r.host = device.ipv4();
   r.instance = random();
   r.timeout = config.register_timeout;
@@ -39,7 +39,7 @@ std::string device_event_text(ibv_event_type type) {
 
 }  // namespace
 
-Outcome<std::unique_ptr<Context>> Context::create(const ContextConfig& config) {
+Expected<std::unique_ptr<Context>> Context::create(const ContextConfig& config) {
   auto device = Device::open(config.device);
   if (!device) return tl::unexpected(device.error());
   auto channel = ControlChannel::open(**device, config.mrp_port);
@@ -54,12 +54,12 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       device_(std::move(device)),
       queues_(*device_),
       timers_(channel->timers()),
-      registrar_(registrar_config(config, *device_), std::move(channel)),
+      control_plane_(control_plane_config(config, *device_), std::move(channel)),
       keep_alive_([this] {
         const auto locked = lock();
         const wire::Instant time = now();
-        registrar_.poll(time);
-        return std::min(registrar_.deadline(), time + mrp::times::kLook);
+        control_plane_.poll(time);
+        return std::min(control_plane_.deadline(), time + mrp::times::kLook);
       }) {
   // Device events are looked for, never waited for.
   const int fd = device_->context()->async_fd;
@@ -72,8 +72,8 @@ Context::~Context() {
   const wire::Instant limit = now() + kFarewell;
   for (;;) {
     const wire::Instant time = now();
-    registrar_.poll(time);
-    if (!registrar_.is_unregistering() || time >= limit) break;
+    control_plane_.poll(time);
+    if (!control_plane_.is_unregistering() || time >= limit) break;
     // Neither kind of channel can be waited for together with the repeats' deadline.
     std::this_thread::sleep_for(kFarewellStep);
   }
@@ -90,18 +90,18 @@ Facilities Context::facilities() {
           timers_,
           sender_patience(config_.progress_timeout, timers_),
           receiver_patience(config_.progress_timeout),
-          registrar_.control_port()};
+          control_plane_.control_port()};
 }
 
 // --- Groups.
 
-Outcome<Group*> Context::create_group(const GroupConfig& config) {
+Expected<Group*> Context::create_group(const GroupConfig& config) {
   const auto locked = lock();
   auto group = Group::create(facilities(), Process::instance().next_group_number(), config);
   if (!group) return tl::unexpected(group.error());
   groups_.push_back(std::move(*group));  // numbers only grow: the list stays sorted
   Group& added = *groups_.back();
-  registrar_.add(added);
+  control_plane_.add(added);
   Process::instance().add(added);
   return &added;
 }
@@ -115,12 +115,12 @@ void Context::destroy_group(Group& group) {
   {
     const auto locked = lock();
     group.shut_down(canceled);
-    registrar_.remove(now(), group);
+    control_plane_.remove(now(), group);
     const auto at = std::find_if(groups_.begin(), groups_.end(),
                                  [&](const auto& each) { return each.get() == &group; });
     owned = std::move(*at);
     groups_.erase(at);
-    on_duty = registrar_.is_on_duty();
+    on_duty = control_plane_.is_on_duty();
   }
   update_keep_alive(on_duty);
   for (const Event& e : canceled) e.op->done(e.op, e.status, e.length, e.imm);
@@ -143,9 +143,9 @@ bool Context::has_groups() {
   return !groups_.empty();
 }
 
-Outcome<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members) {
+Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members) {
   const auto locked = lock();
-  return registrar_.lead(now(), group, members);
+  return control_plane_.lead(now(), group, members);
 }
 
 Group* Context::find_group(std::uint32_t number) {
@@ -187,7 +187,7 @@ std::size_t Context::poll_completions() {
     group->on_completion(wc, events_);
     if (group->is_sync_due()) note_sync_due(*group);
   }
-  registering_ = registrar_.is_busy();
+  registering_ = control_plane_.is_busy();
   return n;
 }
 
@@ -220,12 +220,12 @@ unsigned Context::poll_control(bool look_for_device_events) {
   bool on_duty = false;
   {
     const auto locked = lock();
-    done = registrar_.poll(now());
-    on_duty = registrar_.is_on_duty();
+    done = control_plane_.poll(now());
+    on_duty = control_plane_.is_on_duty();
     if (look_for_device_events) {
       poll_device_events();
       look_for_stalls();
-      registrar_.look_for_leaders(now());
+      control_plane_.look_for_leaders(now());
     }
   }
   update_keep_alive(on_duty);

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "libmcast/completion_queues.h"
+#include "libmcast/control_plane.h"
 #include "libmcast/device.h"
 #include "libmcast/group.h"
 #include "libmcast/keep_alive.h"
 #include "libmcast/memory.h"
-#include "libmcast/registrar.h"
 
 namespace cepheus::mcast {
 
@@ -33,7 +33,7 @@ struct ContextConfig {
 
 class Context {
  public:
-  static Outcome<std::unique_ptr<Context>> create(const ContextConfig& config);
+  static Expected<std::unique_ptr<Context>> create(const ContextConfig& config);
   // Destroys what groups there are, then waits up to 200 ms for the fabric to hear of it.
   ~Context();
   Context(const Context&) = delete;
@@ -47,13 +47,13 @@ class Context {
 
   unsigned progress();
 
-  Outcome<Group*> create_group(const GroupConfig& config);
+  Expected<Group*> create_group(const GroupConfig& config);
   // Not from a callback. Waits for the thread that is in progress().
   void destroy_group(Group& group);
   // Those whose number is at most `last`, oldest first.
   void destroy_groups(std::uint32_t last);
   bool has_groups();
-  Outcome<void> lead(Group& group, std::span<const mrp::MrpMember> members);
+  Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members);
 
   // The group's PSNs are synchronised at the next progress(). Under the state lock.
   void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }
@@ -87,7 +87,7 @@ class Context {
   std::mutex progress_mutex_;
   std::mutex state_mutex_;
   // Under the state lock:
-  Registrar registrar_;
+  ControlPlane control_plane_;
   std::vector<std::unique_ptr<Group>> groups_;  // sorted by number
   std::vector<std::uint32_t> sync_due_;         // numbers of groups, perhaps gone or done
   // Under the progress lock:

@@ -5,8 +5,8 @@
 
 namespace cepheus::mcast {
 
-Outcome<std::unique_ptr<ControlChannel>> ControlChannel::open(const Device& device,
-                                                              std::uint16_t mrp_port) {
+Expected<std::unique_ptr<ControlChannel>> ControlChannel::open(const Device& device,
+                                                               std::uint16_t mrp_port) {
   auto roce = RoceChannel::open(device.context(), mrp_port);
   if (!roce) return tl::unexpected(roce.error());
   if (*roce) return std::unique_ptr<ControlChannel>(std::move(*roce));

@@ -30,8 +30,8 @@ class ControlChannel {
   virtual Timers timers() const = 0;
 
   // The one that fits the device, on a UDP port of its own; `mrp_port` is the switches'.
-  static Outcome<std::unique_ptr<ControlChannel>> open(const Device& device,
-                                                       std::uint16_t mrp_port);
+  static Expected<std::unique_ptr<ControlChannel>> open(const Device& device,
+                                                        std::uint16_t mrp_port);
 };
 
 inline constexpr std::size_t kMaxDatagram = wire::MrpMessage::kMaxDatagram;

@@ -43,7 +43,7 @@ ibv_gid gid_of(wire::Ipv4 address) {
   return gid;
 }
 
-Outcome<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
+Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
   int count = 0;
   const DeviceList list(ibv_get_device_list(&count));
   if (!list || count == 0) {
@@ -69,7 +69,7 @@ Outcome<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
   return fail(MCAST_ERR_NO_DEVICE, "no RDMA device can serve: " + tried + hint());
 }
 
-Outcome<void> Device::open_port(ibv_device* device, const DeviceOptions& options) {
+Expected<void> Device::open_port(ibv_device* device, const DeviceOptions& options) {
   name_ = ibv_get_device_name(device);
   context_.reset(ibv_open_device(device));
   if (!context_) return fail(MCAST_ERR_NO_DEVICE, errno_text("it can't be opened", errno));
@@ -107,7 +107,7 @@ Outcome<void> Device::open_port(ibv_device* device, const DeviceOptions& options
   return fail(MCAST_ERR_NO_DEVICE, why);
 }
 
-Outcome<void> Device::choose_gid(int wanted) {
+Expected<void> Device::choose_gid(int wanted) {
   ibv_port_attr port{};
   if (const int error = ibv_query_port(context_.get(), port_, &port)) {
     return fail(MCAST_ERR_NO_DEVICE, errno_text("its port can't be queried", error));
@@ -135,7 +135,7 @@ Outcome<void> Device::choose_gid(int wanted) {
               "no RoCE v2 address over IPv4: give its network interface an IPv4 address");
 }
 
-Outcome<void> Device::choose_mtu(std::uint32_t wanted, ibv_mtu active) {
+Expected<void> Device::choose_mtu(std::uint32_t wanted, ibv_mtu active) {
   if (wanted == 0) {
     path_mtu_ = bytes_of(active);
     return {};
@@ -164,7 +164,7 @@ bool Device::is_up() const {
          attributes.state == IBV_PORT_ACTIVE;
 }
 
-Outcome<MrHandle> Device::register_memory(void* address, std::size_t length, int access) const {
+Expected<MrHandle> Device::register_memory(void* address, std::size_t length, int access) const {
   MrHandle region(ibv_reg_mr(pd_.get(), address, length, access));
   if (region) {
     registered_bytes.fetch_add(region->length, std::memory_order_relaxed);

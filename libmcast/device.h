@@ -44,8 +44,8 @@ constexpr wire::Duration retry_time(Timers timers) {
 constexpr wire::Duration sender_patience(std::optional<wire::Duration> asked, Timers timers) {
   return std::max(asked.value_or(mrp::times::kSenderGivesUp), retry_time(timers));
 }
-// For how long a member that waits for data may go unanswered. Whoever lets sends wait for long lets
-// questions wait as long.
+// For how long a member that waits for data may go unanswered. Whoever lets sends wait for long
+// lets questions wait as long.
 constexpr wire::Duration receiver_patience(std::optional<wire::Duration> asked) {
   return std::max(asked.value_or(wire::Duration(0)), mrp::times::kReceiverGivesUp);
 }
@@ -53,7 +53,7 @@ constexpr wire::Duration receiver_patience(std::optional<wire::Duration> asked) 
 class Device {
  public:
   // MCAST_ERR_NO_DEVICE says which ports were looked at and why none serves.
-  static Outcome<std::unique_ptr<Device>> open(const DeviceOptions& options);
+  static Expected<std::unique_ptr<Device>> open(const DeviceOptions& options);
 
   ibv_context* context() const { return context_.get(); }
   ibv_pd* pd() const { return pd_.get(); }
@@ -70,13 +70,13 @@ class Device {
   bool is_up() const;  // asks the port
 
   // `access` as ibv_reg_mr. MCAST_ERR_NO_MEMORY names the limit that is usually in the way.
-  Outcome<MrHandle> register_memory(void* address, std::size_t length, int access) const;
+  Expected<MrHandle> register_memory(void* address, std::size_t length, int access) const;
 
  private:
   Device() = default;
-  Outcome<void> open_port(ibv_device* device, const DeviceOptions& options);
-  Outcome<void> choose_gid(int wanted);
-  Outcome<void> choose_mtu(std::uint32_t wanted, ibv_mtu active);
+  Expected<void> open_port(ibv_device* device, const DeviceOptions& options);
+  Expected<void> choose_gid(int wanted);
+  Expected<void> choose_mtu(std::uint32_t wanted, ibv_mtu active);
 
   // Destroyed in reverse order.
   ContextHandle context_;

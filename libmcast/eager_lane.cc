@@ -24,9 +24,9 @@ std::size_t EagerLane::memory_needed(const EagerConfig& config) {
          config.depths.send * aligned(config.max_message);
 }
 
-Outcome<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, QueuePair& pair,
-                                                      MemoryBudget& budget, std::size_t limit,
-                                                      const EagerConfig& config) {
+Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, QueuePair& pair,
+                                                       MemoryBudget& budget, std::size_t limit,
+                                                       const EagerConfig& config) {
   auto slab = Slab::create(device, budget, limit, memory_needed(config));
   if (!slab) return tl::unexpected(slab.error());
   std::unique_ptr<EagerLane> lane(new EagerLane(pair, config, std::move(*slab)));

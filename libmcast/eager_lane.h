@@ -22,9 +22,9 @@ struct EagerConfig {
 
 class EagerLane final : public Lane {
  public:
-  static Outcome<std::unique_ptr<EagerLane>> create(const Device& device, QueuePair& pair,
-                                                    MemoryBudget& budget, std::size_t limit,
-                                                    const EagerConfig& config);
+  static Expected<std::unique_ptr<EagerLane>> create(const Device& device, QueuePair& pair,
+                                                     MemoryBudget& budget, std::size_t limit,
+                                                     const EagerConfig& config);
 
   // Bytes of the slab for one group.
   static std::size_t memory_needed(const EagerConfig& config);

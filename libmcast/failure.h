@@ -18,7 +18,7 @@ struct Failure {
 };
 
 template <typename T>
-using Outcome = tl::expected<T, Failure>;
+using Expected = tl::expected<T, Failure>;
 
 inline tl::unexpected<Failure> fail(mcast_status_t status, std::string text) {
   return tl::unexpected<Failure>(Failure{status, std::move(text)});

@@ -21,8 +21,8 @@ std::string milliseconds_text(wire::Duration d) {
 
 }  // namespace
 
-Outcome<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std::uint32_t number,
-                                              const GroupConfig& config) {
+Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std::uint32_t number,
+                                               const GroupConfig& config) {
   auto pair = QueuePair::create(facilities.device, facilities.queues, config.depths);
   if (!pair) return tl::unexpected(pair.error());
   std::unique_ptr<Group> group(new Group(facilities, number, config, std::move(*pair)));
@@ -90,7 +90,7 @@ void Group::describe(mcast_group_attr_t& out) const {
   out.recvs_posted = lane().receives_posted();
 }
 
-Outcome<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
+Expected<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
   if (!eager_ || callback == nullptr) {
     return mcast::fail(MCAST_ERR_INVALID,
                        "only an eager lane has a receive callback, and it needs one");
@@ -104,9 +104,9 @@ Outcome<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
   return {};
 }
 
-Outcome<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& config,
-                          const mrp::McstAllocator::Lease& lease,
-                          std::span<const mrp::MrpMember> members, mrp::Actions& out) {
+Expected<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& config,
+                           const mrp::McstAllocator::Lease& lease,
+                           std::span<const mrp::MrpMember> members, mrp::Outbox& out) {
   if (eager_ && recv_cb_ == nullptr) {
     return mcast::fail(MCAST_ERR_INVALID,
                        "set the receive callback before the group is registered");
@@ -140,7 +140,7 @@ Outcome<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& conf
 }
 
 void Group::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-                       mrp::Actions& out) {
+                       mrp::Outbox& out) {
   if (registration_) {
     registration_->on_message(now, from, message, out);
     follow_registration();
@@ -154,7 +154,7 @@ void Group::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessag
   }
 }
 
-void Group::run_task(wire::Instant now, Task task, mrp::Actions& out) {
+void Group::run_task(wire::Instant now, Task task, mrp::Outbox& out) {
   switch (task) {
     case Task::kNone:
       return;
@@ -230,13 +230,13 @@ void Group::activate(bool host_sync) {
   if (host_sync) sync_.enable();
 }
 
-void Group::on_timer(wire::Instant now, mrp::Actions& out) {
+void Group::on_timer(wire::Instant now, mrp::Outbox& out) {
   if (!registration_) return membership_.on_timer(now, out);
   registration_->on_timer(now, out);
   follow_registration();
 }
 
-void Group::look_for_laggards(wire::Instant now, mrp::Actions& out) {
+void Group::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
   if (state_ != MCAST_GROUP_ACTIVE || !watched_ || lane().sends_outstanding() == 0) return;
   const std::pair sends(lane().traffic().messages_sent, lane().sends_outstanding());
   if (sends != watched_sends_) {
@@ -252,7 +252,7 @@ void Group::look_for_laggards(wire::Instant now, mrp::Actions& out) {
   }
 }
 
-void Group::look_for_leader(wire::Instant now, mrp::Actions& out) {
+void Group::look_for_leader(wire::Instant now, mrp::Outbox& out) {
   if (state_ != MCAST_GROUP_ACTIVE) return;
   const bool waits = lane().receives_posted() > 0;
   switch (presence_.look(now, lane().traffic().messages_received, waits)) {
@@ -270,7 +270,7 @@ void Group::look_for_leader(wire::Instant now, mrp::Actions& out) {
            ": it is gone, or the way there is; set up again with fresh groups");
 }
 
-void Group::tell_failure(wire::Instant now, mrp::Actions& out) {
+void Group::tell_failure(wire::Instant now, mrp::Outbox& out) {
   if (state_ != MCAST_GROUP_FAILED || told_failure_) return;
   told_failure_ = true;
   if (registration_) {
@@ -294,13 +294,13 @@ bool Group::is_settled() const {
   return state_ == MCAST_GROUP_ACTIVE || state_ == MCAST_GROUP_FAILED;
 }
 
-Outcome<void> Group::check_active() const {
+Expected<void> Group::check_active() const {
   if (state_ == MCAST_GROUP_ACTIVE) return {};
   if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
   return mcast::fail(MCAST_ERR_INVALID, "the group is not active yet: wait for mcast_group_test()");
 }
 
-Outcome<void> Group::check_may_send() {
+Expected<void> Group::check_may_send() {
   if (auto active = check_active(); !active) return active;
   if (sync_.may_send()) return {};
   sync_.want_to_send();
@@ -321,7 +321,7 @@ void Group::synchronise(Events& out) {
   if (!done) fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
 }
 
-Outcome<void> Group::take_step(PsnSync::Step step) {
+Expected<void> Group::take_step(PsnSync::Step step) {
   if (step == PsnSync::Step::kNone) return {};
   if (step == PsnSync::Step::kStop) {
     sync_.stopped();

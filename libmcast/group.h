@@ -45,8 +45,8 @@ struct Facilities {
 class Group {
  public:
   // `number` is the process-local name. The queue pair is in INIT, eager receives are posted.
-  static Outcome<std::unique_ptr<Group>> create(const Facilities& facilities, std::uint32_t number,
-                                                const GroupConfig& config);
+  static Expected<std::unique_ptr<Group>> create(const Facilities& facilities, std::uint32_t number,
+                                                 const GroupConfig& config);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -61,25 +61,26 @@ class Group {
   void add_to_reason(const std::string& text) { reason_ += text; }
   void describe(mcast_group_attr_t& out) const;
 
-  Outcome<void> set_receive(mcast_recv_cb_t callback, void* arg);
+  Expected<void> set_receive(mcast_recv_cb_t callback, void* arg);
 
   // --- Registration.
-  Outcome<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
-                     const mrp::McstAllocator::Lease& lease,
-                     std::span<const mrp::MrpMember> members, mrp::Actions& out);
+  Expected<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
+                      const mrp::McstAllocator::Lease& lease,
+                      std::span<const mrp::MrpMember> members, mrp::Outbox& out);
   void on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
-                  mrp::Actions& out);
-  void on_timer(wire::Instant now, mrp::Actions& out);
+                  mrp::Outbox& out);
+  void on_timer(wire::Instant now, mrp::Outbox& out);
   // Asks who holds the group up if sends of this member have not ended for long.
-  void look_for_laggards(wire::Instant now, mrp::Actions& out);
+  void look_for_laggards(wire::Instant now, mrp::Outbox& out);
   // Asks whether the group stands if this member waits for data; fails it if nobody answers. After
   // all that has arrived was taken in.
-  void look_for_leader(wire::Instant now, mrp::Actions& out);
+  void look_for_leader(wire::Instant now, mrp::Outbox& out);
   // If the group has failed here: tells the others, once.
-  void tell_failure(wire::Instant now, mrp::Actions& out);
+  void tell_failure(wire::Instant now, mrp::Outbox& out);
   wire::Instant deadline() const;
   bool is_settled() const;  // nothing is expected from the control channel soon
-  // As its leader, though the program is elsewhere: it refreshes the group, or tells that it failed.
+  // As its leader, though the program is elsewhere: it refreshes the group, or tells that it
+  // failed.
   bool is_on_duty() const;
   wire::McstId mcst_id() const { return membership_.id(); }
   // The leader's half, to be unregistered after the group itself is gone; null for others.
@@ -91,10 +92,10 @@ class Group {
   Lane& lane();
   const Lane& lane() const;
   // OK while data may flow.
-  Outcome<void> check_active() const;
+  Expected<void> check_active() const;
   // ... and this member may send. AGAIN: its PSNs have to be synchronised first, which
   // Context::progress() does.
-  Outcome<void> check_may_send();
+  Expected<void> check_may_send();
   void note_sent();
   // A step of PSN synchronisation is due, and what it takes: nothing may be left in the completion
   // queues. A group that failed in the middle of it completes what was flushed on the way.
@@ -122,10 +123,10 @@ class Group {
  private:
   Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
         std::unique_ptr<QueuePair> pair);
-  void run_task(wire::Instant now, mrp::Membership::Task task, mrp::Actions& out);
+  void run_task(wire::Instant now, mrp::Membership::Task task, mrp::Outbox& out);
   void follow_registration();
   void activate(bool host_sync);
-  Outcome<void> take_step(PsnSync::Step step);
+  Expected<void> take_step(PsnSync::Step step);
   void complete(const ibv_wc& wc, Events& out);
 
   Context& context_;

@@ -20,8 +20,8 @@ sockaddr_in socket_address(wire::Ipv4 address, std::uint16_t port) {
 
 }  // namespace
 
-Outcome<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
-                                                            std::uint16_t mrp_port) {
+Expected<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
+                                                             std::uint16_t mrp_port) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(MCAST_ERR_NO_DEVICE, errno_text("no UDP socket", errno));
   std::unique_ptr<KernelChannel> channel(new KernelChannel(fd, mrp_port));

@@ -6,8 +6,9 @@
 
 namespace cepheus::mcast {
 
-Outcome<std::unique_ptr<Memory>> Memory::create(const Device& device, std::uint64_t fork_generation,
-                                                void* address, std::size_t length) {
+Expected<std::unique_ptr<Memory>> Memory::create(const Device& device,
+                                                 std::uint64_t fork_generation, void* address,
+                                                 std::size_t length) {
   auto region = device.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE);
   const bool writable = region.has_value();
   if (!writable && region.error().status == MCAST_ERR_INVALID) {
@@ -31,8 +32,8 @@ bool MemoryBudget::take(std::size_t bytes, std::size_t limit) {
   return true;
 }
 
-Outcome<std::unique_ptr<Slab>> Slab::create(const Device& device, MemoryBudget& budget,
-                                            std::size_t limit, std::size_t bytes) {
+Expected<std::unique_ptr<Slab>> Slab::create(const Device& device, MemoryBudget& budget,
+                                             std::size_t limit, std::size_t bytes) {
   if (!budget.take(bytes, limit)) {
     return fail(MCAST_ERR_NO_MEMORY, "eager buffers of " + std::to_string(bytes) +
                                          " bytes: " + std::to_string(budget.used()) + " of " +

@@ -14,9 +14,9 @@ namespace cepheus::mcast {
 class Memory {
  public:
   // Memory that can't be written to is registered for sending only.
-  static Outcome<std::unique_ptr<Memory>> create(const Device& device,
-                                                 std::uint64_t fork_generation, void* address,
-                                                 std::size_t length);
+  static Expected<std::unique_ptr<Memory>> create(const Device& device,
+                                                  std::uint64_t fork_generation, void* address,
+                                                  std::size_t length);
 
   bool covers(const void* address, std::size_t length) const;
   bool is_writable() const { return writable_; }
@@ -54,8 +54,8 @@ class MemoryBudget {
 class Slab {
  public:
   // MCAST_ERR_NO_MEMORY: over the budget, or the system's limits.
-  static Outcome<std::unique_ptr<Slab>> create(const Device& device, MemoryBudget& budget,
-                                               std::size_t limit, std::size_t bytes);
+  static Expected<std::unique_ptr<Slab>> create(const Device& device, MemoryBudget& budget,
+                                                std::size_t limit, std::size_t bytes);
   ~Slab();
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;

@@ -13,7 +13,7 @@ constexpr unsigned kMaxDepth = 16384;
 
 // A copy of what the caller has of the struct over the defaults.
 template <typename Params>
-Outcome<Params> read(const Params* given, Params defaults) {
+Expected<Params> read(const Params* given, Params defaults) {
   if (given == nullptr) return defaults;
   if (given->struct_size < sizeof(given->struct_size) || given->struct_size > 4096) {
     return fail(MCAST_ERR_INVALID, "struct_size is not set: start from the _PARAMS_INIT macro");
@@ -30,7 +30,7 @@ Outcome<Params> read(const Params* given, Params defaults) {
 }
 
 // The key in $CEPHEUS_KEY_FILE, as the fabric's switches have it; null if none is named.
-Outcome<std::shared_ptr<const wire::MrpKey>> fabric_key() {
+Expected<std::shared_ptr<const wire::MrpKey>> fabric_key() {
   const char* path = std::getenv("CEPHEUS_KEY_FILE");
   if (path == nullptr || *path == '\0') return nullptr;
   std::ifstream file(path);
@@ -45,7 +45,7 @@ Outcome<std::shared_ptr<const wire::MrpKey>> fabric_key() {
 
 }  // namespace
 
-Outcome<ContextConfig> context_config(const mcast_context_params_t* params) {
+Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
   auto read_params = read(params, mcast_context_params_t MCAST_CONTEXT_PARAMS_INIT);
   if (!read_params) return tl::unexpected(read_params.error());
   const mcast_context_params_t& p = *read_params;
@@ -83,7 +83,7 @@ Outcome<ContextConfig> context_config(const mcast_context_params_t* params) {
   return config;
 }
 
-Outcome<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device) {
+Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device) {
   auto read_params = read(params, mcast_group_params_t MCAST_GROUP_PARAMS_INIT);
   if (!read_params) return tl::unexpected(read_params.error());
   const mcast_group_params_t& p = *read_params;

@@ -8,7 +8,7 @@
 
 namespace cepheus::mcast {
 
-Outcome<ContextConfig> context_config(const mcast_context_params_t* params);
-Outcome<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device);
+Expected<ContextConfig> context_config(const mcast_context_params_t* params);
+Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device);
 
 }  // namespace cepheus::mcast

@@ -3,8 +3,8 @@
 // it would wait for ever for a leader that is gone, or behind a link that is dead.
 //
 // It asks after kReceiverAsks without data, then less and less often, so that idle groups cost
-// little; while nobody answers, every kReceiverAsksAgain. Members that fell idle at one moment don't
-// ask at one moment: each has a place of its own. Time counts only while somebody looks
+// little; while nobody answers, every kReceiverAsksAgain. Members that fell idle at one moment
+// don't ask at one moment: each has a place of its own. Time counts only while somebody looks
 // (attention.h). Pure: time comes in as an argument.
 #pragma once
 

@@ -48,7 +48,7 @@ Process::Process() {
       });
 }
 
-Outcome<Context*> Process::open(const ContextConfig& config) {
+Expected<Context*> Process::open(const ContextConfig& config) {
   const std::lock_guard lock(contexts_mutex_);
   for (Entry& entry : contexts_) {
     if (!entry.context->is_ours() || !is_same_port(config, *entry.context)) continue;

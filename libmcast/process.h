@@ -21,7 +21,7 @@ class Process {
 
   // A device port is opened once: opening it again gives the same context, counted.
   // MCAST_ERR_INVALID if the settings differ from those it was opened with.
-  Outcome<Context*> open(const ContextConfig& config);
+  Expected<Context*> open(const ContextConfig& config);
   void close(Context& context);
 
   std::uint32_t next_group_number() { return next_group_.fetch_add(1) + 1; }

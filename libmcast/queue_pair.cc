@@ -19,9 +19,9 @@ ibv_sge sge_of(const Piece& piece) {
 
 }  // namespace
 
-Outcome<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
-                                                      CompletionQueues& queues,
-                                                      QueueDepths depths) {
+Expected<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
+                                                       CompletionQueues& queues,
+                                                       QueueDepths depths) {
   const std::uint32_t most = device.max_work_requests();
   if (depths.send > most || depths.receive + kMarkers > most) {
     return fail(MCAST_ERR_INVALID, "send_depth and recv_depth: the device takes at most " +
@@ -46,7 +46,7 @@ Outcome<std::unique_ptr<QueuePair>> QueuePair::create(const Device& device,
   return pair;
 }
 
-Outcome<void> QueuePair::initialise() {
+Expected<void> QueuePair::initialise() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = device_.port();
@@ -60,7 +60,7 @@ QueuePair::~QueuePair() {
   queues_.release(cq_, depths_.send + depths_.receive + kMarkers);
 }
 
-Outcome<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* state) {
+Expected<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* state) {
   const int error = ibv_modify_qp(handle_.get(), &attributes, mask);
   if (error == 0) return {};
   char number[16];
@@ -72,13 +72,13 @@ Outcome<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* s
   return fail(MCAST_ERR_FABRIC, text);
 }
 
-Outcome<void> QueuePair::connect(wire::McstId id, std::uint16_t epoch, Timers timers) {
+Expected<void> QueuePair::connect(wire::McstId id, std::uint16_t epoch, Timers timers) {
   remote_ = id;
   timers_ = timers;
   return bring_up(wire::group_start_psn(id, epoch).value());
 }
 
-Outcome<void> QueuePair::halt(std::uint64_t marker) {
+Expected<void> QueuePair::halt(std::uint64_t marker) {
   // Posted first: rdma_rxe does not look for receives that come after ERR.
   if (!post_receive(marker, {})) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
   is_halted_ = true;
@@ -87,7 +87,7 @@ Outcome<void> QueuePair::halt(std::uint64_t marker) {
   return modify(attributes, IBV_QP_STATE, "ERR");
 }
 
-Outcome<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {
+Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {
   ibv_qp_attr now{};
   ibv_qp_init_attr unused{};
   if (const int error = ibv_query_qp(handle_.get(), &now, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &unused)) {
@@ -102,7 +102,7 @@ Outcome<void> QueuePair::synchronise(Take take, const std::function<bool()>& pos
   return bring_up(take == Take::kReceivePsn ? now.rq_psn : now.sq_psn);
 }
 
-Outcome<void> QueuePair::bring_up(std::uint32_t psn) {
+Expected<void> QueuePair::bring_up(std::uint32_t psn) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = device_.path_mtu_code();

@@ -26,8 +26,8 @@ struct Piece {
 class QueuePair {
  public:
   // In INIT: receives can be posted.
-  static Outcome<std::unique_ptr<QueuePair>> create(const Device& device, CompletionQueues& queues,
-                                                    QueueDepths depths);
+  static Expected<std::unique_ptr<QueuePair>> create(const Device& device, CompletionQueues& queues,
+                                                     QueueDepths depths);
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
@@ -35,14 +35,14 @@ class QueuePair {
   std::uint32_t number() const { return handle_->qp_num; }
   // To RTS, towards the group; both start PSNs are group_start_psn(id, epoch). The kernel may look
   // the group's neighbour up on the way, which takes up to a second if nobody answers.
-  Outcome<void> connect(wire::McstId id, std::uint16_t epoch, Timers timers);
+  Expected<void> connect(wire::McstId id, std::uint16_t epoch, Timers timers);
   // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`.
   // Receives posted from now on wait until it has come back. Precondition: no send is outstanding.
-  Outcome<void> halt(std::uint64_t marker);
+  Expected<void> halt(std::uint64_t marker);
   // After halt(), when the marker has completed: both PSNs become one of the two, by way of RESET
   // (paper III-E), and `post_receives` posts all receives again.
   enum class Take { kReceivePsn, kSendPsn };
-  Outcome<void> synchronise(Take take, const std::function<bool()>& post_receives);
+  Expected<void> synchronise(Take take, const std::function<bool()>& post_receives);
   // To ERR: all work completes, flushed.
   void stop();
 
@@ -54,9 +54,9 @@ class QueuePair {
  private:
   QueuePair(const Device& device, CompletionQueues& queues, ibv_cq* cq, QueueDepths depths)
       : device_(device), queues_(queues), cq_(cq), depths_(depths) {}
-  Outcome<void> modify(ibv_qp_attr& attributes, int mask, const char* state);
-  Outcome<void> initialise();
-  Outcome<void> bring_up(std::uint32_t psn);
+  Expected<void> modify(ibv_qp_attr& attributes, int mask, const char* state);
+  Expected<void> initialise();
+  Expected<void> bring_up(std::uint32_t psn);
 
   const Device& device_;
   CompletionQueues& queues_;

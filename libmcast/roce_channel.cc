@@ -24,8 +24,8 @@ std::optional<RoceChannel::Calls> RoceChannel::find_calls() {
   return all ? std::optional(calls) : std::nullopt;
 }
 
-Outcome<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context,
-                                                        std::uint16_t mrp_port) {
+Expected<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context,
+                                                         std::uint16_t mrp_port) {
   const auto calls = find_calls();
   if (!calls) return std::unique_ptr<RoceChannel>();
   cepheus_datagram_socket* socket = nullptr;

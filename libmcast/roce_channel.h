@@ -13,7 +13,7 @@ namespace cepheus::mcast {
 class RoceChannel final : public ControlChannel {
  public:
   // Null if the device is not soft-roce's: use kernel sockets.
-  static Outcome<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t mrp_port);
+  static Expected<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t mrp_port);
   ~RoceChannel() override;
   RoceChannel(const RoceChannel&) = delete;
   RoceChannel& operator=(const RoceChannel&) = delete;

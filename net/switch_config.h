@@ -52,7 +52,8 @@ struct SwitchConfig {
   // ... and one whose leader's port is down: after this time the leader is out of the group, after
   // the same time again the group ends.
   Duration orphan_age = std::chrono::seconds(2);
-  // A newcomer that has waited so long for the end of a turn whose source is silent is told an error.
+  // A newcomer that has waited so long for the end of a turn whose source is silent is told an
+  // error.
   Duration gate_age = std::chrono::seconds(10);
   // A switch confirms for those that have, if others behind it have not yet. Over a few switches in
   // a row this stays below a leader's first repeat (20 ms), which is then for the missing only.

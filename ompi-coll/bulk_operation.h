@@ -1,8 +1,8 @@
 // One unit of a large broadcast, at most kUnit bytes: straight from the root's buffer into the
 // others'.
 //
-// Receivers post their buffers, then a count of ready members runs up a flat tree to the root, which
-// sends. Unattended the root does not wait for that count, which needs the ranks' attention:
+// Receivers post their buffers, then a count of ready members runs up a flat tree to the root,
+// which sends. Unattended the root does not wait for that count, which needs the ranks' attention:
 // it sends at once, its NIC waits for whoever has not posted yet (RNR), and the count, which then
 // comes to the root directly, says from when on a send that stalls means trouble. A unit travels in
 // pieces, so that progress shows long before a slow link has carried all of it, and a repair sends

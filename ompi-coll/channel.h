@@ -37,7 +37,8 @@ class Channel {
   using Arrival = void (*)(void* arg, Channel* channel, void* data, std::size_t length);
 
   virtual ~Channel() = default;
-  // Small messages: pack(dest, arg) writes one, at most as long as the lane allows, inside the call.
+  // Small messages: pack(dest, arg) writes one, at most as long as the lane allows, inside the
+  // call.
   virtual Status send_small(mcast_pack_cb_t pack, void* arg) = 0;
   virtual void release(void* data) = 0;
   // Large ones. Receives match in the order of their posting; `tag` says which message is meant.

@@ -1,7 +1,7 @@
 // Small broadcasts that have arrived and that no call has taken yet.
 //
-// Buffers are the channel's, bounded by the lane's depth, until the lane goes: then they are copied. Under
-// the transport's mutex.
+// Buffers are the channel's, bounded by the lane's depth, until the lane goes: then they are
+// copied. Under the transport's mutex.
 #pragma once
 
 #include <cstddef>

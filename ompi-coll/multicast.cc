@@ -74,13 +74,13 @@ int Multicast::prepare(uint64_t first, bool small) {
     reason_ = session_->agreement().reason();
     return OMPI_ERR_NOT_AVAILABLE;
   }
-  Lane& needed = lane(small);
+  TeamLane& needed = lane(small);
   switch (needed.state()) {
-    case Lane::State::kReady:
-    case Lane::State::kClosed:
+    case TeamLane::State::kReady:
+    case TeamLane::State::kClosed:
       reason_ = carrier_;
       return OMPI_SUCCESS;
-    case Lane::State::kFailed:
+    case TeamLane::State::kFailed:
       if (first < needed.retry_at()) {
         reason_ = needed.reason();
         return OMPI_ERR_NOT_AVAILABLE;
@@ -93,20 +93,20 @@ int Multicast::prepare(uint64_t first, bool small) {
   return set_up(needed, first);
 }
 
-int Multicast::set_up(Lane& lane, uint64_t first) {
-  if (lane.state() == Lane::State::kUnused) {
+int Multicast::set_up(TeamLane& lane, uint64_t first) {
+  if (lane.state() == TeamLane::State::kUnused) {
     Backoff next = set_up_backoff_;
     next.ended(Clock::now().time_since_epoch());
     lane.set_retry_after(retry_after(next));
   }
-  const bool again = lane.retry_at() != Lane::kNever;  // refused before
+  const bool again = lane.retry_at() != TeamLane::kNever;  // refused before
   switch (lane.progress()) {
-    case Lane::State::kReady:
+    case TeamLane::State::kReady:
       break;
-    case Lane::State::kFailed:
+    case TeamLane::State::kFailed:
       set_up_backoff_.ended(Clock::now().time_since_epoch());
-      lane.set_retry_at(lane.retry_after() == Lane::kNever ? Lane::kNever
-                                                           : first + lane.retry_after());
+      lane.set_retry_at(lane.retry_after() == TeamLane::kNever ? TeamLane::kNever
+                                                               : first + lane.retry_after());
       reason_ = lane.reason();
       report(lane, again);
       // The leader ends the job with one error; the others wait for that here, and never return to
@@ -135,9 +135,10 @@ int Multicast::try_again(uint64_t unit) {
   }
   // The port can be opened anew only when nothing holds it any more.
   if (!session_->agreement().is_salvaged()) return OMPI_ERR_WOULD_BLOCK;
-  Lane& lane = next_session_->eager();
-  const Lane::State state = lane.progress();
-  if (state != Lane::State::kReady && state != Lane::State::kFailed) return OMPI_ERR_WOULD_BLOCK;
+  TeamLane& lane = next_session_->eager();
+  const TeamLane::State state = lane.progress();
+  if (state != TeamLane::State::kReady && state != TeamLane::State::kFailed)
+    return OMPI_ERR_WOULD_BLOCK;
   int error = MPI_SUCCESS;
   if (!repairs_.test(error)) return OMPI_ERR_WOULD_BLOCK;
 
@@ -146,9 +147,9 @@ int Multicast::try_again(uint64_t unit) {
   since_ = now;
   since_unit_ = unit;
   std::unique_ptr<Session> next = std::move(next_session_);
-  if (state == Lane::State::kFailed) {
+  if (state == TeamLane::State::kFailed) {
     session_->agreement().set_retry_at(
-        lane.retry_after() == Lane::kNever ? kNoUnit : unit + lane.retry_after());
+        lane.retry_after() == TeamLane::kNever ? kNoUnit : unit + lane.retry_after());
     if (team_.is_leader()) {
       opal_output_verbose(1, output_stream(), "cepheus: %s: still open mpi's own algorithms: %s",
                           team_.name().c_str(), lane.reason().c_str());
@@ -272,12 +273,12 @@ void Multicast::announce(const ControlMessage& message) {
 }
 
 // `again`: it was refused before, and so reported.
-void Multicast::report(const Lane& lane, bool again) {
+void Multicast::report(const TeamLane& lane, bool again) {
   const char* const name = &lane == &session_->eager() ? "eager" : "bulk";
   const bool first = !reported_;
   reported_ = true;
   if (!team_.is_leader()) return;
-  const bool ready = lane.state() != Lane::State::kFailed;
+  const bool ready = lane.state() != TeamLane::State::kFailed;
   if (!ready && parameters().chosen_mode() == Mode::kRequire) abort_job(team_, lane.reason());
   const int level = (ready ? first || again : !again) ? 1 : 2;
   if (ready) {

@@ -64,15 +64,15 @@ class Multicast {
   };
 
   bool is_cut_before(uint64_t unit) const;
-  Lane& lane(bool small) { return small ? session_->eager() : session_->bulk(); }
-  int set_up(Lane& lane, uint64_t first);
+  TeamLane& lane(bool small) { return small ? session_->eager() : session_->bulk(); }
+  int set_up(TeamLane& lane, uint64_t first);
   int try_again(uint64_t unit);
   uint64_t retry_after(Backoff backoff) const;
   void receive();
   void take(const Actions& actions);
   void serve_stored(int to, uint64_t unit);
   void announce(const ControlMessage& message);
-  void report(const Lane& lane, bool again);
+  void report(const TeamLane& lane, bool again);
 
   const Team& team_;
   std::unique_ptr<Session> session_;

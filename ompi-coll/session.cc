@@ -54,9 +54,9 @@ void Session::destroy_groups() {
   bulk_.destroy();
 }
 
-void Session::look_at(const Lane& lane) {
+void Session::look_at(const TeamLane& lane) {
   mcast_group_attr_t attr;
-  if (lane.state() != Lane::State::kReady || !lane.has_failed(attr)) return;
+  if (lane.state() != TeamLane::State::kReady || !lane.has_failed(attr)) return;
   agreement_.fail(cause_of(attr.cause), rank_text(team_) + ": " + attr.reason);
 }
 
@@ -69,8 +69,8 @@ void Session::look() {
 void Session::stop() {
   stopping_ = true;
   give_up_ = std::chrono::steady_clock::now() + kDrainPatience;
-  for (Lane* lane : {&eager_, &bulk_}) {
-    if (lane->state() == Lane::State::kReady) lane->stop(agreement_.reason().c_str());
+  for (TeamLane* lane : {&eager_, &bulk_}) {
+    if (lane->state() == TeamLane::State::kReady) lane->stop(agreement_.reason().c_str());
   }
 }
 
@@ -79,15 +79,15 @@ void Session::watch(Actions& out) {
   if (!agreement_.is_broken()) return;
   if (agreement_.is_salvaged()) {
     // A lane that was set up only after the break has carried nothing.
-    for (Lane* lane : {&eager_, &bulk_}) {
-      if (lane->state() == Lane::State::kReady) lane->destroy();
+    for (TeamLane* lane : {&eager_, &bulk_}) {
+      if (lane->state() == TeamLane::State::kReady) lane->destroy();
     }
     return;
   }
   if (!stopping_) stop();
   const bool patient = std::chrono::steady_clock::now() < give_up_;
-  for (const Lane* lane : {&eager_, &bulk_}) {
-    if (lane->state() == Lane::State::kReady && !lane->is_drained() && patient) return;
+  for (const TeamLane* lane : {&eager_, &bulk_}) {
+    if (lane->state() == TeamLane::State::kReady && !lane->is_drained() && patient) return;
   }
   salvage(out);
 }
@@ -97,7 +97,7 @@ void Session::salvage(Actions& out) {
     std::lock_guard<std::mutex> guard(Transport::instance().mutex());
     inbox_.salvage();
   }
-  if (eager_.state() == Lane::State::kReady) {
+  if (eager_.state() == TeamLane::State::kReady) {
     const void* data = nullptr;
     size_t length = 0;
     uint32_t imm = 0;
@@ -117,8 +117,8 @@ void Session::salvage(Actions& out) {
 
 bool Session::is_drained() const {
   if (agreement_.is_broken()) return agreement_.is_salvaged();
-  const auto clear = [](const Lane& lane) {
-    return lane.state() != Lane::State::kReady || lane.outstanding() == 0;
+  const auto clear = [](const TeamLane& lane) {
+    return lane.state() != TeamLane::State::kReady || lane.outstanding() == 0;
   };
   return clear(eager_) && clear(bulk_);
 }

@@ -10,7 +10,7 @@
 
 #include "ompi-coll/agreement.h"
 #include "ompi-coll/inbox.h"
-#include "ompi-coll/lane.h"
+#include "ompi-coll/team_lane.h"
 
 namespace cepheus::coll {
 
@@ -23,8 +23,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   uint32_t generation() const { return generation_; }
-  Lane& eager() { return eager_; }
-  Lane& bulk() { return bulk_; }
+  TeamLane& eager() { return eager_; }
+  TeamLane& bulk() { return bulk_; }
   Inbox& inbox() { return inbox_; }
   Agreement& agreement() { return agreement_; }
 
@@ -45,14 +45,14 @@ class Session {
     uint64_t unit;
     std::vector<std::byte> message;
   };
-  void look_at(const Lane& lane);
+  void look_at(const TeamLane& lane);
   void stop();
   void salvage(Actions& out);
 
   const Team& team_;
   const uint32_t generation_;
   Inbox inbox_;  // outlives the lane that fills it
-  Lane eager_, bulk_;
+  TeamLane eager_, bulk_;
   Agreement agreement_;
   std::vector<Stored> stored_;
   bool stopping_ = false;

@@ -35,7 +35,7 @@ class GroupLeader final : public Actor, public DatagramClient {
   const GroupLedger& ledger_;
   Findings& findings_;
   mrp::Registration registration_;
-  mrp::Actions actions_;
+  mrp::Outbox actions_;
   Instant timer_at_ = wire::kNever;
   bool dead_ = false;
 };

@@ -248,7 +248,7 @@ void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessa
   answers_.clear();
 }
 
-void GroupMember::send(const mrp::Actions& actions) {
+void GroupMember::send(const mrp::Outbox& actions) {
   for (const wire::MrpMessage& m : actions.messages) {
     host_.send_datagram(m, ledger_.plan().control_port());
   }

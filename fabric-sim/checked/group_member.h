@@ -57,7 +57,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void watch();
   std::span<std::uint8_t> slot_bytes(std::size_t slot);
   void on_receive(Instant now, const rnic::Completion& completion);
-  void send(const mrp::Actions& actions);
+  void send(const mrp::Outbox& actions);
 
   Simulator& simulator_;
   Host& host_;
@@ -67,7 +67,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   Random random_;
   rnic::Qpn qpn_;
   mrp::Membership membership_;
-  mrp::Actions answers_;
+  mrp::Outbox answers_;
 
   std::vector<std::uint8_t> memory_;     // receive slots, then this member's messages
   std::vector<std::size_t> message_at_;  // offset of each message of ours

@@ -90,7 +90,7 @@ class Joiner final : public Actor, public DatagramClient {
   Host& host_;
   const Duration connects_in_;
   mrp::Membership membership_;
-  mrp::Actions actions_;
+  mrp::Outbox actions_;
 };
 
 class Leader final : public Actor, public DatagramClient {
@@ -138,7 +138,7 @@ class Leader final : public Actor, public DatagramClient {
   Simulator& simulator_;
   Host& host_;
   mrp::Registration registration_;
-  mrp::Actions actions_;
+  mrp::Outbox actions_;
 };
 
 class LargeGroup {

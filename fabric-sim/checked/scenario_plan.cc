@@ -148,8 +148,8 @@ void add_messages(Random& random, GroupPlan& group, std::uint32_t mtu) {
   }
 }
 
-// Hosts whose delays differ by far more than a packet takes through the fabric: what the nearest say
-// of a packet and what the farthest say lie milliseconds apart, with repeats of it in between.
+// Hosts whose delays differ by far more than a packet takes through the fabric: what the nearest
+// say of a packet and what the farthest say lie milliseconds apart, with repeats of it in between.
 void spread_delays(Random& random, ScenarioPlan& plan) {
   const wire::Duration spread = random.between(200us, 2ms);
   for (net::HostSpec& host : plan.topology.hosts) {

@@ -80,8 +80,8 @@ void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
   after_nic_call();
 }
 
-// What is no MRP datagram for this host is none of its business, as for a host's UDP stack. Programs
-// hear what comes from the registration port only: no other host can send from there.
+// What is no MRP datagram for this host is none of its business, as for a host's UDP stack.
+// Programs hear what comes from the registration port only: no other host can send from there.
 void Host::on_udp(Instant now, const wire::Frame& frame) {
   const auto datagram = wire::UdpDatagram::parse(frame);
   if (!datagram || datagram->ip.destination != address() ||

@@ -93,7 +93,7 @@ class Host final : public Actor, public FrameSink {
   const std::string name_;
   const std::uint16_t mrp_port_;
   rnic::Nic nic_;
-  rnic::Actions actions_;
+  rnic::NicOutput actions_;
   Cable* uplink_ = nullptr;
   FrameWatch* watch_ = nullptr;
   std::shared_ptr<const wire::MrpKey> key_;

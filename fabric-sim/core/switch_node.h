@@ -33,7 +33,7 @@ class SwitchNode final : public Actor, public FrameSink {
   BufferPool& pool_;
   std::unique_ptr<fabric::Switch> engine_;
   std::vector<wire::BufferRef> held_;  // by the engine's gates
-  fabric::Actions actions_;
+  fabric::SwitchOutput actions_;
   std::vector<Cable*> cables_;
   Instant timer_at_ = wire::kNever;
   std::uint64_t frames_in_ = 0;

@@ -78,8 +78,8 @@ TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
 
 INSTANTIATE_TEST_SUITE_P(LeaderOrNot, KilledMember, testing::Values(0, 2, 3));
 
-// Its port stays up: it is silent for five seconds before it is taken for dead, and meanwhile nobody
-// gives up.
+// Its port stays up: it is silent for five seconds before it is taken for dead, and meanwhile
+// nobody gives up.
 TEST(LostMember, ThatIsCutOffIsTakenOutBeforeTheOthersGiveUp) {
   const Fabric fabric = Fabric::of(4);
   Team team(fabric, 4, kOpen);

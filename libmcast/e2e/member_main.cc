@@ -309,8 +309,8 @@ json Member::release(Group& g) {
   return {{"released", kept.size()}};
 }
 
-// The last user closes the context, and before its groups are gone, in a callback of theirs, somebody
-// opens it again and makes a group.
+// The last user closes the context, and before its groups are gone, in a callback of theirs,
+// somebody opens it again and makes a group.
 json Member::close_while_another_opens(Group& g) {
   struct Newcomer {
     mcast_op_t op{};

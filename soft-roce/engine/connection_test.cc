@@ -296,7 +296,7 @@ TEST(Connection, AcksLeaveBeforeRequestsAndNeedNoBuffer) {
   hosts.b.send(1, 0, 1000);
   hosts.b.hear(*hosts.a.transmit());
   wire::Frame frame;
-  Actions actions;
+  NicOutput actions;
   ASSERT_TRUE(hosts.b.nic.transmit(hosts.now, {}, frame, actions));
   EXPECT_EQ(wire::RoceHeaders::parse(frame)->bth.opcode, Opcode::kRcAcknowledge);
   EXPECT_FALSE(hosts.b.nic.transmit(hosts.now, {}, frame, actions)) << "the send needs a buffer";
@@ -309,7 +309,7 @@ TEST(Connection, IcrcMayStayDeferredOnMemoryLinks) {
   hosts.b.receive(1, 0, 1000);
   hosts.a.send(1, 0, 1000);
   wire::Frame frame;
-  Actions actions;
+  NicOutput actions;
   std::vector<std::uint8_t> buffer(4096);
   ASSERT_TRUE(hosts.a.nic.transmit(hosts.now, buffer, frame, actions));
   EXPECT_EQ(frame.icrc_state, wire::Icrc::kDeferred);

@@ -65,7 +65,7 @@ struct Nic::State {
   }
 
   bool build_response(wire::Frame& frame);
-  bool build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
+  bool build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
   Port port;
   SrqTable srqs;  // outlives the QPs
@@ -99,7 +99,7 @@ wire::Result<SrqId> Nic::create_srq(const SrqInit& init) {
   return srq->id();
 }
 
-wire::Result<void> Nic::arm_srq(SrqId srq, std::uint32_t limit, Actions& out) {
+wire::Result<void> Nic::arm_srq(SrqId srq, std::uint32_t limit, NicOutput& out) {
   SharedReceiveQueue* queue = state_->srqs.find(srq);
   if (queue == nullptr) return unknown_srq();
   return queue->arm(limit, out);
@@ -144,7 +144,7 @@ wire::Result<Qpn> Nic::create_qp(const QpInit& asked) {
 }
 
 wire::Result<void> Nic::modify_qp(Instant /*now*/, Qpn qpn, const QpAttr& attr, std::uint32_t mask,
-                                  Actions& out) {
+                                  NicOutput& out) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return unknown_qp();
   auto result = qp->modify(attr, mask, out);
@@ -158,7 +158,7 @@ wire::Result<QpAttr> Nic::query_qp(Qpn qpn) const {
   return qp->query();
 }
 
-bool Nic::fail_qp(Qpn qpn, Actions& out) {
+bool Nic::fail_qp(Qpn qpn, NicOutput& out) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return false;
   qp->fail(out);
@@ -176,7 +176,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   return true;
 }
 
-wire::Result<void> Nic::post_send(Instant /*now*/, Qpn qpn, const SendWr& wr, Actions& out) {
+wire::Result<void> Nic::post_send(Instant /*now*/, Qpn qpn, const SendWr& wr, NicOutput& out) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return unknown_qp();
   auto result = qp->post_send(wr, out);
@@ -184,13 +184,13 @@ wire::Result<void> Nic::post_send(Instant /*now*/, Qpn qpn, const SendWr& wr, Ac
   return result;
 }
 
-wire::Result<void> Nic::post_recv(Instant /*now*/, Qpn qpn, const RecvWr& wr, Actions& out) {
+wire::Result<void> Nic::post_recv(Instant /*now*/, Qpn qpn, const RecvWr& wr, NicOutput& out) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return unknown_qp();
   return qp->post_recv(wr, out);
 }
 
-void Nic::on_packet(Instant now, const wire::Frame& frame, Actions& out) {
+void Nic::on_packet(Instant now, const wire::Frame& frame, NicOutput& out) {
   Counters& counters = state_->port.counters;
   counters.add(Counter::kRxPackets);
   counters.add(Counter::kRxBytes, frame.size());
@@ -217,7 +217,8 @@ void Nic::on_packet(Instant now, const wire::Frame& frame, Actions& out) {
   state_->refresh(*qp);
 }
 
-bool Nic::transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out) {
+bool Nic::transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                   NicOutput& out) {
   // A QP that broke down over its data may owe a NAK now.
   return state_->build_response(frame) || state_->build_data(now, buffer, frame, out) ||
          state_->build_response(frame);
@@ -232,7 +233,7 @@ bool Nic::State::build_response(wire::Frame& frame) {
 }
 
 bool Nic::State::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
-                            Actions& out) {
+                            NicOutput& out) {
   // A QP builds a packet, breaks down and leaves the list, or needs a larger buffer: after a few of
   // those the next call goes on with others.
   constexpr int kTriesWithoutBuffer = 16;
@@ -251,7 +252,7 @@ bool Nic::wants_to_transmit() const {
   return !state_->responding.empty() || !state_->sending.empty();
 }
 
-void Nic::on_timer(Instant now, Actions& out) {
+void Nic::on_timer(Instant now, NicOutput& out) {
   while (QueuePair* qp = state_->timers.pop_due(now)) {
     if (qp->deadline() <= now) qp->on_timer(now, out);
     state_->refresh(*qp);

@@ -68,7 +68,7 @@ class Nic {
   wire::Result<SrqId> create_srq(const SrqInit& init);
   // kSrqLimitReached once, when fewer than `limit` receives are left, at once if that is so
   // already. 0 disarms (IBTA 10.2.9.2).
-  wire::Result<void> arm_srq(SrqId srq, std::uint32_t limit, Actions& out);
+  wire::Result<void> arm_srq(SrqId srq, std::uint32_t limit, NicOutput& out);
   wire::Result<SrqAttr> query_srq(SrqId srq) const;
   wire::Result<void> destroy_srq(SrqId srq);
   wire::Result<void> post_srq_recv(SrqId srq, const RecvWr& wr);
@@ -76,31 +76,31 @@ class Nic {
   // --- Queue pairs. Errors: kInvalid (bad attribute or transition), kUnavailable (out of QPs).
   wire::Result<Qpn> create_qp(const QpInit& init);
   wire::Result<void> modify_qp(Instant now, Qpn qpn, const QpAttr& attr, std::uint32_t mask,
-                               Actions& out);
+                               NicOutput& out);
   // Live state: sq_psn is the next PSN to be sent, rq_psn the next one expected.
   wire::Result<QpAttr> query_qp(Qpn qpn) const;
   // To ERR with a kQpFatal event, for a cause outside the engine: a completion queue overran. All
   // work completes as flushed. False: no such QP; in RESET or ERR nothing happens.
-  bool fail_qp(Qpn qpn, Actions& out);
+  bool fail_qp(Qpn qpn, NicOutput& out);
   // Outstanding work vanishes without completions, as destroy_qp says (IBTA 10.2.4.4).
   bool destroy_qp(Qpn qpn);
 
   // --- Work requests. Errors: kInvalid (state, sizes, an operation that the QP's type does not
   // give), kAgain (queue full). In ERR, and in SQE for sends: flushed.
-  wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, Actions& out);
-  wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, Actions& out);
+  wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, NicOutput& out);
+  wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, NicOutput& out);
 
   // --- The wire.
-  void on_packet(Instant now, const wire::Frame& frame, Actions& out);
+  void on_packet(Instant now, const wire::Frame& frame, NicOutput& out);
   // Builds the next packet into `frame`, acknowledgements first, then QPs in turn. Payload that
   // does not fit inline goes to `buffer` (the frame's external payload refers to it; the driver
   // sets frame.ref). With a buffer smaller than max_mtu only packets without external payload are
   // built. False: nothing to send now, or among the few QPs looked at none without a buffer.
-  bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
+  bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
   bool wants_to_transmit() const;
   // ACK time-outs and RNR waits. The driver drains what has arrived before it calls this: a
   // descheduled process is not a loss.
-  void on_timer(Instant now, Actions& out);
+  void on_timer(Instant now, NicOutput& out);
   // May be earlier than anything that is due (on_timer then moves it); kNever if no QP waits.
   Instant deadline() const;
 

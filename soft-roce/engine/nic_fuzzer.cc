@@ -206,7 +206,7 @@ class Fuzzed {
   std::vector<Qpn> qps_;
   std::vector<QpType> types_;
   QpType made_ = QpType::kRc;  // type of the QP that is being modified
-  Actions actions_;
+  NicOutput actions_;
   Instant now_{std::chrono::seconds(1)};
 };
 

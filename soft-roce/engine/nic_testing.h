@@ -112,7 +112,7 @@ class Host {
 
   QpType type_ = QpType::kRc;
   Instant& now_;
-  Actions actions_;
+  NicOutput actions_;
   std::vector<std::uint8_t> buffer_;
 };
 

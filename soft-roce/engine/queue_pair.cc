@@ -42,7 +42,7 @@ QueuePair::QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue
   make_envelope();
 }
 
-wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Actions& out) {
+wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, NicOutput& out) {
   const QpState from = context_.state;
   if ((mask & kAttrCurrentState) != 0 && attr.current_state != from) {
     return wire::fail(wire::ErrorCode::kInvalid, std::string("current state is ") +
@@ -138,7 +138,7 @@ QpAttr QueuePair::query() const {
   return a;
 }
 
-void QueuePair::fail(Actions& out) {
+void QueuePair::fail(NicOutput& out) {
   if (context_.state == QpState::kReset || context_.state == QpState::kErr) return;
   out.events.push_back({AsyncEventKind::kQpFatal, context_.qpn});
   break_down(std::nullopt, "failed from outside", out);
@@ -149,7 +149,7 @@ void QueuePair::set_state(QpState state, const char* reason) {
   reason_ = reason;
 }
 
-wire::Result<void> QueuePair::post_send(const SendWr& wr, Actions& out) {
+wire::Result<void> QueuePair::post_send(const SendWr& wr, NicOutput& out) {
   switch (context_.state) {
     case QpState::kRts:
     case QpState::kSqd:
@@ -165,7 +165,7 @@ wire::Result<void> QueuePair::post_send(const SendWr& wr, Actions& out) {
   }
 }
 
-wire::Result<void> QueuePair::post_recv(const RecvWr& wr, Actions& out) {
+wire::Result<void> QueuePair::post_recv(const RecvWr& wr, NicOutput& out) {
   switch (context_.state) {
     case QpState::kReset:
       return wire::fail(wire::ErrorCode::kInvalid,
@@ -204,7 +204,7 @@ bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
 }
 
 void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
-                          std::span<const std::uint8_t> data, Actions& out) {
+                          std::span<const std::uint8_t> data, NicOutput& out) {
   if (!may_enter(headers)) return;
   Counters& counters = context_.port.counters;
   if (service_of(headers.bth.opcode) != service_for(type())) {
@@ -225,7 +225,7 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
 }
 
 void QueuePair::on_response(Instant now, const wire::RoceHeaders& headers,
-                            std::span<const std::uint8_t> data, Actions& out) {
+                            std::span<const std::uint8_t> data, NicOutput& out) {
   if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
     requester_.on_ack(now, headers.bth.psn, headers.aeth, out);
   } else {
@@ -235,7 +235,7 @@ void QueuePair::on_response(Instant now, const wire::RoceHeaders& headers,
 }
 
 void QueuePair::on_unreliable_packet(const wire::RoceHeaders& headers,
-                                     std::span<const std::uint8_t> data, Actions& out) {
+                                     std::span<const std::uint8_t> data, NicOutput& out) {
   const bool uc = type() == QpType::kUc;
   if (uc) note_established(out);
   if (!(uc ? uc_responder_.on_request(headers, data, out)
@@ -244,20 +244,20 @@ void QueuePair::on_unreliable_packet(const wire::RoceHeaders& headers,
   }
 }
 
-void QueuePair::note_established(Actions& out) {
+void QueuePair::note_established(NicOutput& out) {
   if (context_.state == QpState::kRtr && !heard_) {
     out.events.push_back({AsyncEventKind::kCommEstablished, context_.qpn});
   }
   heard_ = true;
 }
 
-void QueuePair::on_timer(Instant now, Actions& out) {
+void QueuePair::on_timer(Instant now, NicOutput& out) {
   requester_.on_timer(now);
   settle_requester(out);
 }
 
 Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
-                            Actions& out) {
+                            NicOutput& out) {
   const bool may_send = can_send();
   if (responder_.has_result() && (result_is_next_ || !may_send)) {
     result_is_next_ = false;
@@ -282,7 +282,7 @@ Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::F
   return built;
 }
 
-void QueuePair::settle_requester(Actions& out) {
+void QueuePair::settle_requester(NicOutput& out) {
   if (const auto failure = requester_.failure()) {
     break_down(failure, "send request failed", out);
   } else if (context_.state == QpState::kSqd && !drain_reported_ &&
@@ -292,7 +292,8 @@ void QueuePair::settle_requester(Actions& out) {
   }
 }
 
-void QueuePair::break_down(std::optional<WcStatus> oldest_send, const char* reason, Actions& out) {
+void QueuePair::break_down(std::optional<WcStatus> oldest_send, const char* reason,
+                           NicOutput& out) {
   set_state(QpState::kErr, reason);
   if (is_rc()) {
     requester_.flush(oldest_send, out);

@@ -19,24 +19,24 @@ class QueuePair {
   QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue* srq);
 
   Qpn qpn() const { return context_.qpn; }
-  wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, Actions& out);
+  wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, NicOutput& out);
   QpAttr query() const;
-  void fail(Actions& out);  // for a cause outside: to ERR, with an event
+  void fail(NicOutput& out);  // for a cause outside: to ERR, with an event
 
-  wire::Result<void> post_send(const SendWr& wr, Actions& out);
-  wire::Result<void> post_recv(const RecvWr& wr, Actions& out);
+  wire::Result<void> post_send(const SendWr& wr, NicOutput& out);
+  wire::Result<void> post_recv(const RecvWr& wr, NicOutput& out);
 
   // `data` is the payload without pad.
   void on_packet(Instant now, const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                 Actions& out);
-  void on_timer(Instant now, Actions& out);
+                 NicOutput& out);
+  void on_timer(Instant now, NicOutput& out);
   Instant deadline() const { return requester_.deadline(); }
 
   bool has_response() const { return responder_.has_response(); }
   void build_response(wire::Frame& frame) { responder_.build_response(frame); }
   // Requests, and results of the peer's READs and atomics, by turns.
   bool has_data() const { return can_send() || responder_.has_result(); }
-  Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
+  Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
   void check_consistent() const;
 
@@ -55,16 +55,16 @@ class QueuePair {
   void apply(const QpAttr& attr, std::uint32_t mask);
   void make_envelope();
   void on_unreliable_packet(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                            Actions& out);
+                            NicOutput& out);
   void on_response(Instant now, const wire::RoceHeaders& headers,
-                   std::span<const std::uint8_t> data, Actions& out);
-  void note_established(Actions& out);
+                   std::span<const std::uint8_t> data, NicOutput& out);
+  void note_established(NicOutput& out);
   void start_receiving(Psn first);
   void start_sending(Psn first);
   void reset();
   // To ERR: completes and flushes both queues.
-  void break_down(std::optional<WcStatus> oldest_send, const char* reason, Actions& out);
-  void settle_requester(Actions& out);  // breaks down or reports drained, if it is so
+  void break_down(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
+  void settle_requester(NicOutput& out);  // breaks down or reports drained, if it is so
 
   QpContext context_;
   SendQueue sends_;

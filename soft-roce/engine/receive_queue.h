@@ -37,7 +37,7 @@ class ReceiveQueue {
   }
 
   // Holds a receive, the one that is held already if there is. False: none was posted.
-  bool hold(Actions& out) {
+  bool hold(NicOutput& out) {
     if (shared_ == nullptr) return !queue_.empty();
     holds_ = holds_ || shared_->take(held_, held_sges_, out);
     return holds_;
@@ -54,7 +54,7 @@ class ReceiveQueue {
                    offset, data);
   }
   // Ends it; the completion is for the caller to fill in.
-  Completion& complete(WcStatus status, Actions& out) {
+  Completion& complete(WcStatus status, NicOutput& out) {
     Completion& c = complete(held().wr_id, status, out);
     if (shared_ == nullptr) {
       queue_.pop();
@@ -63,7 +63,7 @@ class ReceiveQueue {
     }
     return c;
   }
-  Completion& complete(std::uint64_t wr_id, WcStatus status, Actions& out) const {
+  Completion& complete(std::uint64_t wr_id, WcStatus status, NicOutput& out) const {
     Completion c;
     c.cq = qp_.init.recv_cq;
     c.wr_id = wr_id;
@@ -75,7 +75,7 @@ class ReceiveQueue {
   }
 
   // Completes its own receives as flushed; those of a shared queue serve others (IBTA 10.2.9.6).
-  void flush(Actions& out) {
+  void flush(NicOutput& out) {
     while (can_complete()) complete(WcStatus::kFlush, out);
     if (shared_ != nullptr) {
       out.events.push_back({AsyncEventKind::kLastWqeReached, qp_.qpn, shared_->id()});

@@ -181,7 +181,7 @@ std::optional<WcStatus> Requester::failure() const {
   return std::nullopt;
 }
 
-void Requester::flush(std::optional<WcStatus> first, Actions& out) {
+void Requester::flush(std::optional<WcStatus> first, NicOutput& out) {
   queue_.flush(first, out);
   una_ = next_ = posted_ = sent_;
   cursor_ = queue_.head();

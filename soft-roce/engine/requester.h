@@ -39,17 +39,17 @@ class Requester {
   // `failure()` may break the QP now.
   Build build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame);
 
-  void on_ack(Instant now, Psn psn, const wire::Aeth& aeth, Actions& out);
+  void on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& out);
   // A READ response or atomic ACK; `data` is its payload without pad.
   void on_result(Instant now, const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                 Actions& out);
+                 NicOutput& out);
   void on_timer(Instant now);
   Instant deadline() const { return waits_for_receiver_ ? rnr_deadline_ : ack_deadline_; }
 
   // Set when the oldest request can't complete: the QP must break down with this status.
   std::optional<WcStatus> failure() const;
   // Completes everything queued: the oldest request with `first`, if given, all others flushed.
-  void flush(std::optional<WcStatus> first, Actions& out);
+  void flush(std::optional<WcStatus> first, NicOutput& out);
 
   // SQD: messages already begun end, no new ones begin.
   void drain();
@@ -69,13 +69,13 @@ class Requester {
   Psn psn_of(std::uint64_t packet) const {
     return first_psn_ + static_cast<std::int64_t>(packet & Psn::kMask);
   }
-  bool advance_to(Instant now, std::uint64_t una, Actions& out);
+  bool advance_to(Instant now, std::uint64_t una, NicOutput& out);
   void on_progress(Instant now);
   void on_missing_result();
   std::optional<WcStatus> place_result(const wire::RoceHeaders& headers, std::uint64_t packet,
                                        std::span<const std::uint8_t> data) const;
-  void on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, Actions& out);
-  void on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Actions& out);
+  void on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, NicOutput& out);
+  void on_nak(Instant now, std::uint64_t packet, std::uint8_t code, NicOutput& out);
   void go_back();
   void spend_retry();
   void restart_timer(Instant now);

@@ -33,7 +33,7 @@ std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
   return una_ + static_cast<std::uint64_t>(steps);
 }
 
-void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, Actions& out) {
+void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& out) {
   const bool known = aeth.kind == wire::AckKind::kAck || aeth.kind == wire::AckKind::kRnrNak ||
                      aeth.is_sequence_nak() || aeth.is_fatal_nak();
   if (!known) {
@@ -57,7 +57,7 @@ void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, Actions& ou
 }
 
 void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
-                          std::span<const std::uint8_t> data, Actions& out) {
+                          std::span<const std::uint8_t> data, NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (info.aeth && headers.aeth.kind != wire::AckKind::kAck) {
     counters_.add(Counter::kRxDropMalformed);
@@ -108,7 +108,7 @@ std::optional<WcStatus> Requester::place_result(const wire::RoceHeaders& headers
 
 // Everything below `una` has arrived, but a READ or atomic completes by its result alone. False: it
 // stopped at one.
-bool Requester::advance_to(Instant now, std::uint64_t una, Actions& out) {
+bool Requester::advance_to(Instant now, std::uint64_t una, NicOutput& out) {
   assert(una >= una_ && una <= sent_);
   const std::uint64_t before = una_;
   while (una_ < una) {
@@ -146,7 +146,7 @@ void Requester::on_missing_result() {
   spend_retry();
 }
 
-void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, Actions& out) {
+void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, NicOutput& out) {
   counters_.add(Counter::kRxRnrNak);
   if (!advance_to(now, packet, out)) return on_missing_result();
   if (next_ == packet) return;  // not sent since the last NAK: this is an old one
@@ -165,7 +165,7 @@ void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer
   rnr_deadline_ = now + std::min(wire::rnr_timer_duration(timer), qp_.port.config.max_rnr_wait);
 }
 
-void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, Actions& out) {
+void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, NicOutput& out) {
   const bool sequence = static_cast<wire::NakCode>(code) == wire::NakCode::kSequenceError;
   counters_.add(sequence ? Counter::kRxNakSequence : Counter::kRxNakFatal);
   if (!advance_to(now, packet, out)) return on_missing_result();

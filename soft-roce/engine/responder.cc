@@ -25,7 +25,7 @@ void Responder::reset() {
 }
 
 bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                           Actions& out) {
+                           NicOutput& out) {
   const std::int32_t ahead = distance(expected_, headers.bth.psn);
   if (ahead > 0) {
     counters_.add(Counter::kRxOutOfSequence);
@@ -71,7 +71,7 @@ bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) co
 
 // Carries out a packet that is the next in sequence. False: refused.
 bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                        Actions& out) {
+                        NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (info.first) {
     offset_ = 0;
@@ -85,7 +85,7 @@ bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::u
   return !(info.send || info.imm) || complete_receive(headers, out);
 }
 
-bool Responder::place_send(std::span<const std::uint8_t> data, Actions& out) {
+bool Responder::place_send(std::span<const std::uint8_t> data, NicOutput& out) {
   if (offset_ + data.size() > receives_.room()) {
     return refuse_receive(wire::NakCode::kInvalidRequest, WcStatus::kLocalLength, out);
   }
@@ -95,7 +95,7 @@ bool Responder::place_send(std::span<const std::uint8_t> data, Actions& out) {
   return true;
 }
 
-bool Responder::begin_write(const wire::Reth& reth, Actions& out) {
+bool Responder::begin_write(const wire::Reth& reth, NicOutput& out) {
   if ((qp_.attr.access & kRemoteWrite) == 0 || reth.dma_length > kMaxMessage) {
     return refuse(wire::NakCode::kInvalidRequest, out);
   }
@@ -109,7 +109,7 @@ bool Responder::begin_write(const wire::Reth& reth, Actions& out) {
   return true;
 }
 
-bool Responder::place_write(std::span<const std::uint8_t> data, bool last, Actions& out) {
+bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out) {
   const std::uint64_t end = offset_ + data.size();
   if (last ? end != write_.dma_length : end >= write_.dma_length) {
     return refuse(wire::NakCode::kInvalidRequest, out);
@@ -122,7 +122,7 @@ bool Responder::place_write(std::span<const std::uint8_t> data, bool last, Actio
   return true;
 }
 
-bool Responder::complete_receive(const wire::RoceHeaders& headers, Actions& out) {
+bool Responder::complete_receive(const wire::RoceHeaders& headers, NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (info.ieth && !qp_.port.memory.invalidate(headers.ieth.rkey, qp_.init.pd)) {
     return refuse_receive(wire::NakCode::kRemoteAccess, WcStatus::kRemoteInvalidRequest, out);
@@ -137,7 +137,7 @@ bool Responder::complete_receive(const wire::RoceHeaders& headers, Actions& out)
   return true;
 }
 
-bool Responder::refuse(wire::NakCode code, Actions& out) {
+bool Responder::refuse(wire::NakCode code, NicOutput& out) {
   fatal_code_ = code;
   owe(Owed::kFatalNak);
   out.events.push_back({code == wire::NakCode::kRemoteAccess ? AsyncEventKind::kQpAccessError
@@ -146,7 +146,7 @@ bool Responder::refuse(wire::NakCode code, Actions& out) {
   return false;
 }
 
-bool Responder::refuse_receive(wire::NakCode code, WcStatus status, Actions& out) {
+bool Responder::refuse_receive(wire::NakCode code, WcStatus status, NicOutput& out) {
   fatal_code_ = code;
   owe(Owed::kFatalNak);
   receives_.complete(status, out);
@@ -193,7 +193,7 @@ void Responder::build_response(wire::Frame& frame) {
   finish_packet(qp_.port.config, counters_, {}, true, frame);
 }
 
-void Responder::flush(Actions& out) {
+void Responder::flush(NicOutput& out) {
   receives_.flush(out);
   message_ = Message::kNone;
   if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owed_ = Owed::kNothing;

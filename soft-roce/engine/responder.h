@@ -27,18 +27,18 @@ class Responder {
   // A request packet; `data` is its payload without pad. False: the QP must break down (a fatal NAK
   // is owed).
   bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                  Actions& out);
+                  NicOutput& out);
 
   bool has_response() const { return owed_ != Owed::kNothing && results_.empty(); }
   void build_response(wire::Frame& frame);
   // The next READ response or atomic ACK. Precondition: has_result(). kFailed: the QP must break
   // down (a fatal NAK is owed).
   bool has_result() const { return !results_.empty(); }
-  Build build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
+  Build build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
   // Completes every receive as flushed; only an ACK that is owed remains, or a fatal NAK and the
   // results before it.
-  void flush(Actions& out);
+  void flush(NicOutput& out);
 
   Psn expected_psn() const { return expected_; }
   void check_consistent() const;
@@ -55,20 +55,22 @@ class Responder {
   enum class Message : std::uint8_t { kNone, kSend, kWrite };  // whose later packets are expected
 
   bool is_in_place(const wire::OpcodeInfo& info, std::size_t length) const;
-  bool execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data, Actions& out);
-  bool place_send(std::span<const std::uint8_t> data, Actions& out);
-  bool place_write(std::span<const std::uint8_t> data, bool last, Actions& out);
-  bool begin_write(const wire::Reth& reth, Actions& out);
-  bool complete_receive(const wire::RoceHeaders& headers, Actions& out);
+  bool execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+               NicOutput& out);
+  bool place_send(std::span<const std::uint8_t> data, NicOutput& out);
+  bool place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out);
+  bool begin_write(const wire::Reth& reth, NicOutput& out);
+  bool complete_receive(const wire::RoceHeaders& headers, NicOutput& out);
   bool is_readable(const wire::Reth& reth) const;
-  bool execute_fetch(const wire::RoceHeaders& headers, Actions& out);
-  bool begin_read(const wire::RoceHeaders& headers, Actions& out);
-  bool execute_atomic(const wire::RoceHeaders& headers, Actions& out);
+  bool execute_fetch(const wire::RoceHeaders& headers, NicOutput& out);
+  bool begin_read(const wire::RoceHeaders& headers, NicOutput& out);
+  bool execute_atomic(const wire::RoceHeaders& headers, NicOutput& out);
   void on_duplicate(const wire::RoceHeaders& headers);
   void repeat_fetch(const wire::RoceHeaders& headers);
-  Build lose_memory(const PendingResult& result, Actions& out);
-  bool refuse(wire::NakCode code, Actions& out);  // fatal NAK and event; returns false
-  bool refuse_receive(wire::NakCode code, WcStatus status, Actions& out);  // ... and failed receive
+  Build lose_memory(const PendingResult& result, NicOutput& out);
+  bool refuse(wire::NakCode code, NicOutput& out);  // fatal NAK and event; returns false
+  bool refuse_receive(wire::NakCode code, WcStatus status,
+                      NicOutput& out);  // ... and failed receive
   void owe(Owed response);
 
   const QpContext& qp_;

@@ -51,7 +51,7 @@ bool Responder::is_readable(const wire::Reth& reth) const {
 }
 
 // Carries out a READ or atomic that is the next in sequence. False: refused.
-bool Responder::execute_fetch(const wire::RoceHeaders& headers, Actions& out) {
+bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) {
   const bool atomic = opcode_info(headers.bth.opcode).atomic_request;
   const bool allowed = (qp_.attr.access & (atomic ? kRemoteAtomic : kRemoteRead)) != 0;
   if (!allowed || results_.size() >= qp_.attr.max_dest_rd_atomic) {
@@ -67,7 +67,7 @@ bool Responder::execute_fetch(const wire::RoceHeaders& headers, Actions& out) {
   return true;
 }
 
-bool Responder::begin_read(const wire::RoceHeaders& headers, Actions& out) {
+bool Responder::begin_read(const wire::RoceHeaders& headers, NicOutput& out) {
   if (headers.reth.dma_length > kMaxMessage) return refuse(wire::NakCode::kInvalidRequest, out);
   if (!is_readable(headers.reth)) return refuse(wire::NakCode::kRemoteAccess, out);
   const PendingResult result = read_result(headers, qp_.attr.path_mtu);
@@ -76,7 +76,7 @@ bool Responder::begin_read(const wire::RoceHeaders& headers, Actions& out) {
   return true;
 }
 
-bool Responder::execute_atomic(const wire::RoceHeaders& headers, Actions& out) {
+bool Responder::execute_atomic(const wire::RoceHeaders& headers, NicOutput& out) {
   const wire::AtomicEth& atomic = headers.atomic;
   std::uint8_t* const at = qp_.port.memory.translate(
       atomic.rkey, qp_.init.pd, atomic.virtual_address, sizeof(std::uint64_t), kRemoteAtomic);
@@ -142,7 +142,7 @@ void Responder::repeat_fetch(const wire::RoceHeaders& headers) {
   results_.push(result);
 }
 
-Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out) {
+Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out) {
   PendingResult& result = results_.front();
   wire::RoceHeaders headers = qp_.envelope;
   headers.bth.opcode = response_opcode(result);
@@ -173,7 +173,7 @@ Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame
 
 // The memory of a READ was deregistered meanwhile. Whoever asks for it again had it once: only the
 // first time is it an error.
-Build Responder::lose_memory(const PendingResult& result, Actions& out) {
+Build Responder::lose_memory(const PendingResult& result, NicOutput& out) {
   const Psn psn = result.psn;
   const bool repeated = result.repeated;
   results_.clear_pending();

@@ -148,7 +148,7 @@ bool SendQueue::read(std::uint64_t position, std::uint64_t offset,
   return true;
 }
 
-void SendQueue::complete(const SendWqe& wqe, WcStatus status, Actions& out) const {
+void SendQueue::complete(const SendWqe& wqe, WcStatus status, NicOutput& out) const {
   Completion c;
   c.cq = qp_.init.send_cq;
   c.wr_id = wqe.wr_id;
@@ -159,14 +159,14 @@ void SendQueue::complete(const SendWqe& wqe, WcStatus status, Actions& out) cons
   out.completions.push_back(c);
 }
 
-void SendQueue::complete_flushed(const SendWr& wr, Actions& out) const {
+void SendQueue::complete_flushed(const SendWr& wr, NicOutput& out) const {
   SendWqe wqe;
   wqe.wr_id = wr.wr_id;
   wqe.op = wr.op;
   complete(wqe, WcStatus::kFlush, out);
 }
 
-void SendQueue::flush(std::optional<WcStatus> first, Actions& out) {
+void SendQueue::flush(std::optional<WcStatus> first, NicOutput& out) {
   for (; !empty(); pop()) {
     complete(front(), first.value_or(WcStatus::kFlush), out);
     first.reset();

@@ -19,10 +19,10 @@ class SendQueue : public WorkQueue<SendWqe> {
   // Copies bytes of a message from `offset` on. False: its keys do not allow reading.
   bool read(std::uint64_t position, std::uint64_t offset, std::span<std::uint8_t> out) const;
 
-  void complete(const SendWqe& wqe, WcStatus status, Actions& out) const;
-  void complete_flushed(const SendWr& wr, Actions& out) const;
+  void complete(const SendWqe& wqe, WcStatus status, NicOutput& out) const;
+  void complete_flushed(const SendWr& wr, NicOutput& out) const;
   // Completes and removes everything: the oldest with `first`, if given, all others flushed.
-  void flush(std::optional<WcStatus> first, Actions& out);
+  void flush(std::optional<WcStatus> first, NicOutput& out);
 
  private:
   wire::Result<void> check(const SendWr& wr, std::uint64_t length) const;

@@ -33,7 +33,7 @@ class SharedReceiveQueue {
   SrqAttr query() const { return {init_.max_wr, init_.max_sge, limit_}; }
   wire::Result<void> post(const RecvWr& wr) { return post_receive(queue_, wr, init_.max_sge); }
 
-  wire::Result<void> arm(std::uint32_t limit, Actions& out) {
+  wire::Result<void> arm(std::uint32_t limit, NicOutput& out) {
     if (limit > init_.max_wr) {
       return wire::fail(wire::ErrorCode::kInvalid, "limit above the queue's max_wr: lower it");
     }
@@ -43,7 +43,7 @@ class SharedReceiveQueue {
   }
 
   // Moves the oldest receive to `wqe` and `sges`, which holds max_sge elements. False: none.
-  bool take(RecvWqe& wqe, std::span<Sge> sges, Actions& out) {
+  bool take(RecvWqe& wqe, std::span<Sge> sges, NicOutput& out) {
     if (queue_.empty()) return false;
     wqe = queue_.front();
     const auto from = queue_.sges(queue_.head());
@@ -59,7 +59,7 @@ class SharedReceiveQueue {
   bool in_use() const { return users_ != 0; }
 
  private:
-  void check_limit(Actions& out) {
+  void check_limit(NicOutput& out) {
     if (limit_ == 0 || queue_.tail() - queue_.head() >= limit_) return;
     limit_ = 0;  // said once
     out.events.push_back({AsyncEventKind::kSrqLimitReached, Qpn(), id_});

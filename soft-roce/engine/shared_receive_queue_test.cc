@@ -45,7 +45,7 @@ TEST_P(Srq, ServesMessagesInTheOrderOfItsReceives) {
 }
 
 TEST_P(Srq, TellsOnceThatFewReceivesAreLeft) {
-  Actions out;
+  NicOutput out;
   for (std::uint64_t i = 0; i < 4; ++i) b_.receive(i, 0, 1000);
   ASSERT_TRUE(b_.nic.arm_srq(*b_.srq, 3, out));
   EXPECT_THAT(out.events, IsEmpty());
@@ -71,7 +71,7 @@ TEST_P(Srq, LeavesItsReceivesToOthersWhenAQueuePairBreaks) {
   ASSERT_EQ(b_.events.size(), 1u);
   EXPECT_EQ(b_.events[0].kind, AsyncEventKind::kLastWqeReached);
   EXPECT_EQ(b_.events[0].qpn, b_.qpn);
-  EXPECT_EQ(b_.nic.post_recv(hosts_.now, b_.qpn, {}, *std::make_unique<Actions>()).error().code,
+  EXPECT_EQ(b_.nic.post_recv(hosts_.now, b_.qpn, {}, *std::make_unique<NicOutput>()).error().code,
             wire::ErrorCode::kInvalid)
       << "receives go to the shared queue";
   const SrqId srq = *b_.srq;
@@ -102,7 +102,7 @@ TEST(SrqOfRc, AnEmptyQueueMeansReceiverNotReady) {
 TEST(SrqLimits, AreNamedWhenExceeded) {
   TwoHosts hosts({.shared = true});
   Nic& nic = hosts.b.nic;
-  Actions out;
+  NicOutput out;
   EXPECT_EQ(nic.create_srq({.max_wr = 1u << 30}).error().code, wire::ErrorCode::kInvalid);
   EXPECT_EQ(nic.arm_srq(*hosts.b.srq, 65, out).error().code, wire::ErrorCode::kInvalid);
   const std::vector<Sge> five(5, hosts.b.piece(0, 1));

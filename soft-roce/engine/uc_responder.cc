@@ -16,7 +16,7 @@ void UcResponder::reset() {
 }
 
 bool UcResponder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                             Actions& out) {
+                             NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   const bool in_sequence = headers.bth.psn == expected_;
   if (!in_sequence) counters_.add(Counter::kRxOutOfSequence);
@@ -62,7 +62,7 @@ bool UcResponder::may_continue(const wire::OpcodeInfo& info, bool in_sequence) c
 }
 
 // A reason to drop the message, if there is one.
-std::optional<Counter> UcResponder::begin(const wire::RoceHeaders& headers, Actions& out) {
+std::optional<Counter> UcResponder::begin(const wire::RoceHeaders& headers, NicOutput& out) {
   const bool send = opcode_info(headers.bth.opcode).send;
   offset_ = 0;
   if (send) {
@@ -105,7 +105,7 @@ std::optional<Counter> UcResponder::place_write(bool last, std::span<const std::
   return std::nullopt;
 }
 
-void UcResponder::complete(const wire::RoceHeaders& headers, Actions& out) {
+void UcResponder::complete(const wire::RoceHeaders& headers, NicOutput& out) {
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   Completion& c = receives_.complete(WcStatus::kSuccess, out);
   c.opcode = info.write ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv;
@@ -120,7 +120,7 @@ void UcResponder::drop(Counter reason) {
   message_ = Message::kNone;
 }
 
-void UcResponder::flush(Actions& out) {
+void UcResponder::flush(NicOutput& out) {
   receives_.flush(out);
   message_ = Message::kNone;
 }

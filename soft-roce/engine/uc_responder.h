@@ -16,8 +16,8 @@ class UcResponder {
   // A request packet; `data` is its payload without pad. False: a receive failed, the QP must break
   // down.
   bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                  Actions& out);
-  void flush(Actions& out);
+                  NicOutput& out);
+  void flush(NicOutput& out);
 
   Psn expected_psn() const { return expected_; }
 
@@ -25,11 +25,11 @@ class UcResponder {
   enum class Message : std::uint8_t { kNone, kSend, kWrite };  // whose later packets are expected
 
   bool may_continue(const wire::OpcodeInfo& info, bool in_sequence) const;
-  std::optional<Counter> begin(const wire::RoceHeaders& headers, Actions& out);
+  std::optional<Counter> begin(const wire::RoceHeaders& headers, NicOutput& out);
   std::optional<Counter> place(const wire::OpcodeInfo& info, std::span<const std::uint8_t> data,
                                bool& failed);
   std::optional<Counter> place_write(bool last, std::span<const std::uint8_t> data);
-  void complete(const wire::RoceHeaders& headers, Actions& out);
+  void complete(const wire::RoceHeaders& headers, NicOutput& out);
   void drop(Counter reason);
 
   const QpContext& qp_;

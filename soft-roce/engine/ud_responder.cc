@@ -5,7 +5,7 @@
 namespace cepheus::rnic {
 
 bool UdResponder::on_datagram(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                              Actions& out) {
+                              NicOutput& out) {
   if (headers.deth.qkey != qp_.attr.qkey) {
     counters_.add(Counter::kRxDropQkey);
     return true;

@@ -14,7 +14,7 @@ class UdResponder {
 
   // `data` is the payload without pad. False: a receive failed, the QP must break down.
   bool on_datagram(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
-                   Actions& out);
+                   NicOutput& out);
 
  private:
   const QpContext& qp_;

@@ -49,7 +49,8 @@ wire::RoceHeaders UnreliableRequester::headers_of(const SendWqe& wqe, std::uint3
   return headers;
 }
 
-Build UnreliableRequester::build(std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out) {
+Build UnreliableRequester::build(std::span<std::uint8_t> buffer, wire::Frame& frame,
+                                 NicOutput& out) {
   assert(can_send());
   const SendWqe& wqe = queue_.front();
   const std::uint64_t offset = std::uint64_t{sent_packets_} * qp_.attr.path_mtu;
@@ -71,7 +72,7 @@ Build UnreliableRequester::build(std::span<std::uint8_t> buffer, wire::Frame& fr
   return Build::kBuilt;
 }
 
-void UnreliableRequester::flush(std::optional<WcStatus> first, Actions& out) {
+void UnreliableRequester::flush(std::optional<WcStatus> first, NicOutput& out) {
   queue_.flush(first, out);
   sent_packets_ = 0;
 }

@@ -22,8 +22,8 @@ class UnreliableRequester {
   }
   bool drained() const { return sent_packets_ == 0; }
   // Precondition: can_send(). kFailed: local memory could not be read; the send queue must fail.
-  Build build(std::span<std::uint8_t> buffer, wire::Frame& frame, Actions& out);
-  void flush(std::optional<WcStatus> first, Actions& out);
+  Build build(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
+  void flush(std::optional<WcStatus> first, NicOutput& out);
 
   Psn next_psn() const { return psn_; }
 

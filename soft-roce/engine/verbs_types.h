@@ -147,7 +147,7 @@ struct AsyncEvent {
 };
 
 // Outputs of one engine call; the caller owns it, reads it, clears it and passes it again.
-struct Actions {
+struct NicOutput {
   std::vector<Completion> completions;
   std::vector<AsyncEvent> events;
   void clear() {

@@ -1,4 +1,5 @@
-// The kernel's RDMA connection manager, which programs reach through librdmacm: this device has none.
+// The kernel's RDMA connection manager, which programs reach through librdmacm: this device has
+// none.
 #pragma once
 
 namespace cepheus::verbs {
@@ -7,8 +8,8 @@ namespace cepheus::verbs {
 // connection manager and there is none, librdmacm's own errors do not say so ("Cannot allocate
 // memory"): one line on stderr does, once a process. Keeps errno.
 //
-// MPI ranks and programs with UCX's rdmacm module only look whether there is one and do without: there
-// the line is for CEPHEUS_VERBOSE alone.
+// MPI ranks and programs with UCX's rdmacm module only look whether there is one and do without:
+// there the line is for CEPHEUS_VERBOSE alone.
 void note_opening(const char* path, int result) noexcept;
 
 }  // namespace cepheus::verbs

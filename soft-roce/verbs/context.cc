@@ -184,8 +184,8 @@ CEPHEUS_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
       set_last_error(opened.error().text);
       const std::string text =
           std::string("can't open ") + kDeviceName + ": " + opened.error().text;
-      // Jobs have ranks without a host: several on one host, or more than the fabric has. What became
-      // of them is told by the libraries that asked for the device.
+      // Jobs have ranks without a host: several on one host, or more than the fabric has. What
+      // became of them is told by the libraries that asked for the device.
       const bool is_one_of_many =
           opened.error().code == cepheus::wire::ErrorCode::kRefused && Environment::read().is_rank;
       is_one_of_many ? say(text) : complain(text);

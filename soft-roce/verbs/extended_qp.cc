@@ -90,7 +90,7 @@ int wr_complete(ibv_qp_ex* qp) {
   if (ours.nic().is_abandoned()) return ENODEV;
   if (batch.error != 0) return batch.error;
   return guarded([&] {
-    return ours.nic().run([&](Nic& engine, Instant now, Actions& out) {
+    return ours.nic().run([&](Nic& engine, Instant now, NicOutput& out) {
       for (RequestBatch::Request& request : batch.requests) {
         Sge inline_sge;
         resolve(batch, request, inline_sge);

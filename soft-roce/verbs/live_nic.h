@@ -156,7 +156,7 @@ class LiveNic {
   Nic engine_;
   DatagramSockets sockets_;
   std::mutex mutex_;
-  Actions actions_;
+  NicOutput actions_;
   std::vector<Queue> queues_;  // by CqId
   std::unordered_map<Qpn, QpListener*> qps_;
   std::unordered_map<SrqId, SrqListener*> srqs_;

@@ -39,7 +39,7 @@ class Host final : private QpListener, private QueueListener {
         queue(256, channel, this, nic->armed_queues()),
         memory(1 << 20) {
     cq = nic->add_queue(queue, *this);
-    nic->run([&](Nic& engine, Instant now, Actions& out) {
+    nic->run([&](Nic& engine, Instant now, NicOutput& out) {
       keys = *engine.register_memory(1, memory.data(), memory.size(),
                                      reinterpret_cast<std::uint64_t>(memory.data()),
                                      kLocalWrite | kRemoteWrite);
@@ -57,13 +57,13 @@ class Host final : private QpListener, private QueueListener {
     nic->add_qp(qpn, *this);
   }
   ~Host() {
-    nic->run([&](Nic& engine, Instant, Actions&) { return engine.destroy_qp(qpn); });
+    nic->run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn); });
     nic->remove_qp(qpn);
     nic->remove_queue(cq);
   }
 
   void connect(const Host& peer) {
-    nic->run([&](Nic& engine, Instant now, Actions& out) {
+    nic->run([&](Nic& engine, Instant now, NicOutput& out) {
       QpAttr a;
       a.state = QpState::kRtr;
       a.remote_ip = peer.nic->identity().address;
@@ -88,14 +88,14 @@ class Host final : private QpListener, private QueueListener {
             static_cast<std::uint32_t>(length), keys.lkey};
   }
   bool post_recv(std::size_t offset, std::size_t length) {
-    return nic->run([&](Nic& engine, Instant now, Actions& out) {
+    return nic->run([&](Nic& engine, Instant now, NicOutput& out) {
       const Sge one = sge(offset, length);
       return engine.post_recv(now, qpn, RecvWr{.wr_id = offset, .sges = {&one, 1}}, out)
           .has_value();
     });
   }
   bool post_send(std::size_t offset, std::size_t length) {
-    return nic->run([&](Nic& engine, Instant now, Actions& out) {
+    return nic->run([&](Nic& engine, Instant now, NicOutput& out) {
       const Sge one = sge(offset, length);
       SendWr wr;
       wr.wr_id = offset;

@@ -41,7 +41,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
     if (nic.is_abandoned()) return refuse(ENODEV);
     if (const int error = check_access(access); error != 0) return refuse(error);
     if (length > 0 && !is_mapped(address, length)) return refuse(EFAULT);
-    auto keys = nic.run([&](Nic& engine, Instant, Actions&) {
+    auto keys = nic.run([&](Nic& engine, Instant, NicOutput&) {
       return engine.register_memory(domain.id(), address, length, iova, access & kUnderstoodAccess);
     });
     if (!keys) {
@@ -142,7 +142,7 @@ CEPHEUS_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address
 CEPHEUS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   if (!is_ours(mr->context)) return call_next<decltype(ibv_dereg_mr)>("ibv_dereg_mr", mr);
   return guarded([&] {
-    const bool known = Context::of(mr->context).nic().run([&](Nic& engine, Instant, Actions&) {
+    const bool known = Context::of(mr->context).nic().run([&](Nic& engine, Instant, NicOutput&) {
       return engine.deregister_memory(mr->lkey);
     });
     delete &MemoryRegion::of(mr);

@@ -108,7 +108,7 @@ int post_list(LiveNic& nic, Wr* wr, Wr** bad_wr, PostOne&& post_one) {
   *bad_wr = wr;
   if (nic.is_abandoned()) return refuse_call(ENODEV);
   const int error = guarded([&] {
-    return nic.run([&](Nic& engine, Instant now, Actions& out) {
+    return nic.run([&](Nic& engine, Instant now, NicOutput& out) {
       for (; wr != nullptr; wr = wr->next) {
         *bad_wr = wr;
         const int failed = post_one(engine, now, *wr, out);
@@ -125,7 +125,7 @@ int post_list(LiveNic& nic, Wr* wr, Wr** bad_wr, PostOne&& post_one) {
 template <typename Post>
 int post_receives(LiveNic& nic, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, Post&& post) {
   return post_list(nic, wr, bad_wr,
-                   [&](Nic& engine, Instant now, const ibv_recv_wr& each, Actions& out) {
+                   [&](Nic& engine, Instant now, const ibv_recv_wr& each, NicOutput& out) {
                      SgeArray sges;
                      const auto list = convert(each.sg_list, each.num_sge, sges);
                      if (!list) return EINVAL;
@@ -139,7 +139,7 @@ int post_receives(LiveNic& nic, ibv_recv_wr* wr, ibv_recv_wr** bad_wr, Post&& po
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
   const QueuePair& ours = QueuePair::of(qp);
   return post_list(ours.nic(), wr, bad_wr,
-                   [&](Nic& engine, Instant now, const ibv_send_wr& each, Actions& out) {
+                   [&](Nic& engine, Instant now, const ibv_send_wr& each, NicOutput& out) {
                      SgeArray sges;
                      SendWr converted;
                      const int error = convert(each, qp->qp_type, sges, converted);
@@ -157,7 +157,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
     return refuse_call(EINVAL);
   }
   return post_receives(ours.nic(), wr, bad_wr,
-                       [&](Nic& engine, Instant now, const RecvWr& each, Actions& out) {
+                       [&](Nic& engine, Instant now, const RecvWr& each, NicOutput& out) {
                          return engine.post_recv(now, ours.qpn(), each, out);
                        });
 }
@@ -165,7 +165,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   const SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
   return post_receives(ours.nic(), wr, bad_wr,
-                       [&](Nic& engine, Instant, const RecvWr& each, Actions&) {
+                       [&](Nic& engine, Instant, const RecvWr& each, NicOutput&) {
                          return engine.post_srq_recv(ours.id(), each);
                        });
 }

@@ -84,7 +84,7 @@ QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpT
 }
 
 QueuePair::~QueuePair() {
-  nic().run([&](Nic& engine, Instant, Actions&) { return engine.destroy_qp(qpn()); });
+  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
   nic().remove_qp(qpn());
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
   await_acknowledgements(qp_base.mutex, qp_base.cond,
@@ -99,7 +99,8 @@ void QueuePair::on_event(AsyncEventKind kind) {
 }
 
 int QueuePair::modify(const ibv_qp_attr& a, int mask) {
-  const auto changed = nic().run([&](Nic& engine, Instant now, Actions& out) -> wire::Result<void> {
+  const auto changed = nic().run([&](Nic& engine, Instant now,
+                                     NicOutput& out) -> wire::Result<void> {
     const auto before = engine.query_qp(qpn());
     if (!before) return tl::unexpected(before.error());
     const auto change = to_engine(a, mask, before->state, type_);
@@ -120,7 +121,7 @@ int QueuePair::modify(const ibv_qp_attr& a, int mask) {
 }
 
 int QueuePair::query(ibv_qp_attr& a, int mask, ibv_qp_init_attr* init) {
-  const auto now = nic().run([&](Nic& engine, Instant, Actions&) {
+  const auto now = nic().run([&](Nic& engine, Instant, NicOutput&) {
     a = set_;
     return engine.query_qp(qpn());
   });
@@ -148,7 +149,7 @@ QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
   wanted.signal_all = init.sq_sig_all != 0;
   if (init.srq != nullptr) wanted.srq = SharedReceiveQueue::of(init.srq).id();
   QpCap granted;
-  const auto created = nic.run([&](Nic& engine, Instant, Actions&) {
+  const auto created = nic.run([&](Nic& engine, Instant, NicOutput&) {
     auto qpn = engine.create_qp(wanted);
     if (qpn) granted = engine.query_qp(*qpn)->cap;
     return qpn;

@@ -12,7 +12,7 @@ ibv_srq* create(ProtectionDomain& domain, void* user_context, ibv_srq_attr& attr
     LiveNic& nic = domain.owner().nic();
     if (nic.is_abandoned()) return refuse(ENODEV);
     SrqAttr granted;
-    const auto created = nic.run([&](Nic& engine, Instant, Actions&) {
+    const auto created = nic.run([&](Nic& engine, Instant, NicOutput&) {
       auto id = engine.create_srq(
           {.pd = domain.id(), .max_wr = attributes.max_wr, .max_sge = attributes.max_sge});
       if (id) granted = *engine.query_srq(*id);
@@ -43,7 +43,7 @@ SharedReceiveQueue::SharedReceiveQueue(ProtectionDomain& domain, void* user_cont
 }
 
 SharedReceiveQueue::~SharedReceiveQueue() {
-  nic().run([&](Nic& engine, Instant, Actions&) { return engine.destroy_srq(id_).has_value(); });
+  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_srq(id_).has_value(); });
   nic().remove_srq(id_);
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
   await_acknowledgements(mutex, cond, [&] { return events_completed == fetched; });
@@ -59,14 +59,15 @@ void SharedReceiveQueue::on_limit_reached() {
 int SharedReceiveQueue::modify(const ibv_srq_attr& attributes, int mask) {
   if ((mask & ~IBV_SRQ_LIMIT) != 0) return EOPNOTSUPP;  // it keeps the size that it was made with
   if (mask == 0) return 0;
-  const auto armed = nic().run([&](Nic& engine, Instant, Actions& out) {
+  const auto armed = nic().run([&](Nic& engine, Instant, NicOutput& out) {
     return engine.arm_srq(id_, attributes.srq_limit, out);
   });
   return armed ? 0 : to_errno(armed.error().code);
 }
 
 int SharedReceiveQueue::query(ibv_srq_attr& attributes) {
-  const auto now = nic().run([&](Nic& engine, Instant, Actions&) { return engine.query_srq(id_); });
+  const auto now =
+      nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.query_srq(id_); });
   if (!now) return to_errno(now.error().code);
   attributes = {.max_wr = now->max_wr, .max_sge = now->max_sge, .srq_limit = now->limit};
   return 0;

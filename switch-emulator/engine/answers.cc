@@ -73,7 +73,7 @@ std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
   }
   GroupEntry* entry = groups_.find(id);
   if (entry == nullptr) return std::nullopt;
-  for (Registration* table : {entry->pending.get(), entry->current.get()}) {
+  for (GroupInstance* table : {entry->pending.get(), entry->current.get()}) {
     if (table == nullptr || table->group.epoch != epoch) continue;
     const Group& group = table->group;
     const PortId port = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;

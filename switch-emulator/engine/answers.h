@@ -1,8 +1,8 @@
 // What members and switches say to a group's leader, on its way up the tree (docs/protocol.md,
 // "Registration").
 //
-// CONFIRMs are merged: a switch speaks for all behind it, once they have confirmed, or after a short
-// wait for those that have. All else goes on as it is.
+// CONFIRMs are merged: a switch speaks for all behind it, once they have confirmed, or after a
+// short wait for those that have. All else goes on as it is.
 #pragma once
 
 #include <deque>

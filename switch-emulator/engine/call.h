@@ -35,7 +35,7 @@ struct Call {
   Counters& counters;
   Scratch& scratch;
   Instant now;
-  Actions& out;
+  SwitchOutput& out;
   PortId ingress;                       // counters of what arrived belong to this port
   wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled: its answers follow it
 

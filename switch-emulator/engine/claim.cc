@@ -173,7 +173,8 @@ Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const Tur
   if (gate.answered() == packet.path) return drop(call, Counter::kDropGateAnswered);
   gate.on_answered(packet.path);
   // Who sends its first packet again although it is kept has timed out: left without an answer it
-  // would soon give up. No need to ask often, since what ends its wait is the answer to that packet.
+  // would soon give up. No need to ask often, since what ends its wait is the answer to that
+  // packet.
   const std::uint8_t timer = kept == Gate::Kept::kAlready
                                  ? Gate::kLongestTimer
                                  : gate.next_timer(call.config.gate_rnr_timer);

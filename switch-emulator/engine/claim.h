@@ -36,9 +36,9 @@ enum class Claim : std::uint8_t {
 // Settles whose turn `packet` belongs to; admits a newcomer if the gate is open.
 Claim claim_turn(Call& call, Group& group, const DataPacket& packet);
 
-// May a newcomer begin? With the rule on, once the turn is settled: all answers to the last turn must be in, the newcomer's own, too: one that
-// breaks rule C1 lacks what it would be taken to have, and the old source would complete what one
-// member never got.
+// May a newcomer begin? With the rule on, once the turn is settled: all answers to the last turn
+// must be in, the newcomer's own, too: one that breaks rule C1 lacks what it would be taken to
+// have, and the old source would complete what one member never got.
 bool gate_is_open(const Call& call, const Group& group);
 
 // Adds a packet to what the gate holds, or answers RNR(first). `first` is the newcomer's first PSN

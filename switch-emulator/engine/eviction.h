@@ -15,8 +15,8 @@ namespace cepheus::fabric {
 // The port that `host` is behind, if it is one of this switch's own hosts.
 std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host);
 
-// REPORT of the hosts that hold the group up, or of `only` one path; if there is none nothing, unless
-// the leader waits to hear of its switch.
+// REPORT of the hosts that hold the group up, or of `only` one path; if there is none nothing,
+// unless the leader waits to hear of its switch.
 void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Group& group,
                   std::optional<PathNo> only, bool even_if_empty = false);
 

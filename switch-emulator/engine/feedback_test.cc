@@ -48,7 +48,7 @@ TEST(Feedback, FollowsTheIcrcStateOfWhatTriggeredIt) {
     auto h = net->headers_from(1, wire::Opcode::kRcAcknowledge, 0);
     Frame ack = net->make_frame(1, h);
     ack.icrc_state = state;
-    Actions out;
+    SwitchOutput out;
     net->sw(0).on_packet(net->now(), net->port_of(1), ack, out);
     if (state == wire::Icrc::kPresent) {
       EXPECT_TRUE(out.emits.empty()) << "already acknowledged";

@@ -1,5 +1,5 @@
-// The gate before a turn: a newcomer's first packets, kept until the old turn has ended, and whom it
-// told to wait (docs/protocol.md, "Changing the source").
+// The gate before a turn: a newcomer's first packets, kept until the old turn has ended, and whom
+// it told to wait (docs/protocol.md, "Changing the source").
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ class Gate {
   // The old turn's source has been silent for `patience` while a newcomer waited.
   bool is_past(Instant now, Duration patience) const { return since_ && now - *since_ > patience; }
 
-  // Puts the first packets of one newcomer in PSN order, as they came, `most` at most. `source`: its
-  // turn's name, behind a switch port.
+  // Puts the first packets of one newcomer in PSN order, as they came, `most` at most. `source`:
+  // its turn's name, behind a switch port.
   Kept keep(const Frame& frame, Psn psn, PathNo path, Ipv4 source, std::size_t most);
   bool holds() const { return !frames_.empty(); }
   std::size_t size() const { return frames_.size(); }

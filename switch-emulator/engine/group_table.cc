@@ -8,7 +8,7 @@
 namespace cepheus::fabric {
 namespace {
 
-void empty_gate(Group& group, Actions& out) {
+void empty_gate(Group& group, SwitchOutput& out) {
   group.turn.gate().drop([&](const Frame& frame) {
     if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
   });
@@ -55,7 +55,7 @@ GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) 
 Group& GroupTable::add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch,
                                std::size_t route_classes) {
   assert(!entry.pending);
-  entry.pending = std::make_unique<Registration>(id, epoch, config_.ports.size(), route_classes);
+  entry.pending = std::make_unique<GroupInstance>(id, epoch, config_.ports.size(), route_classes);
   ++tables_;
   return entry.pending->group;
 }
@@ -65,13 +65,13 @@ PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
   return group.add_path(port, is_host);
 }
 
-void GroupTable::remove_path(Group& group, PathNo path, Actions& out) {
+void GroupTable::remove_path(Group& group, PathNo path, SwitchOutput& out) {
   --over_port_[group.paths[path].port.value()];
   if (group.turn.gate().path() == path) empty_gate(group, out);
   group.remove_path(path);
 }
 
-void GroupTable::drop(std::unique_ptr<Registration>& table, Actions& out) {
+void GroupTable::drop(std::unique_ptr<GroupInstance>& table, SwitchOutput& out) {
   for (const Path& path : table->group.paths) --over_port_[path.port.value()];
   empty_gate(table->group, out);
   table.reset();
@@ -85,9 +85,9 @@ void GroupTable::erase(McstId id) {
   entries_.erase(at);
 }
 
-void GroupTable::bury(McstId id, std::uint16_t epoch, Instant now, Actions& out) {
+void GroupTable::bury(McstId id, std::uint16_t epoch, Instant now, SwitchOutput& out) {
   GroupEntry& entry = *find(id);
-  Registration& table = entry.pending ? *entry.pending : *entry.current;
+  GroupInstance& table = entry.pending ? *entry.pending : *entry.current;
   const Group& group = table.group;
   const PortId leader = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
   Tombstone stone{entry.leader, epoch, leader, {}, std::move(table.roster)};
@@ -153,7 +153,7 @@ void GroupTable::check_consistent() const {
     must(!entry->current || !entry->pending ||
              wire::newer_epoch(entry->pending->group.epoch, entry->current->group.epoch),
          "the pending epoch is not newer");
-    for (const Registration* table : {entry->current.get(), entry->pending.get()}) {
+    for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
       if (table == nullptr) continue;
       ++tables;
       must(table->group.id == id, "a table under another id");

@@ -30,8 +30,8 @@ struct Leader {
 };
 
 // A table and what only its registration needs.
-struct Registration {
-  Registration(McstId id, std::uint16_t epoch, std::size_t ports, std::size_t route_classes)
+struct GroupInstance {
+  GroupInstance(McstId id, std::uint16_t epoch, std::size_t ports, std::size_t route_classes)
       : group(id, epoch, ports), chosen(route_classes) {}
 
   Group group;
@@ -41,8 +41,8 @@ struct Registration {
 
 struct GroupEntry {
   Leader leader;
-  std::unique_ptr<Registration> current;  // active: data flows
-  std::unique_ptr<Registration> pending;  // not yet activated
+  std::unique_ptr<GroupInstance> current;  // active: data flows
+  std::unique_ptr<GroupInstance> pending;  // not yet activated
   Instant last_seen;
   std::optional<Instant> orphaned;  // since when the port towards the leader is down
   bool leaderless = false;  // the leader is out: what is in flight may end, then all is freed
@@ -80,14 +80,14 @@ class GroupTable {
   Group& add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch, std::size_t route_classes);
   PathNo add_path(Group& group, PortId port, bool is_host);
   // Takes a member out of a table; frames of its that the gate held are listed in `released`.
-  void remove_path(Group& group, PathNo path, Actions& out);
+  void remove_path(Group& group, PathNo path, SwitchOutput& out);
   // Frees a table; frames that its gate held are listed in `released`. The entry may be left
   // without any.
-  void drop(std::unique_ptr<Registration>& table, Actions& out);
+  void drop(std::unique_ptr<GroupInstance>& table, SwitchOutput& out);
   // Takes away an entry without tables. No tombstone: nothing of it was ever active.
   void erase(McstId id);
   // Buries an entry: frees its tables and rests the id until now + rest.
-  void bury(McstId id, std::uint16_t epoch, Instant now, Actions& out);
+  void bury(McstId id, std::uint16_t epoch, Instant now, SwitchOutput& out);
 
   // Deadlines. `next_due` names an entry whose time has come; the caller looks and buries or
   // reschedules it.

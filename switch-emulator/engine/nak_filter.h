@@ -1,5 +1,5 @@
-// Which NAKs the source of a turn hears: the smallest, not before all have what it acknowledges, and
-// each packet's once (docs/protocol.md, "Feedback").
+// Which NAKs the source of a turn hears: the smallest, not before all have what it acknowledges,
+// and each packet's once (docs/protocol.md, "Feedback").
 //
 // All PSNs are the group's. `min`: what all have acknowledged.
 #pragma once

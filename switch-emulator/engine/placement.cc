@@ -6,7 +6,7 @@ namespace cepheus::fabric {
 
 using wire::MrpReject;
 
-Refusal Placement::place_all(Call& call, Registration& table,
+Refusal Placement::place_all(Call& call, GroupInstance& table,
                              std::span<const wire::MrpMember> members) {
   std::array<Roster::Member, wire::MrpMessage::kMaxMembers> behind;
   std::size_t count = 0;
@@ -22,7 +22,7 @@ Refusal Placement::place_all(Call& call, Registration& table,
 }
 
 // Finds the port towards a member and makes it a path of the group.
-Refusal Placement::place(Call& call, Registration& table, const wire::MrpMember& member,
+Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember& member,
                          PortId& port) {
   if (member.host.is_unset() || member.qpn.value() == 0 ||
       call.config.mcst_pool.contains(member.host)) {
@@ -55,7 +55,7 @@ Refusal Placement::place(Call& call, Registration& table, const wire::MrpMember&
 // Equal-cost choice, made once per group and class of routes, so that repeats and later members
 // agree with it: a port that is in the tree, else the one that the fewest groups use. Never back to
 // where the leader is.
-std::optional<PortId> Placement::choose_port(const Call& call, Registration& table,
+std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& table,
                                              Routes::ClassNo c) {
   PortId& chosen = table.chosen[c];
   if (chosen != PortId()) {

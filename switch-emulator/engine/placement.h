@@ -26,11 +26,11 @@ class Placement {
 
   // Makes the ports towards `members` paths of the group, and puts those behind this switch on its
   // roster. A refusal leaves what was placed before it.
-  Refusal place_all(Call& call, Registration& table, std::span<const wire::MrpMember> members);
+  Refusal place_all(Call& call, GroupInstance& table, std::span<const wire::MrpMember> members);
 
  private:
-  Refusal place(Call& call, Registration& table, const wire::MrpMember& member, PortId& port);
-  std::optional<PortId> choose_port(const Call& call, Registration& table, Routes::ClassNo c);
+  Refusal place(Call& call, GroupInstance& table, const wire::MrpMember& member, PortId& port);
+  std::optional<PortId> choose_port(const Call& call, GroupInstance& table, Routes::ClassNo c);
 
   const Routes& routes_;
   GroupTable& groups_;

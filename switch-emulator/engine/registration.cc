@@ -208,12 +208,12 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   }
   GroupEntry* entry = find_commanded(call, request);
   if (entry == nullptr) return;
-  const auto matches = [&](const std::unique_ptr<Registration>& table) {
+  const auto matches = [&](const std::unique_ptr<GroupInstance>& table) {
     return table && table->group.epoch == request.epoch();
   };
-  std::unique_ptr<Registration>* table = matches(entry->pending)   ? &entry->pending
-                                         : matches(entry->current) ? &entry->current
-                                                                   : nullptr;
+  std::unique_ptr<GroupInstance>* table = matches(entry->pending)   ? &entry->pending
+                                          : matches(entry->current) ? &entry->current
+                                                                    : nullptr;
   if (table == nullptr) return call.count(Counter::kDropMrpStale);
   list_branches((*table)->group, branches_);
   ask(call, request, (*table)->roster, branches_);
@@ -363,7 +363,7 @@ void Registrar::age(Call& call, McstId id) {
 
 void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
   GroupEntry& entry = *groups_.find(id);
-  for (Registration* table : {entry.current.get(), entry.pending.get()}) {
+  for (GroupInstance* table : {entry.current.get(), entry.pending.get()}) {
     if (table == nullptr) continue;
     const Group& group = table->group;
     if (group.leader != kNoPath) call.ingress = group.paths[group.leader].port;

@@ -1,5 +1,5 @@
-// The switch's half of MRP (design "Registration", paper III-C): tables built, activated, freed at
-// a leader's word.
+// The switch's half of MRP (docs/protocol.md, "Registration"; paper III-C): tables built,
+// activated, freed at a leader's word.
 //
 // REGISTER splits its member list by output port; ACTIVATE, UNREGISTER and REFRESH follow the tree.
 // Answers go up to the leader (answers.h). QUERY and EVICT are of the time in operation: the leader

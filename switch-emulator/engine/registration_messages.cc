@@ -145,7 +145,7 @@ void pass_down(Call& call, const MrpRequest& request, std::span<const PortId> po
   }
 }
 
-void pass_on_aged(Call& call, const Leader& leader, const Registration& table,
+void pass_on_aged(Call& call, const Leader& leader, const GroupInstance& table,
                   std::span<const PortId> ports, wire::MrpReject why) {
   wire::UdpDatagram datagram;
   datagram.ip.source = leader.host;

@@ -37,7 +37,7 @@ void pass_on_to_switches(Call& call, const MrpRequest& request, std::span<const 
 void pass_down(Call& call, const MrpRequest& request, std::span<const PortId> ports);
 
 // UNREGISTER in the name of a leader that is gone, to those behind this switch.
-void pass_on_aged(Call& call, const Leader& leader, const Registration& table,
+void pass_on_aged(Call& call, const Leader& leader, const GroupInstance& table,
                   std::span<const PortId> ports, wire::MrpReject why);
 
 // What a member or another switch says, by the port towards the leader.

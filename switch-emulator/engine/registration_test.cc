@@ -364,7 +364,7 @@ TEST(Ageing, AnotherMembersPortDownIsNotTheLeaders) {
 
 TEST(Ageing, SpuriousTimersAreHarmless) {
   auto net = make_star(2);
-  Actions out;
+  SwitchOutput out;
   net->sw(0).on_timer(net->now(), out);
   EXPECT_TRUE(out.emits.empty());
   EXPECT_EQ(net->sw(0).group_count(), 1u);

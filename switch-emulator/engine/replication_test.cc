@@ -45,7 +45,7 @@ TEST(Replication, PatchesTheIcrcInsteadOfHealingADamagedPayload) {
   std::vector<std::uint8_t> bytes(frame.size());
   frame.to_bytes(bytes);
   bytes[frame.header_len + 100] ^= 0x10;
-  Actions out;
+  SwitchOutput out;
   auto damaged = Frame::from_bytes(bytes, 1);
   net->sw(0).on_packet(net->now(), net->port_of(0), *damaged, out);
   ASSERT_EQ(out.emits.size(), 2u);
@@ -58,7 +58,7 @@ TEST(Replication, LeavesADeferredIcrcDeferred) {
   Frame frame = net->make_frame(0, net->headers_from(0, Opcode::kRcSendOnly, 0), 256);
   frame.icrc_state = wire::Icrc::kDeferred;
   frame.ref = 7;
-  Actions out;
+  SwitchOutput out;
   EXPECT_EQ(net->sw(0).on_packet(net->now(), net->port_of(0), frame, out), Disposition::kDone);
   ASSERT_EQ(out.emits.size(), 2u);
   EXPECT_EQ(out.emits[0].frame.icrc_state, wire::Icrc::kDeferred);

@@ -23,7 +23,7 @@ struct Switch::State {
         groups(config),
         registrar(routes, groups) {}
 
-  Call begin(Instant now, PortId port, Actions& out) {
+  Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
     return Call{config, counters, scratch, now, out, port};
   }
@@ -174,7 +174,7 @@ Disposition Switch::State::on_member_packet(Call& call, Group& group, const Data
 Switch::Switch(SwitchConfig config) : state_(std::make_unique<State>(std::move(config))) {}
 Switch::~Switch() = default;
 
-Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, Actions& out) {
+Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out) {
   assert(port.value() < state_->config.ports.size());
   Call call = state_->begin(now, port, out);
   call.count(Counter::kRxPackets);
@@ -183,7 +183,7 @@ Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, Acti
   return state_->on_frame(call, frame);
 }
 
-void Switch::on_timer(Instant now, Actions& out) {
+void Switch::on_timer(Instant now, SwitchOutput& out) {
   Call call = state_->begin(now, PortId(), out);
   GroupTable& groups = state_->groups;
   state_->registrar.on_timer(call);
@@ -202,7 +202,7 @@ Instant Switch::deadline() const {
   return std::min(state_->groups.deadline(), state_->registrar.deadline());
 }
 
-void Switch::on_port_up(Instant now, PortId port, Actions& out) {
+void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
   state_->routes.set_up(port, true);
   Call call = state_->begin(now, port, out);
   state_->registrar.on_port_up(call);
@@ -212,7 +212,7 @@ void Switch::on_port_up(Instant now, PortId port, Actions& out) {
   }
 }
 
-void Switch::on_port_down(Instant now, PortId port, Actions& out) {
+void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
   if (!state_->routes.is_up(port)) return;
   state_->routes.set_up(port, false);
   state_->groups.set_orphaned(port, now);
@@ -243,7 +243,7 @@ std::vector<GroupView> Switch::groups(McstId id) const {
   std::vector<GroupView> views;
   const GroupEntry* entry = state_->groups.find(id);
   if (entry == nullptr) return views;
-  for (const Registration* table : {entry->current.get(), entry->pending.get()}) {
+  for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
     if (table == nullptr) continue;
     views.push_back(
         view_of(state_->config, table->group, entry->leader.host, table == entry->current.get()));

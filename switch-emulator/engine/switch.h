@@ -5,10 +5,10 @@
 //     on_timer(now, actions)                 `deadline()` has passed (spurious calls are harmless)
 //     on_port_up / on_port_down              a host or a neighbour came or went
 //
-// Packets leave through Actions::emits: copies share the payload of the frame that came in
+// Packets leave through SwitchOutput::emits: copies share the payload of the frame that came in
 // (Frame::external, Frame::ref). A frame that the source-change gate holds back keeps its buffer:
-// on_packet says kHeld, and Actions::released names the buffer when the engine has let go of it
-// (after the emits of the same call). A payload of the engine's own making (a long REGISTER) is
+// on_packet says kHeld, and SwitchOutput::released names the buffer when the engine has let go of
+// it (after the emits of the same call). A payload of the engine's own making (a long REGISTER) is
 // external without a BufferRef: its bytes stay valid until the next call into the engine.
 // docs/protocol.md states the rules; each safety rule can be switched off by name for the mutation
 // check.
@@ -49,7 +49,7 @@ struct Emit {
 };
 
 // Outputs of one engine call; the caller owns it, reads it, clears it and passes it again.
-struct Actions {
+struct SwitchOutput {
   std::vector<Emit> emits;
   std::vector<wire::BufferRef> released;
   void clear() {
@@ -98,11 +98,11 @@ class Switch {
   Switch(const Switch&) = delete;
   Switch& operator=(const Switch&) = delete;
 
-  Disposition on_packet(Instant now, PortId port, const Frame& frame, Actions& out);
-  void on_timer(Instant now, Actions& out);
+  Disposition on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out);
+  void on_timer(Instant now, SwitchOutput& out);
   Instant deadline() const;
-  void on_port_up(Instant now, PortId port, Actions& out);
-  void on_port_down(Instant now, PortId port, Actions& out);
+  void on_port_up(Instant now, PortId port, SwitchOutput& out);
+  void on_port_down(Instant now, PortId port, SwitchOutput& out);
 
   const SwitchConfig& config() const;
   const Counters& counters() const;

@@ -16,8 +16,8 @@
 namespace {
 
 using namespace cepheus;  // NOLINT: a fuzzer's own file
-using fabric::Actions;
 using fabric::Switch;
+using fabric::SwitchOutput;
 using wire::Frame;
 
 constexpr wire::McstId kGroup(198, 18, 0, 7);
@@ -48,7 +48,7 @@ class Harness {
     const wire::BufferRef ref = next_++;
     const auto at = buffers_.emplace(ref, std::move(bytes)).first;
     const auto frame = Frame::from_bytes(at->second, ref);
-    Actions out;
+    SwitchOutput out;
     now_ += std::chrono::milliseconds(1);
     const bool held =
         frame && switch_.on_packet(now_, port, *frame, out) == fabric::Disposition::kHeld;
@@ -57,13 +57,13 @@ class Harness {
   }
   void wait() {
     now_ += std::chrono::minutes(1);
-    Actions out;
+    SwitchOutput out;
     switch_.on_timer(now_, out);
     settle(out);
   }
 
  private:
-  void settle(const Actions& out) {
+  void settle(const SwitchOutput& out) {
     switch_.check_consistent();
     for (const auto& emit : out.emits) {
       fabric::must(emit.port.value() < kPorts, "a frame for no port");

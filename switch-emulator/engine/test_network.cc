@@ -289,14 +289,14 @@ void TestNetwork::arrive(const Passing& passing) {
     frame->icrc_state = wire::Icrc::kDeferred;
   }
   Switch& engine = *switches_[passing.to].engine;
-  Actions actions;
+  SwitchOutput actions;
   const auto disposition = engine.on_packet(now_, PortId(passing.port), *frame, actions);
   engine.check_consistent();
   take(passing.to, actions);
   if (disposition == Disposition::kDone) buffers_.erase(ref);
 }
 
-void TestNetwork::take(std::size_t s, Actions& actions) {
+void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
   for (const Emit& emit : actions.emits) {
     const Peer& peer = switches_[s].peers.at(emit.port.value());
     EXPECT_TRUE(emit.frame.icrc_state == wire::Icrc::kNone || wire::check_icrc(emit.frame))
@@ -344,7 +344,7 @@ void TestNetwork::advance(Duration d) {
     if (next == nullptr) break;
     const Instant due = next->engine->deadline();
     now_ = std::max(now_, due);
-    Actions actions;
+    SwitchOutput actions;
     next->engine->on_timer(now_, actions);
     ASSERT_GT(next->engine->deadline(), due) << "a deadline that on_timer does not move";
     next->engine->check_consistent();
@@ -355,7 +355,7 @@ void TestNetwork::advance(Duration d) {
 }
 
 void TestNetwork::set_port(std::size_t s, PortId port, bool up) {
-  Actions actions;
+  SwitchOutput actions;
   if (up) {
     sw(s).on_port_up(now_, port, actions);
   } else {

@@ -141,7 +141,7 @@ class TestNetwork {
   std::vector<std::size_t> distances_from(std::size_t s) const;
   void arrive(const Passing& passing);
   void run();
-  void take(std::size_t s, Actions& actions);
+  void take(std::size_t s, SwitchOutput& actions);
 
   std::vector<SwitchNode> switches_;
   std::vector<HostNode> hosts_;

@@ -133,7 +133,7 @@ TEST(Tree, IgnoresFeedbackOfAnotherTurn) {
   h.ip.source = TestNetwork::kGroup;
   h.ip.destination = TestNetwork::ip(0);
   h.bth.destination_qp = Qpn((net->start_psn() + 5).value());
-  Actions out;
+  SwitchOutput out;
   net->sw(0).on_packet(net->now(), net->port_between(0, 1), net->make_frame(2, h), out);
   EXPECT_EQ(net->count(Counter::kDropFeedbackOtherTurn), 1u);
   h.bth.destination_qp = Qpn(net->start_psn().value());
@@ -162,7 +162,7 @@ TEST(Tree, DropsATurnThatDoesNotFollowWhatWasSent) {
   net->clear();
   auto h = net->headers_from(1, Opcode::kRcSendOnly, 5);
   h.bth.destination_qp = Qpn((net->start_psn() + 5).value());
-  Actions out;
+  SwitchOutput out;
   net->sw(1).on_packet(net->now(), net->port_between(1, 0), net->make_frame(1, h, 8), out);
   EXPECT_TRUE(out.emits.empty());
   EXPECT_EQ(net->count(Counter::kDropConflict, 1), 1u);

@@ -1,9 +1,9 @@
 // Gives hosts' ports to clients, and takes them back when a client closes its socket or its process
 // ends; keeps hosts for the jobs of launchers as long as those keep their sockets.
 //
-// Who may not attach is told so when he connects; who may, and then says nothing, is sent away after
-// a while, or when others need the place, and may connect again. Runs on the reception's thread; ports are opened and
-// closed on the datapath's.
+// Who may not attach is told so when he connects; who may, and then says nothing, is sent away
+// after a while, or when others need the place, and may connect again. Runs on the reception's
+// thread; ports are opened and closed on the datapath's.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ class AttachServer final : private HostAssignment::Ports {
  public:
   static constexpr std::size_t kMaxVisitors = 256;
 
-  // All outlive the server. `doorbells` is the poller of the datapath's thread, `errands` run there.
-  // `patience` is from connecting to the hello.
+  // All outlive the server. `doorbells` is the poller of the datapath's thread, `errands` run
+  // there. `patience` is from connecting to the hello.
   AttachServer(Poller& poller, Datapath& datapath, Poller& doorbells, Errands& errands,
                ListeningSocket& socket, const Access& access, wire::Duration patience);
   ~AttachServer();

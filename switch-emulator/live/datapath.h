@@ -178,7 +178,7 @@ class Datapath {
   std::vector<std::size_t> offenders_;
   DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;
-  fabric::Actions actions_;
+  fabric::SwitchOutput actions_;
   wire::Instant last_poll_{};
   std::vector<std::uint8_t> private_payload_, contiguous_;
 };

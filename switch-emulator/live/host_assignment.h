@@ -1,5 +1,5 @@
-// Which host a client becomes, and which hosts are kept free for a job. Without I/O: the caller says
-// which ports are free.
+// Which host a client becomes, and which hosts are kept free for a job. Without I/O: the caller
+// says which ports are free.
 //
 // Clients ask for a host by name, address or index, or for any. A reservation keeps hosts for the
 // processes of one job before they attach: others get none of them, by whatever name they ask.

@@ -1,5 +1,5 @@
-// "link" on the control socket: a host's cable or a trunk is pulled, or made worse, while the fabric
-// runs.
+// "link" on the control socket: a host's cable or a trunk is pulled, or made worse, while the
+// fabric runs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
-// Text from elsewhere (names in programs, topology files and answers), made fit for where it goes: a
-// terminal, or JSON.
+// Text from elsewhere (names in programs, topology files and answers), made fit for where it goes:
+// a terminal, or JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

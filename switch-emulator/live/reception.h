@@ -23,8 +23,8 @@ class Reception {
     ListeningSocket attach, control;
     wire::Duration patience;  // with who connects to attach, and says nothing
   };
-  // The datapath, its thread's poller and errands, and `access` outlive the reception. `answer` runs
-  // on the reception's thread.
+  // The datapath, its thread's poller and errands, and `access` outlive the reception. `answer`
+  // runs on the reception's thread.
   static wire::Result<std::unique_ptr<Reception>> open(Sockets sockets, Datapath& datapath,
                                                        Poller& doorbells, Errands& errands,
                                                        const Access& access,

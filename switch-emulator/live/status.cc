@@ -28,7 +28,7 @@ bool source_is_here(const fabric::GroupView& group) {
 // The names of those at and behind `at` whose lag is the largest there, into `late`; false if all
 // have acknowledged.
 bool collect(const FabricStatus& status, const SwitchStatus& at, wire::McstId id,
-             std::set<std::string>& visited, Laggards& late) {
+             std::set<std::string>& visited, WaitedFor& late) {
   const fabric::GroupView* group = view_of(at, id);
   if (group == nullptr || !visited.insert(at.name).second) return false;
   std::uint32_t most = 0;
@@ -73,8 +73,8 @@ wire::Ipv4 next_source(const FabricStatus& status, wire::McstId id) {
   return {};
 }
 
-Laggards laggards(const FabricStatus& status, wire::McstId id) {
-  Laggards late;
+WaitedFor waited_for(const FabricStatus& status, wire::McstId id) {
+  WaitedFor late;
   std::set<std::string> visited;
   if (const SwitchStatus* root = tree_root(status, id)) collect(status, *root, id, visited, late);
   return late;

@@ -58,11 +58,11 @@ std::string neighbour_name(const std::string& port_name);
 // Who holds a group up: the paths furthest behind, or nobody if every path has acknowledged all
 // that was sent. A trunk that is furthest behind is followed to the host behind it, if that switch
 // knows of one.
-struct Laggards {
+struct WaitedFor {
   std::vector<std::string> names;
   std::uint32_t packets = 0;
 };
-Laggards laggards(const FabricStatus& status, wire::McstId group);
+WaitedFor waited_for(const FabricStatus& status, wire::McstId group);
 
 // The host that waits until all have acknowledged and it may send; unset if nobody does.
 wire::Ipv4 next_source(const FabricStatus& status, wire::McstId group);

@@ -157,7 +157,7 @@ fabric::PathView path_from_json(const json& in) {
 json group_to_json(const FabricStatus& status, const fabric::GroupView& group) {
   json paths = json::array();
   for (const fabric::PathView& path : group.paths) paths.push_back(path_to_json(path));
-  const Laggards late = laggards(status, group.id);
+  const WaitedFor late = waited_for(status, group.id);
   return {{"id", group.id.to_string()},
           {"epoch", group.epoch},
           {"leader", group.leader.to_string()},

@@ -104,33 +104,33 @@ FabricStatus two_switches(std::uint32_t trunk_lag, std::uint32_t h2_lag) {
   return status;
 }
 
-TEST(Laggards, NameTheHostFurthestBehind) {
-  const Laggards late = laggards(one_switch(), kGroup);
+TEST(WaitedFor, IsTheHostFurthestBehind) {
+  const WaitedFor late = waited_for(one_switch(), kGroup);
   EXPECT_THAT(late.names, ElementsAre("h2"));
   EXPECT_EQ(late.packets, 12u);
 }
 
-TEST(Laggards, AreNobodyOnceAllHaveAcknowledged) {
+TEST(WaitedFor, IsNobodyOnceAllHaveAcknowledged) {
   FabricStatus status = one_switch();
   status.switches[0].groups[0].paths[2].lag = 0;
-  EXPECT_THAT(laggards(status, kGroup).names, IsEmpty());
-  EXPECT_THAT(laggards(status, wire::McstId(198, 18, 0, 2)).names, IsEmpty());
+  EXPECT_THAT(waited_for(status, kGroup).names, IsEmpty());
+  EXPECT_THAT(waited_for(status, wire::McstId(198, 18, 0, 2)).names, IsEmpty());
 }
 
-TEST(Laggards, IgnoreTheSource) {
+TEST(WaitedFor, IsNeverTheSource) {
   FabricStatus status = one_switch();
   status.switches[0].groups[0].paths[0].lag = 50;
-  EXPECT_THAT(laggards(status, kGroup).names, ElementsAre("h2"));
+  EXPECT_THAT(waited_for(status, kGroup).names, ElementsAre("h2"));
 }
 
-TEST(Laggards, FollowATrunkToTheHostBehindIt) {
-  const Laggards late = laggards(two_switches(20, 12), kGroup);
+TEST(WaitedFor, FollowsATrunkToTheHostBehindIt) {
+  const WaitedFor late = waited_for(two_switches(20, 12), kGroup);
   EXPECT_THAT(late.names, ElementsAre("h2"));
   EXPECT_EQ(late.packets, 20u);
 }
 
-TEST(Laggards, NameTheTrunkIfNobodyBehindItIsLate) {
-  EXPECT_THAT(laggards(two_switches(20, 0), kGroup).names, ElementsAre("s1#2"));
+TEST(WaitedFor, IsTheTrunkIfNobodyBehindItIsLate) {
+  EXPECT_THAT(waited_for(two_switches(20, 0), kGroup).names, ElementsAre("s1#2"));
 }
 
 TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {

@@ -110,7 +110,7 @@ class HostNames {
   std::map<wire::Ipv4, std::string> names_;
 };
 
-std::string waiting_text(const Laggards& late, bool colour) {
+std::string waiting_text(const WaitedFor& late, bool colour) {
   constexpr std::size_t kMostNames = 4;
   if (late.names.empty()) return styled("all have acknowledged", Style::kGood, colour);
   std::string names;
@@ -127,8 +127,8 @@ std::string waiting_text(const Laggards& late, bool colour) {
 // "source h0; waiting for h2 (12 packets); h1 waits for its turn"
 std::string situation_text(const FabricStatus& status, const fabric::GroupView& group,
                            const HostNames& hosts, bool colour) {
-  std::string text =
-      "source " + hosts.of(group.source) + "; " + waiting_text(laggards(status, group.id), colour);
+  std::string text = "source " + hosts.of(group.source) + "; " +
+                     waiting_text(waited_for(status, group.id), colour);
   const wire::Ipv4 next = next_source(status, group.id);
   if (!next.is_unset()) text += "; " + hosts.of(next) + " waits for its turn";
   return text;

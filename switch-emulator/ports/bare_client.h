@@ -1,4 +1,5 @@
-// For tests: a client's end of a port without the manners of HostPort. It can put anything anywhere.
+// For tests: a client's end of a port without the manners of HostPort. It can put anything
+// anywhere.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -33,8 +33,8 @@ struct PoolGeometry {
   std::uint32_t slot_bytes =
       0;  // a whole number of cache lines, not of pages: slots spread over cache sets
 
-  // Room for payloads of `mtu` bytes, and for registration's datagrams, from `hosts` hosts, kMaxHosts
-  // at most.
+  // Room for payloads of `mtu` bytes, and for registration's datagrams, from `hosts` hosts,
+  // kMaxHosts at most.
   static PoolGeometry for_hosts(std::uint32_t hosts, std::uint32_t mtu);
   bool is_sane() const;
   // Slots of an area that each egress may occupy, whatever the others do.

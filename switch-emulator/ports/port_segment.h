@@ -1,8 +1,8 @@
 // The shared memory of one attached port: two rings of frames, one of returned payload slots, and
 // flags.
 //
-//   0     client's line   produced[tx], consumed[rx], consumed[returns]   written by the host alone
-//   64    switch's line   consumed[tx], produced[rx], produced[returns]   written by the switch alone
+//   0     client's line   produced[tx], consumed[rx], consumed[returns]   written by the host
+//   64    switch's line   consumed[tx], produced[rx], produced[returns]   written by the switch
 //   128   client_sleeps   WakeFlag: the host asks, the switch rings
 //   192   switch_sleeps   WakeFlag: the switch asks, the host rings
 //   4096  tx ring, rx ring: kFrameRing descriptors of 128 bytes each

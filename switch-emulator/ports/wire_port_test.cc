@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "switch-emulator/ports/test_network.h"
+#include "switch-emulator/ports/test_veth.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 
@@ -50,7 +50,7 @@ Bytes data_frame(std::size_t payload_bytes, Ipv4 from = kHost) {
 class WirePortTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto made = TestNetwork::make(kLargestFrame);
+    auto made = TestVeth::make(kLargestFrame);
     if (made) network = std::move(*made);
     if (!made) why_not = made.error().text;
   }
@@ -58,7 +58,7 @@ class WirePortTest : public testing::Test {
 
   void SetUp() override {
     if (!network) GTEST_SKIP() << why_not;
-    TestNetwork::ip("link set dev port up");
+    TestVeth::ip("link set dev port up");
     const auto opened = port.open();
     ASSERT_TRUE(opened) << opened.error().text;
     flush();
@@ -98,7 +98,7 @@ class WirePortTest : public testing::Test {
   }
   std::uint64_t counted(PortCounter c) const { return port.counters()[c]; }
 
-  static inline std::unique_ptr<TestNetwork> network;
+  static inline std::unique_ptr<TestVeth> network;
   static inline std::string why_not;
   PayloadPools pools{PoolGeometry::for_hosts(2, 1024)};
   std::unordered_set<Ipv4> neighbours{kHost, kNeighbour};
@@ -248,12 +248,12 @@ TEST_F(WirePortTest, CountsWhatItCantUse) {
 
 TEST_F(WirePortTest, ThrowsFramesAwayWhileItsInterfaceIsDown) {
   introduce();
-  ASSERT_TRUE(TestNetwork::ip("link set dev port down"));
+  ASSERT_TRUE(TestVeth::ip("link set dev port down"));
   const Bytes sent = data_frame(64);
   for (int i = 0; i < 3000; ++i) port.deliver(*Frame::from_bytes(sent), now), flush();
   EXPECT_EQ(counted(PortCounter::kDropLinkDown), 3000u);
   EXPECT_EQ(counted(PortCounter::kDropEgressFull), 0u);
-  ASSERT_TRUE(TestNetwork::ip("link set dev port up"));
+  ASSERT_TRUE(TestVeth::ip("link set dev port up"));
   port.clear_error();
   ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent), now));
   flush();

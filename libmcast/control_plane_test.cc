@@ -1,4 +1,4 @@
-#include "libmcast/registrar.h"
+#include "libmcast/control_plane.h"
 
 #include <gtest/gtest.h>
 
@@ -68,17 +68,17 @@ wire::MrpMessage register_of(std::vector<wire::MrpMember> named) {
   return m;
 }
 
-class RegistrarTest : public ::testing::Test {
+class ControlPlaneTest : public ::testing::Test {
  protected:
   Wire wire_;
-  Registrar registrar_{{kHost, 1, 1s, wire::kDefaultMcstPool, 1},
-                       std::make_unique<FakeChannel>(wire_)};
+  ControlPlane control_plane_{{kHost, 1, 1s, wire::kDefaultMcstPool, 1},
+                              std::make_unique<FakeChannel>(wire_)};
 };
 
-TEST_F(RegistrarTest, AnswersARegistrationOfAQueuePairThatItDoesNotKnow) {
+TEST_F(ControlPlaneTest, AnswersARegistrationOfAQueuePairThatItDoesNotKnow) {
   const wire::MrpMember unknown{kHost, wire::Qpn(0x77), 0};
   wire_.to_host.push_back({kLeader, register_of({unknown})});
-  EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 1u);
+  EXPECT_EQ(control_plane_.poll(wire::Instant(1s)), 1u);
   ASSERT_EQ(wire_.from_host.size(), 1u);
   const auto& [to, answer, is_signed, version] = wire_.from_host.front();
   EXPECT_EQ(to, answer.header.mcst_id);
@@ -91,7 +91,7 @@ TEST_F(RegistrarTest, AnswersARegistrationOfAQueuePairThatItDoesNotKnow) {
   EXPECT_EQ(answer.members[0], unknown);
 }
 
-TEST_F(RegistrarTest, KeepsSilentAboutOtherHostsAndUnknownGroups) {
+TEST_F(ControlPlaneTest, KeepsSilentAboutOtherHostsAndUnknownGroups) {
   wire_.to_host.push_back({kLeader, register_of({{wire::Ipv4(10, 0, 0, 9), wire::Qpn(1), 0}})});
   for (const auto type : {wire::MrpType::kActivate, wire::MrpType::kUnregister,
                           wire::MrpType::kConfirm, wire::MrpType::kReject}) {
@@ -99,15 +99,15 @@ TEST_F(RegistrarTest, KeepsSilentAboutOtherHostsAndUnknownGroups) {
     m.header.type = type;
     wire_.to_host.push_back({kLeader, m});
   }
-  EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 5u);
+  EXPECT_EQ(control_plane_.poll(wire::Instant(1s)), 5u);
   EXPECT_TRUE(wire_.from_host.empty());
-  EXPECT_FALSE(registrar_.is_busy());
-  EXPECT_EQ(registrar_.deadline(), wire::kNever);
+  EXPECT_FALSE(control_plane_.is_busy());
+  EXPECT_EQ(control_plane_.deadline(), wire::kNever);
 }
 
-TEST_F(RegistrarTest, RefusesALeaderOfAnotherVersionInThatVersion) {
+TEST_F(ControlPlaneTest, RefusesALeaderOfAnotherVersionInThatVersion) {
   wire_.to_host.push_back({kLeader, register_of({{kHost, wire::Qpn(0x77)}}), true, 1});
-  registrar_.poll(wire::Instant(1s));
+  control_plane_.poll(wire::Instant(1s));
   ASSERT_EQ(wire_.unreadable.size(), wire::MrpHeader::kSize);
   EXPECT_EQ(wire_.unreadable_to, wire::McstId(198, 18, 1, 1)) << "hosts speak to groups only";
   EXPECT_EQ(wire_.unreadable[0], 1);
@@ -117,7 +117,7 @@ TEST_F(RegistrarTest, RefusesALeaderOfAnotherVersionInThatVersion) {
 }
 
 // One that this process led, or another one of this host at this port.
-TEST_F(RegistrarTest, TellsWhoWaitsForDataThatItKnowsNoSuchGroup) {
+TEST_F(ControlPlaneTest, TellsWhoWaitsForDataThatItKnowsNoSuchGroup) {
   const wire::Ipv4 asker(10, 0, 0, 7);
   const wire::MrpMember name{asker, wire::Qpn(0x77), 0, 41000};
   auto question = register_of({name});
@@ -125,7 +125,7 @@ TEST_F(RegistrarTest, TellsWhoWaitsForDataThatItKnowsNoSuchGroup) {
   question.header.flags = wire::MrpHeader::kPresence;
   wire_.to_host.push_back({wire::Ipv4(10, 0, 0, 8), question});  // for another
   wire_.to_host.push_back({asker, question});
-  registrar_.poll(wire::Instant(1s));
+  control_plane_.poll(wire::Instant(1s));
   ASSERT_EQ(wire_.from_host.size(), 1u);
   const wire::MrpMessage& answer = wire_.from_host[0].message;
   EXPECT_EQ(wire_.from_host[0].peer, answer.header.mcst_id);
@@ -135,25 +135,25 @@ TEST_F(RegistrarTest, TellsWhoWaitsForDataThatItKnowsNoSuchGroup) {
   EXPECT_EQ(answer.members[0], name);
 }
 
-TEST_F(RegistrarTest, TakesInABoundedNumberOfDatagramsAtOnce) {
+TEST_F(ControlPlaneTest, TakesInABoundedNumberOfDatagramsAtOnce) {
   for (int i = 0; i < 1000; ++i) {
     wire_.to_host.push_back({kLeader, register_of({{kHost, wire::Qpn(0x77), 0}})});
   }
-  EXPECT_EQ(registrar_.poll(wire::Instant(1s)), 64u);
+  EXPECT_EQ(control_plane_.poll(wire::Instant(1s)), 64u);
   EXPECT_EQ(wire_.to_host.size(), 936u);
 }
 
-TEST_F(RegistrarTest, WithAKeySignsWhatItSaysAndHearsOnlyWhatIsSigned) {
+TEST_F(ControlPlaneTest, WithAKeySignsWhatItSaysAndHearsOnlyWhatIsSigned) {
   wire_.key = std::make_shared<const wire::MrpKey>(
       *wire::MrpKey::parse("000102030405060708090a0b0c0d0e0f"));
-  Registrar registrar({kHost, 1, 1s, wire::kDefaultMcstPool, 1, wire_.key},
-                      std::make_unique<FakeChannel>(wire_));
+  ControlPlane control_plane({kHost, 1, 1s, wire::kDefaultMcstPool, 1, wire_.key},
+                             std::make_unique<FakeChannel>(wire_));
   const auto asked = register_of({{kHost, wire::Qpn(0x77), 0}});
   wire_.to_host.push_back({kLeader, asked, false});
-  registrar.poll(wire::Instant(1s));
+  control_plane.poll(wire::Instant(1s));
   EXPECT_TRUE(wire_.from_host.empty());
   wire_.to_host.push_back({kLeader, asked});
-  registrar.poll(wire::Instant(1s));
+  control_plane.poll(wire::Instant(1s));
   EXPECT_EQ(wire_.from_host.size(), 1u);
 }
 

@@ -1,4 +1,4 @@
-#include "ompi-coll/lane.h"
+#include "ompi-coll/team_lane.h"
 
 #include <arpa/inet.h>
 
@@ -74,7 +74,7 @@ bool may_pass(int32_t status) {
 
 }  // namespace
 
-void Lane::make_group(MemberRecord& record) {
+void TeamLane::make_group(MemberRecord& record) {
   record = {};
   record.fingerprint = parameters().fingerprint();
   Transport& transport = Transport::instance();
@@ -104,7 +104,7 @@ void Lane::make_group(MemberRecord& record) {
   snprintf(record.reason, sizeof record.reason, "%s", why.c_str());
 }
 
-void Lane::start() {
+void TeamLane::start() {
   ++attempts_;
   make_group(own_);
   int rc = OMPI_SUCCESS;
@@ -131,7 +131,7 @@ void Lane::start() {
   set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
 }
 
-void Lane::gathered() {
+void TeamLane::gathered() {
   const std::string why = objection(records_, team_);
   if (!why.empty()) {
     // Where several object the most lasting reason counts.
@@ -155,7 +155,7 @@ void Lane::gathered() {
   set_state(State::kRegistering);
 }
 
-void Lane::registered(mcast_status_t status) {
+void TeamLane::registered(mcast_status_t status) {
   mcast_group_attr_t attr;
   (void)mcast_group_query(group_, &attr);
   outcome_.mcst_id = attr.mcst_id;
@@ -163,7 +163,7 @@ void Lane::registered(mcast_status_t status) {
   announce(status, status == MCAST_OK ? "" : attr.reason);
 }
 
-void Lane::announce(int32_t status, const std::string& reason) {
+void TeamLane::announce(int32_t status, const std::string& reason) {
   outcome_.status = status;
   outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
@@ -174,7 +174,7 @@ void Lane::announce(int32_t status, const std::string& reason) {
   set_state(State::kAnnouncing);
 }
 
-void Lane::settle() {
+void TeamLane::settle() {
   if (outcome_.status == MCAST_OK) {
     set_state(State::kReady);
     return;
@@ -184,7 +184,7 @@ void Lane::settle() {
   set_state(again ? State::kUnused : State::kFailed);
 }
 
-Lane::State Lane::progress() {
+TeamLane::State TeamLane::progress() {
   int error = MPI_SUCCESS;
   switch (state_) {
     case State::kUnused:
@@ -209,29 +209,29 @@ Lane::State Lane::progress() {
   return state_;
 }
 
-void Lane::reset() {
+void TeamLane::reset() {
   attempts_ = 0;
   again_ = true;
   outcome_ = {};
   set_state(State::kUnused);
 }
 
-bool Lane::has_failed(mcast_group_attr_t& attr) const {
+bool TeamLane::has_failed(mcast_group_attr_t& attr) const {
   if (mcast_group_test(group_) >= 0) return false;
   return mcast_group_query(group_, &attr) == MCAST_OK;
 }
 
-void Lane::stop(const char* reason) { (void)mcast_group_stop(group_, reason); }
+void TeamLane::stop(const char* reason) { (void)mcast_group_stop(group_, reason); }
 
-bool Lane::is_drained() const {
+bool TeamLane::is_drained() const {
   mcast_group_attr_t attr;
   if (mcast_group_query(group_, &attr) != MCAST_OK) return true;
   return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
 }
 
-unsigned Lane::outstanding() const { return mcast_group_outstanding(group_); }
+unsigned TeamLane::outstanding() const { return mcast_group_outstanding(group_); }
 
-void Lane::destroy() {
+void TeamLane::destroy() {
   Transport& transport = Transport::instance();
   std::lock_guard<std::mutex> guard(transport.mutex());
   if (state_ == State::kReady) set_state(State::kClosed);

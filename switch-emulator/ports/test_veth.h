@@ -14,11 +14,11 @@
 
 namespace cepheus::fabric {
 
-class TestNetwork {
+class TestVeth {
  public:
   // Interfaces "host" and "port", joined, up, with this MTU; without IPv6. The thread stays in the
   // namespace, so that there is one such network a process.
-  static wire::Result<std::unique_ptr<TestNetwork>> make(unsigned mtu);
+  static wire::Result<std::unique_ptr<TestVeth>> make(unsigned mtu);
 
   // Whole frames at the host's end.
   bool send(const std::vector<std::uint8_t>& frame);
@@ -28,7 +28,7 @@ class TestNetwork {
   static bool ip(const std::string& arguments);
 
  private:
-  explicit TestNetwork(UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit TestVeth(UniqueFd socket) : socket_(std::move(socket)) {}
   UniqueFd socket_;
 };
 

@@ -1,4 +1,4 @@
-#include "switch-emulator/ports/test_network.h"
+#include "switch-emulator/ports/test_veth.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -36,11 +36,11 @@ UniqueFd open_raw(const char* interface) {
 
 }  // namespace
 
-bool TestNetwork::ip(const std::string& arguments) {
+bool TestVeth::ip(const std::string& arguments) {
   return std::system(("ip " + arguments + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-wire::Result<std::unique_ptr<TestNetwork>> TestNetwork::make(unsigned mtu) {
+wire::Result<std::unique_ptr<TestVeth>> TestVeth::make(unsigned mtu) {
   if (unshare(CLONE_NEWNET) != 0) {
     return unavailable(std::string("no network namespace: ") + std::strerror(errno) +
                        "; run the tests as root to have one");
@@ -56,14 +56,14 @@ wire::Result<std::unique_ptr<TestNetwork>> TestNetwork::make(unsigned mtu) {
   if (!made) return unavailable("no veth pair: is iproute2 there, and the kernel's veth?");
   UniqueFd socket = open_raw("host");
   if (!socket.is_open()) return unavailable("no packet socket");
-  return std::unique_ptr<TestNetwork>(new TestNetwork(std::move(socket)));
+  return std::unique_ptr<TestVeth>(new TestVeth(std::move(socket)));
 }
 
-bool TestNetwork::send(const std::vector<std::uint8_t>& frame) {
+bool TestVeth::send(const std::vector<std::uint8_t>& frame) {
   return ::send(socket_.get(), frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size());
 }
 
-std::optional<std::vector<std::uint8_t>> TestNetwork::receive() {
+std::optional<std::vector<std::uint8_t>> TestVeth::receive() {
   std::vector<std::uint8_t> frame(kLargest);
   for (;;) {
     pollfd waiting{socket_.get(), POLLIN, 0};

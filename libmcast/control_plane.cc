@@ -1,4 +1,4 @@
-#include "libmcast/registrar.h"
+#include "libmcast/control_plane.h"
 
 #include <algorithm>
 #include <array>
@@ -13,17 +13,18 @@ constexpr int kMaxDatagramsPerPoll = 64;
 
 }  // namespace
 
-Registrar::Registrar(const RegistrarConfig& config, std::unique_ptr<ControlChannel> channel)
+ControlPlane::ControlPlane(const ControlPlaneConfig& config,
+                           std::unique_ptr<ControlChannel> channel)
     : config_(config),
       channel_(std::move(channel)),
       allocator_(config.pool, config.seed, mrp::times::kAddressRest) {}
 
-void Registrar::add(Group& group) {
+void ControlPlane::add(Group& group) {
   groups_.push_back(&group);
   busy_ = true;
 }
 
-void Registrar::remove(wire::Instant now, Group& group) {
+void ControlPlane::remove(wire::Instant now, Group& group) {
   std::erase(groups_, &group);
   group.tell_failure(now, actions_);
   if (auto registration = group.take_registration()) {
@@ -36,8 +37,8 @@ void Registrar::remove(wire::Instant now, Group& group) {
   update_busy();
 }
 
-Outcome<void> Registrar::lead(wire::Instant now, Group& group,
-                              std::span<const mrp::MrpMember> members) {
+Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
+                                  std::span<const mrp::MrpMember> members) {
   const auto lease = allocator_.allocate(now);
   if (!lease) return tl::unexpected(Failure{MCAST_ERR_REJECTED, lease.error().text});
   mrp::RegistrationConfig config;
@@ -51,7 +52,7 @@ Outcome<void> Registrar::lead(wire::Instant now, Group& group,
   return started;
 }
 
-unsigned Registrar::poll(wire::Instant now) {
+unsigned ControlPlane::poll(wire::Instant now) {
   unsigned done = 0;
   std::array<std::uint8_t, kMaxDatagram> buffer;
   for (; done < kMaxDatagramsPerPoll; ++done) {
@@ -73,7 +74,7 @@ unsigned Registrar::poll(wire::Instant now) {
   return done + run_timers(now);
 }
 
-void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
+void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
   switch (message.header.type) {
     case wire::MrpType::kRegister:
       for (const wire::MrpMember& m : message.list()) {
@@ -108,7 +109,7 @@ void Registrar::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessa
 }
 
 // A member was named whose queue pair does not exist (any more).
-void Registrar::refuse_unknown(const wire::MrpMessage& message) {
+void ControlPlane::refuse_unknown(const wire::MrpMessage& message) {
   wire::MrpMessage answer;
   answer.header = message.header;
   answer.header.type = wire::MrpType::kReject;
@@ -122,7 +123,7 @@ void Registrar::refuse_unknown(const wire::MrpMessage& message) {
 }
 
 // A member asks whether a group stands that this process led, or another one on this host: no more.
-void Registrar::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message) {
+void ControlPlane::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message) {
   const bool is_asked = message.header.type == wire::MrpType::kComplain &&
                         message.header.flags == wire::MrpHeader::kPresence;
   if (!is_asked || message.member_count != 1 || message.members[0].host != from) return;
@@ -132,12 +133,12 @@ void Registrar::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage
   actions_.messages.push_back(answer);
 }
 
-void Registrar::look_for_leaders(wire::Instant now) {
+void ControlPlane::look_for_leaders(wire::Instant now) {
   for (Group* group : groups_) group->look_for_leader(now, actions_);
   send_all();
 }
 
-unsigned Registrar::run_timers(wire::Instant now) {
+unsigned ControlPlane::run_timers(wire::Instant now) {
   unsigned done = 0;
   for (Group* group : groups_) {
     group->look_for_laggards(now, actions_);
@@ -164,7 +165,7 @@ unsigned Registrar::run_timers(wire::Instant now) {
 }
 
 // 0, or an errno. `message` is not signed yet.
-int Registrar::send(wire::Ipv4 to, std::span<const std::uint8_t> message) {
+int ControlPlane::send(wire::Ipv4 to, std::span<const std::uint8_t> message) {
   if (!config_.key) return channel_->send(to, message);
   std::array<std::uint8_t, kMaxDatagram> buffer;
   std::copy(message.begin(), message.end(), buffer.begin());
@@ -172,7 +173,7 @@ int Registrar::send(wire::Ipv4 to, std::span<const std::uint8_t> message) {
   return channel_->send(to, std::span(buffer).first(size));
 }
 
-void Registrar::send_all() {
+void ControlPlane::send_all() {
   std::array<std::uint8_t, wire::MrpMessage::kMaxSize> buffer;
   for (const wire::MrpMessage& m : actions_.messages) {
     const int error = send(m.header.mcst_id, std::span(buffer).first(m.emit(buffer)));
@@ -183,29 +184,29 @@ void Registrar::send_all() {
 }
 
 // "Nobody answered" is half the truth if nothing could be sent.
-void Registrar::note_failed_sends(Group& group) {
+void ControlPlane::note_failed_sends(Group& group) {
   if (send_error_ == 0 || group.status() != MCAST_ERR_TIMED_OUT) return;
   group.add_to_reason(errno_text("; sending to " + group.mcst_id().to_string(), send_error_));
 }
 
-wire::Instant Registrar::deadline() const {
+wire::Instant ControlPlane::deadline() const {
   wire::Instant earliest = wire::kNever;
   for (const Group* group : groups_) earliest = std::min(earliest, group->deadline());
   for (const auto& each : leaving_) earliest = std::min(earliest, each->deadline());
   return earliest;
 }
 
-void Registrar::update_busy() {
+void ControlPlane::update_busy() {
   busy_ = !leaving_.empty() || std::any_of(groups_.begin(), groups_.end(),
                                            [](const Group* g) { return !g->is_settled(); });
 }
 
-bool Registrar::is_on_duty() const {
+bool ControlPlane::is_on_duty() const {
   return std::any_of(groups_.begin(), groups_.end(),
                      [](const Group* g) { return g->is_on_duty(); });
 }
 
-Group* Registrar::find(const wire::MrpMember& member) const {
+Group* ControlPlane::find(const wire::MrpMember& member) const {
   const auto at = std::find_if(groups_.begin(), groups_.end(),
                                [&](const Group* g) { return g->member().is_same_as(member); });
   return at == groups_.end() ? nullptr : *at;

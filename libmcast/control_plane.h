@@ -14,7 +14,7 @@
 
 namespace cepheus::mcast {
 
-struct RegistrarConfig {
+struct ControlPlaneConfig {
   wire::Ipv4 host;
   std::uint32_t instance = 0;  // this process, among all that ever lead from this host
   wire::Duration timeout{};
@@ -23,15 +23,15 @@ struct RegistrarConfig {
   std::shared_ptr<const wire::MrpKey> key = nullptr;  // the fabric's; null: nothing is signed
 };
 
-class Registrar {
+class ControlPlane {
  public:
-  Registrar(const RegistrarConfig& config, std::unique_ptr<ControlChannel> channel);
+  ControlPlane(const ControlPlaneConfig& config, std::unique_ptr<ControlChannel> channel);
 
   void add(Group& group);
   // Forgets the group; if it led, its registration is unregistered and goes on here until that is
   // done.
   void remove(wire::Instant now, Group& group);
-  Outcome<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members);
+  Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members);
 
   // This process's, for its members' names.
   std::uint16_t control_port() const { return channel_->port(); }
@@ -58,12 +58,12 @@ class Registrar {
   void update_busy();
   Group* find(const wire::MrpMember& member) const;
 
-  const RegistrarConfig config_;
+  const ControlPlaneConfig config_;
   const std::unique_ptr<ControlChannel> channel_;
   mrp::McstAllocator allocator_;
   std::vector<Group*> groups_;
   std::vector<std::unique_ptr<mrp::Registration>> leaving_;
-  mrp::Actions actions_;
+  mrp::Outbox actions_;
   bool busy_ = false;
   int send_error_ = 0;  // the last errno of a datagram to a group that was more than a full queue
 };

@@ -36,7 +36,7 @@ struct LaneOutcome {
   char reason[256];
 };
 
-class Lane {
+class TeamLane {
  public:
   enum class State : std::uint8_t {
     kUnused,
@@ -49,11 +49,11 @@ class Lane {
   };
 
   // `again`: the fabric may serve now though it did not before.
-  Lane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
+  TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
       : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
-  ~Lane() { destroy(); }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  ~TeamLane() { destroy(); }
+  TeamLane(const TeamLane&) = delete;
+  TeamLane& operator=(const TeamLane&) = delete;
 
   // Who takes arriving small messages; before the first progress().
   void set_arrival(Channel::Arrival arrival, void* arg) {
