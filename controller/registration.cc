@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdio>
 
 #include "controller/reject_text.h"
 
@@ -15,12 +14,6 @@ using wire::MrpReject;
 using wire::MrpType;
 
 constexpr std::size_t kMaxMembers = 0xFFFF;  // ACTIVATE says how many in MrpHeader::flags
-
-std::string seconds(Duration d) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g s", std::chrono::duration<double>(d).count());
-  return text;
-}
 
 }  // namespace
 
@@ -164,7 +157,7 @@ bool Registration::agrees_on_method(const wire::MrpHeader& confirm) {
 
 void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   if (message.header.flags == static_cast<std::uint16_t>(MrpType::kEvict)) {
-    return on_evicted(message);
+    return evictions_.on_confirmed(message.list());
   }
   const auto awaited = state_ == State::kRegistering     ? MrpType::kRegister
                        : state_ == State::kActivating    ? MrpType::kActivate
@@ -353,36 +346,17 @@ void Registration::evict(Instant now, std::size_t member, Outbox& out) {
   confirmed_.erase(confirmed_.begin() + static_cast<std::ptrdiff_t>(member));
   suspects_.forget(gone.host);
   late_.forget(gone.host);
-  leaving_.push_back(gone);
   ++evicted_;
-  evict_retry_ = config_.first_retry;
-  evict_repeats_left_ = config_.evict_repeats;
-  send_evictions(now, out);
-}
-
-void Registration::send_evictions(Instant now, Outbox& out) {
-  next_evict_ = kNever;
-  if (leaving_.empty() || evict_repeats_left_ == 0) return leaving_.clear();
-  --evict_repeats_left_;
-  for (std::size_t first = 0; first < leaving_.size();) {
-    send_to_group(MrpType::kEvict, out);
-    while (first < leaving_.size() && out.messages.back().add(leaving_[first])) ++first;
-  }
-  next_evict_ = now + evict_retry_;
-  evict_retry_ = std::min(evict_retry_ * 2, config_.max_retry);
-}
-
-// From the switch that they were at.
-void Registration::on_evicted(const MrpMessage& message) {
-  for (const MrpMember& member : message.list()) std::erase(leaving_, member);
-  if (leaving_.empty()) next_evict_ = kNever;
+  evictions_.add(now, gone, config_.first_retry, config_.evict_repeats);
+  send_list(MrpType::kEvict, evictions_.take_due(now, config_.max_retry), out);
 }
 
 void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox& out) {
   error_ = std::move(error);
   set_state(State::kFailed, error_.code == ErrorCode::kTimedOut ? "timed out" : "refused");
   reject_ = reject;
-  give_up_ = next_ask_ = next_evict_ = kNever;
+  give_up_ = next_ask_ = kNever;
+  evictions_.stop();
   repeats_left_ = config_.unregister_repeats;
   retry_ = config_.first_retry;
   send_farewell(now, out);
@@ -443,7 +417,8 @@ void Registration::unregister(Instant now, Outbox& out) {
     case State::kRegistering:
     case State::kActivating:
     case State::kActive:
-      give_up_ = next_ask_ = next_evict_ = kNever;
+      give_up_ = next_ask_ = kNever;
+      evictions_.stop();
       repeats_left_ = config_.unregister_repeats;
       retry_ = config_.first_retry;
       set_state(State::kUnregistering, "asked to unregister");
@@ -455,10 +430,13 @@ void Registration::unregister(Instant now, Outbox& out) {
 
 void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= give_up_) {
-    fail(now, {ErrorCode::kTimedOut, time_out_text()}, MrpReject::kNone, out);
+    const std::string text = time_out_text(missing(), members_.size(), config_.timeout);
+    fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);
     return check_consistent();
   }
-  if (now >= next_evict_) send_evictions(now, out);
+  if (now >= evictions_.deadline()) {
+    send_list(MrpType::kEvict, evictions_.take_due(now, config_.max_retry), out);
+  }
   if (now >= next_ask_) {
     // Only answers keep the questions going, and members that wait for those who are late.
     const bool is_waited_for = now - asked_at_ <= config_.asker_patience && late_.any(now);
@@ -492,7 +470,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
 }
 
 Instant Registration::deadline() const {
-  return std::min({give_up_, next_, next_ask_, next_evict_});
+  return std::min({give_up_, next_, next_ask_, evictions_.deadline()});
 }
 
 std::vector<MrpMember> Registration::missing() const {
@@ -501,24 +479,6 @@ std::vector<MrpMember> Registration::missing() const {
     if (!confirmed_[i]) list.push_back(members_[i]);
   }
   return list;
-}
-
-std::string Registration::time_out_text() const {
-  constexpr std::size_t kShown = 4;
-  const std::vector<MrpMember> absent = missing();
-  std::string text;
-  for (std::size_t i = 0; i < absent.size() && i < kShown; ++i) {
-    if (i > 0) text += ", ";
-    text += to_string(absent[i]);
-  }
-  if (absent.size() > kShown) text += " and " + std::to_string(absent.size() - kShown) + " more";
-  text += " did not confirm within " + seconds(config_.timeout);
-  if (absent.size() + 1 == members_.size()) {
-    text += ": no member answered, see whether the switch serves multicast groups";
-  } else {
-    text += ": see whether it runs and calls mcast_progress(), or raise the registration time-out";
-  }
-  return text;
 }
 
 void Registration::check_consistent() const {

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/evictions.h"
 #include "controller/laggards.h"
 #include "controller/times.h"
 #include "wire/mrp.h"
@@ -100,9 +101,8 @@ class Registration {
   Instant deadline() const;
 
   State state() const { return state_; }
-  const char* state_reason() const {
-    return state_reason_;
-  }  // why it is in state(), for a debugger or a log
+  // Why it is in state(), for a debugger or a log.
+  const char* state_reason() const { return state_reason_; }
   const wire::Error& error() const { return error_; }        // kFailed
   wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
   McstId id() const { return id_; }
@@ -134,11 +134,8 @@ class Registration {
   void judge(Instant now, const MrpMember& reported, Outbox& out);
   void reassure(Instant now, Outbox& out);
   void evict(Instant now, std::size_t member, Outbox& out);
-  void send_evictions(Instant now, Outbox& out);
-  void on_evicted(const MrpMessage& message);
   std::size_t find(Ipv4 host) const;  // members_.size() if it is none
   MrpMessage message(wire::MrpType type) const;
-  std::string time_out_text() const;
 
   RegistrationConfig config_;
   McstId id_;
@@ -161,11 +158,8 @@ class Registration {
   };
   std::vector<Asker> askers_;
   Instant asked_at_{}, queried_at_{}, alive_at_{}, heard_at_{};
-  std::vector<MrpMember> leaving_;  // evicted, and not yet confirmed by their switches
+  Evictions evictions_;
   Instant next_ask_ = wire::kNever;
-  Instant next_evict_ = wire::kNever;
-  Duration evict_retry_{0};
-  unsigned evict_repeats_left_ = 0;
   std::size_t evicted_ = 0;
   wire::Error error_{};
   wire::MrpReject reject_ = wire::MrpReject::kNone;

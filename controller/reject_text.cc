@@ -76,6 +76,18 @@ std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const 
   return from.to_string() + " refused the registration: " + reason_and_remedy(reason, id, named);
 }
 
+std::string time_out_text(std::span<const MrpMember> missing, std::size_t members,
+                          Duration timeout) {
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g s", std::chrono::duration<double>(timeout).count());
+  const std::string text = list_of(missing) + " did not confirm within " + seconds;
+  if (missing.size() + 1 == members) {
+    return text + ": no member answered, see whether the switch serves multicast groups";
+  }
+  return text +
+         ": see whether it runs and calls mcast_progress(), or raise the registration time-out";
+}
+
 std::string given_up_text(MrpReject reason, Ipv4 leader) {
   const std::string who = "the leader " + leader.to_string() + " gave the registration up: ";
   if (reason == MrpReject::kNone) {

@@ -1,4 +1,4 @@
-// What a REJECT means to the person who reads it: the reason and what to do about it.
+// What a REJECT, or a time-out, means to the person who reads it: the reason and what to do about it.
 #pragma once
 
 #include <span>
@@ -14,6 +14,9 @@ std::string to_string(const MrpMember& member);
 // about.
 std::string reject_text(wire::MrpReject reason, Ipv4 from, McstId id,
                         std::span<const MrpMember> named);
+// As a leader sees it: `missing` of all `members` have not confirmed in `timeout`.
+std::string time_out_text(std::span<const MrpMember> missing, std::size_t members,
+                          Duration timeout);
 // As a member sees it: the leader gave up (kNone: because of a time-out).
 std::string given_up_text(wire::MrpReject reason, Ipv4 leader);
 // The code that tells the caller what it can do.

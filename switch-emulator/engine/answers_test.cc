@@ -167,22 +167,12 @@ TEST(Confirm, CountsForItsStepAndEpochOnly) {
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
-wire::MrpMessage answer(MrpType type, std::vector<wire::MrpMember> members) {
-  wire::MrpMessage message;
-  message.header.type = type;
-  message.header.epoch = 1;
-  message.header.mcst_id = TestNetwork::kGroup;
-  message.header.instance = 1;
-  for (const auto& m : members) message.add(m);
-  return message;
-}
-
 TEST(Confirm, IsBelievedFromTheMembersOwnPortOnly) {
   auto net = make_pair_of_switches(false);
   net->register_group(0, 1, {0, 1, 2});
   net->confirm(3, MrpType::kRegister);  // no member
   EXPECT_EQ(net->count(Counter::kDropNotMember, 1), 1u);
-  auto forged = answer(MrpType::kConfirm, {net->member(2)});
+  auto forged = TestNetwork::message_about(MrpType::kConfirm, {net->member(2)});
   forged.header.flags = static_cast<std::uint16_t>(MrpType::kRegister);
   net->speak(3, forged);  // about another
   EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
@@ -198,8 +188,8 @@ TEST(Confirm, IsBelievedFromTheMembersOwnPortOnly) {
 
 TEST(Answers, OfAMemberAndOfSwitchesReachTheLeader) {
   auto net = make_pair_of_switches();
-  net->speak(1, answer(MrpType::kComplain, {net->member(1)}));
-  auto reject = answer(MrpType::kReject, {net->member(3)});
+  net->speak(1, TestNetwork::message_about(MrpType::kComplain, {net->member(1)}));
+  auto reject = TestNetwork::message_about(MrpType::kReject, {net->member(3)});
   reject.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kMemberFailed);
   net->speak(3, reject);
   net->set_port(1, net->port_of(2), false);
@@ -211,15 +201,16 @@ TEST(Answers, OfAMemberAndOfSwitchesReachTheLeader) {
 
 TEST(Answers, ThatAHostCanNotGiveAreForged) {
   auto net = make_star(4);
-  net->speak(2, answer(MrpType::kReport, {net->member(2)}));
-  net->speak(2, answer(MrpType::kReject, {net->member(1)}));
-  net->speak(2, answer(MrpType::kReject, {}));
-  net->speak(2, answer(MrpType::kComplain, {net->member(2), net->member(1)}));
-  auto evicted = answer(MrpType::kConfirm, {net->member(2)});
+  net->speak(2, TestNetwork::message_about(MrpType::kReport, {net->member(2)}));
+  net->speak(2, TestNetwork::message_about(MrpType::kReject, {net->member(1)}));
+  net->speak(2, TestNetwork::message_about(MrpType::kReject, {}));
+  net->speak(2, TestNetwork::message_about(MrpType::kComplain, {net->member(2), net->member(1)}));
+  auto evicted = TestNetwork::message_about(MrpType::kConfirm, {net->member(2)});
   evicted.header.flags = static_cast<std::uint16_t>(MrpType::kEvict);
   net->speak(2, evicted);
   EXPECT_EQ(net->count(Counter::kDropMrpForged), 5u);
-  net->speak(0, answer(MrpType::kReject, {net->member(0)}));  // the leader to itself
+  net->speak(
+      0, TestNetwork::message_about(MrpType::kReject, {net->member(0)}));  // the leader to itself
   EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
   EXPECT_EQ(net->inbox(0), Texts());
 }
@@ -227,7 +218,7 @@ TEST(Answers, ThatAHostCanNotGiveAreForged) {
 // Whoever asks whether the group stands would else wait for an answer that can't come.
 TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
   auto net = make_pair_of_switches();
-  auto question = answer(MrpType::kComplain, {net->member(3)});
+  auto question = TestNetwork::message_about(MrpType::kComplain, {net->member(3)});
   question.header.flags = wire::MrpHeader::kPresence;
   net->speak(3, question);
   EXPECT_EQ(net->inbox(0), Texts({"complain e1 10.0.0.4"}));
@@ -241,7 +232,7 @@ TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
   net->clear();
   net->speak(3, question);
   EXPECT_EQ(net->inbox(3), Texts({"reject e1 host does not know the queue pair"}));
-  net->speak(3, answer(MrpType::kReject, {net->member(3)}));
+  net->speak(3, TestNetwork::message_about(MrpType::kReject, {net->member(3)}));
   EXPECT_EQ(net->inbox(3), Texts()) << "who says no waits for nothing";
   EXPECT_EQ(net->inbox(0), Texts());
 }
@@ -250,7 +241,7 @@ TEST(Answers, AreGivenByTheSwitchOfAMemberWhoseGroupIsNoMore) {
 TEST(Answers, OfAMemberOfAnotherVersionReachTheLeader) {
   auto net = make_star(3, false);
   net->register_group(0, 1);
-  auto refusal = answer(MrpType::kReject, {});
+  auto refusal = TestNetwork::message_about(MrpType::kReject, {});
   refusal.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kVersion);
   net->speak(2, refusal);
   EXPECT_EQ(net->inbox(0), Texts({"reject e1 another version of the registration protocol"}));
@@ -263,7 +254,7 @@ TEST(Answers, OfAStrangerGoNowhere) {
   net->advance(10s);
   net->register_group(0, 2, {0, 1});
   net->clear();
-  auto complaint = answer(MrpType::kComplain, {net->member(3)});
+  auto complaint = TestNetwork::message_about(MrpType::kComplain, {net->member(3)});
   complaint.header.epoch = 2;
   net->speak(3, complaint);
   EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);

@@ -99,6 +99,17 @@ TEST(Numbering, RefusesANewcomerFarFromItsState) {
   EXPECT_EQ(net->count(Counter::kDropDataWindow), 1u);
 }
 
+// All have the first turn, packets 0 to 2 of host 0, and host 1 has sent packet 3.
+std::unique_ptr<TestNetwork> next_source_has_begun() {
+  auto net = make_star(3, true, host_sync);
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->data(1, 3);
+  net->clear();
+  return net;
+}
+
 TEST(HostSync, AdmitsANewSourceAtTheNextPsnOnly) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);
@@ -168,12 +179,7 @@ TEST(HostSync, TakesItForTheSendersAcknowledgementOnly) {
 }
 
 TEST(HostSync, AnswersOldDuplicates) {
-  auto net = make_star(3, true, host_sync);
-  net->message(0, 0, 2);
-  net->ack(1, 2);
-  net->ack(2, 2);
-  net->data(1, 3);
-  net->clear();
+  auto net = next_source_has_begun();
   net->data(0, 1);
   EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
 }
@@ -191,12 +197,7 @@ TEST(HostSync, HoldsANewcomerAtTheGate) {
 
 // The last source has not moved its queue pair's PSN on yet, so it asks for what it sent itself.
 TEST(HostSync, AsksTheNewSourceToWaitForTheLastOne) {
-  auto net = make_star(3, true, host_sync);
-  net->message(0, 0, 2);
-  net->ack(1, 2);
-  net->ack(2, 2);
-  net->data(1, 3);
-  net->clear();
+  auto net = next_source_has_begun();
   net->nak(0, 0);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 3 t20"}));
   net->clear();
@@ -237,12 +238,7 @@ TEST(HostSync, AsksAgainForAsLongAsTheLastSourceIsSilent) {
 }
 
 TEST(HostSync, LeavesRepeatsAloneWhereNobodyHasToWait) {
-  auto net = make_star(3, true, host_sync);
-  net->message(0, 0, 2);
-  net->ack(1, 2);
-  net->ack(2, 2);
-  net->data(1, 3);
-  net->clear();
+  auto net = next_source_has_begun();
   net->data(1, 3);
   EXPECT_EQ(net->inbox(1), Texts());
 }

@@ -9,16 +9,6 @@ namespace {
 
 using wire::MrpType;
 
-wire::MrpMessage about(MrpType type, std::vector<wire::MrpMember> members) {
-  wire::MrpMessage message;
-  message.header.type = type;
-  message.header.epoch = 1;
-  message.header.mcst_id = TestNetwork::kGroup;
-  message.header.instance = 1;
-  for (const auto& m : members) message.add(m);
-  return message;
-}
-
 // Every host of these networks checks that what comes is for its process's port (TestNetwork).
 TEST(ControlPort, OfTheMemberIsWhatReachesIt) {
   auto net = make_pair_of_switches(false);
@@ -73,7 +63,7 @@ TEST(ControlPort, TellsTheProcessesOfAHostApart) {
   other.control_port = 41000;
   net->register_group(0, 1, {0, 1});
   EXPECT_EQ(port_of_arrival(), TestNetwork::control_port(1));
-  wire::MrpMessage second = about(MrpType::kRegister, {net->member(2), other});
+  wire::MrpMessage second = TestNetwork::message_about(MrpType::kRegister, {net->member(2), other});
   second.header.mcst_id = McstId(198, 18, 0, 8);
   net->speak(2, second);
   EXPECT_EQ(port_of_arrival(), 41000);
@@ -90,7 +80,7 @@ TEST(ControlPort, TellsTheProcessesOfAHostApart) {
 // What comes to a process from the registration port comes from its switch.
 TEST(ControlPort, IsNotReachedByOtherHostsInTheSwitchsName) {
   auto net = make_star(3);
-  const auto report = about(MrpType::kReport, {net->member(1)});
+  const auto report = TestNetwork::message_about(MrpType::kReport, {net->member(1)});
   std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
   payload.resize(report.emit(payload));
   wire::UdpDatagram datagram;

@@ -170,6 +170,14 @@ GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
   return nullptr;
 }
 
+GroupEntry* Registrar::find_active(Call& call, const MrpRequest& request) {
+  GroupEntry* entry = find_commanded(call, request);
+  if (entry == nullptr) return nullptr;
+  if (entry->current && entry->current->group.epoch == request.epoch()) return entry;
+  call.count(Counter::kDropMrpStale);
+  return nullptr;
+}
+
 void Registrar::on_activate(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpActivate);
   GroupEntry* entry = find_commanded(call, request);
@@ -236,11 +244,8 @@ void Registrar::on_refresh(Call& call, const MrpRequest& request) {
 
 void Registrar::on_query(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpQuery);
-  GroupEntry* entry = find_commanded(call, request);
+  GroupEntry* entry = find_active(call, request);
   if (entry == nullptr) return;
-  if (!entry->current || entry->current->group.epoch != request.epoch()) {
-    return call.count(Counter::kDropMrpStale);
-  }
   touch(call, *entry);
   const Group& group = entry->current->group;
   list_branches(group, branches_);
@@ -275,11 +280,8 @@ void Registrar::on_port_up(Call& call) {
 
 void Registrar::on_evict(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpEvict);
-  GroupEntry* entry = find_commanded(call, request);
+  GroupEntry* entry = find_active(call, request);
   if (entry == nullptr) return;
-  if (!entry->current || entry->current->group.epoch != request.epoch()) {
-    return call.count(Counter::kDropMrpStale);
-  }
   touch(call, *entry);
   Group& group = entry->current->group;
   list_branches(group, branches_);
@@ -305,11 +307,8 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
 // Those who complained may wait.
 void Registrar::on_alive(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpAlive);
-  GroupEntry* entry = find_commanded(call, request);
+  GroupEntry* entry = find_active(call, request);
   if (entry == nullptr) return;
-  if (!entry->current || entry->current->group.epoch != request.epoch()) {
-    return call.count(Counter::kDropMrpStale);
-  }
   Split parts;
   for (const wire::MrpMember& m : request.message.list()) {
     const Roster::Member* member = entry->current->roster.find(m);

@@ -72,6 +72,8 @@ class Registrar {
   // The entry that `request` may command: of this leader, by the port that leads to it. Null and
   // counted if none.
   GroupEntry* find_commanded(Call& call, const MrpRequest& request);
+  // The same, of the epoch for which data flows.
+  GroupEntry* find_active(Call& call, const MrpRequest& request);
 
   const Routes& routes_;
   GroupTable& groups_;

@@ -189,6 +189,17 @@ void TestNetwork::confirm(std::size_t host, wire::MrpType step, bool host_sync) 
   speak(host, message);
 }
 
+wire::MrpMessage TestNetwork::message_about(wire::MrpType type,
+                                            const std::vector<wire::MrpMember>& members) {
+  wire::MrpMessage message;
+  message.header.type = type;
+  message.header.epoch = 1;
+  message.header.mcst_id = kGroup;
+  message.header.instance = 1;
+  for (const wire::MrpMember& m : members) message.add(m);
+  return message;
+}
+
 void TestNetwork::speak(std::size_t host, const wire::MrpMessage& message) {
   inject_bytes(host, datagram_bytes(host, message, hosts_key()));
 }

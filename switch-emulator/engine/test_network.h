@@ -54,6 +54,9 @@ class TestNetwork {
                const std::vector<wire::MrpMember>& members = {}, std::uint32_t instance = 1);
   // A member's CONFIRM.
   void confirm(std::size_t host, wire::MrpType step, bool host_sync = false);
+  // Of the first registration and its leader, naming `members`.
+  static wire::MrpMessage message_about(wire::MrpType type,
+                                        const std::vector<wire::MrpMember>& members);
   // Any registration datagram of a host, to its McstID.
   void speak(std::size_t host, const wire::MrpMessage& message);
   // The same datagram's bytes, part `seq` of `total`, to be delivered by `inject_at`.
