@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "controller/test_network.h"
@@ -360,6 +361,37 @@ class FailedMember : public Eviction {
     return said.messages.at(0);
   }
 };
+
+// A trunk is down, and the members behind it are cut off: they are not dead, and nobody is evicted.
+class LostPath : public Eviction {
+ protected:
+  MrpMessage path_lost(std::vector<MrpMember> named) {
+    MrpMessage m = from_switch(MrpType::kReject, std::move(named));
+    m.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kPathLost);
+    return m;
+  }
+};
+
+TEST_F(LostPath, EndsTheGroupForAll) {
+  leader().on_message(now_, kSwitch, path_lost({{host(2), net_.hosts.at(host(2)).self().qpn}}),
+                      out_);
+  EXPECT_EQ(leader().state(), State::kFailed);
+  EXPECT_EQ(leader().reject_reason(), wire::MrpReject::kPathLost);
+  EXPECT_THAT(leader().error().text,
+              HasSubstr("has lost a path: a trunk on the way to 10.0.0.3 (qp 0x13) is down"));
+  const auto is_told = [](const MrpMessage& m) { return m.header.type == MrpType::kGiveUp; };
+  EXPECT_TRUE(std::ranges::any_of(out_.messages, is_told)) << "those beyond it, by another way";
+  EXPECT_GE(sent(MrpType::kUnregister), 1);
+  EXPECT_EQ(leader().evicted_count(), 0u);
+}
+
+TEST_F(LostPath, IsASwitchsWordAboutMembers) {
+  leader().on_message(now_, host(2), path_lost({{host(2), net_.hosts.at(host(2)).self().qpn}}),
+                      out_);
+  leader().on_message(now_, kSwitch, path_lost({{host(9), wire::Qpn(9)}}), out_);
+  leader().on_message(now_, kSwitch, path_lost({{host(0), wire::Qpn(9)}}), out_);
+  EXPECT_EQ(leader().state(), State::kActive);
+}
 
 TEST_F(FailedMember, EndsTheGroupForAll) {
   leader().on_message(now_, host(2), farewell(2), out_);

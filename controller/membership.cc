@@ -110,6 +110,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kConfirm:
     case MrpType::kReport:
     case MrpType::kComplain:
+    case MrpType::kHello:
       break;
   }
   return Task::kNone;

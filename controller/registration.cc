@@ -200,13 +200,17 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
 
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
-  if (state_ == State::kActive) return on_member_failed(now, from, message, out);
-  if (state_ != State::kRegistering && state_ != State::kActivating) return;
+  if (state_ == State::kActive && reason != MrpReject::kPathLost) {
+    return on_member_failed(now, from, message, out);
+  }
+  const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
+  if (!setting_up && state_ != State::kActive) return;
   // Members speak for themselves, switches of members or of nobody: all else is forged.
   const auto forged = [this](const MrpMember& m) {
     return m.host == config_.host || find(m.host) == members_.size();
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) return;
+  if (reason == MrpReject::kPathLost && find(from) < members_.size()) return;
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }
 

@@ -57,6 +57,10 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kTooManyPaths:
       return "the members need more ports of one switch than a group may have there: raise "
              "max_paths, or spread the hosts over more switches";
+    case MrpReject::kPathLost:
+      return "a trunk on the way to " +
+             (named.empty() ? std::string("some members") : list_of(named)) +
+             " is down: create fresh groups, which take another way if there is one";
     case MrpReject::kNone:
       break;
   }
@@ -73,7 +77,9 @@ std::string to_string(const MrpMember& member) {
 }
 
 std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const MrpMember> named) {
-  return from.to_string() + " refused the registration: " + reason_and_remedy(reason, id, named);
+  const bool in_operation = reason == MrpReject::kPathLost;
+  return from.to_string() + (in_operation ? " has lost a path: " : " refused the registration: ") +
+         reason_and_remedy(reason, id, named);
 }
 
 std::string time_out_text(std::span<const MrpMember> missing, std::size_t members,

@@ -190,6 +190,10 @@ void Group::run_task(wire::Instant now, Task task, mrp::Outbox& out) {
              "the leader " + membership_.leader().to_string() +
                  " ended the group, since a member failed, perhaps itself: its own reason names "
                  "it; set up again with fresh groups");
+      } else if (membership_.reject_reason() == wire::MrpReject::kPathLost) {
+        fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
+             "a trunk on the way to some members is down; set up again with fresh groups, which "
+             "take another way if there is one");
       } else if (membership_.reject_reason() == wire::MrpReject::kEvicted) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
              "a member was lost: this one, taken for dead, or one that left in the middle of a "

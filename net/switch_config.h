@@ -24,6 +24,7 @@ struct PortConfig {
   PortKind kind = PortKind::kHost;
   std::string name;                // "h0", "leaf1": as the topology file calls what is behind it
   Ipv4 host;                       // kHost: the only source address accepted from this port
+  Ipv4 peer;                       // kSwitch: the neighbour's own address
   wire::Mac peer_mac;              // destination MAC of what leaves here
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
 };
@@ -31,6 +32,7 @@ struct PortConfig {
 struct Route {
   Ipv4 host;
   std::vector<PortId> ports;  // equal cost
+  Ipv4 home;                  // address of the switch that the host is at
 };
 
 struct SwitchConfig {
@@ -58,6 +60,10 @@ struct SwitchConfig {
   // A switch confirms for those that have, if others behind it have not yet. Over a few switches in
   // a row this stays below a leader's first repeat (20 ms), which is then for the missing only.
   Duration confirm_wait = std::chrono::milliseconds(2);
+  // Between two HELLOs on each trunk; a trunk is dark after kHellosMissed in a row without anything
+  // from the other end. 0: none are sent, and only cables that are known to be cut are down.
+  Duration hello = std::chrono::milliseconds(25);
+  static constexpr unsigned kHellosMissed = 8;
   Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
   std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
   bool check_icrc =

@@ -72,6 +72,7 @@ class Planner {
       config.mac = wire::mac_for(addresses_[i]);
       config.mcst_pool = t_.mcst_pool;
       config.mrp_port = t_.mrp_port;
+      config.hello = t_.hello;
       config.mrp_key = key_;
       config.ports.clear();
       config.routes.clear();
@@ -116,6 +117,7 @@ class Planner {
     PortConfig port;
     port.name = trunk_port_name(at, peer);
     port.peer_mac = wire::mac_for(addresses_[peer]);
+    port.peer = addresses_[peer];
     PortEnd end;
     end.kind = PortKind::kSwitch;
     end.peer_switch = peer;
@@ -143,6 +145,7 @@ class Planner {
       for (std::size_t at = 0; at < hops.size(); ++at) {
         if (at == target) continue;
         Route route;
+        route.home = addresses_[target];
         for (std::size_t p = 0; p < plan_.ends[at].size(); ++p) {
           const PortEnd& end = plan_.ends[at][p];
           if (end.kind == PortKind::kSwitch && hops[end.peer_switch] + 1 == hops[at]) {

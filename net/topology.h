@@ -6,6 +6,8 @@
 //   seed = 1                  # of every link's faults
 //   mcst_pool = "198.18.0.0/15"   # destinations that are groups
 //   mrp_port = 18516          # UDP port of registration
+//   hello = "25ms"            # between switches; eight without an answer: the trunk is dark. "0ns":
+//                             # none
 //
 //   [link]                    # defaults for every link
 //   rate = "10Gbps"           # absent: unlimited
@@ -84,6 +86,8 @@ struct Topology {
   std::uint64_t seed = 1;
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
+  // Between two HELLOs of neighbouring switches (SwitchConfig::hello).
+  wire::Duration hello = SwitchConfig().hello;
   std::string key_file;  // authenticates registration; empty: nobody is asked
   std::vector<std::string>
       users;  // names or numbers: who may attach and look, beside the fabric's own

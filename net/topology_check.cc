@@ -91,6 +91,9 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
   return {};
 }
 
+constexpr wire::Duration kLeastHello = std::chrono::microseconds(100);
+constexpr wire::Duration kMostHello = std::chrono::minutes(1);
+
 MaybeProblem fabric_problem(const Topology& t) {
   const auto problem = [](std::string text) {
     return TopologyProblem{Of::kFabric, 0, std::move(text)};
@@ -103,6 +106,12 @@ MaybeProblem fabric_problem(const Topology& t) {
   if (t.mrp_port == 0 || t.mrp_port == wire::kRoceUdpPort) {
     return problem("mrp_port = " + std::to_string(t.mrp_port) +
                    " can't be used; write a UDP port other than 0 and RoCE's 4791");
+  }
+  if (t.hello.count() != 0 && (t.hello < kLeastHello || t.hello > kMostHello)) {
+    return problem(
+        "hello is shorter than 100us or longer than 1min; write a time such as \"25ms\", or "
+        "\"0ns\" "
+        "for none");
   }
   const Ipv4 last(t.mcst_pool.base.value() | ~t.mcst_pool.mask());
   if (!is_unicast(t.mcst_pool.base) || !is_unicast(last)) {

@@ -43,14 +43,16 @@ class Reader {
   }
 
   void read_fabric(const toml::table& table) {
-    const TomlTable in(errors_, table, "[fabric]",
-                       {"mtu", "icrc", "seed", "mcst_pool", "mrp_port", "key_file", "users"});
+    const TomlTable in(
+        errors_, table, "[fabric]",
+        {"mtu", "icrc", "seed", "mcst_pool", "mrp_port", "hello", "key_file", "users"});
     fabric_line_ = in.line();
     in.read_integer("mtu", 256, 4096, topology_.mtu);
     in.read_choice("icrc", {{"deferred", false}, {"always", true}}, topology_.icrc_always);
     in.read_integer("seed", 0, INT64_MAX, topology_.seed);
     in.read("mcst_pool", topology_.mcst_pool);
     in.read_integer("mrp_port", 1, 65535, topology_.mrp_port);
+    in.read("hello", topology_.hello);
     in.read("key_file", topology_.key_file);
     if (in.has("users")) {
       if (auto users = in.strings("users")) {
@@ -265,6 +267,7 @@ std::string Topology::to_toml() const {
     out << "mcst_pool = \"" << mcst_pool.base.to_string() << "/" << mcst_pool.length << "\"\n";
   }
   if (mrp_port != usual.mrp_port) out << "mrp_port = " << mrp_port << "\n";
+  if (hello != usual.hello) out << "hello = " << in_quotes(to_text(hello)) << "\n";
   if (!key_file.empty()) out << "key_file = " << in_quotes(key_file) << "\n";
   for (std::size_t i = 0; i < users.size(); ++i) {
     out << (i == 0 ? "users = [" : ", ") << in_quotes(users[i])

@@ -16,6 +16,7 @@ icrc = "always"
 seed = 7
 mcst_pool = "198.19.0.0/16"
 mrp_port = 18517
+hello = "50ms"
 key_file = "/etc/cepheus/key"
 users = ["alice", "1001"]
 
@@ -59,6 +60,7 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->mcst_pool.base, Ipv4(198, 19, 0, 0));
   EXPECT_EQ(t->mcst_pool.length, 16);
   EXPECT_EQ(t->mrp_port, 18517);
+  EXPECT_EQ(t->hello, std::chrono::milliseconds(50));
   EXPECT_EQ(t->key_file, "/etc/cepheus/key");
   EXPECT_EQ(t->users, (std::vector<std::string>{"alice", "1001"}));
   EXPECT_EQ(t->switches[0].config.max_groups, 0u);
@@ -149,6 +151,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "\"10.0.0.1\"\n",
                 "net.toml:1: mcst_pool holds addresses that hosts treat specially (0/8, 127/8, "
                 "224/3); write a unicast prefix such as \"198.18.0.0/15\""},
+        Mistake{"[fabric]\nhello = \"5us\"\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n",
+                "net.toml:1: hello is shorter than 100us or longer than 1min; write a time such as "
+                "\"25ms\", or \"0ns\" for none"},
         Mistake{"[fabric]\nmrp_port = 4791\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n",
                 "net.toml:1: mrp_port = 4791 can't be used; write a UDP port other than 0 and "
                 "RoCE's 4791"}));
@@ -162,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
             "queue, loss, duplicate, reorder, reorder_by, corrupt"},
         Mistake{"[fabric]\nzebra = 1\napple = 1\n",
                 "net.toml:2: unknown key 'zebra' in [fabric]; known: mtu, icrc, seed, mcst_pool, "
-                "mrp_port, key_file, users"},
+                "mrp_port, hello, key_file, users"},
         Mistake{"[[hosts]]\nname = \"a\"\n",
                 "net.toml:1: unknown key 'hosts' in the topology (did you mean 'host'?); known: "
                 "fabric, link, switch, host, trunk"},
@@ -274,6 +279,7 @@ rc::Gen<Topology> any_topology() {
     t.icrc_always = *rc::gen::arbitrary<bool>();
     t.seed = *rc::gen::inRange<std::uint64_t>(0, INT64_MAX);
     t.mcst_pool = {Ipv4(198, 18, 0, 0), *rc::gen::inRange(15, 31)};
+    t.hello = wire::Duration(*rc::gen::inRange<std::int64_t>(100'000, 1'000'000'000));
     t.mrp_port = *rc::gen::inRange<std::uint16_t>(5000, 60000);
     const auto switches = *rc::gen::inRange<std::size_t>(1, 6);
     for (std::size_t i = 0; i < switches; ++i) {
@@ -351,6 +357,7 @@ RC_GTEST_PROP(TopologyFile, ReadsBackWhatItWrites, ()) {
   RC_ASSERT(back->mcst_pool.base == t.mcst_pool.base);
   RC_ASSERT(back->mcst_pool.length == t.mcst_pool.length);
   RC_ASSERT(back->mrp_port == t.mrp_port);
+  RC_ASSERT(back->hello == t.hello);
   RC_ASSERT(back->switches.size() == t.switches.size());
   for (std::size_t i = 0; i < t.switches.size(); ++i) {
     RC_ASSERT(back->switches[i].name == t.switches[i].name);

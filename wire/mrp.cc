@@ -68,6 +68,8 @@ const char* to_string(MrpReject reason) {
       return "members are missing in the table";
     case MrpReject::kTooManyPaths:
       return "too many members behind one switch";
+    case MrpReject::kPathLost:
+      return "a trunk on the way is down";
   }
   return "unknown reason";
 }
@@ -98,6 +100,8 @@ const char* to_string(MrpType type) {
       return "complain";
     case MrpType::kAlive:
       return "alive";
+    case MrpType::kHello:
+      return "hello";
   }
   return "unknown type";
 }
@@ -106,7 +110,7 @@ std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kAlive)) {
+      p[1] > static_cast<std::uint8_t>(MrpType::kHello)) {
     return std::nullopt;
   }
   MrpHeader h;

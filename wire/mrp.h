@@ -46,9 +46,10 @@ enum class MrpType : std::uint8_t {
   kGiveUp = 10,     // leader -> those it names: the group is no more, though they may not know it
   kComplain = 11,   // member -> leader: its sends do not end, or no data comes (kPresence)
   kAlive = 12,      // leader -> those it names, who complained: whoever holds them up is alive
+  kHello = 13,      // switch -> the next one: wire/hello.h
 };
 
-// All are addressed to the McstID, from host to switch and from switch to switch: one rule in a
+// All but HELLO are addressed to the McstID, from host to switch and from switch to switch: one rule in a
 // network steers them. The last switch puts in the address of the host, and of the process there.
 constexpr bool is_for_leader(MrpType type) {
   return type == MrpType::kConfirm || type == MrpType::kReject || type == MrpType::kReport ||
@@ -69,6 +70,7 @@ enum class MrpReject : std::uint8_t {
   kVersion = 9,  // of another version, or with a record that must not be skipped
   kTooManyPaths = 10,  // the members need more of a switch's ports than a group may have
   kIncomplete = 11,    // a switch does not know all members behind it: it was restarted meanwhile
+  kPathLost = 13,  // a trunk that the group goes over is down: the members behind it are cut off
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);

@@ -1,13 +1,31 @@
-// Any bytes: an MRP message that parses must survive emit and parse.
+// Any bytes: an MRP message or a HELLO that parses must survive emit and parse.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
+#include "wire/hello.h"
 #include "wire/mrp.h"
+
+namespace {
+
+void check_hello(std::span<const std::uint8_t> bytes) {
+  using namespace cepheus::wire;
+  const auto hello = Hello::parse(bytes);
+  if (!hello) return;
+  std::array<std::uint8_t, MrpMessage::kMaxSize> out;
+  const std::size_t written = hello->emit(out);
+  const auto again = Hello::parse(std::span(out).first(written));
+  if (written != bytes.size() || !again || !std::ranges::equal(again->list(), hello->list())) {
+    std::abort();
+  }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cepheus::wire;
   const std::span bytes(data, size);
+  check_hello(bytes);
   const auto message = MrpMessage::parse(bytes);
   const auto refusal = refuse_version(bytes);
   if (message && refusal) std::abort();  // what is understood is not refused

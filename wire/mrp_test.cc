@@ -12,7 +12,7 @@ namespace {
 
 MrpMessage any_message(std::size_t members) {
   MrpMessage m;
-  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 13));
+  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 14));
   m.header.flags = *rc::gen::arbitrary<std::uint16_t>();
   m.header.epoch = *rc::gen::arbitrary<std::uint16_t>();
   m.header.seq = *rc::gen::arbitrary<std::uint16_t>();
@@ -168,7 +168,7 @@ TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
   bytes[0] = MrpHeader::kVersion;
   for (int type = 0; type < 256; ++type) {
     bytes[1] = static_cast<std::uint8_t>(type);
-    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 12) << type;
+    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 13) << type;
   }
 }
 

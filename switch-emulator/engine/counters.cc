@@ -44,6 +44,10 @@ std::string_view name(Counter counter) {
       return "mrp_complain";
     case Counter::kMrpAlive:
       return "mrp_alive";
+    case Counter::kHello:
+      return "hello";
+    case Counter::kTrunkDark:
+      return "trunk_dark";
     case Counter::kPathsEvicted:
       return "paths_evicted";
     case Counter::kTurns:

@@ -33,6 +33,8 @@ enum class Counter : std::size_t {
   kMrpGiveUp,
   kMrpComplain,
   kMrpAlive,
+  kHello,         // from the switches next to this one
+  kTrunkDark,     // trunks that went down: cut, or silent
   kPathsEvicted,  // members that left in operation
   kTurns,         // sources admitted
   kGateHeld,      // first packets of a newcomer kept until the gate opened

@@ -73,6 +73,22 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
   if (message.member_count > 0 || even_if_empty) send_report(call, leader, group, message);
 }
 
+void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path) {
+  const Group& group = table.group;
+  if (group.leader == kNoPath) return;
+  wire::MrpMessage message;
+  message.header.type = wire::MrpType::kReject;
+  message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kPathLost);
+  message.header.epoch = group.epoch;
+  message.header.mcst_id = group.id;
+  message.header.instance = leader.instance;
+  if (const Roster::Member* member = table.roster.find_behind(group.paths[path].port)) {
+    message.add(member->name());
+  }
+  send_to_leader(call, group.paths[group.leader].port, leader, message);
+  call.count(Counter::kMrpReject);
+}
+
 void evict(Call& call, GroupTable& groups, Group& group, PathNo path) {
   if (!call.rules().eviction_counts) return;
   groups.remove_path(group, path, call.out);

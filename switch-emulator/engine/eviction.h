@@ -20,6 +20,9 @@ std::optional<PortId> own_port(const Call& call, const Routes& routes, Ipv4 host
 void report_hosts(Call& call, const Routes& routes, const Leader& leader, const Group& group,
                   std::optional<PathNo> only, bool even_if_empty = false);
 
+// REJECT(path lost) to the leader: the trunk that is this path is down.
+void report_lost_path(Call& call, const Leader& leader, const GroupInstance& table, PathNo path);
+
 // Takes a path out of the group: its acknowledgements are not waited for any more, its packets are
 // those of a stranger. What the others have acknowledged is passed on at once, and a newcomer that
 // waited only for this path begins.

@@ -54,16 +54,17 @@ Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember
 
 // Equal-cost choice, made once per group and class of routes, so that repeats and later members
 // agree with it: a port that is in the tree, else the one that the fewest groups use. Never back to
-// where the leader is.
+// where the leader is, nor where the next switch has no way on.
 std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& table,
                                              Routes::ClassNo c) {
   PortId& chosen = table.chosen[c];
   if (chosen != PortId()) {
-    return routes_.is_up(chosen) ? std::optional(chosen) : std::nullopt;
+    return routes_.serves(chosen, c) ? std::optional(chosen) : std::nullopt;
   }
   std::optional<PortId> best;
   for (const PortId port : routes_.ports(c)) {
-    if (port == call.ingress || !routes_.is_up(port) || call.port(port).kind == PortKind::kHost) {
+    if (port == call.ingress || !routes_.serves(port, c) ||
+        call.port(port).kind == PortKind::kHost) {
       continue;
     }
     if (table.group.find(port) != kNoPath) {

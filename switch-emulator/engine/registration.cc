@@ -68,6 +68,8 @@ void Registrar::on_datagram(Call& call, const Frame& frame) {
     case wire::MrpType::kReport:
     case wire::MrpType::kComplain:
       break;
+    case wire::MrpType::kHello:
+      return call.count(Counter::kDropMalformed);
   }
 }
 
@@ -253,18 +255,27 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   const bool is_presence = request.message.header.flags == wire::MrpHeader::kPresence;
   const bool is_leaders_switch = call.port(call.ingress).kind == PortKind::kHost;
   report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
+  for (PathNo i = 0; i < group.paths.size(); ++i) {
+    if (group.paths[i].is_host || routes_.is_up(group.paths[i].port)) continue;
+    return report_lost_path(call, entry->leader, *entry->current, i);
+  }
 }
 
 void Registrar::on_port_down(Call& call) {
   const PortId down = call.ingress;
   groups_.for_each([&](McstId, GroupEntry& entry) {
-    if (!entry.current) return;
-    Group& group = entry.current->group;
-    const PathNo path = group.find(down);
-    if (path != kNoPath && path != group.leader && group.paths[path].is_host) {
-      group.paths[path].was_down = true;
-      group.paths[path].is_back = false;
-      report_hosts(call, routes_, entry.leader, group, path);
+    for (GroupInstance* table : {entry.current.get(), entry.pending.get()}) {
+      if (table == nullptr) continue;
+      Group& group = table->group;
+      const PathNo path = group.find(down);
+      if (path == kNoPath || path == group.leader) continue;
+      if (!group.paths[path].is_host) {
+        report_lost_path(call, entry.leader, *table, path);
+      } else if (table == entry.current.get()) {
+        group.paths[path].was_down = true;
+        group.paths[path].is_back = false;
+        report_hosts(call, routes_, entry.leader, group, path);
+      }
     }
   });
 }

@@ -59,6 +59,11 @@ const Roster::Member* Roster::find(const wire::MrpMember& named) const {
   return member != nullptr && member->qpn == named.qpn ? member : nullptr;
 }
 
+const Roster::Member* Roster::find_behind(PortId port) const {
+  const auto at = std::ranges::find(members_, port, &Member::port);
+  return at == members_.end() ? nullptr : &*at;
+}
+
 void Roster::begin(wire::MrpType step) {
   if (step_ == step) return;
   step_ = step;

@@ -34,6 +34,7 @@ class Roster {
   // Null if it is no member behind this switch, or has another queue pair.
   const Member* find(const wire::MrpMember& named) const;
   const Member* find(Ipv4 host) const;
+  const Member* find_behind(PortId port) const;  // the first there, null if there is none
   std::size_t size() const { return members_.size(); }
   std::size_t count_behind(PortId port) const {
     return port.value() < behind_.size() ? behind_[port.value()] : 0;

@@ -21,18 +21,48 @@ std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::I
   return static_cast<std::uint32_t>(wire::splitmix(wire::splitmix(h) + salt) >> 32);
 }
 
-Routes::Routes(const SwitchConfig& config) : up_(config.ports.size(), true) {
-  std::map<std::vector<PortId>, ClassNo> known;
-  const auto add = [&](Ipv4 host, const std::vector<PortId>& ports) {
-    const auto [at, is_new] = known.try_emplace(ports, static_cast<ClassNo>(classes_.size()));
-    if (is_new) classes_.push_back(ports);
+Routes::Routes(const SwitchConfig& config)
+    : up_(config.ports.size(), true), lacks_(config.ports.size()) {
+  std::map<std::pair<Ipv4, std::vector<PortId>>, ClassNo> known;
+  const auto add = [&](Ipv4 host, Ipv4 home, const std::vector<PortId>& ports) {
+    const auto [at, is_new] =
+        known.try_emplace({home, ports}, static_cast<ClassNo>(classes_.size()));
+    if (is_new) classes_.push_back({ports, home});
     class_of_.insert_or_assign(host, at->second);
   };
   for (const Route& route : config.routes) {
-    if (!route.ports.empty()) add(route.host, route.ports);
+    if (!route.ports.empty()) add(route.host, route.home, route.ports);
   }
   for (std::uint16_t i = 0; i < config.ports.size(); ++i) {
-    if (config.ports[i].kind == PortKind::kHost) add(config.ports[i].host, {PortId(i)});
+    if (config.ports[i].kind == PortKind::kHost) add(config.ports[i].host, {}, {PortId(i)});
+  }
+}
+
+bool Routes::set_unreachable(PortId port, std::span<const Ipv4> homes) {
+  std::vector<bool>& lacks = lacks_[port.value()];
+  if (homes.empty() && lacks.empty()) return false;
+  lacks.resize(classes_.size());
+  std::vector<Ipv4> sorted(homes.begin(), homes.end());
+  std::ranges::sort(sorted);
+  bool changed = false;
+  for (ClassNo c = 0; c < classes_.size(); ++c) {
+    const Ipv4 home = classes_[c].home;
+    const bool lacked = !home.is_unset() && std::ranges::binary_search(sorted, home);
+    changed |= lacks[c] != lacked;
+    lacks[c] = lacked;
+  }
+  if (homes.empty()) lacks.clear();
+  return changed;
+}
+
+void Routes::list_unreachable(std::vector<Ipv4>& homes) const {
+  homes.clear();
+  for (ClassNo c = 0; c < classes_.size(); ++c) {
+    const Class& one = classes_[c];
+    const auto serves_it = [&](PortId port) { return serves(port, c); };
+    if (!one.home.is_unset() && std::ranges::none_of(one.ports, serves_it)) {
+      homes.push_back(one.home);
+    }
   }
 }
 
@@ -45,16 +75,16 @@ std::optional<Routes::ClassNo> Routes::find(Ipv4 host) const {
 std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, PortId ingress) const {
   const auto c = find(destination);
   if (!c) return std::nullopt;
-  const auto& choices = classes_[*c];
-  const auto serves = [&](PortId port) { return is_up(port) && port != ingress; };
+  const auto& choices = classes_[*c].ports;
+  const auto is_choice = [&](PortId port) { return serves(port, *c) && port != ingress; };
   const PortId usual = choices[flow % choices.size()];
-  if (serves(usual)) return usual;
+  if (is_choice(usual)) return usual;
   // What its flows share out among the others, not to the next one alone.
-  const auto others = static_cast<std::size_t>(std::ranges::count_if(choices, serves));
+  const auto others = static_cast<std::size_t>(std::ranges::count_if(choices, is_choice));
   if (others == 0) return std::nullopt;
   auto skip = (flow / choices.size()) % others;
   for (const PortId port : choices) {
-    if (serves(port) && skip-- == 0) return port;
+    if (is_choice(port) && skip-- == 0) return port;
   }
   return std::nullopt;
 }

@@ -1,11 +1,13 @@
 // Layer 3 forwarding: which ports lead to a host, and which of them a flow or a group takes.
 //
-// Hosts that are reached over the same equal-cost ports form one class; a group chooses a port once
-// per class, so that its tree stays a tree: one that is in the tree already, else the one that
-// fewest groups use.
+// Hosts at one switch (their home) that are reached over the same equal-cost ports form one class; a
+// group chooses a port once per class, so that its tree stays a tree: one that is in the tree
+// already, else the one that fewest groups use. A port serves a class unless it is down, or the
+// neighbour there has no way to that home itself (trunks.h).
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -26,13 +28,20 @@ class Routes {
 
   void set_up(PortId port, bool up) { up_[port.value()] = up; }
   bool is_up(PortId port) const { return up_[port.value()]; }
+  // The neighbour at `port` has a way to all homes but these. True if that is new.
+  bool set_unreachable(PortId port, std::span<const Ipv4> homes);
+  // Homes that no port serves, in their order.
+  void list_unreachable(std::vector<Ipv4>& homes) const;
 
-  // Host's class: the host itself on an own port, or a set of equal-cost ports.
+  // Host's class: the host itself on an own port, or those at its home.
   std::optional<ClassNo> find(Ipv4 host) const;
-  const std::vector<PortId>& ports(ClassNo c) const { return classes_[c]; }
+  const std::vector<PortId>& ports(ClassNo c) const { return classes_[c].ports; }
+  bool serves(PortId port, ClassNo c) const {
+    return up_[port.value()] && !(lacks_[port.value()].size() > c && lacks_[port.value()][c]);
+  }
   std::size_t class_count() const { return classes_.size(); }
 
-  // Next hop of a unicast packet: a flow keeps its port while that is up, and avoids the port it
+  // Next hop of a unicast packet: a flow keeps its port while that serves, and avoids the port it
   // came from.
   std::optional<PortId> next_hop(Ipv4 destination, std::uint32_t flow, PortId ingress) const;
 
@@ -40,9 +49,15 @@ class Routes {
   void forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip) const;
 
  private:
+  struct Class {
+    std::vector<PortId> ports;
+    Ipv4 home;
+  };
+
   std::unordered_map<Ipv4, ClassNo> class_of_;
-  std::vector<std::vector<PortId>> classes_;
+  std::vector<Class> classes_;
   std::vector<bool> up_;
+  std::vector<std::vector<bool>> lacks_;  // by port and class; empty: a port lacks none
 };
 
 }  // namespace cepheus::fabric

@@ -77,17 +77,21 @@ TEST(Forwarding, AvoidsPortsThatAreDown) {
   EXPECT_EQ(net->inbox(1).size(), 1u);
 }
 
-TEST(Routes, PutHostsBehindTheSamePortsIntoOneClass) {
+constexpr Ipv4 kHome(10, 255, 0, 2);
+
+TEST(Routes, PutHostsOfOneHomeBehindTheSamePortsIntoOneClass) {
   SwitchConfig config;
   config.ports.resize(3);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
   config.ports[2].kind = PortKind::kHost;
   config.ports[2].host = Ipv4(10, 0, 0, 9);
-  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1)}},
-                   {Ipv4(10, 0, 0, 2), {PortId(0), PortId(1)}},
-                   {Ipv4(10, 0, 0, 3), {PortId(1)}}};
+  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1)}, kHome},
+                   {Ipv4(10, 0, 0, 2), {PortId(0), PortId(1)}, kHome},
+                   {Ipv4(10, 0, 0, 3), {PortId(1)}, kHome},
+                   {Ipv4(10, 0, 0, 5), {PortId(0), PortId(1)}, Ipv4(10, 255, 0, 3)}};
   const Routes routes(config);
-  EXPECT_EQ(routes.class_count(), 3u);
+  EXPECT_EQ(routes.class_count(), 4u);
+  EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another home";
   EXPECT_EQ(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 2)));
   EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 3)));
   EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 4)));
@@ -146,7 +150,7 @@ TEST(Routes, ShareTheFlowsOfADeadPortAmongTheOthers) {
   SwitchConfig config;
   config.ports.resize(4);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
-  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1), PortId(2), PortId(3)}}};
+  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1), PortId(2), PortId(3)}, kHome}};
   Routes routes(config);
   routes.set_up(PortId(1), false);
   std::array<int, 4> flows{};

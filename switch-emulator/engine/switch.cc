@@ -9,6 +9,7 @@
 #include "switch-emulator/engine/registration.h"
 #include "switch-emulator/engine/replication.h"
 #include "switch-emulator/engine/routes.h"
+#include "switch-emulator/engine/trunks.h"
 #include "switch-emulator/engine/views.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
@@ -20,6 +21,7 @@ struct Switch::State {
       : config(std::move(c)),
         counters(config.ports.size()),
         routes(config),
+        trunks(config, routes),
         groups(config),
         registrar(routes, groups) {}
 
@@ -31,11 +33,13 @@ struct Switch::State {
   Disposition on_group_packet(Call& call, McstId id, const Frame& frame);
   Disposition on_member_packet(Call& call, Group& group, const DataPacket& packet);
   GroupEntry* find_active(Call& call, McstId id);
+  void take_trunks(Call& call);
 
   const SwitchConfig config;
   Counters counters;
   Scratch scratch;
   Routes routes;
+  Trunks trunks;
   GroupTable groups;
   Registrar registrar;
 };
@@ -101,10 +105,28 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
     return on_group_packet(call, ip->source, frame);
   } else if (port.kind == PortKind::kHost && kind != Kind::kOther) {
     call.count(Counter::kDropMrpForged);
+  } else if (ip->destination == config.address && kind == Kind::kRegistration) {
+    trunks.on_datagram(call, frame);
   } else {
     routes.forward(call, frame, *ip);
   }
   return Disposition::kDone;
+}
+
+// Groups learn which trunks went dark or came back.
+void Switch::State::take_trunks(Call& call) {
+  const PortId ingress = call.ingress;
+  Trunks::Change change;
+  while (trunks.take(change)) {
+    call.ingress = change.port;
+    groups.set_orphaned(change.port, change.up ? std::nullopt : std::optional(call.now));
+    if (change.up) {
+      registrar.on_port_up(call);
+    } else {
+      registrar.on_port_down(call);
+    }
+  }
+  call.ingress = ingress;
 }
 
 // The entry of a group whose data may flow; null and counted if there is none.
@@ -180,13 +202,18 @@ Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, Swit
   call.count(Counter::kRxPackets);
   state_->counters.add(port, Counter::kRxBytes, frame.size());
   state_->groups.expire_tombstones(now);
-  return state_->on_frame(call, frame);
+  state_->trunks.hear(port);
+  const Disposition disposition = state_->on_frame(call, frame);
+  state_->take_trunks(call);
+  return disposition;
 }
 
 void Switch::on_timer(Instant now, SwitchOutput& out) {
   Call call = state_->begin(now, PortId(), out);
   GroupTable& groups = state_->groups;
   state_->registrar.on_timer(call);
+  state_->trunks.on_timer(call);
+  state_->take_trunks(call);
   groups.expire_tombstones(now);
   while (const auto id = groups.next_due(now)) {
     GroupEntry& entry = *groups.find(*id);
@@ -199,26 +226,34 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
 }
 
 Instant Switch::deadline() const {
-  return std::min(state_->groups.deadline(), state_->registrar.deadline());
+  return std::min(
+      {state_->groups.deadline(), state_->registrar.deadline(), state_->trunks.deadline()});
 }
 
 void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
-  state_->routes.set_up(port, true);
   Call call = state_->begin(now, port, out);
-  state_->registrar.on_port_up(call);
-  // Behind a host's port a new program begins; a leader that only lost its link refreshes.
   if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
-    state_->groups.set_orphaned(port, std::nullopt);
+    state_->trunks.on_port(call, port, true);
+    return state_->take_trunks(call);
   }
+  // Behind a host's port a new program begins; a leader that only lost its link refreshes.
+  state_->routes.set_up(port, true);
+  state_->registrar.on_port_up(call);
 }
 
 void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
+  Call call = state_->begin(now, port, out);
+  if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
+    state_->trunks.on_port(call, port, false);
+    return state_->take_trunks(call);
+  }
   if (!state_->routes.is_up(port)) return;
   state_->routes.set_up(port, false);
   state_->groups.set_orphaned(port, now);
-  Call call = state_->begin(now, port, out);
   state_->registrar.on_port_down(call);
 }
+
+bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
 
 const SwitchConfig& Switch::config() const { return state_->config; }
 const Counters& Switch::counters() const { return state_->counters; }

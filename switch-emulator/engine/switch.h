@@ -103,6 +103,8 @@ class Switch {
   Instant deadline() const;
   void on_port_up(Instant now, PortId port, SwitchOutput& out);
   void on_port_down(Instant now, PortId port, SwitchOutput& out);
+  // False: the port is down, or a trunk that is dark.
+  bool is_up(PortId port) const;
 
   const SwitchConfig& config() const;
   const Counters& counters() const;

@@ -32,7 +32,8 @@ net::SwitchConfig make_config() {
   config.ports.resize(kPorts);
   for (std::uint8_t p = 0; p < 3; ++p) config.ports[p].host = wire::Ipv4(10, 0, 0, p + 1);
   config.ports[3].kind = net::PortKind::kSwitch;
-  config.routes = {{wire::Ipv4(10, 0, 0, 9), {wire::PortId(3)}}};
+  config.ports[3].peer = wire::Ipv4(10, 255, 0, 2);
+  config.routes = {{wire::Ipv4(10, 0, 0, 9), {wire::PortId(3)}, wire::Ipv4(10, 255, 0, 3)}};
   return config;
 }
 

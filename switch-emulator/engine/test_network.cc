@@ -42,6 +42,7 @@ std::size_t TestNetwork::add_switch() {
   config.name = "s" + std::to_string(s);
   config.address = Ipv4(10, 255, 0, static_cast<std::uint8_t>(s + 1));
   config.mac = wire::mac_for(config.address);
+  config.hello = {};  // tests of trunks turn it on
   switches_.push_back({config, {}, nullptr});
   return s;
 }
@@ -67,6 +68,7 @@ void TestNetwork::link(std::size_t a, std::size_t b) {
     port.kind = PortKind::kSwitch;
     port.name = switches_[to].config.name;
     port.peer_mac = switches_[to].config.mac;
+    port.peer = switches_[to].config.address;
     switches_[from].config.ports.push_back(port);
     switches_[from].peers.push_back({kNone, to, far_port});
   };
@@ -95,7 +97,7 @@ void TestNetwork::start() {
     const auto distance = distances_from(hosts_[host].at);
     for (std::size_t s = 0; s < switches_.size(); ++s) {
       if (s == hosts_[host].at) continue;
-      Route route{ip(host), {}};
+      Route route{ip(host), {}, switches_[hosts_[host].at].config.address};
       for (std::uint16_t p = 0; p < switches_[s].peers.size(); ++p) {
         const std::size_t next = switches_[s].peers[p].switch_no;
         if (next != kNone && distance[next] + 1 == distance[s]) route.ports.push_back(PortId(p));

@@ -65,6 +65,8 @@ void Datapath::read_port(const Port& port, PortReading& reading) const {
   entry.in_loss = links_[port.in].link.config().loss;
   entry.in_up = links_[port.in].link.is_up();
   entry.out_up = links_[port.out].link.is_up();
+  entry.dark =
+      port.is_up && !state.engine->is_up(port.id) && port.end.kind == net::PortKind::kSwitch;
   entry.in = links_[port.in].link.counters();
   entry.out = links_[port.out].link.counters();
   entry.rx_frames = port.rx.frames;

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kFlows = 16;
 
 // h0 on s0, sixteen hosts on s1, and two trunks between the switches.
-net::Topology two_trunks() {
+net::Topology two_trunks(wire::Duration hello = {}) {
   std::string text = R"(
     [[switch]]
     name = "s0"
@@ -37,7 +37,9 @@ net::Topology two_trunks() {
     text += "[[host]]\nname = \"h" + number + "\"\naddress = \"10.0.1." + number +
             "\"\nswitch = \"s1\"\n";
   }
-  return *net::Topology::from_toml(text);
+  net::Topology topology = *net::Topology::from_toml(text);
+  topology.hello = hello;
+  return topology;
 }
 
 // What has become of the frames that hosts sent.
@@ -58,7 +60,8 @@ Fates fates(const FabricStatus& status) {
 
 class Trunks : public testing::Test {
  protected:
-  Trunks() {
+  // Without HELLOs the frames on trunks are the tests' own.
+  explicit Trunks(wire::Duration hello = {}) : fabric_(two_trunks(hello)) {
     for (std::uint64_t i = 1; i <= kFlows; ++i)
       others_.push_back(fabric_.attach("h" + std::to_string(i)));
   }
@@ -88,7 +91,7 @@ class Trunks : public testing::Test {
     return {};
   }
 
-  TestFabric fabric_{two_trunks()};
+  TestFabric fabric_;
   std::unique_ptr<HostPort> h0_ = fabric_.attach("h0");
   std::vector<std::unique_ptr<HostPort>> others_;
 
@@ -158,6 +161,30 @@ TEST_F(Trunks, LoseFramesInTheDirectionAskedFor) {
   const PortStatus lossy = trunk(0, "s1#2");
   EXPECT_EQ(lossy.out.dropped_loss, lossy.tx_frames);
   EXPECT_EQ(lossy.in.dropped_loss, 0u);
+}
+
+class TrunksWithHellos : public Trunks {
+ protected:
+  TrunksWithHellos() : Trunks(std::chrono::milliseconds(5)) {}
+};
+
+TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilTheySpeakAgain) {
+  ASSERT_EQ(set({{"link", "s0-s1"}, {"direction", "to-s1"}, {"loss", 1}}), "");
+  const auto are_dark = [](bool dark) {
+    return [dark](const FabricStatus& status) {
+      const auto& ports = status.switches[0].ports;
+      const auto& others = status.switches[1].ports;
+      return ports[1].dark == dark && others[kFlows].dark == dark;
+    };
+  };
+  const FabricStatus status = fabric_.status_when(are_dark(true));
+  EXPECT_THAT(to_text(status, View::kPorts, false),
+              AllOf(HasSubstr("s1    -         dark "), HasSubstr("s1#2  -         trunk")));
+  EXPECT_EQ(counter(status.switches[0].counters, "trunk_dark"), 1u);
+  EXPECT_EQ(arrive_from_s0(), kFlows);
+  EXPECT_EQ(arrive_from_s1(), kFlows);
+  ASSERT_EQ(set({{"link", "s0-s1"}, {"loss", 0}}), "");
+  fabric_.status_when(are_dark(false));
 }
 
 TEST_F(Trunks, ThatAreMisspeltAreAnsweredWithTheNamesThereAre) {

@@ -25,6 +25,7 @@ struct PortStatus {
   net::LinkConfig link;          // towards the port
   double in_loss = 0;            // of the link into the switch, whose other parameters are the same
   bool in_up = true, out_up = true;  // false: cut
+  bool dark = false;                 // a trunk that nothing comes from, though it is not cut
   net::LinkCounters in, out;         // links into and out of the switch
   // RoCE payload bytes, first transmissions and repeats alike: what "the root's link carried"
   // means.

@@ -83,6 +83,7 @@ json port_to_json(const PortStatus& port) {
           {"in_loss", port.in_loss},
           {"in_up", port.in_up},
           {"out_up", port.out_up},
+          {"dark", port.dark},
           {"in", link_counters_to_json(port.in)},
           {"out", link_counters_to_json(port.out)},
           {"rx_payload_bytes", port.rx_payload_bytes},
@@ -113,6 +114,7 @@ PortStatus port_from_json(const json& in) {
   port.in_loss = in.at("in_loss");
   port.in_up = in.at("in_up");
   port.out_up = in.at("out_up");
+  port.dark = in.value("dark", false);
   port.in = link_counters_from_json(in.at("in"));
   port.out = link_counters_from_json(in.at("out"));
   port.rx_payload_bytes = in.at("rx_payload_bytes");

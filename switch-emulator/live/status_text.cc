@@ -47,6 +47,7 @@ TextTable::Cell state_of(const PortStatus& port) {
     const char* way = port.in_up ? " (tx)" : port.out_up ? " (rx)" : "";
     return {std::string("cut") + way, Style::kAlarm};
   }
+  if (port.dark) return {"dark", Style::kAlarm};
   if (port.kind == net::PortKind::kSwitch) return {"trunk", Style::kQuiet};
   if (port.attached) {
     return {port.client_pid == 0 ? "attached" : "pid " + std::to_string(port.client_pid),

@@ -1,0 +1,134 @@
+#include "switch-emulator/engine/trunks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+
+Trunks::Trunks(const SwitchConfig& config, Routes& routes)
+    : routes_(routes), index_(config.ports.size(), kNone) {
+  if (config.hello.count() == 0) next_ = wire::kNever;
+  for (std::size_t i = 0; i < config.ports.size(); ++i) {
+    if (config.ports[i].kind != PortKind::kSwitch) continue;
+    index_[i] = trunks_.size();
+    Trunk trunk;
+    trunk.port = PortId(static_cast<std::uint16_t>(i));
+    trunks_.push_back(std::move(trunk));
+  }
+}
+
+void Trunks::on_datagram(Call& call, const Frame& frame) {
+  const auto datagram = wire::UdpDatagram::parse(frame);
+  const auto hello = wire::Hello::parse(frame.payload());
+  if (!datagram || !hello || datagram->ip.source != call.port(call.ingress).peer) {
+    return call.count(Counter::kDropMalformed);
+  }
+  call.count(Counter::kHello);
+  Trunk& trunk = at(call.ingress);
+  trunk.hears_us = hello->hears;
+  if (!trunk.is_up) ++trunk.in_a_row;
+  judge(call, trunk);
+  if (hello->seq == 0) {
+    trunk.next_part = 0;
+    trunk.coming.clear();
+  }
+  if (hello->seq != trunk.next_part) return;  // a part was lost: the list comes again
+  ++trunk.next_part;
+  trunk.coming.insert(trunk.coming.end(), hello->list().begin(), hello->list().end());
+  if (trunk.next_part < hello->total || trunk.coming == trunk.unreachable) return;
+  std::swap(trunk.coming, trunk.unreachable);
+  if (routes_.set_unreachable(trunk.port, trunk.unreachable)) announce(call, true);
+}
+
+void Trunks::on_port(Call& call, PortId port, bool up) {
+  if (index_[port.value()] == kNone) return;
+  Trunk& trunk = at(port);
+  if (trunk.is_whole == up) return;
+  trunk.is_whole = up;
+  trunk.missed = 0;
+  if (up) {
+    trunk.is_up = trunk.is_heard = trunk.hears_us = true;
+    routes_.set_up(port, true);
+    changes_.push_back({port, true});
+    announce(call, true);
+  } else {
+    judge(call, trunk);
+  }
+}
+
+// Takes what is known of both directions together.
+void Trunks::judge(Call& call, Trunk& trunk) {
+  constexpr unsigned kMost = SwitchConfig::kHellosMissed;
+  if (trunk.missed >= 2) trunk.in_a_row = 0;
+  trunk.is_heard = trunk.is_up ? trunk.missed < kMost : trunk.in_a_row >= kMost;
+  const bool up = trunk.is_whole && trunk.is_heard && trunk.hears_us;
+  if (up == trunk.is_up) return;
+  trunk.is_up = up;
+  trunk.in_a_row = 0;
+  if (!up) call.counters.add(trunk.port, Counter::kTrunkDark);
+  routes_.set_up(trunk.port, up);
+  changes_.push_back({trunk.port, up});
+  announce(call, true);
+}
+
+void Trunks::on_timer(Call& call) {
+  if (call.now < next_ || next_ == wire::kNever) return;
+  // At the same moments in all switches: who sleeps between them is woken once for all.
+  const auto since = call.now.time_since_epoch();
+  next_ = Instant(since - since % call.config.hello + call.config.hello);
+  for (Trunk& trunk : trunks_) {
+    if (!trunk.is_whole) continue;
+    judge(call, trunk);
+    ++trunk.missed;
+  }
+  announce(call, false);
+}
+
+// To all neighbours; `changed_only`: only if it is something else than before.
+void Trunks::announce(Call& call, bool changed_only) {
+  if (next_ == wire::kNever) return;
+  std::swap(before_, unreachable_);
+  routes_.list_unreachable(unreachable_);
+  if (changed_only && unreachable_ == before_) return;
+  for (const Trunk& trunk : trunks_) {
+    if (trunk.is_whole) send(call, trunk);
+  }
+}
+
+void Trunks::send(Call& call, const Trunk& trunk) {
+  constexpr std::size_t kMost = wire::Hello::kMaxSwitches;
+  const PortConfig& port = call.port(trunk.port);
+  wire::UdpDatagram datagram;
+  datagram.ethernet.source = call.config.mac;
+  datagram.ethernet.destination = port.peer_mac;
+  datagram.ip.source = call.config.address;
+  datagram.ip.destination = port.peer;
+  datagram.udp.source_port = datagram.udp.destination_port = call.config.mrp_port;
+  wire::Hello hello;
+  hello.hears = trunk.is_heard;
+  hello.total = static_cast<std::uint16_t>(
+      std::max<std::size_t>(1, (unreachable_.size() + kMost - 1) / kMost));
+  for (hello.seq = 0; hello.seq < hello.total; ++hello.seq) {
+    const std::size_t first = hello.seq * kMost;
+    hello.count = std::min(kMost, unreachable_.size() - first);
+    std::copy_n(unreachable_.begin() + static_cast<std::ptrdiff_t>(first), hello.count,
+                hello.unreachable.begin());
+    Frame frame;
+    std::array<std::uint8_t, wire::MrpHeader::kSize> bare;
+    std::span<std::uint8_t> room = bare;
+    if (hello.count > 0) room = call.scratch.take();
+    datagram.emit(frame, room.first(hello.emit(room)));
+    call.emit(trunk.port, frame);
+  }
+}
+
+bool Trunks::take(Change& change) {
+  if (changes_.empty()) return false;
+  change = changes_.front();
+  changes_.erase(changes_.begin());
+  return true;
+}
+
+}  // namespace cepheus::fabric

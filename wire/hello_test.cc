@@ -1,0 +1,70 @@
+#include "wire/hello.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace cepheus::wire {
+namespace {
+
+std::vector<std::uint8_t> bytes_of(const Hello& hello) {
+  std::vector<std::uint8_t> out(MrpMessage::kMaxSize, 0xA5);
+  out.resize(hello.emit(out));
+  return out;
+}
+
+RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
+  Hello hello;
+  hello.hears = *rc::gen::arbitrary<bool>();
+  hello.total = *rc::gen::inRange<std::uint16_t>(1, 300);
+  hello.seq = *rc::gen::inRange<std::uint16_t>(0, hello.total);
+  hello.count = *rc::gen::inRange<std::size_t>(0, Hello::kMaxSwitches + 1);
+  for (std::size_t i = 0; i < hello.count; ++i) {
+    hello.unreachable[i] = Ipv4(*rc::gen::arbitrary<std::uint32_t>());
+  }
+  const auto bytes = bytes_of(hello);
+  RC_ASSERT(bytes.size() == MrpHeader::kSize + hello.count * Hello::kRecord);
+  const auto parsed = Hello::parse(bytes);
+  RC_ASSERT(parsed.has_value());
+  RC_ASSERT(parsed->hears == hello.hears && parsed->seq == hello.seq);
+  RC_ASSERT(parsed->total == hello.total && std::ranges::equal(parsed->list(), hello.list()));
+  // Whoever takes it for registration reads nothing of it: its records must be known.
+  RC_ASSERT(hello.count == 0 || !MrpMessage::parse(bytes));
+}
+
+TEST(Hello, HasTheLayoutOfItsDiagram) {
+  Hello hello;
+  hello.hears = true;
+  hello.unreachable[hello.count++] = Ipv4(10, 255, 0, 4);
+  const std::vector<std::uint8_t> expected{
+      2, 13, 0, 1, 0,  0,   0, 0, 0, 1, 0, 28,  // version, HELLO, hears; epoch, seq, total, length
+      0, 0,  0, 0, 0,  0,   0, 0,               // no group, no leader
+      3, 2,  0, 0, 10, 255, 0, 4};
+  EXPECT_EQ(bytes_of(hello), expected);
+}
+
+TEST(Hello, IsRefusedIfItIsAnythingElse) {
+  Hello hello;
+  hello.unreachable[hello.count++] = Ipv4(10, 255, 0, 4);
+  const auto good = bytes_of(hello);
+  ASSERT_TRUE(Hello::parse(good));
+  const auto with = [&](std::size_t at, std::uint8_t value) {
+    auto bytes = good;
+    bytes[at] = value;
+    return bytes;
+  };
+  EXPECT_FALSE(Hello::parse(with(1, 1)));    // REGISTER
+  EXPECT_FALSE(Hello::parse(with(9, 0)));    // the first of none
+  EXPECT_FALSE(Hello::parse(with(11, 20)));  // not its length
+  EXPECT_FALSE(Hello::parse(with(20, 1)));   // a member
+  EXPECT_FALSE(Hello::parse(with(21, 4)));
+  EXPECT_FALSE(Hello::parse(std::span(good).first(good.size() - 1)));
+  EXPECT_FALSE(Hello::parse({}));
+  std::array<std::uint8_t, 27> small;
+  EXPECT_EQ(hello.emit(small), 0u);
+}
+
+}  // namespace
+}  // namespace cepheus::wire
