@@ -35,6 +35,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   if (a.plan.switches) command += " --switches " + std::to_string(*a.plan.switches);
   if (a.plan.incidents) command += " --incidents";
   if (a.plan.far) command += " --far";
+  if (a.plan.cuts) command += " --cuts";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   return command + " --trace";
 }
@@ -111,6 +112,8 @@ int run(int argc, char** argv) {
   app.add_flag("--incidents", a.plan.incidents,
                "one incident a seed: a death, a restart, a stall, forged packets");
   app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
+  app.add_flag("--cuts", a.plan.cuts,
+               "equal-cost paths in every seed, and trunks that are cut or fall silent");
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")
       ->capture_default_str();
   app.add_flag("--mutation-check", a.mutation_check,

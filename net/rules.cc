@@ -19,6 +19,8 @@ constexpr NamedRule kRules[] = {
     {"port_binding", &Rules::port_binding},
     {"eviction_counts", &Rules::eviction_counts},
     {"lagging_is_silence", &Rules::lagging_is_silence},
+    {"dark_trunks", &Rules::dark_trunks},
+    {"trunk_withdrawals", &Rules::trunk_withdrawals},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
 };
@@ -26,9 +28,20 @@ constexpr NamedRule kRules[] = {
 }  // namespace
 
 const char* const kSafetyRules[] = {
-    "nak_ordering", "lost_aggregate_answer", "rnr_ordering",       "nak_once",
-    "gate",         "old_duplicate_answer",  "psn_from_state",     "named_turns",
-    "port_binding", "eviction_counts",       "lagging_is_silence", nullptr,
+    "nak_ordering",
+    "lost_aggregate_answer",
+    "rnr_ordering",
+    "nak_once",
+    "gate",
+    "old_duplicate_answer",
+    "psn_from_state",
+    "named_turns",
+    "port_binding",
+    "eviction_counts",
+    "lagging_is_silence",
+    "dark_trunks",
+    "trunk_withdrawals",
+    nullptr,
 };
 
 bool set_rule(Rules& rules, std::string_view name, bool on) {

@@ -25,6 +25,8 @@ struct Rules {
   bool port_binding = true;    // a host port accepts its own host's source address only
   bool eviction_counts = true;     // an evicted path is not waited for any more
   bool lagging_is_silence = true;  // who was not asked again and again does not lag
+  bool dark_trunks = true;         // a trunk that nothing comes from is down
+  bool trunk_withdrawals = true;   // nothing is sent to a neighbour that has no way on
   bool named_turns = true;         // data and feedback between switches carry (source IP, base)
   // For speed.
   bool drop_overtaken_nak = true;

@@ -50,6 +50,15 @@ TEST(SeedsOfSevenSwitches, HoldEveryInvariant) {
   expect_no_failure(300, "--switches 7 --incidents", options);
 }
 
+// Groups over trunks that fail end, and come back by another way.
+TEST(SeedsOfTrunkCuts, HoldEveryInvariant) {
+  PlanOptions options;
+  options.cuts = true;
+  expect_no_failure(600, "--cuts", options);
+  options.incidents = true;
+  expect_no_failure(300, "--cuts --incidents", options, 600);
+}
+
 // The farther members' answers come long after the repeats that the nearer ones asked for.
 TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   PlanOptions options;

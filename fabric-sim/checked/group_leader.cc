@@ -40,6 +40,7 @@ GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_memb
 }
 
 void GroupLeader::start(const std::vector<wire::MrpMember>& members) {
+  if (dead_) return;
   own_member_.lead(kInstance);
   const auto started = registration_.start(simulator_.now(), members, actions_);
   if (!started) findings_.report(Invariant::kLiveness, started.error().text);

@@ -19,31 +19,34 @@ GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace)
       findings_(simulator_),
       isolation_(plan_, findings_),
       network_(simulator_, plan_.topology, plan_.nics),
-      incidents_(simulator_, network_, plan_) {
+      incidents_(simulator_, network_, plan_),
+      cut_(simulator_, network_, plan_) {
   simulator_.trace().print_to(trace);
   for (std::size_t i = 0; i < network_.host_count(); ++i) network_.host(i).set_watch(&isolation_);
   simulator_.schedule(Instant{plan_.faults.begin}, *this, kFaultsBegin);
   simulator_.schedule(Instant{plan_.faults.end}, *this, kFaultsEnd);
   for (const GroupPlan& group : plan_.groups) add_group(group);
   incidents_.start();
+  cut_.start();
 }
 
 void GroupScenario::add_group(const GroupPlan& plan) {
-  groups_.push_back(std::make_unique<Group>(Group{{plan, plan_.seed, findings_}, {}, nullptr}));
+  groups_.push_back(std::make_unique<Group>(Group{{plan, plan_.seed, findings_}, {}, nullptr, {}}));
   Group& group = *groups_.back();
   Random random(plan_.seed + plan.id.value());
-  std::vector<wire::MrpMember> identities;
   for (std::size_t i = 0; i < plan.members.size(); ++i) {
     group.members.push_back(
         std::make_unique<GroupMember>(simulator_, network_.host(plan.members[i].host), group.ledger,
                                       i, plan_.transport, random.next()));
-    identities.push_back(group.members.back()->identity());
+    group.identities.push_back(group.members.back()->identity());
   }
   Host& host = network_.host(plan.members[plan.leader].host);
   group.leader = std::make_unique<GroupLeader>(simulator_, host, *group.members[plan.leader],
                                                group.ledger, plan_.transport, findings_);
   incidents_.add({group.ledger, group.members, *group.leader});
-  group.leader->start(identities);
+  cut_.add({group.ledger, group.members, *group.leader});
+  if (plan.starts.count() == 0) return group.leader->start(group.identities);
+  simulator_.schedule(Instant{plan.starts}, *this, kGroupBegins + groups_.size() - 1);
 }
 
 void GroupScenario::on_event(Instant now, std::uint64_t what) {
@@ -54,6 +57,9 @@ void GroupScenario::on_event(Instant now, std::uint64_t what) {
   } else if (what == kFaultsEnd) {
     simulator_.trace().note(now, "fabric", "is calm");
     network_.set_faults(0, 0, 0, 0);
+  } else if (what >= kGroupBegins) {
+    Group& group = *groups_[what - kGroupBegins];
+    group.leader->start(group.identities);
   }
 }
 
@@ -68,20 +74,28 @@ bool GroupScenario::run_until(Instant end) {
 }
 
 bool GroupScenario::all_done() const {
-  return std::all_of(groups_.begin(), groups_.end(),
-                     [](const auto& group) { return group->ledger.is_done(); });
+  // Nobody waits for groups that a cut may have ended: others of the same members come after them.
+  const bool has_successors = !plan_.cut.trunks.empty();
+  return std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+    return group->ledger.is_done() || (has_successors && group->ledger.may_fail());
+  });
 }
 
 // Until all operations have ended, and the faults: an end that comes early is no reason to stop
 // failing.
 void GroupScenario::run_operations() {
-  const Instant calm{plan_.faults.end};
+  Instant last_begins{};
+  for (const GroupPlan& group : plan_.groups) {
+    last_begins = std::max(last_begins, Instant{group.starts});
+  }
+  const Instant calm = std::max(Instant{plan_.faults.end}, last_begins);
   const Instant give_up = calm + plan_.settle;
   const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
                                     [](const GroupPlan& g) { return g.in_turns; });
   const Instant end = must_end ? give_up : calm + 20ms;
   while (simulator_.now() < end) {
-    if (all_done() && (simulator_.now() >= calm || plan_.late_packets_meet_tombstone)) return;
+    const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : calm;
+    if (all_done() && simulator_.now() >= earliest) return;
     if (!run_until(std::min(simulator_.now() + kStep, end))) return;
   }
   for (const auto& group : groups_) group->ledger.check_ended();
@@ -111,6 +125,13 @@ void GroupScenario::dissolve() {
     for (const net::SwitchSpec& s : plan_.topology.switches) age = std::max(age, s.config.age);
     run_until(simulator_.now() + age + rest + 10ms);
   }
+  // Switches greet each other for ever, all at the same moments: between two of them.
+  const wire::Duration hello = plan_.topology.hello;
+  if (findings_.first() || hello.count() == 0) return;
+  const auto since = simulator_.now().time_since_epoch();
+  Instant between(since - since % hello + hello * 3 / 2);
+  run_until(between);
+  for (int i = 0; i < 3 && network_.frames_in_flight() > 0; ++i) run_until(between += hello);
 }
 
 bool GroupScenario::something_is_left() const {

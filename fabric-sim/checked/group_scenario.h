@@ -14,6 +14,7 @@
 #include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/checked/network_checks.h"
 #include "fabric-sim/checked/scenario_plan.h"
+#include "fabric-sim/checked/trunk_cut.h"
 #include "fabric-sim/core/network.h"
 
 namespace cepheus::sim {
@@ -46,11 +47,12 @@ class GroupScenario final : private Actor {
   Findings& findings() { return findings_; }
 
  private:
-  enum What : std::uint64_t { kFaultsBegin, kFaultsEnd };
+  enum What : std::uint64_t { kFaultsBegin, kFaultsEnd, kGroupBegins };  // ... + its number
   struct Group {
     GroupLedger ledger;
     std::vector<std::unique_ptr<GroupMember>> members;
     std::unique_ptr<GroupLeader> leader;
+    std::vector<wire::MrpMember> identities;
   };
 
   void add_group(const GroupPlan& plan);
@@ -69,6 +71,7 @@ class GroupScenario final : private Actor {
   Network network_;
   std::vector<std::unique_ptr<Group>> groups_;
   Incidents incidents_;
+  TrunkCut cut_;
 };
 
 // The run of one seed.

@@ -16,6 +16,7 @@ MutationResult check_mutation(const char* rule, std::uint64_t first_seed, std::u
   options.incidents =
       name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
   options.far = name == "nak_once";
+  options.cuts = name == "dark_trunks" || name == "trunk_withdrawals";
   const PlanOptions sound = options;
   net::set_rule(options.rules, rule, false);
   for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "fabric-sim/checked/incidents.h"
+#include "fabric-sim/checked/scenario_parts.h"
+#include "fabric-sim/checked/trunk_cut.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
@@ -38,16 +40,6 @@ std::size_t index_below(Random& random, std::size_t bound) {
   return static_cast<std::size_t>(random.below(bound));
 }
 
-// Faults wait for their phase; how long they hold a frame back is fixed with the link.
-LinkConfig make_link(Random& random, const Faults& faults) {
-  LinkConfig link;
-  constexpr std::array<std::uint64_t, 5> kGigabits{1, 2, 5, 10, 25};
-  link.rate = wire::BitRate{one_of(random, kGigabits) * 1'000'000'000};
-  link.delay = random.between(500ns, 8us);
-  link.reorder_by = faults.reorder_by;
-  return link;
-}
-
 Faults make_faults(Random& random) {
   Faults f;
   if (random.chance(0.05)) return f;  // a fabric without faults must work, too
@@ -67,11 +59,7 @@ void add_switches(Random& random, Topology& topology, std::size_t count, const F
   for (std::size_t i = 0; i < count; ++i) {
     net::SwitchSpec spec;
     spec.name = "s" + std::to_string(i);
-    constexpr std::array<std::uint32_t, 4> kHeld{0, 1, 4, 64};
-    spec.config.max_held = one_of(random, kHeld);
-    spec.config.rest = 4ms;
-    spec.config.confirm_wait = 50us;  // shorter than leaders wait before they repeat
-    spec.config.rules = rules;
+    configure_switch(random, spec, rules);
     topology.switches.push_back(spec);
     if (i == 0) continue;
     net::TrunkSpec trunk;
@@ -192,6 +180,23 @@ GroupPlan make_group(Random& random, std::size_t hosts, std::uint32_t mtu, std::
 
 }  // namespace
 
+LinkConfig make_link(Random& random, const Faults& faults) {
+  LinkConfig link;
+  constexpr std::array<std::uint64_t, 5> kGigabits{1, 2, 5, 10, 25};
+  link.rate = wire::BitRate{one_of(random, kGigabits) * 1'000'000'000};
+  link.delay = random.between(500ns, 8us);
+  link.reorder_by = faults.reorder_by;
+  return link;
+}
+
+void configure_switch(Random& random, net::SwitchSpec& spec, const net::Rules& rules) {
+  constexpr std::array<std::uint32_t, 4> kHeld{0, 1, 4, 64};
+  spec.config.max_held = one_of(random, kHeld);
+  spec.config.rest = 4ms;
+  spec.config.confirm_wait = 50us;  // shorter than leaders wait before they repeat
+  spec.config.rules = rules;
+}
+
 ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   Random random(seed);
   ScenarioPlan plan;
@@ -206,10 +211,12 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   const std::uint32_t mtu = one_of(random, kMtus);
   plan.faults = make_faults(random);
   plan.topology.mtu = mtu;
+  plan.topology.hello = {};                 // a tree has no other way
   plan.topology.seed = random.next() >> 1;  // a TOML integer has a sign
   add_switches(random, plan.topology, switches, plan.faults, options.rules);
   add_hosts(random, plan.topology, plan.faults, character.far ? kMaxFarHosts : kMaxHosts);
   plan.topology.assign_link_seeds();
+  if (options.cuts) use_equal_cost_paths(character.random, plan);
 
   for (std::size_t i = 0; i < plan.topology.hosts.size(); ++i) {
     plan.nics.push_back(make_nic(random, mtu));
@@ -229,6 +236,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
   if (options.incidents) add_incident(plan);
+  if (options.cuts) add_trunk_cut(character.random, plan);
   for (net::SwitchSpec& spec : plan.topology.switches) {
     spec.config.gate_age = 2 * plan.transport.silence();
   }

@@ -33,6 +33,7 @@ struct GroupPlan {
   // turns. Without it members send when they like, which is an error of theirs: operations may
   // fail, but never falsely succeed.
   bool in_turns = true;
+  wire::Duration starts{0};  // when the leader registers it
 
   // UDP port of its members: on a host, each group belongs to a program of its own.
   std::uint16_t control_port() const {
@@ -78,6 +79,15 @@ struct IncidentPlan {
   bool noticed = true;  // a death: the switch sees the port go down
 };
 
+// fabric-sim/checked/trunk_cut.h
+struct TrunkCutPlan {
+  std::vector<std::size_t> trunks;  // none: no cut
+  wire::Duration at{0};
+  wire::Duration lasts{0};  // 0: for ever
+  bool told = true;         // the switches see it; else nothing comes any more
+  bool one_way = false;
+};
+
 struct ScenarioPlan {
   std::uint64_t seed = 0;
   net::Topology topology;
@@ -86,6 +96,7 @@ struct ScenarioPlan {
   TransportPlan transport;
   Faults faults;
   IncidentPlan incident;
+  TrunkCutPlan cut;
   wire::Duration settle{std::chrono::milliseconds(400)};  // calm time in which all must end
   bool late_packets_meet_tombstone = false;  // unregister at once, not after the last stray packet
   std::uint64_t event_budget = 400'000;
@@ -94,6 +105,7 @@ struct ScenarioPlan {
 struct PlanOptions {
   std::optional<std::size_t> switches;  // instead of the seed's choice
   bool incidents = false;               // every seed has one
+  bool cuts = false;                    // every seed has equal-cost paths, and trunks that fail
   bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
   net::Rules rules;
 };

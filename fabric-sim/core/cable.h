@@ -30,6 +30,8 @@ class Cable final : public Actor {
   void set_faults(double loss, double duplicate, double reorder, double corrupt) {
     link_.set_faults(loss, duplicate, reorder, corrupt);
   }
+  // What is on its way arrives.
+  void set_up(bool up) { link_.set_up(up); }
   const net::LinkConfig& config() const { return link_.config(); }
 
   // Frames offered + duplicates = delivered + dropped by a named reason + in flight.

@@ -59,7 +59,20 @@ void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::Po
   SwitchNode& node = *switches_[at];
   SwitchNode& peer = *switches_[end.peer_switch];
   const net::LinkConfig& link = trunk.a == at ? trunk.ab : trunk.ba;
-  node.connect(port, add_cable(node.name(), peer.name(), link, peer, end.peer_port));
+  Cable& cable = add_cable(node.name(), peer.name(), link, peer, end.peer_port);
+  node.connect(port, cable);
+  trunk_ends_.resize(topology.trunks.size());
+  trunk_cables_.resize(topology.trunks.size());
+  const std::size_t which = trunk.a == at ? 0 : 1;
+  trunk_ends_[end.trunk][which] = {&node, port};
+  trunk_cables_[end.trunk][which] = &cable;
+}
+
+void Network::set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool told) {
+  trunk_cables_[trunk][0]->set_up(whole);
+  if (!one_way) trunk_cables_[trunk][1]->set_up(whole);
+  if (!told) return;
+  for (const auto& [node, port] : trunk_ends_[trunk]) node->set_port(now, port, whole);
 }
 
 void Network::set_host_port(Instant now, std::size_t host, bool up) {

@@ -1,7 +1,9 @@
 // Hosts, switches and cables of one topology, wired up on one simulator.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fabric-sim/core/host.h"
@@ -25,6 +27,11 @@ class Network {
 
   // The port of a host's switch.
   void set_host_port(Instant now, std::size_t host, bool up);
+  // Cuts a trunk of the topology, or mends it: both ways, or from its first switch to its second
+  // only. `told`: the switches at both ends see it.
+  void set_trunk(Instant now, std::size_t trunk, bool whole, bool one_way, bool told);
+  using TrunkEnd = std::pair<SwitchNode*, wire::PortId>;
+  const std::array<TrunkEnd, 2>& ends_of(std::size_t trunk) const { return trunk_ends_[trunk]; }
   void set_faults(double loss, double duplicate, double reorder, double corrupt);
   std::size_t frames_in_flight() const;
 
@@ -40,6 +47,8 @@ class Network {
   BufferPool pool_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::pair<SwitchNode*, wire::PortId>> host_ports_;  // by host
+  std::vector<std::array<TrunkEnd, 2>> trunk_ends_;               // as the topology names them
+  std::vector<std::array<Cable*, 2>> trunk_cables_;               // out of these ends
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<Cable>> cables_;
 };

@@ -39,6 +39,7 @@ void Trunks::on_datagram(Call& call, const Frame& frame) {
   trunk.coming.insert(trunk.coming.end(), hello->list().begin(), hello->list().end());
   if (trunk.next_part < hello->total || trunk.coming == trunk.unreachable) return;
   std::swap(trunk.coming, trunk.unreachable);
+  if (!call.rules().trunk_withdrawals) return;
   if (routes_.set_unreachable(trunk.port, trunk.unreachable)) announce(call, true);
 }
 
@@ -63,7 +64,8 @@ void Trunks::judge(Call& call, Trunk& trunk) {
   constexpr unsigned kMost = SwitchConfig::kHellosMissed;
   if (trunk.missed >= 2) trunk.in_a_row = 0;
   trunk.is_heard = trunk.is_up ? trunk.missed < kMost : trunk.in_a_row >= kMost;
-  const bool up = trunk.is_whole && trunk.is_heard && trunk.hears_us;
+  const bool is_live = (trunk.is_heard && trunk.hears_us) || !call.rules().dark_trunks;
+  const bool up = trunk.is_whole && is_live;
   if (up == trunk.is_up) return;
   trunk.is_up = up;
   trunk.in_a_row = 0;

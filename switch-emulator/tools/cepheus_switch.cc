@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "net/shapes.h"
 #include "switch-emulator/live/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/live/printable.h"
@@ -29,6 +30,7 @@ constexpr std::size_t kMaxHosts = cepheus::fabric::PoolGeometry::kMaxHosts;
 
 struct Arguments {
   std::string topology;
+  std::string fabric;
   std::size_t hosts = 0;
   std::string socket = "/tmp/cepheus.sock";
   std::string pcap;
@@ -59,9 +61,10 @@ void ignore_signals() {
 }
 
 cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
-  auto topology = arguments.topology.empty()
-                      ? cepheus::wire::Result<Topology>(Topology::star(arguments.hosts))
-                      : Topology::from_file(arguments.topology);
+  auto topology = !arguments.topology.empty() ? Topology::from_file(arguments.topology)
+                  : !arguments.fabric.empty()
+                      ? cepheus::net::from_shape(arguments.fabric)
+                      : cepheus::wire::Result<Topology>(Topology::star(arguments.hosts));
   if (topology && arguments.max_groups) {
     for (auto& spec : topology->switches) spec.config.max_groups = *arguments.max_groups;
   }
@@ -133,7 +136,11 @@ int main(int argc, char** argv) {
           ->check(CLI::ExistingFile);
   auto* hosts = app.add_option("--hosts", arguments.hosts, "N hosts h0.. on one switch")
                     ->check(CLI::Range(std::size_t{1}, kMaxHosts));
-  topology->excludes(hosts);
+  auto* shape =
+      app.add_option("--fabric", arguments.fabric,
+                     "A shape: leaf-spine:4x2x4 (leaves, spines, hosts a leaf), fat-tree:4");
+  topology->excludes(hosts)->excludes(shape);
+  shape->excludes(hosts);
   app.add_option("--socket", arguments.socket, "Where hosts attach")->capture_default_str();
   app.add_option("--pcap", arguments.pcap, "Capture every port into this directory");
   app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
@@ -142,8 +149,8 @@ int main(int argc, char** argv) {
   app.add_flag("-v,--verbose", arguments.verbose, "Say what happens");
   app.set_version_flag("--version", "cepheus-switch " CEPHEUS_VERSION);
   app.callback([&] {
-    if (arguments.topology.empty() && arguments.hosts == 0) {
-      throw CLI::RequiredError("--topology FILE or --hosts N");
+    if (arguments.topology.empty() && arguments.fabric.empty() && arguments.hosts == 0) {
+      throw CLI::RequiredError("--topology FILE, --fabric SHAPE or --hosts N");
     }
   });
   try {
