@@ -130,7 +130,9 @@ TEST(Registration, SaysWhoRefusedAndWhatToDo) {
   };
   const Case cases[] = {
       {MrpReject::kTableFull, {}, "free groups or raise max_groups"},
-      {MrpReject::kNoRoute, {member(2)}, "no route to 10.0.0.3 (qp 0x13): see whether trunks are down"},
+      {MrpReject::kNoRoute,
+       {member(2)},
+       "no route to 10.0.0.3 (qp 0x13): see whether trunks are down"},
       {MrpReject::kIdInUse, {}, "198.18.3.4 belongs to another leader"},
       {MrpReject::kIdInUse, {member(1)}, "10.0.0.2 (qp 0x12) already belongs to another leader"},
       {MrpReject::kNotMember, {member(1)}, "10.0.0.2 (qp 0x12) is unknown to its host"},

@@ -26,7 +26,8 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
     case MrpReject::kNoRoute:
       return "the switch has no route to " +
              (named.empty() ? std::string("a member") : list_of(named)) +
-             ": see whether trunks are down (cepheusctl ports), add the host to the switch's topology, "
+             ": see whether trunks are down (cepheusctl ports), add the host to the switch's "
+             "topology, "
              "or leave it out of the group";
     case MrpReject::kIdInUse:
       if (!named.empty()) {

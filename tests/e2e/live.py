@@ -63,12 +63,12 @@ class LiveRun:
     STARTED = "^started"
     CHECK = CHECK
 
-    def __init__(self, *arguments, hosts=4, mca=None, seed=1):
+    def __init__(self, *arguments, hosts=4, fabric=(), mca=None, seed=1):
         self.scratch = tempfile.mkdtemp(prefix="cepheus-live-")
         scratch = pathlib.Path(self.scratch)
         self.stop_file = scratch / "stop"
         self.hosts = [f"h{i}" for i in range(hosts)]
-        self.switch = Switch("--hosts", hosts)
+        self.switch = Switch(*(fabric or ("--hosts", hosts)))
         command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.socket, "--", *mca_arguments(mca or {}),
                    *self.program(arguments, seed)]
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.scratch)

@@ -155,20 +155,21 @@ for each in CASES:
     setattr(LiveFaults, f"test_{each.__name__}", lambda self, case=each: self.run_moments(case))
 
 
-def main():
+def command_line(cases, within):
+    """Runs what the command line asks for; `within` unless it says another. Exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--case", choices=[case.__name__ for case in CASES])
-    parser.add_argument("--within", type=float, default=5)
+    parser.add_argument("--case", choices=[case.__name__ for case in cases])
+    parser.add_argument("--within", type=float, default=within)
     options = parser.parse_args()
-    failures = sum(run_case(case, options.moments, options.seed, options.within) for case in CASES
+    failures = sum(run_case(case, options.moments, options.seed, options.within) for case in cases
                    if options.case in (None, case.__name__))
-    print(f"{failures} of {options.moments * (1 if options.case else len(CASES))} moments failed")
+    print(f"{failures} of {options.moments * (1 if options.case else len(cases))} moments failed")
     return 1 if failures else 0
 
 
 if __name__ == "__main__":
     if "--moments" in sys.argv:
-        sys.exit(main())
+        sys.exit(command_line(CASES, within=5))
     unittest.main()

@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""Trunks of a fat-tree fail in the middle of broadcasts: data right, the job goes on, and multicast is back by another way.
+
+As a test: a few random moments of each fault. As a command, to look for trouble:
+
+    trunk_fault_test.py --moments 20 [--seed S] [--case NAME] [--within SECONDS]
+
+--within: multicast is back after so long at the latest (2 s; the test allows more, since machines are busy).
+"""
+
+import random
+import sys
+import time
+import unittest
+
+from live import LiveRun
+from live_fault_test import MEGA, MULTICAST, OWN_ALGORITHMS, VERBOSE, Trouble, check, command_line, run_case, wait
+
+RANKS = 16
+MIXED = ("--count", 20, "--max", MEGA, "--root", "random")
+
+
+class FatTreeRun(LiveRun):
+    def __init__(self, seed):
+        super().__init__(*MIXED, hosts=RANKS, fabric=("--fabric", "fat-tree:4"), mca=VERBOSE, seed=seed)
+
+    def trunks_in_use(self):
+        """Of the trees of the groups that rank 0 leads now: (switch below, switch above)."""
+        used = set()
+        switches = self.switch.status()["switches"]
+        groups = {group["id"] for group in switches[0]["groups"]}  # beyond a cut tables are left for a while
+        for switch in switches:
+            for group in switch["groups"]:
+                if group["id"] not in groups:
+                    continue
+                used |= {(switch["name"], path["name"]) for path in group["paths"] if not path["is_host"]}
+        rank = ("edge", "agg", "core")
+        return sorted((a, b) for a, b in used if rank.index(a.rstrip("0123456789")) < rank.index(b.rstrip("0123456789")))
+
+    def trunks_of(self, switch):
+        """Of one switch, by name."""
+        ports = next(s for s in self.switch.status()["switches"] if s["name"] == switch)["ports"]
+        return [f"{switch}-{port['name']}" for port in ports if port["kind"] == "switch"]
+
+
+def is_back(run, before, since, within):
+    """Multicast serves again; how long it took."""
+    wait(run, OWN_ALGORITHMS)
+    wait(run, MULTICAST, before + 1)
+    took = time.monotonic() - since
+    if within and took > within:
+        raise Trouble(f"multicast was away for {took:.2f} s\n{run.everything()}")
+    run.wait_for_payload(MEGA)
+    return took
+
+
+def fail_trunks(rng, within, choose, **change):
+    with FatTreeRun(rng.randrange(1 << 30)) as run:
+        run.wait_for_payload(rng.randrange(16 * MEGA))
+        failing = choose(run, rng)
+        before = run.err.count(MULTICAST)
+        since = time.monotonic()
+        run.switch.set_links(failing, **change)
+        took = is_back(run, before, since, within)
+        if any(f"{a}-{b}" in failing or f"{b}-{a}" in failing for a, b in run.trunks_in_use()):
+            raise Trouble(f"a group goes over {failing}\n{run.everything()}")
+        return f"{','.join(failing)}: back after {took:.2f} s; " + check(run, OWN_ALGORITHMS)
+
+
+def one_in_use(run, rng):
+    return ["-".join(rng.choice(run.trunks_in_use()))]
+
+
+def all_of_one_above(run, rng):
+    return run.trunks_of(rng.choice(run.trunks_in_use())[1])
+
+
+def trunk_cut(rng, within):
+    """A trunk that the group goes over is cut, and both switches see it."""
+    return fail_trunks(rng, within, one_in_use, up=False)
+
+
+def trunk_silent(rng, within):
+    """A trunk that the group goes over loses all that is sent over it."""
+    return fail_trunks(rng, within, one_in_use, loss=1)
+
+
+def switch_cut_off(rng, within):
+    """All trunks of an aggregation or core switch that the group goes over are cut."""
+    return fail_trunks(rng, within, all_of_one_above, up=False)
+
+
+CASES = (trunk_cut, trunk_silent, switch_cut_off)
+
+
+class TrunkFaults(unittest.TestCase):
+    WITHIN = 20  # ten times what is promised
+
+    def run_moments(self, case):
+        seed = random.SystemRandom().randrange(1 << 30)
+        self.assertEqual(run_case(case, 1, seed, self.WITHIN), 0, "replay with the seed above")
+
+
+for each in CASES:
+    setattr(TrunkFaults, f"test_{each.__name__}", lambda self, case=each: self.run_moments(case))
+
+
+if __name__ == "__main__":
+    if "--moments" in sys.argv:
+        sys.exit(command_line(CASES, within=2))
+    unittest.main()
