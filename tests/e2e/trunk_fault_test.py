@@ -100,9 +100,14 @@ class TrunkFaults(unittest.TestCase):
         seed = random.SystemRandom().randrange(1 << 30)
         self.assertEqual(run_case(case, 1, seed, self.WITHIN), 0, "replay with the seed above")
 
+    def test_trunk_cut(self):
+        self.run_moments(trunk_cut)
 
-for each in CASES:
-    setattr(TrunkFaults, f"test_{each.__name__}", lambda self, case=each: self.run_moments(case))
+    def test_trunk_silent(self):
+        self.run_moments(trunk_silent)
+
+    def test_switch_cut_off(self):
+        self.run_moments(switch_cut_off)
 
 
 if __name__ == "__main__":
