@@ -1,0 +1,322 @@
+#include "libmcast/fake_device.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "libmcast/device.h"
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+
+#define EXPORTED extern "C" __attribute__((visibility("default"), used))
+
+struct cepheus_datagram_socket {};
+
+namespace cepheus::mcast::fake {
+namespace {
+
+constexpr std::uint16_t kMrpPort = wire::kDefaultMrpUdpPort;
+constexpr std::uint16_t kOwnPort = 49152;
+
+Pair& pair_of(ibv_qp* qp) { return *static_cast<Pair*>(qp->qp_context); }
+
+Posted posted(std::uint64_t wr_id, const ibv_sge* sge, int count) {
+  Posted p;
+  p.wr_id = wr_id;
+  if (count == 0) return p;
+  p.address = reinterpret_cast<void*>(sge->addr);
+  p.length = sge->length;
+  p.lkey = sge->lkey;
+  return p;
+}
+
+ibv_device the_device;
+ibv_context the_context;
+cepheus_datagram_socket the_socket;
+std::unique_ptr<Device> the_one = std::make_unique<Device>();
+
+}  // namespace
+
+Device& Device::instance() { return *the_one; }
+Device& Device::fresh() {
+  the_one = std::make_unique<Device>();
+  return *the_one;
+}
+
+void Device::complete(Pair& pair, const ibv_wc& wc) {
+  completions_.emplace_back(pair.verbs.send_cq, wc);
+  completions_.back().second.qp_num = pair.verbs.qp_num;
+}
+
+void Device::complete_send(Pair& pair, ibv_wc_status status) {
+  ibv_wc wc{};
+  wc.wr_id = pair.sends.front().wr_id;
+  wc.status = status;
+  wc.opcode = IBV_WC_SEND;
+  pair.sends.pop_front();
+  complete(pair, wc);
+}
+
+void Device::deliver(Pair& pair, const std::string& data, std::uint32_t imm) {
+  const Posted to = pair.receives.front();
+  pair.receives.pop_front();
+  std::copy_n(data.data(), std::min<std::size_t>(data.size(), to.length),
+              static_cast<char*>(to.address));
+  ibv_wc wc{};
+  wc.wr_id = to.wr_id;
+  wc.status = IBV_WC_SUCCESS;
+  wc.opcode = IBV_WC_RECV;
+  wc.byte_len = static_cast<std::uint32_t>(data.size());
+  wc.wc_flags = IBV_WC_WITH_IMM;
+  wc.imm_data = htonl(imm);
+  complete(pair, wc);
+}
+
+// As a queue pair in ERR does with what is posted.
+void Device::flush(Pair& pair) {
+  while (!pair.sends.empty()) complete_send(pair, IBV_WC_WR_FLUSH_ERR);
+  for (const Posted& p : pair.receives) {
+    ibv_wc wc{};
+    wc.wr_id = p.wr_id;
+    wc.status = IBV_WC_WR_FLUSH_ERR;
+    complete(pair, wc);
+  }
+  pair.receives.clear();
+}
+
+void Device::raise(ibv_event_type type, std::uint8_t port) {
+  ibv_async_event event{};
+  event.event_type = type;
+  event.element.port_num = port;
+  events_.push_back(event);
+}
+
+void Device::raise(ibv_event_type type, Pair& pair) {
+  ibv_async_event event{};
+  event.event_type = type;
+  event.element.qp = &pair.verbs;
+  events_.push_back(event);
+}
+
+void Device::tell(wire::Ipv4 from, const wire::MrpMessage& message) {
+  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
+  bytes.resize(message.emit(bytes));
+  told_.emplace_back(from, std::move(bytes));
+}
+
+// The calls, as members of a friend: each belongs to the verb of its name.
+struct Calls {
+  static Device& device() { return Device::instance(); }
+
+  static int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
+    *bad = wr;
+    Pair& pair = pair_of(qp);
+    if (device().refuse_sends || qp->state != IBV_QPS_RTS) return EINVAL;
+    Posted p = posted(wr->wr_id, wr->sg_list, wr->num_sge);
+    p.imm = ntohl(wr->imm_data);
+    pair.sends.push_back(p);
+    return 0;
+  }
+  static int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+    *bad = wr;
+    if (qp->state == IBV_QPS_RESET) return EINVAL;
+    pair_of(qp).receives.push_back(posted(wr->wr_id, wr->sg_list, wr->num_sge));
+    return 0;
+  }
+  static int poll(ibv_cq* cq, int most, ibv_wc* out) {
+    int n = 0;
+    auto& list = device().completions_;
+    for (auto at = list.begin(); at != list.end() && n < most;) {
+      if (at->first != cq) {
+        ++at;
+        continue;
+      }
+      out[n++] = at->second;
+      at = list.erase(at);
+    }
+    return n;
+  }
+  static ibv_qp* create(ibv_pd* pd, ibv_qp_init_attr* init) {
+    auto pair = std::make_unique<Pair>();
+    ibv_qp& qp = pair->verbs;
+    qp.context = pd->context;
+    qp.qp_context = pair.get();
+    qp.pd = pd;
+    qp.send_cq = init->send_cq;
+    qp.recv_cq = init->recv_cq;
+    qp.qp_num = device().next_qpn_++;
+    qp.state = IBV_QPS_RESET;
+    device().pairs.push_back(std::move(pair));
+    return &qp;
+  }
+  static int destroy(ibv_qp* qp) {
+    for (auto& pair : device().pairs) {
+      if (pair && &pair->verbs == qp) pair.reset();
+    }
+    return 0;
+  }
+  static int modify(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+    Pair& pair = pair_of(qp);
+    if (device().refuse_modify != 0 && attr->qp_state == device().refused_state) {
+      return std::exchange(device().refuse_modify, 0);
+    }
+    if ((mask & IBV_QP_RQ_PSN) != 0) pair.receive_psn = attr->rq_psn;
+    if ((mask & IBV_QP_SQ_PSN) != 0) pair.send_psn = attr->sq_psn;
+    if ((mask & IBV_QP_DEST_QPN) != 0) pair.remote_qpn = attr->dest_qp_num;
+    if ((mask & IBV_QP_AV) != 0) pair.remote = ipv4_of(attr->ah_attr.grh.dgid);
+    qp->state = attr->qp_state;
+    pair.states.push_back(attr->qp_state);
+    if (attr->qp_state == IBV_QPS_ERR) device().flush(pair);
+    if (attr->qp_state == IBV_QPS_RESET) {
+      pair.sends.clear();
+      pair.receives.clear();
+    }
+    return 0;
+  }
+  static int next_event(ibv_async_event* out) {
+    if (device().events_.empty()) {
+      errno = EAGAIN;
+      return -1;
+    }
+    *out = device().events_.front();
+    device().events_.pop_front();
+    return 0;
+  }
+  static int say(const void* data, std::size_t size) {
+    const auto* bytes = static_cast<const std::uint8_t*>(data);
+    if (const auto message = wire::MrpMessage::parse({bytes, size})) {
+      device().said_.push_back(*message);
+    }
+    return 0;
+  }
+  static ssize_t hear(void* data, std::size_t capacity, std::uint32_t* from, std::uint16_t* port) {
+    if (device().told_.empty()) {
+      errno = EAGAIN;
+      return -1;
+    }
+    const auto [sender, bytes] = device().told_.front();
+    device().told_.pop_front();
+    const std::size_t n = std::min(capacity, bytes.size());
+    std::memcpy(data, bytes.data(), n);
+    *from = sender.value();
+    *port = kMrpPort;
+    return static_cast<ssize_t>(n);
+  }
+};
+
+}  // namespace cepheus::mcast::fake
+
+using cepheus::mcast::fake::Calls;
+using cepheus::mcast::fake::Device;
+
+EXPORTED ibv_device** ibv_get_device_list(int* count) {
+  static std::array<ibv_device*, 2> list{};
+  list[0] = Device::instance().is_there ? &cepheus::mcast::fake::the_device : nullptr;
+  *count = Device::instance().is_there ? 1 : 0;
+  return list.data();
+}
+EXPORTED void ibv_free_device_list(ibv_device**) {}
+EXPORTED const char* ibv_get_device_name(ibv_device*) { return "fake0"; }
+EXPORTED ibv_context* ibv_open_device(ibv_device* device) {
+  ibv_context& context = cepheus::mcast::fake::the_context;
+  context = {};
+  context.device = device;
+  context.async_fd = -1;
+  context.ops.post_send = Calls::post_send;
+  context.ops.post_recv = Calls::post_receive;
+  context.ops.poll_cq = Calls::poll;
+  return &context;
+}
+EXPORTED int ibv_close_device(ibv_context*) { return 0; }
+EXPORTED int ibv_query_device(ibv_context*, ibv_device_attr* out) {
+  *out = {};
+  out->phys_port_cnt = 1;
+  out->max_qp_wr = 1024;
+  out->max_cqe = 65536;
+  return 0;
+}
+EXPORTED int ibv_query_port(ibv_context*, std::uint8_t, _compat_ibv_port_attr* attr) {
+  auto* out = reinterpret_cast<ibv_port_attr*>(attr);
+  const Device& device = Device::instance();
+  out->state = device.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+  out->link_layer = device.is_ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
+  out->active_mtu = IBV_MTU_1024;
+  out->max_msg_sz = 1u << 30;
+  out->gid_tbl_len = 1;
+  return 0;
+}
+EXPORTED int _ibv_query_gid_ex(ibv_context*, std::uint32_t, std::uint32_t, ibv_gid_entry* out,
+                               std::uint32_t, std::size_t) {
+  out->gid = cepheus::mcast::gid_of(Device::instance().address);
+  out->gid_type = IBV_GID_TYPE_ROCE_V2;
+  return 0;
+}
+EXPORTED ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  static ibv_pd pd;
+  pd = {context, 1};
+  return &pd;
+}
+EXPORTED int ibv_dealloc_pd(ibv_pd*) { return 0; }
+EXPORTED ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t,
+                                  unsigned) {
+  static std::uint32_t keys = 0;
+  ++Device::instance().regions;
+  const std::uint32_t key = ++keys;
+  return new ibv_mr{pd->context, pd, address, length, key, key, key};
+}
+EXPORTED ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
+  return ibv_reg_mr_iova2(pd, address, length, 0, static_cast<unsigned>(access));
+}
+EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
+  --Device::instance().regions;
+  delete mr;
+  return 0;
+}
+EXPORTED ibv_cq* ibv_create_cq(ibv_context* context, int entries, void*, ibv_comp_channel*, int) {
+  auto* cq = new ibv_cq{};
+  cq->context = context;
+  cq->cqe = entries;
+  return cq;
+}
+EXPORTED int ibv_destroy_cq(ibv_cq* cq) {
+  delete cq;
+  return 0;
+}
+EXPORTED ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
+  return Calls::create(pd, init);
+}
+EXPORTED int ibv_destroy_qp(ibv_qp* qp) { return Calls::destroy(qp); }
+EXPORTED int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+  return Calls::modify(qp, attr, mask);
+}
+EXPORTED int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int, ibv_qp_init_attr*) {
+  const auto& pair = *static_cast<cepheus::mcast::fake::Pair*>(qp->qp_context);
+  attr->sq_psn = pair.send_psn;
+  attr->rq_psn = pair.receive_psn;
+  return 0;
+}
+EXPORTED int ibv_get_async_event(ibv_context*, ibv_async_event* out) {
+  return Calls::next_event(out);
+}
+EXPORTED void ibv_ack_async_event(ibv_async_event*) {}
+
+EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t, cepheus_datagram_socket** out) {
+  *out = &cepheus::mcast::fake::the_socket;
+  return 0;
+}
+EXPORTED std::uint16_t cepheus_datagram_port(const cepheus_datagram_socket*) {
+  return cepheus::mcast::fake::kOwnPort;
+}
+EXPORTED int cepheus_datagram_send(cepheus_datagram_socket*, std::uint32_t, std::uint16_t,
+                                   const void* data, std::size_t size) {
+  return Calls::say(data, size);
+}
+EXPORTED ssize_t cepheus_datagram_recv(cepheus_datagram_socket*, void* data, std::size_t capacity,
+                                       std::uint32_t* from, std::uint16_t* from_port) {
+  return Calls::hear(data, capacity, from, from_port);
+}
+EXPORTED void cepheus_datagram_close(cepheus_datagram_socket*) {}

@@ -1,0 +1,82 @@
+// A RoCE device that a test holds in its hands: it defines the verbs and the datagram calls that
+// libmcast makes, so that no network, NIC or switch is needed. What a group posts lies in its queue
+// pair until the test completes it; what it says to the registration port, until the test reads it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wire/mrp.h"
+
+namespace cepheus::mcast::fake {
+
+struct Posted {
+  std::uint64_t wr_id = 0;
+  void* address = nullptr;
+  std::uint32_t length = 0;
+  std::uint32_t lkey = 0;
+  std::uint32_t imm = 0;  // of a send, in host byte order
+};
+
+struct Pair {
+  ibv_qp verbs{};  // what the library holds
+  std::vector<ibv_qp_state> states;
+  std::uint32_t send_psn = 0, receive_psn = 0;
+  wire::Ipv4 remote;
+  std::uint32_t remote_qpn = 0;
+  std::deque<Posted> sends, receives;
+};
+
+class Device {
+ public:
+  // The one of this program, as new.
+  static Device& fresh();
+  static Device& instance();
+
+  // --- What is there.
+  wire::Ipv4 address{10, 0, 0, 1};
+  bool is_there = true;
+  bool is_up = true;
+  bool is_ethernet = true;
+  int refuse_modify = 0;  // errno of the next change to `refused_state`
+  ibv_qp_state refused_state = IBV_QPS_RTR;
+  bool refuse_sends = false;
+  std::size_t regions = 0;  // registered
+
+  // --- Queue pairs, in the order they were made; null once destroyed.
+  std::vector<std::unique_ptr<Pair>> pairs;
+  Pair& pair(std::size_t index) { return *pairs.at(index); }
+  // The oldest send or receive of `pair` ends.
+  void complete_send(Pair& pair, ibv_wc_status status = IBV_WC_SUCCESS);
+  void deliver(Pair& pair, const std::string& data, std::uint32_t imm);
+  // A completion whatever is posted.
+  void complete(Pair& pair, const ibv_wc& wc);
+
+  // --- Device events.
+  void raise(ibv_event_type type, std::uint8_t port);
+  void raise(ibv_event_type type, Pair& pair);
+
+  // --- Registration.
+  // What the library sent since the last call, oldest first.
+  std::vector<wire::MrpMessage> said() { return std::exchange(said_, {}); }
+  void tell(wire::Ipv4 from, const wire::MrpMessage& message);
+  void note(const wire::MrpMessage& message) { said_.push_back(message); }  // to be read again
+
+ private:
+  friend struct Calls;
+  void flush(Pair& pair);
+
+  std::deque<std::pair<ibv_cq*, ibv_wc>> completions_;
+  std::deque<ibv_async_event> events_;
+  std::vector<wire::MrpMessage> said_;
+  std::deque<std::pair<wire::Ipv4, std::vector<std::uint8_t>>> told_;
+  std::uint32_t next_qpn_ = 0x100;
+};
+
+}  // namespace cepheus::mcast::fake

@@ -1,0 +1,199 @@
+// A group over the fake device, and what its leader or its members would say to it.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <mcast/mcast.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "libmcast/fake_device.h"
+
+namespace cepheus::mcast {
+
+// A bulk operation, and how it ended.
+struct Op : mcast_op_t {
+  Op() : mcast_op_t{end, this} {}
+  mcast_status_t status = MCAST_INPROGRESS;
+  size_t length = 0;
+  std::uint32_t imm = 0;
+  int calls = 0;
+
+ private:
+  static void end(mcast_op_t* op, mcast_status_t how, size_t bytes, std::uint32_t immediate) {
+    Op& self = *static_cast<Op*>(op);
+    self.status = how;
+    self.length = bytes;
+    self.imm = immediate;
+    ++self.calls;
+  }
+};
+
+class FakeGroup : public testing::Test {
+ protected:
+  static constexpr unsigned kDepth = 4;
+  static constexpr wire::Ipv4 kLeader{10, 0, 0, 2};
+  static constexpr wire::McstId kId{198, 18, 3, 4};
+  static constexpr std::uint16_t kEpoch = 9;
+  static constexpr std::uint32_t kInstance = 77;
+  static constexpr const char* kData = "datadata";
+
+  struct Options {
+    std::uint32_t patience_ms = 0;
+    size_t max_eager_memory = 0;
+  };
+
+  FakeGroup() { open({}); }
+  ~FakeGroup() override {
+    drop();
+    mcast_context_destroy(context_);
+  }
+
+  void open(const Options& options) {
+    if (context_ != nullptr) mcast_context_destroy(context_);
+    mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
+    params.progress_timeout_ms = options.patience_ms;
+    params.max_eager_memory = options.max_eager_memory;
+    ASSERT_EQ(mcast_context_create(&params, &context_), MCAST_OK) << mcast_last_error();
+  }
+  void make(mcast_lane_t lane) { make(lane, on_eager); }
+  void make(mcast_lane_t lane, mcast_recv_cb_t callback) {
+    mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+    params.lane = lane;
+    params.max_eager = 64;
+    params.recv_depth = params.send_depth = kDepth;
+    params.recv_cb = callback;
+    params.recv_arg = this;
+    ASSERT_EQ(mcast_group_create(context_, &params, &group_), MCAST_OK) << mcast_last_error();
+    pair_ = device_.pairs.size() - 1;
+    mcast_member_t name;
+    ASSERT_EQ(mcast_group_member(group_, &name), MCAST_OK);
+    own_ = name;
+  }
+  void drop() {
+    if (group_ != nullptr) mcast_group_destroy(group_);
+    group_ = nullptr;
+  }
+  fake::Pair& pair() { return device_.pair(pair_); }
+  // Often enough that the control channel is looked at, and timers.
+  void progress() {
+    for (int i = 0; i < 130; ++i) mcast_progress(context_);
+  }
+  mcast_group_attr_t attr() {
+    mcast_group_attr_t out;
+    EXPECT_EQ(mcast_group_query(group_, &out), MCAST_OK);
+    return out;
+  }
+  // What was said to the registration port: "confirm activate 10.0.0.1", "register 10.0.0.1 ...".
+  std::vector<std::string> said() {
+    std::vector<std::string> all;
+    for (const wire::MrpMessage& m : device_.said()) {
+      std::string text = to_string(m.header.type);
+      if (m.header.type == wire::MrpType::kConfirm) {
+        text += std::string(" ") + to_string(static_cast<wire::MrpType>(m.header.flags & 0xFF));
+      } else if (m.header.type == wire::MrpType::kReject) {
+        text += std::string(" ") + to_string(static_cast<wire::MrpReject>(m.header.flags));
+      }
+      for (const wire::MrpMember& member : m.list()) text += " " + member.host.to_string();
+      all.push_back(text);
+    }
+    return all;
+  }
+
+  // --- As a member of another's group.
+  wire::MrpMessage about(wire::MrpType type) {
+    wire::MrpMessage m;
+    m.header.type = type;
+    m.header.epoch = kEpoch;
+    m.header.mcst_id = kId;
+    m.header.instance = kInstance;
+    if (type == wire::MrpType::kRegister) m.add(own_name());
+    return m;
+  }
+  void tell(wire::MrpType type, std::uint16_t flags = 0) {
+    wire::MrpMessage m = about(type);
+    m.header.flags = flags;
+    device_.tell(kLeader, m);
+    progress();
+  }
+  void become_active() {
+    tell(wire::MrpType::kRegister);
+    tell(wire::MrpType::kActivate);
+    said();
+    ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
+  }
+
+  // --- As the leader of 10.0.0.1, .2 and .3.
+  void lead() {
+    std::vector<mcast_member_t> names{own_, own_, own_};
+    for (std::uint32_t i = 1; i < 3; ++i) {
+      names[i].ipv4 = htonl(device_.address.value() + i);
+      names[i].qpn = htonl(0x500 + i);
+    }
+    ASSERT_EQ(mcast_group_lead(group_, names.data(), names.size()), MCAST_OK) << mcast_last_error();
+    progress();
+    const auto registered = device_.said();
+    ASSERT_FALSE(registered.empty());
+    registered_ = registered.front();
+    for (const auto& m : registered) device_.note(m);
+  }
+  void confirm(wire::MrpType step) {
+    wire::MrpMessage m;
+    m.header = registered_.header;
+    m.header.type = wire::MrpType::kConfirm;
+    m.header.flags = static_cast<std::uint16_t>(step);
+    for (const wire::MrpMember& member : registered_.list()) {
+      if (member.host != device_.address) m.add({member.host, member.qpn});
+    }
+    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
+    progress();
+  }
+  void reject(wire::MrpReject why) {
+    wire::MrpMessage m;
+    m.header = registered_.header;
+    m.header.type = wire::MrpType::kReject;
+    m.header.flags = static_cast<std::uint16_t>(why);
+    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
+    progress();
+  }
+  void become_active_leader() {
+    lead();
+    confirm(wire::MrpType::kRegister);
+    confirm(wire::MrpType::kActivate);
+    said();
+    ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
+  }
+
+  // What the eager callback saw, and what it answers.
+  struct Received {
+    std::string data;
+    std::uint32_t imm;
+    void* at;
+  };
+  std::vector<Received> received_;
+  mcast_status_t answer_ = MCAST_OK;
+
+  fake::Device& device_ = fake::Device::fresh();
+  mcast_context_h context_ = nullptr;
+  mcast_group_h group_ = nullptr;
+  char buffer_[256] = {};
+
+ private:
+  static mcast_status_t on_eager(void* arg, void* data, size_t length, std::uint32_t imm) {
+    auto& self = *static_cast<FakeGroup*>(arg);
+    self.received_.push_back({std::string(static_cast<char*>(data), length), imm, data});
+    return self.answer_;
+  }
+  wire::MrpMember own_name() const {
+    return {wire::Ipv4(ntohl(own_.ipv4)), wire::Qpn(ntohl(own_.qpn)), 0, ntohs(own_.control_port),
+            ntohl(own_.token)};
+  }
+
+  std::size_t pair_ = 0;
+  mcast_member_t own_{};
+  wire::MrpMessage registered_;
+};
+
+}  // namespace cepheus::mcast

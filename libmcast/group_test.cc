@@ -1,0 +1,262 @@
+// Groups and their context through the C API, over a device that the test plays: registration,
+// failures, who is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "libmcast/fake_group.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using wire::MrpReject;
+using wire::MrpType;
+
+class Devices : public testing::Test {
+ protected:
+  mcast_status_t open() {
+    const mcast_status_t status = mcast_context_create(nullptr, &context_);
+    if (context_ != nullptr) mcast_context_destroy(context_);
+    return status;
+  }
+  fake::Device& device_ = fake::Device::fresh();
+  mcast_context_h context_ = nullptr;
+};
+
+TEST_F(Devices, ThatCanNotServeAreNamedWithTheReason) {
+  device_.is_up = false;
+  EXPECT_EQ(open(), MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("fake0: no port is active"));
+  device_.is_up = true;
+  device_.is_ethernet = false;
+  EXPECT_EQ(open(), MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("fake0: its ports are not Ethernet"));
+  device_.is_ethernet = true;
+  device_.address = wire::Ipv4();
+  EXPECT_EQ(open(), MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("give its network interface an IPv4 address"));
+  device_.is_there = false;
+  EXPECT_EQ(open(), MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("this host has no RDMA device"));
+}
+
+class GroupOverFake : public FakeGroup {};
+
+TEST_F(GroupOverFake, AsAMemberConnectsConfirmsAndServes) {
+  make(MCAST_LANE_EAGER);
+  EXPECT_EQ(pair().receives.size(), kDepth) << "posted before anybody can send";
+  EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT));
+  tell(MrpType::kRegister);
+  EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
+  EXPECT_EQ(pair().remote, kId);
+  EXPECT_EQ(pair().remote_qpn, wire::kVirtualQpn.value());
+  EXPECT_EQ(pair().send_psn, wire::group_start_psn(kId, kEpoch).value());
+  EXPECT_EQ(pair().receive_psn, pair().send_psn);
+  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_EQ(mcast_send_eager(group_, "x", 1, 0), MCAST_ERR_INVALID) << "not active";
+  tell(MrpType::kActivate);
+  EXPECT_THAT(said(), ElementsAre("confirm activate 10.0.0.1"));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+  EXPECT_EQ(attr().mcst_id, kId.value());
+}
+
+TEST_F(GroupOverFake, AsALeaderRegistersConnectsAndActivates) {
+  make(MCAST_LANE_BULK);
+  lead();
+  EXPECT_THAT(said(), ElementsAre("register 10.0.0.1 10.0.0.2 10.0.0.3"));
+  EXPECT_EQ(pair().states.back(), IBV_QPS_RTS) << "before anybody can answer";
+  EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
+  confirm(MrpType::kRegister);
+  EXPECT_THAT(said(), ElementsAre("activate"));
+  confirm(MrpType::kActivate);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+  EXPECT_EQ(attr().members, 3u);
+  EXPECT_EQ(attr().is_leader, 1);
+}
+
+TEST_F(GroupOverFake, SaysToAllWhySwitchesRefuseIt) {
+  make(MCAST_LANE_BULK);
+  lead();
+  said();
+  reject(MrpReject::kTableFull);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
+  EXPECT_THAT(attr().reason, HasSubstr("free groups or raise max_groups"));
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_REGISTRATION);
+  EXPECT_THAT(said(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
+  EXPECT_EQ(pair().states.back(), IBV_QPS_ERR);
+}
+
+TEST_F(GroupOverFake, RefusesTheLeaderIfItsQueuePairDoesNotComeUp) {
+  make(MCAST_LANE_EAGER);
+  device_.refuse_modify = ETIMEDOUT;
+  tell(MrpType::kRegister);
+  EXPECT_THAT(said(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
+  EXPECT_EQ(attr().state, MCAST_GROUP_FAILED);
+  EXPECT_THAT(attr().reason, HasSubstr("nobody answered for the group's address"));
+}
+
+TEST_F(GroupOverFake, WithoutAReceiveCallbackAnswersNobodyYet) {
+  make(MCAST_LANE_EAGER, nullptr);
+  tell(MrpType::kRegister);
+  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_EQ(mcast_group_set_recv(
+                group_, [](void*, void*, size_t, std::uint32_t) { return MCAST_OK; }, nullptr),
+            MCAST_OK);
+  tell(MrpType::kRegister);
+  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
+}
+
+TEST_F(GroupOverFake, IgnoresWhoDoesNotKnowItsToken) {
+  make(MCAST_LANE_EAGER);
+  wire::MrpMessage message = about(MrpType::kRegister);
+  ++message.members[0].token;
+  device_.tell(kLeader, message);
+  progress();
+  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_EQ(attr().state, MCAST_GROUP_WAITING);
+}
+
+// A failed work request ends the group for all: this member's leader hears it, everything posted
+// is called back, and what comes later is refused with the reason.
+TEST_F(GroupOverFake, ThatFailsAtAMemberTellsTheLeaderUntilItAnswers) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op send, receive;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
+  progress();
+  EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
+  EXPECT_EQ(receive.status, MCAST_ERR_FABRIC) << "flushed";
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_WORK);
+  EXPECT_THAT(said(), ElementsAre("reject member could not bring its queue pair up 10.0.0.1"));
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_FABRIC);
+  EXPECT_THAT(mcast_last_error(), HasSubstr(attr().reason));
+  tell(MrpType::kUnregister);
+  EXPECT_THAT(said(), ElementsAre("confirm unregister 10.0.0.1"));
+}
+
+TEST_F(GroupOverFake, ThatFailsAtTheLeaderIsUnregistered) {
+  make(MCAST_LANE_BULK);
+  become_active_leader();
+  Op send;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
+  progress();
+  EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
+  EXPECT_THAT(said(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
+}
+
+TEST_F(GroupOverFake, EndsWhenTheLeaderSaysSoAndSaysWhy) {
+  const struct {
+    MrpReject why;
+    mcast_status_t status;
+    const char* text;
+  } cases[] = {{MrpReject::kNone, MCAST_ERR_CANCELED, "unregistered the group"},
+               {MrpReject::kMemberFailed, MCAST_ERR_FABRIC, "since a member failed"},
+               {MrpReject::kEvicted, MCAST_ERR_FABRIC, "a member was lost"},
+               {MrpReject::kPathLost, MCAST_ERR_FABRIC, "take another way if there is one"}};
+  for (const auto& c : cases) {
+    make(MCAST_LANE_BULK);
+    become_active();
+    tell(MrpType::kUnregister, static_cast<std::uint16_t>(c.why));
+    EXPECT_EQ(mcast_group_test(group_), c.status);
+    EXPECT_THAT(attr().reason, HasSubstr(c.text));
+    EXPECT_EQ(attr().cause, MCAST_CAUSE_LEADER);
+    drop();
+  }
+}
+
+TEST_F(GroupOverFake, DeviceEventsEndWhatTheyAreAbout) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  device_.raise(IBV_EVENT_PORT_ERR, 2);
+  progress();
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << "of another port";
+  mcast_group_h other = nullptr;
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = MCAST_LANE_BULK;
+  ASSERT_EQ(mcast_group_create(context_, &params, &other), MCAST_OK);
+  device_.raise(IBV_EVENT_QP_FATAL, *device_.pairs.back());
+  progress();
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << "of another queue pair";
+  EXPECT_EQ(mcast_group_test(other), MCAST_ERR_FABRIC);
+  device_.raise(IBV_EVENT_PORT_ERR, 1);
+  progress();
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  EXPECT_THAT(attr().reason, HasSubstr("the device reports"));
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_DEVICE);
+}
+
+TEST_F(GroupOverFake, ThatIsDestroyedCancelsWhatIsOutstandingAndIgnoresWhatComesLate) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op send, receive;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  ibv_wc late{};
+  late.wr_id = pair().sends.front().wr_id;
+  device_.complete(pair(), late);  // on the queue, not yet read
+  drop();
+  EXPECT_EQ(send.status, MCAST_ERR_CANCELED);
+  EXPECT_EQ(receive.status, MCAST_ERR_CANCELED);
+  EXPECT_EQ(device_.pairs.back(), nullptr);
+  progress();
+  EXPECT_EQ(send.calls, 1);
+  EXPECT_EQ(device_.regions, 0u);
+}
+
+TEST_F(GroupOverFake, ALeaderThatDestroysItsGroupUnregistersIt) {
+  make(MCAST_LANE_BULK);
+  become_active_leader();
+  drop();
+  EXPECT_THAT(said(), ElementsAre("unregister"));
+}
+
+TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNobodyIsHeardOf) {
+  open({.patience_ms = 600});  // soft-roce's retries take 540
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op send;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (mcast_group_test(group_) == MCAST_OK && std::chrono::steady_clock::now() < limit)
+    progress();
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(attr().reason, HasSubstr("no send completed for 600 ms"));
+  EXPECT_THAT(said(), testing::Contains("complain 10.0.0.1")) << "it asked first";
+  EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
+}
+
+// Switches that leave the PSNs to the hosts: who has received stops its queue pair, moves its send
+// PSN on through RESET and posts again what was posted, before it sends.
+TEST_F(GroupOverFake, SynchronisesItsPsnsBeforeItSendsIfSwitchesDoNot) {
+  make(MCAST_LANE_BULK);
+  tell(MrpType::kRegister, wire::MrpHeader::kHostSync);
+  tell(MrpType::kActivate);
+  Op first, second, send;
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &first), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_ + 8, 8, nullptr, &second), MCAST_INPROGRESS);
+  device_.deliver(pair(), "12345678", 7);
+  progress();
+  EXPECT_EQ(first.status, MCAST_OK);
+  pair().receive_psn += 1;  // as the device counts
+  const std::uint32_t next = pair().receive_psn;
+  pair().states.clear();
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
+  progress();
+  EXPECT_THAT(pair().states,
+              ElementsAre(IBV_QPS_ERR, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
+  EXPECT_EQ(pair().send_psn, next);
+  EXPECT_EQ(pair().receive_psn, next);
+  ASSERT_EQ(pair().receives.size(), 1u);
+  EXPECT_EQ(pair().receives.front().address, buffer_ + 8) << "the receive that was flushed";
+  EXPECT_EQ(second.calls, 0) << "it goes on";
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  drop();  // before the operations
+}
+
+}  // namespace
+}  // namespace cepheus::mcast

@@ -1,0 +1,191 @@
+// Eager and bulk lanes through the C API, over a device that the test plays: buffers, bounds, who
+// is called back with what.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "libmcast/fake_group.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using testing::HasSubstr;
+
+std::string text_of(const fake::Posted& posted) {
+  return {static_cast<const char*>(posted.address), posted.length};
+}
+
+class EagerLaneOverFake : public FakeGroup {
+ protected:
+  EagerLaneOverFake() {
+    make(MCAST_LANE_EAGER);
+    become_active();
+  }
+};
+
+TEST_F(EagerLaneOverFake, CopiesWhatItSends) {
+  char data[] = "before";
+  ASSERT_EQ(mcast_send_eager(group_, data, 6, 5), MCAST_OK);
+  std::memcpy(data, "after!", 6);
+  ASSERT_EQ(pair().sends.size(), 1u);
+  EXPECT_EQ(text_of(pair().sends.front()), "before");
+  EXPECT_EQ(pair().sends.front().imm, 5u);
+  ASSERT_EQ(mcast_send_eager(group_, nullptr, 0, 6), MCAST_OK);
+  EXPECT_EQ(pair().sends.back().length, 0u);
+}
+
+TEST_F(EagerLaneOverFake, HasSoManyBuffersAsMayBeUnacknowledged) {
+  for (unsigned i = 0; i < kDepth; ++i) ASSERT_EQ(mcast_send_eager(group_, kData, 8, i), MCAST_OK);
+  EXPECT_EQ(mcast_send_eager(group_, kData, 8, 9), MCAST_ERR_AGAIN);
+  EXPECT_EQ(mcast_group_outstanding(group_), kDepth);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(mcast_send_eager(group_, kData, 8, 9), MCAST_OK);
+  EXPECT_EQ(attr().messages_sent, kDepth + 1);
+}
+
+TEST_F(EagerLaneOverFake, RefusesWhatDoesNotFit) {
+  EXPECT_EQ(mcast_send_eager(group_, buffer_, 65, 0), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("send it on a bulk lane"));
+  const auto too_much = [](void*, void*) -> size_t { return 65; };
+  EXPECT_EQ(mcast_send_eager_pack(group_, too_much, nullptr, 0, nullptr), MCAST_ERR_INVALID);
+  EXPECT_TRUE(pair().sends.empty());
+  for (unsigned i = 0; i < kDepth; ++i) {
+    EXPECT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_OK) << "no buffer was lost";
+  }
+}
+
+TEST_F(EagerLaneOverFake, HandsDataOverInOrderAndPostsTheBufferAgain) {
+  device_.deliver(pair(), "one", 1);
+  device_.deliver(pair(), "two", 2);
+  progress();
+  ASSERT_EQ(received_.size(), 2u);
+  EXPECT_EQ(received_[0].data, "one");
+  EXPECT_EQ(received_[1].imm, 2u);
+  EXPECT_EQ(pair().receives.size(), kDepth);
+}
+
+TEST_F(EagerLaneOverFake, LeavesABufferToWhoeverKeepsIt) {
+  answer_ = MCAST_INPROGRESS;
+  device_.deliver(pair(), "kept", 1);
+  progress();
+  EXPECT_EQ(pair().receives.size(), kDepth - 1);
+  std::memset(static_cast<char*>(received_[0].at) - MCAST_RECV_HEADROOM, 1, MCAST_RECV_HEADROOM);
+  mcast_recv_release(group_, received_[0].at);
+  EXPECT_EQ(pair().receives.size(), kDepth);
+  mcast_recv_release(group_, received_[0].at);
+  EXPECT_EQ(pair().receives.size(), kDepth) << "given back twice";
+  mcast_recv_release(group_, buffer_);
+  EXPECT_EQ(pair().receives.size(), kDepth) << "never given out";
+}
+
+// What a broken group sent can be sent another way.
+TEST_F(EagerLaneOverFake, KeepsWhatNotAllMayHaveReceived) {
+  for (const char* text : {"first!", "second", "third!"}) {
+    ASSERT_EQ(mcast_send_eager(group_, text, 6, 3), MCAST_OK);
+  }
+  device_.complete_send(pair());
+  progress();
+  const void* data = nullptr;
+  size_t length = 0;
+  std::uint32_t imm = 0;
+  EXPECT_EQ(mcast_group_unacknowledged(group_, 0, &data, &length, &imm), MCAST_ERR_INVALID)
+      << "the group stands";
+  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
+  progress();
+  ASSERT_EQ(mcast_group_unacknowledged(group_, 0, &data, &length, &imm), MCAST_OK);
+  EXPECT_EQ(std::string(static_cast<const char*>(data), length), "second");
+  ASSERT_EQ(mcast_group_unacknowledged(group_, 1, &data, &length, &imm), MCAST_OK);
+  EXPECT_EQ(std::string(static_cast<const char*>(data), length), "third!");
+  EXPECT_EQ(mcast_group_unacknowledged(group_, 2, &data, &length, &imm), MCAST_ERR_INVALID);
+}
+
+TEST_F(FakeGroup, EagerBuffersAreBounded) {
+  open({.patience_ms = 0, .max_eager_memory = 1000});
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_NO_MEMORY);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("free groups or raise max_eager_memory"));
+  EXPECT_TRUE(device_.pairs.back() == nullptr) << "nothing is left of it";
+}
+
+class BulkLaneOverFake : public FakeGroup {
+ protected:
+  BulkLaneOverFake() {
+    make(MCAST_LANE_BULK);
+    become_active();
+  }
+};
+
+TEST_F(BulkLaneOverFake, SendsFromTheCallersMemoryAndSaysWhenAllHaveIt) {
+  Op op;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 4, &op), MCAST_INPROGRESS);
+  EXPECT_EQ(pair().sends.front().address, kData);
+  EXPECT_EQ(device_.regions, 1u) << "registered for the operation";
+  EXPECT_EQ(op.calls, 0);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(op.status, MCAST_OK);
+  EXPECT_EQ(op.length, 8u);
+  EXPECT_EQ(op.calls, 1);
+  EXPECT_EQ(device_.regions, 0u);
+}
+
+TEST_F(BulkLaneOverFake, ReceivesInTheOrderPosted) {
+  Op first, second;
+  ASSERT_EQ(mcast_recv(group_, buffer_, 16, nullptr, &first), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_ + 16, 16, nullptr, &second), MCAST_INPROGRESS);
+  device_.deliver(pair(), "short", 4);
+  progress();
+  EXPECT_EQ(first.status, MCAST_OK);
+  EXPECT_EQ(first.length, 5u);
+  EXPECT_EQ(first.imm, 4u);
+  EXPECT_EQ(second.calls, 0);
+  EXPECT_EQ(attr().recvs_posted, 1u);
+  EXPECT_EQ(std::string(buffer_, 5), "short");
+  drop();  // before the operations
+}
+
+TEST_F(BulkLaneOverFake, TakesMemoryThatCoversTheBufferOnly) {
+  mcast_mem_h memory = nullptr;
+  ASSERT_EQ(mcast_mem_register(context_, buffer_, 64, &memory), MCAST_OK);
+  Op op;
+  EXPECT_EQ(mcast_send(group_, buffer_ + 32, 33, memory, 0, &op), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("not inside the registered memory"));
+  EXPECT_EQ(mcast_send(group_, buffer_ + 32, 32, memory, 0, &op), MCAST_INPROGRESS);
+  EXPECT_EQ(device_.regions, 1u) << "the caller's";
+  device_.complete_send(pair());
+  progress();
+  mcast_mem_deregister(memory);
+  EXPECT_EQ(device_.regions, 0u);
+}
+
+TEST_F(BulkLaneOverFake, HasSoManyOperationsAsItsDepthsSay) {
+  Op ops[2 * kDepth], one_more;
+  for (unsigned i = 0; i < kDepth; ++i) {
+    ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 0, &ops[i]), MCAST_INPROGRESS);
+    ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &ops[kDepth + i]), MCAST_INPROGRESS);
+  }
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 0, &one_more), MCAST_ERR_AGAIN);
+  EXPECT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &one_more), MCAST_ERR_AGAIN);
+  drop();
+  for (const Op& op : ops) EXPECT_EQ(op.status, MCAST_ERR_CANCELED);
+  EXPECT_EQ(one_more.calls, 0);
+}
+
+TEST_F(BulkLaneOverFake, ADeviceThatRefusesCostsNothingButTheCall) {
+  device_.refuse_sends = true;
+  Op op;
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 0, &op), MCAST_ERR_FABRIC);
+  EXPECT_EQ(op.calls, 0);
+  EXPECT_EQ(device_.regions, 0u);
+}
+
+TEST_F(BulkLaneOverFake, RefusesEagerCalls) {
+  EXPECT_EQ(mcast_send_eager(group_, kData, 8, 0), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_send(group_, kData, (std::size_t{1} << 30) + 1, nullptr, 0, nullptr),
+            MCAST_ERR_INVALID);
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
