@@ -1,0 +1,497 @@
+// rc_mcast through UCT's public API, as UCX loads it; the test program plays libmcast, whose calls
+// the transport finds here first.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mcast/mcast.h>
+#include <uct/api/uct.h>
+// uct.h first: the next one insists on it.
+#include <ucs/async/async_fwd.h>
+
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Sent {
+  std::string data;
+  std::uint32_t imm;
+};
+
+// One group, and what the transport did with it.
+struct Library {
+  mcast_group_attr_t attr{};
+  mcast_status_t test = MCAST_OK, send = MCAST_OK, recv = MCAST_INPROGRESS;
+  unsigned outstanding = 0;
+  unsigned progressed = 0;
+  mcast_recv_cb_t recv_cb = nullptr;
+  void* recv_arg = nullptr;
+  std::vector<Sent> sent;
+  std::deque<mcast_op_t*> ops;
+  std::vector<mcast_mem_h> mems;  // what operations were given
+  std::vector<void*> released;
+  int registered = 0;
+} lib;
+
+constexpr std::uint32_t kGroupId = 17;
+const auto kGroup = reinterpret_cast<mcast_group_h>(&lib.attr);
+const auto kContext = reinterpret_cast<mcast_context_h>(&lib.outstanding);
+const auto kMem = reinterpret_cast<mcast_mem_h>(&lib.registered);
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default"), used))
+
+EXPORTED mcast_group_h mcast_group_by_id(std::uint32_t id) {
+  return id == kGroupId ? kGroup : nullptr;
+}
+EXPORTED mcast_status_t mcast_group_query(mcast_group_h, mcast_group_attr_t* out) {
+  *out = lib.attr;
+  return MCAST_OK;
+}
+EXPORTED mcast_context_h mcast_group_context(mcast_group_h) { return kContext; }
+EXPORTED mcast_status_t mcast_group_set_recv(mcast_group_h, mcast_recv_cb_t callback, void* arg) {
+  lib.recv_cb = callback;
+  lib.recv_arg = arg;
+  return MCAST_OK;
+}
+EXPORTED mcast_status_t mcast_group_test(mcast_group_h) { return lib.test; }
+EXPORTED unsigned mcast_group_outstanding(mcast_group_h) { return lib.outstanding; }
+EXPORTED unsigned mcast_progress(mcast_context_h) {
+  ++lib.progressed;
+  return 0;
+}
+EXPORTED mcast_status_t mcast_send_eager_pack(mcast_group_h, mcast_pack_cb_t pack, void* arg,
+                                              std::uint32_t imm, size_t* length) {
+  if (lib.send != MCAST_OK) return lib.send;
+  std::vector<char> room(lib.attr.max_message);
+  *length = pack(room.data(), arg);
+  lib.sent.push_back({std::string(room.data(), *length), imm});
+  return MCAST_OK;
+}
+EXPORTED mcast_status_t mcast_send(mcast_group_h, const void* data, size_t length, mcast_mem_h mem,
+                                   std::uint32_t imm, mcast_op_t* op) {
+  if (lib.send != MCAST_OK) return lib.send;
+  lib.sent.push_back({std::string(static_cast<const char*>(data), length), imm});
+  lib.mems.push_back(mem);
+  lib.ops.push_back(op);
+  return MCAST_INPROGRESS;
+}
+EXPORTED mcast_status_t mcast_recv(mcast_group_h, void*, size_t, mcast_mem_h mem, mcast_op_t* op) {
+  if (lib.recv != MCAST_INPROGRESS) return lib.recv;
+  lib.mems.push_back(mem);
+  lib.ops.push_back(op);
+  return MCAST_INPROGRESS;
+}
+EXPORTED void mcast_recv_release(mcast_group_h, void* data) { lib.released.push_back(data); }
+EXPORTED mcast_status_t mcast_mem_register(mcast_context_h, void*, size_t, mcast_mem_h* out) {
+  ++lib.registered;
+  *out = kMem;
+  return MCAST_OK;
+}
+EXPORTED void mcast_mem_deregister(mcast_mem_h) { --lib.registered; }
+
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// The transport as UCX has it: component, domain, worker.
+class Ucx {
+ public:
+  static Ucx& instance() {
+    static Ucx ucx;
+    return ucx;
+  }
+  uct_component_h component = nullptr;
+  ucs_async_context_t* async = nullptr;
+  uct_worker_h worker = nullptr;
+
+  uct_md_h open(const char* device) const {
+    uct_md_config_t* config = nullptr;
+    EXPECT_EQ(uct_md_config_read(component, nullptr, nullptr, &config), UCS_OK);
+    EXPECT_EQ(uct_config_modify(config, "DEVICES", device), UCS_OK);
+    uct_md_h md = nullptr;
+    EXPECT_EQ(uct_md_open(component, "mcast", config, &md), UCS_OK);
+    uct_config_release(config);
+    return md;
+  }
+
+ private:
+  Ucx() {
+    if (dlopen(RC_MCAST, RTLD_NOW) == nullptr) ADD_FAILURE() << dlerror();
+    uct_component_h* components = nullptr;
+    unsigned count = 0;
+    EXPECT_EQ(uct_query_components(&components, &count), UCS_OK);
+    for (unsigned i = 0; i < count; ++i) {
+      uct_component_attr_t attr;
+      attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+      EXPECT_EQ(uct_component_query(components[i], &attr), UCS_OK);
+      if (std::strcmp(attr.name, "mcast") == 0) component = components[i];
+    }
+    uct_release_component_list(components);
+    EXPECT_EQ(ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async), UCS_OK);
+    EXPECT_EQ(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &worker), UCS_OK);
+  }
+};
+
+// Calls back with `result`, and counts.
+struct Completion : uct_completion_t {
+  Completion() : uct_completion_t{} {
+    func = [](uct_completion_t* self) { ++static_cast<Completion*>(self)->calls; };
+    count = 1;
+    status = UCS_OK;
+  }
+  int calls = 0;
+};
+
+struct Receive : uct_tag_context_t {
+  Receive() : uct_tag_context_t{} {
+    tag_consumed_cb = [](uct_tag_context_t* self) { ++static_cast<Receive*>(self)->consumed; };
+    completed_cb = [](uct_tag_context_t* self, uct_tag_t tag, uint64_t, size_t bytes, void*,
+                      ucs_status_t status) {
+      auto& receive = *static_cast<Receive*>(self);
+      receive.sender_tag = tag;
+      receive.length = bytes;
+      receive.result = status;
+    };
+  }
+  int consumed = 0;
+  uct_tag_t sender_tag = 0;
+  size_t length = 0;
+  ucs_status_t result = UCS_INPROGRESS;
+};
+
+class RcMcast : public testing::Test {
+ protected:
+  RcMcast() {
+    lib = {};
+    lib.attr.state = MCAST_GROUP_ACTIVE;
+    lib.attr.id = kGroupId;
+    md_ = Ucx::instance().open("fake0");
+  }
+  ~RcMcast() override {
+    if (ep_ != nullptr) uct_ep_destroy(ep_);
+    if (iface_ != nullptr) uct_iface_close(iface_);
+    uct_md_close(md_);
+  }
+
+  ucs_status_t open(const char* group) {
+    uct_iface_config_t* config = nullptr;
+    EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &config), UCS_OK);
+    EXPECT_EQ(uct_config_modify(config, "GROUP", group), UCS_OK);
+    uct_iface_params_t params{};
+    params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                        UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
+                        UCT_IFACE_PARAM_FIELD_CPU_MASK;
+    params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
+    params.mode.device.tl_name = "rc_mcast";
+    params.mode.device.dev_name = "fake0";
+    const ucs_status_t status =
+        uct_iface_open(md_, Ucx::instance().worker, &params, config, &iface_);
+    uct_config_release(config);
+    return status;
+  }
+  ucs_status_t connect(std::uint32_t magic = 0x6d636173, std::uint32_t group = kGroupId) {
+    const std::uint32_t address[2] = {magic, group};
+    uct_ep_params_t params{};
+    params.field_mask =
+        UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+    params.iface = iface_;
+    params.iface_addr = reinterpret_cast<const uct_iface_addr_t*>(address);
+    return uct_ep_create(&params, &ep_);
+  }
+  void make(mcast_lane_t lane, size_t max_message) {
+    lib.attr.lane = lane;
+    lib.attr.max_message = max_message;
+    ASSERT_EQ(open("17"), UCS_OK);
+    ASSERT_EQ(connect(), UCS_OK);
+  }
+  uct_iface_attr_t attr() {
+    uct_iface_attr_t out;
+    EXPECT_EQ(uct_iface_query(iface_, &out), UCS_OK);
+    return out;
+  }
+  // An operation of the bulk lane ends.
+  void end(mcast_status_t status, size_t length = 0, std::uint32_t imm = 0) {
+    mcast_op_t* op = lib.ops.front();
+    lib.ops.pop_front();
+    op->done(op, status, length, imm);
+  }
+
+  uct_md_h md_ = nullptr;
+  uct_iface_h iface_ = nullptr;
+  uct_ep_h ep_ = nullptr;
+};
+
+TEST_F(RcMcast, ShowsADeviceOnlyToThoseWhoNameOne) {
+  ASSERT_NE(Ucx::instance().component, nullptr) << "component mcast did not register";
+  for (const char* device : {"", "fake0"}) {
+    uct_md_h md = Ucx::instance().open(device);
+    uct_tl_resource_desc_t* resources = nullptr;
+    unsigned count = 0;
+    ASSERT_EQ(uct_md_query_tl_resources(md, &resources, &count), UCS_OK);
+    ASSERT_EQ(count, *device == '\0' ? 0u : 1u);
+    if (count == 1) {
+      EXPECT_STREQ(resources[0].tl_name, "rc_mcast");
+      EXPECT_STREQ(resources[0].dev_name, device);
+    }
+    uct_release_tl_resource_list(resources);
+    uct_md_close(md);
+  }
+}
+
+TEST_F(RcMcast, OpensGroupsOfThisProcessOnly) {
+  EXPECT_EQ(open("99"), UCS_ERR_INVALID_PARAM);
+  EXPECT_EQ(open("17"), UCS_OK);
+}
+
+TEST_F(RcMcast, EagerLaneIsActiveMessages) {
+  make(MCAST_LANE_EAGER, 100);
+  const auto cap = attr().cap;
+  EXPECT_TRUE(cap.flags & UCT_IFACE_FLAG_AM_SHORT);
+  EXPECT_TRUE(cap.flags & UCT_IFACE_FLAG_AM_BCOPY);
+  EXPECT_FALSE(cap.flags & UCT_IFACE_FLAG_TAG_EAGER_ZCOPY);
+  EXPECT_EQ(cap.am.max_bcopy, 100u);
+}
+
+TEST_F(RcMcast, BulkLaneIsTagMatching) {
+  make(MCAST_LANE_BULK, 1 << 20);
+  const auto cap = attr().cap;
+  EXPECT_FALSE(cap.flags & UCT_IFACE_FLAG_AM_SHORT);
+  EXPECT_TRUE(cap.flags & UCT_IFACE_FLAG_TAG_EAGER_ZCOPY);
+  EXPECT_EQ(cap.tag.eager.max_zcopy, size_t{1} << 20);
+}
+
+// UCP passes peers' addresses around: none of them may look like a way.
+TEST_F(RcMcast, ReachesItsOwnGroupAndNothingElse) {
+  lib.attr.max_message = 64;
+  ASSERT_EQ(open("17"), UCS_OK);
+  std::uint32_t address[2];
+  ASSERT_EQ(attr().iface_addr_len, sizeof address);
+  ASSERT_EQ(uct_iface_get_address(iface_, reinterpret_cast<uct_iface_addr_t*>(address)), UCS_OK);
+  const auto reaches = [&] {
+    return uct_iface_is_reachable(iface_, nullptr, reinterpret_cast<uct_iface_addr_t*>(address));
+  };
+  EXPECT_TRUE(reaches());
+  ++address[1];
+  EXPECT_FALSE(reaches());
+  EXPECT_EQ(connect(0x6d636173, kGroupId + 1), UCS_ERR_UNREACHABLE);
+  ep_ = nullptr;
+  EXPECT_EQ(connect(0, kGroupId), UCS_ERR_UNREACHABLE);
+  ep_ = nullptr;
+}
+
+TEST_F(RcMcast, SendsActiveMessagesWithTheirIdAsImmediate) {
+  make(MCAST_LANE_EAGER, 16);
+  const std::uint64_t header = 0x0102030405060708;
+  EXPECT_EQ(uct_ep_am_short(ep_, 5, header, "payload!", 8), UCS_OK);
+  ASSERT_EQ(lib.sent.size(), 1u);
+  EXPECT_EQ(lib.sent[0].imm, 5u);
+  EXPECT_EQ(lib.sent[0].data, std::string(reinterpret_cast<const char*>(&header), 8) + "payload!");
+  EXPECT_EQ(uct_ep_am_short(ep_, 5, header, "payload!!", 9), UCS_ERR_INVALID_PARAM);
+  EXPECT_EQ(uct_ep_am_short(ep_, UCT_AM_ID_MAX, header, "", 0), UCS_ERR_INVALID_PARAM);
+  const auto pack = [](void* dest, void* arg) -> size_t {
+    std::memcpy(dest, arg, 4);
+    return 4;
+  };
+  EXPECT_EQ(uct_ep_am_bcopy(ep_, 6, pack, const_cast<char*>("pack"), 0), 4);
+  EXPECT_EQ(lib.sent[1].data, "pack");
+  lib.send = MCAST_ERR_AGAIN;
+  EXPECT_EQ(uct_ep_am_bcopy(ep_, 6, pack, const_cast<char*>("pack"), 0), UCS_ERR_NO_RESOURCE);
+}
+
+struct Handled {
+  std::string data;
+  void* at = nullptr;
+  ucs_status_t answer = UCS_OK;
+};
+ucs_status_t handle(void* arg, void* data, size_t length, unsigned) {
+  auto& handled = *static_cast<Handled*>(arg);
+  handled.data.assign(static_cast<char*>(data), length);
+  handled.at = data;
+  return handled.answer;
+}
+
+TEST_F(RcMcast, HandsArrivalsToTheHandlerOfTheirId) {
+  make(MCAST_LANE_EAGER, 64);
+  Handled five, six;
+  ASSERT_EQ(uct_iface_set_am_handler(iface_, 5, handle, &five, 0), UCS_OK);
+  ASSERT_EQ(uct_iface_set_am_handler(iface_, 6, handle, &six, 0), UCS_OK);
+  alignas(64) char room[128] = {};
+  char* const data = room + MCAST_RECV_HEADROOM;
+  std::memcpy(data, "hello", 5);
+  EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 5, 6), MCAST_OK);
+  EXPECT_EQ(six.data, "hello");
+  EXPECT_EQ(five.at, nullptr);
+  EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 5, 0xFFFF), MCAST_OK) << "nobody's";
+  // A handler that keeps the buffer gives it back by UCT's descriptor.
+  six.answer = UCS_INPROGRESS;
+  EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 5, 6), MCAST_INPROGRESS);
+  EXPECT_THAT(lib.released, IsEmpty());
+  uct_iface_release_desc(six.at);
+  EXPECT_THAT(lib.released, ElementsAre(static_cast<void*>(data)));
+}
+
+TEST_F(RcMcast, RunsPendingRequestsInOrderOnceThereIsRoom) {
+  make(MCAST_LANE_EAGER, 64);
+  struct Request : uct_pending_req_t {
+    uct_ep_h ep;
+    int runs = 0;
+  };
+  const auto run = [](uct_pending_req_t* self) -> ucs_status_t {
+    auto& request = *static_cast<Request*>(self);
+    ++request.runs;
+    return uct_ep_am_short(request.ep, 1, 0, nullptr, 0);
+  };
+  Request first, second;
+  first.func = second.func = run;
+  first.ep = second.ep = ep_;
+  lib.send = MCAST_ERR_AGAIN;
+  ASSERT_EQ(uct_ep_pending_add(ep_, &first, 0), UCS_OK);
+  ASSERT_EQ(uct_ep_pending_add(ep_, &second, 0), UCS_OK);
+  uct_iface_progress(iface_);
+  EXPECT_EQ(first.runs, 1);
+  EXPECT_EQ(second.runs, 0) << "behind the first";
+  lib.send = MCAST_OK;
+  EXPECT_EQ(uct_iface_progress(iface_), 2u);
+  EXPECT_EQ(lib.sent.size(), 2u);
+  ASSERT_EQ(uct_ep_pending_add(ep_, &first, 0), UCS_OK);
+  int purged = 0;
+  uct_ep_pending_purge(
+      ep_, [](uct_pending_req_t*, void* arg) { ++*static_cast<int*>(arg); }, &purged);
+  EXPECT_EQ(purged, 1);
+}
+
+class Bulk : public RcMcast {
+ protected:
+  Bulk() { make(MCAST_LANE_BULK, 1000); }
+  ucs_status_t send(uct_tag_t tag, size_t length, uct_completion_t* comp, uct_mem_h mem = nullptr) {
+    const uct_iov_t iov{buffer_, length, mem, 0, 1};
+    return uct_ep_tag_eager_zcopy(ep_, tag, 0, &iov, 1, 0, comp);
+  }
+  ucs_status_t receive(uct_tag_t tag, uct_tag_t mask, Receive& ctx) {
+    const uct_iov_t iov{buffer_, 100, nullptr, 0, 1};
+    return uct_iface_tag_recv_zcopy(iface_, tag, mask, &iov, 1, &ctx);
+  }
+  char buffer_[2000] = "tagged";
+};
+
+TEST_F(Bulk, SendsTheLowHalfOfTheTagAndCompletesOnceAllHaveIt) {
+  Completion comp;
+  EXPECT_EQ(send(0xAAAA'0000'1234'5678, 6, &comp), UCS_INPROGRESS);
+  EXPECT_EQ(lib.sent[0].imm, 0x12345678u);
+  EXPECT_EQ(lib.sent[0].data, "tagged");
+  EXPECT_EQ(comp.calls, 0);
+  end(MCAST_OK, 6);
+  EXPECT_EQ(comp.calls, 1);
+  EXPECT_EQ(comp.status, UCS_OK);
+}
+
+TEST_F(Bulk, RefusesWhatItCanNotSend) {
+  Completion comp;
+  EXPECT_EQ(send(1, 1001, &comp), UCS_ERR_INVALID_PARAM);
+  const uct_iov_t iov{buffer_, 8, nullptr, 0, 1};
+  EXPECT_EQ(uct_ep_tag_eager_zcopy(ep_, 1, 7, &iov, 1, 0, &comp), UCS_ERR_UNSUPPORTED);
+  lib.send = MCAST_ERR_AGAIN;
+  EXPECT_EQ(send(1, 8, &comp), UCS_ERR_NO_RESOURCE);
+  lib.recv = MCAST_ERR_AGAIN;
+  Receive receive_ctx;
+  EXPECT_EQ(receive(1, ~0ull, receive_ctx), UCS_ERR_EXCEEDS_LIMIT);
+  EXPECT_EQ(uct_iface_tag_recv_cancel(iface_, &receive_ctx, 0), UCS_ERR_UNSUPPORTED);
+}
+
+TEST_F(Bulk, ReceivesUnderTheTagThatWasSent) {
+  Receive ctx;
+  ASSERT_EQ(receive(0xAAAA'0000'0000'0007, ~0ull, ctx), UCS_OK);
+  end(MCAST_OK, 42, 7);
+  EXPECT_EQ(ctx.result, UCS_OK);
+  EXPECT_EQ(ctx.consumed, 1);
+  EXPECT_EQ(ctx.length, 42u);
+  EXPECT_EQ(ctx.sender_tag, 0xAAAA'0000'0000'0007u);
+}
+
+// Members that disagree on the order of their operations: no data is taken for another's.
+TEST_F(Bulk, SaysWhenAnotherMessageCameThanWasWaitedFor) {
+  Receive ctx, masked;
+  ASSERT_EQ(receive(7, ~0ull, ctx), UCS_OK);
+  end(MCAST_OK, 42, 8);
+  EXPECT_EQ(ctx.result, UCS_ERR_NO_MESSAGE);
+  EXPECT_EQ(ctx.consumed, 0);
+  ASSERT_EQ(receive(7, 0xF0, masked), UCS_OK);
+  end(MCAST_OK, 42, 8);
+  EXPECT_EQ(masked.result, UCS_OK) << "the mask asks for no more";
+}
+
+TEST_F(Bulk, FailuresReachCompletionsAndAllThatComesLater) {
+  Completion comp;
+  ASSERT_EQ(send(1, 8, &comp), UCS_INPROGRESS);
+  end(MCAST_ERR_FABRIC);
+  EXPECT_EQ(comp.status, UCS_ERR_IO_ERROR);
+  EXPECT_EQ(comp.calls, 1);
+  EXPECT_EQ(uct_ep_check(ep_, 0, nullptr), UCS_ERR_IO_ERROR);
+  lib.outstanding = 1;
+  EXPECT_EQ(uct_ep_flush(ep_, 0, nullptr), UCS_ERR_IO_ERROR);
+}
+
+TEST_F(Bulk, FlushWaitsUntilAllHaveAcknowledged) {
+  EXPECT_EQ(uct_iface_flush(iface_, 0, nullptr), UCS_OK);
+  lib.outstanding = 2;
+  Completion comp;
+  EXPECT_EQ(uct_ep_flush(ep_, 0, &comp), UCS_INPROGRESS);
+  uct_iface_progress(iface_);
+  EXPECT_EQ(comp.calls, 0);
+  lib.outstanding = 0;
+  uct_iface_progress(iface_);
+  EXPECT_EQ(comp.calls, 1);
+  EXPECT_EQ(comp.status, UCS_OK);
+}
+
+// A flush that waits when the group breaks ends with its failure.
+TEST_F(Bulk, FlushEndsWhenTheGroupBreaks) {
+  lib.outstanding = 1;
+  Completion comp, send_comp;
+  ASSERT_EQ(send(1, 8, &send_comp), UCS_INPROGRESS);
+  ASSERT_EQ(uct_ep_flush(ep_, 0, &comp), UCS_INPROGRESS);
+  end(MCAST_ERR_FABRIC);
+  uct_iface_progress(iface_);
+  EXPECT_EQ(comp.calls, 1);
+  EXPECT_EQ(comp.status, UCS_ERR_IO_ERROR);
+}
+
+TEST_F(Bulk, RegistersMemoryWithTheGroupsDeviceWhenItIsFirstUsed) {
+  uct_mem_h mem = nullptr;
+  ASSERT_EQ(uct_md_mem_reg(md_, buffer_, sizeof buffer_, UCT_MD_MEM_ACCESS_ALL, &mem), UCS_OK);
+  EXPECT_EQ(lib.registered, 0);
+  ASSERT_EQ(send(1, 8, nullptr, mem), UCS_INPROGRESS);
+  ASSERT_EQ(send(2, 8, nullptr, mem), UCS_INPROGRESS);
+  EXPECT_EQ(lib.registered, 1);
+  EXPECT_THAT(lib.mems, ElementsAre(kMem, kMem));
+  end(MCAST_OK);
+  end(MCAST_OK);
+  ASSERT_EQ(uct_md_mem_dereg(md_, mem), UCS_OK);
+  EXPECT_EQ(lib.registered, 0);
+}
+
+TEST_F(Bulk, TellsUcxWhatBecameOfTheGroup) {
+  const struct {
+    mcast_status_t ours;
+    ucs_status_t theirs;
+  } pairs[] = {{MCAST_OK, UCS_OK},
+               {MCAST_INPROGRESS, UCS_INPROGRESS},
+               {MCAST_ERR_NO_DEVICE, UCS_ERR_NO_DEVICE},
+               {MCAST_ERR_NO_MEMORY, UCS_ERR_NO_MEMORY},
+               {MCAST_ERR_REJECTED, UCS_ERR_REJECTED},
+               {MCAST_ERR_ID_IN_USE, UCS_ERR_REJECTED},
+               {MCAST_ERR_TIMED_OUT, UCS_ERR_TIMED_OUT},
+               {MCAST_ERR_CANCELED, UCS_ERR_CANCELED},
+               {MCAST_ERR_FABRIC, UCS_ERR_IO_ERROR}};
+  for (const auto& pair : pairs) {
+    lib.test = pair.ours;
+    EXPECT_EQ(uct_ep_check(ep_, 0, nullptr), pair.theirs) << pair.ours;
+  }
+}
+
+}  // namespace
