@@ -154,7 +154,7 @@ class Defaults(unittest.TestCase):
 
 class Layout:
     preload = "/p/libcepheus-roce.so"
-    component_dir = "/p/openmpi"
+    components = "/p/openmpi"
 
 
 class Reservation:

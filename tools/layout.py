@@ -1,0 +1,16 @@
+class Layout:
+    """Where the programs and libraries are: a build tree ($CEPHEUS_BUILD or the script's own), or a prefix."""
+
+    def __init__(self, environ):
+        build = environ.get("CEPHEUS_BUILD") or BUILD_TREE
+        if build and not build.startswith("@"):
+            root = pathlib.Path(build).resolve()
+            libraries = root / "lib"
+        else:
+            root = pathlib.Path(__file__).resolve().parent.parent
+            libraries = root / LIBRARY_DIR / "cepheus"
+        self.switch = root / "bin/cepheus-switch"
+        self.ctl = root / "bin/cepheusctl"
+        self.preload = libraries / "libcepheus-roce.so"
+        self.transport = libraries / "ucx/libuct_rc_mcast.so"
+        self.components = libraries / "openmpi"
