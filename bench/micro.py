@@ -42,13 +42,14 @@ def icrc(build, records):
 def table(build, records):
     rows = json.loads(subprocess.run([build / "bench/table_bytes", "64"], capture_output=True, text=True, check=True).stdout)
     print("\nBytes of one group's table in a switch of 64 ports, by paths in use (the paper's fields: 0.69 KB)")
-    names = list(rows[0]["fields"])
     print("  " + f"{'field':<28}" + "".join(f"{row['paths']:>8}" for row in rows))
-    for name in names:
-        print("  " + f"{name:<28}" + "".join(f"{row['fields'][name]:>8}" for row in rows))
-    print("  " + f"{'total':<28}" + "".join(f"{row['total']:>8}" for row in rows))
-    for row in rows:
-        records.add("table", f"{row['paths']} paths", "memory", "bytes", row["total"])
+    for part in ("table", "beside"):
+        for name in rows[0][part]["fields"]:
+            print("  " + f"{name:<28}" + "".join(f"{row[part]['fields'][name]:>8}" for row in rows))
+        total = "total" if part == "table" else "beside it"
+        print("  " + f"{total:<28}" + "".join(f"{row[part]['total']:>8}" for row in rows))
+        for row in rows:
+            records.add(part, f"{row['paths']} paths", "memory", "bytes", row[part]["total"])
 
 
 def is_listening(port):

@@ -1,22 +1,32 @@
-// Bytes of one group's table in a switch, by field and by number of paths, as JSON.
+// Bytes of one group's table in a switch, and beside it, by field and by number of paths, as JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/engine/switch.h"
 
+namespace {
+
+using cepheus::fabric::TableBytes;
+
+nlohmann::json to_json(const TableBytes::Rows& rows) {
+  nlohmann::json fields = nlohmann::json::object();
+  for (const auto& [field, bytes] : rows) fields[field] = bytes;
+  return {{"total", TableBytes::sum(rows)}, {"fields", fields}};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const std::size_t ports = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 64;
   nlohmann::json out = nlohmann::json::array();
   for (std::size_t paths : {2, 4, 8, 16, 64}) {
     if (paths > ports) break;
-    nlohmann::json fields = nlohmann::json::object();
-    std::size_t total = 0;
-    for (const auto& [field, bytes] : cepheus::fabric::Switch::table_bytes(ports, paths)) {
-      fields[field] = bytes;
-      total += bytes;
-    }
-    out.push_back({{"ports", ports}, {"paths", paths}, {"total", total}, {"fields", fields}});
+    const TableBytes bytes = cepheus::fabric::Switch::table_bytes(ports, paths);
+    out.push_back({{"ports", ports},
+                   {"paths", paths},
+                   {"table", to_json(bytes.table)},
+                   {"beside", to_json(bytes.beside)}});
   }
   std::printf("%s\n", out.dump().c_str());
 }

@@ -50,7 +50,7 @@ bool send_data(Call& call, const Group& group, const Path& path, const Frame& fr
   h.ethernet.destination = call.port(path.port).peer_mac;
   if (path.is_host) {
     h.ip.source = group.id;
-    h.ip.destination = path.host;
+    h.ip.destination = call.port(path.port).host;
     h.bth.destination_qp = path.qpn;
     h.bth.psn = psn - path.turns();
   } else {
@@ -75,8 +75,8 @@ bool send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHead
   h.ethernet.source = call.config.mac;
   h.ethernet.destination = call.port(path.port).peer_mac;
   h.ip.source = group.id;
-  h.ip.destination = path.is_host ? path.host : turn.source;
-  h.bth.destination_qp = path.is_host ? path.qpn : Qpn(turn.base.value());
+  h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
+  h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
   Frame* copy = call.emit(path.port, frame);
   if (copy == nullptr) return false;
   rewrite(*copy, frame, h);
@@ -89,10 +89,10 @@ void send_feedback(Call& call, const Group& group, const Path& path, const TurnN
   h.ethernet.source = call.config.mac;
   h.ethernet.destination = call.port(path.port).peer_mac;
   h.ip.source = group.id;
-  h.ip.destination = path.is_host ? path.host : turn.source;
+  h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
   h.udp.source_port = flow_port(group);
   h.bth.opcode = wire::Opcode::kRcAcknowledge;
-  h.bth.destination_qp = path.is_host ? path.qpn : Qpn(turn.base.value());
+  h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
   h.bth.psn = psn;
   h.aeth.kind = kind;
   h.aeth.value = value;

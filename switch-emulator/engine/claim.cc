@@ -48,7 +48,7 @@ Claim claim_rebased(Call& call, Group& group, const DataPacket& packet) {
   if (!old && !gate_is_open(call, group)) {
     return hold_at_gate(call, group, packet, {}, first);
   }
-  admit(call, group, packet.path, path.host, group.turn.next(), first);
+  admit(call, group, packet.path, call.port(path.port).host, group.turn.next(), first);
   return Claim::kCurrent;
 }
 

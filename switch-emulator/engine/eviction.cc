@@ -8,16 +8,16 @@
 namespace cepheus::fabric {
 namespace {
 
-bool is_down(const Routes& routes, const Path& path) {
-  return path.was_down || !routes.is_up(path.port);
+bool is_down(const Routes& routes, const Group& group, PathNo path) {
+  return group.evidence[path].was_down || !routes.is_up(group.paths[path].port);
 }
 
 // What the leader should know of the receiver behind `path`; 0: nothing.
 std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
   const bool asked =
-      group.paths[path].unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
+      group.evidence[path].unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
   const bool lags = before(group.paths[path].acked(), group.turn.sent());
-  const bool down = is_down(routes, group.paths[path]);
+  const bool down = is_down(routes, group, path);
   return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) |
                                    (lags && asked ? wire::kMemberOwes : 0) |
                                    (lags && !asked && !down ? wire::kMemberLate : 0));
@@ -30,7 +30,7 @@ std::optional<wire::MrpMember> report_of_source(const Routes& routes, const Grou
   const PathNo source = group.turn.source();
   if (source == kNoPath || source == group.leader) return std::nullopt;
   if (!group.paths[source].is_host) return std::nullopt;
-  const bool down = is_down(routes, group.paths[source]);
+  const bool down = is_down(routes, group, source);
   const bool owes = !group.turn.is_settled();
   if (!down && !owes) return std::nullopt;
   return wire::MrpMember{
@@ -67,7 +67,7 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
       const std::uint8_t flags = flags_of(call, routes, group, i);
       if (flags == 0 || (flags == wire::kMemberLate) != late) continue;
       if (i == group.leader && !late) continue;
-      if (!message.add({path.host, Qpn(path.heard), flags})) break;
+      if (!message.add({call.port(path.port).host, Qpn(group.evidence[i].heard), flags})) break;
     }
   }
   if (message.member_count > 0 || even_if_empty) send_report(call, leader, group, message);

@@ -107,10 +107,11 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   const bool is_rnr = aeth.kind == AckKind::kRnrNak;
   if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
 
-  Path& from = group.paths[path];
-  ++from.heard;
-  from.unanswered.clear();
-  from.hear();
+  const Path& from = group.paths[path];
+  Evidence& evidence = group.evidence[path];
+  ++evidence.heard;
+  evidence.unanswered.clear();
+  evidence.hear();
   Turn& turn = group.turn;
   const Psn psn = headers.bth.psn + (from.is_host ? from.turns() : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
@@ -139,7 +140,7 @@ void ask_to_wait_again(Call& call, Group& group) {
 void acknowledge_by_sending(Call& call, Group& group, PathNo path) {
   Turn& turn = group.turn;
   const bool from_slowest = path == turn.slowest();
-  ++group.paths[path].heard;
+  ++group.evidence[path].heard;
   turn.set_acked(group.paths, path, turn.sent());
   check(call, group, from_slowest);
 }

@@ -27,7 +27,8 @@ class Gate {
   Kept keep(const Frame& frame, Psn psn, PathNo path, Ipv4 source, std::size_t most);
   bool holds() const { return !frames_.empty(); }
   std::size_t size() const { return frames_.size(); }
-  PathNo path() const { return path_; }  // of whom it holds, or held last
+  std::size_t room() const { return frames_.capacity(); }  // frames that it has memory for
+  PathNo path() const { return path_; }                    // of whom it holds, or held last
   Ipv4 source() const { return source_; }
   // The frames, to be let through; the memory comes back by reuse().
   std::vector<Frame> take();

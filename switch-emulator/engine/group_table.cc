@@ -55,7 +55,7 @@ GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) 
 Group& GroupTable::add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch,
                                std::size_t route_classes) {
   assert(!entry.pending);
-  entry.pending = std::make_unique<GroupInstance>(id, epoch, config_.ports.size(), route_classes);
+  entry.pending = std::make_unique<GroupInstance>(id, epoch, route_classes);
   ++tables_;
   return entry.pending->group;
 }

@@ -31,8 +31,8 @@ struct Leader {
 
 // A table and what only its registration needs.
 struct GroupInstance {
-  GroupInstance(McstId id, std::uint16_t epoch, std::size_t ports, std::size_t route_classes)
-      : group(id, epoch, ports), chosen(route_classes) {}
+  GroupInstance(McstId id, std::uint16_t epoch, std::size_t route_classes)
+      : group(id, epoch), chosen(route_classes) {}
 
   Group group;
   std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active

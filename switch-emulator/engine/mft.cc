@@ -6,21 +6,22 @@
 
 namespace cepheus::fabric {
 
-Group::Group(McstId mcst_id, std::uint16_t registration_epoch, std::size_t ports)
+Group::Group(McstId mcst_id, std::uint16_t registration_epoch)
     : id(mcst_id),
       epoch(registration_epoch),
       start(wire::group_start_psn(mcst_id, registration_epoch)),
-      path_index(ports, 0),
       turn(start) {}
 
 PathNo Group::add_path(PortId port, bool is_host) {
   assert(find(port) == kNoPath && paths.size() < kMaxPaths);
   const auto number = static_cast<PathNo>(paths.size());
+  if (path_index.size() <= port.value()) path_index.resize(port.value() + std::size_t{1}, 0);
   path_index[port.value()] = number;
   Path path;
   path.port = port;
   path.is_host = is_host;
   paths.push_back(path);
+  evidence.emplace_back();
   turn.on_path_added(paths);
   return number;
 }
@@ -32,10 +33,13 @@ void Group::remove_path(PathNo path) {
   paths[path] = paths[last];
   path_index[paths[path].port.value()] = path;
   paths.pop_back();
+  evidence[path] = evidence[last];
+  evidence.pop_back();
   turn.on_path_removed(paths, path, last);
 }
 
 void Group::check_consistent(std::size_t max_held) const {
+  must(evidence.size() == paths.size(), "evidence of other paths than there are");
   must(paths.size() <= kMaxPaths, "more paths than the path index can name");
   for (PathNo i = 0; i < paths.size(); ++i) {
     must(find(paths[i].port) == i, "the path index names another path");

@@ -1,9 +1,10 @@
 // Multicast forwarding table of one group (paper III-B, figure 3): path index, path table, state of
-// the turn.
+// the turn; and beside it what no hardware table would hold, the evidence of its paths.
 //
 // All PSNs here are group PSNs unless a name says "host". A path is known by its number in `paths`.
 #pragma once
 
+#include "switch-emulator/engine/evidence.h"
 #include "switch-emulator/engine/turn.h"
 
 namespace cepheus::fabric {
@@ -15,13 +16,14 @@ struct GroupStats {
 struct Group {
   static constexpr std::size_t kMaxPaths = kNoPath;  // what the path index can name
 
-  Group(McstId mcst_id, std::uint16_t registration_epoch, std::size_t ports);
+  Group(McstId mcst_id, std::uint16_t registration_epoch);
 
   const McstId id;
   const std::uint16_t epoch;
   const Psn start;  // S
 
-  // Tree. `path_index[port]` means something only if that path's port is `port`.
+  // Tree. `path_index[port]`, up to the group's highest port, means something only if that path's
+  // port is `port`.
   std::vector<PathNo> path_index;
   std::vector<Path> paths;
   PathNo leader = kNoPath;  // path towards the leader: where registration came from
@@ -29,7 +31,10 @@ struct Group {
   Turn turn;
   GroupStats stats;
 
+  std::vector<Evidence> evidence;  // by path
+
   PathNo find(PortId port) const {
+    if (port.value() >= path_index.size()) return kNoPath;
     const PathNo at = path_index[port.value()];
     return at < paths.size() && paths[at].port == port ? at : kNoPath;
   }

@@ -31,19 +31,52 @@ TEST(Mft, NamesEveryPortOfAWideSwitch) {
   EXPECT_EQ(net->view().paths.size(), 600u);
   net->data(599, 0);
   EXPECT_EQ(net->count(Counter::kDataCopies), 599u);
-  Group group(TestNetwork::kGroup, 1, 5000);
+  Group group(TestNetwork::kGroup, 1);
   for (std::uint16_t p = 0; p < 4500; ++p) group.add_path(PortId(4999 - p), true);
   EXPECT_EQ(group.find(PortId(4999)), 0);
   EXPECT_EQ(group.find(PortId(500)), 4499);
   EXPECT_EQ(group.find(PortId(499)), kNoPath);
 }
 
-TEST(Mft, TableBytesAddUpByField) {
-  std::size_t small = 0, large = 0;
-  for (const auto& [field, bytes] : Switch::table_bytes(64, 2)) small += bytes;
-  for (const auto& [field, bytes] : Switch::table_bytes(64, 64)) large += bytes;
-  EXPECT_EQ(large - small, 62 * sizeof(Path));
-  EXPECT_EQ(small, sizeof(Group) + 64 * sizeof(PathNo) + 2 * sizeof(Path));
+TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
+  Group group(TestNetwork::kGroup, 1);
+  group.add_path(PortId(3), true);
+  group.add_path(PortId(7), false);
+  EXPECT_EQ(group.path_index.size(), 8u);
+  EXPECT_EQ(group.find(PortId(7)), 1);
+  EXPECT_EQ(group.find(PortId(60'000)), kNoPath);
+}
+
+// What the paper gives a table of 64 paths is 704 bytes.
+TEST(Mft, FitsAHardwareTable) {
+  const auto bytes = [](std::size_t paths) {
+    return TableBytes::sum(Switch::table_bytes(64, paths).table);
+  };
+  EXPECT_LE(bytes(64), 1536u);
+  EXPECT_EQ(bytes(64) - bytes(2), 62 * sizeof(Path));
+  EXPECT_EQ(bytes(2), sizeof(Group) + 64 * sizeof(PathNo) + 2 * sizeof(Path));
+}
+
+TEST(Mft, CountsApartWhatIsBesideTheTable) {
+  auto net = make_star(3);
+  const GroupView idle = net->view();
+  EXPECT_EQ(idle.table_bytes, TableBytes::sum(Switch::table_bytes(3, 3).table));
+  EXPECT_EQ(idle.beside_bytes, 3 * sizeof(Evidence) + sizeof(MessageEnds));
+  net->message(0, 0, 4);
+  net->data(1, 5);
+  EXPECT_EQ(net->view().table_bytes, idle.table_bytes);
+  EXPECT_GE(net->view().beside_bytes, idle.beside_bytes + sizeof(Frame)) << "the gate holds one";
+}
+
+TEST(Mft, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
+  Group group(TestNetwork::kGroup, 1);
+  for (std::uint16_t p = 0; p < 3; ++p) group.add_path(PortId(p), true);
+  group.leader = 0;
+  group.evidence[2].heard = 5;
+  group.remove_path(1);
+  EXPECT_EQ(group.find(PortId(2)), 1);
+  EXPECT_EQ(group.evidence[1].heard, 5u);
+  group.check_consistent(0);
 }
 
 TEST(Views, ShowWhoLags) {

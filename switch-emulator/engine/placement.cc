@@ -47,7 +47,6 @@ Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember
   Path& path = group.paths[number];
   const bool is_set = path.qpn.value() != 0;
   if (is_set && path.qpn != member.qpn) return {MrpReject::kMalformed, member};
-  path.host = member.host;
   path.qpn = member.qpn;
   return {};
 }

@@ -149,7 +149,6 @@ GroupEntry& Registrar::open_pending(Call& call, const MrpRequest& request) {
   Group& group = groups_.add_pending(request.id(), *entry, request.epoch(), routes_.class_count());
   const PortConfig& port = call.port(call.ingress);
   group.leader = groups_.add_path(group, call.ingress, port.kind == PortKind::kHost);
-  group.paths[group.leader].host = port.host;
   return *entry;
 }
 
@@ -272,8 +271,8 @@ void Registrar::on_port_down(Call& call) {
       if (!group.paths[path].is_host) {
         report_lost_path(call, entry.leader, *table, path);
       } else if (table == entry.current.get()) {
-        group.paths[path].was_down = true;
-        group.paths[path].is_back = false;
+        group.evidence[path].was_down = true;
+        group.evidence[path].is_back = false;
         report_hosts(call, routes_, entry.leader, group, path);
       }
     }
@@ -285,7 +284,7 @@ void Registrar::on_port_up(Call& call) {
     if (!entry.current) return;
     Group& group = entry.current->group;
     const PathNo path = group.find(call.ingress);
-    if (path != kNoPath) group.paths[path].is_back = group.paths[path].was_down;
+    if (path != kNoPath) group.evidence[path].is_back = group.evidence[path].was_down;
   });
 }
 

@@ -13,10 +13,10 @@ std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn p
   const TurnName turn = group.turn.name();
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
-    Path& path = group.paths[i];
+    const Path& path = group.paths[i];
     if (i == group.turn.source() || (repeat && !before(path.acked(), psn))) continue;
     ++wanted;
-    if (repeat && psn == path.acked() + 1) path.unanswered.note(call.now);
+    if (repeat && psn == path.acked() + 1) group.evidence[i].unanswered.note(call.now);
     if (!send_data(call, group, path, packet.frame, packet.headers, turn, psn)) continue;
     call.count(Counter::kDataCopies);
     ++group.stats.copies;
@@ -41,7 +41,7 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
     call.count(Counter::kDropDataWindow);
     return Disposition::kDone;
   }
-  group.paths[turn.source()].hear();
+  group.evidence[turn.source()].hear();
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
 

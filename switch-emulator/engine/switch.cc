@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
@@ -289,9 +290,13 @@ std::vector<GroupView> Switch::groups(McstId id) const {
 std::size_t Switch::group_count() const { return state_->groups.size(); }
 std::size_t Switch::tombstone_count() const { return state_->groups.tombstone_count(); }
 
-std::vector<std::pair<std::string, std::size_t>> Switch::table_bytes(std::size_t ports,
-                                                                     std::size_t paths) {
-  return fields_of(ports, paths);
+std::size_t TableBytes::sum(const Rows& rows) {
+  return std::accumulate(rows.begin(), rows.end(), std::size_t{0},
+                         [](std::size_t all, const auto& row) { return all + row.second; });
+}
+
+TableBytes Switch::table_bytes(std::size_t ports, std::size_t paths) {
+  return bytes_of_paths(ports, paths);
 }
 
 void Switch::check_consistent() const { state_->groups.check_consistent(); }

@@ -88,7 +88,16 @@ struct GroupView {
   bool nak_held = false;
   std::vector<PathView> paths;
   std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
-  std::size_t table_bytes = 0;
+  std::size_t table_bytes = 0, beside_bytes = 0;  // TableBytes
+};
+
+// What one group takes in a switch, by field: {"path_index", n}, {"path.ack", n}, ...
+struct TableBytes {
+  using Rows = std::vector<std::pair<std::string, std::size_t>>;
+  Rows table;   // what a hardware table would hold
+  Rows beside;  // evidence about paths, ends of messages for the MSN, frames that wait at the gate
+
+  static std::size_t sum(const Rows& rows);
 };
 
 class Switch {
@@ -114,10 +123,8 @@ class Switch {
   std::vector<GroupView> groups(McstId id) const;
   std::size_t group_count() const;  // tables, pending ones included; tombstones not
   std::size_t tombstone_count() const;
-  // Bytes of one group's table by field (their sum is what it takes), for `paths` paths in use:
-  // {"path_index", n}, {"path.ack", n}, ...
-  static std::vector<std::pair<std::string, std::size_t>> table_bytes(std::size_t ports,
-                                                                      std::size_t paths);
+  // ... with `paths` paths, to the highest of `ports` ports.
+  static TableBytes table_bytes(std::size_t ports, std::size_t paths);
   void check_consistent() const;
 
  private:

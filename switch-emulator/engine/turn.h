@@ -9,6 +9,8 @@
 // are the group's unless a name says "port".
 #pragma once
 
+#include <memory>
+
 #include "switch-emulator/engine/gate.h"
 #include "switch-emulator/engine/message_ends.h"
 #include "switch-emulator/engine/nak_filter.h"
@@ -108,7 +110,7 @@ class Turn {
   std::uint32_t messages_ = 0;
   const char* reason_ = "nobody has sent yet";
   NakFilter naks_;
-  MessageEnds ends_;
+  std::unique_ptr<MessageEnds> ends_ = std::make_unique<MessageEnds>();  // beside the table
   Gate gate_;
 };
 

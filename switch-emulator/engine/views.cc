@@ -5,11 +5,12 @@ namespace cepheus::fabric {
 namespace {
 
 // Whoever's first packets the gate holds or has answered RNR.
-Ipv4 next_source(const Group& group) {
+Ipv4 next_source(const SwitchConfig& config, const Group& group) {
   const Gate& gate = group.turn.gate();
   const PathNo waiting = gate.holds() ? gate.path() : gate.answered();
   if (waiting == kNoPath) return {};
-  if (group.paths[waiting].is_host) return group.paths[waiting].host;
+  const Path& path = group.paths[waiting];
+  if (path.is_host) return config.ports[path.port.value()].host;
   return gate.holds() ? gate.source() : Ipv4();
 }
 
@@ -28,15 +29,16 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
   view.sent = turn.sent();
   view.acknowledged = turn.acknowledged();
   view.source = turn.name().source;
-  view.next_source = next_source(group);
+  view.next_source = next_source(config, group);
   view.nak_held = turn.naks().holds();
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
     PathView p;
     p.port = path.port;
-    p.name = config.ports[path.port.value()].name;
+    const PortConfig& port = config.ports[path.port.value()];
+    p.name = port.name;
     p.is_host = path.is_host;
-    p.host = path.host;
+    if (path.is_host) p.host = port.host;
     p.qpn = path.qpn;
     p.acked = path.acked();
     p.is_source = i == turn.source();
@@ -49,39 +51,48 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
   view.data_packets = group.stats.data_packets;
   view.data_bytes = group.stats.data_bytes;
   view.copies = group.stats.copies;
-  for (const auto& [field, bytes] : fields_of(config.ports.size(), group.paths.size())) {
-    view.table_bytes += bytes;
-  }
+  const TableBytes bytes = bytes_of(group);
+  view.table_bytes = TableBytes::sum(bytes.table);
+  view.beside_bytes = TableBytes::sum(bytes.beside);
   return view;
 }
 
-std::vector<std::pair<std::string, std::size_t>> fields_of(std::size_t ports, std::size_t paths) {
-  std::vector<std::pair<std::string, std::size_t>> rows = {
-      {"path_index", ports * sizeof(decltype(Group::path_index)::value_type)},
+TableBytes bytes_of(const Group& group) {
+  const std::size_t index = group.path_index.size() * sizeof(PathNo);
+  const std::size_t paths = group.paths.size();
+  constexpr std::size_t kGate = sizeof(Gate), kNaks = sizeof(NakFilter);
+  TableBytes bytes;
+  bytes.table = {
+      {"path_index", index},
       {"path.port", paths * sizeof(Path::port)},
       {"path.is_host", paths * sizeof(Path::is_host)},
-      {"path.was_down", paths * (sizeof(Path::was_down) + sizeof(Path::is_back))},
-      {"path.unanswered", paths * sizeof(Path::unanswered)},
       {"path.qpn", paths * sizeof(Path::qpn)},
-      {"path.host", paths * sizeof(Path::host)},
-      {"path.heard", paths * sizeof(Path::heard)},
-      {"path.ack", paths * sizeof(Psn)},
-      {"path.turns", paths * sizeof(decltype(Path().turns()))},
-      {"path.messages", paths * sizeof(decltype(Path().messages()))},
+      {"path.ack", paths * sizeof(Packed24<Psn>)},
+      {"path.turns", paths * sizeof(Packed24<Psn>)},
+      {"path.messages", paths * sizeof(Packed24<Psn>)},
       {"group.identity", sizeof(Group::id) + sizeof(Group::epoch) + sizeof(Group::start)},
-      {"group.turn", sizeof(Group::leader) + sizeof(Turn) - sizeof(NakFilter) -
-                         sizeof(MessageEnds) - sizeof(Gate)},
-      {"group.nak", sizeof(NakFilter)},
-      {"group.message_ends", sizeof(MessageEnds)},
-      {"group.gate", sizeof(Gate)},
+      {"group.turn", sizeof(Group::leader) + sizeof(Turn) - kNaks - kGate},
+      {"group.nak", kNaks},
+      {"group.gate", kGate},
       {"group.stats", sizeof(Group::stats)},
   };
-  std::size_t named = 0;
-  for (const auto& [field, bytes] : rows) named += bytes;
-  const std::size_t all = sizeof(Group) + ports * sizeof(decltype(Group::path_index)::value_type) +
-                          paths * sizeof(Path);
-  rows.emplace_back("padding_and_pointers", all - named);
-  return rows;
+  const std::size_t named = TableBytes::sum(bytes.table);
+  const std::size_t all = sizeof(Group) + index + paths * sizeof(Path);
+  bytes.table.emplace_back("padding_and_pointers", all - named);
+  bytes.beside = {
+      {"path.evidence", paths * sizeof(Evidence)},
+      {"message_ends", sizeof(MessageEnds)},
+      {"held_frames", group.turn.gate().room() * sizeof(Frame)},
+  };
+  return bytes;
+}
+
+TableBytes bytes_of_paths(std::size_t ports, std::size_t paths) {
+  Group group(McstId(), 0);
+  for (std::size_t i = 0; i < paths; ++i) {
+    group.add_path(PortId(static_cast<std::uint16_t>(ports - paths + i)), true);
+  }
+  return bytes_of(group);
 }
 
 }  // namespace cepheus::fabric

@@ -7,8 +7,10 @@ namespace cepheus::fabric {
 
 GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, bool active);
 
-// Bytes by field of a table with `paths` paths on a switch of `ports` ports; what is not a named
-// field (padding, and vectors' own pointers) is a row of its own, so that the rows add up.
-std::vector<std::pair<std::string, std::size_t>> fields_of(std::size_t ports, std::size_t paths);
+// What is not a named field (padding, and vectors' own pointers) is a row of its own, so that the
+// rows add up.
+TableBytes bytes_of(const Group& group);
+// ... if it had `paths` paths, to the highest of `ports` ports.
+TableBytes bytes_of_paths(std::size_t ports, std::size_t paths);
 
 }  // namespace cepheus::fabric

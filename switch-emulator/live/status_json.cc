@@ -177,7 +177,8 @@ json group_to_json(const FabricStatus& status, const fabric::GroupView& group) {
           {"data_packets", group.data_packets},
           {"data_bytes", group.data_bytes},
           {"copies", group.copies},
-          {"table_bytes", group.table_bytes}};
+          {"table_bytes", group.table_bytes},
+          {"beside_bytes", group.beside_bytes}};
 }
 
 fabric::GroupView group_from_json(const json& in) {
@@ -199,6 +200,7 @@ fabric::GroupView group_from_json(const json& in) {
   group.data_bytes = in.at("data_bytes");
   group.copies = in.at("copies");
   group.table_bytes = in.at("table_bytes");
+  group.beside_bytes = in.at("beside_bytes");
   return group;
 }
 

@@ -50,6 +50,7 @@ fabric::GroupView group(std::vector<fabric::PathView> paths) {
   view.data_bytes = 368640;
   view.copies = 180;
   view.table_bytes = 321;
+  view.beside_bytes = 99;
   view.paths = std::move(paths);
   view.paths[0].is_source = true;
   return view;
@@ -134,15 +135,16 @@ TEST(WaitedFor, IsTheTrunkIfNobodyBehindItIsLate) {
 }
 
 TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
-  EXPECT_EQ(to_text(one_switch(), View::kGroups, false),
-            "198.18.0.1  epoch 3, active; leader h0, source h0; waiting for h2 (12 packets)\n"
-            "  PSN: start 0x00000a, turn 0x000014, sent 0x000064, acknowledged 0x000058. "
-            "Data: 90 packets, 368640 bytes, 180 copies. Table: 321 bytes in s0\n"
-            "  TREE        QPN     ACKED  LAG  ROLE\n"
-            "  s0\n"
-            "  ├─ h0  0x000011         -    0  source\n"
-            "  ├─ h1  0x000012  0x000064    0  receiver\n"
-            "  └─ h2  0x000013  0x000058   12  receiver\n");
+  EXPECT_EQ(
+      to_text(one_switch(), View::kGroups, false),
+      "198.18.0.1  epoch 3, active; leader h0, source h0; waiting for h2 (12 packets)\n"
+      "  PSN: start 0x00000a, turn 0x000014, sent 0x000064, acknowledged 0x000058. "
+      "Data: 90 packets, 368640 bytes, 180 copies. Table: 321 bytes in s0, and 99 bytes beside it\n"
+      "  TREE        QPN     ACKED  LAG  ROLE\n"
+      "  s0\n"
+      "  ├─ h0  0x000011         -    0  source\n"
+      "  ├─ h1  0x000012  0x000064    0  receiver\n"
+      "  └─ h2  0x000013  0x000058   12  receiver\n");
 }
 
 TEST(StatusText, SaysInALineWhoWaitsForWhom) {

@@ -202,7 +202,8 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           ". Data: " + count_of(group.data_packets, "packet") + ", " +
           count_of(group.data_bytes, "byte") + ", " + std::to_string(group.copies) +
           (group.copies == 1 ? " copy" : " copies") +
-          ". Table: " + count_of(group.table_bytes, "byte") + " in " + printable(root.name) + "\n";
+          ". Table: " + count_of(group.table_bytes, "byte") + " in " + printable(root.name) +
+          ", and " + count_of(group.beside_bytes, "byte") + " beside it\n";
   return text + GroupTree(status, group.id).to_text(root, colour);
 }
 

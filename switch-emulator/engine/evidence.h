@@ -1,0 +1,46 @@
+// What a switch notes of a path beside its table, in case its member dies or stalls
+// (docs/protocol.md, "Members that die or stall").
+#pragma once
+
+#include <cstdint>
+
+#include "wire/types.h"
+
+namespace cepheus::fabric {
+
+// Repeats of the packet that a path needs next, since it was heard.
+//
+// A path lags that leaves two of them unanswered, and as long as they go on: whoever is not asked
+// has nothing to answer, and a source repeats what the slowest lack. From one repeat to the next a
+// source waits twice as long at most.
+class Repeats {
+ public:
+  void note(wire::Instant now) {
+    if (seen_ > 0 && now - last_ <= gap_ / 4) return;  // doubled on its way
+    if (seen_ > 0) gap_ = now - last_;
+    last_ = now;
+    if (seen_ < kEnough) ++seen_;
+  }
+  void clear() { seen_ = 0, gap_ = {}; }
+  bool go_on(wire::Instant now) const { return seen_ == kEnough && now - last_ <= 3 * gap_; }
+
+ private:
+  static constexpr std::uint8_t kEnough = 2;
+  wire::Instant last_{};
+  wire::Duration gap_{0};
+  std::uint8_t seen_ = 0;
+};
+
+struct Evidence {
+  Repeats unanswered;
+  std::uint32_t heard = 0;  // feedback packets from here
+  bool was_down = false;    // its port, and nothing was heard since: the program may be another
+  bool is_back = false;     // the port is up again: what is heard now was not under way before
+
+  // A packet came from here.
+  void hear() {
+    if (is_back) was_down = is_back = false;
+  }
+};
+
+}  // namespace cepheus::fabric
