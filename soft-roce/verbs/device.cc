@@ -22,7 +22,8 @@ void set_text(char (&field)[N], std::string_view text) {
 }
 
 void tell_counters(LiveNic& nic) {
-  if (is_verbose()) complain("counters of " + nic.identity().name + ":\n" + nic.counters_text());
+  if (is_verbose())
+    complain("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
 }
 
 // The process's NIC. Never destroyed: its thread may outlive static destructors.

@@ -267,14 +267,17 @@ wire::Result<void> LiveNic::send_datagram(const DatagramSocket& socket, Ipv4 to,
   return {};
 }
 
-std::string LiveNic::counters_text() {
+std::string LiveNic::counters_text(bool described) {
   const std::scoped_lock lock(mutex_);
   std::string text;
   const auto line = [&](std::string_view name, std::uint64_t value) {
     text.append(name).append(" ").append(std::to_string(value)).append("\n");
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::kCount); ++i) {
-    line(name(static_cast<Counter>(i)), engine_.counters()[static_cast<Counter>(i)]);
+    const std::uint64_t value = engine_.counters()[static_cast<Counter>(i)];
+    const auto& [name, says] = rnic::kCounterTexts[i];
+    line(name, value);
+    if (described && value != 0) text.insert(text.size() - 1, "  (" + std::string(says) + ")");
   }
   line("tx_lost_no_fabric", counters_.tx_lost_no_fabric);
   line("completions_lost", counters_.completions_lost);

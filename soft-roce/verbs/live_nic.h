@@ -108,8 +108,9 @@ class LiveNic {
   template <typename Sink>
   bool receive_datagram(DatagramSocket& socket, Sink&& sink);
 
-  // "name value\n" for each counter, engine's and driver's.
-  std::string counters_text();
+  // "name value\n" for each counter, engine's and driver's; `described`: the engine's that are not
+  // 0 say what they count.
+  std::string counters_text(bool described = false);
 
   // Around fork(): nobody is in the middle of anything while the process is copied.
   void lock_for_fork() { mutex_.lock(); }

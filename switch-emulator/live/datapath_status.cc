@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "switch-emulator/live/datapath.h"
+#include "switch-emulator/live/link_counters.h"
 
 namespace cepheus::live {
 namespace {
@@ -39,11 +40,7 @@ void put_all(NamedCounters& counters, const Reading<CounterType>& reading) {
 }
 
 void put_drops(NamedCounters& counters, const LinkSideDrops& drops) {
-  put(counters, "drop_bad_icrc", drops.bad_icrc);
-  put(counters, "drop_damaged", drops.corrupt);
-  put(counters, "drop_delay_line_full", drops.delay_line_full);
-  put(counters, "drop_link_no_slot", drops.no_slot);
-  put(counters, "drop_link_share", drops.share_used_up);
+  for (const auto& field : kLinkSideDrops) put(counters, field.text.name, drops.*field.value);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ FabricStatus one_switch() {
   s0.ports[0].in.frames = 90;
   s0.ports[0].out.corrupted = 2;
   s0.ports[2].dropped_egress_full = 4;
-  s0.ports[2].counters = {{"drop_not_member", 5}};
+  s0.ports[2].counters = {{"drop_not_member", 5}, {"drop_egress_full", 4}};
   s0.groups = {group({host_path(0, "h0", 0), host_path(1, "h1", 0), host_path(2, "h2", 12)})};
   s0.tombstones = 1;
   s0.counters = {{"drop_not_member", 5}, {"rx_packets", 93}};
@@ -223,12 +223,12 @@ TEST(StatusText, SaysSoIfNothingWasCounted) {
 TEST(StatusText, ShowsCountersWithThePortsThatCounted) {
   EXPECT_EQ(to_text(one_switch(), View::kCounters, false),
             "s0\n"
-            "  COUNTER                   TOTAL  BY PORT\n"
-            "  drop_not_member               5  h2 5\n"
-            "  link_corrupted                2  to h0 2\n"
-            "  link_dropped_loss             3  from h0 3\n"
-            "  port_dropped_egress_full      4  h2 4\n"
-            "  rx_packets                   93\n");
+            "  COUNTER            TOTAL  BY PORT\n"
+            "  drop_egress_full       4  h2 4\n"
+            "  drop_not_member        5  h2 5\n"
+            "  link_corrupted         2  to h0 2\n"
+            "  link_dropped_loss      3  from h0 3\n"
+            "  rx_packets            93\n");
 }
 
 TEST(StatusText, ColoursOnlyForATerminal) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "net/units.h"
+#include "switch-emulator/live/link_counters.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/text_table.h"
 
@@ -237,31 +238,24 @@ std::string counters_text(const SwitchStatus& one, bool colour) {
     std::string by_port;
   };
   std::map<std::string, Row> rows;
+  // The switch's own sums come with it; what only ports and links count is added up here.
+  const std::map<std::string, std::uint64_t> sums(one.counters.begin(), one.counters.end());
   const auto add = [&](const std::string& name, std::uint64_t n, const std::string& where) {
     if (n == 0) return;
     Row& row = rows[name];
     row.by_port += (row.by_port.empty() ? "" : ", ") + where + " " + std::to_string(n);
+    if (!sums.contains(name)) row.total += n;
   };
   const auto add_link = [&](const net::LinkCounters& c, const std::string& where) {
-    for (const auto& [name, n] :
-         {std::pair("link_dropped_loss", c.dropped_loss),
-          std::pair("link_dropped_queue_full", c.dropped_queue_full),
-          std::pair("link_dropped_down", c.dropped_down),
-          std::pair("link_duplicated", c.duplicated), std::pair("link_reordered", c.reordered),
-          std::pair("link_corrupted", c.corrupted)}) {
-      add(name, n, where);
-      if (n != 0) rows[name].total += n;
+    for (const auto& field : kLinkCounters) {
+      add(std::string(field.text.name), c.*field.value, where);
     }
   };
-  for (const auto& [name, n] : one.counters) rows[name].total = n;
+  for (const auto& [name, n] : sums) rows[name].total = n;
   for (const PortStatus& port : one.ports) {
     for (const auto& [name, n] : port.counters) add(name, n, port.name);
     add_link(port.in, "from " + port.name);
     add_link(port.out, "to " + port.name);
-    add("port_dropped_egress_full", port.dropped_egress_full, port.name);
-    if (port.dropped_egress_full != 0) {
-      rows["port_dropped_egress_full"].total += port.dropped_egress_full;
-    }
   }
   if (rows.empty()) return styled(one.name, Style::kTitle, colour) + ": all counters are 0\n";
   TextTable table({{"COUNTER"}, {"TOTAL", true}, {"BY PORT"}});

@@ -2,45 +2,32 @@
 // interface (wire_port.h). The datapath moves frames between ports and knows no more of them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "wire/counter_table.h"
 #include "wire/frame.h"
 
 namespace cepheus::fabric {
 
+// Each is a line of port_counters.def.
 enum class PortCounter : std::size_t {
-  kDropEgressFull,     // the client does not read: its ring, or its share of payload slots, is full
-  kDropNoClient,       // nobody is attached
-  kDropNoSlot,         // no free slot to copy a payload into
-  kDropBadDescriptor,  // from the client: lengths, states or payload references that can't be
-  kDropRingCorrupt,    // the client's indices made no sense: it was detached
-  kDoorbellAbused,     // the client had itself woken at so many places that it was detached
-  kDropMalformed,      // from the interface: lengths of headers do not add up
-  kDropOversize,       // longer than the fabric's frames, or than the interface's MTU
-  kDropTagged,         // from the interface, with a VLAN tag
-  kDropNoNeighbour,    // the host behind the interface has not told its MAC address yet
-  kDropKernelFull,     // frames that the kernel dropped because we had not read
-  kDropLinkDown,       // the interface is down
-  kCopiedPayloads,     // payloads delivered by copy
-  kDoorbells,          // times the client had to be woken
-  kArpAnswered,        // neighbours asked for over the interface
+#define CEPHEUS_COUNTER(id, name, says) id,
+#include "switch-emulator/ports/port_counters.def"
   kCount
 };
-std::string_view name(PortCounter);  // "drop_egress_full"
-
-class PortCounters {
- public:
-  void add(PortCounter c, std::uint64_t n = 1) { values_[static_cast<std::size_t>(c)] += n; }
-  std::uint64_t operator[](PortCounter c) const { return values_[static_cast<std::size_t>(c)]; }
-  void clear() { values_ = {}; }
-
- private:
-  std::array<std::uint64_t, static_cast<std::size_t>(PortCounter::kCount)> values_{};
+inline constexpr wire::CounterText kPortCounterTexts[] = {
+#define CEPHEUS_COUNTER(id, name, says) {name, says},
+#include "switch-emulator/ports/port_counters.def"
 };
+
+// "drop_egress_full"
+constexpr std::string_view name(PortCounter c) {
+  return kPortCounterTexts[static_cast<std::size_t>(c)].name;
+}
+
+using PortCounters = wire::CounterValues<PortCounter>;
 
 class AccessPort;
 // Ports with something to publish; each port puts itself in once.

@@ -12,6 +12,7 @@
 
 #include "reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/counter_descriptions.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/tools/explain.h"
@@ -29,7 +30,8 @@ struct Command {
   bool as_json = false;
   std::optional<live::View> view;
   std::optional<double> watch_seconds;
-  bool explains = false;  // reads processes' reports, asks no fabric
+  bool explains = false;   // reads processes' reports, asks no fabric
+  bool describes = false;  // says what counters count, asks no fabric
   json request = {{"ask", "status"}};
 };
 
@@ -56,6 +58,10 @@ wire::Result<std::string> explanation(const Command& command) {
 // One answer of the fabric, as the user wants to see it.
 wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
+  if (command.describes) {
+    return command.as_json ? json_text(live::counter_descriptions(), command)
+                           : live::describe_counters(may_colour());
+  }
   const auto answer = live::ask(command.socket, command.request);
   if (!answer) return tl::unexpected(answer.error());
   if (!command.view) return command.as_json ? json_text(*answer, command) : std::string();
@@ -118,7 +124,9 @@ class CommandLine {
     add_view("groups", "multicast groups: tree, what each path has acknowledged, who is waited for",
              live::View::kGroups);
     add_view("counters", "named counters, those that are not 0, with the ports they belong to",
-             live::View::kCounters);
+             live::View::kCounters)
+        ->add_flag("--describe", command_.describes, "say what each counter counts, instead")
+        ->excludes("--watch");
     CLI::App* explains = app_.add_subcommand(
         "explain", "MPI programs of this user: calls by communicator, the path they took, and why");
     explains->callback([this] { command_.explains = true; });
@@ -136,7 +144,7 @@ class CommandLine {
   std::variant<Command, int> parse(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
-      if (command_.socket.empty() && !command_.explains) {
+      if (command_.socket.empty() && !command_.explains && !command_.describes) {
         throw CLI::RequiredError("--socket (or CEPHEUS_FABRIC)");
       }
     } catch (const CLI::Success& done) {  // --help, --version
@@ -149,10 +157,11 @@ class CommandLine {
   }
 
  private:
-  void add_view(const char* name, const char* help, live::View view) {
+  CLI::App* add_view(const char* name, const char* help, live::View view) {
     CLI::App* sub = app_.add_subcommand(name, help);
     sub->callback([this, view] { command_.view = view; });
     add_watch(*sub);
+    return sub;
   }
 
   void add_watch(CLI::App& sub) {

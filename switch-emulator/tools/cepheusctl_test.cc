@@ -314,6 +314,15 @@ TEST(Cepheusctl, ExplainsItself) {
   EXPECT_THAT(run.output(), HasSubstr("CEPHEUS_FABRIC"));
 }
 
+TEST(Cepheusctl, SaysWhatCountersCountWithoutAFabric) {
+  Invocation run({"counters", "--describe"});
+  EXPECT_EQ(run.exit_code(), 0);
+  EXPECT_THAT(run.output(), HasSubstr("time to live used up: a routing loop"));
+  Invocation as_json({"counters", "--describe", "--json"});
+  EXPECT_EQ(as_json.exit_code(), 0);
+  EXPECT_EQ(json::parse(as_json.output(), nullptr, false)["drop_other"], "not IPv4");
+}
+
 TEST(Cepheusctl, WatchesUntilInterrupted) {
   AnsweringFabric fabric(status_answer(12));
   Invocation run({"--socket", fabric.socket(), "groups", "--watch", "0.05"});

@@ -1,0 +1,43 @@
+#include "switch-emulator/live/counter_descriptions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "switch-emulator/engine/counters.h"
+#include "switch-emulator/live/link_counters.h"
+#include "switch-emulator/ports/access_port.h"
+
+namespace cepheus::live {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(CounterDescriptions, SayWhatEachCounterCounts) {
+  const std::string text = describe_counters(false);
+  const nlohmann::json all = counter_descriptions();
+  EXPECT_EQ(all.size(), std::size(fabric::kCounterTexts) + std::size(fabric::kPortCounterTexts) +
+                            std::size(kLinkSideDrops) + std::size(kLinkCounters))
+      << "two counters have one name";
+  for (const auto& [name, says] : all.items()) {
+    EXPECT_THAT(text, HasSubstr("  " + name + " "));
+    EXPECT_GT(says.get<std::string>().size(), 5u) << name;
+  }
+  EXPECT_EQ(all["drop_ttl"], "time to live used up: a routing loop");
+}
+
+TEST(CounterDescriptions, AreOfTheCounterThatHasTheName) {
+  EXPECT_EQ(name(fabric::Counter::kDropOther), "drop_other");
+  EXPECT_EQ(std::size(fabric::kCounterTexts), static_cast<std::size_t>(fabric::Counter::kCount));
+  EXPECT_EQ(name(fabric::PortCounter::kArpAnswered), "arp_answered");
+}
+
+TEST(CounterDescriptions, AreColouredForATerminalOnly) {
+  EXPECT_THAT(describe_counters(false), Not(HasSubstr("\033")));
+  EXPECT_THAT(describe_counters(true), HasSubstr("\033["));
+}
+
+}  // namespace
+}  // namespace cepheus::live
