@@ -21,6 +21,7 @@ constexpr NamedRule kRules[] = {
     {"lagging_is_silence", &Rules::lagging_is_silence},
     {"dark_trunks", &Rules::dark_trunks},
     {"trunk_withdrawals", &Rules::trunk_withdrawals},
+    {"every_drop_counted", &Rules::every_drop_counted},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
 };
@@ -41,6 +42,7 @@ const char* const kSafetyRules[] = {
     "lagging_is_silence",
     "dark_trunks",
     "trunk_withdrawals",
+    "every_drop_counted",
     nullptr,
 };
 

@@ -27,6 +27,7 @@ struct Rules {
   bool lagging_is_silence = true;  // who was not asked again and again does not lag
   bool dark_trunks = true;         // a trunk that nothing comes from is down
   bool trunk_withdrawals = true;   // nothing is sent to a neighbour that has no way on
+  bool every_drop_counted = true;  // no frame is lost without a word
   bool named_turns = true;         // data and feedback between switches carry (source IP, base)
   // For speed.
   bool drop_overtaken_nak = true;

@@ -15,7 +15,7 @@ enum class Invariant {
   kLiveness,    // every operation ends
   kIsolation,   // no packet of a group reaches a host outside it
   kResidue,     // no state is left in a switch, no buffer in use, after the end
-  kBalance,     // frames out = delivered + dropped by a named reason
+  kBalance,     // frames and copies are sent on, taken, held or dropped, each by one name
   kProgress,    // no event loop without end
 };
 const char* to_string(Invariant invariant);

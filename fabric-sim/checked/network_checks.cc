@@ -48,6 +48,9 @@ void check_balance(const Network& network, Findings& findings) {
               " in and " + std::to_string(c[fabric::Counter::kTxPackets]) + " out, but saw " +
               std::to_string(node->frames_in()) + " and " + std::to_string(node->frames_out()));
     }
+    if (const std::string why = node->engine().imbalance(); !why.empty()) {
+      findings.report(Invariant::kBalance, "switch " + node->name() + " has lost count of " + why);
+    }
   }
 }
 

@@ -111,11 +111,11 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
 void Answers::merge(Call& call, const MrpRequest& confirm, Roster& roster) {
   const wire::MrpHeader& header = confirm.message.header;
   if (step_of(header) != roster.step()) return call.count(Counter::kDropMrpStale);
+  std::size_t known = 0;
   for (const wire::MrpMember& m : confirm.message.list()) {
-    if (!roster.confirm(m, call.ingress, is_host_sync(header))) {
-      call.count(Counter::kDropNotMember);
-    }
+    if (roster.confirm(m, call.ingress, is_host_sync(header))) ++known;
   }
+  if (known == 0) call.count(Counter::kDropNotMember);
 }
 
 void Answers::settle(Call& call, McstId id, std::uint16_t epoch) {

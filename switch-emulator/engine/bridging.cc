@@ -55,20 +55,20 @@ bool send_data(Call& call, const Group& group, const Path& path, const Frame& fr
     h.bth.psn = psn - path.turns();
   } else {
     if (h.ip.ttl <= 1) {
-      call.count(Counter::kDropTtl);
+      call.lose(Counter::kDataCopies, Counter::kDropCopyTtl);
       return false;
     }
     --h.ip.ttl;
     h.bth.destination_qp = Qpn(turn.base.value());
     h.bth.psn = psn;
   }
-  Frame* copy = call.emit(path.port, frame);
+  Frame* copy = call.emit(Counter::kDataCopies, path.port, frame);
   if (copy == nullptr) return false;
   rewrite(*copy, frame, h);
   return true;
 }
 
-bool send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHeaders& headers) {
+void send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHeaders& headers) {
   const TurnName turn = group.turn.name();
   const Path& path = group.paths[group.turn.source()];
   RoceHeaders h = headers;
@@ -77,10 +77,8 @@ bool send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHead
   h.ip.source = group.id;
   h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
   h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
-  Frame* copy = call.emit(path.port, frame);
-  if (copy == nullptr) return false;
-  rewrite(*copy, frame, h);
-  return true;
+  Frame* copy = call.emit(Counter::kCnpToSource, path.port, frame);
+  if (copy != nullptr) rewrite(*copy, frame, h);
 }
 
 void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,
@@ -100,7 +98,7 @@ void send_feedback(Call& call, const Group& group, const Path& path, const TurnN
   Frame frame;
   h.emit(frame, 0);
   if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call.emit(path.port, frame);
+  call.emit(Counter::kFeedbackSent, path.port, frame);
 }
 
 }  // namespace cepheus::fabric

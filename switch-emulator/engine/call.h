@@ -38,15 +38,27 @@ struct Call {
   SwitchOutput& out;
   PortId ingress;                       // counters of what arrived belong to this port
   wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled: its answers follow it
+  int fates = 0;  // of frames so far, less those that gates let through: 1, once it is said what
+                  // became of the one that came in
 
   const Rules& rules() const { return config.rules; }
   bool rebases() const { return config.rules.source_change == SourceChange::kRebase; }
   const PortConfig& port(PortId id) const { return config.ports[id.value()]; }
 
-  void count(Counter c) { counters.add(ingress, c); }
-  // Emits a copy of `frame` on port `id` and returns it, to be rewritten in place; null if it is
-  // too long.
-  Frame* emit(PortId id, const Frame& frame) {
+  void count(Counter c) {
+    counters.add(ingress, c);
+    if (is_fate(c)) ++fates;
+    if (part(c) == Part::kAgain) --fates;
+  }
+  // Makes a copy that is not sent.
+  void lose(Counter kind, Counter reason) {
+    count(kind);
+    count(reason);
+  }
+  // Emits a copy of `frame` of that kind on port `id` and returns it, to be rewritten in place; null
+  // if it is too long.
+  Frame* emit(Counter kind, PortId id, const Frame& frame) {
+    count(kind);
     if (frame.size() > port(id).mtu) {
       counters.add(id, Counter::kDropTooLong);
       return nullptr;

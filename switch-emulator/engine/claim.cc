@@ -128,7 +128,10 @@ Claim claim_named(Call& call, Group& group, const DataPacket& packet) {
 Claim give_up(Call& call, Group& group, const DataPacket& packet, const TurnName& turn, Psn first) {
   Gate& gate = group.turn.gate();
   if (gate.holds_for(packet.path, turn.source)) {
-    gate.drop([&](const Frame& frame) { call.release(frame); });
+    gate.drop([&](const Frame& frame) {
+      call.release(frame);
+      call.count(Counter::kGateEmptied);
+    });
   }
   const Path& path = group.paths[packet.path];
   const auto error = static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational);

@@ -33,7 +33,7 @@ TEST(GiveUp, ReachesMembersWhoseSwitchesKnowNoGroup) {
   EXPECT_EQ(net->inbox(3), Texts({"give up e1 10.0.0.4"}));
   net->control(0, MrpType::kGiveUp, 1, {net->member(0), {Ipv4(10, 9, 9, 9), Qpn(5)}});
   EXPECT_EQ(net->inbox(0), Texts());
-  EXPECT_EQ(net->count(Counter::kDropNoRoute), 2u);
+  EXPECT_EQ(net->count(Counter::kDropNoRoute), 1u) << "one datagram, whomever it names";
 }
 
 TEST(GiveUp, ByAnotherThanTheLeaderIsForeign) {

@@ -102,7 +102,10 @@ void ask_to_wait(Call& call, Group& group) {
 void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeaders& headers) {
   if (!concerns_turn(call, group, path, headers)) return;
   const wire::Aeth& aeth = headers.aeth;
-  if (aeth.is_fatal_nak()) return fail_source(call, group, aeth.value);
+  if (aeth.is_fatal_nak()) {
+    call.count(Counter::kFeedbackTaken);
+    return fail_source(call, group, aeth.value);
+  }
   const bool is_ack = aeth.kind == AckKind::kAck;
   const bool is_rnr = aeth.kind == AckKind::kRnrNak;
   if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
@@ -116,6 +119,7 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   const Psn psn = headers.bth.psn + (from.is_host ? from.turns() : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
   if (is_not_synchronised(call, group, path, aeth, psn)) {
+    call.count(Counter::kFeedbackTaken);
     turn.await_handover();
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return ask_to_wait(call, group);
@@ -123,8 +127,10 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   // Real receivers send PSNs of long ago, and of before they were reset: rdma_rxe does.
   if (after(cumulative, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
   if (before(cumulative, from.acked()) || (is_ack && cumulative == from.acked())) {
-    return call.count(Counter::kDropFeedbackStale);
+    if (call.rules().every_drop_counted) call.count(Counter::kDropFeedbackStale);
+    return;
   }
+  call.count(Counter::kFeedbackTaken);
   const bool from_slowest = path == turn.slowest();
   turn.set_acked(group.paths, path, cumulative);
   if (is_ack) return check(call, group, from_slowest);
@@ -152,7 +158,7 @@ void recheck(Call& call, Group& group) {
 void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
               const wire::RoceHeaders& headers) {
   if (!concerns_turn(call, group, path, headers)) return;
-  if (send_cnp(call, group, frame, headers)) call.count(Counter::kCnpToSource);
+  send_cnp(call, group, frame, headers);
 }
 
 void acknowledge_to_source(Call& call, Group& group) {

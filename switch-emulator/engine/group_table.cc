@@ -6,16 +6,6 @@
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {
-namespace {
-
-void empty_gate(Group& group, SwitchOutput& out) {
-  group.turn.gate().drop([&](const Frame& frame) {
-    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
-  });
-}
-
-}  // namespace
-
 bool leads_to(const Group& group, PortId port) {
   return group.leader != kNoPath && group.paths[group.leader].port == port;
 }
@@ -27,8 +17,18 @@ void list_branches(const Group& group, std::vector<PortId>& out) {
   }
 }
 
-GroupTable::GroupTable(const SwitchConfig& config)
-    : config_(config), over_port_(config.ports.size(), 0) {}
+GroupTable::GroupTable(const SwitchConfig& config, Counters& counters)
+    : config_(config), counters_(counters), over_port_(config.ports.size(), 0) {}
+
+void GroupTable::empty_gate(Group& group, SwitchOutput& out) {
+  Gate& gate = group.turn.gate();
+  if (!gate.holds()) return;
+  const PortId port = group.paths[gate.path()].port;
+  gate.drop([&](const Frame& frame) {
+    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
+    counters_.add(port, Counter::kGateEmptied);
+  });
+}
 
 GroupEntry* GroupTable::find(McstId id) {
   const auto at = entries_.find(id);
@@ -141,6 +141,16 @@ void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
     entry->orphaned = since;
     reschedule(id, *entry);
   }
+}
+
+std::size_t GroupTable::held() const {
+  std::size_t frames = 0;
+  for (const auto& [id, entry] : entries_) {
+    for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
+      if (table != nullptr) frames += table->group.turn.gate().size();
+    }
+  }
+  return frames;
 }
 
 void GroupTable::check_consistent() const {

@@ -65,7 +65,7 @@ void list_branches(const Group& group, std::vector<PortId>& out);
 
 class GroupTable {
  public:
-  explicit GroupTable(const SwitchConfig& config);
+  GroupTable(const SwitchConfig& config, Counters& counters);
 
   GroupEntry* find(McstId id);
   Tombstone* find_tombstone(McstId id);
@@ -98,6 +98,9 @@ class GroupTable {
   void expire_tombstones(Instant now);
   void set_orphaned(PortId port, std::optional<Instant> since);
 
+  // Frames that gates hold, all together.
+  std::size_t held() const;
+
   template <typename F>
   void for_each(F&& f) const {
     for (const auto& [id, entry] : entries_) f(id, *entry);
@@ -105,7 +108,10 @@ class GroupTable {
   void check_consistent() const;
 
  private:
+  void empty_gate(Group& group, SwitchOutput& out);
+
   const SwitchConfig& config_;
+  Counters& counters_;
   std::unordered_map<McstId, std::unique_ptr<GroupEntry>> entries_;
   std::set<std::pair<Instant, McstId>> order_;
   std::unordered_map<McstId, Tombstone> tombstones_;

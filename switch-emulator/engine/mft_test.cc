@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -93,14 +91,6 @@ TEST(Views, ShowWhoLags) {
   EXPECT_EQ(view.copies, 10u);
   EXPECT_EQ(view.data_bytes, 5u * 64);
   EXPECT_EQ(view.leader, TestNetwork::ip(0));
-}
-
-TEST(Counters, HaveNamesOfTheirOwn) {
-  std::set<std::string_view> names;
-  for (std::size_t c = 0; c < static_cast<std::size_t>(Counter::kCount); ++c) {
-    EXPECT_TRUE(names.insert(name(static_cast<Counter>(c))).second) << c;
-  }
-  EXPECT_FALSE(names.contains("unknown"));
 }
 
 TEST(Rules, AreSetByName) {

@@ -339,12 +339,9 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
   for (const wire::MrpMember& m : request.message.list()) {
     const auto own = own_port(call, routes_, m.host);
     const auto next = own ? own : routes_.next_hop(m.host, 0, call.ingress);
-    if (!next || *next == call.ingress) {
-      call.count(Counter::kDropNoRoute);
-    } else {
-      parts.add(*next, m);
-    }
+    if (next && *next != call.ingress) parts.add(*next, m);
   }
+  if (parts.is_empty()) return call.count(Counter::kDropNoRoute);
   parts.send(call, request);
 }
 

@@ -30,7 +30,7 @@ void send_written(Call& call, PortId port, wire::UdpDatagram datagram, Write&& w
   assert(size > 0);
   Frame frame;
   datagram.emit(frame, room.first(size));
-  call.emit(port, frame);
+  call.emit(Counter::kMrpSent, port, frame);
 }
 
 void send(Call& call, PortId port, const wire::UdpDatagram& datagram,
@@ -48,7 +48,7 @@ void address_process(const Call& call, std::uint16_t control_port, wire::Udp& ud
 void send_to_switch(Call& call, const MrpRequest& request, PortId port,
                     const wire::MrpMessage& message) {
   wire::UdpDatagram datagram = request.datagram;
-  if (datagram.ip.ttl <= 1) return call.count(Counter::kDropTtl);
+  if (datagram.ip.ttl <= 1) return call.lose(Counter::kMrpSent, Counter::kDropCopyTtl);
   --datagram.ip.ttl;
   send(call, port, datagram, message);
 }

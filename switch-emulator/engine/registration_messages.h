@@ -12,6 +12,7 @@ namespace cepheus::fabric {
 class Split {
  public:
   void add(PortId port, const wire::MrpMember& member);
+  bool is_empty() const { return count_ == 0; }
   // To each port the request with the members behind it; to a host as the process there knows it.
   // ACTIVATE says how many of `roster` are there.
   void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr);

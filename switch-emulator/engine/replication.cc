@@ -18,7 +18,6 @@ std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn p
     ++wanted;
     if (repeat && psn == path.acked() + 1) group.evidence[i].unanswered.note(call.now);
     if (!send_data(call, group, path, packet.frame, packet.headers, turn, psn)) continue;
-    call.count(Counter::kDataCopies);
     ++group.stats.copies;
   }
   return wanted;
@@ -41,6 +40,7 @@ Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
     call.count(Counter::kDropDataWindow);
     return Disposition::kDone;
   }
+  call.count(Counter::kDataTaken);
   group.evidence[turn.source()].hear();
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
@@ -67,6 +67,7 @@ void try_gate(Call& call, Group& group) {
     const auto headers = wire::RoceHeaders::parse(frame);
     call.icrc = frame.icrc_state;
     call.ingress = group.paths[path].port;
+    call.count(Counter::kGateLetThrough);
     if (replicate(call, group, {frame, *headers, path}) == Disposition::kDone) call.release(frame);
   }
   gate.reuse(std::move(frames));

@@ -93,10 +93,8 @@ void Routes::forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip)
   const auto port = next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress);
   if (!port) return call.count(Counter::kDropNoRoute);
   if (ip.ttl <= 1) return call.count(Counter::kDropTtl);
-  Frame* copy = call.emit(*port, frame);
-  if (copy == nullptr) return;
-  route_on(*copy, ip, call.config.mac, call.port(*port).peer_mac);
-  call.count(Counter::kUnicastForwarded);
+  Frame* copy = call.emit(Counter::kUnicastForwarded, *port, frame);
+  if (copy != nullptr) route_on(*copy, ip, call.config.mac, call.port(*port).peer_mac);
 }
 
 }  // namespace cepheus::fabric

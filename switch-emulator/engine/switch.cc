@@ -23,7 +23,7 @@ struct Switch::State {
         counters(config.ports.size()),
         routes(config),
         trunks(config, routes),
-        groups(config),
+        groups(config, counters),
         registrar(routes, groups) {}
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
@@ -99,6 +99,7 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
       call.count(Counter::kDropMalformed);
     } else if (kind == Kind::kRegistration) {
       registrar.on_datagram(call, frame);
+      if (call.fates == 0) call.count(Counter::kMrpTaken);
     } else {
       return on_group_packet(call, ip->destination, frame);
     }
@@ -298,6 +299,8 @@ std::size_t TableBytes::sum(const Rows& rows) {
 TableBytes Switch::table_bytes(std::size_t ports, std::size_t paths) {
   return bytes_of_paths(ports, paths);
 }
+
+std::string Switch::imbalance() const { return state_->counters.imbalance(state_->groups.held()); }
 
 void Switch::check_consistent() const { state_->groups.check_consistent(); }
 

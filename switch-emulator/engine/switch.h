@@ -126,6 +126,9 @@ class Switch {
   // ... with `paths` paths, to the highest of `ports` ports.
   static TableBytes table_bytes(std::size_t ports, std::size_t paths);
   void check_consistent() const;
+  // "" if every frame that came in and every copy was counted (counters.h); else what does not add
+  // up.
+  std::string imbalance() const;
 
  private:
   struct State;

@@ -66,6 +66,7 @@ class Harness {
  private:
   void settle(const SwitchOutput& out) {
     switch_.check_consistent();
+    fabric::must(switch_.imbalance().empty(), "counters that do not balance");
     for (const auto& emit : out.emits) {
       fabric::must(emit.port.value() < kPorts, "a frame for no port");
       std::vector<std::uint8_t> bytes(emit.frame.size());  // reads every byte it refers to

@@ -310,6 +310,9 @@ void TestNetwork::arrive(const Passing& passing) {
 }
 
 void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
+  const Switch& engine = *switches_[s].engine;
+  const bool balances = engine.config().rules.every_drop_counted;
+  EXPECT_EQ(balances ? engine.imbalance() : "", "");
   for (const Emit& emit : actions.emits) {
     const Peer& peer = switches_[s].peers.at(emit.port.value());
     EXPECT_TRUE(emit.frame.icrc_state == wire::Icrc::kNone || wire::check_icrc(emit.frame))

@@ -122,7 +122,7 @@ void Trunks::send(Call& call, const Trunk& trunk) {
     std::span<std::uint8_t> room = bare;
     if (hello.count > 0) room = call.scratch.take();
     datagram.emit(frame, room.first(hello.emit(room)));
-    call.emit(trunk.port, frame);
+    call.emit(Counter::kHelloSent, trunk.port, frame);
   }
 }
 
