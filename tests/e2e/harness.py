@@ -1,8 +1,11 @@
 """What the end-to-end tests share: running MPI programs over a fabric, or without one."""
 
+import contextlib
 import json
 import os
 import pathlib
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +17,7 @@ from switch_process import star  # noqa: E402, F401  for the tests
 BUILD = pathlib.Path(os.environ.get("CEPHEUS_BUILD", "build/dev")).resolve()
 PROGRAMS = BUILD / "tests/mpi"
 CHECK = PROGRAMS / "broadcast_check"
+ENDING_SECONDS = 30  # for a program that was told to end
 
 
 class Run:
@@ -52,6 +56,51 @@ def mca_arguments(mca):
     return arguments
 
 
+def children_of(pid):
+    """All processes below that one."""
+    below = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            below.setdefault(int(stat.read_text().rsplit(")", 1)[1].split()[1]), []).append(int(stat.parent.name))
+    found = list(below.get(pid, []))
+    for child in found:
+        found += below.get(child, [])
+    return found
+
+
+def where_they_are(pid):
+    """Stacks of the programs below that process, if there is a debugger to ask."""
+    if shutil.which("gdb") is None:
+        return "install gdb to see where its processes are"
+    stacks = []
+    for child in children_of(pid):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            program = os.readlink(f"/proc/{child}/exe")
+            if program.startswith(str(BUILD)):
+                shown = subprocess.run(["gdb", "-p", str(child), "-batch", "-ex", "thread apply all bt 16"], text=True,
+                                       stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False).stdout
+                stacks.append(f"{program}, process {child}\n{shown}")
+    return "\n".join(stacks)
+
+
+def finish(command, timeout, env=None):
+    """Runs it; a program that does not end is an error that shows where its processes are."""
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            where = where_they_are(process.pid)
+            process.terminate()
+            try:
+                out, err = process.communicate(timeout=ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, err = process.communicate()
+            raise AssertionError(f"{shlex.join(command)} did not end within {timeout} s\n--- stdout\n{out}\n--- stderr\n{err}\n"
+                                 f"--- {where}") from None
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
 def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=120, options=(), mpirun=()):
     """Runs an MPI program, one rank a host, on an emulated fabric of its own; `options` are cepheus-run's."""
     with tempfile.TemporaryDirectory(prefix="cepheus-e2e-") as scratch:
@@ -64,7 +113,7 @@ def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=1
             path.write_text(topology)
             command += ["--topology", str(path)]
         command += ["--", *map(str, mpirun)] + mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
-        completed = subprocess.run(command, text=True, capture_output=True, timeout=timeout)
+        completed = finish(command, timeout)
         status = json.loads(stats.read_text()) if stats.exists() else None
         return Run(completed, status)
 
@@ -78,7 +127,7 @@ def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120):
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
     command += mca_arguments(mca or {}) + [str(program), *map(str, arguments)]
-    return Run(subprocess.run(command, text=True, capture_output=True, timeout=timeout, env=env))
+    return Run(finish(command, timeout, env))
 
 
 # A busy machine must not look like a broken fabric where none is expected.
