@@ -1,6 +1,7 @@
 #include "net/link.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace cepheus::net {
 
@@ -77,9 +78,12 @@ Passage Link::offer(Instant now, std::size_t frame_bytes) {
 Duration Link::serialise(Instant now, std::size_t frame_bytes) {
   if (config_.rate.is_unlimited()) return Duration{0};
   if (free_at_ < now) residue_ = 0;
-  const auto work = static_cast<unsigned __int128>(frame_bytes) * kBitNanoseconds + residue_;
-  residue_ = static_cast<std::uint64_t>(work % config_.rate.bits_per_second);
-  return Duration{static_cast<std::int64_t>(work / config_.rate.bits_per_second)};
+  assert(frame_bytes < 1u << 30);  // all in 64 bits
+  const std::uint64_t rate = config_.rate.bits_per_second;
+  const std::uint64_t work = frame_bytes * kBitNanoseconds + residue_;
+  const std::uint64_t time = work / rate;
+  residue_ = work - time * rate;
+  return Duration{static_cast<std::int64_t>(time)};
 }
 
 // In (0, reorder_by].

@@ -21,8 +21,9 @@ PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
 SIM_CORE = "fabric-sim/core"
 SIM_CHECKED = "fabric-sim/checked"
+SIM_EXPERIMENTS = "fabric-sim/experiments"
 BELOW_DRIVERS = [WIRE, NET, *ENGINES, PORTS]
-DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, "fabric-sim"]
+DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
 C_API = "libmcast/include"
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
@@ -40,6 +41,7 @@ MAY_INCLUDE = {
     "switch-emulator/tools": [WIRE, NET, REPORTS, PORTS, LIVE],
     SIM_CORE: [WIRE, NET, *ENGINES],
     SIM_CHECKED: [WIRE, NET, *ENGINES, SIM_CORE],
+    SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
     "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED],
     C_API: [],
     "libmcast": [WIRE, REPORTS, "controller", C_API],

@@ -16,17 +16,19 @@ wire::BufferRef BufferPool::acquire() {
 }
 
 std::span<std::uint8_t> BufferPool::bytes(wire::BufferRef buffer) {
-  return {buffers_[buffer].bytes.get(), buffer_bytes_};
+  if (buffer != kShared) return {buffers_[buffer].bytes.get(), buffer_bytes_};
+  if (!shared_) shared_ = std::make_unique<std::uint8_t[]>(buffer_bytes_);
+  return {shared_.get(), buffer_bytes_};
 }
 
 void BufferPool::ref(wire::BufferRef buffer) {
-  if (buffer == wire::kNoBuffer) return;
+  if (buffer >= kShared) return;
   assert(buffers_[buffer].references > 0);
   ++buffers_[buffer].references;
 }
 
 void BufferPool::unref(wire::BufferRef buffer) {
-  if (buffer == wire::kNoBuffer) return;
+  if (buffer >= kShared) return;
   assert(buffers_[buffer].references > 0);
   if (--buffers_[buffer].references == 0) free_.push_back(buffer);
 }

@@ -15,7 +15,9 @@ class BufferPool {
 
   wire::BufferRef acquire();  // with one reference; grows the pool if none is free
   std::span<std::uint8_t> bytes(wire::BufferRef buffer);
-  // kNoBuffer is ignored, so that frames without one need no question.
+  // Where payloads lie that are lengths only, all of them (rnic::NicConfig::moves_payload).
+  static constexpr wire::BufferRef kShared = wire::kNoBuffer - 1;
+  // kNoBuffer and kShared are ignored, so that frames without one of their own need no question.
   void ref(wire::BufferRef buffer);
   void unref(wire::BufferRef buffer);
   std::size_t in_use() const { return buffers_.size() - free_.size(); }
@@ -28,6 +30,7 @@ class BufferPool {
   const std::size_t buffer_bytes_;
   std::vector<Buffer> buffers_;
   std::vector<wire::BufferRef> free_;
+  std::unique_ptr<std::uint8_t[]> shared_;
 };
 
 }  // namespace cepheus::sim

@@ -1,5 +1,6 @@
 #include "fabric-sim/core/cable.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -37,49 +38,68 @@ Cable::Cable(Simulator& simulator, BufferPool& pool, std::string name, const net
       to_(to),
       port_(port) {}
 
-void Cable::send(Instant now, Frame frame) {
+void Cable::send(Instant now, const Frame& frame) {
   if (frame.external != nullptr && frame.ref == wire::kNoBuffer) {
+    Frame own = frame;
     const wire::BufferRef copy = pool_.acquire();
     assert(frame.payload_len <= pool_.bytes(copy).size());
     std::memcpy(pool_.bytes(copy).data(), frame.external, frame.payload_len);
-    frame.set_external_payload(pool_.bytes(copy).first(frame.payload_len), copy);
+    own.set_external_payload(pool_.bytes(copy).first(frame.payload_len), copy);
+    return send(now, own);
   }
   const net::Passage passage = link_.offer(now, frame.size());
   simulator_.trace().frame(now, name_, name_of(passage.drop), frame);
-  if (passage.copies == 0) {
-    pool_.unref(frame.ref);
-    return;
-  }
+  if (passage.copies == 0) return pool_.unref(frame.ref);
   if (passage.copies == 2) {
     simulator_.trace().note(now, name_, "doubles it");
     pool_.ref(frame.ref);
     deliver_at(passage.arrival[1], frame);
   }
-  if (passage.corrupt) {
-    simulator_.trace().note(now, name_, "damages bit", passage.corrupt_bit);
-    if (!damage(frame, passage.corrupt_bit)) {
-      ++dropped_unreadable_;
-      return;
-    }
+  if (!passage.corrupt) return deliver_at(passage.arrival[0], frame);
+  simulator_.trace().note(now, name_, "damages bit", passage.corrupt_bit);
+  Frame damaged = frame;
+  if (damage(damaged, passage.corrupt_bit)) {
+    deliver_at(passage.arrival[0], damaged);
+  } else {
+    ++dropped_unreadable_;
   }
-  deliver_at(passage.arrival[0], frame);
 }
 
 void Cable::deliver_at(Instant at, const Frame& frame) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
+  if (count_ > 0 && at < last_arrival_) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(strays_.size()));
+      strays_.emplace_back();
+    }
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    strays_[place] = frame;
+    return simulator_.schedule(at, *this, place);
   }
-  const std::uint32_t slot = free_.back();
-  free_.pop_back();
-  slots_[slot] = frame;
-  simulator_.schedule(at, *this, slot);
+  if (count_ == line_.size()) grow();
+  last_arrival_ = at;
+  line_[(first_ + count_) & (line_.size() - 1)] = {at, frame};
+  if (count_++ == 0) simulator_.schedule(at, *this, kFirst);
 }
 
-void Cable::on_event(Instant now, std::uint64_t slot) {
-  const Frame frame = slots_[slot];
-  free_.push_back(static_cast<std::uint32_t>(slot));
+void Cable::grow() {
+  std::vector<Flight> larger(std::max<std::size_t>(4, 2 * line_.size()));
+  for (std::size_t i = 0; i < count_; ++i) larger[i] = line_[(first_ + i) & (line_.size() - 1)];
+  line_ = std::move(larger);
+  first_ = 0;
+}
+
+void Cable::on_event(Instant now, std::uint64_t what) {
   ++delivered_;
+  if (what != kFirst) {
+    const Frame frame = strays_[what];
+    free_.push_back(static_cast<std::uint32_t>(what));
+    return to_.receive(now, port_, frame);
+  }
+  // The place is free once the frame is: what is sent on the way may need it.
+  const Frame frame = line_[first_].frame;
+  first_ = (first_ + 1) & (line_.size() - 1);
+  if (--count_ > 0) simulator_.schedule(line_[first_].arrival, *this, kFirst);
   to_.receive(now, port_, frame);
 }
 

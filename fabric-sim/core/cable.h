@@ -26,7 +26,7 @@ class Cable final : public Actor {
 
   // Takes over one reference to the frame's buffer. A payload outside both the frame and the pool
   // is copied.
-  void send(Instant now, wire::Frame frame);
+  void send(Instant now, const wire::Frame& frame);
   void set_faults(double loss, double duplicate, double reorder, double corrupt) {
     link_.set_faults(loss, duplicate, reorder, corrupt);
   }
@@ -40,14 +40,22 @@ class Cable final : public Actor {
   std::uint64_t dropped_unreadable() const {
     return dropped_unreadable_;
   }  // damaged in their lengths
-  std::size_t in_flight() const { return slots_.size() - free_.size(); }
+  std::size_t in_flight() const { return count_ + strays_.size() - free_.size(); }
   bool is_balanced() const;
   const std::string& name() const { return name_; }
 
   void on_event(Instant now, std::uint64_t slot) override;
 
  private:
+  struct Flight {
+    Instant arrival;
+    wire::Frame frame;
+  };
+  // What arrives in the order it was sent needs one event for all: that of the first.
+  static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
+
   void deliver_at(Instant at, const wire::Frame& frame);
+  void grow();
   bool damage(wire::Frame& frame, std::uint32_t bit);
 
   Simulator& simulator_;
@@ -56,8 +64,11 @@ class Cable final : public Actor {
   net::Link link_;
   FrameSink& to_;
   const wire::PortId port_;
-  std::vector<wire::Frame> slots_;
-  std::vector<std::uint32_t> free_;
+  std::vector<Flight> line_;  // a ring: a power of two of places
+  std::size_t first_ = 0, count_ = 0;
+  Instant last_arrival_{};
+  std::vector<wire::Frame> strays_;  // held back or doubled on the way: each has an event
+  std::vector<std::uint32_t> free_;  // of their places
   std::uint64_t delivered_ = 0;
   std::uint64_t dropped_unreadable_ = 0;
 };

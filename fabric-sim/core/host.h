@@ -43,6 +43,7 @@ class Host final : public Actor, public FrameSink {
 
   void connect(Cable& uplink) { uplink_ = &uplink; }
   void set_watch(FrameWatch* watch) { watch_ = watch; }
+  void set_checked(bool checked) { is_checked_ = checked; }
   // The fabric's, that signs registration; null: nothing is signed.
   void set_key(std::shared_ptr<const wire::MrpKey> key) { key_ = std::move(key); }
   void attach(rnic::Qpn qpn, CompletionClient& client) { by_qpn_[qpn] = &client; }
@@ -113,6 +114,7 @@ class Host final : public Actor, public FrameSink {
   std::uint64_t frames_to_nic_ = 0, datagrams_in_ = 0;
   Instant awake_at_{};
   bool dead_ = false;
+  bool is_checked_ = true;
   std::deque<wire::Frame> missed_;  // arrived while asleep
 };
 

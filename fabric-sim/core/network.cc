@@ -84,6 +84,11 @@ void Network::set_faults(double loss, double duplicate, double reorder, double c
   for (const auto& cable : cables_) cable->set_faults(loss, duplicate, reorder, corrupt);
 }
 
+void Network::set_checked(bool checked) {
+  for (const auto& host : hosts_) host->set_checked(checked);
+  for (const auto& node : switches_) node->set_checked(checked);
+}
+
 std::size_t Network::frames_in_flight() const {
   std::size_t n = 0;
   for (const auto& cable : cables_) n += cable->in_flight();

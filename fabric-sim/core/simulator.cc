@@ -5,25 +5,66 @@
 namespace cepheus::sim {
 
 void Simulator::schedule(Instant at, Actor& actor, std::uint64_t what) {
-  heap_.push_back({std::max(at, now_), next_number_++, &actor, what});
-  std::push_heap(heap_.begin(), heap_.end(), later);
+  const Event event{std::max(at, now_), next_number_++, &actor, what};
+  if ((event.at - now_).count() < NearEvents::kReach) {
+    near_.push(event);
+  } else {
+    push_far(event);
+  }
+}
+
+void Simulator::push_far(const Event& event) {
+  far_.push_back(event);
+  std::size_t at = far_.size() - 1;
+  while (at > 0) {
+    const std::size_t parent = (at - 1) / kWays;
+    if (!(event < far_[parent])) break;
+    far_[at] = far_[parent];
+    at = parent;
+  }
+  far_[at] = event;
+}
+
+void Simulator::pop_far() {
+  const Event event = far_.back();
+  far_.pop_back();
+  const std::size_t size = far_.size();
+  if (size == 0) return;
+  std::size_t at = 0;
+  for (std::size_t first = 1; first < size; first = at * kWays + 1) {
+    const std::size_t end = std::min(first + kWays, size);
+    std::size_t best = first;
+    for (std::size_t child = first + 1; child < end; ++child) {
+      if (far_[child] < far_[best]) best = child;
+    }
+    if (!(far_[best] < event)) break;
+    far_[at] = far_[best];
+    at = best;
+  }
+  far_[at] = event;
 }
 
 Simulator::End Simulator::run(Instant until) {
   while (!stopped_) {
-    if (heap_.empty()) {
+    const Event* const near = near_.front(now_);
+    const bool is_far = !far_.empty() && (near == nullptr || far_.front() < *near);
+    const Event* const next = is_far ? &far_.front() : near;
+    if (next == nullptr) {
       if (until != wire::kNever) now_ = std::max(now_, until);
       return End::kIdle;
     }
-    if (heap_.front().at > until) {
+    if (next->at > until) {
       now_ = until;
       return End::kTime;
     }
     if (events_ == budget_) return End::kBudget;
     ++events_;
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    const Event event = heap_.back();
-    heap_.pop_back();
+    const Event event = *next;
+    if (is_far) {
+      pop_far();
+    } else {
+      near_.pop();
+    }
     now_ = event.at;
     event.actor->on_event(now_, event.what);
   }

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "fabric-sim/core/random.h"
+
 namespace cepheus::sim {
 namespace {
 
@@ -40,6 +42,43 @@ TEST(Simulator, KeepsTheOrderOfAskingAmongEqualInstants) {
   for (std::uint64_t i = 0; i < 100; ++i) simulator.schedule(at(5us), recorder, i);
   simulator.run();
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.whats[i], i);
+}
+
+// Whatever the distances, and whatever actors ask for on the way: near events and far ones are one
+// order.
+TEST(Simulator, KeepsTheOrderOfTimeOverAllDistances) {
+  struct Wanderer final : Actor {
+    Simulator& simulator;
+    Random& random;
+    std::vector<Instant> asked;  // by number of the event
+    std::vector<std::uint64_t> seen;
+    Wanderer(Simulator& s, Random& r) : simulator(s), random(r) {}
+    void ask() {
+      constexpr std::int64_t kDistances[] = {0, 1, 340, 4095, 4096, 4097, 100'000, 10'000'000};
+      const std::int64_t most = kDistances[random.below(std::size(kDistances))];
+      const Duration wait{
+          static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most) + 1))};
+      asked.push_back(simulator.now() + wait);
+      simulator.schedule(asked.back(), *this, asked.size() - 1);
+    }
+    void on_event(Instant now, std::uint64_t what) override {
+      EXPECT_EQ(now, asked[what]);
+      seen.push_back(what);
+      for (auto n = random.below(3); n > 0 && asked.size() < 20'000; --n) ask();
+    }
+  };
+  Random random(testing::UnitTest::GetInstance()->random_seed());
+  Simulator simulator(100'000);
+  Wanderer wanderer(simulator, random);
+  for (int i = 0; i < 200; ++i) wanderer.ask();
+  for (Instant until{}; simulator.run(until) != Simulator::End::kIdle; until += 3333ns) {
+  }
+  ASSERT_EQ(wanderer.seen.size(), wanderer.asked.size());
+  for (std::size_t i = 1; i < wanderer.seen.size(); ++i) {
+    const std::uint64_t a = wanderer.seen[i - 1], b = wanderer.seen[i];
+    ASSERT_TRUE(wanderer.asked[a] < wanderer.asked[b] ||
+                (wanderer.asked[a] == wanderer.asked[b] && a < b));
+  }
 }
 
 TEST(Simulator, TakesThePastAsNow) {

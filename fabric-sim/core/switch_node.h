@@ -20,6 +20,7 @@ class SwitchNode final : public Actor, public FrameSink {
   // Begins again without any table.
   void restart();
   void set_port(Instant now, wire::PortId port, bool up);
+  void set_checked(bool checked) { is_checked_ = checked; }
   std::uint64_t frames_in() const { return frames_in_; }
   std::uint64_t frames_out() const { return frames_out_; }
 
@@ -38,6 +39,7 @@ class SwitchNode final : public Actor, public FrameSink {
   Instant timer_at_ = wire::kNever;
   std::uint64_t frames_in_ = 0;
   std::uint64_t frames_out_ = 0;
+  bool is_checked_ = true;
 };
 
 }  // namespace cepheus::sim

@@ -79,6 +79,7 @@ void Trace::begin_line(wire::Instant at, std::string_view place, std::string_vie
 
 void Trace::frame(wire::Instant at, std::string_view place, std::string_view verb,
                   const wire::Frame& frame) {
+  if (is_off_) return;
   mix(at, place, verb);
   mix(frame.bytes.data(), frame.header_len);
   mix(&frame.payload_len, sizeof frame.payload_len);
@@ -102,6 +103,7 @@ void Trace::frame(wire::Instant at, std::string_view place, std::string_view ver
 
 void Trace::note(wire::Instant at, std::string_view place, std::string_view text,
                  std::uint64_t value) {
+  if (is_off_) return;
   mix(at, place, text);
   mix(&value, sizeof value);
   if (out_ == nullptr) return;

@@ -15,6 +15,9 @@ namespace cepheus::sim {
 class Trace {
  public:
   void print_to(std::ostream* out) { out_ = out; }  // null: hash only
+  // Neither text nor hash, for measurements.
+  void turn_off() { is_off_ = true; }
+  bool is_off() const { return is_off_; }
   bool is_printing() const { return out_ != nullptr; }
 
   // "12.5us h0 sends ...": a frame at a place, by headers, length and ICRC.
@@ -32,6 +35,7 @@ class Trace {
 
   std::uint64_t hash_ = 0xCBF29CE484222325ull;
   std::ostream* out_ = nullptr;
+  bool is_off_ = false;
 };
 
 }  // namespace cepheus::sim

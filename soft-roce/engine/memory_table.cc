@@ -14,10 +14,11 @@ constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtom
 
 }  // namespace
 
-MemoryTable::MemoryTable(std::uint32_t max_regions, std::uint64_t seed)
+MemoryTable::MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload)
     : max_regions_(std::clamp(max_regions, 1u, 1u << 24)),
       slot_mask_(std::bit_ceil(max_regions_) - 1),
-      seed_(seed) {}
+      seed_(seed),
+      moves_payload_(moves_payload) {}
 
 wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_t length,
                                              std::uint64_t iova, std::uint32_t access) {

@@ -15,7 +15,9 @@ namespace cepheus::rnic {
 // deregistered region stays invalid while its slot serves other regions.
 class MemoryTable {
  public:
-  MemoryTable(std::uint32_t max_regions, std::uint64_t seed);
+  // `moves_payload`: NicConfig's.
+  MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload = true);
+  bool moves_payload() const { return moves_payload_; }
 
   // The key, as lkey and, if `access` allows remote operations, as rkey. Errors: kInvalid,
   // kUnavailable.
@@ -57,6 +59,7 @@ class MemoryTable {
   std::uint32_t max_regions_;
   std::uint32_t slot_mask_;
   std::uint64_t seed_;
+  bool moves_payload_;
   std::vector<Region> regions_;
   std::deque<std::uint32_t> free_slots_;  // longest unused first
 };

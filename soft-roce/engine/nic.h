@@ -38,6 +38,9 @@ struct NicConfig {
   // A second sequence NAK for one packet, without progress in between, spends a retry, too: as NICs
   // do that take each for a new one.
   bool every_nak_counts = false;
+  // False: payload is a length only, nothing is read from or written to memory by SENDs and WRITEs.
+  // For measurements of large fabrics.
+  bool moves_payload = true;
   Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
   std::uint32_t max_qps = 4096;
   std::uint32_t max_srqs = 1024;

@@ -8,7 +8,7 @@
 namespace cepheus::rnic {
 
 struct Port {
-  explicit Port(const NicConfig& c) : config(c), memory(c.max_regions, c.seed) {}
+  explicit Port(const NicConfig& c) : config(c), memory(c.max_regions, c.seed, c.moves_payload) {}
 
   NicConfig config;
   Counters counters;

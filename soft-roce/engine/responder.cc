@@ -118,7 +118,7 @@ bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOu
   std::uint8_t* to = qp_.port.memory.translate(
       write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
   if (to == nullptr) return refuse(wire::NakCode::kRemoteAccess, out);  // deregistered meanwhile
-  std::memcpy(to, data.data(), data.size());
+  if (qp_.port.memory.moves_payload()) std::memcpy(to, data.data(), data.size());
   return true;
 }
 

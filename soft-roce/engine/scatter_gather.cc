@@ -39,7 +39,7 @@ bool gather(const MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::
             std::span<std::uint8_t> out) {
   return for_each_piece(memory, pd, sges, offset, out.size(), 0,
                         [&](const std::uint8_t* piece, std::size_t at, std::size_t n) {
-                          std::memcpy(out.data() + at, piece, n);
+                          if (memory.moves_payload()) std::memcpy(out.data() + at, piece, n);
                         });
 }
 
@@ -47,7 +47,7 @@ bool scatter(const MemoryTable& memory, PdId pd, std::span<const Sge> sges, std:
              std::span<const std::uint8_t> data) {
   return for_each_piece(memory, pd, sges, offset, data.size(), kLocalWrite,
                         [&](std::uint8_t* piece, std::size_t at, std::size_t n) {
-                          std::memcpy(piece, data.data() + at, n);
+                          if (memory.moves_payload()) std::memcpy(piece, data.data() + at, n);
                         });
 }
 

@@ -1,0 +1,186 @@
+#include "fabric-sim/experiments/multicast_group.h"
+
+#include <stdexcept>
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kInstance = 1;
+constexpr std::uint16_t kEpoch = 1;
+constexpr std::uint32_t kToken = 0x70CE;
+
+template <typename T>
+T require(wire::Result<T> result) {
+  if (!result) throw std::logic_error("fabric-sim: " + result.error().text);
+  if constexpr (!std::is_void_v<T>) return *result;
+}
+
+mrp::RegistrationConfig config_of(const Host& host) {
+  mrp::RegistrationConfig config;
+  config.host = host.address();
+  config.instance = kInstance;
+  return config;
+}
+
+}  // namespace
+
+class MulticastGroup::Member final : public Actor, public CompletionClient, public DatagramClient {
+ public:
+  Member(MulticastGroup& group, Host& host, wire::McstId id, bool leads)
+      : group_(group),
+        host_(host),
+        control_port_(static_cast<std::uint16_t>(40000 + id.value() % 10000)),
+        membership_({}) {
+    rnic::QpInit init;
+    init.pd = 1;
+    init.send_cq = 1;
+    init.recv_cq = 2;
+    init.cap.max_send_wr = init.cap.max_recv_wr = 4;
+    qpn_ = require(host.create_qp(init));
+    rnic::QpAttr attr;
+    attr.state = rnic::QpState::kInit;
+    attr.access = rnic::kLocalWrite;
+    require(host.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
+    lkey_ = require(host.nic().register_memory(1, group.memory_.data(), group.memory_.size(), 0,
+                                               rnic::kLocalWrite))
+                .lkey;
+    membership_ = mrp::Membership(name());
+    if (leads) {
+      registration_ = std::make_unique<mrp::Registration>(config_of(host), id, kEpoch);
+      membership_.lead(id, kEpoch, kInstance);
+      connect();
+    }
+    host.attach(qpn_, *this);
+    host.listen(*this, control_port_);
+  }
+
+  mrp::MrpMember name() const { return {host_.address(), qpn_, 0, control_port_, kToken}; }
+  mrp::Registration* registration() { return registration_.get(); }
+  void start(const std::vector<mrp::MrpMember>& members) {
+    require(registration_->start(group_.simulator_.now(), members, out_));
+    say();
+  }
+  void post_receive() {
+    const rnic::Sge sge{0, static_cast<std::uint32_t>(group_.memory_.size()), lkey_};
+    rnic::RecvWr wr;
+    wr.sges = {&sge, 1};
+    require(host_.post_recv(qpn_, wr));
+  }
+  void post_send(std::uint32_t bytes) {
+    const rnic::Sge sge{0, bytes, lkey_};
+    rnic::SendWr wr;
+    wr.wr_id = 1;
+    wr.op = rnic::SendOp::kSendImm;
+    wr.signaled = true;
+    if (bytes > 0) wr.sges = {&sge, 1};
+    require(host_.post_send(qpn_, wr));
+  }
+
+  void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override {
+    if (registration_) registration_->on_message(now, from, message, out_);
+    const bool is_register = message.header.type == wire::MrpType::kRegister;
+    if (!registration_ || is_register) {
+      const auto task = membership_.on_message(now, from, message, out_);
+      if (task == mrp::Membership::Task::kConnect) {
+        connect();
+        membership_.connected(now, true, out_);
+      }
+    }
+    say();
+  }
+  void on_event(Instant now, std::uint64_t) override {
+    if (timer_at_ <= now) timer_at_ = wire::kNever;
+    if (registration_->deadline() <= now) registration_->on_timer(now, out_);
+    say();
+  }
+  void on_completion(Instant now, const rnic::Completion& completion) override {
+    if (completion.status != rnic::WcStatus::kSuccess) {
+      throw std::runtime_error("a simulated work request ended with " +
+                               std::string(rnic::to_string(completion.status)));
+    }
+    group_.note(now, completion.wr_id == 1);
+  }
+
+ private:
+  void connect() {
+    const wire::Psn start = wire::group_start_psn(membership_.id(), kEpoch);
+    rnic::QpAttr attr;
+    attr.state = rnic::QpState::kRtr;
+    attr.remote_ip = membership_.id();
+    attr.remote_qpn = wire::kVirtualQpn;
+    attr.path_mtu = host_.nic().config().max_mtu;
+    attr.rq_psn = start;
+    attr.min_rnr_timer = 1;
+    require(host_.modify_qp(qpn_, attr,
+                            rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
+                                rnic::kAttrPathMtu | rnic::kAttrRqPsn | rnic::kAttrMinRnrTimer));
+    attr.state = rnic::QpState::kRts;
+    attr.sq_psn = start;
+    attr.timeout_code = 7;
+    attr.retry_count = 7;
+    attr.rnr_retry = 7;
+    require(host_.modify_qp(qpn_, attr,
+                            rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
+                                rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+  }
+  void say() {
+    for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, control_port_);
+    out_.clear();
+    if (!registration_) return;
+    if (const Instant due = registration_->deadline(); due < timer_at_) {
+      timer_at_ = due;
+      group_.simulator_.schedule(due, *this);
+    }
+  }
+
+  MulticastGroup& group_;
+  Host& host_;
+  const std::uint16_t control_port_;
+  rnic::Qpn qpn_;
+  std::uint32_t lkey_ = 0;
+  mrp::Membership membership_;
+  std::unique_ptr<mrp::Registration> registration_;
+  mrp::Outbox out_;
+  Instant timer_at_ = wire::kNever;
+};
+
+MulticastGroup::MulticastGroup(Simulator& simulator, Network& network, wire::McstId id,
+                               const std::vector<std::size_t>& hosts,
+                               std::span<std::uint8_t> memory)
+    : simulator_(simulator), memory_(memory) {
+  for (const std::size_t host : hosts) {
+    members_.push_back(std::make_unique<Member>(*this, network.host(host), id, members_.empty()));
+  }
+}
+
+MulticastGroup::~MulticastGroup() = default;
+
+bool MulticastGroup::set_up() {
+  std::vector<mrp::MrpMember> names;
+  for (const auto& member : members_) names.push_back(member->name());
+  mrp::Registration& registration = *members_.front()->registration();
+  members_.front()->start(names);
+  using State = mrp::Registration::State;
+  while (registration.state() == State::kRegistering ||
+         registration.state() == State::kActivating) {
+    simulator_.run(simulator_.now() + 1ms);
+  }
+  return registration.state() == State::kActive;
+}
+
+void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
+  waiting_ = members_.size();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (i != member) members_[i]->post_receive();
+  }
+  members_[member]->post_send(bytes);
+}
+
+void MulticastGroup::note(Instant now, bool is_source) {
+  --waiting_;
+  (is_source ? completed_at_ : received_at_) = now;
+}
+
+}  // namespace cepheus::sim

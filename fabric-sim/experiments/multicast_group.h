@@ -1,0 +1,48 @@
+// A multicast group of simulated hosts whose programs do nothing but move bytes: registered by the
+// controller's machines as live ones are, then any member sends messages to all others.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "controller/membership.h"
+#include "controller/registration.h"
+#include "fabric-sim/core/network.h"
+
+namespace cepheus::sim {
+
+class MulticastGroup {
+ public:
+  // `hosts`: indices into the network's, the first leads. Where a message lies does not matter: all
+  // members send from and receive into the `bytes` at `memory`, which outlives this.
+  MulticastGroup(Simulator& simulator, Network& network, wire::McstId id,
+                 const std::vector<std::size_t>& hosts, std::span<std::uint8_t> memory);
+  ~MulticastGroup();
+  MulticastGroup(const MulticastGroup&) = delete;
+  MulticastGroup& operator=(const MulticastGroup&) = delete;
+
+  // Registers and waits on virtual time; false if it fails.
+  bool set_up();
+  // The member sends `bytes`, all others have a receive posted; `done` when the last of them has
+  // it, and the source knows.
+  void send(std::size_t member, std::uint32_t bytes);
+  bool is_done() const { return waiting_ == 0; }
+  // When the last receiver had the message, and when the source knew.
+  Instant received_at() const { return received_at_; }
+  Instant completed_at() const { return completed_at_; }
+  std::size_t size() const { return members_.size(); }
+
+ private:
+  class Member;
+  friend class Member;
+  void note(Instant now, bool is_source);
+
+  Simulator& simulator_;
+  std::span<std::uint8_t> memory_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::size_t waiting_ = 0;
+  Instant received_at_{}, completed_at_{};
+};
+
+}  // namespace cepheus::sim
