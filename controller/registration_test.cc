@@ -139,6 +139,7 @@ TEST(Registration, SaysWhoRefusedAndWhatToDo) {
       {MrpReject::kNotAuthorised, {}, "give the leader the fabric's key"},
       {MrpReject::kVersion, {}, "bring leader, members and switches to the same version"},
       {MrpReject::kTooManyPaths, {member(2)}, "raise max_paths"},
+      {MrpReject::kQuota, {}, "free groups or raise max_groups_per_host"},
       {MrpReject::kIncomplete, {}, "create fresh groups"},
       {static_cast<MrpReject>(99), {}, "no reason that this version knows (99)"},
   };

@@ -23,6 +23,9 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
   switch (reason) {
     case MrpReject::kTableFull:
       return "the switch has no table space for another group: free groups or raise max_groups";
+    case MrpReject::kQuota:
+      return "the host leads as many groups as the switch lets one host lead: free groups or raise "
+             "max_groups_per_host";
     case MrpReject::kNoRoute:
       return "the switch has no route to " +
              (named.empty() ? std::string("a member") : list_of(named)) +

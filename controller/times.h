@@ -55,11 +55,12 @@ inline constexpr Duration kLeaveRetry = 100ms;
 inline constexpr Duration kSourceRepeats = 4300ms;
 // Switches, where their topology says nothing else: those who have confirmed wait so long for the
 // others, to be named with them; a group whose leader's port is down goes on for so long, then as
-// long without its leader; a freed address is refused for so long; a table that nobody uses or
-// refreshes is forgotten.
+// long without its leader; a freed address is refused for so long; a table that was never activated
+// is forgotten, and one that nobody uses or refreshes.
 inline constexpr Duration kSwitchConfirm = 2ms;
 inline constexpr Duration kSwitchOrphan = 2s;
 inline constexpr Duration kSwitchRest = 5s;
+inline constexpr Duration kSwitchPending = 5s;
 inline constexpr Duration kSwitchAge = 10min;
 
 // Between a question and what the leader does: its look, the switches' answer, the next look.
@@ -79,6 +80,8 @@ static_assert(kReceiverAsksAgain + kLook <= kAskerPatience);
 static_assert(kReceiverGivesUp >= kEvict);
 // A leader asks more often than a switch that lost two of three REFRESHs forgets the group.
 static_assert(3 * kRefresh < kSwitchAge);
+// A registration that takes its time is not forgotten between two repeats, lost ones among them.
+static_assert(kSwitchPending > kRegister && kSwitchPending > 8 * kLongestRetry);
 // A host draws no address that a switch still refuses.
 static_assert(kAddressRest > kSwitchRest);
 // A leader does not repeat for members that switches only keep back, be there three on the way.

@@ -13,6 +13,7 @@ TEST(Times, OfSwitchesAreTheirDefaults) {
   EXPECT_EQ(config.confirm_wait, kSwitchConfirm);
   EXPECT_EQ(config.orphan_age, kSwitchOrphan);
   EXPECT_EQ(config.rest, kSwitchRest);
+  EXPECT_EQ(config.pending_age, kSwitchPending);
   EXPECT_EQ(config.age, kSwitchAge);
 }
 

@@ -45,12 +45,16 @@ struct SwitchConfig {
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated
   std::uint32_t max_groups = 1024;              // table space; 0 refuses every registration
+  std::uint32_t max_groups_per_host = 256;      // ... of which one host may lead so many
+  std::uint32_t register_rate = 1000;           // new groups a second that a host may ask for
   std::uint32_t max_paths = 4096;               // per group, hosts and trunks
   std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
   std::uint32_t max_held =
       64;  // first packets of a newcomer kept by reference per group; 0: RNR instead
   std::uint8_t gate_rnr_timer = 1;          // code asked for when the gate answers RNR (1 = 10 us)
   Duration age = std::chrono::minutes(10);  // a table without any packet or refresh is forgotten
+  // ... and one that was never activated, without a REGISTER.
+  Duration pending_age = std::chrono::seconds(5);
   // ... and one whose leader's port is down: after this time the leader is out of the group, after
   // the same time again the group ends.
   Duration orphan_age = std::chrono::seconds(2);

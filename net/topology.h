@@ -17,7 +17,8 @@
 //
 //   [[switch]]                # without any there is one, "s0"
 //   name = "s0"
-//   max_groups = 1024         # also: max_paths, data_window, max_held, age, orphan_age, gate_age,
+//   max_groups = 1024         # also: max_groups_per_host, register_rate (a second), max_paths,
+//                             # data_window, max_held, age, pending_age, orphan_age, gate_age,
 //                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
 //                             # nak_policy = "hold"|"rewrite"
 //

@@ -84,18 +84,21 @@ class Reader {
   }
 
   void read_switch(const toml::table& table) {
-    const TomlTable in(
-        errors_, table, "[[switch]]",
-        {"name", "max_groups", "max_paths", "data_window", "max_held", "age", "orphan_age",
-         "gate_age", "rest", "confirm_wait", "source_change", "nak_policy"});
+    const TomlTable in(errors_, table, "[[switch]]",
+                       {"name", "max_groups", "max_groups_per_host", "register_rate", "max_paths",
+                        "data_window", "max_held", "age", "pending_age", "orphan_age", "gate_age",
+                        "rest", "confirm_wait", "source_change", "nak_policy"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
     in.read_integer("max_groups", 0, kMaxTableSpace, config.max_groups);
+    in.read_integer("max_groups_per_host", 1, kMaxTableSpace, config.max_groups_per_host);
+    in.read_integer("register_rate", 1, 1'000'000, config.register_rate);
     in.read_integer("max_paths", 2, 65535, config.max_paths);
     in.read_integer("data_window", 1, 1 << 22, config.data_window);
     in.read_integer("max_held", 0, 65535, config.max_held);
     in.read("age", config.age);
+    in.read("pending_age", config.pending_age);
     in.read("orphan_age", config.orphan_age);
     in.read("gate_age", config.gate_age);
     in.read("rest", config.rest);
@@ -226,10 +229,13 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   };
   out << "\n[[switch]]\nname = " << in_quotes(spec.name) << "\n";
   integer("max_groups", config.max_groups, usual.max_groups);
+  integer("max_groups_per_host", config.max_groups_per_host, usual.max_groups_per_host);
+  integer("register_rate", config.register_rate, usual.register_rate);
   integer("max_paths", config.max_paths, usual.max_paths);
   integer("data_window", config.data_window, usual.data_window);
   integer("max_held", config.max_held, usual.max_held);
   duration("age", config.age, usual.age);
+  duration("pending_age", config.pending_age, usual.pending_age);
   duration("orphan_age", config.orphan_age, usual.orphan_age);
   duration("gate_age", config.gate_age, usual.gate_age);
   duration("rest", config.rest, usual.rest);

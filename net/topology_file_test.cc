@@ -27,7 +27,10 @@ delay = "2us"
 [[switch]]
 name = "s0"
 max_groups = 0
+max_groups_per_host = 16
+register_rate = 50
 age = "1min"
+pending_age = "3s"
 
 [[switch]]
 name = "s1"
@@ -64,6 +67,9 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->key_file, "/etc/cepheus/key");
   EXPECT_EQ(t->users, (std::vector<std::string>{"alice", "1001"}));
   EXPECT_EQ(t->switches[0].config.max_groups, 0u);
+  EXPECT_EQ(t->switches[0].config.max_groups_per_host, 16u);
+  EXPECT_EQ(t->switches[0].config.register_rate, 50u);
+  EXPECT_EQ(t->switches[0].config.pending_age, std::chrono::seconds(3));
   EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(1));
   EXPECT_EQ(t->switches[1].config.rules.nak_policy, NakPolicy::kRewrite);
   EXPECT_EQ(t->switches[1].config.rules.source_change, SourceChange::kHostSync);
@@ -235,6 +241,13 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[switch]]\nname = \"a\"\nmax_paths = 65536\n",  // what no path index can name
                 "net.toml:3: max_paths = 65536 is out of range; write a whole number from 2 to "
                 "65535, in [[switch]]"},
+        Mistake{"[[switch]]\nname = \"a\"\nregister_rate = 0\n",
+                "net.toml:3: register_rate = 0 is out of range; write a whole number from 1 to "
+                "1000000, in [[switch]]"},
+        Mistake{
+            "[[switch]]\nname = \"a\"\nmax_groups_per_host = 0\n",
+            "net.toml:3: max_groups_per_host = 0 is out of range; write a whole number from 1 to "
+            "1048576, in [[switch]]"},
         Mistake{"[[switch]]\nname = \"a\"\nnak_policy = \"drop\"\n",
                 "net.toml:3: nak_policy = \"drop\" is unknown; write \"hold\" or \"rewrite\", in "
                 "[[switch]]"},
@@ -286,10 +299,13 @@ rc::Gen<Topology> any_topology() {
       SwitchSpec spec;
       spec.name = spec.config.name = "s" + std::to_string(i);
       spec.config.max_groups = *rc::gen::inRange<std::uint32_t>(0, 5000);
+      spec.config.max_groups_per_host = *rc::gen::inRange<std::uint32_t>(1, 5000);
+      spec.config.register_rate = *rc::gen::inRange<std::uint32_t>(1, 5000);
       spec.config.max_paths = *rc::gen::inRange<std::uint32_t>(2, 1000);
       spec.config.data_window = *rc::gen::inRange<std::uint32_t>(1, 1 << 22);
       spec.config.max_held = *rc::gen::inRange<std::uint32_t>(0, 1000);
       spec.config.age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, INT64_MAX));
+      spec.config.pending_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.orphan_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.gate_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
       spec.config.rest = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
@@ -335,10 +351,13 @@ void expect_equal(const LinkConfig& a, const LinkConfig& b) {
 void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.name == b.name);
   RC_ASSERT(a.max_groups == b.max_groups);
+  RC_ASSERT(a.max_groups_per_host == b.max_groups_per_host);
+  RC_ASSERT(a.register_rate == b.register_rate);
   RC_ASSERT(a.max_paths == b.max_paths);
   RC_ASSERT(a.data_window == b.data_window);
   RC_ASSERT(a.max_held == b.max_held);
   RC_ASSERT(a.age == b.age);
+  RC_ASSERT(a.pending_age == b.pending_age);
   RC_ASSERT(a.orphan_age == b.orphan_age);
   RC_ASSERT(a.gate_age == b.gate_age);
   RC_ASSERT(a.rest == b.rest);

@@ -66,6 +66,8 @@ const char* to_string(MrpReject reason) {
       return "another version of the registration protocol";
     case MrpReject::kIncomplete:
       return "members are missing in the table";
+    case MrpReject::kQuota:
+      return "too many groups of one host";
     case MrpReject::kTooManyPaths:
       return "too many members behind one switch";
     case MrpReject::kPathLost:

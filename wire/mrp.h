@@ -70,6 +70,7 @@ enum class MrpReject : std::uint8_t {
   kVersion = 9,  // of another version, or with a record that must not be skipped
   kTooManyPaths = 10,  // the members need more of a switch's ports than a group may have
   kIncomplete = 11,    // a switch does not know all members behind it: it was restarted meanwhile
+  kQuota = 12,         // the leader's host leads as many groups as a switch lets one lead
   kPathLost = 13,  // a trunk that the group goes over is down: the members behind it are cut off
 };
 const char* to_string(MrpReject);  // lower case, for people

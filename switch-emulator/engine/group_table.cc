@@ -55,9 +55,15 @@ GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) 
 Group& GroupTable::add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch,
                                std::size_t route_classes) {
   assert(!entry.pending);
-  entry.pending = std::make_unique<GroupInstance>(id, epoch, route_classes);
+  entry.pending = std::make_unique<GroupInstance>(id, epoch, route_classes, entry.leader.host);
   ++tables_;
+  ++led_by_[entry.leader.host];
   return entry.pending->group;
+}
+
+std::uint32_t GroupTable::led_by(Ipv4 host) const {
+  const auto at = led_by_.find(host);
+  return at == led_by_.end() ? 0 : at->second;
 }
 
 PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
@@ -74,6 +80,8 @@ void GroupTable::remove_path(Group& group, PathNo path, SwitchOutput& out) {
 void GroupTable::drop(std::unique_ptr<GroupInstance>& table, SwitchOutput& out) {
   for (const Path& path : table->group.paths) --over_port_[path.port.value()];
   empty_gate(table->group, out);
+  const auto led = led_by_.find(table->leader);
+  if (--led->second == 0) led_by_.erase(led);
   table.reset();
   --tables_;
 }
@@ -117,7 +125,7 @@ std::optional<McstId> GroupTable::next_due(Instant now) const {
 }
 
 Instant GroupTable::expires(const GroupEntry& entry) const {
-  const Instant aged = entry.last_seen + config_.age;
+  const Instant aged = entry.last_seen + (entry.current ? config_.age : config_.pending_age);
   return entry.orphaned ? std::min(aged, *entry.orphaned + config_.orphan_age) : aged;
 }
 
@@ -156,6 +164,7 @@ std::size_t GroupTable::held() const {
 void GroupTable::check_consistent() const {
   std::size_t tables = 0;
   std::vector<std::uint32_t> over(over_port_.size(), 0);
+  std::unordered_map<Ipv4, std::uint32_t> led;
   for (const auto& [id, entry] : entries_) {
     must(entry->current || entry->pending, "an entry without a table");
     must(!tombstones_.contains(id), "a group that rests has a table");
@@ -166,6 +175,7 @@ void GroupTable::check_consistent() const {
     for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
       if (table == nullptr) continue;
       ++tables;
+      ++led[table->leader];
       must(table->group.id == id, "a table under another id");
       must(table->group.leader < table->group.paths.size() || entry->leaderless,
            "no path towards the leader");
@@ -175,6 +185,7 @@ void GroupTable::check_consistent() const {
     }
   }
   must(tables == tables_ && tables <= config_.max_groups, "tables are miscounted, or too many");
+  must(led == led_by_, "tables are miscounted by their leaders' hosts");
   must(over == over_port_, "groups over ports are miscounted");
   must(order_.size() == entries_.size(), "a deadline without an entry");
   must(burials_.size() == tombstones_.size(), "a tombstone without its end");

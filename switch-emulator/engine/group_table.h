@@ -31,12 +31,13 @@ struct Leader {
 
 // A table and what only its registration needs.
 struct GroupInstance {
-  GroupInstance(McstId id, std::uint16_t epoch, std::size_t route_classes)
-      : group(id, epoch), chosen(route_classes) {}
+  GroupInstance(McstId id, std::uint16_t epoch, std::size_t route_classes, Ipv4 leaders_host)
+      : group(id, epoch), chosen(route_classes), leader(leaders_host) {}
 
   Group group;
   std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active
   Roster roster;
+  Ipv4 leader;  // the host whose quota it counts against
 };
 
 struct GroupEntry {
@@ -73,6 +74,8 @@ class GroupTable {
   // Tables, pending ones included; what max_groups bounds.
   std::size_t size() const { return tables_; }
   std::size_t tombstone_count() const { return tombstones_.size(); }
+  // ... of which groups led from `host`; what max_groups_per_host bounds.
+  std::uint32_t led_by(Ipv4 host) const;
   // How many tables have a path over `port`.
   std::uint32_t groups_over(PortId port) const { return over_port_[port.value()]; }
 
@@ -118,6 +121,7 @@ class GroupTable {
   std::deque<std::pair<Instant, McstId>> burials_;  // all rest equally long: in order of their ends
   std::vector<std::uint32_t> over_port_;
   std::size_t tables_ = 0;
+  std::unordered_map<Ipv4, std::uint32_t> led_by_;
 };
 
 }  // namespace cepheus::fabric

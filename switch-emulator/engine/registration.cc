@@ -76,6 +76,9 @@ void Registrar::on_datagram(Call& call, const Frame& frame) {
 void Registrar::on_register(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpRegister);
   if (is_stale(request)) return call.count(Counter::kDropMrpStale);
+  if (!is_under_way(request) && !rate_.admit(call.ingress, call.now)) {
+    return call.count(Counter::kDropMrpRate);
+  }
   if (const Refusal refusal = refuse(call, request)) {
     return send_reject(call, request, refusal.reason, refusal.member);
   }
@@ -124,6 +127,13 @@ bool Registrar::is_stale(const MrpRequest& request) {
   return !wire::newer_epoch(request.epoch(), entry->newest().epoch);
 }
 
+// The list's further parts, and repeats, are no new demands.
+bool Registrar::is_under_way(const MrpRequest& request) {
+  const GroupEntry* entry = groups_.find(request.id());
+  return entry != nullptr && entry->leader == request.leader() && entry->pending &&
+         entry->pending->group.epoch == request.epoch();
+}
+
 // Reasons that need no look at the members. Makes room for a newer epoch's table.
 Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   if (!is_well_formed(request)) return {MrpReject::kMalformed, {}};
@@ -140,6 +150,10 @@ Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
     if (!entry->current) groups_.erase(request.id());
   }
   if (groups_.size() >= call.config.max_groups) return {MrpReject::kTableFull, {}};
+  if (groups_.led_by(request.leader().host) >= call.config.max_groups_per_host) {
+    call.count(Counter::kRefusedQuota);
+    return {MrpReject::kQuota, {}};
+  }
   return {};
 }
 
@@ -201,6 +215,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     return call.count(Counter::kDropMrpStale);
   }
   touch(call, *entry);
+  groups_.reschedule(request.id(), *entry);  // another age counts from now on
   list_branches(entry->current->group, branches_);
   ask(call, request, entry->current->roster, branches_);
 }
@@ -231,6 +246,7 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
     groups_.bury(request.id(), request.epoch(), call.now, call.out);
   } else {
     groups_.drop(*table, call.out);
+    groups_.reschedule(request.id(), *entry);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/placement.h"
+#include "switch-emulator/engine/register_rate.h"
 #include "switch-emulator/engine/routes.h"
 #include "wire/roce.h"
 
@@ -37,8 +38,12 @@ struct MrpRequest {
 
 class Registrar {
  public:
-  Registrar(const Routes& routes, GroupTable& groups)
-      : routes_(routes), groups_(groups), answers_(groups), placement_(routes, groups) {}
+  Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
+      : routes_(routes),
+        groups_(groups),
+        answers_(groups),
+        placement_(routes, groups),
+        rate_(config) {}
 
   // A datagram on the registration port whose destination is in the pool of McstIDs.
   void on_datagram(Call& call, const Frame& frame);
@@ -64,6 +69,7 @@ class Registrar {
   void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   bool is_stale(const MrpRequest& request);
+  bool is_under_way(const MrpRequest& request);
   Refusal refuse(Call& call, const MrpRequest& request);
   GroupEntry& open_pending(Call& call, const MrpRequest& request);
   void ask(Call& call, const MrpRequest& request, Roster& roster, std::span<const PortId> ports);
@@ -79,6 +85,7 @@ class Registrar {
   GroupTable& groups_;
   Answers answers_;
   Placement placement_;
+  RegisterRate rate_;
   std::vector<PortId> branches_;  // of the group at hand; a member to be reused
 };
 

@@ -24,7 +24,7 @@ struct Switch::State {
         routes(config),
         trunks(config, routes),
         groups(config, counters),
-        registrar(routes, groups) {}
+        registrar(config, routes, groups) {}
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();

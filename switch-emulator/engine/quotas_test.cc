@@ -1,0 +1,115 @@
+// What one host may take of registration: tables, requests by the second, time without activation.
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/register_rate.h"
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using wire::MrpType;
+
+// REGISTER of a host's group number `n`, with host 2 as the other member.
+void register_one(TestNetwork& net, std::size_t leader, std::uint32_t n) {
+  auto message =
+      TestNetwork::message_about(MrpType::kRegister, {net.member(leader), net.member(2)});
+  message.header.mcst_id = McstId(McstId(198, 18, 1, 0).value() + n);
+  net.speak(leader, message);
+}
+
+TEST(TableQuota, LeavesTablesForOtherHosts) {
+  auto net = make_star(3, false, [](SwitchConfig& c) {
+    c.max_groups = 8;
+    c.max_groups_per_host = 6;
+  });
+  for (std::uint32_t n = 0; n < 8; ++n) register_one(*net, 0, n);
+  EXPECT_EQ(net->sw(0).group_count(), 6u);
+  EXPECT_EQ(net->inbox(0), Texts(2, "reject e1 too many groups of one host"));
+  register_one(*net, 1, 100);
+  EXPECT_EQ(net->sw(0).group_count(), 7u);
+  EXPECT_EQ(net->count(Counter::kRefusedQuota), 2u);
+}
+
+TEST(TableQuota, CountsOnlyTablesThatAreThere) {
+  auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups_per_host = 1; });
+  for (std::uint16_t epoch = 1; epoch <= 3; ++epoch) {
+    net->register_group(0, epoch);
+    net->control(0, MrpType::kActivate, epoch);
+    ASSERT_EQ(net->sw(0).group_count(), 1u) << epoch;
+    net->control(0, MrpType::kUnregister, epoch);
+    ASSERT_EQ(net->sw(0).group_count(), 0u) << epoch;
+    net->advance(seconds(6));  // the id rests
+  }
+}
+
+TEST(RegistersRate, BoundsHowManyGroupsAHostAsksFor) {
+  auto net = make_star(3, false, [](SwitchConfig& c) {
+    c.register_rate = 100;
+    c.max_groups_per_host = 1024;
+  });
+  constexpr std::uint32_t kAsked = 1000;
+  for (std::uint32_t n = 0; n < kAsked; ++n) {
+    register_one(*net, 0, n);
+    if (n % 100 == 99) net->advance(milliseconds(10));
+  }
+  const std::size_t taken = net->sw(0).group_count();
+  EXPECT_NEAR(static_cast<double>(taken), 25 + 10, 2) << "the burst, and 0.1 s";
+  EXPECT_EQ(net->count(Counter::kDropMrpRate), kAsked - taken);
+  register_one(*net, 1, kAsked);
+  EXPECT_EQ(net->sw(0).group_count(), taken + 1) << "another host has its own";
+  net->advance(seconds(1));
+  register_one(*net, 0, kAsked + 1);
+  EXPECT_EQ(net->inbox(2).back(), "register e1 10.0.0.3") << "it was no punishment";
+}
+
+TEST(RegistersRate, IsNotSpentByRepeatsAndPartsOfOneRegistration) {
+  auto net = make_star(200, false, [](SwitchConfig& c) { c.register_rate = 1; });
+  for (int repeat = 0; repeat < 1000; ++repeat) net->register_group(0, 1);  // in three datagrams
+  EXPECT_EQ(net->count(Counter::kDropMrpRate), 0u);
+  EXPECT_EQ(net->view().paths.size(), 200u);
+}
+
+// A switch in the middle can't tell one host's from another's: all come by the same trunk.
+TEST(RegistersRate, IsForHostsPortsOnly) {
+  SwitchConfig config;
+  config.register_rate = 1;
+  config.ports.resize(2);
+  config.ports[1].kind = PortKind::kSwitch;
+  RegisterRate rate(config);
+  const Instant now{seconds(1)};
+  EXPECT_TRUE(rate.admit(PortId(0), now));
+  EXPECT_FALSE(rate.admit(PortId(0), now));
+  for (int n = 0; n < 100; ++n) EXPECT_TRUE(rate.admit(PortId(1), now));
+  EXPECT_TRUE(rate.admit(PortId(0), now + seconds(1)));
+}
+
+TEST(PendingAge, ForgetsWhatIsNeverActivated) {
+  auto net = make_star(3, false);
+  net->register_group(0, 1);
+  net->advance(seconds(4));
+  net->register_group(0, 1);  // the leader is alive
+  net->advance(seconds(4));
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+  net->advance(seconds(2));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+TEST(PendingAge, DoesNotTouchWhatIs) {
+  auto net = make_star(3);
+  net->advance(seconds(60));
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+}
+
+TEST(PendingAge, ForgetsATableThatOutlivesTheOneBeforeItWithoutBeingActivated) {
+  auto net = make_star(3);
+  net->register_group(0, 2);
+  net->control(0, MrpType::kUnregister, 1);
+  ASSERT_EQ(net->sw(0).group_count(), 1u);
+  net->advance(seconds(6));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
