@@ -208,7 +208,7 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
     fds = port.open(peer);
     if (!fds) return;
     if (!doorbells_.watch(port.doorbell(), Poller::kIn | Poller::kEdge,
-                          [this, host](std::uint32_t) { datapath_.wake(host); })) {
+                          [this, host](std::uint32_t) { hear_doorbell(host); })) {
       port.close();
       fds = wire::fail(wire::ErrorCode::kUnavailable, "the fabric can't watch another doorbell");
       return;
@@ -217,6 +217,11 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
     datapath_.attach(monotonic_now(), host);
   });
   return fds;
+}
+
+// On the datapath's thread.
+void AttachServer::hear_doorbell(std::size_t host) {
+  if (!datapath_.wake(host)) doorbells_.forget(datapath_.shared_port(host)->doorbell());
 }
 
 // On the datapath's thread: whether the port is the client's, and not closed meanwhile.

@@ -70,6 +70,7 @@ class AttachServer final : private HostAssignment::Ports {
   void grant(fabric::UniqueFd socket, std::size_t host, const fabric::PeerCredentials& peer);
   wire::Result<fabric::GrantedFds> open_port(std::size_t host, const fabric::PeerCredentials& peer);
   bool is_still(std::size_t host) const;
+  void hear_doorbell(std::size_t host);
   void detach(std::size_t host);
   void reserve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
                const fabric::HostsWanted& wanted);

@@ -9,11 +9,7 @@ namespace {
 
 using wire::Instant;
 
-constexpr std::size_t kBatch = 32;              // frames from one host before the next has its turn
 constexpr std::size_t kFlightsPerRound = 1024;  // landings before the hosts have their turn
-constexpr std::size_t kMaxFlights = 1 << 16;
-constexpr std::uint32_t kRoundsUntilRest =
-    4096;  // empty looks at a ring before its doorbell is armed
 
 // How much an uplink takes from its host's ring in advance: enough to keep the wire busy between
 // two looks.
@@ -142,7 +138,8 @@ void Datapath::attach(wire::Instant now, std::size_t host) {
 void Datapath::detach(wire::Instant now, std::size_t host) {
   drain(hosts_[host], now);
   hosts_[host].client->close();
-  hosts_[host].is_active = hosts_[host].has_unread = false;
+  hosts_[host].is_active = hosts_[host].has_unread = hosts_[host].is_unheard = false;
+  hosts_[host].idle_rings = 0;
   std::erase(active_, host);
   std::erase(unread_, host);
   std::erase(offenders_, host);
@@ -163,10 +160,6 @@ void Datapath::activate(std::size_t host) {
   if (hosts_[host].is_active) return;
   hosts_[host].is_active = true;
   active_.push_back(host);
-}
-
-void Datapath::wake(std::size_t host) {
-  if (hosts_[host].client->is_open()) activate(host);
 }
 
 Datapath::LinkState Datapath::link_state(std::uint32_t link) const {
@@ -229,36 +222,6 @@ bool Datapath::poll_hosts(wire::Instant now) {
   return worked;
 }
 
-// A ring that has been empty for long is left to its doorbell.
-bool Datapath::may_rest(Host& host) {
-  if (last_poll_ < host.resume || ++host.idle_rounds < kRoundsUntilRest) return false;
-  host.idle_rounds = 0;
-  return host.client->arm();
-}
-
-std::size_t Datapath::take_from(Host& host, wire::Instant now) {
-  if (now < host.resume) return 0;
-  std::size_t taken = 0;
-  wire::Frame frame;
-  while (taken < kBatch && !uplink_is_busy(host, now) && host.client->receive(frame)) {
-    ++taken;
-    carry(host.uplink, frame, now);
-    release(frame);
-  }
-  if (host.client->offence()) offend(host.identity.host_index);
-  return taken;
-}
-
-// What a client sent before it ended is on its way: a program may exit as soon as its last ACK is
-// on the ring.
-void Datapath::drain(Host& host, wire::Instant now) {
-  wire::Frame frame;
-  for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
-    carry(host.uplink, frame, now);
-    release(frame);
-  }
-}
-
 // A shaped uplink paces its host as a wire paces a NIC: what does not fit yet waits in the host's
 // own ring.
 bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
@@ -285,6 +248,7 @@ bool Datapath::land_flights(wire::Instant now) {
   std::size_t landed = 0;
   for (Flight flight; landed < kFlightsPerRound && delay_line_.next_arrival() <= now; ++landed) {
     delay_line_.pop(flight);
+    count_under_way(flight.origin, -1);
     if (flight.frame.ref != wire::kNoBuffer) {
       links_[flight.link].under_way.remove(flight.frame.ref);
     }

@@ -17,9 +17,11 @@
 #include "net/link.h"
 #include "net/topology.h"
 #include "switch-emulator/engine/switch.h"
+#include "switch-emulator/live/answered_frames.h"
 #include "switch-emulator/live/delay_line.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/status.h"
+#include "switch-emulator/live/stray_budget.h"
 #include "switch-emulator/live/traffic.h"
 #include "switch-emulator/ports/switch_port.h"
 #include "switch-emulator/ports/wire_port.h"
@@ -28,6 +30,8 @@ namespace cepheus::live {
 
 class Datapath {
  public:
+  static constexpr std::size_t kMaxFlights = 1 << 16;  // frames on all links
+
   // `plan` is the topology's.
   Datapath(const net::Topology& topology, net::Topology::Plan plan);
   Datapath(const Datapath&) = delete;
@@ -60,8 +64,9 @@ class Datapath {
   wire::Instant deadline() const;
   // Asks every active client to ring. False if there is something to do already.
   bool arm();
-  // The host's client has rung.
-  void wake(std::size_t host);
+  // The host's client has rung. False: it did so again and again without a reason, so that its
+  // doorbell is better not listened to; its ring is looked at now and then instead.
+  bool wake(std::size_t host);
 
   // A cable as one of its ends sees it.
   struct Cable {
@@ -117,10 +122,19 @@ class Datapath {
     std::unique_ptr<fabric::AccessPort> client;
     fabric::SwitchPort* shared = nullptr;  // `client`, as what it is
     fabric::WirePort* wire = nullptr;
-    bool is_active = false;   // in active_
-    bool has_unread = false;  // in unread_
+    bool is_active = false;        // in active_
+    bool has_unread = false;       // in unread_
+    bool is_unheard = false;       // wake() has said false
+    std::uint32_t idle_rings = 0;  // in a row that brought nothing
     std::uint32_t idle_rounds = 0;
-    wire::Instant resume{};  // its uplink takes nothing before
+    wire::Instant resume{};      // its uplink takes nothing before
+    wire::Instant held_until{};  // since it sends too much that nobody answers
+    std::int64_t credit = 0;     // of its turn
+    StrayBudget budget;
+    std::int64_t strays = 0;    // not charged yet
+    std::uint64_t refused = 0;  // by its port, and charged
+    std::size_t flights = 0;    // frames of its on links
+    AnsweredFrames answered;
   };
 
   struct PortReading;
@@ -137,6 +151,12 @@ class Datapath {
 
   bool poll_hosts(wire::Instant now);
   std::size_t take_from(Host& host, wire::Instant now);
+  bool is_stray(Host& host, const wire::Frame& frame);
+  void charge_copies(fabric::SenderNo sender);
+  void note_answer(Host& host, const Flight& flight);
+  void pace(Host& host, wire::Instant now);
+  bool others_send(std::size_t host, wire::Instant now) const;
+  void note_sender(std::size_t host, wire::Instant now);
   void drain(Host& host, wire::Instant now);
   bool uplink_is_busy(Host& host, wire::Instant now);
   bool may_rest(Host& host);
@@ -149,16 +169,17 @@ class Datapath {
 
   // References: a frame passed on stays its caller's to release; what keeps it takes a reference of
   // its own.
-  void carry(std::uint32_t link, const wire::Frame& frame, wire::Instant now);
-  void carry_corrupt(std::uint32_t link, const wire::Frame& frame, const net::Passage& passage,
-                     wire::Instant now);
+  void carry(const Flight& flight, wire::Instant now);
+  void carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
   void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
   void arrive(const Flight& flight, wire::Instant now);
-  void hand_over(std::size_t host, const wire::Frame& frame, wire::Instant now);
+  bool has_room_under_way(const Origin& origin) const;
+  void count_under_way(const Origin& origin, std::ptrdiff_t more);
+  void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
-  void dispatch(SwitchState& state, wire::Instant now);
-  void leave_switch(Port& port, wire::Frame& frame, wire::Instant now);
+  void dispatch(SwitchState& state, wire::Instant now, Origin origin = {});
+  void leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
   LinkSideDrops& drops_of(std::uint32_t link) { return ports_[links_[link].port].drops; }
   void release(const wire::Frame& frame) {
@@ -180,6 +201,9 @@ class Datapath {
   wire::Instant earliest_timer_ = wire::kNever;
   fabric::SwitchOutput actions_;
   wire::Instant last_poll_{};
+  // Who sent last, when, and when anybody else did.
+  std::size_t last_sender_ = 0;
+  wire::Instant last_sent_{}, sent_before_{};
   std::vector<std::uint8_t> private_payload_, contiguous_;
 };
 

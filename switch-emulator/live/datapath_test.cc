@@ -1,62 +1,25 @@
-// The datapath with clients of several users, on a time that the test moves.
+// Whose eyes see what passes through a datapath.
 #include "switch-emulator/live/datapath.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "switch-emulator/ports/bare_client.h"
+#include "switch-emulator/live/test_datapath.h"
 
 namespace cepheus::live {
 namespace {
 
 using fabric::BareClient;
 using fabric::Descriptor;
-using wire::Frame;
-using wire::Instant;
-using wire::Ipv4;
 
 constexpr std::uint8_t kSecret = 0xC7;
-
-Ipv4 address(std::size_t host) { return Ipv4(10, 0, 0, static_cast<std::uint8_t>(host + 1)); }
 
 net::LinkConfig slow_link() {
   net::LinkConfig link;
   link.delay = std::chrono::milliseconds(1);
   return link;
 }
-
-class DatapathTest : public testing::Test {
- protected:
-  void build(const net::Topology& topology) {
-    datapath = std::make_unique<Datapath>(topology, *topology.plan());
-    datapath->start(now);
-  }
-  BareClient attach(std::size_t host, uid_t user) {
-    const auto fds = *datapath->shared_port(host)->open({getpid(), user});
-    datapath->attach(now, host);
-    return BareClient(fds, datapath->pools().geometry(), static_cast<std::uint32_t>(host));
-  }
-  void poll_for(wire::Duration duration) {
-    for (const Instant until = now + duration; now < until; now += std::chrono::microseconds(50)) {
-      datapath->poll(now);
-    }
-  }
-  // A datagram that is not RoCE.
-  static Frame plain_datagram(std::size_t from, std::size_t to,
-                              std::span<const std::uint8_t> payload) {
-    wire::UdpDatagram datagram;
-    datagram.ip.source = address(from);
-    datagram.ip.destination = address(to);
-    datagram.udp.source_port = datagram.udp.destination_port = 9;
-    Frame frame;
-    datagram.emit(frame, payload);
-    return frame;
-  }
-
-  Instant now{std::chrono::hours(1)};
-  std::unique_ptr<Datapath> datapath;
-};
 
 bool contains(std::span<const std::uint8_t> memory, std::span<const std::uint8_t> secret) {
   return std::search(memory.begin(), memory.end(),

@@ -12,24 +12,22 @@ using wire::Icrc;
 using wire::Instant;
 using wire::kNoBuffer;
 
-void Datapath::carry(std::uint32_t link, const wire::Frame& frame, wire::Instant now) {
-  const net::Passage passage = links_[link].link.offer(now, frame.size());
+void Datapath::carry(const Flight& flight, wire::Instant now) {
+  const net::Passage passage = links_[flight.link].link.offer(now, flight.frame.size());
   if (passage.copies == 0) return;
   if (passage.corrupt) {
-    carry_corrupt(link, frame, passage, now);
+    carry_corrupt(flight, passage, now);
   } else {
-    convey(Flight{frame, link}, passage.arrival[0], now);
+    convey(flight, passage.arrival[0], now);
   }
-  if (passage.copies == 2) convey(Flight{frame, link}, passage.arrival[1], now);
+  if (passage.copies == 2) convey(flight, passage.arrival[1], now);
 }
 
-void Datapath::carry_corrupt(std::uint32_t link, const wire::Frame& frame,
-                             const net::Passage& passage, wire::Instant now) {
-  Flight damaged;
-  damaged.link = link;
+void Datapath::carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now) {
+  Flight damaged = flight;
   damaged.corrupt = true;
-  if (!make_corrupt(frame, passage.corrupt_bit, damaged.frame)) {
-    ++drops_of(link).corrupt;
+  if (!make_corrupt(flight.frame, passage.corrupt_bit, damaged.frame)) {
+    ++drops_of(flight.link).corrupt;
     return;
   }
   convey(damaged, passage.arrival[0], now);
@@ -61,7 +59,7 @@ void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant
   DirectedLink& link = links_[flight.link];
   if (arrival <= now && link.kind != LinkKind::kTrunk) return arrive(flight, now);
   LinkSideDrops& drops = drops_of(flight.link);
-  if (delay_line_.is_full()) {
+  if (!has_room_under_way(flight.origin)) {
     ++drops.delay_line_full;
     return;
   }
@@ -83,20 +81,33 @@ void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant
     frame.ref = kNoBuffer;
   }
   delay_line_.push(arrival, waiting);
+  count_under_way(flight.origin, 1);
+}
+
+// Of what is free a host may take half: whatever it sends, others' frames have room.
+bool Datapath::has_room_under_way(const Origin& origin) const {
+  const std::size_t free = kMaxFlights - delay_line_.size();
+  return origin.host == fabric::kFabricItself ? free > 0 : hosts_[origin.host].flights < free;
+}
+
+void Datapath::count_under_way(const Origin& origin, std::ptrdiff_t more) {
+  if (origin.host != fabric::kFabricItself) hosts_[origin.host].flights += more;
 }
 
 void Datapath::arrive(const Flight& flight, wire::Instant now) {
   Port& port = ports_[links_[flight.link].port];
   if (links_[flight.link].kind == LinkKind::kDownlink) {
-    hand_over(port.end.host, flight.frame, now);
+    hand_over(port.end.host, flight, now);
   } else {
     enter_switch(port, flight, now);
   }
 }
 
-void Datapath::hand_over(std::size_t index, const wire::Frame& frame, wire::Instant now) {
+void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant now) {
   Host& host = hosts_[index];
-  if (!host.client->deliver(frame, now) || host.has_unread) return;
+  if (!host.client->deliver(flight.frame, flight.origin.host, now)) return;
+  note_answer(host, flight);
+  if (host.has_unread) return;
   host.has_unread = true;
   unread_.push_back(index);
 }
@@ -132,13 +143,14 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
   actions_.clear();
   const fabric::Disposition disposition = state.engine->on_packet(now, port.id, frame, actions_);
   if (disposition == fabric::Disposition::kHeld && frame.ref != kNoBuffer) pools_.hold(frame.ref);
-  dispatch(state, now);
+  dispatch(state, now, flight.origin);
 }
 
-void Datapath::dispatch(SwitchState& state, wire::Instant now) {
+void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin) {
+  if (origin.is_stray) charge_copies(origin.host);
   for (fabric::Emit& emit : actions_.emits) {
     assert(emit.port.value() < state.engine->config().ports.size());
-    leave_switch(ports_[state.first_port + emit.port.value()], emit.frame, now);
+    leave_switch(ports_[state.first_port + emit.port.value()], emit.frame, origin, now);
   }
   for (const wire::BufferRef ref : actions_.released) {
     if (ref != kNoBuffer) pools_.drop(ref);
@@ -147,11 +159,11 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now) {
   earliest_timer_ = std::min(earliest_timer_, state.deadline);
 }
 
-void Datapath::leave_switch(Port& port, wire::Frame& frame, wire::Instant now) {
+void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now) {
   if (icrc_always_) wire::seal_icrc(frame);
   port.tx.add(frame);
   if (port.tap != nullptr) port.tap->write(frame);
-  carry(port.out, frame, now);
+  carry({frame, port.out, origin}, now);
 }
 
 }  // namespace cepheus::live

@@ -6,15 +6,23 @@
 #include <cstdint>
 #include <vector>
 
+#include "switch-emulator/ports/ring_share.h"
 #include "wire/frame.h"
 #include "wire/types.h"
 
 namespace cepheus::live {
 
+// On whose account a frame is on its way.
+struct Origin {
+  fabric::SenderNo host = fabric::kFabricItself;
+  bool is_stray = false;  // nobody has paid for it (stray_budget.h)
+};
+
 struct Flight {
   wire::Frame frame;
   std::uint32_t link = 0;  // index of the link that carries it
-  bool corrupt = false;    // a bit was turned over on the way
+  Origin origin;
+  bool corrupt = false;  // a bit was turned over on the way
 };
 
 class DelayLine {

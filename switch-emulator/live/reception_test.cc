@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -108,6 +109,21 @@ TEST(Reception, AnswersWhilePacketsPass) {
   while (answers.count() < kQuestions) ASSERT_NO_FATAL_FAILURE(group.carry(packets++));
   // Answered between two packets they would leave time for none.
   EXPECT_GT(packets, 20 * kQuestions);
+}
+
+// Whoever asks without end takes less of a core than packets do.
+TEST(Reception, GivesWayToPackets) {
+  TestFabric fabric(net::Topology::star(1));
+  fabric.status();  // its thread runs
+  int desks = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name != "cepheus-desk") continue;
+    ++desks;
+    EXPECT_GE(getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoi(task.path().filename()))), 10);
+  }
+  EXPECT_EQ(desks, 1);
 }
 
 TEST(DatapathStatus, IsCopiedInSmallSlices) {

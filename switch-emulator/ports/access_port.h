@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "switch-emulator/ports/ring_share.h"
 #include "wire/counter_table.h"
 #include "wire/frame.h"
 
@@ -43,9 +44,9 @@ class AccessPort {
   // The next frame from the host; it holds one reference on frame.ref, if that is not kNoBuffer.
   // RoCE frames have an ICRC, present or deferred, and others none.
   virtual bool receive(wire::Frame& frame) = 0;
-  // Gives a frame to the host; the caller's reference stays the caller's. False: dropped and
-  // counted.
-  virtual bool deliver(const wire::Frame& frame, wire::Instant now) = 0;
+  // Gives a frame of `sender` to the host; the caller's reference stays the caller's. False: dropped
+  // and counted.
+  virtual bool deliver(const wire::Frame& frame, SenderNo sender, wire::Instant now) = 0;
   // Makes what was delivered and taken visible to the other side. Called for the flush list.
   virtual void flush() = 0;
 
@@ -58,6 +59,8 @@ class AccessPort {
   // How the client broke the medium's rules, if it did: count that, and close the port.
   virtual std::optional<PortCounter> offence() const = 0;
 
+  // Of what came from the host, so much was none for the switch: bad, or a question for an address.
+  std::uint64_t refused() const { return refused_; }
   const PortCounters& counters() const { return counters_; }
   void count(PortCounter c, std::uint64_t n = 1) { counters_.add(c, n); }
 
@@ -72,12 +75,17 @@ class AccessPort {
     flush_list_.push_back(this);
   }
   void unmark() { marked_ = false; }
+  void refuse(PortCounter why) {
+    counters_.add(why);
+    ++refused_;
+  }
 
   PortCounters counters_;
 
  private:
   FlushList& flush_list_;
   bool marked_ = false;
+  std::uint64_t refused_ = 0;
 };
 
 }  // namespace cepheus::fabric

@@ -71,7 +71,7 @@ class BareClient {
     return got;
   }
 
-  const PoolGeometry geometry;
+  PoolGeometry geometry;
   PortSegment segment;
   Mapping pool;
   std::uint32_t own_area;

@@ -16,6 +16,8 @@ using wire::BufferRef;
 using wire::Frame;
 using wire::kNoBuffer;
 
+// Descriptors that can't be, before other ports have their turn.
+constexpr std::uint32_t kMostAtOnce = 64;
 constexpr std::size_t kPrefetch = 2;  // descriptors ahead: one is copied while the next two travel
 
 bool is_roce(const Frame& frame) {
@@ -29,7 +31,7 @@ bool is_roce(const Frame& frame) {
 }  // namespace
 
 SwitchPort::SwitchPort(PayloadPools& pools, std::uint32_t area, FlushList& flush_list)
-    : AccessPort(flush_list), pools_(pools), area_(area), rx_refs_(kFrameRing), share_(pools) {}
+    : AccessPort(flush_list), pools_(pools), area_(area), rx_entries_(kFrameRing), share_(pools) {}
 
 SwitchPort::~SwitchPort() { close(); }
 
@@ -60,6 +62,7 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   rx_ = RingProducer<Descriptor>(segment_.rx());
   returns_ = RingProducer<std::uint32_t>(segment_.returns());
   reclaimed_ = 0;
+  ring_share_.clear();
   open_ = true;
   ++attachment_;
   pools_.set_owner(pool_, area_, this);
@@ -76,7 +79,7 @@ void SwitchPort::close() {
   if (!open_) return;
   pools_.set_owner(pool_, area_, nullptr);
   for (; reclaimed_ != rx_.produced(); ++reclaimed_) {
-    const BufferRef ref = rx_refs_[reclaimed_ % kFrameRing];
+    const BufferRef ref = rx_entries_[reclaimed_ % kFrameRing].ref;
     if (ref == kNoBuffer) continue;
     share_.remove(ref);
     pools_.drop(ref);
@@ -98,13 +101,13 @@ bool SwitchPort::check(const Descriptor& descriptor, Frame& frame) {
 }
 
 bool SwitchPort::receive(Frame& frame) {
-  while (tx_.available() > 0) {
+  for (std::uint32_t n = 0; n < kMostAtOnce && tx_.available() > 0; ++n) {
     tx_.prefetch(kPrefetch);
     mark_for_flush();
     Descriptor descriptor;
     tx_.take(descriptor);
     if (check(descriptor, frame)) return true;
-    counters_.add(PortCounter::kDropBadDescriptor);
+    refuse(PortCounter::kDropBadDescriptor);
   }
   return false;
 }
@@ -112,7 +115,8 @@ bool SwitchPort::receive(Frame& frame) {
 void SwitchPort::reclaim() {
   if (reclaimed_ == rx_.produced()) return;
   for (const std::uint32_t consumed = rx_.consumed(); reclaimed_ != consumed; ++reclaimed_) {
-    const BufferRef ref = rx_refs_[reclaimed_ % kFrameRing];
+    const auto [ref, sender] = rx_entries_[reclaimed_ % kFrameRing];
+    ring_share_.remove(sender);
     if (ref == kNoBuffer) continue;
     share_.remove(ref);
     pools_.drop(ref);
@@ -144,27 +148,34 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   return true;
 }
 
-bool SwitchPort::deliver(const Frame& frame, wire::Instant) {
+bool SwitchPort::has_room(RingShare::Class sender) {
+  return unread() < kFrameRing && ring_share_.has_room(sender, kFrameRing - unread());
+}
+
+bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   if (!open_) {
     counters_.add(PortCounter::kDropNoClient);
     return false;
   }
-  if (rx_.produced() - reclaimed_ == kFrameRing) reclaim();
-  if (rx_.produced() - reclaimed_ == kFrameRing) {
+  const RingShare::Class sender = RingShare::of(from);
+  if (!has_room(sender)) reclaim();
+  if (!has_room(sender)) {
     counters_.add(PortCounter::kDropEgressFull);
     return false;
   }
-  BufferRef& entry_ref = rx_refs_[rx_.produced() % kFrameRing];
+  RxEntry& entry = rx_entries_[rx_.produced() % kFrameRing];
   if (frame.external == nullptr || frame.payload_len == 0) {
     write_descriptor(frame, Descriptor::kInline, rx_.next());
-    entry_ref = kNoBuffer;
+    entry.ref = kNoBuffer;
   } else {
     Frame referring = frame;
     bool copied = false;
     if (!refer_or_copy(referring, copied)) return false;
     write_descriptor(referring, pools_.offset_of(referring), rx_.next());
-    entry_ref = referring.ref;
+    entry.ref = referring.ref;
   }
+  entry.sender = sender;
+  ring_share_.add(sender);
   rx_.advance();
   mark_for_flush();
   return true;

@@ -44,7 +44,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   // Drops the references of frames that the client has consumed.
   void reclaim() override;
   // Puts a frame on the client's ring.
-  bool deliver(const wire::Frame& frame, wire::Instant now) override;
+  bool deliver(const wire::Frame& frame, SenderNo sender, wire::Instant now) override;
   // Rings if the client sleeps.
   void flush() override;
 
@@ -61,7 +61,13 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   std::uint32_t unread() const override { return rx_.produced() - reclaimed_; }
 
  private:
+  struct RxEntry {
+    wire::BufferRef ref;
+    RingShare::Class sender;
+  };
+
   void take_back(std::uint32_t slot) override;
+  bool has_room(RingShare::Class sender);
   bool refer_or_copy(wire::Frame& frame, bool& copied);
   bool check(const Descriptor& descriptor, wire::Frame& frame);
 
@@ -75,11 +81,12 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   UniqueFd segment_file_, doorbell_;
   Bell bell_;  // the client's
   PortSegment segment_;
-  RingConsumer<Descriptor> tx_;           // from the client
-  RingProducer<Descriptor> rx_;           // to the client
-  RingProducer<std::uint32_t> returns_;   // slots going home
-  std::vector<wire::BufferRef> rx_refs_;  // reference behind each entry of the rx ring
-  std::uint32_t reclaimed_ = 0;           // rx entries whose references were dropped
+  RingConsumer<Descriptor> tx_;          // from the client
+  RingProducer<Descriptor> rx_;          // to the client
+  RingProducer<std::uint32_t> returns_;  // slots going home
+  std::vector<RxEntry> rx_entries_;      // behind those of the rx ring
+  RingShare ring_share_;
+  std::uint32_t reclaimed_ = 0;  // rx entries whose references were dropped
   EgressShare share_;
 };
 

@@ -21,6 +21,7 @@ using testing::ElementsAre;
 using wire::Frame;
 using wire::kNoBuffer;
 
+constexpr SenderNo kSender = 2;
 const PoolGeometry kGeometry = PoolGeometry::for_hosts(3, 1024);
 
 class SwitchPortTest : public testing::Test {
@@ -122,7 +123,7 @@ TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
   BareClient sender = open(other, 1);
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
+  ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
   flush();
   client.segment.rx().consumed->store(2);
   port.reclaim();
@@ -143,7 +144,7 @@ TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
   BareClient sender = open(other, 1);
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
+  ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
   auto rung = std::async(std::launch::async, [this] { flush(); });
   const bool has_rung = rung.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   EXPECT_TRUE(has_rung);
@@ -163,7 +164,7 @@ TEST_F(SwitchPortTest, NoticesADoorbellBehindWhichThousandsWait) {
     sender.put(BareClient::valid_headers(4));
     ASSERT_TRUE(other.receive(frame));
     client.segment.client_sleeps().ask(kWakeOnAny);
-    ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
+    ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
     flush();
     Descriptor got;
     ASSERT_EQ(client.rx.available(), 1u);
@@ -178,7 +179,7 @@ TEST_F(SwitchPortTest, DeliversByReferenceToTheSameUser) {
   const std::uint32_t slot = *sender.take_slot();
   sender.put(sender.data_in(slot, 9));
   ASSERT_TRUE(port.receive(frame));
-  ASSERT_TRUE(other.deliver(frame, wire::Instant{}));
+  ASSERT_TRUE(other.deliver(frame, kSender, wire::Instant{}));
   pools.drop(frame.ref);
   flush();
   Descriptor got;
@@ -196,7 +197,7 @@ TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
   BareClient sender = open(port, 0, 1000), receiver = open(other, 1, 1001);
   sender.put(sender.data_in(*sender.take_slot(), 9));
   ASSERT_TRUE(port.receive(frame));
-  ASSERT_TRUE(other.deliver(frame, wire::Instant{}));
+  ASSERT_TRUE(other.deliver(frame, kSender, wire::Instant{}));
   pools.drop(frame.ref);
   flush();
   EXPECT_EQ(pools.in_use(port.pool(), 0), 0u);
@@ -213,26 +214,50 @@ TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
   EXPECT_EQ(other.counters()[PortCounter::kCopiedPayloads], 1u);
 }
 
-TEST_F(SwitchPortTest, DropsWhatFindsTheRingFull) {
+// Whatever one sender does, there is room for the window of another's NIC.
+TEST_F(SwitchPortTest, KeepsRoomOnTheRingForOtherSenders) {
+  constexpr std::uint32_t kWindow = 256;
   BareClient client = open(port, 0), sender = open(other, 1);
+  const auto from = [&](SenderNo host) { return port.deliver(frame, host, wire::Instant{}); };
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  for (std::uint32_t n = 0; n < kFrameRing; ++n) ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
-  EXPECT_FALSE(port.deliver(frame, wire::Instant{}));
-  EXPECT_EQ(port.counters()[PortCounter::kDropEgressFull], 1u);
+  std::uint32_t taken = 0;
+  for (std::uint32_t n = 0; n < 2 * kFrameRing; ++n) taken += from(1) ? 1 : 0;
+  EXPECT_NEAR(taken, kFrameRing * 2 / 3, 1);
+  EXPECT_EQ(port.counters()[PortCounter::kDropEgressFull], 2 * kFrameRing - taken);
+  EXPECT_FALSE(from(1 + RingShare::kClasses)) << "one of the same class";
+  for (std::uint32_t n = 0; n < kWindow; ++n)
+    ASSERT_TRUE(from(n % 2 == 0 ? 2 : kFabricItself)) << n;
+  EXPECT_FALSE(from(1));
   flush();
   Descriptor got;
-  ASSERT_GT(client.rx.available(), 0u);
-  client.rx.take(got);
+  while (client.rx.available() > 0) client.rx.take(got);
   client.rx.release();
-  EXPECT_TRUE(port.deliver(frame, wire::Instant{}));
+  for (std::uint32_t n = 0; n < taken; ++n) ASSERT_TRUE(from(1)) << n;
+  port.close();
+  const BareClient next = open(port, 0);
+  for (std::uint32_t n = 0; n < taken; ++n) ASSERT_TRUE(from(1)) << n << ", another client";
+}
+
+// Whatever a client puts on its ring, the other ports have their turn.
+TEST_F(SwitchPortTest, LooksAtSoManyBadDescriptorsAtOnceAndNoMore) {
+  BareClient client = open(port, 0);
+  Descriptor bad = BareClient::valid_headers(4);
+  bad.header_len = 0xFFFF;
+  for (int n = 0; n < 100; ++n) client.put(bad);
+  client.put(BareClient::valid_headers(4));
+  EXPECT_FALSE(port.receive(frame));
+  EXPECT_LE(port.counters()[PortCounter::kDropBadDescriptor], 64u);
+  EXPECT_FALSE(port.arm()) << "there is more";
+  EXPECT_TRUE(port.receive(frame));
+  EXPECT_EQ(port.counters()[PortCounter::kDropBadDescriptor], 100u);
 }
 
 TEST_F(SwitchPortTest, CountsWhatNobodyIsThereFor) {
   BareClient sender = open(other, 1);
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
-  EXPECT_FALSE(port.deliver(frame, wire::Instant{}));
+  EXPECT_FALSE(port.deliver(frame, kSender, wire::Instant{}));
   EXPECT_EQ(port.counters()[PortCounter::kDropNoClient], 1u);
 }
 
@@ -241,9 +266,9 @@ TEST_F(SwitchPortTest, RingsASleepingClientOnceABatch) {
   sender.put(BareClient::valid_headers(4));
   ASSERT_TRUE(other.receive(frame));
   client.segment.client_sleeps().ask(kWakeOnFrames);
-  for (int n = 0; n < 3; ++n) ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
+  for (int n = 0; n < 3; ++n) ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
   flush();
-  ASSERT_TRUE(port.deliver(frame, wire::Instant{}));
+  ASSERT_TRUE(port.deliver(frame, kSender, wire::Instant{}));
   flush();
   EXPECT_EQ(port.counters()[PortCounter::kDoorbells], 1u);
 }
@@ -289,7 +314,7 @@ RC_GTEST_FIXTURE_PROP(SwitchPortTest, ReturnsEverySlotExactlyOnce, ()) {
       case 2:  // the switch replicates
         if (!ports[i]->is_open() || !ports[i]->receive(frame)) break;
         for (SwitchPort* to : ports) {
-          if (to != ports[i]) to->deliver(frame, wire::Instant{});
+          if (to != ports[i]) to->deliver(frame, kSender, wire::Instant{});
         }
         pools.drop(frame.ref);
         break;

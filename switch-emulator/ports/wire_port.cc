@@ -15,6 +15,9 @@ constexpr wire::Mac kBroadcast{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 constexpr std::size_t kArpFrame = wire::Ethernet::kSize + wire::Arp::kSize;
 // Broadcasts for one host that is silent (RFC 1122 2.3.2.1 asks for a limit; it would have 1 s).
 constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(100);
+// Frames that are none for the switch, before other ports have their turn: the kernel may bring them
+// as fast as they are read.
+constexpr std::uint32_t kMostAtOnce = 64;
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
 
 }  // namespace
@@ -37,7 +40,9 @@ wire::Result<void> WirePort::open() {
 }
 
 bool WirePort::receive(wire::Frame& frame) {
-  for (auto received = socket_->next(); received; received = socket_->next()) {
+  for (std::uint32_t n = 0; n < kMostAtOnce; ++n) {
+    const auto received = socket_->next();
+    if (!received) return false;
     const bool taken = take(*received, frame);
     socket_->release();
     if (taken) return true;
@@ -47,7 +52,7 @@ bool WirePort::receive(wire::Frame& frame) {
 
 bool WirePort::take(const PacketSocket::Received& received, wire::Frame& frame) {
   const auto drop = [this](PortCounter reason) {
-    count(reason);
+    refuse(reason);
     return false;
   };
   if (received.losing) count(PortCounter::kDropKernelFull, socket_->take_dropped());
@@ -92,7 +97,7 @@ void WirePort::on_arp(const wire::Arp& arp) {
   answer.target_mac = arp.sender_mac;
   answer.target = arp.sender;
   send_arp(answer, arp.sender_mac);
-  count(PortCounter::kArpAnswered);
+  refuse(PortCounter::kArpAnswered);
 }
 
 // A probe (RFC 5227) has no sender address, so the host answers it whatever its routes and filters.
@@ -118,7 +123,7 @@ void WirePort::send_arp(const wire::Arp& arp, const wire::Mac& to) {
   mark_for_flush();
 }
 
-bool WirePort::deliver(const wire::Frame& frame, wire::Instant now) {
+bool WirePort::deliver(const wire::Frame& frame, SenderNo, wire::Instant now) {
   if (socket_ == nullptr) {
     count(PortCounter::kDropNoClient);
     return false;

@@ -44,7 +44,7 @@ class WirePort final : public AccessPort {
   void clear_error() { socket_->clear_error(); }
 
   bool receive(wire::Frame& frame) override;
-  bool deliver(const wire::Frame& frame, wire::Instant now) override;
+  bool deliver(const wire::Frame& frame, SenderNo sender, wire::Instant now) override;
   void flush() override;
   bool arm() override;
   void reclaim() override;

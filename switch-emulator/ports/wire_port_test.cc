@@ -165,7 +165,7 @@ TEST_F(WirePortTest, KeepsSmallPayloadsInTheFrame) {
 TEST_F(WirePortTest, DeliversToTheMacAddressItLearned) {
   introduce();
   const Bytes sent = data_frame(1024, kGroup);
-  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent), now));
+  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent), kFabricItself, now));
   flush();
   const auto got = network->receive();
   ASSERT_TRUE(got);
@@ -174,7 +174,7 @@ TEST_F(WirePortTest, DeliversToTheMacAddressItLearned) {
 }
 
 TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
-  EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), now));
+  EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), kFabricItself, now));
   EXPECT_EQ(counted(PortCounter::kDropNoNeighbour), 1u);
   flush();
   const auto probe = next_arp();
@@ -185,7 +185,7 @@ TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
 TEST_F(WirePortTest, AsksForASilentHostNowAndThenNotForEachFrame) {
   constexpr int kFrames = 1000;
   for (int i = 0; i < kFrames; ++i) {
-    EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), now));
+    EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), kFabricItself, now));
     now += std::chrono::milliseconds(1);
     flush();
   }
@@ -211,7 +211,8 @@ TEST_F(WirePortTest, DeliversMoreFramesThanItsRingHolds) {
   const Bytes sent = data_frame(100);
   const Frame out = *Frame::from_bytes(sent);
   for (int round = 0; round < 100; ++round) {
-    for (int i = 0; i < 50; ++i) ASSERT_TRUE(port.deliver(out, now)) << round << ", " << i;
+    for (int i = 0; i < 50; ++i)
+      ASSERT_TRUE(port.deliver(out, kFabricItself, now)) << round << ", " << i;
     flush();
     for (int i = 0; i < 50; ++i) ASSERT_TRUE(network->receive()) << round << ", " << i;
   }
@@ -226,6 +227,21 @@ TEST_F(WirePortTest, ReceivesMoreFramesThanItsRingHolds) {
     ASSERT_EQ(frame.payload_len, 512u);
     pools.drop(frame.ref);
   }
+}
+
+// However many questions come, the other ports have their turn.
+TEST_F(WirePortTest, AnswersSoManyQuestionsAtOnceAndNoMore) {
+  Arp question;
+  question.operation = Arp::Operation::kRequest;
+  question.sender_mac = kHostMac;
+  question.sender = kHost;
+  question.target = kGroup;
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(network->send(arp_frame(question)));
+  EXPECT_FALSE(port.receive(frame));
+  EXPECT_LE(counted(PortCounter::kArpAnswered), 64u);
+  network->send(data_frame(4));
+  ASSERT_TRUE(await(frame));
+  EXPECT_EQ(counted(PortCounter::kArpAnswered), 100u);
 }
 
 TEST_F(WirePortTest, CountsWhatItCantUse) {
@@ -250,12 +266,13 @@ TEST_F(WirePortTest, ThrowsFramesAwayWhileItsInterfaceIsDown) {
   introduce();
   ASSERT_TRUE(TestVeth::ip("link set dev port down"));
   const Bytes sent = data_frame(64);
-  for (int i = 0; i < 3000; ++i) port.deliver(*Frame::from_bytes(sent), now), flush();
+  for (int i = 0; i < 3000; ++i)
+    port.deliver(*Frame::from_bytes(sent), kFabricItself, now), flush();
   EXPECT_EQ(counted(PortCounter::kDropLinkDown), 3000u);
   EXPECT_EQ(counted(PortCounter::kDropEgressFull), 0u);
   ASSERT_TRUE(TestVeth::ip("link set dev port up"));
   port.clear_error();
-  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent), now));
+  ASSERT_TRUE(port.deliver(*Frame::from_bytes(sent), kFabricItself, now));
   flush();
   EXPECT_TRUE(network->receive());
 }

@@ -1,0 +1,321 @@
+// What hosts that send too much leave to others.
+#include <gtest/gtest.h>
+
+#include "switch-emulator/live/test_datapath.h"
+#include "switch-emulator/live/test_fabric.h"
+#include "wire/byte_order.h"
+
+namespace cepheus::live {
+namespace {
+
+using fabric::BareClient;
+using fabric::PortCounter;
+using wire::Frame;
+using wire::Instant;
+using wire::Ipv4;
+using wire::McstId;
+using wire::MrpType;
+using wire::Qpn;
+
+constexpr McstId kGroup{198, 18, 0, 7};
+
+// Host 0 floods for 10 ms; 1 is whom it floods, 2 sends to 3 now and then, if it does.
+class FloodTest : public DatapathTest {
+ protected:
+  static constexpr std::uint32_t kRounds = 2000, kEvery = 10;
+  // What nobody answers: the first of a stream, the burst, and 10 ms of the rate.
+  static constexpr std::uint32_t kAllowed = static_cast<std::uint32_t>(
+      AnsweredFrames::kPerAnswer + StrayBudget::kBurst + StrayBudget::kPerSecond / 100 + 256);
+
+  static Frame roce(std::size_t from, Ipv4 to, wire::Opcode opcode = wire::Opcode::kRcSendOnly,
+                    std::uint32_t dma_length = 0) {
+    wire::RoceHeaders headers;
+    headers.ip.source = address(from);
+    headers.ip.destination = to;
+    headers.bth.opcode = opcode;
+    if (dma_length != 0) headers.reth = wire::Reth{0, 0, dma_length};
+    Frame frame;
+    headers.emit(frame, 0);
+    return frame;
+  }
+  static wire::MrpMessage about_group(MrpType type) {
+    wire::MrpMessage message;
+    message.header.type = type;
+    message.header.epoch = 1;
+    message.header.mcst_id = kGroup;
+    message.header.instance = 1;
+    return message;
+  }
+  void say(BareClient& client, std::size_t host, const wire::MrpMessage& message) {
+    std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
+    bytes.resize(message.emit(bytes));
+    wire::UdpDatagram datagram;
+    datagram.ip.source = address(host);
+    datagram.ip.destination = message.header.mcst_id;
+    datagram.udp.source_port = 40000;
+    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+    Frame frame;
+    datagram.emit(frame, bytes);
+    client.put(frame, client.take_slot().value_or(0));
+    datapath->poll(now);
+  }
+
+  FloodTest() {
+    build(net::Topology::star(4));
+    for (std::size_t host = 0; host < 4; ++host) clients.push_back(attach(host));
+  }
+  // How many of `flood` reach host 1. Meanwhile `answer` is called each round.
+  template <typename Answer>
+  std::uint32_t flood_with(const Frame& flood, Answer&& answer) {
+    std::uint32_t passed = 0;
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+      while (clients[0].tx.room() > 0) clients[0].put(flood, 0);
+      if (others_send && round % kEvery == 0) clients[2].put(roce(2, address(3)), 0);
+      datapath->poll(now);
+      answer(passed);
+      passed += take_all(clients[1]);
+      others_passed += take_all(clients[3]);
+      take_all(clients[0]);
+      now += std::chrono::microseconds(5);
+    }
+    return passed;
+  }
+  std::uint32_t flood_with(const Frame& flood) {
+    return flood_with(flood, [](std::uint32_t) {});
+  }
+
+  std::vector<BareClient> clients;
+  bool others_send = true;
+  std::uint32_t others_passed = 0;
+};
+
+TEST_F(FloodTest, IsHeldBackWhileOthersSend) {
+  const std::uint32_t passed = flood_with(roce(0, address(1)));
+  EXPECT_LE(passed, kAllowed);
+  EXPECT_GE(passed, StrayBudget::kBurst);
+  EXPECT_EQ(others_passed, kRounds / kEvery);
+  EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
+}
+
+TEST_F(FloodTest, PassesWhileNobodyElseSends) {
+  others_send = false;
+  EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
+  EXPECT_EQ(counted(0, PortCounter::kHeldBack), 0u);
+}
+
+TEST_F(FloodTest, IsNoneIfItIsAnswered) {
+  std::uint32_t answered = 0;
+  const std::uint32_t passed = flood_with(roce(0, address(1)), [&](std::uint32_t so_far) {
+    if (so_far / 64 == answered / 64) return;
+    answered = so_far;
+    clients[1].put(roce(1, address(0), wire::Opcode::kRcAcknowledge), 0);
+  });
+  EXPECT_GT(passed, 10 * kAllowed);
+}
+
+TEST_F(FloodTest, IsOneThoughAnAccompliceAnswers) {
+  EXPECT_LE(flood_with(roce(0, address(1)),
+                       [&](std::uint32_t) {
+                         if (clients[3].tx.room() > 0) clients[3].put(roce(3, address(0)), 0);
+                       }),
+            kAllowed);
+}
+
+TEST_F(FloodTest, IsNoneIfItIsWhatAReadAsksFor) {
+  clients[1].put(roce(1, address(0), wire::Opcode::kRcReadRequest, 1 << 30), 0);
+  datapath->poll(now);
+  EXPECT_GT(flood_with(roce(0, address(1))), 10 * kAllowed);
+}
+
+// The switch drops them; nobody has told it that it may.
+TEST_F(FloodTest, OfWhatIsDroppedIsHeldBackToo) {
+  Frame stray = roce(0, address(1));
+  wire::store_be32(stray.bytes.data() + wire::kIpOffset + 12, address(3).value());
+  flood_with(stray);
+  const auto status = datapath->status([](const auto& slice) { slice(); });
+  const auto& counters = status[0].ports[0].counters;
+  EXPECT_LE(counter(counters, "drop_malformed") + counter(counters, "drop_spoofed_source"),
+            kAllowed);
+}
+
+TEST_F(FloodTest, OfDescriptorsThatCantBeIsHeldBackToo) {
+  Frame bad = roce(0, address(1));
+  bad.icrc_state = wire::Icrc::kNone;  // RoCE has one
+  flood_with(bad);
+  EXPECT_LE(counted(0, PortCounter::kDropBadDescriptor), kAllowed);
+  EXPECT_EQ(others_passed, kRounds / kEvery);
+}
+
+TEST_F(FloodTest, CountsEachCopy) {
+  wire::MrpMessage message = about_group(MrpType::kRegister);
+  for (std::size_t host = 0; host < 4; ++host) message.add({address(host), Qpn(7)});
+  say(clients[0], 0, message);
+  message = about_group(MrpType::kActivate);
+  message.header.flags = 3;
+  say(clients[0], 0, message);
+  Frame data = roce(0, kGroup);
+  wire::RoceHeaders headers = *wire::RoceHeaders::parse(data);
+  headers.bth.destination_qp = wire::kVirtualQpn;
+  headers.bth.psn = wire::group_start_psn(kGroup, 1);
+  headers.emit(data, 0);  // one packet, and its repeats
+  const std::uint32_t passed = flood_with(data);
+  EXPECT_GT(passed, 0u);
+  EXPECT_LE(passed, AnsweredFrames::kPerAnswer + (kAllowed - AnsweredFrames::kPerAnswer) / 3 + 8);
+}
+
+// What the switch says to a flood, for instance that a group can't be written to, does not pay for
+// more of it.
+TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
+  wire::MrpMessage message = about_group(MrpType::kRegister);
+  for (std::size_t host = 0; host < 2; ++host) message.add({address(host), Qpn(7)});
+  say(clients[0], 0, message);
+  message = about_group(MrpType::kActivate);
+  message.header.flags = 1;
+  say(clients[0], 0, message);
+  wire::RoceHeaders headers;
+  headers.ip.source = address(0);
+  headers.ip.destination = kGroup;
+  headers.bth.opcode = wire::Opcode::kRcReadRequest;
+  headers.bth.destination_qp = wire::kVirtualQpn;
+  headers.bth.psn = wire::group_start_psn(kGroup, 1);
+  headers.reth = wire::Reth{0, 0, 1};
+  Frame refused;
+  headers.emit(refused, 0);
+  flood_with(refused);
+  const auto status = datapath->status([](const auto& slice) { slice(); });
+  const auto count = counter(status[0].ports[0].counters, "drop_not_multicastable");
+  EXPECT_GT(count, 0u);
+  EXPECT_LE(count, kAllowed);
+}
+
+// Registration is read, here and where it goes, which takes longer than to pass it on.
+TEST_F(FloodTest, CountsWhatHasToBeRead) {
+  const std::vector<std::uint8_t> payload(1400);
+  Frame datagram = plain_datagram(0, 1, payload);
+  const auto slot = clients[0].take_slot();
+  ASSERT_TRUE(slot);
+  const std::uint64_t before = datapath->pools().in_use(0, 0);
+  EXPECT_EQ(before, 0u);
+  clients[0].put(datagram, *slot);
+  datapath->poll(now);
+  std::uint32_t sent = 1;
+  for (std::uint32_t round = 0; round < kRounds; ++round, now += std::chrono::microseconds(5)) {
+    while (clients[0].tx.room() > 0) {
+      const auto next = clients[0].take_slot();
+      if (!next) break;
+      clients[0].put(datagram, *next);
+    }
+    clients[2].put(roce(2, address(3)), 0);
+    datapath->poll(now);
+    sent += take_all(clients[1]);
+    take_all(clients[3]);
+  }
+  EXPECT_GT(sent, 0u);
+  EXPECT_LE(sent, AnsweredFrames::kPerAnswer + (kAllowed - AnsweredFrames::kPerAnswer) / 22 + 40);
+}
+
+TEST_F(FloodTest, DoesNotGetRoundItsBudgetByComingAndGoing) {
+  const Frame stray = roce(0, address(1));
+  std::uint32_t passed = 0;
+  for (int round = 0; round < 100; ++round, now += std::chrono::microseconds(100)) {
+    while (clients[0].tx.room() > 0) clients[0].put(stray, 0);
+    clients[2].put(roce(2, address(3)), 0);
+    datapath->poll(now);
+    datapath->detach(now, 0);
+    clients[0] = attach(0);
+    passed += take_all(clients[1]);
+    take_all(clients[3]);
+  }
+  EXPECT_LE(passed, kAllowed + fabric::kFrameRing);
+}
+
+using TurnTest = DatapathTest;
+
+// Frames of any size have the same turn: of small ones as many as half as many bytes.
+TEST_F(TurnTest, IsByBytes) {
+  build(net::Topology::star(4));
+  BareClient large = attach(0), first = attach(1), small = attach(2), second = attach(3);
+  const std::vector<std::uint8_t> much(4000), little(8);
+  for (int n = 0; n < 500; ++n) {
+    large.put(plain_datagram(0, 1, much), *large.take_slot());
+    small.put(plain_datagram(2, 3, little), 0);
+  }
+  datapath->poll(now);
+  EXPECT_NEAR(take_all(first), 33, 1);
+  EXPECT_NEAR(take_all(second), 66, 1);
+}
+
+// Frames under way of one host do not use up the room of all.
+TEST_F(TurnTest, LeavesRoomUnderWay) {
+  net::LinkConfig link;
+  link.delay = std::chrono::seconds(1);
+  net::Topology topology = net::Topology::star(4);
+  for (net::HostSpec& host : topology.hosts) host.up = link;
+  build(topology);
+  BareClient flooder = attach(0), victim = attach(1), sender = attach(2), receiver = attach(3);
+  const Frame stray = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
+  for (std::size_t n = 0; n < 2 * Datapath::kMaxFlights; ++n) {
+    if (flooder.tx.room() == 0) datapath->poll(now);
+    flooder.put(stray, 0);
+  }
+  sender.put(plain_datagram(2, 3, std::vector<std::uint8_t>(8)), 0);
+  poll_for(std::chrono::milliseconds(1));
+  for (int n = 0; n < 200; ++n) datapath->poll(now + std::chrono::seconds(2));
+  EXPECT_TRUE(receiver.take());
+}
+
+TEST_F(TurnTest, GivesRoomUnderWayBack) {
+  net::LinkConfig link;
+  link.delay = std::chrono::milliseconds(1);
+  build(net::Topology::star(2, link));
+  BareClient sender = attach(0), receiver = attach(1);
+  const Frame datagram = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
+  for (std::size_t n = 0; n < Datapath::kMaxFlights; ++n) {
+    if (sender.tx.room() == 0) poll_for(std::chrono::milliseconds(3));
+    sender.put(datagram, 0);
+    take_all(receiver);
+  }
+  poll_for(std::chrono::milliseconds(3));
+  EXPECT_GT(take_all(receiver), 0u);
+}
+
+using DoorbellTest = DatapathTest;
+
+TEST_F(DoorbellTest, IsNotListenedToIfItRingsForNothing) {
+  build(net::Topology::star(2));
+  BareClient ringing = attach(0), other = attach(1);
+  int heard = 0;
+  for (; heard < 1000 && datapath->wake(0); ++heard) datapath->poll(now);
+  EXPECT_LT(heard, 100);
+  EXPECT_EQ(counted(0, PortCounter::kDoorbellIgnored), 1u);
+  EXPECT_TRUE(datapath->arm());
+  EXPECT_LE(datapath->deadline(), now + std::chrono::milliseconds(1)) << "it is looked at";
+  ringing.put(plain_datagram(0, 1, std::vector<std::uint8_t>(8)), 0);
+  poll_for(std::chrono::milliseconds(2));
+  EXPECT_TRUE(other.take());
+}
+
+TEST_F(DoorbellTest, IsListenedToOnceAnotherClientHasIt) {
+  build(net::Topology::star(2));
+  attach(0);
+  while (datapath->wake(0)) datapath->poll(now);
+  datapath->detach(now, 0);
+  attach(0);
+  EXPECT_TRUE(datapath->wake(0));
+  datapath->poll(now + std::chrono::milliseconds(1));
+  EXPECT_EQ(datapath->deadline(), wire::kNever) << "it is not looked at without being rung";
+}
+
+TEST_F(DoorbellTest, IsListenedToIfItRingsForEachFrame) {
+  build(net::Topology::star(2));
+  BareClient ringing = attach(0), other = attach(1);
+  for (int n = 0; n < 1000; ++n) {
+    ringing.put(plain_datagram(0, 1, std::vector<std::uint8_t>(8)), 0);
+    ASSERT_TRUE(datapath->wake(0)) << n;
+    poll_for(std::chrono::microseconds(50));
+    ASSERT_TRUE(other.take());
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::live
