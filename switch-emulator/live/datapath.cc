@@ -61,8 +61,10 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
 }
 
 std::uint32_t Datapath::add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port) {
-  links_.push_back(
-      {net::Link(config), kind, port, backlog_limit(config), fabric::EgressShare(pools_)});
+  const bool is_shared = kind != LinkKind::kUplink && !config.rate.is_unlimited();
+  links_.push_back({net::Link(config), kind, port, backlog_limit(config),
+                    fabric::EgressShare(pools_),
+                    is_shared ? std::make_unique<QueueShare>() : nullptr});
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 

@@ -20,6 +20,7 @@
 #include "switch-emulator/live/answered_frames.h"
 #include "switch-emulator/live/delay_line.h"
 #include "switch-emulator/live/pcap_tap.h"
+#include "switch-emulator/live/queue_share.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/stray_budget.h"
 #include "switch-emulator/live/traffic.h"
@@ -114,6 +115,7 @@ class Datapath {
     wire::Bytes backlog_limit =
         0;  // uplinks: more than this waiting, and the host's ring has to wait
     fabric::EgressShare under_way;
+    std::unique_ptr<QueueShare> queue;  // where several senders wait for its rate, else null
   };
   struct Host {
     fabric::HostIdentity identity;
@@ -170,6 +172,7 @@ class Datapath {
   // References: a frame passed on stays its caller's to release; what keeps it takes a reference of
   // its own.
   void carry(const Flight& flight, wire::Instant now);
+  net::Passage offer(const Flight& flight, wire::Instant now);
   void carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
   void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
   void arrive(const Flight& flight, wire::Instant now);

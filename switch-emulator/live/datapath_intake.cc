@@ -26,10 +26,6 @@ constexpr std::uint32_t kSmallestMtu = 256;
 // Bytes that are read, checked and copied in the time that a frame takes which only passes.
 constexpr std::int64_t kReadAtCost = 64;
 
-bool is_ipv4(const wire::Frame& frame) {
-  return frame.header_len >= wire::kUdpOffset &&
-         wire::load_be16(frame.bytes.data() + 12) == wire::Ethernet::kIpv4;
-}
 wire::Ipv4 source_of(const wire::Frame& frame) {
   return wire::Ipv4(wire::load_be32(frame.bytes.data() + wire::kIpOffset + 12));
 }
@@ -112,9 +108,11 @@ void Datapath::drain(Host& host, wire::Instant now) {
   pace(host, now);
 }
 
-// Whether nobody answers such frames of the host; it is charged for one that it has sent.
+// Whether nobody answers such frames of the host; it is charged for one that it has sent. What is
+// not RoCE has no stream.
 bool Datapath::is_stray(Host& host, const wire::Frame& frame) {
-  if (is_ipv4(frame) && host.answered.take(destination_of(frame))) return false;
+  const bool is_roce = frame.icrc_state != wire::Icrc::kNone;
+  if (is_roce && host.answered.take(destination_of(frame))) return false;
   host.strays += cost_of(frame);
   return true;
 }

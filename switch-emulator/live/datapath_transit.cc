@@ -13,7 +13,7 @@ using wire::Instant;
 using wire::kNoBuffer;
 
 void Datapath::carry(const Flight& flight, wire::Instant now) {
-  const net::Passage passage = links_[flight.link].link.offer(now, flight.frame.size());
+  const net::Passage passage = offer(flight, now);
   if (passage.copies == 0) return;
   if (passage.corrupt) {
     carry_corrupt(flight, passage, now);
@@ -21,6 +21,26 @@ void Datapath::carry(const Flight& flight, wire::Instant now) {
     convey(flight, passage.arrival[0], now);
   }
   if (passage.copies == 2) convey(flight, passage.arrival[1], now);
+}
+
+// The link's word, unless the sender has its share of the queue before it.
+net::Passage Datapath::offer(const Flight& flight, wire::Instant now) {
+  DirectedLink& link = links_[flight.link];
+  if (link.queue == nullptr) return link.link.offer(now, flight.frame.size());
+  const net::LinkConfig& config = link.link.config();
+  const wire::Bytes queued = link.link.queued_bytes(now);
+  const wire::Bytes free = config.queue_bytes - std::min(queued, config.queue_bytes);
+  // An idle link takes any frame.
+  if (!link.queue->has_room(now, flight.origin.host, free) && queued != 0) {
+    ++drops_of(flight.link).queue_share;
+    return {};
+  }
+  const net::Passage passage = link.link.offer(now, flight.frame.size());
+  const wire::Bytes more = link.link.queued_bytes(now);
+  if (more > queued) {
+    link.queue->add(flight.origin.host, flight.frame.size(), now + config.rate.time_for(more));
+  }
+  return passage;
 }
 
 void Datapath::carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now) {

@@ -28,6 +28,8 @@ inline constexpr CountedField<LinkSideDrops> kLinkSideDrops[] = {
     {&LinkSideDrops::bad_icrc,
      {"drop_bad_icrc", "ICRC present and wrong, or missing where the fabric makes them always"}},
     {&LinkSideDrops::corrupt, {"drop_damaged", "damaged on a link so that no packet is left"}},
+    {&LinkSideDrops::queue_share,
+     {"drop_queue_share", "the sender has its share of the queue before the link"}},
     {&LinkSideDrops::delay_line_full,
      {"drop_delay_line_full", "too many frames under way on a link"}},
     {&LinkSideDrops::no_slot,
