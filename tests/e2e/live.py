@@ -17,12 +17,20 @@ PATIENCE = 120  # for whatever a test waits for
 
 
 class Switch(SwitchProcess):
-    def __init__(self, *arguments):
-        super().__init__(BUILD, *arguments)
+    def __init__(self, *arguments, **options):
+        super().__init__(BUILD, *arguments, **options)
 
     def payload(self):
         """Bytes of RoCE payload that all hosts have sent."""
         return sum(port["rx_payload_bytes"] for port in self.ports())
+
+
+def private_kib(pid):
+    """Memory that a process shares with nobody."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1])
+    return 0
 
 
 class Lines:
@@ -58,18 +66,21 @@ class Lines:
 
 
 class LiveRun:
-    """A program that takes --until, on a fabric of its own, until told to stop. A context manager."""
+    """A program that takes --until, on a fabric of its own, until told to stop. A context manager.
+
+    `hosts` run it; `fabric` are cepheus-switch's arguments for more than those, `switch` is the path of another one than the tree's.
+    """
 
     STARTED = "^started"
     CHECK = CHECK
 
-    def __init__(self, *arguments, hosts=4, fabric=(), mca=None, seed=1):
+    def __init__(self, *arguments, hosts=4, fabric=(), mca=None, seed=1, switch=None):
         self.scratch = tempfile.mkdtemp(prefix="cepheus-live-")
         scratch = pathlib.Path(self.scratch)
         self.stop_file = scratch / "stop"
         self.hosts = [f"h{i}" for i in range(hosts)]
-        self.switch = Switch(*(fabric or ("--hosts", hosts)))
-        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.socket, "--", *mca_arguments(mca or {}),
+        self.switch = Switch(*(fabric or ("--hosts", hosts)), program=switch)
+        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.socket, "--", "-np", str(hosts), *mca_arguments(mca or {}),
                    *self.program(arguments, seed)]
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.scratch)
         self.out = Lines(self.process.stdout)

@@ -5,26 +5,18 @@ As a test: some seconds. As a command: soak_test.py --count 1000000 [--seconds S
 """
 
 import argparse
-import pathlib
 import subprocess
 import sys
 import unittest
 
 from harness import BUILD, PROGRAMS, REQUIRE, mca_arguments
-from live import Lines, Switch
+from live import Lines, Switch, private_kib
 
 COLUMNS = ("seconds", "broadcasts", "private_kib", "shared_kib", "descriptors", "registered_bytes", "switch_kib", "switch_groups")
 # Not shared memory: the fabric's payload slots have a fixed size, and become resident as they are first needed.
 WATCHED = tuple(name for name in COLUMNS[2:] if name != "shared_kib")
 # A communicator that was freed a moment ago still has its groups: MPI_Comm_free does not wait until all ranks have come.
 LEAVING = {"switch_groups": 2, "registered_bytes": 2 << 20}
-
-
-def private_kib(pid):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1])
-    return 0
 
 
 def soak(count, seconds, interval, hosts=4, show=lambda line: None):

@@ -1,0 +1,172 @@
+#include "tests/hostile/floods.h"
+
+#include <algorithm>
+#include <array>
+
+#include "tests/hostile/flood.h"
+#include "wire/arp.h"
+
+namespace cepheus::hostile {
+namespace {
+
+using wire::Frame;
+using wire::Ipv4;
+using wire::McstId;
+using wire::MrpType;
+using wire::Opcode;
+using wire::Qpn;
+
+constexpr McstId kNoGroup{198, 18, 200, 1}, kOwnGroup{198, 18, 201, 1};
+constexpr std::size_t kLarge = 4096;
+constexpr Qpn kNoQp(0x11);
+
+class RoceFlood final : public Flood {
+ public:
+  RoceFlood(const Place& place, Ipv4 to, Ipv4 from, Opcode opcode, Qpn qpn, std::size_t bytes)
+      : Flood(place), headers_(roce_to(to, opcode, qpn)), payload_(bytes) {
+    if (from != Ipv4()) headers_.ip.source = from;
+  }
+
+ private:
+  bool make(Frame& frame) override {
+    headers_.bth.psn = headers_.bth.psn + 1;
+    headers_.emit(frame, payload_.size());
+    return payload_.empty() || set_payload(frame, payload_);
+  }
+
+  wire::RoceHeaders headers_;
+  const std::vector<std::uint8_t> payload_;
+};
+
+class DatagramFlood final : public Flood {
+ public:
+  DatagramFlood(const Place& place, Ipv4 to, std::uint16_t udp_port, std::size_t bytes)
+      : Flood(place), headers_(datagram_to(to, udp_port)), payload_(bytes, 0xA5) {}
+
+ private:
+  bool make(Frame& frame) override {
+    headers_.emit(frame, payload_);
+    return frame.external == nullptr || set_payload(frame, payload_);
+  }
+
+  const wire::UdpDatagram headers_;
+  const std::vector<std::uint8_t> payload_;
+};
+
+class ArpFlood final : public Flood {
+ public:
+  explicit ArpFlood(const Place& place) : Flood(place) {
+    wire::Ethernet ethernet;
+    ethernet.source = port_->identity().mac;
+    ethernet.destination = wire::Mac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
+    ethernet.ether_type = wire::Ethernet::kArp;
+    ethernet.emit(std::span(bytes_).first<wire::Ethernet::kSize>());
+    wire::Arp arp;
+    arp.target = place.victim;
+    arp.emit(std::span(bytes_).subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
+  }
+
+ private:
+  bool make(Frame& frame) override {
+    frame = *Frame::from_bytes(bytes_);
+    const auto payload = frame.payload();
+    return set_payload(frame, payload);
+  }
+
+  std::array<std::uint8_t, 60> bytes_{};
+};
+
+class RegisterFlood final : public Flood {
+ public:
+  RegisterFlood(const Place& place, bool is_new) : Flood(place), is_new_(is_new) {
+    message_.header.type = MrpType::kRegister;
+    message_.header.epoch = 1;
+    message_.header.mcst_id = kNoGroup;
+    message_.header.instance = 77;
+    message_.add({port_->identity().address, Qpn(0x77)});
+    while (message_.add({place.victim, Qpn(0x78)}) && !is_new) continue;
+  }
+
+ private:
+  bool make(Frame& frame) override {
+    if (is_new_) message_.header.mcst_id = McstId(kNoGroup.value() + next_++ % 4096);
+    return make_registration(frame, message_);
+  }
+
+  const bool is_new_;
+  wire::MrpMessage message_;
+  std::uint32_t next_ = 0;
+};
+
+// Sets its group up first, and again now and then: it may be gone.
+class OwnGroupFlood final : public Flood {
+ public:
+  explicit OwnGroupFlood(const Place& place)
+      : Flood(place),
+        data_(roce_to(kOwnGroup, Opcode::kRcSendOnly, wire::kVirtualQpn)),
+        payload_(kLarge) {
+    message_.header.epoch = 1;
+    message_.header.mcst_id = kOwnGroup;
+    message_.header.instance = 77;
+    message_.add({port_->identity().address, Qpn(0x77)});
+    for (std::uint32_t n = 0; n < kMembers; ++n) {
+      message_.add({Ipv4(place.victim.value() + n), Qpn(0x78)});
+    }
+    data_.bth.psn = wire::group_start_psn(kOwnGroup, 1);
+  }
+
+ private:
+  static constexpr std::uint32_t kMembers = 3, kBetweenSetUps = 1 << 20;
+
+  bool make(Frame& frame) override {
+    const std::uint32_t now = next_++ % kBetweenSetUps;
+    if (now < 2) {
+      message_.header.type = now == 0 ? MrpType::kRegister : MrpType::kActivate;
+      message_.header.flags = now == 0 ? 0 : kMembers;
+      return make_registration(frame, message_);
+    }
+    data_.emit(frame, payload_.size());
+    data_.bth.psn = data_.bth.psn + 1;
+    return set_payload(frame, payload_);
+  }
+
+  wire::MrpMessage message_;
+  wire::RoceHeaders data_;
+  const std::vector<std::uint8_t> payload_;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace
+
+Made flood_with_roce(const Place& place, Ipv4 to, Opcode opcode, std::size_t bytes) {
+  return std::make_unique<RoceFlood>(place, to, Ipv4(), opcode, kNoQp, bytes);
+}
+
+Made flood_in_anothers_name(const Place& place) {
+  const Ipv4 another(place.victim.value() + 1);
+  return std::make_unique<RoceFlood>(place, place.victim, another, Opcode::kRcSendOnly, kNoQp,
+                                     kLarge);
+}
+
+Made flood_unknown_group(const Place& place) {
+  return std::make_unique<RoceFlood>(place, kNoGroup, Ipv4(), Opcode::kRcSendOnly,
+                                     wire::kVirtualQpn, kLarge);
+}
+
+Made flood_with_datagrams(const Place& place, Ipv4 to, std::uint16_t udp_port, std::size_t bytes) {
+  return std::make_unique<DatagramFlood>(place, to, udp_port, bytes);
+}
+
+Made flood_with_arp(const Place& place) { return std::make_unique<ArpFlood>(place); }
+
+Made flood_with_new_groups(const Place& place) {
+  return std::make_unique<RegisterFlood>(place, true);
+}
+
+Made flood_with_repeats(const Place& place) {
+  return std::make_unique<RegisterFlood>(place, false);
+}
+
+Made flood_own_group(const Place& place) { return std::make_unique<OwnGroupFlood>(place); }
+
+}  // namespace cepheus::hostile

@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+"""Whether hosts that misbehave take anything from others: floods, rings and doorbells misused, sockets abused.
+
+Four honest ranks broadcast over a fabric of six hosts and check every byte. One of the others, or both, misbehave, one conduct
+after another, in turns with a control that only burns as many cores. A line for each: broadcasts a second beside the conduct and
+beside the control, what is left of that (the median over the turns), whether all data was right, groups that broke, what the
+switch holds, and the counters of the hostile hosts' ports that grew most.
+"""
+
+import argparse
+import contextlib
+import json
+import mmap
+import os
+import pathlib
+import statistics
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from harness import BUILD, PROGRAMS, REQUIRE  # noqa: E402
+from live import PATIENCE, LiveRun, private_kib  # noqa: E402
+
+HONEST = 4
+# What each of the two hostile hosts does.
+CONDUCTS = {
+    **{name: (name, "rest") for name in (
+        "unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "spoofed", "unknown-group", "own-group", "arp", "mrp-garbage", "register",
+        "register-again", "descriptors", "indices", "doorbell", "control", "connect")},
+    "accomplice": ("unicast-4k", "at-friend"),
+    "collusion": ("at-friend", "at-friend"),
+}
+REST = ("rest", "rest")
+LEAST = 0.8  # of the control's speed
+SETTLING = 0.1  # seconds from a change of conduct to the measurement
+SLACK = {"descriptors": 2, "KiB": 16 << 10}
+
+
+class Broadcasts(LiveRun):
+    """steady_check on the first hosts of a fabric that has two more; the switch is another build's, if one is given."""
+
+    def __init__(self, size, switch=None):
+        self.size = size
+        super().__init__(hosts=HONEST, fabric=("--hosts", HONEST + 2), mca=REQUIRE, switch=switch)
+
+    def program(self, _arguments, _seed):
+        path = pathlib.Path(self.scratch) / "meter"
+        path.write_bytes(bytes(16))
+        with path.open("r+b") as file:
+            self.meter = mmap.mmap(file.fileno(), 16)
+        return [str(PROGRAMS / "steady_check"), "--size", str(self.size), "--meter", str(path)]
+
+    def finish(self):
+        self.meter[8:16] = struct.pack("=Q", 1)
+        return super().finish()
+
+    def done(self):
+        return struct.unpack_from("=Q", self.meter)[0]
+
+    def speed(self, seconds):
+        """Broadcasts a second."""
+        before, began = self.done(), time.monotonic()
+        time.sleep(seconds)
+        return (self.done() - before) / (time.monotonic() - began)
+
+    def status(self):
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.switch.status()
+            except (OSError, json.JSONDecodeError):  # strangers had the places a moment ago
+                if time.monotonic() > give_up:
+                    raise
+
+    def held(self):
+        """What the switch holds, as in SLACK."""
+        pid = self.switch.pid
+        return {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "KiB": private_kib(pid)}
+
+
+def groups_of(status):
+    """The honest hosts' groups, by what names them for good."""
+    hostile = {f"10.0.0.{HONEST + 1}", f"10.0.0.{HONEST + 2}"}
+    return {(g["id"], g["epoch"]) for s in status["switches"] for g in s["groups"] if g["leader"] not in hostile and g["active"]}
+
+
+def counters_of(status):
+    """Of the hostile hosts' ports, beside what merely passed."""
+    ports = [port for s in status["switches"] for port in s["ports"] if port["name"] in (f"h{HONEST}", f"h{HONEST + 1}")]
+    found = {}
+    for port in ports:
+        for name, value in port["counters"].items():
+            if not name.startswith(("rx_", "tx_")):
+                found[name] = found.get(name, 0) + value
+    return found
+
+
+class HostileHost:
+    """A host of the fabric with hostile_host on it."""
+
+    def __init__(self, socket, number, build):
+        friendly = 2 * HONEST + 1 - number
+        self.process = subprocess.Popen([build / "tests/hostile_host", socket, f"h{number}", "10.0.0.2", f"10.0.0.{friendly + 1}"],
+                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def do(self, conduct):
+        self.process.stdin.write(conduct + "\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline() != f"doing {conduct}\n":
+            raise RuntimeError(f"hostile_host does not do {conduct}")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Attack:
+    """Some conducts beside broadcasts of one size; what should not have been is collected as lines."""
+
+    HEAD = (f"{'conduct':<15}{'bytes':>8}{'beside it':>11}{'beside hog':>11}{'left':>6}{'data':>7}{'broken':>7}{'switch KiB':>15}"
+            f"{'descriptors':>13}  counters")
+
+    def __init__(self, size, turns, seconds, least=LEAST, sanitized=None, show=print):
+        self.size, self.turns, self.seconds, self.least, self.sanitized, self.show = size, turns, seconds, least, sanitized, show
+        self.wrong = []
+
+    def run(self, conducts):
+        """Lines about what was wrong."""
+        rest = list(conducts)
+        while rest:  # a fabric of their own for those behind one that broke a group
+            self._on_one_fabric(rest)
+        return self.wrong
+
+    def _on_one_fabric(self, rest):
+        build = self.sanitized or BUILD
+        with Broadcasts(self.size, self.sanitized and self.sanitized / "bin/cepheus-switch") as run, \
+                contextlib.closing(HostileHost(run.switch.socket, HONEST, build)) as one, \
+                contextlib.closing(HostileHost(run.switch.socket, HONEST + 1, build)) as other:
+            self._do(one, other, ("hog", "rest"))
+            run.speed(5 * self.seconds)  # warms up
+            self._do(one, other, REST)
+            before = run.held()
+            intact = True
+            while rest and intact:
+                intact = self._compare(run, one, other, rest.pop(0))
+            after = run.held()
+            watched = {"descriptors": SLACK["descriptors"]} if self.sanitized else SLACK  # sanitizers keep what was freed
+            if intact:
+                self.wrong += [f"the switch's {name} grew from {before[name]} to {after[name]}" for name, slack in watched.items()
+                               if after[name] > before[name] + slack]
+            if intact and (run.finish() != 0 or "ok:" not in run.out.text()):
+                self.wrong.append("the broadcasts failed\n" + run.everything())
+        if run.switch.process.returncode != 0:
+            self.wrong.append(f"the switch ended with exit code {run.switch.process.returncode}")
+
+    @staticmethod
+    def _do(one, other, conducts):
+        one.do(conducts[0])
+        other.do(conducts[1])
+        time.sleep(SETTLING)
+
+    def _compare(self, run, one, other, name):
+        """Whether the honest job and its groups are still there."""
+        conducts = CONDUCTS[name]
+        self._do(one, other, REST)
+        hogs = tuple("rest" if each == "rest" else "hog" for each in conducts)
+        status, held, errors = run.status(), run.held(), len(run.err.lines)
+        self._do(one, other, hogs)
+        beside_hog, beside_it = [run.speed(self.seconds)], []
+        for _ in range(self.turns):
+            self._do(one, other, conducts)
+            beside_it.append(run.speed(self.seconds))
+            self._do(one, other, hogs)
+            beside_hog.append(run.speed(self.seconds))
+        left = statistics.median(2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_hog, beside_hog[1:]))
+        self._do(one, other, REST)
+        has_ended = run.process.poll() is not None
+        after = run.status()
+        broken = len(groups_of(status) - groups_of(after)) if not has_ended else "all"
+        data = "wrong" if any(" is wrong" in line for line in run.err.lines[errors:]) else "right"
+        now = run.held()
+        grown = {key: value - counters_of(status).get(key, 0) for key, value in counters_of(after).items()}
+        counters = sorted(((value, key) for key, value in grown.items() if value > 0), reverse=True)[:3]
+        self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_hog):>11.0f}{left:>6.0%}"
+                  f"{data:>7}{broken:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
+                  + ", ".join(f"{key} {value}" for value, key in counters))
+        if left < self.least:
+            self.wrong.append(f"{name} leaves {left:.0%} of what a CPU hog leaves, of broadcasts of {self.size} bytes")
+        if data != "right" or broken != 0:
+            self.wrong.append(f"beside {name}, data was {data} and broken groups {broken}\n{run.everything()}")
+        return broken == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("conducts", nargs="*", metavar="CONDUCT", help="of: " + ", ".join(CONDUCTS) + " (default: all)")
+    parser.add_argument("--sizes", default="64,65536", help="of broadcasts, bytes (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=7, help="of each conduct, between turns of the control (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.4, help="of each turn (default: %(default)s)")
+    parser.add_argument("--sanitized", type=pathlib.Path, help=argparse.SUPPRESS)  # a build with sanitizers: speeds mean nothing
+    options = parser.parse_args()
+    unknown = set(options.conducts) - set(CONDUCTS)
+    if unknown:
+        parser.error("unknown: " + ", ".join(sorted(unknown)))
+    sanitized = options.sanitized and options.sanitized.resolve()
+    print(Attack.HEAD)
+    wrong = []
+    for size in map(int, options.sizes.split(",")):
+        wrong += Attack(size, options.turns, options.seconds, least=0 if sanitized else LEAST, sanitized=sanitized,
+                        show=lambda line: print(line, flush=True)).run(options.conducts or CONDUCTS)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    print("hostile hosts took what was others'" if wrong else "hostile hosts took nothing that was others'")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+// One host of a fabric that misbehaves on request, as fast as a core lets it.
+//
+//     hostile_host SOCKET HOST VICTIM FRIEND
+//
+// Attaches to the fabric at SOCKET as HOST. Each line on standard input names what it does from now
+// on (kConducts, below, or "rest"); it says "doing NAME" once it does. VICTIM is the address of a host of
+// somebody else's group, two more of which follow it; FRIEND's is an accomplice's. Ends at the end
+// of its input.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+
+#include "tests/hostile/abuses.h"
+#include "tests/hostile/floods.h"
+
+namespace cepheus::hostile {
+namespace {
+
+using wire::Opcode;
+
+constexpr std::size_t kSmall = 16, kLarge = 4096;
+constexpr std::uint16_t kDiscard = 9;  // RFC 863
+constexpr wire::McstId kNoGroup{198, 18, 200, 1};
+
+struct NamedConduct {
+  const char* name;
+  std::unique_ptr<Conduct> (*start)(const Place& place);
+};
+
+template <Opcode kOpcode, std::size_t kBytes>
+Made at_victim(const Place& place) {
+  return flood_with_roce(place, place.victim, kOpcode, kBytes);
+}
+
+constexpr NamedConduct kConducts[] = {
+    {"hog", burn_a_core},
+    {"unicast", at_victim<Opcode::kRcSendOnly, kSmall>},
+    {"unicast-4k", at_victim<Opcode::kRcSendOnly, kLarge>},
+    {"ack", at_victim<Opcode::kRcAcknowledge, 0>},
+    {"cnp", at_victim<Opcode::kCnp, kSmall>},
+    {"at-friend",
+     [](const Place& p) { return flood_with_roce(p, p.friendly, Opcode::kRcSendOnly, kLarge); }},
+    {"datagrams-4k",
+     [](const Place& p) { return flood_with_datagrams(p, p.victim, kDiscard, kLarge); }},
+    {"spoofed", flood_in_anothers_name},
+    {"unknown-group", flood_unknown_group},
+    {"arp", flood_with_arp},
+    {"mrp-garbage",
+     [](const Place& p) {
+       return flood_with_datagrams(p, kNoGroup, wire::kDefaultMrpUdpPort, 200);
+     }},
+    {"register", flood_with_new_groups},
+    {"register-again", flood_with_repeats},
+    {"own-group", flood_own_group},
+    {"descriptors", send_nonsense},
+    {"indices", lie_about_indices},
+    {"doorbell", ring_for_nothing},
+    {"control", ask_without_end},
+    {"connect", come_without_a_word},
+};
+
+bool has_input() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, 0) > 0;
+}
+
+int misbehave(const Place& place) {
+  std::string name;
+  while (std::getline(std::cin, name)) {
+    const bool rests = name == "rest";
+    const auto* found = std::find_if(std::begin(kConducts), std::end(kConducts),
+                                     [&](const NamedConduct& each) { return each.name == name; });
+    if (found == std::end(kConducts) && !rests) {
+      std::fprintf(stderr, "hostile_host: there is no conduct '%s'\n", name.c_str());
+      return 2;
+    }
+    const auto conduct = rests ? nullptr : found->start(place);
+    std::printf("doing %s\n", name.c_str());
+    std::fflush(stdout);
+    while (!rests && !has_input()) conduct->step();
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace cepheus::hostile
+
+int main(int argc, char** argv) {
+  using cepheus::wire::Ipv4;
+  const auto address = [&](int n) { return argc == 5 ? Ipv4::parse(argv[n]) : std::nullopt; };
+  const auto victim = address(3), friendly = address(4);
+  if (!victim || !friendly) {
+    std::fprintf(stderr, "usage: hostile_host SOCKET HOST VICTIM FRIEND\n");
+    return 2;
+  }
+  return cepheus::hostile::misbehave({argv[1], argv[2], *victim, *friendly});
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/python3
+"""./run hostile in short: whatever a host does, data is right, no group breaks, and the switch holds no more than before.
+
+A few moments of each conduct on a busy machine say nothing of speeds: those are the long form's.
+"""
+
+import sys
+import unittest
+
+from hostile import CONDUCTS, Attack
+
+
+class HostileHosts(unittest.TestCase):
+    def test_take_nothing_of_others(self):
+        print("\n" + Attack.HEAD, file=sys.stderr)
+        wrong = Attack(65536, turns=1, seconds=0.3, least=0, show=lambda line: print(line, file=sys.stderr)).run(CONDUCTS)
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

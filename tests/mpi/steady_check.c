@@ -1,0 +1,60 @@
+/* Broadcasts of one size from rotating roots, every byte checked, until it is told to stop.
+ *
+ *   mpirun ... steady_check --size BYTES --meter FILE
+ *
+ * FILE is 16 bytes that rank 0 shares with whoever watches: how many broadcasts it has done, and
+ * whether to stop (not 0), both as 64-bit integers of the machine. Rank 0 says "started" after the
+ * first one. Exit 0 and a line "ok: ..." if all was right.
+ */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/mpi/pattern.h"
+
+enum { kRound = 16 }; /* broadcasts between two looks at whether to stop */
+
+struct meter {
+  _Atomic uint64_t done, stop;
+};
+
+static struct meter* map_meter(const char* path) {
+  const int fd = open(path, O_RDWR);
+  void* memory = MAP_FAILED;
+  if (fd >= 0) memory = mmap(NULL, sizeof(struct meter), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) {
+    perror(path);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  close(fd);
+  return memory;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size, wrong = 0, stop = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const size_t bytes = (size_t)atoll(option(argc, argv, "--size", "65536"));
+  struct meter* meter = rank == 0 ? map_meter(option(argc, argv, "--meter", "")) : NULL;
+  unsigned char* memory = get_memory(bytes);
+  long i = 0;
+  while (!stop) {
+    for (const long end = i + kRound; i < end; i++) {
+      wrong |=
+          broadcast_and_check(memory, bytes, mix((uint64_t)i), (int)(i % size), MPI_COMM_WORLD);
+      if (meter != NULL) atomic_store(&meter->done, (uint64_t)i + 1);
+    }
+    if (meter != NULL && i == kRound) {
+      printf("started\n");
+      fflush(stdout);
+    }
+    if (meter != NULL) stop = atomic_load(&meter->stop) != 0;
+    MPI_Bcast(&stop, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  const int code = conclude(wrong, "broadcasts", i);
+  free(memory);
+  MPI_Finalize();
+  return code;
+}
