@@ -36,6 +36,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   if (a.plan.incidents) command += " --incidents";
   if (a.plan.far) command += " --far";
   if (a.plan.cuts) command += " --cuts";
+  if (a.plan.host_sync) command += " --host-sync";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   return command + " --trace";
 }
@@ -112,6 +113,7 @@ int run(int argc, char** argv) {
   app.add_flag("--incidents", a.plan.incidents,
                "one incident a seed: a death, a restart, a stall, forged packets");
   app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
+  app.add_flag("--host-sync", a.plan.host_sync, "switches leave PSNs to hosts in every seed");
   app.add_flag("--cuts", a.plan.cuts,
                "equal-cost paths in every seed, and trunks that are cut or fall silent");
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")

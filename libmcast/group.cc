@@ -325,14 +325,14 @@ void Group::synchronise(Events& out) {
   if (!done) fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
 }
 
-Expected<void> Group::take_step(PsnSync::Step step) {
-  if (step == PsnSync::Step::kNone) return {};
-  if (step == PsnSync::Step::kStop) {
+Expected<void> Group::take_step(mrp::PsnSync::Step step) {
+  if (step == mrp::PsnSync::Step::kNone) return {};
+  if (step == mrp::PsnSync::Step::kStop) {
     sync_.stopped();
     return pair_->halt(WorkId{number_, true, WorkId::kMarker}.pack());
   }
-  const auto take =
-      step == PsnSync::Step::kReceivePsn ? QueuePair::Take::kSendPsn : QueuePair::Take::kReceivePsn;
+  const auto take = step == mrp::PsnSync::Step::kReceivePsn ? QueuePair::Take::kSendPsn
+                                                            : QueuePair::Take::kReceivePsn;
   const auto done = pair_->synchronise(take, [this] { return lane().post_receives_again(); });
   if (!done) return done;
   flushed_.clear();

@@ -11,11 +11,11 @@
 
 #include "controller/mcst_allocator.h"
 #include "controller/membership.h"
+#include "controller/psn_sync.h"
 #include "controller/registration.h"
 #include "libmcast/bulk_lane.h"
 #include "libmcast/eager_lane.h"
 #include "libmcast/presence.h"
-#include "libmcast/psn_sync.h"
 #include "libmcast/watchdog.h"
 
 namespace cepheus::mcast {
@@ -99,7 +99,9 @@ class Group {
   void note_sent();
   // A step of PSN synchronisation is due, and what it takes: nothing may be left in the completion
   // queues. A group that failed in the middle of it completes what was flushed on the way.
-  bool is_sync_due() const { return sync_.due(lane().sends_outstanding()) != PsnSync::Step::kNone; }
+  bool is_sync_due() const {
+    return sync_.due(lane().sends_outstanding()) != mrp::PsnSync::Step::kNone;
+  }
   void synchronise(Events& out);
   void on_completion(const ibv_wc& wc, Events& out);
   mcast_status_t receive(void* data, std::size_t length, std::uint32_t imm) const {
@@ -126,7 +128,7 @@ class Group {
   void run_task(wire::Instant now, mrp::Membership::Task task, mrp::Outbox& out);
   void follow_registration();
   void activate(bool host_sync);
-  Expected<void> take_step(PsnSync::Step step);
+  Expected<void> take_step(mrp::PsnSync::Step step);
   void complete(const ibv_wc& wc, Events& out);
 
   Context& context_;
@@ -143,7 +145,7 @@ class Group {
   Presence presence_;
   bool watched_ = true;
   bool told_failure_ = false;
-  PsnSync sync_;
+  mrp::PsnSync sync_;
   std::vector<ibv_wc> flushed_;  // receives that came back because the pair was halted
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;

@@ -29,7 +29,10 @@ struct Rules {
   bool trunk_withdrawals = true;   // nothing is sent to a neighbour that has no way on
   bool every_drop_counted = true;  // no frame is lost without a word
   bool named_turns = true;         // data and feedback between switches carry (source IP, base)
+  // ... where switches leave PSNs to hosts.
+  bool newcomer_nak_once = true;  // a newcomer is asked once for a first packet that was lost
   // For speed.
+  bool handover_rnr = true;  // a newcomer waits for a last source that has not moved its PSNs on
   bool drop_overtaken_nak = true;
   bool recheck_held_nak = true;
   // Policies.

@@ -59,6 +59,25 @@ TEST(SeedsOfTrunkCuts, HoldEveryInvariant) {
   expect_no_failure(300, "--cuts --incidents", options, 600);
 }
 
+TEST(SeedsOfPsnSynchronisation, HoldEveryInvariant) {
+  PlanOptions options;
+  options.host_sync = true;
+  const Outcome seen = expect_no_failure(500, "--host-sync", options);
+  EXPECT_GT(seen.turns, 1000u);
+  options.incidents = true;
+  expect_no_failure(300, "--host-sync --incidents", options);
+}
+
+// A newcomer that is told to wait for a last source need not time out.
+TEST(SeedsOfPsnSynchronisation, TimeOutLessOftenWhereNewcomersAreToldToWait) {
+  PlanOptions options;
+  options.host_sync = true;
+  const Outcome with = expect_no_failure(200, "--host-sync", options);
+  options.rules.handover_rnr = false;
+  const Outcome without = expect_no_failure(200, "--host-sync --disable handover_rnr", options);
+  EXPECT_LT(2 * with.time_outs, without.time_outs);
+}
+
 // The farther members' answers come long after the repeats that the nearer ones asked for.
 TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   PlanOptions options;

@@ -72,7 +72,8 @@ void GroupLeader::carry_out() {
     host_.send_datagram(m, ledger_.plan().control_port());
   }
   actions_.clear();
-  if (registration_.state() == mrp::Registration::State::kActive) own_member_.activate();
+  if (registration_.state() == mrp::Registration::State::kActive)
+    own_member_.activate(registration_.host_sync());
   if (registration_.state() == mrp::Registration::State::kFailed && !ledger_.may_fail()) {
     findings_.report(Invariant::kLiveness, "registration: " + registration_.error().text);
   }

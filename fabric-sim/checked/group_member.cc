@@ -53,8 +53,12 @@ void GroupMember::create_queue_pair() {
   init.send_cq = 1;
   init.recv_cq = 2;
   init.cap.max_send_wr = static_cast<std::uint32_t>(ledger_.plan().messages.size()) + 1;
-  init.cap.max_recv_wr = transport_.receive_slots;
+  init.cap.max_recv_wr = transport_.receive_slots + 1;
   qpn_ = require(host_.create_qp(init));
+  initialise();
+}
+
+void GroupMember::initialise() {
   QpAttr attr;
   attr.state = QpState::kInit;
   attr.access = rnic::kLocalWrite;
@@ -88,32 +92,91 @@ void GroupMember::lead(std::uint32_t instance) {
 }
 
 bool GroupMember::connect() {
-  const wire::Psn start = wire::group_start_psn(membership_.id(), membership_.epoch());
+  bring_up(wire::group_start_psn(membership_.id(), membership_.epoch()));
+  return true;
+}
+
+void GroupMember::bring_up(wire::Psn psn) {
   QpAttr attr;
   attr.state = QpState::kRtr;
   attr.remote_ip = membership_.id();
   attr.remote_qpn = wire::kVirtualQpn;
   attr.path_mtu = transport_.path_mtu;
-  attr.rq_psn = start;
+  attr.rq_psn = psn;
   attr.min_rnr_timer = transport_.min_rnr_timer;
   require(host_.modify_qp(qpn_, attr,
                           rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
                               rnic::kAttrPathMtu | rnic::kAttrRqPsn | rnic::kAttrMinRnrTimer));
   attr.state = QpState::kRts;
-  attr.sq_psn = start;
+  attr.sq_psn = psn;
   attr.timeout_code = transport_.timeout_code;
   attr.retry_count = 7;
   attr.rnr_retry = 7;
   require(host_.modify_qp(qpn_, attr,
                           rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
                               rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
-  return true;
 }
 
-void GroupMember::activate() {
+void GroupMember::activate(bool host_sync) {
   if (active_) return;
   active_ = true;
+  if (host_sync) sync_.enable();
   post_turns();
+}
+
+// What libmcast does in groups whose switches leave PSNs to hosts: once all that was sent is
+// acknowledged, or before this member sends again.
+void GroupMember::synchronise() {
+  if (!active_) return;
+  switch (sync_.due(outstanding_)) {
+    case mrp::PsnSync::Step::kNone:
+      break;
+    case mrp::PsnSync::Step::kStop:
+      stop();
+      break;
+    case mrp::PsnSync::Step::kReceivePsn:
+      restart(require(host_.nic().query_qp(qpn_)).sq_psn);
+      break;
+    case mrp::PsnSync::Step::kSendPsn:
+      restart(require(host_.nic().query_qp(qpn_)).rq_psn);
+      break;
+  }
+}
+
+// The queue pair has done with everything once what is posted has come back, the marker last.
+void GroupMember::stop() {
+  sync_.stopped();
+  rnic::RecvWr marker;
+  marker.wr_id = kMarker;
+  require(host_.post_recv(qpn_, marker));
+  QpAttr attr;
+  attr.state = QpState::kErr;
+  require(host_.modify_qp(qpn_, attr, rnic::kAttrState));
+}
+
+void GroupMember::restart(wire::Psn psn) {
+  QpAttr attr;
+  attr.state = QpState::kReset;
+  require(host_.modify_qp(qpn_, attr, rnic::kAttrState));
+  initialise();
+  sync_.done();
+  for (const std::size_t slot : unposted_) post_receive(slot);
+  unposted_.clear();
+  bring_up(psn);
+  simulator_.trace().note(simulator_.now(), host_.name(), "goes on at PSN", psn.value());
+  post_turns();
+}
+
+bool GroupMember::is_flushed(Instant now, const rnic::Completion& completion) {
+  if (!sync_.is_stopped() || completion.status != rnic::WcStatus::kFlush) return false;
+  if (completion.wr_id != kMarker) {
+    unposted_.push_back(static_cast<std::size_t>(completion.wr_id));
+  } else {
+    sync_.drained();
+    simulator_.schedule(now + random_.between(Duration{0}, transport_.sync_pause), *this,
+                        kSynchronise);
+  }
+  return true;
 }
 
 void GroupMember::close() {
@@ -128,6 +191,7 @@ std::span<std::uint8_t> GroupMember::slot_bytes(std::size_t slot) {
 }
 
 void GroupMember::post_receive(std::size_t slot) {
+  if (sync_.is_stopped()) return unposted_.push_back(slot);
   const auto bytes = slot_bytes(slot);
   std::fill(bytes.begin(), bytes.end(), kUntouched);
   const rnic::Sge sge{slot * slot_size_, static_cast<std::uint32_t>(slot_size_), lkey_};
@@ -151,6 +215,10 @@ void GroupMember::post_turns() {
                           *this, kStartTurn);
       return;
     }
+    if (!sync_.may_send()) {
+      sync_.want_to_send();
+      return synchronise();
+    }
     post_send(m);
   }
 }
@@ -167,6 +235,7 @@ void GroupMember::post_send(std::size_t message) {
   simulator_.trace().note(simulator_.now(), host_.name(), "sends message", message);
   require(host_.post_send(qpn_, wr));
   ledger_.on_posted(message);
+  sync_.sent();
   ++outstanding_;
   watch();
 }
@@ -192,6 +261,8 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
       send(answers_);
       answers_.clear();
     }
+  } else if (what == kSynchronise) {
+    synchronise();
   } else if (what == kStartTurn) {
     pausing_ = false;
     paused_before_ = next_message_ + 1;
@@ -202,7 +273,7 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
 }
 
 void GroupMember::on_completion(Instant now, const rnic::Completion& completion) {
-  if (!open_) return;
+  if (!open_ || is_flushed(now, completion)) return;
   if (completion.status != rnic::WcStatus::kSuccess) {
     active_ = false;
     ledger_.on_failed(index_,
@@ -211,6 +282,10 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
     --outstanding_;
     simulator_.trace().note(now, host_.name(), "completes message", completion.wr_id - kFirstSend);
     ledger_.on_completed(static_cast<std::size_t>(completion.wr_id - kFirstSend));
+    if (sync_.due(outstanding_) == mrp::PsnSync::Step::kStop) {
+      simulator_.schedule(now + random_.between(Duration{0}, transport_.late_sync), *this,
+                          kSynchronise);
+    }
   } else {
     on_receive(now, completion);
   }
@@ -220,6 +295,7 @@ void GroupMember::on_receive(Instant now, const rnic::Completion& completion) {
   const auto slot = static_cast<std::size_t>(completion.wr_id);
   simulator_.trace().note(now, host_.name(), "receives bytes", completion.byte_len);
   ledger_.on_delivered(index_, completion.imm, slot_bytes(slot).first(completion.byte_len));
+  sync_.received();
   const bool late = random_.chance(0.3);
   simulator_.schedule(
       now + (late ? random_.between(Duration{0}, transport_.late_receive) : Duration{0}), *this,
@@ -234,7 +310,7 @@ void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessa
       membership_.connected(now, connect(), answers_);
       break;
     case mrp::Membership::Task::kActivated:
-      activate();
+      activate(membership_.host_sync());
       break;
     case mrp::Membership::Task::kDissolved:
       active_ = false;

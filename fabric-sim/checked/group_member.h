@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "controller/membership.h"
+#include "controller/psn_sync.h"
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/core/host.h"
 #include "fabric-sim/core/random.h"
@@ -24,8 +25,8 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void lead(std::uint32_t instance);
   // What a leader does when its own sends do not end.
   void set_ask(std::function<void()> ask) { ask_ = std::move(ask); }
-  // Data may flow.
-  void activate();
+  // Data may flow. `host_sync`: the queue pair's PSNs have to be moved on.
+  void activate(bool host_sync);
   // Somebody died whose messages this member may have waited for.
   void on_death_of_another() { post_turns(); }
   // Its host is gone, and all that was in it.
@@ -41,16 +42,24 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   enum What : std::uint64_t {
     kStartTurn,
     kWatch,  // do sends end?
+    kSynchronise,
     kFirstReceive
   };  // kFirstReceive + slot: post that receive
   // Forgers do not know it.
   static constexpr std::uint32_t kToken = 0x5EC2E7;
   // Work request numbers: receives are slots, sends lie above.
   static constexpr std::uint64_t kFirstSend = 1u << 20;
+  static constexpr std::uint64_t kMarker = kFirstSend - 1;  // the last receive of a stopped pair
 
   void create_queue_pair();
   void allocate_memory();
   bool connect();
+  void initialise();
+  void bring_up(wire::Psn psn);
+  void synchronise();
+  void stop();
+  void restart(wire::Psn psn);
+  bool is_flushed(Instant now, const rnic::Completion& completion);
   void post_receive(std::size_t slot);
   void post_turns();
   void post_send(std::size_t message);
@@ -76,7 +85,9 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   std::size_t next_message_ = 0;   // of the group: the next that may be ours to post
   std::size_t paused_before_ = 0;  // message + 1 before which we have paused already
   std::function<void()> ask_;
-  unsigned outstanding_ = 0;  // sends
+  mrp::PsnSync sync_;
+  std::vector<std::size_t> unposted_;  // slots that wait for a stopped queue pair's return
+  unsigned outstanding_ = 0;           // sends
   bool watching_ = false;
   bool pausing_ = false;
   bool active_ = false;

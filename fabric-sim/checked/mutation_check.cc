@@ -7,10 +7,13 @@
 namespace cepheus::sim {
 namespace {
 
-MutationResult check_mutation(const char* rule, std::uint64_t first_seed, std::uint64_t seeds) {
+MutationResult check_mutation(const char* rule, bool host_sync, std::uint64_t first_seed,
+                              std::uint64_t seeds) {
   MutationResult result;
   result.rule = rule;
+  result.host_sync = host_sync;
   PlanOptions options;
+  options.host_sync = host_sync;
   // Rules about deaths and forgery need deaths and forgery, one about late answers late answers.
   const std::string_view name = rule;
   options.incidents =
@@ -36,7 +39,10 @@ MutationResult check_mutation(const char* rule, std::uint64_t first_seed, std::u
 std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds) {
   std::vector<MutationResult> results;
   for (const char* const* rule = net::kSafetyRules; *rule != nullptr; ++rule) {
-    results.push_back(check_mutation(*rule, first_seed, seeds));
+    results.push_back(check_mutation(*rule, false, first_seed, seeds));
+  }
+  for (const char* const rule : kHostSyncRules) {
+    results.push_back(check_mutation(rule, true, first_seed, seeds));
   }
   return results;
 }
@@ -45,7 +51,7 @@ std::string to_table(const std::vector<MutationResult>& results) {
   std::string table = "| rule switched off | first failing seed | invariant | how it failed |\n";
   table += "|---|---|---|---|\n";
   for (const MutationResult& r : results) {
-    table += "| `" + r.rule + "` | ";
+    table += "| `" + r.rule + (r.host_sync ? "`, PSN synchronisation | " : "` | ");
     table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.finding.invariant) + " | " +
                             r.finding.text + " |\n"
                       : "none | | not caught |\n";

@@ -10,15 +10,21 @@
 
 namespace cepheus::sim {
 
+// Safety rules that matter where switches leave PSNs to hosts, the last of them only there.
+inline constexpr const char* kHostSyncRules[] = {"nak_ordering",         "lost_aggregate_answer",
+                                                 "rnr_ordering",         "gate",
+                                                 "old_duplicate_answer", "newcomer_nak_once"};
+
 struct MutationResult {
   std::string rule;
+  bool host_sync = false;
   bool caught = false;
   std::uint64_t seed = 0;  // the first that fails without the rule, and not with it
   Finding finding{};       // ... and how
 };
 
 // Looks for each rule's first seed in [first_seed, first_seed + seeds) that fails without it and
-// holds with it.
+// holds with it: net::kSafetyRules, then kHostSyncRules.
 std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds);
 // The list as a table in Markdown, as docs/protocol.md has it.
 std::string to_table(const std::vector<MutationResult>& results);

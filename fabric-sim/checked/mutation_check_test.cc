@@ -17,7 +17,7 @@ TEST(MutationCheck, SomeSeedFailsWithoutEachSafetyRule) {
   const auto results = check_mutations(first, 20'000);  // ten times what the rarest needs
   std::size_t rules = 0;
   while (net::kSafetyRules[rules] != nullptr) ++rules;
-  ASSERT_EQ(results.size(), rules);
+  ASSERT_EQ(results.size(), rules + std::size(kHostSyncRules));
   for (const MutationResult& result : results) {
     EXPECT_TRUE(result.caught) << result.rule << " is off and no seed fails";
   }
@@ -32,11 +32,14 @@ TEST(MutationCheck, WritesOneRowForEachRule) {
   caught.finding = {Invariant::kCompletion, {}, "too early"};
   MutationResult missed;
   missed.rule = "other";
-  EXPECT_EQ(to_table({caught, missed}),
+  MutationResult by_hosts = missed;
+  by_hosts.host_sync = true;
+  EXPECT_EQ(to_table({caught, missed, by_hosts}),
             "| rule switched off | first failing seed | invariant | how it failed |\n"
             "|---|---|---|---|\n"
             "| `gate` | 17 | completion | too early |\n"
-            "| `other` | none | | not caught |\n");
+            "| `other` | none | | not caught |\n"
+            "| `other`, PSN synchronisation | none | | not caught |\n");
 }
 
 }  // namespace

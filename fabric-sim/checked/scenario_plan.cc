@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "fabric-sim/checked/host_sync_plan.h"
 #include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/checked/scenario_parts.h"
 #include "fabric-sim/checked/trunk_cut.h"
@@ -235,6 +236,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.late_packets_meet_tombstone = random.chance(0.5);
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
+  if (options.host_sync) use_host_sync(plan);
   if (options.incidents) add_incident(plan);
   if (options.cuts) add_trunk_cut(character.random, plan);
   for (net::SwitchSpec& spec : plan.topology.switches) {

@@ -50,14 +50,16 @@ struct TransportPlan {
   std::uint32_t receive_slots = 4;  // posted at most, per member
   wire::Duration late_receive{0};   // longest delay of a receive that is posted late
   wire::Duration turn_pause{0};     // longest delay before a member starts its turn
+  wire::Duration least_silence = std::chrono::milliseconds(80);
+  wire::Duration late_sync{0};   // longest delay before a member that has sent moves its PSNs on
+  wire::Duration sync_pause{0};  // longest time that its queue pair takes for it
 
   wire::Duration ack_timeout() const {  // the first; it doubles while nobody answers
     return std::chrono::nanoseconds(std::int64_t{4096} << timeout_code);
   }
   // Longer than a source ever waits before it sends again.
   wire::Duration silence() const {
-    constexpr wire::Duration kLeast = std::chrono::milliseconds(80);
-    return std::max(kLeast, (1 << kTimeoutDoublings) * ack_timeout() * 6 / 5);
+    return std::max(least_silence, (1 << kTimeoutDoublings) * ack_timeout() * 6 / 5);
   }
 };
 
@@ -107,6 +109,7 @@ struct PlanOptions {
   bool incidents = false;               // every seed has one
   bool cuts = false;                    // every seed has equal-cost paths, and trunks that fail
   bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
+  bool host_sync = false;               // hosts move their PSNs on in every seed
   net::Rules rules;
 };
 

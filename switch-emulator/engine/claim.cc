@@ -59,7 +59,8 @@ Claim ask_for_first(Call& call, Group& group, const DataPacket& packet, Psn next
   const Path& path = group.paths[packet.path];
   const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
                            !beyond_window(call, next, packet.psn());
-  if (!is_newcomer || turn.gate().answered() == packet.path) {
+  const bool is_asked = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
+  if (!is_newcomer || is_asked) {
     return drop(call, Counter::kDropConflict);
   }
   turn.gate().on_answered(packet.path);

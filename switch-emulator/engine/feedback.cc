@@ -83,9 +83,9 @@ bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::Roce
 bool is_not_synchronised(const Call& call, const Group& group, PathNo path, const wire::Aeth& aeth,
                          Psn psn) {
   const Path& from = group.paths[path];
-  return !call.rebases() && from.is_host && path == group.turn.previous() &&
-         aeth.is_sequence_nak() && before(psn, group.turn.base()) &&
-         from.acked() == group.turn.base() - 1;
+  return !call.rebases() && call.rules().handover_rnr && from.is_host &&
+         path == group.turn.previous() && aeth.is_sequence_nak() &&
+         before(psn, group.turn.base()) && from.acked() == group.turn.base() - 1;
 }
 
 // The source should begin its turn again later. Nobody else can be behind its first packet by less:

@@ -1,8 +1,8 @@
-#include "libmcast/psn_sync.h"
+#include "controller/psn_sync.h"
 
 #include <gtest/gtest.h>
 
-namespace cepheus::mcast {
+namespace cepheus::mrp {
 namespace {
 
 using Step = PsnSync::Step;
@@ -68,4 +68,4 @@ TEST(PsnSync, KnowsWhatHappenedBeforeItWasEnabled) {
 }
 
 }  // namespace
-}  // namespace cepheus::mcast
+}  // namespace cepheus::mrp

@@ -10,7 +10,7 @@
 // due and says what was done.
 #pragma once
 
-namespace cepheus::mcast {
+namespace cepheus::mrp {
 
 class PsnSync {
  public:
@@ -50,4 +50,4 @@ class PsnSync {
   bool wanted_ = false;
 };
 
-}  // namespace cepheus::mcast
+}  // namespace cepheus::mrp
