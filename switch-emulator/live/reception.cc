@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -22,6 +23,10 @@ constexpr wire::Duration kLongestClose = std::chrono::milliseconds(10);
 // Packets go first where cores are wanted: who asks without end takes a tenth of what a program
 // does, and who asks now and then is hardly kept waiting (sched(7), "The nice value").
 constexpr int kNice = 10;
+// ... and rests after its work so many times as long, since whoever has a core for a moment has
+// taken it from somebody. Nobody who asks now and then meets it at rest.
+constexpr int kRest = 9;
+constexpr wire::Duration kLongestRest = std::chrono::milliseconds(20);
 // At the end: for answers to be read.
 constexpr wire::Duration kFarewell = std::chrono::seconds(1);
 
@@ -105,11 +110,15 @@ void Reception::receive() {
 
 void Reception::receive_once() {
   poller_.await(time_left());
-  const auto patience = be_patient();
-  poller_.dispatch();
-  const wire::Instant now = monotonic_now();
-  attachments_.expire(now);
-  control_.serve(now);
+  const wire::Instant began = monotonic_now();
+  {
+    const auto patience = be_patient();
+    poller_.dispatch();
+    const wire::Instant now = monotonic_now();
+    attachments_.expire(now);
+    control_.serve(now);
+  }
+  std::this_thread::sleep_for(std::min(kRest * (monotonic_now() - began), kLongestRest));
 }
 
 std::optional<Patience> Reception::be_patient() const {

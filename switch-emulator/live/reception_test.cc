@@ -126,6 +126,30 @@ TEST(Reception, GivesWayToPackets) {
   EXPECT_EQ(desks, 1);
 }
 
+// Whoever asks without end takes a small part of a core.
+TEST(Reception, RestsAfterItsWork) {
+  TestFabric fabric(net::Topology::star(64));
+  fabric.status();
+  std::filesystem::path desk;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name == "cepheus-desk") desk = task.path();
+  }
+  const auto cpu_time = [&] {
+    std::int64_t nanoseconds = 0;
+    std::ifstream(desk / "schedstat") >> nanoseconds;
+    return std::chrono::nanoseconds(nanoseconds);
+  };
+  const auto before = cpu_time();
+  const auto began = std::chrono::steady_clock::now();
+  auto took = began - began;
+  for (; took < std::chrono::milliseconds(500); took = std::chrono::steady_clock::now() - began) {
+    EXPECT_TRUE(ask(fabric.socket(), {{"ask", "status"}}));
+  }
+  EXPECT_LT(cpu_time() - before, took / 4);
+}
+
 TEST(DatapathStatus, IsCopiedInSmallSlices) {
   const net::Topology topology = net::Topology::star(512);
   const Datapath datapath(topology, *topology.plan());
