@@ -28,7 +28,8 @@ void use_equal_cost_paths(Random& random, ScenarioPlan& plan) {
   for (net::SwitchSpec& spec : topology.switches) {
     configure_switch(random, spec, specs.front().config.rules);
     spec.config.orphan_age = 10ms;
-    spec.config.age = 60ms;  // longer than leaders wait between two REFRESHs
+    // Longer than leaders wait between two REFRESHs.
+    spec.config.age = spec.config.pending_age = 60ms;
   }
   for (net::HostSpec& host : topology.hosts) host.up = host.down = make_link(random, plan.faults);
   for (net::TrunkSpec& trunk : topology.trunks) {
