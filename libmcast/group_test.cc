@@ -42,7 +42,13 @@ TEST_F(Devices, ThatCanNotServeAreNamedWithTheReason) {
   EXPECT_THAT(mcast_last_error(), HasSubstr("this host has no RDMA device"));
 }
 
-class GroupOverFake : public FakeGroup {};
+class GroupOverFake : public FakeGroup {
+ protected:
+  void start(Op& send, Op& receive) {
+    ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+    ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  }
+};
 
 TEST_F(GroupOverFake, AsAMemberConnectsConfirmsAndServes) {
   make(MCAST_LANE_EAGER);
@@ -124,8 +130,7 @@ TEST_F(GroupOverFake, ThatFailsAtAMemberTellsTheLeaderUntilItAnswers) {
   make(MCAST_LANE_BULK);
   become_active();
   Op send, receive;
-  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
-  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  start(send, receive);
   device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);
   progress();
   EXPECT_EQ(send.status, MCAST_ERR_FABRIC);
@@ -194,8 +199,7 @@ TEST_F(GroupOverFake, ThatIsDestroyedCancelsWhatIsOutstandingAndIgnoresWhatComes
   make(MCAST_LANE_BULK);
   become_active();
   Op send, receive;
-  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
-  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  start(send, receive);
   ibv_wc late{};
   late.wr_id = pair().sends.front().wr_id;
   device_.complete(pair(), late);  // on the queue, not yet read

@@ -97,5 +97,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: hostile_host SOCKET HOST VICTIM FRIEND\n");
     return 2;
   }
-  return cepheus::hostile::misbehave({argv[1], argv[2], *victim, *friendly});
+  try {
+    return cepheus::hostile::misbehave({argv[1], argv[2], *victim, *friendly});
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "hostile_host: %s\n", error.what());
+    return 1;
+  }
 }
