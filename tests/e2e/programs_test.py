@@ -5,6 +5,8 @@ import unittest
 
 from harness import CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
 
+MPI_ERR_TRUNCATE = 15  # what Open MPI's mpi.h says; MPI_ERRORS_ARE_FATAL aborts with it
+
 
 class Types(EndToEnd):
     MIXED = ("--count", 4, "--size", 100_000, "--max", 100_000, "--type", "mixed", "--root", "0")
@@ -14,8 +16,9 @@ class Types(EndToEnd):
         forced = {"coll_cepheus_mode": "off", "coll_tuned_use_dynamic_rules": 1, "coll_tuned_bcast_algorithm": 3,
                   "coll_tuned_bcast_algorithm_segmentsize": 1000}
         run = over_fabric(CHECK, *self.MIXED, mca=forced)
-        self.assertNotEqual(run.code, 0, run.everything())
-        self.assertRegex(run.err, "is wrong|MPI_ERR_TRUNCATE")
+        # By the code, not the words: Open MPI often loses the message of an abort ("unpack would read past end of buffer").
+        truncated = run.code == MPI_ERR_TRUNCATE
+        self.assertTrue(truncated or "is wrong" in run.err, run.everything())
 
     def test_ours_delivers_right_data_there(self):
         self.assert_ok(over_fabric(CHECK, *self.MIXED, mca=REQUIRE))
