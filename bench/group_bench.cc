@@ -19,16 +19,15 @@
 
 #include "controller/membership.h"
 #include "controller/registration.h"
-#include "switch-emulator/live/clock.h"
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/ports/host_port.h"
+#include "wire/clock.h"
 #include "wire/roce.h"
 
 namespace cepheus {
 namespace {
 
 using fabric::HostPort;
-using live::monotonic_now;
 using mrp::Outbox;
 using wire::Frame;
 using wire::Instant;
@@ -106,14 +105,15 @@ class Hosts {
     if (!hosts_[0].membership.lead(id, epoch, config.instance))
       throw std::runtime_error("can't lead");
     Outbox out;
-    const Instant began = monotonic_now();
+    const Instant began = wire::monotonic_now();
     if (auto ok = registration.start(began, members_, out); !ok)
       throw std::runtime_error(ok.error().text);
     send(0, out);
     run(registration, mrp::Registration::State::kActive);
-    const double took = std::chrono::duration<double, std::micro>(monotonic_now() - began).count();
+    const double took =
+        std::chrono::duration<double, std::micro>(wire::monotonic_now() - began).count();
     if (!keep_) {
-      registration.unregister(monotonic_now(), out);
+      registration.unregister(wire::monotonic_now(), out);
       send(0, out);
       run(registration, mrp::Registration::State::kGone);
     }
@@ -150,9 +150,9 @@ class Hosts {
   }
 
   void run(mrp::Registration& registration, mrp::Registration::State until) {
-    const Instant limit = monotonic_now() + kPatience;
+    const Instant limit = wire::monotonic_now() + kPatience;
     while (registration.state() != until) {
-      const Instant now = monotonic_now();
+      const Instant now = wire::monotonic_now();
       if (now > limit) throw std::runtime_error("no group: " + registration.error().text);
       Outbox out;
       if (registration.deadline() <= now) registration.on_timer(now, out);
@@ -194,10 +194,10 @@ class Stream {
 
   // Packets delivered, all receivers together, within about `seconds`.
   std::uint64_t run(double seconds) {
-    const Instant end = monotonic_now() + std::chrono::duration_cast<wire::Duration>(
-                                              std::chrono::duration<double>(seconds));
+    const Instant end = wire::monotonic_now() + std::chrono::duration_cast<wire::Duration>(
+                                                    std::chrono::duration<double>(seconds));
     std::uint64_t copies = 0;
-    while (monotonic_now() < end) {
+    while (wire::monotonic_now() < end) {
       for (std::uint32_t n = 0; n < kBurst; ++n) send_packet();
       hosts_.port(0).flush();
       copies += receive_burst();
@@ -234,7 +234,7 @@ class Stream {
 
   std::uint64_t receive_burst() {
     std::uint64_t copies = 0;
-    const Instant limit = monotonic_now() + kPatience;
+    const Instant limit = wire::monotonic_now() + kPatience;
     const std::uint64_t wanted = kBurst * (hosts_.size() - 1);
     while (copies < wanted) {
       const std::uint64_t before = copies;
@@ -243,7 +243,7 @@ class Stream {
       while (hosts_.port(0).receive(acknowledgement)) continue;
       hosts_.port(0).release();
       if (copies == before) std::this_thread::yield();
-      if (monotonic_now() > limit) throw std::runtime_error("packets got lost");
+      if (wire::monotonic_now() > limit) throw std::runtime_error("packets got lost");
     }
     return copies;
   }

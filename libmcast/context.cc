@@ -9,6 +9,7 @@
 
 #include "libmcast/device_events.h"
 #include "libmcast/process.h"
+#include "wire/clock.h"
 
 namespace cepheus::mcast {
 namespace {
@@ -57,7 +58,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       control_plane_(control_plane_config(config, *device_), std::move(channel)),
       keep_alive_([this] {
         const auto locked = lock();
-        const wire::Instant time = now();
+        const wire::Instant time = wire::monotonic_now();
         control_plane_.poll(time);
         return std::min(control_plane_.deadline(), time + mrp::times::kLook);
       }) {
@@ -69,9 +70,9 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
 Context::~Context() {
   destroy_groups(std::numeric_limits<std::uint32_t>::max());
   keep_alive_.stop();
-  const wire::Instant limit = now() + kFarewell;
+  const wire::Instant limit = wire::monotonic_now() + kFarewell;
   for (;;) {
-    const wire::Instant time = now();
+    const wire::Instant time = wire::monotonic_now();
     control_plane_.poll(time);
     if (!control_plane_.is_unregistering() || time >= limit) break;
     // Neither kind of channel can be waited for together with the repeats' deadline.
@@ -115,7 +116,7 @@ void Context::destroy_group(Group& group) {
   {
     const auto locked = lock();
     group.shut_down(canceled);
-    control_plane_.remove(now(), group);
+    control_plane_.remove(wire::monotonic_now(), group);
     const auto at = std::find_if(groups_.begin(), groups_.end(),
                                  [&](const auto& each) { return each.get() == &group; });
     owned = std::move(*at);
@@ -145,7 +146,7 @@ bool Context::has_groups() {
 
 Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members) {
   const auto locked = lock();
-  return control_plane_.lead(now(), group, members);
+  return control_plane_.lead(wire::monotonic_now(), group, members);
 }
 
 Group* Context::find_group(std::uint32_t number) {
@@ -220,12 +221,12 @@ unsigned Context::poll_control(bool look_for_device_events) {
   bool on_duty = false;
   {
     const auto locked = lock();
-    done = control_plane_.poll(now());
+    done = control_plane_.poll(wire::monotonic_now());
     on_duty = control_plane_.is_on_duty();
     if (look_for_device_events) {
       poll_device_events();
       look_for_stalls();
-      control_plane_.look_for_leaders(now());
+      control_plane_.look_for_leaders(wire::monotonic_now());
     }
   }
   update_keep_alive(on_duty);
@@ -254,7 +255,7 @@ void Context::poll_device_events() {
 }
 
 void Context::look_for_stalls() {
-  const wire::Instant time = now();
+  const wire::Instant time = wire::monotonic_now();
   for (const auto& group : groups_) group->look_for_stall(time);
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "libmcast/keep_alive.h"
+#include "wire/clock.h"
 
 namespace cepheus::mcast {
 namespace {
@@ -165,7 +166,7 @@ TEST(KeepAlive, WorksUntilItIsStoppedAndCanStartAgain) {
     const std::lock_guard lock(mutex);
     ++calls;
     worked.notify_all();
-    return calls % 3 == 0 ? wire::kNever : now();  // due at once, or never again
+    return calls % 3 == 0 ? wire::kNever : wire::monotonic_now();  // due at once, or never again
   });
   for (const int wanted : {3, 6}) {
     thread.start();

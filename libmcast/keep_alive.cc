@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include "wire/clock.h"
+
 namespace cepheus::mcast {
 namespace {
 
@@ -12,8 +14,6 @@ namespace {
 constexpr wire::Duration kLongestSleep = std::chrono::seconds(30);
 
 }  // namespace
-
-wire::Instant now() { return wire::Instant(std::chrono::steady_clock::now().time_since_epoch()); }
 
 void KeepAlive::start() {
   if (is_running()) return;
@@ -43,7 +43,8 @@ void KeepAlive::stop() {
 void KeepAlive::run() {
   for (;;) {
     const wire::Instant next = work_();
-    const wire::Duration rest = std::clamp(next - now(), wire::Duration(0), kLongestSleep);
+    const wire::Duration rest =
+        std::clamp(next - wire::monotonic_now(), wire::Duration(0), kLongestSleep);
     std::unique_lock lock(mutex_);
     if (stopping_.wait_for(lock, rest, [this] { return stop_; })) return;
   }

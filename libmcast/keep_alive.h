@@ -37,7 +37,4 @@ class KeepAlive {
   std::thread thread_;
 };
 
-// Now, on the clock that everything here is timed by (CLOCK_MONOTONIC).
-wire::Instant now();
-
 }  // namespace cepheus::mcast

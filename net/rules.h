@@ -10,7 +10,8 @@
 namespace cepheus::net {
 
 enum class SourceChange : std::uint8_t { kRebase, kHostSync };
-enum class NakPolicy : std::uint8_t { kHold, kRewrite };  // Cepheus III-D; MC-RDMA
+enum class NakPolicy : std::uint8_t { kHold, kRewrite };          // Cepheus III-D; MC-RDMA
+enum class CnpPolicy : std::uint8_t { kAll, kWorstPath, kTmcf };  // MC-RDMA; Cepheus III-D; TMCF
 
 struct Rules {
   // Safety and liveness (docs/protocol.md names the section of each).
@@ -38,6 +39,7 @@ struct Rules {
   // Policies.
   SourceChange source_change = SourceChange::kRebase;
   NakPolicy nak_policy = NakPolicy::kHold;
+  CnpPolicy cnp_policy = CnpPolicy::kAll;
 };
 
 // Sets the rule called `name` ("nak_ordering"); false if there is none.

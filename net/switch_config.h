@@ -68,6 +68,9 @@ struct SwitchConfig {
   // from the other end. 0: none are sent, and only cables that are known to be cut are down.
   Duration hello = std::chrono::milliseconds(25);
   static constexpr unsigned kHellosMissed = 8;
+  // What CNPs are counted over (Rules::cnp_policy): ten times the least gap between two of a NIC's
+  // connection.
+  Duration cnp_window = std::chrono::microseconds(500);
   Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
   std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
   bool check_icrc =

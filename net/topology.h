@@ -20,7 +20,8 @@
 //   max_groups = 1024         # also: max_groups_per_host, register_rate (a second), max_paths,
 //                             # data_window, max_held, age, pending_age, orphan_age, gate_age,
 //                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
-//                             # nak_policy = "hold"|"rewrite"
+//                             # nak_policy = "hold"|"rewrite", cnp_policy = "all"|"worst-path"|
+//                             # "tmcf", cnp_window
 //
 //   [[host]]
 //   name = "h0"

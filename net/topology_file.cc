@@ -84,10 +84,11 @@ class Reader {
   }
 
   void read_switch(const toml::table& table) {
-    const TomlTable in(errors_, table, "[[switch]]",
-                       {"name", "max_groups", "max_groups_per_host", "register_rate", "max_paths",
-                        "data_window", "max_held", "age", "pending_age", "orphan_age", "gate_age",
-                        "rest", "confirm_wait", "source_change", "nak_policy"});
+    const TomlTable in(
+        errors_, table, "[[switch]]",
+        {"name", "max_groups", "max_groups_per_host", "register_rate", "max_paths", "data_window",
+         "max_held", "age", "pending_age", "orphan_age", "gate_age", "rest", "confirm_wait",
+         "source_change", "nak_policy", "cnp_policy", "cnp_window"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -108,6 +109,15 @@ class Reader {
                    config.rules.source_change);
     in.read_choice("nak_policy", {{"hold", NakPolicy::kHold}, {"rewrite", NakPolicy::kRewrite}},
                    config.rules.nak_policy);
+    in.read_choice("cnp_policy",
+                   {{"all", CnpPolicy::kAll},
+                    {"worst-path", CnpPolicy::kWorstPath},
+                    {"tmcf", CnpPolicy::kTmcf}},
+                   config.rules.cnp_policy);
+    in.read("cnp_window", config.cnp_window);
+    if (config.cnp_window.count() <= 0) {
+      in.error("cnp_window", "cnp_window must be above 0; write cnp_window = \"500us\"");
+    }
     config.name = spec.name;
     topology_.switches.push_back(std::move(spec));
     switch_lines_.push_back(in.line());
@@ -244,6 +254,9 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
     out << "source_change = \"host-sync\"\n";
   }
   if (config.rules.nak_policy == NakPolicy::kRewrite) out << "nak_policy = \"rewrite\"\n";
+  if (config.rules.cnp_policy == CnpPolicy::kWorstPath) out << "cnp_policy = \"worst-path\"\n";
+  if (config.rules.cnp_policy == CnpPolicy::kTmcf) out << "cnp_policy = \"tmcf\"\n";
+  duration("cnp_window", config.cnp_window, usual.cnp_window);
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ pending_age = "3s"
 [[switch]]
 name = "s1"
 nak_policy = "rewrite"
+cnp_policy = "tmcf"
+cnp_window = "1ms"
 source_change = "host-sync"
 
 [[host]]
@@ -72,6 +74,8 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->switches[0].config.pending_age, std::chrono::seconds(3));
   EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(1));
   EXPECT_EQ(t->switches[1].config.rules.nak_policy, NakPolicy::kRewrite);
+  EXPECT_EQ(t->switches[1].config.rules.cnp_policy, CnpPolicy::kTmcf);
+  EXPECT_EQ(t->switches[1].config.cnp_window, std::chrono::milliseconds(1));
   EXPECT_EQ(t->switches[1].config.rules.source_change, SourceChange::kHostSync);
   EXPECT_EQ(t->hosts[0].up.rate.bits_per_second, 10'000'000'000u);
   EXPECT_EQ(t->hosts[0].up.delay, microseconds(2));
@@ -251,6 +255,12 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[switch]]\nname = \"a\"\nnak_policy = \"drop\"\n",
                 "net.toml:3: nak_policy = \"drop\" is unknown; write \"hold\" or \"rewrite\", in "
                 "[[switch]]"},
+        Mistake{"[[switch]]\nname = \"a\"\ncnp_policy = \"best\"\n",
+                "net.toml:3: cnp_policy = \"best\" is unknown; write \"all\" or \"worst-path\" or "
+                "\"tmcf\", in [[switch]]"},
+        Mistake{"[[switch]]\nname = \"a\"\ncnp_window = \"0us\"\n",
+                "net.toml:3: cnp_window must be above 0; write cnp_window = \"500us\", in "
+                "[[switch]]"},
         Mistake{"[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\n[[host]]\nname = "
                 "\"h0\"\naddress = \"10.0.0.1\"\nswitch = \"a\"\n",
                 "net.toml:3: 'b' can't be reached from 'a'; join them with a [[trunk]] between = "
@@ -313,6 +323,9 @@ rc::Gen<Topology> any_topology() {
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
       spec.config.rules.nak_policy = *rc::gen::element(NakPolicy::kHold, NakPolicy::kRewrite);
+      spec.config.rules.cnp_policy =
+          *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
+      spec.config.cnp_window = wire::Duration(*rc::gen::inRange<std::int64_t>(1, 1'000'000));
       t.switches.push_back(spec);
       if (i == 0) continue;
       TrunkSpec trunk;
@@ -364,6 +377,8 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.confirm_wait == b.confirm_wait);
   RC_ASSERT(a.rules.source_change == b.rules.source_change);
   RC_ASSERT(a.rules.nak_policy == b.rules.nak_policy);
+  RC_ASSERT(a.rules.cnp_policy == b.rules.cnp_policy);
+  RC_ASSERT(a.cnp_window == b.cnp_window);
 }
 
 RC_GTEST_PROP(TopologyFile, ReadsBackWhatItWrites, ()) {

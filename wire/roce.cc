@@ -41,28 +41,43 @@ std::uint16_t udp_checksum(const Ipv4Header& ip, const Udp& udp,
 
 }  // namespace
 
-std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
+std::optional<UdpHeaders> UdpHeaders::parse(const Frame& frame) {
   const auto header = frame.header();
-  if (header.size() < kExtensionOffset || frame.icrc_state == Icrc::kNone) return std::nullopt;
+  if (header.size() < kBthOffset) return std::nullopt;
   const auto ethernet = Ethernet::parse(header);
   const auto ip = Ipv4Header::parse(header.subspan(kIpOffset));
   const auto udp = Udp::parse(header.subspan(kUdpOffset));
-  const auto bth = Bth::parse(header.subspan(kBthOffset));
-  if (!ethernet || !ip || !udp || !bth) return std::nullopt;
-  if (ethernet->ether_type != Ethernet::kIpv4 || ip->protocol != Ipv4Header::kUdp ||
-      udp->destination_port != kRoceUdpPort) {
+  if (!ethernet || !ip || !udp || ethernet->ether_type != Ethernet::kIpv4 ||
+      ip->protocol != Ipv4Header::kUdp) {
     return std::nullopt;
   }
+  return UdpHeaders{*ethernet, *ip, *udp};
+}
+
+std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
+  const auto outer = UdpHeaders::parse(frame);
+  return outer ? parse(frame, *outer) : std::nullopt;
+}
+
+std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame, const UdpHeaders& outer) {
+  const auto header = frame.header();
+  if (header.size() < kExtensionOffset || frame.icrc_state == Icrc::kNone ||
+      outer.udp.destination_port != kRoceUdpPort) {
+    return std::nullopt;
+  }
+  const auto bth = Bth::parse(header.subspan(kBthOffset));
+  if (!bth) return std::nullopt;
   const OpcodeInfo& info = opcode_info(bth->opcode);
   if (!info.known || header.size() != kExtensionOffset + info.extension_bytes ||
-      kIpOffset + ip->total_length != frame.size() ||
-      udp->length + Ipv4Header::kSize != ip->total_length || bth->pad_count > frame.payload_len) {
+      kIpOffset + outer.ip.total_length != frame.size() ||
+      outer.udp.length + Ipv4Header::kSize != outer.ip.total_length ||
+      bth->pad_count > frame.payload_len) {
     return std::nullopt;
   }
   std::optional<RoceHeaders> h(std::in_place);
-  h->ethernet = *ethernet;
-  h->ip = *ip;
-  h->udp = *udp;
+  h->ethernet = outer.ethernet;
+  h->ip = outer.ip;
+  h->udp = outer.udp;
   h->bth = *bth;
   auto rest = header.subspan(kExtensionOffset);
   if (!take(rest, info.deth, h->deth) || !take(rest, info.reth, h->reth) ||
@@ -104,21 +119,21 @@ void RoceHeaders::emit(Frame& frame, std::size_t payload_bytes) const {
 }
 
 std::optional<UdpDatagram> UdpDatagram::parse(const Frame& frame) {
-  const auto header = frame.header();
-  if (header.size() != kBthOffset || frame.icrc_state != Icrc::kNone) return std::nullopt;
-  const auto ethernet = Ethernet::parse(header);
-  const auto ip = Ipv4Header::parse(header.subspan(kIpOffset));
-  const auto udp = Udp::parse(header.subspan(kUdpOffset));
-  if (!ethernet || !ip || !udp) return std::nullopt;
-  if (ethernet->ether_type != Ethernet::kIpv4 || ip->protocol != Ipv4Header::kUdp ||
-      udp->destination_port == kRoceUdpPort || kIpOffset + ip->total_length != frame.size() ||
-      udp->length + Ipv4Header::kSize != ip->total_length) {
+  const auto outer = UdpHeaders::parse(frame);
+  return outer ? parse(frame, *outer) : std::nullopt;
+}
+
+std::optional<UdpDatagram> UdpDatagram::parse(const Frame& frame, const UdpHeaders& outer) {
+  const Udp& udp = outer.udp;
+  if (frame.header_len != kBthOffset || frame.icrc_state != Icrc::kNone ||
+      udp.destination_port == kRoceUdpPort || kIpOffset + outer.ip.total_length != frame.size() ||
+      udp.length + Ipv4Header::kSize != outer.ip.total_length) {
     return std::nullopt;
   }
-  if (udp->checksum != 0 && udp->checksum != udp_checksum(*ip, *udp, frame.payload())) {
+  if (udp.checksum != 0 && udp.checksum != udp_checksum(outer.ip, udp, frame.payload())) {
     return std::nullopt;
   }
-  return UdpDatagram{*ethernet, *ip, *udp};
+  return UdpDatagram{outer};
 }
 
 void UdpDatagram::emit(Frame& frame, std::span<const std::uint8_t> payload,

@@ -18,6 +18,17 @@ inline constexpr std::size_t kUdpOffset = kIpOffset + Ipv4Header::kSize;
 inline constexpr std::size_t kBthOffset = kUdpOffset + Udp::kSize;
 inline constexpr std::size_t kExtensionOffset = kBthOffset + Bth::kSize;
 
+// What RoCEv2 packets and other datagrams begin with: decoded once, both codecs go on from there.
+struct UdpHeaders {
+  Ethernet ethernet;
+  Ipv4Header ip;
+  Udp udp;
+
+  // Empty unless the frame is UDP over IPv4 and says where its headers end. Lengths and checksums
+  // are left to who goes on.
+  static std::optional<UdpHeaders> parse(const Frame& frame);
+};
+
 struct RoceHeaders {
   Ethernet ethernet;
   Ipv4Header ip;  // total_length and udp.length are computed by emit
@@ -35,6 +46,7 @@ struct RoceHeaders {
   // Empty unless the frame is RoCEv2 with a known opcode and consistent lengths. The ICRC is not
   // checked.
   static std::optional<RoceHeaders> parse(const Frame& frame);
+  static std::optional<RoceHeaders> parse(const Frame& frame, const UdpHeaders& outer);
   // Sets frame.header() and header_len for `payload_bytes` of payload (pad included) and marks the
   // ICRC deferred.
   void emit(Frame& frame, std::size_t payload_bytes) const;
@@ -42,12 +54,9 @@ struct RoceHeaders {
 
 // A UDP datagram that is not RoCE (MRP). Payload = the datagram; the UDP checksum is made by emit
 // and checked by parse (0 is accepted as "none").
-struct UdpDatagram {
-  Ethernet ethernet;
-  Ipv4Header ip;
-  Udp udp;
-
+struct UdpDatagram : UdpHeaders {
   static std::optional<UdpDatagram> parse(const Frame& frame);
+  static std::optional<UdpDatagram> parse(const Frame& frame, const UdpHeaders& outer);
   // The frame's payload must be set or settable: `payload` is referred to (external) unless it fits
   // inline.
   void emit(Frame& frame, std::span<const std::uint8_t> payload,

@@ -1,7 +1,6 @@
 #include "soft-roce/verbs/live_nic.h"
 
 #include <sys/random.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cassert>
@@ -27,7 +26,7 @@ bool is_to(const wire::Frame& frame, Ipv4 address) {
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
-    seed = static_cast<std::uint64_t>(monotonic_now().time_since_epoch().count());
+    seed = static_cast<std::uint64_t>(wire::monotonic_now().time_since_epoch().count());
   }
   return seed;
 }
@@ -45,12 +44,6 @@ NicConfig config_of(const fabric::HostIdentity& identity) {
 }
 
 }  // namespace
-
-Instant monotonic_now() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return Instant(std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
-}
 
 wire::Result<std::unique_ptr<LiveNic>> LiveNic::start(std::unique_ptr<fabric::HostPort> port) {
   auto kick = Readiness::create();
@@ -82,7 +75,7 @@ LiveNic::~LiveNic() {
   }
   // Acknowledgements of what the program has already been told leave before the port does.
   const std::scoped_lock lock(mutex_);
-  progress(monotonic_now());
+  progress(wire::monotonic_now());
 }
 
 void LiveNic::add_listener(PortListener& listener) {

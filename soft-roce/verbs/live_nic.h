@@ -29,6 +29,7 @@
 #include "soft-roce/verbs/readiness.h"
 #include "soft-roce/verbs/timer_turn.h"
 #include "switch-emulator/ports/host_port.h"
+#include "wire/clock.h"
 
 namespace cepheus::verbs {
 
@@ -187,12 +188,10 @@ class LiveNic {
   std::atomic<int> armed_queues_{0};
 };
 
-Instant monotonic_now();
-
 template <typename Work>
 auto LiveNic::run(Work&& work) {
   const std::scoped_lock lock(mutex_);
-  const Instant now = monotonic_now();
+  const Instant now = wire::monotonic_now();
   auto result = work(engine_, now, actions_);
   settle(now);
   return result;

@@ -52,7 +52,7 @@ void LiveNic::thread_loop() {
   fabric::ask_for_short_slices();
   ThreadPace pace;
   while (!stopping_.load()) {
-    const Instant now = monotonic_now();
+    const Instant now = wire::monotonic_now();
     if (leaves_to_program(now)) {
       stay_out_of_the_way();
       continue;
@@ -86,9 +86,9 @@ void LiveNic::thread_loop() {
       if (pace.gathers(now)) {
         sleep_until(now + ThreadPace::kGather, false);
       } else {
-        const Instant began = monotonic_now();
+        const Instant began = wire::monotonic_now();
         ::sched_yield();
-        pace.yielded(began, monotonic_now());
+        pace.yielded(began, wire::monotonic_now());
       }
       continue;
     }
@@ -119,7 +119,7 @@ void LiveNic::stay_out_of_the_way() {
   thread_defers_.store(true);
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
   if (armed_queues_.load() == 0 && !stopping_.load()) {
-    const Instant now = monotonic_now();
+    const Instant now = wire::monotonic_now();
     {
       const std::scoped_lock lock(mutex_);
       look_at_program(now);
@@ -141,7 +141,7 @@ void LiveNic::sleep_until(Instant wake, bool on_port) {
     ::poll(want.data(), want.size(), -1);
     return;
   }
-  const Duration left = std::max(wake - monotonic_now(), Duration(0));
+  const Duration left = std::max(wake - wire::monotonic_now(), Duration(0));
   const timespec timeout = to_timespec(left);
   ::ppoll(want.data(), want.size(), &timeout, nullptr);
 }

@@ -26,7 +26,7 @@ void LiveNic::poll() {
   bool moved = false;
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
     static thread_local const clockid_t clock = own_cpu_clock();
-    const Instant now = monotonic_now();
+    const Instant now = wire::monotonic_now();
     poller_clock_ = clock;
     drive_.polled(now);
     moved = progress(now);
@@ -44,9 +44,9 @@ void LiveNic::rest() {
   const PollRest::Step step = polls.fruitless();
   if (step == PollRest::Step::kPollAgain) return;
   if (step == PollRest::Step::kNap && nap()) return;
-  const Instant began = monotonic_now();
+  const Instant began = wire::monotonic_now();
   ::sched_yield();
-  polls.yielded(monotonic_now() - began);
+  polls.yielded(wire::monotonic_now() - began);
 }
 
 bool LiveNic::nap() {

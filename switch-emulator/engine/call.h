@@ -42,7 +42,6 @@ struct Call {
                   // became of the one that came in
 
   const Rules& rules() const { return config.rules; }
-  bool rebases() const { return config.rules.source_change == SourceChange::kRebase; }
   const PortConfig& port(PortId id) const { return config.ports[id.value()]; }
 
   void count(Counter c) {

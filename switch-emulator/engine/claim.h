@@ -12,20 +12,12 @@
 #include <optional>
 
 #include "switch-emulator/engine/bridging.h"
+#include "switch-emulator/engine/group_packet.h"
 #include "switch-emulator/engine/mft.h"
 
 namespace cepheus::fabric {
 
 struct Call;
-
-// A group data packet as it came in.
-struct DataPacket {
-  const Frame& frame;
-  const wire::RoceHeaders& headers;
-  PathNo path;
-
-  Psn psn() const { return headers.bth.psn; }  // in the numbering of its port
-};
 
 enum class Claim : std::uint8_t {
   kCurrent,  // belongs to the current turn, which may have begun with it
@@ -34,7 +26,7 @@ enum class Claim : std::uint8_t {
 };
 
 // Settles whose turn `packet` belongs to; admits a newcomer if the gate is open.
-Claim claim_turn(Call& call, Group& group, const DataPacket& packet);
+Claim claim_turn(Call& call, Group& group, const GroupPacket& packet);
 
 // May a newcomer begin? With the rule on, once the turn is settled: all answers to the last turn
 // must be in, the newcomer's own, too: one that breaks rule C1 lacks what it would be taken to
@@ -43,7 +35,20 @@ bool gate_is_open(const Call& call, const Group& group);
 
 // Adds a packet to what the gate holds, or answers RNR(first). `first` is the newcomer's first PSN
 // in the numbering of its port, `turn` the name it goes by.
-Claim hold_at_gate(Call& call, Group& group, const DataPacket& packet, const TurnName& turn,
+Claim hold_at_gate(Call& call, Group& group, const GroupPacket& packet, const TurnName& turn,
                    Psn first);
+
+// What the ways to tell share.
+
+// The name between switches of the turn that `packet` says it belongs to. A host's packets carry
+// none.
+TurnName name_of(const GroupPacket& packet);
+// Admits the newcomer at `path`, whose packets begin at `first`.
+void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first);
+// A packet of an earlier turn: its sender lost our last answer. Never answered with anything larger
+// than itself: a NIC believes an ACK for more than it sent.
+Claim answer_old_duplicate(Call& call, const Group& group, const GroupPacket& packet);
+Claim drop(Call& call, Counter reason);
+bool beyond_window(const Call& call, Psn expected, Psn psn);
 
 }  // namespace cepheus::fabric

@@ -1,9 +1,7 @@
 #include "switch-emulator/engine/eviction.h"
 
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/registration_messages.h"
-#include "switch-emulator/engine/replication.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -94,8 +92,7 @@ void evict(Call& call, GroupTable& groups, Group& group, PathNo path) {
   groups.remove_path(group, path, call.out);
   const PortId ingress = call.ingress;  // what the gate lets through came by another
   call.icrc = wire::Icrc::kPresent;
-  recheck(call, group);
-  try_gate(call, group);
+  group.strategies.behaviour->on_path_left(call, group);
   call.ingress = ingress;
 }
 

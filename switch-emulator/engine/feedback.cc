@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/numbering.h"
 #include "wire/extension_headers.h"
 
 namespace cepheus::fabric {
@@ -42,13 +43,12 @@ void check(Call& call, Group& group, bool from_slowest) {
   }
 }
 
-// What becomes of a NAK, by the policy; with the rule of its kind off, it passes at once.
-void take_nak(Call& call, Group& group, Nak nak, bool from_slowest) {
+void take_nak(Call& call, Group& group, const Nak& from_receiver, bool from_slowest) {
   Turn& turn = group.turn;
   const Rules& rules = call.rules();
-  const bool rewrites = rules.nak_policy == NakPolicy::kRewrite;
-  if (rewrites) nak.psn = turn.min() + 1;
-  if (!rewrites && (nak.rnr ? !rules.rnr_ordering : !rules.nak_ordering)) {
+  const NakPolicy& policy = *group.strategies.naks;
+  const Nak nak = policy.for_source(from_receiver, turn.min());
+  if (policy.is_at_once(nak, rules)) {
     turn.naks().tell(nak);
     return send_nak(call, group, nak);
   }
@@ -74,18 +74,6 @@ bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::Roce
     return false;
   }
   return true;
-}
-
-// Without rebasing the last turn's source takes nothing before it has moved its queue pair's PSN on
-// through RESET: until then it asks for what it sent itself, once, and is silent from then on.
-// Asking the new source to wait and begin again is safe, since it acknowledges nothing of this
-// turn; left alone, it would have to time out.
-bool is_not_synchronised(const Call& call, const Group& group, PathNo path, const wire::Aeth& aeth,
-                         Psn psn) {
-  const Path& from = group.paths[path];
-  return !call.rebases() && call.rules().handover_rnr && from.is_host &&
-         path == group.turn.previous() && aeth.is_sequence_nak() &&
-         before(psn, group.turn.base()) && from.acked() == group.turn.base() - 1;
 }
 
 // The source should begin its turn again later. Nobody else can be behind its first packet by less:
@@ -118,7 +106,11 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   Turn& turn = group.turn;
   const Psn psn = headers.bth.psn + (from.is_host ? from.turns() : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
-  if (is_not_synchronised(call, group, path, aeth, psn)) {
+  // A last source that takes nothing yet asks once, and is silent from then on. Asking the new one
+  // to wait and begin again is safe, since the other acknowledges nothing of this turn; left alone,
+  // it would have to time out.
+  if (aeth.is_sequence_nak() &&
+      group.strategies.numbering->is_of_last_source(call, group, path, psn)) {
     call.count(Counter::kFeedbackTaken);
     turn.await_handover();
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
@@ -155,10 +147,10 @@ void recheck(Call& call, Group& group) {
   if (group.turn.source() != kNoPath) check(call, group, true);
 }
 
-void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
-              const wire::RoceHeaders& headers) {
-  if (!concerns_turn(call, group, path, headers)) return;
-  send_cnp(call, group, frame, headers);
+void take_cnp(Call& call, Group& group, const GroupPacket& packet) {
+  if (!concerns_turn(call, group, packet.path, packet.headers)) return;
+  if (!group.cnps->passes(call.now, packet.path)) return call.count(Counter::kCnpFiltered);
+  send_cnp(call, group, packet.frame, packet.headers);
 }
 
 void acknowledge_to_source(Call& call, Group& group) {

@@ -2,7 +2,7 @@
 // III-D; docs/protocol.md, "Feedback").
 #pragma once
 
-#include "switch-emulator/engine/claim.h"
+#include "switch-emulator/engine/group_packet.h"
 #include "switch-emulator/engine/mft.h"
 
 namespace cepheus::fabric {
@@ -13,9 +13,8 @@ struct Call;
 // all have.
 void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeaders& headers);
 
-// Passes a congestion notification on to the source.
-void take_cnp(Call& call, Group& group, PathNo path, const Frame& frame,
-              const wire::RoceHeaders& headers);
+// Passes a congestion notification on to the source, if it is to hear it.
+void take_cnp(Call& call, Group& group, const GroupPacket& packet);
 
 // Tells the source what all have acknowledged, again if need be.
 void acknowledge_to_source(Call& call, Group& group);

@@ -263,7 +263,7 @@ TEST(Feedback, IsDroppedWhileNobodyHasSent) {
 }
 
 TEST(Feedback, RewritesNaksUnderThePolicyOfMcRdma) {
-  auto net = make_star(3, true, with([](Rules& r) { r.nak_policy = NakPolicy::kRewrite; }));
+  auto net = make_star(3, true, with([](Rules& r) { r.nak_policy = net::NakPolicy::kRewrite; }));
   net->message(0, 0, 4);
   net->clear();
   net->ack(2, 1);

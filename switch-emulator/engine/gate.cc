@@ -4,30 +4,31 @@
 #include <utility>
 
 #include "switch-emulator/engine/check.h"
-#include "wire/roce.h"
 
 namespace cepheus::fabric {
 
-Gate::Kept Gate::keep(const Frame& frame, Psn psn, PathNo path, Ipv4 source, std::size_t most) {
+Gate::Kept Gate::keep(const GroupPacket& packet, Ipv4 source, std::size_t most) {
   if (frames_.empty()) {
-    path_ = path;
+    path_ = packet.path;
     source_ = source;
   }
-  if (!holds_for(path, source)) return Kept::kNo;
+  if (!holds_for(packet.path, source)) return Kept::kNo;
+  const Frame& frame = packet.frame;
   const bool lasting = frame.external == nullptr || frame.ref != wire::kNoBuffer;
-  const auto psn_of = [](const Frame& f) { return wire::RoceHeaders::parse(f)->bth.psn; };
+  const Psn psn = packet.psn();
+  const auto psn_of = [](const Held& held) { return held.headers.bth.psn; };
   std::size_t at = frames_.size();
   while (at > 0 && before(psn, psn_of(frames_[at - 1]))) --at;
   if (at > 0 && psn_of(frames_[at - 1]) == psn) return Kept::kAlready;
   if (!lasting || frames_.size() >= most) return Kept::kNo;
   frames_.reserve(most);  // once a group
-  frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(at), frame);
+  frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(at), {frame, packet.headers});
   return Kept::kYes;
 }
 
-std::vector<Frame> Gate::take() { return std::exchange(frames_, {}); }
+std::vector<Gate::Held> Gate::take() { return std::exchange(frames_, {}); }
 
-void Gate::reuse(std::vector<Frame> frames) {
+void Gate::reuse(std::vector<Held> frames) {
   if (!frames_.empty()) return;
   frames.clear();
   frames_ = std::move(frames);

@@ -5,13 +5,17 @@
 #include <optional>
 #include <vector>
 
-#include "switch-emulator/engine/path.h"
+#include "switch-emulator/engine/group_packet.h"
 
 namespace cepheus::fabric {
 
 class Gate {
  public:
   enum class Kept : std::uint8_t { kYes, kAlready, kNo };
+  struct Held {
+    Frame frame;
+    wire::RoceHeaders headers;
+  };
 
   // A newcomer is here and may not begin yet.
   void on_arrival(Instant now) {
@@ -24,19 +28,19 @@ class Gate {
 
   // Puts the first packets of one newcomer in PSN order, as they came, `most` at most. `source`:
   // its turn's name, behind a switch port.
-  Kept keep(const Frame& frame, Psn psn, PathNo path, Ipv4 source, std::size_t most);
+  Kept keep(const GroupPacket& packet, Ipv4 source, std::size_t most);
   bool holds() const { return !frames_.empty(); }
   std::size_t size() const { return frames_.size(); }
   std::size_t room() const { return frames_.capacity(); }  // frames that it has memory for
   PathNo path() const { return path_; }                    // of whom it holds, or held last
   Ipv4 source() const { return source_; }
   // The frames, to be let through; the memory comes back by reuse().
-  std::vector<Frame> take();
-  void reuse(std::vector<Frame> frames);
+  std::vector<Held> take();
+  void reuse(std::vector<Held> frames);
   // Lets go of what it holds: each buffer is named to `release`.
   template <typename F>
   void drop(F&& release) {
-    for (const Frame& frame : frames_) release(frame);
+    for (const Held& held : frames_) release(held.frame);
     frames_.clear();
   }
   // ... of what it holds of one newcomer.
@@ -62,7 +66,7 @@ class Gate {
   void check_consistent(std::size_t paths, std::size_t most) const;
 
  private:
-  std::vector<Frame> frames_;
+  std::vector<Held> frames_;
   PathNo path_ = kNoPath;
   Ipv4 source_;
   PathNo answered_ = kNoPath;

@@ -55,7 +55,8 @@ GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) 
 Group& GroupTable::add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch,
                                std::size_t route_classes) {
   assert(!entry.pending);
-  entry.pending = std::make_unique<GroupInstance>(id, epoch, route_classes, entry.leader.host);
+  entry.pending = std::make_unique<GroupInstance>(id, epoch, Strategies::of(config_), route_classes,
+                                                  entry.leader.host);
   ++tables_;
   ++led_by_[entry.leader.host];
   return entry.pending->group;

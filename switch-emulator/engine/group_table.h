@@ -31,8 +31,9 @@ struct Leader {
 
 // A table and what only its registration needs.
 struct GroupInstance {
-  GroupInstance(McstId id, std::uint16_t epoch, std::size_t route_classes, Ipv4 leaders_host)
-      : group(id, epoch), chosen(route_classes), leader(leaders_host) {}
+  GroupInstance(McstId id, std::uint16_t epoch, const Strategies& how, std::size_t route_classes,
+                Ipv4 leaders_host)
+      : group(id, epoch, how), chosen(route_classes), leader(leaders_host) {}
 
   Group group;
   std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active

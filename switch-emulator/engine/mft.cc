@@ -3,14 +3,17 @@
 #include <cassert>
 
 #include "switch-emulator/engine/check.h"
+#include "switch-emulator/engine/numbering.h"
 
 namespace cepheus::fabric {
 
-Group::Group(McstId mcst_id, std::uint16_t registration_epoch)
-    : id(mcst_id),
+Group::Group(McstId mcst_id, std::uint16_t registration_epoch, const Strategies& how)
+    : strategies(how),
+      id(mcst_id),
       epoch(registration_epoch),
       start(wire::group_start_psn(mcst_id, registration_epoch)),
-      turn(start) {}
+      turn(start),
+      cnps(make_cnp_policy(how.cnps, how.cnp_window)) {}
 
 PathNo Group::add_path(PortId port, bool is_host) {
   assert(find(port) == kNoPath && paths.size() < kMaxPaths);
@@ -23,6 +26,7 @@ PathNo Group::add_path(PortId port, bool is_host) {
   paths.push_back(path);
   evidence.emplace_back();
   turn.on_path_added(paths);
+  cnps->on_path_added();
   return number;
 }
 
@@ -36,6 +40,12 @@ void Group::remove_path(PathNo path) {
   evidence[path] = evidence[last];
   evidence.pop_back();
   turn.on_path_removed(paths, path, last);
+  cnps->on_path_removed(path, last);
+}
+
+void Group::begin_turn(PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first) {
+  turn.begin(paths, newcomer, source_ip, first, port_first, strategies.numbering->counts_turns());
+  cnps->on_turn(paths.size());
 }
 
 void Group::check_consistent(std::size_t max_held) const {

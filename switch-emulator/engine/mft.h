@@ -4,7 +4,9 @@
 // All PSNs here are group PSNs unless a name says "host". A path is known by its number in `paths`.
 #pragma once
 
+#include "switch-emulator/engine/cnp_policy.h"
 #include "switch-emulator/engine/evidence.h"
+#include "switch-emulator/engine/strategies.h"
 #include "switch-emulator/engine/turn.h"
 
 namespace cepheus::fabric {
@@ -16,8 +18,9 @@ struct GroupStats {
 struct Group {
   static constexpr std::size_t kMaxPaths = kNoPath;  // what the path index can name
 
-  Group(McstId mcst_id, std::uint16_t registration_epoch);
+  Group(McstId mcst_id, std::uint16_t registration_epoch, const Strategies& how);
 
+  const Strategies strategies;
   const McstId id;
   const std::uint16_t epoch;
   const Psn start;  // S
@@ -29,6 +32,7 @@ struct Group {
   PathNo leader = kNoPath;  // path towards the leader: where registration came from
 
   Turn turn;
+  std::unique_ptr<CnpPolicy> cnps;
   GroupStats stats;
 
   std::vector<Evidence> evidence;  // by path
@@ -42,6 +46,9 @@ struct Group {
                   bool is_host);  // precondition: no path there yet, fewer than kMaxPaths
   // Takes a path out; the last one gets its number. Precondition: it is not the leader's.
   void remove_path(PathNo path);
+  // Ends the turn, whose packets end before `first`, and begins that of `newcomer`; `port_first`:
+  // `first` as its port counts.
+  void begin_turn(PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first);
   void check_consistent(std::size_t max_held) const;
 };
 

@@ -29,7 +29,7 @@ TEST(Mft, NamesEveryPortOfAWideSwitch) {
   EXPECT_EQ(net->view().paths.size(), 600u);
   net->data(599, 0);
   EXPECT_EQ(net->count(Counter::kDataCopies), 599u);
-  Group group(TestNetwork::kGroup, 1);
+  Group group(TestNetwork::kGroup, 1, Strategies::of(SwitchConfig()));
   for (std::uint16_t p = 0; p < 4500; ++p) group.add_path(PortId(4999 - p), true);
   EXPECT_EQ(group.find(PortId(4999)), 0);
   EXPECT_EQ(group.find(PortId(500)), 4499);
@@ -37,7 +37,7 @@ TEST(Mft, NamesEveryPortOfAWideSwitch) {
 }
 
 TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
-  Group group(TestNetwork::kGroup, 1);
+  Group group(TestNetwork::kGroup, 1, Strategies::of(SwitchConfig()));
   group.add_path(PortId(3), true);
   group.add_path(PortId(7), false);
   EXPECT_EQ(group.path_index.size(), 8u);
@@ -67,7 +67,7 @@ TEST(Mft, CountsApartWhatIsBesideTheTable) {
 }
 
 TEST(Mft, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
-  Group group(TestNetwork::kGroup, 1);
+  Group group(TestNetwork::kGroup, 1, Strategies::of(SwitchConfig()));
   for (std::uint16_t p = 0; p < 3; ++p) group.add_path(PortId(p), true);
   group.leader = 0;
   group.evidence[2].heard = 5;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "switch-emulator/engine/eviction.h"
+#include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/registration_messages.h"
 
 namespace cepheus::fabric {
@@ -25,8 +26,8 @@ void touch(const Call& call, GroupEntry& entry) {
 
 }  // namespace
 
-void Registrar::on_datagram(Call& call, const Frame& frame) {
-  const auto datagram = wire::UdpDatagram::parse(frame);
+void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  const auto datagram = wire::UdpDatagram::parse(frame, headers);
   auto payload = frame.payload();
   if (datagram && call.config.mrp_key) {
     const auto verified = call.config.mrp_key->verify(datagram->ip.source, payload);
@@ -87,17 +88,18 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
   GroupEntry& entry = is_new ? open_pending(call, request) : *known;
   touch(call, entry);
 
-  if (const Refusal refusal = placement_.place_all(call, *entry.pending, request.message.list())) {
+  if (const Refusal refusal = tree_->place_all(call, *entry.pending, request.message.list())) {
     if (is_new) close_refused(call, request.id(), entry);
     return send_reject(call, request, refusal.reason, refusal.member);
   }
-  ask(call, request, entry.pending->roster, {});
+  ask(call, request, entry.pending->roster, {},
+      entry.pending->group.strategies.numbering->register_flags());
 }
 
 // Passes on what the leader asks of the members that it names, or of all on `ports`, where they
 // have not confirmed it yet, and confirms for those that have.
 void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
-                    std::span<const PortId> ports) {
+                    std::span<const PortId> ports, std::uint16_t flags) {
   roster.begin(request.message.header.type);
   if (request.message.member_count == 0) {
     roster.ask_all();
@@ -110,7 +112,7 @@ void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
       roster.ask(*member);
       if (!member->confirmed) parts.add(member->port, m);
     }
-    parts.send(call, request, &roster);
+    parts.send(call, request, &roster, flags);
   }
   answers_.settle(call, request.id(), request.epoch());
 }

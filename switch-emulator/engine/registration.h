@@ -17,9 +17,9 @@
 #include "switch-emulator/engine/answers.h"
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
-#include "switch-emulator/engine/placement.h"
 #include "switch-emulator/engine/register_rate.h"
 #include "switch-emulator/engine/routes.h"
+#include "switch-emulator/engine/tree_builder.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -38,15 +38,12 @@ struct MrpRequest {
 
 class Registrar {
  public:
-  Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups)
-      : routes_(routes),
-        groups_(groups),
-        answers_(groups),
-        placement_(routes, groups),
-        rate_(config) {}
+  Registrar(const SwitchConfig& config, const Routes& routes, GroupTable& groups,
+            std::unique_ptr<TreeBuilder> tree)
+      : routes_(routes), groups_(groups), answers_(groups), tree_(std::move(tree)), rate_(config) {}
 
   // A datagram on the registration port whose destination is in the pool of McstIDs.
-  void on_datagram(Call& call, const Frame& frame);
+  void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
   void on_timer(Call& call) { answers_.on_timer(call); }
   Instant deadline() const { return answers_.deadline(); }
   // Frees a group that nobody has used or refreshed for too long, and tells those behind this
@@ -72,7 +69,8 @@ class Registrar {
   bool is_under_way(const MrpRequest& request);
   Refusal refuse(Call& call, const MrpRequest& request);
   GroupEntry& open_pending(Call& call, const MrpRequest& request);
-  void ask(Call& call, const MrpRequest& request, Roster& roster, std::span<const PortId> ports);
+  void ask(Call& call, const MrpRequest& request, Roster& roster, std::span<const PortId> ports,
+           std::uint16_t flags = 0);
   void close_refused(Call& call, McstId id, GroupEntry& entry);
 
   // The entry that `request` may command: of this leader, by the port that leads to it. Null and
@@ -84,7 +82,7 @@ class Registrar {
   const Routes& routes_;
   GroupTable& groups_;
   Answers answers_;
-  Placement placement_;
+  const std::unique_ptr<TreeBuilder> tree_;
   RegisterRate rate_;
   std::vector<PortId> branches_;  // of the group at hand; a member to be reused
 };

@@ -90,7 +90,7 @@ void Split::add(PortId port, const wire::MrpMember& member) {
   ++count_;
 }
 
-void Split::send(Call& call, const MrpRequest& request, const Roster* roster) {
+void Split::send(Call& call, const MrpRequest& request, const Roster* roster, std::uint16_t flags) {
   const std::span places = std::span(places_).first(count_);
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
     return std::pair(a.port, a.number) < std::pair(b.port, b.number);
@@ -99,9 +99,7 @@ void Split::send(Call& call, const MrpRequest& request, const Roster* roster) {
   const bool names_itself = type == wire::MrpType::kRegister || type == wire::MrpType::kGiveUp;
   wire::MrpMessage part;
   part.header = request.message.header;
-  if (type == wire::MrpType::kRegister && !call.rebases()) {
-    part.header.flags |= wire::MrpHeader::kHostSync;
-  }
+  part.header.flags |= flags;
   for (std::size_t i = 0; i < places.size();) {
     const PortId port = places[i].port;
     const std::uint16_t control_port = places[i].member->control_port;

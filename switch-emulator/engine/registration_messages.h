@@ -14,8 +14,9 @@ class Split {
   void add(PortId port, const wire::MrpMember& member);
   bool is_empty() const { return count_ == 0; }
   // To each port the request with the members behind it; to a host as the process there knows it.
-  // ACTIVATE says how many of `roster` are there.
-  void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr);
+  // ACTIVATE says how many of `roster` are there. `flags`: what members are told besides.
+  void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr,
+            std::uint16_t flags = 0);
 
  private:
   struct Place {

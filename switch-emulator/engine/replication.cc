@@ -4,12 +4,13 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
+#include "switch-emulator/engine/numbering.h"
 
 namespace cepheus::fabric {
 namespace {
 
 // Copies to every path but the source's; to those that lack `psn` only, if it has been here before.
-std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn psn, bool repeat) {
+std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn psn, bool repeat) {
   const TurnName turn = group.turn.name();
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
@@ -25,7 +26,7 @@ std::uint32_t copy_out(Call& call, Group& group, const DataPacket& packet, Psn p
 
 }  // namespace
 
-Disposition replicate(Call& call, Group& group, const DataPacket& packet) {
+Disposition replicate(Call& call, Group& group, const GroupPacket& packet) {
   switch (claim_turn(call, group, packet)) {
     case Claim::kHeld:
       return packet.frame.external == nullptr ? Disposition::kDone : Disposition::kHeld;
@@ -62,18 +63,18 @@ void try_gate(Call& call, Group& group) {
   Gate& gate = group.turn.gate();
   if (!gate.holds() || !gate_is_open(call, group)) return;
   const PathNo path = gate.path();
-  std::vector<Frame> frames = gate.take();  // what the gate would hold anew goes into the empty one
-  for (const Frame& frame : frames) {
-    const auto headers = wire::RoceHeaders::parse(frame);
+  // What the gate would hold anew goes into the empty one.
+  std::vector<Gate::Held> all = gate.take();
+  for (const auto& [frame, headers] : all) {
     call.icrc = frame.icrc_state;
     call.ingress = group.paths[path].port;
     call.count(Counter::kGateLetThrough);
-    if (replicate(call, group, {frame, *headers, path}) == Disposition::kDone) call.release(frame);
+    if (replicate(call, group, {frame, headers, path}) == Disposition::kDone) call.release(frame);
   }
-  gate.reuse(std::move(frames));
+  gate.reuse(std::move(all));
 }
 
-void refuse_operation(Call& call, Group& group, const DataPacket& packet) {
+void refuse_operation(Call& call, Group& group, const GroupPacket& packet) {
   call.count(Counter::kDropNotMulticastable);
   const Path& path = group.paths[packet.path];
   if (!path.is_host) return;
@@ -84,9 +85,9 @@ void refuse_operation(Call& call, Group& group, const DataPacket& packet) {
   }
   // As a NAK acknowledges what lies below it, it names the first PSN that this host can have
   // outstanding.
-  const Psn next = call.rebases() ? group.start + path.turns() : group.turn.next();
-  if (!call.rebases() && packet.psn() != next) return;
-  send_feedback(call, group, path, {}, wire::AckKind::kNak, invalid, next, path.messages());
+  const auto next = group.strategies.numbering->first_outstanding(group, path, packet.psn());
+  if (!next) return;
+  send_feedback(call, group, path, {}, wire::AckKind::kNak, invalid, *next, path.messages());
 }
 
 }  // namespace cepheus::fabric

@@ -8,7 +8,7 @@ namespace cepheus::fabric {
 
 // Handles data of an active group; the frame's ICRC has been checked. kHeld: the gate keeps the
 // frame's buffer.
-Disposition replicate(Call& call, Group& group, const DataPacket& packet);
+Disposition replicate(Call& call, Group& group, const GroupPacket& packet);
 
 // Lets the held packets of a newcomer through, if the gate has opened. Call it after all else that
 // moves state.
@@ -16,6 +16,6 @@ void try_gate(Call& call, Group& group);
 
 // READ, WRITE, atomics: tells a host, without acknowledging anything that is not, that groups don't
 // do this.
-void refuse_operation(Call& call, Group& group, const DataPacket& packet);
+void refuse_operation(Call& call, Group& group, const GroupPacket& packet);
 
 }  // namespace cepheus::fabric

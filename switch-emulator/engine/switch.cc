@@ -5,10 +5,9 @@
 #include <numeric>
 
 #include "switch-emulator/engine/call.h"
-#include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/placement.h"
 #include "switch-emulator/engine/registration.h"
-#include "switch-emulator/engine/replication.h"
 #include "switch-emulator/engine/routes.h"
 #include "switch-emulator/engine/trunks.h"
 #include "switch-emulator/engine/views.h"
@@ -24,15 +23,15 @@ struct Switch::State {
         routes(config),
         trunks(config, routes),
         groups(config, counters),
-        registrar(config, routes, groups) {}
+        registrar(config, routes, groups, std::make_unique<Placement>(routes, groups)) {}
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
     return Call{config, counters, scratch, now, out, port};
   }
   Disposition on_frame(Call& call, const Frame& frame);
-  Disposition on_group_packet(Call& call, McstId id, const Frame& frame);
-  Disposition on_member_packet(Call& call, Group& group, const DataPacket& packet);
+  Disposition on_group_packet(Call& call, McstId id, const Frame& frame,
+                              const wire::UdpHeaders& outer);
   GroupEntry* find_active(Call& call, McstId id);
   void take_trunks(Call& call);
 
@@ -52,11 +51,13 @@ enum class Kind { kRegistration, kFromRegistration, kOther, kMalformed };
 // By what a receiver would take it for. Whoever makes frames says where headers end: told otherwise
 // than every codec would, registration might pass as payload, unread. Hosts and switches speak to
 // the registration port of a group; what reaches a process comes from that port.
-Kind kind_of(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) {
-  if (ip.protocol != wire::Ipv4Header::kUdp) return Kind::kOther;
+// Fills in `headers.udp`, if there is one.
+Kind kind_of(const Call& call, const Frame& frame, wire::UdpHeaders& headers) {
+  if (headers.ip.protocol != wire::Ipv4Header::kUdp) return Kind::kOther;
   if (frame.header_len < wire::kBthOffset) return Kind::kMalformed;
   const auto udp = wire::Udp::parse(frame.header().subspan(wire::kUdpOffset));
   if (!udp) return Kind::kMalformed;
+  headers.udp = *udp;
   if (udp->destination_port == call.config.mrp_port) {
     const bool is_whole =
         frame.header_len == wire::kBthOffset && frame.icrc_state == wire::Icrc::kNone;
@@ -72,43 +73,36 @@ Kind kind_of(const Call& call, const Frame& frame, const wire::Ipv4Header& ip) {
 // Sorts a frame by who it is from and to: a group, a group's source (feedback between switches), or
 // unicast.
 Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
-  const auto header = frame.header();
-  const auto ethernet = wire::Ethernet::parse(header);
-  if (!ethernet) {
-    call.count(Counter::kDropMalformed);
+  const auto drop = [&](Counter reason) {
+    call.count(reason);
     return Disposition::kDone;
-  }
-  if (ethernet->ether_type != wire::Ethernet::kIpv4) {
-    call.count(Counter::kDropOther);
-    return Disposition::kDone;
-  }
-  const auto ip = wire::Ipv4Header::parse(header.subspan(wire::kIpOffset));
-  if (!ip) {
-    call.count(Counter::kDropMalformed);
-    return Disposition::kDone;
-  }
+  };
+  const auto bytes = frame.header();
+  const auto ethernet = wire::Ethernet::parse(bytes);
+  if (!ethernet) return drop(Counter::kDropMalformed);
+  if (ethernet->ether_type != wire::Ethernet::kIpv4) return drop(Counter::kDropOther);
+  const auto ip = wire::Ipv4Header::parse(bytes.subspan(wire::kIpOffset));
+  if (!ip) return drop(Counter::kDropMalformed);
+  wire::UdpHeaders headers{*ethernet, *ip, {}};
+  const Kind kind = kind_of(call, frame, headers);
   const PortConfig& port = call.port(call.ingress);
+  const bool is_host = port.kind == PortKind::kHost;
   const bool from_group = config.mcst_pool.contains(ip->source);
-  const Kind kind = kind_of(call, frame, *ip);
-  if (port.kind == PortKind::kHost && ip->source != port.host && config.rules.port_binding) {
-    call.count(Counter::kDropSpoofedSource);
-  } else if (kind == Kind::kMalformed) {
-    call.count(Counter::kDropMalformed);
-  } else if (config.mcst_pool.contains(ip->destination)) {
-    if (from_group) {
-      call.count(Counter::kDropMalformed);
-    } else if (kind == Kind::kRegistration) {
-      registrar.on_datagram(call, frame);
-      if (call.fates == 0) call.count(Counter::kMrpTaken);
-    } else {
-      return on_group_packet(call, ip->destination, frame);
-    }
+  if (is_host && ip->source != port.host && config.rules.port_binding) {
+    return drop(Counter::kDropSpoofedSource);
+  }
+  if (kind == Kind::kMalformed) return drop(Counter::kDropMalformed);
+  if (config.mcst_pool.contains(ip->destination)) {
+    if (from_group) return drop(Counter::kDropMalformed);
+    if (kind != Kind::kRegistration) return on_group_packet(call, ip->destination, frame, headers);
+    registrar.on_datagram(call, frame, headers);
+    if (call.fates == 0) call.count(Counter::kMrpTaken);
   } else if (from_group) {
-    return on_group_packet(call, ip->source, frame);
-  } else if (port.kind == PortKind::kHost && kind != Kind::kOther) {
+    return on_group_packet(call, ip->source, frame, headers);
+  } else if (is_host && kind != Kind::kOther) {
     call.count(Counter::kDropMrpForged);
   } else if (ip->destination == config.address && kind == Kind::kRegistration) {
-    trunks.on_datagram(call, frame);
+    trunks.on_datagram(call, frame, headers);
   } else {
     routes.forward(call, frame, *ip);
   }
@@ -146,8 +140,9 @@ GroupEntry* Switch::State::find_active(Call& call, McstId id) {
   return entry;
 }
 
-Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame) {
-  const auto headers = wire::RoceHeaders::parse(frame);
+Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
+                                           const wire::UdpHeaders& outer) {
+  const auto headers = wire::RoceHeaders::parse(frame, outer);
   if (!headers) {
     call.count(Counter::kDropMalformed);
     return Disposition::kDone;
@@ -166,33 +161,7 @@ Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& f
   }
   entry->last_seen = call.now;
   call.icrc = frame.icrc_state;
-  const Disposition disposition = on_member_packet(call, group, {frame, *headers, path});
-  try_gate(call, group);
-  return disposition;
-}
-
-Disposition Switch::State::on_member_packet(Call& call, Group& group, const DataPacket& packet) {
-  const wire::Opcode opcode = packet.headers.bth.opcode;
-  const wire::OpcodeInfo& info = wire::opcode_info(opcode);
-  const bool is_host = group.paths[packet.path].is_host;
-  // What a host sends goes to the virtual QP; between switches, feedback is what comes from the
-  // McstID.
-  const bool is_feedback = opcode == wire::Opcode::kRcAcknowledge || opcode == wire::Opcode::kCnp;
-  const bool to_group = packet.headers.ip.destination == group.id;
-  if (is_host ? packet.headers.bth.destination_qp != wire::kVirtualQpn : is_feedback == to_group) {
-    call.count(Counter::kDropMalformed);
-  } else if (opcode == wire::Opcode::kRcAcknowledge) {
-    take_feedback(call, group, packet.path, packet.headers);
-  } else if (opcode == wire::Opcode::kCnp) {
-    take_cnp(call, group, packet.path, packet.frame, packet.headers);
-  } else if (info.multicastable() && info.send && !info.ieth) {
-    return replicate(call, group, packet);
-  } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
-    refuse_operation(call, group, packet);
-  } else {
-    call.count(Counter::kDropNotMulticastable);
-  }
-  return Disposition::kDone;
+  return group.strategies.behaviour->on_packet(call, group, {frame, *headers, path});
 }
 
 Switch::Switch(SwitchConfig config) : state_(std::make_unique<State>(std::move(config))) {}

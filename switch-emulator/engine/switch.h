@@ -35,7 +35,6 @@ using wire::PortId;
 using wire::Psn;
 using wire::Qpn;
 
-using net::NakPolicy;
 using net::PortConfig;
 using net::PortKind;
 using net::Route;

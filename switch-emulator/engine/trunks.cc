@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "wire/roce.h"
-
 namespace cepheus::fabric {
 
 Trunks::Trunks(const SwitchConfig& config, Routes& routes)
@@ -19,8 +17,8 @@ Trunks::Trunks(const SwitchConfig& config, Routes& routes)
   }
 }
 
-void Trunks::on_datagram(Call& call, const Frame& frame) {
-  const auto datagram = wire::UdpDatagram::parse(frame);
+void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  const auto datagram = wire::UdpDatagram::parse(frame, headers);
   const auto hello = wire::Hello::parse(frame.payload());
   if (!datagram || !hello || datagram->ip.source != call.port(call.ingress).peer) {
     return call.count(Counter::kDropMalformed);

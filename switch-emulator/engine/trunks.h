@@ -15,6 +15,7 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/routes.h"
 #include "wire/hello.h"
+#include "wire/roce.h"
 
 namespace cepheus::fabric {
 
@@ -32,7 +33,7 @@ class Trunks {
     if (const std::size_t at = index_[port.value()]; at != kNone) trunks_[at].missed = 0;
   }
   // A HELLO from the other end.
-  void on_datagram(Call& call, const Frame& frame);
+  void on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
   // The cable was cut, or mended. A trunk whose cable is whole is taken for up until it is silent.
   void on_port(Call& call, PortId port, bool up);
   void on_timer(Call& call);

@@ -25,8 +25,8 @@ const char* to_string(Turn::State state) {
 }
 
 void Turn::begin(Paths& paths, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first,
-                 bool rebases) {
-  if (source_ != kNoPath) finish(paths, first - 1, rebases);
+                 bool counts_turns) {
+  if (source_ != kNoPath) finish(paths, first - 1, counts_turns);
   previous_ = source_;
   source_ = newcomer;
   source_ip_ = source_ip;
@@ -44,11 +44,11 @@ void Turn::begin(Paths& paths, PathNo newcomer, Ipv4 source_ip, Psn first, Psn p
 }
 
 // Past the gate, all of the turn's messages have arrived everywhere.
-void Turn::finish(Paths& paths, Psn end, bool rebases) {
+void Turn::finish(Paths& paths, Psn end, bool counts_turns) {
   Path& source = paths[source_];
   if (source.is_host) {
     const auto packets = static_cast<std::uint32_t>(distance(base_, end + 1));
-    if (rebases) source.turns_ = source.turns_ + packets;
+    if (counts_turns) source.turns_ = source.turns_ + packets;
     source.messages_ = source.messages_ + messages_ + ends_->take(agg_, end);
   }
   source.acked_ = end;

@@ -59,9 +59,9 @@ class Turn {
   Psn from_port(Psn psn) const { return psn + distance(port_base_, base_); }
 
   // Ends this turn, whose packets end before `first`, and begins another. `port_first`: `first` as
-  // the newcomer's port counts. `rebases`: hosts' numbers are kept in T.
+  // the newcomer's port counts. `counts_turns`: T of the source whose turn ends goes on by them.
   void begin(Paths& paths, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first,
-             bool rebases);
+             bool counts_turns);
   // Another host behind the same port goes on (without names, and without rebasing).
   void pass_to(Ipv4 source_ip) { source_ip_ = source_ip; }
   // A packet of the source. True: it is new; false: a repeat.
@@ -89,7 +89,7 @@ class Turn {
   void check_consistent(const Paths& paths, std::size_t max_held) const;
 
  private:
-  void finish(Paths& paths, Psn end, bool rebases);
+  void finish(Paths& paths, Psn end, bool counts_turns);
   void find_slowest(const Paths& paths);
   void settle(const char* reason);
   void set_state(State state, const char* reason);

@@ -1,5 +1,7 @@
 #include "switch-emulator/engine/views.h"
 
+#include "switch-emulator/engine/numbering.h"
+
 namespace cepheus::fabric {
 
 namespace {
@@ -23,7 +25,7 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
   view.epoch = group.epoch;
   view.leader = leader;
   view.active = active;
-  view.source_change = config.rules.source_change == SourceChange::kRebase ? "rebase" : "host-sync";
+  view.source_change = group.strategies.numbering->name();
   view.start = group.start;
   view.base = turn.base();
   view.sent = turn.sent();
@@ -75,20 +77,23 @@ TableBytes bytes_of(const Group& group) {
       {"group.nak", kNaks},
       {"group.gate", kGate},
       {"group.stats", sizeof(Group::stats)},
+      {"group.strategies", sizeof(Group::strategies)},
   };
   const std::size_t named = TableBytes::sum(bytes.table);
   const std::size_t all = sizeof(Group) + index + paths * sizeof(Path);
+  const std::size_t cnps = group.cnps->table_bytes();
   bytes.table.emplace_back("padding_and_pointers", all - named);
+  if (cnps > 0) bytes.table.emplace_back("cnps", cnps);
   bytes.beside = {
       {"path.evidence", paths * sizeof(Evidence)},
       {"message_ends", sizeof(MessageEnds)},
-      {"held_frames", group.turn.gate().room() * sizeof(Frame)},
+      {"held_frames", group.turn.gate().room() * sizeof(Gate::Held)},
   };
   return bytes;
 }
 
 TableBytes bytes_of_paths(std::size_t ports, std::size_t paths) {
-  Group group(McstId(), 0);
+  Group group(McstId(), 0, Strategies::of(SwitchConfig()));
   for (std::size_t i = 0; i < paths; ++i) {
     group.add_path(PortId(static_cast<std::uint16_t>(ports - paths + i)), true);
   }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "switch-emulator/live/clock.h"
+#include "wire/clock.h"
 
 namespace cepheus::live {
 namespace {
@@ -104,7 +104,8 @@ void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
   if (!poller_.watch(fd, Poller::kIn | Poller::kHangup, [this, fd](std::uint32_t) { hear(fd); })) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
   }
-  visitors_.insert_or_assign(fd, Visitor{std::move(socket), peer, monotonic_now() + patience_});
+  visitors_.insert_or_assign(fd,
+                             Visitor{std::move(socket), peer, wire::monotonic_now() + patience_});
   hear(fd);  // most have said hello by now
 }
 
@@ -214,7 +215,7 @@ wire::Result<fabric::GrantedFds> AttachServer::open_port(std::size_t host,
       return;
     }
     clients_[host].attachment = port.attachment();
-    datapath_.attach(monotonic_now(), host);
+    datapath_.attach(wire::monotonic_now(), host);
   });
   return fds;
 }
@@ -238,7 +239,7 @@ void AttachServer::detach(std::size_t host) {
   errands_.run([&] {
     if (!is_still(host)) return;
     doorbells_.forget(datapath_.shared_port(host)->doorbell());
-    datapath_.detach(monotonic_now(), host);
+    datapath_.detach(wire::monotonic_now(), host);
   });
   client = {};
 }

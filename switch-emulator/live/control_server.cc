@@ -5,9 +5,9 @@
 #include <set>
 #include <vector>
 
-#include "switch-emulator/live/clock.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/ports/handshake.h"
+#include "wire/clock.h"
 
 namespace cepheus::live {
 namespace {
@@ -68,7 +68,7 @@ void ControlServer::accept_some() {
     const int fd = socket.get();
     const auto [at, is_new] = connections_.emplace(
         fd, ControlConnection(std::move(socket), peer->uid, access_.may_command(peer->uid),
-                              monotonic_now()));
+                              wire::monotonic_now()));
     watch(at->second);
   }
 }
@@ -113,7 +113,7 @@ void ControlServer::hear(int fd) {
   const auto found = connections_.find(fd);
   if (found == connections_.end()) return;
   ControlConnection& connection = found->second;
-  const Instant now = monotonic_now();
+  const Instant now = wire::monotonic_now();
   const bool is_of_use = connection.has_unsent() ? connection.write(now) : connection.read(now);
   if (!is_of_use || connection.is_done()) return drop(fd);
   watch(connection);

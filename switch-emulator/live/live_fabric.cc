@@ -10,7 +10,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/clock.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/live/idle_policy.h"
@@ -18,6 +17,7 @@
 #include "switch-emulator/live/reception.h"
 #include "switch-emulator/live/status_baseline.h"
 #include "switch-emulator/ports/short_slices.h"
+#include "wire/clock.h"
 
 namespace cepheus::live {
 namespace {
@@ -75,7 +75,7 @@ struct LiveFabric::State {
   const LiveOptions options;
   const std::uint32_t mtu;
   const bool icrc_always;
-  const wire::Instant started = monotonic_now();
+  const wire::Instant started = wire::monotonic_now();
   PathLock lock;
   Poller poller;  // of the thread that serves, as all below
   const std::unique_ptr<Errands> errands;
@@ -127,7 +127,7 @@ wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
   if (!options.pcap_dir.empty()) {
     if (auto done = datapath.capture(options.pcap_dir); !done) return done;
   }
-  datapath.start(monotonic_now());
+  datapath.start(wire::monotonic_now());
   if (auto done = open_interfaces(); !done) return done;
   auto opened = Reception::open(std::move(sockets), datapath, poller, *errands, access,
                                 [this](const json& request) { return answer(request); });
@@ -151,7 +151,7 @@ wire::Result<void> LiveFabric::State::open_interfaces() {
           wire::ErrorCode::kUnavailable,
           "can't watch interface " + port->config().interface + ": " + std::strerror(errno));
     }
-    datapath.attach(monotonic_now(), host);
+    datapath.attach(wire::monotonic_now(), host);
   }
   return {};
 }
@@ -170,7 +170,7 @@ void LiveFabric::State::run() {
   IdlePolicy idle(options.idle_polling);
   unsigned rounds = 0;
   while (!stopping.load(std::memory_order_acquire)) {
-    const wire::Instant now = monotonic_now();
+    const wire::Instant now = wire::monotonic_now();
     const bool worked = datapath.poll(now);
     close_offenders(now);
     if (worked) {
@@ -182,10 +182,10 @@ void LiveFabric::State::run() {
       sleep(now, kWakeUp);
     } else {
       poller.wait(wire::Duration{0});
-      const wire::Instant before = monotonic_now();
+      const wire::Instant before = wire::monotonic_now();
       sched_yield();
       const bool computing = idle.sees_computing();
-      idle.yielded(before, monotonic_now());
+      idle.yielded(before, wire::monotonic_now());
       // Beside programs that poll, preempting them at every wake-up costs more than it saves.
       if (idle.sees_computing() != computing) fabric::ask_for_short_slices(!computing);
     }
@@ -232,7 +232,7 @@ json LiveFabric::State::answer(const json& request) {
   }
   if (*what == "link") {
     wire::Result<void> done;
-    errands->run([&] { done = set_link(datapath, monotonic_now(), request); });
+    errands->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
     return done ? json{{"ok", true}} : refusal(done.error().text);
   }
   if (*what == "stop") {
@@ -245,7 +245,7 @@ json LiveFabric::State::answer(const json& request) {
 FabricStatus LiveFabric::State::status() const {
   FabricStatus now;
   now.pid = getpid();
-  now.uptime_seconds = std::chrono::duration<double>(monotonic_now() - started).count();
+  now.uptime_seconds = std::chrono::duration<double>(wire::monotonic_now() - started).count();
   now.mtu = mtu;
   now.icrc_always = icrc_always;
   now.refused_users = reception->refused_users();

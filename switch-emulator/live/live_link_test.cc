@@ -5,9 +5,9 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/clock.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/test_fabric.h"
+#include "wire/clock.h"
 #include "wire/icrc.h"
 
 namespace cepheus::live {
@@ -33,11 +33,12 @@ struct Arrivals {
 Arrivals stream(fabric::HostPort& from, fabric::HostPort& to, std::uint32_t count,
                 std::uint32_t last_words = 0) {
   Arrivals arrivals;
-  const wire::Instant began = monotonic_now();
+  const wire::Instant began = wire::monotonic_now();
   std::atomic<std::uint32_t> seen{0};  // the receiver is past this PSN
   std::thread sender([&] {
     for (std::uint32_t n = 0; n < count; ++n) {
-      while (n >= seen + kWindow && monotonic_now() - began < kPatience) std::this_thread::yield();
+      while (n >= seen + kWindow && wire::monotonic_now() - began < kPatience)
+        std::this_thread::yield();
       send_packet(from, {.to = to.identity().address, .psn = wire::Psn(n), .payload_bytes = 4096});
     }
     // Said again and again, so that some of them get through whatever the link does.
@@ -57,7 +58,7 @@ Arrivals stream(fabric::HostPort& from, fabric::HostPort& to, std::uint32_t coun
     if (last_words == 0 && arrivals.psns.size() == count) break;
   }
   sender.join();
-  arrivals.took = monotonic_now() - began;
+  arrivals.took = wire::monotonic_now() - began;
   return arrivals;
 }
 

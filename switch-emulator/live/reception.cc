@@ -11,7 +11,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "switch-emulator/live/clock.h"
+#include "wire/clock.h"
 
 namespace cepheus::live {
 namespace {
@@ -110,15 +110,15 @@ void Reception::receive() {
 
 void Reception::receive_once() {
   poller_.await(time_left());
-  const wire::Instant began = monotonic_now();
+  const wire::Instant began = wire::monotonic_now();
   {
     const auto patience = be_patient();
     poller_.dispatch();
-    const wire::Instant now = monotonic_now();
+    const wire::Instant now = wire::monotonic_now();
     attachments_.expire(now);
     control_.serve(now);
   }
-  std::this_thread::sleep_for(std::min(kRest * (monotonic_now() - began), kLongestRest));
+  std::this_thread::sleep_for(std::min(kRest * (wire::monotonic_now() - began), kLongestRest));
 }
 
 std::optional<Patience> Reception::be_patient() const {
@@ -130,13 +130,13 @@ std::optional<Patience> Reception::be_patient() const {
 wire::Duration Reception::time_left() const {
   const wire::Instant next = std::min(attachments_.deadline(), control_.deadline());
   if (next == wire::kNever) return wire::Duration{-1};
-  return std::max(next - monotonic_now(), wire::Duration{0});
+  return std::max(next - wire::monotonic_now(), wire::Duration{0});
 }
 
 void Reception::see_off() {
-  const wire::Instant until = monotonic_now() + kFarewell;
-  while (control_.has_unsent() && monotonic_now() < until) {
-    poller_.await(until - monotonic_now());
+  const wire::Instant until = wire::monotonic_now() + kFarewell;
+  while (control_.has_unsent() && wire::monotonic_now() < until) {
+    poller_.await(until - wire::monotonic_now());
     poller_.dispatch();
   }
   const auto patience = be_patient();

@@ -1,0 +1,88 @@
+// Which congestion notifications (CNPs) a group's source hears. Fixed when a group is registered.
+//
+// A source slows down by every CNP: told of k congested paths it would take 1/(k+1) of a link where
+// a unicast beside it takes k/(k+1). A policy passes those of one path, the most congested. Over
+// several switches each passes one path's, so that the next one counts a subtree by its worst
+// member.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "switch-emulator/engine/path.h"
+
+namespace cepheus::fabric {
+
+class CnpPolicy {
+ public:
+  virtual ~CnpPolicy() = default;
+  virtual const char* name() const = 0;  // as in the topology file
+  // A CNP about the current turn came by `path`, not its source's. Is the source to hear it?
+  virtual bool passes(Instant now, PathNo path) = 0;
+  // Another turn: what is known is about the last one.
+  virtual void on_turn(std::size_t paths) = 0;
+  // A path has come, as the last one; or left, and the last one got its number.
+  virtual void on_path_added() = 0;
+  virtual void on_path_removed(PathNo gone, PathNo last) = 0;
+  virtual std::size_t table_bytes() const = 0;  // of its own fields and of all paths
+};
+
+// "all": every one (MC-RDMA IV-D).
+class AllCnps final : public CnpPolicy {
+ public:
+  const char* name() const override { return "all"; }
+  bool passes(Instant, PathNo) override { return true; }
+  void on_turn(std::size_t) override {}
+  void on_path_added() override {}
+  void on_path_removed(PathNo, PathNo) override {}
+  std::size_t table_bytes() const override { return 0; }
+};
+
+// CNPs by path, and the path whose CNPs pass.
+class CountedCnps : public CnpPolicy {
+ public:
+  void on_turn(std::size_t paths) override;
+  void on_path_added() override { counts_.push_back(0); }
+  void on_path_removed(PathNo gone, PathNo last) override;
+  std::size_t table_bytes() const override;
+
+ protected:
+  void count(PathNo path) {
+    if (counts_[path] < kMost) ++counts_[path];
+  }
+  static constexpr std::uint16_t kMost = 0xFFFF;
+  std::vector<std::uint16_t> counts_;
+  PathNo chosen_ = kNoPath;
+};
+
+// "worst-path": those of the path that had most, where what was counted halves every `period`
+// (paper III-D "congestion control", whose text leaves the ageing open).
+class WorstPathCnps final : public CountedCnps {
+ public:
+  explicit WorstPathCnps(Duration period) : period_(period) {}
+  const char* name() const override { return "worst-path"; }
+  bool passes(Instant now, PathNo path) override;
+
+ private:
+  const Duration period_;
+  Instant aged_{};
+};
+
+// "tmcf": those of the path that had most in the last `slot` in which any came (TMCF IV). Slots of
+// different switches need not agree. An empty slot changes nothing: where congestion is mild, most
+// are empty.
+class SlottedCnps final : public CountedCnps {
+ public:
+  explicit SlottedCnps(Duration slot) : slot_(slot) {}
+  const char* name() const override { return "tmcf"; }
+  bool passes(Instant now, PathNo path) override;
+
+ private:
+  const Duration slot_;
+  std::int64_t current_ = 0;
+};
+
+// `window`: the period or slot; above 0.
+std::unique_ptr<CnpPolicy> make_cnp_policy(net::CnpPolicy policy, Duration window);
+
+}  // namespace cepheus::fabric

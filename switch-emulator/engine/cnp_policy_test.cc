@@ -1,0 +1,160 @@
+#include "switch-emulator/engine/cnp_policy.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+using net::CnpPolicy;
+
+// Four paths; time in microseconds.
+class CnpPolicyTest : public testing::Test {
+ protected:
+  void use(CnpPolicy policy) {
+    policy_ = make_cnp_policy(policy, 500us);
+    for (int i = 0; i < 4; ++i) policy_->on_path_added();
+  }
+  bool passes(std::int64_t at, PathNo path) {
+    return policy_->passes(Instant(std::chrono::microseconds(at)), path);
+  }
+  // How many of `count` CNPs of a path that come `gap` apart pass.
+  int passed(std::int64_t from, std::int64_t gap, int count, PathNo path) {
+    int all = 0;
+    for (int i = 0; i < count; ++i) all += passes(from + i * gap, path) ? 1 : 0;
+    return all;
+  }
+
+  std::unique_ptr<fabric::CnpPolicy> policy_;
+};
+
+TEST_F(CnpPolicyTest, AllPassesEveryPaths) {
+  use(CnpPolicy::kAll);
+  for (const PathNo path : {1, 2, 3, 1}) EXPECT_TRUE(passes(0, path));
+  EXPECT_EQ(policy_->table_bytes(), 0u);
+}
+
+TEST_F(CnpPolicyTest, WorstPathPassesThoseOfThePathThatHadMost) {
+  use(CnpPolicy::kWorstPath);
+  EXPECT_TRUE(passes(0, 1));
+  EXPECT_FALSE(passes(1, 2)) << "as many: who was chosen stays";
+  EXPECT_TRUE(passes(2, 2)) << "one more";
+  EXPECT_FALSE(passes(3, 1));
+}
+
+TEST_F(CnpPolicyTest, OfPathsThatAreEquallyCongestedOnesPass) {
+  use(CnpPolicy::kWorstPath);
+  int all = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (const PathNo path : {1, 2, 3}) all += passes(50 * round, path) ? 1 : 0;
+  }
+  EXPECT_EQ(all, 100) << "a third of what comes";
+}
+
+TEST_F(CnpPolicyTest, WorstPathForgetsByHalvesAPathThatIsCongestedNoMore) {
+  use(CnpPolicy::kWorstPath);
+  EXPECT_EQ(passed(0, 50, 8, 1), 8);
+  EXPECT_EQ(passed(500, 50, 4, 2), 0) << "4 of the 8 are left";
+  EXPECT_TRUE(passes(700, 2));
+  EXPECT_TRUE(passes(500 * 40, 3)) << "after a long while anybody is the worst";
+}
+
+TEST_F(CnpPolicyTest, TmcfPassesThoseOfThePathThatHadMostInTheLastSlot) {
+  use(CnpPolicy::kTmcf);
+  EXPECT_TRUE(passes(0, 1)) << "nothing is chosen yet";
+  EXPECT_EQ(passed(100, 50, 5, 2), 0);
+  EXPECT_EQ(passed(500, 50, 3, 2), 3);
+  EXPECT_FALSE(passes(700, 1));
+  EXPECT_EQ(passed(1000, 50, 2, 2), 2);
+}
+
+TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
+  use(CnpPolicy::kTmcf);
+  EXPECT_TRUE(passes(0, 1));
+  EXPECT_TRUE(passes(500 * 9, 1)) << "eight empty slots";
+  EXPECT_FALSE(passes(500 * 9 + 1, 2));
+  EXPECT_TRUE(passes(500 * 10, 1)) << "as many: who was chosen stays";
+  EXPECT_FALSE(passes(500 * 10 + 1, 2));
+}
+
+TEST_F(CnpPolicyTest, AnotherTurnBeginsWithNothing) {
+  for (const CnpPolicy kind : {CnpPolicy::kWorstPath, CnpPolicy::kTmcf}) {
+    use(kind);
+    passed(0, 1, 50, 1);
+    policy_->on_turn(4);
+    EXPECT_TRUE(passes(100, 2)) << policy_->name();
+    EXPECT_FALSE(passes(101, 1)) << policy_->name();
+  }
+}
+
+TEST_F(CnpPolicyTest, APathThatLeavesTakesItsCountsAlong) {
+  for (const CnpPolicy kind : {CnpPolicy::kWorstPath, CnpPolicy::kTmcf}) {
+    use(kind);
+    passed(0, 1, 50, 1);
+    policy_->on_path_removed(1, 3);  // 3 is called 1 from now on
+    EXPECT_TRUE(passes(100, 2)) << policy_->name();
+    EXPECT_FALSE(passes(101, 1)) << policy_->name();
+  }
+}
+
+TEST_F(CnpPolicyTest, TheLastPathKeepsWhatItHasUnderItsNewNumber) {
+  for (const CnpPolicy kind : {CnpPolicy::kWorstPath, CnpPolicy::kTmcf}) {
+    use(kind);
+    passed(0, 1, 50, 3);
+    policy_->on_path_removed(1, 3);
+    EXPECT_FALSE(passes(100, 2)) << policy_->name();
+    EXPECT_TRUE(passes(101, 1)) << policy_->name();
+  }
+}
+
+TEST_F(CnpPolicyTest, TakesTwoBytesAPath) {
+  use(CnpPolicy::kWorstPath);
+  const std::size_t four = policy_->table_bytes();
+  policy_->on_path_added();
+  EXPECT_EQ(policy_->table_bytes(), four + 2);
+}
+
+// In a switch and over several.
+
+void choose_worst_path(SwitchConfig& config) { config.rules.cnp_policy = CnpPolicy::kWorstPath; }
+
+TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndGoNowhere) {
+  auto net = make_star(4, true, choose_worst_path);
+  net->data(0, 0);
+  net->clear();
+  for (int i = 0; i < 3; ++i) net->cnp(1);
+  net->cnp(2);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp", "cnp", "cnp"}));
+  EXPECT_EQ(net->count(Counter::kCnpFiltered), 1u);
+  EXPECT_EQ(net->count(Counter::kCnpToSource), 3u);
+}
+
+TEST(Cnps, OfATurnThatHasEndedSayNothingOfTheNext) {
+  auto net = make_star(4, true, choose_worst_path);
+  net->data(0, 0);
+  for (int i = 0; i < 9; ++i) net->cnp(1);
+  for (const std::size_t h : {1, 2, 3}) net->ack(h, 0);
+  net->data(3, 0);
+  net->clear();
+  net->cnp(2);
+  EXPECT_EQ(net->inbox(3), Texts({"cnp"}));
+}
+
+TEST(Cnps, EachSwitchPassesOnesSubtreeOnes) {
+  auto net = make_pair_of_switches(true, choose_worst_path);
+  net->data(0, 0);
+  net->clear();
+  net->cnp(1);
+  net->cnp(2);
+  net->cnp(3);  // as bad as its neighbour: the far switch passes one of the two
+  EXPECT_EQ(net->inbox(0), Texts({"cnp"})) << "the subtree has as many as host 1";
+  EXPECT_EQ(net->count(Counter::kCnpFiltered, 1), 1u);
+  EXPECT_EQ(net->count(Counter::kCnpFiltered, 0), 1u);
+  net->cnp(2);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp"})) << "now it has more";
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

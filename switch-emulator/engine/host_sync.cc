@@ -1,0 +1,75 @@
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/feedback.h"
+#include "switch-emulator/engine/numbering.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// The first packet of a newcomer's turn was lost: it would have to time out. Once, since each of
+// the packets behind it would cost the newcomer a retry.
+Claim ask_for_first(Call& call, Group& group, const GroupPacket& packet, Psn next) {
+  Turn& turn = group.turn;
+  const Path& path = group.paths[packet.path];
+  const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
+                           !beyond_window(call, next, packet.psn());
+  const bool is_asked = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
+  if (!is_newcomer || is_asked) {
+    return drop(call, Counter::kDropConflict);
+  }
+  turn.gate().on_answered(packet.path);
+  const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
+  send_feedback(call, group, path, name_of(packet), wire::AckKind::kNak, sequence, next,
+                path.messages());
+  call.count(Counter::kNewcomerNak);
+  return Claim::kSettled;
+}
+
+}  // namespace
+
+Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
+  Turn& turn = group.turn;
+  if (turn.source() == packet.path) {
+    turn.pass_to(packet.headers.ip.source);  // several hosts may be behind it
+    return Claim::kCurrent;
+  }
+  const Psn psn = packet.psn();
+  const Psn next = turn.next();
+  if (turn.source() != kNoPath) {
+    if (before(psn, turn.base())) {
+      if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
+      admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
+      return Claim::kCurrent;
+    }
+    const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
+                         after(psn, next) && !beyond_window(call, next, psn);
+    if (psn != next && !follows) return ask_for_first(call, group, packet, next);
+    const Path& path = group.paths[packet.path];
+    if (path.is_host && psn == next && turn.ends_message() && before(path.acked(), turn.sent())) {
+      acknowledge_by_sending(call, group, packet.path);
+    }
+    if (!gate_is_open(call, group)) {
+      return hold_at_gate(call, group, packet, name_of(packet), next);
+    }
+  }
+  admit(call, group, packet.path, packet.headers.ip.source, next, next);
+  return Claim::kCurrent;
+}
+
+Claim HostSync::claim(Call& call, Group& group, const GroupPacket& packet) const {
+  return claim_synchronised(call, group, packet);
+}
+
+std::optional<Psn> HostSync::first_outstanding(const Group& group, const Path& /*path*/,
+                                               Psn psn) const {
+  return psn == group.turn.next() ? std::optional(psn) : std::nullopt;
+}
+
+// Until it has moved its queue pair's PSN on through RESET it asks for what it sent itself, once,
+// and is silent from then on.
+bool HostSync::is_of_last_source(const Call& call, const Group& group, PathNo path, Psn psn) const {
+  const Path& from = group.paths[path];
+  return call.rules().handover_rnr && from.is_host && path == group.turn.previous() &&
+         before(psn, group.turn.base()) && from.acked() == group.turn.base() - 1;
+}
+
+}  // namespace cepheus::fabric

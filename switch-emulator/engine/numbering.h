@@ -1,0 +1,56 @@
+// How the PSNs of hosts count from turn to turn (docs/protocol.md, "Changing the source"): what of
+// the protocol depends on it, behind one interface. Fixed when a group is registered.
+#pragma once
+
+#include "switch-emulator/engine/claim.h"
+
+namespace cepheus::fabric {
+
+class Numbering {
+ public:
+  virtual ~Numbering() = default;
+  virtual const char* name() const = 0;  // as in the topology file
+  // Flags of REGISTER that tell the members of it (wire::MrpHeader).
+  virtual std::uint16_t register_flags() const = 0;
+  // Is T of a source counted on by the packets of its turn?
+  virtual bool counts_turns() const = 0;
+  // Settles whose turn a host's packet belongs to; admits a newcomer if the gate is open.
+  virtual Claim claim(Call& call, Group& group, const GroupPacket& packet) const = 0;
+  // The first PSN that the host on `path` can have outstanding, in its numbering. None: that can't
+  // be told, or `psn` is another.
+  virtual std::optional<Psn> first_outstanding(const Group& group, const Path& path,
+                                               Psn psn) const = 0;
+  // A sequence NAK for `psn`, the group's: from the last turn's source, which takes nothing before
+  // it has moved its PSNs on?
+  virtual bool is_of_last_source(const Call& call, const Group& group, PathNo path,
+                                 Psn psn) const = 0;
+};
+
+// "rebase": a host counts its own packets only, and the switch knows by how many (T).
+class Rebasing final : public Numbering {
+ public:
+  const char* name() const override { return "rebase"; }
+  std::uint16_t register_flags() const override { return 0; }
+  bool counts_turns() const override { return true; }
+  Claim claim(Call& call, Group& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const Group& group, const Path& path,
+                                       Psn psn) const override;
+  bool is_of_last_source(const Call&, const Group&, PathNo, Psn) const override { return false; }
+};
+
+// "host-sync": hosts set their PSNs to the group's between turns (paper III-E).
+class HostSync final : public Numbering {
+ public:
+  const char* name() const override { return "host-sync"; }
+  std::uint16_t register_flags() const override { return wire::MrpHeader::kHostSync; }
+  bool counts_turns() const override { return false; }
+  Claim claim(Call& call, Group& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const Group& group, const Path& path,
+                                       Psn psn) const override;
+  bool is_of_last_source(const Call& call, const Group& group, PathNo path, Psn psn) const override;
+};
+
+// As host-sync: PSNs mean the same on both sides of the port, and nothing names turns.
+Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet);
+
+}  // namespace cepheus::fabric

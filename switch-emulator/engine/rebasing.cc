@@ -1,0 +1,26 @@
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/numbering.h"
+
+namespace cepheus::fabric {
+
+Claim Rebasing::claim(Call& call, Group& group, const GroupPacket& packet) const {
+  if (group.turn.source() == packet.path) return Claim::kCurrent;
+  const Path& path = group.paths[packet.path];
+  const Psn psn = packet.psn();
+  const Psn first = call.rules().psn_from_state ? group.start + path.turns() : psn;
+  const bool old = before(psn, first);
+  if (old && call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
+  if (beyond_window(call, first, psn)) return drop(call, Counter::kDropDataWindow);
+  if (!old && !gate_is_open(call, group)) {
+    return hold_at_gate(call, group, packet, {}, first);
+  }
+  admit(call, group, packet.path, call.port(path.port).host, group.turn.next(), first);
+  return Claim::kCurrent;
+}
+
+std::optional<Psn> Rebasing::first_outstanding(const Group& group, const Path& path,
+                                               Psn /*psn*/) const {
+  return group.start + path.turns();
+}
+
+}  // namespace cepheus::fabric
