@@ -2,8 +2,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +18,7 @@
 #include "switch-emulator/live/counter_descriptions.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/status.h"
+#include "switch-emulator/live/topology_graph.h"
 #include "switch-emulator/tools/explain.h"
 
 namespace cepheus::tools {
@@ -32,6 +36,8 @@ struct Command {
   std::optional<double> watch_seconds;
   bool explains = false;   // reads processes' reports, asks no fabric
   bool describes = false;  // says what counters count, asks no fabric
+  bool maps = false;       // shows the topology
+  std::string svg;         // ... drawn into this file; "-": to standard output
   json request = {{"ask", "status"}};
 };
 
@@ -55,6 +61,23 @@ wire::Result<std::string> explanation(const Command& command) {
   return command.as_json ? json_text(to_json(jobs), command) : to_text(jobs, may_colour());
 }
 
+wire::Result<std::string> map_of(const json& found, const Command& command) {
+  const auto status = live::status_from_json(found);
+  if (!status) return tl::unexpected(status.error());
+  if (command.svg.empty()) {
+    return command.as_json ? json_text(live::topology_json(*status), command)
+                           : live::topology_text(*status, may_colour());
+  }
+  const std::string drawing = live::topology_svg(*status);
+  if (command.svg == "-") return drawing;
+  std::ofstream file(command.svg);
+  if (!(file << drawing << std::flush)) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      command.svg + " can't be written: " + std::strerror(errno));
+  }
+  return std::string();
+}
+
 // One answer of the fabric, as the user wants to see it.
 wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
@@ -64,11 +87,14 @@ wire::Result<std::string> answer_text(const Command& command) {
   }
   const auto answer = live::ask(command.socket, command.request);
   if (!answer) return tl::unexpected(answer.error());
-  if (!command.view) return command.as_json ? json_text(*answer, command) : std::string();
+  if (!command.view && !command.maps) {
+    return command.as_json ? json_text(*answer, command) : std::string();
+  }
   const auto found = answer->find("status");
   if (found == answer->end()) {
     return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");
   }
+  if (command.maps) return map_of(*found, command);
   if (command.as_json) return json_text(*found, command);
   const bool logs = command.watch_seconds && command.view == live::View::kGroups && !is_terminal();
   return live::status_from_json(*found).map([&](const live::FabricStatus& status) {
@@ -127,6 +153,7 @@ class CommandLine {
              live::View::kCounters)
         ->add_flag("--describe", command_.describes, "say what each counter counts, instead")
         ->excludes("--watch");
+    add_topology();
     CLI::App* explains = app_.add_subcommand(
         "explain", "MPI programs of this user: calls by communicator, the path they took, and why");
     explains->callback([this] { command_.explains = true; });
@@ -170,6 +197,14 @@ class CommandLine {
         ->expected(0, 1)
         ->default_str("1")
         ->check(CLI::Range(0.05, 86400.0));
+  }
+
+  void add_topology() {
+    CLI::App* sub = app_.add_subcommand(
+        "topology", "switches floor by floor, their cables, and the trees of groups");
+    sub->add_option("--svg", command_.svg, "draw it into FILE; - for standard output")
+        ->type_name("FILE");
+    sub->callback([this] { command_.maps = true; });
   }
 
   void add_link() {

@@ -1,7 +1,10 @@
 /* Broadcasts a file from rank 0 to all ranks and shows every rank's SHA-256. Plain MPI: it knows
  * nothing of Cepheus.
  *
- *   mpirun ... broadcast_file FILE
+ *   mpirun ... broadcast_file FILE [--hold]
+ *
+ * --hold: rank 0 waits for the end of standard input before it ends, so that its groups can be
+ * looked at.
  */
 #include <mpi.h>
 #include <openssl/evp.h>
@@ -50,7 +53,8 @@ int main(int argc, char** argv) {
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (argc != 2) die("usage", "broadcast_file FILE");
+  const int holds = argc == 3 && strcmp(argv[2], "--hold") == 0;
+  if (argc != 2 && !holds) die("usage", "broadcast_file FILE [--hold]");
 
   uint64_t bytes = 0;
   unsigned char* data = rank == 0 ? read_file(argv[1], &bytes) : NULL;
@@ -82,6 +86,10 @@ int main(int argc, char** argv) {
   }
   free(all);
   free(data);
+  if (holds) {
+    while (rank == 0 && getchar() != EOF) continue;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
   MPI_Finalize();
   return differ;
 }

@@ -5,10 +5,11 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from switch_process import Switch  # noqa: E402
 
 SIZES = [8, 65536, 1 << 20, 64 << 20]
 
@@ -29,20 +30,20 @@ def human(n):
 
 
 class Demo:
-    def __init__(self, build, hosts):
+    def __init__(self, build, hosts, switch, svg=None, seconds=0.7):
         self.build = pathlib.Path(build).resolve()
         self.hosts = hosts
-        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="cepheus-demo-"))
+        self.switch = switch
+        self.svg = svg
+        self.seconds = seconds
 
-    def cepheus(self, program, *arguments, stats=None, mca=()):
-        command = [str(self.build / "bin/cepheus-run"), "--hosts", str(self.hosts)]
-        if stats:
-            command += ["--stats-json", str(stats)]
-        command += ["--"]
-        for name, value in mca:
-            command += ["--mca", name, value]
-        return subprocess.run(command + [str(program), *map(str, arguments)], text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE)
+    def command(self, program, *arguments, mca=()):
+        parameters = [word for name, value in mca for word in ("--mca", name, value)]
+        return [str(self.build / "bin/cepheus-run"), "--join", self.switch.socket, "--", "-np", str(self.hosts), *parameters,
+                str(program), *map(str, arguments)]
+
+    def cepheus(self, program, *arguments, mca=()):
+        return subprocess.run(self.command(program, *arguments, mca=mca), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def tcp(self, program, *arguments):
         command = ["mpirun", "-np", str(self.hosts), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,tcp",
@@ -53,20 +54,32 @@ class Demo:
                               stderr=subprocess.PIPE)
 
     def broadcast(self, path):
-        stats = self.scratch / "stats.json"
-        result = self.cepheus(self.build / "demo/broadcast_file", path, stats=stats,
-                              mca=[("coll_cepheus_mode", "require"), ("coll_cepheus_verbose", "1")])
-        sys.stdout.write(result.stdout)
-        lines = [line for line in result.stderr.splitlines() if "cepheus:" in line]
-        for line in lines:
-            print("  path:", line[line.index("cepheus:"):])
-        if result.returncode != 0:
-            sys.stderr.write(result.stderr)
+        command = self.command(self.build / "demo/broadcast_file", path, "--hold",
+                               mca=[("coll_cepheus_mode", "require"), ("coll_cepheus_verbose", "1")])
+        with subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+            for _ in range(self.hosts + 1):
+                sys.stdout.write(job.stdout.readline())
+            sys.stdout.flush()
+            ports = self.switch.ports()
+            drawn = job.poll() is None and self.draw()
+            _, err = job.communicate()
+        for line in err.splitlines():
+            if "cepheus:" in line:
+                print("  path:", line[line.index("cepheus:"):])
+        if job.returncode != 0:
+            sys.stderr.write(err)
             return False
-        return self.root_link(json.loads(stats.read_text()), os.path.getsize(path))
+        return self.root_link(ports, os.path.getsize(path)) and drawn
 
-    def root_link(self, status, size):
-        port = next(p for p in status["switches"][0]["ports"] if p["name"] == "h0")
+    def draw(self):
+        """The tree that the group has now: in words, and into a file if one is wanted."""
+        command = [self.build / "bin/cepheusctl", "--socket", self.switch.socket, "topology"]
+        shown = subprocess.run(command, text=True, stdout=subprocess.PIPE).stdout
+        print(shown[shown.index("\n\n") + 1:] if "\n\n" in shown else shown, end="")
+        return self.svg is None or subprocess.run([*command, "--svg", self.svg]).returncode == 0
+
+    def root_link(self, ports, size):
+        port = next(p for p in ports if p["name"] == "h0")
         carried = port["rx_payload_bytes"]
         unicast = size * (self.hosts - 1)
         ratio = carried / size if size else 0
@@ -80,8 +93,8 @@ class Demo:
     def times(self):
         program = self.build / "bench/mpi_bcast"
         sizes = ",".join(map(str, SIZES))
-        runs = {"cepheus": self.cepheus(program, "--seconds", 0.7, sizes, mca=[("coll_cepheus_mode", "require")]),
-                "tcp": self.tcp(program, "--seconds", 0.7, sizes)}
+        runs = {"cepheus": self.cepheus(program, "--seconds", self.seconds, sizes, mca=[("coll_cepheus_mode", "require")]),
+                "tcp": self.tcp(program, "--seconds", self.seconds, sizes)}
         table = {}
         for name, run in runs.items():
             if run.returncode != 0:
@@ -100,24 +113,33 @@ class Demo:
         return True
 
     def run(self, path):
-        print(f"{path} from rank 0 to {self.hosts} hosts, one switch")
-        try:
-            return 0 if self.broadcast(path) and self.times() else 1
-        finally:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        switches = len(self.switch.status()["switches"])
+        print(f"{path} from rank 0 to {self.hosts} hosts over {switches} switch{'es' if switches > 1 else ''}")
+        return 0 if self.broadcast(path) and self.times() else 1
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./run demo", description=__doc__)
     parser.add_argument("file", nargs="?", default=find_default_file(), help="file to broadcast")
     parser.add_argument("--hosts", type=int, default=4, help="emulated hosts, 2 to 64 (default 4)")
+    parser.add_argument("--fabric", metavar="SHAPE", help="of several switches: fat-tree:4, leaf-spine:4x2x4 (default: one switch)")
+    parser.add_argument("--svg", metavar="FILE", help="draw the fabric and the broadcast's tree into FILE")
+    parser.add_argument("--seconds", type=float, default=0.7, help=argparse.SUPPRESS)  # of each size
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not 2 <= options.hosts <= 64:
         parser.error(f"--hosts {options.hosts}: give 2 to 64")
     if not os.path.isfile(options.file) or not os.access(options.file, os.R_OK):
         parser.error(f"{options.file}: not a readable file")
-    return Demo(options.build, options.hosts).run(os.path.realpath(options.file))
+    shape = ("--fabric", options.fabric) if options.fabric else ("--hosts", str(options.hosts))
+    try:
+        with Switch(options.build, *shape) as switch:
+            there = sum(port["kind"] == "host" for port in switch.ports())
+            if there < options.hosts:
+                parser.error(f"{options.fabric} has {there} hosts: give --hosts {there} or fewer")
+            return Demo(options.build, options.hosts, switch, options.svg, options.seconds).run(os.path.realpath(options.file))
+    except RuntimeError as error:  # said why itself
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

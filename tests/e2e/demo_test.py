@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+"""The demo: a file over a fabric of several switches, its tree in words and drawn."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from harness import BUILD
+
+DEMO = pathlib.Path(__file__).resolve().parents[2] / "tools/demo/demo.py"
+
+
+def demo(*arguments):
+    return subprocess.run([sys.executable, DEMO, "--build", BUILD, "--seconds", "0.05", *map(str, arguments)], text=True, capture_output=True,
+                          timeout=120)
+
+
+class Demo(unittest.TestCase):
+    def test_a_file_takes_a_tree_over_a_leaf_spine_fabric(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file, svg = pathlib.Path(scratch) / "file", pathlib.Path(scratch) / "tree.svg"
+            file.write_bytes(bytes(range(256)) * 1000)
+            shown = demo(file, "--fabric", "leaf-spine:2x2x2", "--hosts", 4, "--svg", svg)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            drawing = ElementTree.parse(svg).getroot()
+        self.assertEqual(len(set(re.findall(r"sha256 (\w+)", shown.stdout))), 1)
+        self.assertIn("1.000 times the file", shown.stdout)
+        # The tree, from the root's leaf over one of the spines to the other leaf.
+        self.assertRegex(shown.stdout, r"  leaf0  h0 h1\n    spine[01]\n      leaf1  h2 h3\n")
+        space = "{http://www.w3.org/2000/svg}"
+        self.assertEqual(len(drawing.findall(f"{space}rect")), 4)
+        self.assertEqual(len(drawing.findall(f"{space}circle")), 4)
+
+    def test_a_shape_that_has_too_few_hosts_is_refused(self):
+        refused = demo("--fabric", "leaf-spine:2x1x1", "--hosts", 4)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("leaf-spine:2x1x1 has 2 hosts: give --hosts 2 or fewer", refused.stderr)
+
+    def test_a_shape_that_is_none_is_refused_by_the_switch(self):
+        refused = demo("--fabric", "ring:4")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("ring:4", refused.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
