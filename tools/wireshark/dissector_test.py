@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+"""The dissector of registration: every field of every type against what wire/ says, and what is malformed.
+
+usage: dissector_test.py MRP_PACKETS [-v]        (MRP_PACKETS: the program that prints datagrams and what they say)
+"""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tshark
+
+WRITER = sys.argv.pop(1)
+MCST = bytes([198, 18, 0, 7])
+REJECT, UNREGISTER, GIVE_UP, CONFIRM, REPORT, HELLO = 3, 5, 10, 2, 8, 13
+
+
+def header(type_=1, length=20, version=2, flags=0):
+    return bytes([version, type_]) + b"".join(n.to_bytes(2, "big") for n in (flags, 3, 0, 1, length)) + MCST + bytes([0, 0, 0, 9])
+
+
+def datagram(*records, **fields):
+    behind = b"".join(records)
+    return header(length=20 + len(behind), **fields) + behind
+
+
+def member(size_in_words=4):
+    return bytes([1, size_in_words]) + bytes.fromhex("4e20 0a000002 04 000777 deadbeef")
+
+
+class Dissector(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-dissector-")
+        self.addCleanup(self.scratch.cleanup)
+        self.capture = pathlib.Path(self.scratch.name) / "made.pcap"
+
+    def dissect(self, datagrams, preferences=(), **frame):
+        tshark.write_capture(self.capture, [tshark.udp_frame(one, **frame) for one in datagrams])
+        return tshark.dissect(self.capture, preferences=preferences)
+
+
+class Registration(Dissector):
+    def setUp(self):
+        super().setUp()
+        printed = subprocess.run([WRITER], text=True, capture_output=True, check=True, timeout=60).stdout
+        self.ours = [json.loads(line) for line in printed.splitlines()]
+        self.packets = self.dissect([bytes.fromhex(one["hex"]) for one in self.ours])
+        self.assertEqual(len(self.packets), len(self.ours))
+
+    def test_every_field_is_what_it_was_made_of(self):
+        for one, packet in zip(self.ours, self.packets):
+            with self.subTest(one["type_name"], flags=one["flags"], length=one["length"]):
+                self.check_header(one, packet)
+                if one["type"] == HELLO:
+                    self.assertEqual(packet.values["mrp.unreachable"], one["unreachable"])
+                    self.assertEqual(packet.number("mrp.hears"), one["hears"])
+                else:
+                    self.check_members(one, packet)
+                self.assertEqual([name for name in packet.values if "bad" in name or "must" in name or "short" in name], [])
+
+    def check_header(self, one, packet):
+        for name in ("type", "flags", "epoch", "seq", "total", "length", "instance"):
+            self.assertEqual(packet.number("mrp." + name), one[name], name)
+        self.assertEqual(packet.number("mrp.version"), 2)
+        self.assertEqual(packet.one("mrp.mcst_id"), one["mcst_id"])
+        self.assertEqual((packet.one("mrp.signature") or "").replace(":", ""), one["signature"])
+        self.assertEqual(packet.number("mrp.start_psn"), None if one["type"] == HELLO else one["start_psn"])
+
+    def check_members(self, one, packet):
+        is_report = one["type"] == REPORT
+        columns = [list(map(tshark.number, packet.values["mrp.member." + name]))
+                   for name in ("heard" if is_report else "qpn", "control_port", "flags", "token")]
+        self.assertEqual(list(map(list, zip(packet.values["mrp.member.host"], *columns))), one["members"])
+        if is_report:
+            for name, bit in (("down", 1), ("source", 2), ("owes", 4), ("late", 8)):
+                self.assertEqual([tshark.number(v) != 0 for v in packet.values["mrp.member." + name]],
+                                 [m[3] & bit != 0 for m in one["members"]], name)
+        self.assertEqual(packet.values["mrp.words"], ["4"] * len(one["members"]))
+
+    def test_names_are_those_of_wire(self):
+        types, reasons = set(), set()
+        for one, packet in zip(self.ours, self.packets):
+            name = one["type_name"].upper().replace(" ", "_")
+            self.assertIn(f": {name} ({one['type']})", packet.text("mrp.type"))
+            types.add(one["type"])
+            if one["type"] in (REJECT, UNREGISTER, GIVE_UP) and one["flags"] < 0x8000:
+                known = one["reason"] != "unknown reason"
+                self.assertIn(f"{one['reason'] if known else 'Unknown'} ({one['flags']})", packet.text("mrp.reason"))
+                reasons.add(one["flags"])
+            if one["type"] == CONFIRM:
+                self.assertEqual(packet.number("mrp.answers"), one["flags"] & 0x7FFF)
+        self.assertEqual(types, set(range(1, HELLO + 1)))
+        self.assertGreater(len(reasons), 13)
+
+
+class Records(Dissector):
+    def test_a_region_of_a_member(self):
+        region = bytes.fromhex("0207 0003 0a000002 00007f0000001000 0000000100000000 cafe0001")
+        packet = self.dissect([datagram(region)])[0]
+        self.assertEqual({name: packet.one("mrp.region." + name) for name in ("number", "host", "va", "length", "rkey")},
+                         {"number": "3", "host": "10.0.0.2", "va": "0x00007f0000001000", "length": "4294967296", "rkey": "0xcafe0001"})
+
+    def test_unknown_ones_are_skipped_if_they_may_be(self):
+        packet = self.dissect([datagram(bytes.fromhex("8902 0000 12345678"), member())])[0]
+        self.assertEqual(packet.one("mrp.unknown"), "12:34:56:78")
+        self.assertEqual(packet.one("mrp.member.host"), "10.0.0.2")
+        self.assertNotIn("mrp.must_know", packet.values)
+        packet = self.dissect([datagram(bytes.fromhex("0902 0000 12345678"))])[0]
+        self.assertIn("mrp.must_know", packet.values)
+
+    def test_another_port_is_a_preference(self):
+        told = self.dissect([datagram(member())], preferences=["cepheus_mrp.port:4000"], port=4000)[0]
+        self.assertEqual(told.one("mrp.member.host"), "10.0.0.2")
+
+
+class Malformed(Dissector):
+    def test_says_what_is_wrong(self):
+        for text, data, expert in [("too short", header()[:19], "short"), ("stated length is more than there is", header(length=24), "short"),
+                                   ("stated length is less than a header", header(length=19), "short"),
+                                   ("another version", header(version=3), "bad_version"), ("no such type", header(type_=14), "bad_type"),
+                                   ("record without a length", datagram(bytes(4)), "bad_record"),
+                                   ("record beyond the end", datagram(member(5)), "bad_record"),
+                                   ("half a word", datagram(b"\1\4"), "bad_record"),
+                                   ("a member of another size", datagram(bytes([1, 3]) + bytes(10)), "bad_record"),
+                                   ("a tail that is no signature", header() + bytes(19), "bad_tail")]:
+            with self.subTest(text):
+                self.assertIn("mrp." + expert, self.dissect([data])[0].values)
+
+    def test_every_shorter_datagram_is_looked_at(self):
+        whole = datagram(member(), bytes.fromhex("0302 0000 0aff0001"))
+        packets = self.dissect([whole[:size] for size in range(1, len(whole))])
+        self.assertEqual([p.values["mrp.short"] != [] for p in packets], [True] * (len(whole) - 1))
+
+    def test_nothing_breaks_it(self):
+        """3000 datagrams with bytes changed, cut or added; what tshark's run() finds of errors in the script fails."""
+        chance = random.Random(7)
+        base = [datagram(member(), member(), type_=t) for t in range(16)] + [datagram(bytes.fromhex("0207 0003") + bytes(24)),
+                                                                          datagram(bytes.fromhex("0302 0000 0aff0001"), type_=HELLO)]
+        made = []
+        for _ in range(3000):
+            data = bytearray(chance.choice(base))
+            for _ in range(chance.randint(1, 8)):
+                data[chance.randrange(len(data))] = chance.choice((0, 1, 2, 3, 4, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+            made.append(bytes(data[:chance.randint(0, len(data))]) if chance.random() < 0.3 else bytes(data) + bytes(chance.randint(0, 30)))
+        packets = self.dissect(made)
+        self.assertEqual(len(packets), len(made))
+        self.assertEqual(sum("cepheus_mrp" in p.protocols for p in packets), sum(len(m) > 0 for m in made))
+
+
+if __name__ == "__main__":
+    tshark.need()
+    unittest.main()

@@ -1,0 +1,117 @@
+// Prints registration datagrams of ours and what they say, an object of JSON a line, for another
+// implementation to be held against (tools/wireshark/dissector_test.py): every type, every reason,
+// with and without members, signed and not.
+#include <cstdio>
+#include <random>
+#include <string>
+
+#include "wire/hello.h"
+#include "wire/mrp_key.h"
+
+namespace {
+
+using namespace cepheus::wire;
+
+using Buffer = std::array<std::uint8_t, MrpMessage::kMaxDatagram>;
+
+constexpr Ipv4 kSource{10, 0, 0, 1};
+constexpr char kKey[] = "000102030405060708090a0b0c0d0e0f";
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  char two[3];
+  for (const std::uint8_t byte : bytes) {
+    std::snprintf(two, sizeof two, "%02x", byte);
+    text += two;
+  }
+  return text;
+}
+
+// An object without its closing brace: what every datagram says.
+void print_header(const MrpHeader& h, std::span<const std::uint8_t> message, std::size_t size,
+                  const Buffer& buffer) {
+  std::printf("{\"hex\": \"%s\", \"type\": %d, \"type_name\": \"%s\", \"flags\": %d, \"epoch\": %d",
+              hex(std::span(buffer).first(size)).c_str(), static_cast<int>(h.type),
+              to_string(h.type), h.flags, h.epoch);
+  std::printf(", \"seq\": %d, \"total\": %d, \"length\": %zu, \"mcst_id\": \"%s\"", h.seq, h.total,
+              message.size(), h.mcst_id.to_string().c_str());
+  std::printf(", \"instance\": %u, \"start_psn\": %u, \"signature\": \"%s\"", h.instance,
+              group_start_psn(h.mcst_id, h.epoch).value(),
+              hex(std::span(buffer).subspan(message.size(), size - message.size())).c_str());
+}
+
+void print(const MrpMessage& m, const MrpKey* key) {
+  Buffer buffer{};
+  const std::size_t length = m.emit(buffer);
+  const std::size_t size = key == nullptr ? length : key->sign(kSource, buffer, length);
+  print_header(m.header, std::span(buffer).first(length), size, buffer);
+  const auto reason = static_cast<MrpReject>(m.header.flags);
+  std::printf(", \"reason\": \"%s\", \"members\": [", to_string(reason));
+  for (std::size_t i = 0; i < m.member_count; ++i) {
+    const MrpMember& one = m.members[i];
+    std::printf("%s[\"%s\", %u, %d, %d, %u]", i == 0 ? "" : ", ", one.host.to_string().c_str(),
+                one.qpn.value(), one.control_port, one.flags, one.token);
+  }
+  std::printf("]}\n");
+}
+
+void print(const Hello& hello) {
+  Buffer buffer{};
+  const std::size_t size = hello.emit(buffer);
+  const auto header = MrpHeader::parse(std::span(buffer).first(size));
+  print_header(*header, std::span(buffer).first(size), size, buffer);
+  std::printf(", \"hears\": %s, \"unreachable\": [", hello.hears ? "true" : "false");
+  for (std::size_t i = 0; i < hello.count; ++i) {
+    std::printf("%s\"%s\"", i == 0 ? "" : ", ", hello.unreachable[i].to_string().c_str());
+  }
+  std::printf("]}\n");
+}
+
+MrpMessage message(MrpType type, std::uint16_t flags, std::size_t members, std::mt19937& random) {
+  MrpMessage m;
+  m.header.type = type;
+  m.header.flags = flags;
+  m.header.epoch = static_cast<std::uint16_t>(random());
+  m.header.seq = static_cast<std::uint16_t>(random());
+  m.header.total = static_cast<std::uint16_t>(random());
+  m.header.mcst_id = McstId(198, 18, static_cast<std::uint8_t>(random()), 7);
+  m.header.instance = static_cast<std::uint32_t>(random());
+  for (std::size_t i = 0; i < members; ++i) {
+    m.add({Ipv4(static_cast<std::uint32_t>(random())), Qpn(static_cast<std::uint32_t>(random())),
+           static_cast<std::uint8_t>(random() % 16), static_cast<std::uint16_t>(random()),
+           static_cast<std::uint32_t>(random())});
+  }
+  return m;
+}
+
+}  // namespace
+
+int main() {
+  std::mt19937 random(20240131);
+  const auto key = MrpKey::parse(kKey);
+  if (!key) return 1;
+  for (int type = 1; type < static_cast<int>(MrpType::kHello); ++type) {
+    for (const std::size_t members : {std::size_t{0}, std::size_t{1}, MrpMessage::kMaxMembers}) {
+      for (const std::uint16_t flags : {0, 1, 0x8001}) {
+        const MrpMessage m = message(static_cast<MrpType>(type), flags, members, random);
+        print(m, nullptr);
+        print(m, &*key);
+      }
+    }
+  }
+  // Every reason, and the first that there is none of.
+  const std::string unknown = to_string(MrpReject{0xFF});
+  for (std::uint16_t reason = 0;; ++reason) {
+    print(message(MrpType::kReject, reason, 1, random), nullptr);
+    if (to_string(static_cast<MrpReject>(reason)) == unknown) break;
+  }
+  for (const std::size_t count : {std::size_t{0}, std::size_t{3}, Hello::kMaxSwitches}) {
+    Hello hello;
+    hello.hears = count != 3;
+    hello.total = 2;
+    hello.seq = 1;
+    hello.count = count;
+    for (Ipv4& one : hello.unreachable) one = Ipv4(static_cast<std::uint32_t>(random()));
+    print(hello);
+  }
+}
