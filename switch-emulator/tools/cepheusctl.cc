@@ -16,10 +16,12 @@
 #include "reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/counter_descriptions.h"
+#include "switch-emulator/live/metrics.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/topology_graph.h"
 #include "switch-emulator/tools/explain.h"
+#include "switch-emulator/tools/metrics_server.h"
 
 namespace cepheus::tools {
 namespace {
@@ -34,10 +36,12 @@ struct Command {
   bool as_json = false;
   std::optional<live::View> view;
   std::optional<double> watch_seconds;
-  bool explains = false;   // reads processes' reports, asks no fabric
-  bool describes = false;  // says what counters count, asks no fabric
-  bool maps = false;       // shows the topology
-  std::string svg;         // ... drawn into this file; "-": to standard output
+  bool explains = false;              // reads processes' reports, asks no fabric
+  bool describes = false;             // says what counters count, asks no fabric
+  bool measures = false;              // prints metrics
+  std::optional<HttpAddress> listen;  // ... or serves them there
+  bool maps = false;                  // shows the topology
+  std::string svg;                    // ... drawn into this file; "-": to standard output
   json request = {{"ask", "status"}};
 };
 
@@ -61,8 +65,27 @@ wire::Result<std::string> explanation(const Command& command) {
   return command.as_json ? json_text(to_json(jobs), command) : to_text(jobs, may_colour());
 }
 
-wire::Result<std::string> map_of(const json& found, const Command& command) {
-  const auto status = live::status_from_json(found);
+wire::Result<json> fetch_status(const Command& command) {
+  const auto answer = live::ask(command.socket, command.request);
+  if (!answer) return tl::unexpected(answer.error());
+  const auto found = answer->find("status");
+  if (found == answer->end()) {
+    return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");
+  }
+  return *found;
+}
+
+wire::Result<std::string> metrics(const Command& command) {
+  const auto status = fetch_status(command);
+  if (!status) return tl::unexpected(status.error());
+  return live::status_from_json(*status).map(
+      [](const live::FabricStatus& read) { return live::to_metrics(read); });
+}
+
+wire::Result<std::string> map_of(const Command& command) {
+  const auto found = fetch_status(command);
+  if (!found) return tl::unexpected(found.error());
+  const auto status = live::status_from_json(*found);
   if (!status) return tl::unexpected(status.error());
   if (command.svg.empty()) {
     return command.as_json ? json_text(live::topology_json(*status), command)
@@ -85,16 +108,15 @@ wire::Result<std::string> answer_text(const Command& command) {
     return command.as_json ? json_text(live::counter_descriptions(), command)
                            : live::describe_counters(may_colour());
   }
-  const auto answer = live::ask(command.socket, command.request);
-  if (!answer) return tl::unexpected(answer.error());
-  if (!command.view && !command.maps) {
-    return command.as_json ? json_text(*answer, command) : std::string();
+  if (command.measures) return metrics(command);
+  if (command.maps) return map_of(command);
+  if (!command.view) {
+    return live::ask(command.socket, command.request).map([&](const json& answer) {
+      return command.as_json ? json_text(answer, command) : std::string();
+    });
   }
-  const auto found = answer->find("status");
-  if (found == answer->end()) {
-    return wire::fail(wire::ErrorCode::kInvalid, "the fabric sent no status");
-  }
-  if (command.maps) return map_of(*found, command);
+  const auto found = fetch_status(command);
+  if (!found) return tl::unexpected(found.error());
   if (command.as_json) return json_text(*found, command);
   const bool logs = command.watch_seconds && command.view == live::View::kGroups && !is_terminal();
   return live::status_from_json(*found).map([&](const live::FabricStatus& status) {
@@ -122,8 +144,21 @@ int watch(const Command& command) {
   }
 }
 
+// Goes on where no fabric answers: it may come, and the page says that it is not there.
+int serve(const Command& command) {
+  const auto served = serve_metrics(*command.listen, [&] {
+    return metrics(command)
+        .or_else([](const wire::Error& error) -> wire::Result<std::string> {
+          return live::metrics_without_fabric(error.text);
+        })
+        .value();
+  });
+  return served ? 0 : complain(served.error().text, kRefused);
+}
+
 int run(const Command& command) {
   if (command.watch_seconds) return watch(command);
+  if (command.listen) return serve(command);
   const auto text = answer_text(command);
   if (!text) return complain(text.error().text, kRefused);
   std::cout << *text << std::flush;
@@ -158,6 +193,7 @@ class CommandLine {
         "explain", "MPI programs of this user: calls by communicator, the path they took, and why");
     explains->callback([this] { command_.explains = true; });
     add_watch(*explains);
+    add_metrics();
     add_link();
     app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
       command_.request = {{"ask", "reset_counters"}};
@@ -205,6 +241,21 @@ class CommandLine {
     sub->add_option("--svg", command_.svg, "draw it into FILE; - for standard output")
         ->type_name("FILE");
     sub->callback([this] { command_.maps = true; });
+  }
+
+  void add_metrics() {
+    CLI::App* sub = app_.add_subcommand(
+        "metrics", "what the fabric counts, in Prometheus's text format; once, or over HTTP");
+    sub->callback([this] { command_.measures = true; });
+    sub->add_option_function<std::string>(
+           "--listen",
+           [this](const std::string& text) {
+             const auto address = parse_http_address(text);
+             if (!address) throw CLI::ValidationError("--listen", address.error().text);
+             command_.listen = *address;
+           },
+           "serve http://ADDRESS:PORT/metrics until interrupted; port 0: any free one")
+        ->type_name("ADDRESS:PORT");
   }
 
   void add_link() {

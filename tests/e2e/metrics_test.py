@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""A fabric's metrics as Prometheus reads them; promtool's word on page, rules and dashboard."""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+from harness import BUILD
+from live import Switch
+
+MONITORING = pathlib.Path(__file__).resolve().parents[2] / "tools/monitoring"
+CTL = BUILD / "bin/cepheusctl"
+PATIENCE = 60
+
+
+def promtool(*words, **options):
+    done = subprocess.run(["promtool", *map(str, words)], text=True, capture_output=True, timeout=PATIENCE, **options)
+    return done.returncode, done.stdout + done.stderr
+
+
+def families(page):
+    return set(re.findall(r"^# TYPE (\S+)", page, re.MULTILINE))
+
+
+def value(page, sample):
+    return float(re.search("^" + re.escape(sample) + r" (\S+)$", page, re.MULTILINE).group(1))
+
+
+class Endpoint:
+    """cepheusctl metrics --listen over a fabric's socket."""
+
+    def __init__(self, fabric, where="127.0.0.1:0"):
+        self.process = subprocess.Popen([CTL, "--socket", fabric, "metrics", "--listen", where], text=True, stdout=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        self.url = line.split()[-1]
+        self.port = int(re.search(r":(\d+)/", line).group(1))
+
+    def page(self):
+        with urllib.request.urlopen(self.url, timeout=PATIENCE) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"), answer.headers
+            return answer.read().decode()
+
+    def close(self, signum=signal.SIGTERM):
+        self.process.send_signal(signum)
+        self.process.stdout.close()
+        return self.process.wait(PATIENCE)
+
+
+class Metrics(unittest.TestCase):
+    def setUp(self):
+        self.switch = Switch("--fabric", "leaf-spine:2x2x2")
+        self.addCleanup(self.switch.close)
+
+    def endpoint(self, *arguments):
+        made = Endpoint(*arguments)
+        self.addCleanup(lambda: made.process.poll() is None and made.close())
+        return made
+
+    def test_are_the_same_once_and_over_http(self):
+        once = subprocess.run([CTL, "--socket", self.switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout
+        page = self.endpoint(self.switch.socket).page()
+        self.assertEqual(families(once), families(page))
+        self.assertEqual(value(page, 'cepheus_port_attached{switch="leaf0",port="h0"}'), 0)
+        hellos = next(s for s in self.switch.status()["switches"] if s["name"] == "leaf0")["counters"]["hello_sent"]
+        self.assertLessEqual(value(once, 'cepheus_switch_hello_sent_total{switch="leaf0"}'), hellos)
+        self.assertGreater(value(page, 'cepheus_switch_hello_sent_total{switch="leaf0"}'), 0)
+
+    def test_promtool_finds_nothing_wrong(self):
+        page = self.endpoint(self.switch.socket).page()
+        self.assertEqual(promtool("check", "metrics", input=page), (0, ""))
+        # It does look.
+        code, said = promtool("check", "metrics", input=page.replace("_total", "_ms"))
+        self.assertNotEqual((code, said), (0, ""))
+
+    def test_a_fabric_that_ends_is_0_and_comes_back(self):
+        endpoint = self.endpoint(self.switch.socket)
+        self.assertEqual(value(endpoint.page(), "cepheus_up"), 1)
+        self.switch.kill()
+        while value(endpoint.page(), "cepheus_up") == 1:  # pages are a second old at most
+            pass
+        self.assertIn("# no fabric at", endpoint.page())
+        self.assertEqual(promtool("check", "metrics", input=endpoint.page())[0], 0)
+        self.switch.start()
+        while value(endpoint.page(), "cepheus_up") == 0:
+            pass
+
+    def test_who_connects_without_end_holds_up_neither_others_for_long_nor_memory(self):
+        endpoint = self.endpoint(self.switch.socket)
+        with contextlib.ExitStack() as held:
+            for _ in range(12):
+                held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), PATIENCE))
+            status = pathlib.Path(f"/proc/{endpoint.process.pid}/status").read_text()
+            self.assertLess(int(re.search(r"Threads:\s+(\d+)", status).group(1)), 8)
+            self.assertLess(len(os.listdir(f"/proc/{endpoint.process.pid}/fd")), 40)
+            self.assertEqual(value(endpoint.page(), "cepheus_up"), 1)
+
+    def test_answers_nothing_else(self):
+        endpoint = self.endpoint(self.switch.socket)
+        for method, path, code in (("GET", "/etc/passwd", 404), ("POST", "/metrics", 404), ("GET", "/", 200)):
+            connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=PATIENCE)
+            connection.request(method, path)
+            self.assertEqual(connection.getresponse().status, code, path)
+            connection.close()
+
+    def test_ends_at_signals_and_says_what_is_taken(self):
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            self.assertEqual(self.endpoint(self.switch.socket).close(signum), 0)
+        endpoint = self.endpoint(self.switch.socket)
+        for where, code, text in ((f"127.0.0.1:{endpoint.port}", 1, "is another process there"), ("9464", 2, "no address to listen at"),
+                                  ("127.0.0.1:70000", 2, "no address"), ("::1:9464", 2, "no address")):
+            done = subprocess.run([CTL, "--socket", self.switch.socket, "metrics", "--listen", where], text=True, capture_output=True,
+                                  timeout=PATIENCE)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(text, done.stderr)
+
+
+class Monitoring(unittest.TestCase):
+    """Rules and dashboard ask for nothing that there is not."""
+
+    @classmethod
+    def setUpClass(cls):
+        with Switch("--hosts", 1) as switch:
+            cls.names = families(subprocess.run([CTL, "--socket", switch.socket, "metrics"], text=True, capture_output=True, check=True).stdout)
+
+    def check_names(self, text):
+        asked = set(re.findall(r"\bcepheus_[a-z0-9_]+[a-z0-9]\b", text))
+        self.assertGreater(len(asked), 5)
+        self.assertEqual({name for name in asked if name not in self.names and not any(n.startswith(name + "_") for n in self.names)}, set())
+
+    def test_alert_rules(self):
+        rules = MONITORING / "cepheus-alerts.yaml"
+        self.check_names(rules.read_text())
+        code, said = promtool("check", "rules", rules)
+        self.assertEqual(code, 0, said)
+        code, said = promtool("test", "rules", MONITORING / "cepheus-alerts-test.yaml")
+        self.assertEqual(code, 0, said)
+
+    def test_dashboard(self):
+        board = json.loads((MONITORING / "cepheus-dashboard.json").read_text())
+        queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+        self.check_names("\n".join(queries))
+        self.assertEqual(len({panel["id"] for panel in board["panels"]}), len(board["panels"]))
+        # promtool reads queries as rules, once Grafana's variables have values.
+        rules = [{"record": f"q{i}", "expr": re.sub(r"\$__rate_interval", "1m", query)} for i, query in enumerate(queries)]
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            json.dump({"groups": [{"name": "board", "rules": rules}]}, file)
+            file.flush()
+            code, said = promtool("check", "rules", file.name)
+        self.assertEqual(code, 0, said)
+
+
+if __name__ == "__main__":
+    if shutil.which("promtool") is None:
+        print("SKIPPED: promtool is missing; install Debian's prometheus to check metrics, rules and dashboard")
+        sys.exit(77)
+    unittest.main()

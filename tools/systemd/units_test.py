@@ -1,0 +1,51 @@
+#!/usr/bin/python3
+"""The units: systemd's word on how exposed they are and whether they can be read; the topology they name is one.
+
+usage: units_test.py BUILD [-v]
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+HERE = pathlib.Path(__file__).resolve().parent
+UNITS = [BUILD / "tools" / f"{name}.service" for name in ("cepheus-switch", "cepheus-metrics")]
+EXPOSURE = 30  # tenths, at most
+
+sys.path.insert(0, str(HERE.parent))
+from switch_process import Switch  # noqa: E402
+
+
+def run(*words):
+    done = subprocess.run(words, text=True, capture_output=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+class Units(unittest.TestCase):
+    def test_are_exposed_little(self):
+        for unit in UNITS:
+            code, said = run("systemd-analyze", "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", str(unit))
+            self.assertEqual(code, 0, f"{unit}\n{said}")
+            self.assertIn("Overall exposure level", said)
+
+    def test_can_be_read(self):
+        for unit in UNITS:
+            code, said = run("systemd-analyze", "verify", "--man=no", str(unit))
+            self.assertEqual((code, [line for line in said.splitlines() if unit.name in line and "is not executable" not in line]),
+                             (code, []))
+            self.assertNotIn("@", re.sub(r"SystemCallFilter=.*", "", unit.read_text()))
+
+    def test_the_switch_serves_the_topology_that_is_installed(self):
+        with Switch(BUILD, "--topology", HERE / "fabric.toml") as switch:
+            self.assertEqual([port["name"] for port in switch.ports()], ["h0", "h1", "h2", "h3"])
+
+
+if __name__ == "__main__":
+    if shutil.which("systemd-analyze") is None:
+        print("SKIPPED: systemd-analyze is missing; install systemd to check the units")
+        sys.exit(77)
+    unittest.main()
