@@ -172,7 +172,10 @@ const char* component_directory() {
     if (dladdr(reinterpret_cast<void*>(&component_directory), &info) == 0 ||
         info.dli_fname == nullptr)
       return std::string(".");
-    const std::string path = info.dli_fname;
+    // Where the file is, not a link to it: packages put one into Open MPI's own directory.
+    char* const resolved = realpath(info.dli_fname, nullptr);
+    const std::string path = resolved != nullptr ? resolved : info.dli_fname;
+    free(resolved);
     const auto slash = path.rfind('/');
     return slash == std::string::npos ? std::string(".") : path.substr(0, slash);
   }();

@@ -9,7 +9,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop())
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
-COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "metrics", "link", "reset-counters", "stop"]}
+COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "metrics", "link", "reset-counters", "stop"], "cepheus": ["doctor"]}
 
 
 def options(text):
@@ -38,6 +38,16 @@ class Pages(unittest.TestCase):
 
     def test_cepheus_switch(self):
         self.check("cepheus-switch")
+
+    def test_cepheus(self):
+        self.check("cepheus")
+
+    def test_cepheus_sim(self):
+        self.check("cepheus-sim")
+
+    def test_every_program_has_one(self):
+        programs = {path.name for path in (BUILD / "bin").iterdir() if path.name.startswith("cepheus")}
+        self.assertEqual(programs, {path.stem for path in PAGES.iterdir()})
 
     def test_cepheus_run(self):
         self.check("cepheus-run")

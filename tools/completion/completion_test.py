@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""bash's completion of our programs, as a user at a prompt gets it.
+
+usage: completion_test.py BUILD [-v]
+"""
+
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+COMPLETION = pathlib.Path(__file__).resolve().parent / "cepheus"
+BASH_COMPLETION = pathlib.Path("/usr/share/bash-completion/bash_completion")
+
+
+def complete(line):
+    """What bash offers at the end of `line`."""
+    words = line.split(" ")
+    script = f"""
+source {BASH_COMPLETION}; source {COMPLETION}
+COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1} COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
+{"COMP_WORDS+=('')" if line.endswith(" ") and words[-1] else ""}
+compopt() {{ :; }}
+_cepheus {words[0]} {shlex.quote(words[-1])} {words[-2] if len(words) > 1 else ''}
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash", "--norc", "-c", script], text=True, capture_output=True, timeout=60,
+                          env={**os.environ, "PATH": f"{BUILD}/bin:{os.environ['PATH']}"})
+    assert done.stderr == "", done.stderr
+    return done.stdout.split()
+
+
+class Completion(unittest.TestCase):
+    def test_of_commands(self):
+        self.assertEqual(complete("cepheusctl me"), ["metrics"])
+        self.assertEqual(complete("cepheusctl --socket x co"), ["counters"])
+        self.assertEqual(complete("cepheus "), ["doctor"])
+
+    def test_of_options_is_what_the_programs_say(self):
+        self.assertEqual(complete("cepheusctl metrics --li"), ["--listen"])
+        self.assertEqual(complete("cepheusctl link h0 --di"), ["--direction"])
+        self.assertEqual(complete("cepheus-switch --to"), ["--topology"])
+        self.assertEqual(complete("cepheus-run --pc"), ["--pcap"])
+        self.assertIn("--seeds", complete("cepheus-sim --"))
+
+    def test_of_what_options_take(self):
+        self.assertEqual(complete("cepheus-switch --fabric le"), ["leaf-spine:"])
+        self.assertEqual(complete("cepheusctl link h0 --direction to-h"), ["to-host"])
+        self.assertEqual(complete("cepheus-switch --hosts "), [])
+
+    def test_behind_two_dashes_is_a_command_of_its_own(self):
+        self.assertIn("bash", complete("cepheus-run --hosts 2 -- bas"))
+
+    def test_of_commands_is_complete(self):
+        said = subprocess.run([BUILD / "bin/cepheusctl", "--help"], text=True, capture_output=True, check=True).stdout
+        listed = said.split("Subcommands:", 1)[1].splitlines()
+        commands = {line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "}
+        self.assertEqual(set(complete("cepheusctl ")), commands)
+
+
+if __name__ == "__main__":
+    if not BASH_COMPLETION.exists():
+        print("SKIPPED: bash-completion is missing; install it to test the completions")
+        sys.exit(77)
+    unittest.main()
