@@ -2,11 +2,13 @@
 """The ecosystem's own tools see what they expect."""
 
 import os
+import pathlib
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
-from harness import BUILD
+from harness import BUILD, CHECK, REQUIRE, over_fabric
 
 
 def run(command, **env):
@@ -20,6 +22,14 @@ class Tools(unittest.TestCase):
         self.assertEqual(listed.returncode, 0, listed.stderr)
         for name in ("mode", "priority", "verbose", "min_members", "eager_limit", "device"):
             self.assertIn(f"coll_cepheus_{name}", listed.stdout)
+
+    def test_a_link_to_the_component_finds_what_lies_beside_it(self):
+        """As packages put one into Open MPI's own directory: UCX's transport is found, or mode require fails."""
+        with tempfile.TemporaryDirectory(prefix="cepheus-link-") as scratch:
+            (pathlib.Path(scratch) / "mca_coll_cepheus.so").symlink_to(BUILD / "lib/openmpi/mca_coll_cepheus.so")
+            with mock.patch.dict(os.environ, OMPI_MCA_mca_base_component_path=f"SYSTEM_DEFAULT:{scratch}"):
+                done = over_fabric(CHECK, "--count", 4, hosts=2, mca={**REQUIRE, "coll_cepheus_carrier": "ucx"})
+        self.assertEqual(done.code, 0, done.everything())
 
     def test_ucx_info_shows_the_transport_when_a_device_is_asked_for(self):
         library = f"{BUILD}/lib/ucx/libuct_rc_mcast.so"

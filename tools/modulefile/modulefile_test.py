@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+"""What `module load` makes of the module file.
+
+usage: modulefile_test.py FILE [-v]
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FILE = pathlib.Path(sys.argv.pop(1)).resolve()
+MODULECMD = next((path for path in ("/usr/lib/x86_64-linux-gnu/modulecmd.tcl", "/usr/share/modules/libexec/modulecmd.tcl",
+                                    "/usr/lib/modulecmd.tcl") if pathlib.Path(path).exists()), None)
+
+
+class ModuleFile(unittest.TestCase):
+    def load(self, *before):
+        """The variables that `module load cepheus` sets where our file is under a prefix, and the prefix."""
+        with tempfile.TemporaryDirectory(prefix="cepheus-module-") as prefix:
+            place = pathlib.Path(prefix) / "share/cepheus/modulefiles/cepheus"
+            place.mkdir(parents=True)
+            shutil.copy(FILE, place / "0.1.0")
+            done = subprocess.run([MODULECMD, "python", "load", "cepheus"], text=True, capture_output=True, timeout=60,
+                                  env={"MODULEPATH": str(place.parent), "PATH": "/usr/bin:/bin", "HOME": prefix, **dict(before)})
+            self.assertEqual(done.stderr, "")
+            return dict(re.findall(r"^os\.environ\['(\w+)'\] = '(.*)'$", done.stdout, re.MULTILINE)), prefix
+
+    def test_names_what_is_under_its_own_prefix(self):
+        found, prefix = self.load()
+        self.assertEqual(found["PATH"], f"{prefix}/bin:/usr/bin:/bin")
+        self.assertEqual(found["LD_LIBRARY_PATH"], f"{prefix}/lib")
+        self.assertEqual(found["PKG_CONFIG_PATH"], f"{prefix}/lib/pkgconfig")
+        self.assertEqual(found["OMPI_MCA_mca_base_component_path"], f"SYSTEM_DEFAULT:{prefix}/lib/cepheus/openmpi:USER_DEFAULT")
+
+    def test_leaves_a_component_path_of_the_users_alone(self):
+        found, _ = self.load(("OMPI_MCA_mca_base_component_path", "/mine"))
+        self.assertIn("PATH", found)
+        self.assertNotIn("OMPI_MCA_mca_base_component_path", found)
+
+
+if __name__ == "__main__":
+    if MODULECMD is None:
+        print("SKIPPED: environment-modules is missing; install it to test the module file")
+        sys.exit(77)
+    unittest.main()
