@@ -1,5 +1,5 @@
-// cepheus-sim: Cepheus on virtual time, by seeds. Exit code 0: all invariants held; 1: some did
-// not; 2: bad usage.
+// cepheus-sim: Cepheus on virtual time, by seeds, or one of the papers' experiments. Exit code 0: all
+// invariants held, or the experiment is done; 1: some did not, or it failed; 2: bad usage.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -10,6 +10,7 @@
 
 #include "fabric-sim/checked/campaign.h"
 #include "fabric-sim/checked/mutation_check.h"
+#include "fabric-sim/experiments/command.h"
 
 namespace cepheus::sim {
 namespace {
@@ -95,8 +96,22 @@ int run_mutation_check(const Arguments& a) {
   return kAllHeld;
 }
 
+CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
+  CLI::App& sub = *app.add_subcommand("experiment", "a figure of a paper, simulated");
+  CLI::Option* const list = sub.add_flag("--list", command.list, "what experiments there are");
+  CLI::Option* const name = sub.add_option("NAME", command.name, "the experiment");
+  list->excludes(name);
+  sub.add_flag("--quick", command.options.quick, "fewer and smaller points");
+  sub.add_option("--seeds", command.options.seeds, "of random links and placements")
+      ->check(CLI::Range(1, 1000));
+  sub.add_option("--json", command.json, "write the points to this file");
+  sub.add_option("--svg", command.svg, "draw them into this file");
+  return sub;
+}
+
 int run(int argc, char** argv) {
   Arguments a;
+  ExperimentCommand experiment;
   CLI::App app{"Runs Cepheus on virtual time: NICs, switches and faulty links, one run per seed"};
   app.add_option("--seeds", a.seeds, "how many seeds to run")->capture_default_str();
   app.add_option("--first", a.first, "first seed; by default one of today's")
@@ -120,6 +135,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--mutation-check", a.mutation_check,
                "switch each safety rule off in turn and print the first seed that fails");
+  const CLI::App& sub = add_experiment(app, experiment);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -132,6 +148,7 @@ int run(int argc, char** argv) {
     std::cerr << '\n';
     return kUsage;
   }
+  if (sub.parsed()) return run_experiment(experiment);
   if (a.mutation_check) return run_mutation_check(a);
   return a.seed ? run_one(a) : run_many(a);
 }

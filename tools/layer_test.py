@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     SIM_CORE: [WIRE, NET, *ENGINES],
     SIM_CHECKED: [WIRE, NET, *ENGINES, SIM_CORE],
     SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
-    "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED],
+    "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
     C_API: [],
     "libmcast": [WIRE, REPORTS, "controller", C_API],
     "ucx-transport": [],

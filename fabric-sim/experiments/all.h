@@ -1,0 +1,10 @@
+// Every experiment there is. registry.cc has their order.
+#pragma once
+
+#include "fabric-sim/experiments/experiment.h"
+
+namespace cepheus::sim {
+
+extern const Experiment kCepheusMemory;
+
+}  // namespace cepheus::sim

@@ -1,0 +1,41 @@
+// Bytes of groups' tables in one switch, by the number of its ports that a group uses.
+#include "fabric-sim/experiments/all.h"
+#include "switch-emulator/engine/switch.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr std::size_t kPorts = 64;
+constexpr double kGroups = 1024;
+constexpr double kMiB = 1048576;
+
+void run(const ExperimentOptions&, Report& report) {
+  using fabric::TableBytes;
+  for (const std::size_t paths : {2, 4, 8, 16, 32, 64}) {
+    const TableBytes bytes = fabric::Switch::table_bytes(kPorts, paths);
+    const auto table = static_cast<double>(TableBytes::sum(bytes.table));
+    const auto beside = static_cast<double>(TableBytes::sum(bytes.beside));
+    const auto x = static_cast<double>(paths);
+    // The paper's: an index of 64 bytes, and address, QPN and PSN for each path.
+    const double fields = 64 + 10 * x;
+    report.add("tables of 1024 groups", x, kGroups * table / kMiB, "MiB",
+               paths == kPorts ? std::optional(0.69) : std::nullopt);
+    report.add("the paper's fields alone", x, kGroups * fields / kMiB, "MiB");
+    report.add("one group's table", x, table, "B");
+    report.add("beside it, while a turn runs", x, beside, "B");
+  }
+}
+
+}  // namespace
+
+const Experiment kCepheusMemory = {"cepheus-memory",
+                                   "what 1024 groups take of a 64-port switch's memory",
+                                   "Cepheus III-D",
+                                   "nothing",
+                                   {"paths of a group", "MiB", true, false, "MiB"},
+                                   "Counted from the switch's own types. The paper's figure is for "
+                                   "its fields alone; ours has what source changes,\n"
+                                   "evictions and NAKs that wait need on top of them.",
+                                   run};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,67 @@
+#include "fabric-sim/experiments/command.h"
+
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iostream>
+
+#include "fabric-sim/experiments/plot.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+void list() {
+  for (const Experiment& e : experiments()) {
+    std::cout << e.name << "\n    " << e.shows << "\n    " << e.figure << "; takes " << e.cost
+              << '\n';
+  }
+}
+
+bool save(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  if (path.empty()) return true;
+  std::ofstream file(path);
+  write(file);
+  file.close();
+  if (file) return true;
+  std::cerr << "cepheus-sim: " << path << " can't be written\n";
+  return false;
+}
+
+int complain_about(const std::string& name) {
+  std::cerr << "cepheus-sim: no experiment is called '" << name << "'; there are:";
+  for (const Experiment& e : experiments()) std::cerr << ' ' << e.name;
+  std::cerr << '\n';
+  return kUsage;
+}
+
+}  // namespace
+
+int run_experiment(const ExperimentCommand& command) {
+  if (command.list) {
+    list();
+    return kDone;
+  }
+  const Experiment* const e = find_experiment(command.name);
+  if (e == nullptr) return complain_about(command.name);
+  Report report(command.name, [](const std::string& what) { std::cerr << what << std::endl; });
+  try {
+    e->run(command.options, report);
+  } catch (const std::exception& failure) {
+    std::cerr << "cepheus-sim: " << command.name << ": " << failure.what() << '\n';
+    return kFailed;
+  }
+  std::cout << e->name << " (" << e->figure << ", simulated"
+            << (command.options.quick ? ", quick" : "") << "): " << e->shows << "\n\n";
+  report.write_table(std::cout, e->axes.x);
+  std::cout << '\n' << e->method << '\n';
+  const bool saved =
+      save(command.json, [&](std::ostream& out) { report.write_json(out); }) &&
+      save(command.svg, [&](std::ostream& out) { write_svg(out, report, e->shows, e->axes); });
+  return saved && std::cout.flush() ? kDone : kFailed;
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,21 @@
+// cepheus-sim experiment: what there is, and one of them with its table, JSON and SVG.
+#pragma once
+
+#include <string>
+
+#include "fabric-sim/experiments/experiment.h"
+
+namespace cepheus::sim {
+
+struct ExperimentCommand {
+  bool list = false;
+  std::string name;
+  ExperimentOptions options;
+  std::string json, svg;  // files; empty: none
+};
+
+// Prints the table to standard output, progress to standard error. 0: done; 1: it failed, or a file
+// could not be written; 2: there is no such experiment.
+int run_experiment(const ExperimentCommand& command);
+
+}  // namespace cepheus::sim

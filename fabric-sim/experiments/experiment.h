@@ -1,0 +1,34 @@
+// An experiment: a figure or a number of a paper, measured again on virtual time with the engines that run live.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "fabric-sim/experiments/report.h"
+
+namespace cepheus::sim {
+
+struct ExperimentOptions {
+  bool quick = false;  // fewer and smaller points, for a first look: a minute or two
+  unsigned seeds = 0;  // of random links and placements; 0: as many as the experiment needs
+  unsigned seeds_or(unsigned when_quick, unsigned else_) const {
+    return seeds != 0 ? seeds : quick ? when_quick : else_;
+  }
+};
+
+struct Experiment {
+  std::string_view name;
+  std::string_view shows;   // one sentence
+  std::string_view figure;  // whose
+  std::string_view cost;    // time on one core: "quick, full"
+  PlotAxes axes;
+  std::string_view method;  // what was simulated, and where that differs from the paper and why
+  void (*run)(const ExperimentOptions& options, Report& report);
+};
+
+// All, in the order of the papers' figures.
+std::span<const Experiment> experiments();
+// Null if none is called so.
+const Experiment* find_experiment(std::string_view name);
+
+}  // namespace cepheus::sim

@@ -1,0 +1,16 @@
+// A report's series as one SVG of lines: our points, and the paper's as crosses.
+#pragma once
+
+#include <iosfwd>
+#include <string_view>
+
+#include "fabric-sim/experiments/report.h"
+
+namespace cepheus::sim {
+
+// Draws nothing but the frame if no point has the unit that the axes plot. On a logarithmic axis
+// points at or below 0 are left out.
+void write_svg(std::ostream& out, const Report& report, std::string_view title,
+               const PlotAxes& axes);
+
+}  // namespace cepheus::sim

@@ -1,0 +1,21 @@
+#include <algorithm>
+#include <array>
+
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/experiment.h"
+
+namespace cepheus::sim {
+
+std::span<const Experiment> experiments() {
+  static const std::array kAll = {kCepheusMemory};
+  return kAll;
+}
+
+const Experiment* find_experiment(std::string_view name) {
+  const auto all = experiments();
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const Experiment& e) { return e.name == name; });
+  return at == all.end() ? nullptr : &*at;
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,100 @@
+#include "fabric-sim/experiments/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdio>
+#include <iterator>
+#include <ostream>
+
+namespace cepheus::sim {
+namespace {
+
+// Four digits are more than these measurements mean; sizes in bytes are whole.
+std::string number(double value) {
+  std::array<char, 32> text{};
+  const bool is_whole = value == static_cast<double>(static_cast<std::int64_t>(value));
+  std::snprintf(text.data(), text.size(), is_whole ? "%.0f" : "%.4g", value);
+  return text.data();
+}
+
+std::string json_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.10g", value);
+  return text.data();
+}
+
+// Names of series are the experiments' own: letters, digits, signs that JSON leaves alone.
+std::string quoted(const std::string& text) { return '"' + text + '"'; }
+
+// Series after series, in the order in which they first came.
+std::vector<Point> by_series(const std::vector<Point>& points) {
+  std::vector<Point> sorted;
+  for (const Point& first : points) {
+    const auto same = [&](const Point& p) { return p.series == first.series; };
+    if (std::any_of(sorted.begin(), sorted.end(), same)) continue;
+    std::copy_if(points.begin(), points.end(), std::back_inserter(sorted), same);
+  }
+  return sorted;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  assert(!values.empty());
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+void Report::add(const std::string& series, double x, double value, const std::string& unit,
+                 std::optional<double> paper) {
+  points_.push_back({series, x, value, unit, value, value, paper});
+}
+
+void Report::add(const std::string& series, double x, std::vector<double> values,
+                 const std::string& unit, std::optional<double> paper) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  points_.push_back({series, x, median(values), unit, *low, *high, paper});
+}
+
+void Report::say(const std::string& what) const {
+  if (progress_) progress_(experiment_ + ": " + what);
+}
+
+void Report::write_json(std::ostream& out) const {
+  out << '[';
+  const char* separator = "\n";
+  for (const Point& p : points_) {
+    out << separator << "  {\"experiment\": " << quoted(experiment_)
+        << ", \"series\": " << quoted(p.series) << ", \"x\": " << json_number(p.x)
+        << ", \"value\": " << json_number(p.value) << ", \"unit\": " << quoted(p.unit)
+        << ", \"low\": " << json_number(p.low) << ", \"high\": " << json_number(p.high)
+        << ", \"paper\": " << (p.paper ? json_number(*p.paper) : "null") << '}';
+    separator = ",\n";
+  }
+  out << "\n]\n";
+}
+
+void Report::write_table(std::ostream& out, std::string_view x_name) const {
+  using Row = std::array<std::string, 5>;
+  std::vector<Row> rows{{"series", std::string(x_name), "value", "low..high", "paper"}};
+  for (const Point& p : by_series(points_)) {
+    const std::string range = p.low == p.high ? "" : number(p.low) + ".." + number(p.high);
+    rows.push_back({p.series, number(p.x), number(p.value) + ' ' + p.unit, range,
+                    p.paper ? number(*p.paper) : "-"});
+  }
+  std::array<std::size_t, 5> width{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  for (const Row& row : rows) {
+    std::string line = row[0] + std::string(width[0] - row[0].size(), ' ');
+    for (std::size_t i = 1; i < row.size(); ++i) {
+      line += "  " + std::string(width[i] - row[i].size(), ' ') + row[i];
+    }
+    out << line << '\n';
+  }
+}
+
+}  // namespace cepheus::sim

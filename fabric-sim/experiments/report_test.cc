@@ -1,0 +1,103 @@
+#include "fabric-sim/experiments/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "fabric-sim/experiments/command.h"
+#include "fabric-sim/experiments/plot.h"
+
+namespace cepheus::sim {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Report, GivesTheMedianAndTheRangeOfTheSeeds) {
+  Report report("fig", {});
+  report.add("a", 8, std::vector<double>{5, 1, 3}, "ms");
+  report.add("b", 8, std::vector<double>{4, 1, 2, 3}, "ms");
+  EXPECT_EQ(report.points()[0].value, 3);
+  EXPECT_EQ(report.points()[0].low, 1);
+  EXPECT_EQ(report.points()[0].high, 5);
+  EXPECT_EQ(report.points()[1].value, 2.5);
+}
+
+TEST(Report, WritesJsonWithThePapersNumberOrNull) {
+  Report report("fig", {});
+  report.add("a", 64, 1.5, "us", 2.25);
+  report.add("a", 128, 3, "us");
+  std::ostringstream out;
+  report.write_json(out);
+  const auto json = nlohmann::json::parse(out.str());
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0], nlohmann::json::parse(R"({"experiment": "fig", "series": "a", "x": 64,
+      "value": 1.5, "unit": "us", "low": 1.5, "high": 1.5, "paper": 2.25})"));
+  EXPECT_TRUE(json[1]["paper"].is_null());
+}
+
+TEST(Report, WritesSeriesAfterSeriesWithThePaperBeside) {
+  Report report("fig", {});
+  report.add("a", 64, 1.5, "us", 2.25);
+  report.add("b", 64, 7, "us");
+  report.add("a", 128, 2, "us");
+  std::ostringstream out;
+  report.write_table(out, "bytes");
+  EXPECT_EQ(out.str(),
+            "series  bytes   value  low..high  paper\n"
+            "a          64  1.5 us              2.25\n"
+            "a         128    2 us                 -\n"
+            "b          64    7 us                 -\n");
+}
+
+TEST(Plot, DrawsTheSeriesOfOneUnitAndEscapesNames) {
+  Report report("fig", {});
+  report.add("a < b", 1, 10, "us", 20);
+  report.add("a < b", 100, 1000, "us");
+  report.add("other", 1, 1, "ratio");
+  std::ostringstream out;
+  write_svg(out, report, "title", {"bytes", "us", true, true, "us"});
+  EXPECT_THAT(out.str(), HasSubstr("a &lt; b"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("other")));
+  EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
+}
+
+TEST(Plot, LeavesOutWhatALogarithmicAxisCannotShow) {
+  Report report("fig", {});
+  report.add("a", 0, 10, "us");
+  report.add("a", 10, 10, "us");
+  std::ostringstream out;
+  write_svg(out, report, "title", {"loss", "us", true, true, "us"});
+  EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
+  EXPECT_THAT(out.str(), Not(HasSubstr("inf")));
+}
+
+TEST(Experiments, HaveNamesOfTheirOwnAndSayWhatTheyShow) {
+  std::set<std::string_view> names;
+  for (const Experiment& e : experiments()) {
+    EXPECT_TRUE(names.insert(e.name).second) << e.name;
+    EXPECT_EQ(find_experiment(e.name), &e);
+    for (const std::string_view text : {e.shows, e.figure, e.cost, e.method, e.axes.plotted}) {
+      EXPECT_FALSE(text.empty()) << e.name;
+    }
+  }
+}
+
+TEST(Experiments, OneThatIsNotThereIsBadUsageAndTheKnownAreNamed) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_experiment({false, "cepheus-fig99", {}, "", ""}), 2);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cepheus-memory"));
+}
+
+TEST(Experiments, AFileThatCannotBeWrittenIsAFailure) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_experiment({false, "cepheus-memory", {}, "/proc/nowhere/points", ""}), 1);
+  testing::internal::GetCapturedStdout();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("can't be written"));
+}
+
+}  // namespace
+}  // namespace cepheus::sim
