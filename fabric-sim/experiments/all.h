@@ -5,6 +5,8 @@
 
 namespace cepheus::sim {
 
+extern const Experiment kCepheusHops;
+extern const Experiment kCepheusFig12;
 extern const Experiment kCepheusMemory;
 
 }  // namespace cepheus::sim

@@ -7,7 +7,7 @@
 namespace cepheus::sim {
 
 std::span<const Experiment> experiments() {
-  static const std::array kAll = {kCepheusMemory};
+  static const std::array kAll = {kCepheusHops, kCepheusFig12, kCepheusMemory};
   return kAll;
 }
 

@@ -1,0 +1,51 @@
+// The longest way of a message from one to four, in links: with links of 1 us and nothing else that takes time, the
+// time in microseconds is the number of links.
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/rivals.h"
+#include "fabric-sim/experiments/unicast_run.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+// The source, one receiver at its switch, one in its pod, two at one switch of another pod.
+const std::vector<std::size_t> kHosts = {0, 1, 2, 4, 5};
+constexpr std::uint64_t kBytes = 64;
+
+Testbed bed() {
+  net::LinkConfig link;
+  link.delay = std::chrono::microseconds(1);
+  return {net::fat_tree(4, link), {}};
+}
+
+double links(const Schedule& schedule) {
+  Testbed testbed = bed();
+  return microseconds(time_of(testbed, schedule, kHosts));
+}
+
+void run(const ExperimentOptions&, Report& report) {
+  const std::size_t n = kHosts.size();
+  Testbed testbed = bed();
+  report.add("cepheus", 4, microseconds(time_of_multicast(testbed, kHosts, kBytes).received),
+             "links", 6);
+  report.add("n unicasts", 4, links(fan_out(n, kBytes)), "links", 6);
+  report.add("binomial tree", 4, links(binomial_tree(n, kBytes, 1, Tree::kNearFirst)), "links", 8);
+  report.add("chain", 4, links(chain(n, kBytes, 1)), "links", 14);
+}
+
+}  // namespace
+
+const Experiment kCepheusHops = {"cepheus-hops",
+                                 "links on the longest way of a message from one to four",
+                                 "Cepheus fig. 1d",
+                                 "nothing",
+                                 {"receivers", "links", false, false, "links"},
+                                 "A fat-tree of 4-port switches, links of 1 us and no rate: the "
+                                 "time of 64 bytes counts the links. Receivers: one at the\n"
+                                 "source's switch, one in its pod, two at one switch of another "
+                                 "pod. n unicasts stand for the paper's native multicast,\n"
+                                 "whose copies take the same ways.",
+                                 run};
+
+}  // namespace cepheus::sim

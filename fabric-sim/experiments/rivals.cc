@@ -1,0 +1,165 @@
+#include "fabric-sim/experiments/rivals.h"
+
+#include <bit>
+#include <cassert>
+
+namespace cepheus::sim {
+namespace {
+
+Schedule empty(std::size_t ranks, std::uint64_t bytes, std::size_t slices) {
+  assert(ranks >= 2 && slices >= 1);
+  Schedule s;
+  s.sends.resize(ranks);
+  for (std::size_t i = 0; i < slices; ++i) {
+    s.slices.push_back(bytes * (i + 1) / slices - bytes * i / slices);
+  }
+  return s;
+}
+
+std::size_t dimensions(std::size_t ranks) {
+  return static_cast<std::size_t>(std::bit_width(ranks - 1));
+}
+
+// Rank r serves the ranks of [r, r + reach) down a binomial tree.
+std::size_t reach(Rank r, std::size_t ranks) {
+  return r == 0 ? std::bit_ceil(ranks) : r & (~r + 1);
+}
+
+// Each rank's part, a slice for each rank, down a binomial tree. A range goes on when all of it has come.
+void scatter(Schedule& s) {
+  const std::size_t n = s.ranks();
+  for (Rank r = 0; r < n; ++r) {
+    const std::size_t end = std::min(r + reach(r, n), n);
+    for (std::size_t half = reach(r, n) / 2; half >= 1; half /= 2) {
+      const Rank child = r + half;
+      for (std::size_t part = child; part < std::min(child + half, n); ++part) {
+        s.sends[r].push_back({child, part, r == 0 ? part : end - 1});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t Schedule::bytes() const {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t slice : slices) sum += slice;
+  return sum;
+}
+
+Schedule fan_out(std::size_t ranks, std::uint64_t bytes) {
+  Schedule s = empty(ranks, bytes, 1);
+  for (Rank r = 1; r < ranks; ++r) s.sends[0].push_back({r, 0, 0});
+  s.at_once = ranks;
+  return s;
+}
+
+Schedule chain(std::size_t ranks, std::uint64_t bytes, std::size_t slices) {
+  Schedule s = empty(ranks, bytes, slices);
+  for (Rank r = 0; r + 1 < ranks; ++r) {
+    for (std::size_t i = 0; i < slices; ++i) s.sends[r].push_back({r + 1, i, i});
+  }
+  return s;
+}
+
+Schedule chain_replication(std::size_t ranks, std::uint64_t bytes) {
+  Schedule s = chain(ranks, bytes, 1);
+  s.slices.push_back(0);  // the answer
+  for (Rank r = ranks - 1; r > 0; --r) {
+    s.sends[r].push_back({r - 1, 1, r + 1 == ranks ? std::size_t{0} : std::size_t{1}});
+  }
+  return s;
+}
+
+Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, std::size_t slices, Tree tree) {
+  Schedule s = empty(ranks, bytes, slices);
+  for (Rank r = 0; r < ranks; ++r) {
+    std::vector<Rank> children;
+    if (tree == Tree::kFarFirst) {
+      for (std::size_t half = reach(r, ranks) / 2; half >= 1; half /= 2) {
+        if (r + half < ranks) children.push_back(r + half);
+      }
+    } else {
+      for (std::size_t bit = std::bit_ceil(r + 1); r + bit < ranks; bit *= 2) {
+        children.push_back(r + bit);
+      }
+    }
+    for (std::size_t i = 0; i < slices; ++i) {
+      for (const Rank child : children) s.sends[r].push_back({child, i, i});
+    }
+  }
+  s.at_once = slices == 1 ? 1 : dimensions(ranks);
+  return s;
+}
+
+Schedule spread_and_roll(std::size_t ranks, std::uint64_t bytes) {
+  Schedule s = empty(ranks, bytes, ranks);
+  scatter(s);
+  for (Rank r = 0; r < ranks; ++r) {
+    for (std::size_t step = 0; step + 1 < ranks; ++step) {
+      const std::size_t part = (r + ranks - step) % ranks;
+      s.sends[r].push_back({(r + 1) % ranks, part, part});
+    }
+  }
+  return s;
+}
+
+Schedule scatter_allgather(std::size_t ranks, std::uint64_t bytes) {
+  assert(std::has_single_bit(ranks));
+  Schedule s = empty(ranks, bytes, ranks);
+  scatter(s);
+  for (Rank r = 0; r < ranks; ++r) {
+    std::size_t newest = r;  // the last part that the exchange before brought
+    for (std::size_t block = 1; block < ranks; block *= 2) {
+      const std::size_t mine = r & ~(block - 1), theirs = mine ^ block;
+      for (std::size_t i = 0; i < block; ++i) s.sends[r].push_back({r ^ block, mine + i, newest});
+      newest = theirs + block - 1;
+    }
+  }
+  return s;
+}
+
+Schedule binomial_pipeline(std::size_t ranks, std::uint64_t bytes, std::size_t slices) {
+  assert(std::has_single_bit(ranks));
+  Schedule s = empty(ranks, bytes, slices);
+  constexpr std::size_t kNone = ~std::size_t{0};
+  std::vector<std::vector<bool>> has(ranks, std::vector<bool>(slices, false));
+  std::vector<std::size_t> newest(ranks, kNone);
+  const std::size_t rounds = slices + dimensions(ranks) - 1;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    newest[0] = std::min(round, slices - 1);
+    const std::vector<std::size_t> before = newest;
+    for (Rank r = 0; r < ranks; ++r) {
+      const Rank partner = r ^ std::size_t{1} << round % dimensions(ranks);
+      const std::size_t block = before[r];
+      if (partner == 0 || block == kNone || has[partner][block]) continue;
+      s.sends[r].push_back({partner, block, block});
+      has[partner][block] = true;
+      if (newest[partner] == kNone || block > newest[partner]) newest[partner] = block;
+    }
+  }
+  return s;
+}
+
+namespace bound {
+
+double fan_out(std::size_t ranks, double bytes) { return static_cast<double>(ranks - 1) * bytes; }
+
+double chain(std::size_t ranks, double bytes, std::size_t slices) {
+  return static_cast<double>(slices + ranks - 2) * bytes / static_cast<double>(slices);
+}
+
+double binomial_tree(std::size_t ranks, double bytes) {
+  return static_cast<double>(dimensions(ranks)) * bytes;
+}
+
+double spread_and_roll(std::size_t ranks, double bytes) {
+  return 2 * bytes * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+}
+
+double binomial_pipeline(std::size_t ranks, double bytes, std::size_t slices) {
+  return static_cast<double>(slices + dimensions(ranks) - 1) * bytes / static_cast<double>(slices);
+}
+
+}  // namespace bound
+}  // namespace cepheus::sim

@@ -1,0 +1,122 @@
+// Every rival against its closed-form bound: links that are the only limit, and messages much longer than a round trip.
+#include "fabric-sim/experiments/rivals.h"
+
+#include <gtest/gtest.h>
+
+#include "fabric-sim/experiments/unicast_run.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr double kHeaders = (4096.0 + 58) / 4096;  // Ethernet, IPv4, UDP, BTH, ICRC
+
+// How much longer than the bound a schedule takes among hosts of one switch.
+double over_bound(const Schedule& schedule, double bound_bytes) {
+  TestbedConfig config;
+  config.memory = 64 * kMiB;
+  Testbed testbed(net::Topology::star(schedule.ranks(), paper_link(100, 100ns)), config);
+  const double us = microseconds(time_of(testbed, schedule, first_hosts(schedule.ranks())));
+  return us / (bound_bytes * kHeaders * 8 / 100e3);
+}
+
+// A schedule that is right gives each rank each slice once, and nobody sends what it can't have.
+void expect_sound(const Schedule& s, bool may_repeat) {
+  std::vector<std::vector<unsigned>> got(s.ranks(), std::vector<unsigned>(s.slices.size(), 0));
+  for (Rank from = 0; from < s.ranks(); ++from) {
+    for (const Send& send : s.sends[from]) {
+      ASSERT_LT(send.to, s.ranks());
+      ASSERT_NE(send.to, from);
+      ++got[send.to][send.slice];
+    }
+  }
+  for (Rank r = 1; r < s.ranks(); ++r) {
+    for (const unsigned times : got[r]) {
+      EXPECT_GE(times, 1u) << "rank " << r;
+      EXPECT_TRUE(may_repeat || times == 1) << "rank " << r;
+    }
+  }
+}
+
+TEST(Rivals, FanOutTakesACopyForEachReceiver) {
+  for (const std::size_t n : {2, 4, 9}) {
+    const Schedule s = fan_out(n, 8 * kMiB);
+    expect_sound(s, false);
+    EXPECT_NEAR(over_bound(s, bound::fan_out(n, 8 * kMiB)), 1, 0.03) << n;
+  }
+}
+
+TEST(Rivals, AChainTakesItsSlicesAndOneMoreForEachRank) {
+  for (const std::size_t n : {2, 4, 8, 13}) {
+    for (const std::size_t slices : {1, 4, 16}) {
+      const Schedule s = chain(n, 16 * kMiB, slices);
+      expect_sound(s, false);
+      EXPECT_NEAR(over_bound(s, bound::chain(n, 16 * kMiB, slices)), 1, 0.03) << n << ' ' << slices;
+    }
+  }
+}
+
+TEST(Rivals, ChainReplicationIsAChainOfWholesAndItsAnswer) {
+  for (const std::size_t n : {2, 3, 6}) {
+    const Schedule s = chain_replication(n, 8 * kMiB);
+    EXPECT_NEAR(over_bound(s, bound::chain(n, 8 * kMiB, 1)), 1, 0.03) << n;
+  }
+}
+
+TEST(Rivals, ABinomialTreeTakesARoundForEachDoubling) {
+  for (const Tree tree : {Tree::kFarFirst, Tree::kNearFirst}) {
+    for (const std::size_t n : {2, 3, 4, 8, 13, 16}) {
+      const Schedule s = binomial_tree(n, 8 * kMiB, 1, tree);
+      expect_sound(s, false);
+      EXPECT_NEAR(over_bound(s, bound::binomial_tree(n, 8 * kMiB)), 1, 0.03) << n;
+    }
+  }
+}
+
+TEST(Rivals, SlicesDoNotHelpABinomialTreeWhoseRootSendsAllCopies) {
+  for (const std::size_t n : {4, 8, 16}) {
+    const Schedule s = binomial_tree(n, 8 * kMiB, 128);
+    expect_sound(s, false);
+    EXPECT_NEAR(over_bound(s, bound::binomial_tree(n, 8 * kMiB)), 1, 0.03) << n;
+  }
+}
+
+TEST(Rivals, SpreadAndRollTakesTwiceTheDataWhateverTheRanks) {
+  for (const std::size_t n : {2, 4, 8, 16}) {
+    const Schedule s = spread_and_roll(n, 16 * kMiB);
+    expect_sound(s, true);
+    EXPECT_NEAR(over_bound(s, bound::spread_and_roll(n, 16 * kMiB)), 1, 0.03) << n;
+  }
+}
+
+TEST(Rivals, ScatterAndAllgatherTakeAsLong) {
+  for (const std::size_t n : {2, 4, 8, 16}) {
+    const Schedule s = scatter_allgather(n, 16 * kMiB);
+    expect_sound(s, true);
+    EXPECT_NEAR(over_bound(s, bound::spread_and_roll(n, 16 * kMiB)), 1, 0.03) << n;
+  }
+}
+
+TEST(Rivals, ABinomialPipelineTakesItsBlocksAndOneMoreForEachDoubling) {
+  for (const std::size_t n : {2, 4, 8, 16}) {
+    const Schedule s = binomial_pipeline(n, 32 * kMiB, 32);
+    expect_sound(s, false);
+    EXPECT_NEAR(over_bound(s, bound::binomial_pipeline(n, 32 * kMiB, 32)), 1, 0.03) << n;
+  }
+}
+
+// What hosts take comes on top, once for each who sends on.
+TEST(Rivals, HostsCostsAddUpAlongAChain) {
+  const std::size_t n = 4;
+  Testbed testbed(net::Topology::star(n, paper_link(100, 0ns)), {});
+  const HostCost cost{1us, 10us, 5us};
+  const Schedule s = chain(n, 64, 1);
+  const double bare = microseconds(time_of(testbed, s, first_hosts(n)));
+  const double full = microseconds(time_of(testbed, s, first_hosts(n), cost));
+  EXPECT_NEAR(full - bare, 3 * 10 + 2 * 5, 0.01);
+}
+
+}  // namespace
+}  // namespace cepheus::sim

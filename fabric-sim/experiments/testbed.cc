@@ -1,0 +1,103 @@
+#include "fabric-sim/experiments/testbed.h"
+
+#include <numeric>
+#include <set>
+#include <stdexcept>
+
+#include "fabric-sim/core/random.h"
+
+namespace cepheus::sim {
+
+using namespace std::chrono_literals;
+
+Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
+    : simulator_(~std::uint64_t{0}),
+      memory_(std::make_unique_for_overwrite<std::uint8_t[]>(config.memory)),
+      memory_size_(config.memory) {
+  topology.hello = {};
+  topology.seed = config.seed;
+  topology.assign_link_seeds();
+  rnic::NicConfig nic;
+  nic.max_qps = config.max_qps;
+  nic.max_mtu = topology.mtu;
+  nic.make_icrc = false;
+  nic.moves_payload = false;
+  nic.min_ack_timeout = config.ack_timeout;
+  std::vector<rnic::NicConfig> nics(topology.hosts.size(), nic);
+  Random random(config.seed);
+  for (rnic::NicConfig& n : nics) n.seed = random.next();
+  simulator_.trace().turn_off();
+  network_ = std::make_unique<Network>(simulator_, topology, nics);
+  network_->set_checked(false);
+}
+
+void Testbed::run_until(const std::function<bool()>& is_done) {
+  const Instant end = simulator_.now() + 10s;
+  while (!is_done()) {
+    if (simulator_.now() >= end) throw std::runtime_error("nothing ends within 10 virtual seconds");
+    simulator_.run(simulator_.now() + 100us);
+  }
+}
+
+Testbed::Totals Testbed::totals() const {
+  Totals t;
+  for (const auto& cable : network_->cables()) {
+    t.hops += cable->delivered();
+    t.no_room += cable->link_counters().dropped_queue_full;
+    t.lost += cable->link_counters().dropped_loss;
+  }
+  for (std::size_t i = 0; i < network_->host_count(); ++i) {
+    const rnic::Counters& c = network_->host(i).nic().counters();
+    t.retransmitted += c[rnic::Counter::kTxRetransmitted];
+    t.timeouts += c[rnic::Counter::kAckTimeouts];
+  }
+  return t;
+}
+
+net::LinkConfig paper_link(double gigabits, wire::Duration delay) {
+  net::LinkConfig link;
+  link.rate = wire::BitRate{static_cast<std::uint64_t>(gigabits * 1e9)};
+  link.delay = delay;
+  link.queue_bytes = std::uint64_t{1} << 40;
+  return link;
+}
+
+void lose(net::Topology& topology, LossAt where, double probability) {
+  std::set<std::size_t> with_hosts;
+  for (net::HostSpec& host : topology.hosts) {
+    with_hosts.insert(host.switch_index);
+    if (where == LossAt::kCopies) host.down.loss = probability;
+  }
+  for (net::TrunkSpec& trunk : topology.trunks) {
+    const bool copies = where == LossAt::kCopies;
+    if (copies || !with_hosts.contains(trunk.b)) trunk.ab.loss = probability;
+    if (copies || !with_hosts.contains(trunk.a)) trunk.ba.loss = probability;
+  }
+}
+
+net::Topology with_hosts(const net::Topology& topology, const std::vector<std::size_t>& hosts) {
+  net::Topology t = topology;
+  t.hosts.clear();
+  for (const std::size_t host : hosts) t.hosts.push_back(topology.hosts[host]);
+  return t;
+}
+
+std::vector<std::size_t> random_hosts(std::size_t count, std::size_t total, std::uint64_t seed) {
+  std::vector<std::size_t> all = first_hosts(total);
+  Random random(seed);
+  for (std::size_t i = 0; i < count; ++i) std::swap(all[i], all[i + random.below(total - i)]);
+  all.resize(count);
+  return all;
+}
+
+std::vector<std::size_t> first_hosts(std::size_t count) {
+  std::vector<std::size_t> hosts(count);
+  std::iota(hosts.begin(), hosts.end(), std::size_t{0});
+  return hosts;
+}
+
+double microseconds(wire::Duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,183 @@
+#include "fabric-sim/experiments/unicast_run.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace cepheus::sim {
+namespace {
+
+constexpr std::uint64_t kSendFlag = std::uint64_t{1} << 63;
+constexpr wire::Psn kStart{0};
+
+template <typename T>
+T require(wire::Result<T> result) {
+  if (!result) throw std::logic_error("a simulated connection: " + result.error().text);
+  if constexpr (!std::is_void_v<T>) return *result;
+}
+
+void bring_up(Host& host, rnic::Qpn qpn, wire::Ipv4 peer, rnic::Qpn peer_qpn) {
+  rnic::QpAttr attr;
+  attr.state = rnic::QpState::kInit;
+  attr.access = rnic::kLocalWrite;
+  require(host.modify_qp(qpn, attr, rnic::kAttrState | rnic::kAttrAccess));
+  attr.state = rnic::QpState::kRtr;
+  attr.remote_ip = peer;
+  attr.remote_qpn = peer_qpn;
+  attr.path_mtu = host.nic().config().max_mtu;
+  attr.rq_psn = kStart;
+  attr.min_rnr_timer = 1;
+  require(host.modify_qp(qpn, attr,
+                         rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
+                             rnic::kAttrPathMtu | rnic::kAttrRqPsn | rnic::kAttrMinRnrTimer));
+  attr.state = rnic::QpState::kRts;
+  attr.sq_psn = kStart;
+  attr.timeout_code = 1;  // the NIC's floor holds
+  attr.retry_count = 7;
+  attr.rnr_retry = 7;
+  require(host.modify_qp(qpn, attr,
+                         rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
+                             rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+}
+
+}  // namespace
+
+class UnicastRun::Program final : public Actor, public CompletionClient {
+ public:
+  Program(UnicastRun& run, Host& host, Rank rank)
+      : run_(run), host_(host), sends_(run.schedule_.sends[rank]) {
+    has_.assign(run.schedule_.slices.size(), rank == 0);
+    const auto memory = run.testbed_.memory();
+    lkey_ =
+        require(host.nic().register_memory(1, memory.data(), memory.size(), 0, rnic::kLocalWrite))
+            .lkey;
+  }
+
+  const std::vector<Send>& sends() const { return sends_; }
+  Host& host() { return host_; }
+  rnic::Qpn make_qp(std::size_t send_wrs, std::size_t receive_wrs) {
+    rnic::QpInit init;
+    init.pd = 1;
+    init.send_cq = 1;
+    init.recv_cq = 2;
+    init.cap.max_send_wr = static_cast<std::uint32_t>(std::max<std::size_t>(send_wrs, 1));
+    init.cap.max_recv_wr = static_cast<std::uint32_t>(std::max<std::size_t>(receive_wrs, 1));
+    const rnic::Qpn qpn = require(host_.create_qp(init));
+    host_.attach(qpn, *this);
+    return qpn;
+  }
+  void send_over(Rank to, rnic::Qpn qpn) { connections_[to] = qpn; }
+  void expect(rnic::Qpn qpn, std::size_t slice) {
+    const rnic::Sge sge = sge_of(slice);
+    rnic::RecvWr wr;
+    wr.wr_id = slice;
+    wr.sges = {&sge, sge.length > 0 ? 1u : 0u};
+    require(host_.post_recv(qpn, wr));
+  }
+
+  void on_completion(Instant now, const rnic::Completion& completion) override {
+    if (completion.status != rnic::WcStatus::kSuccess) {
+      throw std::runtime_error("a simulated work request ended with " +
+                               std::string(rnic::to_string(completion.status)));
+    }
+    if ((completion.wr_id & kSendFlag) != 0) {
+      --under_way_[sends_[completion.wr_id & ~kSendFlag].to];
+      post();
+      return;
+    }
+    --run_.receives_left_;
+    run_.received_at_ = std::max(run_.received_at_, now + run_.cost_.receive);
+    const auto at = now + run_.cost_.receive + run_.cost_.relay;
+    if (at > now) return run_.testbed_.simulator().schedule(at, *this, completion.wr_id);
+    has_[completion.wr_id] = true;
+    post();
+  }
+  // A slice that came some time ago can be sent on, or the processor is free.
+  void on_event(Instant, std::uint64_t what) override {
+    if (what != kFree) has_[what] = true;
+    post();
+  }
+  void post() {
+    Simulator& simulator = run_.testbed_.simulator();
+    while (next_ < sends_.size() && has_[sends_[next_].after] && may_begin(sends_[next_])) {
+      if (simulator.now() < free_at_) return simulator.schedule(free_at_, *this, kFree);
+      free_at_ = simulator.now() + run_.cost_.post;
+      post_one(next_++);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kFree = kSendFlag;
+
+  rnic::Sge sge_of(std::size_t slice) const {
+    return {0, static_cast<std::uint32_t>(run_.schedule_.slices[slice]), lkey_};
+  }
+  bool is_small(const Send& send) const { return run_.schedule_.slices[send.slice] <= kEager; }
+  bool may_begin(const Send& send) {
+    if (is_small(send)) return true;
+    const auto others = std::count_if(under_way_.begin(), under_way_.end(), [&](const auto& to) {
+      return to.first != send.to && to.second > 0;
+    });
+    return static_cast<std::size_t>(others) < run_.schedule_.at_once;
+  }
+  void post_one(std::size_t number) {
+    const Send& send = sends_[number];
+    const rnic::Sge sge = sge_of(send.slice);
+    rnic::SendWr wr;
+    wr.wr_id = kSendFlag | number;
+    wr.signaled = true;
+    wr.sges = {&sge, sge.length > 0 ? 1u : 0u};
+    ++under_way_[send.to];
+    require(host_.post_send(connections_.at(send.to), wr));
+  }
+
+  UnicastRun& run_;
+  Host& host_;
+  const std::vector<Send>& sends_;
+  std::uint32_t lkey_ = 0;
+  std::vector<bool> has_;
+  std::map<Rank, rnic::Qpn> connections_;
+  std::map<Rank, std::size_t> under_way_;  // sends, by whom they go to
+  std::size_t next_ = 0;
+  Instant free_at_{};
+};
+
+UnicastRun::UnicastRun(Testbed& testbed, Schedule schedule, const std::vector<std::size_t>& hosts,
+                       const HostCost& cost)
+    : testbed_(testbed), schedule_(std::move(schedule)), cost_(cost) {
+  for (Rank r = 0; r < schedule_.ranks(); ++r) {
+    programs_.push_back(std::make_unique<Program>(*this, testbed.network().host(hosts[r]), r));
+  }
+  for (const auto& from : programs_) {
+    std::map<Rank, std::vector<std::size_t>> by_rank;  // slices, in the order they will come
+    for (const Send& send : from->sends()) by_rank[send.to].push_back(send.slice);
+    for (const auto& [rank, slices] : by_rank) {
+      Program& to = *programs_[rank];
+      const rnic::Qpn source = from->make_qp(slices.size(), 0);
+      const rnic::Qpn sink = to.make_qp(0, slices.size());
+      bring_up(from->host(), source, to.host().address(), sink);
+      bring_up(to.host(), sink, from->host().address(), source);
+      from->send_over(rank, source);
+      for (const std::size_t slice : slices) to.expect(sink, slice);
+      receives_left_ += slices.size();
+    }
+  }
+}
+
+UnicastRun::~UnicastRun() = default;
+
+void UnicastRun::start() {
+  for (const auto& program : programs_) program->post();
+}
+
+wire::Duration time_of(Testbed& testbed, const Schedule& schedule,
+                       const std::vector<std::size_t>& hosts, const HostCost& cost) {
+  UnicastRun run(testbed, schedule, hosts, cost);
+  const Instant begin = testbed.simulator().now();
+  run.start();
+  testbed.run_until([&] { return run.is_done(); });
+  return run.received_at() - begin;
+}
+
+}  // namespace cepheus::sim

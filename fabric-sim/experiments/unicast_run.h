@@ -1,0 +1,52 @@
+// Carries a schedule out over RC connections between simulated hosts, one for each pair that sends.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fabric-sim/experiments/schedule.h"
+#include "fabric-sim/experiments/testbed.h"
+
+namespace cepheus::sim {
+
+// What hosts' software takes.
+struct HostCost {
+  wire::Duration post{0};     // until a request is with the NIC; one after the other
+  wire::Duration receive{0};  // from a slice's last packet until the program has it
+  wire::Duration relay{0};    // ... and more until it can send it on
+};
+
+class UnicastRun {
+ public:
+  // `hosts[r]` of the network is rank r. The schedule is kept; the connections are ready at once.
+  UnicastRun(Testbed& testbed, Schedule schedule, const std::vector<std::size_t>& hosts,
+             const HostCost& cost = {});
+  ~UnicastRun();
+  UnicastRun(const UnicastRun&) = delete;
+  UnicastRun& operator=(const UnicastRun&) = delete;
+
+  void start();
+  // Every send has been received.
+  bool is_done() const { return receives_left_ == 0; }
+  Instant received_at() const { return received_at_; }
+
+ private:
+  class Program;
+  friend class Program;
+
+  // Up to so many bytes a library copies and forgets: nothing waits for their acknowledgement.
+  static constexpr std::uint64_t kEager = 16384;
+
+  Testbed& testbed_;
+  const Schedule schedule_;
+  const HostCost cost_;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::size_t receives_left_ = 0;
+  Instant received_at_{};
+};
+
+// Runs it alone from now on; how long until the last rank has received the last slice.
+wire::Duration time_of(Testbed& testbed, const Schedule& schedule,
+                       const std::vector<std::size_t>& hosts, const HostCost& cost = {});
+
+}  // namespace cepheus::sim
