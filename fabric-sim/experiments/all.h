@@ -7,6 +7,8 @@ namespace cepheus::sim {
 
 extern const Experiment kCepheusHops;
 extern const Experiment kCepheusFig12;
+extern const Experiment kCepheusFig13;
 extern const Experiment kCepheusMemory;
+extern const Experiment kGleamFig14;
 
 }  // namespace cepheus::sim

@@ -1,5 +1,6 @@
 #include "fabric-sim/experiments/multicast_group.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace cepheus::sim {
@@ -37,7 +38,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     init.pd = 1;
     init.send_cq = 1;
     init.recv_cq = 2;
-    init.cap.max_send_wr = init.cap.max_recv_wr = 4;
+    init.cap.max_send_wr = init.cap.max_recv_wr = kReceives;
     qpn_ = require(host.create_qp(init));
     rnic::QpAttr attr;
     attr.state = rnic::QpState::kInit;
@@ -100,10 +101,28 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
       throw std::runtime_error("a simulated work request ended with " +
                                std::string(rnic::to_string(completion.status)));
     }
-    group_.note(now, completion.wr_id == 1);
+    const bool is_source = completion.wr_id == 1;
+    group_.note(now, is_source);
+    if (!is_source) on_received();
+  }
+  // Receives this many messages of the others, and sends its own when it has so many.
+  void join_turns(std::size_t messages, std::size_t before_own, std::uint32_t bytes) {
+    received_ = 0;
+    expected_ = messages;
+    own_after_ = before_own;
+    own_bytes_ = bytes;
+    for (std::size_t i = 0; i < std::min(kReceives, messages); ++i) post_receive();
+    if (own_after_ == 0) post_send(bytes);
   }
 
  private:
+  static constexpr std::size_t kReceives = 4;  // posted at a time
+
+  void on_received() {
+    ++received_;
+    if (received_ + kReceives <= expected_) post_receive();
+    if (received_ == own_after_) post_send(own_bytes_);
+  }
   void connect() {
     const wire::Psn start = wire::group_start_psn(membership_.id(), kEpoch);
     rnic::QpAttr attr;
@@ -144,6 +163,10 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
   std::unique_ptr<mrp::Registration> registration_;
   mrp::Outbox out_;
   Instant timer_at_ = wire::kNever;
+  // Where members take turns:
+  std::size_t received_ = 0, expected_ = 0;
+  std::size_t own_after_ = ~std::size_t{0};
+  std::uint32_t own_bytes_ = 0;
 };
 
 MulticastGroup::MulticastGroup(Simulator& simulator, Network& network, wire::McstId id,
@@ -178,9 +201,10 @@ void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
   members_[member]->post_send(bytes);
 }
 
-void MulticastGroup::note(Instant now, bool is_source) {
-  --waiting_;
-  (is_source ? completed_at_ : received_at_) = now;
+void MulticastGroup::take_turns(std::uint32_t bytes) {
+  const std::size_t n = members_.size();
+  waiting_ = n * n;  // n - 1 receive each message, its source completes it
+  for (std::size_t i = n; i-- > 0;) members_[i]->join_turns(n - 1, i, bytes);
 }
 
 }  // namespace cepheus::sim

@@ -27,6 +27,9 @@ class MulticastGroup {
   // The member sends `bytes`, all others have a receive posted; `done` when the last of them has
   // it, and the source knows.
   void send(std::size_t member, std::uint32_t bytes);
+  // Every member sends `bytes` to all others, one after the other: each when it has the message of
+  // the one before it. Done as above.
+  void take_turns(std::uint32_t bytes);
   bool is_done() const { return waiting_ == 0; }
   // When the last receiver had the message, and when the source knew.
   Instant received_at() const { return received_at_; }
@@ -36,7 +39,10 @@ class MulticastGroup {
  private:
   class Member;
   friend class Member;
-  void note(Instant now, bool is_source);
+  void note(Instant now, bool is_source) {
+    --waiting_;
+    (is_source ? completed_at_ : received_at_) = now;
+  }
 
   Simulator& simulator_;
   std::span<std::uint8_t> memory_;

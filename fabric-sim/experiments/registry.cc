@@ -7,7 +7,8 @@
 namespace cepheus::sim {
 
 std::span<const Experiment> experiments() {
-  static const std::array kAll = {kCepheusHops, kCepheusFig12, kCepheusMemory};
+  static const std::array kAll = {kCepheusHops, kCepheusFig12, kCepheusFig13, kCepheusMemory,
+                                  kGleamFig14};
   return kAll;
 }
 

@@ -1,0 +1,82 @@
+#include "fabric-sim/experiments/gleam_hpl.h"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include "fabric-sim/experiments/multicast_group.h"
+#include "fabric-sim/experiments/rivals.h"
+#include "fabric-sim/experiments/unicast_run.h"
+
+namespace cepheus::sim {
+namespace {
+
+using Groups = std::vector<std::unique_ptr<MulticastGroup>>;
+using Runs = std::vector<std::unique_ptr<UnicastRun>>;
+
+Groups set_up(Testbed& testbed, const HostGroups& hosts, std::uint32_t first_id) {
+  Groups groups;
+  for (const auto& members : hosts) {
+    const wire::McstId id(first_id + static_cast<std::uint32_t>(groups.size()));
+    groups.push_back(std::make_unique<MulticastGroup>(testbed.simulator(), testbed.network(), id,
+                                                      members, testbed.memory()));
+    if (!groups.back()->set_up()) throw std::runtime_error("a group is not set up");
+  }
+  return groups;
+}
+
+// Until the last of them has received.
+template <typename Ones>
+wire::Duration finish(Testbed& testbed, const Ones& ones, Instant begin) {
+  testbed.run_until([&] {
+    return std::all_of(ones.begin(), ones.end(), [](const auto& one) { return one->is_done(); });
+  });
+  Instant end = begin;
+  for (const auto& one : ones) end = std::max(end, one->received_at());
+  return end - begin;
+}
+
+wire::Duration run_all(Testbed& testbed, Runs& runs) {
+  const Instant begin = testbed.simulator().now();
+  for (const auto& run : runs) run->start();
+  return finish(testbed, runs, begin);
+}
+
+}  // namespace
+
+HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
+                       std::uint64_t bytes) {
+  const std::uint32_t first = wire::kDefaultMcstPool.base.value() + 1;
+  const Groups row_groups = set_up(testbed, rows, first);
+  const Groups column_groups =
+      set_up(testbed, columns, first + static_cast<std::uint32_t>(rows.size()));
+  HplTimes times;
+  Instant begin = testbed.simulator().now();
+  for (const auto& group : row_groups) group->send(0, static_cast<std::uint32_t>(bytes));
+  times.panel = finish(testbed, row_groups, begin);
+  begin = testbed.simulator().now();
+  for (const auto& group : column_groups) {
+    group->take_turns(static_cast<std::uint32_t>(bytes / group->size()));
+  }
+  times.swap = finish(testbed, column_groups, begin);
+  return times;
+}
+
+HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
+                               std::uint64_t bytes) {
+  Runs rings, longs;
+  for (const auto& ranks : rows) {
+    rings.push_back(
+        std::make_unique<UnicastRun>(testbed, chain(ranks.size(), bytes, ranks.size()), ranks));
+  }
+  for (const auto& ranks : columns) {
+    longs.push_back(
+        std::make_unique<UnicastRun>(testbed, spread_and_roll(ranks.size(), bytes), ranks));
+  }
+  HplTimes times;
+  times.panel = run_all(testbed, rings);
+  times.swap = run_all(testbed, longs);
+  return times;
+}
+
+}  // namespace cepheus::sim

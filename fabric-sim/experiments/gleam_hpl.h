@@ -1,0 +1,25 @@
+// HPL's two broadcasts as Gleam simulates them: panel broadcast (PB) along rows, row swap (RS) along columns of nodes;
+// with multicast, or with HPL's increasing ring in slices and long (spread and roll).
+#pragma once
+
+#include <vector>
+
+#include "fabric-sim/experiments/testbed.h"
+
+namespace cepheus::sim {
+
+struct HplTimes {
+  wire::Duration panel{}, swap{};
+};
+
+// Members of each group, as indices of the testbed's hosts.
+using HostGroups = std::vector<std::vector<std::size_t>>;
+
+// All rows at once, then all columns at once; `bytes` in each group. In a column every member multicasts its
+// share in its turn. Nothing else may run on the testbed, before or afterwards.
+HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
+                       std::uint64_t bytes);
+HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
+                               std::uint64_t bytes);
+
+}  // namespace cepheus::sim

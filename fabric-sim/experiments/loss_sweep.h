@@ -1,0 +1,31 @@
+// The same broadcast at rising rates of loss: what is left of the goodput without any.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "fabric-sim/experiments/report.h"
+#include "fabric-sim/experiments/testbed.h"
+
+namespace cepheus::sim {
+
+struct LossSweep {
+  net::Topology fabric;            // without loss
+  LossAt where = LossAt::kCopies;  // frames are lost
+  std::vector<std::size_t> hosts;  // of the fabric, that take part
+  std::uint64_t bytes = 0;         // the largest message
+  std::vector<double> rates;       // of loss
+  unsigned seeds = 1;
+};
+
+// Microseconds that the measured thing takes on a testbed of the sweep's hosts alone.
+using Measured = std::function<double(Testbed&)>;
+
+// Adds, for each rate, the time as `series` ("ms") and "SERIES, goodput" as a share of the one without loss
+// ("of lossless"); beside it what the papers say, where `paper_goodput` has the rate. Returns the median
+// times by rate, in ms.
+std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series,
+                               const Measured& measured, Report& report,
+                               const std::vector<std::pair<double, double>>& paper_goodput = {});
+
+}  // namespace cepheus::sim
