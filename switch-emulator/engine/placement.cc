@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/placement.h"
 
 #include "switch-emulator/engine/call.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::fabric {
 
@@ -53,7 +54,9 @@ Refusal Placement::place(Call& call, GroupInstance& table, const wire::MrpMember
 
 // Equal-cost choice, made once per group and class of routes, so that repeats and later members
 // agree with it: a port that is in the tree, else the one that the fewest groups use. Never back to
-// where the leader is, nor where the next switch has no way on.
+// where the leader is, nor where the next switch has no way on. A switch knows of its own groups
+// only: ties are broken by chance that group and switch determine, or groups of switches that have
+// few would all meet at the first spine.
 std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& table,
                                              Routes::ClassNo c) {
   PortId& chosen = table.chosen[c];
@@ -61,7 +64,10 @@ std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& ta
     return routes_.serves(chosen, c) ? std::optional(chosen) : std::nullopt;
   }
   std::optional<PortId> best;
-  for (const PortId port : routes_.ports(c)) {
+  const auto& ports = routes_.ports(c);
+  const std::uint64_t start = wire::splitmix(table.group.id.value(), call.config.address.value());
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const PortId port = ports[(start + i) % ports.size()];
     if (port == call.ingress || !routes_.serves(port, c) ||
         call.port(port).kind == PortKind::kHost) {
       continue;

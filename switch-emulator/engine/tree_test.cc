@@ -1,6 +1,8 @@
 // Trees of switches: tagged turns, merging at every hop, choices among equal-cost ports.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -235,6 +237,25 @@ TEST_F(Clos, TakesTheWayThatFewerGroupsUse) {
   net.register_group(0, 2);  // beside the first table
   EXPECT_EQ(net.sw(2).group_count(), 1u);
   EXPECT_EQ(net.sw(3).group_count(), 1u);
+}
+
+// A leaf knows of its own groups only: if all began with their first port, groups of different
+// leaves would meet at one spine.
+TEST(WideClos, LeavesWithoutGroupsBeginWithDifferentSpines) {
+  std::set<std::size_t> taken;
+  for (std::size_t leaf = 0; leaf < 8; ++leaf) {
+    TestNetwork net;
+    for (int s = 0; s < 10; ++s) net.add_switch();  // spines 8 and 9
+    for (std::size_t from = 0; from < 8; ++from) {
+      for (const std::size_t spine : {8, 9}) net.link(from, spine);
+    }
+    net.add_host(leaf);  // leads
+    net.add_host((leaf + 1) % 8);
+    net.start();
+    net.set_up_group();
+    taken.insert(net.sw(8).group_count() > 0 ? 8 : 9);
+  }
+  EXPECT_EQ(taken.size(), 2u);
 }
 
 TEST_F(Clos, SaysNoRouteOnceTheWayItChoseIsDown) {
