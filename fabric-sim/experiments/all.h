@@ -6,9 +6,14 @@
 namespace cepheus::sim {
 
 extern const Experiment kCepheusHops;
+extern const Experiment kCepheusFig8;
+extern const Experiment kCepheusFig9;
 extern const Experiment kCepheusFig12;
 extern const Experiment kCepheusFig13;
 extern const Experiment kCepheusMemory;
+extern const Experiment kGleamFig9;
 extern const Experiment kGleamFig14;
+extern const Experiment kGleamFig15;
+extern const Experiment kGleamFig16;
 
 }  // namespace cepheus::sim

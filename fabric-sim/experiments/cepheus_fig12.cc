@@ -78,10 +78,9 @@ const Experiment kCepheusFig12 = {
     "Cepheus fig. 12",
     "2 min quick, 12 min",
     {"bytes", "us", true, true, "us"},
-    "A fat-tree of 16-port switches (1024 places, the first 512 hosts used, rank after rank), 100 "
-    "Gb/s and 1 us a link, MTU\n"
-    "4096, no loss. Times end at the last receiver. The chain has as many slices as ranks, the "
-    "tree is not segmented.",
+    "A fat-tree of 16-port switches (1024 places, the first 512 hosts used, rank after rank), "
+    "100 Gb/s and 1 us a link, MTU 4096, no loss. Times end at the last receiver. The chain "
+    "has as many slices as ranks, the tree is not segmented.",
     run};
 
 }  // namespace cepheus::sim

@@ -49,14 +49,11 @@ const Experiment kCepheusFig13 = {
     "Cepheus fig. 13",
     "2 min quick, 10 min",
     {"loss on each link", "ms", true, true, "ms"},
-    "64 MiB, 32 if quick (the paper: 128 MB), in the fat-tree of cepheus-fig12. Every frame that "
-    "leaves a switch "
-    "is lost with the\n"
-    "probability given, feedback, too. The paper has no numbers but says: 64 members are ahead of "
-    "the chain at every rate,\n"
-    "512 fall behind at 1e-4. A packet lost anywhere is sent again to all: goodput is about 1 / (1 "
-    "+ rate x links of the\n"
-    "tree x packets in a round trip).",
+    "64 MiB, 32 if quick (the paper: 128 MB), in the fat-tree of cepheus-fig12. Every frame "
+    "that leaves a switch is lost with the probability given, feedback, too. The paper has no "
+    "numbers but says: 64 members are ahead of the chain at every rate, 512 fall behind at "
+    "1e-4. A packet lost anywhere is sent again to all: goodput is about 1 / (1 + rate x links "
+    "of the tree x packets in a round trip).",
     run};
 
 }  // namespace cepheus::sim

@@ -28,14 +28,14 @@ void run(const ExperimentOptions&, Report& report) {
 
 }  // namespace
 
-const Experiment kCepheusMemory = {"cepheus-memory",
-                                   "what 1024 groups take of a 64-port switch's memory",
-                                   "Cepheus III-D",
-                                   "nothing",
-                                   {"paths of a group", "MiB", true, false, "MiB"},
-                                   "Counted from the switch's own types. The paper's figure is for "
-                                   "its fields alone; ours has what source changes,\n"
-                                   "evictions and NAKs that wait need on top of them.",
-                                   run};
+const Experiment kCepheusMemory = {
+    "cepheus-memory",
+    "what 1024 groups take of a 64-port switch's memory",
+    "Cepheus III-D",
+    "nothing",
+    {"paths of a group", "MiB", true, false, "MiB"},
+    "Counted from the switch's own types. The paper's figure is for its fields alone; ours has "
+    "what source changes, evictions and NAKs that wait need on top of them.",
+    run};
 
 }  // namespace cepheus::sim

@@ -21,6 +21,17 @@ void list() {
   }
 }
 
+// Lines of at most 100 columns.
+void write_wrapped(std::ostream& out, std::string_view text) {
+  constexpr std::size_t kColumns = 100;
+  while (text.size() > kColumns) {
+    const std::size_t end = text.rfind(' ', kColumns);
+    out << text.substr(0, end) << '\n';
+    text.remove_prefix(end + 1);
+  }
+  out << text << '\n';
+}
+
 bool save(const std::string& path, const std::function<void(std::ostream&)>& write) {
   if (path.empty()) return true;
   std::ofstream file(path);
@@ -57,7 +68,8 @@ int run_experiment(const ExperimentCommand& command) {
   std::cout << e->name << " (" << e->figure << ", simulated"
             << (command.options.quick ? ", quick" : "") << "): " << e->shows << "\n\n";
   report.write_table(std::cout, e->axes.x);
-  std::cout << '\n' << e->method << '\n';
+  std::cout << '\n';
+  write_wrapped(std::cout, e->method);
   const bool saved =
       save(command.json, [&](std::ostream& out) { report.write_json(out); }) &&
       save(command.svg, [&](std::ostream& out) { write_svg(out, report, e->shows, e->axes); });

@@ -95,10 +95,9 @@ const Experiment kGleamFig14 = {
     "2 min quick, 15 min",
     {"n", "ms", true, false, "ms"},
     "A fat-tree of 64-port switches, 16 pods of 1024 hosts, 200 Gb/s and 1 us a link, no loss. "
-    "Nodes lie row by row on\n"
-    "consecutive hosts, or at random. The volume is not in the paper: 64.6 MB each, which is what "
-    "its 5.17 ms carry. From 16\n"
-    "x 16 on less is simulated and the time scaled.",
+    "Nodes lie row by row on consecutive hosts, or at random. The volume is not in the paper: "
+    "64.6 MB each, which is what its 5.17 ms carry. From 16 x 16 on less is simulated and the "
+    "time scaled.",
     run};
 
 }  // namespace cepheus::sim

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+"""The papers' experiments in the simulator, several at a time: tables, JSON and SVGs into a folder, and the page about them.
+
+    experiments.py [--quick] [--seeds N] [--jobs N] [--results DIRECTORY] [--docs FILE] [NAME...]
+
+Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that a page can be made of several
+runs. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+PREFACE = """# Experiments
+
+Figures and numbers of the papers, simulated: the switch's and the NIC's own engines on virtual time (`cepheus-sim
+experiment --list`). Each table has the paper's value beside ours where the paper's text has one; most of its curves have none.
+`low..high` is the range over seeds of random loss, places and hashes, the value their median; where there is no range, there was one seed.
+Times are virtual. Below each table: what was simulated, and why it differs from the paper where it does.
+
+    ./run experiments                      all, with SVGs into build/experiments
+    ./run experiments --quick --docs       a first look, and this page made of it
+
+The rivals are schedules of unicasts over the same NICs and switches (`fabric-sim/experiments/rivals.h`), each held to its closed-form
+bound by a test. Queues never overflow and nothing marks packets: there is no congestion control here, as if pause frames worked without cost.
+"""
+
+
+class Experiment:
+    """One experiment's files in the folder of results."""
+
+    def __init__(self, name, results):
+        self.name = name
+        self.table, self.json, self.svg, self.about = (results / f"{name}.{kind}" for kind in ("txt", "json", "svg", "about"))
+
+    def run(self, simulator, arguments):
+        command = [str(simulator), "experiment", self.name, "--json", str(self.json), "--svg", str(self.svg), *arguments]
+        started = time.monotonic()
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            return False
+        self.table.write_text(done.stdout)
+        self.about.write_text(json.dumps({"seconds": round(time.monotonic() - started), "arguments": arguments}))
+        return True
+
+    def is_there(self):
+        return self.table.is_file() and self.about.is_file()
+
+    def section(self):
+        head, table, method = self.table.read_text().rstrip("\n").split("\n\n", 2)
+        about = json.loads(self.about.read_text())
+        says = head.split("): ", 1)[1]
+        figure = head.split(" (", 1)[1].split(", simulated", 1)[0]
+        command = " ".join(["cepheus-sim experiment", self.name, *about["arguments"]])
+        return (f"\n## {self.name}: {figure}\n\n{says[0].upper()}{says[1:]}.\n\n"
+                + "\n".join(f"    {line}".rstrip() for line in table.split("\n"))
+                + f"\n\n{method}\n\n`{command}`: {about['seconds']} s.\n")
+
+
+def known(simulator):
+    listed = subprocess.run([str(simulator), "experiment", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if line and not line.startswith(" ")]
+
+
+def write_page(path, experiments):
+    there = [e for e in experiments if e.is_there()]
+    path.write_text(PREFACE + "".join(e.section() for e in there))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="the papers' experiments in the simulator")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="by default all")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller points")
+    parser.add_argument("--seeds", type=int, help="of random links and places")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time; by default one for each processor")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build/experiments")
+    parser.add_argument("--docs", nargs="?", type=pathlib.Path, const=ROOT / "docs/experiments.md",
+                        help="write a page of all results in the folder (by default docs/experiments.md)")
+    options = parser.parse_args()
+    simulator = options.build / "bin/cepheus-sim"
+    names = known(simulator)
+    for name in options.names:
+        if name not in names:
+            parser.error(f"no experiment is called '{name}'; there are: {' '.join(names)}")
+    options.results.mkdir(parents=True, exist_ok=True)
+    arguments = ["--quick"] * options.quick + (["--seeds", str(options.seeds)] if options.seeds else [])
+    chosen = [Experiment(name, options.results) for name in options.names or names]
+    failed = []
+    with concurrent.futures.ThreadPoolExecutor(max(options.jobs, 1)) as pool:
+        running = {pool.submit(e.run, simulator, arguments): e for e in chosen}
+        for done in concurrent.futures.as_completed(running):
+            experiment = running[done]
+            if done.result():
+                print(experiment.table.read_text(), flush=True)
+            else:
+                failed.append(experiment.name)
+    if options.docs:
+        write_page(options.docs, [Experiment(name, options.results) for name in names])
+    if failed:
+        print(f"experiments: failed: {' '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
