@@ -15,5 +15,6 @@ extern const Experiment kGleamFig9;
 extern const Experiment kGleamFig14;
 extern const Experiment kGleamFig15;
 extern const Experiment kGleamFig16;
+extern const Experiment kAblationRecheck;
 
 }  // namespace cepheus::sim

@@ -53,8 +53,9 @@ void run_fig15(const ExperimentOptions& options, Report& report) {
 void run_fig16(const ExperimentOptions& options, Report& report) {
   const std::size_t members = 512;
   const auto ranks = first_hosts(members);
-  LossSweep sweep = sweep_of(members, (options.quick ? 32 : 64) * kMiB, options);
+  LossSweep sweep = sweep_of(members, (options.quick ? 16 : 64) * kMiB, options);
   sweep.seeds = options.seeds_or(3, 3);
+  if (options.quick) sweep.rates = {1e-4, 1e-3};
   sweep_loss(
       sweep, "gleam",
       [&](Testbed& t) { return microseconds(time_of_multicast(t, ranks, sweep.bytes).received); },
@@ -74,23 +75,28 @@ const Experiment kGleamFig15 = {
     "gleam-fig15",
     "a panel broadcast and a row swap where switches lose packets: Gleam beside ring and long",
     "Gleam fig. 15",
-    "2 min quick, 20 min",
+    "10 s quick, 20 min",
     {"loss at each switch", "ms", true, true, "ms"},
     "One row and one column of the same 64 (and 512) hosts at random places of 16 pods of "
     "1024, 200 Gb/s and 1 us a link, 32 MiB each (16 if quick). Switches without hosts lose "
-    "what comes to them, before they copy it. The paper's grids of 512 x 512 would need "
-    "262,144 hosts where its fabric has 16,384; what its percentages compare is open.",
+    "what comes to them, before they copy it. The paper saves 46 to 52 % with 64 and 86 to 94 "
+    "% with 512, at all rates; its middle stands beside ours. Ours agrees to 1e-4. At 1e-3 "
+    "time-outs rule: in a row swap each member's share ends with a packet whose loss only half "
+    "a millisecond's silence tells, and all others wait for it; the smaller the shares, the "
+    "more that counts. The paper gives neither its volume nor its time-out. Its grids of 512 x "
+    "512 would need 262,144 hosts where its fabric has 16,384.",
     run_fig15};
 
 const Experiment kGleamFig16 = {
     "gleam-fig16",
     "what goodput is left to a broadcast to 511 where switches lose packets",
     "Gleam fig. 16",
-    "2 min quick, 10 min",
+    "1 min quick, 15 min",
     {"loss at each switch", "of lossless", true, false, "of lossless"},
     "512 hosts at random places of 16 pods of 1024, 200 Gb/s and 1 us a link, 64 MiB (16 if "
     "quick). Switches without hosts lose what comes to them, before they copy it: 17 ways into "
-    "such switches are on the tree.",
+    "such switches are on the tree, and a loss on any costs a round trip's packets. The paper "
+    "says at most 10 % are lost up to 1e-4, and 42 % left at 1e-3.",
     run_fig16};
 
 }  // namespace cepheus::sim

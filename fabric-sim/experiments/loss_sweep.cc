@@ -5,15 +5,22 @@
 namespace cepheus::sim {
 namespace {
 
-double time_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,
-                      const Measured& measured) {
+struct Run {
+  double ms = 0, timeouts = 0;
+};
+
+Run run_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,
+                  const Measured& measured) {
   net::Topology fabric = sweep.fabric;
   lose(fabric, sweep.where, rate);
   TestbedConfig config;
   config.seed = seed;
   config.memory = sweep.bytes;
   Testbed testbed(with_hosts(fabric, sweep.hosts), config);
-  return measured(testbed) / 1000;
+  Run run;
+  run.ms = measured(testbed) / 1000;
+  run.timeouts = static_cast<double>(testbed.totals().timeouts);
+  return run;
 }
 
 std::string text_of(double rate) {
@@ -28,15 +35,17 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
                                const Measured& measured, Report& report,
                                const std::vector<std::pair<double, double>>& paper_goodput) {
   report.say(series + ", no loss");
-  const double lossless = time_with_loss(sweep, 0, 1, measured);
+  const double lossless = run_with_loss(sweep, 0, 1, measured).ms;
   report.add(series + ", lossless", 0, lossless, "ms");
   std::vector<double> medians;
   for (const double rate : sweep.rates) {
     report.say(series + ", loss " + text_of(rate));
-    std::vector<double> times, goodputs;
+    std::vector<double> times, goodputs, timeouts;
     for (unsigned seed = 1; seed <= sweep.seeds; ++seed) {
-      times.push_back(time_with_loss(sweep, rate, seed, measured));
-      goodputs.push_back(lossless / times.back());
+      const Run run = run_with_loss(sweep, rate, seed, measured);
+      times.push_back(run.ms);
+      goodputs.push_back(lossless / run.ms);
+      timeouts.push_back(run.timeouts);
     }
     std::optional<double> paper;
     for (const auto& [at, value] : paper_goodput) {
@@ -44,6 +53,7 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
     }
     report.add(series, rate, times, "ms");
     report.add(series + ", goodput", rate, goodputs, "of lossless", paper);
+    report.add(series + ", time-outs", rate, timeouts, "time-outs");
     medians.push_back(median(times));
   }
   return medians;

@@ -1,0 +1,44 @@
+// What it costs to look at NAKs that wait only when an ACK goes on, as the papers have it.
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/loss_sweep.h"
+#include "fabric-sim/experiments/multicast_time.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr std::size_t kPorts = 16, kMembers = 64;
+constexpr std::uint64_t kMiB = 1 << 20;
+
+void run(const ExperimentOptions& options, Report& report) {
+  const auto ranks = first_hosts(kMembers);
+  for (const bool on : {true, false}) {
+    LossSweep sweep;
+    sweep.fabric = net::fat_tree(kPorts, paper_link());
+    for (net::SwitchSpec& node : sweep.fabric.switches) node.config.rules.recheck_held_nak = on;
+    sweep.hosts = ranks;
+    sweep.bytes = (options.quick ? 16 : 64) * kMiB;
+    sweep.rates = {1e-5, 1e-4, 1e-3};
+    sweep.seeds = options.seeds_or(3, 5);
+    sweep_loss(
+        sweep, on ? "looked at on every feedback" : "looked at when an ACK goes on",
+        [&](Testbed& t) { return microseconds(time_of_multicast(t, ranks, sweep.bytes).received); },
+        report);
+  }
+}
+
+}  // namespace
+
+const Experiment kAblationRecheck = {
+    "ablation-recheck",
+    "what it is worth to look at a waiting NAK on every feedback",
+    "Cepheus III-D",
+    "30 s quick, 5 min",
+    {"loss on each link", "ms", true, true, "ms"},
+    "A broadcast to 63 in the fat-tree of cepheus-fig12, 16 MiB if quick, else 64; loss as in "
+    "cepheus-fig13. The papers look at a NAK that waits for other paths only when an aggregated "
+    "ACK is made; ours on every feedback. There is no difference to 1e-4; at 1e-3 some NAKs wait "
+    "for a time-out, a seventh of the time in all.",
+    run};
+
+}  // namespace cepheus::sim
