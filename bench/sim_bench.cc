@@ -1,122 +1,127 @@
-// How fast the simulator is: packet-hops a second of one core, for a multicast from one host to all
-// others of a fat-tree. A packet-hop is one packet over one link: data, feedback, registration.
+// How fast the simulator is, one case a run. A packet-hop is one packet over one link: data,
+// feedback, registration.
 //
-//     sim_bench [--quick]
+//     sim_bench CASE PORTS [HOSTS] [BYTES]
 //
-// A table on standard output: median and range of the runs.
+//     multicast     the first host to the next HOSTS - 1, rack by rack
+//     permutation   every host to the one half the fabric away, all at once
+//     chain         from each of HOSTS hosts to the next, in as many slices
+//     register      HOSTS hosts become a group; nothing is sent
+//
+// All in a fat-tree of PORTS-port switches (fewer pods where HOSTS need fewer), 100 Gb/s and 1 us a
+// link. A line of JSON: seconds of this machine, packet-hops, virtual time, memory.
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <numeric>
-#include <vector>
+#include <nlohmann/json.hpp>
+#include <string>
 
-#include "fabric-sim/experiments/multicast_group.h"
+#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/rivals.h"
+#include "fabric-sim/experiments/unicast_run.h"
 #include "net/shapes.h"
 
 namespace {
 
 using namespace cepheus;
+using sim::Testbed;
 using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
 
 struct Case {
-  std::size_t ports;      // of each switch
-  std::size_t receivers;  // the first hosts, rack by rack
-  std::uint32_t bytes;
+  std::string name;
+  std::size_t ports = 0, hosts = 0;
+  std::uint64_t bytes = 0;
+
+  std::size_t hosts_per_pod() const { return ports * ports / 4; }
+  std::size_t pods() const {
+    return std::min(ports,
+                    std::max<std::size_t>(2, (hosts + hosts_per_pod() - 1) / hosts_per_pod()));
+  }
 };
 
-struct Result {
-  double built = 0, registered = 0, sent = 0;  // seconds
-  std::uint64_t hops = 0;
-  std::size_t hosts = 0;
-  wire::Duration virtual_time{};
-};
-
-std::uint64_t hops_of(const sim::Network& network) {
-  std::uint64_t hops = 0;
-  for (const auto& cable : network.cables()) hops += cable->delivered();
-  return hops;
+double seconds_since(Clock::time_point then) {
+  return std::chrono::duration<double>(Clock::now() - then).count();
 }
 
-Result run(const Case& c) {
-  net::LinkConfig link;
-  link.rate = wire::BitRate{100'000'000'000};
-  link.delay = std::chrono::microseconds(1);
+// Every host sends `bytes` half the fabric away. Until all have what is for them.
+void permute(Testbed& testbed, std::size_t hosts, std::uint64_t bytes) {
+  std::vector<std::unique_ptr<sim::UnicastRun>> flows;
+  for (std::size_t i = 0; i < hosts; ++i) {
+    const std::vector<std::size_t> ends{i, (i + hosts / 2) % hosts};
+    flows.push_back(std::make_unique<sim::UnicastRun>(testbed, sim::fan_out(2, bytes), ends));
+  }
+  for (const auto& flow : flows) flow->start();
+  testbed.run_until([&] {
+    return std::all_of(flows.begin(), flows.end(), [](const auto& f) { return f->is_done(); });
+  });
+}
+
+void run(const Case& c) {
   const auto begin = Clock::now();
-  net::Topology topology = net::fat_tree(c.ports, link);
-  topology.hello = {};  // nothing fails here
-  rnic::NicConfig nic;
-  nic.max_qps = 8;
-  nic.make_icrc = false;
-  nic.moves_payload = false;
-  const std::vector<rnic::NicConfig> nics(topology.hosts.size(), nic);
-  sim::Simulator simulator(~std::uint64_t{0});
-  simulator.trace().turn_off();
-  sim::Network network(simulator, topology, nics);
-  network.set_checked(false);
-  std::vector<std::uint8_t> memory(c.bytes);
-  std::vector<std::size_t> hosts(c.receivers + 1);
-  std::iota(hosts.begin(), hosts.end(), std::size_t{0});
-  const auto built = Clock::now();
-  sim::MulticastGroup group(simulator, network, wire::McstId(198, 18, 0, 1), hosts, memory);
-  if (!group.set_up()) return {};
+  sim::TestbedConfig config;
+  config.memory = std::max<std::uint64_t>(c.bytes, 1);
+  config.max_qps = 8;
+  Testbed testbed(net::fat_tree(c.ports, sim::paper_link(), c.pods()), config);
+  const std::size_t there = testbed.network().host_count();
+  const std::size_t hosts = c.hosts == 0 ? there : c.hosts;
+  const double built = seconds_since(begin);
   const auto ready = Clock::now();
-  const std::uint64_t before = hops_of(network);
-  const wire::Instant sent_at = simulator.now();
-  group.send(0, c.bytes);
-  while (!group.is_done()) simulator.run(simulator.now() + std::chrono::microseconds(100));
-  Result r;
-  r.sent = Seconds(Clock::now() - ready).count();
-  r.built = Seconds(built - begin).count();
-  r.registered = Seconds(ready - built).count();
-  r.hops = hops_of(network) - before;
-  r.hosts = topology.hosts.size();
-  r.virtual_time = group.received_at() - sent_at;
-  return r;
-}
-
-void print(const Case& c, std::vector<Result> results) {
-  std::sort(results.begin(), results.end(),
-            [](const Result& a, const Result& b) { return a.sent < b.sent; });
-  const Result& middle = results[results.size() / 2];
-  const auto rate = [](const Result& r) { return static_cast<double>(r.hops) / r.sent / 1e6; };
+  const wire::Instant virtual_begin = testbed.simulator().now();
+  double set_up = 0;
+  std::uint64_t before = 0;
+  auto sending = ready;
+  if (c.name == "chain") {
+    sim::time_of(testbed, sim::chain(hosts, c.bytes, hosts), sim::first_hosts(hosts));
+  } else if (c.name == "permutation") {
+    permute(testbed, hosts, c.bytes);
+  } else {
+    sim::MulticastGroup group(testbed.simulator(), testbed.network(), sim::kFirstGroup,
+                              sim::first_hosts(hosts), testbed.memory());
+    if (!group.set_up()) throw std::runtime_error("the group is not set up");
+    set_up = seconds_since(ready);
+    if (c.name == "multicast") {
+      before = testbed.totals().hops;
+      sending = Clock::now();
+      group.send(0, static_cast<std::uint32_t>(c.bytes));
+      testbed.run_until([&] { return group.is_done(); });
+    }
+  }
+  const double took = seconds_since(sending);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("%5zu %9zu %8.1f %9.2f  %.2f..%.2f %8.2f %10.1f %9.3f %8ld\n", middle.hosts,
-              c.receivers, c.bytes / 1048576.0, rate(middle), rate(results.back()),
-              rate(results.front()), middle.built, 1e3 * middle.registered,
-              std::chrono::duration<double, std::milli>(middle.virtual_time).count(),
-              usage.ru_maxrss / 1024);
+  const auto virtual_us = sim::microseconds(testbed.simulator().now() - virtual_begin);
+  std::printf("%s\n", nlohmann::json{{"case", c.name},
+                                     {"hosts", there},
+                                     {"built", built},
+                                     {"set_up", set_up},
+                                     {"seconds", took},
+                                     {"hops", testbed.totals().hops - before},
+                                     {"virtual_us", virtual_us},
+                                     {"rss_kib", usage.ru_maxrss}}
+                          .dump()
+                          .c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
-  if (argc > 1 && !quick) {
-    std::fprintf(stderr, "usage: sim_bench [--quick]\n");
+  const std::string name = argc > 1 ? argv[1] : "";
+  const bool known =
+      name == "multicast" || name == "permutation" || name == "chain" || name == "register";
+  if (!known || argc < 3 || argc > 5) {
+    std::fprintf(stderr,
+                 "usage: sim_bench multicast|permutation|chain|register PORTS [HOSTS] [BYTES]\n");
     return 2;
   }
-  const std::vector<Case> cases =
-      quick ? std::vector<Case>{{4, 15, 4 << 20}, {8, 127, 1 << 20}}
-            : std::vector<Case>{
-                  {4, 15, 16 << 20}, {8, 127, 16 << 20}, {16, 512, 16 << 20}, {16, 1023, 16 << 20}};
-  std::printf("simulated fat-trees, 100 Gb/s, 1 us a link; one core\n");
-  std::printf(
-      "hosts receivers      MiB M hops/s  range    built s  register ms   FCT ms  RSS MiB\n");
-  for (const Case& c : cases) {
-    std::vector<Result> results;
-    for (int i = 0; i < (quick ? 3 : 5); ++i) {
-      results.push_back(run(c));
-      if (results.back().hops == 0) {
-        std::fprintf(stderr, "sim_bench: the group was not registered\n");
-        return 1;
-      }
-    }
-    print(c, std::move(results));
+  try {
+    Case c{name, std::stoul(argv[2]), argc > 3 ? std::stoul(argv[3]) : 0,
+           argc > 4 ? std::stoull(argv[4]) : 0};
+    if (c.hosts == 0) c.hosts = c.ports * c.hosts_per_pod();
+    run(c);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sim_bench: %s\n", error.what());
+    return 1;
   }
-  return 0;
 }
