@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "net/rules.h"
@@ -29,11 +30,13 @@ struct PortConfig {
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
 };
 
+// To the hosts at another switch, their home.
 struct Route {
-  Ipv4 host;
+  Ipv4 home;                  // its address
   std::vector<PortId> ports;  // equal cost
-  Ipv4 home;                  // address of the switch that the host is at
 };
+// The home of each host of a fabric: one table for all its switches.
+using Homes = std::unordered_map<Ipv4, Ipv4>;
 
 struct SwitchConfig {
   std::string name = "s0";
@@ -41,6 +44,7 @@ struct SwitchConfig {
   wire::Mac mac;
   std::vector<PortConfig> ports;                        // PortId = index
   std::vector<Route> routes;                            // hosts on its own ports need none
+  std::shared_ptr<const Homes> homes;                   // null: there are no hosts but those
   wire::Ipv4Prefix mcst_pool = wire::kDefaultMcstPool;  // destinations that are groups
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   std::shared_ptr<const wire::MrpKey> mrp_key;  // null: registration is not authenticated

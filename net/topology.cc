@@ -137,10 +137,15 @@ class Planner {
 
   // Every port on some shortest path; one search per switch that has hosts.
   void add_routes() {
-    std::vector<std::vector<Ipv4>> hosts_of(t_.switches.size());
-    for (const HostSpec& host : t_.hosts) hosts_of[host.switch_index].push_back(host.address);
-    for (std::size_t target = 0; target < hosts_of.size(); ++target) {
-      if (hosts_of[target].empty()) continue;
+    auto homes = std::make_shared<Homes>();
+    std::vector<bool> has_hosts(t_.switches.size());
+    for (const HostSpec& host : t_.hosts) {
+      has_hosts[host.switch_index] = true;
+      homes->emplace(host.address, addresses_[host.switch_index]);
+    }
+    for (SwitchConfig& config : plan_.configs) config.homes = homes;
+    for (std::size_t target = 0; target < has_hosts.size(); ++target) {
+      if (!has_hosts[target]) continue;
       const std::vector<std::size_t> hops = hops_to(target, plan_.ends);
       for (std::size_t at = 0; at < hops.size(); ++at) {
         if (at == target) continue;
@@ -152,10 +157,7 @@ class Planner {
             route.ports.push_back(PortId(static_cast<std::uint16_t>(p)));
           }
         }
-        for (const Ipv4 host : hosts_of[target]) {
-          route.host = host;
-          plan_.configs[at].routes.push_back(route);
-        }
+        plan_.configs[at].routes.push_back(std::move(route));
       }
     }
   }

@@ -46,8 +46,10 @@ Topology leaf_spine() {
 }
 
 std::vector<PortId> route(const SwitchConfig& config, Ipv4 host) {
+  const auto home = config.homes->find(host);
+  if (home == config.homes->end()) return {};
   for (const Route& r : config.routes) {
-    if (r.host == host) return r.ports;
+    if (r.home == home->second) return r.ports;
   }
   return {};
 }

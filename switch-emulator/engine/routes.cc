@@ -1,7 +1,6 @@
 #include "switch-emulator/engine/routes.h"
 
 #include <algorithm>
-#include <map>
 
 #include "switch-emulator/engine/bridging.h"
 #include "wire/byte_order.h"
@@ -22,19 +21,18 @@ std::uint32_t flow_hash(const wire::Mac& self, const Frame& frame, const wire::I
 }
 
 Routes::Routes(const SwitchConfig& config)
-    : up_(config.ports.size(), true), lacks_(config.ports.size()) {
-  std::map<std::pair<Ipv4, std::vector<PortId>>, ClassNo> known;
-  const auto add = [&](Ipv4 host, Ipv4 home, const std::vector<PortId>& ports) {
-    const auto [at, is_new] =
-        known.try_emplace({home, ports}, static_cast<ClassNo>(classes_.size()));
-    if (is_new) classes_.push_back({ports, home});
-    class_of_.insert_or_assign(host, at->second);
+    : homes_(config.homes), up_(config.ports.size(), true), lacks_(config.ports.size()) {
+  const auto add_class = [&](Ipv4 home, const std::vector<PortId>& ports) {
+    classes_.push_back({ports, home});
+    return static_cast<ClassNo>(classes_.size() - 1);
   };
   for (const Route& route : config.routes) {
-    if (!route.ports.empty()) add(route.host, route.home, route.ports);
+    if (!route.ports.empty()) behind_.emplace(route.home, add_class(route.home, route.ports));
   }
   for (std::uint16_t i = 0; i < config.ports.size(); ++i) {
-    if (config.ports[i].kind == PortKind::kHost) add(config.ports[i].host, {}, {PortId(i)});
+    if (config.ports[i].kind == PortKind::kHost) {
+      own_.insert_or_assign(config.ports[i].host, add_class({}, {PortId(i)}));
+    }
   }
 }
 
@@ -67,9 +65,12 @@ void Routes::list_unreachable(std::vector<Ipv4>& homes) const {
 }
 
 std::optional<Routes::ClassNo> Routes::find(Ipv4 host) const {
-  const auto at = class_of_.find(host);
-  if (at == class_of_.end()) return std::nullopt;
-  return at->second;
+  if (const auto at = own_.find(host); at != own_.end()) return at->second;
+  if (homes_ == nullptr) return std::nullopt;
+  const auto home = homes_->find(host);
+  if (home == homes_->end()) return std::nullopt;
+  const auto at = behind_.find(home->second);
+  return at == behind_.end() ? std::nullopt : std::optional(at->second);
 }
 
 std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, PortId ingress) const {

@@ -1,11 +1,12 @@
 // Layer 3 forwarding: which ports lead to a host, and which of them a flow or a group takes.
 //
-// Hosts at one switch (their home) that are reached over the same equal-cost ports form one class; a
-// group chooses a port once per class, so that its tree stays a tree: one that is in the tree
+// Hosts at one switch, their home, form one class, and so does each host on an own port; a group
+// chooses a port once per class, so that its tree stays a tree: one that is in the tree
 // already, else the one that fewest groups use. A port serves a class unless it is down, or the
 // neighbour there has no way to that home itself (trunks.h).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -54,7 +55,9 @@ class Routes {
     Ipv4 home;
   };
 
-  std::unordered_map<Ipv4, ClassNo> class_of_;
+  std::shared_ptr<const net::Homes> homes_;   // of all hosts; may be null
+  std::unordered_map<Ipv4, ClassNo> own_;     // hosts on own ports
+  std::unordered_map<Ipv4, ClassNo> behind_;  // homes that routes lead to
   std::vector<Class> classes_;
   std::vector<bool> up_;
   std::vector<std::vector<bool>> lacks_;  // by port and class; empty: a port lacks none

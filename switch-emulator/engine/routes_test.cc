@@ -79,21 +79,23 @@ TEST(Forwarding, AvoidsPortsThatAreDown) {
 
 constexpr Ipv4 kHome(10, 255, 0, 2);
 
-TEST(Routes, PutHostsOfOneHomeBehindTheSamePortsIntoOneClass) {
+TEST(Routes, PutTheHostsOfOneHomeIntoOneClass) {
   SwitchConfig config;
   config.ports.resize(3);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
   config.ports[2].kind = PortKind::kHost;
   config.ports[2].host = Ipv4(10, 0, 0, 9);
-  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1)}, kHome},
-                   {Ipv4(10, 0, 0, 2), {PortId(0), PortId(1)}, kHome},
-                   {Ipv4(10, 0, 0, 3), {PortId(1)}, kHome},
-                   {Ipv4(10, 0, 0, 5), {PortId(0), PortId(1)}, Ipv4(10, 255, 0, 3)}};
+  constexpr Ipv4 kOther(10, 255, 0, 3), kNowhere(10, 255, 0, 4);
+  config.routes = {{kHome, {PortId(0), PortId(1)}}, {kOther, {PortId(0), PortId(1)}}};
+  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome},
+                                                         {Ipv4(10, 0, 0, 2), kHome},
+                                                         {Ipv4(10, 0, 0, 3), kNowhere},
+                                                         {Ipv4(10, 0, 0, 5), kOther}});
   const Routes routes(config);
-  EXPECT_EQ(routes.class_count(), 4u);
+  EXPECT_EQ(routes.class_count(), 3u);
   EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 5))) << "of another home";
   EXPECT_EQ(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 2)));
-  EXPECT_NE(routes.find(Ipv4(10, 0, 0, 1)), routes.find(Ipv4(10, 0, 0, 3)));
+  EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 3))) << "no way to its home";
   EXPECT_FALSE(routes.find(Ipv4(10, 0, 0, 4)));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 0, PortId(2)), PortId(0));
   EXPECT_EQ(routes.next_hop(Ipv4(10, 0, 0, 1), 1, PortId(2)), PortId(1));
@@ -150,7 +152,8 @@ TEST(Routes, ShareTheFlowsOfADeadPortAmongTheOthers) {
   SwitchConfig config;
   config.ports.resize(4);
   for (auto& port : config.ports) port.kind = PortKind::kSwitch;
-  config.routes = {{Ipv4(10, 0, 0, 1), {PortId(0), PortId(1), PortId(2), PortId(3)}, kHome}};
+  config.routes = {{kHome, {PortId(0), PortId(1), PortId(2), PortId(3)}}};
+  config.homes = std::make_shared<net::Homes>(net::Homes{{Ipv4(10, 0, 0, 1), kHome}});
   Routes routes(config);
   routes.set_up(PortId(1), false);
   std::array<int, 4> flows{};

@@ -33,7 +33,9 @@ net::SwitchConfig make_config() {
   for (std::uint8_t p = 0; p < 3; ++p) config.ports[p].host = wire::Ipv4(10, 0, 0, p + 1);
   config.ports[3].kind = net::PortKind::kSwitch;
   config.ports[3].peer = wire::Ipv4(10, 255, 0, 2);
-  config.routes = {{wire::Ipv4(10, 0, 0, 9), {wire::PortId(3)}, wire::Ipv4(10, 255, 0, 3)}};
+  constexpr wire::Ipv4 kHome(10, 255, 0, 3);
+  config.routes = {{kHome, {wire::PortId(3)}}};
+  config.homes = std::make_shared<net::Homes>(net::Homes{{wire::Ipv4(10, 0, 0, 9), kHome}});
   return config;
 }
 

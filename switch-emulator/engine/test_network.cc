@@ -93,18 +93,25 @@ std::vector<std::size_t> TestNetwork::distances_from(std::size_t s) const {
 }
 
 void TestNetwork::start() {
+  auto homes = std::make_shared<net::Homes>();
+  std::set<std::size_t> with_hosts;
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    const auto distance = distances_from(hosts_[host].at);
+    with_hosts.insert(hosts_[host].at);
+    homes->emplace(ip(host), switches_[hosts_[host].at].config.address);
+  }
+  for (const std::size_t home : with_hosts) {
+    const auto distance = distances_from(home);
     for (std::size_t s = 0; s < switches_.size(); ++s) {
-      if (s == hosts_[host].at) continue;
-      Route route{ip(host), {}, switches_[hosts_[host].at].config.address};
+      if (s == home) continue;
+      Route route{switches_[home].config.address, {}};
       for (std::uint16_t p = 0; p < switches_[s].peers.size(); ++p) {
         const std::size_t next = switches_[s].peers[p].switch_no;
         if (next != kNone && distance[next] + 1 == distance[s]) route.ports.push_back(PortId(p));
       }
-      switches_[s].config.routes.push_back(route);
+      switches_[s].config.routes.push_back(std::move(route));
     }
   }
+  for (SwitchNode& s : switches_) s.config.homes = homes;
   for (SwitchNode& s : switches_) s.engine = std::make_unique<Switch>(s.config);
 }
 
