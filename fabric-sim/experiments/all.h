@@ -13,6 +13,7 @@ extern const Experiment kCepheusFig13;
 extern const Experiment kCepheusMemory;
 extern const Experiment kGleamFig9;
 extern const Experiment kGleamFig14;
+extern const Experiment kGleamFig14Random;
 extern const Experiment kGleamFig15;
 extern const Experiment kGleamFig16;
 extern const Experiment kAblationRecheck;

@@ -47,7 +47,7 @@ void measure(std::uint64_t bytes, const Paper& paper, Report& report) {
   report.add("chain", x, chain_us, "us");
   report.add("over chain", x, chain_us / ours, "times", paper.chain);
   // Beyond this size a tree only grows in proportion, and takes minutes to simulate.
-  if (bytes > 64 * kMiB) return;
+  if (bytes > 16 * kMiB) return;
   const double tree_us = time_of_rival(binomial_tree(kMembers, bytes, 1));
   report.add("binomial tree", x, tree_us, "us");
   report.add("over binomial tree", x, tree_us / ours, "times", paper.tree);
@@ -64,10 +64,10 @@ void run(const ExperimentOptions& options, Report& report) {
   measure(4 * kKiB, {}, report);
   measure(64 * kKiB, {}, report);
   measure(kMiB, {}, report);
-  measure(16 * kMiB, options.quick ? Paper{std::nullopt, 8.9} : Paper{}, report);
+  measure(16 * kMiB, {std::nullopt, 8.9}, report);
   if (options.quick) return;
-  measure(64 * kMiB, {std::nullopt, 8.9}, report);
-  measure(256 * kMiB, {2.1, std::nullopt}, report);
+  measure(64 * kMiB, {}, report);
+  measure(128 * kMiB, {2.1, std::nullopt}, report);
 }
 
 }  // namespace
@@ -76,11 +76,18 @@ const Experiment kCepheusFig12 = {
     "cepheus-fig12",
     "one broadcast to 511 receivers, by size: Cepheus beside chain and binomial tree",
     "Cepheus fig. 12",
-    "2 min quick, 12 min",
+    "40 s quick, 3 min",
     {"bytes", "us", true, true, "us"},
     "A fat-tree of 16-port switches (1024 places, the first 512 hosts used, rank after rank), "
     "100 Gb/s and 1 us a link, MTU 4096, no loss. Times end at the last receiver. The chain "
-    "has as many slices as ranks, the tree is not segmented.",
+    "has as many slices as ranks; it comes near twice Cepheus's time from 100 MiB on, where a "
+    "slice takes longer than a link's delay. The paper's ratios for small messages are of the "
+    "same kind as ours and depend on how ranks lie in racks, which it does not say: 64 bytes "
+    "cross 1162 links one after the other in the chain, 36 in the tree, 6 with Cepheus. The "
+    "tree is not segmented, and serves the farthest rank first, so that its last rounds stay "
+    "within racks. Nearest first they all cross pods at once, and flows that hash to one link "
+    "take twice the time; RDMC's pipeline and long, which should take once and twice Cepheus's "
+    "time, lose as much for the same reason.",
     run};
 
 }  // namespace cepheus::sim

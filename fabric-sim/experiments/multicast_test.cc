@@ -1,0 +1,104 @@
+// What experiments with groups are made of.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "fabric-sim/experiments/gleam_hpl.h"
+#include "fabric-sim/experiments/loss_sweep.h"
+#include "fabric-sim/experiments/multicast_time.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr double kHeaders = (4096.0 + 58) / 4096;
+
+TestbedConfig room_for(std::uint64_t bytes) {
+  TestbedConfig config;
+  config.memory = bytes;
+  return config;
+}
+
+double wire_us(std::uint64_t bytes) { return static_cast<double>(bytes) * kHeaders * 8 / 100e3; }
+
+TEST(Multicast, TakesTheTimeOfOneCopyHoweverManyReceive) {
+  for (const std::size_t n : {2, 8, 16}) {
+    Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), room_for(16 * kMiB));
+    const MulticastTime time = time_of_multicast(testbed, first_hosts(n), 16 * kMiB);
+    EXPECT_NEAR(microseconds(time.received) / wire_us(16 * kMiB), 1, 0.01) << n;
+    EXPECT_GT(time.completed, time.received);
+  }
+}
+
+// Each of n members sends its share: all get all but their own, and links carry the whole once.
+TEST(Multicast, MembersThatTakeTurnsKeepTheLinksBusy) {
+  const std::size_t n = 8;
+  Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), room_for(8 * kMiB));
+  const HostGroups group{first_hosts(n)};
+  const HplTimes times = time_of_gleam(testbed, group, group, 8 * kMiB);
+  EXPECT_NEAR(microseconds(times.panel) / wire_us(8 * kMiB), 1, 0.02);
+  EXPECT_NEAR(microseconds(times.swap) / wire_us(8 * kMiB), 1, 0.05);
+  const Testbed::Totals totals = testbed.totals();
+  EXPECT_EQ(totals.no_room, 0u);
+  EXPECT_EQ(totals.timeouts, 0u);
+  EXPECT_EQ(totals.retransmitted, 0u);
+}
+
+TEST(Loss, AtCopiesIsOnEveryLinkOutOfASwitchAndOnNoOther) {
+  net::Topology fabric = net::fat_tree(4, paper_link());
+  lose(fabric, LossAt::kCopies, 0.5);
+  for (const net::HostSpec& host : fabric.hosts) {
+    EXPECT_EQ(host.up.loss, 0);
+    EXPECT_EQ(host.down.loss, 0.5);
+  }
+  for (const net::TrunkSpec& trunk : fabric.trunks) {
+    EXPECT_EQ(trunk.ab.loss, 0.5);
+    EXPECT_EQ(trunk.ba.loss, 0.5);
+  }
+}
+
+TEST(Loss, AtMiddleSwitchesIsOnLinksIntoSwitchesWithoutHosts) {
+  net::Topology fabric = net::leaf_spine(2, 2, 2, paper_link());  // trunks lead from leaf to spine
+  lose(fabric, LossAt::kMiddleSwitches, 0.5);
+  for (const net::HostSpec& host : fabric.hosts) EXPECT_EQ(host.down.loss, 0);
+  for (const net::TrunkSpec& trunk : fabric.trunks) {
+    EXPECT_EQ(trunk.ab.loss, 0.5);
+    EXPECT_EQ(trunk.ba.loss, 0);
+  }
+}
+
+// What is lost is sent again to all: time grows with the links of the tree.
+TEST(Loss, TakesGoodputInProportionToTheLinksThatLose) {
+  LossSweep sweep;
+  sweep.fabric = net::fat_tree(4, paper_link());
+  sweep.hosts = first_hosts(16);
+  sweep.bytes = 64 * kMiB;
+  sweep.rates = {1e-4};
+  sweep.seeds = 5;
+  Report report("loss", {});
+  sweep_loss(
+      sweep, "multicast",
+      [&](Testbed& t) {
+        return microseconds(time_of_multicast(t, sweep.hosts, sweep.bytes).received);
+      },
+      report);
+  std::map<std::string, double> by_series;
+  for (const Point& p : report.points()) by_series[p.series] = p.value;
+  // 27 links out of switches carry data, a round trip over 6 links has some 37 packets.
+  EXPECT_NEAR(by_series["multicast, goodput"], 1 / (1 + 1e-4 * 27 * 37), 0.04);
+  EXPECT_EQ(by_series["multicast, time-outs"], 0);
+}
+
+TEST(Hosts, AtRandomAreDifferentOnesAndTheSameForASeed) {
+  const auto hosts = random_hosts(50, 60, 7);
+  EXPECT_EQ(hosts, random_hosts(50, 60, 7));
+  EXPECT_NE(hosts, random_hosts(50, 60, 8));
+  EXPECT_EQ(std::set<std::size_t>(hosts.begin(), hosts.end()).size(), 50u);
+}
+
+}  // namespace
+}  // namespace cepheus::sim
