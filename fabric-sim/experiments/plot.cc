@@ -10,7 +10,7 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr double kWidth = 900, kHeight = 520;
+constexpr double kWidth = 1000, kHeight = 520;
 constexpr double kLeft = 90, kRight = 660, kTop = 50, kBottom = 460;
 constexpr std::array<const char*, 8> kColours = {"#0b62a4", "#c8371b", "#2c8a3d", "#8e44ad",
                                                  "#b8860b", "#0e8a8a", "#555555", "#d0609a"};
