@@ -80,14 +80,15 @@ const Experiment kCepheusFig12 = {
     {"bytes", "us", true, true, "us"},
     "A fat-tree of 16-port switches (1024 places, the first 512 hosts used, rank after rank), "
     "100 Gb/s and 1 us a link, MTU 4096, no loss. Times end at the last receiver. The chain "
-    "has as many slices as ranks; it comes near twice Cepheus's time from 100 MiB on, where a "
-    "slice takes longer than a link's delay. The paper's ratios for small messages are of the "
-    "same kind as ours and depend on how ranks lie in racks, which it does not say: 64 bytes "
-    "cross 1162 links one after the other in the chain, 36 in the tree, 6 with Cepheus. The "
-    "tree is not segmented, and serves the farthest rank first, so that its last rounds stay "
-    "within racks. Nearest first they all cross pods at once, and flows that hash to one link "
-    "take twice the time; RDMC's pipeline and long, which should take once and twice Cepheus's "
-    "time, lose as much for the same reason.",
+    "has as many slices as ranks; by its closed form it takes about twice Cepheus's time once "
+    "a slice takes longer than a link's delay, from some 100 MiB on. The paper's ratios for "
+    "small messages are of the same kind as ours and depend on how ranks lie in racks, which "
+    "it does not say: 64 bytes cross 1162 links one after the other in the chain, 36 in the "
+    "tree, 6 with Cepheus. The tree is not segmented, and serves the farthest rank first, so "
+    "that its last rounds stay within racks. Nearest first they all cross pods at once, and "
+    "flows that hash to one link take twice the time. RDMC's pipeline and long should take "
+    "once and twice Cepheus's time by their bounds; what they lose beyond is presumably lost "
+    "in the same way (it was not traced).",
     run};
 
 }  // namespace cepheus::sim
