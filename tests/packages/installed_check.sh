@@ -6,8 +6,8 @@ set -euo pipefail
 directory=$(realpath "${1:?usage: installed_check.sh DIRECTORY PROGRAM}")
 program=$(realpath "${2:?usage: installed_check.sh DIRECTORY PROGRAM}")
 ((EUID == 0)) || { echo "installed_check: this installs and purges packages: run it as root on a machine to throw away" >&2; exit 2; }
-! dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | grep -qE '^installed (cepheus|libmcast)' ||
-  { echo "installed_check: Cepheus is installed here already" >&2; exit 2; }
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n')
+! grep -qE '^installed (cepheus|libmcast)' <<<"$installed" || { echo "installed_check: Cepheus is installed here already" >&2; exit 2; }
 
 export DEBIAN_FRONTEND=noninteractive
 readonly us=installed-check
@@ -36,7 +36,7 @@ left >"$scratch/before"
 apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$directory"/*.deb >/dev/null
 
 check "Open MPI has coll/cepheus, without a variable" 'MCA coll: cepheus' ompi_info
-check "a plain mpirun uses it, and says what it chose" 'cepheus: .*(fallback|multicast)' \
+check "a plain mpirun uses it, and says what it chose" "cepheus: .*open mpi's own algorithms" \
   mpirun -np 2 --oversubscribe --mca coll_cepheus_verbose 1 --mca coll_cepheus_ranks_per_host 1 ./program --count 4
 check "cepheus-run: MPI_Bcast by multicast on 4 hosts" '^ok: 20 broadcasts' \
   cepheus-run --hosts 4 -- --mca coll_cepheus_mode require ./program --count 20
@@ -45,7 +45,7 @@ check "cepheus doctor finds UCX's and Open MPI's parts" 'coll/cepheus' sh -c 'ce
 for page in cepheus cepheus-run cepheus-sim cepheus-switch cepheusctl; do check "man $page" "/$page\." man -w "$page"; done
 check "man cepheus-run can be read" 'run an MPI program' man -P cat cepheus-run
 check "pkg-config mcast" '0\.[0-9]' pkg-config --modversion mcast
-check "pkg-config names a prefix that is there" '^/usr/?(lib/[^ ]*/\.\./\.\./\.\.)?$' pkg-config --variable=prefix mcast
+check "pkg-config finds the header" 'ok' sh -c 'test -e "$(pkg-config --variable=includedir mcast)/mcast/mcast.h" && echo ok'
 check "cepheus-sim" 'seeds' cepheus-sim --seeds 20
 check "the unit can be read" 'cepheus-switch --topology' grep ExecStart /lib/systemd/system/cepheus-switch.service
 
@@ -53,8 +53,6 @@ apt-get purge -y 'cepheus*' 'libmcast*' >/dev/null
 apt-get autoremove -y --purge >/dev/null
 left >"$scratch/after"
 # apt's and dpkg's own notes of what was there are not ours.
-if ! diff "$scratch/before" <(grep -vE '^/var/(lib/(apt|dpkg)|cache|log)/' "$scratch/after"); then
-  echo "installed_check: FAILED: purging leaves files" >&2
-  exit 1
-fi
+more=$(comm -13 "$scratch/before" "$scratch/after" | { grep -vE '^/var/(lib/(apt|dpkg)|cache|log)/' || true; })
+[[ -z $more ]] || { printf 'installed_check: FAILED: purging leaves\n%s\n' "$more" >&2; exit 1; }
 echo "ok: purging leaves nothing"
