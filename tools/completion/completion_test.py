@@ -51,6 +51,11 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("cepheusctl link h0 --direction to-h"), ["to-host"])
         self.assertEqual(complete("cepheus-switch --hosts "), [])
 
+    def test_of_experiments_is_what_the_simulator_lists(self):
+        self.assertEqual(complete("cepheus-sim ex"), ["experiment"])
+        self.assertEqual(complete("cepheus-sim experiment cepheus-m"), ["cepheus-memory"])
+        self.assertEqual(complete("cepheus-sim experiment --qu"), ["--quick"])
+
     def test_behind_two_dashes_is_a_command_of_its_own(self):
         self.assertIn("bash", complete("cepheus-run --hosts 2 -- bas"))
 
