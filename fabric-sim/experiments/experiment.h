@@ -11,8 +11,8 @@ namespace cepheus::sim {
 struct ExperimentOptions {
   bool quick = false;  // fewer and smaller points, for a first look: a minute or two
   unsigned seeds = 0;  // of random links and placements; 0: as many as the experiment needs
-  unsigned seeds_or(unsigned when_quick, unsigned else_) const {
-    return seeds != 0 ? seeds : quick ? when_quick : else_;
+  unsigned seeds_or(unsigned when_quick, unsigned when_full) const {
+    return seeds != 0 ? seeds : quick ? when_quick : when_full;
   }
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "fabric-sim/experiments/connection.h"
+
 namespace cepheus::sim {
 namespace {
 
@@ -11,12 +13,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kInstance = 1;
 constexpr std::uint16_t kEpoch = 1;
 constexpr std::uint32_t kToken = 0x70CE;
-
-template <typename T>
-T require(wire::Result<T> result) {
-  if (!result) throw std::logic_error("fabric-sim: " + result.error().text);
-  if constexpr (!std::is_void_v<T>) return *result;
-}
+constexpr std::uint8_t kTimeoutCode = 7;  // 0.5 ms
 
 mrp::RegistrationConfig config_of(const Host& host) {
   mrp::RegistrationConfig config;
@@ -125,24 +122,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
   }
   void connect() {
     const wire::Psn start = wire::group_start_psn(membership_.id(), kEpoch);
-    rnic::QpAttr attr;
-    attr.state = rnic::QpState::kRtr;
-    attr.remote_ip = membership_.id();
-    attr.remote_qpn = wire::kVirtualQpn;
-    attr.path_mtu = host_.nic().config().max_mtu;
-    attr.rq_psn = start;
-    attr.min_rnr_timer = 1;
-    require(host_.modify_qp(qpn_, attr,
-                            rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
-                                rnic::kAttrPathMtu | rnic::kAttrRqPsn | rnic::kAttrMinRnrTimer));
-    attr.state = rnic::QpState::kRts;
-    attr.sq_psn = start;
-    attr.timeout_code = 7;
-    attr.retry_count = 7;
-    attr.rnr_retry = 7;
-    require(host_.modify_qp(qpn_, attr,
-                            rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
-                                rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+    sim::connect(host_, qpn_, membership_.id(), wire::kVirtualQpn, start, kTimeoutCode);
   }
   void say() {
     for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, control_port_);

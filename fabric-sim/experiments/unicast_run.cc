@@ -5,40 +5,21 @@
 #include <stdexcept>
 #include <string>
 
+#include "fabric-sim/experiments/connection.h"
+
 namespace cepheus::sim {
 namespace {
 
 constexpr std::uint64_t kSendFlag = std::uint64_t{1} << 63;
 constexpr wire::Psn kStart{0};
-
-template <typename T>
-T require(wire::Result<T> result) {
-  if (!result) throw std::logic_error("a simulated connection: " + result.error().text);
-  if constexpr (!std::is_void_v<T>) return *result;
-}
+constexpr std::uint8_t kTimeoutCode = 1;  // the NIC's floor holds
 
 void bring_up(Host& host, rnic::Qpn qpn, wire::Ipv4 peer, rnic::Qpn peer_qpn) {
   rnic::QpAttr attr;
   attr.state = rnic::QpState::kInit;
   attr.access = rnic::kLocalWrite;
   require(host.modify_qp(qpn, attr, rnic::kAttrState | rnic::kAttrAccess));
-  attr.state = rnic::QpState::kRtr;
-  attr.remote_ip = peer;
-  attr.remote_qpn = peer_qpn;
-  attr.path_mtu = host.nic().config().max_mtu;
-  attr.rq_psn = kStart;
-  attr.min_rnr_timer = 1;
-  require(host.modify_qp(qpn, attr,
-                         rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
-                             rnic::kAttrPathMtu | rnic::kAttrRqPsn | rnic::kAttrMinRnrTimer));
-  attr.state = rnic::QpState::kRts;
-  attr.sq_psn = kStart;
-  attr.timeout_code = 1;  // the NIC's floor holds
-  attr.retry_count = 7;
-  attr.rnr_retry = 7;
-  require(host.modify_qp(qpn, attr,
-                         rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
-                             rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+  connect(host, qpn, peer, peer_qpn, kStart, kTimeoutCode);
 }
 
 }  // namespace

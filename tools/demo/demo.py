@@ -74,7 +74,10 @@ class Demo:
     def draw(self):
         """The tree that the group has now: in words, and into a file if one is wanted."""
         command = [self.build / "bin/cepheusctl", "--socket", self.switch.socket, "topology"]
-        shown = subprocess.run(command, text=True, stdout=subprocess.PIPE).stdout
+        topology = subprocess.run(command, text=True, stdout=subprocess.PIPE)  # says itself what is wrong
+        if topology.returncode != 0:
+            return False
+        shown = topology.stdout
         print(shown[shown.index("\n\n") + 1:] if "\n\n" in shown else shown, end="")
         return self.svg is None or subprocess.run([*command, "--svg", self.svg]).returncode == 0
 
