@@ -15,13 +15,15 @@ constexpr std::uint64_t kBitNanoseconds = 8ull * 1'000'000'000ull;  // per byte 
 
 }  // namespace
 
-Link::Link(const LinkConfig& config) : config_(config), random_(config.seed) {}
+Link::Link(const LinkConfig& config)
+    : is_faulty_(config.is_faulty()), config_(config), random_(config.seed) {}
 
 void Link::set_faults(double loss, double duplicate, double reorder, double corrupt) {
   config_.loss = loss;
   config_.duplicate = duplicate;
   config_.reorder = reorder;
   config_.corrupt = corrupt;
+  is_faulty_ = config_.is_faulty();
 }
 
 Bytes Link::queued_bytes(Instant now) const {
@@ -48,14 +50,22 @@ Passage Link::offer(Instant now, std::size_t frame_bytes) {
   }
   const Instant sent = std::max(now, free_at_) + serialise(now, frame_bytes);
   free_at_ = sent;
+  passage.copies = 1;
+  passage.arrival[0] = sent + config_.delay;
+  if (is_faulty_) meet_faults(frame_bytes, passage);
+  return passage;
+}
+
+// What the wire does to a frame that would arrive at `passage.arrival[0]`.
+void Link::meet_faults(std::size_t frame_bytes, Passage& passage) {
+  const Instant arrival = passage.arrival[0];
   // A lost frame has used the rate all the same: it is lost on the wire, not before it.
   if (chance(config_.loss)) {
     ++counters_.dropped_loss;
     passage.drop = LinkDrop::kLoss;
-    return passage;
+    passage.copies = 0;
+    return;
   }
-  passage.copies = 1;
-  passage.arrival[0] = sent + config_.delay;
   if (chance(config_.reorder)) {
     ++counters_.reordered;
     passage.arrival[0] += hold_back();
@@ -63,14 +73,13 @@ Passage Link::offer(Instant now, std::size_t frame_bytes) {
   if (chance(config_.duplicate)) {
     ++counters_.duplicated;
     passage.copies = 2;
-    passage.arrival[1] = sent + config_.delay + hold_back();
+    passage.arrival[1] = arrival + hold_back();
   }
   if (frame_bytes != 0 && chance(config_.corrupt)) {
     ++counters_.corrupted;
     passage.corrupt = true;
     passage.corrupt_bit = static_cast<std::uint32_t>(random_.next() % (frame_bytes * 8));
   }
-  return passage;
 }
 
 // Time on the wire, rounded down with the remainder carried to the next frame: a long run keeps the

@@ -27,10 +27,8 @@ struct LinkConfig {
   double corrupt = 0;  // one bit of the frame turned over
   std::uint64_t seed = 1;
 
-  bool is_ideal() const {
-    return rate.is_unlimited() && delay.count() == 0 && loss == 0 && duplicate == 0 &&
-           reorder == 0 && corrupt == 0;
-  }
+  bool is_faulty() const { return loss != 0 || duplicate != 0 || reorder != 0 || corrupt != 0; }
+  bool is_ideal() const { return rate.is_unlimited() && delay.count() == 0 && !is_faulty(); }
 };
 
 enum class LinkDrop : std::uint8_t { kNone, kLoss, kQueueFull, kDown };
@@ -45,9 +43,9 @@ struct Passage {
 };
 
 struct LinkCounters {
-  std::uint64_t frames = 0, bytes = 0;
   std::uint64_t dropped_loss = 0, dropped_queue_full = 0, dropped_down = 0;
   std::uint64_t duplicated = 0, reordered = 0, corrupted = 0;
+  std::uint64_t frames = 0, bytes = 0;
 };
 
 class Link {
@@ -65,16 +63,19 @@ class Link {
 
  private:
   wire::Duration serialise(wire::Instant now, std::size_t frame_bytes);
+  void meet_faults(std::size_t frame_bytes, Passage& passage);
   wire::Duration hold_back();
   bool chance(double probability);
 
-  LinkConfig config_;
+  // A frame without faults touches the end of the counters and the beginning of the settings.
   LinkCounters counters_;
   wire::Instant free_at_{};  // when the transmitter has sent all that was offered
   // Of the division by the rate, carried on so that no time is lost to rounding.
   std::uint64_t residue_ = 0;
-  wire::SplitMix random_;
   bool up_ = true;
+  bool is_faulty_;
+  LinkConfig config_;
+  wire::SplitMix random_;
 };
 
 }  // namespace cepheus::net

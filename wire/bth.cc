@@ -1,8 +1,5 @@
 #include "wire/bth.h"
 
-#include <array>
-
-#include "wire/byte_order.h"
 #include "wire/extension_headers.h"
 
 namespace cepheus::wire {
@@ -114,42 +111,8 @@ constexpr std::array<OpcodeInfo, 256> make_table() {
   return table;
 }
 
-constexpr std::array<OpcodeInfo, 256> kTable = make_table();
-
 }  // namespace
 
-const OpcodeInfo& opcode_info(Opcode opcode) { return kTable[static_cast<std::uint8_t>(opcode)]; }
-
-std::optional<Bth> Bth::parse(std::span<const std::uint8_t> data) {
-  if (data.size() < kSize) return std::nullopt;
-  const std::uint8_t* p = data.data();
-  Bth b;
-  b.opcode = static_cast<Opcode>(p[0]);
-  b.solicited = (p[1] & 0x80) != 0;
-  b.migration = (p[1] & 0x40) != 0;
-  b.pad_count = p[1] >> 4 & 0x3;
-  b.transport_version = p[1] & 0xF;
-  b.pkey = load_be16(p + 2);
-  b.fecn = (p[4] & 0x80) != 0;
-  b.becn = (p[4] & 0x40) != 0;
-  b.reserved6 = p[4] & 0x3F;
-  b.destination_qp = Qpn(load_be24(p + 5));
-  b.ack_request = (p[8] & 0x80) != 0;
-  b.reserved7 = p[8] & 0x7F;
-  b.psn = Psn(load_be24(p + 9));
-  return b;
-}
-
-void Bth::emit(std::span<std::uint8_t, kSize> out) const {
-  std::uint8_t* p = out.data();
-  p[0] = static_cast<std::uint8_t>(opcode);
-  p[1] = static_cast<std::uint8_t>((solicited ? 0x80 : 0) | (migration ? 0x40 : 0) |
-                                   (pad_count & 0x3) << 4 | (transport_version & 0xF));
-  store_be16(p + 2, pkey);
-  p[4] = static_cast<std::uint8_t>((fecn ? 0x80 : 0) | (becn ? 0x40 : 0) | (reserved6 & 0x3F));
-  store_be24(p + 5, destination_qp.value());
-  p[8] = static_cast<std::uint8_t>((ack_request ? 0x80 : 0) | (reserved7 & 0x7F));
-  store_be24(p + 9, psn.value());
-}
+constexpr std::array<OpcodeInfo, 256> kOpcodeInfos = make_table();
 
 }  // namespace cepheus::wire

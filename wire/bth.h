@@ -5,9 +5,11 @@
 //   |A|  reserved7  |            packet sequence number             |
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 
+#include "wire/byte_order.h"
 #include "wire/types.h"
 
 namespace cepheus::wire {
@@ -82,7 +84,10 @@ struct OpcodeInfo {
   bool request() const { return send || write || read_request || atomic_request; }
   bool multicastable() const { return multicast; }
 };
-const OpcodeInfo& opcode_info(Opcode);
+extern const std::array<OpcodeInfo, 256> kOpcodeInfos;
+inline const OpcodeInfo& opcode_info(Opcode opcode) {
+  return kOpcodeInfos[static_cast<std::uint8_t>(opcode)];
+}
 
 struct Bth {
   static constexpr std::size_t kSize = 12;
@@ -102,9 +107,43 @@ struct Bth {
   std::uint8_t reserved7 = 0;
   Psn psn;
 
-  static std::optional<Bth> parse(std::span<const std::uint8_t> data);  // any opcode byte
-  void emit(std::span<std::uint8_t, kSize> out) const;
+  static std::optional<Bth> parse(std::span<const std::uint8_t> data) {  // any opcode byte
+    if (data.size() < kSize) return std::nullopt;
+    const std::uint32_t first = load_be32(data.data());
+    const std::uint32_t second = load_be32(data.data() + 4);
+    const std::uint32_t third = load_be32(data.data() + 8);
+    Bth b;
+    b.opcode = static_cast<Opcode>(first >> 24);
+    b.solicited = (first >> 23 & 1) != 0;
+    b.migration = (first >> 22 & 1) != 0;
+    b.pad_count = static_cast<std::uint8_t>(first >> 20 & 0x3);
+    b.transport_version = static_cast<std::uint8_t>(first >> 16 & 0xF);
+    b.pkey = static_cast<std::uint16_t>(first);
+    b.fecn = second >> 31 != 0;
+    b.becn = (second >> 30 & 1) != 0;
+    b.reserved6 = static_cast<std::uint8_t>(second >> 24 & 0x3F);
+    b.destination_qp = Qpn(second);
+    b.ack_request = third >> 31 != 0;
+    b.reserved7 = static_cast<std::uint8_t>(third >> 24 & 0x7F);
+    b.psn = Psn(third);
+    return b;
+  }
+  void emit(std::span<std::uint8_t, kSize> out) const {
+    store_be32(out.data(), std::uint32_t{static_cast<std::uint8_t>(opcode)} << 24 |
+                               std::uint32_t{solicited} << 23 | std::uint32_t{migration} << 22 |
+                               (pad_count & 0x3u) << 20 | (transport_version & 0xFu) << 16 | pkey);
+    store_be32(out.data() + 4, std::uint32_t{fecn} << 31 | std::uint32_t{becn} << 30 |
+                                   (reserved6 & 0x3Fu) << 24 | destination_qp.value());
+    store_be32(out.data() + 8,
+               std::uint32_t{ack_request} << 31 | (reserved7 & 0x7Fu) << 24 | psn.value());
+  }
   friend bool operator==(const Bth&, const Bth&) = default;
 };
+
+// Replaces both in an emitted header.
+inline void rewrite_bth(std::span<std::uint8_t, Bth::kSize> header, Qpn destination_qp, Psn psn) {
+  store_be24(header.data() + 5, destination_qp.value());
+  store_be24(header.data() + 9, psn.value());
+}
 
 }  // namespace cepheus::wire

@@ -1,9 +1,11 @@
 // Ethernet II header (IEEE 802.3): destination, source, EtherType.
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <span>
 
+#include "wire/byte_order.h"
 #include "wire/types.h"
 
 namespace cepheus::wire {
@@ -17,8 +19,19 @@ struct Ethernet {
   Mac source;
   std::uint16_t ether_type = kIpv4;
 
-  static std::optional<Ethernet> parse(std::span<const std::uint8_t> data);
-  void emit(std::span<std::uint8_t, kSize> out) const;
+  static std::optional<Ethernet> parse(std::span<const std::uint8_t> data) {
+    if (data.size() < kSize) return std::nullopt;
+    Ethernet e;
+    std::memcpy(e.destination.octets.data(), data.data(), 6);
+    std::memcpy(e.source.octets.data(), data.data() + 6, 6);
+    e.ether_type = load_be16(data.data() + 12);
+    return e;
+  }
+  void emit(std::span<std::uint8_t, kSize> out) const {
+    std::memcpy(out.data(), destination.octets.data(), 6);
+    std::memcpy(out.data() + 6, source.octets.data(), 6);
+    store_be16(out.data() + 12, ether_type);
+  }
   friend bool operator==(const Ethernet&, const Ethernet&) = default;
 };
 

@@ -28,7 +28,8 @@ enum class Icrc : std::uint8_t {
 using BufferRef = std::uint32_t;
 inline constexpr BufferRef kNoBuffer = 0xFFFFFFFF;
 
-struct Frame {
+// Two lines of a cache.
+struct alignas(64) Frame {
   // Ethernet 14 + IPv4 20 + UDP 8 + BTH 12 + DETH 8 + AtomicETH 28 = 90; the rest is room for small
   // payloads.
   static constexpr std::size_t kCapacity = 104;
@@ -73,5 +74,7 @@ struct Frame {
   // is too small.
   std::size_t to_bytes(std::span<std::uint8_t> out) const;
 };
+
+static_assert(sizeof(Frame) == 128);
 
 }  // namespace cepheus::wire

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "wire/byte_order.h"
 #include "wire/types.h"
 
 namespace cepheus::wire {
@@ -32,15 +33,90 @@ struct Ipv4Header {
   // Whether the packet is as long as it says is for the caller to check: `data` may be the header
   // alone.
   static std::optional<Ipv4Header> parse(std::span<const std::uint8_t> data);
-  void emit(std::span<std::uint8_t, kSize> out) const;  // computes the checksum
+  void emit(std::span<std::uint8_t, kSize> out) const;  // makes the checksum
   friend bool operator==(const Ipv4Header&, const Ipv4Header&) = default;
 };
 
-// RFC 1071 over a 20-byte header whose checksum field is skipped.
-std::uint16_t ipv4_checksum(std::span<const std::uint8_t, Ipv4Header::kSize> header);
+namespace ipv4 {
 
-// Replaces the addresses in an emitted header and corrects the checksum (RFC 1624).
-void rewrite_ipv4_addresses(std::span<std::uint8_t, Ipv4Header::kSize> header, Ipv4 source,
-                            Ipv4 destination);
+inline constexpr std::uint8_t kVersionAndWords = 0x45;  // version 4, five 32-bit words
+inline constexpr std::uint16_t kFragmentMask = 0x3FFF;  // "more fragments" and the offset
+inline constexpr std::size_t kTtlOffset = 8;
+inline constexpr std::size_t kChecksumOffset = 10;
+inline constexpr std::size_t kSourceOffset = 12;
+inline constexpr std::size_t kDestinationOffset = 16;
+
+// Ones' complement of the ones' complement sum, 16 bits.
+constexpr std::uint16_t finish_checksum(std::uint64_t sum) {
+  sum = (sum & 0xFFFFFFFF) + (sum >> 32);
+  sum = (sum & 0xFFFF) + (sum >> 16);  // below 2^18 + 2^16
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
+}  // namespace ipv4
+
+// RFC 1071 over a 20-byte header whose checksum field is skipped.
+inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t, Ipv4Header::kSize> header) {
+  const std::uint8_t* p = header.data();
+  return ipv4::finish_checksum(std::uint64_t{load_be32(p)} + load_be32(p + 4) + load_be16(p + 8) +
+                               load_be32(p + ipv4::kSourceOffset) +
+                               load_be32(p + ipv4::kDestinationOffset));
+}
+
+inline std::optional<Ipv4Header> Ipv4Header::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  const std::uint8_t* p = data.data();
+  Ipv4Header h;
+  h.tos = p[1];
+  h.total_length = load_be16(p + 2);
+  h.identification = load_be16(p + 4);
+  h.flags_fragment = load_be16(p + 6);
+  h.ttl = p[ipv4::kTtlOffset];
+  h.protocol = p[9];
+  h.source = Ipv4(load_be32(p + ipv4::kSourceOffset));
+  h.destination = Ipv4(load_be32(p + ipv4::kDestinationOffset));
+  if (p[0] != ipv4::kVersionAndWords || h.total_length < kSize ||
+      (h.flags_fragment & ipv4::kFragmentMask) != 0 ||
+      load_be16(p + ipv4::kChecksumOffset) != ipv4_checksum(data.first<kSize>())) {
+    return std::nullopt;
+  }
+  return h;
+}
+
+inline void Ipv4Header::emit(std::span<std::uint8_t, kSize> out) const {
+  std::uint8_t* p = out.data();
+  p[0] = ipv4::kVersionAndWords;
+  p[1] = tos;
+  store_be16(p + 2, total_length);
+  store_be16(p + 4, identification);
+  store_be16(p + 6, flags_fragment);
+  p[ipv4::kTtlOffset] = ttl;
+  p[9] = protocol;
+  store_be32(p + ipv4::kSourceOffset, source.value());
+  store_be32(p + ipv4::kDestinationOffset, destination.value());
+  store_be16(p + ipv4::kChecksumOffset, ipv4_checksum(out));
+}
+
+// Replaces the addresses in an emitted header, takes `hops` from its TTL, which must be there, and
+// corrects the checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')).
+inline void rewrite_ipv4(std::span<std::uint8_t, Ipv4Header::kSize> header, Ipv4 source,
+                         Ipv4 destination, std::uint8_t hops = 0) {
+  std::uint8_t* p = header.data();
+  const std::uint32_t old_source = load_be32(p + ipv4::kSourceOffset);
+  const std::uint32_t old_destination = load_be32(p + ipv4::kDestinationOffset);
+  const std::uint16_t old_ttl = load_be16(p + ipv4::kTtlOffset);
+  const auto new_ttl = static_cast<std::uint16_t>(old_ttl - (hops << 8));
+  const std::uint64_t sum =
+      std::uint64_t{static_cast<std::uint16_t>(~load_be16(p + ipv4::kChecksumOffset))} +
+      static_cast<std::uint32_t>(~old_source) + source.value() +
+      static_cast<std::uint32_t>(~old_destination) + destination.value() +
+      static_cast<std::uint16_t>(~old_ttl) + new_ttl;
+  store_be16(p + ipv4::kTtlOffset, new_ttl);
+  store_be32(p + ipv4::kSourceOffset, source.value());
+  store_be32(p + ipv4::kDestinationOffset, destination.value());
+  store_be16(p + ipv4::kChecksumOffset, ipv4::finish_checksum(sum));
+}
 
 }  // namespace cepheus::wire

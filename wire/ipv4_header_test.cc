@@ -82,7 +82,7 @@ RC_GTEST_PROP(Ipv4Header, SurvivesEmitAndParse, ()) {
   RC_ASSERT(Ipv4Header::parse(out) == h);
 }
 
-RC_GTEST_PROP(Ipv4Header, RewritesAddressesAsIfEmittedAnew, ()) {
+RC_GTEST_PROP(Ipv4Header, RewritesAddressesAndHopsAsIfEmittedAnew, ()) {
   Ipv4Header h = any_header();
   Bytes20 rewritten;
   h.emit(rewritten);
@@ -92,7 +92,9 @@ RC_GTEST_PROP(Ipv4Header, RewritesAddressesAsIfEmittedAnew, ()) {
                      rc::gen::arbitrary<std::uint32_t>());
   h.source = Ipv4(*address);
   h.destination = Ipv4(*address);
-  rewrite_ipv4_addresses(rewritten, h.source, h.destination);
+  const auto hops = *rc::gen::inRange<std::uint8_t>(0, h.ttl);
+  h.ttl = static_cast<std::uint8_t>(h.ttl - hops);
+  rewrite_ipv4(rewritten, h.source, h.destination, hops);
   Bytes20 emitted;
   h.emit(emitted);
   RC_ASSERT(rewritten == emitted);

@@ -9,14 +9,12 @@ namespace {
 
 constexpr std::size_t kIcrcSize = 4;
 
+// The next extension header, if there is one. Precondition: its bytes are there.
 template <typename Header>
-bool take(std::span<const std::uint8_t>& data, bool present, Header& header) {
-  if (!present) return true;
-  const auto parsed = Header::parse(data);
-  if (!parsed) return false;
-  header = *parsed;
+void take(std::span<const std::uint8_t>& data, bool present, Header& header) {
+  if (!present) return;
+  header = *Header::parse(data);
   data = data.subspan(Header::kSize);
-  return true;
 }
 
 template <typename Header>
@@ -60,32 +58,32 @@ std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
 }
 
 std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame, const UdpHeaders& outer) {
+  std::optional<RoceHeaders> h;  // the only thing returned: it is made where the caller wants it
   const auto header = frame.header();
   if (header.size() < kExtensionOffset || frame.icrc_state == Icrc::kNone ||
       outer.udp.destination_port != kRoceUdpPort) {
-    return std::nullopt;
+    return h;
   }
   const auto bth = Bth::parse(header.subspan(kBthOffset));
-  if (!bth) return std::nullopt;
   const OpcodeInfo& info = opcode_info(bth->opcode);
   if (!info.known || header.size() != kExtensionOffset + info.extension_bytes ||
       kIpOffset + outer.ip.total_length != frame.size() ||
       outer.udp.length + Ipv4Header::kSize != outer.ip.total_length ||
       bth->pad_count > frame.payload_len) {
-    return std::nullopt;
+    return h;
   }
-  std::optional<RoceHeaders> h(std::in_place);
-  h->ethernet = outer.ethernet;
-  h->ip = outer.ip;
-  h->udp = outer.udp;
+  h.emplace();
+  static_cast<UdpHeaders&>(*h) = outer;
   h->bth = *bth;
+  if (info.extension_bytes == 0) return h;
   auto rest = header.subspan(kExtensionOffset);
-  if (!take(rest, info.deth, h->deth) || !take(rest, info.reth, h->reth) ||
-      !take(rest, info.atomic_eth, h->atomic) || !take(rest, info.aeth, h->aeth) ||
-      !take(rest, info.atomic_ack_eth, h->atomic_ack) || !take(rest, info.imm, h->imm) ||
-      !take(rest, info.ieth, h->ieth)) {
-    return std::nullopt;
-  }
+  take(rest, info.deth, h->deth);
+  take(rest, info.reth, h->reth);
+  take(rest, info.atomic_eth, h->atomic);
+  take(rest, info.aeth, h->aeth);
+  take(rest, info.atomic_ack_eth, h->atomic_ack);
+  take(rest, info.imm, h->imm);
+  take(rest, info.ieth, h->ieth);
   return h;
 }
 

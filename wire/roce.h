@@ -29,10 +29,10 @@ struct UdpHeaders {
   static std::optional<UdpHeaders> parse(const Frame& frame);
 };
 
-struct RoceHeaders {
-  Ethernet ethernet;
-  Ipv4Header ip;  // total_length and udp.length are computed by emit
-  Udp udp;
+// ip.total_length and udp.length are computed by emit.
+struct RoceHeaders : UdpHeaders {
+  RoceHeaders() {}  // provided, so that making one does not zero it first, padding and all
+
   Bth bth;
   // Valid where opcode_info(bth.opcode) says so; in wire order behind the BTH.
   Deth deth;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "wire/byte_order.h"
 #include "wire/types.h"
 
 namespace cepheus::wire {
@@ -16,9 +17,30 @@ struct Udp {
   std::uint16_t length = 0;  // header and all behind it, bytes
   std::uint16_t checksum = 0;
 
-  static std::optional<Udp> parse(std::span<const std::uint8_t> data);
-  void emit(std::span<std::uint8_t, kSize> out) const;
+  // Refuses a length below the header's own.
+  static std::optional<Udp> parse(std::span<const std::uint8_t> data) {
+    if (data.size() < kSize) return std::nullopt;
+    const std::uint8_t* p = data.data();
+    Udp u;
+    u.source_port = load_be16(p);
+    u.destination_port = load_be16(p + 2);
+    u.length = load_be16(p + 4);
+    u.checksum = load_be16(p + 6);
+    if (u.length < kSize) return std::nullopt;
+    return u;
+  }
+  void emit(std::span<std::uint8_t, kSize> out) const {
+    store_be16(out.data(), source_port);
+    store_be16(out.data() + 2, destination_port);
+    store_be16(out.data() + 4, length);
+    store_be16(out.data() + 6, checksum);
+  }
   friend bool operator==(const Udp&, const Udp&) = default;
 };
+
+// "None", in an emitted header.
+inline void clear_udp_checksum(std::span<std::uint8_t, Udp::kSize> header) {
+  store_be16(header.data() + 6, 0);
+}
 
 }  // namespace cepheus::wire

@@ -33,10 +33,10 @@ Cable::Cable(Simulator& simulator, BufferPool& pool, std::string name, const net
              FrameSink& to, wire::PortId port)
     : simulator_(simulator),
       pool_(pool),
-      name_(std::move(name)),
-      link_(link),
       to_(to),
-      port_(port) {}
+      port_(port),
+      link_(link),
+      name_(std::move(name)) {}
 
 void Cable::send(Instant now, const Frame& frame) {
   if (frame.external != nullptr && frame.ref == wire::kNoBuffer) {
@@ -48,7 +48,9 @@ void Cable::send(Instant now, const Frame& frame) {
     return send(now, own);
   }
   const net::Passage passage = link_.offer(now, frame.size());
-  simulator_.trace().frame(now, name_, name_of(passage.drop), frame);
+  if (Trace& trace = simulator_.trace(); !trace.is_off()) {
+    trace.frame(now, name_, name_of(passage.drop), frame);
+  }
   if (passage.copies == 0) return pool_.unref(frame.ref);
   if (passage.copies == 2) {
     simulator_.trace().note(now, name_, "doubles it");
@@ -78,14 +80,19 @@ void Cable::deliver_at(Instant at, const Frame& frame) {
   }
   if (count_ == line_.size()) grow();
   last_arrival_ = at;
-  line_[(first_ + count_) & (line_.size() - 1)] = {at, frame};
+  const std::size_t place = (first_ + count_) & (line_.size() - 1);
+  arrivals_[place] = at;
+  line_[place] = frame;
   if (count_++ == 0) simulator_.schedule(at, *this, kFirst);
 }
 
 void Cable::grow() {
-  std::vector<Flight> larger(std::max<std::size_t>(4, 2 * line_.size()));
-  for (std::size_t i = 0; i < count_; ++i) larger[i] = line_[(first_ + i) & (line_.size() - 1)];
-  line_ = std::move(larger);
+  const auto turn_to_front = [this](auto& ring) {
+    std::rotate(ring.begin(), ring.begin() + first_, ring.end());
+    ring.resize(std::max<std::size_t>(4, 2 * ring.size()));
+  };
+  turn_to_front(arrivals_);
+  turn_to_front(line_);
   first_ = 0;
 }
 
@@ -96,11 +103,12 @@ void Cable::on_event(Instant now, std::uint64_t what) {
     free_.push_back(static_cast<std::uint32_t>(what));
     return to_.receive(now, port_, frame);
   }
-  // The place is free once the frame is: what is sent on the way may need it.
-  const Frame frame = line_[first_].frame;
-  first_ = (first_ + 1) & (line_.size() - 1);
-  if (--count_ > 0) simulator_.schedule(line_[first_].arrival, *this, kFirst);
-  to_.receive(now, port_, frame);
+  const auto next = static_cast<std::uint32_t>((first_ + 1) & (line_.size() - 1));
+  if (count_ > 1) simulator_.schedule(arrivals_[next], *this, kFirst);
+  // It stays where it is meanwhile: nobody sends by this cable from its far end.
+  to_.receive(now, port_, line_[first_]);
+  first_ = next;
+  --count_;
 }
 
 // Turns one bit over in a copy: other paths share the payload. Memory trusts a deferred ICRC, a

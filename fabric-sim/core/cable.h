@@ -47,10 +47,6 @@ class Cable final : public Actor {
   void on_event(Instant now, std::uint64_t slot) override;
 
  private:
-  struct Flight {
-    Instant arrival;
-    wire::Frame frame;
-  };
   // What arrives in the order it was sent needs one event for all: that of the first.
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
 
@@ -58,19 +54,22 @@ class Cable final : public Actor {
   void grow();
   bool damage(wire::Frame& frame, std::uint32_t bit);
 
+  // What every frame touches comes first.
   Simulator& simulator_;
   BufferPool& pool_;
-  const std::string name_;
-  net::Link link_;
   FrameSink& to_;
   const wire::PortId port_;
-  std::vector<Flight> line_;  // a ring: a power of two of places
-  std::size_t first_ = 0, count_ = 0;
+  std::uint32_t first_ = 0, count_ = 0;
+  std::uint64_t delivered_ = 0;
   Instant last_arrival_{};
+  // A ring of a power of two of places, as two.
+  std::vector<Instant> arrivals_;
+  std::vector<wire::Frame> line_;
+  net::Link link_;
   std::vector<wire::Frame> strays_;  // held back or doubled on the way: each has an event
   std::vector<std::uint32_t> free_;  // of their places
-  std::uint64_t delivered_ = 0;
   std::uint64_t dropped_unreadable_ = 0;
+  const std::string name_;
 };
 
 }  // namespace cepheus::sim

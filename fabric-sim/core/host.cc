@@ -6,7 +6,7 @@ namespace cepheus::sim {
 
 Host::Host(Simulator& simulator, BufferPool& pool, std::string name, const rnic::NicConfig& nic,
            std::uint16_t mrp_port)
-    : simulator_(simulator), pool_(pool), name_(std::move(name)), mrp_port_(mrp_port), nic_(nic) {}
+    : simulator_(simulator), pool_(pool), nic_(nic), name_(std::move(name)), mrp_port_(mrp_port) {}
 
 wire::Result<void> Host::modify_qp(rnic::Qpn qpn, const rnic::QpAttr& attr, std::uint32_t mask) {
   auto result = nic_.modify_qp(simulator_.now(), qpn, attr, mask, actions_);
@@ -167,7 +167,10 @@ void Host::deliver(Instant now) {
 
 void Host::after_nic_call() {
   if (is_checked_) nic_.check_consistent();
-  completions_.insert(completions_.end(), actions_.completions.begin(), actions_.completions.end());
+  if (!actions_.completions.empty()) {
+    completions_.insert(completions_.end(), actions_.completions.begin(),
+                        actions_.completions.end());
+  }
   actions_.clear();
   if (!completions_.empty() && !delivery_scheduled_) {
     delivery_scheduled_ = true;

@@ -89,32 +89,34 @@ class Host final : public Actor, public FrameSink {
   void deliver(Instant now);
   void on_udp(Instant now, const wire::Frame& frame);
 
-  Simulator& simulator_;
-  BufferPool& pool_;
-  const std::string name_;
-  const std::uint16_t mrp_port_;
-  rnic::Nic nic_;
-  rnic::NicOutput actions_;
-  Cable* uplink_ = nullptr;
-  FrameWatch* watch_ = nullptr;
-  std::shared_ptr<const wire::MrpKey> key_;
-  std::map<rnic::Qpn, CompletionClient*> by_qpn_;
   struct Listener {
     DatagramClient* client;
     std::uint16_t port;
   };
-  std::vector<Listener> listeners_;
 
-  std::deque<wire::Frame> datagrams_;         // go before the NIC's packets
-  std::deque<rnic::Completion> completions_;  // not yet seen by their program
-  bool delivery_scheduled_ = false;
-  Instant free_at_{};  // when the cable has taken the last frame
-  bool transmit_scheduled_ = false;
-  Instant timer_at_ = wire::kNever;  // earliest timer event asked for
-  std::uint64_t frames_to_nic_ = 0, datagrams_in_ = 0;
+  // What every frame touches comes first.
+  Simulator& simulator_;
+  BufferPool& pool_;
+  FrameWatch* watch_ = nullptr;
+  std::uint64_t frames_to_nic_ = 0;
   Instant awake_at_{};
+  Instant timer_at_ = wire::kNever;  // earliest timer event asked for
+  Instant free_at_{};                // when the cable has taken the last frame
   bool dead_ = false;
   bool is_checked_ = true;
+  bool delivery_scheduled_ = false;
+  bool transmit_scheduled_ = false;
+  rnic::Nic nic_;
+  rnic::NicOutput actions_;
+  std::deque<rnic::Completion> completions_;  // not yet seen by their program
+  std::deque<wire::Frame> datagrams_;         // go before the NIC's packets
+  Cable* uplink_ = nullptr;
+  const std::string name_;
+  const std::uint16_t mrp_port_;
+  std::shared_ptr<const wire::MrpKey> key_;
+  std::map<rnic::Qpn, CompletionClient*> by_qpn_;
+  std::vector<Listener> listeners_;
+  std::uint64_t datagrams_in_ = 0;
   std::deque<wire::Frame> missed_;  // arrived while asleep
 };
 

@@ -60,12 +60,18 @@ class NearEvents {
     const std::uint32_t place = first_[front_];
     first_[front_] = nodes_[place].next;
     free_.push_back(place);
-    if (first_[front_] != kNone) return;
+    if (first_[front_] != kNone) return fetch_ahead(nodes_[first_[front_]].event.actor);
     words_[front_ / 64] &= ~(std::uint64_t{1} << front_ % 64);
     if (words_[front_ / 64] == 0) summary_ &= ~(std::uint64_t{1} << front_ / 64);
   }
 
  private:
+  // Who acts next is seldom in the cache where there are hundreds.
+  static void fetch_ahead(const Actor* actor) {
+    const auto* const lines = reinterpret_cast<const char*>(actor);
+    for (int i = 0; i < 4; ++i) __builtin_prefetch(lines + 64 * i);
+  }
+
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr std::size_t kSlots = kReach;
   struct Node {

@@ -21,9 +21,9 @@ struct QpContext {
 
   Port& port;
   const Qpn qpn;
-  const QpInit init;
   QpState state = QpState::kReset;
-  QpAttr attr;                 // as last modified; the halves keep the live PSNs
+  QpAttr attr;  // as last modified; the halves keep the live PSNs
+  const QpInit init;
   wire::RoceHeaders envelope;  // headers of every packet to the remote end, up to opcode and PSN
 };
 

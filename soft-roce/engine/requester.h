@@ -84,11 +84,20 @@ class Requester {
   const QpContext& qp_;
   Counters& counters_;
   SendQueue& queue_;
-  Psn first_psn_;
+  // What says whether there is something to send, and when, lies together: the NIC asks after every
+  // packet, whoever it was for.
+  bool probing_ = false;  // one packet at a time, from an RNR wait or a time-out to the next answer
+  bool waits_for_receiver_ = false;         // RNR wait
+  bool local_failure_ = false;              // packet `next_` could not be read from memory
+  std::optional<WcStatus> oldest_failure_;  // the oldest request can't complete
   std::uint64_t una_ = 0;                   // oldest packet not acknowledged
   std::uint64_t next_ = 0;                  // next packet to send
-  std::uint64_t sent_ = 0;                  // one behind the last packet ever sent
   std::uint64_t posted_ = 0;                // one behind the last packet of the last message
+  std::optional<std::uint64_t> drain_limit_;
+  Instant rnr_deadline_ = wire::kNever;
+  Instant ack_deadline_ = wire::kNever;
+  Psn first_psn_;
+  std::uint64_t sent_ = 0;                  // one behind the last packet ever sent
   std::uint64_t cursor_ = 0;                // queue position of the message that `next_` belongs to
   std::uint32_t fetches_in_flight_ = 0;     // READ requests and atomics within [una, next)
   bool missed_result_ = false;              // asked again for `una_` already; until progress
@@ -96,13 +105,6 @@ class Requester {
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   unsigned timeouts_in_a_row_ = 0;
-  bool probing_ = false;  // one packet at a time, from an RNR wait or a time-out to the next answer
-  bool waits_for_receiver_ = false;  // RNR wait
-  Instant rnr_deadline_ = wire::kNever;
-  Instant ack_deadline_ = wire::kNever;
-  std::optional<std::uint64_t> drain_limit_;
-  std::optional<WcStatus> oldest_failure_;  // the oldest request can't complete
-  bool local_failure_ = false;              // packet `next_` could not be read from memory
 };
 
 }  // namespace cepheus::rnic

@@ -79,9 +79,10 @@ class ResponderResources {
     std::uint64_t original;
   };
 
-  std::array<PendingResult, kMaxRdAtomic> pending_;
+  // Every packet asks whether it is empty: at the front, with what the responder's packets touch.
   std::size_t head_ = 0;
   std::size_t size_ = 0;
+  std::array<PendingResult, kMaxRdAtomic> pending_;
   std::array<std::optional<Atomic>, kMaxRdAtomic> atomics_;
   std::size_t next_atomic_ = 0;
 };

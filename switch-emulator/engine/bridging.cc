@@ -13,15 +13,28 @@ std::uint16_t flow_port(const Group& group) {
   return static_cast<std::uint16_t>(0xC000 | (group.id.value() & 0x3FFF));
 }
 
+template <typename Header>
+std::span<std::uint8_t, Header::kSize> header_at(Frame& frame, std::size_t offset) {
+  return std::span<std::uint8_t, Header::kSize>(frame.bytes.data() + offset, Header::kSize);
+}
+
+// What a copy's headers say otherwise than the original's; all else stays.
+struct Rewrite {
+  Ipv4 source, destination;
+  std::uint8_t hops;  // taken from the TTL
+  Qpn qpn;
+  Psn psn;
+};
+
 // Rewrites the headers that bridging touches, up to the BTH, and mends the ICRC.
-void rewrite(Frame& frame, const Frame& original, RoceHeaders h) {
-  h.udp.checksum = 0;  // it would cover the addresses; RoCEv2 lets it be none
-  std::uint8_t* at = frame.bytes.data();
-  h.ethernet.emit(std::span<std::uint8_t, wire::Ethernet::kSize>(at, wire::Ethernet::kSize));
-  h.ip.emit(std::span<std::uint8_t, wire::Ipv4Header::kSize>(at + wire::kIpOffset,
-                                                             wire::Ipv4Header::kSize));
-  h.udp.emit(std::span<std::uint8_t, wire::Udp::kSize>(at + wire::kUdpOffset, wire::Udp::kSize));
-  h.bth.emit(std::span<std::uint8_t, wire::Bth::kSize>(at + wire::kBthOffset, wire::Bth::kSize));
+void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const Rewrite& r) {
+  wire::Ethernet{call.port(out).peer_mac, call.config.mac}.emit(
+      header_at<wire::Ethernet>(frame, 0));
+  wire::rewrite_ipv4(header_at<wire::Ipv4Header>(frame, wire::kIpOffset), r.source, r.destination,
+                     r.hops);
+  // It would cover the addresses; RoCEv2 lets it be none.
+  wire::clear_udp_checksum(header_at<wire::Udp>(frame, wire::kUdpOffset));
+  wire::rewrite_bth(header_at<wire::Bth>(frame, wire::kBthOffset), r.qpn, r.psn);
   if (frame.icrc_state == wire::Icrc::kPresent) {
     frame.icrc =
         wire::patch_icrc(original.icrc, original.header(), frame.header(), frame.payload_len);
@@ -32,53 +45,35 @@ void rewrite(Frame& frame, const Frame& original, RoceHeaders h) {
 
 void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer) {
-  wire::Ethernet ethernet;
-  ethernet.source = own;
-  ethernet.destination = peer;
-  wire::Ipv4Header next = ip;
-  --next.ttl;
-  std::uint8_t* at = frame.bytes.data();
-  ethernet.emit(std::span<std::uint8_t, wire::Ethernet::kSize>(at, wire::Ethernet::kSize));
-  next.emit(std::span<std::uint8_t, wire::Ipv4Header::kSize>(at + wire::kIpOffset,
-                                                             wire::Ipv4Header::kSize));
+  wire::Ethernet{peer, own}.emit(header_at<wire::Ethernet>(frame, 0));
+  wire::rewrite_ipv4(header_at<wire::Ipv4Header>(frame, wire::kIpOffset), ip.source, ip.destination,
+                     1);
 }
 
 bool send_data(Call& call, const Group& group, const Path& path, const Frame& frame,
                const RoceHeaders& headers, const TurnName& turn, Psn psn) {
-  RoceHeaders h = headers;
-  h.ethernet.source = call.config.mac;
-  h.ethernet.destination = call.port(path.port).peer_mac;
-  if (path.is_host) {
-    h.ip.source = group.id;
-    h.ip.destination = call.port(path.port).host;
-    h.bth.destination_qp = path.qpn;
-    h.bth.psn = psn - path.turns();
-  } else {
-    if (h.ip.ttl <= 1) {
-      call.lose(Counter::kDataCopies, Counter::kDropCopyTtl);
-      return false;
-    }
-    --h.ip.ttl;
-    h.bth.destination_qp = Qpn(turn.base.value());
-    h.bth.psn = psn;
+  if (!path.is_host && headers.ip.ttl <= 1) {
+    call.lose(Counter::kDataCopies, Counter::kDropCopyTtl);
+    return false;
   }
   Frame* copy = call.emit(Counter::kDataCopies, path.port, frame);
   if (copy == nullptr) return false;
-  rewrite(*copy, frame, h);
+  const Rewrite r =
+      path.is_host
+          ? Rewrite{group.id, call.port(path.port).host, 0, path.qpn, psn - path.turns()}
+          : Rewrite{headers.ip.source, headers.ip.destination, 1, Qpn(turn.base.value()), psn};
+  rewrite(call, path.port, *copy, frame, r);
   return true;
 }
 
 void send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHeaders& headers) {
   const TurnName turn = group.turn.name();
   const Path& path = group.paths[group.turn.source()];
-  RoceHeaders h = headers;
-  h.ethernet.source = call.config.mac;
-  h.ethernet.destination = call.port(path.port).peer_mac;
-  h.ip.source = group.id;
-  h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
-  h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
   Frame* copy = call.emit(Counter::kCnpToSource, path.port, frame);
-  if (copy != nullptr) rewrite(*copy, frame, h);
+  if (copy == nullptr) return;
+  rewrite(call, path.port, *copy, frame,
+          {group.id, path.is_host ? call.port(path.port).host : turn.source, 0,
+           path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value()), headers.bth.psn});
 }
 
 void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,

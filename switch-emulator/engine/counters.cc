@@ -8,7 +8,7 @@ std::string Counters::imbalance(std::uint64_t held) const {
   std::array<std::uint64_t, static_cast<std::size_t>(Part::kOut) + 1> sums{};
   for (std::size_t c = 0; c < static_cast<std::size_t>(Counter::kCount); ++c) {
     const auto counter = static_cast<Counter>(c);
-    sums[static_cast<std::size_t>(part(counter))] += total_[counter];
+    sums[static_cast<std::size_t>(part(counter))] += (*this)[counter];
   }
   const auto sum = [&](Part part) { return sums[static_cast<std::size_t>(part)]; };
   const auto differ = [](const char* what, std::uint64_t a, std::uint64_t b) {
@@ -17,9 +17,9 @@ std::string Counters::imbalance(std::uint64_t held) const {
   const std::uint64_t in = sum(Part::kIn) + sum(Part::kAgain);
   const std::uint64_t fates = sum(Part::kFate) + sum(Part::kSentOn);
   if (in != fates) return differ("frames in, and what became of them", in, fates);
-  const std::uint64_t ever_held = total_[Counter::kGateHeld];
+  const std::uint64_t ever_held = (*this)[Counter::kGateHeld];
   const std::uint64_t accounted =
-      total_[Counter::kGateLetThrough] + total_[Counter::kGateEmptied] + held;
+      (*this)[Counter::kGateLetThrough] + (*this)[Counter::kGateEmptied] + held;
   if (ever_held != accounted) {
     return differ("frames held, and what became of them", ever_held, accounted);
   }

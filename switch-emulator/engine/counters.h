@@ -6,6 +6,7 @@
 //   copies made                      = frames out + copies dropped, each by one name
 #pragma once
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -52,19 +53,23 @@ constexpr std::string_view name(Counter c) {
 
 class Counters {
  public:
-  explicit Counters(std::size_t ports = 0) : per_port_(ports) {}
-  void add(wire::PortId port, Counter c, std::uint64_t n = 1) {
-    total_.add(c, n);
-    if (port.value() < per_port_.size()) per_port_[port.value()].add(c, n);
+  explicit Counters(std::size_t ports = 0) : by_port_(ports + 1) {}
+  // `port`: one of the switch, or none.
+  void add(wire::PortId port, Counter c, std::uint64_t n = 1) { by_port_[row(port)].add(c, n); }
+  std::uint64_t operator[](Counter c) const {
+    return std::accumulate(by_port_.begin(), by_port_.end(), std::uint64_t{0},
+                           [&](std::uint64_t sum, const auto& values) { return sum + values[c]; });
   }
-  std::uint64_t operator[](Counter c) const { return total_[c]; }
   // "" if they balance while gates hold `held` frames; else what does not.
   std::string imbalance(std::uint64_t held) const;
-  std::uint64_t of(wire::PortId port, Counter c) const { return per_port_[port.value()][c]; }
+  std::uint64_t of(wire::PortId port, Counter c) const { return by_port_[row(port)][c]; }
 
  private:
-  wire::CounterValues<Counter> total_;
-  std::vector<wire::CounterValues<Counter>> per_port_;
+  // No port comes first: its number is the largest, and one more is 0.
+  static std::size_t row(wire::PortId port) { return static_cast<std::uint16_t>(port.value() + 1); }
+  static_assert(wire::PortId().value() == 0xFFFF);
+
+  std::vector<wire::CounterValues<Counter>> by_port_;
 };
 
 }  // namespace cepheus::fabric
