@@ -144,6 +144,26 @@ TEST(HostSync, AsksANewSourceOnceForItsLostFirstPacket) {
   EXPECT_EQ(net->inbox(2), Texts({"data 3"}));
 }
 
+// The newcomer spends one of its retries on a NAK from its switch, and none on what receivers say of
+// the same packet: with two gone, its time-outs are over before a silent member is evicted.
+TEST(HostSync, AsksANewSourceForItsFirstPacketOnceThoughReceiversMissItToo) {
+  auto net = make_star(3, true, host_sync);
+  net->message(0, 0, 2);
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->clear();
+  net->data(1, 4);
+  ASSERT_EQ(net->inbox(1), Texts({"nak 3"}));
+  net->clear();
+  net->message(1, 3, 4);  // late, not lost; or the repeat
+  net->ack(0, 4);
+  net->nak(2, 3);
+  EXPECT_EQ(net->inbox(1), Texts());
+  net->message(1, 3, 4);
+  net->ack(2, 4);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 4"}));
+}
+
 TEST(HostSync, AsksNobodyForAFirstPacketFarAhead) {
   auto net = make_star(3, true, host_sync);
   net->message(0, 0, 2);

@@ -51,13 +51,16 @@ class Gate {
   PathNo answered() const { return answered_; }
   void on_begun_again() { answered_ = kNoPath; }
   void on_answered(PathNo path) { answered_ = path; }
+  // A path was answered NAK: its first packet was lost, and a retry of its own is spent on it.
+  void on_asked(PathNo path) { answered_ = asked_ = path; }
+  bool has_asked(PathNo path) const { return path != kNoPath && asked_ == path; }
   // Timer code for the next RNR, beginning with `first`: a long wait needs few.
   std::uint8_t next_timer(std::uint8_t first);
   static constexpr std::uint8_t kLongestTimer = 14;  // 1.28 ms
 
   // The newcomer is admitted, or another one.
   void on_admitted() {
-    answered_ = kNoPath;
+    answered_ = asked_ = kNoPath;
     answers_ = 0;
     since_.reset();
   }
@@ -70,6 +73,7 @@ class Gate {
   PathNo path_ = kNoPath;
   Ipv4 source_;
   PathNo answered_ = kNoPath;
+  PathNo asked_ = kNoPath;
   std::uint8_t answers_ = 0;
   std::optional<Instant> since_;  // somebody waits, and the old source is silent
 };

@@ -16,7 +16,7 @@ Claim ask_for_first(Call& call, Group& group, const GroupPacket& packet, Psn nex
   if (!is_newcomer || is_asked) {
     return drop(call, Counter::kDropConflict);
   }
-  turn.gate().on_answered(packet.path);
+  turn.gate().on_asked(packet.path);
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   send_feedback(call, group, path, name_of(packet), wire::AckKind::kNak, sequence, next,
                 path.messages());
@@ -51,7 +51,10 @@ Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
       return hold_at_gate(call, group, packet, name_of(packet), next);
     }
   }
+  const bool was_asked = turn.gate().has_asked(packet.path);
   admit(call, group, packet.path, packet.headers.ip.source, next, next);
+  // What receivers say of this packet would cost a second retry for it (rule nak_once).
+  if (was_asked) turn.naks().tell({next});
   return Claim::kCurrent;
 }
 
