@@ -2,10 +2,12 @@
 // invariants held, or the experiment is done; 1: some did not, or it failed; 2: bad usage.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fabric-sim/checked/campaign.h"
@@ -22,7 +24,7 @@ constexpr int kUsage = 2;
 struct Arguments {
   std::uint64_t seeds = 2000;
   std::uint64_t first = first_seed();
-  unsigned jobs = 1;
+  unsigned jobs = std::max(std::thread::hardware_concurrency(), 1u);
   std::optional<std::uint64_t> seed;
   bool trace = false;
   bool mutation_check = false;
@@ -35,6 +37,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   std::string command = "cepheus-sim --seed " + std::to_string(seed);
   if (a.plan.switches) command += " --switches " + std::to_string(*a.plan.switches);
   if (a.plan.incidents) command += " --incidents";
+  if (a.plan.fabrics) command += " --fabrics";
   if (a.plan.far) command += " --far";
   if (a.plan.cuts) command += " --cuts";
   if (a.plan.host_sync) command += " --host-sync";
@@ -116,15 +119,18 @@ int run(int argc, char** argv) {
   app.add_option("--seeds", a.seeds, "how many seeds to run")->capture_default_str();
   app.add_option("--first", a.first, "first seed; by default one of today's")
       ->capture_default_str();
-  app.add_option("--jobs", a.jobs, "runs at a time")
-      ->capture_default_str()
+  app.add_option("--jobs", a.jobs, "runs at a time; by default one on each core")
       ->check(CLI::Range(1, 256));
   app.add_option("--seed", a.seed, "run this seed only");
   app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
   app.add_option("--disable", a.disabled, "switch a rule of the protocol off (may be repeated)");
-  app.add_option("--switches", a.plan.switches,
-                 "switches in the tree, instead of the seed's choice")
-      ->check(CLI::Range(1, 7));
+  CLI::Option* const switches = app.add_option("--switches", a.plan.switches,
+                                               "switches in the tree, instead of the seed's choice")
+                                    ->check(CLI::Range(1, 7));
+  app.add_flag(
+         "--fabrics", a.plan.fabrics,
+         "leaf-spine fabrics and fat-trees in every seed, most small, some of hundreds of hosts")
+      ->excludes(switches);
   app.add_flag("--incidents", a.plan.incidents,
                "one incident a seed: a death, a restart, a stall, forged packets");
   app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");

@@ -59,6 +59,17 @@ TEST(SeedsOfTrunkCuts, HoldEveryInvariant) {
   expect_no_failure(300, "--cuts --incidents", options, 600);
 }
 
+// Groups of up to several hundred members; what befalls a fabric ends those that it touches.
+TEST(SeedsOfFabrics, HoldEveryInvariant) {
+  PlanOptions options;
+  options.fabrics = true;
+  expect_no_failure(600, "--fabrics", options);
+  options.incidents = true;
+  expect_no_failure(400, "--fabrics --incidents", options, 600);
+  options.cuts = true;
+  expect_no_failure(300, "--fabrics --incidents --cuts", options, 1000);
+}
+
 TEST(SeedsOfPsnSynchronisation, HoldEveryInvariant) {
   PlanOptions options;
   options.host_sync = true;

@@ -74,10 +74,8 @@ bool GroupScenario::run_until(Instant end) {
 }
 
 bool GroupScenario::all_done() const {
-  // Nobody waits for groups that a cut may have ended: others of the same members come after them.
-  const bool has_successors = !plan_.cut.trunks.empty();
   return std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) {
-    return group->ledger.is_done() || (has_successors && group->ledger.may_fail());
+    return group->ledger.is_done() || (plan_.has_successors && group->ledger.may_fail());
   });
 }
 

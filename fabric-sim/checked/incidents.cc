@@ -104,8 +104,7 @@ void Incidents::strike(Instant now) {
       break;
     case IncidentKind::kSwitchRestart:
       simulator_.trace().note(now, network_.switches()[incident_.at_switch]->name(), "restarts");
-      for (const Victim& group : groups_) group.ledger.on_disaster();
-      network_.switches()[incident_.at_switch]->restart();
+      restart_switch();
       break;
     case IncidentKind::kNone:
     case IncidentKind::kForgery:
@@ -127,6 +126,18 @@ void Incidents::kill_host() {
     }
   }
   network_.host(incident_.host).die();
+}
+
+// A group that is just being set up may go over any switch.
+void Incidents::restart_switch() {
+  SwitchNode& node = *network_.switches()[incident_.at_switch];
+  for (const Victim& group : groups_) {
+    const GroupPlan& plan = group.ledger.plan();
+    const bool has_begun = Instant{plan.starts} <= simulator_.now();
+    const bool is_held = !node.engine().groups(plan.id).empty();
+    if (has_begun && (is_held || !group.leader.is_active())) group.ledger.on_disaster();
+  }
+  node.restart();
 }
 
 void Incidents::forge(Instant now) {

@@ -9,26 +9,16 @@
 //                  name, feedback, data, noise
 //
 // Stalls and forgery must change nothing. A death may cost what the dead member had begun to send,
-// and everything if it led; a switch's restart may end every operation. Nothing may ever falsely
-// complete.
+// and everything if it led; a switch's restart may end every operation of the groups that it holds,
+// and where switches find new ways, groups of the same members must come up again. Nothing may ever
+// falsely complete.
 #pragma once
 
-#include <memory>
-
-#include "fabric-sim/checked/group_leader.h"
-#include "fabric-sim/checked/group_ledger.h"
-#include "fabric-sim/checked/group_member.h"
+#include "fabric-sim/checked/victim.h"
 #include "fabric-sim/core/network.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
-
-// A group as incidents see it.
-struct Victim {
-  GroupLedger& ledger;
-  std::vector<std::unique_ptr<GroupMember>>& members;
-  GroupLeader& leader;
-};
 
 class Incidents final : public Actor {
  public:
@@ -43,6 +33,7 @@ class Incidents final : public Actor {
 
   void strike(Instant now);
   void kill_host();
+  void restart_switch();
   void forge(Instant now);
   wire::Frame forged_datagram(const GroupPlan& target);
   wire::Frame forged_roce(const GroupPlan& target);

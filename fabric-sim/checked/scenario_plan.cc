@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "fabric-sim/checked/fabric_plan.h"
 #include "fabric-sim/checked/host_sync_plan.h"
 #include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/checked/scenario_parts.h"
@@ -217,7 +218,11 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   add_switches(random, plan.topology, switches, plan.faults, options.rules);
   add_hosts(random, plan.topology, plan.faults, character.far ? kMaxFarHosts : kMaxHosts);
   plan.topology.assign_link_seeds();
-  if (options.cuts) use_equal_cost_paths(character.random, plan);
+  if (options.fabrics) {
+    use_fabric_of_any_size(plan, options.cuts);
+  } else if (options.cuts) {
+    use_small_fabric(character.random, plan);
+  }
 
   for (std::size_t i = 0; i < plan.topology.hosts.size(); ++i) {
     plan.nics.push_back(make_nic(random, mtu));
@@ -238,7 +243,11 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (character.plain_nics) use_plain_nics(plan);
   if (options.host_sync) use_host_sync(plan);
   if (options.incidents) add_incident(plan);
-  if (options.cuts) add_trunk_cut(character.random, plan);
+  if (options.cuts) {
+    add_trunk_cut(character.random, plan);
+  } else if (options.fabrics && plan.incident.kind == IncidentKind::kSwitchRestart) {
+    add_successors(character.random, plan, plan.incident.at);
+  }
   for (net::SwitchSpec& spec : plan.topology.switches) {
     spec.config.gate_age = 2 * plan.transport.silence();
   }

@@ -100,6 +100,8 @@ struct ScenarioPlan {
   IncidentPlan incident;
   TrunkCutPlan cut;
   wire::Duration settle{std::chrono::milliseconds(400)};  // calm time in which all must end
+  // Nobody waits for groups that a disaster may have ended: others of the same members come after.
+  bool has_successors = false;
   bool late_packets_meet_tombstone = false;  // unregister at once, not after the last stray packet
   std::uint64_t event_budget = 400'000;
 };
@@ -108,6 +110,7 @@ struct PlanOptions {
   std::optional<std::size_t> switches;  // instead of the seed's choice
   bool incidents = false;               // every seed has one
   bool cuts = false;                    // every seed has equal-cost paths, and trunks that fail
+  bool fabrics = false;                 // every seed has equal-cost paths, and up to 512 hosts
   bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
   bool host_sync = false;               // hosts move their PSNs on in every seed
   net::Rules rules;

@@ -2,42 +2,10 @@
 
 #include <algorithm>
 
-#include "fabric-sim/checked/scenario_parts.h"
-#include "net/shapes.h"
+#include "fabric-sim/checked/fabric_plan.h"
 
 namespace cepheus::sim {
-namespace {
-
 using namespace std::chrono_literals;
-
-constexpr wire::Duration kHello = 1ms;
-// Until every switch knows of a cut: silence, and a list that may be lost on its way.
-constexpr wire::Duration kKnown = 16 * kHello;
-
-}  // namespace
-
-void use_equal_cost_paths(Random& random, ScenarioPlan& plan) {
-  const std::vector<net::SwitchSpec> specs = plan.topology.switches;
-  net::Topology topology =
-      random.chance(0.7)
-          ? net::leaf_spine(random.between(2, 4), random.between(2, 3), random.between(1, 2))
-          : net::fat_tree(4, {}, 2);
-  topology.mtu = plan.topology.mtu;
-  topology.seed = plan.topology.seed;
-  topology.hello = kHello;
-  for (net::SwitchSpec& spec : topology.switches) {
-    configure_switch(random, spec, specs.front().config.rules);
-    spec.config.orphan_age = 10ms;
-    // Longer than leaders wait between two REFRESHs.
-    spec.config.age = spec.config.pending_age = 60ms;
-  }
-  for (net::HostSpec& host : topology.hosts) host.up = host.down = make_link(random, plan.faults);
-  for (net::TrunkSpec& trunk : topology.trunks) {
-    trunk.ab = trunk.ba = make_link(random, plan.faults);
-  }
-  topology.assign_link_seeds();
-  plan.topology = std::move(topology);
-}
 
 void add_trunk_cut(Random& random, ScenarioPlan& plan) {
   TrunkCutPlan& cut = plan.cut;
@@ -54,13 +22,7 @@ void add_trunk_cut(Random& random, ScenarioPlan& plan) {
   cut.told = random.chance(0.6);
   cut.one_way = !cut.told && random.chance(0.3);
   if (random.chance(0.5)) cut.lasts = random.between(wire::Duration{3ms}, wire::Duration{40ms});
-  const std::size_t groups = plan.groups.size();
-  for (std::size_t g = 0; g < groups; ++g) {
-    GroupPlan again = plan.groups[g];
-    again.id = wire::McstId(again.id.value() + 2);
-    again.starts = cut.at + kKnown + random.between(wire::Duration{0}, wire::Duration{5ms});
-    plan.groups.push_back(std::move(again));
-  }
+  add_successors(random, plan, cut.at);
 }
 
 void TrunkCut::start() {

@@ -3,18 +3,15 @@
 // another way.
 #pragma once
 
-#include <memory>
 #include <vector>
 
-#include "fabric-sim/checked/incidents.h"
+#include "fabric-sim/checked/victim.h"
+#include "fabric-sim/core/network.h"
+#include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
 
-// Gives the plan a leaf-spine fabric or a small fat-tree instead of its tree of switches, before it
-// has groups.
-void use_equal_cost_paths(Random& random, ScenarioPlan& plan);
-// A cut that leaves a way between any two hosts, and for each group one of the same members that
-// begins when all switches know.
+// A cut that leaves a way between any two hosts, and successors of all groups.
 void add_trunk_cut(Random& random, ScenarioPlan& plan);
 
 class TrunkCut final : public Actor {

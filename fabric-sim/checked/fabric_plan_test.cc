@@ -1,0 +1,111 @@
+#include "fabric-sim/checked/fabric_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "fabric-sim/checked/group_scenario.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+PlanOptions on_fabrics() {
+  PlanOptions options;
+  options.fabrics = true;
+  return options;
+}
+
+TEST(FabricPlan, DrawsMostlySmallFabricsAndSomeOfHundredsOfHosts) {
+  constexpr std::uint64_t kSeeds = 2000;
+  std::map<std::string, std::size_t> kinds;
+  std::size_t up_to_16 = 0, beyond_128 = 0, largest_group = 0, with_hellos = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const ScenarioPlan plan = make_plan(seed, on_fabrics());
+    const std::size_t hosts = plan.topology.hosts.size();
+    ASSERT_GE(hosts, 4u);
+    ASSERT_LE(hosts, 512u);
+    ASSERT_GT(plan.topology.trunks.size(), plan.topology.switches.size() - 1)
+        << "seed " << seed << " has one way only";
+    if (hosts <= 16) ++up_to_16;
+    if (hosts > 128) ++beyond_128;
+    if (plan.topology.hello.count() > 0) ++with_hellos;
+    for (const GroupPlan& group : plan.groups) {
+      largest_group = std::max(largest_group, group.members.size());
+    }
+    ++kinds[plan.topology.switches.front().name];
+  }
+  EXPECT_GT(up_to_16, kSeeds * 7 / 10);
+  EXPECT_GT(beyond_128, 0u);
+  EXPECT_LT(beyond_128, kSeeds / 100);
+  EXPECT_GT(largest_group, 128u);
+  EXPECT_GT(with_hellos, kSeeds / 5);
+  EXPECT_GT(kinds["leaf0"], kSeeds / 3);
+  EXPECT_GT(kinds["edge0"], kSeeds / 3);
+}
+
+TEST(FabricPlan, CutsTrunksOfTheSameFabric) {
+  PlanOptions cut = on_fabrics();
+  cut.cuts = true;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const ScenarioPlan plan = make_plan(seed, cut);
+    EXPECT_EQ(plan.topology.hosts.size(), make_plan(seed, on_fabrics()).topology.hosts.size());
+    EXPECT_FALSE(plan.cut.trunks.empty());
+    EXPECT_EQ(plan.topology.hello, kHello);
+  }
+}
+
+TEST(FabricPlan, LetsGroupsComeUpAgainAfterASwitchsRestart) {
+  PlanOptions options = on_fabrics();
+  options.incidents = true;
+  std::size_t restarts = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const ScenarioPlan plan = make_plan(seed, options);
+    const bool restart = plan.incident.kind == IncidentKind::kSwitchRestart;
+    EXPECT_EQ(plan.has_successors, restart);
+    if (!restart) continue;
+    ++restarts;
+    EXPECT_GE(plan.groups.back().starts, plan.incident.at + kKnown);
+  }
+  EXPECT_GT(restarts, 10u);
+}
+
+// A group within the first leaf, of a seed without faults.
+ScenarioPlan group_of_one_leaf() {
+  ScenarioPlan plan = make_plan(1, on_fabrics());
+  plan.topology = net::leaf_spine(2, 2, 2, plan.topology.hosts.front().up);
+  plan.topology.hello = {};
+  plan.nics.assign(4, plan.nics.front());
+  plan.faults = Faults{};
+  GroupPlan& group = plan.groups.front();
+  group.members = {{0, 3}, {1, 3}};
+  group.leader = 0;
+  group.messages = {{0, 300}, {1, 300}};
+  plan.groups.resize(1);
+  plan.incident.kind = IncidentKind::kSwitchRestart;
+  plan.incident.at = 3ms;
+  return plan;
+}
+
+TEST(SwitchRestart, EndsNoGroupThatTheSwitchDoesNotHold) {
+  ScenarioPlan plan = group_of_one_leaf();
+  plan.incident.at_switch = 1;
+  EXPECT_FALSE(GroupScenario(plan).run().finding);
+  plan.faults = {.loss = 1, .begin = 5ms, .end = 5s};
+  for (std::uint32_t i = 0; i < 300; ++i) plan.groups.front().messages.push_back({i % 2, 300});
+  const Outcome outcome = GroupScenario(plan).run();
+  ASSERT_TRUE(outcome.finding) << "what else befalls it has no excuse";
+  EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
+}
+
+TEST(SwitchRestart, MayEndThoseThatItHolds) {
+  ScenarioPlan plan = group_of_one_leaf();
+  plan.incident.at_switch = 0;
+  for (std::uint32_t i = 0; i < 300; ++i) plan.groups.front().messages.push_back({i % 2, 300});
+  EXPECT_FALSE(GroupScenario(plan).run().finding);
+}
+
+}  // namespace
+}  // namespace cepheus::sim

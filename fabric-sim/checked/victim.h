@@ -1,0 +1,19 @@
+// A group as incidents and cuts see it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fabric-sim/checked/group_leader.h"
+#include "fabric-sim/checked/group_ledger.h"
+#include "fabric-sim/checked/group_member.h"
+
+namespace cepheus::sim {
+
+struct Victim {
+  GroupLedger& ledger;
+  std::vector<std::unique_ptr<GroupMember>>& members;
+  GroupLeader& leader;
+};
+
+}  // namespace cepheus::sim
