@@ -75,8 +75,14 @@ TEST(FabricPlan, LetsGroupsComeUpAgainAfterASwitchsRestart) {
 // A group within the first leaf, of a seed without faults.
 ScenarioPlan group_of_one_leaf() {
   ScenarioPlan plan = make_plan(1, on_fabrics());
+  const net::SwitchConfig times = plan.topology.switches.front().config;
   plan.topology = net::leaf_spine(2, 2, 2, plan.topology.hosts.front().up);
   plan.topology.hello = {};
+  for (net::SwitchSpec& spec : plan.topology.switches) {
+    const std::string name = spec.name;
+    spec.config = times;
+    spec.config.name = name;
+  }
   plan.nics.assign(4, plan.nics.front());
   plan.faults = Faults{};
   GroupPlan& group = plan.groups.front();
@@ -105,6 +111,27 @@ TEST(SwitchRestart, MayEndThoseThatItHolds) {
   plan.incident.at_switch = 0;
   for (std::uint32_t i = 0; i < 300; ++i) plan.groups.front().messages.push_back({i % 2, 300});
   EXPECT_FALSE(GroupScenario(plan).run().finding);
+}
+
+// It took a trunk for whole that was cut, found it dark, and said so when it was mended: groups that
+// had just begun over it ended.
+TEST(SwitchRestart, SeesWhichTrunksAreCut) {
+  ScenarioPlan plan = group_of_one_leaf();
+  plan.topology.hello = kHello;
+  plan.incident.at_switch = 0;
+  plan.cut = {.trunks = {0}, .at = 1ms, .lasts = 20ms};
+  plan.groups.front().members = {{0, 3}, {2, 3}};
+  // Beyond the other end, which would choose the trunk.
+  plan.groups.front().leader = 1;
+  for (std::uint32_t i = 1; i <= 6; ++i) {  // over either spine
+    GroupPlan again = plan.groups.front();
+    again.id = wire::McstId(again.id.value() + i);
+    again.starts = plan.cut.at + plan.cut.lasts + 50us;
+    plan.groups.push_back(again);
+  }
+  plan.has_successors = true;
+  const Outcome outcome = GroupScenario(plan).run();
+  EXPECT_FALSE(outcome.finding) << outcome.finding->text;
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ void Incidents::restart_switch() {
     const bool is_held = !node.engine().groups(plan.id).empty();
     if (has_begun && (is_held || !group.leader.is_active())) group.ledger.on_disaster();
   }
-  node.restart();
+  node.restart(simulator_.now());
 }
 
 void Incidents::forge(Instant now) {

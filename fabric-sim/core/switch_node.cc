@@ -21,15 +21,19 @@ void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& fram
   }
 }
 
-void SwitchNode::restart() {
+void SwitchNode::restart(Instant now) {
   for (const wire::BufferRef buffer : held_) pool_.unref(buffer);
   held_.clear();
   const net::SwitchConfig config = engine_->config();
   engine_ = std::make_unique<fabric::Switch>(config);
   frames_in_ = frames_out_ = 0;
+  for (const wire::PortId port : down_) engine_->on_port_down(now, port, actions_);
+  carry_out(now);
 }
 
 void SwitchNode::set_port(Instant now, wire::PortId port, bool up) {
+  std::erase(down_, port);
+  if (!up) down_.push_back(port);
   if (up) {
     engine_->on_port_up(now, port, actions_);
   } else {

@@ -17,8 +17,8 @@ class SwitchNode final : public Actor, public FrameSink {
   void connect(wire::PortId port, Cable& cable) { cables_[port.value()] = &cable; }
   const fabric::Switch& engine() const { return *engine_; }
   const std::string& name() const { return engine_->config().name; }
-  // Begins again without any table.
-  void restart();
+  // Begins again without any table. Which of its ports are down it sees.
+  void restart(Instant now);
   void set_port(Instant now, wire::PortId port, bool up);
   void set_checked(bool checked) { is_checked_ = checked; }
   std::uint64_t frames_in() const { return frames_in_; }
@@ -36,6 +36,7 @@ class SwitchNode final : public Actor, public FrameSink {
   std::vector<wire::BufferRef> held_;  // by the engine's gates
   fabric::SwitchOutput actions_;
   std::vector<Cable*> cables_;
+  std::vector<wire::PortId> down_;
   Instant timer_at_ = wire::kNever;
   std::uint64_t frames_in_ = 0;
   std::uint64_t frames_out_ = 0;
