@@ -115,6 +115,44 @@ TEST(Feedback, DropsAHeldNakOnceItIsOvertaken) {
   EXPECT_FALSE(net->view().nak_held);
 }
 
+// A receiver says once what it misses: left unsaid it would cost the source a time-out.
+TEST(Feedback, PassesANakThatCameBesideOneThatIsOvertaken) {
+  auto net = make_star(4);
+  net->message(0, 0, 9);
+  net->clear();
+  net->nak(1, 3);
+  net->nak(2, 6);
+  net->data(0, 3);  // host 1 is asked for by somebody else, and gets it
+  net->ack(1, 9);
+  net->ack(3, 9);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 6"}));
+}
+
+TEST(Feedback, KeepsTheSmallestOfManyNaks) {
+  auto net = make_star(8);
+  net->message(0, 0, 9);
+  net->clear();
+  for (const int psn : {9, 7, 8, 6, 5}) net->nak(static_cast<std::size_t>(psn) - 4, psn);
+  net->ack(6, 9);
+  net->ack(7, 9);
+  EXPECT_EQ(net->inbox(0), Texts({"nak 5"}));
+  EXPECT_FALSE(net->view().nak_held) << "it sends the others' packets again, too";
+}
+
+// Said after that, it would bring the packet a second time, and all behind it.
+TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
+  auto net = make_star(3);
+  net->message(0, 0, 4);
+  net->nak(1, 3);
+  ASSERT_TRUE(net->view().nak_held);
+  net->clear();
+  net->message(0, 3, 4);
+  EXPECT_EQ(net->inbox(1), Texts({"data 3", "data 4"}));
+  EXPECT_FALSE(net->view().nak_held);
+  net->ack(2, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
+}
+
 TEST(Feedback, KeepsAnOvertakenNakWithTheRuleOff) {
   auto net = make_star(3, true, with([](Rules& r) { r.drop_overtaken_nak = false; }));
   net->message(0, 0, 4);

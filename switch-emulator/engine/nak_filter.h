@@ -4,6 +4,7 @@
 // All PSNs are the group's. `min`: what all have acknowledged.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "wire/types.h"
@@ -32,12 +33,14 @@ class NakFilter {
   // when the source times out.
   bool knows(wire::Psn psn, bool once) const { return asked_ == psn || (once && said_ == psn); }
 
-  // Keeps the smallest; of two for one packet an RNR NAK wins, with the longest timer asked for.
+  // Keeps the smallest few: while one waits, another receiver may lose a later packet, and says so
+  // once. Of two for one packet an RNR NAK wins, with the longest timer asked for.
   void hold(const Nak& nak);
   void drop_overtaken(wire::Psn min) {
-    if (held_ && !before(min, held_->psn)) held_.reset();
+    while (held_ > 0 && !before(min, waiting_[0].psn)) drop(0);
   }
-  // The held NAK, if the source may hear it now; it is told then.
+  // The smallest, if the source may hear it now; it is told then, and the others are forgotten, as
+  // it sends what they ask for again, too.
   std::optional<Nak> take_due(wire::Psn min);
   // The source is told `nak`, past all order.
   void tell(const Nak& nak);
@@ -45,17 +48,25 @@ class NakFilter {
   // The source sends up to `psn` (again).
   void on_data(wire::Psn psn) {
     if (asked_ && !after(psn, *asked_)) asked_.reset();
+    if (held_ > 0) forget(psn);
   }
   // All have everything up to `psn`.
   void on_acknowledged(wire::Psn psn) {
     if (said_ && !after(*said_, psn)) said_.reset();
   }
 
-  bool holds() const { return held_.has_value(); }
+  bool holds() const { return held_ > 0; }
   bool is_waiting_for(wire::Psn psn) const { return asked_ == psn; }
 
  private:
-  std::optional<Nak> held_;
+  static constexpr std::size_t kMostHeld = 4;
+
+  void drop(std::size_t at);
+  // Whoever asked for this packet gets it now: said later, it would only come twice.
+  void forget(wire::Psn psn);
+
+  std::array<Nak, kMostHeld> waiting_;  // by PSN
+  std::uint8_t held_ = 0;               // of them
   std::optional<wire::Psn> asked_;  // by the NAK that went out last, until its packet passes again
   std::optional<wire::Psn> said_;   // by the sequence NAK that went out last, until all have it
 };
