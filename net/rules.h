@@ -36,10 +36,13 @@ struct Rules {
   bool handover_rnr = true;  // a newcomer waits for a last source that has not moved its PSNs on
   bool drop_overtaken_nak = true;
   bool recheck_held_nak = true;
+  bool fewest_groups = true;  // a new branch takes the port that the fewest groups use, or by hash
   // Policies.
   SourceChange source_change = SourceChange::kRebase;
   NakPolicy nak_policy = NakPolicy::kHold;
   CnpPolicy cnp_policy = CnpPolicy::kAll;
+
+  bool operator==(const Rules&) const = default;
 };
 
 // Sets the rule called `name` ("nak_ordering"); false if there is none.

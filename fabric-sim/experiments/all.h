@@ -16,6 +16,7 @@ extern const Experiment kGleamFig14;
 extern const Experiment kGleamFig14Random;
 extern const Experiment kGleamFig15;
 extern const Experiment kGleamFig16;
+extern const Experiment kAblationHash;
 extern const Experiment kAblationRecheck;
 
 }  // namespace cepheus::sim

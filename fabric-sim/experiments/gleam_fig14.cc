@@ -14,22 +14,6 @@ constexpr double kGigabits = 200;
 // What 200 Gb/s carry in half of the paper's 5.17 ms.
 constexpr std::uint64_t kBytes = 64'600'000;
 
-struct Grid {
-  HostGroups rows, columns;
-};
-
-// Node (i, j) is host i n + j of the testbed.
-Grid grid_of(std::size_t n) {
-  Grid grid{HostGroups(n), HostGroups(n)};
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) {
-      grid.rows[i].push_back(i * n + j);
-      grid.columns[j].push_back(i * n + j);
-    }
-  }
-  return grid;
-}
-
 enum class Placement { kConsecutive, kRandom };
 
 struct Case {

@@ -44,9 +44,20 @@ wire::Duration run_all(Testbed& testbed, Runs& runs) {
 
 }  // namespace
 
+Grid grid_of(std::size_t n) {
+  Grid grid{HostGroups(n), HostGroups(n)};
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      grid.rows[i].push_back(i * n + j);
+      grid.columns[j].push_back(i * n + j);
+    }
+  }
+  return grid;
+}
+
 HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
-                       std::uint64_t bytes) {
-  const std::uint32_t first = wire::kDefaultMcstPool.base.value() + 1;
+                       std::uint64_t bytes, std::uint32_t first_group) {
+  const std::uint32_t first = wire::kDefaultMcstPool.base.value() + first_group;
   const Groups row_groups = set_up(testbed, rows, first);
   const Groups column_groups =
       set_up(testbed, columns, first + static_cast<std::uint32_t>(rows.size()));

@@ -15,10 +15,17 @@ struct HplTimes {
 // Members of each group, as indices of the testbed's hosts.
 using HostGroups = std::vector<std::vector<std::size_t>>;
 
+// Node (i, j) of n times n is host i n + j of the testbed.
+struct Grid {
+  HostGroups rows, columns;
+};
+Grid grid_of(std::size_t n);
+
 // All rows at once, then all columns at once; `bytes` in each group. In a column every member multicasts its
-// share in its turn. Nothing else may run on the testbed, before or afterwards.
+// share in its turn. Nothing else may run on the testbed, before or afterwards. Groups are numbered
+// from `first_group`: switches that choose a port by chance choose by a group's number.
 HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
-                       std::uint64_t bytes);
+                       std::uint64_t bytes, std::uint32_t first_group = 1);
 HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
                                std::uint64_t bytes);
 

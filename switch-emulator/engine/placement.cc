@@ -76,7 +76,8 @@ std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& ta
       best = port;
       break;
     }
-    if (!best || groups_.groups_over(port) < groups_.groups_over(*best)) best = port;
+    const bool fewer = best && groups_.groups_over(port) < groups_.groups_over(*best);
+    if (!best || (fewer && call.rules().fewest_groups)) best = port;
   }
   if (best) chosen = *best;
   return best;

@@ -239,6 +239,21 @@ TEST_F(Clos, TakesTheWayThatFewerGroupsUse) {
   EXPECT_EQ(net.sw(3).group_count(), 1u);
 }
 
+// Which is the same for both: the hash is of the group, whatever else goes over the port.
+TEST(ClosByHash, TakesAWayThatGroupAndSwitchDetermine) {
+  TestNetwork net;
+  for (int s = 0; s < 4; ++s) net.add_switch();
+  for (const std::size_t leaf : {0, 1}) {
+    for (const std::size_t spine : {2, 3}) net.link(leaf, spine);
+    for (int h = 0; h < 2; ++h) net.add_host(leaf);
+    net.config(leaf).rules.fewest_groups = false;
+  }
+  net.start();
+  net.set_up_group();
+  net.register_group(0, 2);
+  EXPECT_EQ(std::max(net.sw(2).group_count(), net.sw(3).group_count()), 2u);
+}
+
 // A leaf knows of its own groups only: if all began with their first port, groups of different
 // leaves would meet at one spine.
 TEST(WideClos, LeavesWithoutGroupsBeginWithDifferentSpines) {
