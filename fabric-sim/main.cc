@@ -12,6 +12,7 @@
 
 #include "fabric-sim/checked/campaign.h"
 #include "fabric-sim/checked/mutation_check.h"
+#include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/experiments/command.h"
 
 namespace cepheus::sim {
@@ -27,6 +28,9 @@ struct Arguments {
   unsigned jobs = std::max(std::thread::hardware_concurrency(), 1u);
   std::optional<std::uint64_t> seed;
   bool trace = false;
+  bool shrink = false;
+  std::string without_text;
+  Reduction without;
   bool mutation_check = false;
   std::size_t keep_going = 10;
   std::vector<std::string> disabled;
@@ -42,6 +46,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   if (a.plan.cuts) command += " --cuts";
   if (a.plan.host_sync) command += " --host-sync";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
+  if (!a.without.empty()) command += " --without " + to_text(a.without);
   return command + " --trace";
 }
 
@@ -53,7 +58,12 @@ void print_failure(std::uint64_t seed, const Finding& finding, const Arguments& 
 }
 
 int run_one(const Arguments& a) {
-  const Outcome o = run_seed(*a.seed, a.plan, a.trace ? &std::cout : nullptr);
+  const auto plan = without(make_plan(*a.seed, a.plan), a.without);
+  if (!plan) {
+    std::cerr << "cepheus-sim: --without: " << plan.error().text << '\n';
+    return kUsage;
+  }
+  const Outcome o = GroupScenario(*plan, a.trace ? &std::cout : nullptr).run();
   std::cout.flush();
   std::printf(
       "seed %llu: trace %016llx, %llu events, %.3f ms virtual time\n",
@@ -61,6 +71,29 @@ int run_one(const Arguments& a) {
       static_cast<unsigned long long>(o.events), static_cast<double>(o.virtual_time.count()) / 1e6);
   if (!o.finding) return kAllHeld;
   print_failure(*a.seed, *o.finding, a);
+  return kViolated;
+}
+
+std::string sizes_of(const ScenarioPlan& plan) {
+  std::size_t messages = 0;
+  for (const GroupPlan& group : plan.groups) messages += group.messages.size();
+  return std::to_string(plan.topology.hosts.size()) + " hosts, " +
+         std::to_string(plan.topology.switches.size()) + " switches, " +
+         std::to_string(plan.topology.trunks.size()) + " trunks, " +
+         std::to_string(plan.groups.size()) + " groups, " + std::to_string(messages) + " messages";
+}
+
+int run_shrink(Arguments a) {
+  const auto shrunk = shrink(*a.seed, a.plan, a.without);
+  if (!shrunk) {
+    std::printf("seed %llu holds: there is nothing to shrink\n",
+                static_cast<unsigned long long>(*a.seed));
+    return kAllHeld;
+  }
+  std::printf("%s\nfail in the same way as %s, found in %zu runs\n", sizes_of(shrunk->plan).c_str(),
+              sizes_of(make_plan(*a.seed, a.plan)).c_str(), shrunk->runs);
+  a.without = shrunk->without;
+  print_failure(*a.seed, *shrunk->outcome.finding, a);
   return kViolated;
 }
 
@@ -123,6 +156,10 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 256));
   app.add_option("--seed", a.seed, "run this seed only");
   app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
+  app.add_flag("--shrink", a.shrink, "leave out of a failing seed what it fails without as well")
+      ->needs("--seed");
+  app.add_option("--without", a.without_text, "parts to leave out, as --shrink names them")
+      ->needs("--seed");
   app.add_option("--disable", a.disabled, "switch a rule of the protocol off (may be repeated)");
   CLI::Option* const switches = app.add_option("--switches", a.plan.switches,
                                                "switches in the tree, instead of the seed's choice")
@@ -154,8 +191,15 @@ int run(int argc, char** argv) {
     std::cerr << '\n';
     return kUsage;
   }
+  const auto without = reduction_from(a.without_text);
+  if (!without) {
+    std::cerr << "cepheus-sim: --without: " << without.error().text << '\n';
+    return kUsage;
+  }
+  a.without = *without;
   if (sub.parsed()) return run_experiment(experiment);
   if (a.mutation_check) return run_mutation_check(a);
+  if (a.shrink) return run_shrink(a);
   return a.seed ? run_one(a) : run_many(a);
 }
 

@@ -1,0 +1,99 @@
+#include "fabric-sim/checked/shrink.h"
+
+#include <algorithm>
+
+namespace cepheus::sim {
+namespace {
+
+// What a finding says, without the numbers of hosts, messages and bytes.
+std::string kind_of(const Finding& finding) {
+  std::string kind = std::string(to_string(finding.invariant)) + ": " + finding.text;
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
+class Shrinker {
+ public:
+  Shrinker(std::uint64_t seed, const PlanOptions& options, std::size_t most_runs)
+      : whole_(make_plan(seed, options)), most_runs_(most_runs) {
+    PlanOptions all_on = options;
+    all_on.rules = {};
+    if (has_rules_off(options.rules)) sound_ = make_plan(seed, all_on);
+  }
+
+  // The first try: what has to be seen again.
+  bool fails(const Reduction& reduction) {
+    auto plan = without(whole_, reduction);
+    if (!plan) return false;
+    Outcome outcome = run(*plan);
+    if (!outcome.finding) return false;
+    const std::string kind = kind_of(*outcome.finding);
+    if (!kind_.empty() && kind != kind_) return false;
+    if (sound_ && run(*without(*sound_, reduction)).finding) return false;
+    kind_ = kind;
+    best_.without = reduction;
+    best_.plan = std::move(*plan);
+    best_.outcome = std::move(outcome);
+    return true;
+  }
+
+  // True if something more could be left out.
+  bool leave_out() {
+    bool any = false;
+    const std::vector<Part> parts = parts_of(whole_);
+    for (auto at = parts.begin(); at != parts.end();) {
+      const auto end =
+          std::find_if(at, parts.end(), [&](const Part& p) { return p.kind != at->kind; });
+      any |= leave_out_of({at, end});
+      at = end;
+    }
+    return any;
+  }
+
+  Shrunk result() && {
+    best_.runs = runs_;
+    return std::move(best_);
+  }
+
+ private:
+  static bool has_rules_off(const net::Rules& rules) { return net::Rules{} != rules; }
+  Outcome run(const ScenarioPlan& plan) {
+    ++runs_;
+    return GroupScenario(plan).run();
+  }
+  // Parts of one kind, in pieces that become smaller.
+  bool leave_out_of(std::vector<Part> parts) {
+    bool any = false;
+    for (std::size_t piece = parts.size(); piece > 0; piece /= 2) {
+      for (std::size_t at = 0; at < parts.size() && runs_ < most_runs_; at += piece) {
+        Reduction more = best_.without;
+        const std::size_t end = std::min(at + piece, parts.size());
+        more.insert(parts.begin() + static_cast<std::ptrdiff_t>(at),
+                    parts.begin() + static_cast<std::ptrdiff_t>(end));
+        more = essential(whole_, more);
+        if (more != best_.without) any |= fails(more);
+      }
+    }
+    return any;
+  }
+
+  const ScenarioPlan whole_;
+  std::optional<ScenarioPlan> sound_;  // the same with all rules on, where some are off
+  const std::size_t most_runs_;
+  std::size_t runs_ = 0;
+  std::string kind_;
+  Shrunk best_;
+};
+
+}  // namespace
+
+std::optional<Shrunk> shrink(std::uint64_t seed, const PlanOptions& options,
+                             const Reduction& without_already, std::size_t most_runs) {
+  Shrinker shrinker(seed, options, most_runs);
+  if (!shrinker.fails(without_already)) return std::nullopt;
+  while (shrinker.leave_out()) {
+  }
+  return std::move(shrinker).result();
+}
+
+}  // namespace cepheus::sim
