@@ -37,8 +37,8 @@ const Experiment kAblationRecheck = {
     {"loss on each link", "ms", true, true, "ms"},
     "A broadcast to 63 in the fat-tree of cepheus-fig12, 16 MiB if quick, else 64; loss as in "
     "cepheus-fig13. The papers look at a NAK that waits for other paths only when an aggregated "
-    "ACK is made; ours on every feedback. There is no difference to 1e-4; at 1e-3 some NAKs wait "
-    "for a time-out, a seventh of the time in all.",
+    "ACK is made; ours on every feedback. There is hardly a difference to 1e-4; at 1e-3 some NAKs "
+    "wait for a time-out, a seventh of the time in all.",
     run};
 
 }  // namespace cepheus::sim

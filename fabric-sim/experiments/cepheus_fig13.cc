@@ -52,10 +52,13 @@ const Experiment kCepheusFig13 = {
     "64 MiB, 32 if quick (the paper: 128 MB), in the fat-tree of cepheus-fig12. Every frame "
     "that leaves a switch is lost with the probability given, feedback, too. The paper's text "
     "has no numbers but says: 64 members are ahead of the chain at every rate, 512 fall behind "
-    "at 1e-4. So it is here. A packet lost anywhere is sent again to all: goodput is about 1 / "
-    "(1 + rate x links of the tree x packets in a round trip), with 76 and 584 links and 37 "
-    "packets 0.78 and 0.32 at 1e-4. What 512 lose beyond that at 1e-4 are time-outs of half a "
-    "millisecond, more than lost NAKs and packets lost twice explain.",
+    "at 1e-4. Ours are ahead there, too. If each loss took a round trip of its own, goodput would "
+    "be about 1 / (1 + rate x links of the tree x packets in a round trip), with 76 and 584 links "
+    "and 37 packets 0.78 and 0.32 at 1e-4. With 512 one repeat serves several losses. The paper's "
+    "switch keeps one NAK, and forgets the larger of two: if the smaller is overtaken, the other's "
+    "receiver, who says it once, is left to a time-out of half a millisecond. Ours keeps four, and "
+    "forgets one whose packet is sent again. With one, 512 had 0.24 of the goodput at 1e-4 with 11 "
+    "time-outs in 32 MiB, and fell behind the chain as in the paper.",
     run};
 
 }  // namespace cepheus::sim
