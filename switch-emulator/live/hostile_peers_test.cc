@@ -19,7 +19,7 @@ struct Attack {
 };
 
 // A frame as it is, from whoever its headers say.
-void send_raw(fabric::HostPort& port, wire::Frame frame) {
+void send_raw(fabric::HostPort& port, const wire::Frame& frame) {
   ASSERT_TRUE(await_room(port, 0));
   port.send(frame);
   port.flush();
@@ -55,7 +55,8 @@ wire::Frame mrp_frame(fabric::HostPort& port, wire::Ipv4 from, wire::Ipv4 to, Mr
 }
 
 // The same bytes, but said to be headers up to elsewhere.
-wire::Frame shifted(wire::Frame frame, int bytes) {
+wire::Frame shifted(const wire::Frame& original, int bytes) {
+  wire::Frame frame = original;
   frame.header_len = static_cast<std::uint16_t>(frame.header_len + bytes);
   frame.payload_len = static_cast<std::uint16_t>(frame.payload_len - bytes);
   return frame;
