@@ -111,6 +111,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kReport:
     case MrpType::kComplain:
     case MrpType::kHello:
+    case MrpType::kPublish:
       break;
   }
   return Task::kNone;

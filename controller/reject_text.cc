@@ -66,6 +66,11 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "a trunk on the way to " +
              (named.empty() ? std::string("some members") : list_of(named)) +
              " is down: create fresh groups, which take another way if there is one";
+    case MrpReject::kRemoteAccess:
+      return (named.empty() ? std::string("a member") : list_of(named)) +
+             " has published no region that holds the WRITE, or has taken its memory back: "
+             "cepheusctl groups says what was refused; publish before writing, and create fresh "
+             "groups";
     case MrpReject::kNone:
       break;
   }
@@ -82,9 +87,10 @@ std::string to_string(const MrpMember& member) {
 }
 
 std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const MrpMember> named) {
-  const bool in_operation = reason == MrpReject::kPathLost;
-  return from.to_string() + (in_operation ? " has lost a path: " : " refused the registration: ") +
-         reason_and_remedy(reason, id, named);
+  const char* what = reason == MrpReject::kPathLost       ? " has lost a path: "
+                     : reason == MrpReject::kRemoteAccess ? " refused a WRITE: "
+                                                          : " refused the registration: ";
+  return from.to_string() + what + reason_and_remedy(reason, id, named);
 }
 
 std::string time_out_text(std::span<const MrpMember> missing, std::size_t members,

@@ -22,6 +22,8 @@ constexpr NamedRule kRules[] = {
     {"dark_trunks", &Rules::dark_trunks},
     {"trunk_withdrawals", &Rules::trunk_withdrawals},
     {"every_drop_counted", &Rules::every_drop_counted},
+    {"write_bounds", &Rules::write_bounds},
+    {"newest_publication", &Rules::newest_publication},
     {"newcomer_nak_once", &Rules::newcomer_nak_once},
     {"handover_rnr", &Rules::handover_rnr},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},

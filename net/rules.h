@@ -10,8 +10,9 @@
 namespace cepheus::net {
 
 enum class SourceChange : std::uint8_t { kRebase, kHostSync };
-enum class NakPolicy : std::uint8_t { kHold, kRewrite };          // Cepheus III-D; MC-RDMA
-enum class CnpPolicy : std::uint8_t { kAll, kWorstPath, kTmcf };  // MC-RDMA; Cepheus III-D; TMCF
+enum class NakPolicy : std::uint8_t { kHold, kRewrite };            // Cepheus III-D; MC-RDMA
+enum class WriteMode : std::uint8_t { kRegions, kSameKey, kNone };  // Cepheus; Gleam's appendix C
+enum class CnpPolicy : std::uint8_t { kAll, kWorstPath, kTmcf };    // MC-RDMA; Cepheus III-D; TMCF
 
 struct Rules {
   // Safety and liveness (docs/protocol.md names the section of each).
@@ -30,6 +31,8 @@ struct Rules {
   bool trunk_withdrawals = true;   // nothing is sent to a neighbour that has no way on
   bool every_drop_counted = true;  // no frame is lost without a word
   bool named_turns = true;         // data and feedback between switches carry (source IP, base)
+  bool write_bounds = true;        // a leaf refuses WRITEs beyond a member's region
+  bool newest_publication = true;  // regions that were published before do not come back
   // ... where switches leave PSNs to hosts.
   bool newcomer_nak_once = true;  // a newcomer is asked once for a first packet that was lost
   // For speed.
@@ -41,6 +44,7 @@ struct Rules {
   SourceChange source_change = SourceChange::kRebase;
   NakPolicy nak_policy = NakPolicy::kHold;
   CnpPolicy cnp_policy = CnpPolicy::kAll;
+  WriteMode write_mode = WriteMode::kRegions;
 
   bool operator==(const Rules&) const = default;
 };

@@ -21,7 +21,7 @@
 //                             # data_window, max_held, age, pending_age, orphan_age, gate_age,
 //                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
 //                             # nak_policy = "hold"|"rewrite", cnp_policy = "all"|"worst-path"|
-//                             # "tmcf", cnp_window
+//                             # "tmcf", cnp_window, write_mode = "regions"|"same-key"|"none"
 //
 //   [[host]]
 //   name = "h0"

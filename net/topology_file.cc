@@ -88,7 +88,7 @@ class Reader {
         errors_, table, "[[switch]]",
         {"name", "max_groups", "max_groups_per_host", "register_rate", "max_paths", "data_window",
          "max_held", "age", "pending_age", "orphan_age", "gate_age", "rest", "confirm_wait",
-         "source_change", "nak_policy", "cnp_policy", "cnp_window"});
+         "source_change", "nak_policy", "write_mode", "cnp_policy", "cnp_window"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -109,6 +109,11 @@ class Reader {
                    config.rules.source_change);
     in.read_choice("nak_policy", {{"hold", NakPolicy::kHold}, {"rewrite", NakPolicy::kRewrite}},
                    config.rules.nak_policy);
+    in.read_choice("write_mode",
+                   {{"regions", WriteMode::kRegions},
+                    {"same-key", WriteMode::kSameKey},
+                    {"none", WriteMode::kNone}},
+                   config.rules.write_mode);
     in.read_choice("cnp_policy",
                    {{"all", CnpPolicy::kAll},
                     {"worst-path", CnpPolicy::kWorstPath},
@@ -254,6 +259,8 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
     out << "source_change = \"host-sync\"\n";
   }
   if (config.rules.nak_policy == NakPolicy::kRewrite) out << "nak_policy = \"rewrite\"\n";
+  if (config.rules.write_mode == WriteMode::kSameKey) out << "write_mode = \"same-key\"\n";
+  if (config.rules.write_mode == WriteMode::kNone) out << "write_mode = \"none\"\n";
   if (config.rules.cnp_policy == CnpPolicy::kWorstPath) out << "cnp_policy = \"worst-path\"\n";
   if (config.rules.cnp_policy == CnpPolicy::kTmcf) out << "cnp_policy = \"tmcf\"\n";
   duration("cnp_window", config.cnp_window, usual.cnp_window);

@@ -35,6 +35,7 @@ pending_age = "3s"
 [[switch]]
 name = "s1"
 nak_policy = "rewrite"
+write_mode = "same-key"
 cnp_policy = "tmcf"
 cnp_window = "1ms"
 source_change = "host-sync"
@@ -74,6 +75,7 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->switches[0].config.pending_age, std::chrono::seconds(3));
   EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(1));
   EXPECT_EQ(t->switches[1].config.rules.nak_policy, NakPolicy::kRewrite);
+  EXPECT_EQ(t->switches[1].config.rules.write_mode, WriteMode::kSameKey);
   EXPECT_EQ(t->switches[1].config.rules.cnp_policy, CnpPolicy::kTmcf);
   EXPECT_EQ(t->switches[1].config.cnp_window, std::chrono::milliseconds(1));
   EXPECT_EQ(t->switches[1].config.rules.source_change, SourceChange::kHostSync);
@@ -323,6 +325,8 @@ rc::Gen<Topology> any_topology() {
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
       spec.config.rules.nak_policy = *rc::gen::element(NakPolicy::kHold, NakPolicy::kRewrite);
+      spec.config.rules.write_mode =
+          *rc::gen::element(WriteMode::kRegions, WriteMode::kSameKey, WriteMode::kNone);
       spec.config.rules.cnp_policy =
           *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
       spec.config.cnp_window = wire::Duration(*rc::gen::inRange<std::int64_t>(1, 1'000'000));
@@ -377,6 +381,7 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.confirm_wait == b.confirm_wait);
   RC_ASSERT(a.rules.source_change == b.rules.source_change);
   RC_ASSERT(a.rules.nak_policy == b.rules.nak_policy);
+  RC_ASSERT(a.rules.write_mode == b.rules.write_mode);
   RC_ASSERT(a.rules.cnp_policy == b.rules.cnp_policy);
   RC_ASSERT(a.cnp_window == b.cnp_window);
 }

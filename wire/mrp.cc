@@ -23,11 +23,8 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take) {
     const std::size_t size = records[1] * kWord;
     if (size == 0 || size > records.size()) return Reading::kMalformed;
     if (type == kMemberRecord) {
-      if (size != MrpMember::kSize) return Reading::kMalformed;
-      const std::uint8_t* p = records.data();
-      const MrpMember member{Ipv4(load_be32(p + 4)), Qpn(load_be24(p + 9)), p[8], load_be16(p + 2),
-                             load_be32(p + 12)};
-      if (!take(member)) return Reading::kMalformed;
+      const auto member = MrpMember::parse(records);
+      if (!member || !take(*member)) return Reading::kMalformed;
     } else if ((type & kOptional) == 0) {
       return Reading::kUnknownRecord;
     }
@@ -72,6 +69,8 @@ const char* to_string(MrpReject reason) {
       return "too many members behind one switch";
     case MrpReject::kPathLost:
       return "a trunk on the way is down";
+    case MrpReject::kRemoteAccess:
+      return "a write outside a member's regions";
   }
   return "unknown reason";
 }
@@ -104,6 +103,8 @@ const char* to_string(MrpType type) {
       return "alive";
     case MrpType::kHello:
       return "hello";
+    case MrpType::kPublish:
+      return "publish";
   }
   return "unknown type";
 }
@@ -112,7 +113,7 @@ std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kHello)) {
+      p[1] > static_cast<std::uint8_t>(MrpType::kPublish)) {
     return std::nullopt;
   }
   MrpHeader h;
@@ -139,6 +140,25 @@ void MrpHeader::emit(std::span<std::uint8_t, kSize> out) const {
   store_be32(p + 16, instance);
 }
 
+std::optional<MrpMember> MrpMember::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return std::nullopt;
+  const std::uint8_t* p = data.data();
+  if (p[0] != kMemberRecord || p[1] != kSize / kWord) return std::nullopt;
+  return MrpMember{Ipv4(load_be32(p + 4)), Qpn(load_be24(p + 9)), p[8], load_be16(p + 2),
+                   load_be32(p + 12)};
+}
+
+void MrpMember::emit(std::span<std::uint8_t, kSize> out) const {
+  std::uint8_t* p = out.data();
+  p[0] = kMemberRecord;
+  p[1] = kSize / kWord;
+  store_be16(p + 2, control_port);
+  store_be32(p + 4, host.value());
+  p[8] = flags;
+  store_be24(p + 9, qpn.value());
+  store_be32(p + 12, token);
+}
+
 bool MrpMessage::add(const MrpMember& m) {
   if (member_count == kMaxMembers) return false;
   members[member_count++] = m;
@@ -162,13 +182,7 @@ std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
   store_be16(out.data() + 10, static_cast<std::uint16_t>(size));
   std::uint8_t* p = out.data() + MrpHeader::kSize;
   for (const MrpMember& m : list()) {
-    p[0] = kMemberRecord;
-    p[1] = MrpMember::kSize / kWord;
-    store_be16(p + 2, m.control_port);
-    store_be32(p + 4, m.host.value());
-    p[8] = m.flags;
-    store_be24(p + 9, m.qpn.value());
-    store_be32(p + 12, m.token);
+    m.emit(std::span<std::uint8_t, MrpMember::kSize>(p, MrpMember::kSize));
     p += MrpMember::kSize;
   }
   return size;

@@ -13,9 +13,7 @@
 //   |                     IPv4                      |
 //   |  flags    |               QPN                 |
 //   |                     token                     |
-//   REGION, reserved for multicast WRITE (unknown to this version): region number, the member's
-//   IPv4, virtual address, length, rkey
-//   |0|    2    |     7     |        region         | ...
+//   REGION, 28 bytes, in PUBLISH alone: wire/publication.h
 //
 // The instance tells apart two leader processes on one host; leader identity is (source IP,
 // instance). A 1500-byte MTU carries 89 members and a signature (mrp_key.h); signed or not, every
@@ -47,6 +45,7 @@ enum class MrpType : std::uint8_t {
   kComplain = 11,   // member -> leader: its sends do not end, or no data comes (kPresence)
   kAlive = 12,      // leader -> those it names, who complained: whoever holds them up is alive
   kHello = 13,      // switch -> the next one: wire/hello.h
+  kPublish = 14,    // host -> its switch, which CONFIRMs it: wire/publication.h
 };
 
 // All but HELLO are addressed to the McstID, from host to switch and from switch to switch: one rule in a
@@ -72,6 +71,7 @@ enum class MrpReject : std::uint8_t {
   kIncomplete = 11,    // a switch does not know all members behind it: it was restarted meanwhile
   kQuota = 12,         // the leader's host leads as many groups as a switch lets one lead
   kPathLost = 13,  // a trunk that the group goes over is down: the members behind it are cut off
+  kRemoteAccess = 14,  // a multicast WRITE that the regions of the member it names do not allow
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);
@@ -94,6 +94,9 @@ struct MrpMember {
   // In REGISTER and GIVE_UP: a number that the member gave to nobody but its leader.
   std::uint32_t token = 0;
 
+  // A whole record. Empty if `data` does not begin with one.
+  static std::optional<MrpMember> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out) const;
   bool is_same_as(const MrpMember& other) const { return host == other.host && qpn == other.qpn; }
   friend constexpr bool operator==(const MrpMember&, const MrpMember&) = default;
 };
@@ -114,7 +117,8 @@ struct MrpHeader {
   // QUERY: kPresence. kHostSync in REGISTER towards hosts, and in what they answer to it.
   std::uint16_t flags = 0;
   std::uint16_t epoch = 0;
-  std::uint16_t seq = 0;  // which packet of `total` (REGISTER of a large group)
+  // Which packet of `total` (REGISTER of a large group). PUBLISH, and CONFIRM of it: its number.
+  std::uint16_t seq = 0;
   std::uint16_t total = 1;
   McstId mcst_id;
   std::uint32_t instance = 0;

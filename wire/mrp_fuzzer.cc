@@ -1,10 +1,11 @@
-// Any bytes: an MRP message or a HELLO that parses must survive emit and parse.
+// Any bytes: an MRP message, a HELLO or a PUBLISH that parses must survive emit and parse.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
 #include "wire/hello.h"
 #include "wire/mrp.h"
+#include "wire/publication.h"
 
 namespace {
 
@@ -20,12 +21,22 @@ void check_hello(std::span<const std::uint8_t> bytes) {
   }
 }
 
+void check_publication(std::span<const std::uint8_t> bytes) {
+  using namespace cepheus::wire;
+  const auto publication = Publication::parse(bytes);
+  if (!publication) return;
+  std::array<std::uint8_t, MrpMessage::kMaxSize> out;
+  const std::size_t written = publication->emit(out);
+  if (!std::ranges::equal(bytes, std::span(out).first(written))) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cepheus::wire;
   const std::span bytes(data, size);
   check_hello(bytes);
+  check_publication(bytes);
   const auto message = MrpMessage::parse(bytes);
   const auto refusal = refuse_version(bytes);
   if (message && refusal) std::abort();  // what is understood is not refused

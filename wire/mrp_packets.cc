@@ -7,6 +7,7 @@
 
 #include "wire/hello.h"
 #include "wire/mrp_key.h"
+#include "wire/publication.h"
 
 namespace {
 
@@ -51,6 +52,23 @@ void print(const MrpMessage& m, const MrpKey* key) {
     const MrpMember& one = m.members[i];
     std::printf("%s[\"%s\", %u, %d, %d, %u]", i == 0 ? "" : ", ", one.host.to_string().c_str(),
                 one.qpn.value(), one.control_port, one.flags, one.token);
+  }
+  std::printf("]}\n");
+}
+
+// The member that speaks, and its regions.
+void print(const Publication& p) {
+  Buffer buffer{};
+  const std::size_t size = p.emit(buffer);
+  print_header(p.header, std::span(buffer).first(size), size, buffer);
+  std::printf(", \"reason\": \"\", \"members\": [[\"%s\", %u, %d, %d, %u]], \"regions\": [",
+              p.member.host.to_string().c_str(), p.member.qpn.value(), p.member.control_port,
+              p.member.flags, p.member.token);
+  for (std::size_t i = 0; i < p.count; ++i) {
+    const MrpRegion& r = p.regions[i];
+    std::printf("%s[%d, %llu, %llu, %u]", i == 0 ? "" : ", ", r.number,
+                static_cast<unsigned long long>(r.virtual_address),
+                static_cast<unsigned long long>(r.length), r.rkey);
   }
   std::printf("]}\n");
 }
@@ -113,5 +131,15 @@ int main() {
     hello.count = count;
     for (Ipv4& one : hello.unreachable) one = Ipv4(static_cast<std::uint32_t>(random()));
     print(hello);
+  }
+  for (const std::size_t count : {std::size_t{0}, std::size_t{2}, Publication::kMaxRegions}) {
+    Publication p;
+    p.header = message(MrpType::kPublish, 0, 0, random).header;
+    p.member = {Ipv4(10, 0, 0, 2), Qpn(0x11), 0, 40000, static_cast<std::uint32_t>(random())};
+    for (std::uint16_t i = 0; i < count; ++i) {
+      p.regions[i] = {i, static_cast<std::uint32_t>(random()), random() * 0x100000000ULL, random()};
+    }
+    p.count = count;
+    print(p);
   }
 }

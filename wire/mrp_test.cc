@@ -12,7 +12,7 @@ namespace {
 
 MrpMessage any_message(std::size_t members) {
   MrpMessage m;
-  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 14));
+  m.header.type = static_cast<MrpType>(*rc::gen::inRange(1, 15));
   m.header.flags = *rc::gen::arbitrary<std::uint16_t>();
   m.header.epoch = *rc::gen::arbitrary<std::uint16_t>();
   m.header.seq = *rc::gen::arbitrary<std::uint16_t>();
@@ -168,7 +168,7 @@ TEST(MrpMessage, RefusesOtherVersionsAndUnknownTypes) {
   bytes[0] = MrpHeader::kVersion;
   for (int type = 0; type < 256; ++type) {
     bytes[1] = static_cast<std::uint8_t>(type);
-    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 13) << type;
+    EXPECT_EQ(MrpMessage::parse(bytes).has_value(), type >= 1 && type <= 14) << type;
   }
 }
 
@@ -184,13 +184,13 @@ TEST(MrpMessage, IsNotWrittenIntoTooSmallABuffer) {
 
 TEST(Mrp, NamesEveryTypeAndReason) {
   std::set<std::string> names;
-  for (int i = 1; i <= 12; ++i) names.insert(to_string(static_cast<MrpType>(i)));
-  EXPECT_EQ(names.size(), 12u);
-  EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(13))));
+  for (int i = 1; i <= 14; ++i) names.insert(to_string(static_cast<MrpType>(i)));
+  EXPECT_EQ(names.size(), 14u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpType>(15))));
   names.clear();
-  for (int i = 0; i <= 11; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
-  EXPECT_EQ(names.size(), 12u);
-  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(12))));
+  for (int i = 0; i <= 14; ++i) names.insert(to_string(static_cast<MrpReject>(i)));
+  EXPECT_EQ(names.size(), 15u);
+  EXPECT_FALSE(names.contains(to_string(static_cast<MrpReject>(15))));
 }
 
 RC_GTEST_PROP(Epoch, IsNewerInOneDirectionOnly, (std::uint16_t epoch)) {

@@ -24,9 +24,15 @@ struct Rewrite {
   std::uint8_t hops;  // taken from the TTL
   Qpn qpn;
   Psn psn;
+  const wire::Reth* reth = nullptr;  // null: as it is
 };
 
-// Rewrites the headers that bridging touches, up to the BTH, and mends the ICRC.
+// To a packet of the member's own connection.
+Rewrite to_host(const Call& call, const Group& group, const Path& path, Psn psn) {
+  return {group.id, call.port(path.port).host, 0, path.qpn, psn - path.turns()};
+}
+
+// Rewrites the headers that bridging touches, and mends the ICRC.
 void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const Rewrite& r) {
   wire::Ethernet{call.port(out).peer_mac, call.config.mac}.emit(
       header_at<wire::Ethernet>(frame, 0));
@@ -35,6 +41,7 @@ void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const 
   // It would cover the addresses; RoCEv2 lets it be none.
   wire::clear_udp_checksum(header_at<wire::Udp>(frame, wire::kUdpOffset));
   wire::rewrite_bth(header_at<wire::Bth>(frame, wire::kBthOffset), r.qpn, r.psn);
+  if (r.reth != nullptr) r.reth->emit(header_at<wire::Reth>(frame, wire::kExtensionOffset));
   if (frame.icrc_state == wire::Icrc::kPresent) {
     frame.icrc =
         wire::patch_icrc(original.icrc, original.header(), frame.header(), frame.payload_len);
@@ -58,10 +65,19 @@ bool send_data(Call& call, const Group& group, const Path& path, const Frame& fr
   }
   Frame* copy = call.emit(Counter::kDataCopies, path.port, frame);
   if (copy == nullptr) return false;
-  const Rewrite r =
-      path.is_host
-          ? Rewrite{group.id, call.port(path.port).host, 0, path.qpn, psn - path.turns()}
-          : Rewrite{headers.ip.source, headers.ip.destination, 1, Qpn(turn.base.value()), psn};
+  rewrite(call, path.port, *copy, frame,
+          path.is_host
+              ? to_host(call, group, path, psn)
+              : Rewrite{headers.ip.source, headers.ip.destination, 1, Qpn(turn.base.value()), psn});
+  return true;
+}
+
+bool send_addressed(Call& call, const Group& group, const Path& path, const Frame& frame, Psn psn,
+                    const wire::Reth& reth) {
+  Frame* copy = call.emit(Counter::kDataCopies, path.port, frame);
+  if (copy == nullptr) return false;
+  Rewrite r = to_host(call, group, path, psn);
+  r.reth = &reth;
   rewrite(call, path.port, *copy, frame, r);
   return true;
 }

@@ -27,6 +27,9 @@ void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
 // one stays deferred. Returns whether a copy went out.
 bool send_data(Call& call, const Group& group, const Path& path, const Frame& frame,
                const wire::RoceHeaders& headers, const TurnName& turn, Psn psn);
+// The same of a WRITE's first packet to a host, with another address and key.
+bool send_addressed(Call& call, const Group& group, const Path& path, const Frame& frame, Psn psn,
+                    const wire::Reth& reth);
 void send_cnp(Call& call, const Group& group, const Frame& frame, const wire::RoceHeaders& headers);
 
 // Emits feedback on `path`; `psn` is in the numbering of that port. Credits and MSN are filled in

@@ -4,6 +4,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/refusals.h"
 #include "wire/extension_headers.h"
 
 namespace cepheus::fabric {
@@ -92,6 +93,8 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   const wire::Aeth& aeth = headers.aeth;
   if (aeth.is_fatal_nak()) {
     call.count(Counter::kFeedbackTaken);
+    const bool is_access = aeth.value == static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess);
+    if (is_access && group.paths[path].is_host) name_refuser(call, group, group.paths[path]);
     return fail_source(call, group, aeth.value);
   }
   const bool is_ack = aeth.kind == AckKind::kAck;

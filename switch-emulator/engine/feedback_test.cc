@@ -280,8 +280,8 @@ TEST(Feedback, PassesFatalNaksAtOnceBehindWhatAllHave) {
   net->message(0, 0, 4);
   net->clear();
   net->ack(1, 4);
-  net->feedback(2, 3, wire::AckKind::kNak, 2);
-  EXPECT_EQ(net->inbox(0), Texts({"fatal 0 c2"}));
+  net->feedback(2, 3, wire::AckKind::kNak, 3);
+  EXPECT_EQ(net->inbox(0), Texts({"fatal 0 c3"}));
 }
 
 TEST(Feedback, DropsReservedSyndromes) {

@@ -34,6 +34,7 @@ void Group::remove_path(PathNo path) {
   assert(path < paths.size() && path != leader);
   const auto last = static_cast<PathNo>(paths.size() - 1);
   if (leader == last) leader = path;
+  if (regions) regions->remove(paths[path].port);
   paths[path] = paths[last];
   path_index[paths[path].port.value()] = path;
   paths.pop_back();
@@ -41,6 +42,11 @@ void Group::remove_path(PathNo path) {
   evidence.pop_back();
   turn.on_path_removed(paths, path, last);
   cnps->on_path_removed(path, last);
+}
+
+Regions& Group::own_regions() {
+  if (!regions) regions = std::make_unique<Regions>();
+  return *regions;
 }
 
 void Group::begin_turn(PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first) {
@@ -54,6 +60,10 @@ void Group::check_consistent(std::size_t max_held) const {
   for (PathNo i = 0; i < paths.size(); ++i) {
     must(find(paths[i].port) == i, "the path index names another path");
   }
+  const auto is_member = [&](PortId port) {
+    return find(port) != kNoPath && paths[find(port)].is_host;
+  };
+  must(!regions || regions->is_consistent(is_member), "regions of nobody, or out of order");
   turn.check_consistent(paths, max_held);
 }
 

@@ -6,6 +6,7 @@
 
 #include "switch-emulator/engine/cnp_policy.h"
 #include "switch-emulator/engine/evidence.h"
+#include "switch-emulator/engine/regions.h"
 #include "switch-emulator/engine/strategies.h"
 #include "switch-emulator/engine/turn.h"
 
@@ -34,6 +35,7 @@ struct Group {
   Turn turn;
   std::unique_ptr<CnpPolicy> cnps;
   GroupStats stats;
+  std::unique_ptr<Regions> regions;  // null: nobody here has published any
 
   std::vector<Evidence> evidence;  // by path
 
@@ -46,6 +48,7 @@ struct Group {
                   bool is_host);  // precondition: no path there yet, fewer than kMaxPaths
   // Takes a path out; the last one gets its number. Precondition: it is not the leader's.
   void remove_path(PathNo path);
+  Regions& own_regions();  // made, if there are none
   // Ends the turn, whose packets end before `first`, and begins that of `newcomer`; `port_first`:
   // `first` as its port counts.
   void begin_turn(PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first);

@@ -3,6 +3,7 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/replication.h"
+#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -23,6 +24,8 @@ Disposition take(Call& call, Group& group, const GroupPacket& packet) {
     take_cnp(call, group, packet);
   } else if (info.multicastable() && info.send && !info.ieth) {
     return replicate(call, group, packet);
+  } else if (info.multicastable() && info.write) {
+    return group.strategies.writes->on_write(call, group, packet);
   } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
     refuse_operation(call, group, packet);
   } else {

@@ -34,10 +34,13 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
     if (!verified) return call.count(Counter::kDropMrpUnauthenticated);
     payload = *verified;
   }
-  const auto message = wire::MrpMessage::parse(payload);
   if (!datagram || datagram->udp.destination_port != call.config.mrp_port) {
     return call.count(Counter::kDropMalformed);
   }
+  if (const auto publication = wire::Publication::parse(payload)) {
+    return on_publish(call, *datagram, *publication);
+  }
+  const auto message = wire::MrpMessage::parse(payload);
   if (!message || message->header.mcst_id != datagram->ip.destination) {
     call.count(Counter::kDropMalformed);
     if (const auto refusal = wire::refuse_version(payload)) {
@@ -70,6 +73,7 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
     case wire::MrpType::kComplain:
       break;
     case wire::MrpType::kHello:
+    case wire::MrpType::kPublish:
       return call.count(Counter::kDropMalformed);
   }
 }
@@ -324,6 +328,7 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
     if (path == group.leader) continue;  // a leader that leaves unregisters
     if (path != kNoPath && group.paths[path].qpn == member.qpn) {
       call.count(Counter::kPathsEvicted);
+      call.leader = &entry->leader;
       evict(call, groups_, group, path);
     }
     done.add(member);
@@ -343,6 +348,35 @@ void Registrar::on_alive(Call& call, const MrpRequest& request) {
     if (member != nullptr) parts.add(member->port, m);
   }
   parts.send(call, request);
+}
+
+// A host speaks of its own memory, to its own switch.
+void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
+                           const wire::Publication& asked) {
+  call.count(Counter::kMrpPublish);
+  const wire::MrpHeader& h = asked.header;
+  if (h.mcst_id != datagram.ip.destination) return call.count(Counter::kDropMalformed);
+  const bool is_host = call.port(call.ingress).kind == PortKind::kHost;
+  if (!is_host || asked.member.host != datagram.ip.source) {
+    return call.count(Counter::kDropMrpForged);
+  }
+  GroupEntry* entry = groups_.find(h.mcst_id);
+  if (entry == nullptr) return call.count(Counter::kDropUnknownGroup);
+  if (entry->leader.instance != h.instance) return call.count(Counter::kDropMrpForeign);
+  const auto is_asked = [&](const auto& table) { return table && table->group.epoch == h.epoch; };
+  GroupInstance* table = is_asked(entry->pending)   ? entry->pending.get()
+                         : is_asked(entry->current) ? entry->current.get()
+                                                    : nullptr;
+  if (table == nullptr) return call.count(Counter::kDropMrpStale);
+  Group& group = table->group;
+  const PathNo path = group.find(call.ingress);
+  if (path == kNoPath || group.paths[path].qpn != asked.member.qpn) {
+    return call.count(Counter::kDropNotMember);
+  }
+  const auto taken = group.own_regions().publish(call.ingress, h.seq, asked.list(),
+                                                 call.rules().newest_publication);
+  if (taken == Regions::Taken::kTooOld) return call.count(Counter::kDropMrpStale);
+  confirm_publication(call, datagram, asked);
 }
 
 // Those who are told may be behind switches that have refused the group: it goes by the routes. A

@@ -20,6 +20,7 @@
 #include "switch-emulator/engine/register_rate.h"
 #include "switch-emulator/engine/routes.h"
 #include "switch-emulator/engine/tree_builder.h"
+#include "wire/publication.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -63,6 +64,7 @@ class Registrar {
   void on_evict(Call& call, const MrpRequest& request);
   void on_give_up(Call& call, const MrpRequest& request);
   void on_alive(Call& call, const MrpRequest& request);
+  void on_publish(Call& call, const wire::UdpDatagram& datagram, const wire::Publication& asked);
   void dissolve(Call& call, McstId id, wire::MrpReject why);
 
   bool is_stale(const MrpRequest& request);

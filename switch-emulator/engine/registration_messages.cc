@@ -183,6 +183,16 @@ void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMess
   send(call, call.ingress, answer_to(call, request.datagram), message);
 }
 
+void confirm_publication(Call& call, const wire::UdpDatagram& asked,
+                         const wire::Publication& publication) {
+  wire::MrpMessage message;
+  message.header = publication.header;
+  message.header.type = wire::MrpType::kConfirm;
+  message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
+  message.add({publication.member.host, publication.member.qpn});
+  send(call, call.ingress, answer_to(call, asked), message);
+}
+
 void send_to_leader(Call& call, PortId port, const Leader& leader,
                     const wire::MrpMessage& message) {
   send(call, port, to_leader(call, port, message.header.mcst_id, leader), message);

@@ -52,6 +52,10 @@ void tell_evicted(Call& call, const MrpRequest& request, PortId port,
 // From the switch to the leader: the members that are out.
 void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMessage& evicted);
 
+// From the switch to its own host: the regions it has published are in force.
+void confirm_publication(Call& call, const wire::UdpDatagram& asked,
+                         const wire::Publication& publication);
+
 // From the switch to the leader: hosts at this switch. The message's header names the group.
 void send_report(Call& call, const Leader& leader, const Group& group,
                  const wire::MrpMessage& message);

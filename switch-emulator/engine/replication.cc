@@ -5,12 +5,69 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/refusals.h"
+#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 namespace {
 
+// How the copies of a packet are made: as it is, but for what bridging rewrites.
+struct AsItIs {
+  bool is_refused(Call&, Group&, const GroupPacket&, Psn) const { return false; }
+  bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
+            const TurnName& turn, Psn psn) const {
+    return send_data(call, group, path, packet.frame, packet.headers, turn, psn);
+  }
+};
+
+// ... of a WRITE's packets behind the first.
+struct Continued : AsItIs {
+  bool is_refused(Call& call, Group& group, const GroupPacket&, Psn psn) const {
+    if (!group.regions || !group.regions->refuses(group.turn.base(), psn)) return false;
+    call.count(Counter::kDropWriteRefused);
+    return true;
+  }
+};
+
+// ... of a WRITE's first packet: to hosts with the address and key of their own regions.
+struct Addressed : AsItIs {
+  static const Region* region_of(const Call& call, const Group& group, const Path& path,
+                                 const wire::Reth& reth) {
+    const Region* region = group.regions ? group.regions->find(path.port, reth.rkey) : nullptr;
+    const bool is_checked = call.rules().write_bounds;
+    const bool fits =
+        region != nullptr && (!is_checked || region->holds(reth.virtual_address, reth.dma_length));
+    return fits ? region : nullptr;
+  }
+  // Whoever has it already is not asked: its region may have gone since.
+  bool is_refused(Call& call, Group& group, const GroupPacket& packet, Psn psn) const {
+    const wire::Reth& reth = packet.headers.reth;
+    for (PathNo i = 0; i < group.paths.size(); ++i) {
+      const Path& path = group.paths[i];
+      if (!path.is_host || i == group.turn.source() || !before(path.acked(), psn)) continue;
+      if (region_of(call, group, path, reth) != nullptr) continue;
+      group.own_regions().refuse_from(group.turn.base(), psn);
+      refuse_write(call, group, path, reth);
+      return true;
+    }
+    if (group.regions) group.regions->admit(group.turn.base(), psn);
+    return false;
+  }
+  bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
+            const TurnName& turn, Psn psn) const {
+    if (!path.is_host) return AsItIs::send(call, group, path, packet, turn, psn);
+    wire::Reth reth = packet.headers.reth;
+    const Region& region = *region_of(call, group, path, reth);  // or it would be refused
+    reth.virtual_address += region.virtual_address;
+    reth.rkey = region.rkey;
+    return send_addressed(call, group, path, packet.frame, psn, reth);
+  }
+};
+
 // Copies to every path but the source's; to those that lack `psn` only, if it has been here before.
-std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn psn, bool repeat) {
+template <typename Copies>
+std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn psn, bool repeat,
+                       const Copies& copies) {
   const TurnName turn = group.turn.name();
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
@@ -18,15 +75,15 @@ std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn 
     if (i == group.turn.source() || (repeat && !before(path.acked(), psn))) continue;
     ++wanted;
     if (repeat && psn == path.acked() + 1) group.evidence[i].unanswered.note(call.now);
-    if (!send_data(call, group, path, packet.frame, packet.headers, turn, psn)) continue;
+    if (!copies.send(call, group, path, packet, turn, psn)) continue;
     ++group.stats.copies;
   }
   return wanted;
 }
 
-}  // namespace
-
-Disposition replicate(Call& call, Group& group, const GroupPacket& packet) {
+template <typename Copies>
+Disposition replicate_by(Call& call, Group& group, const GroupPacket& packet,
+                         const Copies& copies) {
   switch (claim_turn(call, group, packet)) {
     case Claim::kHeld:
       return packet.frame.external == nullptr ? Disposition::kDone : Disposition::kHeld;
@@ -41,22 +98,37 @@ Disposition replicate(Call& call, Group& group, const GroupPacket& packet) {
     call.count(Counter::kDropDataWindow);
     return Disposition::kDone;
   }
-  call.count(Counter::kDataTaken);
   group.evidence[turn.source()].hear();
+  if (copies.is_refused(call, group, packet, psn)) return Disposition::kDone;
+  call.count(Counter::kDataTaken);
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
   if (turn.on_data(psn, ends_message)) {
     // Nobody else in this group: nobody else will say it has arrived.
-    if (copy_out(call, group, packet, psn, false) == 0) acknowledge_to_source(call, group);
-  } else if (copy_out(call, group, packet, psn, true) > 0) {
+    if (copy_out(call, group, packet, psn, false, copies) == 0) acknowledge_to_source(call, group);
+  } else if (copy_out(call, group, packet, psn, true, copies) > 0) {
     if (psn == turn.base()) ask_to_wait_again(call, group);
   } else if (call.rules().lost_aggregate_answer) {
     call.count(Counter::kLostAggregateAnswered);
     acknowledge_to_source(call, group);
   }
   return Disposition::kDone;
+}
+
+}  // namespace
+
+Disposition replicate(Call& call, Group& group, const GroupPacket& packet) {
+  return replicate_by(call, group, packet, AsItIs());
+}
+
+Disposition replicate_addressed(Call& call, Group& group, const GroupPacket& packet) {
+  return replicate_by(call, group, packet, Addressed());
+}
+
+Disposition replicate_continued(Call& call, Group& group, const GroupPacket& packet) {
+  return replicate_by(call, group, packet, Continued());
 }
 
 void try_gate(Call& call, Group& group) {
@@ -69,7 +141,11 @@ void try_gate(Call& call, Group& group) {
     call.icrc = frame.icrc_state;
     call.ingress = group.paths[path].port;
     call.count(Counter::kGateLetThrough);
-    if (replicate(call, group, {frame, headers, path}) == Disposition::kDone) call.release(frame);
+    const GroupPacket packet{frame, headers, path};
+    const Disposition disposition = wire::opcode_info(headers.bth.opcode).write
+                                        ? group.strategies.writes->on_write(call, group, packet)
+                                        : replicate(call, group, packet);
+    if (disposition == Disposition::kDone) call.release(frame);
   }
   gate.reuse(std::move(all));
 }

@@ -10,11 +10,18 @@ namespace cepheus::fabric {
 // frame's buffer.
 Disposition replicate(Call& call, Group& group, const GroupPacket& packet);
 
+// The same of a WRITE's first packet, for each member with the address and key of its region. If
+// one behind this switch has no such region, or a smaller one, none of them gets it
+// (refusals.h). The offset is its virtual address, the region's number its key.
+Disposition replicate_addressed(Call& call, Group& group, const GroupPacket& packet);
+// The same of a WRITE's other packets: those of one that was refused are dropped.
+Disposition replicate_continued(Call& call, Group& group, const GroupPacket& packet);
+
 // Lets the held packets of a newcomer through, if the gate has opened. Call it after all else that
 // moves state.
 void try_gate(Call& call, Group& group);
 
-// READ, WRITE, atomics: tells a host, without acknowledging anything that is not, that groups don't
+// READ, atomics, WRITE where there is none: tells a host, without acknowledging anything that is not, that groups don't
 // do this.
 void refuse_operation(Call& call, Group& group, const GroupPacket& packet);
 

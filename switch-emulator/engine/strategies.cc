@@ -2,6 +2,7 @@
 
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/one_source.h"
+#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -11,6 +12,21 @@ const Rebasing kRebasing;
 const HostSync kHostSync;
 const HoldNaks kHoldNaks;
 const RewriteNaks kRewriteNaks;
+const WritesToRegions kWritesToRegions;
+const WritesAsTheyAre kWritesAsTheyAre;
+const NoWrites kNoWrites;
+
+const WriteMode* write_mode_of(net::WriteMode mode) {
+  switch (mode) {
+    case net::WriteMode::kRegions:
+      break;
+    case net::WriteMode::kSameKey:
+      return &kWritesAsTheyAre;
+    case net::WriteMode::kNone:
+      return &kNoWrites;
+  }
+  return &kWritesToRegions;
+}
 
 }  // namespace
 
@@ -18,8 +34,11 @@ Strategies Strategies::of(const SwitchConfig& config) {
   const Rules& rules = config.rules;
   const bool rebases = rules.source_change == net::SourceChange::kRebase;
   const bool holds = rules.nak_policy == net::NakPolicy::kHold;
-  return {&kOneSource, rebases ? static_cast<const Numbering*>(&kRebasing) : &kHostSync,
-          holds ? static_cast<const NakPolicy*>(&kHoldNaks) : &kRewriteNaks, rules.cnp_policy,
+  return {&kOneSource,
+          rebases ? static_cast<const Numbering*>(&kRebasing) : &kHostSync,
+          holds ? static_cast<const NakPolicy*>(&kHoldNaks) : &kRewriteNaks,
+          write_mode_of(rules.write_mode),
+          rules.cnp_policy,
           config.cnp_window};
 }
 

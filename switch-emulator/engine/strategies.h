@@ -8,11 +8,13 @@
 namespace cepheus::fabric {
 
 class Numbering;
+class WriteMode;
 
 struct Strategies {
   const Behaviour* behaviour;  // what it does with its packets
   const Numbering* numbering;  // how hosts' PSNs count
   const NakPolicy* naks;       // what its source is asked for
+  const WriteMode* writes;     // what it does with RDMA WRITEs
   net::CnpPolicy cnps;         // which congestion notifications its source hears
   Duration cnp_window;
 

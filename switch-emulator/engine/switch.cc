@@ -161,6 +161,7 @@ Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& f
   }
   entry->last_seen = call.now;
   call.icrc = frame.icrc_state;
+  call.leader = &entry->leader;
   return group.strategies.behaviour->on_packet(call, group, {frame, *headers, path});
 }
 

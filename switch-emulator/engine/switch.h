@@ -15,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,20 @@ struct SwitchOutput {
 enum class Disposition : std::uint8_t { kDone, kHeld };
 
 // What an administrator sees (cepheusctl). PSNs are group PSNs.
+
+// A multicast WRITE that a member's regions did not allow.
+struct WriteRefusal {
+  Ipv4 host;                 // the member's
+  std::uint32_t region = 0;  // as the source named it: number, offset, bytes
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  bool by_nic = false;  // the member's NIC refused what the switch had let through; the rest is 0
+  std::uint64_t count = 0;  // so far
+};
+struct RegionView {
+  std::uint16_t number = 0;
+  std::uint64_t virtual_address = 0, length = 0;
+};
 struct PathView {
   PortId port;
   std::string name;  // port's name
@@ -74,6 +89,7 @@ struct PathView {
   std::uint32_t turns_offset = 0;  // T: packets of this host's finished turns
   bool is_source = false;
   bool towards_leader = false;
+  std::vector<RegionView> regions;  // published for WRITEs
 };
 struct GroupView {
   McstId id;
@@ -81,6 +97,8 @@ struct GroupView {
   Ipv4 leader;
   bool active = false;
   std::string source_change = "rebase";
+  std::string write_mode = "regions";
+  std::optional<WriteRefusal> refused;  // the last one
   Psn start, base, sent, acknowledged;
   Ipv4 source;
   Ipv4 next_source;  // waits for its turn; unset: nobody does

@@ -11,6 +11,7 @@
 #include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/switch.h"
 #include "wire/icrc.h"
+#include "wire/publication.h"
 #include "wire/roce.h"
 
 namespace {
@@ -45,6 +46,7 @@ class Harness {
     control(wire::MrpType::kRegister, 1);
     control(wire::MrpType::kActivate, 1);
     control(wire::MrpType::kRegister, 2);
+    for (std::uint8_t host = 1; host <= 3; ++host) publish(host);
   }
 
   void deliver(wire::PortId port, std::vector<std::uint8_t> bytes) {
@@ -88,17 +90,33 @@ class Harness {
     for (const std::uint8_t last : {1, 2, 3, 9}) {
       message.add({wire::Ipv4(10, 0, 0, last), wire::Qpn(0x100u + last), 0});
     }
+    send(1, message);
+  }
+  // Two regions, the second smaller than what a WRITE may ask for.
+  void publish(std::uint8_t host) {
+    wire::Publication publication;
+    publication.header.type = wire::MrpType::kPublish;
+    publication.header.epoch = 1;
+    publication.header.mcst_id = kGroup;
+    publication.member = {wire::Ipv4(10, 0, 0, host), wire::Qpn(0x100u + host)};
+    publication.regions[0] = {1, 0x11, 0x1000, 512};
+    publication.regions[1] = {2, 0x12, 0x2000, 200};
+    publication.count = 2;
+    send(host, publication);
+  }
+  template <typename Message>
+  void send(std::uint8_t host, const Message& message) {
     std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
     payload.resize(message.emit(payload));
     wire::UdpDatagram datagram;
-    datagram.ip.source = wire::Ipv4(10, 0, 0, 1);
+    datagram.ip.source = wire::Ipv4(10, 0, 0, host);
     datagram.ip.destination = kGroup;
     datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
     Frame frame;
     datagram.emit(frame, payload);
     std::vector<std::uint8_t> bytes(frame.size());
     frame.to_bytes(bytes);
-    deliver(wire::PortId(0), std::move(bytes));
+    deliver(wire::PortId(host - 1u), std::move(bytes));
   }
 
   Switch switch_;
@@ -112,7 +130,7 @@ std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_
   const auto byte = [&](std::size_t i) { return i < in.size() ? in[i] : std::uint8_t{0}; };
   constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
                                        wire::Opcode::kRcSendLast,    wire::Opcode::kRcAcknowledge,
-                                       wire::Opcode::kRcAcknowledge, wire::Opcode::kCnp,
+                                       wire::Opcode::kRcWriteFirst,  wire::Opcode::kCnp,
                                        wire::Opcode::kRcReadRequest, wire::Opcode::kRcWriteOnly};
   const wire::Psn start = wire::group_start_psn(kGroup, 1 + (byte(0) >> 7));
   wire::RoceHeaders h;
@@ -128,6 +146,7 @@ std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_
   }
   h.aeth.kind = static_cast<wire::AckKind>(byte(4) >> 6);
   h.aeth.value = byte(4) & 31;
+  h.reth = {byte(5), std::uint32_t{byte(6)} & 3, byte(7)};
   Frame frame;
   h.emit(frame, 4);
   const std::array<std::uint8_t, 4> payload{};

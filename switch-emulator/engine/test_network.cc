@@ -18,7 +18,8 @@ std::vector<std::uint8_t> bytes_of(const Frame& frame) {
 }
 
 // From the process that listens at its control port, to the registration port.
-std::vector<std::uint8_t> datagram_bytes(std::size_t from, const wire::MrpMessage& message,
+template <typename Message>
+std::vector<std::uint8_t> datagram_bytes(std::size_t from, const Message& message,
                                          const wire::MrpKey* key) {
   std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxDatagram);
   const std::size_t size = message.emit(payload);
@@ -211,6 +212,24 @@ wire::MrpMessage TestNetwork::message_about(wire::MrpType type,
 
 void TestNetwork::speak(std::size_t host, const wire::MrpMessage& message) {
   inject_bytes(host, datagram_bytes(host, message, hosts_key()));
+}
+
+void TestNetwork::publish(std::size_t host, std::uint16_t serial,
+                          const std::vector<wire::MrpRegion>& regions) {
+  wire::Publication p;
+  p.header = message_about(wire::MrpType::kPublish, {}).header;
+  p.header.epoch = epoch;
+  p.header.seq = serial;
+  p.member = member(host);
+  for (const wire::MrpRegion& region : regions) p.regions[p.count++] = region;
+  inject_bytes(host, datagram_bytes(host, p, hosts_key()));
+}
+
+void TestNetwork::write(std::size_t host, std::int64_t psn, std::uint16_t region,
+                        std::uint64_t offset, std::uint32_t length, bool only) {
+  auto h = headers_from(host, only ? wire::Opcode::kRcWriteOnly : wire::Opcode::kRcWriteFirst, psn);
+  h.reth = {offset, region, length};
+  inject(host, make_frame(host, h, 64));
 }
 
 void TestNetwork::set_up_group(std::size_t leader, std::uint16_t registration_epoch) {

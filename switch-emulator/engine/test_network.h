@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/switch.h"
+#include "wire/publication.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -81,6 +82,11 @@ class TestNetwork {
   void request(std::size_t host, wire::Opcode opcode, std::int64_t psn);
   void ack(std::size_t host, std::int64_t psn);
   void nak(std::size_t host, std::int64_t psn);
+  // A host publishes its regions, as its publication `serial`.
+  void publish(std::size_t host, std::uint16_t serial, const std::vector<wire::MrpRegion>& regions);
+  // A WRITE's first packet, that is all of it unless `only` is false: `length` bytes altogether.
+  void write(std::size_t host, std::int64_t psn, std::uint16_t region, std::uint64_t offset,
+             std::uint32_t length, bool only = true);
   void rnr(std::size_t host, std::int64_t psn, std::uint8_t timer = 1);
   void feedback(std::size_t host, std::int64_t psn, wire::AckKind kind, std::uint8_t value);
   void cnp(std::size_t host);

@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/views.h"
 
 #include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 
@@ -26,6 +27,8 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
   view.leader = leader;
   view.active = active;
   view.source_change = group.strategies.numbering->name();
+  view.write_mode = group.strategies.writes->name();
+  if (group.regions) view.refused = group.regions->last_refusal();
   view.start = group.start;
   view.base = turn.base();
   view.sent = turn.sent();
@@ -48,6 +51,11 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
     const std::int32_t lag = distance(path.acked(), turn.sent());
     p.lag = p.is_source || lag < 0 ? 0 : static_cast<std::uint32_t>(lag);
     p.turns_offset = path.turns();
+    if (group.regions) {
+      for (const Region& r : group.regions->of(path.port)) {
+        p.regions.push_back({r.number, r.virtual_address, r.length});
+      }
+    }
     view.paths.push_back(std::move(p));
   }
   view.data_packets = group.stats.data_packets;
@@ -89,6 +97,7 @@ TableBytes bytes_of(const Group& group) {
       {"message_ends", sizeof(MessageEnds)},
       {"held_frames", group.turn.gate().room() * sizeof(Gate::Held)},
   };
+  if (group.regions) bytes.beside.emplace_back("regions", group.regions->table_bytes());
   return bytes;
 }
 

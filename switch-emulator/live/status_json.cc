@@ -129,6 +129,12 @@ PortStatus port_from_json(const json& in) {
 }
 
 json path_to_json(const fabric::PathView& path) {
+  json regions = json::array();
+  for (const fabric::RegionView& region : path.regions) {
+    regions.push_back({{"number", region.number},
+                       {"virtual_address", region.virtual_address},
+                       {"length", region.length}});
+  }
   return {{"port", path.port.value()},
           {"name", path.name},
           {"is_host", path.is_host},
@@ -138,7 +144,30 @@ json path_to_json(const fabric::PathView& path) {
           {"lag", path.lag},
           {"turns_offset", path.turns_offset},
           {"is_source", path.is_source},
-          {"towards_leader", path.towards_leader}};
+          {"towards_leader", path.towards_leader},
+          {"regions", std::move(regions)}};
+}
+
+fabric::RegionView region_from_json(const json& in) {
+  return {in.at("number"), in.at("virtual_address"), in.at("length")};
+}
+
+// null: no WRITE was refused.
+json refusal_to_json(const std::optional<fabric::WriteRefusal>& refusal) {
+  if (!refusal) return nullptr;
+  return {{"host", refusal->host.to_string()}, {"region", refusal->region},
+          {"offset", refusal->offset},         {"length", refusal->length},
+          {"by_nic", refusal->by_nic},         {"count", refusal->count}};
+}
+
+std::optional<fabric::WriteRefusal> refusal_from_json(const json& in) {
+  if (in.is_null()) return std::nullopt;
+  return fabric::WriteRefusal{address_from_json(in.at("host")),
+                              in.at("region"),
+                              in.at("offset"),
+                              in.at("length"),
+                              in.at("by_nic"),
+                              in.at("count")};
 }
 
 fabric::PathView path_from_json(const json& in) {
@@ -153,6 +182,7 @@ fabric::PathView path_from_json(const json& in) {
   path.turns_offset = in.at("turns_offset");
   path.is_source = in.at("is_source");
   path.towards_leader = in.at("towards_leader");
+  for (const json& region : in.at("regions")) path.regions.push_back(region_from_json(region));
   return path;
 }
 
@@ -165,6 +195,8 @@ json group_to_json(const FabricStatus& status, const fabric::GroupView& group) {
           {"leader", group.leader.to_string()},
           {"active", group.active},
           {"source_change", group.source_change},
+          {"write_mode", group.write_mode},
+          {"write_refused", refusal_to_json(group.refused)},
           {"start", group.start.value()},
           {"base", group.base.value()},
           {"sent", group.sent.value()},
@@ -188,6 +220,8 @@ fabric::GroupView group_from_json(const json& in) {
   group.leader = address_from_json(in.at("leader"));
   group.active = in.at("active");
   group.source_change = in.at("source_change");
+  group.write_mode = in.at("write_mode");
+  group.refused = refusal_from_json(in.at("write_refused"));
   group.start = wire::Psn(in.at("start").get<std::uint32_t>());
   group.base = wire::Psn(in.at("base").get<std::uint32_t>());
   group.sent = wire::Psn(in.at("sent").get<std::uint32_t>());

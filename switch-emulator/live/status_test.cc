@@ -134,6 +134,21 @@ TEST(WaitedFor, IsTheTrunkIfNobodyBehindItIsLate) {
   EXPECT_THAT(waited_for(two_switches(20, 0), kGroup).names, ElementsAre("s1#2"));
 }
 
+TEST(StatusText, ShowsRegionsAndTheLastRefusedWrite) {
+  FabricStatus status = one_switch();
+  fabric::GroupView& view = status.switches[0].groups[0];
+  view.paths[1].regions = {{7, 0x7f0000001000, 4096}, {9, 0x1000, 1}};
+  view.refused = {wire::Ipv4(10, 0, 0, 2), 7, 4090, 64, false, 3};
+  const auto back = status_from_json(nlohmann::json::parse(to_json(status).dump()));
+  ASSERT_TRUE(back);
+  const std::string text = to_text(*back, View::kGroups, false);
+  EXPECT_THAT(text, HasSubstr("receiver, region 7 (4096 bytes), region 9 (1 byte)\n"));
+  EXPECT_THAT(text, HasSubstr("  WRITEs refused: 3, the last one of 64 bytes at offset 4090 of "
+                              "region 7 of h1\n"));
+  view.refused->by_nic = true;
+  EXPECT_THAT(to_text(status, View::kGroups, false), HasSubstr("the last one by the NIC of h1\n"));
+}
+
 TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
   EXPECT_EQ(
       to_text(one_switch(), View::kGroups, false),

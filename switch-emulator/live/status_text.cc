@@ -173,9 +173,22 @@ class GroupTree {
     }
   }
 
+  // ", region 7 (4096 bytes)"
+  static std::string regions_text(const std::vector<fabric::RegionView>& regions) {
+    constexpr std::size_t kMost = 4;
+    std::string text;
+    for (std::size_t i = 0; i < regions.size() && i < kMost; ++i) {
+      text += ", region " + std::to_string(regions[i].number) + " (" +
+              count_of(regions[i].length, "byte") + ")";
+    }
+    if (regions.size() > kMost) text += " and " + std::to_string(regions.size() - kMost) + " more";
+    return text;
+  }
+
   void add_path(const fabric::PathView& path, const std::string& branch) {
     std::string role = path.is_source ? "source" : path.is_host ? "receiver" : "switch";
     if (path.towards_leader) role += path.is_host ? ", leader" : ", towards the leader";
+    role += regions_text(path.regions);
     const Style style = path.lag == 0 ? Style::kPlain : Style::kAlarm;
     table_.add({branch + path.name,
                 path.is_host ? hex24(path.qpn.value()) : "-",
@@ -189,6 +202,25 @@ class GroupTree {
   std::set<std::string> visited_;
   TextTable table_;
 };
+
+// Each switch refuses for its own hosts.
+std::string refusals_text(const FabricStatus& status, wire::McstId id, const HostNames& hosts,
+                          bool colour) {
+  std::string text;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& view : one.groups) {
+      if (view.id != id || !view.refused) continue;
+      const fabric::WriteRefusal& r = *view.refused;
+      std::string last = "WRITEs refused: " + std::to_string(r.count) + ", the last one ";
+      last += r.by_nic
+                  ? "by the NIC of " + hosts.of(r.host)
+                  : "of " + count_of(r.length, "byte") + " at offset " + std::to_string(r.offset) +
+                        " of region " + std::to_string(r.region) + " of " + hosts.of(r.host);
+      text += "  " + styled(last, Style::kAlarm, colour) + "\n";
+    }
+  }
+  return text;
+}
 
 std::string group_text(const FabricStatus& status, const SwitchStatus& root,
                        const fabric::GroupView& group, const HostNames& hosts, bool colour) {
@@ -205,6 +237,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           (group.copies == 1 ? " copy" : " copies") +
           ". Table: " + count_of(group.table_bytes, "byte") + " in " + printable(root.name) +
           ", and " + count_of(group.beside_bytes, "byte") + " beside it\n";
+  text += refusals_text(status, group.id, hosts, colour);
   return text + GroupTree(status, group.id).to_text(root, colour);
 }
 

@@ -16,7 +16,7 @@ import tshark
 
 WRITER = sys.argv.pop(1)
 MCST = bytes([198, 18, 0, 7])
-REJECT, UNREGISTER, GIVE_UP, CONFIRM, REPORT, HELLO = 3, 5, 10, 2, 8, 13
+REJECT, UNREGISTER, GIVE_UP, CONFIRM, REPORT, HELLO, PUBLISH = 3, 5, 10, 2, 8, 13, 14
 
 
 def header(type_=1, length=20, version=2, flags=0):
@@ -79,7 +79,10 @@ class Registration(Dissector):
             for name, bit in (("down", 1), ("source", 2), ("owes", 4), ("late", 8)):
                 self.assertEqual([tshark.number(v) != 0 for v in packet.values["mrp.member." + name]],
                                  [m[3] & bit != 0 for m in one["members"]], name)
-        self.assertEqual(packet.values["mrp.words"], ["4"] * len(one["members"]))
+        regions = one.get("regions", [])
+        columns = [list(map(tshark.number, packet.values["mrp.region." + name])) for name in ("number", "va", "length", "rkey")]
+        self.assertEqual(list(map(list, zip(*columns))), regions)
+        self.assertEqual(packet.values["mrp.words"], ["4"] * len(one["members"]) + ["7"] * len(regions))
 
     def test_names_are_those_of_wire(self):
         types, reasons = set(), set()
@@ -93,7 +96,7 @@ class Registration(Dissector):
                 reasons.add(one["flags"])
             if one["type"] == CONFIRM:
                 self.assertEqual(packet.number("mrp.answers"), one["flags"] & 0x7FFF)
-        self.assertEqual(types, set(range(1, HELLO + 1)))
+        self.assertEqual(types, set(range(1, PUBLISH + 1)))
         self.assertGreater(len(reasons), 13)
 
 
@@ -121,7 +124,7 @@ class Malformed(Dissector):
     def test_says_what_is_wrong(self):
         for text, data, expert in [("too short", header()[:19], "short"), ("stated length is more than there is", header(length=24), "short"),
                                    ("stated length is less than a header", header(length=19), "short"),
-                                   ("another version", header(version=3), "bad_version"), ("no such type", header(type_=14), "bad_type"),
+                                   ("another version", header(version=3), "bad_version"), ("no such type", header(type_=15), "bad_type"),
                                    ("record without a length", datagram(bytes(4)), "bad_record"),
                                    ("record beyond the end", datagram(member(5)), "bad_record"),
                                    ("half a word", datagram(b"\1\4"), "bad_record"),
@@ -138,7 +141,7 @@ class Malformed(Dissector):
     def test_nothing_breaks_it(self):
         """3000 datagrams with bytes changed, cut or added; what tshark's run() finds of errors in the script fails."""
         chance = random.Random(7)
-        base = [datagram(member(), member(), type_=t) for t in range(16)] + [datagram(bytes.fromhex("0207 0003") + bytes(24)),
+        base = [datagram(member(), member(), type_=t) for t in range(17)] + [datagram(bytes.fromhex("0207 0003") + bytes(24)),
                                                                           datagram(bytes.fromhex("0302 0000 0aff0001"), type_=HELLO)]
         made = []
         for _ in range(3000):

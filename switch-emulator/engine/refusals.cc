@@ -1,0 +1,44 @@
+#include "switch-emulator/engine/refusals.h"
+
+#include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/feedback.h"
+#include "switch-emulator/engine/registration_messages.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// Before the NAK: where leader and source are one, it knows whose region it was when its WRITE
+// fails.
+void tell_leader(Call& call, const Group& group, const Path& path) {
+  if (call.leader == nullptr || group.leader == kNoPath) return;
+  wire::MrpMessage message;
+  message.header.type = wire::MrpType::kReject;
+  message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess);
+  message.header.epoch = group.epoch;
+  message.header.mcst_id = group.id;
+  message.header.instance = call.leader->instance;
+  message.add({call.port(path.port).host, path.qpn});
+  send_to_leader(call, group.paths[group.leader].port, *call.leader, message);
+  call.count(Counter::kMrpReject);
+}
+
+void note(Call& call, Group& group, WriteRefusal refusal, const Path& path) {
+  refusal.host = call.port(path.port).host;
+  group.own_regions().note_refusal(refusal);
+}
+
+}  // namespace
+
+void refuse_write(Call& call, Group& group, const Path& path, const wire::Reth& reth) {
+  call.count(Counter::kDropWriteRefused);
+  note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
+  tell_leader(call, group, path);
+  fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess));
+}
+
+void name_refuser(Call& call, Group& group, const Path& path) {
+  note(call, group, {{}, 0, 0, 0, true, 0}, path);
+  tell_leader(call, group, path);
+}
+
+}  // namespace cepheus::fabric

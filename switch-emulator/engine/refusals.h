@@ -1,0 +1,19 @@
+// WRITEs that a member's regions do not allow: the source is answered, the leader told whose
+// (docs/protocol.md, "Multicast WRITE").
+#pragma once
+
+#include "switch-emulator/engine/mft.h"
+#include "wire/extension_headers.h"
+
+namespace cepheus::fabric {
+
+struct Call;
+
+// This switch refuses the WRITE that begins with `reth` for the member at `path`: NAK(remote
+// access) to the source, REJECT(remote access) with the member's name to the leader.
+void refuse_write(Call& call, Group& group, const Path& path, const wire::Reth& reth);
+
+// The NIC of the member at `path` has refused one: the leader is told. Its NAK goes its own way.
+void name_refuser(Call& call, Group& group, const Path& path);
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,86 @@
+// The memory regions that members behind this switch have published in a group, for multicast
+// WRITEs (docs/protocol.md, "Multicast WRITE"). Beside the group's table: a group that nobody
+// writes to has none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "switch-emulator/engine/switch.h"
+#include "wire/publication.h"
+
+namespace cepheus::fabric {
+
+// What a hardware table would hold of one.
+struct Region {
+  std::uint64_t virtual_address;
+  std::uint64_t length;  // bytes
+  std::uint32_t rkey;
+  std::uint16_t number;
+  PortId port;  // the member's
+
+  // Neither sum can wrap: a region ends within the address space.
+  bool holds(std::uint64_t offset, std::uint32_t bytes) const {
+    return offset <= length && bytes <= length - offset;
+  }
+};
+static_assert(sizeof(Region) == 24);
+
+class Regions {
+ public:
+  enum class Taken : std::uint8_t { kYes, kAlready, kTooOld };
+
+  // All regions of the member at `port`, in place of those before; publication `serial` of its.
+  // `newest_only`: an older one, late, is not taken.
+  Taken publish(PortId port, std::uint16_t serial, std::span<const wire::MrpRegion> regions,
+                bool newest_only);
+  void remove(PortId port);
+  // Null if the member there has none of that number.
+  const Region* find(PortId port, std::uint32_t number) const;
+  std::span<const Region> of(PortId port) const;
+
+  // A WRITE was refused, by this switch or by the member's NIC.
+  void note_refusal(const WriteRefusal& refusal);
+  const std::optional<WriteRefusal>& last_refusal() const { return refusal_; }
+  // Packets of the turn `base` behind `first`, which was refused, are part of the same message, or
+  // of no use without it.
+  void refuse_from(Psn base, Psn first) { refused_ = {base, first}; }
+  void admit(Psn base, Psn first);
+  bool refuses(Psn base, Psn psn) const {
+    return refused_ && refused_->base == base && after(psn, refused_->first);
+  }
+
+  std::size_t table_bytes() const;
+  std::size_t size() const { return regions_.size(); }
+  template <typename IsMember>
+  bool is_consistent(IsMember&& is_member) const;
+
+ private:
+  struct Serial {
+    PortId port;
+    std::uint16_t serial;
+  };
+  struct Refused {
+    Psn base, first;
+  };
+  std::size_t place_of(PortId port, std::uint32_t number) const;
+  std::vector<Serial>::iterator serial_of(PortId port);
+
+  std::vector<Region> regions_;  // by port, then number
+  std::vector<Serial> serials_;  // by port
+  std::optional<Refused> refused_;
+  std::optional<WriteRefusal> refusal_;
+};
+
+template <typename IsMember>
+bool Regions::is_consistent(IsMember&& is_member) const {
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const Region& r = regions_[i];
+    if (!is_member(r.port) || place_of(r.port, r.number) != i) return false;
+  }
+  return true;
+}
+
+}  // namespace cepheus::fabric
