@@ -50,6 +50,8 @@ def table(build, records):
         print("  " + f"{total:<28}" + "".join(f"{row[part]['total']:>8}" for row in rows))
         for row in rows:
             records.add(part, f"{row['paths']} paths", "memory", "bytes", row[part]["total"])
+    print(f"  beside it, for each region that a member has published for WRITEs: {rows[0]['region']}")
+    records.add("region", "1 region", "memory", "bytes", rows[0]["region"])
 
 
 def is_listening(port):

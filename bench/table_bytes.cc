@@ -1,8 +1,10 @@
-// Bytes of one group's table in a switch, and beside it, by field and by number of paths, as JSON.
+// Bytes of one group's table in a switch, and beside it, by field and by number of paths, and of a
+// region that a member has published for WRITEs, as JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/engine/regions.h"
 #include "switch-emulator/engine/switch.h"
 
 namespace {
@@ -25,6 +27,7 @@ int main(int argc, char** argv) {
     const TableBytes bytes = cepheus::fabric::Switch::table_bytes(ports, paths);
     out.push_back({{"ports", ports},
                    {"paths", paths},
+                   {"region", sizeof(cepheus::fabric::Region)},
                    {"table", to_json(bytes.table)},
                    {"beside", to_json(bytes.beside)}});
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "controller/reject_text.h"
 
@@ -182,7 +183,17 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
     confirmed_[i] = true;
     --missing_;
   }
-  if (missing_ > 0) return;
+  go_on(now, out);
+}
+
+void Registration::release(Instant now, Outbox& out) {
+  if (std::exchange(is_held_, false) && state_ == State::kRegistering) go_on(now, out);
+  check_consistent();
+}
+
+// The next step, if all have confirmed this one.
+void Registration::go_on(Instant now, Outbox& out) {
+  if (missing_ > 0 || (is_held_ && state_ == State::kRegistering)) return;
   switch (state_) {
     case State::kRegistering:
       begin_step(now, State::kActivating, "every member confirmed", out);
@@ -200,17 +211,20 @@ void Registration::on_confirm(Instant now, Ipv4 from, const MrpMessage& message,
 
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
-  if (state_ == State::kActive && reason != MrpReject::kPathLost) {
+  const bool in_operation = reason == MrpReject::kPathLost || reason == MrpReject::kRemoteAccess;
+  if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);
   }
   const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
   if (!setting_up && state_ != State::kActive) return;
-  // Members speak for themselves, switches of members or of nobody: all else is forged.
-  const auto forged = [this](const MrpMember& m) {
-    return m.host == config_.host || find(m.host) == members_.size();
+  // Members speak for themselves, switches of members or of nobody: all else is forged. Of the
+  // leader's own memory its switch may speak.
+  const auto forged = [&](const MrpMember& m) {
+    const bool is_self = m.host == config_.host && reason != MrpReject::kRemoteAccess;
+    return is_self || find(m.host) == members_.size();
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) return;
-  if (reason == MrpReject::kPathLost && find(from) < members_.size()) return;
+  if (in_operation && find(from) < members_.size()) return;
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }
 
@@ -434,7 +448,10 @@ void Registration::unregister(Instant now, Outbox& out) {
 
 void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= give_up_) {
-    const std::string text = time_out_text(missing(), members_.size(), config_.timeout);
+    const std::string text = missing_ > 0
+                                 ? time_out_text(missing(), members_.size(), config_.timeout)
+                                 : "the switch did not confirm the leader's memory regions: bring "
+                                   "it to the same version, or publish none";
     fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);
     return check_consistent();
   }
@@ -495,7 +512,7 @@ void Registration::check_consistent() const {
   }
   const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
   assert(setting_up == (give_up_ != kNever));
-  assert(!setting_up || missing_ > 0);
+  assert(!setting_up || missing_ > 0 || is_held_);
   assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
 #endif
 }

@@ -77,6 +77,10 @@ class Registration {
   // `members` includes the leader, whose own confirmation is given here as known. kInvalid: empty
   // list, a host twice, the leader missing or alone, more than the protocol can number.
   wire::Result<void> start(Instant now, std::span<const MrpMember> members, Outbox& out);
+  // Before start(): the group is not activated until release(), since something of the leader's own
+  // is not ready. Its time-out counts.
+  void hold() { is_held_ = true; }
+  void release(Instant now, Outbox& out);
   // CONFIRM, REJECT, REPORT and COMPLAIN of this group, `from` a member or a switch; others are
   // ignored.
   void on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
@@ -126,6 +130,7 @@ class Registration {
   void on_confirm(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   void on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
   void on_member_failed(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
+  void go_on(Instant now, Outbox& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Outbox& out);
   void query(Instant now, Outbox& out);
   void on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out);
@@ -149,6 +154,7 @@ class Registration {
   Instant next_ = wire::kNever;
   Duration retry_{0};
   unsigned repeats_left_ = 0;
+  bool is_held_ = false;
   std::optional<bool> host_sync_;  // known with the first CONFIRM
   Laggards suspects_;              // silent, or down
   Laggards late_;                  // they answer

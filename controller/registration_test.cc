@@ -286,6 +286,41 @@ TEST(Registration, FailsWhereSwitchesDisagreeOnHowTheSourceChanges) {
   EXPECT_THAT(net.leader.error().text, HasSubstr("give all the same source_change"));
 }
 
+TEST(Registration, IsHeldUntilTheLeaderIsReadyItself) {
+  Network net(3);
+  net.leader.hold();
+  ASSERT_TRUE(net.start());
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  EXPECT_TRUE(net.leader.missing().empty());
+  net.release();
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kActive);
+}
+
+TEST(Registration, ThatIsHeldTooLongSaysWhatIsMissing) {
+  Network net(2);
+  net.leader.hold();
+  ASSERT_TRUE(net.start());
+  net.run(net.now + 2s);
+  EXPECT_THAT(net.leader.error().text, HasSubstr("did not confirm the leader's memory regions"));
+}
+
+TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
+  for (const bool of_leader : {false, true}) {
+    Network net(3);
+    ASSERT_TRUE(net.start());
+    net.settle();
+    const MrpMessage told = reject(MrpReject::kRemoteAccess, {member(of_leader ? 0 : 2)});
+    net.deliver({host(1), told});
+    EXPECT_EQ(net.leader.state(), State::kActive) << "a member says so of another";
+    net.deliver({test::kSwitch, told});
+    EXPECT_EQ(net.leader.reject_reason(), MrpReject::kRemoteAccess);
+    const std::string whose = of_leader ? "10.0.0.1 (qp 0x11)" : "10.0.0.3 (qp 0x13)";
+    EXPECT_THAT(net.leader.error().text, HasSubstr("refused a WRITE: " + whose));
+  }
+}
+
 TEST(Registration, CountsADoubledConfirmOnce) {
   Network net(3);
   net.lose = [](const Network::Datagram& d) { return d.from == host(2); };

@@ -64,6 +64,10 @@ class Network {
     leader.unregister(now, actions_);
     collect(host(0));
   }
+  void release() {
+    leader.release(now, actions_);
+    collect(host(0));
+  }
   void tick() {
     leader.on_timer(now, actions_);
     collect(host(0));

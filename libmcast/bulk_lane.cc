@@ -37,6 +37,22 @@ Expected<std::uint32_t> BulkLane::key_for(void* address, std::size_t length, con
 
 Expected<void> BulkLane::send(const void* data, std::size_t length, const Memory* memory,
                               std::uint32_t imm, mcast_op_t* op) {
+  return start_send(data, length, memory, op, [&](std::uint64_t id, const Piece& piece) {
+    return pair_.post_send(id, piece, imm);
+  });
+}
+
+Expected<void> BulkLane::write(const void* data, std::size_t length, const Memory* memory,
+                               const RegionPlace& place, std::optional<std::uint32_t> imm,
+                               mcast_op_t* op) {
+  return start_send(data, length, memory, op, [&](std::uint64_t id, const Piece& piece) {
+    return pair_.post_write(id, piece, place, imm);
+  });
+}
+
+template <typename Post>
+Expected<void> BulkLane::start_send(const void* data, std::size_t length, const Memory* memory,
+                                    mcast_op_t* op, Post&& post) {
   if (length > max_message()) {
     return fail(MCAST_ERR_INVALID, "a message of " + std::to_string(length) +
                                        " bytes: the device sends at most " +
@@ -51,7 +67,7 @@ Expected<void> BulkLane::send(const void* data, std::size_t length, const Memory
   if (!key) return tl::unexpected(key.error());
   const std::uint32_t slot = send_slots_.take();
   const Piece piece{data, length, *key};
-  if (!pair_.post_send(WorkId{group_, false, slot}.pack(), piece, imm)) {
+  if (!post(WorkId{group_, false, slot}.pack(), piece)) {
     send_slots_.give_back(slot);
     return fail(MCAST_ERR_FABRIC, "the device refused a send: set up again with fresh groups");
   }

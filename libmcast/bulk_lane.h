@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "libmcast/lane.h"
@@ -19,6 +20,9 @@ class BulkLane final : public Lane {
   // `memory`. Null memory: the buffer is registered for the time of the operation.
   Expected<void> send(const void* data, std::size_t length, const Memory* memory, std::uint32_t imm,
                       mcast_op_t* op);
+  // The same, into members' regions. Without `imm` members are not told.
+  Expected<void> write(const void* data, std::size_t length, const Memory* memory,
+                       const RegionPlace& place, std::optional<std::uint32_t> imm, mcast_op_t* op);
   Expected<void> receive(void* buffer, std::size_t length, const Memory* memory, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
@@ -35,6 +39,10 @@ class BulkLane final : public Lane {
     MrHandle region;         // if registered for this operation
   };
 
+  // `post(wr_id, piece)` hands it to the device.
+  template <typename Post>
+  Expected<void> start_send(const void* data, std::size_t length, const Memory* memory,
+                            mcast_op_t* op, Post&& post);
   Expected<std::uint32_t> key_for(void* address, std::size_t length, const Memory* memory,
                                   int access, MrHandle& region) const;
 

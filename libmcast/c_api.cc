@@ -12,6 +12,7 @@
 #include "libmcast/memory.h"
 #include "libmcast/parameters.h"
 #include "libmcast/process.h"
+#include "wire/clock.h"
 
 using namespace cepheus::mcast;
 namespace mrp = cepheus::mrp;
@@ -379,6 +380,45 @@ mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, 
       return set_last_error(may_send.error());
     }
     const auto posted = lane->send(data, length, from(mem), imm, op);
+    if (posted) g.note_sent();
+    return start_bulk(g, posted);
+  });
+}
+
+// --- WRITE.
+
+mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
+                                    size_t length) {
+  if (address == nullptr || length == 0) return invalid("there is no memory to publish");
+  return with(from(group), [&](Group& g) {
+    return status_of(g.publish(wire::monotonic_now(), region, address, length));
+  });
+}
+
+mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t region) {
+  return with(from(group),
+              [&](Group& g) { return status_of(g.revoke(wire::monotonic_now(), region)); });
+}
+
+mcast_status_t mcast_region_test(mcast_group_h group) {
+  return with(from(group), [&](Group& g) {
+    const mcast_status_t status = g.regions_status();
+    return status < 0 ? set_last_error(status, g.reason()) : status;
+  });
+}
+
+mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
+                           uint16_t region, uint64_t offset, const uint32_t* imm, mcast_op_t* op) {
+  return with(from(group), [&](Group& g) {
+    BulkLane* lane = nullptr;
+    if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
+      return status;
+    }
+    if (const auto may_send = g.check_may_send(); !may_send) {
+      return set_last_error(may_send.error());
+    }
+    const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
+    const auto posted = lane->write(data, length, from(mem), {region, offset}, with_imm, op);
     if (posted) g.note_sent();
     return start_bulk(g, posted);
   });

@@ -48,6 +48,7 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
   auto started = group.lead(now, config, *lease, members, actions_);
   if (!started) allocator_.free(now, lease->id);
   send_all();
+  publish_due(now);
   update_busy();
   return started;
 }
@@ -138,8 +139,22 @@ void ControlPlane::look_for_leaders(wire::Instant now) {
   send_all();
 }
 
-unsigned ControlPlane::run_timers(wire::Instant now) {
+// Regions of members, which their switch should know of.
+unsigned ControlPlane::publish_due(wire::Instant now) {
   unsigned done = 0;
+  std::array<std::uint8_t, wire::MrpMessage::kMaxSize> buffer;
+  for (Group* group : groups_) {
+    const auto publication = group->take_publication(now);
+    if (!publication) continue;
+    const std::size_t size = publication->emit(buffer);
+    send(publication->header.mcst_id, std::span(buffer).first(size));
+    ++done;
+  }
+  return done;
+}
+
+unsigned ControlPlane::run_timers(wire::Instant now) {
+  unsigned done = publish_due(now);
   for (Group* group : groups_) {
     group->look_for_laggards(now, actions_);
     group->tell_failure(now, actions_);

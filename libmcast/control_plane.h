@@ -50,6 +50,7 @@ class ControlPlane {
  private:
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
   unsigned run_timers(wire::Instant now);
+  unsigned publish_due(wire::Instant now);
   void refuse_unknown(const wire::MrpMessage& message);
   void answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message);
   int send(wire::Ipv4 to, std::span<const std::uint8_t> message);

@@ -118,6 +118,9 @@ struct Calls {
     if (device().refuse_sends || qp->state != IBV_QPS_RTS) return EINVAL;
     Posted p = posted(wr->wr_id, wr->sg_list, wr->num_sge);
     p.imm = ntohl(wr->imm_data);
+    p.opcode = wr->opcode;
+    p.remote_address = wr->wr.rdma.remote_addr;
+    p.rkey = wr->wr.rdma.rkey;
     pair.sends.push_back(p);
     return 0;
   }
@@ -188,7 +191,9 @@ struct Calls {
   }
   static int say(const void* data, std::size_t size) {
     const auto* bytes = static_cast<const std::uint8_t*>(data);
-    if (const auto message = wire::MrpMessage::parse({bytes, size})) {
+    if (const auto publication = wire::Publication::parse({bytes, size})) {
+      device().published.push_back(*publication);
+    } else if (const auto message = wire::MrpMessage::parse({bytes, size})) {
       device().said_.push_back(*message);
     }
     return 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "wire/mrp.h"
+#include "wire/publication.h"
 
 namespace cepheus::mcast::fake {
 
@@ -22,6 +23,9 @@ struct Posted {
   std::uint32_t length = 0;
   std::uint32_t lkey = 0;
   std::uint32_t imm = 0;  // of a send, in host byte order
+  ibv_wr_opcode opcode = IBV_WR_SEND;
+  std::uint64_t remote_address = 0;  // of a WRITE
+  std::uint32_t rkey = 0;
 };
 
 struct Pair {
@@ -66,6 +70,7 @@ class Device {
   // What the library sent since the last call, oldest first.
   std::vector<wire::MrpMessage> said() { return std::exchange(said_, {}); }
   void tell(wire::Ipv4 from, const wire::MrpMessage& message);
+  std::vector<wire::Publication> published;                                 // so far
   void note(const wire::MrpMessage& message) { said_.push_back(message); }  // to be read again
 
  private:

@@ -150,6 +150,7 @@ class FakeGroup : public testing::Test {
     device_.tell(wire::Ipv4(10, 255, 0, 1), m);
     progress();
   }
+  const wire::MrpMessage& registered() const { return registered_; }
   void reject(wire::MrpReject why) {
     wire::MrpMessage m;
     m.header = registered_.header;

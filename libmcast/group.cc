@@ -50,6 +50,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       presence_(facilities.receiver_patience, pair->number()),
       membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0, facilities.control_port,
                    static_cast<std::uint32_t>(std::random_device()())}),
+      regions_(facilities.device),
       pair_(std::move(pair)) {}
 
 Lane& Group::lane() { return bulk_ ? static_cast<Lane&>(*bulk_) : *eager_; }
@@ -122,6 +123,7 @@ Expected<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& con
     return mcast::fail(MCAST_ERR_INVALID, "the group has a leader already: use a fresh group");
   }
   auto registration = std::make_unique<mrp::Registration>(config, lease.id, lease.epoch);
+  if (!regions_.is_in_force()) registration->hold();  // others might write before
   if (const auto started = registration->start(now, members, out); !started) {
     return tl::unexpected(failure_of(started.error()));
   }
@@ -135,12 +137,17 @@ Expected<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& con
     return tl::unexpected(connected.error());
   }
   registration_ = std::move(registration);
+  regions_.begin(now, out.messages.back().header, member());
   state_ = MCAST_GROUP_REGISTERING;
   return {};
 }
 
 void Group::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                        mrp::Outbox& out) {
+  const wire::MrpHeader& header = message.header;
+  if (header.type == wire::MrpType::kConfirm && regions_.on_confirm(header)) {
+    on_regions_confirmed(now, out);
+  }
   if (registration_) {
     registration_->on_message(now, from, message, out);
     follow_registration();
@@ -150,11 +157,44 @@ void Group::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessag
   if (is_register && eager_ && recv_cb_ == nullptr) return;
   // A leader's own membership only refuses other leaders.
   if (!registration_ || is_register) {
-    run_task(now, membership_.on_message(now, from, message, out), out);
+    run_task(now, membership_.on_message(now, from, message, out), header, out);
   }
 }
 
-void Group::run_task(wire::Instant now, Task task, mrp::Outbox& out) {
+// This member takes part once its regions can be written to.
+void Group::on_regions_confirmed(wire::Instant now, mrp::Outbox& out) {
+  if (registration_) {
+    registration_->release(now, out);
+    follow_registration();
+  } else if (state_ == MCAST_GROUP_REGISTERING) {
+    membership_.connected(now, true, out);
+  }
+}
+
+Expected<void> Group::publish(wire::Instant now, std::uint16_t number, void* address,
+                              std::size_t length) {
+  if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
+  return regions_.publish(now, number, address, length);
+}
+
+Expected<void> Group::revoke(wire::Instant now, std::uint16_t number) {
+  if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
+  return regions_.revoke(now, number);
+}
+
+mcast_status_t Group::regions_status() const {
+  if (state_ == MCAST_GROUP_FAILED) return status_;
+  const bool is_known = state_ != MCAST_GROUP_WAITING;
+  return is_known && regions_.is_in_force() ? MCAST_OK : MCAST_INPROGRESS;
+}
+
+std::optional<wire::Publication> Group::take_publication(wire::Instant now) {
+  if (state_ == MCAST_GROUP_FAILED) return std::nullopt;
+  return regions_.take_due(now);
+}
+
+void Group::run_task(wire::Instant now, Task task, const wire::MrpHeader& header,
+                     mrp::Outbox& out) {
   switch (task) {
     case Task::kNone:
       return;
@@ -162,10 +202,15 @@ void Group::run_task(wire::Instant now, Task task, mrp::Outbox& out) {
       const auto connected = state_ == MCAST_GROUP_WAITING
                                  ? pair_->connect(membership_.id(), membership_.epoch(), timers_)
                                  : mcast::fail(MCAST_ERR_FABRIC, reason_);
-      membership_.connected(now, connected.has_value(), out);
       if (connected) {
         state_ = MCAST_GROUP_REGISTERING;
-      } else {
+        regions_.begin(now, header, member());
+      }
+      // The switch is told of its regions first: whoever is told that the group is active may write.
+      if (!connected || regions_.is_in_force()) {
+        membership_.connected(now, connected.has_value(), out);
+      }
+      if (!connected) {
         fail(connected.error().status, MCAST_CAUSE_REGISTRATION, connected.error().text);
       }
       return;
@@ -190,6 +235,10 @@ void Group::run_task(wire::Instant now, Task task, mrp::Outbox& out) {
              "the leader " + membership_.leader().to_string() +
                  " ended the group, since a member failed, perhaps itself: its own reason names "
                  "it; set up again with fresh groups");
+      } else if (membership_.reject_reason() == wire::MrpReject::kRemoteAccess) {
+        fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
+             "a WRITE was refused, since some member has no region that holds it: the leader's "
+             "reason and cepheusctl groups name that member; set up again with fresh groups");
       } else if (membership_.reject_reason() == wire::MrpReject::kPathLost) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
              "a trunk on the way to some members is down; set up again with fresh groups, which "
@@ -235,7 +284,11 @@ void Group::activate(bool host_sync) {
 }
 
 void Group::on_timer(wire::Instant now, mrp::Outbox& out) {
-  if (!registration_) return membership_.on_timer(now, out);
+  if (!registration_) {
+    if (membership_.deadline() <= now) membership_.on_timer(now, out);
+    return;
+  }
+  if (registration_->deadline() > now) return;
   registration_->on_timer(now, out);
   follow_registration();
 }
@@ -285,7 +338,8 @@ void Group::tell_failure(wire::Instant now, mrp::Outbox& out) {
 }
 
 wire::Instant Group::deadline() const {
-  return registration_ ? registration_->deadline() : membership_.deadline();
+  const wire::Instant of_group = registration_ ? registration_->deadline() : membership_.deadline();
+  return std::min(of_group, regions_.deadline());
 }
 
 bool Group::is_on_duty() const {
@@ -295,7 +349,7 @@ bool Group::is_on_duty() const {
 }
 
 bool Group::is_settled() const {
-  return state_ == MCAST_GROUP_ACTIVE || state_ == MCAST_GROUP_FAILED;
+  return state_ == MCAST_GROUP_FAILED || (state_ == MCAST_GROUP_ACTIVE && regions_.is_in_force());
 }
 
 Expected<void> Group::check_active() const {
@@ -389,6 +443,7 @@ void Group::look_for_stall(wire::Instant now) {
 void Group::fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
   if (state_ == MCAST_GROUP_FAILED) return;
   state_ = MCAST_GROUP_FAILED;
+  regions_.end();
   status_ = status;
   cause_ = cause;
   reason_ = std::move(reason);

@@ -16,6 +16,7 @@
 #include "libmcast/bulk_lane.h"
 #include "libmcast/eager_lane.h"
 #include "libmcast/presence.h"
+#include "libmcast/published_regions.h"
 #include "libmcast/watchdog.h"
 
 namespace cepheus::mcast {
@@ -86,6 +87,15 @@ class Group {
   // The leader's half, to be unregistered after the group itself is gone; null for others.
   std::unique_ptr<mrp::Registration> take_registration() { return std::move(registration_); }
 
+  // --- Memory that others may write to.
+  Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
+                         std::size_t length);
+  Expected<void> revoke(wire::Instant now, std::uint16_t number);
+  // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
+  mcast_status_t regions_status() const;
+  // What the switch should be told now.
+  std::optional<wire::Publication> take_publication(wire::Instant now);
+
   // --- Data.
   EagerLane* eager() { return eager_.get(); }
   BulkLane* bulk() { return bulk_.get(); }
@@ -125,7 +135,9 @@ class Group {
  private:
   Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
         std::unique_ptr<QueuePair> pair);
-  void run_task(wire::Instant now, mrp::Membership::Task task, mrp::Outbox& out);
+  void run_task(wire::Instant now, mrp::Membership::Task task, const wire::MrpHeader& header,
+                mrp::Outbox& out);
+  void on_regions_confirmed(wire::Instant now, mrp::Outbox& out);
   void follow_registration();
   void activate(bool host_sync);
   Expected<void> take_step(mrp::PsnSync::Step step);
@@ -156,6 +168,7 @@ class Group {
   // goes first.
   std::unique_ptr<EagerLane> eager_;
   std::unique_ptr<BulkLane> bulk_;
+  PublishedRegions regions_;
   std::unique_ptr<QueuePair> pair_;
 };
 

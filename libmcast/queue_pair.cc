@@ -50,7 +50,7 @@ Expected<void> QueuePair::initialise() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = device_.port();
-  attributes.qp_access_flags = IBV_ACCESS_LOCAL_WRITE;
+  attributes.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
   return modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
                 "INIT");
 }
@@ -151,6 +151,22 @@ bool QueuePair::post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t
   wr.opcode = IBV_WR_SEND_WITH_IMM;
   wr.send_flags = IBV_SEND_SIGNALED;
   wr.imm_data = htonl(imm);
+  ibv_send_wr* bad = nullptr;
+  return ibv_post_send(handle_.get(), &wr, &bad) == 0;
+}
+
+bool QueuePair::post_write(std::uint64_t wr_id, const Piece& piece, const RegionPlace& place,
+                           std::optional<std::uint32_t> imm) {
+  ibv_sge sge = sge_of(piece);
+  ibv_send_wr wr{};
+  wr.wr_id = wr_id;
+  wr.sg_list = &sge;
+  wr.num_sge = piece.length > 0 ? 1 : 0;
+  wr.opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.imm_data = htonl(imm.value_or(0));
+  wr.wr.rdma.remote_addr = place.offset;
+  wr.wr.rdma.rkey = place.region;
   ibv_send_wr* bad = nullptr;
   return ibv_post_send(handle_.get(), &wr, &bad) == 0;
 }

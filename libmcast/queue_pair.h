@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/device.h"
@@ -21,6 +22,12 @@ struct Piece {
   const void* address = nullptr;
   std::size_t length = 0;
   std::uint32_t lkey = 0;
+};
+
+// Where a WRITE goes: members' own switches make addresses and keys of it.
+struct RegionPlace {
+  std::uint16_t region = 0;
+  std::uint64_t offset = 0;
 };
 
 class QueuePair {
@@ -49,6 +56,9 @@ class QueuePair {
   // The queues' depths bound what may be outstanding: false only if the device refuses. A receive
   // of a halted pair is posted by synchronise().
   bool post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t imm);
+  // An RDMA WRITE; members get the immediate, if there is one, by a receive.
+  bool post_write(std::uint64_t wr_id, const Piece& piece, const RegionPlace& place,
+                  std::optional<std::uint32_t> imm);
   bool post_receive(std::uint64_t wr_id, const Piece& piece);
 
  private:

@@ -14,8 +14,10 @@ const char* meaning(ibv_wc_status status, bool is_receive) {
                         : "the message was longer than the device sends";
     case IBV_WC_REM_INV_REQ_ERR:
       return "a member's buffer was shorter than the message, or the members' path MTUs differ";
-    case IBV_WC_REM_OP_ERR:
     case IBV_WC_REM_ACCESS_ERR:
+      return "a member has published no region that holds the WRITE, or has taken its memory back: "
+             "the leader's reason and cepheusctl groups name it";
+    case IBV_WC_REM_OP_ERR:
       return "a member could not take the message, its own group's reason says why";
     case IBV_WC_LOC_PROT_ERR:
       return "the memory passed is not registered or was freed";

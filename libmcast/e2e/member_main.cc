@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "libmcast/e2e/guarded_memory.h"
 #include "libmcast/e2e/pattern.h"
 
 namespace {
@@ -65,6 +66,7 @@ struct Group {
   std::deque<Arrived> arrived;                 // eager, not yet expected
   std::deque<std::unique_ptr<Bulk>> receives;  // bulk, in the order posted
   std::deque<std::unique_ptr<Bulk>> sends;     // bulk, started and not yet awaited
+  std::map<int, std::unique_ptr<cepheus::mcast::e2e::GuardedMemory>> regions;
 };
 
 class Member {
@@ -102,6 +104,10 @@ class Member {
   json expect(Group& g, const json& c);
   json await_failure(Group& g);
   json unacknowledged(Group& g, const json& c);
+  json publish(Group& g, const json& c);
+  json await_regions(Group& g);
+  json start_write(Group& g, const json& c);
+  json holds(Group& g, const json& c);
   json release(Group& g);
   json close_while_another_opens(Group& g);
   json fork_and_use();
@@ -230,6 +236,48 @@ json Member::start_send(Group& g, const json& c) {
       mcast_send(g.handle, bulk->buffer.data(), bulk->buffer.size(), bulk->memory, imm, &bulk->op);
   if (status == MCAST_INPROGRESS) g.sends.push_back(std::move(bulk));
   return answer(status);
+}
+
+// `size` bytes of the region's memory, `memory` of which there are (or as many).
+json Member::publish(Group& g, const json& c) {
+  const int number = c.at("region");
+  const std::size_t size = c.at("size");
+  auto& region = g.regions[number];
+  if (!region) {
+    region = std::make_unique<cepheus::mcast::e2e::GuardedMemory>(c.value("memory", size));
+  }
+  return answer(mcast_region_publish(g.handle, static_cast<std::uint16_t>(number),
+                                     region->bytes().data(), size));
+}
+
+json Member::await_regions(Group& g) {
+  wait([&] { return mcast_region_test(g.handle) != MCAST_INPROGRESS; });
+  return answer(mcast_region_test(g.handle));
+}
+
+// A bulk send into regions; "await_send" ends it.
+json Member::start_write(Group& g, const json& c) {
+  auto bulk = std::make_unique<Bulk>();
+  bulk->buffer = pattern(c.at("seed"), c.at("size"));
+  bulk->op = {on_done, bulk.get()};
+  const std::uint32_t imm = c.value("imm", 0u);
+  const mcast_status_t status =
+      mcast_write(g.handle, bulk->buffer.data(), bulk->buffer.size(), nullptr, c.at("region"),
+                  c.at("offset"), c.contains("imm") ? &imm : nullptr, &bulk->op);
+  if (status == MCAST_INPROGRESS) g.sends.push_back(std::move(bulk));
+  return answer(status);
+}
+
+// Is the region's memory exactly what these WRITEs make of it, all that it has?
+json Member::holds(Group& g, const json& c) {
+  const auto memory = g.regions.at(c.at("region"))->bytes();
+  std::vector<std::uint8_t> wanted(memory.size(), cepheus::mcast::e2e::GuardedMemory::kUntouched);
+  for (const json& w : c.at("writes")) {
+    const auto data = pattern(w.at("seed"), w.at("size"));
+    std::copy(data.begin(), data.end(), wanted.begin() + w.at("offset").get<std::ptrdiff_t>());
+  }
+  const auto [there, expected] = std::mismatch(memory.begin(), memory.end(), wanted.begin());
+  return {{"match", there == memory.end()}, {"differs_at", there - memory.begin()}};
 }
 
 json Member::await_send(Group& g) {
@@ -404,6 +452,11 @@ json Member::run(const json& c) {
   if (what == "start_send") return start_send(g, c);
   if (what == "await_send") return await_send(g);
   if (what == "post") return post(g, c);
+  if (what == "publish") return publish(g, c);
+  if (what == "revoke") return answer(mcast_region_revoke(g.handle, c.at("region")));
+  if (what == "await_regions") return await_regions(g);
+  if (what == "start_write") return start_write(g, c);
+  if (what == "holds") return holds(g, c);
   if (what == "expect") return expect(g, c);
   if (what == "await_failure") return await_failure(g);
   if (what == "release") return release(g);

@@ -79,6 +79,17 @@ void Process::kill() {
   pid_ = -1;
 }
 
+int Process::wait(std::chrono::seconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  int state = 0;
+  while (waitpid(pid_, &state, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > end) return -1;
+    poll(nullptr, 0, 10);
+  }
+  pid_ = -1;
+  return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+}
+
 Fabric::Fabric(const std::vector<std::string>& arguments) : Fabric(arguments, "") {}
 
 Fabric Fabric::lossy(int hosts, double loss) {
@@ -134,20 +145,20 @@ std::uint64_t Fabric::payload_from(int host) const {
       .at("rx_payload_bytes");
 }
 
+std::vector<std::string> on_host(const std::string& fabric_socket, int index) {
+  if (fabric_socket.empty()) return {};
+  return {"LD_PRELOAD=" CEPHEUS_ROCE,
+          // For builds with sanitizers: the NIC is preloaded, so that their runtime can't come
+          // first.
+          "ASAN_OPTIONS=verify_asan_link_order=0", "CEPHEUS_FABRIC=" + fabric_socket,
+          "CEPHEUS_HOST=#" + std::to_string(index)};
+}
+
 Member::Member(const std::string& fabric_socket, int index)
     : Member(fabric_socket, index, socket_pair()) {}
 
 Member::Member(const std::string& fabric_socket, int index, std::pair<int, int> pair)
-    : fd_(pair.first),
-      process_({MCAST_MEMBER}, pair.second,
-               fabric_socket.empty()
-                   ? std::vector<std::string>{}
-                   : std::vector<std::string>{"LD_PRELOAD=" CEPHEUS_ROCE,
-                                              // For builds with sanitizers: the NIC is preloaded,
-                                              // so that their runtime can't come first.
-                                              "ASAN_OPTIONS=verify_asan_link_order=0",
-                                              "CEPHEUS_FABRIC=" + fabric_socket,
-                                              "CEPHEUS_HOST=#" + std::to_string(index)}) {
+    : fd_(pair.first), process_({MCAST_MEMBER}, pair.second, on_host(fabric_socket, index)) {
   close(pair.second);
 }
 

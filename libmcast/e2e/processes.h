@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void kill();  // at once, and waits for it
+  // Its exit code, or -1 if it does not end in time or not by itself.
+  int wait(std::chrono::seconds limit);
 
  private:
   pid_t pid_;
@@ -57,6 +60,9 @@ class Fabric {
   std::string directory_, socket_;
   std::unique_ptr<Process> switch_;
 };
+
+// What makes a process one of host `index` of the fabric.
+std::vector<std::string> on_host(const std::string& fabric_socket, int index);
 
 class Member {
  public:

@@ -265,6 +265,41 @@ MCAST_API mcast_status_t mcast_send(mcast_group_h group, const void* data, size_
 MCAST_API mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length,
                                     mcast_mem_h mem, mcast_op_t* op);
 
+/* ---- WRITE: straight into memory that all members have set aside (bulk lanes) ---- */
+
+/* Members publish memory under numbers that they agree on, each its own and wherever it lies; a
+ * member that writes names a number and an offset, and each member's switch makes of it that
+ * member's address and key. WRITEs and sends may alternate, under the one rule for senders above.
+ *
+ * Registers `address` to `address + length` with the device, and makes it region `region` of this
+ * member: others may write to it. All members that the group has are written to: each must have
+ * published that number, with enough room. At most 50 regions a member and group.
+ *
+ * What was published before the group became active is in force on all members when it does.
+ * Later: mcast_region_test() says when it is, and it is the application's to tell the writer. */
+MCAST_API mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
+                                              size_t length);
+/* From now on nothing new is written there, once mcast_region_test() says MCAST_OK: the memory is
+ * the caller's again. Nobody may be writing to it: a WRITE that is under way breaks the group, and
+ * one that comes too late is refused. Regions of a group end with it. */
+MCAST_API mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t region);
+/* MCAST_OK: this member's switch has all that it published and revoked. MCAST_INPROGRESS: not yet
+ * all, or the group is not being registered yet. Else how the group failed. */
+MCAST_API mcast_status_t mcast_region_test(mcast_group_h group);
+
+/* Writes to region `region` of all other members, from `offset` on; the caller's own is its own
+ * matter. done() runs when every one has it in memory. Members are not told, unless `imm` points to
+ * a word for them: then a receive of each completes, with `length` and the word, its buffer
+ * untouched (one of no bytes will do).
+ *
+ * A WRITE past a region's end, or to a member that has no such region, is refused as a whole at
+ * that member's switch: nothing is written behind it, perhaps it is elsewhere. The group fails on
+ * all members (MCAST_ERR_FABRIC): the leader's reason names the member, and so does `cepheusctl
+ * groups`. Returns as mcast_send(). */
+MCAST_API mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length,
+                                     mcast_mem_h mem, uint16_t region, uint64_t offset,
+                                     const uint32_t* imm, mcast_op_t* op);
+
 /* ---- reports ---- */
 
 /* Counts of one communicator's collective calls by the path they took and why, in a file that

@@ -1,0 +1,76 @@
+#include "controller/publisher.h"
+
+#include <algorithm>
+
+namespace cepheus::mrp {
+namespace {
+
+auto place_of(std::vector<wire::MrpRegion>& regions, std::uint16_t number) {
+  return std::lower_bound(
+      regions.begin(), regions.end(), number,
+      [](const wire::MrpRegion& r, std::uint16_t wanted) { return r.number < wanted; });
+}
+
+}  // namespace
+
+bool Publisher::add(Instant now, const wire::MrpRegion& region) {
+  const auto at = place_of(regions_, region.number);
+  const bool is_known = at != regions_.end() && at->number == region.number;
+  if (!is_known && regions_.size() == wire::Publication::kMaxRegions) return false;
+  if (is_known) {
+    *at = region;
+  } else {
+    regions_.insert(at, region);
+  }
+  change(now);
+  return true;
+}
+
+bool Publisher::remove(Instant now, std::uint16_t number) {
+  const auto at = place_of(regions_, number);
+  if (at == regions_.end() || at->number != number) return false;
+  regions_.erase(at);
+  change(now);
+  return true;
+}
+
+void Publisher::change(Instant now) {
+  ++serial_;
+  // As far round the circle as the last one that was confirmed: that one is none any more.
+  if (serial_ == confirmed_) ++serial_;
+  retry_ = retries_.first;
+  if (group_) next_ = now;
+}
+
+void Publisher::begin(Instant now, const wire::MrpHeader& group, const wire::MrpMember& self) {
+  group_ = group;
+  group_->type = wire::MrpType::kPublish;
+  group_->flags = 0;
+  group_->total = 1;
+  self_ = self;
+  if (!is_in_force()) next_ = now;
+}
+
+void Publisher::on_confirm(const wire::MrpHeader& header) {
+  const bool is_newest = header.flags == static_cast<std::uint16_t>(wire::MrpType::kPublish) &&
+                         header.seq == serial_ && group_ && header.epoch == group_->epoch &&
+                         header.mcst_id == group_->mcst_id && header.instance == group_->instance;
+  if (!is_newest) return;
+  confirmed_ = serial_;
+  next_ = wire::kNever;
+}
+
+std::optional<wire::Publication> Publisher::take_due(Instant now) {
+  if (next_ > now || !group_) return std::nullopt;
+  next_ = now + retry_;
+  retry_ = std::min(retry_ * 2, retries_.longest);
+  std::optional<wire::Publication> message(std::in_place);
+  message->header = *group_;
+  message->header.seq = serial_;
+  message->member = self_;
+  std::copy(regions_.begin(), regions_.end(), message->regions.begin());
+  message->count = regions_.size();
+  return message;
+}
+
+}  // namespace cepheus::mrp

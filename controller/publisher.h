@@ -1,0 +1,60 @@
+// A member's memory regions as it tells its switch of them, without I/O (docs/protocol.md,
+// "Multicast WRITE"): PUBLISH, repeated until the switch confirms it.
+//
+// Each change is a new publication of all regions; the newest counts. Nothing is said before the
+// group is known, nor of no regions unless there were some.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "controller/times.h"
+#include "wire/publication.h"
+
+namespace cepheus::mrp {
+
+using wire::Duration;
+using wire::Instant;
+
+struct PublisherRetries {
+  Duration first = times::kFirstRetry;  // doubles up to `longest`
+  Duration longest = times::kLongestRetry;
+};
+
+class Publisher {
+ public:
+  explicit Publisher(PublisherRetries retries = {}) : retries_(retries) {}
+
+  // Adds a region, or moves the one of that number. False: there are as many as one datagram names.
+  bool add(Instant now, const wire::MrpRegion& region);
+  // False: there is none of that number.
+  bool remove(Instant now, std::uint16_t number);
+  const std::vector<wire::MrpRegion>& regions() const { return regions_; }  // by rising number
+
+  // The group is known: a datagram of it, of whatever type, and who speaks.
+  void begin(Instant now, const wire::MrpHeader& group, const wire::MrpMember& self);
+  bool has_begun() const { return group_.has_value(); }
+  // A CONFIRM of this group.
+  void on_confirm(const wire::MrpHeader& header);
+  // All that was changed is in force at the switch. Before begin(): nothing was published.
+  bool is_in_force() const { return confirmed_ == serial_; }
+  // The group is no more.
+  void end() { next_ = wire::kNever; }
+
+  Instant deadline() const { return next_; }
+  // What is to be sent now; none before deadline().
+  std::optional<wire::Publication> take_due(Instant now);
+
+ private:
+  void change(Instant now);
+
+  PublisherRetries retries_;
+  std::vector<wire::MrpRegion> regions_;
+  std::optional<wire::MrpHeader> group_;
+  wire::MrpMember self_;
+  std::uint16_t serial_ = 0, confirmed_ = 0;
+  Instant next_ = wire::kNever;
+  Duration retry_{0};
+};
+
+}  // namespace cepheus::mrp

@@ -1,0 +1,115 @@
+#include "controller/publisher.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::mrp {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::MrpRegion;
+
+constexpr Instant kStart{};
+constexpr MrpRegion kOne{7, 0x77, 0x1000, 64};
+const wire::MrpMember kSelf{wire::Ipv4(10, 0, 0, 2), wire::Qpn(0x11), 0, 40000, 9};
+
+wire::MrpHeader group() {
+  wire::MrpHeader h;
+  h.type = wire::MrpType::kRegister;
+  h.epoch = 3;
+  h.mcst_id = wire::McstId(198, 18, 0, 1);
+  h.instance = 5;
+  return h;
+}
+
+wire::MrpHeader confirm_of(const wire::Publication& sent) {
+  wire::MrpHeader h = sent.header;
+  h.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
+  h.type = wire::MrpType::kConfirm;
+  return h;
+}
+
+TEST(Publisher, SaysNothingOfNothing) {
+  Publisher p;
+  p.begin(kStart, group(), kSelf);
+  EXPECT_TRUE(p.is_in_force());
+  EXPECT_EQ(p.deadline(), wire::kNever);
+  EXPECT_FALSE(p.take_due(kStart));
+}
+
+TEST(Publisher, WaitsForTheGroupAndSaysItAllThen) {
+  Publisher p;
+  EXPECT_TRUE(p.add(kStart, {9, 0x99, 0, 1}));
+  EXPECT_TRUE(p.add(kStart, kOne));
+  EXPECT_FALSE(p.is_in_force());
+  EXPECT_FALSE(p.take_due(kStart + 1h));
+  p.begin(kStart, group(), kSelf);
+  const auto sent = p.take_due(kStart);
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->header.type, wire::MrpType::kPublish);
+  EXPECT_EQ(sent->header.epoch, 3);
+  EXPECT_EQ(sent->member, kSelf);
+  ASSERT_EQ(sent->count, 2u);
+  EXPECT_EQ(sent->regions[0], kOne) << "by rising number";
+}
+
+TEST(Publisher, IsRepeatedMoreAndMoreSlowlyUntilItIsConfirmed) {
+  Publisher p;
+  p.add(kStart, kOne);
+  p.begin(kStart, group(), kSelf);
+  const auto first = p.take_due(kStart);
+  EXPECT_EQ(p.deadline(), kStart + times::kFirstRetry);
+  EXPECT_FALSE(p.take_due(kStart));
+  const auto again = p.take_due(kStart + times::kFirstRetry);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->header.seq, first->header.seq);
+  EXPECT_EQ(p.deadline(), kStart + 3 * times::kFirstRetry);
+  p.on_confirm(confirm_of(*first));
+  EXPECT_TRUE(p.is_in_force());
+  EXPECT_EQ(p.deadline(), wire::kNever);
+}
+
+TEST(Publisher, IsInForceOnlyWhenTheNewestIsConfirmed) {
+  Publisher p;
+  p.add(kStart, kOne);
+  p.begin(kStart, group(), kSelf);
+  const auto first = p.take_due(kStart);
+  EXPECT_TRUE(p.remove(kStart, 7));
+  EXPECT_FALSE(p.remove(kStart, 7));
+  p.on_confirm(confirm_of(*first));
+  EXPECT_FALSE(p.is_in_force());
+  const auto second = p.take_due(kStart);
+  ASSERT_TRUE(second) << "at once";
+  EXPECT_EQ(second->count, 0u);
+  for (int what = 0; what < 3; ++what) {  // of another group, epoch, leader
+    auto other = confirm_of(*second);
+    if (what == 0) other.mcst_id = wire::McstId(198, 18, 0, 2);
+    if (what == 1) ++other.epoch;
+    if (what == 2) ++other.instance;
+    p.on_confirm(other);
+    EXPECT_FALSE(p.is_in_force());
+  }
+  p.on_confirm(confirm_of(*second));
+  EXPECT_TRUE(p.is_in_force());
+}
+
+TEST(Publisher, MovesARegionAndTakesNoMoreThanADatagram) {
+  Publisher p;
+  for (std::uint16_t i = 0; i < wire::Publication::kMaxRegions; ++i) {
+    EXPECT_TRUE(p.add(kStart, {i, 1, 0, 1}));
+  }
+  EXPECT_FALSE(p.add(kStart, {1000, 1, 0, 1}));
+  EXPECT_TRUE(p.add(kStart, {3, 2, 0, 1}));
+  EXPECT_EQ(p.regions()[3].rkey, 2u);
+}
+
+TEST(Publisher, IsNotRepeatedOnceTheGroupHasEnded) {
+  Publisher p;
+  p.add(kStart, kOne);
+  p.begin(kStart, group(), kSelf);
+  p.end();
+  EXPECT_EQ(p.deadline(), wire::kNever);
+  EXPECT_FALSE(p.take_due(kStart + 1h));
+}
+
+}  // namespace
+}  // namespace cepheus::mrp

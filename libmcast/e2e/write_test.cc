@@ -1,0 +1,188 @@
+// Multicast WRITEs among real processes: guard pages lie around every region, so that a byte
+// written beside one ends the process that it is written in.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "libmcast/e2e/team.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kHosts = 4;
+constexpr int kRegion = 7;
+constexpr std::size_t kSize = 64 * 1024;
+const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
+
+json command(const char* what) { return {{"do", what}, {"group", "b"}, {"region", kRegion}}; }
+json publish(std::size_t size) {
+  json c = command("publish");
+  c["size"] = size;
+  c["memory"] = kSize;
+  return c;
+}
+json write(std::uint64_t seed, std::size_t offset, std::size_t size) {
+  json c = command("start_write");
+  c["seed"] = seed;
+  c["offset"] = offset;
+  c["size"] = size;
+  return c;
+}
+
+// A group whose members have published `size` bytes each, member 2 perhaps fewer.
+void form(Team& team, std::size_t size, std::size_t of_member_2) {
+  const json names = team.create(kBulk);
+  for (int i = 0; i < team.size(); ++i) {
+    const json reply = team[i].ask(publish(i == 2 ? of_member_2 : size));
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+  }
+  EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
+  for (const json& reply : team.settle("b")) {
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+  }
+}
+
+// `root` writes, with immediate if `told`: then all others wait for it.
+void write_from(Team& team, int root, json what, bool told) {
+  if (told) {
+    what["imm"] = what.at("seed");
+    for (int i = 0; i < team.size(); ++i) {
+      if (i == root) continue;
+      json post = command("post");
+      post["size"] = 0;
+      EXPECT_EQ(team[i].ask(post).value("status", -100), MCAST_INPROGRESS);
+    }
+  }
+  EXPECT_EQ(team[root].ask(what).value("status", -100), MCAST_INPROGRESS);
+  for (int i = 0; told && i < team.size(); ++i) {
+    if (i == root) continue;
+    json expect = command("expect");
+    expect["seed"] = 0;
+    expect["size"] = 0;
+    const json reply = team[i].ask(expect);
+    EXPECT_EQ(reply.value("length", std::size_t{0}), what.at("size")) << reply;
+  }
+  const json ended = team[root].ask(command("await_send"));
+  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
+}
+
+void expect_regions(Team& team, const std::vector<std::vector<json>>& written) {
+  for (int i = 0; i < team.size(); ++i) {
+    json holds = command("holds");
+    holds["writes"] = written[static_cast<std::size_t>(i)];
+    const json reply = team[i].ask(holds);
+    EXPECT_TRUE(reply.value("match", false)) << "member " << i << ": " << reply;
+  }
+}
+
+// WRITEs of rotating roots to changing places, some told and some not, between messages.
+void write_and_send(Team& team, int rounds) {
+  std::vector<std::vector<json>> written(static_cast<std::size_t>(team.size()));
+  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
+    const int root = i % team.size();
+    const std::size_t size = i % 5 == 0 ? kSize : 1 + static_cast<std::size_t>(i) * 997 % 20'000;
+    const std::size_t offset = i % 3 == 0 ? kSize - size : 0;
+    const json what = write(static_cast<std::uint64_t>(i), offset, size);
+    // Untold ones are followed by a message: the next root has to know.
+    write_from(team, root, what, i % 2 == 0);
+    for (int m = 0; m < team.size(); ++m) {
+      if (m != root) written[static_cast<std::size_t>(m)].push_back(what);
+    }
+    if (i % 2 != 0) team.broadcast("b", true, root, {static_cast<std::uint64_t>(i), 100, 0});
+  }
+  expect_regions(team, written);
+}
+
+TEST(MulticastWrite, ReachesEveryMembersRegionFromEveryRoot) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  form(team, kSize, kSize);
+  write_and_send(team, 24);
+  const json paths = fabric.groups().at(0).at("paths");
+  for (const json& path : paths) EXPECT_EQ(path.at("regions").at(0).at("length"), kSize) << path;
+}
+
+TEST(MulticastWrite, ReachesRegionsOverLinksThatLosePackets) {
+  const Fabric fabric = Fabric::lossy(kHosts, 0.01);
+  Team team(fabric, kHosts);
+  form(team, kSize, kSize);
+  write_and_send(team, 12);
+}
+
+TEST(MulticastWrite, ReachesRegionsBehindOtherSwitches) {
+  const Fabric fabric({"--fabric", "leaf-spine:2x2x2"});
+  Team team(fabric, kHosts);
+  form(team, kSize, kSize);
+  write_and_send(team, 12);
+}
+
+// The writer leads the group, and has the member's name in its error.
+void expect_refusal(const Fabric& fabric, Team& team, const json& what,
+                    const std::vector<std::vector<json>>& written) {
+  EXPECT_EQ(team[0].ask(what).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  const json query = team[0].ask(command("query"));
+  EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
+  for (int i = 1; i < team.size(); ++i) {
+    const json reply = team[i].ask(command("await_failure"));
+    EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
+  }
+  expect_regions(team, written);
+  std::uint64_t refused = 0;
+  const json status = fabric.status();
+  for (const json& one : status.at("switches")) {
+    refused += one.at("counters").value("drop_write_refused", std::uint64_t{0});
+  }
+  EXPECT_GE(refused, 1u);
+}
+
+TEST(MulticastWrite, BeyondOneMembersRegionIsWrittenNowhereAndTheMemberIsNamed) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  form(team, kSize, kSize - 1);  // its memory goes on, its region does not
+  const json good = write(1, 0, 20'000);
+  write_from(team, 0, good, false);
+  expect_refusal(fabric, team, write(2, kSize - 20'000, 20'000), {{}, {good}, {good}, {good}});
+}
+
+TEST(MulticastWrite, ToARegionThatWasRevokedIsRefused) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  form(team, kSize, kSize);
+  const json good = write(1, 100, 5000);
+  write_from(team, 0, good, false);
+  EXPECT_EQ(team[2].ask(command("revoke")).value("status", -100), MCAST_OK);
+  EXPECT_EQ(team[2].ask(command("await_regions")).value("status", -100), MCAST_OK);
+  expect_refusal(fabric, team, write(2, 0, 20'000), {{}, {good}, {good}, {good}});
+}
+
+TEST(MulticastWrite, GoesToARegionThatWasPublishedInOperation) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  team.form(kBulk);
+  team.ask_all(publish(kSize));
+  for (const json& reply : team.ask_all(command("await_regions"))) {
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+  }
+  const json what = write(3, 17, 9000);
+  write_from(team, 1, what, true);
+  expect_regions(team, {{what}, {}, {what}, {what}});
+}
+
+// As its text says.
+TEST(MulticastWrite, IsWhatTheExampleShows) {
+  const Fabric fabric = Fabric::of(3);
+  const auto directory = std::filesystem::path(fabric.socket()).parent_path();
+  std::vector<Process> ranks;
+  for (int i = 0; i < 3; ++i) {
+    ranks.emplace_back(
+        std::vector<std::string>{MCAST_WRITE_EXAMPLE, std::to_string(i), "3", directory}, 1,
+        on_host(fabric.socket(), i));
+  }
+  for (Process& rank : ranks) EXPECT_EQ(rank.wait(60s), 0);
+}
+
+}  // namespace
+}  // namespace cepheus::mcast::e2e

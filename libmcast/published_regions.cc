@@ -1,0 +1,43 @@
+#include "libmcast/published_regions.h"
+
+namespace cepheus::mcast {
+
+Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number, void* address,
+                                         std::size_t length) {
+  if (memory_.contains(number)) {
+    return fail(MCAST_ERR_INVALID, "region " + std::to_string(number) +
+                                       " is published already: revoke it first, or take another "
+                                       "number");
+  }
+  if (memory_.size() == wire::Publication::kMaxRegions) {
+    return fail(MCAST_ERR_INVALID, "a member publishes at most " +
+                                       std::to_string(wire::Publication::kMaxRegions) +
+                                       " regions in a group: make them larger");
+  }
+  auto region =
+      device_.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (!region) return tl::unexpected(region.error());
+  publisher_.add(now, {number, (*region)->rkey, reinterpret_cast<std::uintptr_t>(address), length});
+  memory_.emplace(number, std::move(*region));
+  return {};
+}
+
+Expected<void> PublishedRegions::revoke(wire::Instant now, std::uint16_t number) {
+  const auto at = memory_.find(number);
+  if (at == memory_.end()) {
+    return fail(MCAST_ERR_INVALID, "no region " + std::to_string(number) + " is published here");
+  }
+  publisher_.remove(now, number);
+  revoked_.push_back(std::move(at->second));
+  memory_.erase(at);
+  return {};
+}
+
+bool PublishedRegions::on_confirm(const wire::MrpHeader& header) {
+  publisher_.on_confirm(header);
+  if (!publisher_.is_in_force()) return false;
+  revoked_.clear();
+  return true;
+}
+
+}  // namespace cepheus::mcast

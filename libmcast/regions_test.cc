@@ -1,0 +1,153 @@
+// Regions and WRITEs of one member: what it says to its switch, and what it posts.
+#include <gmock/gmock.h>
+
+#include "libmcast/fake_group.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using wire::MrpType;
+
+class RegionsOfAMember : public FakeGroup {
+ protected:
+  void publish(std::uint16_t number) {
+    ASSERT_EQ(mcast_region_publish(group_, number, buffer_, sizeof buffer_), MCAST_OK)
+        << mcast_last_error();
+  }
+  // The switch confirms the newest publication.
+  void confirm_regions() {
+    ASSERT_FALSE(device_.published.empty());
+    wire::MrpMessage m;
+    m.header = device_.published.back().header;
+    m.header.type = MrpType::kConfirm;
+    m.header.flags = static_cast<std::uint16_t>(MrpType::kPublish);
+    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
+    progress();
+  }
+};
+
+TEST_F(RegionsOfAMember, OfAMemberAreInForceBeforeItTakesPart) {
+  make(MCAST_LANE_BULK);
+  publish(7);
+  EXPECT_EQ(mcast_region_test(group_), MCAST_INPROGRESS);
+  EXPECT_THAT(device_.published, IsEmpty()) << "the group is not known yet";
+  tell(MrpType::kRegister);
+  EXPECT_THAT(said(), IsEmpty()) << "it does not take part before its regions are in force";
+  ASSERT_EQ(device_.published.size(), 1u);
+  const wire::Publication& told = device_.published[0];
+  ASSERT_EQ(told.count, 1u);
+  EXPECT_EQ(told.regions[0].number, 7);
+  EXPECT_EQ(told.regions[0].length, sizeof buffer_);
+  EXPECT_EQ(told.regions[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_));
+  confirm_regions();
+  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
+  tell(MrpType::kActivate);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+}
+
+TEST_F(RegionsOfAMember, OfTheLeaderAreInForceBeforeItActivates) {
+  make(MCAST_LANE_BULK);
+  publish(7);
+  lead();
+  said();
+  confirm(MrpType::kRegister);
+  EXPECT_THAT(said(), IsEmpty());
+  confirm_regions();
+  EXPECT_THAT(said(), ElementsAre("activate"));
+  confirm(MrpType::kActivate);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+}
+
+TEST_F(RegionsOfAMember, ComeAndGoInOperation) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK) << "there are none";
+  const std::size_t before = device_.regions;
+  publish(7);
+  progress();
+  EXPECT_EQ(mcast_region_test(group_), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 1), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("published already"));
+  confirm_regions();
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
+  EXPECT_EQ(mcast_region_revoke(group_, 8), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_region_revoke(group_, 7), MCAST_OK);
+  progress();
+  EXPECT_EQ(device_.published.back().count, 0u);
+  EXPECT_EQ(device_.regions, before + 1) << "the switch may still let WRITEs pass";
+  confirm_regions();
+  EXPECT_EQ(device_.regions, before);
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
+}
+
+TEST_F(RegionsOfAMember, AreGivenBackWithTheGroup) {
+  make(MCAST_LANE_BULK);
+  const std::size_t before = device_.regions;
+  publish(7);
+  drop();
+  EXPECT_EQ(device_.regions, before);
+}
+
+TEST_F(RegionsOfAMember, AreWrittenToByNumberAndOffset) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op plain, told;
+  const std::uint32_t imm = 5;
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 4096, nullptr, &plain), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 9, 0, &imm, &told), MCAST_INPROGRESS);
+  ASSERT_EQ(pair().sends.size(), 2u);
+  EXPECT_EQ(pair().sends[0].opcode, IBV_WR_RDMA_WRITE);
+  EXPECT_EQ(pair().sends[0].remote_address, 4096u);
+  EXPECT_EQ(pair().sends[0].rkey, 7u);
+  EXPECT_EQ(pair().sends[1].opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
+  EXPECT_EQ(pair().sends[1].imm, 5u);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(plain.status, MCAST_OK);
+  EXPECT_EQ(plain.length, 8u);
+  EXPECT_EQ(told.calls, 0);
+  drop();
+}
+
+TEST_F(RegionsOfAMember, ThatAreTooSmallEndTheGroupAndTheLeaderKnowsWhose) {
+  make(MCAST_LANE_BULK);
+  become_active_leader();
+  Op write;
+  ASSERT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 0, nullptr, &write), MCAST_INPROGRESS);
+  wire::MrpMessage refusal;
+  refusal.header = registered().header;
+  refusal.header.type = MrpType::kReject;
+  refusal.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess);
+  refusal.add({wire::Ipv4(10, 0, 0, 3), wire::Qpn(0x502)});
+  device_.tell(wire::Ipv4(10, 255, 0, 1), refusal);
+  device_.complete_send(pair(), IBV_WC_REM_ACCESS_ERR);
+  mcast_progress(context_);  // once: the name comes before the failure
+  EXPECT_EQ(write.status, MCAST_ERR_FABRIC);
+  EXPECT_THAT(attr().reason, HasSubstr("10.255.0.1 refused a WRITE: 10.0.0.3 (qp 0x502)"));
+  EXPECT_THAT(attr().reason, HasSubstr("cepheusctl groups"));
+}
+
+TEST_F(RegionsOfAMember, OfOthersThatAreTooSmallEndTheGroup) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  tell(MrpType::kUnregister, static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  EXPECT_THAT(attr().reason, HasSubstr("a WRITE was refused"));
+  EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_FABRIC);
+  EXPECT_EQ(mcast_region_test(group_), MCAST_ERR_FABRIC);
+}
+
+TEST_F(RegionsOfAMember, AreOfBulkLanes) {
+  make(MCAST_LANE_EAGER);
+  become_active();
+  Op write;
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 0, nullptr, &write), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_region_publish(group_, 7, nullptr, 8), MCAST_ERR_INVALID);
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
