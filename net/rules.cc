@@ -48,6 +48,8 @@ const char* const kSafetyRules[] = {
     "dark_trunks",
     "trunk_withdrawals",
     "every_drop_counted",
+    "write_bounds",
+    "newest_publication",
     nullptr,
 };
 

@@ -89,6 +89,20 @@ TEST(SeedsOfPsnSynchronisation, TimeOutLessOftenWhereNewcomersAreToldToWait) {
   EXPECT_LT(2 * with.time_outs, without.time_outs);
 }
 
+// What is written is exactly what was acknowledged, and nothing beside it.
+TEST(SeedsOfWrites, HoldEveryInvariant) {
+  PlanOptions options;
+  options.writes = true;
+  const Outcome seen = expect_no_failure(600, "--writes", options);
+  EXPECT_GT(seen.writes, 1000u);
+  EXPECT_GT(seen.writes_refused, 50u);
+  options.incidents = true;
+  expect_no_failure(300, "--writes --incidents", options, 600);
+  options.incidents = false;
+  options.host_sync = true;
+  expect_no_failure(150, "--writes --host-sync", options, 900);
+}
+
 // The farther members' answers come long after the repeats that the nearer ones asked for.
 TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   PlanOptions options;

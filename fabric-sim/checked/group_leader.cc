@@ -42,9 +42,17 @@ GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_memb
 void GroupLeader::start(const std::vector<wire::MrpMember>& members) {
   if (dead_) return;
   own_member_.lead(kInstance);
+  if (own_member_.has_regions()) {
+    registration_.hold();
+    own_member_.set_ready([this] {
+      registration_.release(simulator_.now(), actions_);
+      carry_out();
+    });
+  }
   const auto started = registration_.start(simulator_.now(), members, actions_);
   if (!started) findings_.report(Invariant::kLiveness, started.error().text);
   carry_out();
+  own_member_.publish_as_leader(kInstance);
 }
 
 void GroupLeader::unregister() {

@@ -5,11 +5,24 @@
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
+namespace {
+
+void fill_with(std::uint64_t key, std::size_t message, std::span<std::uint8_t> out) {
+  Random content(key + 0x10001 * message);
+  for (std::size_t at = 0; at < out.size(); at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = content.next();
+    std::memcpy(out.data() + at, &word, std::min(sizeof word, out.size() - at));
+  }
+}
+
+}  // namespace
 
 GroupLedger::GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& findings)
     : plan_(plan),
       key_(Random(seed ^ (std::uint64_t{plan.id.value()} << 20)).next()),
       findings_(findings),
+      regions_(plan, [key = key_](std::size_t message,
+                                  std::span<std::uint8_t> out) { fill_with(key, message, out); }),
       delivered_(plan.messages.size() * plan.members.size(), false),
       completed_(plan.messages.size(), false),
       posted_(plan.messages.size(), false),
@@ -24,11 +37,7 @@ GroupLedger::GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& fi
 }
 
 void GroupLedger::fill(std::size_t message, std::span<std::uint8_t> out) const {
-  Random content(key_ + 0x10001 * message);
-  for (std::size_t at = 0; at < out.size(); at += sizeof(std::uint64_t)) {
-    const std::uint64_t word = content.next();
-    std::memcpy(out.data() + at, &word, std::min(sizeof word, out.size() - at));
-  }
+  fill_with(key_, message, out);
 }
 
 bool GroupLedger::matches(std::size_t message, std::span<const std::uint8_t> bytes) const {
@@ -53,35 +62,89 @@ bool GroupLedger::may_send(std::size_t member, std::size_t message) const {
   return first_missing >= message;
 }
 
-void GroupLedger::on_delivered(std::size_t member, std::uint32_t message,
-                               std::span<const std::uint8_t> bytes) {
+// A WRITE without immediate is known by what comes after it, or by its completion.
+bool GroupLedger::take_untold(std::size_t member, std::size_t message) {
+  if (plan_.messages[message].is_told() || !regions_.shows(member, message, posted_)) return false;
+  note_delivered(member, message);
+  return true;
+}
+
+// Is it one, and the member's next? `message` is what the packet's immediate data says it is.
+bool GroupLedger::is_next(std::size_t member, std::uint32_t message) {
   const std::string who = "member " + std::to_string(member);
   if (message >= plan_.messages.size()) {
-    return findings_.report(Invariant::kDelivery,
-                            who + " got a message that calls itself " + std::to_string(message));
+    findings_.report(Invariant::kDelivery,
+                     who + " got a message that calls itself " + std::to_string(message));
+    return false;
   }
   if (has(message, member)) {
-    return findings_.report(Invariant::kDelivery,
-                            who + " got " + name_of(message) + " a second time, or its own");
+    findings_.report(Invariant::kDelivery,
+                     who + " got " + name_of(message) + " a second time, or its own");
+    return false;
   }
   std::size_t& next = next_[member];
-  while (has(next, member) || (next < message && skipped_[next]))
+  while (has(next, member) || (next < message && (skipped_[next] || take_untold(member, next))))
     ++next;  // ends at `message` at the latest
   if (plan_.in_turns && message != next) {
-    return findings_.report(Invariant::kDelivery,
-                            who + " got " + name_of(message) + " before " + name_of(next));
+    findings_.report(Invariant::kDelivery,
+                     who + " got " + name_of(message) + " before " + name_of(next));
+    return false;
   }
-  if (!matches(message, bytes)) {
-    return findings_.report(Invariant::kDelivery, who + " got " + std::to_string(bytes.size()) +
+  return true;
+}
+
+void GroupLedger::on_delivered(std::size_t member, std::uint32_t message,
+                               std::span<const std::uint8_t> bytes) {
+  if (!is_next(member, message)) return;
+  if (!matches(message, bytes) || plan_.messages[message].is_write()) {
+    return findings_.report(Invariant::kDelivery, "member " + std::to_string(member) + " got " +
+                                                      std::to_string(bytes.size()) +
                                                       " bytes that are not " + name_of(message));
   }
-  delivered_[message * plan_.members.size() + member] = true;
+  note_delivered(member, message);
   recount();
 }
 
-void GroupLedger::on_completed(std::size_t message) {
+void GroupLedger::on_written(std::size_t member, std::uint32_t message, std::uint32_t bytes) {
+  if (!is_next(member, message)) return;
+  const MessagePlan& m = plan_.messages[message];
+  if (!m.is_write() || bytes != m.bytes || m.outside || !regions_.shows(member, message, posted_)) {
+    return findings_.report(Invariant::kDelivery, "member " + std::to_string(member) +
+                                                      " was told of " + name_of(message) +
+                                                      ", which is not in its region");
+  }
+  note_delivered(member, message);
+  recount();
+}
+
+std::uint64_t GroupLedger::completed_writes() const {
+  std::uint64_t n = 0;
+  for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
+    if (plan_.messages[m].is_write() && completed_[m]) ++n;
+  }
+  return n;
+}
+
+void GroupLedger::check_regions() const {
   for (std::size_t member = 0; member < plan_.members.size(); ++member) {
-    if (has(message, member) || dead_[member]) continue;
+    if (dead_[member] || !regions_.has_region(member)) continue;
+    const std::string wrong = regions_.check(member, posted_, !may_fail_ && is_done());
+    if (!wrong.empty()) return findings_.report(Invariant::kDelivery, wrong);
+  }
+}
+
+void GroupLedger::on_completed(std::size_t message) {
+  const MessagePlan& plan = plan_.messages[message];
+  bool reaches_any = false;
+  for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+    reaches_any |= member != plan.source && !dead_[member];
+  }
+  if (plan.outside && reaches_any) {
+    return findings_.report(Invariant::kCompletion,
+                            name_of(message) + " completed, though it ends outside the region");
+  }
+  for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+    if (has(message, member) || dead_[member] || take_untold(member, message)) continue;
     findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
                                                  std::to_string(member) + " lacks it");
     return;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric-sim/checked/findings.h"
+#include "fabric-sim/checked/region_books.h"
 #include "fabric-sim/checked/scenario_plan.h"
 
 namespace cepheus::sim {
@@ -24,6 +25,8 @@ class GroupLedger {
 
   // `message` is what the packet's immediate data says it is.
   void on_delivered(std::size_t member, std::uint32_t message, std::span<const std::uint8_t> bytes);
+  // The same of a WRITE with immediate, which is in the member's region.
+  void on_written(std::size_t member, std::uint32_t message, std::uint32_t bytes);
   void on_completed(std::size_t message);
   void on_failed(std::size_t member, const std::string& what);
 
@@ -36,6 +39,12 @@ class GroupLedger {
   void on_disaster() { may_fail_ = true; }
   bool may_fail() const { return may_fail_; }
 
+  RegionBooks& regions() { return regions_; }
+  // Every byte that members may write to is what it should be. When nothing is under way any more.
+  void check_regions() const;
+
+  std::uint64_t completed_writes() const;
+
   // Every message is at every member and completed at its source.
   bool is_done() const { return open_deliveries_ == 0 && open_completions_ == 0; }
   // Called when time is up: whoever still waits has waited in vain.
@@ -45,7 +54,12 @@ class GroupLedger {
 
  private:
   bool is_expected(std::size_t message, std::size_t member) const {
-    return !dead_[member] && !skipped_[message];
+    return !dead_[member] && !skipped_[message] && !plan_.messages[message].outside;
+  }
+  bool is_next(std::size_t member, std::uint32_t message);
+  bool take_untold(std::size_t member, std::size_t message);
+  void note_delivered(std::size_t member, std::size_t message) {
+    delivered_[message * plan_.members.size() + member] = true;
   }
   void recount();
   bool has(std::size_t message, std::size_t member) const {
@@ -57,6 +71,7 @@ class GroupLedger {
   const GroupPlan& plan_;
   const std::uint64_t key_;
   Findings& findings_;
+  RegionBooks regions_;
   std::vector<bool> delivered_;         // by message and member; true for the source
   std::vector<bool> completed_;         // by message
   std::vector<bool> posted_, skipped_;  // by message

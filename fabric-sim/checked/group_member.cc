@@ -18,6 +18,10 @@ T require(wire::Result<T> result) {
 }
 
 constexpr wire::Duration kPatience = std::chrono::milliseconds(2);
+constexpr mrp::PublisherRetries kPublishRetries{std::chrono::microseconds(400),
+                                                std::chrono::milliseconds(2)};
+constexpr std::uint16_t kRegion = 7;
+constexpr std::size_t kGuard = 8192;       // bytes on each side of a region
 constexpr std::uint8_t kUntouched = 0xEE;  // receive buffers, before data
 
 }  // namespace
@@ -30,10 +34,12 @@ GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, 
       index_(index),
       transport_(transport),
       random_(seed),
-      membership_({}) {
+      membership_({}),
+      publisher_(kPublishRetries) {
   create_queue_pair();
   membership_ = mrp::Membership(identity());
   allocate_memory();
+  if (has_regions()) allocate_region();
   host_.attach(qpn_, *this);
   host_.listen(*this, ledger_.plan().control_port());
   const std::uint32_t prompt = ledger_.plan().members[index_].receives_at_start;
@@ -61,7 +67,7 @@ void GroupMember::create_queue_pair() {
 void GroupMember::initialise() {
   QpAttr attr;
   attr.state = QpState::kInit;
-  attr.access = rnic::kLocalWrite;
+  attr.access = rnic::kLocalWrite | rnic::kRemoteWrite;
   require(host_.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
 }
 
@@ -86,9 +92,56 @@ void GroupMember::allocate_memory() {
   lkey_ = keys.lkey;
 }
 
+// The NIC lets others write to all of it: only switches know where the region ends.
+void GroupMember::allocate_region() {
+  region_memory_.assign(2 * kGuard + ledger_.plan().region_bytes, RegionBooks::kUntouched);
+  // Elsewhere on every member.
+  const std::uint64_t address = 0x100000 * (index_ + 1) + 0x10 * index_;
+  const auto keys =
+      require(host_.nic().register_memory(1, region_memory_.data(), region_memory_.size(), address,
+                                          rnic::kLocalWrite | rnic::kRemoteWrite));
+  region_key_ = keys.rkey;
+  ledger_.regions().attach(index_, region_memory_, kGuard);
+}
+
+// Where it lies at first is not where it is in the end: what is late must not bring that back.
+void GroupMember::publish(const wire::MrpHeader& group) {
+  const Instant now = simulator_.now();
+  const std::uint64_t address = 0x100000 * (index_ + 1) + 0x10 * index_;
+  const std::uint32_t bytes = ledger_.plan().region_bytes;
+  publisher_.begin(now, group, identity());
+  publisher_.add(now, {kRegion, region_key_, address, bytes});
+  send_publication();
+  publisher_.add(now, {kRegion, region_key_, address + kGuard, bytes});
+  send_publication();
+}
+
+void GroupMember::send_publication() {
+  const auto publication = publisher_.take_due(simulator_.now());
+  if (!publication) return;
+  host_.send_datagram(*publication, ledger_.plan().control_port());
+  simulator_.schedule(publisher_.deadline(), *this, kPublish);
+}
+
+void GroupMember::on_regions_confirmed(Instant now) {
+  if (ready_) return ready_();
+  membership_.connected(now, true, answers_);
+  send(answers_);
+  answers_.clear();
+}
+
 void GroupMember::lead(std::uint32_t instance) {
   membership_.lead(ledger_.plan().id, ledger_.plan().epoch, instance);
   connect();
+}
+
+void GroupMember::publish_as_leader(std::uint32_t instance) {
+  if (!has_regions()) return;
+  wire::MrpHeader group;
+  group.epoch = ledger_.plan().epoch;
+  group.mcst_id = ledger_.plan().id;
+  group.instance = instance;
+  publish(group);
 }
 
 bool GroupMember::connect() {
@@ -184,6 +237,7 @@ void GroupMember::close() {
   open_ = active_ = false;
   host_.nic().destroy_qp(qpn_);
   host_.nic().deregister_memory(lkey_);
+  if (region_key_ != 0) host_.nic().deregister_memory(region_key_);
 }
 
 std::span<std::uint8_t> GroupMember::slot_bytes(std::size_t slot) {
@@ -223,8 +277,17 @@ void GroupMember::post_turns() {
   }
 }
 
+rnic::SendWr GroupMember::as_write(rnic::SendWr wr, const MessagePlan& message) {
+  wr.op = message.is_told() ? rnic::SendOp::kWriteImm : rnic::SendOp::kWrite;
+  wr.remote_address = message.offset;
+  wr.rkey = kRegion;
+  if (message.outside) ledger_.on_disaster();  // it ends the group
+  return wr;
+}
+
 void GroupMember::post_send(std::size_t message) {
-  const std::uint32_t bytes = ledger_.plan().messages[message].bytes;
+  const MessagePlan& plan = ledger_.plan().messages[message];
+  const std::uint32_t bytes = plan.bytes;
   const rnic::Sge sge{message_at_[message], bytes, lkey_};
   rnic::SendWr wr;
   wr.wr_id = kFirstSend + message;
@@ -232,6 +295,7 @@ void GroupMember::post_send(std::size_t message) {
   wr.imm = static_cast<std::uint32_t>(message);
   wr.signaled = true;
   if (bytes > 0) wr.sges = {&sge, 1};
+  if (plan.is_write()) wr = as_write(wr, plan);
   simulator_.trace().note(simulator_.now(), host_.name(), "sends message", message);
   require(host_.post_send(qpn_, wr));
   ledger_.on_posted(message);
@@ -263,6 +327,8 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
     }
   } else if (what == kSynchronise) {
     synchronise();
+  } else if (what == kPublish) {
+    send_publication();
   } else if (what == kStartTurn) {
     pausing_ = false;
     paused_before_ = next_message_ + 1;
@@ -294,7 +360,11 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
 void GroupMember::on_receive(Instant now, const rnic::Completion& completion) {
   const auto slot = static_cast<std::size_t>(completion.wr_id);
   simulator_.trace().note(now, host_.name(), "receives bytes", completion.byte_len);
-  ledger_.on_delivered(index_, completion.imm, slot_bytes(slot).first(completion.byte_len));
+  if (completion.opcode == rnic::WcOpcode::kRecvWriteImm) {
+    ledger_.on_written(index_, completion.imm, completion.byte_len);
+  } else {
+    ledger_.on_delivered(index_, completion.imm, slot_bytes(slot).first(completion.byte_len));
+  }
   sync_.received();
   const bool late = random_.chance(0.3);
   simulator_.schedule(
@@ -305,15 +375,23 @@ void GroupMember::on_receive(Instant now, const rnic::Completion& completion) {
 
 void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
   if (!open_) return;
+  const wire::MrpHeader& header = message.header;
+  if (header.type == wire::MrpType::kConfirm && !publisher_.is_in_force()) {
+    publisher_.on_confirm(header);
+    if (publisher_.is_in_force()) return on_regions_confirmed(now);
+  }
   switch (membership_.on_message(now, from, message, answers_)) {
     case mrp::Membership::Task::kConnect:
-      membership_.connected(now, connect(), answers_);
+      connect();
+      if (has_regions()) publish(header);
+      if (publisher_.is_in_force()) membership_.connected(now, true, answers_);
       break;
     case mrp::Membership::Task::kActivated:
       activate(membership_.host_sync());
       break;
     case mrp::Membership::Task::kDissolved:
       active_ = false;
+      publisher_.end();
       break;
     case mrp::Membership::Task::kWait:    // no watchdog here: the queue pair's own retries decide
     case mrp::Membership::Task::kStands:  // nobody asks here

@@ -7,6 +7,7 @@
 
 #include "controller/membership.h"
 #include "controller/psn_sync.h"
+#include "controller/publisher.h"
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/core/host.h"
 #include "fabric-sim/core/random.h"
@@ -23,8 +24,13 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   }
   // This member's host leads the group: it connects without being asked.
   void lead(std::uint32_t instance);
+  // Its regions, once the group is being registered.
+  void publish_as_leader(std::uint32_t instance);
   // What a leader does when its own sends do not end.
   void set_ask(std::function<void()> ask) { ask_ = std::move(ask); }
+  // What a leader does once its own regions are in force; before lead().
+  void set_ready(std::function<void()> ready) { ready_ = std::move(ready); }
+  bool has_regions() const { return ledger_.plan().region_bytes > 0; }
   // Data may flow. `host_sync`: the queue pair's PSNs have to be moved on.
   void activate(bool host_sync);
   // Somebody died whose messages this member may have waited for.
@@ -43,6 +49,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
     kStartTurn,
     kWatch,  // do sends end?
     kSynchronise,
+    kPublish,
     kFirstReceive
   };  // kFirstReceive + slot: post that receive
   // Forgers do not know it.
@@ -53,6 +60,10 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
 
   void create_queue_pair();
   void allocate_memory();
+  void allocate_region();
+  void publish(const wire::MrpHeader& group);
+  void send_publication();
+  void on_regions_confirmed(Instant now);
   bool connect();
   void initialise();
   void bring_up(wire::Psn psn);
@@ -65,6 +76,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void post_send(std::size_t message);
   void watch();
   std::span<std::uint8_t> slot_bytes(std::size_t slot);
+  rnic::SendWr as_write(rnic::SendWr wr, const MessagePlan& message);
   void on_receive(Instant now, const rnic::Completion& completion);
   void send(const mrp::Outbox& actions);
 
@@ -82,6 +94,10 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   std::vector<std::size_t> message_at_;  // offset of each message of ours
   std::size_t slot_size_ = 0;
   std::uint32_t lkey_ = 0;
+  std::vector<std::uint8_t> region_memory_;  // a region between two stretches of the same memory
+  std::uint32_t region_key_ = 0;
+  mrp::Publisher publisher_;
+  std::function<void()> ready_;
   std::size_t next_message_ = 0;   // of the group: the next that may be ours to post
   std::size_t paused_before_ = 0;  // message + 1 before which we have paused already
   std::function<void()> ask_;

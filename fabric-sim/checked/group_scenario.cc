@@ -141,6 +141,9 @@ bool GroupScenario::something_is_left() const {
 Outcome GroupScenario::run() {
   run_operations();
   if (!findings_.first()) dissolve();
+  for (const auto& group : groups_) {
+    if (!findings_.first()) group->ledger.check_regions();
+  }
   if (!findings_.first()) {
     check_balance(network_, findings_);
     check_nothing_is_left(network_, findings_);
@@ -157,6 +160,8 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   rnr_naks += other.rnr_naks;
   evicted += other.evicted;
   spoofed += other.spoofed;
+  writes += other.writes;
+  writes_refused += other.writes_refused;
   return *this;
 }
 
@@ -171,8 +176,10 @@ Outcome GroupScenario::summary() {
     o.turns += c[fabric::Counter::kTurns];
     o.evicted += c[fabric::Counter::kPathsEvicted];
     o.spoofed += c[fabric::Counter::kDropSpoofedSource];
+    o.writes_refused += c[fabric::Counter::kDropWriteRefused];
     o.gated += c[fabric::Counter::kGateHeld] + c[fabric::Counter::kGateRnr];
   }
+  for (const auto& group : groups_) o.writes += group->ledger.completed_writes();
   for (std::size_t i = 0; i < network_.host_count(); ++i) {
     const rnic::Counters& c = network_.host(i).nic().counters();
     o.time_outs += c[rnic::Counter::kAckTimeouts];

@@ -31,7 +31,9 @@ struct Outcome {
   std::uint64_t naks = 0;      // sequence NAKs at senders
   std::uint64_t rnr_naks = 0;  // RNR NAKs at senders
   std::uint64_t evicted = 0;
-  std::uint64_t spoofed = 0;  // packets dropped for their source address
+  std::uint64_t spoofed = 0;         // packets dropped for their source address
+  std::uint64_t writes = 0;          // multicast, that completed
+  std::uint64_t writes_refused = 0;  // packets of those that go beyond a region
 
   // Adds up what several runs have been through.
   Outcome& operator+=(const Outcome& other);

@@ -19,6 +19,7 @@ MutationResult check_mutation(const char* rule, bool host_sync, std::uint64_t fi
   options.incidents =
       name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
   options.far = name == "nak_once";
+  options.writes = name == "write_bounds" || name == "newest_publication";
   options.cuts = name == "dark_trunks" || name == "trunk_withdrawals";
   const PlanOptions sound = options;
   net::set_rule(options.rules, rule, false);

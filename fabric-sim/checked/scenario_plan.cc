@@ -9,6 +9,7 @@
 #include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/checked/scenario_parts.h"
 #include "fabric-sim/checked/trunk_cut.h"
+#include "fabric-sim/checked/write_plan.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
@@ -242,6 +243,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
   if (options.host_sync) use_host_sync(plan);
+  if (options.writes) use_writes(plan);
   if (options.incidents) add_incident(plan);
   if (options.cuts) {
     add_trunk_cut(character.random, plan);

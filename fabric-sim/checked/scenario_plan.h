@@ -13,9 +13,16 @@
 
 namespace cepheus::sim {
 
+enum class MessageKind : std::uint8_t { kSend, kWrite, kWriteImm };
 struct MessagePlan {
   std::size_t source = 0;  // index into GroupPlan::members
   std::uint32_t bytes = 0;
+  MessageKind kind = MessageKind::kSend;
+  std::uint32_t offset = 0;  // of a WRITE, in the members' regions
+  bool outside = false;      // it ends beyond their end, and must be refused
+
+  bool is_write() const { return kind != MessageKind::kSend; }
+  bool is_told() const { return kind != MessageKind::kWrite; }  // receivers get a completion
 };
 
 struct MemberPlan {
@@ -29,6 +36,7 @@ struct GroupPlan {
   std::size_t leader = 0;  // index into members
   std::vector<MemberPlan> members;
   std::vector<MessagePlan> messages;  // in the order in which all members know the turns
+  std::uint32_t region_bytes = 0;     // of each member, for WRITEs; 0: there are none
   // Rule C1 is kept: a member starts a turn only after it has received all messages of earlier
   // turns. Without it members send when they like, which is an error of theirs: operations may
   // fail, but never falsely succeed.
@@ -113,6 +121,7 @@ struct PlanOptions {
   bool fabrics = false;                 // every seed has equal-cost paths, and up to 512 hosts
   bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
   bool host_sync = false;               // hosts move their PSNs on in every seed
+  bool writes = false;                  // members write into each other's regions in every seed
   net::Rules rules;
 };
 

@@ -27,6 +27,15 @@ wire::Result<void> Host::post_recv(rnic::Qpn qpn, const rnic::RecvWr& wr) {
 }
 
 void Host::send_datagram(const wire::MrpMessage& message, std::uint16_t control_port) {
+  send_any(message, control_port);
+}
+
+void Host::send_datagram(const wire::Publication& message, std::uint16_t control_port) {
+  send_any(message, control_port);
+}
+
+template <typename Message>
+void Host::send_any(const Message& message, std::uint16_t control_port) {
   const wire::BufferRef buffer = pool_.acquire();
   std::size_t size = message.emit(pool_.bytes(buffer));
   if (key_) size = key_->sign(address(), pool_.bytes(buffer), size);

@@ -11,6 +11,7 @@
 #include "fabric-sim/core/cable.h"
 #include "soft-roce/engine/nic.h"
 #include "wire/mrp_key.h"
+#include "wire/publication.h"
 
 namespace cepheus::sim {
 
@@ -70,6 +71,7 @@ class Host final : public Actor, public FrameSink {
   wire::Mac gateway() const { return nic_.config().gateway; }
   // One MRP datagram, from the program at that port.
   void send_datagram(const wire::MrpMessage& message, std::uint16_t control_port);
+  void send_datagram(const wire::Publication& message, std::uint16_t control_port);
 
   const std::string& name() const { return name_; }
   wire::Ipv4 address() const { return nic_.config().address; }
@@ -83,6 +85,8 @@ class Host final : public Actor, public FrameSink {
  private:
   enum What : std::uint64_t { kTransmit, kTimer, kDeliver, kWake };
 
+  template <typename Message>
+  void send_any(const Message& message, std::uint16_t control_port);
   void after_nic_call();
   void transmit(Instant now);
   bool next_frame(Instant now, wire::Frame& frame);

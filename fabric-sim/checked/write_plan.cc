@@ -1,0 +1,45 @@
+#include "fabric-sim/checked/write_plan.h"
+
+#include <algorithm>
+
+#include "fabric-sim/core/random.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr std::uint64_t kOwnStream = 0x3'217E'0F0F;  // the rest of the seed's plan stays as it is
+
+void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu) {
+  std::uint32_t largest = mtu;
+  for (const MessagePlan& m : group.messages) largest = std::max(largest, m.bytes);
+  // Few places, so that WRITEs go over what others have written.
+  const std::uint32_t places = random.between(1, 3);
+  group.region_bytes = places * largest;
+  for (std::size_t i = 0; i < group.messages.size(); ++i) {
+    MessagePlan& m = group.messages[i];
+    if (random.chance(0.3)) continue;
+    const auto place = static_cast<std::uint32_t>(random.below(places));
+    m.offset = place * largest + static_cast<std::uint32_t>(random.below(largest - m.bytes + 1));
+    // Whoever is next to send has to know that this one is over.
+    const bool is_runs_last =
+        i + 1 == group.messages.size() || group.messages[i + 1].source != m.source;
+    m.kind = is_runs_last || random.chance(0.5) ? MessageKind::kWriteImm : MessageKind::kWrite;
+  }
+  MessagePlan& last = group.messages.back();
+  if (!random.chance(0.2) || last.bytes == 0) return;
+  last.kind = random.chance(0.5) ? MessageKind::kWriteImm : MessageKind::kWrite;
+  last.offset = group.region_bytes - static_cast<std::uint32_t>(random.below(last.bytes));
+  last.outside = true;
+}
+
+}  // namespace
+
+void use_writes(ScenarioPlan& plan) {
+  Random random(plan.seed ^ kOwnStream);
+  for (GroupPlan& group : plan.groups) {
+    group.in_turns = true;
+    make_writes(random, group, plan.transport.path_mtu);
+  }
+}
+
+}  // namespace cepheus::sim
