@@ -19,7 +19,7 @@ MutationResult check_mutation(const char* rule, bool host_sync, std::uint64_t fi
   options.incidents =
       name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
   options.far = name == "nak_once";
-  options.writes = name == "write_bounds" || name == "newest_publication";
+  options.writes = result.writes = name == "write_bounds" || name == "newest_publication";
   options.cuts = name == "dark_trunks" || name == "trunk_withdrawals";
   const PlanOptions sound = options;
   net::set_rule(options.rules, rule, false);
@@ -52,7 +52,8 @@ std::string to_table(const std::vector<MutationResult>& results) {
   std::string table = "| rule switched off | first failing seed | invariant | how it failed |\n";
   table += "|---|---|---|---|\n";
   for (const MutationResult& r : results) {
-    table += "| `" + r.rule + (r.host_sync ? "`, PSN synchronisation | " : "` | ");
+    table += "| `" + r.rule;
+    table += r.host_sync ? "`, PSN synchronisation | " : r.writes ? "`, with WRITEs | " : "` | ";
     table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.finding.invariant) + " | " +
                             r.finding.text + " |\n"
                       : "none | | not caught |\n";

@@ -18,6 +18,7 @@ inline constexpr const char* kHostSyncRules[] = {"nak_ordering",         "lost_a
 struct MutationResult {
   std::string rule;
   bool host_sync = false;
+  bool writes = false;
   bool caught = false;
   std::uint64_t seed = 0;  // the first that fails without the rule, and not with it
   Finding finding{};       // ... and how

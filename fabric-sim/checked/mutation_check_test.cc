@@ -34,12 +34,15 @@ TEST(MutationCheck, WritesOneRowForEachRule) {
   missed.rule = "other";
   MutationResult by_hosts = missed;
   by_hosts.host_sync = true;
-  EXPECT_EQ(to_table({caught, missed, by_hosts}),
+  MutationResult by_writes = missed;
+  by_writes.writes = true;
+  EXPECT_EQ(to_table({caught, missed, by_hosts, by_writes}),
             "| rule switched off | first failing seed | invariant | how it failed |\n"
             "|---|---|---|---|\n"
             "| `gate` | 17 | completion | too early |\n"
             "| `other` | none | | not caught |\n"
-            "| `other`, PSN synchronisation | none | | not caught |\n");
+            "| `other`, PSN synchronisation | none | | not caught |\n"
+            "| `other`, with WRITEs | none | | not caught |\n");
 }
 
 }  // namespace
