@@ -126,6 +126,12 @@ TEST(Reception, GivesWayToPackets) {
   EXPECT_EQ(desks, 1);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kMostOfACore = 2;  // its rests are as long, its work takes several times as much
+#else
+constexpr int kMostOfACore = 4;
+#endif
+
 // Whoever asks without end takes a small part of a core.
 TEST(Reception, RestsAfterItsWork) {
   TestFabric fabric(net::Topology::star(64));
@@ -147,7 +153,7 @@ TEST(Reception, RestsAfterItsWork) {
   for (; took < std::chrono::milliseconds(500); took = std::chrono::steady_clock::now() - began) {
     EXPECT_TRUE(ask(fabric.socket(), {{"ask", "status"}}));
   }
-  EXPECT_LT(cpu_time() - before, took / 4);
+  EXPECT_LT(cpu_time() - before, took / kMostOfACore);
 }
 
 TEST(DatapathStatus, IsCopiedInSmallSlices) {
