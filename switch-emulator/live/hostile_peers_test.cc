@@ -19,7 +19,8 @@ struct Attack {
 };
 
 // A frame as it is, from whoever its headers say.
-void send_raw(fabric::HostPort& port, const wire::Frame& frame) {
+void send_raw(fabric::HostPort& port, const wire::Frame& original) {
+  wire::Frame frame = original;
   ASSERT_TRUE(await_room(port, 0));
   port.send(frame);
   port.flush();
