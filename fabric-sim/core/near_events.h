@@ -29,10 +29,7 @@ class NearEvents {
  public:
   static constexpr std::int64_t kReach = 4096;  // ns
 
-  NearEvents() {
-    first_.fill(kNone);
-    last_.fill(kNone);
-  }
+  NearEvents() { slots_.fill({kNone, kNone}); }
 
   // Precondition: now <= event.at < now + kReach; so it was for all that are here, and nothing
   // before `now` is left.
@@ -40,27 +37,29 @@ class NearEvents {
     const std::size_t slot = slot_of(event.at);
     const std::uint32_t place = take_place();
     nodes_[place] = {event, kNone};
-    if (first_[slot] == kNone) {
-      first_[slot] = place;
+    Slot& list = slots_[slot];
+    if (list.first == kNone) {
+      list.first = place;
       words_[slot / 64] |= std::uint64_t{1} << slot % 64;
       summary_ |= std::uint64_t{1} << slot / 64;
     } else {
-      nodes_[last_[slot]].next = place;
+      nodes_[list.last].next = place;
     }
-    last_[slot] = place;
+    list.last = place;
   }
   // The first, null if there is none; it stays valid until the next call.
   const Event* front(wire::Instant now) {
     if (summary_ == 0) return nullptr;
     front_ = find(slot_of(now));
-    return &nodes_[first_[front_]].event;
+    return &nodes_[slots_[front_].first].event;
   }
   // Takes away what front() has named.
   void pop() {
-    const std::uint32_t place = first_[front_];
-    first_[front_] = nodes_[place].next;
+    const std::uint32_t place = slots_[front_].first;
+    const std::uint32_t next = nodes_[place].next;
+    slots_[front_].first = next;
     free_.push_back(place);
-    if (first_[front_] != kNone) return fetch_ahead(nodes_[first_[front_]].event.actor);
+    if (next != kNone) return fetch_ahead(nodes_[next].event.actor);
     words_[front_ / 64] &= ~(std::uint64_t{1} << front_ % 64);
     if (words_[front_ / 64] == 0) summary_ &= ~(std::uint64_t{1} << front_ / 64);
   }
@@ -74,6 +73,9 @@ class NearEvents {
 
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr std::size_t kSlots = kReach;
+  struct Slot {
+    std::uint32_t first, last;
+  };
   struct Node {
     Event event;
     std::uint32_t next;
@@ -101,7 +103,7 @@ class NearEvents {
     return next * 64 + static_cast<std::size_t>(std::countr_zero(words_[next]));
   }
 
-  std::array<std::uint32_t, kSlots> first_, last_;
+  std::array<Slot, kSlots> slots_;
   std::array<std::uint64_t, kSlots / 64> words_{};
   std::uint64_t summary_ = 0;  // which words are not 0
   static_assert(kSlots == 64 * 64);

@@ -67,12 +67,13 @@ struct Nic::State {
   bool build_response(wire::Frame& frame);
   bool build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
-  Port port;
-  SrqTable srqs;  // outlives the QPs
-  QpTable qps;
+  // Asked after every call; the elements are those of `qps`.
   IntrusiveList<QueuePair, &QueuePair::response_hook> responding;
   IntrusiveList<QueuePair, &QueuePair::data_hook> sending;
   TimerHeap<QueuePair, &QueuePair::timer> timers;
+  Port port;
+  SrqTable srqs;  // outlives the QPs
+  QpTable qps;
 };
 
 Nic::Nic(const NicConfig& config) : state_(std::make_unique<State>(config)) {}
