@@ -34,6 +34,7 @@ FULL = {
     "64 MiB to 512 of 1024": ("multicast", 16, 513, 64 * MIB),
 }
 SIZES = {hosts: ("register", ports, hosts, 0) for ports, hosts in ((4, 16), (8, 128), (16, 1024), (64, 4096), (64, 16384))}
+FLIGHT = ("flight", 8, 128, 4 * MIB)
 PERMUTATION = "permutation of 128"
 
 
@@ -84,6 +85,13 @@ def show_sizes(runs, sizes, records):
             records.add("size", "cepheus-sim", metric, unit, value, hosts=result["hosts"])
 
 
+def show_flight(runs, records):
+    result = runs.ours(FLIGHT)
+    each = result["in_flight_bytes"] / result["in_flight"]
+    print(f"\n  a packet under way takes {each:.0f} bytes ({result['in_flight']} at once, of {result['hosts']} hosts)", flush=True)
+    records.add("flight", "cepheus-sim", "memory", "bytes", each, hosts=result["hosts"])
+
+
 def show_rival(runs, case, rounds, records):
     ours, rival = [], []
     for _ in range(rounds):
@@ -111,6 +119,7 @@ def main():
     print("fat-trees on virtual time, 100 Gb/s and 1 us a link, packets of 4096 bytes; one core: median (least..most)")
     show_rates(runs, cases, rounds, records)
     show_sizes(runs, sizes, records)
+    show_flight(runs, records)
     show_rival(runs, cases[PERMUTATION], rounds, records)
     records.save(options.json)
 

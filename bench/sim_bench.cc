@@ -7,13 +7,16 @@
 //     permutation   every host to the one half the fabric away, all at once
 //     chain         from each of HOSTS hosts to the next, in as many slices
 //     register      HOSTS hosts become a group; nothing is sent
+//     flight        the same, then the first host sends: what a packet under way takes of memory
 //
 // All in a fat-tree of PORTS-port switches (fewer pods where HOSTS need fewer), 100 Gb/s and 1 us a
-// link. A line of JSON: seconds of this machine, packet-hops, virtual time, memory.
+// link; `flight` has links of 1 ms, so that all copies of a window are under way at once. A line of JSON: seconds of this machine, packet-hops, virtual time, memory.
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -40,6 +43,25 @@ struct Case {
   }
 };
 
+constexpr auto kLongLink = std::chrono::milliseconds(1);
+
+std::uint64_t resident_bytes() {
+  std::uint64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Sends, and stops when the copies are on the links to their hosts: how many, and what they take.
+std::pair<std::size_t, std::uint64_t> fill_links(Testbed& testbed, sim::MulticastGroup& group,
+                                                 std::uint64_t bytes) {
+  constexpr int kLinks = 6;  // from host to host
+  const std::uint64_t before = resident_bytes();
+  group.send(0, static_cast<std::uint32_t>(bytes));
+  sim::Simulator& simulator = testbed.simulator();
+  simulator.run(simulator.now() + kLinks * kLongLink - kLongLink / 2);
+  return {testbed.network().frames_in_flight(), resident_bytes() - before};
+}
+
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
@@ -62,13 +84,17 @@ void run(const Case& c) {
   sim::TestbedConfig config;
   config.memory = std::max<std::uint64_t>(c.bytes, 1);
   config.max_qps = 8;
-  Testbed testbed(net::fat_tree(c.ports, sim::paper_link(), c.pods()), config);
+  const bool is_long = c.name == "flight";
+  const net::LinkConfig link = is_long ? sim::paper_link(100, kLongLink) : sim::paper_link();
+  if (is_long) config.ack_timeout = 100 * kLongLink;
+  Testbed testbed(net::fat_tree(c.ports, link, c.pods()), config);
   const std::size_t there = testbed.network().host_count();
   const std::size_t hosts = c.hosts == 0 ? there : c.hosts;
   const double built = seconds_since(begin);
   const auto ready = Clock::now();
   const wire::Instant virtual_begin = testbed.simulator().now();
   double set_up = 0;
+  std::pair<std::size_t, std::uint64_t> flight{};
   std::uint64_t before = 0;
   auto sending = ready;
   if (c.name == "chain") {
@@ -80,6 +106,7 @@ void run(const Case& c) {
                               sim::first_hosts(hosts), testbed.memory());
     if (!group.set_up()) throw std::runtime_error("the group is not set up");
     set_up = seconds_since(ready);
+    if (is_long) flight = fill_links(testbed, group, c.bytes);
     if (c.name == "multicast") {
       before = testbed.totals().hops;
       sending = Clock::now();
@@ -98,6 +125,8 @@ void run(const Case& c) {
                                      {"seconds", took},
                                      {"hops", testbed.totals().hops - before},
                                      {"virtual_us", virtual_us},
+                                     {"in_flight", flight.first},
+                                     {"in_flight_bytes", flight.second},
                                      {"rss_kib", usage.ru_maxrss}}
                           .dump()
                           .c_str());
@@ -107,11 +136,12 @@ void run(const Case& c) {
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
-  const bool known =
-      name == "multicast" || name == "permutation" || name == "chain" || name == "register";
+  const bool known = name == "multicast" || name == "permutation" || name == "chain" ||
+                     name == "register" || name == "flight";
   if (!known || argc < 3 || argc > 5) {
     std::fprintf(stderr,
-                 "usage: sim_bench multicast|permutation|chain|register PORTS [HOSTS] [BYTES]\n");
+                 "usage: sim_bench multicast|permutation|chain|register|flight PORTS [HOSTS] "
+                 "[BYTES]\n");
     return 2;
   }
   try {

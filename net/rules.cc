@@ -28,6 +28,7 @@ constexpr NamedRule kRules[] = {
     {"handover_rnr", &Rules::handover_rnr},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
+    {"several_naks", &Rules::several_naks},
     {"fewest_groups", &Rules::fewest_groups},
 };
 

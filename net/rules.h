@@ -39,6 +39,7 @@ struct Rules {
   bool handover_rnr = true;  // a newcomer waits for a last source that has not moved its PSNs on
   bool drop_overtaken_nak = true;
   bool recheck_held_nak = true;
+  bool several_naks = true;   // NAKs behind the smallest that waits are kept; off, as in the papers
   bool fewest_groups = true;  // a new branch takes the port that the fewest groups use, or by hash
   // Policies.
   SourceChange source_change = SourceChange::kRebase;

@@ -54,7 +54,9 @@ void take_nak(Call& call, Group& group, const Nak& from_receiver, bool from_slow
     return send_nak(call, group, nak);
   }
   if (rules.drop_overtaken_nak) turn.naks().drop_overtaken(turn.min());
-  if (nak.rnr || !turn.naks().knows(nak.psn, rules.nak_once)) turn.naks().hold(nak);
+  if (nak.rnr || !turn.naks().knows(nak.psn, rules.nak_once)) {
+    turn.naks().hold(nak, rules.several_naks);
+  }
   check(call, group, from_slowest);
 }
 

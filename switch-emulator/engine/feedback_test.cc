@@ -128,6 +128,19 @@ TEST(Feedback, PassesANakThatCameBesideOneThatIsOvertaken) {
   EXPECT_EQ(net->inbox(0), Texts({"nak 6"}));
 }
 
+// As the papers' switch, which leaves host 2 to a time-out.
+TEST(Feedback, KeepsOneNakWithTheRuleOff) {
+  auto net = make_star(4, true, with([](Rules& r) { r.several_naks = false; }));
+  net->message(0, 0, 9);
+  net->clear();
+  net->nak(2, 6);
+  net->nak(1, 3);
+  net->data(0, 3);
+  net->ack(1, 9);
+  net->ack(3, 9);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 2", "ack 5"}));
+}
+
 TEST(Feedback, KeepsTheSmallestOfManyNaks) {
   auto net = make_star(8);
   net->message(0, 0, 9);

@@ -6,7 +6,8 @@
 
 namespace cepheus::fabric {
 
-void NakFilter::hold(const Nak& nak) {
+void NakFilter::hold(const Nak& nak, bool several) {
+  const std::size_t most = several ? kMostHeld : 1;
   std::size_t at = 0;
   while (at < held_ && before(waiting_[at].psn, nak.psn)) ++at;
   if (at < held_ && waiting_[at].psn == nak.psn) {
@@ -16,8 +17,8 @@ void NakFilter::hold(const Nak& nak) {
     same.rnr = true;
     return;
   }
-  if (at == kMostHeld) return;
-  if (held_ < kMostHeld) ++held_;
+  if (at == most) return;
+  if (held_ < most) ++held_;
   std::copy_backward(waiting_.begin() + at, waiting_.begin() + held_ - 1, waiting_.begin() + held_);
   waiting_[at] = nak;
 }

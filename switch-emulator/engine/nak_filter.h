@@ -34,8 +34,9 @@ class NakFilter {
   bool knows(wire::Psn psn, bool once) const { return asked_ == psn || (once && said_ == psn); }
 
   // Keeps the smallest few: while one waits, another receiver may lose a later packet, and says so
-  // once. Of two for one packet an RNR NAK wins, with the longest timer asked for.
-  void hold(const Nak& nak);
+  // once. Of two for one packet an RNR NAK wins, with the longest timer asked for. `several`: rule
+  // several_naks; else the smallest alone.
+  void hold(const Nak& nak, bool several = true);
   void drop_overtaken(wire::Psn min) {
     while (held_ > 0 && !before(min, waiting_[0].psn)) drop(0);
   }
