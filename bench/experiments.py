@@ -23,7 +23,7 @@ PREFACE = """# Experiments
 Figures and numbers of the papers, simulated: the switch's and the NIC's own engines on virtual time (`cepheus-sim
 experiment --list`). Each table has the paper's value beside ours where the paper's text has one; most of its curves have none.
 `low..high` is the range over seeds of random loss, places and hashes, the value their median; where there is no range, there was one seed.
-Times are virtual. Below each table: what was simulated, and why it differs from the paper where it does.
+Times are virtual; the seconds behind each command are those of the machine that ran it, perhaps beside other work. Below each table: what was simulated, and why it differs from the paper where it does.
 
     ./run experiments                      all, with SVGs into build/experiments
     ./run experiments --quick --docs       a first look, and this page made of it
