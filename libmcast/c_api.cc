@@ -127,6 +127,24 @@ mcast_status_t start_bulk(Group& group, const Expected<void>& posted) {
   return set_last_error(posted.error());
 }
 
+// What starts on a bulk lane under the one rule for senders; `post` posts it there.
+template <typename Post>
+mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t length,
+                             const mcast_op_t* op, Post post) {
+  return with(from(group), [&](Group& g) {
+    BulkLane* lane = nullptr;
+    if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
+      return status;
+    }
+    if (const auto may_send = g.check_may_send(); !may_send) {
+      return set_last_error(may_send.error());
+    }
+    const Expected<void> posted = post(*lane);
+    if (posted) g.note_sent();
+    return start_bulk(g, posted);
+  });
+}
+
 }  // namespace
 
 const char* mcast_status_string(mcast_status_t status) {
@@ -371,18 +389,8 @@ void mcast_mem_deregister(mcast_mem_h mem) {
 
 mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                           uint32_t imm, mcast_op_t* op) {
-  return with(from(group), [&](Group& g) {
-    BulkLane* lane = nullptr;
-    if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
-      return status;
-    }
-    if (const auto may_send = g.check_may_send(); !may_send) {
-      return set_last_error(may_send.error());
-    }
-    const auto posted = lane->send(data, length, from(mem), imm, op);
-    if (posted) g.note_sent();
-    return start_bulk(g, posted);
-  });
+  return start_sending(group, data, length, op,
+                       [&](BulkLane& lane) { return lane.send(data, length, from(mem), imm, op); });
 }
 
 // --- WRITE.
@@ -409,18 +417,9 @@ mcast_status_t mcast_region_test(mcast_group_h group) {
 
 mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                            uint16_t region, uint64_t offset, const uint32_t* imm, mcast_op_t* op) {
-  return with(from(group), [&](Group& g) {
-    BulkLane* lane = nullptr;
-    if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
-      return status;
-    }
-    if (const auto may_send = g.check_may_send(); !may_send) {
-      return set_last_error(may_send.error());
-    }
+  return start_sending(group, data, length, op, [&](BulkLane& lane) {
     const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    const auto posted = lane->write(data, length, from(mem), {region, offset}, with_imm, op);
-    if (posted) g.note_sent();
-    return start_bulk(g, posted);
+    return lane.write(data, length, from(mem), {region, offset}, with_imm, op);
   });
 }
 

@@ -21,8 +21,8 @@ Disposition replicate_continued(Call& call, Group& group, const GroupPacket& pac
 // moves state.
 void try_gate(Call& call, Group& group);
 
-// READ, atomics, WRITE where there is none: tells a host, without acknowledging anything that is not, that groups don't
-// do this.
+// READ, atomics, WRITE where there is none: tells a host, without acknowledging anything that is
+// not, that groups don't do this.
 void refuse_operation(Call& call, Group& group, const GroupPacket& packet);
 
 }  // namespace cepheus::fabric

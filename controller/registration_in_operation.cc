@@ -1,0 +1,133 @@
+// A registration whose group is in operation: who asks for whom, who only is late, who is evicted.
+#include <algorithm>
+
+#include "controller/registration.h"
+#include "controller/reject_text.h"
+
+namespace cepheus::mrp {
+
+using wire::ErrorCode;
+using wire::kNever;
+using wire::MrpReject;
+using wire::MrpType;
+
+void Registration::ask(Instant now, Outbox& out) {
+  if (state_ != State::kActive) return;
+  asked_at_ = now;
+  if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
+  query(now, out);
+}
+
+void Registration::query(Instant now, Outbox& out) {
+  send_to_group(MrpType::kQuery, out);
+  queried_at_ = now;
+  next_ask_ = now + config_.ask_again;
+}
+
+void Registration::look(Outbox& out) const {
+  if (state_ != State::kActive) return;
+  send_to_group(MrpType::kQuery, out);
+  out.messages.back().header.flags = wire::MrpHeader::kPresence;
+}
+
+// The asker waits for data, and says who it is and where it listens.
+void Registration::on_presence_query(Instant now, const MrpMember& asker, Outbox& out) {
+  const std::size_t at = find(asker.host);
+  const bool is_member = at < members_.size() && members_[at].is_same_as(asker);
+  const bool stands = state_ == State::kActive || state_ == State::kActivating;
+  const bool holds = stands && is_member;
+  out.messages.push_back(message(holds ? MrpType::kAlive : MrpType::kGiveUp));
+  MrpMessage& answer = out.messages.back();
+  answer.add(asker);
+  if (!holds) {
+    const MrpReject why = stands ? MrpReject::kEvicted : reject_;
+    answer.header.flags = static_cast<std::uint16_t>(why);
+    return;
+  }
+  answer.header.flags = wire::MrpHeader::kPresence;
+  // It may wait for a source that has died: nobody else would ask.
+  const bool asked_lately = next_ask_ != kNever || now - queried_at_ < config_.asker_patience;
+  if (state_ == State::kActive && !asked_lately) query(now, out);
+}
+
+void Registration::on_complaint(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
+  if (message.header.flags == wire::MrpHeader::kPresence) {
+    if (message.member_count == 1 && message.members[0].host == from) {
+      on_presence_query(now, message.members[0], out);
+    }
+    return;
+  }
+  if (find(from) == members_.size()) return;
+  const auto at = std::find_if(askers_.begin(), askers_.end(),
+                               [from](const Asker& a) { return a.host == from; });
+  if (at == askers_.end()) {
+    askers_.push_back({from, now});
+  } else {
+    at->asked = now;
+  }
+  ask(now, out);
+}
+
+void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out) {
+  if (state_ != State::kActive || message.member_count == 0) return;
+  bool alive = false;
+  for (const MrpMember& reported : message.list()) {
+    if (find(reported.host) == members_.size()) continue;
+    if (reported.flags == wire::kMemberLate) {
+      alive |= late_.name(now, reported.host, reported.qpn.value()).heard;
+    } else if (state_ == State::kActive) {
+      judge(now, reported, out);
+    }
+  }
+  if (state_ != State::kActive) return;
+  if (alive && !suspects_.any_silent(now, config_.asker_patience)) {
+    reassure(now, out);
+  }
+  // Somebody lags: look again until nobody does.
+  if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+}
+
+// Whoever holds the group up answers, and will go on when its program comes: nobody need give up.
+void Registration::reassure(Instant now, Outbox& out) {
+  alive_at_ = now;
+  std::erase_if(askers_, [&](const Asker& a) { return now - a.asked > config_.asker_patience; });
+  std::vector<MrpMember> list;
+  for (const Asker& asker : askers_) {
+    const std::size_t i = find(asker.host);
+    if (i < members_.size()) list.push_back(members_[i]);
+  }
+  send_list(MrpType::kAlive, list, out);
+}
+
+void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
+  const std::size_t member = find(reported.host);
+  if (reported.host == config_.host) return;
+  const Duration silence = suspects_.name(now, reported.host, reported.qpn.value()).silence;
+  const bool down = (reported.flags & wire::kMemberDown) != 0;
+  const bool owes = (reported.flags & wire::kMemberOwes) != 0;
+  if (owes && (reported.flags & wire::kMemberSource) != 0) {
+    // The last answers to what it sent may be on their way, or it sends again.
+    const Duration limit = down ? config_.source_grace : config_.evict_after;
+    if (silence < limit) return;
+    fail(now,
+         {ErrorCode::kUnavailable,
+          to_string(members_[member]) +
+              " is gone and not every member has all of its last message: create fresh groups"},
+         MrpReject::kEvicted, out);
+  } else if (down || silence >= config_.evict_after) {
+    evict(now, member, out);
+  }
+}
+
+void Registration::evict(Instant now, std::size_t member, Outbox& out) {
+  const MrpMember gone = members_[member];
+  members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(member));
+  confirmed_.erase(confirmed_.begin() + static_cast<std::ptrdiff_t>(member));
+  suspects_.forget(gone.host);
+  late_.forget(gone.host);
+  ++evicted_;
+  evictions_.add(now, gone, config_.first_retry, config_.evict_repeats);
+  send_list(MrpType::kEvict, evictions_.take_due(now, config_.max_retry), out);
+}
+
+}  // namespace cepheus::mrp
