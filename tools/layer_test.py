@@ -48,6 +48,7 @@ MAY_INCLUDE = {
     "ucx-transport": [],
     "ompi-coll": [],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
+    "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
     "tests": [*BELOW_DRIVERS, *DRIVERS],
     "tools": [],
@@ -64,9 +65,9 @@ TESTS_MAY_INCLUDE = {
 BORDERS = {
     r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", "tests", "bench"],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
-    r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ompi-coll", "tests", "bench"],
-    r"uct/api/": ["ucx-transport", "ompi-coll/uct_channel.h", "ompi-coll/uct_channel.cc", "tests"],
-    r"uc[ts]/": ["ucx-transport"],
+    r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", "tests", "bench"],
+    r"uct/api/": ["ucx-transport", "ucx-transport/e2e", "ompi-coll/uct_channel.h", "ompi-coll/uct_channel.cc", "tests"],
+    r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],
     r"wire/clock\.h$": [*DRIVERS, "libmcast", "libmcast/e2e", "tests", "bench"],  # no engine
     r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],

@@ -1,5 +1,6 @@
 #include "ucx-transport/interface.h"
 
+#include <algorithm>
 #include <new>
 
 namespace cepheus::uct {
@@ -52,6 +53,12 @@ ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
     attr->cap.tag.recv.max_zcopy = state.max_message;
     attr->cap.tag.recv.max_iov = 1;
     attr->cap.tag.recv.max_outstanding = 64;
+    attr->cap.flags |= UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY;
+    attr->cap.put.max_bcopy = std::min(BounceBuffers::kBytes, state.max_message);
+    attr->cap.put.max_zcopy = state.max_message;
+    attr->cap.put.max_iov = 1;
+    attr->cap.put.opt_zcopy_align = 1;
+    attr->cap.put.align_mtu = 1;
   }
   attr->iface_addr_len = sizeof(GroupAddress);
   attr->device_addr_len = 0;
@@ -169,6 +176,8 @@ uct_iface_ops_t make_interface_ops() {
   memset(&o, 0, sizeof o);
   o.ep_am_short = ep_am_short;
   o.ep_am_bcopy = ep_am_bcopy;
+  o.ep_put_bcopy = ep_put_bcopy;
+  o.ep_put_zcopy = ep_put_zcopy;
   o.ep_tag_eager_zcopy = ep_tag_eager_zcopy;
   o.iface_tag_recv_zcopy = iface_tag_recv_zcopy;
   o.iface_tag_recv_cancel = iface_tag_recv_cancel;

@@ -3,7 +3,8 @@
 //
 // Mapping (docs/architecture.md): AM short/bcopy -> eager lane; tag eager zcopy and tag receive ->
 // bulk lane, where messages match in order and the low 32 bits of the sender's tag travel as
-// immediate data. Flush: every member has acknowledged. Not thread-safe beyond what UCT promises
+// immediate data; puts -> multicast WRITE on a bulk lane, whose `remote_addr` is an offset in the
+// region whose number is `rkey`. Flush: every member has acknowledged. Not thread-safe beyond what UCT promises
 // for UCS_THREAD_MODE_SINGLE.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <deque>
 #include <vector>
 
+#include "ucx-transport/bounce_buffers.h"
 #include "ucx-transport/uct_layout.h"
 
 namespace cepheus::uct {
@@ -50,6 +52,7 @@ struct InterfaceState {
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned
   unsigned operations = 0;       // in flight
+  BounceBuffers bounces;
   std::deque<uct_pending_req_t*> pending;
   std::vector<uct_completion_t*> flushes;
   ucs_status_t failure = UCS_OK;  // once the group broke
@@ -85,6 +88,14 @@ void ep_pending_purge(uct_ep_h ep, uct_pending_purge_callback_t cb, void* arg);
 ucs_status_t iface_tag_recv_zcopy(uct_iface_h iface, uct_tag_t tag, uct_tag_t mask,
                                   const uct_iov_t* iov, size_t iovcnt, uct_tag_context_t* ctx);
 ucs_status_t iface_tag_recv_cancel(uct_iface_h iface, uct_tag_context_t* ctx, int force);
+
+// put_lane.cc
+ucs_status_t ep_put_zcopy(uct_ep_h ep, const uct_iov_t* iov, size_t iovcnt, uint64_t remote_addr,
+                          uct_rkey_t rkey, uct_completion_t* comp);
+ssize_t ep_put_bcopy(uct_ep_h ep, uct_pack_callback_t pack, void* arg, uint64_t remote_addr,
+                     uct_rkey_t rkey);
+
+// operation.cc
 void free_operations(InterfaceState& state);
 
 // interface.cc

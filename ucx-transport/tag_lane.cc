@@ -1,52 +1,14 @@
 // The bulk lane behind UCT's tag calls: users' buffers are posted to the group's queue pair as they
 // are.
-#include <new>
-
-#include "ucx-transport/interface.h"
 #include "ucx-transport/memory_domain.h"
+#include "ucx-transport/operation.h"
 
 namespace cepheus::uct {
 
-struct Operation {
-  mcast_op_t op;
-  InterfaceState* state;
-  uct_completion_t* comp;  // sends
-  uct_tag_context_t* ctx;  // receives
-  uct_tag_t tag, mask;
-};
-
 namespace {
 
-Operation* take(InterfaceState& state) {
-  Operation* operation;
-  if (state.idle.empty()) {
-    operation = new (std::nothrow) Operation{};
-    if (operation == nullptr) return nullptr;
-    operation->state = &state;
-    operation->op.user = operation;
-  } else {
-    operation = state.idle.back();
-    state.idle.pop_back();
-  }
-  ++state.operations;
-  return operation;
-}
-
-void give_back(Operation* operation) {
-  --operation->state->operations;
-  operation->state->idle.push_back(operation);
-}
-
 void send_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
-  auto* operation = static_cast<Operation*>(op->user);
-  InterfaceState& state = *operation->state;
-  uct_completion_t* comp = operation->comp;
-  if (status != MCAST_OK) state.failure = to_ucs(status);
-  give_back(operation);
-  if (comp != nullptr) {
-    uct_completion_update_status(comp, to_ucs(status));
-    if (--comp->count == 0) comp->func(comp);
-  }
+  complete(static_cast<Operation*>(op->user), status);
 }
 
 void recv_done(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm) {
@@ -76,7 +38,7 @@ ucs_status_t ep_tag_eager_zcopy(uct_ep_h ep, uct_tag_t tag, uint64_t imm, const 
   if (iovcnt != 1 || iov->count > 1) return UCS_ERR_INVALID_PARAM;
   const size_t length = iov->count * iov->length;
   if (length > state.max_message) return UCS_ERR_INVALID_PARAM;
-  Operation* operation = take(state);
+  Operation* operation = take_operation(state);
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
   operation->op.done = send_done;
   operation->comp = comp;
@@ -92,7 +54,7 @@ ucs_status_t iface_tag_recv_zcopy(uct_iface_h iface, uct_tag_t tag, uct_tag_t ma
                                   const uct_iov_t* iov, size_t iovcnt, uct_tag_context_t* ctx) {
   InterfaceState& state = *interface_of(iface)->state;
   if (iovcnt != 1 || iov->count > 1) return UCS_ERR_INVALID_PARAM;
-  Operation* operation = take(state);
+  Operation* operation = take_operation(state);
   if (operation == nullptr) return UCS_ERR_NO_MEMORY;
   operation->op.done = recv_done;
   operation->ctx = ctx;
@@ -110,11 +72,6 @@ ucs_status_t iface_tag_recv_zcopy(uct_iface_h iface, uct_tag_t tag, uct_tag_t ma
 
 ucs_status_t iface_tag_recv_cancel(uct_iface_h, uct_tag_context_t*, int) {
   return UCS_ERR_UNSUPPORTED;  // a posted receive can't be taken back from a queue pair
-}
-
-void free_operations(InterfaceState& state) {
-  for (Operation* operation : state.idle) delete operation;
-  state.idle.clear();
 }
 
 }  // namespace cepheus::uct

@@ -20,6 +20,13 @@ struct Sent {
   std::uint32_t imm;
 };
 
+struct Written {
+  std::string data;
+  std::uint16_t region;
+  std::uint64_t offset;
+  bool tells;  // members have a receive completed
+};
+
 // One group, and what the transport did with it.
 struct Library {
   mcast_group_attr_t attr{};
@@ -29,9 +36,11 @@ struct Library {
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;
   std::vector<Sent> sent;
+  std::vector<Written> written;
   std::deque<mcast_op_t*> ops;
   std::vector<mcast_mem_h> mems;  // what operations were given
   std::vector<void*> released;
+  mcast_status_t registration = MCAST_OK;
   int registered = 0;
 } lib;
 
@@ -79,6 +88,16 @@ EXPORTED mcast_status_t mcast_send(mcast_group_h, const void* data, size_t lengt
   lib.ops.push_back(op);
   return MCAST_INPROGRESS;
 }
+EXPORTED mcast_status_t mcast_write(mcast_group_h, const void* data, size_t length, mcast_mem_h mem,
+                                    std::uint16_t region, std::uint64_t offset,
+                                    const std::uint32_t* imm, mcast_op_t* op) {
+  if (lib.send != MCAST_OK) return lib.send;
+  lib.written.push_back(
+      {std::string(static_cast<const char*>(data), length), region, offset, imm != nullptr});
+  lib.mems.push_back(mem);
+  lib.ops.push_back(op);
+  return MCAST_INPROGRESS;
+}
 EXPORTED mcast_status_t mcast_recv(mcast_group_h, void*, size_t, mcast_mem_h mem, mcast_op_t* op) {
   if (lib.recv != MCAST_INPROGRESS) return lib.recv;
   lib.mems.push_back(mem);
@@ -87,6 +106,7 @@ EXPORTED mcast_status_t mcast_recv(mcast_group_h, void*, size_t, mcast_mem_h mem
 }
 EXPORTED void mcast_recv_release(mcast_group_h, void* data) { lib.released.push_back(data); }
 EXPORTED mcast_status_t mcast_mem_register(mcast_context_h, void*, size_t, mcast_mem_h* out) {
+  if (lib.registration != MCAST_OK) return lib.registration;
   ++lib.registered;
   *out = kMem;
   return MCAST_OK;
@@ -473,6 +493,91 @@ TEST_F(Bulk, RegistersMemoryWithTheGroupsDeviceWhenItIsFirstUsed) {
   end(MCAST_OK);
   ASSERT_EQ(uct_md_mem_dereg(md_, mem), UCS_OK);
   EXPECT_EQ(lib.registered, 0);
+}
+
+class Put : public Bulk {
+ protected:
+  ucs_status_t put(size_t length, std::uint64_t offset, uct_rkey_t region, uct_completion_t* comp,
+                   uct_mem_h mem = nullptr) {
+    const uct_iov_t iov{buffer_, length, mem, 0, 1};
+    return uct_ep_put_zcopy(ep_, &iov, 1, offset, region, comp);
+  }
+  ssize_t put_packed(std::string text, std::uint64_t offset, uct_rkey_t region) {
+    const auto pack = [](void* dest, void* arg) -> size_t {
+      const auto& from = *static_cast<std::string*>(arg);
+      from.copy(static_cast<char*>(dest), from.size());
+      return from.size();
+    };
+    return uct_ep_put_bcopy(ep_, pack, &text, offset, region);
+  }
+};
+
+TEST_F(Put, IsABulkLanesOnly) {
+  const auto cap = attr().cap;
+  EXPECT_TRUE(cap.flags & UCT_IFACE_FLAG_PUT_ZCOPY);
+  EXPECT_TRUE(cap.flags & UCT_IFACE_FLAG_PUT_BCOPY);
+  EXPECT_FALSE(cap.flags & UCT_IFACE_FLAG_PUT_SHORT);
+  EXPECT_EQ(cap.put.max_zcopy, 1000u);
+  EXPECT_EQ(cap.put.max_bcopy, 1000u) << "no more than a message";
+}
+
+TEST_F(Put, WritesToARegionAndCompletesOnceAllHaveIt) {
+  Completion comp;
+  EXPECT_EQ(put(6, 1 << 20, 3, &comp), UCS_INPROGRESS);
+  ASSERT_EQ(lib.written.size(), 1u);
+  EXPECT_EQ(lib.written[0].data, "tagged");
+  EXPECT_EQ(lib.written[0].region, 3);
+  EXPECT_EQ(lib.written[0].offset, 1u << 20);
+  EXPECT_FALSE(lib.written[0].tells);
+  EXPECT_EQ(comp.calls, 0);
+  end(MCAST_OK, 6);
+  EXPECT_EQ(comp.calls, 1);
+  EXPECT_EQ(comp.status, UCS_OK);
+}
+
+TEST_F(Put, RefusesWhatNoWriteCanBe) {
+  Completion comp;
+  EXPECT_EQ(put(1001, 0, 1, &comp), UCS_ERR_INVALID_PARAM) << "longer than a message";
+  EXPECT_EQ(put(8, 0, 1 << 16, &comp), UCS_ERR_INVALID_PARAM) << "no region's number";
+  EXPECT_EQ(put_packed("x", 0, 1 << 16), UCS_ERR_INVALID_PARAM);
+  EXPECT_EQ(put(0, 0, 1, &comp), UCS_OK) << "nothing to write";
+  EXPECT_EQ(put_packed("", 0, 1), 0);
+  lib.send = MCAST_ERR_AGAIN;
+  EXPECT_EQ(put(8, 0, 1, &comp), UCS_ERR_NO_RESOURCE);
+  EXPECT_EQ(comp.calls, 0);
+  EXPECT_THAT(lib.written, IsEmpty());
+}
+
+// Every buffer comes back, whatever became of its put.
+TEST_F(Put, PacksIntoBuffersOfItsOwn) {
+  lib.send = MCAST_ERR_AGAIN;
+  EXPECT_EQ(put_packed("refused", 0, 1), UCS_ERR_NO_RESOURCE);
+  lib.send = MCAST_OK;
+  int puts = 0;
+  while (put_packed("put " + std::to_string(puts), 64 * puts, 2) > 0) ++puts;
+  ASSERT_EQ(puts, 64);
+  EXPECT_EQ(put_packed("x", 0, 1), UCS_ERR_NO_RESOURCE);
+  EXPECT_EQ(lib.written[63].data, "put 63");
+  EXPECT_EQ(lib.written[63].offset, 64u * 63);
+  EXPECT_THAT(lib.mems, testing::Each(kMem));
+  EXPECT_EQ(lib.registered, 1) << "all in one piece";
+  end(MCAST_OK);
+  EXPECT_EQ(put_packed("again", 0, 1), 5);
+  while (!lib.ops.empty()) end(MCAST_OK);
+  uct_ep_destroy(ep_);
+  uct_iface_close(iface_);
+  ep_ = nullptr;
+  iface_ = nullptr;
+  EXPECT_EQ(lib.registered, 0);
+}
+
+TEST_F(Put, SaysWhyThereAreNoBuffers) {
+  lib.registration = MCAST_ERR_NO_MEMORY;
+  EXPECT_EQ(put_packed("x", 0, 1), UCS_ERR_NO_MEMORY);
+  lib.registration = MCAST_OK;
+  EXPECT_EQ(put_packed("x", 0, 1), 1);
+  end(MCAST_ERR_FABRIC);
+  EXPECT_EQ(uct_ep_check(ep_, 0, nullptr), UCS_ERR_IO_ERROR) << "nobody else hears of it";
 }
 
 TEST_F(Bulk, TellsUcxWhatBecameOfTheGroup) {

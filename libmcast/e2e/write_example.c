@@ -5,48 +5,11 @@
  * on each of RANKS hosts. The directory is shared: members leave their names there, and that they are done. Every member
  * publishes a page; rank 0 writes a line into everybody's, and then the last rank another one.
  */
-#include <mcast/mcast.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { kRegion = 1, kPage = 4096, kLine = 64, kMostRanks = 64 };
+#include "libmcast/e2e/meeting.h"
 
-static mcast_context_h context;
-
-static void check(mcast_status_t status, const char* what) {
-  if (status >= 0) return;
-  fprintf(stderr, "%s: %s: %s\n", what, mcast_status_string(status), mcast_last_error());
-  exit(1);
-}
-
-static void file_of(char* path, size_t size, const char* directory, const char* what, int rank) {
-  snprintf(path, size, "%s/%s%d", directory, what, rank);
-}
-
-/* Under another name first: who looks finds all of it, or nothing. */
-static void leave(const char* directory, const char* what, int rank, const mcast_member_t* name) {
-  char path[512], draft[520];
-  file_of(path, sizeof path, directory, what, rank);
-  snprintf(draft, sizeof draft, "%s.new", path);
-  FILE* file = fopen(draft, "wb");
-  if (file == NULL || fwrite(name, sizeof *name, 1, file) != 1 || fclose(file) != 0 ||
-      rename(draft, path) != 0) {
-    perror(draft);
-    exit(1);
-  }
-}
-
-static mcast_member_t find(const char* directory, const char* what, int rank) {
-  char path[512];
-  mcast_member_t name;
-  file_of(path, sizeof path, directory, what, rank);
-  FILE* file;
-  while ((file = fopen(path, "rb")) == NULL) mcast_progress(context);
-  if (fread(&name, sizeof name, 1, file) != 1) exit(1);
-  fclose(file);
-  return name;
-}
+enum { kRegion = 1, kPage = 4096, kLine = 64 };
 
 typedef struct {
   mcast_op_t op;
@@ -95,21 +58,12 @@ int main(int argc, char** argv) {
   /* Before the group is set up: then it is in force everywhere as soon as the group is active. */
   check(mcast_region_publish(group, kRegion, page, sizeof page), "mcast_region_publish");
 
-  mcast_member_t names[kMostRanks];
-  check(mcast_group_member(group, &names[rank]), "mcast_group_member");
-  leave(directory, "name", rank, &names[rank]);
-  if (rank == 0) {
-    for (int i = 1; i < ranks; ++i) names[i] = find(directory, "name", i);
-    check(mcast_group_lead(group, names, (size_t)ranks), "mcast_group_lead");
-  }
   /* Told of two lines, of one's own not: a receive without a buffer each. */
   const int last = ranks - 1;
   operation_t first = {{on_done, NULL}, rank == 0}, second = {{on_done, NULL}, rank == last};
   if (!first.is_done) check(mcast_recv(group, NULL, 0, NULL, &first.op), "mcast_recv");
   if (!second.is_done) check(mcast_recv(group, NULL, 0, NULL, &second.op), "mcast_recv");
-  mcast_status_t status;
-  while ((status = mcast_group_test(group)) == MCAST_INPROGRESS) mcast_progress(context);
-  check(status, "mcast_group_test");
+  set_up(group, rank, ranks, directory);
 
   if (rank == 0) write_line(group, 0, "rank 0 was here");
   wait_for(&first);
@@ -119,10 +73,7 @@ int main(int argc, char** argv) {
   printf("rank %d: '%s' '%s'\n", rank, page, page + kLine);
   const int has_first = strcmp(page, "rank 0 was here") == 0;
   const int has_second = strcmp(page + kLine, "so was the last one") == 0;
-  /* The group ends for all when its leader destroys it. */
-  leave(directory, "done", rank, &names[rank]);
-  for (int i = 1; rank == 0 && i < ranks; ++i) find(directory, "done", i);
-  mcast_group_destroy(group);
+  finish(group, rank, ranks, directory);
   mcast_context_destroy(context);
   return (rank == 0 || has_first) && (rank == last || has_second) ? 0 : 1;
 }

@@ -1,0 +1,67 @@
+/* How the processes of an example find each other: files in a directory that they share. */
+#pragma once
+
+#include <mcast/mcast.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { kMostRanks = 64 };
+
+static mcast_context_h context;
+
+static void check(mcast_status_t status, const char* what) {
+  if (status >= 0) return;
+  fprintf(stderr, "%s: %s: %s\n", what, mcast_status_string(status), mcast_last_error());
+  exit(1);
+}
+
+static void file_of(char* path, size_t size, const char* directory, const char* what, int rank) {
+  snprintf(path, size, "%s/%s%d", directory, what, rank);
+}
+
+/* Under another name first: who looks finds all of it, or nothing. */
+static void leave(const char* directory, const char* what, int rank, const mcast_member_t* name) {
+  char path[512], draft[520];
+  file_of(path, sizeof path, directory, what, rank);
+  snprintf(draft, sizeof draft, "%s.new", path);
+  FILE* file = fopen(draft, "wb");
+  if (file == NULL || fwrite(name, sizeof *name, 1, file) != 1 || fclose(file) != 0 ||
+      rename(draft, path) != 0) {
+    perror(draft);
+    exit(1);
+  }
+}
+
+static mcast_member_t find(const char* directory, const char* what, int rank) {
+  char path[512];
+  mcast_member_t name;
+  file_of(path, sizeof path, directory, what, rank);
+  FILE* file;
+  while ((file = fopen(path, "rb")) == NULL) mcast_progress(context);
+  if (fread(&name, sizeof name, 1, file) != 1) exit(1);
+  fclose(file);
+  return name;
+}
+
+/* `group` stands: rank 0 leads it, of all that have left their names in `directory`. */
+static void set_up(mcast_group_h group, int rank, int ranks, const char* directory) {
+  mcast_member_t names[kMostRanks];
+  check(mcast_group_member(group, &names[rank]), "mcast_group_member");
+  leave(directory, "name", rank, &names[rank]);
+  if (rank == 0) {
+    for (int i = 1; i < ranks; ++i) names[i] = find(directory, "name", i);
+    check(mcast_group_lead(group, names, (size_t)ranks), "mcast_group_lead");
+  }
+  mcast_status_t status;
+  while ((status = mcast_group_test(group)) == MCAST_INPROGRESS) mcast_progress(context);
+  check(status, "mcast_group_test");
+}
+
+/* Waits, at rank 0, until all others have come here: a group ends for all when its leader destroys it. */
+static void finish(mcast_group_h group, int rank, int ranks, const char* directory) {
+  mcast_member_t name;
+  check(mcast_group_member(group, &name), "mcast_group_member");
+  leave(directory, "done", rank, &name);
+  for (int i = 1; rank == 0 && i < ranks; ++i) find(directory, "done", i);
+  mcast_group_destroy(group);
+}

@@ -1,0 +1,38 @@
+// Registered buffers that puts of packed data are packed into: made when the first one is taken.
+#pragma once
+
+#include <mcast/mcast.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cepheus::uct {
+
+class BounceBuffers {
+ public:
+  using Number = std::uint32_t;
+  static constexpr std::size_t kBytes = 8192;  // of one
+  static constexpr std::size_t kCount = 64;    // as many as sends may be outstanding by default
+
+  BounceBuffers() = default;
+  BounceBuffers(const BounceBuffers&) = delete;
+  BounceBuffers& operator=(const BounceBuffers&) = delete;
+  ~BounceBuffers();
+
+  // MCAST_ERR_AGAIN: all are in use. MCAST_ERR_NO_MEMORY, or why they can't be registered.
+  mcast_status_t take(mcast_context_h context, Number* out);
+  void give_back(Number number) { free_.push_back(number); }
+  void* address(Number number) const { return slab_.get() + number * kBytes; }
+  mcast_mem_h memory() const { return memory_; }
+
+ private:
+  mcast_status_t make(mcast_context_h context);
+
+  std::unique_ptr<char[]> slab_;
+  mcast_mem_h memory_ = nullptr;
+  std::vector<Number> free_;
+};
+
+}  // namespace cepheus::uct
