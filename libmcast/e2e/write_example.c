@@ -1,6 +1,6 @@
 /* A value that all members keep, and that any of them changes for all: multicast WRITE.
  *
- *     write_example RANK RANKS DIRECTORY
+ *     write_example RANK RANKS DIRECTORY [DEVICE]
  *
  * on each of RANKS hosts. The directory is shared: members leave their names there, and that they are done. Every member
  * publishes a page; rank 0 writes a line into everybody's, and then the last rank another one.
@@ -42,14 +42,16 @@ static void write_line(mcast_group_h group, uint64_t offset, const char* text) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc < 4 || argc > 5) return 2;
   const int rank = atoi(argv[1]), ranks = atoi(argv[2]);
   const char* directory = argv[3];
   if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
   static char page[kPage];
 
   mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;
-  context_params.register_timeout_ms = 20000;
+  context_params.register_timeout_ms = 60000; /* on an emulated machine, too */
+  context_params.progress_timeout_ms = 60000;
+  context_params.device = argv[4];
   check(mcast_context_create(&context_params, &context), "mcast_context_create");
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.lane = MCAST_LANE_BULK;

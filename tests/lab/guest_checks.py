@@ -7,7 +7,7 @@ import re
 import subprocess
 import unittest
 
-from guest_fabric import HOSTS, KERNEL_HOSTS, PROJECT, Switch, kernel_counters
+from guest_fabric import BUILD, HOSTS, KERNEL_HOSTS, PROJECT, Switch, kernel_counters
 
 MIXED = ["rxe0", "m0", "rxe1", "m1"]
 LOSS = 0.005
@@ -19,6 +19,13 @@ class Lab(unittest.TestCase):
         everything = f"exit {run.returncode}\n{run.stdout}\n{run.stderr}"
         self.assertEqual(run.returncode, 0, everything)
         self.assertIn("ok:", run.stdout, everything)
+
+    def assert_writes(self, switch, devices):
+        """Multicast WRITE with and without immediate, of two sources; and a MiB of it through UCX."""
+        for command in ([BUILD / "tests/mcast_write_example"],
+                        [BUILD / "tests/uct_put_example", BUILD / "lib/ucx/libuct_rc_mcast.so"]):
+            results = switch.group_program(command, devices)
+            self.assertEqual([code for code, _ in results], [0] * len(devices), results)
 
 
 class KernelHosts(Lab):
@@ -49,6 +56,12 @@ class KernelHosts(Lab):
         for communicator in explained["communicators"]:
             self.assertEqual({path["reason"] for path in communicator["paths"]}, {"multicast"}, explained)
 
+    def test_writes_into_everybodys_memory(self):
+        with Switch() as switch:
+            switch.set_links(KERNEL_HOSTS, loss=LOSS)
+            self.assert_writes(switch, [f"rxe{i}" for i in range(HOSTS)])
+            self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
+
     def test_falls_back_where_a_host_is_cut_off(self):
         with Switch() as switch:
             switch.ctl("link", "h3", "--down")
@@ -63,6 +76,10 @@ class BothKinds(Lab):
         for method in METHODS:
             with self.subTest(method), Switch(source_change=method) as switch:
                 self.assert_ok(switch.broadcasts(12, 1 << 16, ranks=MIXED))
+
+    def test_writes_into_everybodys_memory(self):
+        with Switch() as switch:
+            self.assert_writes(switch, MIXED)
 
     def test_every_operation_on_each_other(self):
         run = subprocess.run(["/usr/bin/python3", PROJECT / "tests/lab/matrix.py"], text=True, capture_output=True)

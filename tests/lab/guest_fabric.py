@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(PROJECT / "soft-roce/lab"), str(PROJECT / "tools")]
@@ -47,6 +48,27 @@ class Switch(switch_process.Switch):
         command += ["--report", report] if report else []
         return subprocess.run(list(map(str, command)), env=self.environment, text=True, timeout=seconds,
                               stdout=subprocess.PIPE, stderr=None if report else subprocess.PIPE)
+
+
+    def group_program(self, command, devices, seconds=300):
+        """A program of libmcast's C API, one process on each of `devices`: `command RANK RANKS DIRECTORY DEVICE`.
+        [(exit code, output)]."""
+        with tempfile.TemporaryDirectory() as directory:
+            processes = []
+            for rank, device in enumerate(devices):
+                environment = dict(self.environment)
+                if not device.startswith("rxe"):
+                    environment.update(CEPHEUS_HOST=device, LD_PRELOAD=str(BUILD / "lib/libcepheus-roce.so"))
+                arguments = [*command, rank, len(devices), directory, *([device] if device.startswith("rxe") else [])]
+                processes.append(subprocess.Popen(list(map(str, arguments)), env=environment, text=True,
+                                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+            try:
+                return [(process.wait(seconds), process.stdout.read()) for process in processes]
+            finally:
+                for process in processes:
+                    process.kill()
+                    process.wait()
+                    process.stdout.close()
 
 
 def kernel_counters(device):

@@ -1,6 +1,6 @@
 /* Puts of a UCT endpoint into the memory of all members of a group: multicast WRITE through UCX.
  *
- *     put_example TRANSPORT RANK RANKS DIRECTORY
+ *     put_example TRANSPORT RANK RANKS DIRECTORY [DEVICE]
  *
  * on each of RANKS hosts; TRANSPORT is libuct_rc_mcast.so, DIRECTORY shared. Rank 0 puts a line and a picture into everybody's
  * page, one packed and one from where it lies, and tells them by the flag behind them: puts arrive in their order.
@@ -109,14 +109,16 @@ static void put_all(uct_iface_h iface, uct_md_h md) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc < 5 || argc > 6) return 2;
   const int rank = atoi(argv[2]), ranks = atoi(argv[3]);
   const char* directory = argv[4];
   if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
   static page_t page;
 
   mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;
-  context_params.register_timeout_ms = 20000;
+  context_params.register_timeout_ms = 60000; /* on an emulated machine, too */
+  context_params.progress_timeout_ms = 60000;
+  context_params.device = argv[5];
   check(mcast_context_create(&context_params, &context), "mcast_context_create");
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.lane = MCAST_LANE_BULK;
