@@ -211,7 +211,8 @@ void Registration::go_on(Instant now, Outbox& out) {
 
 void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
   const auto reason = static_cast<MrpReject>(message.header.flags);
-  const bool in_operation = reason == MrpReject::kPathLost || reason == MrpReject::kRemoteAccess;
+  const bool of_memory = reason == MrpReject::kRemoteAccess || reason == MrpReject::kWriteMode;
+  const bool in_operation = reason == MrpReject::kPathLost || of_memory;
   if (state_ == State::kActive && !in_operation) {
     return on_member_failed(now, from, message, out);
   }
@@ -220,7 +221,7 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   // Members speak for themselves, switches of members or of nobody: all else is forged. Of the
   // leader's own memory its switch may speak.
   const auto forged = [&](const MrpMember& m) {
-    const bool is_self = m.host == config_.host && reason != MrpReject::kRemoteAccess;
+    const bool is_self = m.host == config_.host && !of_memory;
     return is_self || find(m.host) == members_.size();
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) return;

@@ -321,6 +321,15 @@ TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
   }
 }
 
+TEST(Registration, EndsWithTheMemberNamedWhoPublishesWhereNothingIsRewritten) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.deliver({test::kSwitch, reject(MrpReject::kWriteMode, {member(0)})});
+  EXPECT_THAT(net.leader.error().text,
+              HasSubstr("refused memory regions: 10.0.0.1 (qp 0x11) publishes"));
+  EXPECT_THAT(net.leader.error().text, HasSubstr("same_key"));
+}
+
 TEST(Registration, CountsADoubledConfirmOnce) {
   Network net(3);
   net.lose = [](const Network::Datagram& d) { return d.from == host(2); };

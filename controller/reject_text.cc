@@ -71,6 +71,10 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              " has published no region that holds the WRITE, or has taken its memory back: "
              "cepheusctl groups says what was refused; publish before writing, and create fresh "
              "groups";
+    case MrpReject::kWriteMode:
+      return (named.empty() ? std::string("a member") : list_of(named)) +
+             " publishes memory regions, but this fabric's switches rewrite no WRITEs: set their "
+             "write_mode to \"regions\", or create groups with same_key where it is \"same-key\"";
     case MrpReject::kNone:
       break;
   }
@@ -89,6 +93,7 @@ std::string to_string(const MrpMember& member) {
 std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const MrpMember> named) {
   const char* what = reason == MrpReject::kPathLost       ? " has lost a path: "
                      : reason == MrpReject::kRemoteAccess ? " refused a WRITE: "
+                     : reason == MrpReject::kWriteMode    ? " refused memory regions: "
                                                           : " refused the registration: ";
   return from.to_string() + what + reason_and_remedy(reason, id, named);
 }

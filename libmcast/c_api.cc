@@ -139,7 +139,7 @@ mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t 
     if (const auto may_send = g.check_may_send(); !may_send) {
       return set_last_error(may_send.error());
     }
-    const Expected<void> posted = post(*lane);
+    const Expected<void> posted = post(g, *lane);
     if (posted) g.note_sent();
     return start_bulk(g, posted);
   });
@@ -389,8 +389,9 @@ void mcast_mem_deregister(mcast_mem_h mem) {
 
 mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                           uint32_t imm, mcast_op_t* op) {
-  return start_sending(group, data, length, op,
-                       [&](BulkLane& lane) { return lane.send(data, length, from(mem), imm, op); });
+  return start_sending(group, data, length, op, [&](Group&, BulkLane& lane) {
+    return lane.send(data, length, from(mem), imm, op);
+  });
 }
 
 // --- WRITE.
@@ -417,9 +418,9 @@ mcast_status_t mcast_region_test(mcast_group_h group) {
 
 mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                            uint16_t region, uint64_t offset, const uint32_t* imm, mcast_op_t* op) {
-  return start_sending(group, data, length, op, [&](BulkLane& lane) {
+  return start_sending(group, data, length, op, [&](Group& g, BulkLane& lane) {
     const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    return lane.write(data, length, from(mem), {region, offset}, with_imm, op);
+    return lane.write(data, length, from(mem), g.place_in(region, offset), with_imm, op);
   });
 }
 

@@ -165,12 +165,39 @@ bool Device::is_up() const {
 }
 
 Expected<MrHandle> Device::register_memory(void* address, std::size_t length, int access) const {
-  MrHandle region(ibv_reg_mr(pd_.get(), address, length, access));
+  return registered(ibv_reg_mr(pd_.get(), address, length, access), length);
+}
+
+Expected<MrHandle> Device::register_memory_as(std::uint32_t key, void* address, std::size_t length,
+                                              int access) const {
+  // soft-roce/verbs/chosen_key.h
+  using Register = ibv_mr*(ibv_pd*, void*, std::size_t, std::uint64_t, std::uint32_t, unsigned);
+  auto* const call = reinterpret_cast<Register*>(dlsym(RTLD_DEFAULT, "cepheus_roce_reg_mr_as"));
+  ibv_mr* region = nullptr;
+  if (call != nullptr) {
+    region = call(pd_.get(), address, length, 0, key, static_cast<unsigned>(access));
+    if (region == nullptr && errno == EBUSY) {
+      return fail(MCAST_ERR_INVALID,
+                  "key " + std::to_string(key) +
+                      " is in use on this device: number the same_key regions of "
+                      "all groups of a process apart");
+    }
+  }
+  if (call == nullptr || (region == nullptr && errno == EOPNOTSUPP)) {
+    return fail(MCAST_ERR_INVALID, name_ +
+                                       " lets no program choose keys: create the group without "
+                                       "same_key, on a fabric of write_mode \"regions\"");
+  }
+  return registered(region, length);
+}
+
+Expected<MrHandle> Device::registered(ibv_mr* made, std::size_t length) {
+  const int error = errno;
+  MrHandle region(made);
   if (region) {
     registered_bytes.fetch_add(region->length, std::memory_order_relaxed);
     return region;
   }
-  const int error = errno;
   std::string text = errno_text("registering " + std::to_string(length) + " bytes", error);
   if (error == ENOMEM) text += ": raise the limit of locked memory (ulimit -l)";
   return fail(error == EFAULT || error == EINVAL ? MCAST_ERR_INVALID : MCAST_ERR_NO_MEMORY, text);

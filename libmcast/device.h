@@ -71,9 +71,14 @@ class Device {
 
   // `access` as ibv_reg_mr. MCAST_ERR_NO_MEMORY names the limit that is usually in the way.
   Expected<MrHandle> register_memory(void* address, std::size_t length, int access) const;
+  // The same at address 0 under a key of the caller's. MCAST_ERR_INVALID: it is in use, or the
+  // device lets nobody choose.
+  Expected<MrHandle> register_memory_as(std::uint32_t key, void* address, std::size_t length,
+                                        int access) const;
 
  private:
   Device() = default;
+  static Expected<MrHandle> registered(ibv_mr* region, std::size_t length);
   Expected<void> open_port(ibv_device* device, const DeviceOptions& options);
   Expected<void> choose_gid(int wanted);
   Expected<void> choose_mtu(std::uint32_t wanted, ibv_mtu active);

@@ -276,6 +276,17 @@ EXPORTED ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length,
 EXPORTED ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
   return ibv_reg_mr_iova2(pd, address, length, 0, static_cast<unsigned>(access));
 }
+EXPORTED ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t length,
+                                        std::uint64_t iova, std::uint32_t key, unsigned) {
+  Device& device = Device::instance();
+  if (device.refuse_chosen_keys != 0) {
+    errno = device.refuse_chosen_keys;
+    return nullptr;
+  }
+  ++device.regions;
+  device.chosen.push_back({iova, key});
+  return new ibv_mr{pd->context, pd, address, length, key, key, key};
+}
 EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
   --Device::instance().regions;
   delete mr;

@@ -51,7 +51,9 @@ class Device {
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;
-  std::size_t regions = 0;  // registered
+  std::size_t regions = 0;                                      // registered
+  int refuse_chosen_keys = 0;                                   // errno
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far
 
   // --- Queue pairs, in the order they were made; null once destroyed.
   std::vector<std::unique_ptr<Pair>> pairs;

@@ -50,7 +50,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       presence_(facilities.receiver_patience, pair->number()),
       membership_({facilities.device.ipv4(), wire::Qpn(pair->number()), 0, facilities.control_port,
                    static_cast<std::uint32_t>(std::random_device()())}),
-      regions_(facilities.device),
+      regions_(facilities.device, config.same_key),
       pair_(std::move(pair)) {}
 
 Lane& Group::lane() { return bulk_ ? static_cast<Lane&>(*bulk_) : *eager_; }
@@ -239,6 +239,10 @@ void Group::run_task(wire::Instant now, Task task, const wire::MrpHeader& header
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
              "a WRITE was refused, since some member has no region that holds it: the leader's "
              "reason and cepheusctl groups name that member; set up again with fresh groups");
+      } else if (membership_.reject_reason() == wire::MrpReject::kWriteMode) {
+        fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
+             "a member published memory regions, but this fabric's switches rewrite no WRITEs: the "
+             "leader's reason says what to do");
       } else if (membership_.reject_reason() == wire::MrpReject::kPathLost) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
              "a trunk on the way to some members is down; set up again with fresh groups, which "

@@ -27,6 +27,7 @@ struct GroupConfig {
   mcast_lane_t lane = MCAST_LANE_EAGER;
   std::size_t max_eager = 8192;
   QueueDepths depths{64, 64};
+  bool same_key = false;  // of bulk lanes
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;
 };
@@ -93,6 +94,10 @@ class Group {
   Expected<void> revoke(wire::Instant now, std::uint16_t number);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
+  // What a WRITE to `offset` of region `number` names.
+  RegionPlace place_in(std::uint16_t number, std::uint64_t offset) const {
+    return {regions_.rkey_of(number), offset};
+  }
   // What the switch should be told now.
   std::optional<wire::Publication> take_publication(wire::Instant now);
 

@@ -104,6 +104,10 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
     return fail(MCAST_ERR_INVALID,
                 "send_depth and recv_depth: use at most " + std::to_string(kMaxDepth));
   }
+  if (p.same_key != 0 && config.lane != MCAST_LANE_BULK) {
+    return fail(MCAST_ERR_INVALID, "same_key: only bulk lanes have regions");
+  }
+  config.same_key = p.same_key != 0;
   config.recv_cb = p.recv_cb;
   config.recv_arg = p.recv_arg;
   return config;

@@ -2,6 +2,13 @@
 
 namespace cepheus::mcast {
 
+Expected<MrHandle> PublishedRegions::register_region(std::uint16_t number, void* address,
+                                                     std::size_t length) const {
+  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+  return same_key_ ? device_.register_memory_as(rkey_of(number), address, length, kAccess)
+                   : device_.register_memory(address, length, kAccess);
+}
+
 Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number, void* address,
                                          std::size_t length) {
   if (memory_.contains(number)) {
@@ -14,10 +21,12 @@ Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number
                                        std::to_string(wire::Publication::kMaxRegions) +
                                        " regions in a group: make them larger");
   }
-  auto region =
-      device_.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  auto region = register_region(number, address, length);
   if (!region) return tl::unexpected(region.error());
-  publisher_.add(now, {number, (*region)->rkey, reinterpret_cast<std::uintptr_t>(address), length});
+  if (!same_key_) {
+    publisher_.add(now,
+                   {number, (*region)->rkey, reinterpret_cast<std::uintptr_t>(address), length});
+  }
   memory_.emplace(number, std::move(*region));
   return {};
 }
@@ -27,8 +36,10 @@ Expected<void> PublishedRegions::revoke(wire::Instant now, std::uint16_t number)
   if (at == memory_.end()) {
     return fail(MCAST_ERR_INVALID, "no region " + std::to_string(number) + " is published here");
   }
-  publisher_.remove(now, number);
-  revoked_.push_back(std::move(at->second));
+  if (!same_key_) {
+    publisher_.remove(now, number);
+    revoked_.push_back(std::move(at->second));
+  }
   memory_.erase(at);
   return {};
 }

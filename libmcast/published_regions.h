@@ -15,13 +15,19 @@ namespace cepheus::mcast {
 
 class PublishedRegions {
  public:
-  explicit PublishedRegions(const Device& device) : device_(device) {}
+  // `same_key`: mcast_group_params_t's. Switches then need to know nothing, and are told nothing.
+  PublishedRegions(const Device& device, bool same_key) : device_(device), same_key_(same_key) {}
 
   // `address` to `address + length` is the region of that number from now on. NO_MEMORY: the device
   // does not register it; INVALID: the number is taken, or there are too many.
   Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
                          std::size_t length);
   Expected<void> revoke(wire::Instant now, std::uint16_t number);
+
+  // What a WRITE to region `number` of all members names: it, or the key that all have.
+  std::uint32_t rkey_of(std::uint16_t number) const {
+    return same_key_ ? number + 1u : number;  // 0 is no key
+  }
 
   // The group is known: `header` of any datagram of it.
   void begin(wire::Instant now, const wire::MrpHeader& header, const wire::MrpMember& self) {
@@ -35,7 +41,10 @@ class PublishedRegions {
   std::optional<wire::Publication> take_due(wire::Instant now) { return publisher_.take_due(now); }
 
  private:
+  Expected<MrHandle> register_region(std::uint16_t number, void* address, std::size_t length) const;
+
   const Device& device_;
+  const bool same_key_;
   mrp::Publisher publisher_;
   std::map<std::uint16_t, MrHandle> memory_;
   std::vector<MrHandle> revoked_;  // a switch may still let WRITEs pass that end there

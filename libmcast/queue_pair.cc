@@ -166,7 +166,7 @@ bool QueuePair::post_write(std::uint64_t wr_id, const Piece& piece, const Region
   wr.send_flags = IBV_SEND_SIGNALED;
   wr.imm_data = htonl(imm.value_or(0));
   wr.wr.rdma.remote_addr = place.offset;
-  wr.wr.rdma.rkey = place.region;
+  wr.wr.rdma.rkey = place.rkey;
   ibv_send_wr* bad = nullptr;
   return ibv_post_send(handle_.get(), &wr, &bad) == 0;
 }

@@ -26,7 +26,7 @@ struct Piece {
 
 // Where a WRITE goes: members' own switches make addresses and keys of it.
 struct RegionPlace {
-  std::uint16_t region = 0;
+  std::uint32_t rkey = 0;  // the region's number, or its key on all members
   std::uint64_t offset = 0;
 };
 

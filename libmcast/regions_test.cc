@@ -9,6 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 using wire::MrpType;
 
 class RegionsOfAMember : public FakeGroup {
@@ -139,6 +140,40 @@ TEST_F(RegionsOfAMember, OfOthersThatAreTooSmallEndTheGroup) {
   EXPECT_THAT(attr().reason, HasSubstr("a WRITE was refused"));
   EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_FABRIC);
   EXPECT_EQ(mcast_region_test(group_), MCAST_ERR_FABRIC);
+}
+
+TEST_F(RegionsOfAMember, LieAlikeOnAllMembersWithSameKey) {
+  make(MCAST_LANE_BULK, nullptr, /*same_key=*/true);
+  publish(0);
+  publish(7);
+  EXPECT_THAT(device_.chosen, ElementsAre(Pair(0u, 1u), Pair(0u, 8u)));
+  become_active();
+  EXPECT_THAT(device_.published, IsEmpty()) << "switches need to know nothing";
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
+  Op write;
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 4096, nullptr, &write), MCAST_INPROGRESS);
+  EXPECT_EQ(pair().sends[0].remote_address, 4096u);
+  EXPECT_EQ(pair().sends[0].rkey, 8u);
+  const std::size_t before = device_.regions;
+  EXPECT_EQ(mcast_region_revoke(group_, 7), MCAST_OK);
+  EXPECT_EQ(device_.regions, before - 1) << "its NIC refuses at once";
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
+  drop();
+}
+
+TEST_F(RegionsOfAMember, WithSameKeyNeedANicThatLetsKeysBeChosen) {
+  make(MCAST_LANE_BULK, nullptr, /*same_key=*/true);
+  device_.refuse_chosen_keys = EOPNOTSUPP;
+  EXPECT_EQ(mcast_region_publish(group_, 1, buffer_, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("lets no program choose keys"));
+  device_.refuse_chosen_keys = EBUSY;
+  EXPECT_EQ(mcast_region_publish(group_, 1, buffer_, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("in use on this device"));
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.same_key = 1;
+  mcast_group_h eager = nullptr;
+  EXPECT_EQ(mcast_group_create(context_, &params, &eager), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("only bulk lanes have regions"));
 }
 
 TEST_F(RegionsOfAMember, AreOfBulkLanes) {

@@ -71,6 +71,8 @@ const char* to_string(MrpReject reason) {
       return "a trunk on the way is down";
     case MrpReject::kRemoteAccess:
       return "a write outside a member's regions";
+    case MrpReject::kWriteMode:
+      return "regions where switches rewrite no writes";
   }
   return "unknown reason";
 }

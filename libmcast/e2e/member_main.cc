@@ -169,6 +169,7 @@ json Member::create(const json& c) {
   params.max_eager = c.value("max_eager", std::size_t{0});
   params.recv_depth = c.value("recv_depth", 0u);
   params.send_depth = c.value("send_depth", 0u);
+  params.same_key = c.value("same_key", 0);
   const mcast_status_t status = mcast_group_create(context_, &params, &g.handle);
   json out = answer(status);
   if (status != MCAST_OK) {

@@ -32,8 +32,8 @@ json write(std::uint64_t seed, std::size_t offset, std::size_t size) {
 }
 
 // A group whose members have published `size` bytes each, member 2 perhaps fewer.
-void form(Team& team, std::size_t size, std::size_t of_member_2) {
-  const json names = team.create(kBulk);
+void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBulk) {
+  const json names = team.create(lane);
   for (int i = 0; i < team.size(); ++i) {
     const json reply = team[i].ask(publish(i == 2 ? of_member_2 : size));
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
@@ -116,6 +116,44 @@ TEST(MulticastWrite, ReachesRegionsBehindOtherSwitches) {
   Team team(fabric, kHosts);
   form(team, kSize, kSize);
   write_and_send(team, 12);
+}
+
+constexpr char kSameKeyFabric[] = R"([[switch]]
+name = "s0"
+write_mode = "same-key"
+[[host]]
+name = "h0"
+address = "10.0.0.1"
+[[host]]
+name = "h1"
+address = "10.0.0.2"
+[[host]]
+name = "h2"
+address = "10.0.0.3"
+[[host]]
+name = "h3"
+address = "10.0.0.4"
+)";
+
+TEST(MulticastWrite, ReachesTheSameAddressUnderTheSameKeyOfAll) {
+  const Fabric fabric = Fabric::of_text(kSameKeyFabric);
+  Team team(fabric, kHosts);
+  json lane = kBulk;
+  lane["same_key"] = 1;
+  form(team, kSize, kSize, lane);
+  write_and_send(team, 12);
+}
+
+// A member that wants its WRITEs rewritten, where nobody does it.
+TEST(MulticastWrite, RegionsAreRefusedWhereNothingIsRewritten) {
+  const Fabric fabric = Fabric::of_text(kSameKeyFabric);
+  Team team(fabric, kHosts);
+  const json names = team.create(kBulk);
+  EXPECT_EQ(team[2].ask(publish(kSize)).value("status", -100), MCAST_OK);
+  EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
+  const json settled = team.settle("b");
+  EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
+  EXPECT_THAT(settled.at(0).value("text", ""), HasSubstr("refused memory regions: 10.0.0.3"));
 }
 
 // The writer leads the group, and has the member's name in its error.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
 #include "wire/splitmix.h"
 
@@ -11,18 +12,10 @@ namespace {
 // So many deregistered slots rest before the first is used again; until then the table grows.
 constexpr std::size_t kRestingSlots = 64;
 constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+constexpr std::uint32_t kRemoteModify = kRemoteWrite | kRemoteAtomic;
 
-}  // namespace
-
-MemoryTable::MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload)
-    : max_regions_(std::clamp(max_regions, 1u, 1u << 24)),
-      slot_mask_(std::bit_ceil(max_regions_) - 1),
-      seed_(seed),
-      moves_payload_(moves_payload) {}
-
-wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_t length,
-                                             std::uint64_t iova, std::uint32_t access) {
-  constexpr std::uint32_t kRemoteModify = kRemoteWrite | kRemoteAtomic;
+wire::Result<void> check(const void* memory, std::uint64_t length, std::uint64_t iova,
+                         std::uint32_t access) {
   if ((access & kRemoteModify) != 0 && (access & kLocalWrite) == 0) {
     return wire::fail(
         wire::ErrorCode::kInvalid,
@@ -36,6 +29,20 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
     return wire::fail(wire::ErrorCode::kInvalid,
                       "region wraps around the address space: lower iova or length");
   }
+  return {};
+}
+
+}  // namespace
+
+MemoryTable::MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload)
+    : max_regions_(std::clamp(max_regions, 1u, 1u << 24)),
+      slot_mask_(std::bit_ceil(max_regions_) - 1),
+      seed_(seed),
+      moves_payload_(moves_payload) {}
+
+wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_t length,
+                                             std::uint64_t iova, std::uint32_t access) {
+  if (auto ok = check(memory, length, iova, access); !ok) return tl::unexpected(ok.error());
   std::uint32_t slot = 0;
   if (regions_.size() < max_regions_ && free_slots_.size() < kRestingSlots) {
     slot = static_cast<std::uint32_t>(regions_.size());
@@ -50,8 +57,8 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
   }
   Region& r = regions_[slot];
   do {
-    r.key += slot_mask_ + 1;  // next generation; key 0 is nobody's
-  } while (r.key == 0);
+    r.key += slot_mask_ + 1;  // next generation
+  } while (r.key <= kLastChosenKey);
   r.pd = pd;
   r.memory = static_cast<std::uint8_t*>(memory);
   r.iova = iova;
@@ -61,7 +68,38 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
   return r.key;
 }
 
+wire::Result<void> MemoryTable::add_as(std::uint32_t key, PdId pd, void* memory,
+                                       std::uint64_t length, std::uint64_t iova,
+                                       std::uint32_t access) {
+  if (key == 0 || key > kLastChosenKey) {
+    return wire::fail(wire::ErrorCode::kInvalid, "key " + std::to_string(key) +
+                                                     " can't be chosen: take 1 to " +
+                                                     std::to_string(kLastChosenKey));
+  }
+  if (auto ok = check(memory, length, iova, access); !ok) return ok;
+  if (find_chosen(key) != nullptr) {
+    return wire::fail(wire::ErrorCode::kRefused,
+                      "key " + std::to_string(key) + " is in use on this device: take another");
+  }
+  if (chosen_.size() >= max_regions_) {
+    return wire::fail(wire::ErrorCode::kUnavailable, "all memory regions in use: deregister some");
+  }
+  const Region region{
+      key, pd, static_cast<std::uint8_t*>(memory), iova, length, access, /*in_use=*/true};
+  chosen_.insert(std::upper_bound(chosen_.begin(), chosen_.end(), key,
+                                  [](std::uint32_t k, const Region& r) { return k < r.key; }),
+                 region);
+  return {};
+}
+
+const MemoryTable::Region* MemoryTable::find_chosen(std::uint32_t key) const {
+  const auto at = std::lower_bound(chosen_.begin(), chosen_.end(), key,
+                                   [](const Region& r, std::uint32_t k) { return r.key < k; });
+  return at != chosen_.end() && at->key == key ? &*at : nullptr;
+}
+
 MemoryTable::Region* MemoryTable::find(std::uint32_t key) {
+  if (key <= kLastChosenKey) return const_cast<Region*>(find_chosen(key));
   const std::uint32_t slot = key & slot_mask_;
   if (slot >= regions_.size() || !regions_[slot].in_use || regions_[slot].key != key) {
     return nullptr;
@@ -72,6 +110,10 @@ MemoryTable::Region* MemoryTable::find(std::uint32_t key) {
 bool MemoryTable::remove(std::uint32_t key) {
   Region* const region = find(key);
   if (region == nullptr) return false;
+  if (key <= kLastChosenKey) {
+    chosen_.erase(chosen_.begin() + (region - chosen_.data()));
+    return true;
+  }
   region->in_use = false;
   free_slots_.push_back(key & slot_mask_);
   return true;

@@ -12,9 +12,12 @@
 namespace cepheus::rnic {
 
 // A key is a slot number with a generation above it: look-up is one array access, and the key of a
-// deregistered region stays invalid while its slot serves other regions.
+// deregistered region stays invalid while its slot serves other regions. Keys up to kLastChosenKey
+// are never given out: programs may choose them.
 class MemoryTable {
  public:
+  static constexpr std::uint32_t kLastChosenKey = 0x10000;
+
   // `moves_payload`: NicConfig's.
   MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload = true);
   bool moves_payload() const { return moves_payload_; }
@@ -23,6 +26,10 @@ class MemoryTable {
   // kUnavailable.
   wire::Result<std::uint32_t> add(PdId pd, void* memory, std::uint64_t length, std::uint64_t iova,
                                   std::uint32_t access);
+  // The same under a key of the caller's choice, 1 to kLastChosenKey, as Gleam's appendix C wants for
+  // a WRITE that names one key for all its receivers. Errors: also kRefused, it is in use.
+  wire::Result<void> add_as(std::uint32_t key, PdId pd, void* memory, std::uint64_t length,
+                            std::uint64_t iova, std::uint32_t access);
   bool remove(std::uint32_t key);
   // Takes back the remote access that the key gives; local access stays. False: it gives none, or
   // to another protection domain (IBTA 10.6.5).
@@ -33,14 +40,14 @@ class MemoryTable {
   std::uint8_t* translate(std::uint32_t key, PdId pd, std::uint64_t address, std::uint64_t length,
                           std::uint32_t needed_access) const {
     const std::uint32_t slot = key & slot_mask_;
+    if (key <= kLastChosenKey) {
+      const Region* r = find_chosen(key);
+      return r == nullptr ? nullptr : r->translate(pd, address, length, needed_access);
+    }
     if (slot >= regions_.size()) return nullptr;
     const Region& r = regions_[slot];
-    if (!r.in_use || r.key != key || r.pd != pd || (r.access & needed_access) != needed_access) {
-      return nullptr;
-    }
-    const std::uint64_t offset = address - r.iova;  // wraps to something huge if below the region
-    if (offset >= r.length || length > r.length - offset) return nullptr;
-    return r.memory + offset;
+    if (!r.in_use || r.key != key) return nullptr;
+    return r.translate(pd, address, length, needed_access);
   }
 
  private:
@@ -52,7 +59,17 @@ class MemoryTable {
     std::uint64_t length = 0;
     std::uint32_t access = 0;
     bool in_use = false;
+
+    std::uint8_t* translate(PdId by, std::uint64_t address, std::uint64_t bytes,
+                            std::uint32_t needed_access) const {
+      if (pd != by || (access & needed_access) != needed_access) return nullptr;
+      const std::uint64_t offset = address - iova;  // wraps to something huge if below the region
+      if (offset >= length || bytes > length - offset) return nullptr;
+      return memory + offset;
+    }
   };
+
+  const Region* find_chosen(std::uint32_t key) const;
 
   Region* find(std::uint32_t key);  // null: not in use
 
@@ -62,6 +79,7 @@ class MemoryTable {
   bool moves_payload_;
   std::vector<Region> regions_;
   std::deque<std::uint32_t> free_slots_;  // longest unused first
+  std::vector<Region> chosen_;            // by key
 };
 
 }  // namespace cepheus::rnic

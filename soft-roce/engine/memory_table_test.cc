@@ -52,6 +52,42 @@ TEST_F(MemoryTableTest, KeysOfGoneRegionsStayInvalid) {
   }
 }
 
+TEST_F(MemoryTableTest, LetsKeysBeChosenBesideItsOwn) {
+  std::array<std::uint8_t, 10> other{};
+  ASSERT_TRUE(table_.add_as(7, kPd, bytes_.data(), 100, 0, kAll));
+  ASSERT_TRUE(table_.add_as(3, kPd, other.data(), 10, 0, kAll));
+  const std::uint32_t given = *table_.add(kPd, other.data(), 10, 0, kAll);
+  EXPECT_EQ(table_.translate(7, kPd, 99, 1, kRemoteWrite), bytes_.data() + 99);
+  EXPECT_EQ(table_.translate(3, kPd, 9, 1, kRemoteWrite), other.data() + 9);
+  EXPECT_EQ(table_.translate(3, kPd, 9, 2, kRemoteWrite), nullptr);
+  EXPECT_EQ(table_.translate(3, kPd + 1, 9, 1, kRemoteWrite), nullptr);
+  EXPECT_EQ(table_.translate(5, kPd, 0, 1, 0), nullptr);
+  EXPECT_EQ(table_.add_as(7, kPd, other.data(), 10, 0, kAll).error().code,
+            wire::ErrorCode::kRefused);
+  EXPECT_TRUE(table_.remove(7));
+  EXPECT_FALSE(table_.remove(7));
+  EXPECT_EQ(table_.translate(7, kPd, 0, 1, 0), nullptr);
+  EXPECT_NE(table_.translate(3, kPd, 0, 1, 0), nullptr);
+  EXPECT_NE(table_.translate(given, kPd, 0, 1, 0), nullptr);
+  EXPECT_TRUE(table_.add_as(7, kPd, other.data(), 10, 0, kAll)) << "free again";
+  EXPECT_TRUE(table_.invalidate(7, kPd));
+  EXPECT_EQ(table_.translate(7, kPd, 0, 1, kRemoteWrite), nullptr);
+  for (const std::uint32_t key : {0u, MemoryTable::kLastChosenKey + 1}) {
+    EXPECT_EQ(table_.add_as(key, kPd, other.data(), 10, 0, kAll).error().code,
+              wire::ErrorCode::kInvalid);
+  }
+}
+
+// A key that may be chosen is never given out, through all generations of a slot.
+TEST_F(MemoryTableTest, GivesOutNoKeyThatMayBeChosen) {
+  MemoryTable small(1, 42);
+  for (int i = 0; i < 70000; ++i) {
+    const std::uint32_t key = *small.add(kPd, bytes_.data(), 100, 0, kAll);
+    ASSERT_GT(key, MemoryTable::kLastChosenKey);
+    small.remove(key);
+  }
+}
+
 TEST_F(MemoryTableTest, SaysWhyItRefuses) {
   EXPECT_EQ(table_.add(kPd, bytes_.data(), 100, 0, kRemoteWrite).error().code,
             wire::ErrorCode::kInvalid);

@@ -86,6 +86,14 @@ wire::Result<MemoryKeys> Nic::register_memory(PdId pd, void* memory, std::size_t
   });
 }
 
+wire::Result<MemoryKeys> Nic::register_memory_as(std::uint32_t key, PdId pd, void* memory,
+                                                 std::size_t length, std::uint64_t iova,
+                                                 std::uint32_t access) {
+  return state_->port.memory.add_as(key, pd, memory, length, iova, access).map([key] {
+    return MemoryKeys{key, key};
+  });
+}
+
 bool Nic::deregister_memory(std::uint32_t lkey) { return state_->port.memory.remove(lkey); }
 
 wire::Result<SrqId> Nic::create_srq(const SrqInit& init) {

@@ -64,6 +64,10 @@ class Nic {
   // SEND with invalidate takes back the remote access of a region; its lkey goes on working.
   wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length,
                                            std::uint64_t iova, std::uint32_t access);
+  // The same under a key that the caller chooses (MemoryTable::add_as).
+  wire::Result<MemoryKeys> register_memory_as(std::uint32_t key, PdId pd, void* memory,
+                                              std::size_t length, std::uint64_t iova,
+                                              std::uint32_t access);
   bool deregister_memory(std::uint32_t lkey);
 
   // --- Shared receive queues. Errors: kInvalid (no such queue, sizes), kUnavailable (out of

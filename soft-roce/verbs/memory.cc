@@ -3,6 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <optional>
+
+#include "soft-roce/verbs/chosen_key.h"
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/report.h"
 
@@ -33,8 +36,9 @@ bool is_mapped(void* address, std::size_t length) {
   return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
 }
 
+// `key`: of the program's choice; without one, the NIC's.
 ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
-                        unsigned access) {
+                        unsigned access, std::optional<std::uint32_t> key = std::nullopt) {
   return guarded([&]() -> ibv_mr* {
     ProtectionDomain& domain = ProtectionDomain::of(pd);
     LiveNic& nic = domain.owner().nic();
@@ -42,7 +46,9 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
     if (const int error = check_access(access); error != 0) return refuse(error);
     if (length > 0 && !is_mapped(address, length)) return refuse(EFAULT);
     auto keys = nic.run([&](Nic& engine, Instant, NicOutput&) {
-      return engine.register_memory(domain.id(), address, length, iova, access & kUnderstoodAccess);
+      const unsigned rights = access & kUnderstoodAccess;
+      return key ? engine.register_memory_as(*key, domain.id(), address, length, iova, rights)
+                 : engine.register_memory(domain.id(), address, length, iova, rights);
     });
     if (!keys) {
       say("register memory: " + keys.error().text);
@@ -118,6 +124,13 @@ CEPHEUS_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t l
                                                  access);
   }
   return register_region(pd, address, length, iova, access);
+}
+
+CEPHEUS_EXPORT ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t length,
+                                              std::uint64_t iova, std::uint32_t key,
+                                              unsigned access) {
+  if (!is_ours(pd->context)) return refuse(EOPNOTSUPP);
+  return register_region(pd, address, length, iova, access, key);
 }
 
 CEPHEUS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length,

@@ -9,11 +9,11 @@ namespace {
 
 // Before the NAK: where leader and source are one, it knows whose region it was when its WRITE
 // fails.
-void tell_leader(Call& call, const Group& group, const Path& path) {
+void tell_leader(Call& call, const Group& group, const Path& path, wire::MrpReject reason) {
   if (call.leader == nullptr || group.leader == kNoPath) return;
   wire::MrpMessage message;
   message.header.type = wire::MrpType::kReject;
-  message.header.flags = static_cast<std::uint16_t>(wire::MrpReject::kRemoteAccess);
+  message.header.flags = static_cast<std::uint16_t>(reason);
   message.header.epoch = group.epoch;
   message.header.mcst_id = group.id;
   message.header.instance = call.leader->instance;
@@ -32,13 +32,17 @@ void note(Call& call, Group& group, WriteRefusal refusal, const Path& path) {
 void refuse_write(Call& call, Group& group, const Path& path, const wire::Reth& reth) {
   call.count(Counter::kDropWriteRefused);
   note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
-  tell_leader(call, group, path);
+  tell_leader(call, group, path, wire::MrpReject::kRemoteAccess);
   fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess));
 }
 
 void name_refuser(Call& call, Group& group, const Path& path) {
   note(call, group, {{}, 0, 0, 0, true, 0}, path);
-  tell_leader(call, group, path);
+  tell_leader(call, group, path, wire::MrpReject::kRemoteAccess);
+}
+
+void refuse_regions(Call& call, Group& group, const Path& path) {
+  tell_leader(call, group, path, wire::MrpReject::kWriteMode);
 }
 
 }  // namespace cepheus::fabric

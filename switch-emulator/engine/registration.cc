@@ -5,7 +5,9 @@
 
 #include "switch-emulator/engine/eviction.h"
 #include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/refusals.h"
 #include "switch-emulator/engine/registration_messages.h"
+#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 
@@ -372,6 +374,10 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   const PathNo path = group.find(call.ingress);
   if (path == kNoPath || group.paths[path].qpn != asked.member.qpn) {
     return call.count(Counter::kDropNotMember);
+  }
+  if (!group.strategies.writes->uses_regions() && asked.count != 0) {
+    call.leader = &entry->leader;
+    return refuse_regions(call, group, group.paths[path]);
   }
   const auto taken = group.own_regions().publish(call.ingress, h.seq, asked.list(),
                                                  call.rules().newest_publication);

@@ -13,6 +13,7 @@ class WriteMode {
  public:
   virtual ~WriteMode() = default;
   virtual const char* name() const = 0;  // as in the topology file
+  virtual bool uses_regions() const { return false; }
   // Takes a packet of a WRITE; its ICRC has been checked. kHeld: the gate keeps the frame's buffer.
   virtual Disposition on_write(Call& call, Group& group, const GroupPacket& packet) const = 0;
 };
@@ -22,6 +23,7 @@ class WriteMode {
 class WritesToRegions final : public WriteMode {
  public:
   const char* name() const override { return "regions"; }
+  bool uses_regions() const override { return true; }
   Disposition on_write(Call& call, Group& group, const GroupPacket& packet) const override;
 };
 

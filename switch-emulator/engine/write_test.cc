@@ -271,6 +271,19 @@ TEST(WriteMode, SameKeyRewritesAndChecksNothing) {
   EXPECT_EQ(net->view().write_mode, "same-key");
 }
 
+// Else a WRITE to its region would go to whoever has that key.
+TEST(WriteMode, OtherThanRegionsRefusesPublications) {
+  for (const auto mode : {net::WriteMode::kSameKey, net::WriteMode::kNone}) {
+    auto net = make_star(3, true, [&](SwitchConfig& c) { c.rules.write_mode = mode; });
+    net->publish(2, 1, {region_of(2)});
+    EXPECT_EQ(net->inbox(2), Texts()) << "not confirmed";
+    EXPECT_EQ(net->inbox(0),
+              Texts({"reject e1 regions where switches rewrite no writes 10.0.0.3"}));
+    net->publish(2, 2, {});
+    EXPECT_EQ(net->inbox(2), Texts({"confirm e1 10.0.0.3"})) << "it has none";
+  }
+}
+
 TEST(WriteMode, NoneRefusesAsForReads) {
   auto net =
       make_star(2, true, [](SwitchConfig& c) { c.rules.write_mode = net::WriteMode::kNone; });

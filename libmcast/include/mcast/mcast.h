@@ -144,9 +144,13 @@ typedef struct mcast_group_params {
   unsigned send_depth;     /* outstanding sends; 0: 64 */
   mcast_recv_cb_t recv_cb; /* EAGER; may be set later, see mcast_group_set_recv */
   void* recv_arg;
+  /* BULK: not 0: regions lie at address 0 under a key of their number on every member, so that
+   * switches have nothing to rewrite in a WRITE. The fabric's write_mode must be "same-key", and
+   * the NIC let programs choose keys, as soft-roce does. The same on all members. */
+  int same_key;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT \
-  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL }
+  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0 }
 
 typedef enum mcast_group_state {
   MCAST_GROUP_WAITING,     /* created: answers a leader's REGISTER */
@@ -274,6 +278,9 @@ MCAST_API mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t le
  * Registers `address` to `address + length` with the device, and makes it region `region` of this
  * member: others may write to it. All members that the group has are written to: each must have
  * published that number, with enough room. At most 50 regions a member and group.
+ *
+ * With same_key a region's number is the device's, not the group's: MCAST_ERR_INVALID if any group
+ * of this process has it, and nobody but the NIC checks where a WRITE ends.
  *
  * What was published before the group became active is in force on all members when it does.
  * Later: mcast_region_test() says when it is, and it is the application's to tell the writer. */
