@@ -17,6 +17,7 @@ TopologyGraph::State state_of(const PortStatus& port) {
 Cable cable_at(std::size_t from, const PortStatus& port) {
   Cable cable;
   cable.from = from;
+  cable.port = port.id;
   cable.name = port.kind == net::PortKind::kHost ? port.name : neighbour_name(port.name);
   cable.state = state_of(port);
   cable.payload_bytes = port.rx_payload_bytes + port.tx_payload_bytes;

@@ -18,6 +18,7 @@ struct TopologyGraph {
   enum class State : std::uint8_t { kUp, kDark, kCut };
   struct Cable {
     std::size_t from = 0;    // a switch, in the status' order
+    wire::PortId port;       // ... its port
     std::size_t to = kNone;  // the other switch; kNone: a host
     std::string name;        // what is at the other end: "h0", "spine1"
     State state = State::kUp;

@@ -22,6 +22,7 @@
 #include "switch-emulator/live/topology_graph.h"
 #include "switch-emulator/tools/explain.h"
 #include "switch-emulator/tools/metrics_server.h"
+#include "switch-emulator/tools/web_server.h"
 
 namespace cepheus::tools {
 namespace {
@@ -40,6 +41,7 @@ struct Command {
   bool describes = false;             // says what counters count, asks no fabric
   bool measures = false;              // prints metrics
   std::optional<HttpAddress> listen;  // ... or serves them there
+  std::optional<WebOptions> web;      // serves a picture
   bool maps = false;                  // shows the topology
   std::string svg;                    // ... drawn into this file; "-": to standard output
   json request = {{"ask", "status"}};
@@ -159,6 +161,12 @@ int serve(const Command& command) {
 int run(const Command& command) {
   if (command.watch_seconds) return watch(command);
   if (command.listen) return serve(command);
+  if (command.web) {
+    WebOptions options = *command.web;
+    options.fabric_socket = command.socket;
+    const auto served = serve_web(options);
+    return served ? 0 : complain(served.error().text, kRefused);
+  }
   const auto text = answer_text(command);
   if (!text) return complain(text.error().text, kRefused);
   std::cout << *text << std::flush;
@@ -194,6 +202,7 @@ class CommandLine {
     explains->callback([this] { command_.explains = true; });
     add_watch(*explains);
     add_metrics();
+    add_web();
     add_link();
     app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
       command_.request = {{"ask", "reset_counters"}};
@@ -258,6 +267,24 @@ class CommandLine {
         ->type_name("ADDRESS:PORT");
   }
 
+  void add_web() {
+    CLI::App* sub = app_.add_subcommand(
+        "web", "a picture of the fabric for browsers, until interrupted: trees, rates, who lags");
+    sub->add_option_function<std::string>(
+           "--listen",
+           [this](const std::string& text) {
+             const auto address = parse_http_address(text);
+             if (!address) throw CLI::ValidationError("--listen", address.error().text);
+             web_.listen = *address;
+           },
+           "where; port 0: any free one. Beyond loopback only with the token that is printed")
+        ->type_name("ADDRESS:PORT")
+        ->default_str("127.0.0.1:8080");
+    sub->add_flag("--control", web_.control,
+                  "let the page cut and mend links, lose packets and kill processes of hosts");
+    sub->callback([this] { command_.web = web_; });
+  }
+
   void add_link() {
     CLI::App* sub =
         app_.add_subcommand("link", "change a host's link or a trunk, or cut and mend it");
@@ -294,6 +321,7 @@ class CommandLine {
 
   CLI::App app_;
   Command command_;
+  WebOptions web_;
   std::string link_;
   std::string direction_ = "both";
   double loss_ = 0;

@@ -5,20 +5,12 @@
 // silent for 2 s; the page is made once a second at most, however many ask.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 
-#include "wire/result.h"
+#include "switch-emulator/tools/http_server.h"
 
 namespace cepheus::tools {
-
-struct HttpAddress {
-  std::string host;
-  std::uint16_t port = 0;  // 0: any free one
-};
-// "127.0.0.1:9464", "[::1]:9464", ":9464" for every interface. kInvalid if it is none.
-wire::Result<HttpAddress> parse_http_address(const std::string& text);
 
 // Serves until SIGINT or SIGTERM; prints where, once it does. kUnavailable if the address is taken
 // or not ours.

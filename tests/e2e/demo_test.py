@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 """The demo: a file over a fabric of several switches, its tree in words and drawn."""
 
+import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 
 from harness import BUILD
@@ -34,6 +38,22 @@ class Demo(unittest.TestCase):
         space = "{http://www.w3.org/2000/svg}"
         self.assertEqual(len(drawing.findall(f"{space}rect")), 4)
         self.assertEqual(len(drawing.findall(f"{space}circle")), 4)
+
+    def test_a_picture_is_served_while_the_file_goes_round(self):
+        process = subprocess.Popen([sys.executable, DEMO, "--build", BUILD, "--fabric", "leaf-spine:2x2x2", "--web", "127.0.0.1:0"],
+                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        address = next(line.split()[-1] for line in process.stdout if "picture at" in line)
+        url, _, token = address.partition("#")
+        groups = []
+        give_up = time.monotonic() + 60
+        while not any(group["bps"] > 0 for group in groups) and time.monotonic() < give_up:
+            with urllib.request.urlopen(f"{url}view.json?token={token}", timeout=60) as answer:
+                groups = json.load(answer).get("groups", [])
+        self.assertTrue(any(group["bps"] > 0 for group in groups), groups)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 0)
 
     def test_a_shape_that_has_too_few_hosts_is_refused(self):
         refused = demo("--fabric", "leaf-spine:2x1x1", "--hosts", 4)

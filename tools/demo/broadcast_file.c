@@ -1,17 +1,19 @@
 /* Broadcasts a file from rank 0 to all ranks and shows every rank's SHA-256. Plain MPI: it knows
  * nothing of Cepheus.
  *
- *   mpirun ... broadcast_file FILE [--hold]
+ *   mpirun ... broadcast_file FILE [--hold | --repeat]
  *
  * --hold: rank 0 waits for the end of standard input before it ends, so that its groups can be
- * looked at.
+ * looked at. --repeat: until then the file goes from each rank in turn to all others.
  */
 #include <mpi.h>
 #include <openssl/evp.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { kDigest = 32, kHex = 2 * kDigest + 1 };
 
@@ -48,13 +50,40 @@ static void sha256(const unsigned char* data, uint64_t size, char hex[kHex]) {
   for (unsigned i = 0; i < length; i++) sprintf(hex + 2 * i, "%02x", digest[i]);
 }
 
+/* MPI counts are ints: what exceeds one goes as pieces of 1 GiB. */
+static void broadcast(unsigned char* data, uint64_t bytes, int root) {
+  const uint64_t piece = (uint64_t)1 << 30;
+  for (uint64_t at = 0; at < bytes; at += piece) {
+    MPI_Bcast(data + at, (int)(bytes - at < piece ? bytes - at : piece), MPI_BYTE, root,
+              MPI_COMM_WORLD);
+  }
+}
+
+/* Waits a moment, as a program computes between two broadcasts; false at the end of standard
+ * input. */
+static int goes_on(void) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  char byte;
+  return poll(&input, 1, 20) <= 0 || read(STDIN_FILENO, &byte, 1) > 0;
+}
+
+static void repeat(unsigned char* data, uint64_t bytes, int rank, int size) {
+  for (int root = 0;; root = (root + 1) % size) {
+    int more = rank == 0 ? goes_on() : 0;
+    MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!more) return;
+    broadcast(data, bytes, root);
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int holds = argc == 3 && strcmp(argv[2], "--hold") == 0;
-  if (argc != 2 && !holds) die("usage", "broadcast_file FILE [--hold]");
+  const int repeats = argc == 3 && strcmp(argv[2], "--repeat") == 0;
+  if (argc != 2 && !holds && !repeats) die("usage", "broadcast_file FILE [--hold | --repeat]");
 
   uint64_t bytes = 0;
   unsigned char* data = rank == 0 ? read_file(argv[1], &bytes) : NULL;
@@ -63,12 +92,7 @@ int main(int argc, char** argv) {
     data = calloc(bytes > 0 ? bytes : 1, 1);
     if (data == NULL) die(argv[1], "does not fit into memory");
   }
-  /* MPI counts are ints: send what exceeds one as pieces of 1 GiB. */
-  const uint64_t piece = (uint64_t)1 << 30;
-  for (uint64_t at = 0; at < bytes; at += piece) {
-    MPI_Bcast(data + at, (int)(bytes - at < piece ? bytes - at : piece), MPI_BYTE, 0,
-              MPI_COMM_WORLD);
-  }
+  broadcast(data, bytes, 0);
 
   char own[kHex] = "";
   sha256(data, bytes, own);
@@ -85,6 +109,7 @@ int main(int argc, char** argv) {
     fflush(stdout);
   }
   free(all);
+  if (repeats) repeat(data, bytes, rank, size);
   free(data);
   if (holds) {
     while (rank == 0 && getchar() != EOF) continue;

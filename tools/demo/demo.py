@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -71,6 +72,23 @@ class Demo:
             return False
         return self.root_link(ports, os.path.getsize(path)) and drawn
 
+    def show(self, path, address, seconds):
+        """A picture for browsers while the file goes round, until interrupted or for so long."""
+        web = [str(self.build / "bin/cepheusctl"), "--socket", self.switch.socket, "web", "--listen", address, "--control"]
+        job = self.command(self.build / "demo/broadcast_file", path, "--repeat", mca=[("coll_cepheus_verbose", "1")])
+        with subprocess.Popen(web) as page, subprocess.Popen(job, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
+            print("the file goes round from each host to all others; Ctrl-C ends it", flush=True)
+            try:
+                running.wait(seconds)
+                print("demo: the program has ended; the page stays until Ctrl-C", file=sys.stderr)
+                page.wait()
+            except (KeyboardInterrupt, subprocess.TimeoutExpired):
+                pass
+            finally:
+                running.stdin.close()
+                page.terminate()
+        return page.returncode in (0, -signal.SIGTERM)
+
     def draw(self):
         """The tree that the group has now: in words, and into a file if one is wanted."""
         command = [self.build / "bin/cepheusctl", "--socket", self.switch.socket, "topology"]
@@ -115,8 +133,10 @@ class Demo:
             print(f"  {human(size):>10}  {cells[0]:>30}  {cells[1]:>30}  {ratio:>6.2f}")
         return True
 
-    def run(self, path):
+    def run(self, path, web=None, web_seconds=None):
         switches = len(self.switch.status()["switches"])
+        if web:
+            return 0 if self.show(path, web, web_seconds) else 1
         print(f"{path} from rank 0 to {self.hosts} hosts over {switches} switch{'es' if switches > 1 else ''}")
         return 0 if self.broadcast(path) and self.times() else 1
 
@@ -127,6 +147,9 @@ def main():
     parser.add_argument("--hosts", type=int, default=4, help="emulated hosts, 2 to 64 (default 4)")
     parser.add_argument("--fabric", metavar="SHAPE", help="of several switches: fat-tree:4, leaf-spine:4x2x4 (default: one switch)")
     parser.add_argument("--svg", metavar="FILE", help="draw the fabric and the broadcast's tree into FILE")
+    parser.add_argument("--web", metavar="ADDRESS:PORT", nargs="?", const="127.0.0.1:8080",
+                        help="show the fabric in a browser (default 127.0.0.1:8080) while the file goes round, until Ctrl-C")
+    parser.add_argument("--web-seconds", type=float, help=argparse.SUPPRESS)  # or for so long
     parser.add_argument("--seconds", type=float, default=0.7, help=argparse.SUPPRESS)  # of each size
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -140,7 +163,8 @@ def main():
             there = sum(port["kind"] == "host" for port in switch.ports())
             if there < options.hosts:
                 parser.error(f"{options.fabric} has {there} hosts: give --hosts {there} or fewer")
-            return Demo(options.build, options.hosts, switch, options.svg, options.seconds).run(os.path.realpath(options.file))
+            return Demo(options.build, options.hosts, switch, options.svg, options.seconds).run(
+                os.path.realpath(options.file), options.web, options.web_seconds)
     except RuntimeError as error:  # said why itself
         parser.error(str(error))
 

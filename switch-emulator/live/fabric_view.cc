@@ -1,0 +1,208 @@
+#include "switch-emulator/live/fabric_view.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "switch-emulator/live/counter_descriptions.h"
+#include "switch-emulator/live/link_counters.h"
+#include "switch-emulator/live/topology_graph.h"
+
+namespace cepheus::live {
+namespace {
+
+using nlohmann::json;
+
+// What grew in between, a second.
+class Rates {
+ public:
+  Rates(const Snapshot& now, const Snapshot* before)
+      : before_(before != nullptr && before->status.pid == now.status.pid ? before : nullptr),
+        seconds_(before_ != nullptr ? now.seconds - before_->seconds : 0) {}
+
+  const FabricStatus* before() const { return before_ == nullptr ? nullptr : &before_->status; }
+  double of(std::uint64_t now, std::uint64_t before) const {
+    return seconds_ > 0 && now > before ? static_cast<double>(now - before) / seconds_ : 0;
+  }
+
+ private:
+  const Snapshot* before_;
+  double seconds_;
+};
+
+const PortStatus* port_of(const FabricStatus& status, std::size_t of_switch, wire::PortId id) {
+  if (of_switch >= status.switches.size()) return nullptr;
+  const auto& ports = status.switches[of_switch].ports;
+  const auto at = std::find_if(ports.begin(), ports.end(),
+                               [id](const PortStatus& port) { return port.id == id; });
+  return at == ports.end() ? nullptr : &*at;
+}
+
+struct Flow {
+  double out_bps = 0, in_bps = 0;
+};
+
+Flow flow_of(const TopologyGraph::Cable& cable, const PortStatus& port, const Rates& rates) {
+  if (rates.before() == nullptr) return {};
+  const PortStatus* then = port_of(*rates.before(), cable.from, cable.port);
+  if (then == nullptr) return {};
+  return {8 * rates.of(port.tx_payload_bytes, then->tx_payload_bytes),
+          8 * rates.of(port.rx_payload_bytes, then->rx_payload_bytes)};
+}
+
+// As `cepheusctl link` calls it.
+std::string link_name(const FabricStatus& status, const TopologyGraph::Cable& cable,
+                      const PortStatus& port) {
+  if (cable.to == TopologyGraph::kNone) return cable.name;
+  return status.switches[cable.from].name + "-" + port.name;
+}
+
+json cable_json(const FabricStatus& status, const TopologyGraph::Cable& cable,
+                const PortStatus& port, const Flow& flow) {
+  const bool is_host = cable.to == TopologyGraph::kNone;
+  json host;
+  if (is_host) {
+    host = {{"address", port.address.to_string()},
+            {"pid", port.client_pid},
+            {"attached", port.attached}};
+  }
+  return {{"from", cable.from},
+          {"to", is_host ? -1 : static_cast<std::int64_t>(cable.to)},
+          {"name", cable.name},
+          {"link", link_name(status, cable, port)},
+          {"state", to_string(cable.state)},
+          {"loss", std::max(port.in_loss, port.link.loss)},
+          {"out_bps", flow.out_bps},
+          {"in_bps", flow.in_bps},
+          {"payload_bytes", cable.payload_bytes},
+          {"host", host}};
+}
+
+class Names {
+ public:
+  explicit Names(const FabricStatus& status) {
+    for (const SwitchStatus& one : status.switches) {
+      for (const PortStatus& port : one.ports) {
+        if (port.kind == net::PortKind::kHost) names_.emplace(port.address, port.name);
+      }
+    }
+  }
+  std::string of(wire::Ipv4 host) const {
+    if (host.is_unset()) return "";
+    const auto at = names_.find(host);
+    return at == names_.end() ? host.to_string() : at->second;
+  }
+
+ private:
+  std::map<wire::Ipv4, std::string> names_;
+};
+
+const fabric::GroupView* same_group(const FabricStatus& status, const fabric::GroupView& group,
+                                    std::size_t root) {
+  if (root >= status.switches.size()) return nullptr;
+  for (const fabric::GroupView& then : status.switches[root].groups) {
+    if (then.id == group.id && then.epoch == group.epoch) return &then;
+  }
+  return nullptr;
+}
+
+std::size_t members_of(const FabricStatus& status, wire::McstId id) {
+  std::size_t members = 0;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::GroupView& group : one.groups) {
+      if (group.id != id || !group.active) continue;
+      members += static_cast<std::size_t>(
+          std::count_if(group.paths.begin(), group.paths.end(),
+                        [](const fabric::PathView& path) { return path.is_host; }));
+    }
+  }
+  return members;
+}
+
+json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, const Names& names,
+                const Rates& rates) {
+  const fabric::GroupView& group = tree.group;
+  const fabric::GroupView* then =
+      rates.before() == nullptr ? nullptr : same_group(*rates.before(), group, tree.root);
+  const WaitedFor late = waited_for(status, group.id);
+  return {{"id", group.id.to_string()},
+          {"source", names.of(group.source)},
+          {"leader", names.of(group.leader)},
+          {"next_source", names.of(next_source(status, group.id))},
+          {"cables", tree.cables},
+          {"members", members_of(status, group.id)},
+          {"bps", then == nullptr ? 0 : 8 * rates.of(group.data_bytes, then->data_bytes)},
+          {"behind", {{"names", late.names}, {"packets", late.packets}}},
+          {"nak_held", group.nak_held}};
+}
+
+using Totals = std::map<std::string, std::uint64_t>;
+
+Totals totals_of(const FabricStatus& status) {
+  Totals totals;
+  for (const SwitchStatus& one : status.switches) {
+    for (const auto& [name, count] : one.counters) totals[name] += count;
+    for (const PortStatus& port : one.ports) {
+      const bool is_trunk = port.kind == net::PortKind::kSwitch;  // the way in is another's way out
+      for (const auto& field : kLinkCounters) {
+        std::uint64_t& total = totals[std::string(field.text.name)];
+        total += port.out.*field.value + (is_trunk ? 0 : port.in.*field.value);
+      }
+      totals["dropped_egress_full"] += port.dropped_egress_full;
+    }
+  }
+  return totals;
+}
+
+json counters_json(const FabricStatus& status, const Rates& rates) {
+  const json says = counter_descriptions();
+  const Totals now = totals_of(status);
+  const Totals before = rates.before() == nullptr ? now : totals_of(*rates.before());
+  json list = json::array();
+  for (const auto& [name, total] : now) {
+    if (total == 0) continue;
+    const auto then = before.find(name);
+    list.push_back({{"name", name},
+                    {"says", says.value(name, "")},
+                    {"total", total},
+                    {"per_second", rates.of(total, then == before.end() ? 0 : then->second)},
+                    {"is_drop", name.find("drop") != std::string::npos}});
+  }
+  return list;
+}
+
+}  // namespace
+
+json fabric_view(const Snapshot& now, const Snapshot* before) {
+  const FabricStatus& status = now.status;
+  const Rates rates(now, before);
+  const TopologyGraph graph(status);
+  const Names names(status);
+  json switches = json::array(), cables = json::array(), groups = json::array();
+  for (std::size_t s = 0; s < status.switches.size(); ++s) {
+    switches.push_back({{"name", status.switches[s].name}, {"floor", graph.floors[s]}});
+  }
+  double sent = 0, delivered = 0;
+  for (const TopologyGraph::Cable& cable : graph.cables) {
+    const PortStatus& port = *port_of(status, cable.from, cable.port);
+    const Flow flow = flow_of(cable, port, rates);
+    cables.push_back(cable_json(status, cable, port, flow));
+    if (cable.to != TopologyGraph::kNone) continue;
+    sent += flow.in_bps;
+    delivered += flow.out_bps;
+  }
+  for (const TopologyGraph::Tree& tree : graph.trees) {
+    groups.push_back(group_json(status, tree, names, rates));
+  }
+  return {{"uptime_seconds", status.uptime_seconds},
+          {"pid", status.pid},
+          {"switches", std::move(switches)},
+          {"cables", std::move(cables)},
+          {"groups", std::move(groups)},
+          {"sent_bps", sent},
+          {"delivered_bps", delivered},
+          {"counters", counters_json(status, rates)}};
+}
+
+}  // namespace cepheus::live

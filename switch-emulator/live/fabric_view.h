@@ -1,0 +1,30 @@
+// What a picture of a running fabric shows: the topology with what flows over each cable now, its
+// groups and who holds them up, and what was counted, made of two snapshots of its status.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "switch-emulator/live/status.h"
+
+namespace cepheus::live {
+
+struct Snapshot {
+  FabricStatus status;
+  double seconds = 0;  // on any clock
+};
+
+// Rates are those between `before` and `now`; 0 if there is no `before`, or if counters were set
+// back or the fabric restarted meanwhile.
+//
+// {"uptime_seconds", "pid",
+//  "switches": [{"name", "floor"}],
+//  "cables":   [{"from": switch, "to": switch or -1, "name", "link": as `cepheusctl link` wants it,
+//                "state": "up"|"dark"|"cut", "loss", "out_bps", "in_bps", "payload_bytes",
+//                "host": {"address", "pid", "attached"} or null}],     out: away from "from"
+//  "groups":   [{"id", "source", "leader", "next_source": names, "cables": [indices], "members",
+//                "bps", "copies", "behind": {"names", "packets"}, "nak_held"}],
+//  "sent_bps", "delivered_bps": payload of all hosts,
+//  "counters": [{"name", "says", "total", "per_second", "is_drop"}]}     those that are not 0
+nlohmann::json fabric_view(const Snapshot& now, const Snapshot* before);
+
+}  // namespace cepheus::live

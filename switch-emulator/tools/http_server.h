@@ -1,0 +1,43 @@
+// An HTTP server of few workers and short patience, in a process of its own: nothing that a reader
+// does reaches the data path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "wire/result.h"
+
+namespace httplib {
+class Server;
+}
+
+namespace cepheus::tools {
+
+struct HttpAddress {
+  std::string host;
+  std::uint16_t port = 0;  // 0: any free one
+
+  bool is_loopback() const;
+};
+// "127.0.0.1:9464", "[::1]:9464", ":9464" for every interface. kInvalid if it is none.
+wire::Result<HttpAddress> parse_http_address(const std::string& text);
+
+struct HttpLimits {
+  std::size_t workers = 2;  // requests at a time
+  std::size_t waiting = 8;  // connections beyond them; more wait in the kernel's own short queue
+  std::size_t requests_per_connection = 16;
+  std::size_t request_bytes = 4096;
+};
+
+// Serves until SIGINT or SIGTERM. `set_up` adds what there is to get; `says` is called with
+// "http://ADDRESS:PORT" once it is served, `ending` before the end waits for all requests.
+// kUnavailable if the address is taken or not ours.
+wire::Result<void> serve_http(
+    const HttpAddress& address, const HttpLimits& limits,
+    const std::function<void(httplib::Server&)>& set_up,
+    const std::function<void(const std::string&)>& says,
+    const std::function<void()>& ending = [] {});
+
+}  // namespace cepheus::tools

@@ -1,0 +1,59 @@
+"""cepheusctl web over a fabric, and what a client may ask it."""
+
+import json
+import subprocess
+import urllib.error
+import urllib.request
+
+from harness import BUILD
+from live import PATIENCE
+
+
+class Web:
+    """A context manager; `url` ends with a slash, `token` is empty where none is needed."""
+
+    def __init__(self, fabric, *arguments):
+        command = [BUILD / "bin/cepheusctl", "--socket", fabric, "web", "--listen", "127.0.0.1:0", *arguments]
+        self.process = subprocess.Popen(list(map(str, command)), text=True, stdout=subprocess.PIPE)
+        self.address = self.process.stdout.readline().split()[-1]
+        self.url, _, self.token = self.address.partition("#")
+        self.netloc = self.url.split("/")[2]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.process.terminate()
+        code = self.process.wait(PATIENCE)
+        self.process.stdout.close()
+        return code
+
+    def open(self, path, body=None, headers=None, token=None):
+        """The answer, to be read: (status, headers, file). `body`: POSTed as JSON."""
+        token = self.token if token is None else token
+        request = urllib.request.Request(f"{self.url}{path}?token={token}", headers=headers or {},
+                                         data=None if body is None else json.dumps(body).encode())
+        if body is not None and "Content-Type" not in (headers or {}):
+            request.add_header("Content-Type", "application/json")
+        try:
+            answer = urllib.request.urlopen(request, timeout=PATIENCE)
+        except urllib.error.HTTPError as refusal:
+            answer = refusal
+        return answer.status, answer.headers, answer
+
+    def ask(self, path, body=None, headers=None, token=None):
+        """(status, text)"""
+        status, _, answer = self.open(path, body, headers, token)
+        with answer:
+            return status, answer.read().decode()
+
+    def view(self):
+        status, text = self.ask("view.json")
+        assert status == 200, text
+        return json.loads(text)
+
+    def cable(self, link):
+        return next(cable for cable in self.view()["cables"] if cable["link"] == link)

@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+"""The HTTP face of a fabric's picture: what it shows, whom it lets in, what it refuses."""
+
+import json
+import os
+import random
+import socket
+import threading
+import unittest
+
+from live import PATIENCE, LiveRun, Switch
+from web_fabric import Web
+
+
+class Picture(unittest.TestCase):
+    def setUp(self):
+        self.switch = Switch("--fabric", "leaf-spine:2x2x2")
+        self.addCleanup(self.switch.close)
+
+    def web(self, *arguments):
+        web = Web(self.switch.socket, *arguments)
+        self.addCleanup(web.close)
+        return web
+
+    def test_of_a_job_shows_its_tree_and_what_flows(self):
+        with LiveRun("--max", 1 << 18, hosts=4, fabric=("--fabric", "leaf-spine:2x2x2")) as run, Web(run.switch.socket) as web:
+            run.wait_for_payload(1 << 20)
+            web.view()
+            run.wait_for_payload(1 << 20)
+            view = web.view()
+            groups = [group for group in view["groups"] if group["members"] == 4]
+            self.assertTrue(groups, view["groups"])
+            hosts = [view["cables"][i]["name"] for i in groups[0]["cables"] if view["cables"][i]["to"] < 0]
+            self.assertEqual(sorted(hosts), ["h0", "h1", "h2", "h3"])
+            self.assertGreater(view["sent_bps"], 0)
+            self.assertGreater(view["delivered_bps"], 1.5 * view["sent_bps"], "the switches multiply what is sent")
+            self.assertEqual(run.finish(), 0)
+
+    def test_comes_as_events_until_the_reader_goes(self):
+        status, headers, events = self.web().open("events")
+        self.assertEqual((status, headers["Content-Type"]), (200, "text/event-stream"))
+        with events:
+            for _ in range(3):
+                line = events.readline().decode()
+                self.assertTrue(line.startswith("data: "), line)
+                self.assertEqual(len(json.loads(line[6:])["switches"]), 4)
+                self.assertEqual(events.readline(), b"\n")
+
+    def test_of_a_fabric_that_is_gone_says_so_and_comes_back(self):
+        web = self.web()
+        self.assertIn("switches", web.view())
+        self.switch.close()
+        self.assertIn("no fabric", web.view()["error"])
+
+    def test_ends_at_once_though_readers_wait(self):
+        web = self.web()
+        with web.open("events")[2] as events:
+            events.readline()
+            self.assertEqual(web.close(), 0)
+
+    def test_needs_nothing_from_elsewhere(self):
+        for path, kind in (("", "text/html"), ("page.css", "text/css"), ("page.js", "text/javascript")):
+            status, headers, answer = self.web().open(path)
+            with answer:
+                text = answer.read().decode()
+            self.assertEqual(status, 200)
+            self.assertTrue(headers["Content-Type"].startswith(kind))
+            self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+            self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+            self.assertNotIn("//", text.replace("http://www.w3.org/2000/svg", "").replace("\n//", "") if kind == "text/html" else "")
+
+
+class Doors(unittest.TestCase):
+    def setUp(self):
+        self.switch = Switch("--hosts", 2)
+        self.addCleanup(self.switch.close)
+
+    def web(self, *arguments):
+        web = Web(self.switch.socket, *arguments)
+        self.addCleanup(web.close)
+        return web
+
+    def test_are_closed_to_changes_unless_asked_for(self):
+        web = self.web()
+        self.assertEqual(web.token, "")
+        status, text = web.ask("link", {"link": "h0", "up": False})
+        self.assertEqual(status, 403)
+        self.assertIn("--control", text)
+        self.assertEqual(web.cable("h0")["state"], "up")
+
+    def test_open_by_the_token_alone_where_changes_are_allowed(self):
+        web = self.web("--control")
+        self.assertEqual(len(web.token), 32)
+        for wrong in ("", web.token[:-1], web.token[:-1] + ("0" if web.token[-1] != "0" else "1"), web.token + "0"):
+            for path, body in (("view.json", None), ("events", None), ("link", {"link": "h0", "up": False})):
+                self.assertEqual(web.ask(path, body, token=wrong)[0], 403, (path, wrong))
+        self.assertEqual(web.cable("h0")["state"], "up")
+        self.assertEqual(web.ask("link", {"link": "h0", "up": False})[0], 200)
+        self.assertEqual(web.cable("h0")["state"], "cut")
+        self.assertEqual(web.ask("link", {"link": "h0", "up": True, "loss": 0.25})[0], 200)
+        self.assertEqual((web.cable("h0")["state"], web.cable("h0")["loss"]), ("up", 0.25))
+
+    def test_are_closed_to_other_pages_of_the_same_browser(self):
+        self.assertEqual(self.web().ask("view.json", headers={"Host": "rebound.example"})[0], 403)
+        web = self.web("--control")
+        status, _ = web.ask("link", {"link": "h0", "up": False}, headers={"Content-Type": "text/plain"})
+        self.assertEqual(status, 400, "a form of another page can send no more than this")
+        self.assertEqual(web.cable("h0")["state"], "up")
+
+    def test_refuse_in_words_what_is_not_there(self):
+        web = self.web("--control")
+        status, text = web.ask("link", {"link": "h9", "up": False})
+        self.assertEqual(status, 409)
+        self.assertIn("no link 'h9'", text)
+        status, text = web.ask("kill", {"host": "h0", "pid": os.getpid()})
+        self.assertEqual(status, 409)
+        self.assertIn("not there any more", text)
+        self.assertEqual(web.ask("kill", {"host": "h0", "pid": "1"})[0], 400)
+        self.assertEqual(web.ask("link", [1])[0], 400)
+
+    # Twice as many as may read events; then one goes, and another may.
+    def test_let_in_sixteen_readers(self):
+        web = self.web()
+        readers = [web.open("events") for _ in range(17)]
+        self.assertEqual([status for status, _, _ in readers], [200] * 16 + [503])
+        self.assertIn("16 others are looking", readers[-1][2].read().decode())
+        for _, _, answer in readers:
+            answer.close()
+
+    def test_hold_whatever_is_thrown_at_them(self):
+        web = self.web("--control")
+        host, port = web.netloc.split(":")
+        words = [b"GET", b"POST", b"/", b"/events", b"/link", b"?token=", web.token.encode(), b" HTTP/1.1\r\n", b"\r\n\r\n", b"\x00\xff",
+                 b"Host: ", b"Content-Length: 99999999999999\r\n", b"Transfer-Encoding: chunked\r\n", b"{" * 500, b"%", b"a" * 9000]
+
+        def throw(seed):
+            chance = random.Random(seed)
+            for _ in range(40):
+                with socket.create_connection((host, int(port)), PATIENCE) as to:
+                    to.settimeout(0.2)
+                    try:
+                        to.sendall(b"".join(chance.choice(words) for _ in range(chance.randint(1, 12))))
+                        to.recv(4096)
+                    except OSError:
+                        pass
+
+        throwers = [threading.Thread(target=throw, args=(seed,)) for seed in range(8)]
+        for thrower in throwers:
+            thrower.start()
+        for thrower in throwers:
+            thrower.join()
+        self.assertIsNone(web.process.poll(), "it ended")
+        self.assertEqual(len(web.view()["cables"]), 2)
+        self.assertEqual(web.cable("h0")["state"], "up")
+
+
+if __name__ == "__main__":
+    unittest.main()
