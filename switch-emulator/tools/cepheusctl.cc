@@ -22,6 +22,7 @@
 #include "switch-emulator/live/topology_graph.h"
 #include "switch-emulator/tools/explain.h"
 #include "switch-emulator/tools/metrics_server.h"
+#include "switch-emulator/tools/top.h"
 #include "switch-emulator/tools/web_server.h"
 
 namespace cepheus::tools {
@@ -42,6 +43,8 @@ struct Command {
   bool measures = false;              // prints metrics
   std::optional<HttpAddress> listen;  // ... or serves them there
   std::optional<WebOptions> web;      // serves a picture
+  bool tops = false;                  // shows a terminal what happens
+  bool once = false;                  // ... or prints it
   bool maps = false;                  // shows the topology
   std::string svg;                    // ... drawn into this file; "-": to standard output
   json request = {{"ask", "status"}};
@@ -158,7 +161,22 @@ int serve(const Command& command) {
   return served ? 0 : complain(served.error().text, kRefused);
 }
 
+int top(const Command& command) {
+  if (command.once || command.as_json) {
+    const auto text = top_once(command.socket, command.as_json);
+    if (!text) return complain(text.error().text, kRefused);
+    std::cout << *text << std::flush;
+    return std::cout ? 0 : kRefused;
+  }
+  if (!is_terminal() || ::isatty(STDIN_FILENO) == 0) {
+    return complain("top needs a terminal: take top --once, or --json", kUsage);
+  }
+  const auto shown = show_top(command.socket, may_colour());
+  return shown ? 0 : complain(shown.error().text, kRefused);
+}
+
 int run(const Command& command) {
+  if (command.tops) return top(command);
   if (command.watch_seconds) return watch(command);
   if (command.listen) return serve(command);
   if (command.web) {
@@ -202,6 +220,7 @@ class CommandLine {
     explains->callback([this] { command_.explains = true; });
     add_watch(*explains);
     add_metrics();
+    add_top();
     add_web();
     add_link();
     app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
@@ -265,6 +284,13 @@ class CommandLine {
            },
            "serve http://ADDRESS:PORT/metrics until interrupted; port 0: any free one")
         ->type_name("ADDRESS:PORT");
+  }
+
+  void add_top() {
+    CLI::App* sub = app_.add_subcommand(
+        "top", "on a terminal: links and groups by what they carry, who lags, what is dropped");
+    sub->add_flag("--once", command_.once, "print it once; with --json for programs");
+    sub->callback([this] { command_.tops = true; });
   }
 
   void add_web() {

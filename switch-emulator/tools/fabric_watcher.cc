@@ -3,23 +3,17 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/printable.h"
 
 namespace cepheus::tools {
 namespace {
 
-using nlohmann::json;
-using std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds kInterval{500};
-// Rates of a view are those since the last one, unless nobody has looked for so long.
-constexpr double kForgetSeconds = 3;
 
 }  // namespace
 
 FabricWatcher::FabricWatcher(std::string fabric_socket, bool control)
-    : fabric_socket_(std::move(fabric_socket)), control_(control), thread_([this] { run(); }) {}
+    : control_(control), source_(std::move(fabric_socket)), thread_([this] { run(); }) {}
 
 FabricWatcher::~FabricWatcher() {
   end();
@@ -57,24 +51,10 @@ void FabricWatcher::run() {
 }
 
 std::string FabricWatcher::look() {
-  const auto answer = live::ask(fabric_socket_, {{"ask", "status"}});
-  const auto refused = [this](const std::string& why) {
-    before_.reset();
-    return live::json_text({{"error", why}}, -1);
-  };
-  if (!answer) return refused(answer.error().text);
-  const auto found = answer->find("status");
-  if (found == answer->end()) return refused("the fabric sent no status");
-  auto status = live::status_from_json(*found);
-  if (!status) return refused(status.error().text);
-  const double seconds =
-      std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
-  live::Snapshot now{std::move(*status), seconds};
-  if (before_ && seconds - before_->seconds > kForgetSeconds) before_.reset();
-  json view = live::fabric_view(now, before_ ? &*before_ : nullptr);
-  view["control"] = control_;
-  before_ = std::move(now);
-  return live::json_text(view, -1);
+  auto view = source_.look();
+  if (!view) return live::json_text({{"error", view.error().text}}, -1);
+  (*view)["control"] = control_;
+  return live::json_text(*view, -1);
 }
 
 }  // namespace cepheus::tools

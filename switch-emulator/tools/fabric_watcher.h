@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "switch-emulator/live/fabric_view.h"
+#include "switch-emulator/tools/view_source.h"
 
 namespace cepheus::tools {
 
@@ -33,9 +33,8 @@ class FabricWatcher {
   void run();
   std::string look();
 
-  const std::string fabric_socket_;
   const bool control_;
-  std::optional<live::Snapshot> before_;  // run()'s
+  ViewSource source_;  // run()'s
   std::mutex mutex_;
   std::condition_variable changed_;
   View view_;

@@ -1,0 +1,232 @@
+#include "switch-emulator/tools/top_frame.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/text_table.h"
+
+namespace cepheus::tools {
+namespace {
+
+using live::Style;
+using nlohmann::json;
+
+constexpr std::size_t kLeastRows = 6;
+
+std::string scaled(double value, const char* unit) {
+  constexpr std::array<const char*, 5> kPrefixes = {"", "k", "M", "G", "T"};
+  std::size_t step = 0;
+  for (; value >= 999.5 && step + 1 < kPrefixes.size(); ++step) value /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, step == 0 || value >= 99.95 ? "%.0f %s%s" : "%.1f %s%s", value,
+                kPrefixes[step], unit);
+  return text;
+}
+std::string rate(const json& bps) { return scaled(bps.get<double>(), "b/s"); }
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+  return text;
+}
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<long>(seconds);
+  char text[32];
+  std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
+  return text;
+}
+
+// Of UTF-8 that printable() made: where each character begins.
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+std::string cut(const std::string& text, std::size_t columns) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (begins_character(text[at]) && ++width > columns) return text.substr(0, at);
+  }
+  return text;
+}
+
+struct Cell {
+  std::string text;
+  int width;  // negative: to the right; 0: as long as it is
+};
+std::string row(const std::vector<Cell>& cells) {
+  std::string line;
+  for (const Cell& cell : cells) {
+    const auto width = static_cast<std::size_t>(std::abs(cell.width));
+    const std::string text =
+        cell.width == 0 ? live::printable(cell.text) : cut(live::printable(cell.text), width);
+    const std::string pad(width > width_of(text) ? width - width_of(text) : 0, ' ');
+    line += (line.empty() ? "" : " ") + (cell.width < 0 ? pad + text : text + pad);
+  }
+  return line;
+}
+
+struct Line {
+  std::string text;
+  Style style = Style::kPlain;
+};
+
+// A title and its lines, in at most so many rows; the last one says how many there are more.
+std::vector<Line> section(Line title, std::vector<Line> lines, std::size_t rows,
+                          std::size_t skip = 0) {
+  std::vector<Line> all = {std::move(title)};
+  if (rows < 2) return {};
+  skip = lines.size() > rows - 1 ? std::min(skip, lines.size() - (rows - 1)) : 0;
+  lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(skip));
+  const bool all_fit = lines.size() <= rows - 1;
+  const std::size_t shown = all_fit ? lines.size() : rows - 2;
+  const std::size_t left = lines.size() - shown;
+  std::move(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(shown),
+            std::back_inserter(all));
+  if (left > 0) all.push_back({"  and " + std::to_string(left) + " more", Style::kQuiet});
+  return all;
+}
+
+std::string names_of(const json& names) {
+  std::string text;
+  for (const json& name : names) text += (text.empty() ? "" : ", ") + name.get<std::string>();
+  return text;
+}
+
+bool is_behind(const json& group) { return group.at("behind").at("packets") > 0; }
+
+std::string behind_text(const json& group) {
+  if (!is_behind(group)) return "";
+  return names_of(group.at("behind").at("names")) + " lacks " +
+         std::to_string(group.at("behind").at("packets").get<std::uint64_t>());
+}
+
+std::vector<Line> group_lines(const json& view) {
+  std::vector<json> groups(view.at("groups").begin(), view.at("groups").end());
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const json& a, const json& b) { return a.at("bps") > b.at("bps"); });
+  std::vector<Line> lines;
+  for (const json& group : groups) {
+    const std::string next = group.at("next_source");
+    std::string waits = behind_text(group);
+    if (!next.empty()) waits += (waits.empty() ? "" : "; ") + next + " waits to send";
+    lines.push_back({row({{group.at("id"), 15},
+                          {group.at("source"), 10},
+                          {std::to_string(group.at("members").get<std::size_t>()), -7},
+                          {rate(group.at("bps")), -11},
+                          {waits, 0}}),
+                     is_behind(group) && group.at("bps") == 0 ? Style::kAlarm : Style::kPlain});
+  }
+  if (lines.empty()) lines.push_back({"none: no program has set one up", Style::kQuiet});
+  return lines;
+}
+
+std::vector<Line> link_lines(const json& view, bool by_name) {
+  std::vector<json> cables(view.at("cables").begin(), view.at("cables").end());
+  const auto flow = [](const json& c) {
+    return c.at("in_bps").get<double>() + c.at("out_bps").get<double>();
+  };
+  std::stable_sort(cables.begin(), cables.end(), [&](const json& a, const json& b) {
+    return by_name ? a.at("link") < b.at("link") : flow(a) > flow(b);
+  });
+  std::vector<Line> lines;
+  for (const json& c : cables) {
+    const double loss = c.at("loss");
+    const json& host = c.at("host");
+    const bool is_used = !host.is_null() && host.at("pid") > 0;
+    lines.push_back(
+        {row({{c.at("link"), 18},
+              {c.at("state"), 5},
+              {rate(c.at("in_bps")), -11},
+              {rate(c.at("out_bps")), -11},
+              {loss > 0 ? percent(loss) : "", -7},
+              {is_used ? "process " + std::to_string(host.at("pid").get<long>()) : "", 0}}),
+         c.at("state") != "up" ? Style::kAlarm : Style::kPlain});
+  }
+  return lines;
+}
+
+std::vector<Line> drop_lines(const json& view) {
+  std::vector<Line> lines;
+  for (const json& c : view.at("counters")) {
+    if (!c.at("is_drop").get<bool>()) continue;
+    const double per_second = c.at("per_second");
+    lines.push_back({row({{c.at("name"), 26},
+                          {std::to_string(c.at("total").get<std::uint64_t>()), -10},
+                          {per_second > 0 ? scaled(per_second, "/s") : "", -9},
+                          {c.at("says"), 0}})});
+  }
+  if (lines.empty()) lines.push_back({"nothing", Style::kQuiet});
+  return lines;
+}
+
+std::string header(const json& view) {
+  std::size_t hosts = 0, used = 0;
+  for (const json& c : view.at("cables")) {
+    if (c.at("host").is_null()) continue;
+    ++hosts;
+    used += c.at("host").at("attached").get<bool>() ? 1 : 0;
+  }
+  const double sent = view.at("sent_bps"), delivered = view.at("delivered_bps");
+  char copies[32] = "";
+  if (sent > 1e5) std::snprintf(copies, sizeof copies, ", %.1f copies", delivered / sent);
+  return "cepheus  " + clock_text(view.at("uptime_seconds")) + "  " + std::to_string(used) + " of " +
+         std::to_string(hosts) + " hosts  sent " + scaled(sent, "b/s") + ", delivered " +
+         scaled(delivered, "b/s") + copies;
+}
+
+Line laggard(const json& view) {
+  for (const json& group : view.at("groups")) {
+    if (!is_behind(group) || group.at("bps") > 0) continue;
+    return {live::printable("group " + group.at("id").get<std::string>() +
+                            " stands still: everybody waits for " +
+                            names_of(group.at("behind").at("names")) + ", which lacks " +
+                            std::to_string(group.at("behind").at("packets").get<std::uint64_t>()) +
+                            " packets"),
+            Style::kAlarm};
+  }
+  return {"", Style::kPlain};
+}
+
+}  // namespace
+
+std::vector<std::string> top_frame(const json& view, const TopScreen& screen) {
+  const std::string footer = std::string("q quit  s sort links by ") +
+                             (screen.by_name ? "rate" : "name") + "  up/down scroll  space " +
+                             (screen.is_paused ? "go on (paused)" : "pause");
+  std::vector<Line> lines = {{header(view), Style::kTitle}};
+  if (screen.rows >= kLeastRows) {
+    lines.push_back(laggard(view));
+    const std::size_t rows = screen.rows - 3;
+    const std::size_t third = std::max<std::size_t>(rows * 3 / 10, 2);
+    const auto add = [&](std::vector<Line> more) {
+      std::move(more.begin(), more.end(), std::back_inserter(lines));
+    };
+    std::vector<Line> groups = group_lines(view), drops = drop_lines(view);
+    const std::size_t for_groups = std::min(groups.size() + 1, third);
+    const std::size_t for_drops = std::min(drops.size() + 1, third);
+    add(section(
+        {row({{"GROUP", 15}, {"FROM", 10}, {"MEMBERS", -7}, {"RATE", -11}, {"WAITS FOR", 0}}),
+         Style::kTitle},
+        std::move(groups), for_groups));
+    add(section(
+        {row({{"LINK", 18}, {"STATE", 5}, {"IN", -11}, {"OUT", -11}, {"LOSS", -7}, {"", 0}}),
+         Style::kTitle},
+        link_lines(view, screen.by_name), rows - for_groups - for_drops, screen.skip));
+    add(section({row({{"DROPPED", 26}, {"TOTAL", -10}, {"", -9}, {"WHY", 0}}), Style::kTitle},
+                std::move(drops), for_drops));
+  }
+  lines.resize(screen.rows > 0 ? screen.rows - 1 : 0);
+  lines.push_back({footer, Style::kQuiet});
+  std::vector<std::string> frame;
+  for (const Line& line : lines) {
+    frame.push_back(live::styled(cut(line.text, screen.columns), line.style, screen.colour));
+  }
+  return frame;
+}
+
+}  // namespace cepheus::tools

@@ -1,0 +1,22 @@
+// One screen of `cepheusctl top`: what flows, who lags, what is dropped, in so many rows and columns.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace cepheus::tools {
+
+struct TopScreen {
+  std::size_t rows = 24, columns = 80;
+  bool colour = false;
+  bool by_name = false;    // links; else those that carry most come first
+  bool is_paused = false;  // said in the footer
+  std::size_t skip = 0;    // links, scrolled away
+};
+
+// `view`: live::fabric_view(). So many lines at most, none wider than the screen; the last one is
+// the footer with the keys.
+std::vector<std::string> top_frame(const nlohmann::json& view, const TopScreen& screen);
+
+}  // namespace cepheus::tools

@@ -1,0 +1,122 @@
+// Screens of `cepheusctl top`.
+#include "switch-emulator/tools/top_frame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace cepheus::tools {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+json cable(const std::string& link, double in, double out, const char* state = "up") {
+  return {{"link", link}, {"state", state}, {"loss", 0.0},
+          {"in_bps", in}, {"out_bps", out}, {"host", {{"pid", 42}, {"attached", true}}}};
+}
+
+json group(const std::string& id, double bps, unsigned behind = 0) {
+  json names = json::array();
+  if (behind > 0) names.push_back("h3");
+  return {{"id", id},   {"source", "h0"},    {"members", 4},
+          {"bps", bps}, {"next_source", ""}, {"behind", {{"names", names}, {"packets", behind}}}};
+}
+
+json view_of(std::vector<json> cables, std::vector<json> groups) {
+  return {{"uptime_seconds", 3725.4},
+          {"sent_bps", 1e9},
+          {"delivered_bps", 3e9},
+          {"cables", cables},
+          {"groups", groups},
+          {"counters",
+           {{{"name", "drop_ttl"},
+             {"says", "time to live used up"},
+             {"total", 12},
+             {"per_second", 2.5},
+             {"is_drop", true}},
+            {{"name", "data_taken"},
+             {"says", "data"},
+             {"total", 7},
+             {"per_second", 0.0},
+             {"is_drop", false}}}}};
+}
+
+std::size_t row_with(const std::vector<std::string>& frame, const std::string& text) {
+  for (std::size_t i = 0; i < frame.size(); ++i) {
+    if (frame[i].find(text) != std::string::npos) return i;
+  }
+  return frame.size();
+}
+
+TEST(Top, SaysWhatFlowsWhoLagsAndWhatIsDropped) {
+  const auto frame = top_frame(
+      view_of({cable("h0", 1e9, 0), cable("h1", 0, 1e9)}, {group("198.18.0.1", 1e9, 3)}), {});
+  EXPECT_THAT(frame[0], AllOf(HasSubstr("1:02:05"), HasSubstr("2 of 2 hosts"),
+                              HasSubstr("sent 1.0 Gb/s, delivered 3.0 Gb/s, 3.0 copies")));
+  EXPECT_THAT(frame[row_with(frame, "198.18.0.1")], HasSubstr("h3 lacks 3"));
+  EXPECT_THAT(frame[row_with(frame, "h0  ")], HasSubstr("1.0 Gb/s"));
+  EXPECT_THAT(frame[row_with(frame, "drop_ttl")],
+              AllOf(HasSubstr("12"), HasSubstr("2 /s"), HasSubstr("time to live used up")));
+  EXPECT_EQ(row_with(frame, "data_taken"), frame.size()) << "no drop";
+  EXPECT_EQ(frame[1], "") << "data flows: nobody is waited for in vain";
+}
+
+TEST(Top, NamesWhomEverybodyWaitsForWhenNothingMoves) {
+  const auto frame = top_frame(view_of({cable("h0", 0, 0)}, {group("198.18.0.1", 0, 3)}), {});
+  EXPECT_THAT(
+      frame[1],
+      HasSubstr("group 198.18.0.1 stands still: everybody waits for h3, which lacks 3 packets"));
+}
+
+// Whatever the size and however much there is, it fits, and the keys are at the bottom.
+TEST(Top, FitsTheScreen) {
+  std::vector<json> cables, groups;
+  for (int i = 0; i < 100; ++i) {
+    cables.push_back(cable("a-very-long-name-of-a-switch-" + std::to_string(i), i, i));
+    groups.push_back(group("198.18.0." + std::to_string(i), i, i));
+  }
+  const json view = view_of(cables, groups);
+  for (const auto& [rows, columns] :
+       {std::pair(24, 80), {50, 200}, {6, 40}, {5, 20}, {2, 10}, {1, 1}}) {
+    TopScreen screen;
+    screen.rows = static_cast<std::size_t>(rows);
+    screen.columns = static_cast<std::size_t>(columns);
+    const auto frame = top_frame(view, screen);
+    EXPECT_EQ(frame.size(), screen.rows);
+    for (const std::string& line : frame) EXPECT_LE(line.size(), screen.columns) << line;
+    EXPECT_THAT(frame.back(), StartsWith(std::string("q quit").substr(0, screen.columns)));
+  }
+  const auto frame = top_frame(view, {});
+  EXPECT_LT(row_with(frame, "LINK"), 24u);
+  EXPECT_LT(row_with(frame, "DROPPED"), 24u);
+  EXPECT_THAT(frame[row_with(frame, "more")], HasSubstr("and "));
+}
+
+TEST(Top, SortsLinksByRateOrNameAndScrollsThem) {
+  const json view = view_of({cable("c", 1, 0), cable("a", 5, 0), cable("b", 9, 0)}, {});
+  const auto first_link = [&](const TopScreen& screen) {
+    const auto frame = top_frame(view, screen);
+    return frame[row_with(frame, "LINK") + 1].substr(0, 1);
+  };
+  EXPECT_EQ(first_link({}), "b");
+  EXPECT_EQ(first_link({.by_name = true}), "a");
+  EXPECT_EQ(first_link({.skip = 9}), "b") << "all are to be seen: nothing to scroll";
+  EXPECT_EQ(first_link({.rows = 10, .by_name = true, .skip = 1}), "b");
+  EXPECT_THAT(top_frame(view, {.is_paused = true}).back(), HasSubstr("paused"));
+}
+
+TEST(Top, ShowsHostileNamesAsText) {
+  json view = view_of({cable("\033[2Jh\n", 1, 1, "cut")}, {});
+  const auto frame = top_frame(view, {.colour = true});
+  const std::string& line = frame[row_with(frame, "x1b[2J")];
+  EXPECT_THAT(line, Not(HasSubstr("\033[2J")));
+  EXPECT_THAT(line, Not(HasSubstr("\n")));
+}
+
+}  // namespace
+}  // namespace cepheus::tools

@@ -1,0 +1,27 @@
+#include "switch-emulator/tools/view_source.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "switch-emulator/live/control_protocol.h"
+
+namespace cepheus::tools {
+namespace {
+
+constexpr double kForgetSeconds = 5;
+
+}  // namespace
+
+wire::Result<nlohmann::json> ViewSource::look() {
+  const auto before = std::exchange(before_, std::nullopt);
+  const auto answer = live::ask(fabric_socket_, {{"ask", "status"}});
+  if (!answer) return tl::unexpected(answer.error());
+  auto status = live::status_from_json(answer->value("status", nlohmann::json::object()));
+  if (!status) return tl::unexpected(status.error());
+  const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
+  before_ = live::Snapshot{std::move(*status), std::chrono::duration<double>(since_boot).count()};
+  const bool is_recent = before && before_->seconds - before->seconds <= kForgetSeconds;
+  return live::fabric_view(*before_, is_recent ? &*before : nullptr);
+}
+
+}  // namespace cepheus::tools
