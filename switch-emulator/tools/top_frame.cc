@@ -174,8 +174,8 @@ std::string header(const json& view) {
   const double sent = view.at("sent_bps"), delivered = view.at("delivered_bps");
   char copies[32] = "";
   if (sent > 1e5) std::snprintf(copies, sizeof copies, ", %.1f copies", delivered / sent);
-  return "cepheus  " + clock_text(view.at("uptime_seconds")) + "  " + std::to_string(used) + " of " +
-         std::to_string(hosts) + " hosts  sent " + scaled(sent, "b/s") + ", delivered " +
+  return "cepheus  " + clock_text(view.at("uptime_seconds")) + "  " + std::to_string(used) +
+         " of " + std::to_string(hosts) + " hosts  sent " + scaled(sent, "b/s") + ", delivered " +
          scaled(delivered, "b/s") + copies;
 }
 
