@@ -39,6 +39,24 @@ class Demo(unittest.TestCase):
         self.assertEqual(len(drawing.findall(f"{space}rect")), 4)
         self.assertEqual(len(drawing.findall(f"{space}circle")), 4)
 
+    def test_a_report_says_what_ran_and_shows_it(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file, page = pathlib.Path(scratch) / "a <file> & more", pathlib.Path(scratch) / "report.html"
+            file.write_bytes(bytes(range(256)) * 1000)
+            shown = demo(file, "--hosts", 3, "--report", page)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            text = page.read_text()
+        self.assertIn("2 of 2 calls by multicast", text)
+        self.assertIn("the switches made 2.00 copies of each byte", text)
+        self.assertIn("a &lt;file&gt; &amp; more", text)
+        self.assertEqual(len(re.findall(r"<img [^>]*src=\"data:image/svg", text)), 1)
+        self.assertNotRegex(text, r"(src|href)=\"(?!data:)")
+        ladder = text[text.index('class="ladder"'):]
+        psns = [re.findall(rf">{kind} (\d+)<", ladder) for kind in ("data", "ACK")]
+        self.assertGreaterEqual(len(set(psns[0])), 5, "20000 bytes in packets of 4096")
+        self.assertEqual(psns[0].count(psns[0][0]), 3, "one from the root, one to each of the others")
+        self.assertTrue(psns[1], "nobody acknowledged")
+
     def test_a_picture_is_served_while_the_file_goes_round(self):
         process = subprocess.Popen([sys.executable, DEMO, "--build", BUILD, "--fabric", "leaf-spine:2x2x2", "--web", "127.0.0.1:0"],
                                    text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

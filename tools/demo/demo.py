@@ -5,11 +5,15 @@ import argparse
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import run_report  # noqa: E402
 from switch_process import Switch  # noqa: E402
 
 SIZES = [8, 65536, 1 << 20, 64 << 20]
@@ -37,6 +41,8 @@ class Demo:
         self.switch = switch
         self.svg = svg
         self.seconds = seconds
+        self.status = None  # when the file had come to all
+        self.table = None
 
     def command(self, program, *arguments, mca=()):
         parameters = [word for name, value in mca for word in ("--mca", name, value)]
@@ -62,6 +68,7 @@ class Demo:
                 sys.stdout.write(job.stdout.readline())
             sys.stdout.flush()
             ports = self.switch.ports()
+            self.status = self.switch.status()
             drawn = job.poll() is None and self.draw()
             _, err = job.communicate()
         for line in err.splitlines():
@@ -121,6 +128,7 @@ class Demo:
             if run.returncode != 0:
                 sys.stderr.write(run.stderr)
                 return False
+            self.table = table
             table[name] = {row["size"]: row for row in map(json.loads, filter(None, run.stdout.splitlines()))}
         print(f"\nMPI_Bcast, {self.hosts} hosts, slowest rank, microseconds: median (10th..90th percentile)")
         print(f"  {'size':>10}  {'cepheus (emulated)':>30}  {'Open MPI, TCP loopback':>30}  {'ratio':>6}")
@@ -133,12 +141,59 @@ class Demo:
             print(f"  {human(size):>10}  {cells[0]:>30}  {cells[1]:>30}  {ratio:>6.2f}")
         return True
 
-    def run(self, path, web=None, web_seconds=None):
+    def ctl(self, *words):
+        return subprocess.run([self.build / "bin/cepheusctl", "--socket", self.switch.socket, *words], text=True, stdout=subprocess.PIPE).stdout
+
+    def ladder(self, path, scratch):
+        """A small piece of the file, once more on a fabric that captures."""
+        piece = pathlib.Path(scratch) / "piece"
+        with open(path, "rb") as file:
+            piece.write_bytes(file.read(20000))
+        command = [str(self.build / "bin/cepheus-run"), "--hosts", str(min(self.hosts, 4)), "--pcap", scratch, "--",
+                   "--mca", "coll_cepheus_mode", "require", str(self.build / "demo/broadcast_file"), str(piece)]
+        if subprocess.run(command, stdout=subprocess.DEVNULL).returncode != 0:
+            return ""
+        return run_report.ladder_section(scratch, {f"h{i}": f"10.0.0.{i + 1}" for i in range(min(self.hosts, 4))})
+
+    def times_section(self):
+        rows = []
+        for size in SIZES:
+            ours, theirs = (self.table[name][size]["median"] for name in ("cepheus", "tcp"))
+            rows.append([human(size), f"{ours:.1f}", f"{theirs:.1f}", f"{theirs / ours:.2f}"])
+        return run_report.html_table(["size", "cepheus, emulated, us", "Open MPI over TCP loopback, us", "times as long"], rows)
+
+    def report(self, path, file, calls, drawing):
+        with tempfile.TemporaryDirectory(prefix="cepheus-demo-") as scratch:
+            packets = self.ladder(path, scratch)
+        facts = [("ran", f"MPI_Bcast of {path}, {human(os.path.getsize(path))}, from rank 0 to all"),
+                 ("on", run_report.size_text(self.hosts, len(self.status["switches"]))), ("at", time.strftime("%Y-%m-%d %H:%M:%S")),
+                 ("again", shlex.join(["./run", "demo", *sys.argv[3:]]))]
+        sections = [("Which path ran, and why", run_report.calls_section(calls)),
+                    ("The tree that the file took", run_report.picture(drawing, "the fabric and the trees of its groups")),
+                    ("What the links carried", run_report.links_section(self.status)),
+                    ("Beside a rival", self.times_section()),
+                    ("The packets of a small broadcast", packets)]
+        pathlib.Path(file).write_text(run_report.report_page("Cepheus demo", facts, sections))
+        print(f"\nreport: {file}")
+
+    def run(self, path, web=None, web_seconds=None, report=None):
         switches = len(self.switch.status()["switches"])
         if web:
             return 0 if self.show(path, web, web_seconds) else 1
         print(f"{path} from rank 0 to {self.hosts} hosts over {switches} switch{'es' if switches > 1 else ''}")
-        return 0 if self.broadcast(path) and self.times() else 1
+        if report is None:
+            return 0 if self.broadcast(path) and self.times() else 1
+        with tempfile.TemporaryDirectory(prefix="cepheus-demo-") as scratch:
+            self.svg = self.svg or str(pathlib.Path(scratch) / "tree.svg")
+            os.environ["CEPHEUS_REPORT_DIR"] = scratch  # of this run's programs alone
+            if not self.broadcast(path):
+                return 1
+            calls = json.loads(self.ctl("--json", "explain"))["jobs"]
+            drawing = pathlib.Path(self.svg).read_text()
+            if not self.times():
+                return 1
+            self.report(path, report, calls, drawing)
+        return 0
 
 
 def main():
@@ -147,6 +202,7 @@ def main():
     parser.add_argument("--hosts", type=int, default=4, help="emulated hosts, 2 to 64 (default 4)")
     parser.add_argument("--fabric", metavar="SHAPE", help="of several switches: fat-tree:4, leaf-spine:4x2x4 (default: one switch)")
     parser.add_argument("--svg", metavar="FILE", help="draw the fabric and the broadcast's tree into FILE")
+    parser.add_argument("--report", metavar="FILE", help="a page with what ran, the tree, bytes by link, times and packets")
     parser.add_argument("--web", metavar="ADDRESS:PORT", nargs="?", const="127.0.0.1:8080",
                         help="show the fabric in a browser (default 127.0.0.1:8080) while the file goes round, until Ctrl-C")
     parser.add_argument("--web-seconds", type=float, help=argparse.SUPPRESS)  # or for so long
@@ -164,7 +220,7 @@ def main():
             if there < options.hosts:
                 parser.error(f"{options.fabric} has {there} hosts: give --hosts {there} or fewer")
             return Demo(options.build, options.hosts, switch, options.svg, options.seconds).run(
-                os.path.realpath(options.file), options.web, options.web_seconds)
+                os.path.realpath(options.file), options.web, options.web_seconds, options.report)
     except RuntimeError as error:  # said why itself
         parser.error(str(error))
 
