@@ -56,6 +56,12 @@ Passage Link::offer(Instant now, std::size_t frame_bytes) {
   return passage;
 }
 
+void Link::refuse(std::size_t frame_bytes) {
+  ++counters_.frames;
+  counters_.bytes += frame_bytes;
+  ++counters_.dropped_queue_full;
+}
+
 // What the wire does to a frame that would arrive at `passage.arrival[0]`.
 void Link::meet_faults(std::size_t frame_bytes, Passage& passage) {
   const Instant arrival = passage.arrival[0];

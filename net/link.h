@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "net/ecn.h"
 #include "wire/splitmix.h"
 #include "wire/types.h"
 
@@ -26,9 +27,11 @@ struct LinkConfig {
   wire::Duration reorder_by{std::chrono::microseconds(50)};
   double corrupt = 0;  // one bit of the frame turned over
   std::uint64_t seed = 1;
+  EcnConfig ecn;  // of the queue before it, where a switch sends; off by default
 
   bool is_faulty() const { return loss != 0 || duplicate != 0 || reorder != 0 || corrupt != 0; }
   bool is_ideal() const { return rate.is_unlimited() && delay.count() == 0 && !is_faulty(); }
+  bool has_queue() const { return ecn.on; }
 };
 
 enum class LinkDrop : std::uint8_t { kNone, kLoss, kQueueFull, kDown };
@@ -53,6 +56,10 @@ class Link {
   explicit Link(const LinkConfig& config = {});
 
   Passage offer(wire::Instant now, std::size_t frame_bytes);
+  // Counts a frame that a queue of the caller's own before the link had no room for.
+  void refuse(std::size_t frame_bytes);
+  // When the transmitter has sent all that was offered.
+  wire::Instant free_at() const { return free_at_; }
   void set_faults(double loss, double duplicate, double reorder, double corrupt);
   void set_up(bool up) { up_ = up; }
   bool is_up() const { return up_; }
@@ -69,7 +76,7 @@ class Link {
 
   // A frame without faults touches the end of the counters and the beginning of the settings.
   LinkCounters counters_;
-  wire::Instant free_at_{};  // when the transmitter has sent all that was offered
+  wire::Instant free_at_{};
   // Of the division by the rate, carried on so that no time is lost to rounding.
   std::uint64_t residue_ = 0;
   bool up_ = true;

@@ -99,6 +99,14 @@ bool TomlTable::read(std::string_view key, wire::Duration& out) const {
   return read_quantity(key, parse_duration, "2us", kDurationUnits, out);
 }
 
+bool TomlTable::read_switch(std::string_view key, bool& out) const {
+  const toml::node* node = table_.get(key);
+  const toml::value<bool>* value = node == nullptr ? nullptr : node->as_boolean();
+  if (value == nullptr) return false;
+  out = value->get();
+  return true;
+}
+
 bool TomlTable::read_bytes(std::string_view key, wire::Bytes& out) const {
   return read_quantity(key, parse_bytes, "4MiB", kBytesUnits, out);
 }

@@ -49,6 +49,8 @@ class TomlTable {
   bool read(std::string_view key, wire::Duration& out) const;
   bool read(std::string_view key, wire::Ipv4& out) const;
   bool read(std::string_view key, wire::Ipv4Prefix& out) const;
+  // True or false; says nothing of other values.
+  bool read_switch(std::string_view key, bool& out) const;
   bool read_bytes(std::string_view key, wire::Bytes& out) const;
   bool read_probability(std::string_view key, double& out) const;
   bool read_integer(std::string_view key, std::int64_t lowest, std::int64_t highest,

@@ -14,6 +14,8 @@
 //   delay = "2us"
 //   loss = 0.0                # also: duplicate, reorder, reorder_by = "50us", corrupt, queue =
 //   "4MiB"
+//   ecn = { kmin = "50KB", kmax = "500KB", pmax = 0.01 }   # marks of the switch's queue before the
+//                             # link; true: these, by the rate
 //
 //   [[switch]]                # without any there is one, "s0"
 //   name = "s0"

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "net/queue_settings.h"
 #include "net/units.h"
 
 namespace cepheus::net {
@@ -88,7 +89,7 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
     return "a queue of " + bytes_to_text(link.queue_bytes) + " holds no frame; write queue = \"" +
            std::to_string(largest_frame(mtu)) + "B\" or more";
   }
-  return {};
+  return problem_of(link.ecn, link.rate, link.queue_bytes);
 }
 
 constexpr wire::Duration kLeastHello = std::chrono::microseconds(100);

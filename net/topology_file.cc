@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "net/nearest_name.h"
+#include "net/queue_settings.h"
 #include "net/toml_table.h"
 #include "net/topology.h"
 #include "net/topology_check.h"
@@ -66,7 +67,7 @@ class Reader {
   void read_link(const toml::table& table, const std::string& label, LinkConfig& link) {
     const TomlTable in(
         errors_, table, label,
-        {"rate", "delay", "queue", "loss", "duplicate", "reorder", "reorder_by", "corrupt"});
+        {"rate", "delay", "queue", "loss", "duplicate", "reorder", "reorder_by", "corrupt", "ecn"});
     in.read("rate", link.rate);
     in.read("delay", link.delay);
     in.read_bytes("queue", link.queue_bytes);
@@ -75,6 +76,7 @@ class Reader {
     in.read_probability("reorder", link.reorder);
     in.read("reorder_by", link.reorder_by);
     in.read_probability("corrupt", link.corrupt);
+    read_ecn(errors_, in, label, link.ecn);
   }
 
   LinkConfig link_of(const TomlTable& owner, const std::string& label) {
@@ -222,6 +224,7 @@ std::vector<std::string> link_settings(const LinkConfig& link) {
   probability("reorder", link.reorder);
   quantity("reorder_by", link.reorder_by == usual.reorder_by, to_text(link.reorder_by));
   probability("corrupt", link.corrupt);
+  if (link.ecn.on) settings.push_back("ecn = " + to_text(link.ecn));
   return settings;
 }
 

@@ -54,7 +54,7 @@ link = { rate = "1Gbps", delay = "100us", loss = 0.01, queue = "64KiB" }
 
 [[trunk]]
 between = ["s0", "s1"]
-link = { rate = "unlimited", reorder = 0.5, reorder_by = "1ms", duplicate = 1, corrupt = 0.25 }
+link = { rate = "25Gbps", ecn = { kmin = "30KB", pmax = 0.5 }, reorder = 0.5, reorder_by = "1ms", duplicate = 1, corrupt = 0.25 }
 )";
 
 TEST(TopologyFile, ReadsEveryKey) {
@@ -90,7 +90,12 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(slow.loss, 0.01);
   EXPECT_EQ(slow.queue_bytes, 64u << 10);
   const LinkConfig& trunk = t->trunks[0].ba;
-  EXPECT_TRUE(trunk.rate.is_unlimited());
+  EXPECT_EQ(trunk.rate.bits_per_second, 25'000'000'000u);
+  EXPECT_TRUE(trunk.ecn.on);
+  EXPECT_EQ(trunk.ecn.kmin, 30'000u);
+  EXPECT_EQ(trunk.ecn.kmax, 0u) << "by the rate";
+  EXPECT_EQ(trunk.ecn.pmax, 0.5);
+  EXPECT_FALSE(slow.ecn.on);
   EXPECT_EQ(trunk.delay, microseconds(2)) << "the default of [link]";
   EXPECT_EQ(trunk.reorder, 0.5);
   EXPECT_EQ(trunk.reorder_by, microseconds(1000));
@@ -176,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "[link]\n\nrat = \"1Gbps\"\n",
             "net.toml:3: unknown key 'rat' in [link] (did you mean 'rate'?); known: rate, delay, "
-            "queue, loss, duplicate, reorder, reorder_by, corrupt"},
+            "queue, loss, duplicate, reorder, reorder_by, corrupt, ecn"},
         Mistake{"[fabric]\nzebra = 1\napple = 1\n",
                 "net.toml:2: unknown key 'zebra' in [fabric]; known: mtu, icrc, seed, mcst_pool, "
                 "mrp_port, hello, key_file, users"},
@@ -185,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "fabric, link, switch, host, trunk"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nlink = { los = 1 }\n",
                 "net.toml:4: unknown key 'los' in link of [[host]] (did you mean 'loss'?); known: "
-                "rate, delay, queue, loss, duplicate, reorder, reorder_by, corrupt"},
+                "rate, delay, queue, loss, duplicate, reorder, reorder_by, corrupt, ecn"},
         Mistake{"[host]\nname = \"a\"\n",
                 "net.toml:1: host is no list of tables; write [[host]], in two brackets, for each "
                 "one, in the topology"},
@@ -293,6 +298,11 @@ rc::Gen<LinkConfig> any_link() {
     link.reorder = probability();
     link.reorder_by = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
     link.corrupt = probability();
+    link.ecn.on = !link.rate.is_unlimited() && *rc::gen::arbitrary<bool>();
+    if (!link.ecn.on) return link;
+    link.ecn.kmin = *rc::gen::inRange<wire::Bytes>(1, 2000);
+    link.ecn.kmax = *rc::gen::inRange<wire::Bytes>(2000, 4000);
+    link.ecn.pmax = probability();
     return link;
   });
 }
@@ -362,6 +372,7 @@ void expect_equal(const LinkConfig& a, const LinkConfig& b) {
   RC_ASSERT(a.reorder == b.reorder);
   RC_ASSERT(a.reorder_by == b.reorder_by);
   RC_ASSERT(a.corrupt == b.corrupt);
+  RC_ASSERT(a.ecn == b.ecn);
   RC_ASSERT(a.seed == b.seed);
 }
 

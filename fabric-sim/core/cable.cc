@@ -4,7 +4,9 @@
 #include <cassert>
 #include <cstring>
 
+#include "wire/ecn.h"
 #include "wire/icrc.h"
+#include "wire/roce.h"
 
 namespace cepheus::sim {
 
@@ -47,6 +49,44 @@ void Cable::send(Instant now, const Frame& frame) {
     own.set_external_payload(pool_.bytes(copy).first(frame.payload_len), copy);
     return send(now, own);
   }
+  if (queue_ != nullptr) return enqueue(now, frame);
+  carry(now, frame);
+}
+
+// A frame that finds the link free and nobody before it does not wait.
+void Cable::enqueue(Instant now, const Frame& frame) {
+  const net::TrafficClass of = net::class_of(frame);
+  if (link_.free_at() <= now && !queue_->is_behind(of)) return carry(now, frame);
+  if (!queue_->has_room(frame.size())) {
+    link_.refuse(frame.size());
+    if (Trace& trace = simulator_.trace(); !trace.is_off()) {
+      trace.frame(now, name_, name_of(LinkDrop::kQueueFull), frame);
+    }
+    return pool_.unref(frame.ref);
+  }
+  Frame queued = frame;
+  if (queue_->wants_mark(of) &&
+      wire::mark_congestion(queued.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>())) {
+    queue_->count_mark();
+    simulator_.trace().note(now, name_, "marks what comes behind", queue_->bytes(of));
+  }
+  queue_->push(of, queued, frame.size());
+  if (transmit_scheduled_) return;
+  transmit_scheduled_ = true;
+  simulator_.schedule(link_.free_at(), *this, kTransmit);
+}
+
+void Cable::transmit(Instant now) {
+  transmit_scheduled_ = false;
+  Frame frame;
+  // Whoever came at this very moment may have found the link free.
+  if (link_.free_at() <= now && queue_->pop(frame)) carry(now, frame);
+  if (queue_->is_empty()) return;
+  transmit_scheduled_ = true;
+  simulator_.schedule(link_.free_at(), *this, kTransmit);
+}
+
+void Cable::carry(Instant now, const Frame& frame) {
   const net::Passage passage = link_.offer(now, frame.size());
   if (Trace& trace = simulator_.trace(); !trace.is_off()) {
     trace.frame(now, name_, name_of(passage.drop), frame);
@@ -97,6 +137,7 @@ void Cable::grow() {
 }
 
 void Cable::on_event(Instant now, std::uint64_t what) {
+  if (what == kTransmit) return transmit(now);
   ++delivered_;
   // Who gets it, while the next event is put in its place.
   const auto* const receiver = reinterpret_cast<const char*>(&to_);
@@ -138,7 +179,7 @@ bool Cable::damage(Frame& frame, std::uint32_t bit) {
 bool Cable::is_balanced() const {
   const net::LinkCounters& c = link_.counters();
   return c.frames + c.duplicated == delivered_ + c.dropped_loss + c.dropped_queue_full +
-                                        c.dropped_down + dropped_unreadable_ + in_flight();
+                                        c.dropped_down + dropped_unreadable_ + under_way();
 }
 
 }  // namespace cepheus::sim

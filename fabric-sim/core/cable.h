@@ -1,12 +1,17 @@
 // One direction of a link on virtual time: net::Link decides each frame's fate, the cable
 // carries it there.
+//
+// A cable out of a switch may have a queue of its own before it, with classes and marks. Without one,
+// frames leave in the order they came in, and where each waits is arithmetic.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "fabric-sim/core/buffer_pool.h"
 #include "fabric-sim/core/simulator.h"
+#include "net/egress_queue.h"
 #include "net/link.h"
 
 namespace cepheus::sim {
@@ -24,6 +29,9 @@ class Cable final : public Actor {
   Cable(Simulator& simulator, BufferPool& pool, std::string name, const net::LinkConfig& link,
         FrameSink& to, wire::PortId port);
 
+  // Before the first frame. Precondition: the link has a rate.
+  void add_queue() { queue_ = std::make_unique<Queue>(link_.config()); }
+
   // Takes over one reference to the frame's buffer. A payload outside both the frame and the pool
   // is copied.
   void send(Instant now, const wire::Frame& frame);
@@ -40,16 +48,27 @@ class Cable final : public Actor {
   std::uint64_t dropped_unreadable() const {
     return dropped_unreadable_;
   }  // damaged in their lengths
-  std::size_t in_flight() const { return count_ + strays_.size() - free_.size(); }
+  std::size_t in_flight() const { return under_way() + waiting(); }
+  std::size_t waiting() const { return queue_ == nullptr ? 0 : queue_->items(); }
+  // All 0 without a queue.
+  net::QueueCounters queue_counters() const {
+    return queue_ == nullptr ? net::QueueCounters() : queue_->counters();
+  }
   bool is_balanced() const;
   const std::string& name() const { return name_; }
 
   void on_event(Instant now, std::uint64_t slot) override;
 
  private:
+  using Queue = net::EgressQueue<wire::Frame>;
   // What arrives in the order it was sent needs one event for all: that of the first.
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
+  static constexpr std::uint64_t kTransmit = kFirst - 1;  // the link is free for who waits
 
+  void enqueue(Instant now, const wire::Frame& frame);
+  void transmit(Instant now);
+  void carry(Instant now, const wire::Frame& frame);
+  std::size_t under_way() const { return count_ + strays_.size() - free_.size(); }
   void deliver_at(Instant at, const wire::Frame& frame);
   void grow();
   bool damage(wire::Frame& frame, std::uint32_t bit);
@@ -62,6 +81,8 @@ class Cable final : public Actor {
   std::uint32_t first_ = 0, count_ = 0;
   std::uint64_t delivered_ = 0;
   Instant last_arrival_{};
+  std::unique_ptr<Queue> queue_;
+  bool transmit_scheduled_ = false;
   // A ring of a power of two of places, as two.
   std::vector<Instant> arrivals_;
   std::vector<wire::Frame> line_;

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "wire/ecn.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 
@@ -19,10 +20,15 @@ class Sink : public FrameSink {
     times.push_back(now);
     icrc_right.push_back(wire::check_icrc(frame));
     payload.assign(frame.payload().begin(), frame.payload().end());
+    const auto headers = wire::RoceHeaders::parse(frame);
+    opcodes.push_back(headers ? headers->bth.opcode : wire::Opcode::kRcSendOnly);
+    marked.push_back(headers && wire::ecn_of(headers->ip.tos) == wire::Ecn::kExperienced);
     pool_.unref(frame.ref);
   }
   std::vector<Instant> times;
   std::vector<bool> icrc_right;
+  std::vector<wire::Opcode> opcodes;
+  std::vector<bool> marked;
   std::vector<std::uint8_t> payload;
 
  private:
@@ -35,18 +41,25 @@ class CableTest : public testing::Test {
     return Cable(simulator_, pool_, "a>b", link, sink_, wire::PortId(0));
   }
   // A data packet whose payload lies in the pool, with one reference.
-  wire::Frame packet() {
+  wire::Frame packet(wire::Ecn ecn = wire::Ecn::kNotCapable) {
     const wire::BufferRef buffer = pool_.acquire();
     const auto payload = pool_.bytes(buffer).first(256);
     std::iota(payload.begin(), payload.end(), std::uint8_t{0});
     wire::RoceHeaders headers;
     headers.bth.opcode = wire::Opcode::kRcSendOnly;
+    headers.ip.tos = static_cast<std::uint8_t>(ecn);
     headers.ip.source = wire::Ipv4(10, 0, 0, 1);
     headers.ip.destination = wire::Ipv4(10, 0, 0, 2);
     wire::Frame frame;
     headers.emit(frame, payload.size());
     frame.set_external_payload(payload, buffer);
     return frame;
+  }
+
+  std::size_t packet_bytes() {
+    const wire::Frame frame = packet();
+    pool_.unref(frame.ref);
+    return frame.size();
   }
 
   Simulator simulator_{10'000};
@@ -109,6 +122,81 @@ TEST_F(CableTest, DamageIsSeenByTheIcrcAndLeavesTheOriginalAlone) {
   EXPECT_TRUE(cable.is_balanced());
   for (std::size_t i = 0; i < 256; ++i) EXPECT_EQ(original.payload()[i], i);
   pool_.unref(original.ref);
+  EXPECT_EQ(pool_.in_use(), 0u);
+}
+
+wire::Frame notification() {
+  wire::RoceHeaders headers;
+  headers.bth.opcode = wire::Opcode::kCnp;
+  wire::Frame frame;
+  headers.emit(frame, 16);
+  frame.set_inline_payload(std::array<std::uint8_t, 16>{});
+  return frame;
+}
+
+// 8 ns a byte, and marks from what one packet of 314 bytes leaves waiting.
+net::LinkConfig slow_marking_link() {
+  net::LinkConfig link;
+  link.rate = wire::BitRate{1'000'000'000};
+  link.ecn = {.on = true, .kmin = 313, .kmax = 314};
+  return link;
+}
+
+TEST_F(CableTest, QueueMarksWhatFindsItLongAndWhoListens) {
+  Cable cable = make(slow_marking_link());
+  cable.add_queue();
+  // The first is on its way at once, the second waits and finds nobody waiting.
+  for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet(wire::Ecn::kEct0));
+  cable.send(simulator_.now(), packet());
+  simulator_.run();
+  EXPECT_EQ(sink_.marked, (std::vector<bool>{false, false, true, true, false}));
+  EXPECT_EQ(std::count(sink_.icrc_right.begin(), sink_.icrc_right.end(), false), 0);
+  EXPECT_EQ(cable.queue_counters().marked, 2u);
+  EXPECT_TRUE(cable.is_balanced());
+  EXPECT_EQ(pool_.in_use(), 0u);
+}
+
+TEST_F(CableTest, QueueSendsAtTheLinksRateAndNotificationsFirst) {
+  Cable cable = make(slow_marking_link());
+  cable.add_queue();
+  for (int i = 0; i < 3; ++i) cable.send(simulator_.now(), packet());
+  cable.send(simulator_.now(), notification());
+  EXPECT_EQ(cable.waiting(), 3u);
+  EXPECT_EQ(cable.in_flight(), 4u);
+  simulator_.run();
+  using enum wire::Opcode;
+  EXPECT_EQ(sink_.opcodes, (std::vector{kRcSendOnly, kCnp, kRcSendOnly, kRcSendOnly}));
+  const auto data = static_cast<std::int64_t>(packet_bytes()) * 8ns;
+  const auto cnp = static_cast<std::int64_t>(notification().size()) * 8ns;
+  const Instant start{};
+  EXPECT_EQ(sink_.times, (std::vector{start + data, start + data + cnp, start + 2 * data + cnp,
+                                      start + 3 * data + cnp}));
+  EXPECT_EQ(cable.queue_counters().high_water, 2 * packet_bytes() + notification().size());
+}
+
+TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
+  net::LinkConfig link = slow_marking_link();
+  link.queue_bytes = 2 * packet_bytes();
+  Cable cable = make(link);
+  cable.add_queue();
+  for (int i = 0; i < 5; ++i) cable.send(simulator_.now(), packet());
+  simulator_.run();
+  EXPECT_EQ(sink_.times.size(), 3u) << "one on its way, two waiting";
+  EXPECT_EQ(cable.link_counters().dropped_queue_full, 2u);
+  EXPECT_TRUE(cable.is_balanced());
+  EXPECT_EQ(pool_.in_use(), 0u);
+}
+
+TEST_F(CableTest, WhatWaitsForACutCableIsDroppedAndCounted) {
+  Cable cable = make(slow_marking_link());
+  cable.add_queue();
+  for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet());
+  cable.set_up(false);
+  simulator_.run();
+  EXPECT_EQ(sink_.times.size(), 1u) << "what is on its way arrives";
+  EXPECT_EQ(cable.link_counters().dropped_down, 3u);
+  EXPECT_EQ(cable.in_flight(), 0u);
+  EXPECT_TRUE(cable.is_balanced());
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 

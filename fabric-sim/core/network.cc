@@ -49,7 +49,9 @@ void Network::wire_host(const net::Topology& topology, std::size_t at, wire::Por
   host_ports_.resize(hosts_.size());
   host_ports_[host] = {&node, port};
   machine.connect(add_cable(spec.name, node.name(), spec.up, node, port));
-  node.connect(port, add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0)));
+  Cable& down = add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0));
+  if (spec.down.has_queue()) down.add_queue();
+  node.connect(port, down);
 }
 
 // The cable out of this port; the other direction belongs to the peer's port.
@@ -60,6 +62,7 @@ void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::Po
   SwitchNode& peer = *switches_[end.peer_switch];
   const net::LinkConfig& link = trunk.a == at ? trunk.ab : trunk.ba;
   Cable& cable = add_cable(node.name(), peer.name(), link, peer, end.peer_port);
+  if (link.has_queue()) cable.add_queue();
   node.connect(port, cable);
   trunk_ends_.resize(topology.trunks.size());
   trunk_cables_.resize(topology.trunks.size());

@@ -1,0 +1,62 @@
+// Marks of a queue that grows long: the congestion point of DCQCN (Zhu et al. 2015, 3.1), as random
+// early detection marks.
+//
+//   probability
+//       1 |              +-------
+//         |              |
+//    pmax |           . '|
+//         |       . '    |
+//       0 +------+-------+-------  bytes waiting in front
+//              kmin    kmax
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "wire/splitmix.h"
+#include "wire/types.h"
+
+namespace cepheus::net {
+
+struct EcnConfig {
+  bool on = false;
+  wire::Bytes kmin = 0;  // 0: by the link's rate
+  wire::Bytes kmax = 0;  // 0: by the link's rate
+  double pmax = kUsualPmax;
+
+  // What waits for 4 us at the link's rate and for ten times that, 50 and 500 KB at 100 Gb/s; but no
+  // less than two packets, which wait wherever two senders meet.
+  static constexpr double kUsualPmax = 0.01;
+  static constexpr wire::Bytes kLeastKmin = 8'500;
+  EcnConfig for_rate(wire::BitRate rate) const {
+    constexpr std::uint64_t kBytesOf4us = 8 * 250'000;  // bit/s for each byte
+    EcnConfig full = *this;
+    const wire::Bytes usual = std::max(rate.bits_per_second / kBytesOf4us, kLeastKmin);
+    if (full.kmin == 0) full.kmin = full.kmax == 0 ? usual : std::min(usual, full.kmax / 10 + 1);
+    if (full.kmax == 0) full.kmax = std::max(10 * usual, full.kmin);
+    return full;
+  }
+  bool operator==(const EcnConfig&) const = default;
+};
+
+class EcnMarker {
+ public:
+  // `config` says its thresholds. The marker's chance is its own: a queue that never grows long draws
+  // nothing.
+  EcnMarker(const EcnConfig& config, std::uint64_t seed) : config_(config), random_(seed) {}
+
+  // Whether to mark a frame that finds so many bytes waiting.
+  bool marks(wire::Bytes waiting) {
+    if (!config_.on || waiting <= config_.kmin) return false;
+    if (waiting >= config_.kmax) return true;
+    const double probability = config_.pmax * static_cast<double>(waiting - config_.kmin) /
+                               static_cast<double>(config_.kmax - config_.kmin);
+    return static_cast<double>(random_.next() >> 11) * 0x1.0p-53 < probability;
+  }
+
+ private:
+  EcnConfig config_;
+  wire::SplitMix random_;
+};
+
+}  // namespace cepheus::net

@@ -1,0 +1,95 @@
+// What waits before a link of a switch: a queue for each class of traffic, strict priorities, bytes, a
+// limit and ECN marks, on the caller's time and without I/O.
+//
+// The driver keeps the link busy: it puts into the queue what can't be sent at once, and takes the
+// next one out when the link is free. A frame that is being sent does not wait any more.
+#pragma once
+
+#include <array>
+
+#include "net/ecn.h"
+#include "net/fifo.h"
+#include "net/link.h"
+#include "net/traffic_class.h"
+
+namespace cepheus::net {
+
+struct QueueCounters {
+  std::uint64_t marked = 0;      // copies that a long queue marked
+  std::uint64_t high_water = 0;  // the most bytes that ever waited
+};
+
+template <typename Item>
+class EgressQueue {
+ public:
+  explicit EgressQueue(const LinkConfig& link)
+      : limit_(link.queue_bytes),
+        marker_(link.ecn.for_rate(link.rate), wire::splitmix(link.seed, kMarkStream)) {}
+
+  bool is_empty() const { return items_ == 0; }
+  std::size_t items() const { return items_; }
+  wire::Bytes bytes() const { return bytes_; }
+  wire::Bytes bytes(TrafficClass of) const { return line(of).bytes; }
+  // Whether a frame of this class goes behind others, were the link free.
+  bool is_behind(TrafficClass of) const {
+    for (std::size_t c = 0; c <= static_cast<std::size_t>(of); ++c) {
+      if (!lines_[c].items.is_empty()) return true;
+    }
+    return false;
+  }
+
+  bool has_room(wire::Bytes bytes) const { return bytes_ + bytes <= limit_; }
+  // Whether the frame that is to be pushed next is to be marked, if its sender listens to marks.
+  bool wants_mark(TrafficClass of) {
+    return of == TrafficClass::kData && marker_.marks(line(of).bytes);
+  }
+  void count_mark() { ++counters_.marked; }
+
+  // Precondition: has_room(bytes).
+  void push(TrafficClass of, const Item& item, wire::Bytes bytes) {
+    Line& to = line(of);
+    to.items.push({item, bytes});
+    to.bytes += bytes;
+    bytes_ += bytes;
+    ++items_;
+    counters_.high_water = std::max(counters_.high_water, bytes_);
+  }
+  // Takes out who is next; false if nobody may go.
+  bool pop(Item& item) {
+    for (Line& from : lines_) {
+      if (from.items.is_empty()) continue;
+      const Waiting& first = from.items.front();
+      item = first.item;
+      from.bytes -= first.bytes;
+      bytes_ -= first.bytes;
+      --items_;
+      from.items.pop();
+      return true;
+    }
+    return false;
+  }
+
+  const QueueCounters& counters() const { return counters_; }
+
+ private:
+  static constexpr std::uint64_t kMarkStream = 0xEC4;  // apart from the link's faults
+  struct Waiting {
+    Item item;
+    wire::Bytes bytes;
+  };
+  struct Line {
+    Fifo<Waiting> items;
+    wire::Bytes bytes = 0;
+  };
+  Line& line(TrafficClass of) { return lines_[static_cast<std::size_t>(of)]; }
+  const Line& line(TrafficClass of) const { return lines_[static_cast<std::size_t>(of)]; }
+
+  std::array<Line, kTrafficClasses> lines_;  // the first goes first
+  wire::Bytes bytes_ = 0;
+  std::size_t items_ = 0;
+  const wire::Bytes limit_;
+  EcnMarker marker_;
+  QueueCounters counters_;
+};
+
+}  // namespace cepheus::net

@@ -1,0 +1,73 @@
+#include "net/queue_settings.h"
+
+#include "net/units.h"
+
+namespace cepheus::net {
+namespace {
+
+// "true", or "{ key = value, ... }" if there is anything to say.
+class InlineTable {
+ public:
+  void add(const std::string& key, const std::string& value) {
+    all_ += (all_.empty() ? "" : ", ") + key + " = " + value;
+  }
+  void add_bytes(const std::string& key, wire::Bytes value) {
+    if (value != 0) add(key, "\"" + bytes_to_text(value) + "\"");
+  }
+  std::string text() const { return all_.empty() ? "true" : "{ " + all_ + " }"; }
+
+ private:
+  std::string all_;
+};
+
+}  // namespace
+
+void read_ecn(TomlErrors& errors, const TomlTable& link, const std::string& label, EcnConfig& ecn) {
+  if (!link.has("ecn")) return;
+  ecn = {};
+  if (link.read_switch("ecn", ecn.on)) return;
+  const toml::table* const table = link.table("ecn");
+  if (table == nullptr) return;
+  ecn.on = true;
+  const TomlTable in(errors, *table, "ecn of " + label, {"kmin", "kmax", "pmax"});
+  in.read_bytes("kmin", ecn.kmin);
+  in.read_bytes("kmax", ecn.kmax);
+  in.read_probability("pmax", ecn.pmax);
+  const auto refuse_zero = [&in](const char* key, const char* usual, wire::Bytes value) {
+    if (!in.has(key) || value != 0) return;
+    in.error(key,
+             std::string(key) + " is 0; write " + key + " = \"" + usual + "\", or leave it out");
+  };
+  refuse_zero("kmin", "50KB", ecn.kmin);
+  refuse_zero("kmax", "500KB", ecn.kmax);
+}
+
+std::string problem_of(const EcnConfig& ecn, wire::BitRate rate, wire::Bytes queue) {
+  if (!ecn.on) return {};
+  if (rate.is_unlimited()) {
+    return "ecn marks what waits for a link's rate, and this one has none; write rate = \"10Gbps\" "
+           "beside it, or ecn = false";
+  }
+  const EcnConfig full = ecn.for_rate(rate);
+  if (full.kmin > full.kmax) {
+    return "ecn: kmin = \"" + bytes_to_text(full.kmin) + "\" is above kmax = \"" +
+           bytes_to_text(full.kmax) + "\"; write the smaller one as kmin";
+  }
+  if (full.kmax > queue) {
+    return "ecn: the queue is full before it marks everything, which it does from kmax = \"" +
+           bytes_to_text(full.kmax) + "\"; write a smaller kmax, or queue = \"" +
+           bytes_to_text(2 * full.kmax) + "\"";
+  }
+  return {};
+}
+
+std::string to_text(const EcnConfig& ecn) {
+  if (!ecn.on) return "false";
+  InlineTable table;
+  table.add_bytes("kmin", ecn.kmin);
+  table.add_bytes("kmax", ecn.kmax);
+  if (ecn.pmax != EcnConfig::kUsualPmax) table.add("pmax", number_to_text(ecn.pmax));
+  return table.text();
+}
+
+}  // namespace cepheus::net

@@ -1,0 +1,19 @@
+// Settings of the queues before links, as a topology file has them.
+#pragma once
+
+#include <string>
+
+#include "net/ecn.h"
+#include "net/toml_table.h"
+
+namespace cepheus::net {
+
+// ecn = true, false, or a table with some of kmin, kmax and pmax: what it leaves out goes by the
+// link's rate. Leaves `ecn` alone if the key is absent. `label` is how errors call the link.
+void read_ecn(TomlErrors& errors, const TomlTable& link, const std::string& label, EcnConfig& ecn);
+// What is wrong with it on a link with this rate and this room for what waits, or nothing.
+std::string problem_of(const EcnConfig& ecn, wire::BitRate rate, wire::Bytes queue);
+// As read_ecn() reads it.
+std::string to_text(const EcnConfig& ecn);
+
+}  // namespace cepheus::net

@@ -1,0 +1,76 @@
+// What a topology file says of the queues before links.
+#include "net/queue_settings.h"
+
+#include <gtest/gtest.h>
+
+#include "net/topology.h"
+
+namespace cepheus::net {
+namespace {
+
+constexpr const char* kHost = "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n";
+
+wire::Result<Topology> read_link(const std::string& link) {
+  return Topology::from_toml(kHost + ("link = { " + link + " }\n"), "net.toml");
+}
+
+TEST(QueueSettings, AreOffUnlessAskedFor) {
+  EXPECT_FALSE(read_link("rate = \"10Gbps\"")->hosts[0].down.ecn.on);
+  EXPECT_FALSE(read_link("rate = \"10Gbps\", ecn = false")->hosts[0].down.ecn.on);
+  EXPECT_TRUE(read_link("rate = \"10Gbps\", ecn = true")->hosts[0].down.ecn.on);
+}
+
+TEST(QueueSettings, ALinkSaysOtherThanTheDefault) {
+  const auto t = Topology::from_toml(std::string("[link]\nrate = \"10Gbps\"\necn = true\n") +
+                                     kHost + "link = { ecn = { kmax = \"1MB\" } }\n" +
+                                     "[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\n" +
+                                     "link = { ecn = false }\n");
+  ASSERT_TRUE(t) << t.error().text;
+  EXPECT_EQ(t->hosts[0].down.ecn.kmax, 1'000'000u);
+  EXPECT_FALSE(t->hosts[1].down.ecn.on);
+}
+
+struct QueueMistake {
+  const char* link;
+  const char* error;
+};
+
+class QueueMistakes : public testing::TestWithParam<QueueMistake> {};
+
+TEST_P(QueueMistakes, AreNamedWithWhatToWrite) {
+  const auto t = read_link(GetParam().link);
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().text, GetParam().error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ecn, QueueMistakes,
+    testing::Values(
+        QueueMistake{"ecn = true",
+                     "net.toml:1: ecn marks what waits for a link's rate, and this one has none; "
+                     "write rate = \"10Gbps\" beside it, or ecn = false, in [[host]]"},
+        QueueMistake{"rate = \"1Gbps\", ecn = 3",
+                     "net.toml:4: ecn = 3 is no table; write ecn = { ... }, in link of [[host]]"},
+        QueueMistake{"rate = \"1Gbps\", ecn = { min = \"5KB\" }",
+                     "net.toml:4: unknown key 'min' in ecn of link of [[host]] (did you mean "
+                     "'kmin'?); known: kmin, kmax, pmax"},
+        QueueMistake{"rate = \"1Gbps\", ecn = { kmin = 5 }",
+                     "net.toml:4: kmin = 5 has no unit; write kmin = \"4MiB\" (units: B, KB, MB, "
+                     "GB, KiB, MiB, GiB), in ecn of link of [[host]]"},
+        QueueMistake{
+            "rate = \"1Gbps\", ecn = { kmax = \"0B\" }",
+            "net.toml:4: kmax is 0; write kmax = \"500KB\", or leave it out, in ecn of link "
+            "of [[host]]"},
+        QueueMistake{"rate = \"1Gbps\", ecn = { pmax = 3 }",
+                     "net.toml:4: pmax = 3 is no probability; write a number from 0.0 to 1.0, in "
+                     "ecn of link of [[host]]"},
+        QueueMistake{"rate = \"1Gbps\", ecn = { kmin = \"9KB\", kmax = \"5KB\" }",
+                     "net.toml:1: ecn: kmin = \"9KB\" is above kmax = \"5KB\"; write the smaller "
+                     "one as kmin, in [[host]]"},
+        QueueMistake{"rate = \"100Gbps\", queue = \"300KB\", ecn = true",
+                     "net.toml:1: ecn: the queue is full before it marks everything, which it does "
+                     "from kmax = \"500KB\"; write a smaller kmax, or queue = \"1MB\", in "
+                     "[[host]]"}));
+
+}  // namespace
+}  // namespace cepheus::net
