@@ -8,6 +8,7 @@
 namespace cepheus::net {
 namespace {
 
+constexpr wire::Instant kNow{std::chrono::milliseconds(1)};
 constexpr wire::BitRate kHundredGigabits{100'000'000'000};
 
 LinkConfig link_with(EcnConfig ecn, wire::Bytes limit = 4 << 20) {
@@ -71,7 +72,7 @@ TEST(EgressQueue, SendsControlBeforeDataAndEachInItsOrder) {
   queue.push(TrafficClass::kControl, 4, 60);
   EXPECT_EQ(queue.bytes(), 2120u);
   std::vector<int> order;
-  for (int item = 0; queue.pop(item);) order.push_back(item);
+  for (int item = 0; queue.pop(kNow, item);) order.push_back(item);
   EXPECT_EQ(order, (std::vector<int>{3, 4, 1, 2}));
   EXPECT_TRUE(queue.is_empty());
   EXPECT_EQ(queue.bytes(), 0u);
@@ -80,14 +81,14 @@ TEST(EgressQueue, SendsControlBeforeDataAndEachInItsOrder) {
 
 TEST(EgressQueue, DataGoesBehindControlAndControlNotBehindData) {
   EgressQueue<int> queue(link_with({}));
-  EXPECT_FALSE(queue.is_behind(TrafficClass::kData));
+  EXPECT_FALSE(queue.must_wait(TrafficClass::kData, kNow));
   queue.push(TrafficClass::kData, 1, 1000);
-  EXPECT_TRUE(queue.is_behind(TrafficClass::kData));
-  EXPECT_FALSE(queue.is_behind(TrafficClass::kControl));
+  EXPECT_TRUE(queue.must_wait(TrafficClass::kData, kNow));
+  EXPECT_FALSE(queue.must_wait(TrafficClass::kControl, kNow));
   int item = 0;
-  queue.pop(item);
+  queue.pop(kNow, item);
   queue.push(TrafficClass::kControl, 2, 60);
-  EXPECT_TRUE(queue.is_behind(TrafficClass::kData));
+  EXPECT_TRUE(queue.must_wait(TrafficClass::kData, kNow));
 }
 
 TEST(EgressQueue, HoldsNoMoreThanItsLimit) {
@@ -107,6 +108,43 @@ TEST(EgressQueue, WantsNoMarkOnControlAndGoesByDataAlone) {
   EXPECT_FALSE(queue.wants_mark(TrafficClass::kControl));
 }
 
+TEST(EgressQueue, KeepsDataWhileItIsPausedAndLetsTheRestPass) {
+  using namespace std::chrono_literals;
+  EgressQueue<int> queue(link_with({}));
+  queue.pause(kNow, kNow + 10us);
+  EXPECT_EQ(queue.ready_at(kNow), wire::kNever);
+  EXPECT_TRUE(queue.must_wait(TrafficClass::kData, kNow));
+  EXPECT_FALSE(queue.must_wait(TrafficClass::kControl, kNow));
+  queue.push(TrafficClass::kData, 1, 1000);
+  EXPECT_EQ(queue.ready_at(kNow), kNow + 10us);
+  int item = 0;
+  EXPECT_FALSE(queue.pop(kNow, item));
+  queue.push(TrafficClass::kControl, 2, 60);
+  EXPECT_EQ(queue.ready_at(kNow), kNow);
+  ASSERT_TRUE(queue.pop(kNow, item));
+  EXPECT_EQ(item, 2);
+  EXPECT_FALSE(queue.pop(kNow + 9us, item));
+  ASSERT_TRUE(queue.pop(kNow + 10us, item)) << "its time is up";
+  EXPECT_EQ(item, 1);
+  EXPECT_EQ(queue.paused_time(kNow + 20us), 10us);
+}
+
+TEST(EgressQueue, APauseIsLengthenedByTheNextAndEndedByOneOfNoTime) {
+  using namespace std::chrono_literals;
+  EgressQueue<int> queue(link_with({}));
+  queue.push(TrafficClass::kData, 1, 1000);
+  queue.pause(kNow, kNow + 10us);
+  queue.pause(kNow + 5us, kNow + 15us);
+  EXPECT_EQ(queue.ready_at(kNow + 12us), kNow + 15us);
+  queue.pause(kNow + 12us, kNow + 12us);
+  EXPECT_EQ(queue.ready_at(kNow + 12us), kNow + 12us);
+  EXPECT_EQ(queue.paused_time(kNow + 13us), 12us);
+  EXPECT_EQ(queue.counters().pauses_received, 1u);
+  queue.pause(kNow + 20us, kNow + 21us);
+  EXPECT_EQ(queue.paused_time(kNow + 30us), 13us);
+  EXPECT_EQ(queue.counters().pauses_received, 2u);
+}
+
 // Whatever comes and goes, its books are those of two plain lists.
 RC_GTEST_PROP(EgressQueue, KeepsItsBooks,
               (const std::vector<std::pair<bool, std::uint16_t>>& ops)) {
@@ -117,7 +155,7 @@ RC_GTEST_PROP(EgressQueue, KeepsItsBooks,
     if (size % 3 == 0) {
       int item = 0;
       const std::size_t from = model[0].empty() ? 1 : 0;
-      RC_ASSERT(queue.pop(item) == !model[from].empty());
+      RC_ASSERT(queue.pop(kNow, item) == !model[from].empty());
       if (model[from].empty()) continue;
       RC_ASSERT(item == model[from].front().first);
       model[from].pop_front();

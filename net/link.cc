@@ -33,6 +33,12 @@ Bytes Link::queued_bytes(Instant now) const {
 }
 
 Passage Link::offer(Instant now, std::size_t frame_bytes) {
+  Passage passage = offer_control(now, frame_bytes);
+  if (is_faulty_ && passage.copies != 0) meet_faults(frame_bytes, passage);
+  return passage;
+}
+
+Passage Link::offer_control(Instant now, std::size_t frame_bytes) {
   Passage passage;
   ++counters_.frames;
   counters_.bytes += frame_bytes;
@@ -52,7 +58,6 @@ Passage Link::offer(Instant now, std::size_t frame_bytes) {
   free_at_ = sent;
   passage.copies = 1;
   passage.arrival[0] = sent + config_.delay;
-  if (is_faulty_) meet_faults(frame_bytes, passage);
   return passage;
 }
 

@@ -17,6 +17,13 @@
 
 namespace cepheus::net {
 
+// Priority flow control: data on this link is lossless.
+struct PfcConfig {
+  bool on = false;
+  wire::Bytes headroom = 0;  // 0: by the link's rate and delay (net/pfc.h)
+  bool operator==(const PfcConfig&) const = default;
+};
+
 struct LinkConfig {
   wire::BitRate rate;                 // unlimited by default
   wire::Duration delay{0};            // propagation, one way
@@ -28,10 +35,11 @@ struct LinkConfig {
   double corrupt = 0;  // one bit of the frame turned over
   std::uint64_t seed = 1;
   EcnConfig ecn;  // of the queue before it, where a switch sends; off by default
+  PfcConfig pfc;  // of the switch that it leads to, towards its near end; off by default
 
   bool is_faulty() const { return loss != 0 || duplicate != 0 || reorder != 0 || corrupt != 0; }
   bool is_ideal() const { return rate.is_unlimited() && delay.count() == 0 && !is_faulty(); }
-  bool has_queue() const { return ecn.on; }
+  bool has_queue() const { return ecn.on || pfc.on; }
 };
 
 enum class LinkDrop : std::uint8_t { kNone, kLoss, kQueueFull, kDown };
@@ -56,6 +64,8 @@ class Link {
   explicit Link(const LinkConfig& config = {});
 
   Passage offer(wire::Instant now, std::size_t frame_bytes);
+  // The same for what the faults spare: what the two ends of the link say to each other.
+  Passage offer_control(wire::Instant now, std::size_t frame_bytes);
   // Counts a frame that a queue of the caller's own before the link had no room for.
   void refuse(std::size_t frame_bytes);
   // When the transmitter has sent all that was offered.

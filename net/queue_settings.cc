@@ -20,6 +20,12 @@ class InlineTable {
   std::string all_;
 };
 
+// 0 stands for what the link decides.
+void refuse_zero(const TomlTable& in, const char* key, const char* usual, wire::Bytes value) {
+  if (!in.has(key) || value != 0) return;
+  in.error(key, std::string(key) + " is 0; write " + key + " = \"" + usual + "\", or leave it out");
+}
+
 }  // namespace
 
 void read_ecn(TomlErrors& errors, const TomlTable& link, const std::string& label, EcnConfig& ecn) {
@@ -33,13 +39,8 @@ void read_ecn(TomlErrors& errors, const TomlTable& link, const std::string& labe
   in.read_bytes("kmin", ecn.kmin);
   in.read_bytes("kmax", ecn.kmax);
   in.read_probability("pmax", ecn.pmax);
-  const auto refuse_zero = [&in](const char* key, const char* usual, wire::Bytes value) {
-    if (!in.has(key) || value != 0) return;
-    in.error(key,
-             std::string(key) + " is 0; write " + key + " = \"" + usual + "\", or leave it out");
-  };
-  refuse_zero("kmin", "50KB", ecn.kmin);
-  refuse_zero("kmax", "500KB", ecn.kmax);
+  refuse_zero(in, "kmin", "50KB", ecn.kmin);
+  refuse_zero(in, "kmax", "500KB", ecn.kmax);
 }
 
 std::string problem_of(const EcnConfig& ecn, wire::BitRate rate, wire::Bytes queue) {
@@ -68,6 +69,41 @@ std::string to_text(const EcnConfig& ecn) {
   table.add_bytes("kmax", ecn.kmax);
   if (ecn.pmax != EcnConfig::kUsualPmax) table.add("pmax", number_to_text(ecn.pmax));
   return table.text();
+}
+
+void read_pfc(TomlErrors& errors, const TomlTable& link, const std::string& label, PfcConfig& pfc) {
+  if (!link.has("pfc")) return;
+  pfc = {};
+  if (link.read_switch("pfc", pfc.on)) return;
+  const toml::table* const table = link.table("pfc");
+  if (table == nullptr) return;
+  pfc.on = true;
+  const TomlTable in(errors, *table, "pfc of " + label, {"headroom"});
+  in.read_bytes("headroom", pfc.headroom);
+  refuse_zero(in, "headroom", "40KB", pfc.headroom);
+}
+
+std::string problem_of(const PfcConfig& pfc, wire::BitRate rate) {
+  if (!pfc.on || !rate.is_unlimited()) return {};
+  return "pfc pauses what waits for a link's rate, and this one has none; write rate = \"10Gbps\" "
+         "beside it, or pfc = false";
+}
+
+std::string to_text(const PfcConfig& pfc) {
+  if (!pfc.on) return "false";
+  InlineTable table;
+  table.add_bytes("headroom", pfc.headroom);
+  return table.text();
+}
+
+void read_buffer(const TomlTable& in, BufferConfig& buffer) {
+  in.read_bytes("buffer", buffer.bytes);
+  refuse_zero(in, "buffer", "32MiB", buffer.bytes);
+  in.read_bytes("buffer_reserve", buffer.reserve);
+  in.read_probability("buffer_share", buffer.share);
+  if (buffer.share <= 0) {
+    in.error("buffer_share", "buffer_share must be above 0; write buffer_share = 0.125");
+  }
 }
 
 }  // namespace cepheus::net

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "net/ecn.h"
+#include "net/link.h"
+#include "net/shared_buffer.h"
 #include "net/toml_table.h"
 
 namespace cepheus::net {
@@ -15,5 +17,13 @@ void read_ecn(TomlErrors& errors, const TomlTable& link, const std::string& labe
 std::string problem_of(const EcnConfig& ecn, wire::BitRate rate, wire::Bytes queue);
 // As read_ecn() reads it.
 std::string to_text(const EcnConfig& ecn);
+
+// pfc = true, false, or a table with headroom, else by the link's rate and delay.
+void read_pfc(TomlErrors& errors, const TomlTable& link, const std::string& label, PfcConfig& pfc);
+std::string problem_of(const PfcConfig& pfc, wire::BitRate rate);
+std::string to_text(const PfcConfig& pfc);
+
+// buffer, buffer_share and buffer_reserve of a switch.
+void read_buffer(const TomlTable& in, BufferConfig& buffer);
 
 }  // namespace cepheus::net

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "net/buffer_plan.h"
 #include "net/topology.h"
 
 namespace cepheus::net {
@@ -71,6 +72,49 @@ INSTANTIATE_TEST_SUITE_P(
                      "net.toml:1: ecn: the queue is full before it marks everything, which it does "
                      "from kmax = \"500KB\"; write a smaller kmax, or queue = \"1MB\", in "
                      "[[host]]"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Pfc, QueueMistakes,
+    testing::Values(
+        QueueMistake{"pfc = true",
+                     "net.toml:1: pfc pauses what waits for a link's rate, and this one has none; "
+                     "write rate = \"10Gbps\" beside it, or pfc = false, in [[host]]"},
+        QueueMistake{"rate = \"1Gbps\", pfc = { headroom = 7 }",
+                     "net.toml:4: headroom = 7 has no unit; write headroom = \"4MiB\" (units: B, "
+                     "KB, MB, GB, KiB, MiB, GiB), in pfc of link of [[host]]"}));
+
+std::string switch_with(const std::string& settings) {
+  return "[[switch]]\nname = \"s0\"\n" + settings + kHost +
+         "link = { rate = \"100Gbps\", delay = \"1us\", pfc = true }\n";
+}
+
+TEST(QueueSettings, ABufferIsTheSwitchsOwnOrByItsFastestLink) {
+  const auto plan_of = [](const std::string& settings) {
+    const auto t = Topology::from_toml(switch_with(settings), "net.toml");
+    EXPECT_TRUE(t) << t.error().text;
+    return t ? buffer_plans(*t).at(0) : BufferPlan();
+  };
+  EXPECT_EQ(plan_of("").config.bytes, 32u << 20);
+  const BufferPlan own =
+      plan_of("buffer = \"1MB\"\nbuffer_share = 0.5\nbuffer_reserve = \"9KB\"\n");
+  EXPECT_EQ(own.config.bytes, 1'000'000u);
+  EXPECT_EQ(own.config.share, 0.5);
+  EXPECT_EQ(own.config.reserve, 9'000u);
+  EXPECT_EQ(own.headroom, (std::vector<wire::Bytes>{37'773}));  // as in pfc_test.cc
+}
+
+TEST(QueueSettings, ABufferHasRoomForItsHeadroom) {
+  const auto t = Topology::from_toml(switch_with("buffer = \"100KB\"\n"), "net.toml");
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().text,
+            "net.toml:1: buffer = \"100KB\" is less than the headroom and reserve of the lossless "
+            "ports of 's0' with a few frames; write buffer = \"218906B\", or leave it out, in "
+            "[[switch]]");
+  const auto none = Topology::from_toml(switch_with("buffer_share = 0.0\n"), "net.toml");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().text,
+            "net.toml:3: buffer_share must be above 0; write buffer_share = 0.125, in [[switch]]");
+}
 
 }  // namespace
 }  // namespace cepheus::net

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/rules.h"
+#include "net/shared_buffer.h"
 #include "wire/mrp.h"
 #include "wire/mrp_key.h"
 #include "wire/types.h"
@@ -79,6 +80,7 @@ struct SwitchConfig {
   std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
   bool check_icrc =
       true;  // of group packets that carry one: what they say becomes state of the switch
+  BufferConfig buffer;  // where links are lossless
   Rules rules;
 };
 

@@ -16,6 +16,8 @@
 //   "4MiB"
 //   ecn = { kmin = "50KB", kmax = "500KB", pmax = 0.01 }   # marks of the switch's queue before the
 //                             # link; true: these, by the rate
+//   pfc = true                # data on it is lossless: the switch pauses who sends more than it has
+//                             # room for; also { headroom = "40KB" }
 //
 //   [[switch]]                # without any there is one, "s0"
 //   name = "s0"
@@ -23,7 +25,8 @@
 //                             # data_window, max_held, age, pending_age, orphan_age, gate_age,
 //                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
 //                             # nak_policy = "hold"|"rewrite", cnp_policy = "all"|"worst-path"|
-//                             # "tmcf", cnp_window, write_mode = "regions"|"same-key"|"none"
+//                             # "tmcf", cnp_window, write_mode = "regions"|"same-key"|"none",
+//                             # buffer = "32MiB", buffer_share = 0.125, buffer_reserve = "4KiB"
 //
 //   [[host]]
 //   name = "h0"

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "net/buffer_plan.h"
 #include "net/queue_settings.h"
 #include "net/units.h"
 
@@ -89,7 +90,10 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
     return "a queue of " + bytes_to_text(link.queue_bytes) + " holds no frame; write queue = \"" +
            std::to_string(largest_frame(mtu)) + "B\" or more";
   }
-  return problem_of(link.ecn, link.rate, link.queue_bytes);
+  if (std::string text = problem_of(link.ecn, link.rate, link.queue_bytes); !text.empty()) {
+    return text;
+  }
+  return problem_of(link.pfc, link.rate);
 }
 
 constexpr wire::Duration kLeastHello = std::chrono::microseconds(100);
@@ -205,6 +209,20 @@ MaybeProblem trunk_problem(const Topology& t) {
   return std::nullopt;
 }
 
+MaybeProblem buffer_problem(const Topology& t) {
+  const std::vector<BufferPlan> plans = buffer_plans(t);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].config.bytes >= plans[i].least) continue;
+    return TopologyProblem{
+        Of::kSwitch, i,
+        "buffer = \"" + bytes_to_text(plans[i].config.bytes) +
+            "\" is less than the headroom and reserve of the lossless ports of " +
+            quoted(t.switches[i].name) + " with a few frames; write buffer = \"" +
+            bytes_to_text(2 * plans[i].least) + "\", or leave it out"};
+  }
+  return std::nullopt;
+}
+
 MaybeProblem connection_problem(const Topology& t) {
   std::vector<std::vector<std::size_t>> neighbours(t.switches.size());
   for (const TrunkSpec& trunk : t.trunks) {
@@ -242,6 +260,7 @@ MaybeProblem find_problem(const Topology& topology) {
   if (auto problem = switch_problem(topology, names)) return problem;
   if (auto problem = host_problem(topology, names)) return problem;
   if (auto problem = trunk_problem(topology)) return problem;
+  if (auto problem = buffer_problem(topology)) return problem;
   return connection_problem(topology);
 }
 

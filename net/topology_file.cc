@@ -65,9 +65,9 @@ class Reader {
   }
 
   void read_link(const toml::table& table, const std::string& label, LinkConfig& link) {
-    const TomlTable in(
-        errors_, table, label,
-        {"rate", "delay", "queue", "loss", "duplicate", "reorder", "reorder_by", "corrupt", "ecn"});
+    const TomlTable in(errors_, table, label,
+                       {"rate", "delay", "queue", "loss", "duplicate", "reorder", "reorder_by",
+                        "corrupt", "ecn", "pfc"});
     in.read("rate", link.rate);
     in.read("delay", link.delay);
     in.read_bytes("queue", link.queue_bytes);
@@ -77,6 +77,7 @@ class Reader {
     in.read("reorder_by", link.reorder_by);
     in.read_probability("corrupt", link.corrupt);
     read_ecn(errors_, in, label, link.ecn);
+    read_pfc(errors_, in, label, link.pfc);
   }
 
   LinkConfig link_of(const TomlTable& owner, const std::string& label) {
@@ -86,11 +87,14 @@ class Reader {
   }
 
   void read_switch(const toml::table& table) {
-    const TomlTable in(
-        errors_, table, "[[switch]]",
-        {"name", "max_groups", "max_groups_per_host", "register_rate", "max_paths", "data_window",
-         "max_held", "age", "pending_age", "orphan_age", "gate_age", "rest", "confirm_wait",
-         "source_change", "nak_policy", "write_mode", "cnp_policy", "cnp_window"});
+    const TomlTable in(errors_, table, "[[switch]]",
+                       {"name",          "max_groups",    "max_groups_per_host",
+                        "register_rate", "max_paths",     "data_window",
+                        "max_held",      "age",           "pending_age",
+                        "orphan_age",    "gate_age",      "rest",
+                        "confirm_wait",  "source_change", "nak_policy",
+                        "write_mode",    "cnp_policy",    "cnp_window",
+                        "buffer",        "buffer_share",  "buffer_reserve"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -125,6 +129,7 @@ class Reader {
     if (config.cnp_window.count() <= 0) {
       in.error("cnp_window", "cnp_window must be above 0; write cnp_window = \"500us\"");
     }
+    read_buffer(in, config.buffer);
     config.name = spec.name;
     topology_.switches.push_back(std::move(spec));
     switch_lines_.push_back(in.line());
@@ -225,6 +230,7 @@ std::vector<std::string> link_settings(const LinkConfig& link) {
   quantity("reorder_by", link.reorder_by == usual.reorder_by, to_text(link.reorder_by));
   probability("corrupt", link.corrupt);
   if (link.ecn.on) settings.push_back("ecn = " + to_text(link.ecn));
+  if (link.pfc.on) settings.push_back("pfc = " + to_text(link.pfc));
   return settings;
 }
 
@@ -267,6 +273,14 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (config.rules.cnp_policy == CnpPolicy::kWorstPath) out << "cnp_policy = \"worst-path\"\n";
   if (config.rules.cnp_policy == CnpPolicy::kTmcf) out << "cnp_policy = \"tmcf\"\n";
   duration("cnp_window", config.cnp_window, usual.cnp_window);
+  const BufferConfig& buffer = config.buffer;
+  if (buffer.bytes != 0) out << "buffer = " << in_quotes(bytes_to_text(buffer.bytes)) << "\n";
+  if (buffer.share != usual.buffer.share) {
+    out << "buffer_share = " << number_to_text(buffer.share) << "\n";
+  }
+  if (buffer.reserve != usual.buffer.reserve) {
+    out << "buffer_reserve = " << in_quotes(bytes_to_text(buffer.reserve)) << "\n";
+  }
 }
 
 }  // namespace

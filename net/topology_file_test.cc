@@ -181,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "[link]\n\nrat = \"1Gbps\"\n",
             "net.toml:3: unknown key 'rat' in [link] (did you mean 'rate'?); known: rate, delay, "
-            "queue, loss, duplicate, reorder, reorder_by, corrupt, ecn"},
+            "queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
         Mistake{"[fabric]\nzebra = 1\napple = 1\n",
                 "net.toml:2: unknown key 'zebra' in [fabric]; known: mtu, icrc, seed, mcst_pool, "
                 "mrp_port, hello, key_file, users"},
@@ -190,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "fabric, link, switch, host, trunk"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nlink = { los = 1 }\n",
                 "net.toml:4: unknown key 'los' in link of [[host]] (did you mean 'loss'?); known: "
-                "rate, delay, queue, loss, duplicate, reorder, reorder_by, corrupt, ecn"},
+                "rate, delay, queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
         Mistake{"[host]\nname = \"a\"\n",
                 "net.toml:1: host is no list of tables; write [[host]], in two brackets, for each "
                 "one, in the topology"},
@@ -299,6 +299,8 @@ rc::Gen<LinkConfig> any_link() {
     link.reorder_by = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
     link.corrupt = probability();
     link.ecn.on = !link.rate.is_unlimited() && *rc::gen::arbitrary<bool>();
+    link.pfc.on = !link.rate.is_unlimited() && *rc::gen::arbitrary<bool>();
+    if (link.pfc.on) link.pfc.headroom = *rc::gen::inRange<wire::Bytes>(0, 100'000);
     if (!link.ecn.on) return link;
     link.ecn.kmin = *rc::gen::inRange<wire::Bytes>(1, 2000);
     link.ecn.kmax = *rc::gen::inRange<wire::Bytes>(2000, 4000);
@@ -340,6 +342,9 @@ rc::Gen<Topology> any_topology() {
       spec.config.rules.cnp_policy =
           *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
       spec.config.cnp_window = wire::Duration(*rc::gen::inRange<std::int64_t>(1, 1'000'000));
+      spec.config.buffer.bytes = *rc::gen::element<wire::Bytes>(0, 1ull << 50);
+      spec.config.buffer.share = *rc::gen::inRange(1, 1000) / 1000.0;
+      spec.config.buffer.reserve = *rc::gen::inRange<wire::Bytes>(0, 10'000);
       t.switches.push_back(spec);
       if (i == 0) continue;
       TrunkSpec trunk;
@@ -373,6 +378,7 @@ void expect_equal(const LinkConfig& a, const LinkConfig& b) {
   RC_ASSERT(a.reorder_by == b.reorder_by);
   RC_ASSERT(a.corrupt == b.corrupt);
   RC_ASSERT(a.ecn == b.ecn);
+  RC_ASSERT(a.pfc == b.pfc);
   RC_ASSERT(a.seed == b.seed);
 }
 
@@ -395,6 +401,7 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.rules.write_mode == b.rules.write_mode);
   RC_ASSERT(a.rules.cnp_policy == b.rules.cnp_policy);
   RC_ASSERT(a.cnp_window == b.cnp_window);
+  RC_ASSERT(a.buffer == b.buffer);
 }
 
 RC_GTEST_PROP(TopologyFile, ReadsBackWhatItWrites, ()) {

@@ -1,5 +1,6 @@
 // Which frames go first where frames wait: strict priorities.
 //
+//   link      pause frames, which speak to the neighbour only
 //   control   registration, HELLOs, ARP, and congestion notifications, which come too late behind the
 //             queue that they tell of
 //   data      all other RoCE packets. A queue pair's requests keep their order, and so do its
@@ -10,18 +11,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "wire/pause.h"
 #include "wire/roce.h"
 
 namespace cepheus::net {
 
-enum class TrafficClass : std::uint8_t { kControl, kData };  // the first goes first
-inline constexpr std::size_t kTrafficClasses = 2;
+enum class TrafficClass : std::uint8_t { kLink, kControl, kData };  // the first goes first
+inline constexpr std::size_t kTrafficClasses = 3;
 
 inline TrafficClass class_of(const wire::Frame& frame) {
-  const bool is_roce = frame.icrc_state != wire::Icrc::kNone;
-  const bool is_cnp =
-      is_roce && frame.bytes[wire::kBthOffset] == static_cast<std::uint8_t>(wire::Opcode::kCnp);
-  return is_roce && !is_cnp ? TrafficClass::kData : TrafficClass::kControl;
+  if (frame.icrc_state == wire::Icrc::kNone) {
+    return wire::PauseFrame::is_one(frame) ? TrafficClass::kLink : TrafficClass::kControl;
+  }
+  const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
+  return opcode == wire::Opcode::kCnp ? TrafficClass::kControl : TrafficClass::kData;
 }
 
 }  // namespace cepheus::net

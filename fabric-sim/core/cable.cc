@@ -40,54 +40,77 @@ Cable::Cable(Simulator& simulator, BufferPool& pool, std::string name, const net
       link_(link),
       name_(std::move(name)) {}
 
-void Cable::send(Instant now, const Frame& frame) {
+bool Cable::send(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
   if (frame.external != nullptr && frame.ref == wire::kNoBuffer) {
     Frame own = frame;
     const wire::BufferRef copy = pool_.acquire();
     assert(frame.payload_len <= pool_.bytes(copy).size());
     std::memcpy(pool_.bytes(copy).data(), frame.external, frame.payload_len);
     own.set_external_payload(pool_.bytes(copy).first(frame.payload_len), copy);
-    return send(now, own);
+    return send(now, own, entry);
   }
-  if (queue_ != nullptr) return enqueue(now, frame);
+  if (queue_ != nullptr) return enqueue(now, frame, entry);
   carry(now, frame);
+  return false;
 }
 
 // A frame that finds the link free and nobody before it does not wait.
-void Cable::enqueue(Instant now, const Frame& frame) {
+bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId entry) {
   const net::TrafficClass of = net::class_of(frame);
-  if (link_.free_at() <= now && !queue_->is_behind(of)) return carry(now, frame);
-  if (!queue_->has_room(frame.size())) {
+  if (link_.free_at() <= now && !queue_->must_wait(of, now)) {
+    carry(now, frame);
+    return false;
+  }
+  if (entry == net::IngressBooks::kNone && !queue_->has_room(frame.size())) {
     link_.refuse(frame.size());
     if (Trace& trace = simulator_.trace(); !trace.is_off()) {
       trace.frame(now, name_, name_of(LinkDrop::kQueueFull), frame);
     }
-    return pool_.unref(frame.ref);
+    pool_.unref(frame.ref);
+    return false;
   }
-  Frame queued = frame;
+  Waiting waiting{frame, entry};
   if (queue_->wants_mark(of) &&
-      wire::mark_congestion(queued.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>())) {
+      wire::mark_congestion(
+          waiting.frame.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>())) {
     queue_->count_mark();
     simulator_.trace().note(now, name_, "marks what comes behind", queue_->bytes(of));
   }
-  queue_->push(of, queued, frame.size());
-  if (transmit_scheduled_) return;
-  transmit_scheduled_ = true;
-  simulator_.schedule(link_.free_at(), *this, kTransmit);
+  queue_->push(of, waiting, frame.size());
+  arrange_transmission(now);
+  return true;
 }
 
+// Whoever came at this very moment may have found the link free.
 void Cable::transmit(Instant now) {
-  transmit_scheduled_ = false;
-  Frame frame;
-  // Whoever came at this very moment may have found the link free.
-  if (link_.free_at() <= now && queue_->pop(frame)) carry(now, frame);
-  if (queue_->is_empty()) return;
-  transmit_scheduled_ = true;
-  simulator_.schedule(link_.free_at(), *this, kTransmit);
+  if (transmit_at_ <= now) transmit_at_ = wire::kNever;
+  Waiting next;
+  if (link_.free_at() <= now && queue_->pop(now, next)) {
+    carry(now, next.frame);
+    if (next.entry != net::IngressBooks::kNone) watch_->on_copy_left(now, next.entry);
+  }
+  arrange_transmission(now);
+}
+
+void Cable::arrange_transmission(Instant now) {
+  const Instant ready = queue_->ready_at(now);
+  if (ready == wire::kNever) return;
+  const Instant at = std::max(ready, link_.free_at());
+  if (at >= transmit_at_) return;
+  transmit_at_ = at;
+  simulator_.schedule(at, *this, kTransmit);
+}
+
+void Cable::pause(Instant now, Instant until) {
+  simulator_.trace().note(now, name_, until > now ? "is paused" : "goes on");
+  queue_->pause(now, until);
+  arrange_transmission(now);
 }
 
 void Cable::carry(Instant now, const Frame& frame) {
-  const net::Passage passage = link_.offer(now, frame.size());
+  const net::Passage passage = wire::PauseFrame::is_one(frame)
+                                   ? link_.offer_control(now, frame.size())
+                                   : link_.offer(now, frame.size());
   if (Trace& trace = simulator_.trace(); !trace.is_off()) {
     trace.frame(now, name_, name_of(passage.drop), frame);
   }

@@ -12,6 +12,7 @@
 #include "fabric-sim/core/buffer_pool.h"
 #include "fabric-sim/core/simulator.h"
 #include "net/egress_queue.h"
+#include "net/ingress_books.h"
 #include "net/link.h"
 
 namespace cepheus::sim {
@@ -24,17 +25,35 @@ class FrameSink {
   virtual void receive(Instant now, wire::PortId port, const wire::Frame& frame) = 0;
 };
 
+// The near end of a cable with a queue: hears when a copy that waited is on its way, or lost.
+class CopyWatch {
+ public:
+  virtual ~CopyWatch() = default;
+  virtual void on_copy_left(Instant now, net::IngressBooks::EntryId entry) = 0;
+};
+
 class Cable final : public Actor {
  public:
   Cable(Simulator& simulator, BufferPool& pool, std::string name, const net::LinkConfig& link,
         FrameSink& to, wire::PortId port);
 
-  // Before the first frame. Precondition: the link has a rate.
-  void add_queue() { queue_ = std::make_unique<Queue>(link_.config()); }
+  // Before the first frame. Precondition: the link has a rate. `watch` may be null.
+  void add_queue(CopyWatch* watch) {
+    queue_ = std::make_unique<Queue>(link_.config());
+    watch_ = watch;
+  }
 
   // Takes over one reference to the frame's buffer. A payload outside both the frame and the pool
-  // is copied.
-  void send(Instant now, const wire::Frame& frame);
+  // is copied. True if it has to wait; then, if it belongs to an entry of the near end's books, the
+  // watch hears of it, and it is lossless: no limit of the queue's holds it.
+  bool send(Instant now, const wire::Frame& frame,
+            net::IngressBooks::EntryId entry = net::IngressBooks::kNone);
+  // The far end wants no data until then; not after `now`: it does again.
+  void pause(Instant now, Instant until);
+  // Of data, so far.
+  Duration paused_time(Instant now) const {
+    return queue_ == nullptr ? Duration{0} : queue_->paused_time(now);
+  }
   void set_faults(double loss, double duplicate, double reorder, double corrupt) {
     link_.set_faults(loss, duplicate, reorder, corrupt);
   }
@@ -60,13 +79,18 @@ class Cable final : public Actor {
   void on_event(Instant now, std::uint64_t slot) override;
 
  private:
-  using Queue = net::EgressQueue<wire::Frame>;
+  struct Waiting {
+    wire::Frame frame;
+    net::IngressBooks::EntryId entry;
+  };
+  using Queue = net::EgressQueue<Waiting>;
   // What arrives in the order it was sent needs one event for all: that of the first.
   static constexpr std::uint64_t kFirst = ~std::uint64_t{0};
   static constexpr std::uint64_t kTransmit = kFirst - 1;  // the link is free for who waits
 
-  void enqueue(Instant now, const wire::Frame& frame);
+  bool enqueue(Instant now, const wire::Frame& frame, net::IngressBooks::EntryId entry);
   void transmit(Instant now);
+  void arrange_transmission(Instant now);
   void carry(Instant now, const wire::Frame& frame);
   std::size_t under_way() const { return count_ + strays_.size() - free_.size(); }
   void deliver_at(Instant at, const wire::Frame& frame);
@@ -82,7 +106,8 @@ class Cable final : public Actor {
   std::uint64_t delivered_ = 0;
   Instant last_arrival_{};
   std::unique_ptr<Queue> queue_;
-  bool transmit_scheduled_ = false;
+  CopyWatch* watch_ = nullptr;
+  Instant transmit_at_ = wire::kNever;  // earliest transmission asked for
   // A ring of a power of two of places, as two.
   std::vector<Instant> arrivals_;
   std::vector<wire::Frame> line_;

@@ -144,7 +144,7 @@ net::LinkConfig slow_marking_link() {
 
 TEST_F(CableTest, QueueMarksWhatFindsItLongAndWhoListens) {
   Cable cable = make(slow_marking_link());
-  cable.add_queue();
+  cable.add_queue(nullptr);
   // The first is on its way at once, the second waits and finds nobody waiting.
   for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet(wire::Ecn::kEct0));
   cable.send(simulator_.now(), packet());
@@ -158,7 +158,7 @@ TEST_F(CableTest, QueueMarksWhatFindsItLongAndWhoListens) {
 
 TEST_F(CableTest, QueueSendsAtTheLinksRateAndNotificationsFirst) {
   Cable cable = make(slow_marking_link());
-  cable.add_queue();
+  cable.add_queue(nullptr);
   for (int i = 0; i < 3; ++i) cable.send(simulator_.now(), packet());
   cable.send(simulator_.now(), notification());
   EXPECT_EQ(cable.waiting(), 3u);
@@ -178,7 +178,7 @@ TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
   net::LinkConfig link = slow_marking_link();
   link.queue_bytes = 2 * packet_bytes();
   Cable cable = make(link);
-  cable.add_queue();
+  cable.add_queue(nullptr);
   for (int i = 0; i < 5; ++i) cable.send(simulator_.now(), packet());
   simulator_.run();
   EXPECT_EQ(sink_.times.size(), 3u) << "one on its way, two waiting";
@@ -189,7 +189,7 @@ TEST_F(CableTest, QueueTakesNoMoreThanItsLimitAndCountsTheRest) {
 
 TEST_F(CableTest, WhatWaitsForACutCableIsDroppedAndCounted) {
   Cable cable = make(slow_marking_link());
-  cable.add_queue();
+  cable.add_queue(nullptr);
   for (int i = 0; i < 4; ++i) cable.send(simulator_.now(), packet());
   cable.set_up(false);
   simulator_.run();

@@ -1,5 +1,6 @@
 #include "fabric-sim/core/host.h"
 
+#include "net/pfc.h"
 #include "wire/roce.h"
 
 namespace cepheus::sim {
@@ -75,6 +76,7 @@ void Host::send_frame(const wire::Frame& frame) {
 }
 
 void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
+  if (wire::PauseFrame::is_one(frame)) return on_pause(now, frame);
   if (dead_) return pool_.unref(frame.ref);
   if (awake_at_ > now) return missed_.push_back(frame);
   static_cast<void>(port);
@@ -111,7 +113,7 @@ void Host::on_udp(Instant now, const wire::Frame& frame) {
 
 void Host::on_event(Instant now, std::uint64_t what) {
   if (dead_) {
-    if (what == kTransmit) transmit_scheduled_ = false;
+    if (what == kTransmit && transmit_at_ <= now) transmit_at_ = wire::kNever;
     if (what == kTimer && timer_at_ <= now) timer_at_ = wire::kNever;
     if (what == kDeliver) delivery_scheduled_ = false;
     return;
@@ -119,7 +121,7 @@ void Host::on_event(Instant now, std::uint64_t what) {
   if (awake_at_ > now) return simulator_.schedule(awake_at_, *this, what);
   switch (static_cast<What>(what)) {
     case kTransmit:
-      transmit_scheduled_ = false;
+      if (transmit_at_ <= now) transmit_at_ = wire::kNever;
       transmit(now);
       break;
     case kTimer:
@@ -147,12 +149,41 @@ void Host::transmit(Instant now) {
   uplink_->send(now, frame);
 }
 
+// The port hears its switch whatever the host does.
+void Host::on_pause(Instant now, const wire::Frame& frame) {
+  const auto time = net::data_pause(frame, uplink_->config().rate);
+  if (!time) return;
+  if (time->count() > 0 && !data_pause_.is_paused(now)) ++pauses_received_;
+  data_pause_.set(now, now + *time);
+  if (!dead_) after_nic_call();
+}
+
+bool Host::may_send_first_datagram(Instant now) const {
+  return !datagrams_.empty() && (!data_pause_.is_paused(now) ||
+                                 net::class_of(datagrams_.front()) != net::TrafficClass::kData);
+}
+
+// A paused NIC is not asked: all that it sends is data, but for the congestion notifications, which
+// wait with the rest of it.
+void Host::arrange_transmission() {
+  const Instant now = simulator_.now();
+  Instant at = free_at_;
+  if (data_pause_.is_paused(now) && !may_send_first_datagram(now)) {
+    at = std::max(at, data_pause_.until());
+  }
+  at = std::max(at, now);
+  if (at >= transmit_at_) return;
+  transmit_at_ = at;
+  simulator_.schedule(at, *this, kTransmit);
+}
+
 bool Host::next_frame(Instant now, wire::Frame& frame) {
-  if (!datagrams_.empty()) {
+  if (may_send_first_datagram(now)) {
     frame = datagrams_.front();
     datagrams_.pop_front();
     return true;
   }
+  if (data_pause_.is_paused(now)) return false;
   const bool moves = nic_.config().moves_payload;
   const wire::BufferRef buffer = moves ? pool_.acquire() : BufferPool::kShared;
   const bool built = nic_.transmit(now, pool_.bytes(buffer), frame, actions_);
@@ -185,10 +216,7 @@ void Host::after_nic_call() {
     delivery_scheduled_ = true;
     simulator_.schedule(simulator_.now(), *this, kDeliver);
   }
-  if (!transmit_scheduled_ && (!datagrams_.empty() || nic_.wants_to_transmit())) {
-    transmit_scheduled_ = true;
-    simulator_.schedule(free_at_, *this, kTransmit);
-  }
+  if (!datagrams_.empty() || nic_.wants_to_transmit()) arrange_transmission();
   if (const Instant due = nic_.deadline(); due < timer_at_) {
     timer_at_ = due;
     simulator_.schedule(due, *this, kTimer);

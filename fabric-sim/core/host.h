@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric-sim/core/cable.h"
+#include "net/pause_state.h"
 #include "soft-roce/engine/nic.h"
 #include "wire/mrp_key.h"
 #include "wire/publication.h"
@@ -76,6 +77,8 @@ class Host final : public Actor, public FrameSink {
   const std::string& name() const { return name_; }
   wire::Ipv4 address() const { return nic_.config().address; }
   std::uint64_t frames_to_nic() const { return frames_to_nic_; }
+  std::uint64_t pauses_received() const { return pauses_received_; }  // not their repeats
+  Duration paused_time(Instant now) const { return data_pause_.time(now); }
   // Registration's, that arrived for this host.
   std::uint64_t datagrams() const { return datagrams_in_; }
 
@@ -90,6 +93,9 @@ class Host final : public Actor, public FrameSink {
   void after_nic_call();
   void transmit(Instant now);
   bool next_frame(Instant now, wire::Frame& frame);
+  void on_pause(Instant now, const wire::Frame& frame);
+  bool may_send_first_datagram(Instant now) const;
+  void arrange_transmission();
   void deliver(Instant now);
   void on_udp(Instant now, const wire::Frame& frame);
 
@@ -104,17 +110,19 @@ class Host final : public Actor, public FrameSink {
   FrameWatch* watch_ = nullptr;
   std::uint64_t frames_to_nic_ = 0;
   Instant awake_at_{};
-  Instant timer_at_ = wire::kNever;  // earliest timer event asked for
-  Instant free_at_{};                // when the cable has taken the last frame
+  Instant timer_at_ = wire::kNever;     // earliest timer event asked for
+  Instant free_at_{};                   // when the cable has taken the last frame
+  Instant transmit_at_ = wire::kNever;  // earliest transmission asked for
   bool dead_ = false;
   bool is_checked_ = true;
   bool delivery_scheduled_ = false;
-  bool transmit_scheduled_ = false;
   rnic::Nic nic_;
   rnic::NicOutput actions_;
   std::deque<rnic::Completion> completions_;  // not yet seen by their program
   std::deque<wire::Frame> datagrams_;         // go before the NIC's packets
   Cable* uplink_ = nullptr;
+  net::PauseState data_pause_;  // the switch's word
+  std::uint64_t pauses_received_ = 0;
   const std::string name_;
   const std::uint16_t mrp_port_;
   std::shared_ptr<const wire::MrpKey> key_;

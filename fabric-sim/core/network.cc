@@ -21,6 +21,10 @@ Network::Network(Simulator& simulator, const net::Topology& topology,
   for (const net::SwitchConfig& config : plan->configs) {
     switches_.push_back(std::make_unique<SwitchNode>(simulator_, pool_, config));
   }
+  const auto buffers = net::buffer_plans(topology);
+  for (std::size_t at = 0; at < buffers.size(); ++at) {
+    if (buffers[at].has_lossless_ports()) switches_[at]->add_buffer(buffers[at]);
+  }
   for (std::size_t at = 0; at < plan->ends.size(); ++at) {
     for (std::size_t p = 0; p < plan->ends[at].size(); ++p) {
       const net::PortEnd& end = plan->ends[at][p];
@@ -41,6 +45,11 @@ Cable& Network::add_cable(const std::string& from, const std::string& to_name,
   return *cables_.back();
 }
 
+// Where something comes by a lossless link, it may have to wait before any other.
+bool Network::needs_queue(std::size_t at, const net::LinkConfig& link) const {
+  return link.has_queue() || (switches_[at]->books() != nullptr && !link.rate.is_unlimited());
+}
+
 void Network::wire_host(const net::Topology& topology, std::size_t at, wire::PortId port,
                         std::size_t host) {
   SwitchNode& node = *switches_[at];
@@ -50,7 +59,7 @@ void Network::wire_host(const net::Topology& topology, std::size_t at, wire::Por
   host_ports_[host] = {&node, port};
   machine.connect(add_cable(spec.name, node.name(), spec.up, node, port));
   Cable& down = add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0));
-  if (spec.down.has_queue()) down.add_queue();
+  if (needs_queue(at, spec.down)) down.add_queue(&node);
   node.connect(port, down);
 }
 
@@ -62,7 +71,7 @@ void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::Po
   SwitchNode& peer = *switches_[end.peer_switch];
   const net::LinkConfig& link = trunk.a == at ? trunk.ab : trunk.ba;
   Cable& cable = add_cable(node.name(), peer.name(), link, peer, end.peer_port);
-  if (link.has_queue()) cable.add_queue();
+  if (needs_queue(at, link)) cable.add_queue(&node);
   node.connect(port, cable);
   trunk_ends_.resize(topology.trunks.size());
   trunk_cables_.resize(topology.trunks.size());

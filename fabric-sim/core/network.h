@@ -40,6 +40,7 @@ class Network {
  private:
   Cable& add_cable(const std::string& from, const std::string& to_name, const net::LinkConfig& link,
                    FrameSink& to, wire::PortId port);
+  bool needs_queue(std::size_t at, const net::LinkConfig& link) const;
   void wire_host(const net::Topology& topology, std::size_t at, wire::PortId port,
                  std::size_t host);
   void wire_trunk(const net::Topology& topology, std::size_t at, wire::PortId port,

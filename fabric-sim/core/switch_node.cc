@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/pfc.h"
+
 namespace cepheus::sim {
 
 SwitchNode::SwitchNode(Simulator& simulator, BufferPool& pool, const net::SwitchConfig& config)
@@ -10,7 +12,30 @@ SwitchNode::SwitchNode(Simulator& simulator, BufferPool& pool, const net::Switch
       engine_(std::make_unique<fabric::Switch>(config)),
       cables_(config.ports.size()) {}
 
+void SwitchNode::add_buffer(const net::BufferPlan& plan) {
+  books_ = std::make_unique<net::IngressBooks>(plan.config, plan.headroom);
+  repeat_ = plan.repeat;
+  repeat_at_.assign(plan.headroom.size(), wire::kNever);
+}
+
 void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
+  if (books_ == nullptr) return take_in(now, port, frame);
+  const net::TrafficClass of = net::class_of(frame);
+  if (of == net::TrafficClass::kLink) return on_pause(now, port, frame);
+  if (of != net::TrafficClass::kData || !books_->buffer().is_lossless(port)) {
+    return take_in(now, port, frame);
+  }
+  if (!books_->admit(port, frame.size())) {
+    simulator_.trace().note(now, name(), "has no headroom for what comes by port", port.value());
+    return pool_.unref(frame.ref);
+  }
+  entry_ = books_->open(port, frame.size());
+  take_in(now, port, frame);
+  books_->close(std::exchange(entry_, net::IngressBooks::kNone));
+  tell_neighbours(now);
+}
+
+void SwitchNode::take_in(Instant now, wire::PortId port, const wire::Frame& frame) {
   ++frames_in_;
   const fabric::Disposition disposition = engine_->on_packet(now, port, frame, actions_);
   carry_out(now);
@@ -42,18 +67,27 @@ void SwitchNode::set_port(Instant now, wire::PortId port, bool up) {
   carry_out(now);
 }
 
-void SwitchNode::on_event(Instant now, std::uint64_t) {
+void SwitchNode::on_event(Instant now, std::uint64_t what) {
+  if (what >= kRepeatPause) {
+    const wire::PortId port(static_cast<std::uint16_t>(what - kRepeatPause));
+    if (repeat_at_[port.value()] > now) return;
+    repeat_at_[port.value()] = wire::kNever;
+    if (books_->buffer().is_paused(port)) send_pause(now, port, true);
+    return;
+  }
   if (timer_at_ <= now) timer_at_ = wire::kNever;
   engine_->on_timer(now, actions_);
   carry_out(now);
 }
 
+// What a gate had kept goes with the frame that opened it: its own memory is the gate's.
 void SwitchNode::carry_out(Instant now) {
   if (is_checked_) engine_->check_consistent();
   for (const fabric::Emit& emit : actions_.emits) {
     ++frames_out_;
     pool_.ref(emit.frame.ref);
-    cables_[emit.port.value()]->send(now, emit.frame);
+    const bool waits = cables_[emit.port.value()]->send(now, emit.frame, entry_);
+    if (waits && entry_ != net::IngressBooks::kNone) books_->add_copy(entry_);
   }
   for (const wire::BufferRef buffer : actions_.released) {
     pool_.unref(buffer);
@@ -65,6 +99,34 @@ void SwitchNode::carry_out(Instant now) {
     timer_at_ = due;
     simulator_.schedule(due, *this);
   }
+}
+
+void SwitchNode::on_copy_left(Instant now, net::IngressBooks::EntryId entry) {
+  books_->leave(entry);
+  tell_neighbours(now);
+}
+
+void SwitchNode::tell_neighbours(Instant now) {
+  const auto change = books_->take_change();
+  if (change) send_pause(now, change->port, change->pause);
+}
+
+void SwitchNode::send_pause(Instant now, wire::PortId port, bool pause) {
+  wire::Frame frame;
+  net::emit_pause(frame, engine_->config().mac, pause);
+  cables_[port.value()]->send(now, frame);
+  if (!pause) return;
+  // What it says ends by itself: said again as long as it holds.
+  Instant& repeat_at = repeat_at_[port.value()];
+  const Instant at = now + repeat_[port.value()];
+  if (at >= repeat_at) return;
+  repeat_at = at;
+  simulator_.schedule(at, *this, kRepeatPause + port.value());
+}
+
+void SwitchNode::on_pause(Instant now, wire::PortId port, const wire::Frame& frame) {
+  Cable& cable = *cables_[port.value()];
+  if (const auto time = net::data_pause(frame, cable.config().rate)) cable.pause(now, now + *time);
 }
 
 }  // namespace cepheus::sim

@@ -1,4 +1,5 @@
-// A switch on virtual time: the switch's engine and a cable out of each port.
+// A switch on virtual time: the switch's engine and a cable out of each port; where links are
+// lossless, the books of its buffer, and pause frames to the neighbours that fill it.
 #pragma once
 
 #include <memory>
@@ -6,15 +7,20 @@
 #include <vector>
 
 #include "fabric-sim/core/cable.h"
+#include "net/buffer_plan.h"
 #include "switch-emulator/engine/switch.h"
 
 namespace cepheus::sim {
 
-class SwitchNode final : public Actor, public FrameSink {
+class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
  public:
   SwitchNode(Simulator& simulator, BufferPool& pool, const net::SwitchConfig& config);
 
   void connect(wire::PortId port, Cable& cable) { cables_[port.value()] = &cable; }
+  // Before the first frame; the cables out of it have queues. Precondition: the plan has lossless
+  // ports.
+  void add_buffer(const net::BufferPlan& plan);
+  const net::IngressBooks* books() const { return books_.get(); }  // null without a buffer
   const fabric::Switch& engine() const { return *engine_; }
   const std::string& name() const { return engine_->config().name; }
   // Begins again without any table. Which of its ports are down it sees.
@@ -26,9 +32,17 @@ class SwitchNode final : public Actor, public FrameSink {
 
   void receive(Instant now, wire::PortId port, const wire::Frame& frame) override;
   void on_event(Instant now, std::uint64_t what) override;
+  void on_copy_left(Instant now, net::IngressBooks::EntryId entry) override;
 
  private:
+  static constexpr std::uint64_t kTimer = 0;
+  static constexpr std::uint64_t kRepeatPause = 1;  // and the port
+
+  void take_in(Instant now, wire::PortId port, const wire::Frame& frame);
   void carry_out(Instant now);
+  void on_pause(Instant now, wire::PortId port, const wire::Frame& frame);
+  void tell_neighbours(Instant now);
+  void send_pause(Instant now, wire::PortId port, bool pause);
 
   Simulator& simulator_;
   BufferPool& pool_;
@@ -38,6 +52,10 @@ class SwitchNode final : public Actor, public FrameSink {
   std::vector<Cable*> cables_;
   std::vector<wire::PortId> down_;
   Instant timer_at_ = wire::kNever;
+  std::unique_ptr<net::IngressBooks> books_;
+  net::IngressBooks::EntryId entry_ = net::IngressBooks::kNone;  // of the frame being handled
+  std::vector<Duration> repeat_;                                 // of pauses, by port
+  std::vector<Instant> repeat_at_;                               // ... when next
   std::uint64_t frames_in_ = 0;
   std::uint64_t frames_out_ = 0;
   bool is_checked_ = true;

@@ -1,0 +1,64 @@
+#include "net/buffer_plan.h"
+
+#include <algorithm>
+
+#include "net/pfc.h"
+
+namespace cepheus::net {
+namespace {
+
+// Of a switch whose fastest link has 100 Gb/s, as HPCC's simulations have it; in proportion.
+constexpr wire::Bytes kUsualBuffer = 32 << 20;
+constexpr wire::BitRate kAtRate{100'000'000'000};
+constexpr wire::Bytes kFewFrames = 16;
+
+void add_port(BufferPlan& plan, const LinkConfig& in, const LinkConfig& out, const Topology& t) {
+  const wire::Bytes frame = largest_frame(t.mtu);
+  wire::Bytes headroom = 0;
+  if (in.pfc.on) {
+    headroom = in.pfc.headroom != 0 ? in.pfc.headroom : headroom_for(in, out, frame);
+    if (plan.least == 0) plan.least = kFewFrames * frame;
+    plan.least += headroom + plan.config.reserve;
+  }
+  plan.headroom.push_back(headroom);
+  plan.repeat.push_back(headroom == 0 ? wire::Duration{0} : pause_repeat(in.rate));
+}
+
+void add_rate(wire::BitRate& fastest, const LinkConfig& link) {
+  fastest.bits_per_second = std::max(fastest.bits_per_second, link.rate.bits_per_second);
+}
+
+}  // namespace
+
+std::vector<BufferPlan> buffer_plans(const Topology& t) {
+  const auto is_lossless = [](const auto& link) { return link.pfc.on; };
+  const bool any = std::any_of(t.hosts.begin(), t.hosts.end(),
+                               [&](const HostSpec& h) { return is_lossless(h.up); }) ||
+                   std::any_of(t.trunks.begin(), t.trunks.end(), [&](const TrunkSpec& trunk) {
+                     return is_lossless(trunk.ab) || is_lossless(trunk.ba);
+                   });
+  if (!any) return {};
+  std::vector<BufferPlan> plans(t.switches.size());
+  std::vector<wire::BitRate> fastest(t.switches.size(), wire::BitRate{1});
+  for (std::size_t s = 0; s < plans.size(); ++s) plans[s].config = t.switches[s].config.buffer;
+  for (const HostSpec& host : t.hosts) {
+    add_port(plans[host.switch_index], host.up, host.down, t);
+    add_rate(fastest[host.switch_index], host.up);
+  }
+  for (const TrunkSpec& trunk : t.trunks) {
+    add_port(plans[trunk.a], trunk.ba, trunk.ab, t);
+    add_port(plans[trunk.b], trunk.ab, trunk.ba, t);
+    add_rate(fastest[trunk.a], trunk.ba);
+    add_rate(fastest[trunk.b], trunk.ab);
+  }
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    if (plans[s].config.bytes != 0) continue;
+    const double rate = static_cast<double>(fastest[s].bits_per_second);
+    const auto usual = static_cast<wire::Bytes>(static_cast<double>(kUsualBuffer) * rate /
+                                                static_cast<double>(kAtRate.bits_per_second));
+    plans[s].config.bytes = std::max(usual, 2 * plans[s].least);
+  }
+  return plans;
+}
+
+}  // namespace cepheus::net

@@ -1,0 +1,43 @@
+#include "net/ingress_books.h"
+
+#include <cassert>
+
+namespace cepheus::net {
+
+using wire::Bytes;
+using wire::PortId;
+
+IngressBooks::EntryId IngressBooks::open(PortId port, Bytes bytes) {
+  buffer_.take(port, bytes);
+  if (free_.empty()) {
+    free_.push_back(static_cast<EntryId>(entries_.size()));
+    entries_.emplace_back();
+  }
+  const EntryId entry = free_.back();
+  free_.pop_back();
+  entries_[entry] = {port, bytes, 1};
+  return entry;
+}
+
+void IngressBooks::leave(EntryId id) {
+  Entry& entry = entries_[id];
+  assert(entry.holders > 0);
+  touched_ = entry.port;
+  if (--entry.holders > 0) return;
+  buffer_.release(entry.port, entry.bytes);
+  free_.push_back(id);
+}
+
+// What only passes fills the buffer for no time at all: a pause is decided when it is known who
+// waits.
+std::optional<IngressBooks::Change> IngressBooks::take_change() {
+  const PortId port = std::exchange(touched_, PortId());
+  if (port == PortId()) return std::nullopt;
+  const bool pause = buffer_.wants_pause(port);
+  if (pause == buffer_.is_paused(port)) return std::nullopt;
+  buffer_.set_paused(port, pause);
+  if (pause) ++counters_[port.value()].pauses_sent;
+  return Change{port, pause};
+}
+
+}  // namespace cepheus::net

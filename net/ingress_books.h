@@ -1,0 +1,70 @@
+// What a switch with lossless links holds: one entry for each frame that came in, however many copies
+// of it wait, released when the last of them is on its way. And which neighbours are to be paused.
+//
+// The driver asks room() before the switch sees a frame, opens an entry, adds the copies that have to
+// wait, closes it, and tells of each copy that leaves. After close() and leave() it looks at
+// take_changes().
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "net/shared_buffer.h"
+
+namespace cepheus::net {
+
+struct IngressCounters {
+  std::uint64_t pauses_sent = 0;       // not their repeats
+  std::uint64_t dropped_headroom = 0;  // no headroom left: what lossless links must never see
+};
+
+class IngressBooks {
+ public:
+  using EntryId = std::uint32_t;
+  static constexpr EntryId kNone = ~EntryId{0};
+
+  // As SharedBuffer.
+  IngressBooks(const BufferConfig& config, const std::vector<wire::Bytes>& headroom)
+      : buffer_(config, headroom), counters_(headroom.size()) {}
+
+  // False, and counted, if a frame from a lossless link has to be dropped.
+  bool admit(wire::PortId port, wire::Bytes bytes) {
+    if (buffer_.has_room(port, bytes)) return true;
+    ++counters_[port.value()].dropped_headroom;
+    return false;
+  }
+  // Preconditions: the port is lossless and admit() has said yes.
+  EntryId open(wire::PortId port, wire::Bytes bytes);
+  void add_copy(EntryId entry) { ++entries_[entry].holders; }
+  // All copies that wait have been added.
+  void close(EntryId entry) { leave(entry); }
+  // A copy does not wait any more.
+  void leave(EntryId entry);
+
+  struct Change {
+    wire::PortId port;
+    bool pause = false;
+  };
+  // Who is to be told something new, if anybody. At most one at a time.
+  std::optional<Change> take_change();
+
+  const SharedBuffer& buffer() const { return buffer_; }
+  const IngressCounters& counters(wire::PortId port) const { return counters_[port.value()]; }
+  std::size_t open_entries() const { return entries_.size() - free_.size(); }
+
+ private:
+  struct Entry {
+    wire::PortId port;
+    wire::Bytes bytes = 0;
+    std::uint32_t holders = 0;  // copies, and whoever has not closed it yet
+  };
+
+  SharedBuffer buffer_;
+  std::vector<IngressCounters> counters_;
+  std::vector<Entry> entries_;
+  std::vector<EntryId> free_;
+  wire::PortId touched_;  // whose use has changed and who was not looked at since
+};
+
+}  // namespace cepheus::net

@@ -1,0 +1,43 @@
+#include "net/pfc.h"
+
+namespace cepheus::net {
+namespace {
+
+constexpr wire::Bytes kPauseFrame = wire::Ethernet::kSize + wire::PauseFrame::kPayload;
+
+wire::Bytes bytes_in(wire::BitRate rate, wire::Duration time) {
+  constexpr std::uint64_t kBitNanoseconds = 8ull * 1'000'000'000ull;
+  const auto work = static_cast<unsigned __int128>(rate.bits_per_second) *
+                    static_cast<std::uint64_t>(time.count());
+  return static_cast<wire::Bytes>((work + kBitNanoseconds - 1) / kBitNanoseconds);
+}
+
+}  // namespace
+
+wire::Bytes headroom_for(const LinkConfig& in, const LinkConfig& out, wire::Bytes largest_frame) {
+  const wire::Duration until_heard =
+      in.delay + out.delay + out.rate.time_for(largest_frame + kPauseFrame);
+  constexpr wire::Duration kRounding{4};  // of the four times that are added, each below 1 ns
+  return bytes_in(in.rate, until_heard + kRounding) + 2 * largest_frame;
+}
+
+void emit_pause(wire::Frame& frame, wire::Mac source, bool pause) {
+  wire::PauseFrame words;
+  words.quanta[priority_of(TrafficClass::kData)] =
+      pause ? wire::PauseFrame::kLongest : std::uint16_t{0};
+  words.emit(frame, source);
+}
+
+std::optional<wire::Duration> data_pause(const wire::Frame& frame, wire::BitRate rate) {
+  const auto words = wire::PauseFrame::parse(frame);
+  if (!words) return std::nullopt;
+  const auto quanta = words->quanta[priority_of(TrafficClass::kData)];
+  if (!quanta) return std::nullopt;
+  return wire::pause_time(*quanta, rate);
+}
+
+wire::Duration pause_repeat(wire::BitRate rate) {
+  return wire::pause_time(wire::PauseFrame::kLongest, rate) / 2;
+}
+
+}  // namespace cepheus::net
