@@ -50,9 +50,14 @@ class EgressQueue {
   }
   void count_mark() { ++counters_.marked; }
 
-  // Precondition: has_room(bytes).
+  // Of a link's own frames the last word counts: it takes the place of one that still waits, so that
+  // a pause never waits behind the end of the one before. They are of one size and hold no buffer.
   void push(TrafficClass of, const Item& item, wire::Bytes bytes) {
     Line& to = line(of);
+    if (of == TrafficClass::kLink && !to.items.is_empty()) {
+      to.items.back().item = item;
+      return;
+    }
     to.items.push({item, bytes});
     to.bytes += bytes;
     bytes_ += bytes;

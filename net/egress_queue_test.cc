@@ -91,6 +91,20 @@ TEST(EgressQueue, DataGoesBehindControlAndControlNotBehindData) {
   EXPECT_TRUE(queue.must_wait(TrafficClass::kData, kNow));
 }
 
+TEST(EgressQueue, KeepsTheLastWordToTheNeighbourOnly) {
+  EgressQueue<int> queue(link_with({}));
+  queue.push(TrafficClass::kLink, 1, 60);
+  queue.push(TrafficClass::kLink, 2, 60);
+  queue.push(TrafficClass::kControl, 3, 60);
+  EXPECT_EQ(queue.items(), 2u);
+  int item = 0;
+  ASSERT_TRUE(queue.pop(kNow, item));
+  EXPECT_EQ(item, 2);
+  ASSERT_TRUE(queue.pop(kNow, item));
+  EXPECT_EQ(item, 3);
+  EXPECT_TRUE(queue.is_empty());
+}
+
 TEST(EgressQueue, HoldsNoMoreThanItsLimit) {
   EgressQueue<int> queue(link_with({}, 2000));
   EXPECT_TRUE(queue.has_room(2000));

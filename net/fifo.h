@@ -20,6 +20,7 @@ class Fifo {
   }
   // Preconditions: !is_empty().
   const Item& front() const { return ring_[first_]; }
+  Item& back() { return ring_[(first_ + count_ - 1) & (ring_.size() - 1)]; }
   void pop() {
     assert(count_ > 0);
     first_ = (first_ + 1) & (ring_.size() - 1);

@@ -60,6 +60,7 @@ class Cable final : public Actor {
   // What is on its way arrives.
   void set_up(bool up) { link_.set_up(up); }
   const net::LinkConfig& config() const { return link_.config(); }
+  Instant free_at() const { return link_.free_at(); }
 
   // Frames offered + duplicates = delivered + dropped by a named reason + in flight.
   const net::LinkCounters& link_counters() const { return link_.counters(); }

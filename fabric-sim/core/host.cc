@@ -145,8 +145,11 @@ void Host::on_event(Instant now, std::uint64_t what) {
 void Host::transmit(Instant now) {
   wire::Frame frame;
   if (now < free_at_ || !next_frame(now, frame)) return;
-  free_at_ = now + uplink_->config().rate.time_for(frame.size());
   uplink_->send(now, frame);
+  // Whole nanoseconds are a little too early, frame by frame: where the switch counts on silence after
+  // the frame that is being sent, none may be waiting in the link.
+  const net::LinkConfig& link = uplink_->config();
+  free_at_ = link.pfc.on ? uplink_->free_at() : now + link.rate.time_for(frame.size());
 }
 
 // The port hears its switch whatever the host does.

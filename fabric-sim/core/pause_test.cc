@@ -133,9 +133,11 @@ TEST(Pause, NeedsItsHeadroom) {
 }
 
 TEST(Pause, SpeaksAgainBeforeItsTimeIsUp) {
-  // 65,535 quanta at 10 Gb/s are 3.355 ms, and the receiver's link takes 84 ms.
-  net::Topology topology = incast(400'000);
-  topology.hosts[2].down.rate = wire::BitRate{100'000'000};
+  // 65,535 quanta at 10 Gb/s are 3.4 ms. The receiver's link takes 0.9 ms for a frame, and a sender
+  // waits until four of its own have left, in turns with the other's.
+  net::Topology topology = incast(2'500'000);
+  topology.switches[0].config.buffer.share = 0.02;
+  topology.hosts[2].down.rate = wire::BitRate{10'000'000};
   Fabric fabric(topology);
   fabric.send(0, 2, 500, 1024);
   fabric.send(1, 2, 500, 1024);
