@@ -46,6 +46,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   if (a.plan.cuts) command += " --cuts";
   if (a.plan.host_sync) command += " --host-sync";
   if (a.plan.writes) command += " --writes";
+  if (a.plan.congestion) command += " --congestion";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   if (!a.without.empty()) command += " --without " + to_text(a.without);
   return command + " --trace";
@@ -118,9 +119,10 @@ int run_many(const Arguments& a) {
               took.count() / static_cast<double>(std::max<std::uint64_t>(result.seeds, 1)));
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
-      "%llu evicted, %llu spoofed, %llu WRITEs, %llu of their packets refused\n",
+      "%llu evicted, %llu spoofed, %llu WRITEs, %llu of their packets refused, %llu marks, "
+      "%llu pauses\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
-      n(sum.spoofed), n(sum.writes), n(sum.writes_refused));
+      n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses));
   return result.failures.empty() ? kAllHeld : kViolated;
 }
 
@@ -174,6 +176,8 @@ int run(int argc, char** argv) {
   app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
   app.add_flag("--host-sync", a.plan.host_sync, "switches leave PSNs to hosts in every seed");
   app.add_flag("--writes", a.plan.writes, "members write into each other's regions in every seed");
+  app.add_flag("--congestion", a.plan.congestion,
+               "queues that mark, and lossless links with hardly any room, in every seed");
   app.add_flag("--cuts", a.plan.cuts,
                "equal-cost paths in every seed, and trunks that are cut or fall silent");
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")

@@ -12,11 +12,14 @@ constexpr wire::Bytes kUsualBuffer = 32 << 20;
 constexpr wire::BitRate kAtRate{100'000'000'000};
 constexpr wire::Bytes kFewFrames = 16;
 
-void add_port(BufferPlan& plan, const LinkConfig& in, const LinkConfig& out, const Topology& t) {
+void add_port(BufferPlan& plan, const LinkConfig& in, const LinkConfig& out, const Topology& t,
+              const Rules& rules) {
   const wire::Bytes frame = largest_frame(t.mtu);
   wire::Bytes headroom = 0;
   if (in.pfc.on) {
-    headroom = in.pfc.headroom != 0 ? in.pfc.headroom : headroom_for(in, out, frame);
+    headroom = in.pfc.headroom != 0   ? in.pfc.headroom
+               : rules.pause_headroom ? headroom_for(in, out, frame)
+                                      : frame;
     if (plan.least == 0) plan.least = kFewFrames * frame;
     plan.least += headroom + plan.config.reserve;
   }
@@ -42,12 +45,13 @@ std::vector<BufferPlan> buffer_plans(const Topology& t) {
   std::vector<wire::BitRate> fastest(t.switches.size(), wire::BitRate{1});
   for (std::size_t s = 0; s < plans.size(); ++s) plans[s].config = t.switches[s].config.buffer;
   for (const HostSpec& host : t.hosts) {
-    add_port(plans[host.switch_index], host.up, host.down, t);
+    const Rules& rules = t.switches[host.switch_index].config.rules;
+    add_port(plans[host.switch_index], host.up, host.down, t, rules);
     add_rate(fastest[host.switch_index], host.up);
   }
   for (const TrunkSpec& trunk : t.trunks) {
-    add_port(plans[trunk.a], trunk.ba, trunk.ab, t);
-    add_port(plans[trunk.b], trunk.ab, trunk.ba, t);
+    add_port(plans[trunk.a], trunk.ba, trunk.ab, t, t.switches[trunk.a].config.rules);
+    add_port(plans[trunk.b], trunk.ab, trunk.ba, t, t.switches[trunk.b].config.rules);
     add_rate(fastest[trunk.a], trunk.ba);
     add_rate(fastest[trunk.b], trunk.ab);
   }

@@ -28,6 +28,15 @@ void IngressBooks::leave(EntryId id) {
   free_.push_back(id);
 }
 
+IngressCounters IngressBooks::totals() const {
+  IngressCounters sum;
+  for (const IngressCounters& port : counters_) {
+    sum.pauses_sent += port.pauses_sent;
+    sum.dropped_headroom += port.dropped_headroom;
+  }
+  return sum;
+}
+
 // What only passes fills the buffer for no time at all: a pause is decided when it is known who
 // waits.
 std::optional<IngressBooks::Change> IngressBooks::take_change() {

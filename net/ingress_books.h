@@ -50,7 +50,9 @@ class IngressBooks {
   std::optional<Change> take_change();
 
   const SharedBuffer& buffer() const { return buffer_; }
+  IngressCounters totals() const;
   const IngressCounters& counters(wire::PortId port) const { return counters_[port.value()]; }
+  bool is_empty() const { return buffer_.used() == 0 && open_entries() == 0; }
   std::size_t open_entries() const { return entries_.size() - free_.size(); }
 
  private:

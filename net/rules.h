@@ -33,6 +33,7 @@ struct Rules {
   bool named_turns = true;         // data and feedback between switches carry (source IP, base)
   bool write_bounds = true;        // a leaf refuses WRITEs beyond a member's region
   bool newest_publication = true;  // regions that were published before do not come back
+  bool pause_headroom = true;      // room for what is on its way when a neighbour is paused
   // ... where switches leave PSNs to hosts.
   bool newcomer_nak_once = true;  // a newcomer is asked once for a first packet that was lost
   // For speed.

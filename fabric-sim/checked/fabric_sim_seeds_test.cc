@@ -103,6 +103,19 @@ TEST(SeedsOfWrites, HoldEveryInvariant) {
   expect_no_failure(150, "--writes --host-sync", options, 900);
 }
 
+// Whatever waits is marked or paused, and nothing is lost for want of room.
+TEST(SeedsOfCongestion, HoldEveryInvariant) {
+  PlanOptions options;
+  options.congestion = true;
+  const Outcome seen = expect_no_failure(1000, "--congestion", options);
+  EXPECT_GT(seen.pauses, 300u);
+  options.incidents = true;
+  expect_no_failure(400, "--congestion --incidents", options, 1000);
+  options.incidents = false;
+  options.far = true;
+  expect_no_failure(200, "--congestion --far", options, 1400);
+}
+
 // The farther members' answers come long after the repeats that the nearer ones asked for.
 TEST(SeedsOfFarHosts, HoldEveryInvariant) {
   PlanOptions options;

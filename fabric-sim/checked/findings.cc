@@ -16,6 +16,8 @@ const char* to_string(Invariant invariant) {
       return "residue";
     case Invariant::kBalance:
       return "balance";
+    case Invariant::kLossless:
+      return "lossless";
     case Invariant::kProgress:
       return "progress";
   }

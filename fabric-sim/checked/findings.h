@@ -16,6 +16,7 @@ enum class Invariant {
   kIsolation,   // no packet of a group reaches a host outside it
   kResidue,     // no state is left in a switch, no buffer in use, after the end
   kBalance,     // frames and copies are sent on, taken, held or dropped, each by one name
+  kLossless,    // no frame of a lossless link is dropped for want of room
   kProgress,    // no event loop without end
 };
 const char* to_string(Invariant invariant);

@@ -146,6 +146,7 @@ Outcome GroupScenario::run() {
   }
   if (!findings_.first()) {
     check_balance(network_, findings_);
+    check_lossless(network_, plan_, findings_);
     check_nothing_is_left(network_, findings_);
   }
   return summary();
@@ -162,6 +163,8 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   spoofed += other.spoofed;
   writes += other.writes;
   writes_refused += other.writes_refused;
+  marked += other.marked;
+  pauses += other.pauses;
   return *this;
 }
 
@@ -178,7 +181,9 @@ Outcome GroupScenario::summary() {
     o.spoofed += c[fabric::Counter::kDropSpoofedSource];
     o.writes_refused += c[fabric::Counter::kDropWriteRefused];
     o.gated += c[fabric::Counter::kGateHeld] + c[fabric::Counter::kGateRnr];
+    o.pauses += node->pause_totals().pauses_sent;
   }
+  for (const auto& cable : network_.cables()) o.marked += cable->queue_counters().marked;
   for (const auto& group : groups_) o.writes += group->ledger.completed_writes();
   for (std::size_t i = 0; i < network_.host_count(); ++i) {
     const rnic::Counters& c = network_.host(i).nic().counters();

@@ -34,6 +34,8 @@ struct Outcome {
   std::uint64_t spoofed = 0;         // packets dropped for their source address
   std::uint64_t writes = 0;          // multicast, that completed
   std::uint64_t writes_refused = 0;  // packets of those that go beyond a region
+  std::uint64_t marked = 0;          // copies, by queues
+  std::uint64_t pauses = 0;          // that switches sent, without their repeats
 
   // Adds up what several runs have been through.
   Outcome& operator+=(const Outcome& other);

@@ -20,6 +20,7 @@ MutationResult check_mutation(const char* rule, bool host_sync, std::uint64_t fi
       name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
   options.far = name == "nak_once";
   options.writes = result.writes = name == "write_bounds" || name == "newest_publication";
+  options.congestion = result.congestion = name == "pause_headroom";
   options.cuts = name == "dark_trunks" || name == "trunk_withdrawals";
   const PlanOptions sound = options;
   net::set_rule(options.rules, rule, false);
@@ -53,7 +54,10 @@ std::string to_table(const std::vector<MutationResult>& results) {
   table += "|---|---|---|---|\n";
   for (const MutationResult& r : results) {
     table += "| `" + r.rule;
-    table += r.host_sync ? "`, PSN synchronisation | " : r.writes ? "`, with WRITEs | " : "` | ";
+    table += r.host_sync    ? "`, PSN synchronisation | "
+             : r.writes     ? "`, with WRITEs | "
+             : r.congestion ? "`, lossless links | "
+                            : "` | ";
     table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.finding.invariant) + " | " +
                             r.finding.text + " |\n"
                       : "none | | not caught |\n";

@@ -19,6 +19,7 @@ struct MutationResult {
   std::string rule;
   bool host_sync = false;
   bool writes = false;
+  bool congestion = false;
   bool caught = false;
   std::uint64_t seed = 0;  // the first that fails without the rule, and not with it
   Finding finding{};       // ... and how

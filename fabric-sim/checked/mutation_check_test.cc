@@ -36,13 +36,16 @@ TEST(MutationCheck, WritesOneRowForEachRule) {
   by_hosts.host_sync = true;
   MutationResult by_writes = missed;
   by_writes.writes = true;
-  EXPECT_EQ(to_table({caught, missed, by_hosts, by_writes}),
+  MutationResult by_queues = missed;
+  by_queues.congestion = true;
+  EXPECT_EQ(to_table({caught, missed, by_hosts, by_writes, by_queues}),
             "| rule switched off | first failing seed | invariant | how it failed |\n"
             "|---|---|---|---|\n"
             "| `gate` | 17 | completion | too early |\n"
             "| `other` | none | | not caught |\n"
             "| `other`, PSN synchronisation | none | | not caught |\n"
-            "| `other`, with WRITEs | none | | not caught |\n");
+            "| `other`, with WRITEs | none | | not caught |\n"
+            "| `other`, lossless links | none | | not caught |\n");
 }
 
 }  // namespace

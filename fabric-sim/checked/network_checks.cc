@@ -54,6 +54,16 @@ void check_balance(const Network& network, Findings& findings) {
   }
 }
 
+void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& findings) {
+  if (!plan.cut.trunks.empty()) return;
+  for (const auto& node : network.switches()) {
+    const std::uint64_t dropped = node->pause_totals().dropped_headroom;
+    if (dropped == 0) continue;
+    findings.report(Invariant::kLossless, "switch " + node->name() + " had no headroom for " +
+                                              std::to_string(dropped) + " frames");
+  }
+}
+
 void check_nothing_is_left(const Network& network, Findings& findings) {
   for (const auto& node : network.switches()) {
     const std::size_t groups = node->engine().group_count();
@@ -62,6 +72,12 @@ void check_nothing_is_left(const Network& network, Findings& findings) {
     findings.report(Invariant::kResidue, "switch " + node->name() + " still holds " +
                                              std::to_string(groups) + " groups and " +
                                              std::to_string(tombstones) + " tombstones");
+  }
+  for (const auto& node : network.switches()) {
+    if (node->books() == nullptr || node->books()->is_empty()) continue;
+    findings.report(Invariant::kResidue, "switch " + node->name() + "'s buffer still counts " +
+                                             std::to_string(node->books()->buffer().used()) +
+                                             " bytes");
   }
   if (network.frames_in_flight() != 0 || network.buffers().in_use() != 0) {
     findings.report(Invariant::kResidue,

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "fabric-sim/checked/congestion_plan.h"
 #include "fabric-sim/checked/fabric_plan.h"
 #include "fabric-sim/checked/host_sync_plan.h"
 #include "fabric-sim/checked/incidents.h"
@@ -250,6 +251,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   } else if (options.fabrics && plan.incident.kind == IncidentKind::kSwitchRestart) {
     add_successors(character.random, plan, plan.incident.at);
   }
+  if (options.congestion) use_congestion(plan);
   for (net::SwitchSpec& spec : plan.topology.switches) {
     spec.config.gate_age = 2 * plan.transport.silence();
   }

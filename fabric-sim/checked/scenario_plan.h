@@ -122,6 +122,7 @@ struct PlanOptions {
   bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
   bool host_sync = false;               // hosts move their PSNs on in every seed
   bool writes = false;                  // members write into each other's regions in every seed
+  bool congestion = false;              // queues that mark in every seed, lossless links in most
   net::Rules rules;
 };
 

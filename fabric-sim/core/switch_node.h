@@ -21,6 +21,9 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   // ports.
   void add_buffer(const net::BufferPlan& plan);
   const net::IngressBooks* books() const { return books_.get(); }  // null without a buffer
+  net::IngressCounters pause_totals() const {
+    return books_ == nullptr ? net::IngressCounters() : books_->totals();
+  }
   const fabric::Switch& engine() const { return *engine_; }
   const std::string& name() const { return engine_->config().name; }
   // Begins again without any table. Which of its ports are down it sees.
