@@ -45,6 +45,13 @@ class EcnMarker {
   // nothing.
   EcnMarker(const EcnConfig& config, std::uint64_t seed) : config_(config), random_(seed) {}
 
+  // Of the queue before a link (net::LinkConfig), with chances apart from the link's faults.
+  template <typename LinkConfig>
+  static EcnMarker of(const LinkConfig& link) {
+    constexpr std::uint64_t kOwnStream = 0xEC4;
+    return EcnMarker(link.ecn.for_rate(link.rate), wire::splitmix(link.seed, kOwnStream));
+  }
+
   // Whether to mark a frame that finds so many bytes waiting.
   bool marks(wire::Bytes waiting) {
     if (!config_.on || waiting <= config_.kmin) return false;

@@ -27,8 +27,7 @@ template <typename Item>
 class EgressQueue {
  public:
   explicit EgressQueue(const LinkConfig& link)
-      : limit_(link.queue_bytes),
-        marker_(link.ecn.for_rate(link.rate), wire::splitmix(link.seed, kMarkStream)) {}
+      : limit_(link.queue_bytes), marker_(EcnMarker::of(link)) {}
 
   bool is_empty() const { return items_ == 0; }
   std::size_t items() const { return items_; }
@@ -95,7 +94,6 @@ class EgressQueue {
   const QueueCounters& counters() const { return counters_; }
 
  private:
-  static constexpr std::uint64_t kMarkStream = 0xEC4;  // apart from the link's faults
   struct Waiting {
     Item item;
     wire::Bytes bytes;

@@ -62,9 +62,11 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
 
 std::uint32_t Datapath::add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port) {
   const bool is_shared = kind != LinkKind::kUplink && !config.rate.is_unlimited();
-  links_.push_back({net::Link(config), kind, port, backlog_limit(config),
-                    fabric::EgressShare(pools_),
-                    is_shared ? std::make_unique<QueueShare>() : nullptr});
+  links_.push_back(
+      {net::Link(config), kind, port, backlog_limit(config), fabric::EgressShare(pools_),
+       is_shared ? std::make_unique<QueueShare>() : nullptr,
+       is_shared && config.ecn.on ? std::make_unique<net::EcnMarker>(net::EcnMarker::of(config))
+                                  : nullptr});
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 

@@ -115,7 +115,8 @@ class Datapath {
     wire::Bytes backlog_limit =
         0;  // uplinks: more than this waiting, and the host's ring has to wait
     fabric::EgressShare under_way;
-    std::unique_ptr<QueueShare> queue;  // where several senders wait for its rate, else null
+    std::unique_ptr<QueueShare> queue;       // where several senders wait for its rate, else null
+    std::unique_ptr<net::EcnMarker> marker;  // of that queue, else null
   };
   struct Host {
     fabric::HostIdentity identity;
@@ -182,6 +183,7 @@ class Datapath {
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
   void dispatch(SwitchState& state, wire::Instant now, Origin origin = {});
+  void mark(Port& port, wire::Frame& frame, wire::Instant now);
   void leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
   LinkSideDrops& drops_of(std::uint32_t link) { return ports_[links_[link].port].drops; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "switch-emulator/live/test_datapath.h"
+#include "wire/ecn.h"
 
 namespace cepheus::live {
 namespace {
@@ -54,6 +55,45 @@ TEST_F(DatapathTest, KeepsDamagedPayloadsFromOtherUsers) {
   poll_for(std::chrono::milliseconds(5));
   // All but the bit that was turned over.
   EXPECT_FALSE(contains({third.pool.data(), third.pool.size()}, std::span(secret).first(200)));
+}
+
+// A data packet from h0 to h1, by a sender that listens to marks or does not.
+wire::Frame data_packet(wire::Ecn ecn) {
+  wire::RoceHeaders headers;
+  headers.bth.opcode = wire::Opcode::kRcSendOnly;
+  headers.ip.tos = static_cast<std::uint8_t>(ecn);
+  headers.ip.source = wire::Ipv4(10, 0, 0, 1);
+  headers.ip.destination = wire::Ipv4(10, 0, 0, 2);
+  wire::Frame frame;
+  headers.emit(frame, 16);
+  frame.set_inline_payload(std::array<std::uint8_t, 16>{});
+  return frame;
+}
+
+TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
+  net::Topology topology = net::Topology::star(2);
+  topology.hosts[1].down.rate = wire::BitRate{1'000'000};
+  const wire::Bytes size = data_packet(wire::Ecn::kEct0).size();
+  // Two frames in front, the one that is being sent among them, and all is marked.
+  topology.hosts[1].down.ecn = {.on = true, .kmin = size, .kmax = 2 * size, .pmax = 0};
+  build(topology);
+  BareClient sender = attach(0), receiver = attach(1);
+  for (int n = 0; n < 4; ++n) sender.put(data_packet(wire::Ecn::kEct0), 0);
+  sender.put(data_packet(wire::Ecn::kNotCapable), 0);
+  poll_for(std::chrono::milliseconds(20));
+  std::vector<wire::Ecn> seen;
+  while (const auto got = receiver.take()) {
+    wire::Frame frame;
+    ASSERT_TRUE(fabric::read_descriptor(*got, frame));
+    const auto headers = wire::RoceHeaders::parse(frame);
+    ASSERT_TRUE(headers);
+    seen.push_back(wire::ecn_of(headers->ip.tos));
+  }
+  using enum wire::Ecn;
+  EXPECT_EQ(seen, (std::vector{kEct0, kEct0, kExperienced, kExperienced, kNotCapable}));
+  const auto status = datapath->status([](const auto& slice) { slice(); });
+  const std::pair<std::string, std::uint64_t> marked{"ecn_marked", 2};
+  EXPECT_THAT(status[0].ports[1].counters, testing::Contains(marked));
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <cassert>
 #include <cstring>
 
+#include "net/traffic_class.h"
 #include "switch-emulator/live/datapath.h"
+#include "wire/ecn.h"
 #include "wire/icrc.h"
 
 namespace cepheus::live {
@@ -179,8 +181,20 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin) {
   earliest_timer_ = std::min(earliest_timer_, state.deadline);
 }
 
+// Each copy, by what waits in front of it for its own link.
+void Datapath::mark(Port& port, wire::Frame& frame, wire::Instant now) {
+  DirectedLink& link = links_[port.out];
+  if (net::class_of(frame) != net::TrafficClass::kData ||
+      !link.marker->marks(link.link.queued_bytes(now))) {
+    return;
+  }
+  const auto ip = frame.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
+  if (wire::mark_congestion(ip)) ++port.drops.ecn_marked;
+}
+
 void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now) {
   if (icrc_always_) wire::seal_icrc(frame);
+  if (links_[port.out].marker != nullptr) mark(port, frame, now);
   port.tx.add(frame);
   if (port.tap != nullptr) port.tap->write(frame);
   carry({frame, port.out, origin}, now);

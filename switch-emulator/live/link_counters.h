@@ -30,6 +30,8 @@ inline constexpr CountedField<LinkSideDrops> kLinkSideDrops[] = {
     {&LinkSideDrops::corrupt, {"drop_damaged", "damaged on a link so that no packet is left"}},
     {&LinkSideDrops::queue_share,
      {"drop_queue_share", "the sender has its share of the queue before the link"}},
+    {&LinkSideDrops::ecn_marked,
+     {"ecn_marked", "marked, since the queue before the link was long"}},
     {&LinkSideDrops::delay_line_full,
      {"drop_delay_line_full", "too many frames under way on a link"}},
     {&LinkSideDrops::no_slot,

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "net/buffer_plan.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/live/idle_policy.h"
@@ -95,6 +96,13 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
   }
   auto plan = topology.plan();
   if (!plan) return tl::unexpected(plan.error());
+  // Promised and not kept would be worse.
+  if (!net::buffer_plans(topology).empty()) {
+    return wire::fail(
+        wire::ErrorCode::kInvalid,
+        "links are lossless (pfc) in the simulator only: take pfc out of the topology; "
+        "ecn marks here, too");
+  }
   const auto access = Access::of(topology.users);
   if (!access) return tl::unexpected(access.error());
   auto lock = PathLock::take(options.socket);

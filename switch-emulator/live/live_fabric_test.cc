@@ -41,6 +41,17 @@ const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
   return status.switches[0].ports[host];
 }
 
+TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
+  net::LinkConfig link;
+  link.rate = wire::BitRate{1'000'000'000};
+  link.pfc.on = true;
+  const auto refused =
+      LiveFabric::start(net::Topology::star(2, link), at("/tmp/cepheus-test-lossless"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, wire::ErrorCode::kInvalid);
+  EXPECT_THAT(refused.error().text, HasSubstr("take pfc out of the topology"));
+}
+
 TEST(LiveFabric, HasAsManyHostsAsItSays) {
   TestFabric fabric(net::Topology::star(fabric::PoolGeometry::kMaxHosts));
   const auto first = fabric.attach("h0"), last = fabric.attach("h4095");

@@ -29,6 +29,7 @@ struct LinkSideDrops {
   std::uint64_t delay_line_full = 0;  // too many frames under way
   std::uint64_t no_slot = 0;          // no payload slot for a frame that has to wait
   std::uint64_t queue_share = 0;      // the sender has its share of the queue before the link
+  std::uint64_t ecn_marked = 0;       // no drop: marked on their way out, as the queue was long
   std::uint64_t share_used_up = 0;  // the link holds more than its share of a host's payload slots
 };
 
