@@ -271,6 +271,11 @@ void Nic::on_timer(Instant now, NicOutput& out) {
 
 Instant Nic::deadline() const { return state_->timers.earliest(); }
 
+std::optional<CongestionState> Nic::congestion(Instant now, Qpn qpn) const {
+  const QueuePair* qp = state_->qps.find(qpn);
+  return qp == nullptr ? std::nullopt : qp->congestion(now);
+}
+
 const Counters& Nic::counters() const { return state_->port.counters; }
 const NicConfig& Nic::config() const { return state_->port.config; }
 

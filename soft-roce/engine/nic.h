@@ -13,8 +13,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "soft-roce/engine/congestion.h"
 #include "soft-roce/engine/counters.h"
 #include "soft-roce/engine/verbs_types.h"
 #include "wire/frame.h"
@@ -42,6 +44,9 @@ struct NicConfig {
   // For measurements of large fabrics.
   bool moves_payload = true;
   Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
+  // Data is sent as ECN-capable, marks are answered, rates kept; none: as if nobody had thought of
+  // it. Precondition: congestion->check() succeeds.
+  std::optional<CongestionConfig> congestion = {};
   std::uint32_t max_qps = 4096;
   std::uint32_t max_srqs = 1024;
   std::uint32_t max_regions = 65536;
@@ -105,12 +110,14 @@ class Nic {
   // built. False: nothing to send now, or among the few QPs looked at none without a buffer.
   bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
   bool wants_to_transmit() const;
-  // ACK time-outs and RNR waits. The driver drains what has arrived before it calls this: a
+  // ACK time-outs, RNR waits, and packets that waited for their QP's rate. The driver drains what has arrived before it calls this: a
   // descheduled process is not a loss.
   void on_timer(Instant now, NicOutput& out);
   // May be earlier than anything that is due (on_timer then moves it); kNever if no QP waits.
   Instant deadline() const;
 
+  // Empty: there is no such queue pair, or it has no congestion control.
+  std::optional<CongestionState> congestion(Instant now, Qpn qpn) const;
   const Counters& counters() const;
   const NicConfig& config() const;
   void check_consistent() const;  // asserts the invariants of every QP; debug builds and tests

@@ -1,6 +1,8 @@
 // What all queue pairs of a NIC share.
 #pragma once
 
+#include <cassert>
+
 #include "soft-roce/engine/memory_table.h"
 #include "soft-roce/engine/nic.h"
 #include "wire/roce.h"
@@ -8,7 +10,9 @@
 namespace cepheus::rnic {
 
 struct Port {
-  explicit Port(const NicConfig& c) : config(c), memory(c.max_regions, c.seed, c.moves_payload) {}
+  explicit Port(const NicConfig& c) : config(c), memory(c.max_regions, c.seed, c.moves_payload) {
+    assert(!c.congestion || c.congestion->check());
+  }
 
   NicConfig config;
   Counters counters;

@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "soft-roce/engine/packet_out.h"
 #include "soft-roce/engine/qp_transitions.h"
 #include "wire/splitmix.h"
 
@@ -14,6 +15,12 @@ constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15 tells full from
 // spreads them.
 std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
   return static_cast<std::uint16_t>(0xC000 | (wire::splitmix(seed, qpn.value()) & 0x3FFF));
+}
+
+// Data that queues may mark.
+std::uint8_t as_capable(std::uint8_t traffic_class) {
+  return static_cast<std::uint8_t>((traffic_class & ~wire::kEcnMask) |
+                                   static_cast<std::uint8_t>(wire::Ecn::kEct0));
 }
 
 wire::Service service_for(QpType type) {
@@ -39,6 +46,9 @@ QueuePair::QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue
       uc_responder_(context_, receives_),
       ud_responder_(context_, receives_) {
   if (type() == QpType::kUd) context_.attr.path_mtu = port.config.max_mtu;
+  if (is_rc() && port.config.congestion) {
+    congestion_ = std::make_unique<QpCongestion>(*port.config.congestion, port.counters);
+  }
   make_envelope();
 }
 
@@ -86,6 +96,7 @@ void QueuePair::reset() {
   responder_.reset();
   unreliable_.reset();
   uc_responder_.reset();
+  if (congestion_) congestion_->reset();
   heard_ = false;
 }
 
@@ -122,7 +133,7 @@ void QueuePair::make_envelope() {
   wire::RoceHeaders& e = context_.envelope;
   e.ethernet.destination = config.gateway;
   e.ethernet.source = config.mac;
-  e.ip.tos = context_.attr.traffic_class;
+  e.ip.tos = congestion_ ? as_capable(context_.attr.traffic_class) : context_.attr.traffic_class;
   e.ip.ttl = context_.attr.hop_limit;
   e.ip.source = config.address;
   e.ip.destination = context_.attr.remote_ip;
@@ -206,6 +217,7 @@ bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
 void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
                           std::span<const std::uint8_t> data, NicOutput& out) {
   if (!may_enter(headers)) return;
+  if (congestion_) note_congestion(now, headers);
   Counters& counters = context_.port.counters;
   if (service_of(headers.bth.opcode) != service_for(type())) {
     const bool cnp = headers.bth.opcode == wire::Opcode::kCnp;
@@ -216,11 +228,24 @@ void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
     note_established(out);
     if (!responder_.on_request(headers, data, out)) {
       break_down(std::nullopt, "refused a request", out);
+    } else if (congestion_ && congestion_->owes_echo()) {
+      responder_.acknowledge();  // of what has arrived, this packet, too
     }
   } else if (context_.state == QpState::kRtr) {
     counters.add(Counter::kRxDropQpState);
   } else {
     on_response(now, headers, data, out);
+  }
+}
+
+void QueuePair::note_congestion(Instant now, const wire::RoceHeaders& headers) {
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  const bool is_cnp = headers.bth.opcode == wire::Opcode::kCnp;
+  if (is_cnp || (info.response && headers.bth.becn)) {
+    if (!is_cnp) context_.port.counters.add(Counter::kRxCeEcho);
+    congestion_->on_notification(now);
+  } else if (QpCongestion::is_marked(headers)) {
+    congestion_->on_marked(now, info.request());
   }
 }
 
@@ -252,12 +277,42 @@ void QueuePair::note_established(NicOutput& out) {
 }
 
 void QueuePair::on_timer(Instant now, NicOutput& out) {
+  if (congestion_) congestion_->on_timer(now);
+  if (requester_.deadline() > now) return;
   requester_.on_timer(now);
   settle_requester(out);
 }
 
+void QueuePair::build_response(wire::Frame& frame) {
+  if (congestion_ && congestion_->owes_cnp()) return build_cnp(frame);
+  const bool echo = congestion_ && congestion_->owes_echo();
+  responder_.build_response(frame, echo);
+  if (echo) congestion_->on_echo_sent();
+}
+
+void QueuePair::build_cnp(wire::Frame& frame) {
+  wire::RoceHeaders headers = context_.envelope;
+  headers.ip.tos = context_.attr.traffic_class;
+  headers.bth.opcode = wire::Opcode::kCnp;
+  headers.bth.becn = true;
+  headers.bth.psn = Psn();
+  headers.emit(frame, 0);
+  finish_packet(context_.port.config, context_.port.counters, {}, true, frame);
+  congestion_->on_cnp_sent();
+}
+
 Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
                             NicOutput& out) {
+  const Build built = build_packet(now, buffer, frame, out);
+  if (!congestion_ || built != Build::kBuilt) return built;
+  if (congestion_->on_sent(now, frame.size()) && (can_send() || responder_.has_result())) {
+    context_.port.counters.add(Counter::kPacedWaits);
+  }
+  return built;
+}
+
+Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                              NicOutput& out) {
   const bool may_send = can_send();
   if (responder_.has_result() && (result_is_next_ || !may_send)) {
     result_is_next_ = false;
@@ -302,6 +357,11 @@ void QueuePair::break_down(std::optional<WcStatus> oldest_send, const char* reas
     unreliable_.flush(oldest_send, out);
     uc_responder_.flush(out);
   }
+}
+
+std::optional<CongestionState> QueuePair::congestion(Instant now) const {
+  if (!congestion_) return std::nullopt;
+  return congestion_->state(now);
 }
 
 void QueuePair::check_consistent() const {

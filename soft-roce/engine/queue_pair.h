@@ -3,6 +3,9 @@
 // the other's PSNs. The type decides which requester and responder serve its two queues.
 #pragma once
 
+#include <algorithm>
+#include <memory>
+
 #include "soft-roce/engine/intrusive_list.h"
 #include "soft-roce/engine/requester.h"
 #include "soft-roce/engine/responder.h"
@@ -30,14 +33,23 @@ class QueuePair {
   void on_packet(Instant now, const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                  NicOutput& out);
   void on_timer(Instant now, NicOutput& out);
-  Instant deadline() const { return requester_.deadline(); }
+  Instant deadline() const {
+    return congestion_ ? std::min(requester_.deadline(), congestion_->deadline())
+                       : requester_.deadline();
+  }
 
-  bool has_response() const { return responder_.has_response(); }
-  void build_response(wire::Frame& frame) { responder_.build_response(frame); }
-  // Requests, and results of the peer's READs and atomics, by turns.
-  bool has_data() const { return can_send() || responder_.has_result(); }
+  bool has_response() const {
+    return responder_.has_response() || (congestion_ && congestion_->owes_cnp());
+  }
+  void build_response(wire::Frame& frame);
+  // Requests, and results of the peer's READs and atomics, by turns; not while it waits for its
+  // rate.
+  bool has_data() const {
+    return (can_send() || responder_.has_result()) && !(congestion_ && congestion_->waits());
+  }
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
+  std::optional<CongestionState> congestion(Instant now) const;
   void check_consistent() const;
 
   // Places in the NIC's lists; the NIC's own business.
@@ -58,6 +70,10 @@ class QueuePair {
                             NicOutput& out);
   void on_response(Instant now, const wire::RoceHeaders& headers,
                    std::span<const std::uint8_t> data, NicOutput& out);
+  void note_congestion(Instant now, const wire::RoceHeaders& headers);
+  void build_cnp(wire::Frame& frame);
+  Build build_packet(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                     NicOutput& out);
   void note_established(NicOutput& out);
   void start_receiving(Psn first);
   void start_sending(Psn first);
@@ -66,6 +82,8 @@ class QueuePair {
   void break_down(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
   void settle_requester(NicOutput& out);  // breaks down or reports drained, if it is so
 
+  // Null unless the NIC has congestion control. Beside the places, since it is asked for as often.
+  std::unique_ptr<QpCongestion> congestion_;
   QpContext context_;
   SendQueue sends_;
   ReceiveQueue receives_;

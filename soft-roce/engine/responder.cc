@@ -159,10 +159,12 @@ void Responder::owe(Owed response) {
   owed_ = response;
 }
 
-void Responder::build_response(wire::Frame& frame) {
+void Responder::build_response(wire::Frame& frame, bool becn) {
   assert(has_response());
   wire::RoceHeaders headers = qp_.envelope;
+  headers.ip.tos = qp_.attr.traffic_class;  // not data: never marked
   headers.bth.opcode = wire::Opcode::kRcAcknowledge;
+  headers.bth.becn = becn;
   headers.bth.psn = owed_ == Owed::kAck            ? expected_ - 1
                     : owed_ == Owed::kDuplicateAck ? duplicate_psn_
                                                    : expected_;

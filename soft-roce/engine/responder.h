@@ -30,7 +30,10 @@ class Responder {
                   NicOutput& out);
 
   bool has_response() const { return owed_ != Owed::kNothing && results_.empty(); }
-  void build_response(wire::Frame& frame);
+  // `becn`: with a congestion notification.
+  void build_response(wire::Frame& frame, bool becn);
+  // An ACK of what has arrived, asked for or not, unless something else is owed.
+  void acknowledge() { owe(Owed::kAck); }
   // The next READ response or atomic ACK. Precondition: has_result(). kFailed: the QP must break
   // down (a fatal NAK is owed).
   bool has_result() const { return !results_.empty(); }
