@@ -32,6 +32,26 @@ Rewrite to_host(const Call& call, const Group& group, const Path& path, Psn psn)
   return {group.id, call.port(path.port).host, 0, path.qpn, psn - path.turns()};
 }
 
+// A packet that the switch makes in the group's name, for whoever is behind `path`.
+RoceHeaders from_group(const Call& call, const Group& group, const Path& path,
+                       const TurnName& turn) {
+  RoceHeaders h;
+  h.ethernet.source = call.config.mac;
+  h.ethernet.destination = call.port(path.port).peer_mac;
+  h.ip.source = group.id;
+  h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
+  h.udp.source_port = flow_port(group);
+  h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
+  return h;
+}
+
+void send_made(Call& call, Counter kind, PortId port, const RoceHeaders& headers) {
+  Frame frame;
+  headers.emit(frame, 0);
+  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
+  call.emit(kind, port, frame);
+}
+
 // Rewrites the headers that bridging touches, and mends the ICRC.
 void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const Rewrite& r) {
   wire::Ethernet{call.port(out).peer_mac, call.config.mac}.emit(
@@ -94,22 +114,21 @@ void send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHead
 
 void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,
                    wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t msn) {
-  RoceHeaders h;
-  h.ethernet.source = call.config.mac;
-  h.ethernet.destination = call.port(path.port).peer_mac;
-  h.ip.source = group.id;
-  h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
-  h.udp.source_port = flow_port(group);
+  RoceHeaders h = from_group(call, group, path, turn);
   h.bth.opcode = wire::Opcode::kRcAcknowledge;
-  h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
   h.bth.psn = psn;
   h.aeth.kind = kind;
   h.aeth.value = value;
   h.aeth.msn = msn & Psn::kMask;
-  Frame frame;
-  h.emit(frame, 0);
-  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call.emit(Counter::kFeedbackSent, path.port, frame);
+  send_made(call, Counter::kFeedbackSent, path.port, h);
+}
+
+void make_cnp(Call& call, const Group& group) {
+  const Path& path = group.paths[group.turn.source()];
+  RoceHeaders h = from_group(call, group, path, group.turn.name());
+  h.bth.opcode = wire::Opcode::kCnp;
+  h.bth.becn = true;
+  send_made(call, Counter::kEchoToSource, path.port, h);
 }
 
 }  // namespace cepheus::fabric

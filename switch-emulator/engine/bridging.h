@@ -31,6 +31,8 @@ bool send_data(Call& call, const Group& group, const Path& path, const Frame& fr
 bool send_addressed(Call& call, const Group& group, const Path& path, const Frame& frame, Psn psn,
                     const wire::Reth& reth);
 void send_cnp(Call& call, const Group& group, const Frame& frame, const wire::RoceHeaders& headers);
+// One of the switch's own, to the source: what feedback that may be absorbed said of congestion.
+void make_cnp(Call& call, const Group& group);
 
 // Emits feedback on `path`; `psn` is in the numbering of that port. Credits and MSN are filled in
 // here.

@@ -156,5 +156,36 @@ TEST(Cnps, EachSwitchPassesOnesSubtreeOnes) {
   EXPECT_EQ(net->inbox(0), Texts({"cnp"})) << "now it has more";
 }
 
+// The acknowledgement that carries it is merged, or says nothing new.
+TEST(Cnps, AMarkEchoedInAnAckGoesOnAsANotification) {
+  auto net = make_star(3);
+  net->message(0, 0, 4);
+  net->clear();
+  net->echo(1, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp"}));
+  net->ack(2, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  net->echo(1, 2);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp"})) << "stale, but its mark is not";
+  net->echo(2, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp", "ack 2"}));
+  EXPECT_EQ(net->count(Counter::kEchoToSource), 3u);
+  EXPECT_EQ(net->sw(0).imbalance(), "");
+}
+
+TEST(Cnps, EchoesAreFilteredAsNotificationsAre) {
+  auto net = make_pair_of_switches(true, choose_worst_path);
+  net->message(0, 0, 4);
+  net->clear();
+  net->echo(2, 0);
+  net->echo(2, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"cnp", "cnp"})) << "by both switches";
+  net->echo(3, 1);
+  net->echo(1, 4);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  EXPECT_EQ(net->count(Counter::kEchoFiltered, 1), 1u);
+  EXPECT_EQ(net->count(Counter::kEchoFiltered, 0), 1u);
+}
+
 }  // namespace
 }  // namespace cepheus::fabric

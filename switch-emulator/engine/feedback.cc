@@ -79,6 +79,13 @@ bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::Roce
   return true;
 }
 
+// A receiver's acknowledgement echoes the mark of a packet. What it acknowledges may be merged into
+// later feedback, and is old news sometimes; the echo goes on by itself.
+void take_echo(Call& call, const Group& group, PathNo path) {
+  if (!group.cnps->passes(call.now, path)) return call.count(Counter::kEchoFiltered);
+  make_cnp(call, group);
+}
+
 // The source should begin its turn again later. Nobody else can be behind its first packet by less:
 // `min` is what lies before the turn.
 void ask_to_wait(Call& call, Group& group) {
@@ -92,6 +99,7 @@ void ask_to_wait(Call& call, Group& group) {
 
 void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeaders& headers) {
   if (!concerns_turn(call, group, path, headers)) return;
+  if (headers.bth.becn) take_echo(call, group, path);
   const wire::Aeth& aeth = headers.aeth;
   if (aeth.is_fatal_nak()) {
     call.count(Counter::kFeedbackTaken);

@@ -306,6 +306,13 @@ void TestNetwork::cnp(std::size_t host) {
   inject(host, make_frame(host, h));
 }
 
+void TestNetwork::echo(std::size_t host, std::int64_t psn) {
+  auto h = headers_from(host, wire::Opcode::kRcAcknowledge, psn);
+  h.bth.becn = true;
+  h.aeth.value = wire::Aeth::kNoCreditLimit;
+  inject(host, make_frame(host, h));
+}
+
 void TestNetwork::inject(std::size_t host, const Frame& frame) {
   inject_bytes(host, bytes_of(frame));
 }

@@ -90,6 +90,7 @@ class TestNetwork {
   void rnr(std::size_t host, std::int64_t psn, std::uint8_t timer = 1);
   void feedback(std::size_t host, std::int64_t psn, wire::AckKind kind, std::uint8_t value);
   void cnp(std::size_t host);
+  void echo(std::size_t host, std::int64_t psn);  // an ACK with a congestion notification
   // Any frame from a host's port, as it is.
   void inject(std::size_t host, const Frame& frame);
   void inject_bytes(std::size_t host, std::vector<std::uint8_t> bytes);
