@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "soft-roce/engine/congestion_text.h"
 #include "soft-roce/verbs/environment.h"
 #include "soft-roce/verbs/report.h"
 
@@ -97,7 +98,13 @@ class NicHolder {
     }
     auto port = attach(environment);
     if (!port) return tl::unexpected(port.error());
-    auto nic = LiveNic::start(std::move(*port));
+    const auto congestion =
+        rnic::parse_congestion(environment.congestion, (*port)->identity().rate);
+    if (!congestion) {
+      return wire::fail(wire::ErrorCode::kInvalid,
+                        "CEPHEUS_CONGESTION: " + congestion.error().text);
+    }
+    auto nic = LiveNic::start(std::move(*port), *congestion);
     if (!nic) return tl::unexpected(nic.error());
     std::shared_ptr<LiveNic> shared = std::move(*nic);
     const fabric::HostIdentity& identity = shared->identity();

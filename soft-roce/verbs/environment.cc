@@ -88,6 +88,7 @@ Environment Environment::read() {
     share_host(environment, number_of(rank), per_host);
     place_rank(environment, number_of(rank), per_host);
   }
+  environment.congestion = variable("CEPHEUS_CONGESTION");
   const std::string verbose = variable("CEPHEUS_VERBOSE");
   environment.verbose = !verbose.empty() && verbose != "0";
   return environment;

@@ -11,6 +11,9 @@
 //                    others are refused
 //   CEPHEUS_RESERVATION
 //                    hexadecimal: the reservation of hosts that this job has, from its launcher
+//   CEPHEUS_CONGESTION
+//                    congestion control: "off", or "orig" or "hpcc" and what differs from them
+//                    (soft-roce/engine/congestion_text.h)
 //   CEPHEUS_VERBOSE  1: say on stderr what happens, and print the NIC's counters at exit
 #pragma once
 
@@ -26,6 +29,7 @@ struct Environment {
   std::uint64_t reservation = 0;  // as HostPort::Options::reservation
   std::string refusal;            // why this process may not attach; mostly empty
   bool is_rank = false;           // of a launcher's job, whose libraries tell what went wrong
+  std::string congestion;         // as written; empty: off
   bool verbose = false;
 
   static Environment read();

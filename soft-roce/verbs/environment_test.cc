@@ -25,8 +25,8 @@ class EnvironmentVariables : public ::testing::Test {
   static void clear() {
     for (const char* name :
          {"CEPHEUS_FABRIC", "CEPHEUS_HOST", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION",
-          "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST", "OMPI_COMM_WORLD_RANK", "OMPI_PARENT_PORT",
-          "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+          "CEPHEUS_VERBOSE", "CEPHEUS_RANKS_PER_HOST", "CEPHEUS_CONGESTION", "OMPI_COMM_WORLD_RANK",
+          "OMPI_PARENT_PORT", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
       ::unsetenv(name);
     }
   }
@@ -113,6 +113,12 @@ TEST_F(EnvironmentVariables, ARankThatIsNoNumberIsIgnored) {
   set("PMIX_RANK", "wildcard");
   EXPECT_FALSE(Environment::read().is_rank);
   EXPECT_EQ(Environment::read().host, "");
+}
+
+TEST_F(EnvironmentVariables, CongestionControlIsOffUnlessAskedFor) {
+  EXPECT_EQ(Environment::read().congestion, "");
+  set("CEPHEUS_CONGESTION", "orig,ce-echo");
+  EXPECT_EQ(Environment::read().congestion, "orig,ce-echo");
 }
 
 TEST_F(EnvironmentVariables, VerboseZeroIsQuiet) {

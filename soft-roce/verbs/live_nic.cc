@@ -31,7 +31,11 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-NicConfig config_of(const fabric::HostIdentity& identity) {
+// A thread that sleeps until a packet may leave wakes some tens of microseconds late.
+constexpr auto kCatchUp = std::chrono::microseconds(100);
+
+NicConfig config_of(const fabric::HostIdentity& identity,
+                    const std::optional<rnic::CongestionConfig>& congestion) {
   NicConfig config;
   config.address = identity.address;
   config.mac = identity.mac;
@@ -40,23 +44,28 @@ NicConfig config_of(const fabric::HostIdentity& identity) {
   config.make_icrc = identity.icrc_always;
   config.timeout_doublings = 6;  // a stopped process is not a lost one
   config.seed = random_seed();
+  config.congestion = congestion;
+  if (config.congestion) config.congestion->catch_up = kCatchUp;
   return config;
 }
 
 }  // namespace
 
-wire::Result<std::unique_ptr<LiveNic>> LiveNic::start(std::unique_ptr<fabric::HostPort> port) {
+wire::Result<std::unique_ptr<LiveNic>> LiveNic::start(
+    std::unique_ptr<fabric::HostPort> port,
+    const std::optional<rnic::CongestionConfig>& congestion) {
   auto kick = Readiness::create();
   if (!kick) return tl::unexpected(kick.error());
-  std::unique_ptr<LiveNic> nic(new LiveNic(std::move(port), std::move(*kick)));
+  std::unique_ptr<LiveNic> nic(new LiveNic(std::move(port), congestion, std::move(*kick)));
   if (auto started = nic->start_thread(); !started) return tl::unexpected(started.error());
   return nic;
 }
 
-LiveNic::LiveNic(std::unique_ptr<fabric::HostPort> port, Readiness kick)
+LiveNic::LiveNic(std::unique_ptr<fabric::HostPort> port,
+                 const std::optional<rnic::CongestionConfig>& congestion, Readiness kick)
     : port_(std::move(port)),
       identity_(port_->identity()),
-      engine_(config_of(identity_)),
+      engine_(config_of(identity_, congestion)),
       sockets_(identity_.address),
       kick_(std::move(kick)),
       timers_(fabric::kFrameRing) {
@@ -282,6 +291,14 @@ std::string LiveNic::counters_text(bool described) {
   line("datagrams_dropped_port_closed", udp.dropped_port_closed);
   line("datagrams_dropped_queue_full", udp.dropped_queue_full);
   line("datagrams_dropped_too_long", udp.dropped_too_long);
+  const Instant now = wire::monotonic_now();
+  for (const auto& [qpn, listener] : qps_) {
+    const auto state = engine_.congestion(now, qpn);
+    if (!state || !state->is_limited) continue;
+    const std::string of = "_qp" + std::to_string(qpn.value());
+    line("rate_mbps" + of, state->rate.bits_per_second / 1'000'000);
+    line("alpha_ppm" + of, static_cast<std::uint64_t>(state->alpha * 1e6));
+  }
   return text;
 }
 

@@ -68,7 +68,9 @@ class PortListener {
 class LiveNic {
  public:
   // Errors: kUnavailable (no descriptor or no thread to be had).
-  static wire::Result<std::unique_ptr<LiveNic>> start(std::unique_ptr<fabric::HostPort> port);
+  static wire::Result<std::unique_ptr<LiveNic>> start(
+      std::unique_ptr<fabric::HostPort> port,
+      const std::optional<rnic::CongestionConfig>& congestion = {});
   ~LiveNic();
   LiveNic(const LiveNic&) = delete;
   LiveNic& operator=(const LiveNic&) = delete;
@@ -109,7 +111,8 @@ class LiveNic {
   template <typename Sink>
   bool receive_datagram(DatagramSocket& socket, Sink&& sink);
 
-  // "name value\n" for each counter, engine's and driver's; `described`: the engine's that are not
+  // "name value\n" for each counter, engine's and driver's, and rate and alpha of each QP that
+  // congestion control has slowed down; `described`: the engine's that are not
   // 0 say what they count.
   std::string counters_text(bool described = false);
 
@@ -128,7 +131,8 @@ class LiveNic {
     std::uint64_t completions_lost = 0;   // completion queue full
   };
 
-  LiveNic(std::unique_ptr<fabric::HostPort> port, Readiness kick);
+  LiveNic(std::unique_ptr<fabric::HostPort> port,
+          const std::optional<rnic::CongestionConfig>& congestion, Readiness kick);
 
   // All below: under mutex_.
   bool progress(Instant now);        // true: something had arrived
