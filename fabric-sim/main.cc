@@ -143,6 +143,10 @@ CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
   sub.add_flag("--quick", command.options.quick, "fewer and smaller points");
   sub.add_option("--seeds", command.options.seeds, "of random links and placements")
       ->check(CLI::Range(1, 1000));
+  sub.add_option("--congestion", command.options.congestion,
+                 "of senders, where there is any: orig or hpcc, and what differs from them, "
+                 "ce-echo for one")
+      ->capture_default_str();
   sub.add_option("--json", command.json, "write the points to this file");
   sub.add_option("--svg", command.svg, "draw them into this file");
   return sub;

@@ -16,6 +16,12 @@ extern const Experiment kGleamFig14;
 extern const Experiment kGleamFig14Random;
 extern const Experiment kGleamFig15;
 extern const Experiment kGleamFig16;
+extern const Experiment kCepheusFig14;
+extern const Experiment kMcRdmaFig5;
+extern const Experiment kMcRdmaFig6;
+extern const Experiment kTmcfFig3;
+extern const Experiment kTmcfFig4;
+extern const Experiment kTmcfFig6;
 extern const Experiment kAblationHash;
 extern const Experiment kAblationRecheck;
 

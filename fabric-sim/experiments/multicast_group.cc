@@ -35,7 +35,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     init.pd = 1;
     init.send_cq = 1;
     init.recv_cq = 2;
-    init.cap.max_send_wr = init.cap.max_recv_wr = kReceives;
+    init.cap.max_send_wr = init.cap.max_recv_wr = kStreamed;
     qpn_ = require(host.create_qp(init));
     rnic::QpAttr attr;
     attr.state = rnic::QpState::kInit;
@@ -99,8 +99,15 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
                                std::string(rnic::to_string(completion.status)));
     }
     const bool is_source = completion.wr_id == 1;
+    if (streamed_bytes_ != 0) return on_streamed(is_source);
     group_.note(now, is_source);
     if (!is_source) on_received();
+  }
+  // Receives are posted again as they complete, so that none is ever missing; so are sends, which are
+  // no more.
+  void stream(std::uint32_t bytes, bool sends) {
+    streamed_bytes_ = bytes;
+    for (std::uint32_t i = 0; i < kStreamed; ++i) sends ? post_send(bytes) : post_receive();
   }
   // Receives this many messages of the others, and sends its own when it has so many.
   void join_turns(std::size_t messages, std::size_t before_own, std::uint32_t bytes) {
@@ -114,6 +121,14 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
 
  private:
   static constexpr std::size_t kReceives = 4;  // posted at a time
+  // More bytes than a round trip over full queues carries.
+  static constexpr std::uint32_t kStreamed = 16;
+
+  void on_streamed(bool is_source) {
+    if (!is_source) return post_receive();
+    ++group_.streamed_;
+    if (group_.is_streaming_) post_send(streamed_bytes_);
+  }
 
   void on_received() {
     ++received_;
@@ -147,6 +162,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
   std::size_t received_ = 0, expected_ = 0;
   std::size_t own_after_ = ~std::size_t{0};
   std::uint32_t own_bytes_ = 0;
+  std::uint32_t streamed_bytes_ = 0;
 };
 
 MulticastGroup::MulticastGroup(Simulator& simulator, Network& network, wire::McstId id,
@@ -179,6 +195,14 @@ void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {
     if (i != member) members_[i]->post_receive();
   }
   members_[member]->post_send(bytes);
+}
+
+void MulticastGroup::stream(std::size_t member, std::uint32_t bytes) {
+  is_streaming_ = true;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (i != member) members_[i]->stream(bytes, false);
+  }
+  members_[member]->stream(bytes, true);
 }
 
 void MulticastGroup::take_turns(std::uint32_t bytes) {

@@ -31,6 +31,10 @@ class MulticastGroup {
   // the one before it. Done as above.
   void take_turns(std::uint32_t bytes);
   bool is_done() const { return waiting_ == 0; }
+  // The member sends messages of `bytes` to all others without end; once in a group's life.
+  void stream(std::size_t member, std::uint32_t bytes);
+  void end_stream() { is_streaming_ = false; }          // what is posted still goes out
+  std::uint64_t streamed() const { return streamed_; }  // messages that all have
   // When the last receiver had the message, and when the source knew.
   Instant received_at() const { return received_at_; }
   Instant completed_at() const { return completed_at_; }
@@ -48,6 +52,8 @@ class MulticastGroup {
   std::span<std::uint8_t> memory_;
   std::vector<std::unique_ptr<Member>> members_;
   std::size_t waiting_ = 0;
+  bool is_streaming_ = false;
+  std::uint64_t streamed_ = 0;
   Instant received_at_{}, completed_at_{};
 };
 

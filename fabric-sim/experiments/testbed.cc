@@ -10,6 +10,12 @@ namespace cepheus::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr std::uint32_t kNoWindow = 1 << 16;
+
+}  // namespace
+
 Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
     : simulator_(~std::uint64_t{0}),
       memory_(std::make_unique_for_overwrite<std::uint8_t[]>(config.memory)),
@@ -23,6 +29,8 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   nic.make_icrc = false;
   nic.moves_payload = false;
   nic.min_ack_timeout = config.ack_timeout;
+  nic.congestion = config.congestion;
+  if (config.congestion) nic.window_packets = kNoWindow;
   std::vector<rnic::NicConfig> nics(topology.hosts.size(), nic);
   Random random(config.seed);
   for (rnic::NicConfig& n : nics) n.seed = random.next();
@@ -45,11 +53,13 @@ Testbed::Totals Testbed::totals() const {
     t.hops += cable->delivered();
     t.no_room += cable->link_counters().dropped_queue_full;
     t.lost += cable->link_counters().dropped_loss;
+    t.marked += cable->queue_counters().marked;
   }
   for (std::size_t i = 0; i < network_->host_count(); ++i) {
     const rnic::Counters& c = network_->host(i).nic().counters();
     t.retransmitted += c[rnic::Counter::kTxRetransmitted];
     t.timeouts += c[rnic::Counter::kAckTimeouts];
+    t.notified += c[rnic::Counter::kRxCnp] + c[rnic::Counter::kRxCeEcho];
   }
   return t;
 }

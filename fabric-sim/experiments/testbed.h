@@ -16,6 +16,9 @@ struct TestbedConfig {
   // Twenty round trips and more: who lost a last packet waits that long.
   wire::Duration ack_timeout = std::chrono::microseconds(500);
   std::uint64_t memory = 1 << 20;  // the largest message, bytes
+  // With it NICs keep no window of packets to speak of, as those of the papers: rates alone bound what
+  // is under way.
+  std::optional<rnic::CongestionConfig> congestion;
 };
 
 class Testbed {
@@ -37,6 +40,8 @@ class Testbed {
     std::uint64_t lost = 0;           // that links lost
     std::uint64_t retransmitted = 0;  // packets that NICs sent again
     std::uint64_t timeouts = 0;       // of NICs
+    std::uint64_t marked = 0;         // frames, by queues that grew
+    std::uint64_t notified = 0;       // notifications that reached senders
   };
   Totals totals() const;
 

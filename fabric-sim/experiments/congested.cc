@@ -1,0 +1,54 @@
+#include "fabric-sim/experiments/congested.h"
+
+#include <stdexcept>
+
+#include "net/shapes.h"
+#include "soft-roce/engine/congestion_text.h"
+
+namespace cepheus::sim {
+
+using namespace std::chrono_literals;
+
+Testbed congested_testbed(const CongestedFabric& fabric, net::CnpPolicy policy,
+                          const ExperimentOptions& options, std::uint64_t seed) {
+  net::Topology topology = fabric.topology;
+  const auto parsed = rnic::parse_congestion(options.congestion, topology.hosts.front().up.rate);
+  if (!parsed) throw std::invalid_argument(parsed.error().text);
+  TestbedConfig config;
+  config.seed = seed;
+  config.congestion = *parsed;
+  const bool echoes = *parsed && (*parsed)->notification == rnic::Notification::kCeEcho;
+  const net::EcnConfig ecn{
+      .on = true, .kmin = fabric.kmin, .kmax = fabric.kmax, .pmax = fabric.pmax};
+  for (net::HostSpec& host : topology.hosts) host.down.ecn = ecn;
+  for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.ecn = trunk.ba.ecn = ecn;
+  for (net::SwitchSpec& node : topology.switches) {
+    node.config.rules.cnp_policy = policy;
+    node.config.cnp_window = fabric.cnp_window > 0ns ? fabric.cnp_window
+                             : echoes                ? 50us
+                                                     : wire::Duration(500us);
+  }
+  return {topology, config};
+}
+
+net::Topology two_racks_of_four() {
+  net::Topology topology = net::leaf_spine(2, 1, 4, paper_link(100, 500ns));
+  // Four links of 100 Gb/s are one: which of them a flow takes is not what is measured.
+  for (net::TrunkSpec& trunk : topology.trunks) {
+    trunk.ab.rate.bits_per_second *= 4;
+    trunk.ba.rate.bits_per_second *= 4;
+  }
+  return topology;
+}
+
+void add_course(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
+                wire::Duration every) {
+  const wire::Duration end = rates.every() * static_cast<std::int64_t>(rates.intervals());
+  for (wire::Duration at{0}; at + every <= end; at += every) {
+    report.add(series, milliseconds(at), rates.mean(flow, at, at + every), "Gb/s");
+  }
+}
+
+double milliseconds(wire::Duration time) { return microseconds(time) / 1000; }
+
+}  // namespace cepheus::sim

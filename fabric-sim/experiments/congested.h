@@ -1,0 +1,41 @@
+// Fabrics whose queues mark and whose senders slow down, and the policies that are compared on them.
+#pragma once
+
+#include <array>
+
+#include "fabric-sim/experiments/experiment.h"
+#include "fabric-sim/experiments/flows.h"
+
+namespace cepheus::sim {
+
+struct CnpFilter {
+  const char* name;  // as in the topology file
+  net::CnpPolicy policy;
+};
+inline constexpr std::array kCnpFilters = {CnpFilter{"all", net::CnpPolicy::kAll},
+                                           CnpFilter{"worst-path", net::CnpPolicy::kWorstPath},
+                                           CnpFilter{"tmcf", net::CnpPolicy::kTmcf}};
+
+struct CongestedFabric {
+  net::Topology topology;  // links without marks
+  wire::Bytes kmin = 50'000, kmax = 500'000;
+  double pmax = 0.01;
+  // Of the switches' policy; 0: 50 us where each marked packet is echoed, else 500 us, in which ten
+  // notifications of a receiver have room.
+  wire::Duration cnp_window{0};
+};
+
+// Throws std::invalid_argument if options.congestion can't be. The rate is that of the first host.
+Testbed congested_testbed(const CongestedFabric& fabric, net::CnpPolicy policy,
+                          const ExperimentOptions& options, std::uint64_t seed = 1);
+
+// Two racks of four hosts whose switches share a third: A1 to D1 are hosts 0 to 3, A2 to D2 4 to 7.
+net::Topology two_racks_of_four();
+
+// Adds a series of a flow's rate over time, x in ms, a point for each `every`.
+void add_course(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
+                wire::Duration every);
+
+double milliseconds(wire::Duration time);
+
+}  // namespace cepheus::sim

@@ -1,0 +1,118 @@
+#include "fabric-sim/experiments/flows.h"
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+
+#include "fabric-sim/experiments/multicast_group.h"
+#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/unicast_stream.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr std::uint32_t kMessage = 128 << 10;
+// Ethernet, IPv4, UDP, BTH and ICRC around a packet's payload.
+constexpr double kHeaders = 14 + 20 + 8 + 12 + 4;
+
+// One of a testbed's flows: what has arrived so far.
+class Flow {
+ public:
+  virtual ~Flow() = default;
+  virtual void start() = 0;
+  virtual void stop() = 0;
+  virtual std::uint64_t messages() const = 0;
+};
+
+class MulticastFlow final : public Flow {
+ public:
+  MulticastFlow(Testbed& testbed, const FlowPlan& plan, wire::McstId id)
+      : group_(testbed.simulator(), testbed.network(), id, members_of(plan), testbed.memory()) {
+    if (!group_.set_up()) throw std::runtime_error("the group of " + plan.name + " is not set up");
+  }
+  void start() override { group_.stream(0, kMessage); }
+  void stop() override { group_.end_stream(); }
+  std::uint64_t messages() const override { return group_.streamed(); }
+
+ private:
+  static std::vector<std::size_t> members_of(const FlowPlan& plan) {
+    std::vector<std::size_t> members{plan.from};
+    members.insert(members.end(), plan.to.begin(), plan.to.end());
+    return members;
+  }
+  MulticastGroup group_;
+};
+
+class UnicastFlow final : public Flow {
+ public:
+  UnicastFlow(Testbed& testbed, const FlowPlan& plan)
+      : stream_(testbed, plan.from, plan.to.front(), kMessage) {}
+  void start() override { stream_.start(); }
+  void stop() override { stream_.stop(); }
+  std::uint64_t messages() const override { return stream_.messages(); }
+
+ private:
+  UnicastStream stream_;
+};
+
+std::vector<std::unique_ptr<Flow>> make_flows(Testbed& testbed,
+                                              const std::vector<FlowPlan>& plans) {
+  std::vector<std::unique_ptr<Flow>> flows;
+  for (const FlowPlan& plan : plans) {
+    const wire::McstId id(kFirstGroup.value() + static_cast<std::uint32_t>(flows.size()));
+    if (plan.to.size() > 1) {
+      flows.push_back(std::make_unique<MulticastFlow>(testbed, plan, id));
+    } else {
+      flows.push_back(std::make_unique<UnicastFlow>(testbed, plan));
+    }
+  }
+  return flows;
+}
+
+}  // namespace
+
+double FlowRates::mean(std::size_t flow, wire::Duration from, wire::Duration to) const {
+  const auto& of = gigabits_[flow];
+  const auto first = static_cast<std::size_t>((from + every_ - wire::Duration(1)) / every_);
+  const auto last = std::min(static_cast<std::size_t>(to / every_), of.size());
+  assert(first < last);
+  const double sum = std::accumulate(of.begin() + static_cast<std::ptrdiff_t>(first),
+                                     of.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
+  return sum / static_cast<double>(last - first);
+}
+
+FlowRates measure_flows(Testbed& testbed, const std::vector<FlowPlan>& plans, wire::Duration until,
+                        wire::Duration every) {
+  const auto flows = make_flows(testbed, plans);
+  const double mtu = testbed.network().host(0).nic().config().max_mtu;
+  const double bits = kMessage * (mtu + kHeaders) / mtu * 8;
+  std::vector<std::vector<double>> gigabits(plans.size());
+  std::vector<std::uint64_t> counted(plans.size());
+  Simulator& simulator = testbed.simulator();
+  const Instant start = simulator.now();
+  // Flows begin and end between two intervals.
+  for (wire::Duration at{0}; at < until; at += every) {
+    for (std::size_t f = 0; f < plans.size(); ++f) {
+      if (plans[f].begin >= at && plans[f].begin < at + every) flows[f]->start();
+      if (plans[f].end >= at && plans[f].end < at + every) flows[f]->stop();
+    }
+    simulator.run(start + at + every);
+    for (std::size_t f = 0; f < plans.size(); ++f) {
+      const std::uint64_t messages = flows[f]->messages();
+      const auto came = static_cast<double>(messages - counted[f]);
+      counted[f] = messages;
+      gigabits[f].push_back(came * bits / static_cast<double>(every.count()));
+    }
+  }
+  return {every, std::move(gigabits)};
+}
+
+double fairness(const std::vector<double>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const double squares = std::inner_product(shares.begin(), shares.end(), shares.begin(), 0.0);
+  return squares == 0 ? 1 : sum * sum / (static_cast<double>(shares.size()) * squares);
+}
+
+}  // namespace cepheus::sim

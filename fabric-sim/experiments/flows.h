@@ -1,0 +1,45 @@
+// Programs that send without end, to one or to many, and the rates that they get.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric-sim/experiments/testbed.h"
+
+namespace cepheus::sim {
+
+// A multicast if it goes to more than one. Hosts are the network's indices; times count from the
+// start of the measurement.
+struct FlowPlan {
+  std::string name;
+  std::size_t from = 0;
+  std::vector<std::size_t> to;
+  wire::Duration begin{0};
+  wire::Duration end = wire::Duration::max();
+};
+
+// Of each flow, in each interval, what all its receivers got and its sender knows of: Gb/s on the wire.
+class FlowRates {
+ public:
+  FlowRates(wire::Duration every, std::vector<std::vector<double>> gigabits)
+      : every_(every), gigabits_(std::move(gigabits)) {}
+
+  wire::Duration every() const { return every_; }
+  std::size_t intervals() const { return gigabits_.empty() ? 0 : gigabits_[0].size(); }
+  double at(std::size_t flow, std::size_t interval) const { return gigabits_[flow][interval]; }
+  // Over the whole intervals of [from, to).
+  double mean(std::size_t flow, wire::Duration from, wire::Duration to) const;
+
+ private:
+  wire::Duration every_;
+  std::vector<std::vector<double>> gigabits_;
+};
+
+// Runs the flows until `until`. Throws std::runtime_error if a group can't be set up.
+FlowRates measure_flows(Testbed& testbed, const std::vector<FlowPlan>& flows, wire::Duration until,
+                        wire::Duration every);
+
+// Jain's index of fairness: 1 if all are equal, 1/n if one has everything.
+double fairness(const std::vector<double>& shares);
+
+}  // namespace cepheus::sim

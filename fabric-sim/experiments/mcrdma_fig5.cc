@@ -1,0 +1,47 @@
+// Two multicasts and a unicast that begin one after the other.
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/congested.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+void run(const ExperimentOptions& options, Report& report) {
+  const wire::Duration phase = options.quick ? 50ms : 100ms;
+  const std::vector<FlowPlan> flows = {
+      {"m1", 0, {2, 3}}, {"m2", 2, {3, 4}, phase}, {"u1", 3, {4}, 2 * phase}};
+  constexpr double kLink = 100;
+  // By flow and phase, where each receives notifications of every path that it shares.
+  constexpr double kAll[3][3] = {{1, 1.0 / 2, 2.0 / 3}, {0, 1.0 / 2, 1.0 / 3}, {0, 0, 2.0 / 3}};
+  constexpr double kFiltered[3][3] = {{1, 0.5, 0.5}, {0, 0.5, 0.5}, {0, 0, 0.5}};
+  for (const CnpFilter& filter : kCnpFilters) {
+    report.say(filter.name);
+    CongestedFabric fabric;
+    fabric.topology = two_racks_of_four();
+    Testbed testbed = congested_testbed(fabric, filter.policy, options);
+    const FlowRates rates = measure_flows(testbed, flows, 3 * phase, 1ms);
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      const std::string series = flows[f].name + ", " + filter.name;
+      for (int p = static_cast<int>(f); p < 3; ++p) {
+        const auto& shares = filter.policy == net::CnpPolicy::kAll ? kAll : kFiltered;
+        report.add(series + ", settled", p + 1,
+                   rates.mean(f, p * phase + phase / 2, (p + 1) * phase), "Gb/s settled",
+                   kLink * shares[f][p]);
+      }
+      add_course(report, series, rates, f, phase / 10);
+    }
+  }
+}
+
+}  // namespace
+
+const Experiment kMcRdmaFig5 = {"mcrdma-fig5",
+                                "two multicasts and a unicast that begin one after the other",
+                                "MC-RDMA fig. 5",
+                                "TIME",
+                                {"ms", "Gb/s", false, false, "Gb/s"},
+                                "METHOD",
+                                run};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,122 @@
+// TMCF's figures: a multicast at 40 Gb/s beside unicasts that begin one after the other, and beside
+// some that come and go.
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/congested.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kLink = 40;  // Gb/s
+
+// The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others.
+CongestedFabric fabric() {
+  CongestedFabric f;
+  const net::Topology full = net::leaf_spine(3, 1, 3, paper_link(kLink, 1us));
+  f.topology = with_hosts(full, {0, 3, 4, 5, 6, 7, 8});
+  f.topology.mtu = 1024;
+  f.kmax = 200'000;
+  return f;
+}
+
+std::vector<FlowPlan> one_after_the_other(wire::Duration step) {
+  constexpr std::size_t kUnicasts[6][2] = {{1, 2}, {2, 3}, {3, 1}, {4, 5}, {5, 6}, {6, 4}};
+  std::vector<FlowPlan> flows = {{"multicast", 0, {1, 2, 3, 4, 5, 6}}};
+  for (int i = 0; i < 6; ++i) {
+    flows.push_back({"unicast", kUnicasts[i][0], {kUnicasts[i][1]}, step * (i + 1)});
+  }
+  return flows;
+}
+
+// Rates by the number of congested paths, in the second half of each step.
+void measure(const CnpFilter& filter, const ExperimentOptions& options, Report& report) {
+  report.say(filter.name);
+  const wire::Duration step = options.quick ? 50ms : 100ms;
+  Testbed testbed = congested_testbed(fabric(), filter.policy, options);
+  const FlowRates rates = measure_flows(testbed, one_after_the_other(step), 7 * step, 5ms);
+  const std::string name = filter.name;
+  const bool is_all = filter.policy == net::CnpPolicy::kAll;
+  for (int k = 1; k <= 6; ++k) {
+    const wire::Duration from = k * step + step / 2, to = (k + 1) * step;
+    const double share = is_all ? kLink / (k + 1) : kLink / 2;
+    report.add("multicast, " + name + ", settled", k, rates.mean(0, from, to), "Gb/s settled",
+               share);
+    double sum = 0;
+    for (int f = 1; f <= k; ++f) sum += rates.mean(static_cast<std::size_t>(f), from, to);
+    report.add("unicasts, " + name + ", settled", k, sum / k, "Gb/s settled", kLink - share);
+  }
+  add_course(report, "multicast, " + name, rates, 0, step / 10);
+  add_course(report, "first unicast, " + name, rates, 1, step / 10);
+  const Testbed::Totals totals = testbed.totals();
+  report.add("marked, " + name, 6, static_cast<double>(totals.marked), "frames");
+}
+
+void run_fig3(const ExperimentOptions& options, Report& report) {
+  measure(kCnpFilters[0], options, report);
+}
+
+void run_fig4(const ExperimentOptions& options, Report& report) {
+  measure(kCnpFilters[2], options, report);
+  measure(kCnpFilters[1], options, report);
+}
+
+void run_fig6(const ExperimentOptions& options, Report& report) {
+  const wire::Duration step = options.quick ? 50ms : 100ms;
+  const std::vector<FlowPlan> flows = {{"multicast", 0, {1, 2, 3, 4, 5, 6}},
+                                       {"2 to 1", 2, {1}, step},
+                                       {"5 to 4", 5, {4}, 3 * step, 5 * step},
+                                       {"6 to 4", 6, {4}, 3 * step, 5 * step}};
+  struct Phase {
+    int from, to;  // steps
+    double share, share_of_all;
+  };
+  constexpr Phase kPhases[] = {
+      {0, 1, 40, 40}, {1, 3, 20, 20}, {3, 5, 40.0 / 3, 10}, {5, 7, 20, 20}};
+  for (const CnpFilter& filter : kCnpFilters) {
+    report.say(filter.name);
+    Testbed testbed = congested_testbed(fabric(), filter.policy, options);
+    const FlowRates rates = measure_flows(testbed, flows, 7 * step, 5ms);
+    const std::string name = filter.name;
+    int number = 0;
+    for (const Phase& phase : kPhases) {
+      const bool is_all = filter.policy == net::CnpPolicy::kAll;
+      const std::optional<double> share =
+          is_all ? std::nullopt : std::optional<double>(phase.share);
+      report.add("multicast, " + name + ", settled", ++number,
+                 rates.mean(0, (phase.from + phase.to) * step / 2, phase.to * step), "Gb/s settled",
+                 share);
+    }
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      add_course(report, flows[f].name + ", " + name, rates, f, step / 10);
+    }
+  }
+}
+
+constexpr PlotAxes kAxes = {"ms", "Gb/s", false, false, "Gb/s"};
+
+}  // namespace
+
+const Experiment kTmcfFig3 = {
+    "tmcf-fig3",
+    "a multicast that hears every notification, and six unicasts one after the other",
+    "TMCF fig. 3",
+    "TIME",
+    kAxes,
+    "METHOD",
+    run_fig3};
+const Experiment kTmcfFig4 = {
+    "tmcf-fig4",
+    "a multicast that hears of its worst path only, and six unicasts one after the other",
+    "TMCF fig. 4",
+    "TIME",
+    kAxes,
+    "METHOD",
+    run_fig4};
+const Experiment kTmcfFig6 = {"tmcf-fig6",   "a multicast whose worst path is now here, now there",
+                              "TMCF fig. 6", "TIME",
+                              kAxes,         "METHOD",
+                              run_fig6};
+
+}  // namespace cepheus::sim
