@@ -17,16 +17,13 @@ Testbed congested_testbed(const CongestedFabric& fabric, net::CnpPolicy policy,
   TestbedConfig config;
   config.seed = seed;
   config.congestion = *parsed;
-  const bool echoes = *parsed && (*parsed)->notification == rnic::Notification::kCeEcho;
   const net::EcnConfig ecn{
       .on = true, .kmin = fabric.kmin, .kmax = fabric.kmax, .pmax = fabric.pmax};
   for (net::HostSpec& host : topology.hosts) host.down.ecn = ecn;
   for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.ecn = trunk.ba.ecn = ecn;
   for (net::SwitchSpec& node : topology.switches) {
     node.config.rules.cnp_policy = policy;
-    node.config.cnp_window = fabric.cnp_window > 0ns ? fabric.cnp_window
-                             : echoes                ? 50us
-                                                     : wire::Duration(500us);
+    node.config.cnp_window = fabric.cnp_window;
   }
   return {topology, config};
 }

@@ -20,9 +20,9 @@ struct CongestedFabric {
   net::Topology topology;  // links without marks
   wire::Bytes kmin = 50'000, kmax = 500'000;
   double pmax = 0.01;
-  // Of the switches' policy; 0: 50 us where each marked packet is echoed, else 500 us, in which ten
-  // notifications of a receiver have room.
-  wire::Duration cnp_window{0};
+  // Of the switches' policy: notifications are some hundred microseconds apart on a path, and a window
+  // should hold several (cnp-window).
+  wire::Duration cnp_window = std::chrono::milliseconds(5);
 };
 
 // Throws std::invalid_argument if options.congestion can't be. The rate is that of the first host.

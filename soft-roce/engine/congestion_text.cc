@@ -1,5 +1,6 @@
 #include "soft-roce/engine/congestion_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -105,6 +106,9 @@ wire::Result<std::optional<CongestionConfig>> parse_congestion(std::string_view 
   } else if (words[0] != "orig") {
     return refuse(text, "begin with off, orig or hpcc");
   }
+  // Nobody else keeps notifications apart then.
+  const bool echoes = std::find(words.begin(), words.end(), "ce-echo") != words.end();
+  if (words[0] == "orig" && echoes) config.reaction.cut_interval = config.cnp_interval;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string_view word = words[i];
     if (word == "cnp" || word == "ce-echo") {

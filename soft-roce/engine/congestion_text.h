@@ -3,6 +3,7 @@
 //     orig                      DCQCN's parameters as published
 //     hpcc,ce-echo              those of HPCC's simulator; marks echoed in acknowledgements
 //     orig,g=0.01,min_mbps=50   one parameter or another
+//     orig,ce-echo              cuts are then 50 us apart, as notifications would be
 #pragma once
 
 #include <optional>

@@ -37,6 +37,14 @@ TEST(CongestionText, NamesAParameterSetAndHowMarksAreAnswered) {
   EXPECT_EQ(hpcc.reaction.additive_bps, 8'000'000u) << "of the link's rate";
 }
 
+// Each marked packet would cut the rate, and a burst of them take all of it.
+TEST(CongestionText, WhereMarksAreEchoedTheSenderKeepsCutsApart) {
+  EXPECT_EQ((*parse_congestion("orig", kLink))->reaction.cut_interval, 0us);
+  EXPECT_EQ((*parse_congestion("orig,ce-echo", kLink))->reaction.cut_interval, 50us);
+  EXPECT_EQ((*parse_congestion("orig,ce-echo,cut_interval_us=7", kLink))->reaction.cut_interval,
+            7us);
+}
+
 TEST(CongestionText, SetsEveryParameter) {
   const CongestionConfig c = **parse_congestion(
       "orig,g=0.5,alpha_timer_us=1.5,rate_timer_us=2,byte_counter=65536,"
