@@ -22,6 +22,8 @@ extern const Experiment kMcRdmaFig6;
 extern const Experiment kTmcfFig3;
 extern const Experiment kTmcfFig4;
 extern const Experiment kTmcfFig6;
+extern const Experiment kCnpWindow;
+extern const Experiment kIncast;
 extern const Experiment kAblationHash;
 extern const Experiment kAblationRecheck;
 

@@ -1,0 +1,50 @@
+// What switches count notifications over: where too short and too long a window fails.
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/congested.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Seven paths congested alike for a while, then the first one by three unicasts more.
+std::vector<FlowPlan> plan(wire::Duration change) {
+  std::vector<FlowPlan> flows = {{"multicast", 0, {1, 2, 3, 4, 5, 6, 7}}};
+  for (std::size_t i = 1; i <= 7; ++i) flows.push_back({"unicast", i % 7 + 1, {i}});
+  for (const std::size_t from : {3, 4, 5}) flows.push_back({"more", from, {1}, change});
+  return flows;
+}
+
+void run(const ExperimentOptions& options, Report& report) {
+  std::vector<wire::Duration> windows = {50us, 500us, 5ms, 50ms};
+  if (!options.quick) windows = {50us, 150us, 500us, 1500us, 5ms, 15ms, 50ms};
+  const wire::Duration change = options.quick ? 100ms : 150ms;
+  for (const CnpFilter& filter : {kCnpFilters[1], kCnpFilters[2]}) {
+    for (const wire::Duration window : windows) {
+      const std::string name = filter.name;
+      report.say(name + ", " + std::to_string(window.count() / 1000) + " us");
+      CongestedFabric fabric;
+      fabric.topology = two_racks_of_four();
+      fabric.cnp_window = window;
+      Testbed testbed = congested_testbed(fabric, filter.policy, options);
+      const FlowRates rates = measure_flows(testbed, plan(change), 2 * change, 5ms);
+      const double x = microseconds(window);
+      report.add("alike, " + name, x, rates.mean(0, change / 2, change), "Gb/s", 50);
+      report.add("one worse, " + name, x, rates.mean(0, change + change / 2, 2 * change), "Gb/s",
+                 20);
+    }
+  }
+}
+
+}  // namespace
+
+const Experiment kCnpWindow = {
+    "cnp-window",
+    "a multicast's rate by the window that switches count notifications over",
+    "our own",
+    "TIME",
+    {"window, us", "Gb/s", true, false, "Gb/s"},
+    "METHOD",
+    run};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,80 @@
+// Flows that share links, and what congestion control makes of them.
+#include "fabric-sim/experiments/flows.h"
+
+#include <gtest/gtest.h>
+
+#include "fabric-sim/experiments/congested.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+CongestedFabric star_of_four() {
+  CongestedFabric fabric;
+  fabric.topology = net::Topology::star(4, paper_link());
+  return fabric;
+}
+
+TEST(Flows, HaveTheLinkForThemselvesWhileTheyRun) {
+  Testbed testbed = congested_testbed(star_of_four(), net::CnpPolicy::kAll, {});
+  const std::vector<FlowPlan> flows = {{"multicast", 0, {1, 2}, 0ms, 4ms},
+                                       {"unicast", 2, {3}, 2ms}};
+  const FlowRates rates = measure_flows(testbed, flows, 6ms, 1ms);
+  EXPECT_NEAR(rates.mean(0, 1ms, 4ms), 100, 2);
+  EXPECT_NEAR(rates.mean(0, 5ms, 6ms), 0, 0.1);
+  EXPECT_NEAR(rates.mean(1, 0ms, 2ms), 0, 0.1);
+  EXPECT_NEAR(rates.mean(1, 3ms, 6ms), 100, 2);
+  EXPECT_EQ(testbed.totals().marked, 0u);
+  EXPECT_EQ(testbed.totals().timeouts, 0u);
+}
+
+TEST(Flows, FairnessIsOneIfAllAreEqualAndOneNthIfOneHasAll) {
+  EXPECT_DOUBLE_EQ(fairness({5, 5, 5}), 1);
+  EXPECT_DOUBLE_EQ(fairness({0, 8, 0, 0}), 0.25);
+}
+
+// Two unicasts into one host: queues mark, senders slow down, nothing is lost, and the link is full.
+TEST(Congested, SendersShareALinkWithoutLoss) {
+  Testbed testbed = congested_testbed(star_of_four(), net::CnpPolicy::kAll, {});
+  const std::vector<FlowPlan> flows = {{"one", 0, {2}}, {"two", 1, {2}}};
+  const FlowRates rates = measure_flows(testbed, flows, 60ms, 5ms);
+  const double one = rates.mean(0, 40ms, 60ms), two = rates.mean(1, 40ms, 60ms);
+  EXPECT_GT(one + two, 90);
+  EXPECT_LT(one + two, 101);
+  EXPECT_GT(fairness({one, two}), 0.9);
+  const Testbed::Totals totals = testbed.totals();
+  EXPECT_GT(totals.marked, 0u);
+  EXPECT_GT(totals.notified, 0u);
+  EXPECT_EQ(totals.no_room + totals.retransmitted + totals.timeouts, 0u);
+}
+
+TEST(Congested, WithoutControlNobodySlowsDown) {
+  ExperimentOptions off;
+  off.congestion = "off";
+  Testbed testbed = congested_testbed(star_of_four(), net::CnpPolicy::kAll, off);
+  measure_flows(testbed, {{"one", 0, {2}}, {"two", 1, {2}}}, 2ms, 1ms);
+  EXPECT_EQ(testbed.totals().marked, 0u);
+}
+
+// A multicast beside a unicast on each of three links: all its receivers' notifications would leave it
+// less than those of one.
+TEST(Congested, AFilterLeavesAMulticastMoreThanAllNotificationsDo) {
+  const auto rate = [](net::CnpPolicy policy) {
+    CongestedFabric fabric;
+    fabric.topology = net::Topology::star(4, paper_link(40));
+    fabric.kmax = 200'000;
+    Testbed testbed = congested_testbed(fabric, policy, {});
+    const std::vector<FlowPlan> flows = {
+        {"multicast", 0, {1, 2, 3}}, {"a", 1, {2}}, {"b", 2, {3}}, {"c", 3, {1}}};
+    return measure_flows(testbed, flows, 60ms, 5ms).mean(0, 30ms, 60ms);
+  };
+  const double all = rate(net::CnpPolicy::kAll), tmcf = rate(net::CnpPolicy::kTmcf);
+  EXPECT_LT(all, 15) << "theory: 40 / 4";
+  EXPECT_GT(tmcf, 15) << "theory: 40 / 2";
+  EXPECT_LT(tmcf, 25);
+}
+
+}  // namespace
+}  // namespace cepheus::sim

@@ -1,0 +1,79 @@
+// Eight multicasts and eight unicasts into one rack.
+#include <algorithm>
+
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/congested.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kRack = 8;  // hosts of a rack; the last of three racks receives
+
+// Group g goes from a host of the first rack to four of the last, unicast u from one of the second to
+// one there: each host receives four multicasts and a unicast.
+std::vector<FlowPlan> plan() {
+  const auto receiver = [](std::size_t i) { return 2 * kRack + i % kRack; };
+  std::vector<FlowPlan> flows;
+  for (std::size_t g = 0; g < kRack; ++g) {
+    flows.push_back({"group", g, {receiver(g), receiver(g + 1), receiver(g + 2), receiver(g + 3)}});
+  }
+  for (std::size_t u = 0; u < kRack; ++u) flows.push_back({"unicast", kRack + u, {receiver(u)}});
+  return flows;
+}
+
+void measure(const std::string& name, net::CnpPolicy policy, const ExperimentOptions& options,
+             Report& report) {
+  report.say(name);
+  CongestedFabric fabric;
+  fabric.topology = net::leaf_spine(3, 1, kRack, paper_link());
+  for (net::TrunkSpec& trunk : fabric.topology.trunks) {
+    trunk.ab.rate.bits_per_second *= kRack;
+    trunk.ba.rate.bits_per_second *= kRack;
+  }
+  const wire::Duration until = options.quick ? 40ms : 100ms;
+  Testbed testbed = congested_testbed(fabric, policy, options);
+  const std::vector<FlowPlan> flows = plan();
+  const FlowRates rates = measure_flows(testbed, flows, until, 5ms);
+  std::vector<double> shares;
+  double groups = 0, unicasts = 0;
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    shares.push_back(rates.mean(f, until / 2, until));
+    (f < kRack ? groups : unicasts) += shares.back();
+  }
+  report.add("a group, " + name, kRack, groups / kRack, "Gb/s", 20);
+  report.add("a unicast, " + name, kRack, unicasts / kRack, "Gb/s", 20);
+  // What all receivers get together: each copy counts.
+  report.add("received, " + name, kRack, 4 * groups + unicasts, "Gb/s in all", 800);
+  report.add("fairness, " + name, kRack, fairness(shares), "Jain's index", 1);
+  std::uint64_t longest = 0;
+  for (const auto& cable : testbed.network().cables()) {
+    longest = std::max(longest, cable->queue_counters().high_water);
+  }
+  report.add("longest queue, " + name, kRack, static_cast<double>(longest) / 1e6, "MB");
+  const Testbed::Totals totals = testbed.totals();
+  report.add("marked, " + name, kRack, static_cast<double>(totals.marked) / milliseconds(until),
+             "frames/ms");
+  report.add("time-outs, " + name, kRack, static_cast<double>(totals.timeouts), "time-outs");
+}
+
+void run(const ExperimentOptions& options, Report& report) {
+  ExperimentOptions off = options;
+  off.congestion = "off";
+  measure("no control", net::CnpPolicy::kAll, off, report);
+  for (const CnpFilter& filter : kCnpFilters) measure(filter.name, filter.policy, options, report);
+}
+
+}  // namespace
+
+const Experiment kIncast = {"incast",
+                            "eight multicasts and eight unicasts into one rack",
+                            "our own",
+                            "TIME",
+                            {"groups", "Gb/s", false, false, "Gb/s"},
+                            "METHOD",
+                            run};
+
+}  // namespace cepheus::sim
