@@ -29,7 +29,7 @@ Times are virtual; the seconds behind each command are those of the machine that
     ./run experiments --quick --docs       a first look, and this page made of it
 
 The rivals are schedules of unicasts over the same NICs and switches (`fabric-sim/experiments/rivals.h`), each held to its closed-form
-bound by a test. Queues never overflow and nothing marks packets: there is no congestion control here, as if pause frames worked without cost.
+bound by a test. Queues never overflow, as if pause frames worked without cost. Where congestion is not what is measured nothing marks packets either.
 """
 
 

@@ -34,8 +34,9 @@ class CountingPort final : public PortListener {
 // A NIC with one QP and one queue.
 class Host final : private QpListener, private QueueListener {
  public:
-  Host(TestFabric& fabric, const std::string& name, CompletionChannel* channel = nullptr)
-      : nic(std::move(*LiveNic::start(fabric.attach(name)))),
+  Host(TestFabric& fabric, const std::string& name, CompletionChannel* channel = nullptr,
+       const std::optional<rnic::CongestionConfig>& congestion = {})
+      : nic(std::move(*LiveNic::start(fabric.attach(name), congestion))),
         queue(256, channel, this, nic->armed_queues()),
         memory(1 << 20) {
     cq = nic->add_queue(queue, *this);
@@ -211,6 +212,39 @@ TEST_F(TwoNics, ExchangeDatagrams) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, wire::ErrorCode::kInvalid);
   EXPECT_THAT(a_.nic->counters_text(), ::testing::HasSubstr("datagrams_sent 2\n"));
+}
+
+// A notification as a peer would send it; nobody polls while the message goes.
+TEST(CongestedNic, WaitsForItsRateByItself) {
+  TestFabric fabric(Topology::star(2));
+  rnic::CongestionConfig congestion;
+  congestion.link = {1'000'000'000};
+  Host a(fabric, "h0", nullptr, congestion), b(fabric, "h1", nullptr, congestion);
+  a.connect(b);
+  b.connect(a);
+  constexpr std::size_t kLength = 512 << 10;
+  ASSERT_TRUE(b.post_recv(0, kLength));
+  wire::RoceHeaders headers;
+  headers.ip.source = b.nic->identity().address;
+  headers.ip.destination = a.nic->identity().address;
+  headers.bth.opcode = wire::Opcode::kCnp;
+  headers.bth.destination_qp = a.qpn;
+  wire::Frame cnp;
+  headers.emit(cnp, 0);
+  a.nic->run([&](Nic& engine, Instant now, NicOutput& out) {
+    engine.on_packet(now, cnp, out);
+    return true;
+  });
+  EXPECT_THAT(a.nic->counters_text(),
+              ::testing::ContainsRegex("rate_mbps_qp[0-9]+ [5-9][0-9][0-9]\n"));
+  EXPECT_THAT(a.nic->counters_text(), ::testing::HasSubstr("rate_cuts 1\n"));
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_TRUE(a.post_send(0, kLength));
+  const auto sent = a.wait(false);
+  ASSERT_TRUE(sent.has_value());
+  EXPECT_EQ(sent->status, WcStatus::kSuccess);
+  EXPECT_GT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(4)) << "1 Gb/s";
+  EXPECT_THAT(a.nic->counters_text(), ::testing::ContainsRegex("paced_waits [1-9]"));
 }
 
 TEST_F(TwoNics, PollFromSeveralThreadsAtOnce) {

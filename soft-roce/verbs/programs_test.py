@@ -37,6 +37,10 @@ class Devinfo(Programs):
         told = self.run_program("ibv_devinfo", env=self.fabric.environment("h9"), expect=1)
         self.assertIn("cepheus: can't open cepheus0: no host 'h9' in the fabric: it has h0 .. h1", told)
 
+    def test_congestion_control_that_can_not_be_is_refused_with_what_could(self):
+        told = self.run_program("ibv_devinfo", env=self.fabric.environment("h0", CEPHEUS_CONGESTION="orig,fast"), expect=1)
+        self.assertIn("cepheus: can't open cepheus0: CEPHEUS_CONGESTION: congestion control 'orig,fast': 'fast' is none of", told)
+
     def test_a_shaped_link_shows_its_speed(self):
         fabric = Fabric(topology='[link]\nrate = "10Gbps"\n[[switch]]\nname = "s0"\n'
                                  '[[host]]\nname = "h0"\naddress = "10.0.0.1"\n')
@@ -95,6 +99,11 @@ class Pingpong(Programs):
 
     def test_defaults(self):
         self.assertIn("1000 iters", self.pingpong("rc"))
+
+    def test_under_congestion_control(self):
+        for control in "orig", "hpcc,ce-echo":
+            told = self.run_pair("ibv_rc_pingpong", "-g", "0", "-s", "65536", CEPHEUS_CONGESTION=control)
+            self.assertIn("1000 iters", told)
 
     def test_large_messages(self):
         self.pingpong("rc", "-s", "65536")
