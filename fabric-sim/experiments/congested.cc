@@ -9,7 +9,7 @@ namespace cepheus::sim {
 
 using namespace std::chrono_literals;
 
-Testbed congested_testbed(const CongestedFabric& fabric, net::CnpPolicy policy,
+Testbed congested_testbed(const CongestedFabric& fabric, const CnpFilter& filter,
                           const ExperimentOptions& options, std::uint64_t seed) {
   net::Topology topology = fabric.topology;
   const auto parsed = rnic::parse_congestion(options.congestion, topology.hosts.front().up.rate);
@@ -22,8 +22,8 @@ Testbed congested_testbed(const CongestedFabric& fabric, net::CnpPolicy policy,
   for (net::HostSpec& host : topology.hosts) host.down.ecn = ecn;
   for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.ecn = trunk.ba.ecn = ecn;
   for (net::SwitchSpec& node : topology.switches) {
-    node.config.rules.cnp_policy = policy;
-    node.config.cnp_window = fabric.cnp_window;
+    node.config.rules.cnp_policy = filter.policy;
+    node.config.cnp_window = filter.window;
   }
   return {topology, config};
 }
@@ -38,11 +38,11 @@ net::Topology two_racks_of_four() {
   return topology;
 }
 
-void add_course(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
-                wire::Duration every) {
+void draw_course(Report& report, const std::string& series, const FlowRates& rates,
+                 std::size_t flow, wire::Duration every) {
   const wire::Duration end = rates.every() * static_cast<std::int64_t>(rates.intervals());
   for (wire::Duration at{0}; at + every <= end; at += every) {
-    report.add(series, milliseconds(at), rates.mean(flow, at, at + every), "Gb/s");
+    report.draw(series, milliseconds(at), rates.mean(flow, at, at + every), "Gb/s");
   }
 }
 

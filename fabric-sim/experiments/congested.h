@@ -11,30 +11,32 @@ namespace cepheus::sim {
 struct CnpFilter {
   const char* name;  // as in the topology file
   net::CnpPolicy policy;
+  // Notifications of a path are some hundred microseconds apart here, and a window should hold several
+  // (cnp-window).
+  wire::Duration window{};
 };
-inline constexpr std::array kCnpFilters = {CnpFilter{"all", net::CnpPolicy::kAll},
-                                           CnpFilter{"worst-path", net::CnpPolicy::kWorstPath},
-                                           CnpFilter{"tmcf", net::CnpPolicy::kTmcf}};
+inline constexpr CnpFilter kAllCnps = {"all", net::CnpPolicy::kAll, std::chrono::milliseconds(1)};
+inline constexpr CnpFilter kWorstPath = {"worst-path", net::CnpPolicy::kWorstPath,
+                                         std::chrono::milliseconds(5)};
+inline constexpr CnpFilter kTmcf = {"tmcf", net::CnpPolicy::kTmcf, std::chrono::microseconds(1500)};
+inline constexpr std::array kCnpFilters = {kAllCnps, kWorstPath, kTmcf};
 
 struct CongestedFabric {
   net::Topology topology;  // links without marks
   wire::Bytes kmin = 50'000, kmax = 500'000;
   double pmax = 0.01;
-  // Of the switches' policy: notifications are some hundred microseconds apart on a path, and a window
-  // should hold several (cnp-window).
-  wire::Duration cnp_window = std::chrono::milliseconds(5);
 };
 
 // Throws std::invalid_argument if options.congestion can't be. The rate is that of the first host.
-Testbed congested_testbed(const CongestedFabric& fabric, net::CnpPolicy policy,
+Testbed congested_testbed(const CongestedFabric& fabric, const CnpFilter& filter,
                           const ExperimentOptions& options, std::uint64_t seed = 1);
 
 // Two racks of four hosts whose switches share a third: A1 to D1 are hosts 0 to 3, A2 to D2 4 to 7.
 net::Topology two_racks_of_four();
 
-// Adds a series of a flow's rate over time, x in ms, a point for each `every`.
-void add_course(Report& report, const std::string& series, const FlowRates& rates, std::size_t flow,
-                wire::Duration every);
+// Draws a flow's rate over time, x in ms, a point for each `every`.
+void draw_course(Report& report, const std::string& series, const FlowRates& rates,
+                 std::size_t flow, wire::Duration every);
 
 double milliseconds(wire::Duration time);
 

@@ -18,7 +18,7 @@ CongestedFabric star_of_four() {
 }
 
 TEST(Flows, HaveTheLinkForThemselvesWhileTheyRun) {
-  Testbed testbed = congested_testbed(star_of_four(), net::CnpPolicy::kAll, {});
+  Testbed testbed = congested_testbed(star_of_four(), kAllCnps, {});
   const std::vector<FlowPlan> flows = {{"multicast", 0, {1, 2}, 0ms, 4ms},
                                        {"unicast", 2, {3}, 2ms}};
   const FlowRates rates = measure_flows(testbed, flows, 6ms, 1ms);
@@ -37,7 +37,7 @@ TEST(Flows, FairnessIsOneIfAllAreEqualAndOneNthIfOneHasAll) {
 
 // Two unicasts into one host: queues mark, senders slow down, nothing is lost, and the link is full.
 TEST(Congested, SendersShareALinkWithoutLoss) {
-  Testbed testbed = congested_testbed(star_of_four(), net::CnpPolicy::kAll, {});
+  Testbed testbed = congested_testbed(star_of_four(), kAllCnps, {});
   const std::vector<FlowPlan> flows = {{"one", 0, {2}}, {"two", 1, {2}}};
   const FlowRates rates = measure_flows(testbed, flows, 60ms, 5ms);
   const double one = rates.mean(0, 40ms, 60ms), two = rates.mean(1, 40ms, 60ms);
@@ -53,7 +53,7 @@ TEST(Congested, SendersShareALinkWithoutLoss) {
 TEST(Congested, WithoutControlNobodySlowsDown) {
   ExperimentOptions off;
   off.congestion = "off";
-  Testbed testbed = congested_testbed(star_of_four(), net::CnpPolicy::kAll, off);
+  Testbed testbed = congested_testbed(star_of_four(), kAllCnps, off);
   measure_flows(testbed, {{"one", 0, {2}}, {"two", 1, {2}}}, 2ms, 1ms);
   EXPECT_EQ(testbed.totals().marked, 0u);
 }
@@ -61,16 +61,16 @@ TEST(Congested, WithoutControlNobodySlowsDown) {
 // A multicast beside a unicast on each of three links: all its receivers' notifications would leave it
 // less than those of one.
 TEST(Congested, AFilterLeavesAMulticastMoreThanAllNotificationsDo) {
-  const auto rate = [](net::CnpPolicy policy) {
+  const auto rate = [](const CnpFilter& filter) {
     CongestedFabric fabric;
     fabric.topology = net::Topology::star(4, paper_link(40));
     fabric.kmax = 200'000;
-    Testbed testbed = congested_testbed(fabric, policy, {});
+    Testbed testbed = congested_testbed(fabric, filter, {});
     const std::vector<FlowPlan> flows = {
         {"multicast", 0, {1, 2, 3}}, {"a", 1, {2}}, {"b", 2, {3}}, {"c", 3, {1}}};
     return measure_flows(testbed, flows, 60ms, 5ms).mean(0, 30ms, 60ms);
   };
-  const double all = rate(net::CnpPolicy::kAll), tmcf = rate(net::CnpPolicy::kTmcf);
+  const double all = rate(kAllCnps), tmcf = rate(kTmcf);
   EXPECT_LT(all, 15) << "theory: 40 / 4";
   EXPECT_GT(tmcf, 15) << "theory: 40 / 2";
   EXPECT_LT(tmcf, 25);

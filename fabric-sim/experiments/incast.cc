@@ -24,7 +24,7 @@ std::vector<FlowPlan> plan() {
   return flows;
 }
 
-void measure(const std::string& name, net::CnpPolicy policy, const ExperimentOptions& options,
+void measure(const std::string& name, const CnpFilter& filter, const ExperimentOptions& options,
              Report& report) {
   report.say(name);
   CongestedFabric fabric;
@@ -34,7 +34,7 @@ void measure(const std::string& name, net::CnpPolicy policy, const ExperimentOpt
     trunk.ba.rate.bits_per_second *= kRack;
   }
   const wire::Duration until = options.quick ? 40ms : 100ms;
-  Testbed testbed = congested_testbed(fabric, policy, options);
+  Testbed testbed = congested_testbed(fabric, filter, options);
   const std::vector<FlowPlan> flows = plan();
   const FlowRates rates = measure_flows(testbed, flows, until, 5ms);
   std::vector<double> shares;
@@ -62,18 +62,24 @@ void measure(const std::string& name, net::CnpPolicy policy, const ExperimentOpt
 void run(const ExperimentOptions& options, Report& report) {
   ExperimentOptions off = options;
   off.congestion = "off";
-  measure("no control", net::CnpPolicy::kAll, off, report);
-  for (const CnpFilter& filter : kCnpFilters) measure(filter.name, filter.policy, options, report);
+  measure("no control", kAllCnps, off, report);
+  for (const CnpFilter& filter : kCnpFilters) measure(filter.name, filter, options, report);
 }
 
 }  // namespace
 
-const Experiment kIncast = {"incast",
-                            "eight multicasts and eight unicasts into one rack",
-                            "our own",
-                            "TIME",
-                            {"groups", "Gb/s", false, false, "Gb/s"},
-                            "METHOD",
-                            run};
+const Experiment kIncast = {
+    "incast",
+    "eight multicasts and eight unicasts into one rack",
+    "our own",
+    "20 s quick, 60 s",
+    {"groups", "Gb/s", false, false, "Gb/s"},
+    "Three racks of eight hosts, 100 Gb/s and 1 us a link, switches joined by links of 800. "
+    "Eight multicasts from the first rack, each to four hosts of the last, and eight unicasts "
+    "from the second: each receiver's link carries five flows, a fair share is 20 Gb/s, and "
+    "all receivers get at most 800 together. 100 ms (40 if quick), of which the second half "
+    "counts. Queues mark from 50 to 500 KB and are as long as they get: without control they "
+    "hold whatever senders may have under way.",
+    run};
 
 }  // namespace cepheus::sim

@@ -52,6 +52,10 @@ void Report::add(const std::string& series, double x, double value, const std::s
   points_.push_back({series, x, value, unit, value, value, paper});
 }
 
+void Report::draw(const std::string& series, double x, double value, const std::string& unit) {
+  points_.push_back({series, x, value, unit, value, value, std::nullopt, true});
+}
+
 void Report::add(const std::string& series, double x, std::vector<double> values,
                  const std::string& unit, std::optional<double> paper) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
@@ -80,6 +84,7 @@ void Report::write_table(std::ostream& out, std::string_view x_name) const {
   using Row = std::array<std::string, 5>;
   std::vector<Row> rows{{"series", std::string(x_name), "value", "low..high", "paper"}};
   for (const Point& p : by_series(points_)) {
+    if (p.is_course) continue;
     const std::string range = p.low == p.high ? "" : number(p.low) + ".." + number(p.high);
     rows.push_back({p.series, number(p.x), number(p.value) + ' ' + p.unit, range,
                     p.paper ? number(*p.paper) : "-"});

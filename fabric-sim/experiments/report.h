@@ -18,6 +18,7 @@ struct Point {
   std::string unit;
   double low = 0, high = 0;     // of the seeds
   std::optional<double> paper;  // none: the paper has no number here
+  bool is_course = false;       // one of many of a curve: not in the table
 };
 
 // How a series is drawn.
@@ -38,6 +39,8 @@ class Report {
   // One value for each seed. Precondition: there is one.
   void add(const std::string& series, double x, std::vector<double> values, const std::string& unit,
            std::optional<double> paper = std::nullopt);
+  // A point of a curve that is to be looked at: in JSON and drawings, not in the table.
+  void draw(const std::string& series, double x, double value, const std::string& unit);
   // What is being done, for whoever waits.
   void say(const std::string& what) const;
 

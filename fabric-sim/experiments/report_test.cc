@@ -38,6 +38,20 @@ TEST(Report, WritesJsonWithThePapersNumberOrNull) {
   EXPECT_TRUE(json[1]["paper"].is_null());
 }
 
+TEST(Report, CurvesAreDrawnAndInJsonButNotInTheTable) {
+  Report report("fig", {});
+  report.add("settled", 2, 9, "Gb/s");
+  report.draw("course", 1, 5, "Gb/s");
+  report.draw("course", 2, 7, "Gb/s");
+  std::ostringstream table, json, svg;
+  report.write_table(table, "ms");
+  EXPECT_THAT(table.str(), testing::Not(HasSubstr("course")));
+  report.write_json(json);
+  EXPECT_EQ(nlohmann::json::parse(json.str()).size(), 3u);
+  write_svg(svg, report, "a figure", {"ms", "Gb/s", false, false, "Gb/s"});
+  EXPECT_THAT(svg.str(), HasSubstr("course"));
+}
+
 TEST(Report, WritesSeriesAfterSeriesWithThePaperBeside) {
   Report report("fig", {});
   report.add("a", 64, 1.5, "us", 2.25);

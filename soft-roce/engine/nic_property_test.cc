@@ -7,6 +7,7 @@
 #include <map>
 
 #include "soft-roce/engine/nic_testing.h"
+#include "wire/ecn.h"
 
 namespace cepheus::rnic::testing {
 namespace {
@@ -64,6 +65,7 @@ class Scenario {
     duplication_ = static_cast<double>(pick(0, 5)) / 100;
     damage_ = static_cast<double>(pick(0, 2)) / 100;
     jitter_us_ = pick(0, 1) * pick(0, 100);
+    marks_ = static_cast<double>(pick(0, 3)) / 10;
     for (Flow& flow : flows_) {
       fill_pattern(std::span(flow.from.memory).first(Host::kMemory / 4), random_());
       flow.to.set_word(Flow::kWord, 0);
@@ -100,6 +102,11 @@ class Scenario {
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) {
     return low + random_() % (high - low + 1);
   }
+  // By a queue that has grown; as it was if its sender does not listen.
+  static Packet marked(const Packet& packet) {
+    if (wire::ecn_of(packet.headers().ip.tos) == wire::Ecn::kNotCapable) return packet;
+    return with_headers(packet, [](wire::RoceHeaders& h) { h.ip.tos |= wire::kEcnMask; });
+  }
   bool chance(double p) { return std::uniform_real_distribution<>()(random_) < p; }
 
   QpOptions options() {
@@ -120,6 +127,14 @@ class Scenario {
     c.window_packets = static_cast<std::uint32_t>(pick(1, 128));
     c.ack_every = static_cast<std::uint32_t>(pick(1, 64));
     c.seed = random_();
+    if (chance(0.5)) {
+      CongestionConfig congestion;
+      congestion.link = {25'000'000'000};
+      if (chance(0.5)) congestion.reaction = DcqcnParameters::hpcc(congestion.link);
+      if (chance(0.5)) congestion.notification = Notification::kCeEcho;
+      congestion.catch_up = microseconds(pick(0, 20));
+      c.congestion = congestion;
+    }
     return c;
   }
 
@@ -172,7 +187,7 @@ class Scenario {
     for (Packet& packet : from.transmit_all()) {
       const int copies = chance(loss_) ? 0 : chance(duplication_) ? 2 : 1;
       for (int i = 0; i < copies; ++i) {
-        Packet copy = packet;
+        Packet copy = chance(marks_) ? marked(packet) : packet;
         // Behind the BTH's reserved byte: all of it is covered by the ICRC.
         if (chance(damage_)) copy.bytes[pick(47, copy.bytes.size() - 1)] ^= 1 << pick(0, 7);
         const Instant arrival = hosts_.now + microseconds(5 + pick(0, jitter_us_));
@@ -279,15 +294,18 @@ class Scenario {
   double loss_ = 0;
   double duplication_ = 0;
   double damage_ = 0;
+  double marks_ = 0;
   std::uint64_t jitter_us_ = 0;
 };
 
 TEST(NicProperty, EveryMessageArrivesOnceInOrderUnalteredWhateverTheNetworkDoes) {
   std::map<Counter, std::uint64_t> faults;
-  for (const Counter c : {Counter::kTxRetransmitted, Counter::kRxDropIcrc, Counter::kRxDropStaleAck,
-                          Counter::kRxDuplicate, Counter::kRxOutOfSequence, Counter::kRxNakSequence,
-                          Counter::kRxRnrNak, Counter::kAckTimeouts, Counter::kRxMissingResult,
-                          Counter::kTxReadResponse, Counter::kTxAtomicAck}) {
+  for (const Counter c :
+       {Counter::kTxRetransmitted, Counter::kRxDropIcrc, Counter::kRxDropStaleAck,
+        Counter::kRxDuplicate, Counter::kRxOutOfSequence, Counter::kRxNakSequence,
+        Counter::kRxRnrNak, Counter::kAckTimeouts, Counter::kRxMissingResult,
+        Counter::kTxReadResponse, Counter::kTxAtomicAck, Counter::kTxCnp, Counter::kTxCeEcho,
+        Counter::kRxCnp, Counter::kRxCeEcho, Counter::kPacedWaits}) {
     faults[c] = 0;
   }
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
