@@ -73,7 +73,7 @@ TEST(Congested, AFilterLeavesAMulticastMoreThanAllNotificationsDo) {
   const double all = rate(kAllCnps), tmcf = rate(kTmcf);
   EXPECT_LT(all, 15) << "theory: 40 / 4";
   EXPECT_GT(tmcf, 15) << "theory: 40 / 2";
-  EXPECT_LT(tmcf, 25);
+  EXPECT_LT(tmcf, 32) << "the unicasts live, too";
 }
 
 }  // namespace

@@ -122,6 +122,26 @@ TEST_F(Congestion, WithoutStateNobodyWaits) {
   EXPECT_EQ(a_.count(Counter::kPacedWaits), 0u);
 }
 
+TEST_F(Congestion, WhoHasNothingToSendAsksForNoTimer) {
+  a_.hear(answers_to_mark());
+  b_.receive(2, 0, 1024);
+  a_.send(2, 0, 1024);
+  b_.hear(*a_.transmit());
+  a_.hear(b_.transmit_all());
+  EXPECT_EQ(a_.nic.deadline(), wire::kNever);
+  a_.send(3, 0, 1024);
+  EXPECT_FALSE(a_.transmit()) << "too soon";
+  EXPECT_EQ(a_.nic.deadline(), hosts_.now + 1731ns);
+  a_.receive(4, 0, 1024);
+  hosts_.pass_deadline();
+  b_.receive(3, 0, 1024);
+  b_.hear(*a_.transmit());
+  a_.hear(b_.transmit_all());
+  hosts_.now += 2us;
+  a_.send(4, 0, 1024);
+  EXPECT_TRUE(a_.transmit()) << "its time has passed, whether a timer said so or not";
+}
+
 TEST_F(Congestion, RepeatsKeepTheirDistanceToo) {
   a_.hear(answers_to_mark());
   b_.receive(2, 0, 4096);

@@ -185,9 +185,10 @@ bool Nic::destroy_qp(Qpn qpn) {
   return true;
 }
 
-wire::Result<void> Nic::post_send(Instant /*now*/, Qpn qpn, const SendWr& wr, NicOutput& out) {
+wire::Result<void> Nic::post_send(Instant now, Qpn qpn, const SendWr& wr, NicOutput& out) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return unknown_qp();
+  qp->resume(now);
   auto result = qp->post_send(wr, out);
   state_->refresh(*qp);
   return result;

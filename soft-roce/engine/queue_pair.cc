@@ -217,7 +217,10 @@ bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
 void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
                           std::span<const std::uint8_t> data, NicOutput& out) {
   if (!may_enter(headers)) return;
-  if (congestion_) note_congestion(now, headers);
+  if (congestion_) {
+    resume(now);
+    note_congestion(now, headers);
+  }
   Counters& counters = context_.port.counters;
   if (service_of(headers.bth.opcode) != service_for(type())) {
     const bool cnp = headers.bth.opcode == wire::Opcode::kCnp;
@@ -277,7 +280,7 @@ void QueuePair::note_established(NicOutput& out) {
 }
 
 void QueuePair::on_timer(Instant now, NicOutput& out) {
-  if (congestion_) congestion_->on_timer(now);
+  resume(now);
   if (requester_.deadline() > now) return;
   requester_.on_timer(now);
   settle_requester(out);
@@ -305,7 +308,7 @@ Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::F
                             NicOutput& out) {
   const Build built = build_packet(now, buffer, frame, out);
   if (!congestion_ || built != Build::kBuilt) return built;
-  if (congestion_->on_sent(now, frame.size()) && (can_send() || responder_.has_result())) {
+  if (congestion_->on_sent(now, frame.size()) && has_work()) {
     context_.port.counters.add(Counter::kPacedWaits);
   }
   return built;

@@ -34,8 +34,12 @@ class QueuePair {
                  NicOutput& out);
   void on_timer(Instant now, NicOutput& out);
   Instant deadline() const {
-    return congestion_ ? std::min(requester_.deadline(), congestion_->deadline())
-                       : requester_.deadline();
+    const Instant own = requester_.deadline();
+    return waits_for_rate() && has_work() ? std::min(own, congestion_->deadline()) : own;
+  }
+  // Its rate may allow again what it did not. Before new work is looked at; on_timer does so, too.
+  void resume(Instant now) {
+    if (congestion_) congestion_->on_timer(now);
   }
 
   bool has_response() const {
@@ -44,9 +48,7 @@ class QueuePair {
   void build_response(wire::Frame& frame);
   // Requests, and results of the peer's READs and atomics, by turns; not while it waits for its
   // rate.
-  bool has_data() const {
-    return (can_send() || responder_.has_result()) && !(congestion_ && congestion_->waits());
-  }
+  bool has_data() const { return has_work() && !waits_for_rate(); }
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
   std::optional<CongestionState> congestion(Instant now) const;
@@ -60,6 +62,8 @@ class QueuePair {
  private:
   QpType type() const { return context_.init.type; }
   bool is_rc() const { return type() == QpType::kRc; }
+  bool has_work() const { return can_send() || responder_.has_result(); }
+  bool waits_for_rate() const { return congestion_ && congestion_->waits(); }
   bool can_send() const { return is_rc() ? requester_.can_send() : unreliable_.can_send(); }
   void set_state(QpState state, const char* reason);
   bool can_receive() const;
