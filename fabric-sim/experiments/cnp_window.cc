@@ -51,10 +51,11 @@ const Experiment kCnpWindow = {
     "worse, share 20). 150 ms each (100 if quick), of which the second half counts. In a "
     "window that is short against the time between two of a path's notifications, a "
     "millisecond here, there is one of any path or none: worst-path has forgotten its choice "
-    "by the next one, lets nearly all pass and leaves the multicast what all notifications "
-    "leave; tmcf takes whichever came, and drops what a moment later would have been right. "
-    "Where the window is long a choice stays while another queue grows, and the multicast "
-    "gets more than its share for so long.",
+    "by the next one, lets nearly all pass, and leaves the multicast what all notifications "
+    "leave. tmcf's slots of some milliseconds last as long as a queue stays long: presumably "
+    "the path that was worst in the last one has just been relieved, what comes from others "
+    "is dropped, and the multicast gets more than its share. Slots of 20 ms and more average "
+    "over that; the price is that a new worst path is heard of so much later.",
     run};
 
 }  // namespace cepheus::sim

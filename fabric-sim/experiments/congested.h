@@ -18,7 +18,7 @@ struct CnpFilter {
 inline constexpr CnpFilter kAllCnps = {"all", net::CnpPolicy::kAll, std::chrono::milliseconds(1)};
 inline constexpr CnpFilter kWorstPath = {"worst-path", net::CnpPolicy::kWorstPath,
                                          std::chrono::milliseconds(5)};
-inline constexpr CnpFilter kTmcf = {"tmcf", net::CnpPolicy::kTmcf, std::chrono::microseconds(1500)};
+inline constexpr CnpFilter kTmcf = {"tmcf", net::CnpPolicy::kTmcf, std::chrono::milliseconds(20)};
 inline constexpr std::array kCnpFilters = {kAllCnps, kWorstPath, kTmcf};
 
 struct CongestedFabric {

@@ -109,7 +109,8 @@ const Experiment kTmcfFig3 = {
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
     "with up to 1 %. A unicast more in each step: 1 to 2, 2 to 3, 3 to 1, 4 to 5, 5 to 6, 6 "
     "to 4; steps of 100 ms as in the paper (50 if quick). Settled values "
-    "are of a step's second half. Beside them is C/(k+1) (mcrdma-fig6 says what that takes).",
+    "are of a step's second half, and stand at its end. Beside them is C/(k+1) (mcrdma-fig6 says "
+    "what that takes).",
     run_fig3};
 const Experiment kTmcfFig4 = {
     "tmcf-fig4",
@@ -122,10 +123,12 @@ const Experiment kTmcfFig4 = {
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
     "with up to 1 %. A unicast more in each step: 1 to 2, 2 to 3, 3 to 1, 4 to 5, 5 to 6, 6 "
     "to 4; steps of 100 ms as in the paper (50 if quick). Settled values "
-    "are of a step's second half. Beside them is a half: the worst of k equal paths is no "
-    "worse than one. tmcf's slots are 1.5 ms here, 50 us in the paper, whose receivers echo "
+    "are of a step's second half, and stand at its end. Beside them is a half: the worst of k "
+    "equal paths is no "
+    "worse than one. tmcf's slots are 20 ms here, 50 us in the paper, whose receivers echo "
     "every mark in an acknowledgement; ours make a notification in 50 us at most, and a slot "
-    "of 50 us holds none or one of each path. Worst-path, Cepheus's filter, counts over 5 ms.",
+    "of 50 us holds none or one of each path (cnp-window). Worst-path, Cepheus's filter, counts "
+    "over 5 ms.",
     run_fig4};
 const Experiment kTmcfFig6 = {
     "tmcf-fig6",
