@@ -78,10 +78,12 @@ const Experiment kCepheusFig14 = {
     "4096; queues mark from 50 to 500 KB, with up to 1 %. f1 is a multicast from the first to "
     "all others, f2 a unicast from the second to the third from 50 to 150 ms, f3 from the "
     "fourth to the fifth from 200 to 300 ms (the paper gives no times; if quick, 20 to 80 and "
-    "100 to 160). Settled values and Jain's index are of the second half of "
-    "the unicast's time; courses are the first seed's. Notifications come from one queue at a "
-    "time, and all policies do alike here; mcrdma-fig6 and the figures of TMCF tell them "
-    "apart.",
+    "100 to 160). Settled values and Jain's index are of the second half of the unicast's "
+    "time; courses are the first seed's. Notifications come from one queue at a time, so that "
+    "all and worst-path do alike (mcrdma-fig6 and the figures of TMCF tell them apart). "
+    "tmcf's slots are 20 ms (cnp-window): it does not hear of f3's queue in the slot in which "
+    "that grows, since f2's path was worst in the last one, and the multicast keeps more than "
+    "half for as long as f3 lasts.",
     run};
 
 }  // namespace cepheus::sim
