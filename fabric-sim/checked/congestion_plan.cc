@@ -38,6 +38,24 @@ void choose_policies(Random& random, net::Topology& topology) {
   }
 }
 
+// Some NICs know nothing of congestion control.
+void pace(Random& random, ScenarioPlan& plan) {
+  const bool hpcc = random.chance(0.5);
+  const bool echo = random.chance(0.4);
+  const wire::Duration cnp_interval = random.between(5us, 50us);
+  for (std::size_t i = 0; i < plan.nics.size(); ++i) {
+    if (random.chance(0.2)) continue;
+    rnic::CongestionConfig config;
+    config.link = plan.topology.hosts[i].up.rate;
+    config.reaction =
+        hpcc ? rnic::DcqcnParameters::hpcc(config.link) : rnic::DcqcnParameters::orig();
+    config.reaction.min_bps = 100'000'000;  // hpcc's would hardly ever be left on slow links
+    config.notification = echo ? rnic::Notification::kCeEcho : rnic::Notification::kCnp;
+    config.cnp_interval = cnp_interval;
+    plan.nics[i].congestion = config;
+  }
+}
+
 void make_lossless(Random& random, ScenarioPlan& plan) {
   if (random.chance(0.6)) {
     net::HostSpec& slow = plan.topology.hosts[random.below(plan.topology.hosts.size())];
@@ -64,6 +82,7 @@ void use_congestion(ScenarioPlan& plan) {
   add_marks(random, plan.topology);
   choose_policies(random, plan.topology);
   if (random.chance(0.75)) make_lossless(random, plan);
+  pace(random, plan);
 }
 
 }  // namespace cepheus::sim

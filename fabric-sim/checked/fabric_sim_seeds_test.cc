@@ -109,6 +109,7 @@ TEST(SeedsOfCongestion, HoldEveryInvariant) {
   options.congestion = true;
   const Outcome seen = expect_no_failure(1000, "--congestion", options);
   EXPECT_GT(seen.pauses, 300u);
+  EXPECT_GT(seen.marked, 1000u);
   options.incidents = true;
   expect_no_failure(400, "--congestion --incidents", options, 1000);
   options.incidents = false;
