@@ -24,6 +24,8 @@ extern const Experiment kTmcfFig4;
 extern const Experiment kTmcfFig6;
 extern const Experiment kCnpWindow;
 extern const Experiment kIncast;
+extern const Experiment kStorageIops;
+extern const Experiment kStorageLatency;
 extern const Experiment kAblationHash;
 extern const Experiment kAblationRecheck;
 

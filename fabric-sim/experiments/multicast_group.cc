@@ -39,7 +39,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     qpn_ = require(host.create_qp(init));
     rnic::QpAttr attr;
     attr.state = rnic::QpState::kInit;
-    attr.access = rnic::kLocalWrite;
+    attr.access = rnic::kLocalWrite | rnic::kRemoteWrite;
     require(host.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
     lkey_ = require(host.nic().register_memory(1, group.memory_.data(), group.memory_.size(), 0,
                                                rnic::kLocalWrite))
@@ -76,6 +76,21 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     require(host_.post_send(qpn_, wr));
   }
 
+  void accept_writes(std::uint32_t key) {
+    require(host_.nic().register_memory_as(key, 1, group_.memory_.data(), group_.memory_.size(), 0,
+                                           rnic::kLocalWrite | rnic::kRemoteWrite));
+  }
+  void post_write(std::uint32_t bytes) {
+    const rnic::Sge sge{0, bytes, lkey_};
+    rnic::SendWr wr;
+    wr.wr_id = kWrite;
+    wr.op = rnic::SendOp::kWrite;
+    wr.signaled = true;
+    wr.rkey = group_.key_;
+    wr.sges = {&sge, 1};
+    require(host_.post_send(qpn_, wr));
+  }
+
   void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override {
     if (registration_) registration_->on_message(now, from, message, out_);
     const bool is_register = message.header.type == wire::MrpType::kRegister;
@@ -98,6 +113,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
       throw std::runtime_error("a simulated work request ended with " +
                                std::string(rnic::to_string(completion.status)));
     }
+    if (completion.wr_id == kWrite) return group_.written_(now);
     const bool is_source = completion.wr_id == 1;
     if (streamed_bytes_ != 0) return on_streamed(is_source);
     group_.note(now, is_source);
@@ -120,6 +136,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
   }
 
  private:
+  static constexpr std::uint64_t kWrite = 2;   // a WRITE's wr_id
   static constexpr std::size_t kReceives = 4;  // posted at a time
   // More bytes than a round trip over full queues carries.
   static constexpr std::uint32_t kStreamed = 16;
@@ -203,6 +220,16 @@ void MulticastGroup::stream(std::size_t member, std::uint32_t bytes) {
     if (i != member) members_[i]->stream(bytes, false);
   }
   members_[member]->stream(bytes, true);
+}
+
+void MulticastGroup::accept_writes(std::uint32_t key, std::function<void(Instant)> written) {
+  key_ = key;
+  written_ = std::move(written);
+  for (const auto& member : members_) member->accept_writes(key);
+}
+
+void MulticastGroup::write(std::size_t member, std::uint32_t bytes) {
+  members_[member]->post_write(bytes);
 }
 
 void MulticastGroup::take_turns(std::uint32_t bytes) {

@@ -35,6 +35,10 @@ class MulticastGroup {
   void stream(std::size_t member, std::uint32_t bytes);
   void end_stream() { is_streaming_ = false; }          // what is posted still goes out
   std::uint64_t streamed() const { return streamed_; }  // messages that all have
+  // All members' memory lies at address 0 under `key` from now on, for a fabric of the WRITE mode
+  // same-key; `written` is called whenever all have what was written. A host can have a key once.
+  void accept_writes(std::uint32_t key, std::function<void(Instant)> written);
+  void write(std::size_t member, std::uint32_t bytes);
   // When the last receiver had the message, and when the source knew.
   Instant received_at() const { return received_at_; }
   Instant completed_at() const { return completed_at_; }
@@ -55,6 +59,8 @@ class MulticastGroup {
   bool is_streaming_ = false;
   std::uint64_t streamed_ = 0;
   Instant received_at_{}, completed_at_{};
+  std::uint32_t key_ = 0;
+  std::function<void(Instant)> written_;
 };
 
 }  // namespace cepheus::sim
