@@ -24,6 +24,7 @@ SIM_CHECKED = "fabric-sim/checked"
 SIM_EXPERIMENTS = "fabric-sim/experiments"
 BELOW_DRIVERS = [WIRE, NET, *ENGINES, PORTS]
 DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
+VOLUME = "replica/engine"
 C_API = "libmcast/include"
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
@@ -47,6 +48,7 @@ MAY_INCLUDE = {
     "libmcast": [WIRE, REPORTS, "controller", C_API],
     "ucx-transport": [],
     "ompi-coll": [],
+    VOLUME: [WIRE],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
@@ -151,7 +153,7 @@ class LayerTable:
             include = INCLUDE.match(line)
             if include:
                 self.check_include(path, number, layer, include.group(1) or include.group(2), include.group(1) is not None)
-        if (layer == WIRE or layer in ENGINES) and path != CLOCK and not is_beside_the_engine(path, text):
+        if (layer in [WIRE, VOLUME, *ENGINES]) and path != CLOCK and not is_beside_the_engine(path, text):
             code = without_comments(text)
             for pattern, what in ENGINE_BANS.items():
                 for found in re.finditer(pattern, code):
@@ -198,7 +200,8 @@ class Rules(unittest.TestCase):
 
     def test_no_engine_includes_the_clock_and_drivers_do(self):
         clock = {"wire/clock.h": "inline auto now() { return std::chrono::steady_clock::now(); }\n"}
-        for path in ["wire/a.h", "net/a.h", "soft-roce/engine/a.h", "switch-emulator/engine/a.h", "controller/a.h"]:
+        for path in ["wire/a.h", "net/a.h", "soft-roce/engine/a.h", "switch-emulator/engine/a.h", "controller/a.h",
+                     "replica/engine/a.h"]:
             self.assertEqual(len(self.findings(tree={**clock, path: '#include "wire/clock.h"\n'})), 1, path)
         self.assertEqual(self.findings(tree={**clock, "soft-roce/verbs/a.h": '#include "wire/clock.h"\n'}), [])
 

@@ -1,0 +1,108 @@
+#include "replica/engine/replica_engine.h"
+
+#include <algorithm>
+
+namespace cepheus::replica {
+
+using Kind = ReplicaAction::Kind;
+
+ReplicaRecord ReplicaRecord::fresh(const Geometry& geometry, unsigned replicas) {
+  ReplicaRecord record;
+  record.config.members = Members::all(replicas);
+  record.marks = ChunkBitmap(geometry.chunks());
+  return record;
+}
+
+void ReplicaRecord::note_restart(bool host) {
+  loss = std::max(loss, host ? Loss::kMemory : Loss::kProcess);
+}
+
+ReplicaEngine::ReplicaEngine(const Geometry& geometry, ReplicaRecord record, const Rules& rules)
+    : geometry_(geometry), rules_(rules), record_(std::move(record)) {}
+
+void ReplicaEngine::answer(std::uint64_t link, const Request& request, Verdict verdict,
+                           ReplicaActions& out) {
+  ReplicaAction action{Kind::kAnswer, link};
+  action.answer.ask = request.ask;
+  action.answer.serial = request.serial;
+  action.answer.verdict = verdict;
+  action.answer.promised = record_.promised;
+  out.push_back(std::move(action));
+}
+
+void ReplicaEngine::promise(std::uint64_t link, const Request& request, ReplicaActions& out) {
+  if (request.epoch < record_.promised) {
+    answer(link, request, Verdict::kRefused, out);
+    return;
+  }
+  // The same writer by a new connection, too: what it posted before must not land any more.
+  if (rules_.fencing) out.push_back({Kind::kFence});
+  if (link_ != 0 && link_ != link && rules_.fencing) out.push_back({Kind::kHangUp, link_});
+  link_ = link;
+  if (request.epoch != record_.promised) {
+    record_.promised = request.epoch;
+    out.push_back({Kind::kSaveRecord});
+  }
+  answer(link, request, Verdict::kDone, out);
+  Answer& told = out.back().answer;
+  told.config = record_.config;
+  told.loss = record_.loss;
+  told.words = record_.marks.words();
+}
+
+void ReplicaEngine::on_request(std::uint64_t link, const Request& request, ReplicaActions& out) {
+  if (request.ask == Ask::kPromise) {
+    promise(link, request, out);
+    return;
+  }
+  if (request.epoch != record_.promised && rules_.fencing) {
+    answer(link, request, Verdict::kRefused, out);
+    return;
+  }
+  // An old connection of the writer that is served: nobody waits for its answers.
+  if (link != link_ && rules_.fencing) return;
+  switch (request.ask) {
+    case Ask::kPromise:
+    case Ask::kPing:
+      break;
+    case Ask::kConfig:
+      if (is_later(request.config, record_.config)) record_.config = request.config;
+      record_.loss = Loss::kNone;
+      out.push_back({Kind::kSaveRecord});
+      break;
+    case Ask::kBitmap:
+      record_.marks = ChunkBitmap(geometry_.chunks(), request.words);
+      out.push_back({Kind::kSaveMarks});
+      break;
+    case Ask::kMark:
+    case Ask::kClear:
+      if (request.range.first > geometry_.chunks() ||
+          request.range.count > geometry_.chunks() - request.range.first) {
+        answer(link, request, Verdict::kFailed, out);
+        return;
+      }
+      if (request.ask == Ask::kMark) {
+        record_.marks.set(request.range);
+      } else {
+        record_.marks.clear(request.range);
+      }
+      out.push_back({Kind::kSaveMarks});
+      break;
+    case Ask::kFlush:
+      out.push_back({Kind::kFlush});
+      break;
+    case Ask::kJoin:
+      out.push_back({Kind::kJoin, link, request.generation});
+      break;
+  }
+  answer(link, request, Verdict::kDone, out);
+}
+
+void ReplicaEngine::on_hang_up(std::uint64_t link, ReplicaActions& out) {
+  if (link != link_) return;
+  link_ = 0;
+  // A writer that can't be asked any more evicts this replica: its data must not come any longer.
+  if (rules_.fencing) out.push_back({Kind::kFence});
+}
+
+}  // namespace cepheus::replica

@@ -1,0 +1,93 @@
+// What a replicated volume is made of: epochs, members, configurations, chunks (docs/replica.md).
+#pragma once
+
+#include <bit>
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "wire/types.h"
+
+namespace cepheus::replica {
+
+using wire::Duration;
+using wire::Instant;
+
+inline constexpr unsigned kMostReplicas = 16;
+
+// A writer's claim to the volume: a later one fences all earlier. `writer` is random, and makes the
+// claims of two writers differ that chose the same number.
+struct Epoch {
+  std::uint64_t number = 0;
+  std::uint64_t writer = 0;
+  friend constexpr auto operator<=>(const Epoch&, const Epoch&) = default;
+};
+
+// A set of replicas, by their places in the volume's list.
+class Members {
+ public:
+  constexpr Members() = default;
+  static constexpr Members all(unsigned count) { return Members((1u << count) - 1); }
+  static constexpr Members only(unsigned member) { return Members(1u << member); }
+  static constexpr Members of_bits(std::uint32_t bits) { return Members(bits); }
+
+  constexpr bool has(unsigned member) const { return (bits_ >> member & 1) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr unsigned count() const { return static_cast<unsigned>(std::popcount(bits_)); }
+  constexpr std::uint32_t bits() const { return bits_; }
+  // Precondition: not empty.
+  constexpr unsigned lowest() const { return static_cast<unsigned>(std::countr_zero(bits_)); }
+  constexpr bool includes(Members other) const { return (other.bits_ & ~bits_) == 0; }
+  constexpr Members with(unsigned member) const { return Members(bits_ | 1u << member); }
+  constexpr Members without(unsigned member) const { return Members(bits_ & ~(1u << member)); }
+  friend constexpr Members operator&(Members a, Members b) { return Members(a.bits_ & b.bits_); }
+  friend constexpr Members operator|(Members a, Members b) { return Members(a.bits_ | b.bits_); }
+  friend constexpr Members operator-(Members a, Members b) { return Members(a.bits_ & ~b.bits_); }
+  friend constexpr bool operator==(Members, Members) = default;
+
+ private:
+  explicit constexpr Members(std::uint32_t bits) : bits_(bits) {}
+  std::uint32_t bits_ = 0;
+};
+
+// Who has every acknowledged write: the replicas that are in sync. A later one replaces an earlier one.
+struct Config {
+  Epoch epoch;
+  std::uint64_t version = 0;
+  Members members;
+  friend constexpr bool operator==(const Config&, const Config&) = default;
+};
+constexpr bool is_later(const Config& a, const Config& b) {
+  return a.epoch != b.epoch ? a.epoch > b.epoch : a.version > b.version;
+}
+
+// How much a replica may have lost since it was last named in a configuration.
+enum class Loss : std::uint8_t {
+  kNone,
+  kProcess,  // the program started again: a write may be half there
+  kMemory,   // the host did: what was not flushed may be gone
+  kAll,      // its disk is a new one
+};
+
+// Sizes in bytes. A block is what is read and written as one, a chunk what the bitmap has a bit for.
+struct Geometry {
+  std::uint64_t size = 0;
+  std::uint32_t block = 4096;
+  std::uint32_t chunk = 1 << 20;
+
+  std::uint32_t chunks() const { return static_cast<std::uint32_t>((size + chunk - 1) / chunk); }
+  std::uint64_t chunk_offset(std::uint32_t index) const { return std::uint64_t{index} * chunk; }
+  std::uint64_t chunk_bytes(std::uint32_t index) const {
+    const std::uint64_t offset = chunk_offset(index);
+    return size - offset < chunk ? size - offset : chunk;
+  }
+};
+
+struct ChunkRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint32_t end() const { return first + count; }
+  friend constexpr bool operator==(const ChunkRange&, const ChunkRange&) = default;
+};
+
+}  // namespace cepheus::replica

@@ -1,0 +1,283 @@
+#include "replica/engine/writer.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace cepheus::replica {
+
+Writer::Writer(const WriterSettings& settings, std::uint64_t id)
+    : settings_(settings),
+      epoch_{1, id},
+      peers_(settings.replicas),
+      ops_(settings.depth + 1),
+      chunks_(settings.geometry.chunks()) {
+  ops_.back().is_copy = true;
+  rounds_.reserve(settings.depth + 2 * settings.replicas + 4);
+  sorted_.reserve(ops_.size());
+}
+
+ChunkRange Writer::chunks_of(const IoRequest& io) const {
+  const std::uint64_t chunk = settings_.geometry.chunk;
+  const auto first = static_cast<std::uint32_t>(io.offset / chunk);
+  const auto last = static_cast<std::uint32_t>((io.offset + io.length - 1) / chunk);
+  return {first, last - first + 1};
+}
+
+bool Writer::submit(Instant now, const IoRequest& io, WriterActions& out) {
+  if (under_way_ == settings_.depth || phase_ == Phase::kFenced) return false;
+  const auto free = std::find_if(ops_.begin(), ops_.end() - 1,
+                                 [](const Op& op) { return op.state == OpState::kFree; });
+  assert(free != ops_.end() - 1);
+  free->state = OpState::kWaiting;
+  free->io = io;
+  free->order = ++order_;
+  free->post = free->attempt = 0;
+  ++under_way_;
+  advance(now, out);
+  return true;
+}
+
+// Reads go together, and so do writes, whose order is that of their posting on all replicas. A
+// read that overlaps a write waits for it: what was read once never changes back.
+bool Writer::may_go(const Op& op) const {
+  if (op.io.kind == IoKind::kFlush && !op.is_copy) return true;
+  // What a successor makes alike, it does before any request.
+  if (phase_ == Phase::kRecovering) return op.is_copy;
+  for (const Op& other : ops_) {
+    if (&other == &op || other.state == OpState::kFree || other.order > op.order) continue;
+    if (other.io.length == 0 || other.io.offset >= op.io.offset + op.io.length ||
+        op.io.offset >= other.io.offset + other.io.length) {
+      continue;
+    }
+    if (op.is_copy || other.is_copy || other.io.kind != op.io.kind) return false;
+  }
+  return true;
+}
+
+void Writer::count_writes(const IoRequest& io, int change, Instant now) {
+  const ChunkRange range = chunks_of(io);
+  for (std::uint32_t c = range.first; c < range.end(); ++c) {
+    chunks_[c].writes += static_cast<std::uint32_t>(change);
+    chunks_[c].last_write = now;
+  }
+}
+
+bool Writer::are_marked(ChunkRange range) const {
+  return std::all_of(chunks_.begin() + range.first, chunks_.begin() + range.end(),
+                     [](const Chunk& c) { return c.state == ChunkState::kMarked; });
+}
+
+void Writer::admit(Instant now, Op& op, WriterActions& out) {
+  if (op.is_copy || op.io.kind == IoKind::kRead) {
+    op.state = OpState::kReady;
+    return;
+  }
+  if (op.io.kind == IoKind::kFlush) {
+    start_flush(now, static_cast<std::size_t>(&op - ops_.data()), out);
+    return;
+  }
+  count_writes(op.io, 1, now);
+  mark(chunks_of(op.io), out);
+  op.state = OpState::kMarking;
+}
+
+void Writer::start_flush(Instant, std::size_t op, WriterActions& out) {
+  ops_[op].state = OpState::kFlushing;
+  Round round;
+  round.purpose = Round::Purpose::kFlush;
+  round.request.ask = Ask::kFlush;
+  round.waiting = wanted();
+  round.op = op;
+  start_round(std::move(round), out);
+}
+
+void Writer::post(Instant, Op& op, WriterActions& out) {
+  WriterAction action{};
+  if (op.is_copy) {
+    action.kind = Kind::kCopy;
+    action.members = op.targets;
+  } else if (op.io.kind == IoKind::kRead) {
+    const Members from = readable() & group_;
+    if (from.empty()) return;
+    do {
+      next_reader_ = (next_reader_ + 1) % settings_.replicas;
+    } while (!from.has(next_reader_));
+    op.replica = next_reader_;
+    action.kind = Kind::kRead;
+  } else {
+    action.kind = Kind::kWrite;
+    action.generation = generation_;
+    if (op.post == 0) op.post = ++posts_;
+  }
+  op.state = OpState::kPosted;
+  op.attempt = ++attempts_;
+  action.replica = op.replica;
+  action.io = op.io;
+  action.attempt = op.attempt;
+  out.push_back(std::move(action));
+  if (!settings_.rules.all_before_ack && !op.is_copy && op.io.kind == IoKind::kWrite) {
+    op.state = OpState::kDone;
+  }
+}
+
+// What was posted before is repeated in the same order, then comes what is new.
+void Writer::post_ready(Instant now, WriterActions& out) {
+  sorted_.clear();
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    if (ops_[i].state != OpState::kReady) continue;
+    if (phase_ == Phase::kServing || ops_[i].is_copy) sorted_.push_back(i);
+  }
+  std::sort(sorted_.begin(), sorted_.end(), [this](std::size_t a, std::size_t b) {
+    const std::uint64_t x = ops_[a].post - 1, y = ops_[b].post - 1;  // 0 becomes the largest
+    return x != y ? x < y : ops_[a].order < ops_[b].order;
+  });
+  for (const std::size_t i : sorted_) post(now, ops_[i], out);
+}
+
+void Writer::finish(Instant now, Op& op, IoStatus status, WriterActions& out) {
+  if (op.io.kind == IoKind::kWrite && op.state != OpState::kWaiting) {
+    count_writes(op.io, -1, now);
+  }
+  op.state = OpState::kFree;
+  --under_way_;
+  WriterAction action{Kind::kComplete};
+  action.io = op.io;
+  action.status = status;
+  out.push_back(std::move(action));
+}
+
+// Acknowledged is what all have that are in sync, once it is on record who that is: a successor
+// that finds a replica which was evicted meanwhile must know better than to trust it.
+void Writer::finish_done(Instant now, WriterActions& out) {
+  if (!is_confirmed_) return;
+  for (Op& op : ops_) {
+    if (op.state != OpState::kDone) continue;
+    if (op.io.kind == IoKind::kWrite && op.io.fua) {
+      op.io.fua = false;
+      start_flush(now, static_cast<std::size_t>(&op - ops_.data()), out);
+    } else {
+      finish(now, op, IoStatus::kOk, out);
+    }
+  }
+}
+
+// Whatever can go on, goes on. Several rounds: what is finished lets others go.
+void Writer::advance(Instant now, WriterActions& out) {
+  if (phase_ == Phase::kFenced) return;
+  if (phase_ == Phase::kAcquiring) try_to_begin(now, out);
+  if (phase_ == Phase::kAcquiring || phase_ == Phase::kFenced) return;
+  keep_group(now, out);
+  keep_growing(now, out);
+  keep_copying(now, out);
+  if (phase_ == Phase::kServing) {
+    finish_done(now, out);
+    for (Op& op : ops_) {
+      if (op.state == OpState::kWaiting && may_go(op)) admit(now, op, out);
+      if (op.state == OpState::kMarking &&
+          (are_marked(chunks_of(op.io)) || !settings_.rules.mark_before_data)) {
+        op.state = OpState::kReady;
+      }
+    }
+  }
+  if (is_formed_) post_ready(now, out);
+  if (!settings_.rules.all_before_ack) finish_done(now, out);
+}
+
+Writer::Op* Writer::posted(std::uint64_t attempt) {
+  for (Op& op : ops_) {
+    if (op.state == OpState::kPosted && op.attempt == attempt) return &op;
+  }
+  return nullptr;
+}
+
+void Writer::on_written(Instant now, std::uint64_t attempt, WriterActions& out) {
+  if (Op* const op = posted(attempt)) op->state = OpState::kDone;
+  advance(now, out);
+}
+
+void Writer::on_read(Instant now, std::uint64_t attempt, bool ok, WriterActions& out) {
+  if (Op* const op = posted(attempt)) {
+    if (ok) {
+      finish(now, *op, IoStatus::kOk, out);
+    } else {
+      op->state = OpState::kReady;
+      evict(now, op->replica, out);
+    }
+  }
+  advance(now, out);
+}
+
+void Writer::on_connected(Instant now, unsigned replica, WriterActions& out) {
+  if (phase_ == Phase::kFenced) return;
+  Peer& peer = peers_[replica];
+  peer.is_connected = true;
+  peer.heard = now;
+  peer.next_ping = now + settings_.ping;
+  Request request;
+  request.ask = Ask::kPromise;
+  ask(replica, request, out);
+}
+
+void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) {
+  if (peers_[replica].is_connected) evict(now, replica, out);
+  advance(now, out);
+}
+
+void Writer::on_timer(Instant now, WriterActions& out) {
+  if (phase_ == Phase::kFenced) return;
+  if (now >= promise_at_) {
+    promise_at_ = Instant::max();
+    for (unsigned r = 0; r < settings_.replicas; ++r) {
+      if (peers_[r].is_connected) on_connected(now, r, out);
+    }
+  }
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    Peer& peer = peers_[r];
+    if (!peer.is_connected) continue;
+    if (now >= peer.heard + settings_.silence) {
+      evict(now, r, out);
+    } else if (now >= peer.next_ping) {
+      peer.next_ping = now + settings_.ping;
+      if (peer.has_promised) ask(r, Request{}, out);
+    }
+  }
+  if (phase_ == Phase::kServing && now >= clean_at_) start_cleaning(now, out);
+  advance(now, out);
+}
+
+Instant Writer::deadline() const {
+  if (phase_ == Phase::kFenced) return Instant::max();
+  const bool is_serving = phase_ == Phase::kServing;
+  Instant at = promise_at_;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    const Peer& peer = peers_[r];
+    if (!peer.is_connected) continue;
+    at = std::min({at, peer.next_ping, peer.heard + settings_.silence});
+    if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r)) {
+      at = std::min(at, peer.rejoin_at);
+    }
+    // Otherwise it is copying, or waits for what is no matter of time.
+    if (is_serving && is_formed_ && ops_.back().state == OpState::kFree && peer.has_todo &&
+        !peer.todo.empty()) {
+      at = std::min(at, copy_at_);
+    }
+  }
+  if (phase_ == Phase::kAcquiring) return at;
+  if (!has_group_ && promised().includes(wanted())) at = std::min(at, form_at_);
+  if (is_serving) at = std::min(at, clean_at_);
+  return at;
+}
+
+std::uint32_t Writer::marked() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(chunks_.begin(), chunks_.end(),
+                    [](const Chunk& c) { return c.state != ChunkState::kClear; }));
+}
+
+std::uint32_t Writer::lacking(unsigned replica) const {
+  const Peer& peer = peers_[replica];
+  if (peer.has_todo) return peer.todo.count();
+  return config_.members.has(replica) ? 0 : marked();
+}
+
+}  // namespace cepheus::replica

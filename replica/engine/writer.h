@@ -1,0 +1,181 @@
+// The writer of a replicated volume, without I/O: what is sent to whom, in which order, and when a
+// request may be acknowledged. docs/replica.md has the rules and why they are enough.
+//
+// Its life: promises from replicas until all of the last configuration have given theirs
+// (kAcquiring); what may differ made alike (kRecovering); requests (kServing), until another
+// writer takes the volume (kFenced, for ever).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "replica/engine/chunk_bitmap.h"
+#include "replica/engine/writer_action.h"
+#include "replica/engine/writer_settings.h"
+
+namespace cepheus::replica {
+
+class Writer {
+ public:
+  enum class Phase { kAcquiring, kRecovering, kServing, kFenced };
+
+  // `id` is random: it makes this writer's epochs its own.
+  Writer(const WriterSettings& settings, std::uint64_t id);
+
+  // False: `depth` requests are under way, or it is fenced.
+  bool submit(Instant now, const IoRequest& io, WriterActions& out);
+
+  void on_connected(Instant now, unsigned replica, WriterActions& out);
+  void on_disconnected(Instant now, unsigned replica, WriterActions& out);
+  void on_answer(Instant now, unsigned replica, const Answer& answer, WriterActions& out);
+  // All members have joined and been registered.
+  void on_formed(Instant now, std::uint64_t generation, WriterActions& out);
+  // `suspects`: who is known to be the reason; none, if it is not known.
+  void on_group_failed(Instant now, std::uint64_t generation, Members suspects, WriterActions& out);
+  // Every member of the group that the write was posted to has it; in the order of posting.
+  void on_written(Instant now, std::uint64_t attempt, WriterActions& out);
+  void on_read(Instant now, std::uint64_t attempt, bool ok, WriterActions& out);
+  // `failed`: those of the source and the targets that could not be reached.
+  void on_copied(Instant now, std::uint64_t attempt, Members failed, WriterActions& out);
+  void on_timer(Instant now, WriterActions& out);  // spurious calls are harmless
+  Instant deadline() const;                        // Instant::max(), if none
+
+  Phase phase() const { return phase_; }
+  Epoch epoch() const { return epoch_; }
+  const Config& config() const { return config_; }
+  bool config_is_confirmed() const { return is_confirmed_; }
+  Members group() const { return is_formed_ ? group_ : Members{}; }
+  bool is_connected(unsigned replica) const { return peers_[replica].is_connected; }
+  bool is_in_sync(unsigned replica) const { return readable().has(replica); }
+  // Chunks that the replica still lacks; of one that is away, those that are marked.
+  std::uint32_t lacking(unsigned replica) const;
+  std::uint32_t marked() const;
+  // Requests that were taken and not yet completed.
+  unsigned under_way() const { return under_way_; }
+  void check_consistent() const;
+
+ private:
+  using Kind = WriterAction::Kind;
+
+  struct Peer {
+    bool is_connected = false;
+    bool has_promised = false;
+    bool is_fresh = false;    // was never in sync: lacks everything
+    bool is_syncing = false;  // gets all writes, and copies of what it missed
+    bool has_todo = false;    // `todo` was made out when the group was formed
+    bool is_flushed = false;  // ... and copied, and flushed
+    Config config{};          // as it was promised
+    Loss loss = Loss::kNone;
+    ChunkBitmap marks;
+    ChunkBitmap todo;
+    Instant heard{}, next_ping{}, rejoin_at{};
+    Instant refused_since{};  // by one that is not in sync; 0: it was not
+  };
+
+  enum class OpState : std::uint8_t {
+    kFree,
+    kWaiting,  // for an earlier one that overlaps
+    kMarking,  // for the bitmaps
+    kReady,    // for a group
+    kPosted,
+    kFlushing,  // for the disks
+    kDone,      // for the configuration to be on record
+  };
+  struct Op {
+    OpState state = OpState::kFree;
+    bool is_copy = false;
+    IoRequest io{};
+    std::uint64_t order = 0;  // of coming
+    std::uint64_t post = 0;   // of being sent first, 0: not yet
+    std::uint64_t attempt = 0;
+    unsigned replica = 0;  // reads: from whom; copies: the source
+    Members targets{};     // copies
+  };
+
+  // Something that several replicas are asked, until all have answered.
+  struct Round {
+    enum class Purpose : std::uint8_t { kMark, kConfig, kFlush, kSyncFlush, kClean };
+    Purpose purpose{};
+    Request request{};
+    Members waiting{};
+    std::size_t op = 0;  // kFlush
+    unsigned peer = 0;   // kSyncFlush
+  };
+
+  enum class ChunkState : std::uint8_t { kClear, kMarking, kMarked };
+  struct Chunk {
+    ChunkState state = ChunkState::kClear;
+    std::uint32_t writes = 0;  // under way
+    Instant last_write{};
+  };
+
+  // writer.cc: requests
+  void advance(Instant now, WriterActions& out);
+  bool may_go(const Op& op) const;
+  void admit(Instant now, Op& op, WriterActions& out);
+  void post_ready(Instant now, WriterActions& out);
+  void post(Instant now, Op& op, WriterActions& out);
+  void finish(Instant now, Op& op, IoStatus status, WriterActions& out);
+  void finish_done(Instant now, WriterActions& out);
+  void start_flush(Instant now, std::size_t op, WriterActions& out);
+  Op* posted(std::uint64_t attempt);
+  void count_writes(const IoRequest& io, int change, Instant now);
+  ChunkRange chunks_of(const IoRequest& io) const;
+  bool are_marked(ChunkRange range) const;
+
+  // writer_rounds.cc: questions to replicas
+  void ask(unsigned replica, Request request, WriterActions& out);
+  void start_round(Round round, WriterActions& out);
+  void leave_rounds(Instant now, unsigned replica, WriterActions& out);
+  void end_round(Instant now, const Round& round, WriterActions& out);
+  void mark(ChunkRange range, WriterActions& out);
+  ChunkBitmap marks() const;
+  void tell_marks(unsigned replica, WriterActions& out);
+  void start_cleaning(Instant now, WriterActions& out);
+  void clean(WriterActions& out);
+
+  // writer_membership.cc: epochs, configurations, groups
+  void try_to_begin(Instant now, WriterActions& out);
+  void on_promise(unsigned replica, const Answer& answer);
+  void on_refusal(Instant now, unsigned replica, const Answer& answer, WriterActions& out);
+  void claim_again(Instant now, const Epoch& after);
+  void start_again(Instant now, const Epoch& after, WriterActions& out);
+  void fence(Instant now, WriterActions& out);
+  void propose(Members members, WriterActions& out);
+  void evict(Instant now, unsigned replica, WriterActions& out);
+  void leave_config(Instant now, unsigned replica, WriterActions& out);
+  void keep_group(Instant now, WriterActions& out);
+  void drop_group(WriterActions& out);
+  void take_back_posted();
+  Members wanted() const;
+  Members promised() const;
+  Members readable() const;  // in sync, and on record as such
+
+  // writer_copy.cc: making replicas alike
+  void make_todo();
+  void keep_copying(Instant now, WriterActions& out);
+  void keep_growing(Instant now, WriterActions& out);
+
+  WriterSettings settings_;
+  Phase phase_ = Phase::kAcquiring;
+  bool has_served_ = false;
+  Epoch epoch_;
+  Config config_;
+  bool is_confirmed_ = false;
+  std::optional<unsigned> growing_;  // who is new in config_ while it is not confirmed
+  std::vector<Peer> peers_;
+  std::vector<Op> ops_;  // the last one is for copies
+  std::vector<Round> rounds_;
+  std::vector<Chunk> chunks_;
+  std::vector<std::size_t> sorted_;  // scratch
+  unsigned under_way_ = 0;
+  std::uint64_t order_ = 0, posts_ = 0, attempts_ = 0, serials_ = 0;
+  std::uint64_t generation_ = 0;
+  bool has_group_ = false, is_formed_ = false;
+  Members group_;
+  Instant form_at_{}, copy_at_{}, clean_at_{}, promise_at_ = Instant::max();
+  Instant clean_before_{};  // what was last written until then is flushed by the round under way
+  unsigned next_reader_ = 0;
+};
+
+}  // namespace cepheus::replica

@@ -1,0 +1,108 @@
+// Making replicas alike: after a writer's death before anything is served, and when one returns.
+#include <algorithm>
+#include <cassert>
+
+#include "replica/engine/writer.h"
+
+namespace cepheus::replica {
+
+// A successor takes one replica's word for every chunk that is marked.
+void Writer::make_todo() {
+  const unsigned source = config_.members.lowest();
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    Peer& peer = peers_[r];
+    peer.has_todo = config_.members.has(r) && r != source;
+    if (peer.has_todo) peer.todo = marks();
+  }
+}
+
+void Writer::keep_copying(Instant now, WriterActions&) {
+  if (!is_formed_) return;
+  if (phase_ == Phase::kRecovering) {
+    // Until it is on record who is in sync, nobody must be overwritten who might be asked instead.
+    if (!is_confirmed_) return;
+    const bool is_done = !settings_.rules.copy_before_serving ||
+                         std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+                           return !peer.has_todo || peer.todo.empty();
+                         });
+    if (is_done && ops_.back().state == OpState::kFree) {
+      for (Peer& peer : peers_) peer.has_todo = false;
+      phase_ = Phase::kServing;
+      has_served_ = true;
+      clean_at_ = now + settings_.clean;
+      return;
+    }
+  }
+  Op& op = ops_.back();
+  if (op.state == OpState::kWaiting && may_go(op)) op.state = OpState::kReady;
+  if (op.state != OpState::kFree || now < copy_at_) return;
+  std::uint32_t chunk = settings_.geometry.chunks();
+  for (const Peer& peer : peers_) {
+    if (!peer.has_todo) continue;
+    if (const auto first = peer.todo.first()) chunk = std::min(chunk, *first);
+  }
+  if (chunk == settings_.geometry.chunks()) return;
+  op.targets = {};
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (peers_[r].has_todo && peers_[r].todo.has(chunk)) op.targets = op.targets.with(r);
+  }
+  const Members sources = (config_.members & group_) - op.targets;
+  if (sources.empty()) return;
+  op.replica = sources.lowest();
+  op.io = {};
+  op.io.offset = settings_.geometry.chunk_offset(chunk);
+  op.io.length = settings_.geometry.chunk_bytes(chunk);
+  op.order = ++order_;
+  op.state = OpState::kWaiting;
+  if (may_go(op)) op.state = OpState::kReady;
+  if (phase_ == Phase::kServing && settings_.copy_rate != 0) {
+    copy_at_ = now + std::chrono::nanoseconds(op.io.length * 1'000'000'000 / settings_.copy_rate);
+  }
+}
+
+void Writer::on_copied(Instant now, std::uint64_t attempt, Members failed, WriterActions& out) {
+  Op* const op = posted(attempt);
+  if (op != nullptr) {
+    const auto chunk = static_cast<std::uint32_t>(op->io.offset / settings_.geometry.chunk);
+    op->state = OpState::kFree;
+    if (!failed.has(op->replica)) {
+      for (unsigned r = 0; r < settings_.replicas; ++r) {
+        if (op->targets.has(r) && !failed.has(r) && peers_[r].has_todo) {
+          peers_[r].todo.clear(chunk);
+        }
+      }
+    }
+    for (unsigned r = 0; r < settings_.replicas; ++r) {
+      if (failed.has(r)) evict(now, r, out);
+    }
+  }
+  advance(now, out);
+}
+
+// A replica that lacks nothing any more is flushed, since others promised that of what it was
+// copied, and then counts: from when that is on record with all.
+void Writer::keep_growing(Instant, WriterActions& out) {
+  if (phase_ != Phase::kServing || !is_formed_) return;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    Peer& peer = peers_[r];
+    if (!peer.is_syncing || !peer.has_todo || !peer.todo.empty()) continue;
+    if (ops_.back().state != OpState::kFree && ops_.back().targets.has(r)) continue;
+    if (!peer.is_flushed) {
+      const bool is_asked = std::any_of(rounds_.begin(), rounds_.end(), [r](const Round& round) {
+        return round.purpose == Round::Purpose::kSyncFlush && round.peer == r;
+      });
+      if (is_asked) continue;
+      Round round;
+      round.purpose = Round::Purpose::kSyncFlush;
+      round.request.ask = Ask::kFlush;
+      round.waiting = Members::only(r);
+      round.peer = r;
+      start_round(std::move(round), out);
+    } else if (is_confirmed_ && !growing_) {
+      growing_ = r;
+      propose(config_.members.with(r), out);
+    }
+  }
+}
+
+}  // namespace cepheus::replica

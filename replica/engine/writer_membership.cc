@@ -1,0 +1,281 @@
+// Who belongs to the volume: promises, configurations, groups.
+//
+// Configurations only shrink from the last one on record, and grow by one replica at a time once
+// that is on record; a growth that is not, is taken back by the next shrinking. So whoever has all
+// replicas of the latest configuration that it can find, has one that knows all later ones
+// (docs/replica.md, "Why a successor finds everything").
+#include <algorithm>
+#include <cassert>
+
+#include "replica/engine/writer.h"
+#include "wire/splitmix.h"
+
+namespace cepheus::replica {
+
+Members Writer::promised() const {
+  Members members;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (peers_[r].has_promised) members = members.with(r);
+  }
+  return members;
+}
+
+Members Writer::wanted() const {
+  Members members = config_.members;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (peers_[r].is_syncing) members = members.with(r);
+  }
+  return members;
+}
+
+Members Writer::readable() const {
+  Members members = config_.members & promised();
+  if (growing_) members = members.without(*growing_);
+  if (!settings_.rules.copy_before_in_sync) members = wanted() & promised();
+  return members;
+}
+
+void Writer::on_promise(unsigned replica, const Answer& answer) {
+  Peer& peer = peers_[replica];
+  if (answer.promised != epoch_ || peer.has_promised) return;
+  peer.has_promised = true;
+  peer.refused_since = {};
+  peer.config = answer.config;
+  peer.loss = answer.loss;
+  peer.is_fresh = answer.config.epoch.number == 0;
+  peer.marks = ChunkBitmap(settings_.geometry.chunks(), answer.words);
+}
+
+// All whom the latest configuration names have promised, so that nobody can acknowledge anything by
+// an older one any more, nor is there a later one.
+void Writer::try_to_begin(Instant now, WriterActions& out) {
+  const Members here = promised();
+  if (here.empty()) return;
+  const Config* latest = nullptr;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (!here.has(r)) continue;
+    if (latest == nullptr || is_later(peers_[r].config, *latest)) latest = &peers_[r].config;
+  }
+  const Config last = *latest;
+  if (!here.includes(last.members)) return;
+  // Somebody else had the volume meanwhile, perhaps only for a moment: what this one's user
+  // believes to be on it may not be true any more.
+  if (has_served_ && last.epoch.writer != epoch_.writer) return fence(now, out);
+  // A volume that nobody has written to: all are as they were made. In any other one a replica
+  // that knows of no configuration has a new disk.
+  for (Peer& peer : peers_) {
+    if (last.epoch.number == 0) peer.is_fresh = false;
+    if (peer.is_fresh) peer.loss = Loss::kAll;
+  }
+  Loss least = Loss::kAll;
+  ChunkBitmap marks(settings_.geometry.chunks());
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (!last.members.has(r)) continue;
+    least = std::min(least, peers_[r].loss);
+    marks.add(peers_[r].marks);
+  }
+  Members members;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    const bool is_as_good = peers_[r].loss == least || !settings_.rules.least_loss_is_source;
+    if (last.members.has(r) && is_as_good) members = members.with(r);
+  }
+  for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
+    chunks_[c].state = marks.has(c) ? ChunkState::kMarked : ChunkState::kClear;
+    chunks_[c].last_write = now;
+  }
+  phase_ = Phase::kRecovering;
+  config_ = {epoch_, 0, {}};
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (members.has(r)) tell_marks(r, out);
+  }
+  propose(members, out);
+  form_at_ = now;
+}
+
+// What all of `members` are asked to keep for a successor. Until all have it nothing is acknowledged.
+void Writer::propose(Members members, WriterActions& out) {
+  config_ = {epoch_, config_.version + 1, members};
+  is_confirmed_ = false;
+  std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
+  Round round;
+  round.purpose = Round::Purpose::kConfig;
+  round.request.ask = Ask::kConfig;
+  round.request.config = config_;
+  round.waiting = members;
+  start_round(std::move(round), out);
+}
+
+void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
+  if (answer.promised < epoch_) return;  // an answer to an earlier claim
+  if (phase_ == Phase::kAcquiring) {
+    // Another writer was here before, or claims the volume now.
+    claim_again(now, answer.promised);
+  } else if (config_.members.has(replica)) {
+    fence(now, out);
+  } else {
+    // Somebody claimed the volume of whom those in sync know nothing: he is on his way to them, or
+    // gave up, or died. If they still know nothing after a while, the claim is an old one.
+    Peer& peer = peers_[replica];
+    if (peer.refused_since == Instant{}) peer.refused_since = now;
+    const bool is_old = now >= peer.refused_since + 2 * settings_.silence;
+    evict(now, replica, out);
+    if (is_old) start_again(now, answer.promised, out);
+  }
+}
+
+// Of two that claim at once, each tries a higher number; not at the same time, or they would go on
+// for ever.
+void Writer::claim_again(Instant now, const Epoch& after) {
+  epoch_.number = after.number + 1;
+  for (Peer& peer : peers_) {
+    peer.has_promised = false;
+    peer.refused_since = {};
+  }
+  const auto wait = wire::splitmix(epoch_.writer, epoch_.number) % 100;
+  promise_at_ = now + std::chrono::milliseconds(wait);
+}
+
+// As a successor of itself: what was sent and is not acknowledged is sent again.
+void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
+  drop_group(out);
+  rounds_.clear();
+  growing_.reset();
+  for (Peer& peer : peers_) peer.is_syncing = peer.has_todo = peer.is_flushed = false;
+  for (Op& op : ops_) {
+    if (op.state == OpState::kFlushing) {
+      const bool is_write = op.io.kind == IoKind::kWrite;
+      op.io.fua = is_write;
+      op.state = is_write ? OpState::kDone : OpState::kWaiting;
+    } else if (op.state == OpState::kMarking) {
+      count_writes(op.io, -1, now);
+      op.state = OpState::kWaiting;
+    }
+  }
+  phase_ = Phase::kAcquiring;
+  const bool is_alone = after == epoch_;
+  claim_again(now, after);
+  if (is_alone) promise_at_ = now;
+}
+
+void Writer::fence(Instant now, WriterActions& out) {
+  drop_group(out);
+  phase_ = Phase::kFenced;
+  for (Op& op : ops_) {
+    if (!op.is_copy && op.state != OpState::kFree) finish(now, op, IoStatus::kFenced, out);
+  }
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (peers_[r].is_connected) out.push_back({Kind::kHangUp, r});
+    peers_[r].is_connected = peers_[r].has_promised = false;
+  }
+}
+
+// The replica is given up: what it lacks from now on is in the bitmap, and copied when it is back.
+void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
+  Peer& peer = peers_[replica];
+  if (!peer.is_connected) return;
+  peer.is_connected = peer.has_promised = false;
+  peer.is_syncing = peer.has_todo = peer.is_flushed = false;
+  peer.rejoin_at = now + settings_.rejoin;
+  out.push_back({Kind::kHangUp, replica});
+  if (phase_ == Phase::kAcquiring || phase_ == Phase::kFenced) return;
+  if (has_group_ && group_.has(replica)) drop_group(out);
+  form_at_ = std::max(form_at_, now);
+  leave_config(now, replica, out);
+  if (phase_ == Phase::kRecovering) make_todo();
+}
+
+void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
+  Members members = config_.members.without(replica);
+  if (growing_) members = members.without(*growing_);
+  if (config_.members.has(replica)) {
+    // Without the last one nothing goes on; and when it is back it may have lost something.
+    if (members.empty()) return start_again(now, epoch_, out);
+    growing_.reset();  // who was to be new is still being made alike, if it is there
+    propose(members, out);
+  }
+  leave_rounds(now, replica, out);
+}
+
+void Writer::take_back_posted() {
+  for (Op& op : ops_) {
+    if (op.is_copy) {
+      op.state = OpState::kFree;
+    } else if (op.state == OpState::kPosted) {
+      op.state = OpState::kReady;
+    }
+  }
+}
+
+void Writer::drop_group(WriterActions& out) {
+  if (!has_group_) return;
+  has_group_ = is_formed_ = false;
+  take_back_posted();
+  out.push_back({Kind::kDrop});
+}
+
+// The group is that of all who are wanted, made anew whenever that changes.
+void Writer::keep_group(Instant now, WriterActions& out) {
+  if (phase_ == Phase::kServing) {
+    for (unsigned r = 0; r < settings_.replicas; ++r) {
+      Peer& peer = peers_[r];
+      if (!peer.has_promised || peer.is_syncing || config_.members.has(r) || now < peer.rejoin_at) {
+        continue;
+      }
+      peer.is_syncing = true;
+      tell_marks(r, out);
+    }
+  }
+  const Members members = wanted();
+  if (has_group_ && members != group_) drop_group(out);
+  if (has_group_ || now < form_at_ || !promised().includes(members)) return;
+  has_group_ = true;
+  group_ = members;
+  WriterAction action{Kind::kForm};
+  action.generation = ++generation_;
+  action.members = members;
+  out.push_back(std::move(action));
+}
+
+void Writer::on_formed(Instant now, std::uint64_t generation, WriterActions& out) {
+  if (!has_group_ || is_formed_ || generation != generation_) return;
+  is_formed_ = true;
+  if (phase_ == Phase::kRecovering) make_todo();
+  for (Peer& peer : peers_) {
+    if (!peer.is_syncing || peer.has_todo) continue;
+    peer.has_todo = true;
+    peer.todo = marks();
+    if (peer.is_fresh) peer.todo.set_all();
+  }
+  advance(now, out);
+}
+
+void Writer::on_group_failed(Instant now, std::uint64_t generation, Members suspects,
+                             WriterActions& out) {
+  if (!has_group_ || generation != generation_) return;
+  drop_group(out);
+  form_at_ = now + settings_.reform;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (suspects.has(r)) evict(now, r, out);
+  }
+  advance(now, out);
+}
+
+void Writer::check_consistent() const {
+#ifndef NDEBUG
+  unsigned busy = 0;
+  for (const Op& op : ops_) busy += !op.is_copy && op.state != OpState::kFree;
+  assert(busy == under_way_);
+  if (phase_ == Phase::kAcquiring || phase_ == Phase::kFenced) return;
+  assert(!config_.members.empty());
+  assert(!is_formed_ || (has_group_ && promised().includes(group_)));
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    const Peer& peer = peers_[r];
+    assert(!peer.has_promised || peer.is_connected);
+    assert(!peer.is_syncing || peer.has_promised);
+    assert(!config_.members.has(r) || peer.has_promised);
+  }
+  for (const Round& round : rounds_) assert(!round.waiting.empty());
+#endif
+}
+
+}  // namespace cepheus::replica

@@ -1,0 +1,177 @@
+// Questions to several replicas at once: marks, flushes, configurations.
+#include <algorithm>
+
+#include "replica/engine/writer.h"
+
+namespace cepheus::replica {
+
+void Writer::ask(unsigned replica, Request request, WriterActions& out) {
+  if (request.serial == 0) request.serial = ++serials_;
+  request.epoch = epoch_;
+  WriterAction action{Kind::kSend, replica};
+  action.request = std::move(request);
+  out.push_back(std::move(action));
+}
+
+void Writer::start_round(Round round, WriterActions& out) {
+  round.request.serial = ++serials_;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (round.waiting.has(r)) ask(r, round.request, out);
+  }
+  rounds_.push_back(std::move(round));
+}
+
+void Writer::leave_rounds(Instant now, unsigned replica, WriterActions& out) {
+  for (Round& round : rounds_) round.waiting = round.waiting.without(replica);
+  for (std::size_t i = 0; i < rounds_.size();) {
+    if (!rounds_[i].waiting.empty()) {
+      ++i;
+      continue;
+    }
+    const Round ended = std::move(rounds_[i]);
+    rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(i));
+    end_round(now, ended, out);
+    i = 0;
+  }
+}
+
+void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
+  Peer& peer = peers_[replica];
+  if (!peer.is_connected || phase_ == Phase::kFenced) return;
+  peer.heard = now;
+  switch (answer.verdict) {
+    case Verdict::kRefused:
+      on_refusal(now, replica, answer, out);
+      advance(now, out);
+      return;
+    case Verdict::kFailed:
+      evict(now, replica, out);
+      advance(now, out);
+      return;
+    case Verdict::kDone:
+      break;
+  }
+  if (answer.ask == Ask::kPromise) {
+    on_promise(replica, answer);
+  } else {
+    const auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& r) {
+      return r.request.serial == answer.serial && r.waiting.has(replica);
+    });
+    if (round == rounds_.end()) return;  // a ping's, or of a round that needs it no more
+    round->waiting = round->waiting.without(replica);
+    if (round->waiting.empty()) {
+      const Round ended = std::move(*round);
+      rounds_.erase(round);
+      end_round(now, ended, out);
+    }
+  }
+  advance(now, out);
+}
+
+void Writer::end_round(Instant, const Round& round, WriterActions& out) {
+  switch (round.purpose) {
+    case Round::Purpose::kMark:
+      for (std::uint32_t c = round.request.range.first; c < round.request.range.end(); ++c) {
+        chunks_[c].state = ChunkState::kMarked;
+      }
+      break;
+    case Round::Purpose::kConfig:
+      if (round.request.config.version != config_.version) break;
+      is_confirmed_ = true;
+      if (growing_) {
+        Peer& peer = peers_[*growing_];
+        peer.is_syncing = peer.has_todo = peer.is_flushed = peer.is_fresh = false;
+        growing_.reset();
+      }
+      break;
+    case Round::Purpose::kFlush:
+      if (ops_[round.op].state == OpState::kFlushing) ops_[round.op].state = OpState::kDone;
+      break;
+    case Round::Purpose::kSyncFlush:
+      if (peers_[round.peer].has_todo) peers_[round.peer].is_flushed = true;
+      break;
+    case Round::Purpose::kClean:
+      clean(out);
+      break;
+  }
+}
+
+// Every member's bitmap has the chunks before any data is sent. In several rounds where some are
+// marked already.
+void Writer::mark(ChunkRange range, WriterActions& out) {
+  for (std::uint32_t c = range.first; c < range.end(); ++c) {
+    if (chunks_[c].state != ChunkState::kClear) continue;
+    Round round;
+    round.purpose = Round::Purpose::kMark;
+    round.request.ask = Ask::kMark;
+    round.request.range.first = c;
+    for (; c < range.end() && chunks_[c].state == ChunkState::kClear; ++c) {
+      chunks_[c].state = ChunkState::kMarking;
+      ++round.request.range.count;
+    }
+    round.waiting = wanted();
+    start_round(std::move(round), out);
+  }
+}
+
+ChunkBitmap Writer::marks() const {
+  ChunkBitmap bitmap(settings_.geometry.chunks());
+  for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
+    if (chunks_[c].state != ChunkState::kClear) bitmap.set(c);
+  }
+  return bitmap;
+}
+
+void Writer::tell_marks(unsigned replica, WriterActions& out) {
+  Request request;
+  request.ask = Ask::kBitmap;
+  request.words = marks().words();
+  ask(replica, std::move(request), out);
+}
+
+// Marks are wanted as long as replicas may differ in memory or on disk: they go when all replicas
+// are in sync and flushed, and nothing was written there for a while.
+void Writer::start_cleaning(Instant now, WriterActions& out) {
+  clean_at_ = now + settings_.clean;
+  const bool all = is_confirmed_ && config_.members == Members::all(settings_.replicas);
+  const bool any = std::any_of(chunks_.begin(), chunks_.end(), [&](const Chunk& c) {
+    return c.state == ChunkState::kMarked && c.writes == 0 && c.last_write + settings_.clean <= now;
+  });
+  const bool is_cleaning = std::any_of(rounds_.begin(), rounds_.end(), [](const Round& r) {
+    return r.purpose == Round::Purpose::kClean;
+  });
+  if (!all || !any || is_cleaning) return;
+  clean_before_ = now - settings_.clean;
+  if (!settings_.rules.flush_before_clear) return clean(out);
+  Round round;
+  round.purpose = Round::Purpose::kClean;
+  round.request.ask = Ask::kFlush;
+  round.waiting = config_.members;
+  start_round(std::move(round), out);
+}
+
+void Writer::clean(WriterActions& out) {
+  if (!is_confirmed_ || config_.members != Members::all(settings_.replicas)) return;
+  for (std::uint32_t c = 0; c < chunks_.size();) {
+    ChunkRange range{c, 0};
+    // Idle since before the flush began.
+    while (c < chunks_.size() && chunks_[c].state == ChunkState::kMarked &&
+           chunks_[c].writes == 0 && chunks_[c].last_write <= clean_before_) {
+      chunks_[c++].state = ChunkState::kClear;
+      ++range.count;
+    }
+    if (range.count == 0) {
+      ++c;
+      continue;
+    }
+    Request request;
+    request.ask = Ask::kClear;
+    request.range = range;
+    for (unsigned r = 0; r < settings_.replicas; ++r) {
+      request.serial = 0;
+      ask(r, request, out);
+    }
+  }
+}
+
+}  // namespace cepheus::replica

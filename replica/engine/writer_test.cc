@@ -1,0 +1,258 @@
+// The writer and its replicas' engines, message by message.
+#include "replica/engine/writer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "replica/engine/replica_engine.h"
+
+namespace cepheus::replica {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = WriterAction::Kind;
+
+constexpr Geometry kGeometry{16 * 4096, 4096, 4 * 4096};
+
+// A writer and three replicas whose connections are hands: nothing moves by itself.
+class Volume : public testing::Test {
+ protected:
+  Volume() {
+    WriterSettings settings;
+    settings.geometry = kGeometry;
+    settings.depth = 4;
+    writer = std::make_unique<Writer>(settings, 1);
+    for (unsigned r = 0; r < 3; ++r) {
+      replicas.emplace_back(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
+    }
+  }
+
+  // Handles what the writer wants done, but writes, reads and copies, which are noted.
+  void run() {
+    while (!todo.empty()) {
+      WriterActions actions;
+      actions.swap(todo);
+      for (const WriterAction& action : actions) {
+        log.push_back(action);
+        if (action.kind == Kind::kSend && !silent.has(action.replica)) {
+          ReplicaActions done;
+          replicas[action.replica].on_request(links[action.replica], action.request, done);
+          for (const ReplicaAction& a : done) {
+            if (a.kind != ReplicaAction::Kind::kAnswer) continue;
+            writer->on_answer(now, action.replica, a.answer, todo);
+          }
+        } else if (action.kind == Kind::kForm) {
+          writer->on_formed(now, action.generation, todo);
+        }
+      }
+    }
+    writer->check_consistent();
+  }
+  void connect(unsigned replica) {
+    writer->on_connected(now, replica, todo);
+    run();
+  }
+  void connect_all() {
+    for (unsigned r = 0; r < 3; ++r) connect(r);
+  }
+  void submit(IoKind kind, std::uint64_t id, std::uint64_t block = 0, std::uint64_t blocks = 1) {
+    ASSERT_TRUE(writer->submit(now, {id, kind, block * 4096, blocks * 4096, false}, todo));
+    run();
+  }
+  std::vector<WriterAction> all(Kind kind) const {
+    std::vector<WriterAction> found;
+    std::copy_if(log.begin(), log.end(), std::back_inserter(found),
+                 [kind](const WriterAction& a) { return a.kind == kind; });
+    return found;
+  }
+  void write_is_everywhere(const WriterAction& write) {
+    writer->on_written(now, write.attempt, todo);
+    run();
+  }
+
+  Instant now{1s};
+  std::unique_ptr<Writer> writer;
+  std::vector<ReplicaEngine> replicas;
+  WriterActions todo, log;
+  Members silent;
+  std::array<std::uint64_t, 3> links{1, 1, 1};
+};
+
+TEST_F(Volume, ServesWhenAllOfTheLastConfigurationHavePromised) {
+  connect(0);
+  connect(1);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring);
+  connect(2);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  for (const ReplicaEngine& replica : replicas) {
+    EXPECT_EQ(replica.record().promised, writer->epoch());
+    EXPECT_EQ(replica.record().config, writer->config());
+  }
+}
+
+TEST_F(Volume, MarksBeforeItWrites) {
+  connect_all();
+  silent = Members::only(2);
+  submit(IoKind::kWrite, 1);
+  EXPECT_TRUE(all(Kind::kWrite).empty());
+  EXPECT_TRUE(replicas[0].record().marks.has(0));
+  // The third answers after all: all its questions are asked again here.
+  silent = {};
+  for (const WriterAction& send : all(Kind::kSend)) {
+    if (send.replica == 2 && send.request.ask == Ask::kMark) todo.push_back(send);
+  }
+  run();
+  ASSERT_EQ(all(Kind::kWrite).size(), 1u);
+  EXPECT_TRUE(all(Kind::kComplete).empty());
+  write_is_everywhere(all(Kind::kWrite)[0]);
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u);
+}
+
+TEST_F(Volume, WritesGoOnWithoutADeadReplicaOnceThatIsOnRecord) {
+  connect_all();
+  submit(IoKind::kWrite, 1);
+  silent = Members::only(1);  // its answer to who is in sync is late
+  writer->on_disconnected(now, 0, todo);
+  run();
+  EXPECT_FALSE(writer->config_is_confirmed());
+  ASSERT_EQ(all(Kind::kWrite).size(), 2u);  // again, to two
+  EXPECT_EQ(writer->group().count(), 2u);
+  write_is_everywhere(all(Kind::kWrite)[1]);
+  EXPECT_TRUE(all(Kind::kComplete).empty());
+  silent = {};
+  for (const WriterAction& send : all(Kind::kSend)) {
+    if (send.replica == 1 && send.request.ask == Ask::kConfig) todo.push_back(send);
+  }
+  run();
+  EXPECT_TRUE(writer->config_is_confirmed());
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u);
+  EXPECT_EQ(writer->config().members, Members::of_bits(0b110));
+}
+
+TEST_F(Volume, AReplicaThatReturnsIsCopiedWhatItMissedAndThenCounts) {
+  connect_all();
+  writer->on_disconnected(now, 0, todo);
+  run();
+  submit(IoKind::kWrite, 1, 5);
+  write_is_everywhere(all(Kind::kWrite)[0]);
+  now += 1s;
+  links[0] = 2;
+  connect(0);
+  const auto copies = all(Kind::kCopy);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].io.offset, 4u * 4096);
+  EXPECT_EQ(copies[0].members, Members::only(0));
+  EXPECT_FALSE(writer->is_in_sync(0));
+  EXPECT_EQ(writer->lacking(0), 1u);
+  writer->on_copied(now, copies[0].attempt, {}, todo);
+  run();
+  EXPECT_TRUE(writer->is_in_sync(0));
+  EXPECT_EQ(replicas[0].record().config, writer->config());
+}
+
+TEST_F(Volume, AReadWaitsForAWriteThatOverlaps) {
+  connect_all();
+  submit(IoKind::kWrite, 1, 2, 2);
+  submit(IoKind::kRead, 2, 3);
+  submit(IoKind::kRead, 3, 4);
+  ASSERT_EQ(all(Kind::kRead).size(), 1u);
+  EXPECT_EQ(all(Kind::kRead)[0].io.id, 3u);
+  write_is_everywhere(all(Kind::kWrite)[0]);
+  EXPECT_EQ(all(Kind::kRead).size(), 2u);
+}
+
+TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
+  connect_all();
+  submit(IoKind::kWrite, 1, 2);
+  submit(IoKind::kWrite, 2, 2);
+  submit(IoKind::kWrite, 3, 2);
+  log.clear();
+  writer->on_group_failed(now, 1, {}, todo);
+  run();
+  EXPECT_TRUE(all(Kind::kWrite).empty());
+  now += 1s;
+  for (unsigned r = 0; r < 3; ++r) {
+    Answer heard;
+    writer->on_answer(now, r, heard, todo);
+  }
+  writer->on_timer(now, todo);
+  run();
+  const auto writes = all(Kind::kWrite);
+  ASSERT_EQ(writes.size(), 3u);
+  for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(writes[i].io.id, i + 1);
+}
+
+TEST_F(Volume, AWriterIsFencedByALaterOne) {
+  connect_all();
+  submit(IoKind::kWrite, 1);
+  Request promise;
+  promise.ask = Ask::kPromise;
+  promise.epoch = {7, 7};
+  ReplicaActions done;
+  replicas[1].on_request(9, promise, done);
+  ASSERT_FALSE(done.empty());
+  EXPECT_EQ(done[0].kind, ReplicaAction::Kind::kFence);  // before it says anything
+  now += 300ms;
+  writer->on_timer(now, todo);  // a ping
+  run();
+  EXPECT_EQ(writer->phase(), Writer::Phase::kFenced);
+  ASSERT_EQ(all(Kind::kComplete).size(), 1u);
+  EXPECT_EQ(all(Kind::kComplete)[0].status, IoStatus::kFenced);
+  EXPECT_FALSE(writer->submit(now, {2, IoKind::kRead, 0, 4096, false}, todo));
+}
+
+TEST_F(Volume, MarksGoWhenAllIsFlushedAndIdle) {
+  connect_all();
+  submit(IoKind::kWrite, 1);
+  write_is_everywhere(all(Kind::kWrite)[0]);
+  EXPECT_EQ(writer->marked(), 1u);
+  for (int i = 0; i < 60; ++i) {
+    now += 250ms;
+    writer->on_timer(now, todo);
+    run();
+  }
+  EXPECT_EQ(writer->marked(), 0u);
+  for (const ReplicaEngine& replica : replicas) EXPECT_TRUE(replica.record().marks.empty());
+}
+
+TEST_F(Volume, TakesNoMoreThanItsDepth) {
+  connect_all();
+  for (std::uint64_t id = 1; id <= 4; ++id) submit(IoKind::kWrite, id);
+  EXPECT_FALSE(writer->submit(now, {5, IoKind::kWrite, 0, 4096, false}, todo));
+}
+
+TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
+  ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
+  ReplicaActions out;
+  Request request;
+  request.ask = Ask::kPromise;
+  request.epoch = {1, 1};
+  replica.on_request(1, request, out);
+  request.ask = Ask::kMark;
+  request.range = {3, 2};
+  out.clear();
+  replica.on_request(1, request, out);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].answer.verdict, Verdict::kFailed);
+}
+
+TEST(ReplicaEngine, AnswersNobodyOnAnOldConnection) {
+  ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
+  ReplicaActions out;
+  Request request;
+  request.ask = Ask::kPromise;
+  request.epoch = {1, 1};
+  replica.on_request(1, request, out);
+  replica.on_request(2, request, out);
+  out.clear();
+  request.ask = Ask::kMark;
+  request.range = {0, 1};
+  replica.on_request(1, request, out);
+  EXPECT_TRUE(out.empty());
+  EXPECT_TRUE(replica.record().marks.empty());
+}
+
+}  // namespace
+}  // namespace cepheus::replica
