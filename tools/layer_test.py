@@ -49,6 +49,7 @@ MAY_INCLUDE = {
     "ucx-transport": [],
     "ompi-coll": [],
     VOLUME: [WIRE],
+    "replica/sim": [WIRE, VOLUME, SIM_CORE, SIM_CHECKED],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts

@@ -1,0 +1,49 @@
+// Virtual time: what happens when, in the order of time, then of coming.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "replica/engine/volume_types.h"
+
+namespace cepheus::replica::sim {
+
+class Events {
+ public:
+  Instant now() const { return now_; }
+  void at(Instant when, std::function<void()> what) {
+    queue_.push({when < now_ ? now_ : when, ++count_, std::move(what)});
+  }
+  void in(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
+  // False if nothing is left, or nothing until `end`.
+  bool step(Instant end) {
+    if (queue_.empty() || queue_.top().when > end) {
+      now_ = end;
+      return false;
+    }
+    const Event event = queue_.top();
+    queue_.pop();
+    now_ = event.when;
+    ++steps_;
+    event.what();
+    return true;
+  }
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  struct Event {
+    Instant when;
+    std::uint64_t order;
+    std::function<void()> what;
+    bool operator<(const Event& other) const {
+      return when != other.when ? when > other.when : order > other.order;
+    }
+  };
+  std::priority_queue<Event> queue_;
+  Instant now_{};
+  std::uint64_t count_ = 0, steps_ = 0;
+};
+
+}  // namespace cepheus::replica::sim

@@ -1,0 +1,102 @@
+#include "replica/sim/volume_plan.h"
+
+#include <algorithm>
+
+#include "fabric-sim/core/random.h"
+
+namespace cepheus::replica::sim {
+
+using namespace std::chrono_literals;
+
+VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
+  cepheus::sim::Random random(seed * 2 + 1);
+  VolumePlan plan;
+  plan.replicas = random.chance(0.7) ? 3 : random.between(1, 4);
+  plan.depth = random.between(1, 8);
+  plan.copy_rate = random.chance(0.3) ? 1'000'000 : 0;
+  plan.operations = random.between(40, 200);
+  // Memory is lost on one host at most: that all lose it at once is what flushes are for.
+  const unsigned forgetful = random.between(0, plan.replicas - 1);
+  const bool loses_memory = random.chance(0.3);
+  const unsigned count = random.between(0, 7);
+  for (unsigned i = 0; i < count; ++i) {
+    Fault fault;
+    fault.kind = static_cast<Fault::Kind>(random.below(8));
+    fault.at = Instant{random.between(Duration{0}, Duration{150ms})};
+    fault.replica = random.between(0, plan.replicas - 1);
+    fault.step = random.between(0, 25);
+    fault.length = random.between(Duration{100us}, Duration{40ms});
+    if (fault.kind == Fault::Kind::kHostCrash) {
+      if (!loses_memory) fault.kind = Fault::Kind::kReplicaCrash;
+      fault.replica = loses_memory ? forgetful : fault.replica;
+    }
+    plan.faults.push_back(fault);
+  }
+  // Deaths of a writer and of a replica at about the same time are where mistakes hide.
+  if (random.chance(0.4)) {
+    Fault fault;
+    fault.kind = random.chance(0.7) ? Fault::Kind::kWriterCrash : Fault::Kind::kWriterStall;
+    fault.at = (plan.faults.empty() ? Instant{50ms} : plan.faults.front().at) +
+               random.between(Duration{0}, Duration{15ms});
+    fault.step = random.between(0, 25);
+    fault.length = random.between(Duration{5ms}, Duration{60ms});
+    plan.faults.push_back(fault);
+  }
+  // A writer that dies among its first writes, of which no bitmap knows before.
+  if (random.chance(0.15)) {
+    Fault death;
+    death.kind = Fault::Kind::kWriterCrash;
+    death.at = Instant{random.between(Duration{500us}, Duration{3ms})};
+    death.step = random.between(0, 60);
+    death.length = random.between(Duration{4ms}, Duration{20ms});
+    plan.faults.push_back(death);
+  }
+  // A writer that dies just after it gave a replica up for its silence.
+  if (random.chance(0.2)) {
+    Fault pause;
+    pause.kind = Fault::Kind::kPause;
+    pause.at = Instant{random.between(Duration{5ms}, Duration{100ms})};
+    pause.replica = random.between(0, plan.replicas - 1);
+    pause.length = random.between(Duration{11ms}, Duration{20ms});
+    Fault death;
+    death.kind = Fault::Kind::kWriterCrash;
+    death.at = pause.at + random.between(Duration{7ms}, Duration{10ms});
+    death.step = random.between(0, 40);
+    death.length = random.between(Duration{4ms}, Duration{20ms});
+    plan.faults.push_back(pause);
+    plan.faults.push_back(death);
+  }
+  std::sort(plan.faults.begin(), plan.faults.end(),
+            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  return plan;
+}
+
+WriterSettings VolumePlan::settings(const Rules& rules) const {
+  WriterSettings settings;
+  settings.replicas = replicas;
+  settings.depth = depth;
+  settings.geometry = {std::uint64_t{blocks} * kBlock, kBlock, chunk_blocks * kBlock};
+  settings.copy_rate = copy_rate;
+  // A hundredth of what is waited for live: so are delays.
+  settings.ping = 2500us;
+  settings.silence = 10ms;
+  settings.rejoin = 5ms;
+  settings.reform = 500us;
+  settings.clean = 15ms;
+  settings.rules = rules;
+  return settings;
+}
+
+const char* to_string(Fault::Kind kind) {
+  constexpr const char* kNames[] = {"replica's program dies",
+                                    "replica's host dies",
+                                    "writer dies",
+                                    "writer stalls",
+                                    "second writer",
+                                    "cut",
+                                    "group fails",
+                                    "replica stalls"};
+  return kNames[static_cast<unsigned>(kind)];
+}
+
+}  // namespace cepheus::replica::sim

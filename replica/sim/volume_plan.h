@@ -1,0 +1,46 @@
+// What befalls a volume in one seed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "replica/engine/writer_settings.h"
+
+namespace cepheus::replica::sim {
+
+struct Fault {
+  enum class Kind {
+    kReplicaCrash,  // the program; `step`: after so many of its actions
+    kHostCrash,     // with what it had not flushed
+    kWriterCrash,   // after so many of its actions; a new one comes
+    kWriterStall,   // it stops for a while, a new one comes, and it goes on
+    kRival,         // a new one comes though nothing is wrong
+    kCut,           // between the writer and a replica, for a while
+    kGroupFails,    // for no reason that is known
+    kPause,         // a replica stops for a while
+  };
+  Kind kind{};
+  Instant at{};
+  unsigned replica = 0;
+  unsigned step = 0;
+  Duration length{};
+};
+
+struct VolumePlan {
+  unsigned replicas = 3;
+  unsigned depth = 4;
+  std::uint32_t blocks = 16;
+  std::uint32_t chunk_blocks = 4;
+  unsigned operations = 120;
+  std::uint64_t copy_rate = 0;
+  std::vector<Fault> faults;  // in the order of time
+
+  static VolumePlan of_seed(std::uint64_t seed);
+  WriterSettings settings(const Rules& rules) const;
+};
+const char* to_string(Fault::Kind kind);
+
+inline constexpr std::uint32_t kBlock = 512;  // bytes
+inline constexpr Instant kFaultsEnd = Instant{std::chrono::milliseconds(200)};
+
+}  // namespace cepheus::replica::sim

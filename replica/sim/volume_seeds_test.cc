@@ -1,0 +1,58 @@
+// Volumes under deaths, cuts and rival writers: other seeds every day, and every rule is needed.
+// CEPHEUS_FIRST_SEED names another day's first.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "fabric-sim/checked/campaign.h"
+#include "replica/sim/volume_campaign.h"
+
+namespace cepheus::replica::sim {
+namespace {
+
+TEST(VolumeSeeds, HoldEveryInvariant) {
+  const std::uint64_t first = cepheus::sim::first_seed();
+  std::printf("seeds from %llu\n", static_cast<unsigned long long>(first));
+  const VolumeResult result = run_seeds(first, 1500, 1, {}, 10, [](const VolumeFailure& failure) {
+    ADD_FAILURE() << "seed " << failure.seed << ": " << failure.text
+                  << "\n  replay: " << replay_line(failure.seed, {});
+  });
+  // Something has happened to them.
+  EXPECT_GT(result.sum.acknowledged, 150u * result.seeds / 2);
+  EXPECT_GT(result.sum.takeovers, 2 * result.seeds);
+  EXPECT_GT(result.sum.evicted, 4 * result.seeds);
+}
+
+// Seeds that once failed, for something that has been mended since.
+TEST(VolumeSeeds, HoldWhereTheyOnceDidNot) {
+  for (const std::uint64_t seed : {1404u, 3672u, 5658u, 13940u, 15336u, 16440u, 18587u}) {
+    const auto outcome = run_seed(seed);
+    EXPECT_FALSE(outcome.failure) << "seed " << seed << ": " << *outcome.failure;
+  }
+}
+
+class VolumeRule : public testing::TestWithParam<const char*> {};
+
+TEST_P(VolumeRule, SwitchedOffFailsASeed) {
+  Rules rules;
+  ASSERT_TRUE(set_rule(rules, GetParam(), false));
+  for (std::uint64_t seed = 1; seed <= 6000; ++seed) {
+    if (!run_seed(seed, rules).failure) continue;
+    EXPECT_FALSE(run_seed(seed).failure) << "seed " << seed << " fails with the rule, too";
+    return;
+  }
+  ADD_FAILURE() << "no seed fails without " << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VolumeRule, testing::ValuesIn(kRules));
+
+TEST(VolumeSeeds, RunTheSameAgain) {
+  const auto once = run_seed(7), again = run_seed(7);
+  EXPECT_EQ(once.steps, again.steps);
+  EXPECT_EQ(once.acknowledged, again.acknowledged);
+  EXPECT_NE(run_seed(8).steps, once.steps);
+}
+
+}  // namespace
+}  // namespace cepheus::replica::sim

@@ -1,0 +1,245 @@
+#include "replica/sim/world.h"
+
+#include <cstdio>
+
+namespace cepheus::replica::sim {
+
+using namespace std::chrono_literals;
+
+World::World(const VolumePlan& p, const Rules& r, std::uint64_t seed, bool trace)
+    : random(seed), history(p.blocks), plan(p), rules(r), trace_(trace) {
+  operations_left = plan.operations;
+  for (unsigned i = 0; i < plan.replicas; ++i) {
+    replicas.push_back(std::make_unique<ReplicaHost>(*this, i));
+  }
+}
+
+void World::fail(const std::string& what) {
+  say("FAILED: " + what);
+  if (!outcome.failure) outcome.failure = what;
+}
+
+void World::say(const std::string& what) const {
+  if (!trace_) return;
+  const auto us =
+      std::chrono::duration_cast<std::chrono::microseconds>(events.now().time_since_epoch());
+  std::printf("%9lld us  %s\n", static_cast<long long>(us.count()), what.c_str());
+}
+
+Instant World::blocked(unsigned writer, unsigned replica) const {
+  return std::max(cuts_[writer][replica], replicas[replica]->paused_until);
+}
+
+Link* World::connect(unsigned writer, unsigned replica) {
+  if (!replicas[replica]->is_up() || blocked(writer, replica) > events.now()) return nullptr;
+  links_.push_back(std::make_unique<Link>());
+  Link& link = *links_.back();
+  link.id = links_.size();
+  link.writer = writer;
+  link.replica = replica;
+  return &link;
+}
+
+void World::send(Link& link, std::optional<Request> request) {
+  // Now and then a host is slow.
+  const Duration delay = soon(random.chance(0.05) ? 3000 : 150);
+  link.down.emplace_back(events.now() + delay, std::move(request));
+  if (link.down.size() == 1) {
+    events.at(link.down.front().first, [this, &link] { pump_down(link); });
+  }
+}
+
+void World::send(Link& link, std::optional<Answer> answer) {
+  link.up.emplace_back(events.now() + soon(150), std::move(answer));
+  if (link.up.size() == 1) events.at(link.up.front().first, [this, &link] { pump_up(link); });
+}
+
+void World::pump_down(Link& link) {
+  if (link.down.empty()) return;
+  const Instant until = blocked(link.writer, link.replica);
+  if (until > events.now()) {
+    events.at(until + soon(50), [this, &link] { pump_down(link); });
+    return;
+  }
+  const auto message = std::move(link.down.front().second);
+  link.down.pop_front();
+  if (!link.down.empty()) {
+    events.at(link.down.front().first, [this, &link] { pump_down(link); });
+  }
+  if (!link.replica_holds) return;
+  ReplicaHost& host = *replicas[link.replica];
+  if (message) {
+    host.on_request(link, *message);
+  } else {
+    host.on_hang_up(link);
+    link.replica_holds = false;
+  }
+}
+
+void World::pump_up(Link& link) {
+  if (link.up.empty()) return;
+  WriterHost& host = *writers[link.writer];
+  const Instant until = std::max(blocked(link.writer, link.replica), host.paused_until);
+  if (until > events.now()) {
+    events.at(until + soon(50), [this, &link] { pump_up(link); });
+    return;
+  }
+  const auto message = std::move(link.up.front().second);
+  link.up.pop_front();
+  if (!link.up.empty()) events.at(link.up.front().first, [this, &link] { pump_up(link); });
+  if (!link.writer_holds || !host.is_up()) return;
+  if (message) {
+    host.on_answer(link, *message);
+  } else {
+    link.writer_holds = false;
+    host.on_hang_up(link);
+  }
+}
+
+void World::drop_links_of_replica(unsigned replica) {
+  for (auto& link : links_) {
+    if (link->replica != replica || !link->replica_holds) continue;
+    link->replica_holds = false;
+    send(*link, std::optional<Answer>());
+  }
+}
+
+void World::drop_links_of_writer(unsigned writer) {
+  for (auto& link : links_) {
+    if (link->writer != writer || !link->writer_holds) continue;
+    link->writer_holds = false;
+    // What it had sent arrives, or a part of it.
+    if (random.chance(0.5)) {
+      while (link->down.size() > 1 && random.chance(0.7)) link->down.pop_back();
+    }
+    send(*link, std::optional<Request>());
+  }
+}
+
+void World::add_writer() {
+  const auto index = static_cast<unsigned>(writers.size());
+  say("writer " + std::to_string(index) + " comes");
+  cuts_.emplace_back(plan.replicas);
+  writers.push_back(std::make_unique<WriterHost>(*this, index));
+  if (!is_calm) writers.back()->start_client();
+}
+
+// Was it the only one that is known to have everything?
+void World::note_memory_loss(unsigned replica) {
+  Config latest = replicas[0]->record().config;
+  for (const auto& host : replicas) {
+    if (is_later(host->record().config, latest)) latest = host->record().config;
+  }
+  if (latest.members.without(replica).empty()) history.lose_unflushed();
+}
+
+void World::befall(const Fault& fault) {
+  WriterHost& writer = *writers.back();
+  ReplicaHost& replica = *replicas[fault.replica];
+  say(std::string(to_string(fault.kind)) + ", replica " + std::to_string(fault.replica));
+  const Instant until = events.now() + fault.length;
+  switch (fault.kind) {
+    case Fault::Kind::kReplicaCrash:
+      if (replica.is_up()) replica.crash_after(fault.step);
+      break;
+    case Fault::Kind::kHostCrash:
+      if (replica.is_up()) replica.crash(true);
+      break;
+    case Fault::Kind::kWriterCrash:
+      writer.crash_after(fault.step);
+      events.in(fault.length, [this, &writer] {
+        if (writer.is_up()) writer.crash();
+        if (!is_calm) add_writer();
+      });
+      break;
+    case Fault::Kind::kWriterStall:
+      writer.paused_until = until;
+      events.in(fault.length / 4, [this] {
+        if (!is_calm) add_writer();
+      });
+      break;
+    case Fault::Kind::kRival:
+      add_writer();
+      break;
+    case Fault::Kind::kCut:
+      cuts_[writers.size() - 1][fault.replica] = until;
+      break;
+    case Fault::Kind::kGroupFails:
+      writer.fail_group();
+      break;
+    case Fault::Kind::kPause:
+      replica.paused_until = until;
+      break;
+  }
+}
+
+bool World::run_until(Instant end, const std::function<bool()>& is_done) {
+  constexpr std::uint64_t kMostSteps = 1'000'000;
+  while (!outcome.failure && !is_done()) {
+    if (!events.step(end)) return is_done();
+    if (events.steps() > kMostSteps) fail("events without end");
+  }
+  return !outcome.failure;
+}
+
+bool World::is_settled() const {
+  WriterHost& last = *writers.back();
+  if (!last.is_up() || last.engine().phase() != Writer::Phase::kServing || !last.is_idle()) {
+    return false;
+  }
+  for (unsigned r = 0; r < plan.replicas; ++r) {
+    if (!last.engine().is_in_sync(r)) return false;
+  }
+  return last.engine().config_is_confirmed() && last.engine().marked() == 0;
+}
+
+// Nothing befalls anybody any more: one writer makes all alike, and everything can be read.
+void World::settle() {
+  is_calm = true;
+  say("calm");
+  for (auto& writer : writers) {
+    if (writer->is_up()) writer->crash();
+  }
+  add_writer();
+  const auto serves = [this] {
+    return writers.back()->is_up() && writers.back()->engine().phase() == Writer::Phase::kServing;
+  };
+  if (!run_until(events.now() + 5s, serves)) {
+    if (!outcome.failure) fail("a new writer does not come to serve");
+    return;
+  }
+  writers.back()->read_all();
+  events.in(100ms, [this] { writers.back()->flush(); });
+  run_until(events.now() + 150ms, [] { return false; });
+  if (outcome.failure) return;
+  if (!run_until(events.now() + 5s, [this] { return is_settled(); })) {
+    if (!outcome.failure) fail("replicas do not come to be alike");
+    return;
+  }
+  for (unsigned r = 1; r < plan.replicas; ++r) {
+    for (std::size_t b = 0; b < plan.blocks; ++b) {
+      if (replicas[r]->get(b) != replicas[0]->get(b)) {
+        fail("block " + std::to_string(b) + " differs on replicas 0 and " + std::to_string(r));
+      } else if (replicas[r]->disk()[b] != replicas[0]->get(b)) {
+        fail("block " + std::to_string(b) + " is not on the disk of replica " + std::to_string(r));
+      }
+    }
+  }
+}
+
+World::Outcome World::run() {
+  add_writer();
+  for (const Fault& fault : plan.faults) {
+    events.at(fault.at, [this, &fault] { befall(fault); });
+  }
+  run_until(kFaultsEnd, [] { return false; });
+  if (!outcome.failure) settle();
+  outcome.steps = events.steps();
+  return outcome;
+}
+
+World::Outcome run_seed(std::uint64_t seed, const Rules& rules, bool trace) {
+  return World(VolumePlan::of_seed(seed), rules, seed, trace).run();
+}
+
+}  // namespace cepheus::replica::sim

@@ -1,0 +1,191 @@
+// Replicas, writers and what lies between them, on virtual time: what their hosts, disks, NICs and
+// connections can do to them, and no more than that.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fabric-sim/core/random.h"
+#include "replica/engine/replica_engine.h"
+#include "replica/engine/writer.h"
+#include "replica/sim/events.h"
+#include "replica/sim/history.h"
+#include "replica/sim/volume_plan.h"
+
+namespace cepheus::replica::sim {
+
+class World;
+
+// An ordered connection that may be cut for a while, and broken by either end.
+struct Link {
+  std::uint64_t id = 0;
+  unsigned writer = 0, replica = 0;
+  bool writer_holds = true, replica_holds = true;
+  // Nothing in place of a message: the other end has gone.
+  std::deque<std::pair<Instant, std::optional<Request>>> down;
+  std::deque<std::pair<Instant, std::optional<Answer>>> up;
+};
+
+class ReplicaHost {
+ public:
+  ReplicaHost(World& world, unsigned index);
+  void start();
+  void crash(bool with_memory);
+  void crash_after(unsigned actions) { crash_in_ = actions + 1; }
+  bool is_up() const { return engine_ != nullptr; }
+  void on_request(Link& link, const Request& request);
+  void on_hang_up(Link& link);
+  // Of the NIC: whether the group and the connections of that generation reach the memory.
+  bool is_member(std::uint64_t link, std::uint64_t generation) const {
+    const auto at = joined_.find(link);
+    return is_up() && at != joined_.end() && at->second == generation;
+  }
+  std::uint64_t get(std::size_t block) const { return memory_[block]; }
+  void set(std::size_t block, std::uint64_t value) { memory_[block] = value; }
+  const std::vector<std::uint64_t>& memory() const { return memory_; }
+  const std::vector<std::uint64_t>& disk() const { return disk_; }
+  const ReplicaRecord& record() const { return record_; }
+  Instant paused_until{};
+
+ private:
+  World& world_;
+  unsigned index_;
+  ReplicaRecord record_;  // on disk
+  bool lost_memory_ = false;
+  std::vector<std::uint64_t> memory_, disk_;
+  std::unique_ptr<ReplicaEngine> engine_;
+  std::map<std::uint64_t, std::uint64_t>
+      joined_;  // link -> generation: several, if nobody is fenced
+  unsigned crash_in_ = 0;
+};
+
+class WriterHost {
+ public:
+  WriterHost(World& world, unsigned index);
+  void crash();
+  void crash_after(unsigned actions) { crash_in_ = actions + 1; }
+  bool is_up() const { return engine_ != nullptr; }
+  Writer& engine() { return *engine_; }
+  void on_connected(unsigned replica, Link* link);
+  void on_answer(Link& link, const Answer& answer);
+  void on_hang_up(Link& link);
+  void fail_group();
+  void start_client();
+  bool is_idle() const { return open_.empty(); }
+  bool is_fenced() const { return is_fenced_; }
+  void read_all();  // every block, once
+  void flush();
+  Instant paused_until{};
+
+ private:
+  struct Group {
+    std::uint64_t generation = 0;
+    Members members, joining;
+    std::vector<Link*> links;
+    bool is_formed = false, is_dropped = false;
+    Instant dead_at = Instant::max();  // when the last packet of a dropped one is gone
+    struct Landing {
+      std::uint64_t attempt;
+      std::size_t block;
+      std::uint64_t value;
+      bool is_last;
+    };
+    std::vector<std::deque<Landing>> pipes;    // by replica
+    std::map<std::uint64_t, Members> lacking;  // of an attempt
+  };
+  struct Io {
+    IoRequest request;
+    Instant begin;
+    std::uint64_t value = 0;
+  };
+
+  void after(Duration delay, std::function<void()> what);
+  template <typename Event>
+  void handle(Event event);
+  void run(WriterActions& actions);
+  void dial(unsigned replica, Duration delay);
+  void form(const WriterAction& action);
+  void drop();
+  void write(const WriterAction& action);
+  void pump(const std::shared_ptr<Group>& group, unsigned replica);
+  void read(const WriterAction& action);
+  void copy(const WriterAction& action);
+  void complete(const WriterAction& action);
+  void submit_next();
+  void submit(IoRequest request);
+  void arm();
+  void say_config();
+
+  World& world_;
+  unsigned index_;
+  std::unique_ptr<Writer> engine_;
+  std::vector<Link*> links_;
+  std::shared_ptr<Group> group_;
+  std::map<std::uint64_t, Io> open_;
+  std::map<std::uint64_t, std::vector<std::uint64_t>> found_;  // of a read's attempt
+  std::uint64_t ids_ = 0;
+  unsigned crash_in_ = 0;
+  bool has_client_ = false, is_serving_ = false, is_fenced_ = false;
+  Instant armed_ = Instant::max();
+  Config said_;  // in the trace
+  bool is_said_on_record_ = false;
+};
+
+class World {
+ public:
+  World(const VolumePlan& plan, const Rules& rules, std::uint64_t seed, bool trace);
+
+  struct Outcome {
+    std::optional<std::string> failure;
+    std::uint64_t steps = 0, operations = 0, acknowledged = 0, evicted = 0, takeovers = 0;
+  };
+  Outcome run();
+
+  Events events;
+  cepheus::sim::Random random;
+  History history;
+  const VolumePlan plan;
+  const Rules rules;
+  std::vector<std::unique_ptr<ReplicaHost>> replicas;
+  std::vector<std::unique_ptr<WriterHost>> writers;
+  Outcome outcome;
+  unsigned operations_left = 0;
+  bool is_calm = false;
+
+  void fail(const std::string& what);
+  void say(const std::string& what) const;
+  Duration soon(unsigned most_us) {
+    return random.between(Duration{std::chrono::microseconds(1)},
+                          Duration{std::chrono::microseconds(most_us)});
+  }
+  // When what is between the two gets through again.
+  Instant blocked(unsigned writer, unsigned replica) const;
+  Link* connect(unsigned writer, unsigned replica);
+  void send(Link& link, std::optional<Request> request);
+  void send(Link& link, std::optional<Answer> answer);
+  // Everybody's connections of that end are gone.
+  void drop_links_of_replica(unsigned replica);
+  void drop_links_of_writer(unsigned writer);
+  void add_writer();
+  void note_memory_loss(unsigned replica);
+
+ private:
+  void pump_down(Link& link);
+  void pump_up(Link& link);
+  void befall(const Fault& fault);
+  void settle();
+  bool is_settled() const;
+  bool run_until(Instant end, const std::function<bool()>& is_done);
+
+  bool trace_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::vector<Instant>> cuts_;  // writer, replica
+};
+
+// One seed, from its plan to the end of it.
+World::Outcome run_seed(std::uint64_t seed, const Rules& rules = {}, bool trace = false);
+
+}  // namespace cepheus::replica::sim

@@ -1,0 +1,49 @@
+// The user of a simulated writer: reads, writes and flushes here and there.
+#include "replica/sim/world.h"
+
+namespace cepheus::replica::sim {
+
+using namespace std::chrono_literals;
+
+void WriterHost::start_client() {
+  has_client_ = true;
+  for (unsigned i = 0; i < world_.plan.depth; ++i) {
+    after(world_.soon(300), [this] { submit_next(); });
+  }
+}
+
+void WriterHost::submit_next() {
+  if (world_.operations_left == 0 || world_.is_calm) return;
+  --world_.operations_left;
+  IoRequest request;
+  const double dice = world_.random.fraction();
+  request.kind = dice < 0.55 ? IoKind::kWrite : dice < 0.92 ? IoKind::kRead : IoKind::kFlush;
+  if (request.kind != IoKind::kFlush) {
+    const std::size_t first = world_.random.below(world_.plan.blocks);
+    const std::size_t most = std::min<std::size_t>(world_.plan.blocks - first, 6);
+    request.offset = first * kBlock;
+    request.length = (1 + world_.random.below(most)) * kBlock;
+    request.fua = request.kind == IoKind::kWrite && world_.random.chance(0.1);
+  }
+  submit(request);
+}
+
+void WriterHost::read_all() {
+  has_client_ = false;
+  for (std::size_t b = 0; b < world_.plan.blocks; b += 4) {
+    after(Duration{1ms} * static_cast<int>(b + 1), [this, b] {
+      IoRequest request;
+      request.offset = b * kBlock;
+      request.length = std::min<std::size_t>(4, world_.plan.blocks - b) * kBlock;
+      submit(request);
+    });
+  }
+}
+
+void WriterHost::flush() {
+  IoRequest request;
+  request.kind = IoKind::kFlush;
+  submit(request);
+}
+
+}  // namespace cepheus::replica::sim

@@ -1,0 +1,361 @@
+#include "replica/sim/world.h"
+
+namespace cepheus::replica::sim {
+
+using namespace std::chrono_literals;
+using Kind = WriterAction::Kind;
+
+WriterHost::WriterHost(World& world, unsigned index)
+    : world_(world),
+      index_(index),
+      engine_(std::make_unique<Writer>(world.plan.settings(world.rules), world.random.next())),
+      links_(world.plan.replicas) {
+  for (unsigned r = 0; r < links_.size(); ++r) dial(r, world_.soon(500));
+}
+
+// Later, if the program still lives; while it is stopped, when it goes on.
+void WriterHost::after(Duration delay, std::function<void()> what) {
+  world_.events.in(delay, [this, what = std::move(what)]() mutable {
+    if (!is_up()) return;
+    const Duration wait = paused_until - world_.events.now();
+    if (wait > Duration{0}) return after(wait, std::move(what));
+    what();
+  });
+}
+
+template <typename Event>
+void WriterHost::handle(Event event) {
+  if (!is_up()) return;
+  WriterActions actions;
+  event(actions);
+  engine_->check_consistent();
+  run(actions);
+  if (!is_up()) return;
+  if (!is_serving_ && engine_->phase() == Writer::Phase::kServing) {
+    is_serving_ = true;
+    ++world_.outcome.takeovers;
+    world_.say("writer " + std::to_string(index_) + " serves");
+    world_.history.serve(world_.events.now(), index_);
+  }
+  say_config();
+  is_fenced_ = engine_->phase() == Writer::Phase::kFenced;
+  arm();
+}
+
+void WriterHost::say_config() {
+  const Config& config = engine_->config();
+  const bool is_on_record = engine_->config_is_confirmed();
+  if (config == said_ && is_on_record == is_said_on_record_) return;
+  said_ = config;
+  is_said_on_record_ = is_on_record;
+  std::string members;
+  for (unsigned r = 0; r < links_.size(); ++r) {
+    if (config.members.has(r)) members += " " + std::to_string(r);
+  }
+  world_.say("writer " + std::to_string(index_) + ", epoch " + std::to_string(config.epoch.number) +
+             ": in sync" + members + (is_on_record ? ", on record" : ", proposed"));
+}
+
+void WriterHost::arm() {
+  const Instant at = engine_->deadline();
+  if (at == Instant::max() || (armed_ > world_.events.now() && armed_ <= at)) return;
+  armed_ = at;
+  const Duration wait = std::max(at - world_.events.now(), Duration{1us});
+  after(wait, [this, at] {
+    if (armed_ != at) return;
+    armed_ = Instant::max();
+    handle([&](WriterActions& out) { engine_->on_timer(world_.events.now(), out); });
+  });
+}
+
+void WriterHost::run(WriterActions& actions) {
+  for (WriterAction& action : actions) {
+    if (crash_in_ != 0 && --crash_in_ == 0) return crash();
+    switch (action.kind) {
+      case Kind::kSend:
+        if (Link* const link = links_[action.replica]) {
+          world_.send(*link, std::optional<Request>(std::move(action.request)));
+        }
+        break;
+      case Kind::kHangUp:
+        if (Link* const link = links_[action.replica]) {
+          ++world_.outcome.evicted;
+          world_.say("writer " + std::to_string(index_) + " gives replica " +
+                     std::to_string(action.replica) + " up");
+          link->writer_holds = false;
+          world_.send(*link, std::optional<Request>());
+          links_[action.replica] = nullptr;
+        }
+        dial(action.replica, 2ms);
+        break;
+      case Kind::kForm:
+        form(action);
+        break;
+      case Kind::kDrop:
+        drop();
+        break;
+      case Kind::kWrite:
+        write(action);
+        break;
+      case Kind::kRead:
+        read(action);
+        break;
+      case Kind::kCopy:
+        copy(action);
+        break;
+      case Kind::kComplete:
+        complete(action);
+        break;
+    }
+  }
+}
+
+void WriterHost::crash() {
+  world_.say("writer " + std::to_string(index_) + " is down");
+  drop();
+  engine_.reset();
+  world_.drop_links_of_writer(index_);
+  for (Link*& link : links_) link = nullptr;
+}
+
+void WriterHost::dial(unsigned replica, Duration delay) {
+  after(delay + world_.soon(200), [this, replica] {
+    if (links_[replica] != nullptr || engine_->phase() == Writer::Phase::kFenced) return;
+    Link* const link = world_.connect(index_, replica);
+    if (link == nullptr) return dial(replica, 1ms);
+    links_[replica] = link;
+    handle([&](WriterActions& out) { engine_->on_connected(world_.events.now(), replica, out); });
+  });
+}
+
+void WriterHost::on_answer(Link& link, const Answer& answer) {
+  if (links_[link.replica] != &link) return;
+  if (answer.ask == Ask::kJoin) {
+    if (!group_ || group_->generation != answer.serial) return;
+    if (answer.verdict != Verdict::kDone) return;  // another writer has come: pings will say so
+    group_->joining = group_->joining.without(link.replica);
+    if (!group_->joining.empty() || group_->is_formed) return;
+    after(world_.soon(200), [this, group = group_] {
+      if (group_ != group || group->is_dropped) return;
+      group->is_formed = true;
+      handle([&](WriterActions& out) {
+        engine_->on_formed(world_.events.now(), group->generation, out);
+      });
+    });
+    return;
+  }
+  handle([&](WriterActions& out) {
+    engine_->on_answer(world_.events.now(), link.replica, answer, out);
+  });
+}
+
+void WriterHost::on_hang_up(Link& link) {
+  if (links_[link.replica] != &link) return;
+  links_[link.replica] = nullptr;
+  handle([&](WriterActions& out) {
+    engine_->on_disconnected(world_.events.now(), link.replica, out);
+  });
+}
+
+void WriterHost::form(const WriterAction& action) {
+  group_ = std::make_shared<Group>();
+  group_->generation = action.generation;
+  group_->members = group_->joining = action.members;
+  group_->links = links_;
+  group_->pipes.resize(links_.size());
+  for (unsigned r = 0; r < links_.size(); ++r) {
+    if (!action.members.has(r) || links_[r] == nullptr) continue;
+    Request request;
+    request.ask = Ask::kJoin;
+    request.serial = request.generation = action.generation;
+    request.epoch = engine_->epoch();
+    world_.send(*links_[r], std::optional<Request>(std::move(request)));
+  }
+  after(5ms, [this, group = group_] {
+    if (group_ != group || group->is_dropped || group->is_formed) return;
+    handle([&](WriterActions& out) {
+      engine_->on_group_failed(world_.events.now(), group->generation, group->joining, out);
+    });
+  });
+}
+
+// What is on its way arrives all the same, for a little while.
+void WriterHost::drop() {
+  if (!group_) return;
+  group_->is_dropped = true;
+  group_->dead_at = world_.events.now() + world_.soon(300);
+  group_.reset();
+}
+
+void WriterHost::fail_group() {
+  if (!is_up() || !group_ || group_->is_dropped) return;
+  const auto generation = group_->generation;
+  handle([&](WriterActions& out) {
+    engine_->on_group_failed(world_.events.now(), generation, {}, out);
+  });
+}
+
+void WriterHost::write(const WriterAction& action) {
+  const std::shared_ptr<Group> group = group_;
+  const std::size_t first = action.io.offset / kBlock, count = action.io.length / kBlock;
+  group->lacking[action.attempt] = group->members;
+  for (unsigned r = 0; r < links_.size(); ++r) {
+    if (!group->members.has(r)) continue;
+    auto& pipe = group->pipes[r];
+    const bool was_empty = pipe.empty();
+    for (std::size_t b = 0; b < count; ++b) {
+      pipe.push_back({action.attempt, first + b, open_.at(action.io.id).value, b + 1 == count});
+    }
+    if (was_empty) {
+      world_.events.in(world_.soon(100), [this, group, r] { pump(group, r); });
+    }
+  }
+}
+
+// One block after the other lands, or waits, or has nowhere to land any more.
+void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
+  const Instant now = world_.events.now();
+  auto& pipe = group->pipes[replica];
+  if (pipe.empty() || now > group->dead_at) return;
+  Instant until = world_.blocked(index_, replica);
+  // A NIC goes as its program does.
+  if (is_up()) until = std::max(until, paused_until);
+  if (until > now) {
+    world_.events.at(until + world_.soon(100), [this, group, replica] { pump(group, replica); });
+    return;
+  }
+  if (!world_.replicas[replica]->is_member(group->links[replica]->id, group->generation)) {
+    // Retries are used up some time later.
+    after(world_.soon(5000), [this, group, replica] {
+      if (group_ != group || group->is_dropped) return;
+      const Members suspects = world_.random.chance(0.5) ? Members::only(replica) : Members{};
+      handle([&](WriterActions& out) {
+        engine_->on_group_failed(world_.events.now(), group->generation, suspects, out);
+      });
+    });
+    return;
+  }
+  const Group::Landing landing = pipe.front();
+  pipe.pop_front();
+  world_.replicas[replica]->set(landing.block, landing.value);
+  if (landing.is_last) {
+    Members& lacking = group->lacking[landing.attempt];
+    lacking = lacking.without(replica);
+    if (lacking.empty()) {
+      // Fixed, so that completions come in the order of posting.
+      after(20us, [this, group, attempt = landing.attempt] {
+        if (group_ != group || group->is_dropped) return;
+        handle([&](WriterActions& out) { engine_->on_written(world_.events.now(), attempt, out); });
+      });
+    }
+  }
+  if (!pipe.empty()) {
+    world_.events.in(world_.soon(20), [this, group, replica] { pump(group, replica); });
+  }
+}
+
+void WriterHost::read(const WriterAction& action) {
+  const Link* const link = links_[action.replica];
+  if (link == nullptr) return;
+  const auto group = group_;
+  after(world_.soon(60), [this, group, id = link->id, action] {
+    const ReplicaHost& host = *world_.replicas[action.replica];
+    const bool ok = host.is_member(id, group->generation) &&
+                    world_.blocked(index_, action.replica) <= world_.events.now();
+    std::vector<std::uint64_t> found;
+    for (std::size_t b = 0; ok && b < action.io.length / kBlock; ++b) {
+      found.push_back(host.get(action.io.offset / kBlock + b));
+    }
+    after(world_.soon(ok ? 60 : 3000), [this, group, ok, found, action] {
+      if (group_ != group) return;
+      if (ok) found_[action.io.id] = found;
+      handle([&](WriterActions& out) {
+        engine_->on_read(world_.events.now(), action.attempt, ok, out);
+      });
+    });
+  });
+}
+
+void WriterHost::copy(const WriterAction& action) {
+  const auto group = group_;
+  if (links_[action.replica] == nullptr) return;
+  after(world_.soon(60), [this, group, id = links_[action.replica]->id, action] {
+    const std::size_t first = action.io.offset / kBlock, count = action.io.length / kBlock;
+    const ReplicaHost& source = *world_.replicas[action.replica];
+    std::vector<std::uint64_t> found;
+    Members failed;
+    const auto reaches = [&](unsigned r, std::uint64_t link) {
+      return world_.replicas[r]->is_member(link, group->generation) &&
+             world_.blocked(index_, r) <= world_.events.now();
+    };
+    if (!reaches(action.replica, id)) failed = failed.with(action.replica);
+    for (std::size_t b = 0; failed.empty() && b < count; ++b)
+      found.push_back(source.get(first + b));
+    if (group_ != group) return;
+    const std::vector<Link*> links = group->links;
+    after(world_.soon(60), [this, group, failed, found, links, action, first]() mutable {
+      for (unsigned r = 0; r < links.size() && !found.empty(); ++r) {
+        if (!action.members.has(r)) continue;
+        if (!world_.replicas[r]->is_member(links[r]->id, group->generation) ||
+            world_.blocked(index_, r) > world_.events.now()) {
+          failed = failed.with(r);
+          continue;
+        }
+        for (std::size_t b = 0; b < found.size(); ++b) {
+          world_.replicas[r]->set(first + b, found[b]);
+        }
+      }
+      after(world_.soon(60), [this, group, failed, action] {
+        if (group_ != group) return;
+        handle([&](WriterActions& out) {
+          engine_->on_copied(world_.events.now(), action.attempt, failed, out);
+        });
+      });
+    });
+  });
+}
+
+void WriterHost::complete(const WriterAction& action) {
+  const auto at = open_.find(action.io.id);
+  if (at == open_.end()) return world_.fail("a request was completed twice");
+  const Io io = at->second;
+  open_.erase(at);
+  const Instant now = world_.events.now();
+  if (action.status == IoStatus::kOk) {
+    ++world_.outcome.acknowledged;
+    if (io.request.kind == IoKind::kWrite) {
+      world_.history.acknowledge(now, io.value);
+    } else if (io.request.kind == IoKind::kFlush) {
+      world_.history.flushed(io.begin);
+    } else {
+      const auto& found = found_[io.request.id];
+      for (std::size_t b = 0; b < found.size(); ++b) {
+        const auto wrong =
+            world_.history.read(io.begin, now, io.request.offset / kBlock + b, found[b]);
+        if (wrong) world_.fail("writer " + std::to_string(index_) + ": " + *wrong);
+      }
+    }
+  }
+  found_.erase(io.request.id);
+  if (has_client_) after(world_.soon(800), [this] { submit_next(); });
+}
+
+void WriterHost::submit(IoRequest request) {
+  if (!is_up() || engine_->under_way() == world_.plan.depth ||
+      engine_->phase() == Writer::Phase::kFenced) {
+    return;
+  }
+  request.id = ++ids_;
+  Io io{request, world_.events.now(), 0};
+  if (request.kind == IoKind::kWrite) {
+    io.value = world_.history.begin_write(world_.events.now(), index_, request.offset / kBlock,
+                                          request.length / kBlock);
+  }
+  open_[request.id] = io;
+  ++world_.outcome.operations;
+  handle([&](WriterActions& out) {
+    if (!engine_->submit(world_.events.now(), request, out)) open_.erase(request.id);
+  });
+}
+
+}  // namespace cepheus::replica::sim
