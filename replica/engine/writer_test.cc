@@ -20,13 +20,17 @@ constexpr Geometry kGeometry{16 * 4096, 4096, 4 * 4096};
 class Volume : public testing::Test {
  protected:
   Volume() {
-    WriterSettings settings;
-    settings.geometry = kGeometry;
-    settings.depth = 4;
-    writer = std::make_unique<Writer>(settings, 1);
+    start_writer(1);
     for (unsigned r = 0; r < 3; ++r) {
       replicas.emplace_back(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
     }
+  }
+
+  void start_writer(std::uint64_t id) {
+    WriterSettings settings;
+    settings.geometry = kGeometry;
+    settings.depth = 4;
+    writer = std::make_unique<Writer>(settings, id);
   }
 
   // Handles what the writer wants done, but writes, reads and copies, which are noted.
@@ -150,6 +154,27 @@ TEST_F(Volume, AReplicaThatReturnsIsCopiedWhatItMissedAndThenCounts) {
   run();
   EXPECT_TRUE(writer->is_in_sync(0));
   EXPECT_EQ(replicas[0].record().config, writer->config());
+}
+
+// Requests that came before it serves wait for copies, not copies for them.
+TEST_F(Volume, ASuccessorMakesMarkedChunksAlikeBeforeItTakesRequests) {
+  connect_all();
+  submit(IoKind::kWrite, 1);
+  log.clear();
+  start_writer(2);
+  links = {2, 2, 2};
+  submit(IoKind::kWrite, 2);
+  connect_all();
+  EXPECT_EQ(writer->phase(), Writer::Phase::kRecovering);
+  const auto copies = all(Kind::kCopy);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].io.length, 4u * 4096);
+  EXPECT_EQ(copies[0].members, Members::of_bits(0b110));
+  EXPECT_TRUE(all(Kind::kWrite).empty());
+  writer->on_copied(now, copies[0].attempt, {}, todo);
+  run();
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  EXPECT_EQ(all(Kind::kWrite).size(), 1u);
 }
 
 TEST_F(Volume, AReadWaitsForAWriteThatOverlaps) {
