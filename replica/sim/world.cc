@@ -124,11 +124,18 @@ void World::add_writer() {
   if (!is_calm) writers.back()->start_client();
 }
 
-// Was it the only one that is known to have everything?
+// Was it the only one in sync, as far as that is on record with all whom it names?
 void World::note_memory_loss(unsigned replica) {
-  Config latest = replicas[0]->record().config;
+  Config latest;
   for (const auto& host : replicas) {
-    if (is_later(host->record().config, latest)) latest = host->record().config;
+    const Config& config = host->record().config;
+    bool is_on_record = true;
+    for (unsigned r = 0; r < plan.replicas; ++r) {
+      if (config.members.has(r) && is_later(config, replicas[r]->record().config)) {
+        is_on_record = false;
+      }
+    }
+    if (is_on_record && !is_later(latest, config)) latest = config;
   }
   if (latest.members.without(replica).empty()) history.lose_unflushed();
 }
