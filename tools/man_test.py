@@ -45,6 +45,9 @@ class Pages(unittest.TestCase):
     def test_cepheus_sim(self):
         self.check("cepheus-sim")
 
+    def test_cepheus_volume_sim(self):
+        self.check("cepheus-volume-sim")
+
     def test_every_program_has_one(self):
         programs = {path.name for path in (BUILD / "bin").iterdir() if path.name.startswith("cepheus")}
         self.assertEqual(programs, {path.stem for path in PAGES.iterdir()})

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""A multicast and a unicast over one slow trunk whose queue marks: NICs with DCQCN share it, and nobody starves.
+
+As a test: some seconds. As a command: congestion_test.py --seconds S [--control WORDS] prints what both got and Jain's index.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from harness import BUILD, mca_arguments
+from live import PATIENCE, Lines, Switch
+
+RATE = 400  # Mb/s: the machine is not the bottleneck
+TOPOLOGY = f"""
+[[switch]]
+name = "s0"
+cnp_policy = "worst-path"
+cnp_window = "20ms"
+[[switch]]
+name = "s1"
+[[trunk]]
+between = ["s0", "s1"]
+link = {{ rate = "{RATE}Mbps", ecn = {{ kmin = "40KB", kmax = "400KB", pmax = 0.1 }} }}
+[[host]]
+name = "h0"
+address = "10.0.0.1"
+switch = "s0"
+[[host]]
+name = "h1"
+address = "10.0.0.2"
+switch = "s0"
+[[host]]
+name = "h2"
+address = "10.0.0.3"
+switch = "s1"
+[[host]]
+name = "h3"
+address = "10.0.0.4"
+switch = "s1"
+[[host]]
+name = "h4"
+address = "10.0.0.5"
+switch = "s1"
+"""
+# Slower than the published steps, which are for links of 40 Gb/s and more.
+CONTROL = f"orig,link_mbps={RATE},additive_mbps=1,hyper_mbps=5,min_mbps=5,byte_counter=0"
+MULTICAST, UNICAST = "h2", "h3"  # who receives what
+
+
+class Rivals:
+    """MPI_Bcast from h0 to h2 and h4, and ib_write_bw from h1 to h3, until the block ends."""
+
+    def __init__(self, control):
+        self.environment = {**os.environ, **({"CEPHEUS_CONGESTION": control} if control else {})}
+        self.switch = Switch(topology=TOPOLOGY)
+        self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-congestion-")
+        self.processes = []
+
+    def start(self, command, **environment):
+        process = subprocess.Popen(list(map(str, command)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   env={**self.environment, **environment}, cwd=self.scratch.name)
+        self.processes.append(process)
+        return Lines(process.stdout)
+
+    def __enter__(self):
+        job = [BUILD / "bin/cepheus-run", "--join", self.switch.socket, "--on", "h0,h2,h4", "--", "-np", 3,
+               *mca_arguments({"coll_cepheus_mode": "require", "coll_cepheus_verbose": 1}), BUILD / "tests/mpi/broadcast_check",
+               "--until", "never", "--size", 4 << 20, "--max", 4 << 20, "--root", 0]
+        self.job = self.start(job)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        perftest = ["ib_write_bw", "-d", "cepheus0", "-x", 0, "-F", "-p", port, "-s", 65536, "--run_infinitely"]
+        preload = {"LD_PRELOAD": str(BUILD / "lib/libcepheus-roce.so"), "CEPHEUS_FABRIC": self.switch.socket}
+        self.server = self.start(perftest, CEPHEUS_HOST="h3", **preload)
+        self.server.wait_for("Waiting for client")
+        self.client = self.start([*perftest, "127.0.0.1"], CEPHEUS_HOST="h1", **preload)
+        give_up = time.monotonic() + PATIENCE
+        while min(self.received().values()) < 4 << 20:
+            if time.monotonic() > give_up or any(process.poll() is not None for process in self.processes):
+                text = "\n".join(lines.text() for lines in (self.job, self.server, self.client))
+                self.__exit__()
+                raise RuntimeError("they do not run\n" + text)
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+        self.switch.close()
+        self.scratch.cleanup()
+
+    def received(self):
+        ports = {port["name"]: port["tx_payload_bytes"] for port in self.switch.ports()}
+        return {"multicast": ports[MULTICAST], "unicast": ports[UNICAST]}
+
+    def rates(self, seconds):
+        """Mb/s of each from now on."""
+        before, since = self.received(), time.monotonic()
+        time.sleep(seconds)
+        after, took = self.received(), time.monotonic() - since
+        return {name: 8e-6 * (after[name] - before[name]) / took for name in after}
+
+    def counted(self, name):
+        return sum(switch["counters"].get(name, 0) for switch in self.switch.status()["switches"])
+
+
+def jain(shares):
+    return sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
+
+
+class Congestion(unittest.TestCase):
+    # The second half of a run: the first is for the rates to settle.
+    def test_multicast_and_unicast_share_a_trunk(self):
+        with Rivals(CONTROL) as rivals:
+            time.sleep(4)
+            rates = rivals.rates(4)
+            marks = rivals.counted("ecn_marked")
+        self.assertGreater(marks, 0, "nothing was marked: the test tested nothing")
+        self.assertGreaterEqual(jain(list(rates.values())), 0.9, rates)
+        self.assertGreater(sum(rates.values()), 0.5 * RATE, rates)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--control", default=CONTROL)
+    options = parser.parse_args()
+    with Rivals(options.control) as rivals:
+        for _ in range(int(options.seconds)):
+            rates = rivals.rates(1)
+            print(f"{rates['multicast']:7.1f} {rates['unicast']:7.1f} Mb/s, Jain {jain(list(rates.values())):.3f}, "
+                  f"{rivals.counted('ecn_marked')} marks, {rivals.counted('cnp_sent')} CNPs", flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].startswith("--"):
+        sys.exit(main())
+    unittest.main()
