@@ -1,0 +1,42 @@
+// The storage experiments against the papers' numbers, by the tolerance of their fit.
+#include <gtest/gtest.h>
+
+#include "fabric-sim/experiments/experiment.h"
+
+namespace cepheus::sim {
+namespace {
+
+Report quick_run(std::string_view name) {
+  Report report{std::string(name), [](const std::string&) {}};
+  find_experiment(name)->run({.quick = true}, report);
+  return report;
+}
+
+TEST(Storage, OneRequestSavesWhatThePapersSay) {
+  int compared = 0;
+  const Report report = quick_run("storage-latency");
+  for (const Point& point : report.points()) {
+    if (!point.paper) continue;
+    ++compared;
+    EXPECT_NEAR(point.value, *point.paper, 5) << point.x << " bytes";
+  }
+  EXPECT_EQ(compared, 3);
+}
+
+TEST(Storage, RequestsASecondAreThoseOfOneUnicastAndALittleLessThanThreeTimesThreeUnicasts) {
+  double ours = 0, one = 0;
+  const Report report = quick_run("storage-iops");
+  for (const Point& point : report.points()) {
+    if (point.series == "cepheus") ours = point.value;
+    if (point.series == "1 unicast") one = point.value;
+    if (!point.paper) continue;
+    EXPECT_NEAR(point.value / *point.paper, 1, 0.05) << point.series;
+    if (point.unit == "times") {
+      EXPECT_NEAR(point.value, 2.83, 0.1);
+    }
+  }
+  EXPECT_GE(ours, 0.97 * one);
+}
+
+}  // namespace
+}  // namespace cepheus::sim
