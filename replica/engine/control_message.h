@@ -11,6 +11,7 @@ namespace cepheus::replica {
 enum class Ask : std::uint8_t {
   kPromise,  // take nobody older any more; the answer tells all that the replica knows
   kConfig,   // who is in sync from now on
+  kSettle,   // the same of a configuration that was found: what was lost stays noted
   kBitmap,   // the whole bitmap, in place of the replica's
   kMark,     // set bits: data will follow
   kClear,    // clear bits: the chunks are alike and flushed everywhere
@@ -23,7 +24,7 @@ struct Request {
   Ask ask = Ask::kPing;
   std::uint64_t serial = 0;            // what the answer repeats
   Epoch epoch;                         // the writer's
-  Config config{};                     // kConfig
+  Config config{};                     // kConfig, kSettle
   ChunkRange range{};                  // kMark, kClear
   std::uint64_t generation = 0;        // kJoin: of the group
   std::vector<std::uint64_t> words{};  // kBitmap

@@ -3,7 +3,8 @@
 // Configurations only shrink from the last one on record, and grow by one replica at a time once
 // that is on record; a growth that is not, is taken back by the next shrinking. So whoever has all
 // replicas of the latest configuration that it can find, has one that knows all later ones
-// (docs/replica.md, "Why a successor finds everything").
+// (docs/replica.md, "Why a successor finds everything"). One that a successor finds may itself be a
+// growth that never was on record: then it is put on record with all whom it names, before anything.
 #include <algorithm>
 #include <cassert>
 
@@ -85,10 +86,15 @@ void Writer::try_to_begin(Instant now, WriterActions& out) {
   }
   phase_ = Phase::kRecovering;
   config_ = {epoch_, 0, {}};
+  unsettled_ = {};
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (last.members.has(r) && is_later(last, peers_[r].config)) unsettled_ = last.members;
+  }
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (members.has(r)) tell_marks(r, out);
   }
-  propose(members, out);
+  first_ = members;
+  propose(unsettled_.empty() ? members : unsettled_, out);
   form_at_ = now;
 }
 
@@ -99,7 +105,7 @@ void Writer::propose(Members members, WriterActions& out) {
   std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
   Round round;
   round.purpose = Round::Purpose::kConfig;
-  round.request.ask = Ask::kConfig;
+  round.request.ask = unsettled_.empty() ? Ask::kConfig : Ask::kSettle;
   round.request.config = config_;
   round.waiting = members;
   start_round(std::move(round), out);
@@ -140,6 +146,7 @@ void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   drop_group(out);
   rounds_.clear();
   growing_.reset();
+  unsettled_ = {};
   for (Peer& peer : peers_) peer.is_syncing = peer.has_todo = peer.is_flushed = false;
   for (Op& op : ops_) {
     if (op.state == OpState::kFlushing) {
@@ -185,6 +192,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
 }
 
 void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
+  if (unsettled_.has(replica)) return start_again(now, epoch_, out);
   Members members = config_.members.without(replica);
   if (growing_) members = members.without(*growing_);
   if (config_.members.has(replica)) {
@@ -215,6 +223,7 @@ void Writer::drop_group(WriterActions& out) {
 
 // The group is that of all who are wanted, made anew whenever that changes.
 void Writer::keep_group(Instant now, WriterActions& out) {
+  if (!unsettled_.empty()) return;
   if (phase_ == Phase::kServing) {
     for (unsigned r = 0; r < settings_.replicas; ++r) {
       Peer& peer = peers_[r];

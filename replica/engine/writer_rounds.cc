@@ -77,6 +77,11 @@ void Writer::end_round(Instant, const Round& round, WriterActions& out) {
       break;
     case Round::Purpose::kConfig:
       if (round.request.config.version != config_.version) break;
+      if (!unsettled_.empty()) {
+        unsettled_ = {};
+        propose(first_, out);
+        break;
+      }
       is_confirmed_ = true;
       if (growing_) {
         Peer& peer = peers_[*growing_];
