@@ -3,7 +3,6 @@
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from switch_process import Switch  # noqa: E402
+from tcp_ports import free_port, is_listening  # noqa: E402, F401  for the tests
 
 BUILD = os.environ["CEPHEUS_BUILD"]
 LIBRARY = os.path.join(BUILD, "lib", "libcepheus-roce.so")
@@ -22,19 +22,6 @@ PATIENCE = 60  # seconds; more than any machine needs
 # What a program sees of the fabric of this test alone.
 CLEAN = {k: v for k, v in os.environ.items()
          if not k.startswith(("CEPHEUS_", "LD_PRELOAD", "OMPI_", "PMI", "SLURM_"))}
-
-
-def free_port():
-    """A TCP port for a program's own exchange of addresses."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def is_listening(port):
-    """Whether somebody listens there, without connecting: these servers accept one client only."""
-    with open("/proc/net/tcp", encoding="ascii") as table:
-        return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in table)
 
 
 class Fabric(Switch):

@@ -1,14 +1,12 @@
 #!/usr/bin/python3
 """A multicast and a unicast over one slow trunk whose queue marks: NICs with DCQCN keep the queue short, and nobody starves.
 
-As a test: some seconds. As a command: congestion_test.py --seconds S [--control WORDS] prints what both got and Jain's index.
+As a test: some seconds. As a command: congestion_test.py --times N [--control WORDS] prints what both got and Jain's index.
 """
 
 import argparse
 import os
-import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +14,8 @@ import time
 import unittest
 
 from harness import BUILD, mca_arguments
-from live import PATIENCE, Lines, Switch
+from live import Lines, Switch, wait_until
+from tcp_ports import free_port, is_listening
 
 RATE = 400  # Mb/s: the machine is not the bottleneck
 TOPOLOGY = f"""
@@ -55,12 +54,8 @@ switch = "s1"
 # The published times are for links of 40 Gb/s and more: here a packet alone takes 80 us.
 CONTROL = (f"orig,link_mbps={RATE},cnp_interval_us=1000,alpha_timer_us=3000,rate_timer_us=3000,additive_mbps=5,hyper_mbps=20,min_mbps=5,"
            "byte_counter=0")
+SETTLING = 32 << 20  # bytes of each: seconds
 MULTICAST, UNICAST = "h2", "h3"  # who receives what
-
-
-def is_listening(port):
-    """Whether somebody does there, without connecting: perftest's server accepts one client only."""
-    return f":{port:04X} 00000000:0000 0A" in pathlib.Path("/proc/net/tcp").read_text()
 
 
 class Rivals:
@@ -70,35 +65,30 @@ class Rivals:
         self.environment = {**os.environ, **({"CEPHEUS_CONGESTION": control} if control else {})}
         self.switch = Switch(topology=TOPOLOGY)
         self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-congestion-")
-        self.processes = []
+        self.processes, self.outputs = [], []
 
     def start(self, command, **environment):
         process = subprocess.Popen(list(map(str, command)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                    env={**self.environment, **environment}, cwd=self.scratch.name)
         self.processes.append(process)
-        return Lines(process.stdout)
+        self.outputs.append(Lines(process.stdout))
 
     def __enter__(self):
         job = [BUILD / "bin/cepheus-run", "--join", self.switch.socket, "--on", "h0,h2,h4", "--", "-np", 3,
                *mca_arguments({"coll_cepheus_mode": "require", "coll_cepheus_verbose": 1}), BUILD / "tests/mpi/broadcast_check",
                "--until", "never", "--size", 16 << 20, "--max", 16 << 20, "--root", 0]
-        self.job = self.start(job)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        self.start(job)
+        port = free_port()
         perftest = ["ib_write_bw", "-d", "cepheus0", "-x", 0, "-F", "-p", port, "-s", 65536, "--run_infinitely"]
         preload = {"LD_PRELOAD": str(BUILD / "lib/libcepheus-roce.so"), "CEPHEUS_FABRIC": self.switch.socket}
-        self.server = self.start(perftest, CEPHEUS_HOST="h3", **preload)
-        while not is_listening(port) and self.processes[-1].poll() is None:
-            time.sleep(0.02)
-        self.client = self.start([*perftest, "127.0.0.1"], CEPHEUS_HOST="h1", **preload)
-        give_up = time.monotonic() + PATIENCE
-        while min(self.received().values()) < 4 << 20:
-            if time.monotonic() > give_up or any(process.poll() is not None for process in self.processes):
-                text = "\n".join(lines.text() for lines in (self.job, self.server, self.client))
-                self.__exit__()
-                raise RuntimeError("they do not run\n" + text)
-            time.sleep(0.02)
+        self.start(perftest, CEPHEUS_HOST="h3", **preload)
+        try:
+            wait_until(lambda: is_listening(port) or self.has_ended(), "perftest's server")
+            self.start([*perftest, "127.0.0.1"], CEPHEUS_HOST="h1", **preload)
+            self.receive(4 << 20)
+        except RuntimeError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
@@ -119,10 +109,23 @@ class Rivals:
         ports = {port["name"]: port["tx_payload_bytes"] for port in self.switch.ports()}
         return {"multicast": ports[MULTICAST], "unicast": ports[UNICAST]}
 
-    def rates(self, seconds):
-        """Mb/s of each from now on."""
+    def has_ended(self):
+        return any(process.poll() is not None for process in self.processes)
+
+    def receive(self, more):
+        """Until each has got so many bytes from now on."""
+        goal = {name: got + more for name, got in self.received().items()}
+        wait_until(lambda: self.has_ended() or all(got >= goal[name] for name, got in self.received().items()), self.said)
+        if self.has_ended():
+            raise RuntimeError("a program has ended\n" + self.said())
+
+    def said(self):
+        return "\n".join(lines.text() for lines in self.outputs)
+
+    def rates(self, more):
+        """Mb/s of each from now on, until each has got so many bytes."""
         before, since = self.received(), time.monotonic()
-        time.sleep(seconds)
+        self.receive(more)
         after, took = self.received(), time.monotonic() - since
         return {name: 8e-6 * (after[name] - before[name]) / took for name in after}
 
@@ -139,11 +142,11 @@ class Congestion(unittest.TestCase):
     # processors longer than for their rates.
     def test_multicast_and_unicast_over_one_trunk_both_go_on(self):
         with Rivals(CONTROL) as rivals:
-            time.sleep(3)
-            marks = rivals.counted("ecn_marked")
-            rates = rivals.rates(3)
-            marks = rivals.counted("ecn_marked") - marks
-        packets = 1e6 * sum(rates.values()) * 3 / 8 / 4096
+            rivals.receive(SETTLING)
+            marks, got = rivals.counted("ecn_marked"), sum(rivals.received().values())
+            rates = rivals.rates(SETTLING)
+            marks, got = rivals.counted("ecn_marked") - marks, sum(rivals.received().values()) - got
+        packets = got / 4096
         self.assertGreater(marks, 0, "nothing was marked: the test tested nothing")
         self.assertLess(marks, packets / 2, "a queue that is always long: nobody heeds its marks")
         self.assertGreater(min(rates.values()), 0.05 * RATE, rates)
@@ -152,12 +155,12 @@ class Congestion(unittest.TestCase):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--control", default=CONTROL)
     options = parser.parse_args()
     with Rivals(options.control) as rivals:
-        for _ in range(int(options.seconds)):
-            rates = rivals.rates(1)
+        for _ in range(options.times):
+            rates = rivals.rates(8 << 20)
             print(f"{rates['multicast']:7.1f} {rates['unicast']:7.1f} Mb/s, Jain {jain(list(rates.values())):.3f}, "
                   f"{rivals.counted('ecn_marked')} marks", flush=True)
 

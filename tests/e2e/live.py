@@ -1,5 +1,6 @@
 """A fabric and an MPI program on it that live while a test does things to them."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -23,6 +24,16 @@ class Switch(SwitchProcess):
     def payload(self):
         """Bytes of RoCE payload that all hosts have sent."""
         return sum(port["rx_payload_bytes"] for port in self.ports())
+
+
+def wait_until(holds, what, seconds=PATIENCE):
+    """Asks again and again, whatever asking takes: what `holds()` answers once it is true; RuntimeError if that takes too long."""
+    give_up = time.monotonic() + seconds
+    while not (answer := holds()):
+        if time.monotonic() > give_up:
+            raise RuntimeError(f"{what() if callable(what) else what} did not come within {seconds} s")
+        os.sched_yield()
+    return answer
 
 
 def private_kib(pid):

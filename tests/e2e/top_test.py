@@ -8,11 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from harness import BUILD
-from live import PATIENCE, LiveRun, Switch
+from live import PATIENCE, LiveRun, Switch, wait_until
 
 CTL = BUILD / "bin/cepheusctl"
 
@@ -47,14 +46,11 @@ class Terminal:
         return self.tmux("capture-pane", "-p").split("\n")[:-1]
 
     def wait(self, holds, what):
-        give_up = time.monotonic() + PATIENCE
-        while True:
+        def matching():
             screen = self.screen()
-            if holds(screen):
-                return screen
-            if time.monotonic() > give_up:
-                raise AssertionError(f"{what} did not come:\n" + "\n".join(screen))
-            time.sleep(0.05)
+            return screen if holds(screen) else None
+
+        return wait_until(matching, lambda: f"{what}, on this screen:\n" + "\n".join(self.screen()) + "\n")
 
     def wait_for(self, text):
         return self.wait(lambda screen: any(text in line for line in screen), f"'{text}'")

@@ -10,7 +10,6 @@ import os
 import pathlib
 import shutil
 import sys
-import time
 import unittest
 import urllib.parse
 
@@ -60,10 +59,9 @@ class Page(unittest.TestCase):
         return driver
 
     def wait(self, driver, condition, what):
-        give_up = time.monotonic() + PATIENCE
-        while not driver.execute_script(f"return {condition}"):
-            self.assertLess(time.monotonic(), give_up, f"{what} did not come; it says: {self.text(driver, 'body')[:2000]}")
-            time.sleep(0.05)
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        WebDriverWait(driver, PATIENCE).until(lambda d: d.execute_script(f"return {condition}"), f"{what} did not come")
 
     def text(self, driver, selector):
         return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)
