@@ -2,6 +2,20 @@
 
 namespace cepheus::sim {
 
+rnic::Qpn create_qp(Host& host, std::uint32_t depth) {
+  rnic::QpInit init;
+  init.pd = 1;
+  init.send_cq = 1;
+  init.recv_cq = 2;
+  init.cap.max_send_wr = init.cap.max_recv_wr = depth;
+  const rnic::Qpn qpn = require(host.create_qp(init));
+  rnic::QpAttr attr;
+  attr.state = rnic::QpState::kInit;
+  attr.access = rnic::kLocalWrite | rnic::kRemoteWrite;
+  require(host.modify_qp(qpn, attr, rnic::kAttrState | rnic::kAttrAccess));
+  return qpn;
+}
+
 void connect(Host& host, rnic::Qpn qpn, wire::Ipv4 peer, rnic::Qpn peer_qpn, wire::Psn start,
              std::uint8_t timeout_code) {
   rnic::QpAttr attr;

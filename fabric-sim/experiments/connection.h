@@ -15,6 +15,10 @@ T require(wire::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *result;
 }
 
+// A queue pair in INIT, with room for so many work requests each way, that peers may WRITE through.
+// Its sends complete on queue 1, its receives on 2.
+rnic::Qpn create_qp(Host& host, std::uint32_t depth);
+
 // Precondition: the queue pair is in INIT. Both directions begin with `start`; seven retries, RNRs
 // without end. `timeout_code`: IBTA's; the NIC's floor holds where it is longer.
 void connect(Host& host, rnic::Qpn qpn, wire::Ipv4 peer, rnic::Qpn peer_qpn, wire::Psn start,

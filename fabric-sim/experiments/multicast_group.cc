@@ -31,16 +31,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
         host_(host),
         control_port_(static_cast<std::uint16_t>(40000 + id.value() % 10000)),
         membership_({}) {
-    rnic::QpInit init;
-    init.pd = 1;
-    init.send_cq = 1;
-    init.recv_cq = 2;
-    init.cap.max_send_wr = init.cap.max_recv_wr = kStreamed;
-    qpn_ = require(host.create_qp(init));
-    rnic::QpAttr attr;
-    attr.state = rnic::QpState::kInit;
-    attr.access = rnic::kLocalWrite | rnic::kRemoteWrite;
-    require(host.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
+    qpn_ = create_qp(host, kStreamed);
     lkey_ = require(host.nic().register_memory(1, group.memory_.data(), group.memory_.size(), 0,
                                                rnic::kLocalWrite))
                 .lkey;

@@ -73,8 +73,8 @@ class ReplicaTarget final : public Target, public CompletionClient {
     rkey_ = require(host.nic().register_memory(1, memory.data(), memory.size(), 0,
                                                rnic::kLocalWrite | rnic::kRemoteWrite))
                 .rkey;
-    const rnic::Qpn there = create(host);
-    qpn_ = create(client_);
+    const rnic::Qpn there = create_qp(host, kPosted);
+    qpn_ = create_qp(client_, kPosted);
     sim::connect(client_, qpn_, host.address(), there, wire::Psn(0), kTimeoutCode);
     sim::connect(host, there, client_.address(), qpn_, wire::Psn(0), kTimeoutCode);
     client_.attach(qpn_, *this);
@@ -97,19 +97,7 @@ class ReplicaTarget final : public Target, public CompletionClient {
   }
 
  private:
-  static rnic::Qpn create(Host& host) {
-    rnic::QpInit init;
-    init.pd = 1;
-    init.send_cq = 1;
-    init.recv_cq = 2;
-    init.cap.max_send_wr = init.cap.max_recv_wr = 128;
-    const rnic::Qpn qpn = require(host.create_qp(init));
-    rnic::QpAttr attr;
-    attr.state = rnic::QpState::kInit;
-    attr.access = rnic::kLocalWrite | rnic::kRemoteWrite;
-    require(host.modify_qp(qpn, attr, rnic::kAttrState | rnic::kAttrAccess));
-    return qpn;
-  }
+  static constexpr std::uint32_t kPosted = 128;
 
   Host& client_;
   std::function<void(Instant)> done_;

@@ -23,16 +23,7 @@ class UnicastStream::End final : public CompletionClient {
     lkey_ =
         require(host.nic().register_memory(1, memory.data(), memory.size(), 0, rnic::kLocalWrite))
             .lkey;
-    rnic::QpInit init;
-    init.pd = 1;
-    init.send_cq = 1;
-    init.recv_cq = 2;
-    init.cap.max_send_wr = init.cap.max_recv_wr = kPosted;
-    qpn_ = require(host.create_qp(init));
-    rnic::QpAttr attr;
-    attr.state = rnic::QpState::kInit;
-    attr.access = rnic::kLocalWrite;
-    require(host.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
+    qpn_ = create_qp(host, kPosted);
     host.attach(qpn_, *this);
   }
 
