@@ -133,8 +133,21 @@ class Page(unittest.TestCase):
             driver.save_screenshot(str(pathlib.Path(directory) / name))
 
 
-if __name__ == "__main__":
+def why_no_browser():
+    """Why none can be driven here; None if one can."""
     if importlib.util.find_spec("selenium") is None or shutil.which("chromedriver") is None:
-        print(f"web_page_test: skipped: there is no browser to drive; as root: apt-get install --no-install-recommends {NEEDED}")
+        return f"there is no browser to drive; as root: apt-get install --no-install-recommends {NEEDED}"
+    from selenium.common.exceptions import WebDriverException
+
+    try:
+        browser(1280, False).quit()
+    except WebDriverException as reason:
+        return f"the browser does not start here: {reason.msg}"
+    return None
+
+
+if __name__ == "__main__":
+    if reason := why_no_browser():
+        print(f"web_page_test: SKIPPED: {reason}")
         sys.exit(77)
     unittest.main()
