@@ -39,19 +39,26 @@ bool WorstPathCnps::passes(Instant now, PathNo path) {
 }
 
 bool SlottedCnps::passes(Instant now, PathNo path) {
-  const std::int64_t slot = now.time_since_epoch() / slot_;
-  if (slot != current_) {
-    current_ = slot;
-    const auto worst = std::max_element(counts_.begin(), counts_.end());
-    const bool any = worst != counts_.end() && *worst > 0;
-    if (any && (chosen_ == kNoPath || *worst > counts_[chosen_])) {
-      chosen_ = static_cast<PathNo>(worst - counts_.begin());
-    }
+  if (now - last_ >= std::max(slot_, kCalm)) {
+    chosen_ = kNoPath;
     std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
+  } else if (now.time_since_epoch() / slot_ != last_.time_since_epoch() / slot_) {
+    choose();
   }
+  last_ = now;
   count(path);
-  if (chosen_ == kNoPath) chosen_ = path;  // else the first slot of a turn would slow nobody down
+  if (chosen_ == kNoPath) chosen_ = path;  // else the first slot would slow nobody down
   return path == chosen_;
+}
+
+// By the slot that has ended.
+void SlottedCnps::choose() {
+  const auto worst = std::max_element(counts_.begin(), counts_.end());
+  const bool any = worst != counts_.end() && *worst > 0;
+  if (any && (chosen_ == kNoPath || *worst > counts_[chosen_])) {
+    chosen_ = static_cast<PathNo>(worst - counts_.begin());
+  }
+  std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
 }
 
 std::unique_ptr<CnpPolicy> make_cnp_policy(net::CnpPolicy policy, Duration window) {

@@ -70,16 +70,21 @@ class WorstPathCnps final : public CountedCnps {
 
 // "tmcf": those of the path that had most in the last `slot` in which any came (TMCF IV). Slots of
 // different switches need not agree. An empty slot changes nothing: where congestion is mild, most
-// are empty.
+// are empty. But a group that has heard of none for kCalm, or a slot if that is longer, was not
+// congested at all: which path was worst before says nothing of the next queue that grows.
 class SlottedCnps final : public CountedCnps {
  public:
   explicit SlottedCnps(Duration slot) : slot_(slot) {}
   const char* name() const override { return "tmcf"; }
   bool passes(Instant now, PathNo path) override;
+  // A congested sender is told some ten times in it at usual rates.
+  static constexpr Duration kCalm = std::chrono::milliseconds(10);
 
  private:
+  void choose();
+
   const Duration slot_;
-  std::int64_t current_ = 0;
+  Instant last_{};  // when any path had one
 };
 
 // `window`: the period or slot; above 0.

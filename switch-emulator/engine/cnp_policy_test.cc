@@ -13,8 +13,8 @@ using net::CnpPolicy;
 // Four paths; time in microseconds.
 class CnpPolicyTest : public testing::Test {
  protected:
-  void use(CnpPolicy policy) {
-    policy_ = make_cnp_policy(policy, 500us);
+  void use(CnpPolicy policy, Duration window = 500us) {
+    policy_ = make_cnp_policy(policy, window);
     for (int i = 0; i < 4; ++i) policy_->on_path_added();
   }
   bool passes(std::int64_t at, PathNo path) {
@@ -77,6 +77,20 @@ TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
   EXPECT_FALSE(passes(500 * 9 + 1, 2));
   EXPECT_TRUE(passes(500 * 10, 1)) << "as many: who was chosen stays";
   EXPECT_FALSE(passes(500 * 10 + 1, 2));
+}
+
+// Else the first slot of a queue that grows elsewhere is spent on a path that is long free again,
+// and a slot is much of the time that a source then needs to give way.
+TEST_F(CnpPolicyTest, TmcfForgetsItsChoiceOnceNobodyWasCongestedForAWhile) {
+  use(CnpPolicy::kTmcf);
+  EXPECT_TRUE(passes(0, 1));
+  EXPECT_FALSE(passes(9'999, 2)) << "not that long";
+  EXPECT_TRUE(passes(19'999, 3));
+  EXPECT_FALSE(passes(20'000, 1));
+  use(CnpPolicy::kTmcf, 20ms);
+  EXPECT_TRUE(passes(0, 1));
+  EXPECT_FALSE(passes(19'999, 2));
+  EXPECT_TRUE(passes(39'999, 3)) << "a slot";
 }
 
 TEST_F(CnpPolicyTest, AnotherTurnBeginsWithNothing) {
