@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """The papers' experiments in the simulator, several at a time: tables, JSON and SVGs into a folder, and the page about them.
 
-    experiments.py [--quick] [--seeds N] [--jobs N] [--results DIRECTORY] [--docs FILE] [NAME...]
+    experiments.py [--quick] [--seeds N] [--jobs N] [--modes] [--results DIRECTORY] [--docs FILE] [NAME...]
 
 Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that a page can be made of several
-runs. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
+runs; of what is not in the folder the page keeps what it has. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
 """
 
 import argparse
@@ -12,9 +12,12 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
+
+import experiment_modes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -27,6 +30,7 @@ Times are virtual; the seconds behind each command are those of the machine that
 
     ./run experiments                      all, with SVGs into build/experiments
     ./run experiments --quick --docs       a first look, and this page made of it
+    ./run experiments --modes --docs       those with congestion control, by both parameter sets and ways of notification
 
 The rivals are schedules of unicasts over the same NICs and switches (`fabric-sim/experiments/rivals.h`), each held to its closed-form
 bound by a test. Queues never overflow, as if pause frames worked without cost. Where congestion is not what is measured nothing marks packets either.
@@ -34,14 +38,16 @@ bound by a test. Queues never overflow, as if pause frames worked without cost. 
 
 
 class Experiment:
-    """One experiment's files in the folder of results."""
+    """One experiment's files in the folder of results; `mode`: of senders that differ (experiment_modes.py)."""
 
-    def __init__(self, name, results):
+    def __init__(self, name, results, mode=None):
         self.name = name
-        self.table, self.json, self.svg, self.about = (results / f"{name}.{kind}" for kind in ("txt", "json", "svg", "about"))
+        self.extra = ["--congestion", mode] if mode else []
+        stem = f"{name}.{mode}" if mode else name
+        self.table, self.json, self.svg, self.about = (results / f"{stem}.{kind}" for kind in ("txt", "json", "svg", "about"))
 
     def run(self, simulator, arguments):
-        command = [str(simulator), "experiment", self.name, "--json", str(self.json), "--svg", str(self.svg), *arguments]
+        command = [str(simulator), "experiment", self.name, "--json", str(self.json), "--svg", str(self.svg), *self.extra, *arguments]
         started = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
@@ -69,9 +75,16 @@ def known(simulator):
     return [line for line in listed.splitlines() if line and not line.startswith(" ")]
 
 
-def write_page(path, experiments):
-    there = [e for e in experiments if e.is_there()]
-    path.write_text(PREFACE + "".join(e.section() for e in there))
+def sections_of(page):
+    """By the first word of their headings."""
+    parts = re.split(r"(?m)^(?=## )", page)[1:]
+    return {re.match(r"## (\S+?):? ", part)[1]: "\n" + part.rstrip("\n") + "\n" for part in parts}
+
+
+def write_page(path, names, results):
+    before = sections_of(path.read_text()) if path.is_file() else {}
+    sections = [e.section() if e.is_there() else before.get(e.name, "") for e in (Experiment(name, results) for name in names)]
+    path.write_text(PREFACE + "".join(sections) + (experiment_modes.section(results) or before.get("Other", "")))
 
 
 def main():
@@ -81,6 +94,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="fewer and smaller points")
     parser.add_argument("--seeds", type=int, help="of random links and places")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time; by default one for each processor")
+    parser.add_argument("--modes", action="store_true",
+                        help="each of those with congestion control, by both parameter sets and ways of notification")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build/experiments")
     parser.add_argument("--docs", nargs="?", type=pathlib.Path, const=ROOT / "docs/experiments.md",
                         help="write a page of all results in the folder (by default docs/experiments.md)")
@@ -92,7 +107,12 @@ def main():
             parser.error(f"no experiment is called '{name}'; there are: {' '.join(names)}")
     options.results.mkdir(parents=True, exist_ok=True)
     arguments = ["--quick"] * options.quick + (["--seeds", str(options.seeds)] if options.seeds else [])
-    chosen = [Experiment(name, options.results) for name in options.names or names]
+    wanted = options.names or names
+    if options.modes:
+        chosen = [Experiment(name, options.results, mode) for name in wanted if name in experiment_modes.SHOWN
+                  for mode in experiment_modes.MODES]
+    else:
+        chosen = [Experiment(name, options.results) for name in wanted]
     failed = []
     with concurrent.futures.ThreadPoolExecutor(max(options.jobs, 1)) as pool:
         running = {pool.submit(e.run, simulator, arguments): e for e in chosen}
@@ -103,7 +123,7 @@ def main():
             else:
                 failed.append(experiment.name)
     if options.docs:
-        write_page(options.docs, [Experiment(name, options.results) for name in names])
+        write_page(options.docs, names, options.results)
     if failed:
         print(f"experiments: failed: {' '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

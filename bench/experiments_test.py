@@ -4,12 +4,15 @@
 usage: experiments_test.py [-v]
 """
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import experiment_modes
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "experiments.py"
 
@@ -64,6 +67,42 @@ class Experiments(unittest.TestCase):
         self.assertIn("`cepheus-sim experiment good --quick`", text)
         self.assertNotIn("## bad", text)
         self.assertNotIn(str(self.root), text)
+
+    def test_what_is_not_in_the_folder_stays_on_the_page(self):
+        page = self.root / "page.md"
+        page.write_text("# Experiments\n\n## bad: another figure\n\nWhat it showed.\n\n## old: gone\n\nNobody knows it.\n")
+        self.run_program("good", "--docs", page)
+        text = page.read_text()
+        self.assertIn("How it was done.", text)
+        self.assertTrue(text.endswith("\n\n## bad: another figure\n\nWhat it showed.\n"), text)
+        again = text
+        self.run_program("good", "--docs", page)
+        self.assertEqual(page.read_text(), again)
+
+
+class Modes(unittest.TestCase):
+    """Figures by parameter set and notification: the series that a figure shows, each mode a row, once all have been run."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="cepheus-modes-")
+        self.addCleanup(self.folder.cleanup)
+        self.results = pathlib.Path(self.folder.name)
+
+    def write(self, mode, value):
+        points = [{"series": "multicast, all, settled", "x": 100, "value": value, "paper": 20},
+                  {"series": "multicast, all, settled", "x": 200, "value": value / 2, "paper": 13.333},
+                  {"series": "marked, all", "x": 1, "value": 7, "paper": None}]
+        (self.results / f"tmcf-fig3.{mode}.json").write_text(json.dumps(points))
+
+    def test_a_figure_is_shown_once_all_modes_have_been_run(self):
+        for mode in experiment_modes.MODES[:-1]:
+            self.write(mode, 19)
+        self.assertEqual(experiment_modes.section(self.results), "")
+        self.write(experiment_modes.MODES[-1], 25)
+        text = experiment_modes.section(self.results)
+        rows = [line.split() for line in text.splitlines() if line.startswith("    ")]
+        self.assertEqual(rows, [["tmcf-fig3", "100", "200"], ["multicast,", "all:", "paper", "20", "13.3"], ["orig", "19", "9.5"],
+                                ["orig,ce-echo", "19", "9.5"], ["hpcc", "19", "9.5"], ["hpcc,ce-echo", "25", "12.5"]])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What the parts cost: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a
-round trip through the switch."""
+round trip through the switch, and congestion control where there is no congestion."""
 
 import argparse
 import json
@@ -60,11 +60,11 @@ def is_listening(port):
     return any(re.search(rf":{port:04X} [0-9A-F]+:0000 0A", table) for table in tables)
 
 
-def pair(build, fabric, command):
+def pair(build, fabric, command, **environment):
     """Runs a perftest program as server and client on two hosts of the fabric; the client's output."""
     def start(host, extra):
         env = {**os.environ, "CEPHEUS_FABRIC": fabric.socket, "CEPHEUS_HOST": f"#{host}",
-               "LD_PRELOAD": str(build / "lib/libcepheus-roce.so")}
+               "LD_PRELOAD": str(build / "lib/libcepheus-roce.so"), **environment}
         return subprocess.Popen(command + extra, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     server = start(0, [])
     while server.poll() is None and not is_listening(PERFTEST_PORT):
@@ -83,15 +83,19 @@ def last_row(text):
     return [float(word) for word in rows[-1]]
 
 
+STREAM = ["ib_send_bw", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "65536", "-n", "5000", "-F", "--report_gbits"]
+LATENCY = ["ib_send_lat", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "8", "-n", "5000", "-F"]
+
+
 def stream(build, records, rounds):
     print("\nReliable connection through the switch, two processes (perftest, emulated)")
     for mode in ("deferred", "always"):
         rates, latencies = [], []
         with Fabric(build, icrc=mode) as fabric:
             for _ in range(rounds):
-                out = pair(build, fabric, ["ib_send_bw", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "65536", "-n", "5000", "-F", "--report_gbits"])
+                out = pair(build, fabric, STREAM)
                 rates.append(last_row(out)[3])
-                out = pair(build, fabric, ["ib_send_lat", "-d", "cepheus0", "-x", "0", "-m", "4096", "-s", "8", "-n", "5000", "-F"])
+                out = pair(build, fabric, LATENCY)
                 latencies.append(last_row(out)[4])
         rate, latency = percentile(rates, 0.5), percentile(latencies, 0.5)
         records.add("rc_stream", f"icrc {mode}", "goodput", "Gb/s", rate, min(rates), max(rates), len(rates), 65536, 2)
@@ -100,8 +104,29 @@ def stream(build, records, rounds):
               f"8-byte one-way latency {latency:6.2f} us ({min(latencies):.2f}..{max(latencies):.2f})")
 
 
-def output_of(command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+def congestion(build, records, rounds):
+    """Congestion control in the NICs, nothing marked, beside none, in turns."""
+    ratios = {"RC stream, 64 KiB": [], "RC, 8 bytes": [], "MPI_Bcast, 1 MiB, 4 hosts": []}
+    with Fabric(build) as fabric:
+        for _ in range(rounds):
+            costs = []
+            for control in ("off", "orig"):
+                on = {"CEPHEUS_CONGESTION": control}
+                gigabits = last_row(pair(build, fabric, STREAM, **on))[3]
+                latency = last_row(pair(build, fabric, LATENCY, **on))[4]
+                out = output_of([build / "bin/cepheus-run", "--hosts", 4, "--", "--mca", "coll_cepheus_mode", "require",
+                                 build / "bench/mpi_bcast", "--seconds", 0.3, 1 << 20], **on)
+                costs.append((1 / gigabits, latency, json.loads(out)["median"]))
+            for name, off, control in zip(ratios, *costs):
+                ratios[name].append(control / off)
+    print("\nCongestion control in the NICs that hear of no mark: times of none's time (pairs in turns)")
+    for name, values in ratios.items():
+        records.add("congestion_cost", name, "ratio", "times", percentile(values, 0.5), min(values), max(values), len(values))
+        print(f"  {name:<26}  {percentile(values, 0.5):6.3f} ({min(values):.3f}..{max(values):.3f})")
+
+
+def output_of(command, **environment):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env={**os.environ, **environment})
     if done.returncode != 0:
         sys.exit(f"bench micro: {' '.join(map(str, command))} failed:\n{done.stderr}")
     return done.stdout
@@ -155,6 +180,7 @@ def main():
     registration(build, records, rounds)
     source_change(build, records, rounds)
     stream(build, records, rounds)
+    congestion(build, records, rounds)
     records.save(options.json)
 
 

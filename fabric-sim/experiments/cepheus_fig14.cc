@@ -81,9 +81,8 @@ const Experiment kCepheusFig14 = {
     "100 to 160). Settled values and Jain's index are of the second half of the unicast's "
     "time; courses are the first seed's. Notifications come from one queue at a time, so that "
     "all and worst-path do alike (mcrdma-fig6 and the figures of TMCF tell them apart). "
-    "tmcf's slots are 20 ms (cnp-window): it does not hear of f3's queue in the slot in which "
-    "that grows, since f2's path was worst in the last one, and the multicast keeps more than "
-    "half for as long as f3 lasts.",
+    "tmcf's slots are 20 ms (cnp-window); what it knows of f2's path is forgotten when f3 begins, "
+    "since nobody was congested in between.",
     run};
 
 }  // namespace cepheus::sim

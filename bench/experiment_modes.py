@@ -1,0 +1,61 @@
+"""The figures that have congestion control, by every parameter set and way of notification: the page's table of them."""
+
+import json
+
+MODES = ["orig", "orig,ce-echo", "hpcc", "hpcc,ce-echo"]
+
+# Experiment -> beginnings of the series that are shown.
+SHOWN = {
+    "cepheus-fig14": ["f1 beside", "fairness beside"],
+    "mcrdma-fig5": ["m1", "m2"],
+    "mcrdma-fig6": ["multicast"],
+    "tmcf-fig3": ["multicast"],
+    "tmcf-fig4": ["multicast"],
+    "tmcf-fig6": ["multicast"],
+}
+
+TITLE = "## Other senders, by both parameter sets and ways of notification"
+
+ABOUT = """
+Values beside the paper's, which each row of `paper` repeats, in Gb/s (fairness: Jain's index), by number of congested paths or
+time in ms as in the tables above. `ce-echo`: receivers echo marks in acknowledgements, which keeps no 50 us between two.
+"""
+
+
+def number(value):
+    return "-" if value is None else f"{value:.3g}"
+
+
+def table(rows):
+    """Columns aligned, the first to the left."""
+    widths = [max(len(row[i]) if i < len(row) else 0 for row in rows) for i in range(max(map(len, rows)))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])] + [cell.rjust(widths[i + 1]) for i, cell in enumerate(row[1:])]
+        lines.append("    " + "  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def block(name, results):
+    """A figure's series, each by mode; empty unless all modes have been run."""
+    files = [results / f"{name}.{mode}.json" for mode in MODES]
+    if not all(file.is_file() for file in files):
+        return ""
+    by_mode = [json.loads(file.read_text()) for file in files]
+    wanted = [p for p in by_mode[0] if p["paper"] is not None and p["series"].startswith(tuple(SHOWN[name]))]
+    series = list(dict.fromkeys(p["series"] for p in wanted))
+    xs = sorted({p["x"] for p in wanted})
+    rows = [[name, *map(number, xs)]]
+    for each in series:
+        def cells(points, key, each=each):
+            values = {p["x"]: p[key] for p in points if p["series"] == each}
+            return [number(values[x]) if x in values else "" for x in xs]
+        rows.append([f"{each.removesuffix(', settled')}: paper", *cells(wanted, "paper")])
+        rows += [[f"  {mode}", *cells(points, "value")] for mode, points in zip(MODES, by_mode)]
+    return table(rows)
+
+
+def section(results):
+    """The page's, or "" if no figure has been run by all modes."""
+    blocks = [b for b in (block(name, results) for name in SHOWN) if b]
+    return f"\n{TITLE}\n{ABOUT}\n" + "\n\n".join(blocks) + "\n" if blocks else ""
