@@ -5,8 +5,10 @@ fallback. Run by lab_test.py in one machine, since a boot costs more than most o
 import json
 import re
 import subprocess
+import tempfile
 import unittest
 
+import matrix
 from guest_fabric import BUILD, HOSTS, KERNEL_HOSTS, PROJECT, Switch, kernel_counters
 
 MIXED = ["rxe0", "m0", "rxe1", "m1"]
@@ -84,6 +86,43 @@ class BothKinds(Lab):
     def test_every_operation_on_each_other(self):
         run = subprocess.run(["/usr/bin/python3", PROJECT / "tests/lab/matrix.py"], text=True, capture_output=True)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+class Marks(Lab):
+    """Links that are slower than any NIC here, and mark what finds two packets waiting."""
+
+    LINK = 'rate = "40Mbps"\necn = { kmin = "5KB", kmax = "9KB", pmax = 1.0 }'
+    CAPABLE = 2  # ECT(0) as a traffic class
+
+    def run_pair(self, switch, client, server, port, traffic_class=0):
+        """What the soft-roce end counted; all that both tried went well."""
+        with tempfile.TemporaryFile("w+") as errors:
+            outcomes = matrix.run_pair(switch, client, server, port, traffic_class, errors)
+            errors.seek(0)
+            said = errors.read()
+        self.assertEqual({cell: outcome for cell, outcome in outcomes.items() if outcome != "ok"}, {}, said)
+        self.assertGreater(len(outcomes), 5, outcomes)
+        self.assertIn("counters of m0", said)
+        return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d+)", said)}
+
+    def test_the_kernels_nic_takes_marked_packets_and_tells_nobody(self):
+        with Switch(congestion="orig", link=self.LINK) as switch:
+            counted = self.run_pair(switch, matrix.soft_end(0, verbose=True), matrix.kernel_end(0), 19101)
+            self.assertGreater(switch.counted("ecn_marked", ["h0"]), 0, "nothing was marked: the test tested nothing")
+        self.assertEqual((counted["rx_cnp"], counted["rx_ce_echo"], counted["rate_cuts"]), (0, 0, 0), counted)
+
+    def test_the_kernels_nic_goes_on_whatever_it_is_notified_of(self):
+        with Switch(congestion="orig", link=self.LINK) as switch:
+            counted = self.run_pair(switch, matrix.kernel_end(0), matrix.soft_end(0, verbose=True), 19102, self.CAPABLE)
+        self.assertGreater(counted["rx_ce_marked"], 0, counted)
+        self.assertGreater(counted["tx_cnp"], 0, counted)
+
+    def test_groups_with_members_of_both_kinds(self):
+        for congestion in ("orig", "orig,ce-echo"):
+            with self.subTest(congestion), Switch(congestion=congestion, link=self.LINK) as switch:
+                self.assert_ok(switch.broadcasts(12, 1 << 16, ranks=MIXED))
+                self.assertGreater(switch.counted("ecn_marked", ["h0", "h1"]), 0, "the kernel's NICs got no mark")
+                self.assertGreater(switch.counted("ecn_marked", ["m0", "m1"]), 0, "soft-roce got no mark")
 
 
 if __name__ == "__main__":

@@ -25,12 +25,17 @@ PATIENCE = ["--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll
 class Switch(switch_process.Switch):
     """cepheus-switch on the lab's interfaces, until the `with` block ends."""
 
-    def __init__(self, **topology):
+    def __init__(self, congestion="off", **topology):
+        self.congestion = congestion
         super().__init__(BUILD, topology=lab_topology(HOSTS, **topology))
 
     @property
     def environment(self):
-        return {**os.environ, "CEPHEUS_FABRIC": self.socket}
+        return {**os.environ, "CEPHEUS_FABRIC": self.socket, "CEPHEUS_CONGESTION": self.congestion}
+
+    def counted(self, name, ports):
+        """A counter, over these ports."""
+        return sum(port["counters"].get(name, 0) for port in self.ports() if port["name"] in ports)
 
     def ctl(self, *arguments):
         return subprocess.run([BUILD / "bin/cepheusctl", *arguments], env=self.environment, check=True, text=True,

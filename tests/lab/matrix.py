@@ -25,16 +25,17 @@ def kernel_end(index):
     return End("rxe", f"rxe{index}", {})
 
 
-def soft_end(index):
-    preload = {"LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so", "CEPHEUS_HOST": f"m{index}"}
+def soft_end(index, verbose=False):
+    """`verbose`: says at its end what it has counted."""
+    preload = {"LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so", "CEPHEUS_HOST": f"m{index}", "CEPHEUS_VERBOSE": str(int(verbose))}
     return End("soft-roce", "cepheus0", preload)
 
 
-def run_pair(switch, client, server, port):
-    """{cell: outcome}, as the client saw it, or the server where it saw more."""
+def run_pair(switch, client, server, port, traffic_class=0, errors=None):
+    """{cell: outcome}, as the client saw it, or the server where it saw more. What they complain of goes to the file `errors`."""
     def start(role, end):
-        return subprocess.Popen([PAIR, role, end.device, str(port)], env={**switch.environment, **end.environment},
-                                stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen([PAIR, role, end.device, str(port), str(traffic_class)],
+                                env={**switch.environment, **end.environment}, stdout=subprocess.PIPE, stderr=errors, text=True)
 
     passive = start("server", server)
     if passive.stdout.readline() != "listening\n":

@@ -1,8 +1,8 @@
 // Two plain verbs processes that try each operation on each other: the lab's interoperation matrix.
 //
-//   verbs_pair server DEVICE PORT     verbs_pair client DEVICE PORT
+//   verbs_pair server|client DEVICE PORT [TRAFFIC CLASS]
 //
-// They meet on TCP port PORT of 127.0.0.1 and go through the same list of cells in step, each with
+// What they send has that traffic class, 0 by default. They meet on TCP port PORT of 127.0.0.1 and go through the same list of cells in step, each with
 // queue pairs of its own. The client prints a line per cell, "NAME ok" or "NAME FAILED: why", and
 // both exit 1 if a cell failed. Knows of no NIC in particular; every wait is bounded.
 #include <arpa/inet.h>
@@ -91,6 +91,7 @@ struct Device {
   int gid_index = -1;
   ibv_gid gid{};
   ibv_mtu mtu = IBV_MTU_1024;
+  std::uint8_t traffic_class = 0;
   std::vector<std::uint8_t> memory = std::vector<std::uint8_t>(kBuffer);
 
   explicit Device(const std::string& name) {
@@ -210,6 +211,7 @@ class Queue {
     ah.grh.dgid = peer.gid;
     ah.grh.sgid_index = static_cast<std::uint8_t>(device_.gid_index);
     ah.grh.hop_limit = 64;
+    ah.grh.traffic_class = device_.traffic_class;
     return ah;
   }
   void connect_rc(std::uint32_t psn) {
@@ -428,13 +430,14 @@ std::string attempt(const Cell& cell, const Side& side) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fputs("usage: verbs_pair server|client DEVICE PORT\n", stderr);
+  if (argc != 4 && argc != 5) {
+    std::fputs("usage: verbs_pair server|client DEVICE PORT [TRAFFIC CLASS]\n", stderr);
     return 2;
   }
   const bool server = std::string(argv[1]) == "server";
   try {
     Device device(argv[2]);
+    if (argc == 5) device.traffic_class = static_cast<std::uint8_t>(std::atoi(argv[4]));
     Line line(server, static_cast<std::uint16_t>(std::atoi(argv[3])));
     for (const Cell& cell : cells()) {
       const std::string outcome = attempt(cell, {server, device, line});
