@@ -1,0 +1,92 @@
+// Groups over lossless links: what one of them is paused for costs no other a frame, and ends.
+#include <gtest/gtest.h>
+
+#include "fabric-sim/experiments/congested.h"
+#include "fabric-sim/experiments/flows.h"
+#include "net/buffer_plan.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Racks of four on two switches above, all links lossless, little more memory in a switch than its
+// headroom takes; the last receiver's own link is ten times slower.
+constexpr std::size_t kSlow = 7;
+
+net::Topology lossless_racks(wire::Duration delay) {
+  net::Topology topology = net::leaf_spine(2, 2, 4, paper_link(100, delay));
+  topology.mtu = 1024;
+  topology.hosts[kSlow].down.rate = wire::BitRate{10'000'000'000};
+  const auto make_lossless = [](net::LinkConfig& link) { link.pfc.on = true; };
+  for (net::HostSpec& host : topology.hosts) {
+    make_lossless(host.up);
+    make_lossless(host.down);
+  }
+  for (net::TrunkSpec& trunk : topology.trunks) {
+    make_lossless(trunk.ab);
+    make_lossless(trunk.ba);
+  }
+  const auto plans = net::buffer_plans(topology);
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    topology.switches[s].config.buffer.bytes = plans[s].least + 50'000;
+  }
+  return topology;
+}
+
+struct Books {
+  std::uint64_t pauses = 0, no_headroom = 0;
+};
+Books books_of(Testbed& testbed) {
+  Books sums;
+  for (const auto& node : testbed.network().switches()) {
+    sums.pauses += node->pause_totals().pauses_sent;
+    sums.no_headroom += node->pause_totals().dropped_headroom;
+  }
+  return sums;
+}
+
+// From both racks into the slow host and its neighbours, each source in the others' way.
+const std::vector<FlowPlan> kGroups = {{"slow", 0, {1, 5, kSlow}, 0ms, 6ms},
+                                       {"beside it", 2, {3, 5, 6}, 0ms, 6ms},
+                                       {"back", 6, {0, 2, 4}, 0ms, 6ms},
+                                       {"unicast", 4, {kSlow}, 0ms, 6ms}};
+
+TEST(Lossless, APausedGroupCostsNoOtherAFrame) {
+  for (const wire::Duration delay : {0us, 1us, 20us}) {
+    SCOPED_TRACE(milliseconds(delay));
+    // Who is paused waits longer for an answer than time-outs of measurements are.
+    TestbedConfig config;
+    config.ack_timeout = 20ms;
+    Testbed testbed(lossless_racks(delay), config);
+    const FlowRates rates = measure_flows(testbed, kGroups, 10ms, 1ms);
+    const Books books = books_of(testbed);
+    EXPECT_GT(books.pauses, 0u) << "nobody was paused: the test tested nothing";
+    EXPECT_EQ(books.no_headroom, 0u);
+    const Testbed::Totals totals = testbed.totals();
+    EXPECT_EQ(totals.no_room, 0u);
+    EXPECT_EQ(totals.timeouts, 0u);
+    EXPECT_EQ(totals.retransmitted, 0u);
+    const double slow = rates.mean(0, 2ms, 6ms) + rates.mean(3, 2ms, 6ms);
+    EXPECT_NEAR(slow, 10, 1) << "the slow link is full all the time";
+    for (std::size_t f = 0; f < kGroups.size(); ++f) {
+      EXPECT_GT(rates.mean(f, 2ms, 6ms), 1) << kGroups[f].name << " goes on";
+    }
+  }
+}
+
+// Nothing waits for ever: frames go up the tree and then down, so no pause waits for itself.
+TEST(Lossless, WhenTheSourcesStopEverythingHasArrivedAndBuffersAreEmpty) {
+  Testbed testbed(lossless_racks(1us), TestbedConfig());
+  const FlowRates rates = measure_flows(testbed, kGroups, 30ms, 1ms);
+  for (std::size_t f = 0; f < kGroups.size(); ++f) {
+    EXPECT_EQ(rates.mean(f, 25ms, 30ms), 0) << kGroups[f].name << " has ended";
+  }
+  for (const auto& node : testbed.network().switches()) {
+    EXPECT_TRUE(node->books()->is_empty()) << node->name();
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::sim
