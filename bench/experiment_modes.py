@@ -18,7 +18,17 @@ TITLE = "## Other senders, by both parameter sets and ways of notification"
 
 ABOUT = """
 Values beside the paper's, which each row of `paper` repeats, in Gb/s (fairness: Jain's index), by number of congested paths or
-time in ms as in the tables above. `ce-echo`: receivers echo marks in acknowledgements, which keeps no 50 us between two.
+time in ms as in the tables above, in the quick form: phases half as long. `ce-echo`: receivers echo marks in acknowledgements, which
+keeps no 50 us between two.
+
+- **All notifications**: a multicast falls with every congested path in every mode. How far, is the senders' (mcrdma-fig6): to C/(k+1) if
+  they grow until they hear at one rate, to C/(1+sqrt k) if each notification takes the same part of the rate. The second is `hpcc`,
+  whose alpha follows each microsecond and is small whenever the next mark comes: 50, 33.3 and 27.4 Gb/s for k = 1, 4 and 7.
+- **tmcf** keeps the multicast near its half in every mode.
+- **worst-path** does with `orig`. With `hpcc` it loses up to a third at six paths of tmcf-fig4, also in phases twice as long (14.9 Gb/s);
+  in mcrdma-fig6 it does not. What differs there was not found.
+- Where two flows meet that began at different times (mcrdma-fig5, cepheus-fig14) `orig,ce-echo` is not settled within these phases: echoes
+  make more cuts than CNPs do, and steps upwards are as small.
 """
 
 

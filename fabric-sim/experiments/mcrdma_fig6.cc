@@ -96,7 +96,8 @@ const Experiment kMcRdmaFig6 = {
     "the theory's. That takes the notification point's 50 us as well: of a burst of marks that "
     "one connection receives in them one notification is made, of one that several receivers get "
     "several. With 10 us (cnp_interval_us=10) the multicast has 19 Gb/s at seven paths, where "
-    "theory has 12.5.",
+    "theory has 12.5. Worst-path hears of whichever path takes the lead within its 5 ms, now of "
+    "one, now of another, and leaves somewhat less than a half.",
     run};
 
 }  // namespace cepheus::sim

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A multicast and a unicast over one slow trunk whose queue marks: NICs with DCQCN keep the queue short, and nobody starves.
 
-As a test: some seconds. As a command: congestion_test.py --times N [--control WORDS] prints what both got and Jain's index.
+As a test: some seconds. As a command: congestion_test.py --times N [--mib M] [--control WORDS] prints what both got and Jain's index.
 """
 
 import argparse
@@ -156,11 +156,12 @@ class Congestion(unittest.TestCase):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=10)
+    parser.add_argument("--mib", type=int, default=SETTLING >> 20, help="of each, a time")
     parser.add_argument("--control", default=CONTROL)
     options = parser.parse_args()
     with Rivals(options.control) as rivals:
         for _ in range(options.times):
-            rates = rivals.rates(8 << 20)
+            rates = rivals.rates(options.mib << 20)
             print(f"{rates['multicast']:7.1f} {rates['unicast']:7.1f} Mb/s, Jain {jain(list(rates.values())):.3f}, "
                   f"{rivals.counted('ecn_marked')} marks", flush=True)
 
