@@ -93,6 +93,7 @@ class Modes(unittest.TestCase):
                   {"series": "multicast, all, settled", "x": 200, "value": value / 2, "paper": 13.333},
                   {"series": "marked, all", "x": 1, "value": 7, "paper": None}]
         (self.results / f"tmcf-fig3.{mode}.json").write_text(json.dumps(points))
+        (self.results / f"tmcf-fig3.{mode}.about").write_text('{"seconds": 1, "arguments": ["--quick"]}')
 
     def test_a_figure_is_shown_once_all_modes_have_been_run(self):
         for mode in experiment_modes.MODES[:-1]:
@@ -101,7 +102,7 @@ class Modes(unittest.TestCase):
         self.write(experiment_modes.MODES[-1], 25)
         text = experiment_modes.section(self.results)
         rows = [line.split() for line in text.splitlines() if line.startswith("    ")]
-        self.assertEqual(rows, [["tmcf-fig3", "100", "200"], ["multicast,", "all:", "paper", "20", "13.3"], ["orig", "19", "9.5"],
+        self.assertEqual(rows, [["tmcf-fig3,", "quick", "100", "200"], ["multicast,", "all:", "paper", "20", "13.3"], ["orig", "19", "9.5"],
                                 ["orig,ce-echo", "19", "9.5"], ["hpcc", "19", "9.5"], ["hpcc,ce-echo", "25", "12.5"]])
 
 

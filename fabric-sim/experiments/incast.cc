@@ -10,7 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kRack = 8;  // hosts of a rack; the last of three racks receives
+constexpr std::size_t kRack = 8;
+constexpr wire::Bytes kBuffer =
+    32 << 20;  // of a switch  // hosts of a rack; the last of three racks receives
 
 // Group g goes from a host of the first rack to four of the last, unicast u from one of the second to
 // one there: each host receives four multicasts and a unicast.
@@ -24,8 +26,15 @@ std::vector<FlowPlan> plan() {
   return flows;
 }
 
-void measure(const std::string& name, const CnpFilter& filter, const ExperimentOptions& options,
-             Report& report) {
+// Switches pause who sends more than they have room for.
+void make_lossless(net::Topology& topology) {
+  for (net::HostSpec& host : topology.hosts) host.up.pfc.on = host.down.pfc.on = true;
+  for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.pfc.on = trunk.ba.pfc.on = true;
+  for (net::SwitchSpec& node : topology.switches) node.config.buffer.bytes = kBuffer;
+}
+
+void measure(const std::string& name, const CnpFilter& filter, bool lossless,
+             const ExperimentOptions& options, Report& report) {
   report.say(name);
   CongestedFabric fabric;
   fabric.topology = net::leaf_spine(3, 1, kRack, paper_link());
@@ -33,6 +42,7 @@ void measure(const std::string& name, const CnpFilter& filter, const ExperimentO
     trunk.ab.rate.bits_per_second *= kRack;
     trunk.ba.rate.bits_per_second *= kRack;
   }
+  if (lossless) make_lossless(fabric.topology);
   const wire::Duration until = options.quick ? 40ms : 100ms;
   Testbed testbed = congested_testbed(fabric, filter, options);
   const std::vector<FlowPlan> flows = plan();
@@ -53,6 +63,14 @@ void measure(const std::string& name, const CnpFilter& filter, const ExperimentO
     longest = std::max(longest, cable->queue_counters().high_water);
   }
   report.add("longest queue, " + name, kRack, static_cast<double>(longest) / 1e6, "MB");
+  if (lossless) {
+    std::uint64_t pauses = 0;
+    for (const auto& node : testbed.network().switches()) {
+      pauses += node->pause_totals().pauses_sent;
+    }
+    report.add("pauses, " + name, kRack, static_cast<double>(pauses) / milliseconds(until),
+               "pauses/ms");
+  }
   const Testbed::Totals totals = testbed.totals();
   report.add("marked, " + name, kRack, static_cast<double>(totals.marked) / milliseconds(until),
              "frames/ms");
@@ -62,8 +80,13 @@ void measure(const std::string& name, const CnpFilter& filter, const ExperimentO
 void run(const ExperimentOptions& options, Report& report) {
   ExperimentOptions off = options;
   off.congestion = "off";
-  measure("no control", kAllCnps, off, report);
-  for (const CnpFilter& filter : kCnpFilters) measure(filter.name, filter, options, report);
+  for (const bool lossless : {false, true}) {
+    const std::string suffix = lossless ? ", lossless" : "";
+    measure("no control" + suffix, kAllCnps, lossless, off, report);
+    for (const CnpFilter& filter : kCnpFilters) {
+      measure(filter.name + suffix, filter, lossless, options, report);
+    }
+  }
 }
 
 }  // namespace
@@ -72,14 +95,15 @@ const Experiment kIncast = {
     "incast",
     "eight multicasts and eight unicasts into one rack",
     "our own",
-    "20 s quick, 60 s",
+    "30 s quick, 90 s",
     {"groups", "Gb/s", false, false, "Gb/s"},
     "Three racks of eight hosts, 100 Gb/s and 1 us a link, switches joined by links of 800. "
     "Eight multicasts from the first rack, each to four hosts of the last, and eight unicasts "
     "from the second: each receiver's link carries five flows, a fair share is 20 Gb/s, and "
     "all receivers get at most 800 together. 100 ms (40 if quick), of which the second half "
     "counts. Queues mark from 50 to 500 KB and are as long as they get: without control they "
-    "hold whatever senders may have under way.",
+    "hold whatever senders may have under way. Lossless: switches with 32 MiB pause who sends "
+    "more than an eighth of what is free of it; where marks are heeded hardly anybody has to be.",
     run};
 
 }  // namespace cepheus::sim
