@@ -26,6 +26,11 @@ bool Publisher::add(Instant now, const wire::MrpRegion& region) {
   return true;
 }
 
+void Publisher::announce(Instant now) {
+  is_announced_ = true;
+  change(now);
+}
+
 bool Publisher::remove(Instant now, std::uint16_t number) {
   const auto at = place_of(regions_, number);
   if (at == regions_.end() || at->number != number) return false;
@@ -67,6 +72,7 @@ std::optional<wire::Publication> Publisher::take_due(Instant now) {
   std::optional<wire::Publication> message(std::in_place);
   message->header = *group_;
   message->header.seq = serial_;
+  if (is_announced_) message->header.flags = wire::Publication::kAnnounced;
   message->member = self_;
   std::copy(regions_.begin(), regions_.end(), message->regions.begin());
   message->count = regions_.size();

@@ -27,6 +27,8 @@ class Publisher {
 
   // Adds a region, or moves the one of that number. False: there are as many as one datagram names.
   bool add(Instant now, const wire::MrpRegion& region);
+  // The switch is to serve WRITEs to this member that are announced one by one; then without regions.
+  void announce(Instant now);
   // False: there is none of that number.
   bool remove(Instant now, std::uint16_t number);
   const std::vector<wire::MrpRegion>& regions() const { return regions_; }  // by rising number
@@ -50,6 +52,7 @@ class Publisher {
 
   PublisherRetries retries_;
   std::vector<wire::MrpRegion> regions_;
+  bool is_announced_ = false;
   std::optional<wire::MrpHeader> group_;
   wire::MrpMember self_;
   std::uint16_t serial_ = 0, confirmed_ = 0;

@@ -326,7 +326,7 @@ TEST(Registration, EndsWithTheMemberNamedWhoPublishesWhereNothingIsRewritten) {
   ASSERT_TRUE(net.start());
   net.deliver({test::kSwitch, reject(MrpReject::kWriteMode, {member(0)})});
   EXPECT_THAT(net.leader.error().text,
-              HasSubstr("refused memory regions: 10.0.0.1 (qp 0x11) publishes"));
+              HasSubstr("can't serve the group's WRITEs: 10.0.0.1 (qp 0x11) publishes"));
   EXPECT_THAT(net.leader.error().text, HasSubstr("same_key"));
 }
 

@@ -73,8 +73,11 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              "groups";
     case MrpReject::kWriteMode:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " publishes memory regions, but this fabric's switches rewrite no WRITEs: set their "
-             "write_mode to \"regions\", or create groups with same_key where it is \"same-key\"";
+             " publishes memory regions, or has its WRITEs announced, and this fabric's write_mode "
+             "is "
+             "another: regions need \"regions\", groups with per_request \"per-request\"; where it "
+             "is "
+             "\"same-key\", create groups with same_key";
     case MrpReject::kNone:
       break;
   }
@@ -93,7 +96,7 @@ std::string to_string(const MrpMember& member) {
 std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const MrpMember> named) {
   const char* what = reason == MrpReject::kPathLost       ? " has lost a path: "
                      : reason == MrpReject::kRemoteAccess ? " refused a WRITE: "
-                     : reason == MrpReject::kWriteMode    ? " refused memory regions: "
+                     : reason == MrpReject::kWriteMode    ? " can't serve the group's WRITEs: "
                                                           : " refused the registration: ";
   return from.to_string() + what + reason_and_remedy(reason, id, named);
 }

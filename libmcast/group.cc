@@ -241,8 +241,8 @@ void Group::run_task(wire::Instant now, Task task, const wire::MrpHeader& header
              "reason and cepheusctl groups name that member; set up again with fresh groups");
       } else if (membership_.reject_reason() == wire::MrpReject::kWriteMode) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
-             "a member published memory regions, but this fabric's switches rewrite no WRITEs: the "
-             "leader's reason says what to do");
+             "this fabric's switches can't serve the group's WRITEs: the leader's reason says what to "
+             "do");
       } else if (membership_.reject_reason() == wire::MrpReject::kPathLost) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
              "a trunk on the way to some members is down; set up again with fresh groups, which "

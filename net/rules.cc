@@ -24,6 +24,7 @@ constexpr NamedRule kRules[] = {
     {"every_drop_counted", &Rules::every_drop_counted},
     {"write_bounds", &Rules::write_bounds},
     {"newest_publication", &Rules::newest_publication},
+    {"announced_by_psn", &Rules::announced_by_psn},
     {"pause_headroom", &Rules::pause_headroom},
     {"newcomer_nak_once", &Rules::newcomer_nak_once},
     {"handover_rnr", &Rules::handover_rnr},
@@ -52,6 +53,7 @@ const char* const kSafetyRules[] = {
     "every_drop_counted",
     "write_bounds",
     "newest_publication",
+    "announced_by_psn",
     "pause_headroom",
     nullptr,
 };

@@ -10,9 +10,10 @@
 namespace cepheus::net {
 
 enum class SourceChange : std::uint8_t { kRebase, kHostSync };
-enum class NakPolicy : std::uint8_t { kHold, kRewrite };            // Cepheus III-D; MC-RDMA
-enum class WriteMode : std::uint8_t { kRegions, kSameKey, kNone };  // Cepheus; Gleam's appendix C
-enum class CnpPolicy : std::uint8_t { kAll, kWorstPath, kTmcf };    // MC-RDMA; Cepheus III-D; TMCF
+enum class NakPolicy : std::uint8_t { kHold, kRewrite };  // Cepheus III-D; MC-RDMA
+// Cepheus; Gleam; Gleam's appendix C.
+enum class WriteMode : std::uint8_t { kRegions, kPerRequest, kSameKey, kNone };
+enum class CnpPolicy : std::uint8_t { kAll, kWorstPath, kTmcf };  // MC-RDMA; Cepheus III-D; TMCF
 
 struct Rules {
   // Safety and liveness (docs/protocol.md names the section of each).
@@ -33,6 +34,7 @@ struct Rules {
   bool named_turns = true;         // data and feedback between switches carry (source IP, base)
   bool write_bounds = true;        // a leaf refuses WRITEs beyond a member's region
   bool newest_publication = true;  // regions that were published before do not come back
+  bool announced_by_psn = true;    // a WRITE goes where its own announcement says, by PSN
   bool pause_headroom = true;      // room for what is on its way when a neighbour is paused
   // ... where switches leave PSNs to hosts.
   bool newcomer_nak_once = true;  // a newcomer is asked once for a first packet that was lost

@@ -25,7 +25,8 @@
 //                             # data_window, max_held, age, pending_age, orphan_age, gate_age,
 //                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
 //                             # nak_policy = "hold"|"rewrite", cnp_policy = "all"|"worst-path"|
-//                             # "tmcf", cnp_window, write_mode = "regions"|"same-key"|"none",
+//                             # "tmcf", cnp_window, write_mode = "regions"|"per-request"|
+//                             # "same-key"|"none",
 //                             # buffer = "32MiB", buffer_share = 0.125, buffer_reserve = "4KiB"
 //
 //   [[host]]

@@ -117,6 +117,7 @@ class Reader {
                    config.rules.nak_policy);
     in.read_choice("write_mode",
                    {{"regions", WriteMode::kRegions},
+                    {"per-request", WriteMode::kPerRequest},
                     {"same-key", WriteMode::kSameKey},
                     {"none", WriteMode::kNone}},
                    config.rules.write_mode);
@@ -268,6 +269,7 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
     out << "source_change = \"host-sync\"\n";
   }
   if (config.rules.nak_policy == NakPolicy::kRewrite) out << "nak_policy = \"rewrite\"\n";
+  if (config.rules.write_mode == WriteMode::kPerRequest) out << "write_mode = \"per-request\"\n";
   if (config.rules.write_mode == WriteMode::kSameKey) out << "write_mode = \"same-key\"\n";
   if (config.rules.write_mode == WriteMode::kNone) out << "write_mode = \"none\"\n";
   if (config.rules.cnp_policy == CnpPolicy::kWorstPath) out << "cnp_policy = \"worst-path\"\n";

@@ -337,8 +337,8 @@ rc::Gen<Topology> any_topology() {
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
       spec.config.rules.nak_policy = *rc::gen::element(NakPolicy::kHold, NakPolicy::kRewrite);
-      spec.config.rules.write_mode =
-          *rc::gen::element(WriteMode::kRegions, WriteMode::kSameKey, WriteMode::kNone);
+      spec.config.rules.write_mode = *rc::gen::element(WriteMode::kRegions, WriteMode::kPerRequest,
+                                                       WriteMode::kSameKey, WriteMode::kNone);
       spec.config.rules.cnp_policy =
           *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
       spec.config.cnp_window = wire::Duration(*rc::gen::inRange<std::int64_t>(1, 1'000'000));

@@ -72,7 +72,7 @@ const char* to_string(MrpReject reason) {
     case MrpReject::kRemoteAccess:
       return "a write outside a member's regions";
     case MrpReject::kWriteMode:
-      return "regions where switches rewrite no writes";
+      return "another write mode than the switches have";
   }
   return "unknown reason";
 }

@@ -72,7 +72,7 @@ enum class MrpReject : std::uint8_t {
   kQuota = 12,         // the leader's host leads as many groups as a switch lets one lead
   kPathLost = 13,  // a trunk that the group goes over is down: the members behind it are cut off
   kRemoteAccess = 14,  // a multicast WRITE that the regions of the member it names do not allow
-  kWriteMode = 15,     // the member it names publishes regions where switches rewrite nothing
+  kWriteMode = 15,     // the member it names needs another write mode than its switch has
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);

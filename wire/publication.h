@@ -37,6 +37,8 @@ struct MrpRegion {
 };
 
 struct Publication {
+  // MrpHeader::flags: WRITEs to this member are announced one by one, and its switch must serve that.
+  static constexpr std::uint16_t kAnnounced = 1;
   static constexpr std::size_t kMaxRegions =
       (MrpMessage::kMaxSize - MrpHeader::kSize - MrpMember::kSize) / MrpRegion::kSize;
 

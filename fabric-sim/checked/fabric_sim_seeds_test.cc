@@ -103,6 +103,22 @@ TEST(SeedsOfWrites, HoldEveryInvariant) {
   expect_no_failure(150, "--writes --host-sync", options, 900);
 }
 
+// Each goes where its own announcement says, however often both are repeated.
+TEST(SeedsOfAnnouncedWrites, HoldEveryInvariant) {
+  PlanOptions options;
+  options.per_request = true;
+  const Outcome seen = expect_no_failure(600, "--per-request", options);
+  EXPECT_GT(seen.writes, 1000u);
+  EXPECT_GT(seen.writes_refused, 50u);
+  options.incidents = true;
+  expect_no_failure(300, "--per-request --incidents", options, 600);
+  options.switches = 7;
+  expect_no_failure(100, "--per-request --incidents --switches 7", options, 900);
+  options = {};
+  options.per_request = options.host_sync = true;
+  expect_no_failure(150, "--per-request --host-sync", options, 1000);
+}
+
 // Whatever waits is marked or paused, and nothing is lost for want of room.
 TEST(SeedsOfCongestion, HoldEveryInvariant) {
   PlanOptions options;

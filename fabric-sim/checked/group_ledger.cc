@@ -23,6 +23,7 @@ GroupLedger::GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& fi
       findings_(findings),
       regions_(plan, [key = key_](std::size_t message,
                                   std::span<std::uint8_t> out) { fill_with(key, message, out); }),
+      targets_(plan.members.size()),
       delivered_(plan.messages.size() * plan.members.size(), false),
       completed_(plan.messages.size(), false),
       posted_(plan.messages.size(), false),

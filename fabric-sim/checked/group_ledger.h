@@ -9,6 +9,7 @@
 #include "fabric-sim/checked/findings.h"
 #include "fabric-sim/checked/region_books.h"
 #include "fabric-sim/checked/scenario_plan.h"
+#include "wire/announcement.h"
 
 namespace cepheus::sim {
 
@@ -40,6 +41,8 @@ class GroupLedger {
   bool may_fail() const { return may_fail_; }
 
   RegionBooks& regions() { return regions_; }
+  // Where each member's region lies, by member: they tell each other, by whatever means.
+  std::vector<wire::AnnouncedTarget>& targets() { return targets_; }
   // Every byte that members may write to is what it should be. When nothing is under way any more.
   void check_regions() const;
 
@@ -72,6 +75,7 @@ class GroupLedger {
   const std::uint64_t key_;
   Findings& findings_;
   RegionBooks regions_;
+  std::vector<wire::AnnouncedTarget> targets_;
   std::vector<bool> delivered_;         // by message and member; true for the source
   std::vector<bool> completed_;         // by message
   std::vector<bool> posted_, skipped_;  // by message

@@ -58,7 +58,7 @@ void GroupMember::create_queue_pair() {
   init.pd = 1;
   init.send_cq = 1;
   init.recv_cq = 2;
-  init.cap.max_send_wr = static_cast<std::uint32_t>(ledger_.plan().messages.size()) + 1;
+  init.cap.max_send_wr = 2 * static_cast<std::uint32_t>(ledger_.plan().messages.size()) + 1;
   init.cap.max_recv_wr = transport_.receive_slots + 1;
   qpn_ = require(host_.create_qp(init));
   initialise();
@@ -79,6 +79,10 @@ void GroupMember::allocate_memory() {
   for (const MessagePlan& m : plan.messages) {
     message_at_.push_back(size);
     if (m.source == index_) size += m.bytes;
+    list_at_.push_back(size);
+    if (m.source == index_ && plan.is_announced) {
+      size += wire::Announcement::size_of(plan.members.size());
+    }
   }
   memory_.assign(size + 1, kUntouched);  // a region is never empty
   for (std::size_t m = 0; m < plan.messages.size(); ++m) {
@@ -102,6 +106,8 @@ void GroupMember::allocate_region() {
                                           rnic::kLocalWrite | rnic::kRemoteWrite));
   region_key_ = keys.rkey;
   ledger_.regions().attach(index_, region_memory_, kGuard);
+  ledger_.targets()[index_] = {host_.address(), keys.rkey, address + kGuard,
+                               ledger_.plan().region_bytes};
 }
 
 // Where it lies at first is not where it is in the end: what is late must not bring that back.
@@ -110,6 +116,10 @@ void GroupMember::publish(const wire::MrpHeader& group) {
   const std::uint64_t address = 0x100000 * (index_ + 1) + 0x10 * index_;
   const std::uint32_t bytes = ledger_.plan().region_bytes;
   publisher_.begin(now, group, identity());
+  if (ledger_.plan().is_announced) {
+    publisher_.announce(now);
+    return send_publication();
+  }
   publisher_.add(now, {kRegion, region_key_, address, bytes});
   send_publication();
   publisher_.add(now, {kRegion, region_key_, address + kGuard, bytes});
@@ -279,10 +289,30 @@ void GroupMember::post_turns() {
 
 rnic::SendWr GroupMember::as_write(rnic::SendWr wr, const MessagePlan& message) {
   wr.op = message.is_told() ? rnic::SendOp::kWriteImm : rnic::SendOp::kWrite;
-  wr.remote_address = message.offset;
-  wr.rkey = kRegion;
+  const bool is_announced = ledger_.plan().is_announced;
+  wr.remote_address = is_announced ? 0 : message.offset;
+  wr.rkey = is_announced ? wire::Announcement::kNoKey : kRegion;
   if (message.outside) ledger_.on_disaster();  // it ends the group
   return wr;
+}
+
+// Each WRITE goes to an address of its own at every member.
+void GroupMember::post_announcement(std::size_t message) {
+  const MessagePlan& plan = ledger_.plan().messages[message];
+  std::vector<wire::AnnouncedTarget> targets = ledger_.targets();
+  for (wire::AnnouncedTarget& target : targets) {
+    target.virtual_address += plan.offset;
+    target.length -= plan.offset;
+  }
+  const std::size_t bytes =
+      wire::Announcement::emit(targets, std::span(memory_).subspan(list_at_[message]));
+  const rnic::Sge sge{list_at_[message], static_cast<std::uint32_t>(bytes), lkey_};
+  rnic::SendWr wr;
+  wr.wr_id = kFirstSend + message;
+  wr.op = rnic::SendOp::kWrite;
+  wr.rkey = wire::Announcement::kKey;
+  wr.sges = {&sge, 1};
+  require(host_.post_send(qpn_, wr));
 }
 
 void GroupMember::post_send(std::size_t message) {
@@ -297,6 +327,7 @@ void GroupMember::post_send(std::size_t message) {
   if (bytes > 0) wr.sges = {&sge, 1};
   if (plan.is_write()) wr = as_write(wr, plan);
   simulator_.trace().note(simulator_.now(), host_.name(), "sends message", message);
+  if (plan.is_write() && ledger_.plan().is_announced) post_announcement(message);
   require(host_.post_send(qpn_, wr));
   ledger_.on_posted(message);
   sync_.sent();

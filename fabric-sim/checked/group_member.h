@@ -74,6 +74,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void post_receive(std::size_t slot);
   void post_turns();
   void post_send(std::size_t message);
+  void post_announcement(std::size_t message);
   void watch();
   std::span<std::uint8_t> slot_bytes(std::size_t slot);
   rnic::SendWr as_write(rnic::SendWr wr, const MessagePlan& message);
@@ -90,8 +91,9 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   mrp::Membership membership_;
   mrp::Outbox answers_;
 
-  std::vector<std::uint8_t> memory_;     // receive slots, then this member's messages
+  std::vector<std::uint8_t> memory_;     // receive slots, then this member's messages, announced
   std::vector<std::size_t> message_at_;  // offset of each message of ours
+  std::vector<std::size_t> list_at_;     // ... and of its announcement
   std::size_t slot_size_ = 0;
   std::uint32_t lkey_ = 0;
   std::vector<std::uint8_t> region_memory_;  // a region between two stretches of the same memory

@@ -7,18 +7,18 @@
 namespace cepheus::sim {
 namespace {
 
-MutationResult check_mutation(const char* rule, bool host_sync, std::uint64_t first_seed,
+MutationResult check_mutation(const char* rule, PlanOptions options, std::uint64_t first_seed,
                               std::uint64_t seeds) {
   MutationResult result;
   result.rule = rule;
-  result.host_sync = host_sync;
-  PlanOptions options;
-  options.host_sync = host_sync;
+  result.host_sync = options.host_sync;
   // Rules about deaths and forgery need deaths and forgery, one about late answers late answers.
   const std::string_view name = rule;
   options.incidents =
       name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
   options.far = name == "nak_once";
+  options.per_request |= name == "announced_by_psn";
+  result.per_request = options.per_request;
   options.writes = result.writes = name == "write_bounds" || name == "newest_publication";
   options.congestion = result.congestion = name == "pause_headroom";
   options.cuts = name == "dark_trunks" || name == "trunk_withdrawals";
@@ -41,10 +41,15 @@ MutationResult check_mutation(const char* rule, bool host_sync, std::uint64_t fi
 std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds) {
   std::vector<MutationResult> results;
   for (const char* const* rule = net::kSafetyRules; *rule != nullptr; ++rule) {
-    results.push_back(check_mutation(*rule, false, first_seed, seeds));
+    results.push_back(check_mutation(*rule, {}, first_seed, seeds));
   }
+  PlanOptions host_sync, per_request;
+  host_sync.host_sync = per_request.per_request = true;
   for (const char* const rule : kHostSyncRules) {
-    results.push_back(check_mutation(rule, true, first_seed, seeds));
+    results.push_back(check_mutation(rule, host_sync, first_seed, seeds));
+  }
+  for (const char* const rule : kPerRequestRules) {
+    results.push_back(check_mutation(rule, per_request, first_seed, seeds));
   }
   return results;
 }
@@ -54,10 +59,11 @@ std::string to_table(const std::vector<MutationResult>& results) {
   table += "|---|---|---|---|\n";
   for (const MutationResult& r : results) {
     table += "| `" + r.rule;
-    table += r.host_sync    ? "`, PSN synchronisation | "
-             : r.writes     ? "`, with WRITEs | "
-             : r.congestion ? "`, lossless links | "
-                            : "` | ";
+    table += r.host_sync     ? "`, PSN synchronisation | "
+             : r.per_request ? "`, announced WRITEs | "
+             : r.writes      ? "`, with WRITEs | "
+             : r.congestion  ? "`, lossless links | "
+                             : "` | ";
     table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.finding.invariant) + " | " +
                             r.finding.text + " |\n"
                       : "none | | not caught |\n";

@@ -15,10 +15,14 @@ inline constexpr const char* kHostSyncRules[] = {"nak_ordering",         "lost_a
                                                  "rnr_ordering",         "gate",
                                                  "old_duplicate_answer", "newcomer_nak_once"};
 
+// ... and where WRITEs are announced one by one.
+inline constexpr const char* kPerRequestRules[] = {"write_bounds"};
+
 struct MutationResult {
   std::string rule;
   bool host_sync = false;
   bool writes = false;
+  bool per_request = false;
   bool congestion = false;
   bool caught = false;
   std::uint64_t seed = 0;  // the first that fails without the rule, and not with it
@@ -26,7 +30,7 @@ struct MutationResult {
 };
 
 // Looks for each rule's first seed in [first_seed, first_seed + seeds) that fails without it and
-// holds with it: net::kSafetyRules, then kHostSyncRules.
+// holds with it: net::kSafetyRules, then kHostSyncRules and kPerRequestRules.
 std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds);
 // The list as a table in Markdown, as docs/protocol.md has it.
 std::string to_table(const std::vector<MutationResult>& results);

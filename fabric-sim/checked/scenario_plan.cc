@@ -244,7 +244,8 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
   if (options.host_sync) use_host_sync(plan);
-  if (options.writes) use_writes(plan);
+  if (options.writes || options.per_request) use_writes(plan);
+  if (options.per_request) use_announcements(plan);
   if (options.incidents) add_incident(plan);
   if (options.cuts) {
     add_trunk_cut(character.random, plan);

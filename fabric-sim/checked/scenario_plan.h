@@ -37,6 +37,7 @@ struct GroupPlan {
   std::vector<MemberPlan> members;
   std::vector<MessagePlan> messages;  // in the order in which all members know the turns
   std::uint32_t region_bytes = 0;     // of each member, for WRITEs; 0: there are none
+  bool is_announced = false;          // where each WRITE goes is said by a packet before it
   // Rule C1 is kept: a member starts a turn only after it has received all messages of earlier
   // turns. Without it members send when they like, which is an error of theirs: operations may
   // fail, but never falsely succeed.
@@ -122,6 +123,7 @@ struct PlanOptions {
   bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
   bool host_sync = false;               // hosts move their PSNs on in every seed
   bool writes = false;                  // members write into each other's regions in every seed
+  bool per_request = false;             // the same, and every WRITE is announced
   bool congestion = false;              // queues that mark in every seed, lossless links in most
   net::Rules rules;
 };

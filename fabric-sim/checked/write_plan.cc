@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fabric-sim/core/random.h"
+#include "wire/announcement.h"
 
 namespace cepheus::sim {
 namespace {
@@ -39,6 +40,19 @@ void use_writes(ScenarioPlan& plan) {
   for (GroupPlan& group : plan.groups) {
     group.in_turns = true;
     make_writes(random, group, plan.transport.path_mtu);
+  }
+}
+
+void use_announcements(ScenarioPlan& plan) {
+  const std::size_t most = wire::Announcement::most_members(plan.transport.path_mtu);
+  for (net::SwitchSpec& spec : plan.topology.switches) {
+    spec.config.rules.write_mode = net::WriteMode::kPerRequest;
+  }
+  for (GroupPlan& group : plan.groups) {
+    group.is_announced = group.members.size() <= most;
+    if (group.is_announced) continue;
+    group.region_bytes = 0;
+    for (MessagePlan& m : group.messages) m = {m.source, m.bytes};
   }
 }
 

@@ -9,5 +9,7 @@ namespace cepheus::sim {
 // all members have, each elsewhere in its memory; the last message of some seeds goes beyond the
 // region's end. Keeps rule C1 in all groups: else nobody could say what a region should hold.
 void use_writes(ScenarioPlan& plan);
+// ... each announced by a packet before it. Groups of more members than one can name only send.
+void use_announcements(ScenarioPlan& plan);
 
 }  // namespace cepheus::sim

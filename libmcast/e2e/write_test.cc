@@ -153,7 +153,7 @@ TEST(MulticastWrite, RegionsAreRefusedWhereNothingIsRewritten) {
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
   const json settled = team.settle("b");
   EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.at(0).value("text", ""), HasSubstr("refused memory regions: 10.0.0.3"));
+  EXPECT_THAT(settled.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs: 10.0.0.3"));
 }
 
 // The writer leads the group, and has the member's name in its error.

@@ -102,6 +102,23 @@ bool send_addressed(Call& call, const Group& group, const Path& path, const Fram
   return true;
 }
 
+bool send_without_data(Call& call, const Group& group, const Path& path, const Frame& frame,
+                       const RoceHeaders& headers, Psn psn) {
+  RoceHeaders h = headers;
+  const Rewrite r = to_host(call, group, path, psn);
+  h.ethernet = {call.port(path.port).peer_mac, call.config.mac};
+  h.ip.source = r.source;
+  h.ip.destination = r.destination;
+  h.bth.destination_qp = r.qpn;
+  h.bth.psn = r.psn;
+  h.bth.pad_count = 0;
+  h.reth = {};
+  Frame bare;
+  h.emit(bare, 0);
+  if (frame.icrc_state == wire::Icrc::kPresent) wire::seal_icrc(bare);
+  return call.emit(Counter::kDataCopies, path.port, bare) != nullptr;
+}
+
 void send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHeaders& headers) {
   const TurnName turn = group.turn.name();
   const Path& path = group.paths[group.turn.source()];

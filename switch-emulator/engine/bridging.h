@@ -30,6 +30,9 @@ bool send_data(Call& call, const Group& group, const Path& path, const Frame& fr
 // The same of a WRITE's first packet to a host, with another address and key.
 bool send_addressed(Call& call, const Group& group, const Path& path, const Frame& frame, Psn psn,
                     const wire::Reth& reth);
+// The same of an announcement to a host: a WRITE without data, which takes its PSN there.
+bool send_without_data(Call& call, const Group& group, const Path& path, const Frame& frame,
+                       const wire::RoceHeaders& headers, Psn psn);
 void send_cnp(Call& call, const Group& group, const Frame& frame, const wire::RoceHeaders& headers);
 // One of the switch's own, to the source: what feedback that may be absorbed said of congestion.
 void make_cnp(Call& call, const Group& group);

@@ -16,8 +16,8 @@ void refuse_write(Call& call, Group& group, const Path& path, const wire::Reth& 
 // The NIC of the member at `path` has refused one: the leader is told. Its NAK goes its own way.
 void name_refuser(Call& call, Group& group, const Path& path);
 
-// The member at `path` publishes regions in a group whose WRITEs are not rewritten: the leader is
-// told, REJECT(write mode).
+// The member at `path` publishes regions in a group of another write mode, or wants its WRITEs
+// announced: the leader is told, REJECT(write mode).
 void refuse_regions(Call& call, Group& group, const Path& path);
 
 }  // namespace cepheus::fabric

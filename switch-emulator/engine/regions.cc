@@ -43,6 +43,7 @@ Regions::Taken Regions::publish(PortId port, std::uint16_t serial,
 void Regions::remove(PortId port) {
   std::erase_if(regions_, [port](const Region& r) { return r.port == port; });
   std::erase_if(serials_, [port](const Serial& s) { return s.port == port; });
+  announcements_.remove(port);
 }
 
 const Region* Regions::find(PortId port, std::uint32_t number) const {
@@ -70,7 +71,8 @@ void Regions::admit(Psn base, Psn first) {
 }
 
 std::size_t Regions::table_bytes() const {
-  return sizeof(Regions) + regions_.size() * sizeof(Region) + serials_.size() * sizeof(Serial);
+  return sizeof(Regions) + regions_.size() * sizeof(Region) + serials_.size() * sizeof(Serial) +
+         announcements_.table_bytes();
 }
 
 }  // namespace cepheus::fabric

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "switch-emulator/engine/switch.h"
+#include "switch-emulator/engine/announcements.h"
 #include "wire/publication.h"
 
 namespace cepheus::fabric {
@@ -41,6 +41,10 @@ class Regions {
   const Region* find(PortId port, std::uint32_t number) const;
   std::span<const Region> of(PortId port) const;
 
+  // Of WRITEs that name no regions.
+  Announcements& announcements() { return announcements_; }
+  const Announcements& announcements() const { return announcements_; }
+
   // A WRITE was refused, by this switch or by the member's NIC.
   void note_refusal(const WriteRefusal& refusal);
   const std::optional<WriteRefusal>& last_refusal() const { return refusal_; }
@@ -70,6 +74,7 @@ class Regions {
 
   std::vector<Region> regions_;  // by port, then number
   std::vector<Serial> serials_;  // by port
+  Announcements announcements_;
   std::optional<Refused> refused_;
   std::optional<WriteRefusal> refusal_;
 };
@@ -80,7 +85,7 @@ bool Regions::is_consistent(IsMember&& is_member) const {
     const Region& r = regions_[i];
     if (!is_member(r.port) || place_of(r.port, r.number) != i) return false;
   }
-  return true;
+  return announcements_.is_consistent(is_member);
 }
 
 }  // namespace cepheus::fabric

@@ -375,7 +375,11 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   if (path == kNoPath || group.paths[path].qpn != asked.member.qpn) {
     return call.count(Counter::kDropNotMember);
   }
-  if (!group.strategies.writes->uses_regions() && asked.count != 0) {
+  const WriteMode& writes = *group.strategies.writes;
+  const bool is_announced = (h.flags & wire::Publication::kAnnounced) != 0;
+  const bool is_served = is_announced ? writes.uses_announcements() && asked.count == 0
+                                      : writes.uses_regions() || asked.count == 0;
+  if (!is_served) {
     call.leader = &entry->leader;
     return refuse_regions(call, group, group.paths[path]);
   }

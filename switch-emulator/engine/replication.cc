@@ -7,6 +7,8 @@
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
 #include "switch-emulator/engine/write_mode.h"
+#include "wire/announcement.h"
+#include "wire/icrc.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -60,6 +62,65 @@ struct Addressed : AsItIs {
     const Region& region = *region_of(call, group, path, reth);  // or it would be refused
     reth.virtual_address += region.virtual_address;
     reth.rkey = region.rkey;
+    return send_addressed(call, group, path, packet.frame, psn, reth);
+  }
+};
+
+// ... of an announcement: hosts get a WRITE without data, once it is noted what it says of them.
+struct Announcing : AsItIs {
+  const wire::Announcement& announcement;
+
+  bool send(Call& call, Group& group, const Path& path, const GroupPacket& packet,
+            const TurnName& turn, Psn psn) const {
+    if (!path.is_host) return AsItIs::send(call, group, path, packet, turn, psn);
+    // Where it names no target, nothing may be written.
+    const auto target =
+        announcement.find(call.port(path.port).host).value_or(wire::AnnouncedTarget());
+    const Announced noted{psn + 1, target.rkey, target.virtual_address, target.length};
+    if (!group.own_regions().announcements().note(path.port, noted, path.acked())) {
+      call.lose(Counter::kDataCopies, Counter::kDropAnnouncementRoom);
+      return false;
+    }
+    return send_without_data(call, group, path, packet.frame, packet.headers, psn);
+  }
+};
+
+// ... of the first packet of a WRITE that was announced.
+struct AsAnnounced : AsItIs {
+  static const Announced* target_of(const Call& call, const Group& group, const Path& path,
+                                    Psn psn) {
+    if (!group.regions) return nullptr;
+    const Announcements& all = group.regions->announcements();
+    return call.rules().announced_by_psn ? all.find(path.port, psn) : all.newest(path.port);
+  }
+  bool is_refused(Call& call, Group& group, const GroupPacket& packet, Psn psn) const {
+    const wire::Reth& reth = packet.headers.reth;
+    for (PathNo i = 0; call.rules().write_bounds && i < group.paths.size(); ++i) {
+      const Path& path = group.paths[i];
+      if (!path.is_host || i == group.turn.source() || !before(path.acked(), psn)) continue;
+      const Announced* const target = target_of(call, group, path, psn);
+      // Who has acknowledged all before it has had its announcement, if there was one.
+      const bool is_fine = target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
+                                             : path.acked() + 1 != psn;
+      if (is_fine) continue;
+      group.own_regions().refuse_from(group.turn.base(), psn);
+      refuse_write(call, group, path, reth);
+      return true;
+    }
+    if (group.regions) group.regions->admit(group.turn.base(), psn);
+    return false;
+  }
+  bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
+            const TurnName& turn, Psn psn) const {
+    if (!path.is_host) return AsItIs::send(call, group, path, packet, turn, psn);
+    const Announced* const target = target_of(call, group, path, psn);
+    if (target == nullptr) {
+      call.lose(Counter::kDataCopies, Counter::kDropUnannounced);
+      return false;
+    }
+    wire::Reth reth = packet.headers.reth;
+    reth.rkey = target->rkey;
+    reth.virtual_address += target->virtual_address;
     return send_addressed(call, group, path, packet.frame, psn, reth);
   }
 };
@@ -129,6 +190,24 @@ Disposition replicate_addressed(Call& call, Group& group, const GroupPacket& pac
 
 Disposition replicate_continued(Call& call, Group& group, const GroupPacket& packet) {
   return replicate_by(call, group, packet, Continued());
+}
+
+Disposition replicate_announcement(Call& call, Group& group, const GroupPacket& packet) {
+  // It is acted on here, and its ICRC ends here.
+  if (!wire::check_icrc(packet.frame)) {
+    call.count(Counter::kDropCorrupt);
+    return Disposition::kDone;
+  }
+  const auto announcement = wire::Announcement::parse(packet.frame.payload());
+  if (!announcement || packet.headers.bth.opcode != wire::Opcode::kRcWriteOnly) {
+    refuse_operation(call, group, packet);
+    return Disposition::kDone;
+  }
+  return replicate_by(call, group, packet, Announcing{{}, *announcement});
+}
+
+Disposition replicate_announced(Call& call, Group& group, const GroupPacket& packet) {
+  return replicate_by(call, group, packet, AsAnnounced());
 }
 
 void try_gate(Call& call, Group& group) {

@@ -17,6 +17,16 @@ Disposition replicate_addressed(Call& call, Group& group, const GroupPacket& pac
 // The same of a WRITE's other packets: those of one that was refused are dropped.
 Disposition replicate_continued(Call& call, Group& group, const GroupPacket& packet);
 
+// An announcement (wire/announcement.h): what it says of members behind this switch is noted, and they
+// get a WRITE without data in its place. One whose member has as many noted as there is room for is
+// not sent to that member, who asks for it again.
+Disposition replicate_announcement(Call& call, Group& group, const GroupPacket& packet);
+// The first packet of a WRITE that was announced: for each member with the address and key that were
+// noted for its PSN, refused as replicate_addressed() does where it is longer than what was
+// announced, or was not. To a member whose announcement was lost before it came here it is not sent:
+// under no key would it be harmless, should it be held back until the member has the announcement.
+Disposition replicate_announced(Call& call, Group& group, const GroupPacket& packet);
+
 // Lets the held packets of a newcomer through, if the gate has opened. Call it after all else that
 // moves state.
 void try_gate(Call& call, Group& group);

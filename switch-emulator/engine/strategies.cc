@@ -13,6 +13,7 @@ const HostSync kHostSync;
 const HoldNaks kHoldNaks;
 const RewriteNaks kRewriteNaks;
 const WritesToRegions kWritesToRegions;
+const AnnouncedWrites kAnnouncedWrites;
 const WritesAsTheyAre kWritesAsTheyAre;
 const NoWrites kNoWrites;
 
@@ -20,6 +21,8 @@ const WriteMode* write_mode_of(net::WriteMode mode) {
   switch (mode) {
     case net::WriteMode::kRegions:
       break;
+    case net::WriteMode::kPerRequest:
+      return &kAnnouncedWrites;
     case net::WriteMode::kSameKey:
       return &kWritesAsTheyAre;
     case net::WriteMode::kNone:

@@ -215,14 +215,28 @@ void TestNetwork::speak(std::size_t host, const wire::MrpMessage& message) {
 }
 
 void TestNetwork::publish(std::size_t host, std::uint16_t serial,
-                          const std::vector<wire::MrpRegion>& regions) {
+                          const std::vector<wire::MrpRegion>& regions, std::uint16_t flags) {
   wire::Publication p;
   p.header = message_about(wire::MrpType::kPublish, {}).header;
+  p.header.flags = flags;
   p.header.epoch = epoch;
   p.header.seq = serial;
   p.member = member(host);
   for (const wire::MrpRegion& region : regions) p.regions[p.count++] = region;
   inject_bytes(host, datagram_bytes(host, p, hosts_key()));
+}
+
+void TestNetwork::announce(std::size_t host, std::int64_t psn,
+                           const std::vector<wire::AnnouncedTarget>& targets) {
+  std::vector<std::uint8_t> list(wire::Announcement::size_of(targets.size()));
+  wire::Announcement::emit(targets, list);
+  auto h = headers_from(host, wire::Opcode::kRcWriteOnly, psn);
+  h.reth = {0, wire::Announcement::kKey, static_cast<std::uint32_t>(list.size())};
+  Frame frame;
+  h.emit(frame, list.size());
+  frame.set_external_payload(list, wire::kNoBuffer);
+  wire::seal_icrc(frame);
+  inject(host, frame);
 }
 
 void TestNetwork::write(std::size_t host, std::int64_t psn, std::uint16_t region,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/switch.h"
+#include "wire/announcement.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
 
@@ -83,7 +84,11 @@ class TestNetwork {
   void ack(std::size_t host, std::int64_t psn);
   void nak(std::size_t host, std::int64_t psn);
   // A host publishes its regions, as its publication `serial`.
-  void publish(std::size_t host, std::uint16_t serial, const std::vector<wire::MrpRegion>& regions);
+  void publish(std::size_t host, std::uint16_t serial, const std::vector<wire::MrpRegion>& regions,
+               std::uint16_t flags = 0);
+  // A host announces where the WRITE behind this packet goes.
+  void announce(std::size_t host, std::int64_t psn,
+                const std::vector<wire::AnnouncedTarget>& targets);
   // A WRITE's first packet, that is all of it unless `only` is false: `length` bytes altogether.
   void write(std::size_t host, std::int64_t psn, std::uint16_t region, std::uint64_t offset,
              std::uint32_t length, bool only = true);

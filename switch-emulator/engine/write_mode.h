@@ -14,6 +14,7 @@ class WriteMode {
   virtual ~WriteMode() = default;
   virtual const char* name() const = 0;  // as in the topology file
   virtual bool uses_regions() const { return false; }
+  virtual bool uses_announcements() const { return false; }
   // Takes a packet of a WRITE; its ICRC has been checked. kHeld: the gate keeps the frame's buffer.
   virtual Disposition on_write(Call& call, Group& group, const GroupPacket& packet) const = 0;
 };
@@ -24,6 +25,15 @@ class WritesToRegions final : public WriteMode {
  public:
   const char* name() const override { return "regions"; }
   bool uses_regions() const override { return true; }
+  Disposition on_write(Call& call, Group& group, const GroupPacket& packet) const override;
+};
+
+// "per-request" (Gleam 3.3): a source announces each WRITE by a packet before it, which says where it
+// goes at every member; each member's own switch reads that, and puts it in.
+class AnnouncedWrites final : public WriteMode {
+ public:
+  const char* name() const override { return "per-request"; }
+  bool uses_announcements() const override { return true; }
   Disposition on_write(Call& call, Group& group, const GroupPacket& packet) const override;
 };
 

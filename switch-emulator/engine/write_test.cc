@@ -278,7 +278,7 @@ TEST(WriteMode, OtherThanRegionsRefusesPublications) {
     net->publish(2, 1, {region_of(2)});
     EXPECT_EQ(net->inbox(2), Texts()) << "not confirmed";
     EXPECT_EQ(net->inbox(0),
-              Texts({"reject e1 regions where switches rewrite no writes 10.0.0.3"}));
+              Texts({"reject e1 another write mode than the switches have 10.0.0.3"}));
     net->publish(2, 2, {});
     EXPECT_EQ(net->inbox(2), Texts({"confirm e1 10.0.0.3"})) << "it has none";
   }

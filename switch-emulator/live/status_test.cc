@@ -149,6 +149,17 @@ TEST(StatusText, ShowsRegionsAndTheLastRefusedWrite) {
   EXPECT_THAT(to_text(status, View::kGroups, false), HasSubstr("the last one by the NIC of h1\n"));
 }
 
+TEST(StatusText, ShowsAnotherWriteModeThanTheUsualOne) {
+  FabricStatus status = one_switch();
+  fabric::GroupView& view = status.switches[0].groups[0];
+  EXPECT_THAT(to_text(status, View::kGroups, false), Not(HasSubstr("WRITEs:")));
+  view.write_mode = "per-request";
+  view.refused = {wire::Ipv4(10, 0, 0, 2), 0, 0, 64, false, 1};
+  const std::string text = to_text(status, View::kGroups, false);
+  EXPECT_THAT(text, HasSubstr(" beside it. WRITEs: per-request\n"));
+  EXPECT_THAT(text, HasSubstr("of 64 bytes, more than was announced for h1\n"));
+}
+
 TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
   EXPECT_EQ(
       to_text(one_switch(), View::kGroups, false),

@@ -212,10 +212,12 @@ std::string refusals_text(const FabricStatus& status, wire::McstId id, const Hos
       if (view.id != id || !view.refused) continue;
       const fabric::WriteRefusal& r = *view.refused;
       std::string last = "WRITEs refused: " + std::to_string(r.count) + ", the last one ";
-      last += r.by_nic
-                  ? "by the NIC of " + hosts.of(r.host)
-                  : "of " + count_of(r.length, "byte") + " at offset " + std::to_string(r.offset) +
-                        " of region " + std::to_string(r.region) + " of " + hosts.of(r.host);
+      const std::string bytes = "of " + count_of(r.length, "byte");
+      last += r.by_nic ? "by the NIC of " + hosts.of(r.host)
+              : view.write_mode == "per-request"
+                  ? bytes + ", more than was announced for " + hosts.of(r.host)
+                  : bytes + " at offset " + std::to_string(r.offset) + " of region " +
+                        std::to_string(r.region) + " of " + hosts.of(r.host);
       text += "  " + styled(last, Style::kAlarm, colour) + "\n";
     }
   }
@@ -236,7 +238,8 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           count_of(group.data_bytes, "byte") + ", " + std::to_string(group.copies) +
           (group.copies == 1 ? " copy" : " copies") +
           ". Table: " + count_of(group.table_bytes, "byte") + " in " + printable(root.name) +
-          ", and " + count_of(group.beside_bytes, "byte") + " beside it\n";
+          ", and " + count_of(group.beside_bytes, "byte") + " beside it";
+  text += (group.write_mode == "regions" ? "" : ". WRITEs: " + group.write_mode) + "\n";
   text += refusals_text(status, group.id, hosts, colour);
   return text + GroupTree(status, group.id).to_text(root, colour);
 }
