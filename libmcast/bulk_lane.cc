@@ -45,9 +45,41 @@ Expected<void> BulkLane::send(const void* data, std::size_t length, const Memory
 Expected<void> BulkLane::write(const void* data, std::size_t length, const Memory* memory,
                                const RegionPlace& place, std::optional<std::uint32_t> imm,
                                mcast_op_t* op) {
+  if (room_ != nullptr) {
+    return fail(MCAST_ERR_INVALID, "a group with per_request has no regions: use mcast_write_to()");
+  }
   return start_send(data, length, memory, op, [&](std::uint64_t id, const Piece& piece) {
     return pair_.post_write(id, piece, place, imm);
   });
+}
+
+Expected<void> BulkLane::write_to(const void* data, std::size_t length, const Memory* memory,
+                                  std::span<const wire::AnnouncedTarget> targets,
+                                  std::optional<std::uint32_t> imm, mcast_op_t* op) {
+  if (room_ == nullptr) {
+    return fail(MCAST_ERR_INVALID,
+                "this group's WRITEs go to regions: create it with per_request to name addresses");
+  }
+  if (targets.size() > room_->most_members()) {
+    return fail(MCAST_ERR_INVALID, std::to_string(targets.size()) +
+                                       " targets: a packet of this path MTU names at most " +
+                                       std::to_string(room_->most_members()) +
+                                       ", use a larger one or smaller groups");
+  }
+  if (room_->is_full()) {
+    return fail(MCAST_ERR_AGAIN,
+                "as many announced WRITEs as switches keep are unacknowledged: "
+                "call mcast_progress()");
+  }
+  std::uint32_t slot = 0;
+  const auto started =
+      start_send(data, length, memory, op, [&](std::uint64_t id, const Piece& piece) {
+        slot = WorkId::unpack(id).slot;
+        const std::uint64_t silent = WorkId{group_, false, WorkId::kMarker}.pack();
+        return pair_.post_announced_write(silent, room_->take(targets), id, piece, imm);
+      });
+  if (started) sends_[slot].is_announced = true;
+  return started;
 }
 
 template <typename Post>
@@ -98,6 +130,7 @@ Expected<void> BulkLane::receive(void* buffer, std::size_t length, const Memory*
 
 void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
+  if (!id.is_receive && id.slot == WorkId::kMarker) return;  // what it announced ends, too
   Operation& operation = (id.is_receive ? receives_ : sends_)[id.slot];
   const bool ok = wc.status == IBV_WC_SUCCESS;
   Event event;
@@ -113,6 +146,7 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
     ++traffic_.messages_sent;
     traffic_.bytes_sent += event.length;
   }
+  if (operation.is_announced) room_->give_back();
   operation = {};
   if (id.is_receive) {
     receive_slots_.give_back(id.slot);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "libmcast/announcement_room.h"
 #include "libmcast/lane.h"
 #include "libmcast/memory.h"
 #include "libmcast/slots.h"
@@ -23,6 +24,12 @@ class BulkLane final : public Lane {
   // The same, into members' regions. Without `imm` members are not told.
   Expected<void> write(const void* data, std::size_t length, const Memory* memory,
                        const RegionPlace& place, std::optional<std::uint32_t> imm, mcast_op_t* op);
+  // The same, to where `targets` say, one of each member: announced by a packet before it. Only if
+  // there is room for announcements.
+  Expected<void> write_to(const void* data, std::size_t length, const Memory* memory,
+                          std::span<const wire::AnnouncedTarget> targets,
+                          std::optional<std::uint32_t> imm, mcast_op_t* op);
+  void set_announcements(std::unique_ptr<AnnouncementRoom> room) { room_ = std::move(room); }
   Expected<void> receive(void* buffer, std::size_t length, const Memory* memory, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
@@ -37,6 +44,7 @@ class BulkLane final : public Lane {
     std::uint64_t turn = 0;  // order of posting
     Piece piece;             // what was posted
     MrHandle region;         // if registered for this operation
+    bool is_announced = false;
   };
 
   // `post(wr_id, piece)` hands it to the device.
@@ -59,6 +67,7 @@ class BulkLane final : public Lane {
   std::vector<Operation> sends_, receives_;
   Slots send_slots_, receive_slots_;
   std::uint64_t turn_ = 0;
+  std::unique_ptr<AnnouncementRoom> room_;  // null: WRITEs are not announced
 };
 
 }  // namespace cepheus::mcast

@@ -53,6 +53,7 @@ void Device::complete(Pair& pair, const ibv_wc& wc) {
 }
 
 void Device::complete_send(Pair& pair, ibv_wc_status status) {
+  while (status == IBV_WC_SUCCESS && !pair.sends.front().is_signaled) pair.sends.pop_front();
   ibv_wc wc{};
   wc.wr_id = pair.sends.front().wr_id;
   wc.status = status;
@@ -113,15 +114,18 @@ struct Calls {
   static Device& device() { return Device::instance(); }
 
   static int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-    *bad = wr;
     Pair& pair = pair_of(qp);
-    if (device().refuse_sends || qp->state != IBV_QPS_RTS) return EINVAL;
-    Posted p = posted(wr->wr_id, wr->sg_list, wr->num_sge);
-    p.imm = ntohl(wr->imm_data);
-    p.opcode = wr->opcode;
-    p.remote_address = wr->wr.rdma.remote_addr;
-    p.rkey = wr->wr.rdma.rkey;
-    pair.sends.push_back(p);
+    for (; wr != nullptr; wr = wr->next) {
+      *bad = wr;
+      if (device().refuse_sends || qp->state != IBV_QPS_RTS) return EINVAL;
+      Posted p = posted(wr->wr_id, wr->sg_list, wr->num_sge);
+      p.imm = ntohl(wr->imm_data);
+      p.opcode = wr->opcode;
+      p.remote_address = wr->wr.rdma.remote_addr;
+      p.rkey = wr->wr.rdma.rkey;
+      p.is_signaled = (wr->send_flags & IBV_SEND_SIGNALED) != 0;
+      pair.sends.push_back(p);
+    }
     return 0;
   }
   static int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {

@@ -26,6 +26,7 @@ struct Posted {
   ibv_wr_opcode opcode = IBV_WR_SEND;
   std::uint64_t remote_address = 0;  // of a WRITE
   std::uint32_t rkey = 0;
+  bool is_signaled = true;
 };
 
 struct Pair {

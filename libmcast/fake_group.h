@@ -59,9 +59,11 @@ class FakeGroup : public testing::Test {
     ASSERT_EQ(mcast_context_create(&params, &context_), MCAST_OK) << mcast_last_error();
   }
   void make(mcast_lane_t lane) { make(lane, on_eager); }
-  void make(mcast_lane_t lane, mcast_recv_cb_t callback, bool same_key = false) {
+  void make(mcast_lane_t lane, mcast_recv_cb_t callback, bool same_key = false,
+            bool per_request = false) {
     mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
     params.same_key = same_key;
+    params.per_request = per_request;
     params.lane = lane;
     params.max_eager = 64;
     params.recv_depth = params.send_depth = kDepth;

@@ -23,12 +23,21 @@ std::string milliseconds_text(wire::Duration d) {
 
 Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std::uint32_t number,
                                                const GroupConfig& config) {
-  auto pair = QueuePair::create(facilities.device, facilities.queues, config.depths);
+  QueueDepths depths = config.depths;
+  const auto announced = std::min<std::uint32_t>(depths.send, wire::Announcement::kMostUnderWay);
+  if (config.per_request) depths.send += announced;
+  auto pair = QueuePair::create(facilities.device, facilities.queues, depths);
   if (!pair) return tl::unexpected(pair.error());
   std::unique_ptr<Group> group(new Group(facilities, number, config, std::move(*pair)));
   if (config.lane == MCAST_LANE_BULK) {
     group->bulk_ =
         std::make_unique<BulkLane>(facilities.device, *group->pair_, number, config.depths);
+    if (config.per_request) {
+      auto room = AnnouncementRoom::create(facilities.device, announced);
+      if (!room) return tl::unexpected(room.error());
+      group->bulk_->set_announcements(std::move(*room));
+      group->regions_.announce();
+    }
     return group;
   }
   auto eager = EagerLane::create(facilities.device, *group->pair_, facilities.eager_budget,
@@ -241,7 +250,8 @@ void Group::run_task(wire::Instant now, Task task, const wire::MrpHeader& header
              "reason and cepheusctl groups name that member; set up again with fresh groups");
       } else if (membership_.reject_reason() == wire::MrpReject::kWriteMode) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,
-             "this fabric's switches can't serve the group's WRITEs: the leader's reason says what to "
+             "this fabric's switches can't serve the group's WRITEs: the leader's reason says what "
+             "to "
              "do");
       } else if (membership_.reject_reason() == wire::MrpReject::kPathLost) {
         fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER,

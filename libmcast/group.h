@@ -27,7 +27,8 @@ struct GroupConfig {
   mcast_lane_t lane = MCAST_LANE_EAGER;
   std::size_t max_eager = 8192;
   QueueDepths depths{64, 64};
-  bool same_key = false;  // of bulk lanes
+  bool same_key = false;     // of bulk lanes
+  bool per_request = false;  // of bulk lanes
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;
 };

@@ -22,7 +22,8 @@ struct WorkId {
   bool is_receive;
   std::uint32_t slot;
 
-  static constexpr std::uint32_t kMarker = 0x7FFFFFFF;  // no slot: QueuePair::halt()
+  static constexpr std::uint32_t kMarker = 0x7FFFFFFF;  // no slot: QueuePair::halt(), and what
+                                                        // tells of itself only if it fails
 
   std::uint64_t pack() const {
     return std::uint64_t{group} << 32 | std::uint64_t{is_receive} << 31 | slot;

@@ -15,7 +15,18 @@ Expected<std::unique_ptr<Memory>> Memory::create(const Device& device,
     region = device.register_memory(address, length, 0);
   }
   if (!region) return tl::unexpected(region.error());
-  return std::unique_ptr<Memory>(new Memory(device, fork_generation, std::move(*region), writable));
+  return std::unique_ptr<Memory>(
+      new Memory(device, fork_generation, std::move(*region), writable, false));
+}
+
+Expected<std::unique_ptr<Memory>> Memory::create_writable(const Device& device,
+                                                          std::uint64_t fork_generation,
+                                                          void* address, std::size_t length) {
+  auto region =
+      device.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (!region) return tl::unexpected(region.error());
+  return std::unique_ptr<Memory>(
+      new Memory(device, fork_generation, std::move(*region), true, true));
 }
 
 bool Memory::covers(const void* address, std::size_t length) const {

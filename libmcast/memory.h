@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "libmcast/device.h"
 
@@ -17,24 +18,35 @@ class Memory {
   static Expected<std::unique_ptr<Memory>> create(const Device& device,
                                                   std::uint64_t fork_generation, void* address,
                                                   std::size_t length);
+  // Others may write to it.
+  static Expected<std::unique_ptr<Memory>> create_writable(const Device& device,
+                                                           std::uint64_t fork_generation,
+                                                           void* address, std::size_t length);
 
   bool covers(const void* address, std::size_t length) const;
   bool is_writable() const { return writable_; }
   std::uint32_t lkey() const { return region_->lkey; }
+  // What others name it by; none if they may not write to it.
+  std::optional<std::uint32_t> rkey() const {
+    return is_open_ ? std::optional(region_->rkey) : std::nullopt;
+  }
   const Device& device() const { return device_; }
   std::uint64_t fork_generation() const { return fork_generation_; }  // of the process it is in
 
  private:
-  Memory(const Device& device, std::uint64_t fork_generation, MrHandle region, bool writable)
+  Memory(const Device& device, std::uint64_t fork_generation, MrHandle region, bool writable,
+         bool is_open)
       : device_(device),
         fork_generation_(fork_generation),
         region_(std::move(region)),
-        writable_(writable) {}
+        writable_(writable),
+        is_open_(is_open) {}
 
   const Device& device_;
   const std::uint64_t fork_generation_;
   MrHandle region_;
   bool writable_;
+  bool is_open_;
 };
 
 // Bytes of eager buffers over all groups of a process.

@@ -107,7 +107,11 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
   if (p.same_key != 0 && config.lane != MCAST_LANE_BULK) {
     return fail(MCAST_ERR_INVALID, "same_key: only bulk lanes have regions");
   }
+  if (p.per_request != 0 && (config.lane != MCAST_LANE_BULK || p.same_key != 0)) {
+    return fail(MCAST_ERR_INVALID, "per_request: of bulk lanes, and without same_key");
+  }
   config.same_key = p.same_key != 0;
+  config.per_request = p.per_request != 0;
   config.recv_cb = p.recv_cb;
   config.recv_arg = p.recv_arg;
   return config;

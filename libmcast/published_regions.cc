@@ -11,6 +11,12 @@ Expected<MrHandle> PublishedRegions::register_region(std::uint16_t number, void*
 
 Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number, void* address,
                                          std::size_t length) {
+  if (is_announced_) {
+    return fail(
+        MCAST_ERR_INVALID,
+        "a group with per_request has no regions: name addresses (mcast_write_to), or create "
+        "it without");
+  }
   if (memory_.contains(number)) {
     return fail(MCAST_ERR_INVALID, "region " + std::to_string(number) +
                                        " is published already: revoke it first, or take another "

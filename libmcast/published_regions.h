@@ -18,8 +18,14 @@ class PublishedRegions {
   // `same_key`: mcast_group_params_t's. Switches then need to know nothing, and are told nothing.
   PublishedRegions(const Device& device, bool same_key) : device_(device), same_key_(same_key) {}
 
+  // There are none: WRITEs are announced one by one, which the switch must serve. Before begin().
+  void announce() {
+    is_announced_ = true;
+    publisher_.announce({});
+  }
+
   // `address` to `address + length` is the region of that number from now on. NO_MEMORY: the device
-  // does not register it; INVALID: the number is taken, or there are too many.
+  // does not register it; INVALID: WRITEs are announced, the number is taken, or there are too many.
   Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
                          std::size_t length);
   Expected<void> revoke(wire::Instant now, std::uint16_t number);
@@ -45,6 +51,7 @@ class PublishedRegions {
 
   const Device& device_;
   const bool same_key_;
+  bool is_announced_ = false;
   mrp::Publisher publisher_;
   std::map<std::uint16_t, MrHandle> memory_;
   std::vector<MrHandle> revoked_;  // a switch may still let WRITEs pass that end there

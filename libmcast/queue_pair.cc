@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "wire/announcement.h"
 #include "wire/mrp.h"
 
 namespace cepheus::mcast {
@@ -15,6 +16,20 @@ constexpr std::uint32_t kMarkers = 1;  // receives beside the lane's (halt)
 ibv_sge sge_of(const Piece& piece) {
   return {reinterpret_cast<std::uintptr_t>(piece.address), static_cast<std::uint32_t>(piece.length),
           piece.lkey};
+}
+
+ibv_send_wr write_of(std::uint64_t wr_id, ibv_sge& sge, const RegionPlace& place,
+                     std::optional<std::uint32_t> imm) {
+  ibv_send_wr wr{};
+  wr.wr_id = wr_id;
+  wr.sg_list = &sge;
+  wr.num_sge = sge.length > 0 ? 1 : 0;
+  wr.opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  wr.imm_data = htonl(imm.value_or(0));
+  wr.wr.rdma.remote_addr = place.offset;
+  wr.wr.rdma.rkey = place.rkey;
+  return wr;
 }
 
 }  // namespace
@@ -158,15 +173,19 @@ bool QueuePair::post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t
 bool QueuePair::post_write(std::uint64_t wr_id, const Piece& piece, const RegionPlace& place,
                            std::optional<std::uint32_t> imm) {
   ibv_sge sge = sge_of(piece);
-  ibv_send_wr wr{};
-  wr.wr_id = wr_id;
-  wr.sg_list = &sge;
-  wr.num_sge = piece.length > 0 ? 1 : 0;
-  wr.opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-  wr.send_flags = IBV_SEND_SIGNALED;
-  wr.imm_data = htonl(imm.value_or(0));
-  wr.wr.rdma.remote_addr = place.offset;
-  wr.wr.rdma.rkey = place.rkey;
+  ibv_send_wr wr = write_of(wr_id, sge, place, imm);
+  ibv_send_wr* bad = nullptr;
+  return ibv_post_send(handle_.get(), &wr, &bad) == 0;
+}
+
+bool QueuePair::post_announced_write(std::uint64_t silent, const Piece& announcement,
+                                     std::uint64_t wr_id, const Piece& piece,
+                                     std::optional<std::uint32_t> imm) {
+  ibv_sge list = sge_of(announcement), sge = sge_of(piece);
+  ibv_send_wr write = write_of(wr_id, sge, {wire::Announcement::kNoKey, 0}, imm);
+  ibv_send_wr wr = write_of(silent, list, {wire::Announcement::kKey, 0}, std::nullopt);
+  wr.send_flags = 0;
+  wr.next = &write;
   ibv_send_wr* bad = nullptr;
   return ibv_post_send(handle_.get(), &wr, &bad) == 0;
 }

@@ -59,6 +59,10 @@ class QueuePair {
   // An RDMA WRITE; members get the immediate, if there is one, by a receive.
   bool post_write(std::uint64_t wr_id, const Piece& piece, const RegionPlace& place,
                   std::optional<std::uint32_t> imm);
+  // The same behind its announcement (wire/announcement.h), of which `silent` tells only if it fails:
+  // one call for both.
+  bool post_announced_write(std::uint64_t silent, const Piece& announcement, std::uint64_t wr_id,
+                            const Piece& piece, std::optional<std::uint32_t> imm);
   bool post_receive(std::uint64_t wr_id, const Piece& piece);
 
  private:

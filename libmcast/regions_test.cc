@@ -1,7 +1,9 @@
 // Regions and WRITEs of one member: what it says to its switch, and what it posts.
+#include <endian.h>
 #include <gmock/gmock.h>
 
 #include "libmcast/fake_group.h"
+#include "wire/announcement.h"
 
 namespace cepheus::mcast {
 namespace {
@@ -174,6 +176,127 @@ TEST_F(RegionsOfAMember, WithSameKeyNeedANicThatLetsKeysBeChosen) {
   mcast_group_h eager = nullptr;
   EXPECT_EQ(mcast_group_create(context_, &params, &eager), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("only bulk lanes have regions"));
+}
+
+TEST_F(RegionsOfAMember, AreNoneWhereWritesAreAnnounced) {
+  make(MCAST_LANE_BULK, nullptr, /*same_key=*/false, /*per_request=*/true);
+  EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_write_to"));
+  tell(MrpType::kRegister);
+  EXPECT_THAT(said(), IsEmpty()) << "its switch has to serve that";
+  ASSERT_EQ(device_.published.size(), 1u);
+  EXPECT_EQ(device_.published[0].header.flags, wire::Publication::kAnnounced);
+  EXPECT_EQ(device_.published[0].count, 0u);
+  confirm_regions();
+  EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
+  tell(MrpType::kActivate);
+  Op write;
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 0, nullptr, &write), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_write_to"));
+}
+
+class AnnouncedWrites : public RegionsOfAMember {
+ protected:
+  void SetUp() override {
+    make(MCAST_LANE_BULK, nullptr, /*same_key=*/false, /*per_request=*/true);
+    tell(MrpType::kRegister);
+    confirm_regions();
+    tell(MrpType::kActivate);
+    ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
+  }
+  // At member 10.0.0.(2 + i).
+  static std::vector<mcast_target_t> targets(std::uint32_t count) {
+    std::vector<mcast_target_t> all;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      all.push_back({htonl(0x0A000002 + i), htonl(0x700 + i), htobe64(0x1000 + i), htobe64(64)});
+    }
+    return all;
+  }
+  mcast_status_t write(Op& op, const std::vector<mcast_target_t>& to) {
+    return mcast_write_to(group_, kData, 8, nullptr, to.data(), to.size(), nullptr, &op);
+  }
+};
+
+TEST_F(AnnouncedWrites, SayBeforeEachWhereItGoes) {
+  Op one, two;
+  ASSERT_EQ(write(one, targets(2)), MCAST_INPROGRESS) << mcast_last_error();
+  ASSERT_EQ(write(two, targets(3)), MCAST_INPROGRESS);
+  ASSERT_EQ(pair().sends.size(), 4u);
+  const fake::Posted& said = pair().sends[0];
+  EXPECT_EQ(said.rkey, wire::Announcement::kKey);
+  EXPECT_FALSE(said.is_signaled);
+  const auto list =
+      wire::Announcement::parse({static_cast<const std::uint8_t*>(said.address), said.length});
+  ASSERT_TRUE(list && list->count() == 2);
+  EXPECT_EQ((*list)[1], (wire::AnnouncedTarget{wire::Ipv4(10, 0, 0, 3), 0x701, 0x1001, 64}));
+  EXPECT_EQ(pair().sends[1].opcode, IBV_WR_RDMA_WRITE);
+  EXPECT_EQ(pair().sends[1].rkey, wire::Announcement::kNoKey);
+  EXPECT_EQ(pair().sends[2].length, wire::Announcement::size_of(3)) << "the first lies on";
+  EXPECT_NE(pair().sends[2].address, said.address);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(one.status, MCAST_OK);
+  EXPECT_EQ(two.calls, 0);
+  EXPECT_EQ(attr().sends_outstanding, 1u);
+  drop();
+}
+
+TEST_F(AnnouncedWrites, AreAsManyAsAreOutstandingAtMost) {
+  Op ops[kDepth + 1];
+  for (unsigned i = 0; i < kDepth; ++i) ASSERT_EQ(write(ops[i], targets(1)), MCAST_INPROGRESS);
+  EXPECT_EQ(write(ops[kDepth], targets(1)), MCAST_ERR_AGAIN);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(write(ops[kDepth], targets(1)), MCAST_INPROGRESS);
+  drop();
+}
+
+TEST_F(AnnouncedWrites, NameAsManyMembersAsAPacketHasRoomFor) {
+  Op op;
+  EXPECT_EQ(write(op, targets(43)), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("names at most 42"));
+  EXPECT_EQ(write(op, targets(42)), MCAST_INPROGRESS);
+  drop();
+}
+
+TEST_F(AnnouncedWrites, ThatFailEndTheirOperationOnce) {
+  Op op;
+  ASSERT_EQ(write(op, targets(2)), MCAST_INPROGRESS);
+  device_.complete_send(pair(), IBV_WC_RETRY_EXC_ERR);  // the announcement
+  progress();
+  EXPECT_EQ(op.status, MCAST_ERR_FABRIC);
+  EXPECT_EQ(op.calls, 1);
+}
+
+TEST_F(AnnouncedWrites, GoToMemoryThatOthersMayWriteTo) {
+  mcast_mem_h closed = nullptr, open = nullptr;
+  ASSERT_EQ(mcast_mem_register(context_, buffer_, sizeof buffer_, &closed), MCAST_OK);
+  ASSERT_EQ(mcast_mem_register_writable(context_, buffer_, sizeof buffer_, &open), MCAST_OK);
+  mcast_target_t target, part;
+  EXPECT_EQ(mcast_mem_target(closed, buffer_, 8, &target), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_mem_register_writable"));
+  EXPECT_EQ(mcast_mem_target(open, buffer_ + 1, sizeof buffer_, &target), MCAST_ERR_INVALID);
+  ASSERT_EQ(mcast_mem_target(open, buffer_ + 8, 100, &target), MCAST_OK);
+  EXPECT_EQ(ntohl(target.ipv4), 0x0A000001u);
+  EXPECT_EQ(be64toh(target.address), reinterpret_cast<std::uintptr_t>(buffer_ + 8));
+  EXPECT_EQ(mcast_target_part(&target, 96, 5, &part), MCAST_ERR_INVALID);
+  ASSERT_EQ(mcast_target_part(&target, 96, 4, &part), MCAST_OK);
+  EXPECT_EQ(be64toh(part.address), reinterpret_cast<std::uintptr_t>(buffer_ + 104));
+  EXPECT_EQ(be64toh(part.length), 4u);
+  mcast_mem_deregister(closed);
+  mcast_mem_deregister(open);
+}
+
+TEST_F(RegionsOfAMember, AreNotAnnounced) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  Op op;
+  EXPECT_EQ(mcast_write_to(group_, kData, 8, nullptr, nullptr, 0, nullptr, &op), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("per_request"));
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.per_request = 1;
+  mcast_group_h eager = nullptr;
+  EXPECT_EQ(mcast_group_create(context_, &params, &eager), MCAST_ERR_INVALID);
 }
 
 TEST_F(RegionsOfAMember, AreOfBulkLanes) {

@@ -1,6 +1,7 @@
 // One member process of the end-to-end tests: an application of <mcast/mcast.h> that does what it
 // is told, command by command, over a socket (JSON, one datagram each way), and calls
 // mcast_progress() in between.
+#include <endian.h>
 #include <mcast/mcast.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -105,6 +106,8 @@ class Member {
   json await_failure(Group& g);
   json unacknowledged(Group& g, const json& c);
   json publish(Group& g, const json& c);
+  json open_memory(Group& g, const json& c);
+  static std::vector<mcast_target_t> parts_of(const json& targets, std::uint64_t offset);
   json await_regions(Group& g);
   json start_write(Group& g, const json& c);
   json holds(Group& g, const json& c);
@@ -119,6 +122,10 @@ class Member {
 
   mcast_context_h context_ = nullptr;
   std::map<std::string, Group> groups_;
+  struct Deregister {
+    void operator()(mcast_mem* memory) const { mcast_mem_deregister(memory); }
+  };
+  std::vector<std::unique_ptr<mcast_mem, Deregister>> opened_;  // for others to write to
   std::vector<std::thread> threads_;
   std::atomic<bool> stop_{false};
 };
@@ -170,6 +177,7 @@ json Member::create(const json& c) {
   params.recv_depth = c.value("recv_depth", 0u);
   params.send_depth = c.value("send_depth", 0u);
   params.same_key = c.value("same_key", 0);
+  params.per_request = c.value("per_request", 0);
   const mcast_status_t status = mcast_group_create(context_, &params, &g.handle);
   json out = answer(status);
   if (status != MCAST_OK) {
@@ -251,6 +259,35 @@ json Member::publish(Group& g, const json& c) {
                                      region->bytes().data(), size));
 }
 
+// The same memory under that number, for whoever is told of it: its target is answered.
+json Member::open_memory(Group& g, const json& c) {
+  auto& region = g.regions[c.at("region").get<int>()];
+  region = std::make_unique<cepheus::mcast::e2e::GuardedMemory>(c.at("memory"));
+  const auto bytes = region->bytes();
+  mcast_mem_h memory = nullptr;
+  mcast_target_t t{};
+  mcast_status_t status =
+      mcast_mem_register_writable(context_, bytes.data(), bytes.size(), &memory);
+  if (status == MCAST_OK) status = mcast_mem_target(memory, bytes.data(), c.at("size"), &t);
+  opened_.emplace_back(memory);
+  json out = answer(status);
+  out["target"] = {t.ipv4, t.rkey, t.address, t.length};
+  return out;
+}
+
+// What lies `offset` behind the beginning of each target.
+std::vector<mcast_target_t> Member::parts_of(const json& targets, std::uint64_t offset) {
+  std::vector<mcast_target_t> parts;
+  for (const json& t : targets) {
+    const mcast_target_t whole{t.at(0), t.at(1), t.at(2), t.at(3)};
+    const std::uint64_t length = be64toh(whole.length);
+    mcast_target_t part = whole;
+    mcast_target_part(&whole, offset, length > offset ? length - offset : 0, &part);
+    parts.push_back(part);
+  }
+  return parts;
+}
+
 json Member::await_regions(Group& g) {
   wait([&] { return mcast_region_test(g.handle) != MCAST_INPROGRESS; });
   return answer(mcast_region_test(g.handle));
@@ -262,9 +299,16 @@ json Member::start_write(Group& g, const json& c) {
   bulk->buffer = pattern(c.at("seed"), c.at("size"));
   bulk->op = {on_done, bulk.get()};
   const std::uint32_t imm = c.value("imm", 0u);
-  const mcast_status_t status =
-      mcast_write(g.handle, bulk->buffer.data(), bulk->buffer.size(), nullptr, c.at("region"),
-                  c.at("offset"), c.contains("imm") ? &imm : nullptr, &bulk->op);
+  const std::uint32_t* const told = c.contains("imm") ? &imm : nullptr;
+  mcast_status_t status = MCAST_OK;
+  if (c.contains("targets")) {
+    const auto targets = parts_of(c.at("targets"), c.at("offset"));
+    status = mcast_write_to(g.handle, bulk->buffer.data(), bulk->buffer.size(), nullptr,
+                            targets.data(), targets.size(), told, &bulk->op);
+  } else {
+    status = mcast_write(g.handle, bulk->buffer.data(), bulk->buffer.size(), nullptr,
+                         c.at("region"), c.at("offset"), told, &bulk->op);
+  }
   if (status == MCAST_INPROGRESS) g.sends.push_back(std::move(bulk));
   return answer(status);
 }
@@ -438,6 +482,7 @@ json Member::run(const json& c) {
   if (what == "threads") return start_threads(c);
   if (what == "close") {
     stop_threads();
+    opened_.clear();
     mcast_context_destroy(context_);
     context_ = nullptr;
     groups_.clear();
@@ -454,6 +499,7 @@ json Member::run(const json& c) {
   if (what == "await_send") return await_send(g);
   if (what == "post") return post(g, c);
   if (what == "publish") return publish(g, c);
+  if (what == "open_memory") return open_memory(g, c);
   if (what == "revoke") return answer(mcast_region_revoke(g.handle, c.at("region")));
   if (what == "await_regions") return await_regions(g);
   if (what == "start_write") return start_write(g, c);

@@ -153,7 +153,109 @@ TEST(MulticastWrite, RegionsAreRefusedWhereNothingIsRewritten) {
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
   const json settled = team.settle("b");
   EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
-  EXPECT_THAT(settled.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs: 10.0.0.3"));
+  EXPECT_THAT(settled.at(0).value("text", ""),
+              HasSubstr("can't serve the group's WRITEs: 10.0.0.3"));
+}
+
+// --- WRITEs that say anew where they go.
+
+const std::string kPerRequestFabric = R"([[switch]]
+name = "s0"
+write_mode = "per-request"
+[[switch]]
+name = "s1"
+write_mode = "per-request"
+[[host]]
+name = "h0"
+switch = "s0"
+address = "10.0.0.1"
+[[host]]
+name = "h1"
+switch = "s0"
+address = "10.0.0.2"
+[[host]]
+name = "h2"
+switch = "s1"
+address = "10.0.0.3"
+[[host]]
+name = "h3"
+switch = "s1"
+address = "10.0.0.4"
+[[trunk]]
+between = ["s0", "s1"]
+)";
+
+json announced_lane() {
+  json lane = kBulk;
+  lane["per_request"] = 1;
+  return lane;
+}
+
+// Each member's memory, `size` bytes of which others may write to, member 2's perhaps fewer.
+json open_memory(Team& team, std::size_t of_member_2) {
+  json targets = json::array();
+  for (int i = 0; i < team.size(); ++i) {
+    json open = command("open_memory");
+    open["memory"] = kSize;
+    open["size"] = i == 2 ? of_member_2 : kSize;
+    const json reply = team[i].ask(open);
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+    targets.push_back(reply.value("target", json()));
+  }
+  return targets;
+}
+
+json write_to(const json& targets, int root, std::uint64_t seed, std::size_t offset,
+              std::size_t size) {
+  json what = write(seed, offset, size);
+  what["targets"] = targets;
+  what["targets"].erase(static_cast<std::size_t>(root));
+  return what;
+}
+
+void announce_and_write(Team& team, int rounds) {
+  team.form(announced_lane());
+  const json targets = open_memory(team, kSize);
+  std::vector<std::vector<json>> written(static_cast<std::size_t>(team.size()));
+  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
+    const int root = i % team.size();
+    const std::size_t size = i % 5 == 0 ? kSize : 1 + static_cast<std::size_t>(i) * 997 % 20'000;
+    const json what =
+        write_to(targets, root, static_cast<std::uint64_t>(i), i % 3 == 0 ? kSize - size : 0, size);
+    write_from(team, root, what, true);
+    for (int m = 0; m < team.size(); ++m) {
+      if (m != root) written[static_cast<std::size_t>(m)].push_back(what);
+    }
+    if (i % 2 != 0) team.broadcast("b", true, root, {static_cast<std::uint64_t>(i), 100, 0});
+  }
+  expect_regions(team, written);
+}
+
+TEST(AnnouncedWrite, ReachesEveryMemberWhereItSaysFromEveryRoot) {
+  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
+  Team team(fabric, kHosts);
+  announce_and_write(team, 16);
+  EXPECT_EQ(fabric.groups().at(0).at("write_mode"), "per-request");
+}
+
+TEST(AnnouncedWrite, ReachesMembersOverLinksThatLosePackets) {
+  std::string lossy = kPerRequestFabric;
+  for (std::size_t at = 0; (at = lossy.find("[[host]]\n", at)) != std::string::npos; at += 9) {
+    lossy.insert(at + 9, "link = { loss = 0.01 }\n");
+  }
+  const Fabric fabric = Fabric::of_text(lossy);
+  Team team(fabric, kHosts);
+  announce_and_write(team, 12);
+}
+
+TEST(AnnouncedWrite, IsRefusedWhereSwitchesDoNotReadAnnouncements) {
+  const Fabric fabric = Fabric::of(kHosts);
+  Team team(fabric, kHosts);
+  const json names = team.create(announced_lane());
+  EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
+  const json settled = team.settle("b");
+  EXPECT_EQ(settled.at(0).value("status", -100), MCAST_ERR_REJECTED) << settled;
+  EXPECT_THAT(settled.at(0).value("text", ""), HasSubstr("can't serve the group's WRITEs"));
 }
 
 // The writer leads the group, and has the member's name in its error.
@@ -183,6 +285,30 @@ TEST(MulticastWrite, BeyondOneMembersRegionIsWrittenNowhereAndTheMemberIsNamed) 
   const json good = write(1, 0, 20'000);
   write_from(team, 0, good, false);
   expect_refusal(fabric, team, write(2, kSize - 20'000, 20'000), {{}, {good}, {good}, {good}});
+}
+
+TEST(AnnouncedWrite, LongerThanOneMembersTargetIsWrittenNowhereAndTheMemberIsNamed) {
+  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
+  Team team(fabric, kHosts);
+  team.form(announced_lane());
+  const json targets = open_memory(team, kSize - 1);  // its memory goes on
+  const json good = write_to(targets, 0, 1, 0, 20'000);
+  write_from(team, 0, good, false);
+  json bad = write_to(targets, 0, 2, kSize - 20'000, 20'000);
+  EXPECT_EQ(team[0].ask(bad).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  for (int i = 1; i < team.size(); ++i) {
+    const json reply = team[i].ask(command("await_failure"));
+    EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
+  }
+  const json query = team[0].ask(command("query"));
+  EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
+  // Member 1 is behind another switch, and may have it.
+  for (const int i : {2, 3}) {
+    json holds = command("holds");
+    holds["writes"] = json::array({good});
+    EXPECT_TRUE(team[i].ask(holds).value("match", false)) << "member " << i;
+  }
 }
 
 TEST(MulticastWrite, ToARegionThatWasRevokedIsRefused) {

@@ -148,9 +148,12 @@ typedef struct mcast_group_params {
    * switches have nothing to rewrite in a WRITE. The fabric's write_mode must be "same-key", and
    * the NIC let programs choose keys, as soft-roce does. The same on all members. */
   int same_key;
+  /* BULK: not 0: WRITEs say anew where they go at each member (mcast_write_to), and there are no
+   * regions. The fabric's write_mode must be "per-request". The same on all members. */
+  int per_request;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT \
-  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0 }
+  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0 }
 
 typedef enum mcast_group_state {
   MCAST_GROUP_WAITING,     /* created: answers a leader's REGISTER */
@@ -306,6 +309,37 @@ MCAST_API mcast_status_t mcast_region_test(mcast_group_h group);
 MCAST_API mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length,
                                      mcast_mem_h mem, uint16_t region, uint64_t offset,
                                      const uint32_t* imm, mcast_op_t* op);
+
+/* ---- ... or at addresses that each WRITE names anew (groups with per_request) ---- */
+
+/* Memory as of mcast_mem_register() that others may write to as well, wherever a WRITE names it. */
+MCAST_API mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* address,
+                                                     size_t length, mcast_mem_h* out);
+
+/* `length` bytes of a member's memory. Plain bytes, to be brought to whoever writes there. */
+typedef struct mcast_target {
+  uint32_t ipv4; /* network byte order, as all of it */
+  uint32_t rkey;
+  uint64_t address;
+  uint64_t length;
+} mcast_target_t;
+/* ... of `mem`, which must be writable by others. */
+MCAST_API mcast_status_t mcast_mem_target(mcast_mem_h mem, void* address, size_t length,
+                                          mcast_target_t* out);
+/* A part of a target. */
+MCAST_API mcast_status_t mcast_target_part(const mcast_target_t* target, uint64_t offset,
+                                           uint64_t length, mcast_target_t* out);
+
+/* Writes to `targets` of all other members at once, one of each and at least `length` bytes of it;
+ * done() runs when every one has it in memory. All that the group has must be named, at most 170 at
+ * a path MTU of 4096 and 42 at 1024; who is no member, as one that was taken out, is passed over.
+ * `imm` as in mcast_write(). At most 64 are outstanding, then MCAST_ERR_AGAIN.
+ *
+ * A WRITE longer than what a target has, or to a member that is not named, ends the group as one
+ * beyond a region does. Before memory is deregistered no WRITE may be under way to it. */
+MCAST_API mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t length,
+                                        mcast_mem_h mem, const mcast_target_t* targets,
+                                        size_t count, const uint32_t* imm, mcast_op_t* op);
 
 /* ---- reports ---- */
 
