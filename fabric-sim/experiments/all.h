@@ -12,6 +12,7 @@ extern const Experiment kCepheusFig12;
 extern const Experiment kCepheusFig13;
 extern const Experiment kCepheusMemory;
 extern const Experiment kGleamFig9;
+extern const Experiment kGleamFig13;
 extern const Experiment kGleamFig14;
 extern const Experiment kGleamFig14Random;
 extern const Experiment kGleamFig15;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "fabric-sim/experiments/connection.h"
+#include "wire/announcement.h"
 
 namespace cepheus::sim {
 namespace {
@@ -70,6 +71,25 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
   void accept_writes(std::uint32_t key) {
     require(host_.nic().register_memory_as(key, 1, group_.memory_.data(), group_.memory_.size(), 0,
                                            rnic::kLocalWrite | rnic::kRemoteWrite));
+  }
+  wire::AnnouncedTarget open_memory() {
+    const std::size_t bytes = group_.memory_.size();
+    const auto keys = require(host_.nic().register_memory(1, group_.memory_.data(), bytes, 0,
+                                                          rnic::kLocalWrite | rnic::kRemoteWrite));
+    return {host_.address(), keys.rkey, 0, bytes};
+  }
+  void keep_announcement(std::vector<std::uint8_t>& announcement) {
+    announcement_key_ =
+        require(host_.nic().register_memory(1, announcement.data(), announcement.size(), 0, 0))
+            .lkey;
+  }
+  void post_announcement(std::size_t size) {
+    const rnic::Sge sge{0, static_cast<std::uint32_t>(size), announcement_key_};
+    rnic::SendWr wr;
+    wr.op = rnic::SendOp::kWrite;
+    wr.rkey = wire::Announcement::kKey;
+    wr.sges = {&sge, 1};
+    require(host_.post_send(qpn_, wr));
   }
   void post_write(std::uint32_t bytes) {
     const rnic::Sge sge{0, bytes, lkey_};
@@ -161,7 +181,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
   Host& host_;
   const std::uint16_t control_port_;
   rnic::Qpn qpn_;
-  std::uint32_t lkey_ = 0;
+  std::uint32_t lkey_ = 0, announcement_key_ = 0;
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
   mrp::Outbox out_;
@@ -219,7 +239,17 @@ void MulticastGroup::accept_writes(std::uint32_t key, std::function<void(Instant
   for (const auto& member : members_) member->accept_writes(key);
 }
 
+void MulticastGroup::announce_writes(std::function<void(Instant)> written) {
+  written_ = std::move(written);
+  std::vector<wire::AnnouncedTarget> targets;
+  for (const auto& member : members_) targets.push_back(member->open_memory());
+  announcement_.resize(wire::Announcement::size_of(targets.size()));
+  wire::Announcement::emit(targets, announcement_);
+  for (const auto& member : members_) member->keep_announcement(announcement_);
+}
+
 void MulticastGroup::write(std::size_t member, std::uint32_t bytes) {
+  if (!announcement_.empty()) members_[member]->post_announcement(announcement_.size());
   members_[member]->post_write(bytes);
 }
 

@@ -38,6 +38,9 @@ class MulticastGroup {
   // All members' memory lies at address 0 under `key` from now on, for a fabric of the WRITE mode
   // same-key; `written` is called whenever all have what was written. A host can have a key once.
   void accept_writes(std::uint32_t key, std::function<void(Instant)> written);
+  // The same at an address that each WRITE announces, for a fabric of the WRITE mode per-request, on
+  // a testbed that moves payload.
+  void announce_writes(std::function<void(Instant)> written);
   void write(std::size_t member, std::uint32_t bytes);
   // When the last receiver had the message, and when the source knew.
   Instant received_at() const { return received_at_; }
@@ -60,6 +63,7 @@ class MulticastGroup {
   std::uint64_t streamed_ = 0;
   Instant received_at_{}, completed_at_{};
   std::uint32_t key_ = 0;
+  std::vector<std::uint8_t> announcement_;  // empty: WRITEs are not announced
   std::function<void(Instant)> written_;
 };
 

@@ -23,6 +23,21 @@ TEST(Storage, OneRequestSavesWhatThePapersSay) {
   EXPECT_EQ(compared, 3);
 }
 
+TEST(Storage, AnnouncedWritesSaveWhatGleamSays) {
+  int compared = 0;
+  double announced = 0, silent = 0;
+  const Report report = quick_run("gleam-fig13");
+  for (const Point& point : report.points()) {
+    if (point.series == "against 3 unicasts" && point.x == 8192) announced = point.value;
+    if (point.series == "... nothing announced" && point.x == 8192) silent = point.value;
+    if (!point.paper) continue;
+    ++compared;
+    EXPECT_NEAR(point.value, *point.paper, 5) << point.x << " bytes";
+  }
+  EXPECT_EQ(compared, 3);
+  EXPECT_GT(announced, silent) << "an announcement takes its time on the wire";
+}
+
 TEST(Storage, RequestsASecondAreThoseOfOneUnicastAndALittleLessThanThreeTimesThreeUnicasts) {
   double ours = 0, one = 0;
   const Report report = quick_run("storage-iops");

@@ -27,7 +27,7 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   nic.max_qps = config.max_qps;
   nic.max_mtu = topology.mtu;
   nic.make_icrc = false;
-  nic.moves_payload = false;
+  nic.moves_payload = config.moves_payload;
   nic.min_ack_timeout = config.ack_timeout;
   nic.congestion = config.congestion;
   if (config.congestion) nic.window_packets = kNoWindow;
