@@ -32,7 +32,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
         host_(host),
         control_port_(static_cast<std::uint16_t>(40000 + id.value() % 10000)),
         membership_({}) {
-    qpn_ = create_qp(host, kStreamed);
+    qpn_ = create_qp(host, 2 * kStreamed);  // with their announcements
     lkey_ = require(host.nic().register_memory(1, group.memory_.data(), group.memory_.size(), 0,
                                                rnic::kLocalWrite))
                 .lkey;
