@@ -3,8 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -28,6 +31,7 @@ struct Arguments {
   unsigned jobs = std::max(std::thread::hardware_concurrency(), 1u);
   std::optional<std::uint64_t> seed;
   bool trace = false;
+  std::string record;
   bool shrink = false;
   std::string without_text;
   Reduction without;
@@ -66,7 +70,21 @@ int run_one(const Arguments& a) {
     std::cerr << "cepheus-sim: --without: " << plan.error().text << '\n';
     return kUsage;
   }
-  const Outcome o = GroupScenario(*plan, a.trace ? &std::cout : nullptr).run();
+  std::ofstream recording;
+  if (!a.record.empty()) {
+    recording.open(a.record);
+    if (!recording) {
+      std::cerr << "cepheus-sim: can't write " << a.record << ": " << std::strerror(errno) << '\n';
+      return kUsage;
+    }
+  }
+  const Outcome o = GroupScenario(*plan, a.trace ? &std::cout : nullptr,
+                                  recording.is_open() ? &recording : nullptr)
+                        .run();
+  if (recording.is_open() && !recording.flush()) {
+    std::cerr << "cepheus-sim: " << a.record << " is not whole: " << std::strerror(errno) << '\n';
+    return kUsage;
+  }
   std::cout.flush();
   std::printf(
       "seed %llu: trace %016llx, %llu events, %.3f ms virtual time\n",
@@ -164,6 +182,9 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 256));
   app.add_option("--seed", a.seed, "run this seed only");
   app.add_flag("--trace", a.trace, "print every packet; with --seed")->needs("--seed");
+  app.add_option("--record", a.record, "write a timeline for ui.perfetto.dev; with --seed")
+      ->type_name("FILE")
+      ->needs("--seed");
   app.add_flag("--shrink", a.shrink, "leave out of a failing seed what it fails without as well")
       ->needs("--seed");
   app.add_option("--without", a.without_text, "parts to leave out, as --shrink names them")

@@ -16,6 +16,7 @@ SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).re
 WIRE = "wire"
 NET = "net"
 REPORTS = "reports"
+RECORDING = "recording"
 ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
@@ -33,15 +34,16 @@ MAY_INCLUDE = {
     WIRE: [],
     NET: [WIRE],
     REPORTS: [WIRE],
+    RECORDING: [WIRE],
     "soft-roce/engine": [WIRE],
     "switch-emulator/engine": [WIRE, NET],
     "controller": [WIRE],
     PORTS: [WIRE],
     "soft-roce/verbs": [WIRE, "soft-roce/engine", PORTS],
-    LIVE: [WIRE, NET, "switch-emulator/engine", PORTS],
-    "switch-emulator/tools": [WIRE, NET, REPORTS, PORTS, LIVE],
-    SIM_CORE: [WIRE, NET, *ENGINES],
-    SIM_CHECKED: [WIRE, NET, *ENGINES, SIM_CORE],
+    LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS],
+    "switch-emulator/tools": [WIRE, NET, REPORTS, RECORDING, PORTS, LIVE],
+    SIM_CORE: [WIRE, NET, RECORDING, *ENGINES],
+    SIM_CHECKED: [WIRE, NET, RECORDING, *ENGINES, SIM_CORE],
     SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
     "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
     C_API: [],

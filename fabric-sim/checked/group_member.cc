@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "fabric-sim/core/recorder.h"
+
 namespace cepheus::sim {
 
 using rnic::QpAttr;
@@ -328,11 +330,23 @@ void GroupMember::post_send(std::size_t message) {
   if (plan.is_write()) wr = as_write(wr, plan);
   simulator_.trace().note(simulator_.now(), host_.name(), "sends message", message);
   if (plan.is_write() && ledger_.plan().is_announced) post_announcement(message);
+  record(recording::Event::kPosted, message);
   require(host_.post_send(qpn_, wr));
   ledger_.on_posted(message);
   sync_.sent();
   ++outstanding_;
   watch();
+}
+
+// `message` is what a packet says: it may be wrong.
+void GroupMember::record(recording::Event event, std::size_t message) {
+  Recorder* const recorder = simulator_.trace().recorder();
+  const GroupPlan& plan = ledger_.plan();
+  if (recorder == nullptr || message >= plan.messages.size()) return;
+  const MessagePlan& sent = plan.messages[message];
+  recorder->message(simulator_.now(), event,
+                    {host_.number(), static_cast<std::uint16_t>(plan.members[sent.source].host),
+                     plan.id, static_cast<std::uint32_t>(message), sent.bytes});
 }
 
 // Sends that do not end are complained of to the leader, who may be this host.
@@ -378,6 +392,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
   } else if (completion.wr_id >= kFirstSend) {
     --outstanding_;
     simulator_.trace().note(now, host_.name(), "completes message", completion.wr_id - kFirstSend);
+    record(recording::Event::kCompleted, static_cast<std::size_t>(completion.wr_id - kFirstSend));
     ledger_.on_completed(static_cast<std::size_t>(completion.wr_id - kFirstSend));
     if (sync_.due(outstanding_) == mrp::PsnSync::Step::kStop) {
       simulator_.schedule(now + random_.between(Duration{0}, transport_.late_sync), *this,
@@ -391,6 +406,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
 void GroupMember::on_receive(Instant now, const rnic::Completion& completion) {
   const auto slot = static_cast<std::size_t>(completion.wr_id);
   simulator_.trace().note(now, host_.name(), "receives bytes", completion.byte_len);
+  record(recording::Event::kReceived, completion.imm);
   if (completion.opcode == rnic::WcOpcode::kRecvWriteImm) {
     ledger_.on_written(index_, completion.imm, completion.byte_len);
   } else {

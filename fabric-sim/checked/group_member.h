@@ -11,6 +11,7 @@
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/core/host.h"
 #include "fabric-sim/core/random.h"
+#include "recording/sighting.h"
 
 namespace cepheus::sim {
 
@@ -78,6 +79,7 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void watch();
   std::span<std::uint8_t> slot_bytes(std::size_t slot);
   rnic::SendWr as_write(rnic::SendWr wr, const MessagePlan& message);
+  void record(recording::Event event, std::size_t message);
   void on_receive(Instant now, const rnic::Completion& completion);
   void send(const mrp::Outbox& actions);
 

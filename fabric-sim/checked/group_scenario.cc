@@ -13,7 +13,7 @@ constexpr Duration kStep = 500us;  // between two looks at whether all is done
 
 }  // namespace
 
-GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace)
+GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace, std::ostream* recording)
     : plan_(plan),
       simulator_(plan.event_budget),
       findings_(simulator_),
@@ -22,6 +22,10 @@ GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace)
       incidents_(simulator_, network_, plan_),
       cut_(simulator_, network_, plan_) {
   simulator_.trace().print_to(trace);
+  if (recording != nullptr) {
+    recorder_.emplace(*recording, plan_.topology);
+    simulator_.trace().record_to(&*recorder_);
+  }
   for (std::size_t i = 0; i < network_.host_count(); ++i) network_.host(i).set_watch(&isolation_);
   simulator_.schedule(Instant{plan_.faults.begin}, *this, kFaultsBegin);
   simulator_.schedule(Instant{plan_.faults.end}, *this, kFaultsEnd);
@@ -149,6 +153,7 @@ Outcome GroupScenario::run() {
     check_lossless(network_, plan_, findings_);
     check_nothing_is_left(network_, findings_);
   }
+  if (recorder_) recorder_->finish(simulator_.now());
   return summary();
 }
 

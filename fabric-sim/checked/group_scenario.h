@@ -16,6 +16,7 @@
 #include "fabric-sim/checked/scenario_plan.h"
 #include "fabric-sim/checked/trunk_cut.h"
 #include "fabric-sim/core/network.h"
+#include "fabric-sim/core/recorder.h"
 
 namespace cepheus::sim {
 
@@ -43,8 +44,9 @@ struct Outcome {
 
 class GroupScenario final : private Actor {
  public:
-  // `trace` gets the run as text, if it is given.
-  explicit GroupScenario(const ScenarioPlan& plan, std::ostream* trace = nullptr);
+  // `trace` gets the run as text, `recording` as a timeline, if they are given.
+  explicit GroupScenario(const ScenarioPlan& plan, std::ostream* trace = nullptr,
+                         std::ostream* recording = nullptr);
   Outcome run();
 
   Network& network() { return network_; }
@@ -73,6 +75,7 @@ class GroupScenario final : private Actor {
   Findings findings_;
   IsolationWatch isolation_;
   Network network_;
+  std::optional<Recorder> recorder_;
   std::vector<std::unique_ptr<Group>> groups_;
   Incidents incidents_;
   TrunkCut cut_;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "fabric-sim/core/recorder.h"
 #include "wire/ecn.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
@@ -113,6 +114,9 @@ void Cable::carry(Instant now, const Frame& frame) {
                                    : link_.offer(now, frame.size());
   if (Trace& trace = simulator_.trace(); !trace.is_off()) {
     trace.frame(now, name_, name_of(passage.drop), frame);
+    if (trace.recorder() != nullptr && passage.drop != LinkDrop::kNone) {
+      trace.recorder()->lost(now, name_, name_of(passage.drop), frame);
+    }
   }
   if (passage.copies == 0) return pool_.unref(frame.ref);
   if (passage.copies == 2) {

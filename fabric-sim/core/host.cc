@@ -1,5 +1,6 @@
 #include "fabric-sim/core/host.h"
 
+#include "fabric-sim/core/recorder.h"
 #include "net/pfc.h"
 #include "wire/roce.h"
 
@@ -79,8 +80,9 @@ void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
   if (wire::PauseFrame::is_one(frame)) return on_pause(now, frame);
   if (dead_) return pool_.unref(frame.ref);
   if (awake_at_ > now) return missed_.push_back(frame);
-  static_cast<void>(port);
   if (watch_ != nullptr) watch_->on_arrival(now, address(), frame);
+  Recorder* const recorder = simulator_.trace().recorder();
+  if (recorder != nullptr) recorder->arrives(now, number_, port, frame);
   if (frame.icrc_state == wire::Icrc::kNone) {
     on_udp(now, frame);
   } else {
@@ -89,6 +91,7 @@ void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
   }
   pool_.unref(frame.ref);
   after_nic_call();
+  if (recorder != nullptr) recorder->handled();
 }
 
 // What is no MRP datagram for this host is none of its business, as for a host's UDP stack.
@@ -145,6 +148,10 @@ void Host::on_event(Instant now, std::uint64_t what) {
 void Host::transmit(Instant now) {
   wire::Frame frame;
   if (now < free_at_ || !next_frame(now, frame)) return;
+  if (Recorder* const recorder = simulator_.trace().recorder(); recorder != nullptr) {
+    recorder->counted(now, number_, nic_.counters());
+    recorder->leaves(now, number_, wire::PortId(0), frame);
+  }
   uplink_->send(now, frame);
   // Whole nanoseconds are a little too early, frame by frame: where the switch counts on silence after
   // the frame that is being sent, none may be waiting in the link.
@@ -210,6 +217,9 @@ void Host::deliver(Instant now) {
 
 void Host::after_nic_call() {
   if (is_checked_) nic_.check_consistent();
+  if (Recorder* const recorder = simulator_.trace().recorder(); recorder != nullptr) {
+    recorder->counted(simulator_.now(), number_, nic_.counters());
+  }
   if (!actions_.completions.empty()) {
     completions_.insert(completions_.end(), actions_.completions.begin(),
                         actions_.completions.end());

@@ -46,6 +46,9 @@ class Host final : public Actor, public FrameSink {
   void connect(Cable& uplink) { uplink_ = &uplink; }
   void set_watch(FrameWatch* watch) { watch_ = watch; }
   void set_checked(bool checked) { is_checked_ = checked; }
+  // What recordings call it.
+  void set_number(std::uint16_t number) { number_ = number; }
+  std::uint16_t number() const { return number_; }
   // The fabric's, that signs registration; null: nothing is signed.
   void set_key(std::shared_ptr<const wire::MrpKey> key) { key_ = std::move(key); }
   void attach(rnic::Qpn qpn, CompletionClient& client) { by_qpn_[qpn] = &client; }
@@ -116,6 +119,7 @@ class Host final : public Actor, public FrameSink {
   bool dead_ = false;
   bool is_checked_ = true;
   bool delivery_scheduled_ = false;
+  std::uint16_t number_ = 0;
   rnic::Nic nic_;
   rnic::NicOutput actions_;
   std::deque<rnic::Completion> completions_;  // not yet seen by their program

@@ -16,10 +16,13 @@ Network::Network(Simulator& simulator, const net::Topology& topology,
     nic.mac = wire::mac_for(spec.address);
     nic.gateway = plan->configs[spec.switch_index].mac;
     hosts_.push_back(std::make_unique<Host>(simulator_, pool_, spec.name, nic, topology.mrp_port));
+    hosts_.back()->set_number(static_cast<std::uint16_t>(i));
     hosts_.back()->set_key(plan->configs[spec.switch_index].mrp_key);
   }
   for (const net::SwitchConfig& config : plan->configs) {
     switches_.push_back(std::make_unique<SwitchNode>(simulator_, pool_, config));
+    const std::size_t number = hosts_.size() + switches_.size() - 1;
+    switches_.back()->set_number(static_cast<std::uint16_t>(number));
   }
   const auto buffers = net::buffer_plans(topology);
   for (std::size_t at = 0; at < buffers.size(); ++at) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fabric-sim/core/recorder.h"
 #include "net/pfc.h"
 
 namespace cepheus::sim {
@@ -37,8 +38,11 @@ void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& fram
 
 void SwitchNode::take_in(Instant now, wire::PortId port, const wire::Frame& frame) {
   ++frames_in_;
+  Recorder* const recorder = simulator_.trace().recorder();
+  if (recorder != nullptr) recorder->arrives(now, number_, port, frame);
   const fabric::Disposition disposition = engine_->on_packet(now, port, frame, actions_);
   carry_out(now);
+  if (recorder != nullptr) recorder->handled();
   if (disposition != fabric::Disposition::kHeld) {
     pool_.unref(frame.ref);
   } else if (frame.ref != wire::kNoBuffer) {
@@ -83,8 +87,11 @@ void SwitchNode::on_event(Instant now, std::uint64_t what) {
 // What a gate had kept goes with the frame that opened it: its own memory is the gate's.
 void SwitchNode::carry_out(Instant now) {
   if (is_checked_) engine_->check_consistent();
+  Recorder* const recorder = simulator_.trace().recorder();
+  if (recorder != nullptr) recorder->counted(now, number_, engine_->counters());
   for (const fabric::Emit& emit : actions_.emits) {
     ++frames_out_;
+    if (recorder != nullptr) recorder->leaves(now, number_, emit.port, emit.frame);
     pool_.ref(emit.frame.ref);
     const bool waits = cables_[emit.port.value()]->send(now, emit.frame, entry_);
     if (waits && entry_ != net::IngressBooks::kNone) books_->add_copy(entry_);

@@ -30,6 +30,8 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   void restart(Instant now);
   void set_port(Instant now, wire::PortId port, bool up);
   void set_checked(bool checked) { is_checked_ = checked; }
+  // What recordings call it.
+  void set_number(std::uint16_t number) { number_ = number; }
   std::uint64_t frames_in() const { return frames_in_; }
   std::uint64_t frames_out() const { return frames_out_; }
 
@@ -62,6 +64,7 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   std::uint64_t frames_in_ = 0;
   std::uint64_t frames_out_ = 0;
   bool is_checked_ = true;
+  std::uint16_t number_ = 0;
 };
 
 }  // namespace cepheus::sim

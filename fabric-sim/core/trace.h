@@ -12,11 +12,16 @@
 
 namespace cepheus::sim {
 
+class Recorder;
+
 class Trace {
  public:
   void print_to(std::ostream* out) { out_ = out; }  // null: hash only
   // Neither text nor hash, for measurements.
   void turn_off() { is_off_ = true; }
+  // Told beside; null: nobody. It outlives the run.
+  void record_to(Recorder* recorder) { recorder_ = recorder; }
+  Recorder* recorder() const { return recorder_; }
   bool is_off() const { return is_off_; }
   bool is_printing() const { return out_ != nullptr; }
 
@@ -36,6 +41,7 @@ class Trace {
   std::uint64_t hash_ = 0xCBF29CE484222325ull;
   std::ostream* out_ = nullptr;
   bool is_off_ = false;
+  Recorder* recorder_ = nullptr;
 };
 
 }  // namespace cepheus::sim
