@@ -505,4 +505,15 @@ void mcast_report_call(mcast_report_h report, const char* path, const char* reas
   if (report != nullptr && path != nullptr && reason != nullptr) from(report)->count(path, reason);
 }
 
+uint64_t mcast_report_begin(void) {
+  return static_cast<uint64_t>(ReportFile::instance().begin_call());
+}
+
+void mcast_report_timed_call(mcast_report_h report, const char* path, const char* reason,
+                             uint64_t begin_ns, uint64_t bytes, unsigned root) {
+  mcast_report_call(report, path, reason);
+  if (begin_ns == 0 || report == nullptr || path == nullptr || reason == nullptr) return;
+  from(report)->keep(path, reason, static_cast<std::int64_t>(begin_ns), bytes, root);
+}
+
 void mcast_report_close(mcast_report_h report) { delete from(report); }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "libmcast/process.h"
+#include "wire/clock.h"
 
 namespace cepheus::mcast {
 namespace {
@@ -32,6 +33,10 @@ void add_calls(std::uint64_t& calls, std::uint64_t n) {
 std::uint64_t calls_of(CallRecord& record) {
   return std::atomic_ref(record.calls).load(std::memory_order_relaxed);
 }
+
+std::atomic<std::uint32_t> address_of_nic{0};
+
+std::int64_t monotonic_ns() { return wire::monotonic_now().time_since_epoch().count(); }
 
 template <std::size_t N>
 bool holds(const std::array<char, N>& field, const char* text) {
@@ -101,6 +106,13 @@ Expected<void> ReportFile::make() {
   // What a parent mapped stays as it is: scopes from before the fork refer to it.
   memory_ = memory;
   bytes_ = reports::kReportStep;
+  ring_.reset();  // a parent's
+  has_no_ring_ = false;
+  // Without it nobody can record this process; reports don't depend on it.
+  if (auto lease = reports::RecordingLease::open(path_); lease && !owned_lease_) {
+    owned_lease_ = std::move(*lease);
+    lease_.store(&*owned_lease_, std::memory_order_release);
+  }
   directory_ = std::move(*directory);
   own_ = std::move(*own);
   next_ = 0;
@@ -115,8 +127,47 @@ void ReportFile::end() {
   const std::lock_guard lock(mutex_);
   if (!is_ours()) return;
   forks_.store(kNobodys, std::memory_order_release);
+  if (ring_ != nullptr && !owned_lease_->is_on(monotonic_ns())) ring_->remove();
+  ring_.reset();
   directory_->end(own_);
   directory_->clear();
+}
+
+// The first call comes before there is a report, whose making finds the lease.
+std::int64_t ReportFile::begin_call() {
+  reports::RecordingLease* lease = lease_.load(std::memory_order_acquire);
+  if (lease == nullptr) {
+    if (!open()) return 0;
+    lease = lease_.load(std::memory_order_acquire);
+    if (lease == nullptr) return 0;
+  }
+  if (!lease->may_be_on()) return 0;
+  const std::int64_t now = monotonic_ns();
+  return lease->is_on(now) ? now : 0;
+}
+
+void ReportFile::set_address(wire::Ipv4 address) {
+  address_of_nic.store(address.value(), std::memory_order_relaxed);
+}
+
+reports::CallRing* ReportFile::ring() {
+  if (ring_ == nullptr && !has_no_ring_) {
+    auto made = reports::CallRing::create(path_, reports::get_text(header().program),
+                                          reports::get_text(header().job));
+    has_no_ring_ = !made;
+    if (made) ring_ = std::move(*made);
+  }
+  return ring_.get();
+}
+
+void ReportFile::keep(const reports::CallText& text, std::int64_t begin_ns, std::uint64_t bytes,
+                      std::uint32_t root) {
+  const std::lock_guard lock(mutex_);
+  if (!is_ours()) return;
+  reports::CallRing* const into = ring();
+  if (into == nullptr) return;
+  into->set_address(address_of_nic.load(std::memory_order_relaxed));
+  into->add(text, begin_ns, monotonic_ns(), bytes, root);
 }
 
 CallRecord* ReportFile::find_free() {
@@ -235,6 +286,18 @@ void ReportScope::count(const char* path, const char* reason) {
     ++missed_;
     file_.count_elsewhere();
   }
+}
+
+void ReportScope::keep(const char* path, const char* reason, std::int64_t begin_ns,
+                       std::uint64_t bytes, std::uint32_t root) {
+  if (!is_ours()) return;
+  reports::CallText text;
+  text.rank = blank_.rank;
+  text.ranks = blank_.ranks;
+  text.communicator = blank_.communicator;
+  reports::put_text(text.path, path);
+  reports::put_text(text.reason, reason);
+  file_.keep(text, begin_ns, bytes, root);
 }
 
 }  // namespace cepheus::mcast

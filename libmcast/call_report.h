@@ -10,13 +10,16 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "libmcast/failure.h"
 #include "reports/call_report.h"
+#include "reports/recorded_calls.h"
 #include "reports/report_directory.h"
+#include "wire/types.h"
 
 namespace cepheus::mcast {
 
@@ -43,6 +46,14 @@ class ReportFile {
   void retire(reports::CallRecord& record);
   // A call that has no record.
   void count_elsewhere();
+  // Whether somebody records calls: the time, nanoseconds of CLOCK_MONOTONIC. 0: nobody, which is
+  // found out by two loads.
+  std::int64_t begin_call();
+  // Which host this process is, in what is recorded: of the NIC opened last.
+  static void set_address(wire::Ipv4 address);
+  // A call that began then and ends now.
+  void keep(const reports::CallText& text, std::int64_t begin_ns, std::uint64_t bytes,
+            std::uint32_t root);
   bool is_ours() const;
 
  private:
@@ -53,6 +64,7 @@ class ReportFile {
   reports::CallRecord* find_free();
   bool grow();
   void fold_oldest();
+  reports::CallRing* ring();
   reports::ReportHeader& header() const;
   reports::CallRecord* records() const;
 
@@ -68,6 +80,11 @@ class ReportFile {
   std::size_t next_ = 0;
   std::deque<reports::CallRecord*> closed_;     // oldest first
   std::atomic<std::uint64_t> forks_{kNobodys};  // generation that made the file
+  // Made with the first file, and kept: forked children record under the same lease.
+  std::optional<reports::RecordingLease> owned_lease_;
+  std::atomic<reports::RecordingLease*> lease_{nullptr};
+  std::unique_ptr<reports::CallRing> ring_;  // made when a lease is first in force
+  bool has_no_ring_ = false;                 // there was no room for one
 };
 
 // One communicator's. One thread at a time.
@@ -79,6 +96,9 @@ class ReportScope {
   ReportScope& operator=(const ReportScope&) = delete;
 
   void count(const char* path, const char* reason);
+  // What was counted last, with its times.
+  void keep(const char* path, const char* reason, std::int64_t begin_ns, std::uint64_t bytes,
+            std::uint32_t root);
 
  private:
   static constexpr std::size_t kMostRecords = 16;  // paths and reasons of one communicator

@@ -13,6 +13,8 @@
 #include <memory>
 #include <thread>
 
+#include "wire/clock.h"
+
 namespace cepheus::mcast {
 namespace {
 
@@ -333,6 +335,53 @@ TEST_F(Report, AForkedChildThatExitsLeavesItsParentsReportOpen) {
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(is_held());
   EXPECT_EQ(report().header.ended, 0u);
+}
+
+TEST_F(Report, KeepsCallsWithTheirTimesOnlyWhileSomebodyRecords) {
+  ReportFile file(directory_);
+  EXPECT_EQ(file.begin_call(), 0) << "the first call makes the report, and finds no recorder";
+  ReportScope world(file, "world", 2, 4);
+  world.count("eager lane", "multicast");
+  EXPECT_TRUE(reports::find_rings(directory_).empty());
+
+  auto lease = reports::RecordingLease::open(directory_);
+  ASSERT_TRUE(lease);
+  lease->extend(wire::monotonic_now().time_since_epoch().count() + 60'000'000'000);
+  const std::int64_t began = file.begin_call();
+  ASSERT_GT(began, 0);
+  world.keep("eager lane", "multicast", began, 8, 1);
+  const auto rings = reports::find_rings(directory_);
+  ASSERT_EQ(rings.size(), 1u);
+  const auto calls = reports::CallRingReader::open(rings[0])->take();
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].begin_ns, began);
+  EXPECT_GE(calls[0].end_ns, began);
+  EXPECT_EQ(calls[0].bytes, 8u);
+  EXPECT_EQ(calls[0].root, 1u);
+  EXPECT_EQ(calls[0].text.rank, 2u);
+  EXPECT_EQ(reports::get_text(calls[0].text.communicator), "world");
+  EXPECT_EQ(reports::get_text(calls[0].text.path), "eager lane");
+
+  lease->extend(1);  // whoever recorded has died
+  EXPECT_EQ(file.begin_call(), 0);
+  file.end();
+  EXPECT_TRUE(reports::find_rings(directory_).empty()) << "nobody is going to read it";
+}
+
+TEST_F(Report, LeavesItsCallsToWhoeverStillRecords) {
+  auto lease = reports::RecordingLease::open(directory_);
+  ASSERT_TRUE(lease);
+  lease->extend(wire::monotonic_now().time_since_epoch().count() + 60'000'000'000);
+  {
+    ReportFile file(directory_);
+    const std::int64_t began = file.begin_call();
+    ASSERT_GT(began, 0);
+    ReportScope world(file, "world", 0, 4);
+    world.keep("bulk lane", "multicast", began, 8, 0);
+  }
+  const auto rings = reports::find_rings(directory_);
+  ASSERT_EQ(rings.size(), 1u);
+  EXPECT_TRUE(reports::CallRingReader::open(rings[0])->is_abandoned());
 }
 
 }  // namespace

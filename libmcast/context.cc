@@ -7,6 +7,7 @@
 #include <random>
 #include <system_error>
 
+#include "libmcast/call_report.h"
 #include "libmcast/device_events.h"
 #include "libmcast/process.h"
 #include "wire/clock.h"
@@ -62,6 +63,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
         control_plane_.poll(time);
         return std::min(control_plane_.deadline(), time + mrp::times::kLook);
       }) {
+  ReportFile::set_address(device_->ipv4());
   // Device events are looked for, never waited for.
   const int fd = device_->context()->async_fd;
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);

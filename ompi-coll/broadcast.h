@@ -6,7 +6,10 @@
 // when the program is in MPI, whatever it does there.
 #pragma once
 
+#include <mcast/mcast.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "ompi-coll/course.h"
@@ -16,11 +19,15 @@ namespace cepheus::coll {
 
 struct Broadcast {
   Broadcast(void* buffer, size_t count, ompi_datatype_t* type, int root_rank, bool is_attended)
-      : payload(buffer, count, type), root(root_rank), attended(is_attended) {}
+      : payload(buffer, count, type),
+        root(root_rank),
+        attended(is_attended),
+        began(mcast_report_begin()) {}
 
   Payload payload;
-  const int root;       // rank of the communicator
-  const bool attended;  // blocking: the program waits inside MPI until it is done
+  const int root;        // rank of the communicator
+  const bool attended;   // blocking: the program waits inside MPI until it is done
+  const uint64_t began;  // for recordings: ns, 0 while there is none
   ompi_request_t* request = nullptr;
   std::unique_ptr<Course> course;  // from its turn on
 };

@@ -19,7 +19,9 @@ class CallReport {
 
   // One call on `comm`. Opened at the first one: by then programs have named their communicators.
   // Without room for reports nothing is counted, and nothing else changes.
-  void count(ompi_communicator_t* comm, const char* path, const char* reason) {
+  // `began`: mcast_report_begin()'s.
+  void count(ompi_communicator_t* comm, const char* path, const char* reason, uint64_t began,
+             size_t bytes, int root) {
     if (!tried_) {
       tried_ = true;
       const int rank = ompi_comm_rank(comm);
@@ -29,7 +31,7 @@ class CallReport {
         say_why_not();
       }
     }
-    mcast_report_call(report_, path, reason);
+    mcast_report_timed_call(report_, path, reason, began, bytes, static_cast<unsigned>(root));
   }
 
  private:

@@ -71,7 +71,7 @@ int CommunicatorState::serve(Broadcast& broadcast, size_t& done) {
   }
   alike_ = true;
   done = broadcast.course->done();
-  if (rc == OMPI_SUCCESS || rc == OMPI_ERR_NOT_AVAILABLE) count(*broadcast.course, true);
+  if (rc == OMPI_SUCCESS) count(broadcast);
   return rc;
 }
 
@@ -185,7 +185,7 @@ void CommunicatorState::advance(std::vector<Finished>& out) {
     const int rc = step(broadcast);
     look_after();
     if (rc == OMPI_ERR_WOULD_BLOCK) return;
-    if (rc == OMPI_SUCCESS) count(*broadcast.course, false);
+    if (rc == OMPI_SUCCESS) count(broadcast);
     out.push_back({broadcast.request, rc});
     started_.pop_front();
   }
@@ -193,19 +193,23 @@ void CommunicatorState::advance(std::vector<Finished>& out) {
 
 // --- What was done.
 
-void CommunicatorState::count_saved(bool attended) {
-  count(Route::kSaved, attended, placement().reason);
+void CommunicatorState::count_saved(bool attended, uint64_t began, size_t bytes, int root) {
+  count(Route::kSaved, attended, placement().reason, {began, bytes, root});
 }
 
-void CommunicatorState::count(const Course& course, bool attended) {
-  count(course.route(), attended, course.reason());
+void CommunicatorState::count(const Broadcast& broadcast) {
+  const Course& course = *broadcast.course;
+  count(course.route(), broadcast.attended, course.reason(),
+        {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 
-void CommunicatorState::count(Route route, bool attended, const std::string& reason) {
+void CommunicatorState::count(Route route, bool attended, const std::string& reason,
+                              const Times& times) {
   counters().add_broadcast(route, attended);
   const RouteText text = text_of(route);
   const std::lock_guard<std::mutex> guard(calls_mutex_);
-  calls_.count(comm(), attended ? text.attended : text.unattended, reason.c_str());
+  calls_.count(comm(), attended ? text.attended : text.unattended, reason.c_str(), times.began,
+               times.bytes, times.root);
 }
 
 // --- Beside the program's calls.

@@ -27,10 +27,13 @@ class CommunicatorState {
 
   // False, on all ranks alike: the saved module shall serve every broadcast.
   bool may_serve();
-  void count_saved(bool attended);
+  // The saved module has served it alone. `began`: mcast_report_begin()'s; `bytes` from `root`.
+  void count_saved(bool attended, uint64_t began, size_t bytes, int root);
+  // ... has served what serve() left.
+  void count_rest(const Broadcast& broadcast) { count(broadcast); }
 
   // Serves a blocking broadcast of more than no bytes, or returns OMPI_ERR_NOT_AVAILABLE: the saved
-  // module shall serve it from byte `done` of the packed payload on.
+  // module shall serve it from byte `done` of the packed payload on, and count_rest() be told.
   int serve(Broadcast& broadcast, size_t& done);
   // Starts a non-blocking one of more than no bytes, whose request is set; never blocks.
   void start(std::unique_ptr<Broadcast> broadcast);
@@ -83,8 +86,13 @@ class CommunicatorState {
   void settle();
   void tell_unserved() const;
   void look_after();
-  void count(const Course& course, bool attended);
-  void count(Route route, bool attended, const std::string& reason);
+  void count(const Broadcast& broadcast);
+  struct Times {
+    uint64_t began;
+    size_t bytes;
+    int root;
+  };
+  void count(Route route, bool attended, const std::string& reason, const Times& times);
 
   const Placement& placement() const { return arrangement_.placement(); }
   bool is_unserved() const {

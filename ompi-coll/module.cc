@@ -46,31 +46,16 @@ namespace cepheus::coll {
 
 namespace {
 
-bool is_empty(size_t count, const ompi_datatype_t* type) {
+size_t bytes_of(size_t count, const ompi_datatype_t* type) {
   size_t size = 0;
   (void)ompi_datatype_type_size(type, &size);
-  return size * count == 0;
+  return size * count;
 }
 
-extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
-                             ompi_communicator_t* comm, mca_coll_base_module_t* base) {
-  auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  if (is_empty(static_cast<size_t>(count), type)) return OMPI_SUCCESS;
-  const auto saved = [&](void* memory, int n, ompi_datatype_t* of) {
-    return module->saved_bcast(memory, n, of, root, comm, module->saved_module);
-  };
-  if (!module->state->may_serve()) {
-    module->state->count_saved(true);
-    return saved(buffer, count, type);
-  }
-  Broadcast broadcast(buffer, static_cast<size_t>(count), type, root, true);
-  size_t done = 0;
-  int rc = module->state->serve(broadcast, done);
-  if (rc != OMPI_ERR_NOT_AVAILABLE) return rc;
-  if (done == 0) return saved(buffer, count, type);
-  // The fabric broke on the way: the rest as packed bytes, whatever the types.
-  Payload& payload = broadcast.payload;
-  const bool is_root = ompi_comm_rank(comm) == root;
+// The fabric broke on the way: the rest as packed bytes, whatever the types.
+template <typename Saved>
+int serve_rest(Payload& payload, bool is_root, size_t done, Saved saved) {
+  int rc = OMPI_SUCCESS;
   while (done < payload.bytes()) {
     const size_t length = std::min(BulkOperation::kUnit, payload.bytes() - done);
     void* memory = payload.window(done, length);
@@ -87,16 +72,41 @@ extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int
   return OMPI_SUCCESS;
 }
 
+extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
+                             ompi_communicator_t* comm, mca_coll_base_module_t* base) {
+  auto* module = reinterpret_cast<cepheus_module_t*>(base);
+  const size_t bytes = bytes_of(static_cast<size_t>(count), type);
+  if (bytes == 0) return OMPI_SUCCESS;
+  const auto saved = [&](void* memory, int n, ompi_datatype_t* of) {
+    return module->saved_bcast(memory, n, of, root, comm, module->saved_module);
+  };
+  if (!module->state->may_serve()) {
+    const uint64_t began = mcast_report_begin();
+    const int rc = saved(buffer, count, type);
+    module->state->count_saved(true, began, bytes, root);
+    return rc;
+  }
+  Broadcast broadcast(buffer, static_cast<size_t>(count), type, root, true);
+  size_t done = 0;
+  int rc = module->state->serve(broadcast, done);
+  if (rc != OMPI_ERR_NOT_AVAILABLE) return rc;
+  rc = done == 0 ? saved(buffer, count, type)
+                 : serve_rest(broadcast.payload, ompi_comm_rank(comm) == root, done, saved);
+  module->state->count_rest(broadcast);
+  return rc;
+}
+
 extern "C" int cepheus_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
                               ompi_communicator_t* comm, ompi_request_t** request,
                               mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  if (is_empty(static_cast<size_t>(count), type)) {
+  const size_t bytes = bytes_of(static_cast<size_t>(count), type);
+  if (bytes == 0) {
     *request = &ompi_request_empty;
     return OMPI_SUCCESS;
   }
   if (!requests_fit() || !module->state->may_serve()) {
-    module->state->count_saved(false);
+    module->state->count_saved(false, mcast_report_begin(), bytes, root);
     return module->saved_ibcast(buffer, count, type, root, comm, request,
                                 module->saved_ibcast_module);
   }
@@ -115,7 +125,7 @@ extern "C" int cepheus_bcast_init(void* buffer, int count, ompi_datatype_t* type
                                   ompi_request_t** request, mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
   if (!requests_fit() || !module->state->may_serve()) {
-    module->state->count_saved(false);
+    module->state->count_saved(false, 0, 0, root);
     return module->saved_bcast_init(buffer, count, type, root, comm, info, request,
                                     module->saved_bcast_init_module);
   }

@@ -71,9 +71,10 @@ struct RingHeader {
   std::uint32_t magic = kMagic;
   std::uint32_t version = 1;
   std::uint32_t pid = 0;
-  std::atomic<std::uint32_t> texts = 0;  // in use
-  std::atomic<std::uint64_t> calls = 0;  // begun to be written, ever
-  std::array<char, 104> program{};
+  std::atomic<std::uint32_t> texts = 0;    // in use
+  std::atomic<std::uint64_t> calls = 0;    // begun to be written, ever
+  std::atomic<std::uint32_t> address = 0;  // IPv4 of its NIC; 0: it has opened none
+  std::array<char, 100> program{};
   std::array<char, 128> job{};
 };
 static_assert(sizeof(RingHeader) == 256);
@@ -114,6 +115,9 @@ class CallRing {
                                                         const std::string& job);
   void add(const CallText& text, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t bytes,
            std::uint32_t root);
+  void set_address(std::uint32_t address) {
+    ring().header.address.store(address, std::memory_order_relaxed);
+  }
   // Nobody is going to read it.
   void remove() const;
 
@@ -142,6 +146,7 @@ class CallRingReader {
   static std::optional<CallRingReader> open(const std::string& path);
   std::uint32_t pid() const { return ring().header.pid; }
   std::string program() const;
+  std::uint32_t address() const { return ring().header.address.load(std::memory_order_relaxed); }
   // Its process has ended.
   bool is_abandoned() const;
   // Those since the last time, but for what was overwritten meanwhile.

@@ -353,6 +353,13 @@ MCAST_API mcast_status_t mcast_report_open(const char* name, unsigned rank, unsi
  * the last ones and copied if they are new: no system call, no lock. One thread at a time for each
  * report. Null: nothing happens. */
 MCAST_API void mcast_report_call(mcast_report_h report, const char* path, const char* reason);
+/* At the beginning of a call: 0, or, while `cepheusctl record` runs, the time for
+ * mcast_report_timed_call(). Cheap where nobody records. */
+MCAST_API uint64_t mcast_report_begin(void);
+/* mcast_report_call(), and if begin_ns is not 0 the call with its times is kept for the recorder: it
+ * began then, ends now, and moved so many bytes from rank `root`. */
+MCAST_API void mcast_report_timed_call(mcast_report_h report, const char* path, const char* reason,
+                                       uint64_t begin_ns, uint64_t bytes, unsigned root);
 /* The communicator is gone; its counts are added to those of others that are. */
 MCAST_API void mcast_report_close(mcast_report_h report);
 
