@@ -5,6 +5,8 @@
 //   (live/status.h)
 //   {"ask": "link", "link": "h1", "direction": "both", "loss": 0.2, "up": false}  -> {"ok": true}
 //   (live/link_request.h)
+//   {"ask": "record", "recorder": 17}              -> {"ok": true, "events": [...]}
+//   (live/record_request.h)
 //   {"ask": "reset_counters"}                      -> {"ok": true}
 //   {"ask": "stop"}                                -> {"ok": true}, then the fabric ends
 //   anything else                                  -> {"ok": false, "error": "..."}

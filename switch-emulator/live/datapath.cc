@@ -130,6 +130,14 @@ void Datapath::start(wire::Instant now) {
   publish();
 }
 
+void Datapath::record(std::shared_ptr<PacketRecorder> recorder) {
+  recorder_ = std::move(recorder);
+  if (recorder_ == nullptr) return;
+  for (std::size_t s = 0; s < switches_.size(); ++s) {
+    recorder_->begin(s, switches_[s].engine->counters());
+  }
+}
+
 void Datapath::attach(wire::Instant now, std::size_t host) {
   const Port& port = ports_[hosts_[host].port];
   activate(host);
@@ -199,6 +207,7 @@ void Datapath::tell_if_cut(wire::Instant now, Port& port) {
 
 bool Datapath::poll(wire::Instant now) {
   last_poll_ = now;
+  if (recorder_ != nullptr && recorder_->is_over(now)) recorder_.reset();
   reclaim_unread();
   bool worked = poll_hosts(now);
   worked = land_flights(now) || worked;

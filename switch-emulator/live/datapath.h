@@ -19,6 +19,7 @@
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/live/answered_frames.h"
 #include "switch-emulator/live/delay_line.h"
+#include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/queue_share.h"
 #include "switch-emulator/live/status.h"
@@ -42,6 +43,10 @@ class Datapath {
   // <switch>-<neighbour>.pcap for trunks.
   wire::Result<void> capture(const std::string& directory);
   void flush_captures();
+
+  // Tells it what switches see, until its lease ends; null: nobody.
+  void record(std::shared_ptr<PacketRecorder> recorder);
+  std::size_t switch_count() const { return switches_.size(); }
 
   std::size_t host_count() const { return hosts_.size(); }
   const fabric::HostIdentity& identity(std::size_t host) const { return hosts_[host].identity; }
@@ -183,6 +188,9 @@ class Datapath {
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
   void dispatch(SwitchState& state, wire::Instant now, Origin origin = {});
+  PacketRecorder::Place place_of(const Port& port) const {
+    return {port.of_switch, port.id, port.end.kind == net::PortKind::kHost};
+  }
   void mark(Port& port, wire::Frame& frame, wire::Instant now);
   void leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
@@ -205,6 +213,7 @@ class Datapath {
   DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;
   fabric::SwitchOutput actions_;
+  std::shared_ptr<PacketRecorder> recorder_;  // mostly null
   wire::Instant last_poll_{};
   // Who sent last, when, and when anybody else did.
   std::size_t last_sender_ = 0;

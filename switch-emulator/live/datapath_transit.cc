@@ -163,6 +163,7 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
   }
   SwitchState& state = switches_[port.of_switch];
   actions_.clear();
+  if (recorder_ != nullptr) recorder_->arrives(now, place_of(port), frame);
   const fabric::Disposition disposition = state.engine->on_packet(now, port.id, frame, actions_);
   if (disposition == fabric::Disposition::kHeld && frame.ref != kNoBuffer) pools_.hold(frame.ref);
   dispatch(state, now, flight.origin);
@@ -170,10 +171,14 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
 
 void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin) {
   if (origin.is_stray) charge_copies(origin.host);
+  if (recorder_ != nullptr) {
+    recorder_->counted(place_of(ports_[state.first_port]), state.engine->counters());
+  }
   for (fabric::Emit& emit : actions_.emits) {
     assert(emit.port.value() < state.engine->config().ports.size());
     leave_switch(ports_[state.first_port + emit.port.value()], emit.frame, origin, now);
   }
+  if (recorder_ != nullptr) recorder_->handled();
   for (const wire::BufferRef ref : actions_.released) {
     if (ref != kNoBuffer) pools_.drop(ref);
   }
@@ -196,6 +201,7 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
   if (icrc_always_) wire::seal_icrc(frame);
   if (links_[port.out].marker != nullptr) mark(port, frame, now);
   port.tx.add(frame);
+  if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
   if (port.tap != nullptr) port.tap->write(frame);
   carry({frame, port.out, origin}, now);
 }

@@ -16,6 +16,7 @@
 #include "switch-emulator/live/idle_policy.h"
 #include "switch-emulator/live/link_request.h"
 #include "switch-emulator/live/reception.h"
+#include "switch-emulator/live/record_request.h"
 #include "switch-emulator/live/status_baseline.h"
 #include "switch-emulator/ports/short_slices.h"
 #include "wire/clock.h"
@@ -60,7 +61,8 @@ struct LiveFabric::State {
         lock(std::move(held_lock)),
         poller(std::move(made_poller)),
         errands(std::move(made_errands)),
-        datapath(topology, std::move(plan)) {}
+        datapath(topology, std::move(plan)),
+        record_desk(datapath, *errands) {}
 
   wire::Result<void> set_up(Reception::Sockets sockets);
   wire::Result<void> open_interfaces();
@@ -83,6 +85,7 @@ struct LiveFabric::State {
   Datapath datapath;
   std::atomic<bool> stopping{false};
   FabricStatus baseline;                 // on the reception's thread
+  RecordDesk record_desk;                // ... too
   std::unique_ptr<Reception> reception;  // ends first
 };
 
@@ -238,6 +241,7 @@ json LiveFabric::State::answer(const json& request) {
     baseline = status();
     return {{"ok", true}};
   }
+  if (*what == "record") return record_desk.answer(request, wire::monotonic_now());
   if (*what == "link") {
     wire::Result<void> done;
     errands->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
@@ -247,7 +251,8 @@ json LiveFabric::State::answer(const json& request) {
     stop();
     return {{"ok", true}};
   }
-  return refusal("asked for " + what->dump() + ": status, link, reset_counters and stop are known");
+  return refusal("asked for " + what->dump() +
+                 ": status, record, link, reset_counters and stop are known");
 }
 
 FabricStatus LiveFabric::State::status() const {

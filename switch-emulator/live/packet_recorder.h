@@ -1,0 +1,90 @@
+// What a fabric's switches see of packets, kept for somebody who records (recording/timeline.h): a
+// ring between the datapath's thread, which writes and never waits, and whoever asks.
+//
+// Data and acknowledgements are sampled by time: the first so many of each window, with all copies
+// and merged acknowledgements they caused, so that what is shown hangs together. What is rare is
+// kept always: NAKs, notifications, registration, what a source sends again, and what the switches'
+// counters say of turns, gates and evictions.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "recording/counter_watch.h"
+#include "recording/sighting.h"
+#include "switch-emulator/engine/incidents.h"
+#include "wire/frame.h"
+
+namespace cepheus::live {
+
+class PacketRecorder {
+ public:
+  static constexpr std::size_t kMost = 1 << 15;  // sightings in the ring
+  static constexpr wire::Duration kWindow = std::chrono::milliseconds(10);
+
+  // Until the lease ends. `per_window`: packets that come in, sampled.
+  PacketRecorder(std::size_t switches, wire::Instant lease, std::uint32_t per_window);
+
+  // --- On the datapath's thread.
+
+  // Before the first packet: what was counted so far is no news.
+  void begin(std::size_t at, const fabric::Counters& counters);
+  bool is_over(wire::Instant now) const {
+    return now.time_since_epoch().count() >= lease_.load(std::memory_order_relaxed);
+  }
+  struct Place {
+    std::size_t at = 0;  // switch
+    wire::PortId port;
+    bool is_host = false;  // behind the port
+  };
+  void arrives(wire::Instant now, const Place& place, const wire::Frame& frame);
+  // What that switch's counters say after it.
+  void counted(const Place& place, const fabric::Counters& counters);
+  void leaves(const Place& place, const wire::Frame& frame);
+  // What leaves from now on was not caused by it.
+  void handled() { in_hand_ = Hand::kNothing; }
+
+  // --- On one other thread.
+
+  void extend(wire::Instant lease) {
+    lease_.store(lease.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  // The oldest, `most` of them at most.
+  std::vector<recording::Sighting> take(std::size_t most);
+  std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  std::uint64_t passed_over() const { return passed_over_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class Hand : std::uint8_t { kNothing, kPassedOver, kKept };
+  struct Stream {  // of a source's packets, at its port
+    std::uint64_t name = 0;
+    std::uint32_t psn = 0;  // the last that was new
+  };
+  static constexpr std::size_t kStreams = 256;
+  // A PSN further back begins another connection.
+  static constexpr std::int32_t kRepeatWindow = 1 << 16;
+
+  bool is_repeat(const Place& place, const wire::Frame& frame, std::uint32_t psn);
+  bool may_sample(wire::Instant now);
+  void put(recording::Sighting seen, const Place& place);
+
+  using Watch = recording::CounterWatch<fabric::Counter, fabric::kIncidents.size()>;
+  std::vector<Watch> counters_;
+  std::array<Stream, kStreams> streams_{};
+  const std::uint32_t per_window_;
+  std::uint32_t left_ = 0;  // in this window
+  wire::Instant window_ends_{};
+  Hand in_hand_ = Hand::kNothing;
+  recording::Sighting arrived_;
+
+  std::vector<recording::Sighting> ring_;
+  alignas(64) std::atomic<std::uint64_t> written_{0};
+  alignas(64) std::atomic<std::uint64_t> read_{0};
+  std::atomic<std::uint64_t> lost_{0}, passed_over_{0};
+  std::atomic<std::int64_t> lease_;
+};
+
+}  // namespace cepheus::live
