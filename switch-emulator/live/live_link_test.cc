@@ -182,7 +182,8 @@ TEST(Control, RefusesWhatItDoesNotKnowAndSaysWhatItDoes) {
     const auto answer = ask(fabric.socket(), request);
     return answer ? std::string("answered") : answer.error().text;
   };
-  EXPECT_THAT(error({{"ask", "weather"}}), HasSubstr("status, record, link, reset_counters and stop"));
+  EXPECT_THAT(error({{"ask", "weather"}}),
+              HasSubstr("status, record, link, reset_counters and stop"));
   EXPECT_THAT(error(nlohmann::json::array()), HasSubstr("ask for something"));
   EXPECT_THAT(error({{"ask", 7}}), HasSubstr("ask for something"));
   EXPECT_THAT(error({{"ask", "link"}, {"link", "h9"}}), HasSubstr("host"));

@@ -22,6 +22,7 @@
 #include "switch-emulator/live/topology_graph.h"
 #include "switch-emulator/tools/explain.h"
 #include "switch-emulator/tools/metrics_server.h"
+#include "switch-emulator/tools/record.h"
 #include "switch-emulator/tools/top.h"
 #include "switch-emulator/tools/web_server.h"
 
@@ -38,15 +39,16 @@ struct Command {
   bool as_json = false;
   std::optional<live::View> view;
   std::optional<double> watch_seconds;
-  bool explains = false;              // reads processes' reports, asks no fabric
-  bool describes = false;             // says what counters count, asks no fabric
-  bool measures = false;              // prints metrics
-  std::optional<HttpAddress> listen;  // ... or serves them there
-  std::optional<WebOptions> web;      // serves a picture
-  bool tops = false;                  // shows a terminal what happens
-  bool once = false;                  // ... or prints it
-  bool maps = false;                  // shows the topology
-  std::string svg;                    // ... drawn into this file; "-": to standard output
+  bool explains = false;                 // reads processes' reports, asks no fabric
+  bool describes = false;                // says what counters count, asks no fabric
+  bool measures = false;                 // prints metrics
+  std::optional<HttpAddress> listen;     // ... or serves them there
+  std::optional<WebOptions> web;         // serves a picture
+  std::optional<RecordOptions> records;  // writes a timeline
+  bool tops = false;                     // shows a terminal what happens
+  bool once = false;                     // ... or prints it
+  bool maps = false;                     // shows the topology
+  std::string svg;                       // ... drawn into this file; "-": to standard output
   json request = {{"ask", "status"}};
 };
 
@@ -185,6 +187,12 @@ int run(const Command& command) {
     const auto served = serve_web(options);
     return served ? 0 : complain(served.error().text, kRefused);
   }
+  if (command.records) {
+    RecordOptions options = *command.records;
+    options.fabric_socket = command.socket;
+    const auto recorded = record(options);
+    return recorded ? 0 : complain(recorded.error().text, kRefused);
+  }
   const auto text = answer_text(command);
   if (!text) return complain(text.error().text, kRefused);
   std::cout << *text << std::flush;
@@ -222,6 +230,7 @@ class CommandLine {
     add_metrics();
     add_top();
     add_web();
+    add_record();
     add_link();
     app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
       command_.request = {{"ask", "reset_counters"}};
@@ -311,6 +320,21 @@ class CommandLine {
     sub->callback([this] { command_.web = web_; });
   }
 
+  void add_record() {
+    CLI::App* sub = app_.add_subcommand(
+        "record", "a timeline for ui.perfetto.dev: broadcasts by rank, turns, waits, packets");
+    sub->add_option("file", record_.file, "where to")->type_name("FILE")->required();
+    sub->add_option("--seconds", record_.seconds, "so long; by default until interrupted")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0.05, 86400.0));
+    sub->add_option("--packets-per-second", record_.packets_per_second,
+                    "data and acknowledgements to sample; what is rare is always recorded")
+        ->type_name("N")
+        ->check(CLI::Range(100, 1'000'000))
+        ->capture_default_str();
+    sub->callback([this] { command_.records = record_; });
+  }
+
   void add_link() {
     CLI::App* sub =
         app_.add_subcommand("link", "change a host's link or a trunk, or cut and mend it");
@@ -348,6 +372,7 @@ class CommandLine {
   CLI::App app_;
   Command command_;
   WebOptions web_;
+  RecordOptions record_;
   std::string link_;
   std::string direction_ = "both";
   double loss_ = 0;

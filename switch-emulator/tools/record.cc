@@ -1,0 +1,215 @@
+#include "switch-emulator/tools/record.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "recording/timeline.h"
+#include "reports/report_directory.h"
+#include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/live/status.h"
+#include "switch-emulator/tools/call_tracks.h"
+#include "wire/clock.h"
+
+namespace cepheus::tools {
+namespace {
+
+using nlohmann::json;
+using recording::Sighting;
+
+constexpr timespec kBetweenLooks{0, 20'000'000};
+constexpr std::int64_t kLeaseNs = 2'000'000'000;  // many looks
+
+std::int64_t now_ns() { return wire::monotonic_now().time_since_epoch().count(); }
+
+wire::Result<live::FabricStatus> status_of(const std::string& fabric_socket) {
+  const auto answer = live::ask(fabric_socket, {{"ask", "status"}});
+  if (!answer) return tl::unexpected(answer.error());
+  return live::status_from_json(answer->value("status", json::object()));
+}
+
+// The fabric's switches by their numbers, then its hosts.
+struct Nodes {
+  std::vector<recording::Node> list;
+  std::map<std::uint32_t, std::uint16_t> hosts;  // by address
+
+  static Nodes of(const live::FabricStatus& status, const std::vector<std::string>& counters);
+};
+
+// The cables between the same two switches have numbers, the same at both ends.
+std::optional<recording::Peer> far_end(const live::FabricStatus& status, std::size_t near,
+                                       const std::string& port_name) {
+  const std::string far = live::neighbour_name(port_name);
+  const std::string back = status.switches[near].name + port_name.substr(far.size());
+  for (std::size_t s = 0; s < status.switches.size(); ++s) {
+    if (status.switches[s].name != far) continue;
+    for (const live::PortStatus& port : status.switches[s].ports) {
+      if (port.kind == net::PortKind::kSwitch && port.name == back) {
+        return recording::Peer{static_cast<std::uint16_t>(s), port.id.value()};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Nodes Nodes::of(const live::FabricStatus& status, const std::vector<std::string>& counters) {
+  Nodes nodes;
+  for (const live::SwitchStatus& each : status.switches) {
+    nodes.list.push_back({each.name, 0, true, {}, counters});
+  }
+  for (std::size_t s = 0; s < status.switches.size(); ++s) {
+    for (const live::PortStatus& port : status.switches[s].ports) {
+      std::optional<recording::Peer> peer;
+      if (port.kind == net::PortKind::kHost) {
+        const auto number = static_cast<std::uint16_t>(nodes.list.size());
+        nodes.list.push_back({port.name, port.address.value(), false, {}, {}});
+        nodes.list.back().ports.push_back(
+            recording::Peer{static_cast<std::uint16_t>(s), port.id.value()});
+        nodes.hosts[port.address.value()] = number;
+        peer = recording::Peer{number, 0};
+      } else {
+        peer = far_end(status, s, port.name);
+      }
+      auto& ports = nodes.list[s].ports;
+      ports.resize(std::max<std::size_t>(ports.size(), port.id.value() + 1u));
+      ports[port.id.value()] = peer;
+    }
+  }
+  return nodes;
+}
+
+// The fabric's side of a recording.
+class PacketSource {
+ public:
+  explicit PacketSource(const RecordOptions& options) : options_(options) {}
+
+  // False: nobody answers any more.
+  wire::Result<json> ask(bool ends) const {
+    json request = {{"ask", "record"},
+                    {"recorder", static_cast<std::uint64_t>(::getpid())},
+                    {"packets_per_second", options_.packets_per_second}};
+    if (ends) request["end"] = true;
+    return live::ask(options_.fabric_socket, request);
+  }
+  void take(const json& answer, recording::Timeline& into) {
+    const json events = answer.value("events", json::array());
+    Sighting::Words words{};
+    for (std::size_t i = 0; i + words.size() <= events.size(); i += words.size()) {
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        words[w] = events[i + w].is_number_unsigned() ? events[i + w].get<std::uint64_t>() : 0;
+      }
+      into.see(Sighting::of(words));
+      ++seen_;
+    }
+    lost_ = answer.value("lost", std::uint64_t{0});
+    passed_over_ = answer.value("passed_over", std::uint64_t{0});
+  }
+  std::uint64_t seen() const { return seen_; }
+  std::uint64_t lost() const { return lost_; }
+  std::uint64_t passed_over() const { return passed_over_; }
+
+ private:
+  const RecordOptions& options_;
+  std::uint64_t seen_ = 0, lost_ = 0, passed_over_ = 0;
+};
+
+sigset_t block_endings() {
+  sigset_t endings;
+  sigemptyset(&endings);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&endings, signal);
+  ::sigprocmask(SIG_BLOCK, &endings, nullptr);
+  return endings;
+}
+
+// Programs record as long as it is extended; ended with its owner, and by time if that dies.
+class HeldLease {
+ public:
+  explicit HeldLease(reports::RecordingLease lease) : lease_(std::move(lease)) { extend(); }
+  ~HeldLease() { lease_.end(); }
+  HeldLease(const HeldLease&) = delete;
+  HeldLease& operator=(const HeldLease&) = delete;
+  void extend() { lease_.extend(now_ns() + kLeaseNs); }
+
+ private:
+  reports::RecordingLease lease_;
+};
+
+wire::Result<void> cant_write(const std::string& file) {
+  return wire::fail(wire::ErrorCode::kInvalid, file + " can't be written: " + std::strerror(errno));
+}
+
+}  // namespace
+
+wire::Result<void> record(const RecordOptions& options) {
+  const sigset_t endings = block_endings();
+  const auto status = status_of(options.fabric_socket);
+  if (!status) return tl::unexpected(status.error());
+  std::ofstream out(options.file);
+  if (!out) return cant_write(options.file);
+
+  const std::string directory = reports::default_directory();
+  if (auto made = reports::ReportDirectory::make(directory); !made) {
+    return tl::unexpected(made.error());
+  }
+  auto lease = reports::RecordingLease::open(directory);
+  if (!lease) return tl::unexpected(lease.error());
+  PacketSource packets(options);
+  const std::int64_t began = now_ns();
+  auto answer = packets.ask(false);
+  if (!answer) return tl::unexpected(answer.error());
+  recording::TraceFile file(out, began);
+  const auto names = answer->value("counters", std::vector<std::string>());
+  const Nodes nodes = Nodes::of(*status, names);
+  recording::Timeline timeline(file, nodes.list);
+  CallTracks calls(file, directory, began,
+                   [&nodes](std::uint32_t address) -> std::optional<std::uint32_t> {
+                     const auto at = nodes.hosts.find(address);
+                     if (at == nodes.hosts.end()) return std::nullopt;
+                     return recording::Timeline::process_of(at->second);
+                   });
+  {
+    HeldLease held(std::move(*lease));
+    std::cout << "recording into " << options.file << std::endl;
+    const std::int64_t until = options.seconds
+                                   ? began + static_cast<std::int64_t>(*options.seconds * 1e9)
+                                   : std::numeric_limits<std::int64_t>::max();
+    while (now_ns() < until && answer && ::sigtimedwait(&endings, nullptr, &kBetweenLooks) < 0) {
+      held.extend();
+      calls.look();
+      answer = packets.ask(false);
+      if (answer) packets.take(*answer, timeline);
+    }
+  }
+  // What was under way when the lease ended.
+  ::nanosleep(&kBetweenLooks, nullptr);
+  calls.look();
+  reports::clear_rings(directory);
+  const bool fabric_ended = !answer;
+  if (!fabric_ended) answer = packets.ask(true);
+  if (answer) packets.take(*answer, timeline);
+  timeline.close(now_ns());
+  file.finish(
+      {{"clock", "CLOCK_MONOTONIC of this machine; recordings of two can't be laid together"},
+       {"calls", calls.calls()},
+       {"calls_lost", calls.lost()},
+       {"packets", packets.seen()},
+       {"packets_passed_over", packets.passed_over()},
+       {"packets_lost", packets.lost()},
+       {"fabric_ended", fabric_ended}});
+  if (!out) return cant_write(options.file);
+  std::cout << "recorded " << calls.calls() << " calls (" << calls.lost() << " lost) and "
+            << packets.seen() << " sightings of packets (" << packets.passed_over()
+            << " passed over, " << packets.lost() << " lost) in " << options.file
+            << ": open it at ui.perfetto.dev" << std::endl;
+  return {};
+}
+
+}  // namespace cepheus::tools
