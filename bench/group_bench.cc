@@ -3,12 +3,14 @@
 // at once; payloads are referred to, not read, so that the switch alone is the limit.
 //
 //     group_bench registration MEMBERS ROUNDS     microseconds of each round
-//     group_bench copies RECEIVERS SECONDS        copies per second of the switch thread's CPU time
+//     group_bench copies RECEIVERS SECONDS        copies per second of the switch thread's CPU time, and
+//                                                 the same, by turns, while somebody records
 //
 // One JSON object on standard output.
 #include <pthread.h>
 #include <time.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -19,6 +21,7 @@
 
 #include "controller/membership.h"
 #include "controller/registration.h"
+#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/ports/host_port.h"
 #include "wire/clock.h"
@@ -59,6 +62,7 @@ class LiveSwitch {
     if (!port) throw std::runtime_error(port.error().text);
     return std::move(*port);
   }
+  const std::string& socket() const { return socket_; }
   // Time its thread has spent on a core, seconds.
   double cpu_seconds() {
     clockid_t clock{};
@@ -71,6 +75,36 @@ class LiveSwitch {
  private:
   std::string socket_;
   std::unique_ptr<live::LiveFabric> fabric_;
+  std::thread thread_;
+};
+
+// Asks a fabric again and again for what its packets do, as `cepheusctl record`.
+class Recorder {
+ public:
+  explicit Recorder(const std::string& socket) : thread_([this, socket] { run(socket); }) {
+    while (!has_begun_.load()) std::this_thread::yield();
+  }
+  ~Recorder() {
+    ends_.store(true);
+    thread_.join();
+  }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+ private:
+  void run(const std::string& socket) {
+    nlohmann::json request = {{"ask", "record"}, {"recorder", 1}};
+    while (!ends_.load()) {
+      if (const auto answer = live::ask(socket, request); !answer) break;
+      has_begun_.store(true);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    has_begun_.store(true);
+    request["end"] = true;
+    (void)live::ask(socket, request);
+  }
+
+  std::atomic<bool> has_begun_{false}, ends_{false};
   std::thread thread_;
 };
 
@@ -275,6 +309,7 @@ class Stream {
   std::vector<std::uint64_t> unread_;
 };
 
+constexpr int kTurns = 5;  // with and without a recorder
 constexpr wire::McstId kFirstGroup{198, 18, 0, 1};
 
 // After so long a host may send its whole burst again (live/stray_budget.h).
@@ -301,13 +336,29 @@ nlohmann::json measure_copies(std::size_t receivers, double seconds) {
   hosts.register_group(kFirstGroup, 1);
   Stream stream(hosts, kFirstGroup, 1);
   stream.run(seconds / 10);  // caches and branches warm up
-  const double before = live.cpu_seconds();
-  const std::uint64_t copies = stream.run(seconds);
-  const double spent = live.cpu_seconds() - before;
+  struct Sum {
+    std::uint64_t copies = 0;
+    double cpu_seconds = 0;
+  };
+  const auto measure = [&](Sum& sum) {
+    const double before = live.cpu_seconds();
+    sum.copies += stream.run(seconds / kTurns);
+    sum.cpu_seconds += live.cpu_seconds() - before;
+  };
+  Sum alone, recorded;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    measure(alone);
+    const Recorder recorder(live.socket());
+    measure(recorded);
+  }
+  const auto rate = [](const Sum& sum) {
+    return static_cast<double>(sum.copies) / sum.cpu_seconds;
+  };
   return {{"receivers", receivers},
-          {"copies", copies},
-          {"cpu_seconds", spent},
-          {"copies_per_cpu_second", static_cast<double>(copies) / spent}};
+          {"copies", alone.copies},
+          {"cpu_seconds", alone.cpu_seconds},
+          {"copies_per_cpu_second", rate(alone)},
+          {"copies_per_cpu_second_recorded", rate(recorded)}};
 }
 
 }  // namespace

@@ -133,13 +133,16 @@ def output_of(command, **environment):
 
 
 def copies(build, records, rounds):
-    print("\n4-KiB copies per second and core of the switch, by receivers (CPU time of its thread, waiting included)")
+    print("\n4-KiB copies per second and core of the switch, by receivers (CPU time of its thread, waiting included),"
+          " and while `cepheusctl record` takes its samples")
     for receivers in (1, 3, 7, 15):
-        rates = [json.loads(output_of([build / "bench/group_bench", "copies", receivers, 0.5]))["copies_per_cpu_second"] / 1e6
-                 for _ in range(rounds)]
-        records.add("switch_copies", "cepheus", "rate", "M/s", percentile(rates, 0.5), min(rates), max(rates), len(rates), 4096,
-                    receivers + 1)
-        print(f"  {receivers:>3} receivers  {percentile(rates, 0.5):6.2f} million ({min(rates):.2f}..{max(rates):.2f})")
+        runs = [json.loads(output_of([build / "bench/group_bench", "copies", receivers, 0.5])) for _ in range(rounds)]
+        medians = []
+        for series, key in (("cepheus", "copies_per_cpu_second"), ("cepheus, recorded", "copies_per_cpu_second_recorded")):
+            rates = [run[key] / 1e6 for run in runs]
+            medians.append(percentile(rates, 0.5))
+            records.add("switch_copies", series, "rate", "M/s", medians[-1], min(rates), max(rates), len(rates), 4096, receivers + 1)
+        print(f"  {receivers:>3} receivers  {medians[0]:6.2f} million, recorded {medians[1]:6.2f}: {medians[1] / medians[0]:.2f} of it")
 
 
 def registration(build, records, rounds):
