@@ -8,8 +8,9 @@ import socket
 import threading
 import unittest
 
-from live import PATIENCE, LiveRun, Switch
+from live import PATIENCE, LiveRun, Switch, wait_until
 from web_fabric import Web
+from web_load import Load
 
 
 class Picture(unittest.TestCase):
@@ -118,7 +119,7 @@ class Doors(unittest.TestCase):
         self.assertEqual(web.ask("kill", {"host": "h0", "pid": "1"})[0], 400)
         self.assertEqual(web.ask("link", [1])[0], 400)
 
-    # Twice as many as may read events; then one goes, and another may.
+    # One more than may read events.
     def test_let_in_sixteen_readers(self):
         web = self.web()
         readers = [web.open("events") for _ in range(17)]
@@ -126,6 +127,29 @@ class Doors(unittest.TestCase):
         self.assertIn("16 others are looking", readers[-1][2].read().decode())
         for _, _, answer in readers:
             answer.close()
+
+    # Whoever says nothing is let go after a while, so that those who ask get their turn.
+    def test_stand_a_crowd_while_broadcasts_go_on(self):
+        with LiveRun("--max", 1 << 16) as run, Web(run.switch.socket) as web:
+            run.wait_for_payload(1 << 16)
+            before = len(os.listdir(f"/proc/{web.process.pid}/task"))
+            readers = [web.open("events") for _ in range(17)]
+            self.assertEqual([status for status, _, _ in readers], [200] * 16 + [503])
+            for _, _, answer in readers:
+                answer.close()
+            load = Load(web.netloc, 1000, 200)
+            load.start()
+            try:
+                run.wait_for_payload(4 << 20)
+                wait_until(lambda: load.answers["200"] > 100 and load.opened >= 200, lambda: f"answers: {load.answers}, {load.opened} idle")
+                during = len(os.listdir(f"/proc/{web.process.pid}/task"))
+            finally:
+                told = load.end()
+            self.assertEqual(during, before, "a thread for a connection")
+            self.assertEqual(set(told["answers"]) - {"200", "404", "none"}, set())
+            self.assertIsNone(web.process.poll(), "it ended")
+            self.assertGreater(len(web.view()["cables"]), 3)
+            self.assertEqual(run.finish(), 0, run.everything())
 
     def test_hold_whatever_is_thrown_at_them(self):
         web = self.web("--control")
