@@ -1,7 +1,7 @@
 """SVG plots of HPL's records in the papers' layout, drawn by gnuplot: the job as its communication and the rest, and communication
 alone, HPL's own beside ours."""
 
-import subprocess
+import plot_style
 
 PHASES = {"pbcast": "panel broadcast", "laswp": "row swap"}
 
@@ -21,11 +21,10 @@ def seconds(table, case, impl, metric, field="median"):
     return row[field] / 1e6 if row else 0.0
 
 
-def plot(path, lines, data, curves):
-    script = ["$bars << EOD", *data, "EOD", f'set terminal svg size 900,520 font "sans,13"; set output "{path}"',
-              'set grid ytics; set ylabel "seconds"; set yrange [0:*]; set style fill solid 0.8 border -1; set boxwidth 0.8 relative',
-              'set key top right; set xtics noenhanced font ",10" rotate by -30; set bmargin 7', *lines, "plot " + ", ".join(curves)]
-    subprocess.run(["gnuplot"], input="\n".join(script), text=True, check=True)
+def plot(path, title, style, data, curves):
+    lines = ["$bars << EOD", *data, "EOD", 'set ylabel "time, s"; set yrange [0:*]; set offsets 0, 0, graph 0.05, 0; set grid noxtics ytics', "set style fill solid 1 noborder; set boxwidth 0.8 relative",
+             'set xtics font ",11" rotate by -30; set bmargin 7', style]
+    plot_style.draw(path, title, lines, curves)
 
 
 def draw_jobs(table, bars, path):
@@ -34,7 +33,7 @@ def draw_jobs(table, bars, path):
     for case, impl in bars:
         parts = [seconds(table, case, impl, metric) for metric in PHASES]
         data.append(f'"{case}\\n{impl}" {parts[0]} {parts[1]} {max(0.0, seconds(table, case, impl, "job") - sum(parts))}')
-    plot(path, ['set title "HPL, time of the job (emulated)"', "set style data histogram; set style histogram rowstacked"], data,
+    plot(path, "HPL, time of the job (emulated)", "set style data histogram; set style histogram rowstacked", data,
          ['$bars using 2:xtic(1) title "panel broadcast"', '"" using 3 title "row swap"', '"" using 4 title "others"'])
 
 
@@ -47,5 +46,5 @@ def draw_communication(table, bars, path):
             if (case, own, metric) in table:
                 figures = [seconds(table, case, impl, metric, field) for impl in (own, ours) for field in ("median", "p10", "p90")]
                 data.append(f'"{case}\\n{phase}" ' + " ".join(map(str, figures)))
-    plot(path, ['set title "HPL, communication alone (emulated)"', "set style data histogram; set style histogram errorbars gap 1 lw 2"], data,
-         ['$bars using 2:3:4:xtic(1) title "HPL: increasing ring, long"', '"" using 5:6:7 title "cepheus"'])
+    plot(path, "HPL, communication alone (emulated)", "set style data histogram; set style histogram errorbars gap 1; set errorbars lt 1 lc rgb '#000000' lw 1.5", data,
+         ['$bars using 2:3:4:xtic(1) lt 2 title "HPL: increasing ring, long"', '"" using 5:6:7 lt 1 title "cepheus"'])

@@ -12,8 +12,9 @@ namespace {
 
 constexpr double kWidth = 1000, kHeight = 520;
 constexpr double kLeft = 90, kRight = 660, kTop = 50, kBottom = 460;
-constexpr std::array<const char*, 8> kColours = {"#0b62a4", "#c8371b", "#2c8a3d", "#8e44ad",
-                                                 "#b8860b", "#0e8a8a", "#555555", "#d0609a"};
+// Told apart by everybody (Okabe and Ito 2008).
+constexpr std::array<const char*, 8> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                 "#e69f00", "#56b4e9", "#000000", "#8c6d1f"};
 
 std::string text_of(double value) {
   std::array<char, 32> text{};
