@@ -22,6 +22,14 @@ std::string text_of(double value) {
   return text.data();
 }
 
+// "20 k" of 20000: marks of axes need no exponents.
+std::string mark_text(double value) {
+  constexpr std::array<const char*, 4> kPrefixes = {"", " k", " M", " G"};
+  std::size_t prefix = 0;
+  for (; std::abs(value) >= 1000 && prefix + 1 < kPrefixes.size(); ++prefix) value /= 1000;
+  return text_of(value) + kPrefixes[prefix];
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -104,12 +112,12 @@ void write_frame(std::ostream& out, const Scale& x, const Scale& y, std::string_
   for (const double mark : x.marks()) {
     const double at = x.place(mark);
     out << "<path d=\"M" << at << ' ' << kTop << 'V' << kBottom << "\" stroke=\"#ddd\"/>\n";
-    write_text(out, at, kBottom + 20, "middle", text_of(mark));
+    write_text(out, at, kBottom + 20, "middle", mark_text(mark));
   }
   for (const double mark : y.marks()) {
     const double at = y.place(mark);
     out << "<path d=\"M" << kLeft << ' ' << at << 'H' << kRight << "\" stroke=\"#ddd\"/>\n";
-    write_text(out, kLeft - 8, at + 5, "end", text_of(mark));
+    write_text(out, kLeft - 8, at + 5, "end", mark_text(mark));
   }
   out << "<path d=\"M" << kLeft << ' ' << kTop << 'V' << kBottom << 'H' << kRight
       << "\" fill=\"none\" stroke=\"black\"/>\n";
@@ -126,11 +134,13 @@ void write_svg(std::ostream& out, const Report& report, std::string_view title,
                const PlotAxes& axes) {
   std::vector<std::string> names;  // as they came
   std::map<std::string, std::vector<Point>> series;
+  bool has_paper = false;
   Scale x(axes.log_x, kLeft, kRight), y(axes.log_y, kBottom, kTop);
   for (const Point& p : report.points()) {
     if (p.unit != axes.plotted || !x.shows(p.x) || !y.shows(p.value)) continue;
     if (series[p.series].empty()) names.push_back(p.series);
     series[p.series].push_back(p);
+    has_paper = has_paper || p.paper.has_value();
     x.cover(p.x);
     for (const double v : {p.value, p.low, p.high, p.paper.value_or(p.value)}) y.cover(v);
   }
@@ -164,7 +174,7 @@ void write_svg(std::ostream& out, const Report& report, std::string_view title,
         << "\" stroke-width=\"2\"/>\n";
     write_text(out, kRight + 40, at + 5, "start", names[i]);
   }
-  write_text(out, kRight + 12, kBottom, "start", "crosses: the paper");
+  if (has_paper) write_text(out, kRight + 12, kBottom, "start", "crosses: the paper");
   out << "</svg>\n";
 }
 
