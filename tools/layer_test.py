@@ -27,6 +27,7 @@ BELOW_DRIVERS = [WIRE, NET, *ENGINES, PORTS]
 DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
 VOLUME = "replica/engine"
 C_API = "libmcast/include"
+VOLUME_API = "replica/include"
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
 # In the order of the floors, the lowest first: nothing includes what stands above it.
@@ -52,6 +53,7 @@ MAY_INCLUDE = {
     "ompi-coll": [],
     VOLUME: [WIRE],
     "replica/sim": [WIRE, VOLUME, SIM_CORE, SIM_CHECKED],
+    VOLUME_API: [],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
