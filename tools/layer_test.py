@@ -28,6 +28,7 @@ DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECK
 VOLUME = "replica/engine"
 C_API = "libmcast/include"
 VOLUME_API = "replica/include"
+VOLUME_PATHS = ["replica/rdma", "replica/server", "replica/volume"]
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
 # In the order of the floors, the lowest first: nothing includes what stands above it.
@@ -54,6 +55,13 @@ MAY_INCLUDE = {
     VOLUME: [WIRE],
     "replica/sim": [WIRE, VOLUME, SIM_CORE, SIM_CHECKED],
     VOLUME_API: [],
+    "replica/control": [WIRE, VOLUME],
+    # The device alone of libmcast's own code: how a port is chosen and opened is told once.
+    "replica/rdma": [WIRE, VOLUME, "replica/control", "libmcast"],
+    "replica/server": [WIRE, VOLUME, "replica/control", "replica/rdma", "libmcast"],
+    "replica/volume": [WIRE, VOLUME, "replica/control", "replica/rdma", "libmcast"],
+    "replica/tools": [WIRE, VOLUME, "replica/control", "replica/server"],
+    "replica/e2e": [WIRE],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
@@ -70,13 +78,14 @@ TESTS_MAY_INCLUDE = {
 
 # Other projects' headers that mark a border -> which folders or files may include them.
 BORDERS = {
-    r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", "tests", "bench"],
+    r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
-    r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", "tests", "bench"],
+    r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", *VOLUME_PATHS, "tests", "bench"],
+    r"cepheus/": ["replica/volume", "replica/e2e", VOLUME_API, "tests", "bench"],
     r"uct/api/": ["ucx-transport", "ucx-transport/e2e", "ompi-coll/uct_channel.h", "ompi-coll/uct_channel.cc", "tests"],
     r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],
-    r"wire/clock\.h$": [*DRIVERS, "libmcast", "libmcast/e2e", "tests", "bench"],  # no engine
+    r"wire/clock\.h$": [*DRIVERS, "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],  # no engine
     r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],
     r"mpi\.h$": ["ompi-coll", "bench", "tests", "tools", "hpl-patches"],
 }

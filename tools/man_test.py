@@ -9,7 +9,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop())
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
-COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "metrics", "top", "web", "record", "link", "reset-counters", "stop"], "cepheus": ["doctor"], "cepheus-sim": ["experiment"]}
+COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "metrics", "top", "web", "record", "link", "reset-counters", "stop"], "cepheus": ["doctor"], "cepheus-sim": ["experiment"], "cepheus-replica": ["serve"]}
 
 
 def options(text):
@@ -47,6 +47,9 @@ class Pages(unittest.TestCase):
 
     def test_cepheus_volume_sim(self):
         self.check("cepheus-volume-sim")
+
+    def test_cepheus_replica(self):
+        self.check("cepheus-replica")
 
     def test_every_program_has_one(self):
         programs = {path.name for path in (BUILD / "bin").iterdir() if path.name.startswith("cepheus")}

@@ -1,0 +1,142 @@
+// What goes over a control connection, between a volume's writer, or somebody who asks, and a replica.
+//
+//     +----------------+--------+-----------------+
+//     | length, 4 B    | type   | body            |     length: of type and body
+//     +----------------+--------+-----------------+
+//
+// The replica begins with a challenge; the other end says who it is; the replica welcomes or refuses it. Then come
+// questions and answers. Everything is of a fixed layout, whose version is in challenge and hello.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replica/engine/control_message.h"
+
+namespace cepheus::replica {
+
+inline constexpr std::uint16_t kControlVersion = 1;
+// A bitmap of 1 MiB has a bit for each of 8 M chunks.
+inline constexpr std::size_t kMostBitmap = std::size_t{1} << 20;
+inline constexpr std::size_t kMostFrame = kMostBitmap + 4096;
+// Of somebody who was not welcomed yet.
+inline constexpr std::size_t kMostGreeting = 1024;
+inline constexpr std::size_t kFrameHeader = 4;
+
+using Nonce = std::array<std::uint8_t, 16>;
+using Tag = std::array<std::uint8_t, 20>;
+using Digest = std::array<std::uint8_t, 16>;
+
+enum class MessageType : std::uint8_t {
+  kChallenge = 1,
+  kHello,
+  kWelcome,
+  kRefusal,
+  kRequest,
+  kAnswer,
+  kStatusRequest,
+  kStatus,
+  kDigestRequest,
+  kDigests,
+};
+
+struct Challenge {
+  std::uint16_t version = kControlVersion;
+  Nonce nonce{};
+  friend bool operator==(const Challenge&, const Challenge&) = default;
+};
+
+enum class Role : std::uint8_t { kWriter = 1, kObserver = 2 };
+
+struct Hello {
+  std::uint16_t version = kControlVersion;
+  Role role = Role::kObserver;
+  std::string volume;
+  std::uint8_t place = 0, count = 0;  // of this replica in the writer's list; observers: 0
+  Nonce nonce{};
+  Tag tag{};  // over the challenge's nonce and what stands above; zeros without a key
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+struct Welcome {
+  Geometry geometry;
+  Tag tag{};  // over the hello's nonce and what stands above
+};
+
+// How a queue pair is reached.
+struct RcName {
+  std::uint32_t ipv4 = 0, qpn = 0, psn = 0;
+  friend bool operator==(const RcName&, const RcName&) = default;
+};
+
+// What the writer knows of the replica it speaks to; for whoever asks the replica for its status.
+struct Progress {
+  bool is_in_sync = false;
+  std::uint32_t lacking = 0;       // chunks
+  std::uint64_t copied_bytes = 0;  // to any replica, since the writer came
+  std::uint64_t copy_rate = 0;     // bytes a second, of late
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+// A request, with kJoin the writer's end of the connection for reads and copies, with kPing how far copies are.
+struct RequestMessage {
+  Request request;
+  RcName rc{};
+  Progress progress{};
+};
+
+struct JoinReply {
+  std::array<std::uint8_t, 16> member{};  // mcast_member_t
+  RcName rc{};
+  std::uint32_t rkey = 0;     // of all data
+  std::uint64_t address = 0;  // where it begins
+  friend bool operator==(const JoinReply&, const JoinReply&) = default;
+};
+
+struct AnswerMessage {
+  Answer answer;
+  JoinReply join{};  // kJoin, kDone
+  std::string text;  // kFailed: why
+};
+
+// Digests of `unit` bytes each, from `offset` on; the last may be of less.
+struct DigestRequest {
+  std::uint64_t offset = 0, length = 0;
+  std::uint32_t unit = 0;
+  friend bool operator==(const DigestRequest&, const DigestRequest&) = default;
+};
+struct Digests {
+  DigestRequest request{};
+  std::vector<Digest> digests;
+};
+
+// Each appends a whole frame.
+void encode(const Challenge& message, std::vector<std::uint8_t>& out);
+void encode(const Hello& message, std::vector<std::uint8_t>& out);
+void encode(const Welcome& message, std::vector<std::uint8_t>& out);
+void encode(const RequestMessage& message, std::vector<std::uint8_t>& out);
+void encode(const AnswerMessage& message, std::vector<std::uint8_t>& out);
+void encode(const DigestRequest& message, std::vector<std::uint8_t>& out);
+void encode(const Digests& message, std::vector<std::uint8_t>& out);
+void encode_refusal(std::string_view why, std::vector<std::uint8_t>& out);
+void encode_status_request(std::vector<std::uint8_t>& out);
+void encode_status(std::string_view json, std::vector<std::uint8_t>& out);
+
+// Of a frame's body; nothing, if it is not exactly one.
+std::optional<Challenge> decode_challenge(std::span<const std::uint8_t> body);
+std::optional<Hello> decode_hello(std::span<const std::uint8_t> body);
+std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> body);
+std::optional<RequestMessage> decode_request(std::span<const std::uint8_t> body);
+std::optional<AnswerMessage> decode_answer(std::span<const std::uint8_t> body);
+std::optional<DigestRequest> decode_digest_request(std::span<const std::uint8_t> body);
+std::optional<Digests> decode_digests(std::span<const std::uint8_t> body);
+std::optional<std::string> decode_text(std::span<const std::uint8_t> body);
+
+// What the tags of a hello and of a welcome are over.
+std::vector<std::uint8_t> covered(const Nonce& challenge, const Hello& hello);
+std::vector<std::uint8_t> covered(const Nonce& hello, const Welcome& welcome);
+
+}  // namespace cepheus::replica

@@ -1,0 +1,291 @@
+// volume_user: a program that uses a volume and believes nothing. It first reads every block and holds it against the
+// ledger, then writes, reads and flushes here and there until a file says that it is enough, then reads all again.
+//
+// It prints a line for each step, {"event": ...}; what is wrong ends it with 1.
+#include <cepheus/volume.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <iostream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include "replica/e2e/ledger.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using cepheus::replica::e2e::Ledger;
+using nlohmann::json;
+
+struct Settings {
+  std::string volume, replicas, ledger, until, status;
+  unsigned depth = 8;
+  std::uint64_t seed = 1, copy_rate = 0, most_writes = 0;
+  bool verify_only = false;
+};
+
+enum class What { kRead, kWrite, kFlush };
+
+struct Task {
+  What what = What::kFlush;
+  std::uint64_t first = 0, count = 0;
+  std::vector<std::uint8_t> buffer;
+  class User* user = nullptr;
+  int error = 0;
+};
+
+class User {
+ public:
+  User(const Settings& settings, cepheus_volume_h volume)
+      : settings_(settings),
+        volume_(volume),
+        block_(cepheus_volume_block_size(volume)),
+        blocks_(cepheus_volume_size(volume) / block_),
+        ledger_(settings.ledger, blocks_),
+        is_busy_(blocks_),
+        random_(settings.seed),
+        tasks_(settings.depth) {
+    for (Task& task : tasks_) {
+      task.user = this;
+      free_.push_back(&task);
+    }
+  }
+
+  // 0, or what went wrong.
+  int run() {
+    if (const int error = read_all()) return error;
+    say({{"event", "verified"}, {"blocks", blocks_}});
+    if (settings_.verify_only) return 0;
+    last_ack_ = Clock::now();
+    while (!is_enough()) {
+      Task* task = next_free();
+      if (task == nullptr) return 1;
+      choose(*task);
+      if (!start(*task)) return 1;
+    }
+    if (!settle()) return 1;
+    say({{"event", "done"}, {"writes", writes_}, {"reads", reads_}, {"longest_gap_ms", gap_ms_}});
+    return read_all();
+  }
+
+ private:
+  static void say(const json& line) { std::cout << line << std::endl; }
+
+  bool is_enough() {
+    if (settings_.most_writes != 0 && writes_ >= settings_.most_writes) return true;
+    const auto now = Clock::now();
+    if (now < look_at_) return false;
+    look_at_ = now + std::chrono::milliseconds(50);
+    if (!settings_.status.empty() && now >= tell_at_) {
+      tell_at_ = now + std::chrono::milliseconds(200);
+      say({{"event", "running"},
+           {"writes", writes_},
+           {"longest_gap_ms", gap_ms_},
+           {"volume", status()}});
+    }
+    return !settings_.until.empty() && std::filesystem::exists(settings_.until);
+  }
+
+  json status() {
+    std::vector<char> text(64 << 10);
+    const int n = cepheus_volume_status(volume_, text.data(), text.size());
+    return n > 0 ? json::parse(text.data(), nullptr, false) : json();
+  }
+
+  // What has ended is looked at, and given back; null: something was wrong.
+  Task* next_free() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      while (ended_.empty() && free_.empty()) {
+        // Status lines go on while nothing else does.
+        changed_.wait_for(lock, std::chrono::milliseconds(200));
+        lock.unlock();
+        is_enough();
+        lock.lock();
+      }
+      if (ended_.empty()) {
+        Task* task = free_.front();
+        free_.pop_front();
+        return task;
+      }
+      Task* task = ended_.front();
+      ended_.pop_front();
+      lock.unlock();
+      if (!finish(*task)) return nullptr;
+      lock.lock();
+      free_.push_back(task);
+    }
+  }
+
+  // Until nothing is under way.
+  bool settle() {
+    std::unique_lock lock(mutex_);
+    while (free_.size() < tasks_.size()) {
+      changed_.wait(lock, [this] { return !ended_.empty(); });
+      Task* task = ended_.front();
+      ended_.pop_front();
+      lock.unlock();
+      if (!finish(*task)) return false;
+      lock.lock();
+      free_.push_back(task);
+    }
+    return true;
+  }
+
+  void choose(Task& task) {
+    const auto dice = random_() % 100;
+    task.what = dice < 70 ? What::kWrite : dice < 98 ? What::kRead : What::kFlush;
+    task.count = 0;
+    if (task.what == What::kFlush) return;
+    std::uint64_t most = 1 + random_() % (random_() % 8 == 0 ? 64 : 4);
+    do {
+      task.first = random_() % blocks_;
+    } while (is_busy_[task.first]);
+    while (task.count < most && task.first + task.count < blocks_ &&
+           !is_busy_[task.first + task.count]) {
+      ++task.count;
+    }
+  }
+
+  bool start(Task& task) {
+    task.buffer.resize(task.count * block_);
+    const std::uint64_t write = task.what == What::kWrite ? ledger_.next_write() : 0;
+    for (std::uint64_t b = 0; b < task.count; ++b) {
+      is_busy_[task.first + b] = true;
+      if (write == 0) continue;
+      Ledger::fill(task.first + b, write, std::span(task.buffer).subspan(b * block_, block_));
+      ledger_.begin(task.first + b, write);
+    }
+    const unsigned flags = random_() % 16 == 0 && write != 0 ? CEPHEUS_VOLUME_FUA : 0;
+    const std::uint64_t offset = task.first * block_;
+    int taken = 0;
+    switch (task.what) {
+      case What::kRead:
+        taken = cepheus_volume_read(volume_, task.buffer.data(), task.buffer.size(), offset, 0,
+                                    &on_done, &task);
+        break;
+      case What::kWrite:
+        taken = cepheus_volume_write(volume_, task.buffer.data(), task.buffer.size(), offset, flags,
+                                     &on_done, &task);
+        break;
+      case What::kFlush:
+        taken = cepheus_volume_flush(volume_, 0, &on_done, &task);
+        break;
+    }
+    if (taken != 0) say({{"event", "refused"}, {"error", taken}});
+    return taken == 0;
+  }
+
+  static void on_done(void* arg, int error) {
+    Task& task = *static_cast<Task*>(arg);
+    User& user = *task.user;
+    task.error = error;
+    {
+      const std::lock_guard lock(user.mutex_);
+      user.ended_.push_back(&task);
+    }
+    user.changed_.notify_one();
+  }
+
+  bool finish(Task& task) {
+    for (std::uint64_t b = 0; b < task.count; ++b) is_busy_[task.first + b] = false;
+    if (task.error != 0) {
+      say({{"event", "failed"}, {"error", task.error}});
+      return false;
+    }
+    if (task.what == What::kRead) return look(task);
+    if (task.what != What::kWrite) return true;
+    for (std::uint64_t b = 0; b < task.count; ++b) ledger_.acknowledge(task.first + b);
+    ++writes_;
+    const auto now = Clock::now();
+    gap_ms_ = std::max(gap_ms_, std::chrono::duration<double, std::milli>(now - last_ack_).count());
+    last_ack_ = now;
+    return true;
+  }
+
+  bool look(const Task& task) {
+    ++reads_;
+    for (std::uint64_t b = 0; b < task.count; ++b) {
+      const auto wrong = ledger_.see(
+          task.first + b, std::span<const std::uint8_t>(task.buffer).subspan(b * block_, block_));
+      if (!wrong) continue;
+      say({{"event", "wrong"}, {"what", *wrong}});
+      return false;
+    }
+    return true;
+  }
+
+  int read_all() {
+    constexpr std::uint64_t kAtOnce = 64;
+    for (std::uint64_t first = 0; first < blocks_; first += kAtOnce) {
+      Task* task = next_free();
+      if (task == nullptr) return 1;
+      task->what = What::kRead;
+      task->first = first;
+      task->count = std::min(kAtOnce, blocks_ - first);
+      if (!start(*task)) return 1;
+    }
+    return settle() ? 0 : 1;
+  }
+
+  const Settings& settings_;
+  cepheus_volume_h volume_;
+  const std::uint32_t block_;
+  const std::uint64_t blocks_;
+  Ledger ledger_;
+  std::vector<bool> is_busy_;
+  std::mt19937_64 random_;
+  std::vector<Task> tasks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task*> free_, ended_;
+  std::uint64_t writes_ = 0, reads_ = 0;
+  double gap_ms_ = 0;
+  Clock::time_point last_ack_, look_at_{}, tell_at_{};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  std::uint32_t patience_ms = 60000;
+  CLI::App app{"Uses a volume, and holds what it reads against what it knows."};
+  app.add_option("--volume", settings.volume)->required();
+  app.add_option("--replicas", settings.replicas)->required();
+  app.add_option("--ledger", settings.ledger)->required();
+  app.add_option("--until", settings.until, "ends when there is such a file");
+  app.add_option("--writes", settings.most_writes, "ends after so many");
+  app.add_option("--depth", settings.depth);
+  app.add_option("--seed", settings.seed);
+  app.add_option("--copy-rate", settings.copy_rate);
+  app.add_option("--patience-ms", patience_ms);
+  app.add_flag("--verify", settings.verify_only, "reads all and ends");
+  app.add_flag_callback(
+      "--tell", [&] { settings.status = "yes"; }, "prints the volume's status");
+  CLI11_PARSE(app, argc, argv);
+
+  cepheus_volume_params_t params = CEPHEUS_VOLUME_PARAMS_INIT;
+  params.volume = settings.volume.c_str();
+  params.replicas = settings.replicas.c_str();
+  params.depth = settings.depth;
+  params.copy_rate = settings.copy_rate;
+  params.open_timeout_ms = patience_ms;
+  cepheus_volume_h volume = nullptr;
+  char error[512];
+  if (const int failed = cepheus_volume_open(&params, &volume, error, sizeof error)) {
+    std::cout << json{{"event", "not opened"}, {"error", failed}, {"text", error}} << std::endl;
+    return 3;
+  }
+  std::cout << json{{"event", "open"}} << std::endl;
+  User user(settings, volume);
+  const int result = user.run();
+  cepheus_volume_close(volume);  // it may call back until here
+  return result;
+}

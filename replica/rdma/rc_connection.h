@@ -1,0 +1,38 @@
+// An ordinary reliable connection, between the writer and one replica: RDMA READs, and WRITEs of copies.
+#pragma once
+
+#include <memory>
+
+#include "replica/control/messages.h"
+#include "replica/rdma/rdma_port.h"
+
+namespace cepheus::replica {
+
+class RcConnection {
+ public:
+  // For `depth` work requests at once; 0: the other end's only.
+  static wire::Result<std::unique_ptr<RcConnection>> create(RdmaPort& port, unsigned depth);
+
+  RcName name() const { return name_; }
+  std::uint32_t number() const { return pair_->qp_num; }
+  wire::Result<void> connect(const RcName& peer);
+
+  struct Piece {
+    void* address;  // registered, under `lkey`
+    std::size_t length;
+    std::uint32_t lkey;
+    std::uint64_t remote;  // the other end's address, under `rkey`
+    std::uint32_t rkey;
+  };
+  // False: the connection is broken. No more than `depth` at once.
+  bool post(std::uint64_t id, ibv_wr_opcode opcode, const Piece& piece);
+
+ private:
+  explicit RcConnection(RdmaPort& port) : port_(port) {}
+
+  RdmaPort& port_;
+  mcast::QpHandle pair_;
+  RcName name_;
+};
+
+}  // namespace cepheus::replica

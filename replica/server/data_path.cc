@@ -1,0 +1,80 @@
+#include "replica/server/data_path.h"
+
+#include <cstring>
+
+#include "replica/control/data_region.h"
+
+namespace cepheus::replica {
+
+wire::Result<void> DataPath::open() {
+  if (port_ && port_->is_up()) return {};
+  fence();
+  memory_.reset();
+  port_.reset();
+  auto port = RdmaPort::open(device_);
+  if (!port) return tl::unexpected(port.error());
+  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  auto memory = (*port)->device().register_memory(data_.data(), data_.size(), kAccess);
+  if (!memory) return wire::fail(wire::ErrorCode::kUnavailable, memory.error().text);
+  port_ = std::move(*port);
+  memory_ = std::move(*memory);
+  return {};
+}
+
+wire::Result<JoinReply> DataPath::join(const RcName& writer) {
+  fence();
+  if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+  auto connection = RcConnection::create(*port_, 0);
+  if (!connection) return tl::unexpected(connection.error());
+  if (auto connected = (*connection)->connect(writer); !connected) {
+    return tl::unexpected(connected.error());
+  }
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = MCAST_LANE_BULK;
+  params.send_depth = params.recv_depth = 1;
+  mcast_member_t member;
+  if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK ||
+      mcast_region_publish(group_, kDataRegion, data_.data(), data_.size()) != MCAST_OK ||
+      mcast_group_member(group_, &member) != MCAST_OK) {
+    const std::string why = mcast_last_error();
+    fence();
+    return wire::fail(wire::ErrorCode::kUnavailable, why);
+  }
+  connection_ = std::move(*connection);
+  // Nothing completes here, and so it stays armed: a NIC in user space must not leave packets to a program that looks
+  // for them now and then only.
+  port_->arm();
+  JoinReply reply;
+  static_assert(sizeof reply.member == sizeof member);
+  std::memcpy(reply.member.data(), &member, sizeof member);
+  reply.rc = connection_->name();
+  reply.rkey = memory_->rkey;
+  reply.address = reinterpret_cast<std::uintptr_t>(data_.data());
+  return reply;
+}
+
+void DataPath::fence() {
+  connection_.reset();
+  if (group_ != nullptr) mcast_group_destroy(group_);
+  group_ = nullptr;
+}
+
+bool DataPath::is_registering() const {
+  if (group_ == nullptr) return false;
+  const mcast_status_t status = mcast_group_test(group_);
+  return status == MCAST_INPROGRESS;
+}
+
+void DataPath::progress() {
+  if (port_) port_->progress_groups();
+}
+
+std::string DataPath::state() const {
+  if (group_ == nullptr) return "none";
+  const mcast_status_t status = mcast_group_test(group_);
+  return status == MCAST_OK           ? "member"
+         : status == MCAST_INPROGRESS ? "joining"
+                                      : mcast_status_string(status);
+}
+
+}  // namespace cepheus::replica

@@ -1,0 +1,186 @@
+#include "replica/server/record_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "replica/control/bytes.h"
+#include "replica/server/digest.h"
+
+namespace cepheus::replica {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', 'r', 'e', 'c', '1'};
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kWithoutBitmap = kPage;  // more than all but the bitmap takes
+constexpr std::size_t kLongestName = 255;
+
+std::size_t slot_size(const Geometry& geometry) {
+  const std::size_t bytes = kWithoutBitmap + (geometry.chunks() + 63) / 64 * 8;
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+wire::Error failed(const std::string& path, int error) {
+  return {wire::ErrorCode::kFailed, path + ": " + std::strerror(error)};
+}
+
+int write_all(int fd, std::span<const std::uint8_t> bytes, std::size_t at) {
+  while (!bytes.empty()) {
+    const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    at += static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+std::vector<std::uint8_t> read_all(int fd, std::size_t size, std::size_t at) {
+  std::vector<std::uint8_t> bytes(size);
+  std::size_t got = 0;
+  while (got < size) {
+    const ssize_t n = pread(fd, bytes.data() + got, size - got, static_cast<off_t>(at + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+}  // namespace
+
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+std::vector<std::uint8_t> encode_record(const StoredReplica& stored, std::uint64_t sequence) {
+  std::vector<std::uint8_t> out;
+  ByteWriter w(out);
+  const ReplicaRecord& r = stored.record;
+  w.bytes(kMagic);
+  w.u32(0);  // the length of all before the checksum
+  w.u64(sequence);
+  w.text(stored.volume);
+  w.u64(stored.geometry.size);
+  w.u32(stored.geometry.block);
+  w.u32(stored.geometry.chunk);
+  w.u8(stored.place);
+  w.u8(stored.count);
+  w.text(stored.boot);
+  w.u64(r.promised.number);
+  w.u64(r.promised.writer);
+  w.u64(r.config.epoch.number);
+  w.u64(r.config.epoch.writer);
+  w.u64(r.config.version);
+  w.u32(r.config.members.bits());
+  w.u8(static_cast<std::uint8_t>(r.loss));
+  for (const std::uint64_t word : r.marks.words()) w.u64(word);
+  wire::store_be32(out.data() + kMagic.size(), static_cast<std::uint32_t>(out.size()));
+  const Digest digest = digest_of(out);
+  w.bytes(digest);
+  return out;
+}
+
+std::optional<DecodedRecord> decode_record(std::span<const std::uint8_t> slot) {
+  ByteReader head(slot);
+  std::array<std::uint8_t, kMagic.size()> magic{};
+  head.bytes(magic);
+  const std::size_t length = head.u32();
+  if (!head.is_whole() || magic != kMagic || length > slot.size() ||
+      slot.size() - length < sizeof(Digest)) {
+    return std::nullopt;
+  }
+  const Digest digest = digest_of(slot.first(length));
+  if (std::memcmp(digest.data(), slot.data() + length, digest.size()) != 0) return std::nullopt;
+  if (length < kMagic.size() + 4) return std::nullopt;
+  ByteReader r(slot.first(length).subspan(kMagic.size() + 4));
+  DecodedRecord v;
+  v.sequence = r.u64();
+  v.stored.volume = r.text();
+  Geometry& g = v.stored.geometry;
+  g.size = r.u64();
+  g.block = r.u32();
+  g.chunk = r.u32();
+  v.stored.place = r.u8();
+  v.stored.count = r.u8();
+  v.stored.boot = r.text();
+  ReplicaRecord& record = v.stored.record;
+  record.promised.number = r.u64();
+  record.promised.writer = r.u64();
+  record.config.epoch.number = r.u64();
+  record.config.epoch.writer = r.u64();
+  record.config.version = r.u64();
+  record.config.members = Members::of_bits(r.u32());
+  record.loss = static_cast<Loss>(r.u8());
+  if (!r.is_whole() || g.chunk == 0 || r.left() != (g.chunks() + std::size_t{63}) / 64 * 8) {
+    return std::nullopt;
+  }
+  std::vector<std::uint64_t> words(r.left() / 8);
+  for (std::uint64_t& word : words) word = r.u64();
+  record.marks = ChunkBitmap(g.chunks(), std::move(words));
+  return v;
+}
+
+wire::Result<RecordFile> RecordFile::create(const std::string& path, const StoredReplica& stored) {
+  if (stored.volume.empty() || stored.volume.size() > kLongestName) {
+    return wire::fail(wire::ErrorCode::kInvalid, "a volume's name has 1 to 255 bytes");
+  }
+  RecordFile made(wire::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)),
+                  slot_size(stored.geometry));
+  if (!made.file_.is_open()) return tl::unexpected(failed(path, errno));
+  const auto size = static_cast<off_t>(2 * made.slot_);
+  int error = posix_fallocate(made.file_.get(), 0, size);
+  if (error == 0) error = made.save(stored);
+  if (error == 0 && fsync(made.file_.get()) != 0) error = errno;
+  if (error == 0) error = synchronise_directory_of(path);
+  if (error != 0) return tl::unexpected(failed(path, error));
+  made.stored_ = stored;
+  return made;
+}
+
+wire::Result<RecordFile> RecordFile::open(const std::string& path) {
+  wire::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file.is_open()) return tl::unexpected(failed(path, errno));
+  struct stat found {};
+  if (fstat(file.get(), &found) != 0) return tl::unexpected(failed(path, errno));
+  RecordFile opened(std::move(file), static_cast<std::size_t>(found.st_size) / 2);
+  for (const std::size_t at : {std::size_t{0}, opened.slot_}) {
+    auto record = decode_record(read_all(opened.file_.get(), opened.slot_, at));
+    if (!record || record->sequence <= opened.sequence_) continue;
+    opened.sequence_ = record->sequence;
+    opened.stored_ = std::move(record->stored);
+  }
+  if (opened.sequence_ == 0 || opened.slot_ != slot_size(opened.stored_.geometry)) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      path +
+                          " is damaged: remove it and the data, and serve with --create; the "
+                          "volume's other replicas have all that counts");
+  }
+  return opened;
+}
+
+int RecordFile::save(const StoredReplica& stored) {
+  const std::uint64_t sequence = sequence_ + 1;
+  const auto bytes = encode_record(stored, sequence);
+  if (bytes.size() > slot_) return EFBIG;
+  if (const int error = write_all(file_.get(), bytes, sequence % 2 * slot_)) return error;
+  if (fdatasync(file_.get()) != 0) return errno;
+  sequence_ = sequence;
+  return 0;
+}
+
+int synchronise_directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const wire::UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd.is_open() && fsync(fd.get()) == 0 ? 0 : errno;
+}
+
+}  // namespace cepheus::replica

@@ -1,0 +1,309 @@
+#include "replica/server/replica_server.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "replica/server/digest.h"
+#include "wire/clock.h"
+
+namespace cepheus::replica {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = ReplicaAction::Kind;
+
+constexpr wire::Duration kGreeting = 5s;
+constexpr int kIdleMs = 1000;
+// A member answers its leader's questions within a fraction of what it is evicted after.
+constexpr int kMemberMs = 20;
+constexpr int kRegisteringMs = 1;
+// Digests are made between other work: a ping must not wait for longer than that takes.
+constexpr std::uint64_t kMostDigested = 16 << 20;
+
+}  // namespace
+
+wire::Result<std::unique_ptr<ReplicaServer>> ReplicaServer::start(Parts parts) {
+  wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake.is_open()) return wire::fail(wire::ErrorCode::kUnavailable, std::strerror(errno));
+  std::unique_ptr<ReplicaServer> server(new ReplicaServer(std::move(parts), std::move(wake)));
+  // What it says from now on is that it started again.
+  if (const int error = server->record_file_.save(server->stored_)) {
+    return wire::fail(wire::ErrorCode::kFailed,
+                      std::string("the record can't be saved: ") + std::strerror(error));
+  }
+  if (auto opened = server->data_path_.open(); !opened) return tl::unexpected(opened.error());
+  return server;
+}
+
+ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
+    : listener_(std::move(parts.listener)),
+      wake_(std::move(wake)),
+      record_file_(std::move(parts.record)),
+      stored_(record_file_.stored()),
+      file_(std::move(parts.file)),
+      key_(std::move(parts.key)),
+      data_path_(parts.device, file_.data()) {
+  const std::string boot = boot_id();
+  // A volume that nobody has written to has nothing to lose.
+  if (stored_.record.promised.number != 0) stored_.record.note_restart(boot != stored_.boot);
+  stored_.boot = boot;
+  make_engine();
+  const auto ring = [this] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
+  };
+  record_worker_ = std::make_unique<DiskWorker>(
+      [this](const std::vector<DiskWorker::Job>& jobs) {
+        const auto last = std::find_if(jobs.rbegin(), jobs.rend(),
+                                       [](const auto& job) { return job.save.has_value(); });
+        return last == jobs.rend() ? 0 : record_file_.save(*last->save);
+      },
+      ring);
+  flush_worker_ = std::make_unique<DiskWorker>(
+      [this](const std::vector<DiskWorker::Job>&) { return file_.flush(); }, ring);
+}
+
+ReplicaServer::~ReplicaServer() {
+  data_path_.fence();
+  record_worker_.reset();
+  flush_worker_.reset();
+}
+
+void ReplicaServer::make_engine() { engine_.emplace(stored_.geometry, stored_.record); }
+
+void ReplicaServer::stop() {
+  stop_asked_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
+}
+
+wire::Result<void> ReplicaServer::run() {
+  while (!stop_asked_ && disk_error_ == 0) wait();
+  if (disk_error_ == 0) return {};
+  return wire::fail(wire::ErrorCode::kFailed, std::string("the disk failed: ") +
+                                                  std::strerror(disk_error_) +
+                                                  "; the volume goes on without this replica");
+}
+
+void ReplicaServer::wait() {
+  std::vector<pollfd> fds{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  std::vector<std::uint64_t> links;
+  for (const auto& [link, peer] : peers_) {
+    fds.push_back({peer.socket.fd(), peer.socket.events(), 0});
+    links.push_back(link);
+  }
+  if (peers_.size() == kMostPeers) fds[1].events = 0;
+  const int timeout = data_path_.is_registering() ? kRegisteringMs
+                      : data_path_.has_group()    ? kMemberMs
+                                                  : kIdleMs;
+  poll(fds.data(), fds.size(), timeout);
+  data_path_.progress();
+  if (fds[0].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t n = read(wake_.get(), &count, sizeof count);
+  }
+  finish_jobs(*record_worker_);
+  finish_jobs(*flush_worker_);
+  const wire::Instant now = wire::monotonic_now();
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const auto at = peers_.find(links[i]);
+    if (at == peers_.end()) continue;
+    const bool is_late = !at->second.hello && now >= at->second.until;
+    if (is_late || (fds[i + 2].revents != 0 && !serve(links[i], at->second))) hang_up(links[i]);
+  }
+  if (fds[1].revents != 0) accept_all();
+}
+
+void ReplicaServer::accept_all() {
+  while (peers_.size() < kMostPeers) {
+    wire::UniqueFd fd = accept_from(listener_.get());
+    if (!fd.is_open()) return;
+    Peer peer{FrameSocket(std::move(fd), kMostGreeting), random_nonce(),
+              wire::monotonic_now() + kGreeting};
+    encode(Challenge{kControlVersion, peer.nonce}, peer.socket.out());
+    if (peer.socket.flush()) peers_.emplace(++links_, std::move(peer));
+  }
+}
+
+bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
+  const bool lives = peer.socket.receive();
+  bool ok = true;
+  while (const auto frame = peer.socket.next(ok)) {
+    if (!take(link, peer, *frame)) {
+      peer.socket.flush();  // why it was refused
+      return false;
+    }
+    if (!peers_.contains(link)) return true;  // it was hung up on meanwhile
+  }
+  return lives && ok && peer.socket.flush();
+}
+
+bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame) {
+  if (!peer.hello) {
+    if (frame.type != MessageType::kHello) return false;
+    auto hello = decode_hello(frame.body);
+    if (!hello) return false;
+    if (const auto why = refusal(peer, *hello)) {
+      encode_refusal(*why, peer.socket.out());
+      return false;
+    }
+    greet(peer, std::move(*hello));
+    return true;
+  }
+  switch (frame.type) {
+    case MessageType::kRequest: {
+      const auto message = decode_request(frame.body);
+      if (!message || peer.hello->role != Role::kWriter) return false;
+      if (message->request.ask == Ask::kPing) {
+        progress_ = message->progress;
+        writer_link_ = link;
+      }
+      ReplicaActions actions;
+      engine_->on_request(link, message->request, actions);
+      carry_out(actions, message->rc);
+      return true;
+    }
+    case MessageType::kStatusRequest:
+      encode_status(status(), peer.socket.out());
+      return true;
+    case MessageType::kDigestRequest: {
+      const auto request = decode_digest_request(frame.body);
+      return request && answer_digests(peer, *request);
+    }
+    default:
+      return false;
+  }
+}
+
+std::optional<std::string> ReplicaServer::refusal(const Peer& peer, const Hello& hello) const {
+  if (hello.version != kControlVersion) {
+    return "it speaks version " + std::to_string(kControlVersion) +
+           " of the control protocol, not " + std::to_string(hello.version);
+  }
+  if (!key_.fits(hello.tag, covered(peer.nonce, hello))) {
+    return "the key is another one than the replica's: both take the fabric's from "
+           "$CEPHEUS_KEY_FILE";
+  }
+  if (hello.role == Role::kObserver) return std::nullopt;
+  if (hello.volume != stored_.volume) {
+    return "it serves volume '" + stored_.volume + "', not '" + hello.volume + "'";
+  }
+  if (hello.count == 0 || hello.count > kMostReplicas || hello.place >= hello.count) {
+    return "a volume has 1 to " + std::to_string(kMostReplicas) + " replicas";
+  }
+  if (stored_.count != 0 && (hello.place != stored_.place || hello.count != stored_.count)) {
+    return "it is number " + std::to_string(stored_.place + 1) + " of " +
+           std::to_string(stored_.count) + " in the volume's list, not " +
+           std::to_string(hello.place + 1) + " of " + std::to_string(hello.count) +
+           ": name all replicas, in the same order as before";
+  }
+  return std::nullopt;
+}
+
+void ReplicaServer::greet(Peer& peer, Hello hello) {
+  if (hello.role == Role::kWriter && stored_.count == 0) {
+    // Its first writer says of how many it is.
+    stored_.place = hello.place;
+    stored_.count = hello.count;
+    stored_.record = ReplicaRecord::fresh(stored_.geometry, hello.count);
+    make_engine();
+  }
+  Welcome welcome{stored_.geometry};
+  welcome.tag = key_.tag(covered(hello.nonce, welcome));
+  encode(welcome, peer.socket.out());
+  peer.hello = std::move(hello);
+  peer.socket.expect(kMostFrame);
+}
+
+void ReplicaServer::hang_up(std::uint64_t link) {
+  peers_.erase(link);
+  if (link == writer_link_) progress_ = {};
+  ReplicaActions actions;
+  engine_->on_hang_up(link, actions);
+  carry_out(actions, {});
+}
+
+void ReplicaServer::carry_out(ReplicaActions& actions, const RcName& writer) {
+  DiskWorker::Job job;
+  bool to_flush = false;
+  AnswerMessage message;
+  for (ReplicaAction& action : actions) {
+    switch (action.kind) {
+      case Kind::kFence:
+        data_path_.fence();
+        break;
+      case Kind::kHangUp:
+        peers_.erase(action.link);
+        break;
+      case Kind::kSaveRecord:
+      case Kind::kSaveMarks:
+        stored_.record = engine_->record();
+        job.save = stored_;
+        break;
+      case Kind::kFlush:
+        to_flush = true;
+        break;
+      case Kind::kJoin:
+        if (auto joined = data_path_.join(writer)) {
+          message.join = *joined;
+        } else {
+          message.text = joined.error().text;
+        }
+        break;
+      case Kind::kAnswer:
+        message.answer = std::move(action.answer);
+        if (!message.text.empty()) message.answer.verdict = Verdict::kFailed;
+        job.link = action.link;
+        job.answer = std::move(message);
+        break;
+    }
+  }
+  if (job.link == 0) return;
+  const Ask ask = job.answer.answer.ask;
+  if (to_flush) {
+    flush_worker_->submit(std::move(job));
+  } else if (job.save ||
+             (record_worker_->pending() > 0 && ask != Ask::kPing && ask != Ask::kJoin)) {
+    // Nobody is told of what is not durable yet: answers keep their order behind it.
+    record_worker_->submit(std::move(job));
+  } else {
+    send(job.link, job.answer);
+  }
+}
+
+void ReplicaServer::send(std::uint64_t link, const AnswerMessage& answer) {
+  const auto at = peers_.find(link);
+  if (at == peers_.end()) return;
+  encode(answer, at->second.socket.out());
+  at->second.socket.flush();  // who is gone is found by reading
+}
+
+void ReplicaServer::finish_jobs(DiskWorker& worker) {
+  int error = 0;
+  for (const DiskWorker::Job& job : worker.take(error)) send(job.link, job.answer);
+  if (error != 0) disk_error_ = error;
+}
+
+bool ReplicaServer::answer_digests(Peer& peer, const DigestRequest& request) {
+  const Geometry& geometry = stored_.geometry;
+  if (request.offset > geometry.size || request.length > geometry.size - request.offset ||
+      request.length > kMostDigested || request.unit < geometry.block) {
+    return false;
+  }
+  Digests reply{request, {}};
+  auto left = std::span<const std::uint8_t>(file_.data()).subspan(request.offset, request.length);
+  while (!left.empty()) {
+    const std::size_t size = std::min<std::size_t>(left.size(), request.unit);
+    reply.digests.push_back(digest_of(left.first(size)));
+    left = left.subspan(size);
+  }
+  encode(reply, peer.socket.out());
+  return true;
+}
+
+}  // namespace cepheus::replica

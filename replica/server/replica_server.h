@@ -1,0 +1,77 @@
+// One replica, live: its engine between connections, the disk and the NIC.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "replica/control/frame_socket.h"
+#include "replica/control/volume_key.h"
+#include "replica/engine/replica_engine.h"
+#include "replica/server/data_path.h"
+#include "replica/server/disk_worker.h"
+#include "replica/server/record_file.h"
+#include "replica/server/volume_file.h"
+
+namespace cepheus::replica {
+
+class ReplicaServer {
+ public:
+  struct Parts {
+    wire::UniqueFd listener;
+    RecordFile record;
+    VolumeFile file;
+    std::string device;
+    VolumeKey key;
+  };
+  static wire::Result<std::unique_ptr<ReplicaServer>> start(Parts parts);
+  ~ReplicaServer();
+
+  // Until stop(), or until the disk fails: then why.
+  wire::Result<void> run();
+  void stop();  // from a signal handler, too
+
+ private:
+  static constexpr std::size_t kMostPeers = 64;
+
+  struct Peer {
+    FrameSocket socket;
+    Nonce nonce;
+    wire::Instant until;  // to have said hello
+    std::optional<Hello> hello{};
+  };
+
+  ReplicaServer(Parts parts, wire::UniqueFd wake);
+  void make_engine();
+  void wait();
+  void accept_all();
+  bool serve(std::uint64_t link, Peer& peer);  // false: hang up
+  bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
+  std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
+  void greet(Peer& peer, Hello hello);
+  void hang_up(std::uint64_t link);
+  void carry_out(ReplicaActions& actions, const RcName& writer);
+  void send(std::uint64_t link, const AnswerMessage& answer);
+  void finish_jobs(DiskWorker& worker);
+  bool answer_digests(Peer& peer, const DigestRequest& request);
+  std::string status() const;
+
+  wire::UniqueFd listener_, wake_;
+  RecordFile record_file_;
+  StoredReplica stored_;  // what was given to the disk last
+  VolumeFile file_;
+  VolumeKey key_;
+  DataPath data_path_;
+  std::optional<ReplicaEngine> engine_;
+  std::map<std::uint64_t, Peer> peers_;
+  std::uint64_t links_ = 0;
+  std::uint64_t writer_link_ = 0;  // that pinged last
+  Progress progress_;
+  int disk_error_ = 0;
+  bool ends_ = false;
+  volatile bool stop_asked_ = false;
+  std::unique_ptr<DiskWorker> record_worker_, flush_worker_;
+};
+
+}  // namespace cepheus::replica

@@ -1,0 +1,35 @@
+// cepheus-replica: serves a replica of a volume, and asks replicas.
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "replica/tools/serve.h"
+
+int main(int argc, char** argv) {
+  namespace replica = cepheus::replica;
+  CLI::App app{"A replica of a volume on multicast WRITE, from a file; and what replicas say."};
+  app.set_version_flag("--version", CEPHEUS_VERSION);
+  app.require_subcommand(1);
+
+  replica::ServeArguments serving;
+  auto* serve = app.add_subcommand("serve", "Serves a replica until it is ended by a signal");
+  serve->add_option("--volume", serving.volume, "The volume's name")->required();
+  serve->add_option("--file", serving.file, "The data; beside it lies FILE.cepheus")->required();
+  serve->add_option("--size", serving.size, "Bytes of a new replica, with K, M, G or T")
+      ->transform(CLI::AsSizeValue(false));
+  serve->add_option("--block", serving.block, "Bytes of a new one's block (default: 4096)");
+  serve->add_flag("--create", serving.create, "Makes the files if they are not there")
+      ->needs("--size");
+  serve->add_option("--listen", serving.listen, "host:port for writers")->required();
+  serve->add_option("--device", serving.device, "RDMA device (default: the first that can serve)");
+  serve->add_option("--ready-fd", serving.ready_fd, "Writes a line there once it serves");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    app.exit(e);
+    return 2;
+  }
+  return replica::serve(serving);
+}

@@ -1,0 +1,145 @@
+#include "replica/tools/serve.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "replica/server/replica_server.h"
+
+namespace cepheus::replica {
+namespace {
+
+enum Exit { kDone = 0, kFailure = 1, kUsage = 2 };
+
+constexpr std::uint32_t kSmallestBlock = 512;
+
+ReplicaServer* serving = nullptr;
+
+void on_signal(int) {
+  const int saved = errno;
+  serving->stop();
+  errno = saved;
+}
+
+// The disk could not give or take a page of the file.
+void on_bus_error(int) {
+  constexpr char kText[] =
+      "the disk failed under the volume's file; the volume goes on without this replica\n";
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, kText, sizeof kText - 1);
+  _exit(kFailure);
+}
+
+wire::Result<Geometry> geometry_of(const ServeArguments& arguments) {
+  Geometry geometry;
+  geometry.size = arguments.size;
+  geometry.block = arguments.block;
+  const auto invalid = [](const std::string& why) {
+    return wire::fail(wire::ErrorCode::kInvalid, why);
+  };
+  if (!std::has_single_bit(geometry.block) || geometry.block < kSmallestBlock ||
+      geometry.block > geometry.chunk) {
+    return invalid("--block " + std::to_string(geometry.block) +
+                   " is no power of two from 512 to 1048576");
+  }
+  if (geometry.size == 0 || geometry.size % geometry.block != 0) {
+    return invalid("--size " + std::to_string(geometry.size) + " is no multiple of the block");
+  }
+  if (geometry.size / 8 / geometry.chunk > kMostBitmap) return invalid("--size is too large");
+  return geometry;
+}
+
+wire::Result<RecordFile> create(const ServeArguments& arguments, const std::string& record_path) {
+  const auto geometry = geometry_of(arguments);
+  if (!geometry) return tl::unexpected(geometry.error());
+  if (std::filesystem::exists(arguments.file)) {
+    return wire::fail(wire::ErrorCode::kRefused,
+                      arguments.file + " is there, and no " + record_path +
+                          ": it is no replica; remove it, or name another file");
+  }
+  if (auto made = VolumeFile::create(arguments.file, geometry->size); !made) {
+    return tl::unexpected(made.error());
+  }
+  StoredReplica stored;
+  stored.volume = arguments.volume;
+  stored.geometry = *geometry;
+  stored.boot = boot_id();
+  stored.record.marks = ChunkBitmap(geometry->chunks());
+  return RecordFile::create(record_path, stored);
+}
+
+wire::Result<void> check_same(const ServeArguments& arguments, const StoredReplica& stored) {
+  const auto differs = [&](const std::string& what, const std::string& is) {
+    return wire::fail(wire::ErrorCode::kInvalid, arguments.file + " has " + what + " " + is +
+                                                     ": other than what is asked for");
+  };
+  if (stored.volume != arguments.volume) return differs("volume", stored.volume);
+  if (arguments.size != 0 && stored.geometry.size != arguments.size) {
+    return differs("size", std::to_string(stored.geometry.size));
+  }
+  if (arguments.size != 0 && stored.geometry.block != arguments.block) {
+    return differs("block", std::to_string(stored.geometry.block));
+  }
+  return {};
+}
+
+wire::Result<std::unique_ptr<ReplicaServer>> start(const ServeArguments& arguments) {
+  const auto endpoint = Endpoint::parse(arguments.listen);
+  if (!endpoint) return tl::unexpected(endpoint.error());
+  auto key = VolumeKey::from_environment();
+  if (!key) return tl::unexpected(key.error());
+  const std::string record_path = arguments.file + ".cepheus";
+  const bool is_there = std::filesystem::exists(record_path);
+  auto record = arguments.create && !is_there ? create(arguments, record_path)
+                                              : RecordFile::open(record_path);
+  if (!record) return tl::unexpected(record.error());
+  if (auto same = check_same(arguments, record->stored()); !same) {
+    return tl::unexpected(same.error());
+  }
+  auto file = VolumeFile::open(arguments.file, record->stored().geometry.size);
+  if (!file) return tl::unexpected(file.error());
+  auto listener = listen_at(*endpoint);
+  if (!listener) return tl::unexpected(listener.error());
+  return ReplicaServer::start({std::move(*listener), std::move(*record), std::move(*file),
+                               arguments.device, std::move(*key)});
+}
+
+void tell_ready(int fd) {
+  if (fd < 0) return;
+  constexpr char kText[] = "ready\n";
+  [[maybe_unused]] const ssize_t n = write(fd, kText, sizeof kText - 1);
+  close(fd);
+}
+
+}  // namespace
+
+int serve(const ServeArguments& arguments) {
+  auto server = start(arguments);
+  if (!server) {
+    spdlog::error("{}", server.error().text);
+    return server.error().code == wire::ErrorCode::kInvalid ? kUsage : kFailure;
+  }
+  serving = server->get();
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  action.sa_handler = on_bus_error;
+  sigaction(SIGBUS, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  spdlog::info("volume {} from {}, at {}", arguments.volume, arguments.file, arguments.listen);
+  tell_ready(arguments.ready_fd);
+  const auto ended = (*server)->run();
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);
+  if (!ended) {
+    spdlog::error("{}", ended.error().text);
+    return kFailure;
+  }
+  spdlog::info("ending");
+  return kDone;
+}
+
+}  // namespace cepheus::replica

@@ -1,0 +1,132 @@
+// The writer's ways to its replicas' data: one group for writes, a connection to each for reads and copies. All are made
+// anew for each generation of the group, and end with it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replica/rdma/rc_connection.h"
+
+namespace cepheus::replica {
+
+class GroupPath {
+ public:
+  struct Event {
+    enum class Kind { kFormed, kFailed, kWritten, kRead, kCopied };
+    Kind kind;
+    std::uint64_t what = 0;  // kFormed, kFailed: the generation; others: the attempt
+    bool ok = true;          // kRead
+    Members members{};       // kFailed: suspects; kCopied: those that failed
+  };
+
+  // `memory` is what writes and reads are from and to. `copy` of its bytes, at the end, are for copies of one chunk, and
+  // kProbe before them for each replica.
+  GroupPath(std::string device, unsigned replicas, unsigned depth, std::span<std::uint8_t> memory,
+            std::size_t copy);
+  ~GroupPath();
+  GroupPath(const GroupPath&) = delete;
+  GroupPath& operator=(const GroupPath&) = delete;
+
+  static constexpr std::size_t kProbe = 64;
+
+  wire::Result<void> open_port();
+
+  // Begins a generation; connection_to() is what a member is to be asked to join with.
+  void form(wire::Instant now, std::uint64_t generation, Members members);
+  RcName connection_to(unsigned replica) const { return connections_[replica]->name(); }
+  bool is_forming() const { return state_ == State::kJoining; }
+  void on_joined(wire::Instant now, unsigned replica, const AnswerMessage& answer);
+  // Nothing is under way any more when it returns, nor will there be events of it.
+  void drop();
+
+  void write(std::uint64_t attempt, const void* data, std::size_t length, std::uint64_t offset);
+  void read(std::uint64_t attempt, unsigned replica, void* data, std::size_t length,
+            std::uint64_t offset);
+  void copy(std::uint64_t attempt, unsigned source, Members targets, std::size_t length,
+            std::uint64_t offset);
+
+  // Whether anything was done; what became of it in `out`.
+  bool progress(wire::Instant now, std::vector<Event>& out);
+  // When to look again if nothing wakes the thread before.
+  wire::Instant deadline(wire::Instant now) const;
+  // Readable when progress() has something to do, once arm() was called; false: look once more first.
+  bool arm();
+  int connections_fd() const { return port_ ? port_->event_fd() : -1; }
+
+  std::uint64_t copied_bytes() const { return copied_bytes_; }
+  std::uint64_t groups_formed() const { return groups_formed_; }
+  const std::string& last_failure() const { return last_failure_; }
+
+ private:
+  enum class State { kNone, kJoining, kRegistering, kActive, kProbing, kFailed };
+  enum class OpKind : std::uint8_t { kFree, kRead, kCopyRead, kCopyWrite, kProbe };
+  struct Op {  // on a connection
+    OpKind kind = OpKind::kFree;
+    std::uint32_t turn = 0;  // of this slot: completions of dropped connections come late
+    std::uint64_t attempt = 0;
+    unsigned replica = 0;
+  };
+  struct Write {
+    mcast_op_t op{};
+    GroupPath* path = nullptr;
+    std::uint64_t attempt = 0;
+    bool is_free = true;
+  };
+  struct Waiting {
+    std::uint64_t attempt;
+    const void* data;
+    std::size_t length;
+    std::uint64_t offset;
+  };
+  struct Copy {
+    std::uint64_t attempt = 0;
+    std::size_t length = 0;
+    std::uint64_t offset = 0;
+    Members targets, left, failed;
+  };
+
+  static void on_written(mcast_op_t* op, mcast_status_t status, std::size_t, std::uint32_t);
+  void register_group(wire::Instant now);
+  void look_at_registration(wire::Instant now);
+  void post_writes(wire::Instant now);
+  void post(OpKind kind, std::uint64_t attempt, unsigned replica, void* data, std::size_t length,
+            std::uint64_t offset);
+  void on_completion(wire::Instant now, const ibv_wc& wc);
+  void end_copy();
+  void suspect(wire::Instant now, const std::string& why);
+  void fail(Members suspects);
+  bool all_are_members() const;
+  std::uint8_t* probe_place(unsigned replica) const;
+
+  const std::string device_;
+  const unsigned replicas_;
+  const unsigned depth_;
+  const std::span<std::uint8_t> memory_;
+  const std::size_t copy_;
+
+  std::unique_ptr<RdmaPort> port_;
+  mcast::MrHandle connection_memory_;
+  mcast_mem_h group_memory_ = nullptr;
+
+  State state_ = State::kNone;
+  std::uint64_t generation_ = 0;
+  Members members_, joining_, probing_;
+  wire::Instant until_{};  // kJoining, kProbing: to give up
+  mcast_group_h group_ = nullptr;
+  std::vector<std::unique_ptr<RcConnection>> connections_;
+  std::vector<JoinReply> replies_;
+  std::vector<Op> ops_;
+  std::vector<Write> writes_;
+  std::deque<Waiting> waiting_;
+  std::optional<Copy> copying_;
+  unsigned posted_ops_ = 0, posted_writes_ = 0;
+  bool write_failed_ = false;
+  std::vector<Event> events_;
+  std::uint64_t copied_bytes_ = 0, groups_formed_ = 0;
+  std::string last_failure_;
+};
+
+}  // namespace cepheus::replica

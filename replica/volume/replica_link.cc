@@ -1,0 +1,135 @@
+#include "replica/volume/replica_link.h"
+
+#include <poll.h>
+
+#include <bit>
+#include <cstring>
+
+namespace cepheus::replica {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr wire::Duration kAgain = 50ms;
+constexpr wire::Duration kRefusedAgain = 1s;
+constexpr wire::Duration kPatience = 2s;  // to connect, and to be welcomed
+
+bool is_sound(const Geometry& g) {
+  return std::has_single_bit(g.block) && g.block >= 512 && g.chunk >= g.block &&
+         g.chunk % g.block == 0 && g.size > 0 && g.size % g.block == 0 &&
+         g.size / 8 / g.chunk <= kMostBitmap;
+}
+
+}  // namespace
+
+ReplicaLink::ReplicaLink(Endpoint endpoint, Who who, const VolumeKey& key)
+    : endpoint_(std::move(endpoint)), who_(std::move(who)), key_(key) {}
+
+short ReplicaLink::events() const {
+  return state_ == State::kDialling ? POLLOUT : socket_->events();
+}
+
+wire::Instant ReplicaLink::deadline() const {
+  return state_ == State::kWelcomed ? wire::kNever : until_;
+}
+
+void ReplicaLink::dial_now(wire::Instant now) {
+  auto fd = dial(endpoint_);
+  if (!fd) {
+    lose(now, fd.error().text);
+    return;
+  }
+  socket_ = std::make_unique<FrameSocket>(std::move(*fd), kMostFrame);
+  state_ = State::kDialling;
+  until_ = now + kPatience;
+}
+
+ReplicaLink::Change ReplicaLink::lose(wire::Instant now, const std::string& why) {
+  const bool was_welcomed = state_ == State::kWelcomed;
+  socket_.reset();
+  state_ = State::kAway;
+  until_ = now + (is_refused_ ? kRefusedAgain : kAgain);
+  complaint_ = why;
+  return was_welcomed ? Change::kLost : Change::kNone;
+}
+
+void ReplicaLink::hang_up(wire::Instant now) {
+  if (state_ != State::kAway) lose(now, "given up");
+}
+
+ReplicaLink::Change ReplicaLink::progress(wire::Instant now, short revents,
+                                          std::vector<AnswerMessage>& answers) {
+  if (state_ == State::kAway) {
+    if (now >= until_) dial_now(now);
+    return Change::kNone;
+  }
+  if (state_ != State::kWelcomed && now >= until_) return lose(now, "no answer");
+  if (revents == 0) return Change::kNone;
+  if (state_ == State::kDialling) {
+    if (const int error = outcome(fd())) return lose(now, std::strerror(error));
+    state_ = State::kGreeting;
+    return Change::kNone;
+  }
+  const bool was_welcomed = is_welcomed();
+  const bool lives = socket_->receive();
+  bool ok = true;
+  while (const auto frame = socket_->next(ok)) {
+    if (!take(*frame, answers)) return lose(now, complaint_);
+  }
+  if (!ok) return lose(now, "it is no replica");
+  if (!lives || !socket_->flush()) return lose(now, "it hung up");
+  return is_welcomed() && !was_welcomed ? Change::kWelcomed : Change::kNone;
+}
+
+bool ReplicaLink::take(const FrameSocket::Frame& frame, std::vector<AnswerMessage>& answers) {
+  complaint_ = "it is no replica";
+  if (state_ == State::kWelcomed) {
+    auto answer = frame.type == MessageType::kAnswer ? decode_answer(frame.body) : std::nullopt;
+    if (!answer) return false;
+    answers.push_back(std::move(*answer));
+    complaint_.clear();
+    return true;
+  }
+  switch (frame.type) {
+    case MessageType::kChallenge: {
+      const auto challenge = decode_challenge(frame.body);
+      if (!challenge) return false;
+      Hello hello;
+      hello.role = Role::kWriter;
+      hello.volume = who_.volume;
+      hello.place = who_.place;
+      hello.count = who_.count;
+      hello.nonce = nonce_ = random_nonce();
+      hello.tag = key_.tag(covered(challenge->nonce, hello));
+      encode(hello, socket_->out());
+      return true;
+    }
+    case MessageType::kWelcome: {
+      const auto welcome = decode_welcome(frame.body);
+      if (!welcome || !is_sound(welcome->geometry)) return false;
+      if (!key_.fits(welcome->tag, covered(nonce_, *welcome))) {
+        complaint_ = "its key is another one";
+        return false;
+      }
+      geometry_ = welcome->geometry;
+      state_ = State::kWelcomed;
+      is_refused_ = false;
+      complaint_.clear();
+      return true;
+    }
+    case MessageType::kRefusal:
+      is_refused_ = true;
+      complaint_ = decode_text(frame.body).value_or("it refuses");
+      return false;
+    default:
+      return false;
+  }
+}
+
+void ReplicaLink::send(const RequestMessage& message) {
+  if (state_ != State::kWelcomed) return;
+  encode(message, socket_->out());
+  socket_->flush();  // who is gone is found by reading
+}
+
+}  // namespace cepheus::replica

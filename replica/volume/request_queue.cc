@@ -1,0 +1,92 @@
+#include "replica/volume/request_queue.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::replica {
+
+RequestQueue::RequestQueue(unsigned depth, std::size_t arena, std::size_t reserved)
+    : arena_(arena + reserved), slots_(depth) {
+  submitted_.reserve(depth);
+  // The rear end stays taken: the first room is given out first.
+  std::uint8_t* front = arena_.take(arena);
+  arena_.take(reserved);
+  arena_.give_back(front, arena);
+}
+
+RequestQueue::Slot* RequestQueue::find_room(std::size_t length, unsigned& number) {
+  const auto at =
+      std::find_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.is_busy; });
+  if (at == slots_.end()) return nullptr;
+  std::uint8_t* bounce = length > 0 ? arena_.take(length) : nullptr;
+  if (length > 0 && bounce == nullptr) return nullptr;
+  at->is_busy = true;
+  at->bounce = bounce;
+  ++busy_;
+  number = static_cast<unsigned>(at - slots_.begin());
+  return &*at;
+}
+
+int RequestQueue::submit(const IoRequest& io, void* user, bool may_wait, cepheus_volume_done_t done,
+                         void* arg, bool& is_first) {
+  unsigned number = 0;
+  Slot* slot = nullptr;
+  std::unique_lock lock(mutex_);
+  while (closed_ == 0 && (slot = find_room(io.length, number)) == nullptr) {
+    if (!may_wait || std::this_thread::get_id() == owner_) return -EAGAIN;
+    room_.wait(lock);
+  }
+  if (closed_ != 0) return closed_;
+  slot->io = io;
+  slot->io.id = number;
+  slot->user = user;
+  slot->done = done;
+  slot->arg = arg;
+  if (io.kind == IoKind::kWrite) {
+    lock.unlock();  // the slot is this thread's until it is submitted
+    std::memcpy(slot->bounce, user, io.length);
+    lock.lock();
+  }
+  is_first = submitted_.empty();
+  submitted_.push_back(number);
+  return 0;
+}
+
+void RequestQueue::take(std::vector<unsigned>& out) {
+  const std::lock_guard lock(mutex_);
+  out.insert(out.end(), submitted_.begin(), submitted_.end());
+  submitted_.clear();
+}
+
+void RequestQueue::complete(unsigned number, int error) {
+  Slot& slot = slots_[number];
+  if (error == 0 && slot.io.kind == IoKind::kRead) {
+    std::memcpy(slot.user, slot.bounce, slot.io.length);
+  }
+  const auto done = slot.done;
+  void* arg = slot.arg;
+  {
+    const std::lock_guard lock(mutex_);
+    if (slot.bounce != nullptr) arena_.give_back(slot.bounce, slot.io.length);
+    slot.is_busy = false;
+    --busy_;
+  }
+  room_.notify_all();
+  done(arg, error);
+}
+
+void RequestQueue::close(int error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ == 0) closed_ = error;
+  }
+  room_.notify_all();
+}
+
+unsigned RequestQueue::busy() const {
+  const std::lock_guard lock(mutex_);
+  return busy_;
+}
+
+}  // namespace cepheus::replica

@@ -1,0 +1,391 @@
+#include "replica/volume/volume.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "wire/clock.h"
+
+namespace cepheus::replica {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = WriterAction::Kind;
+
+// While requests are under way the thread looks for so long after something happened, before it sleeps.
+constexpr wire::Duration kSpin = 40us;
+constexpr wire::Duration kMeasure = 1s;
+constexpr std::size_t kSmallRequest = 64 << 10;
+constexpr std::size_t kLargeRequests = 8;
+constexpr wire::Duration kStatusPatience = 1s;
+
+}  // namespace
+
+tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOptions options) {
+  wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake.is_open()) return tl::unexpected(Failure{-errno, std::strerror(errno)});
+  const wire::Duration patience = options.open_timeout;
+  std::unique_ptr<Volume> volume(new Volume(std::move(options), std::move(wake)));
+  volume->thread_ = std::thread([raw = volume.get()] { raw->run(); });
+  std::unique_lock lock(volume->mutex_);
+  volume->changed_.wait_for(lock, patience,
+                            [&] { return volume->serves_ || volume->failure_.has_value(); });
+  if (volume->failure_) return tl::unexpected(*volume->failure_);
+  if (volume->serves_) {
+    lock.unlock();
+    return volume;
+  }
+  lock.unlock();
+  volume->ends_ = true;
+  volume->wake();
+  volume->thread_.join();
+  return tl::unexpected(Failure{-ETIMEDOUT, volume->who_is_missing()});
+}
+
+Volume::Volume(VolumeOptions options, wire::UniqueFd wake)
+    : options_(std::move(options)), wake_(std::move(wake)), revents_(options_.replicas.size()) {
+  const auto count = static_cast<std::uint8_t>(options_.replicas.size());
+  for (std::uint8_t place = 0; place < count; ++place) {
+    links_.emplace_back(options_.replicas[place], ReplicaLink::Who{options_.volume, place, count},
+                        options_.key);
+  }
+}
+
+Volume::~Volume() {
+  ends_ = true;
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Volume::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
+}
+
+// --- Callers' threads.
+
+int Volume::submit(IoRequest io, void* buffer, unsigned flags, cepheus_volume_done_t done,
+                   void* arg) {
+  if (done == nullptr || (flags & ~(CEPHEUS_VOLUME_FUA | CEPHEUS_VOLUME_NOWAIT)) != 0) {
+    return -EINVAL;
+  }
+  if (io.kind != IoKind::kFlush) {
+    const bool is_inside = io.offset <= geometry_.size && io.length <= geometry_.size - io.offset;
+    if (buffer == nullptr || io.length == 0 || io.length > kMostRequest || !is_inside ||
+        io.offset % geometry_.block != 0 || io.length % geometry_.block != 0) {
+      return -EINVAL;
+    }
+  }
+  io.fua = io.kind == IoKind::kWrite && (flags & CEPHEUS_VOLUME_FUA) != 0;
+  bool is_first = false;
+  const int taken =
+      requests_->submit(io, buffer, (flags & CEPHEUS_VOLUME_NOWAIT) == 0, done, arg, is_first);
+  if (taken == 0 && is_first && sleeps_.load()) wake();
+  return taken;
+}
+
+std::string Volume::status() {
+  std::unique_lock lock(mutex_);
+  status_.clear();
+  status_asked_ = true;
+  wake();
+  changed_.wait_for(lock, kStatusPatience, [this] { return !status_.empty(); });
+  return status_;
+}
+
+std::string Volume::who_is_missing() const {
+  std::string text;
+  for (const ReplicaLink& link : links_) {
+    if (link.is_welcomed()) continue;
+    text += (text.empty() ? "" : "; ") + link.name() +
+            (link.complaint().empty() ? "" : ": " + link.complaint());
+  }
+  if (!text.empty()) return "the volume needs replicas that are not there: " + text;
+  if (path_ && !path_->last_failure().empty()) return path_->last_failure();
+  return "the replicas are not alike yet: give it more time";
+}
+
+// --- The volume's thread.
+
+void Volume::refuse(int error, std::string text) {
+  const std::lock_guard lock(mutex_);
+  if (serves_ || failure_) return;
+  failure_ = Failure{error, std::move(text)};
+  changed_.notify_all();
+}
+
+void Volume::run() {
+  while (!ends_.load()) {
+    const wire::Instant now = wire::monotonic_now();
+    bool worked = take_submitted(now);
+    worked |= look_at_links(now, true);
+    worked |= look_at_group(now);
+    if (engine_ && now >= engine_->deadline()) {
+      engine_->on_timer(now, actions_);
+      carry_out(now);
+    }
+    settle(now);
+    if (worked) last_work_ = now;
+    const bool is_busy = engine_ && engine_->under_way() > 0;
+    wait(now, is_busy && now - last_work_ < kSpin);
+  }
+  path_.reset();  // nothing is read or written any more
+  if (!requests_) return;
+  requests_->close(-ECANCELED);
+  std::vector<unsigned> unused;
+  requests_->take(unused);
+  for (unsigned i = 0; i < options_.depth; ++i) {
+    if (requests_->slot(i).is_busy) requests_->complete(i, -ECANCELED);
+  }
+}
+
+// Looks at descriptors, and sleeps on them unless it may spin.
+void Volume::wait(wire::Instant now, bool may_spin) {
+  std::array<pollfd, kMostReplicas + 2> fds;
+  fds[0] = {wake_.get(), POLLIN, 0};
+  fds[1] = {-1, POLLIN, 0};
+  std::size_t count = 2;
+  wire::Instant until = wire::kNever;
+  for (const ReplicaLink& link : links_) {
+    const int fd = link.fd();
+    fds[count++] = {fd, fd < 0 ? short{0} : link.events(), 0};
+    until = std::min(until, link.deadline());
+  }
+  if (engine_) until = std::min(until, engine_->deadline());
+  timespec timeout{};
+  if (!may_spin) {
+    sleeps_.store(true);
+    if (path_) {
+      path_->arm();
+      fds[1].fd = path_->connections_fd();
+      until = std::min(until, path_->deadline(now));
+      // What came before it was armed wakes nobody.
+      if (look_at_group(now)) until = now;
+    }
+    if (take_submitted(now)) until = now;
+    const wire::Duration left =
+        std::clamp(until - wire::monotonic_now(), wire::Duration(0), wire::Duration(1s));
+    timeout.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
+    timeout.tv_nsec = (left % 1s).count();
+  }
+  const int ready = ppoll(fds.data(), count, &timeout, nullptr);
+  sleeps_.store(false);
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    revents_[i] = ready > 0 ? fds[i + 2].revents : short{0};
+  if (ready > 0 && fds[0].revents != 0) {
+    std::uint64_t unused = 0;
+    [[maybe_unused]] const ssize_t n = read(wake_.get(), &unused, sizeof unused);
+  }
+}
+
+bool Volume::take_submitted(wire::Instant now) {
+  if (!requests_ || !engine_) return false;
+  taken_.clear();
+  requests_->take(taken_);
+  for (const unsigned number : taken_) {
+    if (engine_->submit(now, requests_->slot(number).io, actions_)) {
+      carry_out(now);
+    } else {
+      requests_->complete(number, -ESTALE);
+    }
+  }
+  return !taken_.empty();
+}
+
+bool Volume::look_at_links(wire::Instant now, bool) {
+  bool worked = false;
+  for (unsigned r = 0; r < links_.size(); ++r) {
+    ReplicaLink& link = links_[r];
+    const bool is_fenced = engine_ && engine_->phase() == Writer::Phase::kFenced;
+    if (is_fenced && link.fd() < 0) continue;
+    if (revents_[r] == 0 && now < link.deadline()) continue;
+    worked |= revents_[r] != 0;
+    answers_.clear();
+    const auto change = link.progress(now, revents_[r], answers_);
+    revents_[r] = 0;
+    if (link.is_refused()) refuse(-EACCES, link.name() + " refuses: " + link.complaint());
+    if (change == ReplicaLink::Change::kWelcomed) on_welcomed(now, r);
+    for (const AnswerMessage& message : answers_) {
+      if (!engine_) break;
+      if (message.answer.ask == Ask::kJoin) {
+        path_->on_joined(now, r, message);
+      } else {
+        engine_->on_answer(now, r, message.answer, actions_);
+        carry_out(now);
+      }
+    }
+    if (change == ReplicaLink::Change::kLost && engine_) {
+      engine_->on_disconnected(now, r, actions_);
+      carry_out(now);
+    }
+  }
+  return worked;
+}
+
+void Volume::on_welcomed(wire::Instant now, unsigned replica) {
+  const Geometry& found = links_[replica].geometry();
+  if (!engine_) begin(now, found);
+  if (!engine_) return;
+  if (found.size != geometry_.size || found.block != geometry_.block ||
+      found.chunk != geometry_.chunk) {
+    refuse(-EPROTO, links_[replica].name() + " has a volume of another size or block");
+    return links_[replica].hang_up(now);
+  }
+  engine_->on_connected(now, replica, actions_);
+  carry_out(now);
+}
+
+// The first replica has said what the volume is.
+void Volume::begin(wire::Instant, const Geometry& geometry) {
+  const auto replicas = static_cast<unsigned>(links_.size());
+  const std::size_t small = std::max<std::size_t>(kSmallRequest, geometry.block);
+  const std::size_t arena = kLargeRequests * kMostRequest + options_.depth * small;
+  const std::size_t probes = BounceArena::kPage;
+  const std::size_t reserved = probes + geometry.chunk;
+  static_assert(kMostReplicas * GroupPath::kProbe <= BounceArena::kPage);
+  try {
+    requests_ = std::make_unique<RequestQueue>(options_.depth, arena, reserved);
+  } catch (const std::bad_alloc&) {
+    return refuse(-ENOMEM, "no memory for " + std::to_string(arena) + " bytes of buffers");
+  }
+  requests_->own(std::this_thread::get_id());
+  path_ = std::make_unique<GroupPath>(options_.device, replicas, options_.depth,
+                                      requests_->memory(), geometry.chunk);
+  if (auto opened = path_->open_port(); !opened) refuse(-ENODEV, opened.error().text);
+  geometry_ = geometry;
+  WriterSettings settings;
+  settings.replicas = replicas;
+  settings.geometry = geometry;
+  settings.depth = options_.depth;
+  settings.copy_rate = options_.copy_rate;
+  engine_ = std::make_unique<Writer>(settings, random_number());
+}
+
+bool Volume::look_at_group(wire::Instant now) {
+  if (!engine_) return false;
+  events_.clear();
+  const bool worked = path_->progress(now, events_);
+  for (const GroupPath::Event& event : events_) {
+    switch (event.kind) {
+      case GroupPath::Event::Kind::kFormed:
+        engine_->on_formed(now, event.what, actions_);
+        break;
+      case GroupPath::Event::Kind::kFailed:
+        engine_->on_group_failed(now, event.what, event.members, actions_);
+        break;
+      case GroupPath::Event::Kind::kWritten:
+        engine_->on_written(now, event.what, actions_);
+        break;
+      case GroupPath::Event::Kind::kRead:
+        engine_->on_read(now, event.what, event.ok, actions_);
+        break;
+      case GroupPath::Event::Kind::kCopied:
+        engine_->on_copied(now, event.what, event.members, actions_);
+        break;
+    }
+    carry_out(now);
+  }
+  return worked;
+}
+
+void Volume::carry_out(wire::Instant now) {
+  engine_->check_consistent();
+  // Callbacks of completed requests submit to a queue, and nothing here asks the engine: no action makes another.
+  doing_.swap(actions_);
+  for (WriterAction& action : doing_) carry_out(now, action);
+  doing_.clear();
+}
+
+void Volume::carry_out(wire::Instant now, WriterAction& action) {
+  const auto place = [this](const IoRequest& io) {
+    return requests_->slot(static_cast<unsigned>(io.id)).bounce;
+  };
+  switch (action.kind) {
+    case Kind::kSend: {
+      RequestMessage message{std::move(action.request)};
+      if (message.request.ask == Ask::kPing) message.progress = progress_of(action.replica);
+      links_[action.replica].send(message);
+      break;
+    }
+    case Kind::kHangUp:
+      links_[action.replica].hang_up(now);
+      break;
+    case Kind::kForm:
+      form(now, action);
+      break;
+    case Kind::kDrop:
+      path_->drop();
+      break;
+    case Kind::kWrite:
+      path_->write(action.attempt, place(action.io), action.io.length, action.io.offset);
+      break;
+    case Kind::kRead:
+      path_->read(action.attempt, action.replica, place(action.io), action.io.length,
+                  action.io.offset);
+      break;
+    case Kind::kCopy:
+      path_->copy(action.attempt, action.replica, action.members, action.io.length,
+                  action.io.offset);
+      break;
+    case Kind::kComplete:
+      ++requests_done_;
+      requests_->complete(static_cast<unsigned>(action.io.id),
+                          action.status == IoStatus::kOk ? 0 : -ESTALE);
+      break;
+  }
+}
+
+void Volume::form(wire::Instant now, const WriterAction& action) {
+  path_->form(now, action.generation, action.members);
+  if (!path_->is_forming()) return;  // it says so in its events
+  for (unsigned r = 0; r < links_.size(); ++r) {
+    if (!action.members.has(r)) continue;
+    RequestMessage message;
+    message.request.ask = Ask::kJoin;
+    message.request.serial = message.request.generation = action.generation;
+    message.request.epoch = engine_->epoch();
+    message.rc = path_->connection_to(r);
+    links_[r].send(message);
+  }
+}
+
+// What callers want to know.
+void Volume::settle(wire::Instant now) {
+  if (!engine_) return;
+  const auto phase = engine_->phase();
+  if (phase == Writer::Phase::kFenced) {
+    refuse(-ESTALE, "another program has taken the volume");
+    requests_->close(-ESTALE);
+  }
+  measure_copies(now);
+  if (phase == Writer::Phase::kServing && !serves_) {
+    const std::lock_guard lock(mutex_);
+    serves_ = true;
+    changed_.notify_all();
+  }
+  if (!status_asked_.load()) return;
+  const std::lock_guard lock(mutex_);
+  status_asked_ = false;
+  status_ = status_json();
+  changed_.notify_all();
+}
+
+void Volume::measure_copies(wire::Instant now) {
+  if (now - measured_at_ < kMeasure) return;
+  const std::uint64_t bytes = path_->copied_bytes();
+  const double seconds = std::chrono::duration<double>(now - measured_at_).count();
+  copy_rate_ = static_cast<std::uint64_t>(static_cast<double>(bytes - measured_bytes_) / seconds);
+  measured_bytes_ = bytes;
+  measured_at_ = now;
+}
+
+Progress Volume::progress_of(unsigned replica) const {
+  return {engine_->is_in_sync(replica), engine_->lacking(replica), path_->copied_bytes(),
+          copy_rate_};
+}
+
+}  // namespace cepheus::replica

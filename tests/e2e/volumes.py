@@ -1,0 +1,194 @@
+"""A volume on a fabric of its own: replicas, a user that believes nothing, and what may happen to all of them."""
+
+import contextlib
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness import BUILD  # it makes the next modules known
+from live import wait_until
+from switch_process import Switch
+from tcp_ports import free_port
+
+READY_SECONDS = 30
+REPLICA = BUILD / "bin/cepheus-replica"
+USER = BUILD / "tests/volume_user"
+
+
+def on_host(fabric, index):
+    """The environment of a program on that host."""
+    return {**os.environ, "LD_PRELOAD": str(BUILD / "lib/libcepheus-roce.so"), "CEPHEUS_FABRIC": str(fabric),
+            "CEPHEUS_HOST": f"#{index}", "ASAN_OPTIONS": "verify_asan_link_order=0"}
+
+
+class Replica:
+    """`cepheus-replica serve`, started again at the same address and file as often as one likes."""
+
+    def __init__(self, fabric, index, directory, size, volume="v", block=4096, options=()):
+        self.address = f"127.0.0.1:{free_port()}"
+        self.file = pathlib.Path(directory) / f"replica{index}"
+        self.log = pathlib.Path(directory) / f"replica{index}.log"
+        self.command = [REPLICA, "serve", "--volume", volume, "--file", self.file, "--size", size, "--create", "--block", block,
+                        "--listen", self.address, *options]
+        self.env = on_host(fabric, index)
+        self.process = None
+        self.is_stopped = False
+
+    def start(self):
+        ready, told = os.pipe()
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([*map(str, self.command), "--ready-fd", str(told)], env=self.env, pass_fds=(told,),
+                                            stdout=log, stderr=subprocess.STDOUT)
+        os.close(told)
+        try:
+            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 16):
+                raise RuntimeError("a replica did not start:\n" + self.log.read_text())
+        finally:
+            os.close(ready)
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self):
+        self.process.send_signal(signal.SIGSTOP)
+        self.is_stopped = True
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.is_stopped = False
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        self.is_stopped = False
+
+    def end(self):
+        """Its exit code."""
+        if self.is_stopped:
+            self.go_on()
+        self.process.terminate()
+        return self.process.wait(READY_SECONDS)
+
+
+class User:
+    """volume_user: its lines are events; the last one of each kind is kept."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen([*map(str, command)], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.events, self.text = {}, []
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.text.append(line.rstrip("\n"))
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                self.events[event["event"]] = event
+
+    def await_event(self, name, seconds=60):
+        return wait_until(lambda: self.events.get(name) or (self.process.poll() is not None and self._gone(name)),
+                          lambda: f"'{name}'; it said\n{self.tail()}", seconds)
+
+    def _gone(self, name):
+        self.thread.join(READY_SECONDS)
+        if name in self.events:
+            return self.events[name]
+        raise RuntimeError(f"the user ended with {self.process.returncode}, and no '{name}':\n{self.tail()}")
+
+    def tail(self):
+        return "\n".join(self.text[-12:])
+
+    def status(self):
+        """The volume's, as of a moment ago."""
+        return self.events.get("running", {}).get("volume") or {}
+
+    def kill(self):
+        self.process.kill()
+        self.finish(0)
+
+    def finish(self, seconds=60):
+        try:
+            self.process.wait(seconds or None)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise RuntimeError("the user did not end:\n" + self.tail()) from None
+        finally:
+            self.thread.join(READY_SECONDS)
+            self.process.stdout.close()
+        return self.process.returncode
+
+
+class Volume:
+    """A context manager: all of it is running in the block. Host 0 is the user's."""
+
+    def __init__(self, replicas=3, size="8M", options=(), topology=None):
+        self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-volume-")
+        self.directory = pathlib.Path(self.scratch.name)
+        arguments = () if topology else ("--hosts", replicas + 1)
+        self.switch = Switch(BUILD, *arguments, topology=topology)
+        self.replicas = [Replica(self.switch.socket, i + 1, self.directory, size, options=options) for i in range(replicas)]
+        self.users = []
+        self.ended = self.directory / "enough"
+
+    def __enter__(self):
+        try:
+            for replica in self.replicas:
+                replica.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for user in self.users:
+            if user.process.poll() is None:
+                user.kill()
+        for replica in self.replicas:
+            replica.kill()
+        self.switch.close()
+        self.scratch.cleanup()
+
+    @property
+    def addresses(self):
+        return ",".join(r.address for r in self.replicas)
+
+    def start_user(self, *options, seed=1):
+        user = User([USER, "--volume", "v", "--replicas", self.addresses, "--ledger", self.directory / "ledger", "--until", self.ended,
+                     "--seed", seed, "--tell", *options], on_host(self.switch.socket, 0))
+        self.users.append(user)
+        return user
+
+    def finish(self, user, seconds=60):
+        """Lets the user end by itself; what it said at the end."""
+        self.ended.touch()
+        code = user.finish(seconds)
+        self.ended.unlink()
+        if code != 0:
+            raise RuntimeError(f"the user ended with {code}:\n{user.tail()}\n{self.logs()}")
+        return user.events.get("done")
+
+    def logs(self):
+        return "\n".join(f"--- {r.address}\n{r.log.read_text()}" for r in self.replicas)
+
+    def ask(self, command, *options, **kwargs):
+        """cepheus-replica's answer."""
+        return subprocess.run([str(REPLICA), command, *map(str, options)], text=True, capture_output=True, timeout=120, check=False, **kwargs)
+
+    def wait_for_sync(self, user, seconds=60):
+        """Until the user's volume has all replicas in sync."""
+        wait_until(lambda: len(user.status().get("in_sync", [])) == len(self.replicas) or (user.process.poll() is not None and user._gone("sync")),
+                   lambda: f"all in sync; it said\n{user.tail()}\n{self.logs()}", seconds)
+
+
+def pause(seconds):
+    """Time for things to happen in: what a fault falls into is random."""
+    time.sleep(seconds)
