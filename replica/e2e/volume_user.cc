@@ -31,6 +31,13 @@ struct Settings {
   bool verify_only = false;
 };
 
+constexpr double kLongGapMs = 200;
+
+// As Python's time.monotonic() has them.
+double seconds_of(Clock::time_point t) {
+  return std::chrono::duration<double>(t.time_since_epoch()).count();
+}
+
 enum class What { kRead, kWrite, kFlush };
 
 struct Task {
@@ -205,7 +212,9 @@ class User {
     for (std::uint64_t b = 0; b < task.count; ++b) ledger_.acknowledge(task.first + b);
     ++writes_;
     const auto now = Clock::now();
-    gap_ms_ = std::max(gap_ms_, std::chrono::duration<double, std::milli>(now - last_ack_).count());
+    const double gap = std::chrono::duration<double, std::milli>(now - last_ack_).count();
+    gap_ms_ = std::max(gap_ms_, gap);
+    if (gap > kLongGapMs) say({{"event", "gap"}, {"ms", gap}, {"ended", seconds_of(now)}});
     last_ack_ = now;
     return true;
   }

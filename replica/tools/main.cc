@@ -1,8 +1,11 @@
 // cepheus-replica: serves a replica of a volume, and asks replicas.
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
+#include "replica/tools/check.h"
 #include "replica/tools/serve.h"
+#include "replica/tools/status.h"
 
 int main(int argc, char** argv) {
   namespace replica = cepheus::replica;
@@ -23,6 +26,18 @@ int main(int argc, char** argv) {
   serve->add_option("--device", serving.device, "RDMA device (default: the first that can serve)");
   serve->add_option("--ready-fd", serving.ready_fd, "Writes a line there once it serves");
 
+  std::vector<std::string> asked;
+  bool as_json = false;
+  auto* status = app.add_subcommand("status", "What replicas say of themselves");
+  status->add_option("address", asked, "host:port of replicas")->required();
+  status->add_flag("--json", as_json, "One JSON object a line");
+
+  std::string checked;
+  std::vector<std::string> replicas;
+  auto* check = app.add_subcommand("check", "Whether a volume's replicas hold the same");
+  check->add_option("--volume", checked, "The volume's name")->required();
+  check->add_option("--replicas", replicas, "host:port,host:port,...")->required()->delimiter(',');
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -31,5 +46,7 @@ int main(int argc, char** argv) {
     app.exit(e);
     return 2;
   }
+  if (*status) return replica::show_status(asked, as_json);
+  if (*check) return replica::check_volume(checked, replicas);
   return replica::serve(serving);
 }

@@ -82,7 +82,7 @@ class User:
 
     def __init__(self, command, env):
         self.process = subprocess.Popen([*map(str, command)], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.events, self.text = {}, []
+        self.events, self.text, self.gaps = {}, [], []
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
 
@@ -92,6 +92,8 @@ class User:
             with contextlib.suppress(ValueError):
                 event = json.loads(line)
                 self.events[event["event"]] = event
+                if event["event"] == "gap":
+                    self.gaps.append((event["ended"] - event["ms"] / 1000, event["ended"]))
 
     def await_event(self, name, seconds=60):
         return wait_until(lambda: self.events.get(name) or (self.process.poll() is not None and self._gone(name)),

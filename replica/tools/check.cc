@@ -1,0 +1,191 @@
+#include "replica/tools/check.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include "replica/tools/observer.h"
+
+namespace cepheus::replica {
+namespace {
+
+enum Exit { kAlike = 0, kDiffers = 1, kUnknown = 2 };
+
+constexpr std::uint64_t kAtOnce = 16 << 20;  // what a replica makes digests of in one answer
+// A write is on its way to all for microseconds, and for a second if one of them dies: what differs for longer than
+// that, while nobody changes it, is different.
+constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+constexpr unsigned kLooksAlike = 4;
+constexpr unsigned kMostLooks = 20;
+
+using Digests = std::vector<Digest>;  // of the same bytes, by replica
+
+class Check {
+ public:
+  Check(std::vector<Observer> replicas, const Geometry& geometry)
+      : replicas_(std::move(replicas)), geometry_(geometry) {}
+
+  wire::Result<void> run() {
+    if (auto done = find(0, geometry_.size, geometry_.chunk,
+                         kAtOnce / geometry_.chunk * geometry_.chunk, chunks_);
+        !done)
+      return done;
+    for (const auto& [offset, unused] : chunks_) {
+      const std::uint64_t length =
+          std::min<std::uint64_t>(geometry_.chunk, geometry_.size - offset);
+      if (auto done = find(offset, length, geometry_.block, length, blocks_); !done) return done;
+    }
+    return look_again();
+  }
+
+  int report() const {
+    for (const std::uint64_t offset : differing_) {
+      std::cout << "block " << offset / geometry_.block << " differs:";
+      const Digests& found = blocks_.at(offset);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        std::cout << " " << replicas_[i].address() << (i + 1 < found.size() ? "," : "");
+        const auto same =
+            std::find(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(i), found[i]);
+        if (same != found.begin() + static_cast<std::ptrdiff_t>(i)) {
+          std::cout << " (as "
+                    << replicas_[static_cast<std::size_t>(same - found.begin())].address() << ")";
+        }
+      }
+      std::cout << "\n";
+    }
+    if (!differing_.empty()) {
+      std::cout << differing_.size() << " of " << geometry_.size / geometry_.block
+                << " blocks differ\n";
+      return kDiffers;
+    }
+    if (!busy_.empty()) {
+      std::cout << busy_.size() << " blocks were written all the time: check again\n";
+      return kUnknown;
+    }
+    std::cout << "alike: " << geometry_.size << " bytes on " << replicas_.size() << " replicas\n";
+    return kAlike;
+  }
+
+ private:
+  // Units that differ, with what each replica has.
+  wire::Result<void> find(std::uint64_t begin, std::uint64_t length, std::uint32_t unit,
+                          std::uint64_t step, std::map<std::uint64_t, Digests>& out) {
+    for (std::uint64_t at = begin; at < begin + length; at += step) {
+      std::vector<std::vector<Digest>> all;
+      for (Observer& replica : replicas_) {
+        auto digests = replica.digests({at, std::min(step, begin + length - at), unit});
+        if (!digests) return tl::unexpected(digests.error());
+        all.push_back(std::move(*digests));
+      }
+      for (std::size_t i = 0; i < all.front().size(); ++i) {
+        Digests found;
+        for (const auto& each : all) found.push_back(each[i]);
+        if (!is_alike(found)) out[at + i * unit] = std::move(found);
+      }
+    }
+    return {};
+  }
+
+  static bool is_alike(const Digests& found) {
+    return std::all_of(found.begin(), found.end(),
+                       [&](const Digest& d) { return d == found.front(); });
+  }
+
+  // A block counts as different when all replicas held the same as before in several looks.
+  wire::Result<void> look_again() {
+    std::map<std::uint64_t, unsigned> unchanged;
+    for (const auto& [offset, unused] : blocks_) unchanged[offset] = 1;
+    for (unsigned look = 0; look < kMostLooks && !unchanged.empty(); ++look) {
+      std::this_thread::sleep_for(kBetweenLooks);
+      for (auto at = unchanged.begin(); at != unchanged.end();) {
+        std::map<std::uint64_t, Digests> now;
+        auto done = find(at->first, geometry_.block, geometry_.block, geometry_.block, now);
+        if (!done) return done;
+        if (now.empty()) {
+          at = unchanged.erase(at);
+          continue;
+        }
+        Digests& before = blocks_[at->first];
+        at->second = before == now.begin()->second ? at->second + 1 : 1;
+        before = now.begin()->second;
+        if (at->second < kLooksAlike) {
+          ++at;
+          continue;
+        }
+        differing_.push_back(at->first);
+        at = unchanged.erase(at);
+      }
+    }
+    for (const auto& [offset, unused] : unchanged) busy_.push_back(offset);
+    return {};
+  }
+
+  std::vector<Observer> replicas_;
+  const Geometry geometry_;
+  std::map<std::uint64_t, Digests> chunks_, blocks_;  // by offset
+  std::vector<std::uint64_t> differing_, busy_;
+};
+
+// Those that the latest configuration does not name: they may lack anything.
+std::vector<std::string> out_of_sync(const std::vector<Observer>& replicas,
+                                     const std::vector<nlohmann::json>& all) {
+  const auto order = [](const nlohmann::json& s) {
+    const auto& c = s.at("config");
+    return std::tuple(c.at("epoch").get<std::uint64_t>(), c.at("writer").get<std::uint64_t>(),
+                      c.at("version").get<std::uint64_t>());
+  };
+  const auto& latest = *std::max_element(
+      all.begin(), all.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  const auto& members = latest.at("config").at("members");
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const unsigned place = all[i].at("place"), count = all[i].at("count");
+    const bool is_named =
+        std::find(members.begin(), members.end(), nlohmann::json(place)) != members.end();
+    if (count != 0 && !is_named) out.push_back(replicas[i].address());
+  }
+  return out;
+}
+
+int unknown(const std::string& why) {
+  std::cerr << why << "\n";
+  return kUnknown;
+}
+
+}  // namespace
+
+int check_volume(const std::string& volume, const std::vector<std::string>& addresses) {
+  const auto key = VolumeKey::from_environment();
+  if (!key) return unknown(key.error().text);
+  std::vector<Observer> replicas;
+  std::vector<nlohmann::json> all;
+  for (const std::string& address : addresses) {
+    auto replica = Observer::connect(address, *key);
+    if (!replica) return unknown(replica.error().text);
+    auto status = replica->status();
+    if (!status) return unknown(status.error().text);
+    if (status->at("volume") != volume) {
+      return unknown(address + " serves volume '" + status->at("volume").get<std::string>() + "'");
+    }
+    replicas.push_back(std::move(*replica));
+    all.push_back(std::move(*status));
+  }
+  const Geometry geometry{all[0].at("size"), all[0].at("block"), all[0].at("chunk")};
+  for (const auto& status : all) {
+    const bool is_same = status.at("size") == geometry.size &&
+                         status.at("block") == geometry.block &&
+                         status.at("chunk") == geometry.chunk;
+    if (!is_same) return unknown("the replicas differ in size or block");
+  }
+  const auto behind = out_of_sync(replicas, all);
+  for (const std::string& address : behind) {
+    std::cout << address << " is not in sync: it is made alike while a writer has the volume\n";
+  }
+  if (!behind.empty()) return kDiffers;
+  Check check(std::move(replicas), geometry);
+  if (auto done = check.run(); !done) return unknown(done.error().text);
+  return check.report();
+}
+
+}  // namespace cepheus::replica

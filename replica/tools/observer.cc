@@ -1,0 +1,101 @@
+#include "replica/tools/observer.h"
+
+#include <poll.h>
+
+#include <cstring>
+
+#include "wire/clock.h"
+
+namespace cepheus::replica {
+namespace {
+
+constexpr wire::Duration kPatience = std::chrono::seconds(5);
+
+int wait_on(int fd, short events, wire::Instant until) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(until - wire::monotonic_now());
+  pollfd want{fd, events, 0};
+  return poll(&want, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+}
+
+}  // namespace
+
+tl::unexpected<wire::Error> Observer::failed(wire::ErrorCode code, const std::string& why) const {
+  return wire::fail(code, address_ + ": " + why);
+}
+
+wire::Result<Observer> Observer::connect(const std::string& address, const VolumeKey& key) {
+  const auto endpoint = Endpoint::parse(address);
+  if (!endpoint) return tl::unexpected(endpoint.error());
+  auto fd = dial(*endpoint);
+  if (!fd) return tl::unexpected(fd.error());
+  Observer observer(address, std::move(*fd));
+  const int raw = observer.socket_.fd();
+  if (wait_on(raw, POLLOUT, wire::monotonic_now() + kPatience) != 1) {
+    return observer.failed(wire::ErrorCode::kTimedOut, "nobody answers");
+  }
+  if (const int error = outcome(raw)) {
+    return observer.failed(wire::ErrorCode::kUnavailable, std::strerror(error));
+  }
+  const auto body = observer.exchange(MessageType::kChallenge);
+  if (!body) return tl::unexpected(body.error());
+  const auto challenge = decode_challenge(*body);
+  if (!challenge) return observer.failed(wire::ErrorCode::kRefused, "it is no replica");
+  Hello hello;
+  hello.nonce = random_nonce();
+  hello.tag = key.tag(covered(challenge->nonce, hello));
+  encode(hello, observer.socket_.out());
+  const auto answer = observer.exchange(MessageType::kWelcome);
+  if (!answer) return tl::unexpected(answer.error());
+  const auto welcome = decode_welcome(*answer);
+  if (!welcome || !key.fits(welcome->tag, covered(hello.nonce, *welcome))) {
+    return observer.failed(wire::ErrorCode::kRefused, "its key is another one");
+  }
+  return observer;
+}
+
+wire::Result<std::vector<std::uint8_t>> Observer::exchange(MessageType wanted) {
+  const wire::Instant until = wire::monotonic_now() + kPatience;
+  for (;;) {
+    if (!socket_.flush()) return failed(wire::ErrorCode::kUnavailable, "it hung up");
+    if (wait_on(socket_.fd(), socket_.events(), until) != 1) {
+      return failed(wire::ErrorCode::kTimedOut, "it does not answer");
+    }
+    const bool lives = socket_.receive();
+    bool ok = true;
+    if (const auto frame = socket_.next(ok)) {
+      if (frame->type == wanted) {
+        return std::vector<std::uint8_t>(frame->body.begin(), frame->body.end());
+      }
+      if (frame->type == MessageType::kRefusal) {
+        return failed(wire::ErrorCode::kRefused, decode_text(frame->body).value_or("it refuses"));
+      }
+      ok = false;
+    }
+    if (!ok) return failed(wire::ErrorCode::kRefused, "it is no replica");
+    if (!lives) return failed(wire::ErrorCode::kUnavailable, "it hung up");
+  }
+}
+
+wire::Result<nlohmann::json> Observer::status() {
+  encode_status_request(socket_.out());
+  const auto body = exchange(MessageType::kStatus);
+  if (!body) return tl::unexpected(body.error());
+  auto json = nlohmann::json::parse(decode_text(*body).value_or(""), nullptr, false);
+  if (json.is_discarded()) return failed(wire::ErrorCode::kRefused, "its status is none");
+  return json;
+}
+
+wire::Result<std::vector<Digest>> Observer::digests(const DigestRequest& request) {
+  encode(request, socket_.out());
+  const auto body = exchange(MessageType::kDigests);
+  if (!body) return tl::unexpected(body.error());
+  auto digests = decode_digests(*body);
+  const std::uint64_t count = (request.length + request.unit - 1) / request.unit;
+  if (!digests || digests->request != request || digests->digests.size() != count) {
+    return failed(wire::ErrorCode::kRefused, "its digests are none");
+  }
+  return std::move(digests->digests);
+}
+
+}  // namespace cepheus::replica
