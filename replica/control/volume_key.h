@@ -20,6 +20,9 @@ class VolumeKey {
   bool fits(const Tag& tag, std::vector<std::uint8_t> covered) const;
 
  private:
+  // Nothing: it is more than can be signed.
+  std::optional<Tag> make(std::vector<std::uint8_t> covered) const;
+
   std::optional<wire::MrpKey> key_;
 };
 

@@ -31,7 +31,7 @@ struct Settings {
   bool verify_only = false;
 };
 
-constexpr double kLongGapMs = 200;
+constexpr double kLongGapMs = 20;
 
 // As Python's time.monotonic() has them.
 double seconds_of(Clock::time_point t) {

@@ -1,0 +1,36 @@
+#include "replica/control/volume_key.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::replica {
+namespace {
+
+VolumeKey key_of(const char* hex) { return VolumeKey(*wire::MrpKey::parse(hex)); }
+
+const char kOne[] = "000102030405060708090a0b0c0d0e0f";
+const char kOther[] = "000102030405060708090a0b0c0d0e10";
+
+TEST(VolumeKey, FitsItsOwnTagsOnly) {
+  const Nonce nonce = random_nonce();
+  Hello hello;
+  hello.volume = "v";
+  const Tag tag = key_of(kOne).tag(covered(nonce, hello));
+  EXPECT_TRUE(key_of(kOne).fits(tag, covered(nonce, hello)));
+  EXPECT_FALSE(key_of(kOther).fits(tag, covered(nonce, hello)));
+  EXPECT_FALSE(VolumeKey().fits(tag, covered(nonce, hello)));
+  EXPECT_FALSE(key_of(kOne).fits(VolumeKey().tag(covered(nonce, hello)), covered(nonce, hello)));
+  // A greeting that was heard is of no use for another connection, nor for another place.
+  EXPECT_FALSE(key_of(kOne).fits(tag, covered(random_nonce(), hello)));
+  hello.place = 1;
+  EXPECT_FALSE(key_of(kOne).fits(tag, covered(nonce, hello)));
+}
+
+TEST(VolumeKey, ALongNameIsNoWayAround) {
+  Hello hello;
+  hello.volume.assign(60'000, 'v');  // longer than what is signed
+  const Tag zeros{};
+  EXPECT_FALSE(key_of(kOne).fits(zeros, covered(random_nonce(), hello)));
+}
+
+}  // namespace
+}  // namespace cepheus::replica
