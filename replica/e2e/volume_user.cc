@@ -14,6 +14,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "replica/e2e/ledger.h"
@@ -28,6 +29,7 @@ struct Settings {
   std::string volume, replicas, ledger, until, status;
   unsigned depth = 8;
   std::uint64_t seed = 1, copy_rate = 0, most_writes = 0;
+  unsigned idle_ms = 0;
   bool verify_only = false;
 };
 
@@ -70,6 +72,11 @@ class User {
     if (const int error = read_all()) return error;
     say({{"event", "verified"}, {"blocks", blocks_}});
     if (settings_.verify_only) return 0;
+    if (settings_.idle_ms != 0) {
+      say({{"event", "idle"}});
+      std::this_thread::sleep_for(std::chrono::milliseconds(settings_.idle_ms));
+      say({{"event", "idled"}});
+    }
     last_ack_ = Clock::now();
     while (!is_enough()) {
       Task* task = next_free();
@@ -266,11 +273,13 @@ int main(int argc, char** argv) {
   Settings settings;
   std::uint32_t patience_ms = 60000;
   CLI::App app{"Uses a volume, and holds what it reads against what it knows."};
+  app.option_defaults()->take_last();
   app.add_option("--volume", settings.volume)->required();
   app.add_option("--replicas", settings.replicas)->required();
   app.add_option("--ledger", settings.ledger)->required();
   app.add_option("--until", settings.until, "ends when there is such a file");
   app.add_option("--writes", settings.most_writes, "ends after so many");
+  app.add_option("--idle-ms", settings.idle_ms, "does nothing for so long first");
   app.add_option("--depth", settings.depth);
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);

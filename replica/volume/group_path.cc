@@ -218,7 +218,7 @@ void GroupPath::post(OpKind kind, std::uint64_t attempt, unsigned replica, void*
   ibv_wc wc{};
   wc.wr_id = id;
   wc.status = IBV_WC_FATAL_ERR;
-  on_completion({}, wc);
+  on_completion(wc);
 }
 
 void GroupPath::read(std::uint64_t attempt, unsigned replica, void* data, std::size_t length,
@@ -238,7 +238,7 @@ void GroupPath::end_copy() {
   copying_.reset();
 }
 
-void GroupPath::on_completion(wire::Instant, const ibv_wc& wc) {
+void GroupPath::on_completion(const ibv_wc& wc) {
   const std::size_t slot = wc.wr_id & ((1u << kSlotBits) - 1);
   if (slot >= ops_.size()) return;
   Op& op = ops_[slot];
@@ -318,7 +318,7 @@ bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
   }
   std::array<ibv_wc, 32> completions;
   const std::size_t found = posted_ops_ > 0 ? port_->poll(completions) : 0;
-  for (std::size_t i = 0; i < found; ++i) on_completion(now, completions[i]);
+  for (std::size_t i = 0; i < found; ++i) on_completion(completions[i]);
   if (state_ == State::kRegistering) look_at_registration(now);
   if (state_ == State::kJoining && now >= until_) {
     last_failure_ = "a replica does not answer";
@@ -351,9 +351,10 @@ wire::Instant GroupPath::deadline(wire::Instant now) const {
   return wire::kNever;
 }
 
-bool GroupPath::arm() {
-  if (port_ && posted_ops_ > 0) port_->arm();
-  return true;
+int GroupPath::arm() {
+  if (!port_ || posted_ops_ == 0) return -1;
+  port_->arm();
+  return port_->event_fd();
 }
 
 }  // namespace cepheus::replica

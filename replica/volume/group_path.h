@@ -52,9 +52,9 @@ class GroupPath {
   bool progress(wire::Instant now, std::vector<Event>& out);
   // When to look again if nothing wakes the thread before.
   wire::Instant deadline(wire::Instant now) const;
-  // Readable when progress() has something to do, once arm() was called; false: look once more first.
-  bool arm();
-  int connections_fd() const { return port_ ? port_->event_fd() : -1; }
+  // Call progress() once more before sleeping. What then ends on connections makes the descriptor readable; -1: nothing
+  // is under way there.
+  int arm();
 
   std::uint64_t copied_bytes() const { return copied_bytes_; }
   std::uint64_t groups_formed() const { return groups_formed_; }
@@ -94,7 +94,7 @@ class GroupPath {
   void post_writes(wire::Instant now);
   void post(OpKind kind, std::uint64_t attempt, unsigned replica, void* data, std::size_t length,
             std::uint64_t offset);
-  void on_completion(wire::Instant now, const ibv_wc& wc);
+  void on_completion(const ibv_wc& wc);
   void end_copy();
   void suspect(wire::Instant now, const std::string& why);
   void fail(Members suspects);

@@ -122,7 +122,7 @@ void Volume::run() {
   while (!ends_.load()) {
     const wire::Instant now = wire::monotonic_now();
     bool worked = take_submitted(now);
-    worked |= look_at_links(now, true);
+    worked |= look_at_links(now);
     worked |= look_at_group(now);
     if (engine_ && now >= engine_->deadline()) {
       engine_->on_timer(now, actions_);
@@ -160,8 +160,7 @@ void Volume::wait(wire::Instant now, bool may_spin) {
   if (!may_spin) {
     sleeps_.store(true);
     if (path_) {
-      path_->arm();
-      fds[1].fd = path_->connections_fd();
+      fds[1].fd = path_->arm();
       until = std::min(until, path_->deadline(now));
       // What came before it was armed wakes nobody.
       if (look_at_group(now)) until = now;
@@ -196,7 +195,7 @@ bool Volume::take_submitted(wire::Instant now) {
   return !taken_.empty();
 }
 
-bool Volume::look_at_links(wire::Instant now, bool) {
+bool Volume::look_at_links(wire::Instant now) {
   bool worked = false;
   for (unsigned r = 0; r < links_.size(); ++r) {
     ReplicaLink& link = links_[r];
@@ -228,7 +227,7 @@ bool Volume::look_at_links(wire::Instant now, bool) {
 
 void Volume::on_welcomed(wire::Instant now, unsigned replica) {
   const Geometry& found = links_[replica].geometry();
-  if (!engine_) begin(now, found);
+  if (!engine_) begin(found);
   if (!engine_) return;
   if (found.size != geometry_.size || found.block != geometry_.block ||
       found.chunk != geometry_.chunk) {
@@ -240,7 +239,7 @@ void Volume::on_welcomed(wire::Instant now, unsigned replica) {
 }
 
 // The first replica has said what the volume is.
-void Volume::begin(wire::Instant, const Geometry& geometry) {
+void Volume::begin(const Geometry& geometry) {
   const auto replicas = static_cast<unsigned>(links_.size());
   const std::size_t small = std::max<std::size_t>(kSmallRequest, geometry.block);
   const std::size_t arena = kLargeRequests * kMostRequest + options_.depth * small;

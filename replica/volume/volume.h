@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "replica/engine/writer.h"
@@ -48,10 +51,10 @@ class Volume {
   void run();
   void wait(wire::Instant now, bool may_spin);
   bool take_submitted(wire::Instant now);
-  bool look_at_links(wire::Instant now, bool has_polled);
+  bool look_at_links(wire::Instant now);
   bool look_at_group(wire::Instant now);
   void on_welcomed(wire::Instant now, unsigned replica);
-  void begin(wire::Instant now, const Geometry& geometry);
+  void begin(const Geometry& geometry);
   void carry_out(wire::Instant now);
   void carry_out(wire::Instant now, WriterAction& action);
   void form(wire::Instant now, const WriterAction& action);

@@ -87,7 +87,11 @@ class User:
         self.thread.start()
 
     def _read(self):
-        for line in self.process.stdout:
+        with self.process.stdout as lines:
+            self._take(lines)
+
+    def _take(self, lines):
+        for line in lines:
             self.text.append(line.rstrip("\n"))
             with contextlib.suppress(ValueError):
                 event = json.loads(line)
@@ -125,17 +129,16 @@ class User:
             raise RuntimeError("the user did not end:\n" + self.tail()) from None
         finally:
             self.thread.join(READY_SECONDS)
-            self.process.stdout.close()
-        return self.process.returncode
+            return self.process.returncode
 
 
 class Volume:
-    """A context manager: all of it is running in the block. Host 0 is the user's."""
+    """A context manager: all of it is running in the block. Host 0 is the user's, the last one another user's."""
 
     def __init__(self, replicas=3, size="8M", options=(), topology=None):
         self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-volume-")
         self.directory = pathlib.Path(self.scratch.name)
-        arguments = () if topology else ("--hosts", replicas + 1)
+        arguments = () if topology else ("--hosts", replicas + 2)
         self.switch = Switch(BUILD, *arguments, topology=topology)
         self.replicas = [Replica(self.switch.socket, i + 1, self.directory, size, options=options) for i in range(replicas)]
         self.users = []
@@ -163,9 +166,9 @@ class Volume:
     def addresses(self):
         return ",".join(r.address for r in self.replicas)
 
-    def start_user(self, *options, seed=1):
+    def start_user(self, *options, seed=1, host=0):
         user = User([USER, "--volume", "v", "--replicas", self.addresses, "--ledger", self.directory / "ledger", "--until", self.ended,
-                     "--seed", seed, "--tell", *options], on_host(self.switch.socket, 0))
+                     "--seed", seed, "--tell", *options], on_host(self.switch.socket, host))
         self.users.append(user)
         return user
 

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""Volumes of real processes: what is written is there, whoever is killed; who may write, and what replicas say of it all."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import time
+import unittest
+
+from live import wait_until
+from volume_kills import Campaign
+from volumes import REPLICA, Volume, on_host
+
+WRITES = 200
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Volumes(unittest.TestCase):
+    def check(self, volume):
+        return volume.ask("check", "--volume", "v", "--replicas", volume.addresses)
+
+    def status(self, replica):
+        asked = subprocess.run([str(REPLICA), "status", "--json", replica.address], text=True, capture_output=True, timeout=60, check=True)
+        return json.loads(asked.stdout)
+
+    def write(self, volume, *options):
+        """A user that writes a little and ends."""
+        user = volume.start_user("--writes", WRITES, *options)
+        self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
+
+    def test_survives_kills_of_all_parties(self):
+        seed = int(os.environ.get("CEPHEUS_SEED", random.randrange(1 << 20)))
+        print(f"seed {seed}", flush=True)
+        with Volume() as volume:
+            Campaign(volume, seed).run(6)
+
+    def test_holds_what_was_written_after_all_restarted(self):
+        with Volume() as volume:
+            self.write(volume)
+            for replica in volume.replicas:
+                self.assertEqual(replica.end(), 0, volume.logs())
+                replica.start()
+            user = volume.start_user("--verify")
+            self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
+            checked = self.check(volume)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_a_replica_that_returns_is_copied_what_it_lacks_and_says_so(self):
+        with Volume() as volume:
+            user = volume.start_user("--copy-rate", 4 << 20)  # so that it can be seen
+            volume.wait_for_sync(user)
+            lost = volume.replicas[2]
+            lost.kill()
+            wait_until(lambda: len(user.status()["in_sync"]) == 2, "the loss")
+            lost.start()
+            lacking = wait_until(lambda: self.status(lost).get("sync", {}).get("lacking_chunks"), "its copies")
+            self.assertGreater(lacking, 0)
+            said = volume.ask("status", lost.address).stdout
+            self.assertRegex(said, "not in sync: lacks|in sync")
+            self.assertEqual(self.check(volume).returncode, 1)  # names it
+            volume.wait_for_sync(user)
+            wait_until(lambda: self.status(lost).get("sync", {}).get("in_sync"), "its return")
+            self.assertGreater(self.status(lost)["sync"]["copied_bytes"], 0)
+            volume.finish(user)
+
+    def test_a_new_disk_is_copied_everything(self):
+        with Volume(size="4M") as volume:
+            self.write(volume)
+            lost = volume.replicas[0]
+            lost.kill()
+            lost.file.unlink()
+            pathlib.Path(f"{lost.file}.cepheus").unlink()
+            lost.start()
+            user = volume.start_user()
+            volume.wait_for_sync(user)
+            volume.finish(user)
+            checked = self.check(volume)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_check_names_blocks_that_differ_and_is_not_misled_by_a_writer(self):
+        with Volume(size="4M") as volume:
+            user = volume.start_user()
+            volume.wait_for_sync(user)
+            checked = self.check(volume)
+            self.assertNotEqual(checked.returncode, 1, checked.stdout + checked.stderr)
+            volume.finish(user)
+            spoilt = volume.replicas[1]
+            self.assertEqual(spoilt.end(), 0)
+            with open(spoilt.file, "r+b") as file:
+                file.seek(700 * 4096 + 5)
+                file.write(b"something else")
+            spoilt.start()
+            checked = self.check(volume)
+            self.assertEqual(checked.returncode, 1, checked.stdout + checked.stderr)
+            self.assertIn("block 700 differs", checked.stdout)
+            self.assertIn("1 of 1024 blocks differ", checked.stdout)
+            volume.replicas[0].kill()
+            self.assertEqual(self.check(volume).returncode, 2)
+
+    def test_a_second_user_takes_the_volume_from_the_first(self):
+        with Volume(size="4M") as volume:
+            first = volume.start_user()
+            first.await_event("running")
+            second = volume.start_user(host=4)
+            second.await_event("verified")
+            self.assertEqual(first.finish(), 1)
+            self.assertEqual((first.events.get("failed") or first.events["refused"])["error"], -116)  # ESTALE
+            volume.finish(second)
+
+    def test_sleeps_while_there_is_nothing_to_do(self):
+        with Volume(size="4M") as volume:
+            user = volume.start_user("--idle-ms", 3000)
+            user.await_event("idle")
+            pids = [user.process.pid, *(r.process.pid for r in volume.replicas)]
+            before, began = [cpu_seconds(pid) for pid in pids], time.monotonic()
+            user.await_event("idled")
+            passed = time.monotonic() - began
+            for pid, cpu in zip(pids, before):
+                self.assertLess((cpu_seconds(pid) - cpu) / passed, 0.2, pids.index(pid))
+            volume.finish(user)
+
+    def test_who_must_not_write_is_told_why(self):
+        with Volume(size="4M") as volume:
+            self.write(volume)
+            opened = lambda *options: volume.start_user("--patience-ms", 3000, *options).await_event("not opened")  # noqa: E731
+            other = opened("--volume", "other")
+            self.assertEqual(other["error"], -13)
+            self.assertIn("serves volume 'v', not 'other'", other["text"])
+            places = ",".join(reversed([r.address for r in volume.replicas]))
+            order = opened("--replicas", places)
+            self.assertEqual(order["error"], -13)
+            self.assertIn("in the same order", order["text"])
+            volume.replicas[1].kill()
+            missing = opened()
+            self.assertEqual(missing["error"], -110)
+            self.assertIn(volume.replicas[1].address, missing["text"])
+
+    def test_a_wrong_key_is_refused(self):
+        with Volume(size="4M") as volume:
+            keys = []
+            for name, digit in ("right", "1"), ("wrong", "2"):
+                keys.append(volume.directory / name)
+                keys[-1].write_text(digit * 64)
+            replica = volume.replicas[0]
+            replica.kill()
+            # The fabric itself has none: it is the replica's that is asked for here.
+            replica.env["CEPHEUS_KEY_FILE"] = str(keys[0])
+            replica.start()
+            for key, code in (keys[0], 0), (keys[1], 1), (None, 1):
+                env = {k: v for k, v in os.environ.items() if k != "CEPHEUS_KEY_FILE"}
+                if key is not None:
+                    env["CEPHEUS_KEY_FILE"] = str(key)
+                asked = volume.ask("status", replica.address, env=env)
+                self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
+                self.assertIn("key is another one" if code else "volume v", asked.stdout + asked.stderr)
+
+    def test_two_servers_of_one_file_are_refused(self):
+        with Volume(replicas=1, size="4M") as volume:
+            replica = volume.replicas[0]
+            command = [str(word) for word in replica.command]
+            command[command.index("--listen") + 1] = "127.0.0.1:0"
+            second = subprocess.run(command, env=on_host(volume.switch.socket, 0), text=True, capture_output=True, timeout=60, check=False)
+            self.assertEqual(second.returncode, 1, second.stdout + second.stderr)
+            self.assertIn("served by another process", second.stdout + second.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
