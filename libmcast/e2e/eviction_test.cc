@@ -74,6 +74,10 @@ TEST_P(KilledMember, IsTakenOutAndTheOthersComplete) {
   // retries.
   EXPECT_LT(Clock::now() - killed, 30s);
   for (const json& group : fabric.groups()) EXPECT_EQ(group.at("paths").size(), 3u);
+  // Its application learns by that whom sends are no longer acknowledged by.
+  if (lost != 0) {
+    EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(LeaderOrNot, KilledMember, testing::Values(0, 2, 3));

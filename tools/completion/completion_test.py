@@ -38,6 +38,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("cepheusctl me"), ["metrics"])
         self.assertEqual(complete("cepheusctl --socket x co"), ["counters"])
         self.assertEqual(complete("cepheus "), ["doctor"])
+        self.assertEqual(complete("cepheus-replica st"), ["status"])
 
     def test_of_options_is_what_the_programs_say(self):
         self.assertEqual(complete("cepheusctl metrics --li"), ["--listen"])

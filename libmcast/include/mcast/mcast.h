@@ -182,7 +182,7 @@ typedef struct mcast_group_attr {
   uint32_t id;      /* process-local number of the group, see mcast_group_by_id */
   uint32_t mcst_id; /* host byte order; 0 before registration */
   uint16_t epoch;
-  uint32_t members; /* leader: number of members; others: 0 */
+  uint32_t members; /* leader: number of members, less those it gave up; others: 0 */
   int is_leader;
   size_t max_message; /* bytes: max_eager, or the device's largest message */
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
