@@ -29,7 +29,7 @@ struct Settings {
   std::string volume, replicas, ledger, until, status;
   unsigned depth = 8;
   std::uint64_t seed = 1, copy_rate = 0, most_writes = 0;
-  unsigned idle_ms = 0;
+  unsigned idle_ms = 0, linger_ms = 0;
   bool verify_only = false;
 };
 
@@ -280,6 +280,7 @@ int main(int argc, char** argv) {
   app.add_option("--until", settings.until, "ends when there is such a file");
   app.add_option("--writes", settings.most_writes, "ends after so many");
   app.add_option("--idle-ms", settings.idle_ms, "does nothing for so long first");
+  app.add_option("--linger-ms", settings.linger_ms, "does nothing for so long in the end");
   app.add_option("--depth", settings.depth);
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);
@@ -304,6 +305,10 @@ int main(int argc, char** argv) {
   std::cout << json{{"event", "open"}} << std::endl;
   User user(settings, volume);
   const int result = user.run();
+  if (settings.linger_ms != 0) {
+    std::cout << json{{"event", "lingers"}} << std::endl;
+    std::this_thread::sleep_for(std::chrono::milliseconds(settings.linger_ms));
+  }
   cepheus_volume_close(volume);  // it may call back until here
   return result;
 }

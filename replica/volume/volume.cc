@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "wire/clock.h"
@@ -30,7 +31,12 @@ tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOption
   if (!wake.is_open()) return tl::unexpected(Failure{-errno, std::strerror(errno)});
   const wire::Duration patience = options.open_timeout;
   std::unique_ptr<Volume> volume(new Volume(std::move(options), std::move(wake)));
+  // Signals are the program's: the new thread inherits this mask.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   volume->thread_ = std::thread([raw = volume.get()] { raw->run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::unique_lock lock(volume->mutex_);
   volume->changed_.wait_for(lock, patience,
                             [&] { return volume->serves_ || volume->failure_.has_value(); });
@@ -150,10 +156,12 @@ void Volume::wait(wire::Instant now, bool may_spin) {
   fds[1] = {-1, POLLIN, 0};
   std::size_t count = 2;
   wire::Instant until = wire::kNever;
+  // Nobody is dialled any more then.
+  const bool is_fenced = engine_ && engine_->phase() == Writer::Phase::kFenced;
   for (const ReplicaLink& link : links_) {
     const int fd = link.fd();
     fds[count++] = {fd, fd < 0 ? short{0} : link.events(), 0};
-    until = std::min(until, link.deadline());
+    if (!is_fenced || fd >= 0) until = std::min(until, link.deadline());
   }
   if (engine_) until = std::min(until, engine_->deadline());
   timespec timeout{};

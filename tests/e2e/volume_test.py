@@ -105,10 +105,14 @@ class Volumes(unittest.TestCase):
 
     def test_a_second_user_takes_the_volume_from_the_first(self):
         with Volume(size="4M") as volume:
-            first = volume.start_user()
+            first = volume.start_user("--linger-ms", 2500)
             first.await_event("running")
             second = volume.start_user(host=4)
             second.await_event("verified")
+            first.await_event("lingers")
+            before, began = cpu_seconds(first.process.pid), time.monotonic()
+            wait_until(lambda: time.monotonic() > began + 1.5, "time")
+            self.assertLess(cpu_seconds(first.process.pid) - before, 0.08)  # it has nothing to do any more
             self.assertEqual(first.finish(), 1)
             self.assertEqual((first.events.get("failed") or first.events["refused"])["error"], -116)  # ESTALE
             volume.finish(second)
