@@ -1,0 +1,216 @@
+// The writer: takes all ways in turns, and reads back what it wrote.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "bench/storage/party.h"
+
+namespace cepheus::bench {
+
+inline double cpu_us(const std::vector<pid_t>& processes) {
+  double sum = 0;
+  for (const pid_t pid : processes) {
+    clockid_t clock{};
+    timespec t{};
+    require(clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0,
+            "a process is gone");
+    sum += static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
+  }
+  return sum;
+}
+
+class Writer : Party {
+ public:
+  using Party::Party;
+
+  void run() {
+    std::vector<pid_t> processes{getpid()};
+    if (options_.switch_pid != 0) processes.push_back(options_.switch_pid);
+    for (unsigned r = 1; r <= options_.replicas; ++r) {
+      to_.push_back(meet(r, "write"));
+      processes.push_back(peer_pid_);
+    }
+    head_ = meet(1, "chain");
+    tail_ = meet(options_.replicas, "tail");
+    join_group();
+    for (unsigned r = 1; r <= options_.replicas; ++r) {
+      meeting_.find<char>("ready" + std::to_string(r), [&] { rest(); });
+    }
+    for (unsigned round = 0; round < options_.rounds; ++round) {
+      for (const std::string& one : options_.cases) {
+        const auto [size, depth] = parse(one);
+        for (unsigned way = 0; way < std::size(kWays); ++way) {
+          // In another order each round, so that none is always the first.
+          measure(static_cast<Way>((way + round) % std::size(kWays)), size, depth, processes);
+        }
+      }
+    }
+    meeting_.leave("stop", char{1});
+    mcast_group_destroy(group_);
+  }
+
+ private:
+  enum class Way { kMulticast, kOne, kEach, kChain };
+  static constexpr const char* kWays[] = {"multicast", "one", "each", "chain"};
+  static constexpr std::size_t kScratch = kMemory / 2;
+  struct Slot {
+    mcast_op_t op{};
+    Writer* writer = nullptr;
+    unsigned lacking = 0;
+    Clock::time_point start;
+  };
+
+  static std::pair<std::size_t, unsigned> parse(const std::string& text) {
+    std::size_t size = 0;
+    unsigned depth = 0;
+    require(std::sscanf(text.c_str(), "%zu:%u", &size, &depth) == 2 && size % 8 == 0 && size > 0 &&
+                depth > 0 && depth <= kMostDepth && size * depth <= kScratch,
+            "SIZE:DEPTH is bytes, a multiple of 8, and 1 to 64 at once, together at most 16 MiB: " +
+                text);
+    return {size, depth};
+  }
+
+  void measure(Way way, std::size_t size, unsigned depth, const std::vector<pid_t>& processes) {
+    way_ = way, size_ = size;
+    fill(depth);
+    latencies_.clear();
+    for (unsigned i = 0; i < depth; ++i) start(i);  // the first ones warm up
+    const std::size_t warm = std::max<std::size_t>(depth, 20);
+    while (latencies_.size() < warm) progress(true);
+    latencies_.clear();
+    const double cpu = cpu_us(processes);
+    const auto begin = Clock::now(),
+               end = begin + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(options_.seconds));
+    auto now = begin;
+    while (now < end || latencies_.size() < 5) progress(true), now = Clock::now();
+    const std::chrono::duration<double> time = now - begin;
+    const double used = cpu_us(processes) - cpu;
+    std::vector<double> all = latencies_;
+    while (under_way_ > 0) progress(false);
+    verify(depth);
+    std::sort(all.begin(), all.end());
+    const auto n = static_cast<double>(all.size());
+    const auto at = [&](double p) { return all[static_cast<std::size_t>(p * (n - 1) + 0.5)]; };
+    std::puts(nlohmann::json({{"way", kWays[static_cast<int>(way)]},
+                              {"size", size},
+                              {"depth", depth},
+                              {"rate", n / time.count()},
+                              {"median", at(0.5)},
+                              {"p10", at(0.1)},
+                              {"p90", at(0.9)},
+                              {"n", all.size()},
+                              {"cpu", used / n}})
+                  .dump()
+                  .c_str());
+    std::fflush(stdout);
+  }
+
+  void start(unsigned i) {
+    Slot& slot = slots_[i];
+    const std::size_t at = i * size_;
+    slot.start = Clock::now();
+    slot.lacking = 1;
+    ++under_way_;
+    switch (way_) {
+      case Way::kMulticast:
+        slot.writer = this;
+        slot.op = {[](mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
+                     Slot* const self = static_cast<Slot*>(op->user);
+                     check(status, "mcast_write");
+                     self->writer->finish(*self);
+                   },
+                   &slot};
+        check(mcast_write(group_, device_->memory + at, size_, region(), kRegion, at, nullptr,
+                          &slot.op),
+              "mcast_write");
+        break;
+      case Way::kEach:
+        slot.lacking = options_.replicas;
+        for (const auto& qp : to_) qp->post(IBV_WR_RDMA_WRITE, at, at, size_, i);
+        break;
+      case Way::kOne:
+        to_[0]->post(IBV_WR_RDMA_WRITE, at, at, size_, i);
+        break;
+      case Way::kChain:
+        head_->post(IBV_WR_RDMA_WRITE_WITH_IMM, at, at, size_, i);
+        break;
+    }
+  }
+  void finish(Slot& slot) {
+    if (--slot.lacking > 0) return;
+    latencies_.push_back(
+        std::chrono::duration<double, std::micro>(Clock::now() - slot.start).count());
+    --under_way_;
+    done_.push_back(static_cast<unsigned>(&slot - slots_));
+  }
+  void progress(bool again) {
+    if (way_ == Way::kMulticast) {
+      mcast_progress(context_);
+    } else {
+      ibv_wc wc[16];
+      const int count = ibv_poll_cq(cq_, 16, wc);
+      for (int i = 0; i < count; ++i) {
+        require(wc[i].status == IBV_WC_SUCCESS,
+                std::string("a WRITE failed: ") + ibv_wc_status_str(wc[i].status));
+        if (wc[i].opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+          tail_->post_receive();
+          finish(slots_[wc[i].imm_data]);
+        } else if (way_ != Way::kChain) {
+          finish(slots_[wc[i].wr_id]);
+        }
+      }
+    }
+    if (again) {
+      for (const unsigned i : done_) start(i);
+    }
+    done_.clear();
+  }
+  mcast_mem_h region() {
+    if (mem_ == nullptr)
+      check(mcast_mem_register(context_, device_->memory, kMemory, &mem_), "mcast_mem_register");
+    return mem_;
+  }
+
+  // Words that no earlier measurement wrote there.
+  void fill(unsigned depth) {
+    for (std::size_t at = 0; at < size_ * depth; at += 8) {
+      const std::uint64_t word = ++words_ * 0x9E3779B97F4A7C15u;
+      std::memcpy(device_->memory + at, &word, 8);
+    }
+  }
+  void verify(unsigned depth) {
+    const unsigned written = way_ == Way::kOne ? 1 : options_.replicas;
+    for (unsigned r = 0; r < written; ++r) {
+      for (unsigned i = 0; i < depth; ++i) {
+        to_[r]->post(IBV_WR_RDMA_READ, kScratch, i * size_, size_, 0);
+        ibv_wc wc{};
+        do {
+          while (ibv_poll_cq(cq_, 1, &wc) == 0) {
+          }
+          require(wc.status == IBV_WC_SUCCESS, "a READ failed");
+        } while (wc.opcode != IBV_WC_RDMA_READ);
+        require(std::memcmp(device_->memory + kScratch, device_->memory + i * size_, size_) == 0,
+                "replica " + std::to_string(r + 1) +
+                    " has other data than was written to it: " + kWays[static_cast<int>(way_)]);
+      }
+    }
+  }
+
+  std::vector<std::unique_ptr<QueuePair>> to_;
+  std::unique_ptr<QueuePair> head_, tail_;
+  mcast_mem_h mem_ = nullptr;
+  Way way_{};
+  std::size_t size_ = 0;
+  Slot slots_[kMostDepth];
+  unsigned under_way_ = 0;
+  std::vector<unsigned> done_;
+  std::vector<double> latencies_;
+  std::uint64_t words_ = 0;
+};
+
+}  // namespace cepheus::bench
