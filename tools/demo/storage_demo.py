@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""A volume on three replicas, as a block device over NBD: fio writes to it while a replica dies and comes back, and reads back what
+it wrote; then the replicas are compared."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from switch_process import Switch  # noqa: E402
+from volume_process import Volume  # noqa: E402
+
+MIB = 1 << 20
+VICTIM = 1  # in the volume's list
+PATIENCE = 120
+
+
+class Fio:
+    """Random writes to all of the volume, read back and compared behind them. It says when which write was done."""
+
+    def __init__(self, volume, size, rate):
+        self.log, self.result = volume.directory / "writes", volume.directory / "fio.json"
+        command = ["fio", "--name=writes", "--ioengine=nbd", f"--uri={volume.uri}", "--rw=randwrite", "--bs=8k", "--iodepth=16",
+                   f"--size={size}", f"--rate_iops={rate}", "--verify=crc32c", "--verify_fatal=1", f"--write_lat_log={self.log}",
+                   "--output-format=json", f"--output={self.result}"]
+        self.process = subprocess.Popen(command, cwd=volume.directory)
+
+    def wait(self):
+        return self.process.wait(PATIENCE) == 0
+
+    def counts(self):
+        """Writes that were acknowledged, reads that were right."""
+        text = self.result.read_text()
+        job = json.loads(text[text.index("{"):])["jobs"][0]
+        return job["write"]["total_ios"], job["read"]["total_ios"]
+
+    def longest_gap(self):
+        """Milliseconds between two writes that were done one after the other."""
+        rows = [line.split(",") for line in pathlib.Path(f"{self.log}_lat.1.log").read_text().splitlines()]
+        done = [int(row[0]) for row in rows if row[2].strip() == "1"]
+        return max(after - before for before, after in zip(done, done[1:]))
+
+
+def wait_for(volume, holds, what):
+    """Asks replicas in sync until `holds(status)`."""
+    limit = time.monotonic() + PATIENCE
+    while not holds(volume.status(0)):
+        if time.monotonic() > limit:
+            raise RuntimeError(f"{what} did not come within {PATIENCE} s")
+        time.sleep(0.05)
+
+
+class Clock:
+    def __init__(self):
+        self.start = time.monotonic()
+
+    def say(self, text):
+        print(f"  {time.monotonic() - self.start:5.1f} s  {text}", flush=True)
+
+
+def demo(build, megabytes, rate):
+    size = megabytes * MIB
+    with Switch(build, "--hosts", "4") as switch, Volume(build, switch, size=size) as volume:
+        print(f"a volume of {megabytes} MiB: replicas on hosts h1, h2, h3, and nbdkit on h0, over one switch")
+        clock = Clock()
+        before = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"]
+        fio = Fio(volume, size, rate)
+        clock.say(f"fio writes all of it, 8 KiB at a time in random order, {rate} a second")
+        time.sleep(size / 8192 / rate / 4)
+        volume.replicas[VICTIM].kill()
+        clock.say("the replica on h2 is killed")
+        wait_for(volume, lambda status: len(status["in_sync"]) == 2, "a volume of two")
+        clock.say("writes go to the two others; what h2 misses is noted")
+        time.sleep(size / 8192 / rate / 4)
+        volume.replicas[VICTIM].start()
+        clock.say("it is started again")
+        wait_for(volume, lambda status: len(status["in_sync"]) == 3, "a volume of three")
+        clock.say("it has what it missed, and counts again")
+        if not fio.wait():
+            print("storage demo: fio found wrong data, or an error", file=sys.stderr)
+            return 1
+        writes, reads = fio.counts()
+        clock.say(f"fio has read back what it wrote: {writes} writes acknowledged, {reads} found right")
+        carried = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"] - before
+        volume.stop_nbd()
+        check = volume.tool("check", "--volume", "volume", "--replicas", volume.addresses)
+        sys.stdout.write(check.stdout)
+        sys.stderr.write(check.stderr)
+        if check.returncode != 0:
+            return 1
+        clock.say("the replicas are alike")
+        print(f"longest time without a write done: {fio.longest_gap()} ms")
+        print(f"h0's link carried {carried / (writes * 8192):.2f} times what was written; three unicasts would be 3")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run demo-storage", description=__doc__)
+    parser.add_argument("--size", type=int, default=128, metavar="MIB", help="of the volume, 16 to 4096 (default 128)")
+    parser.add_argument("--rate", type=int, default=1500, help="writes a second (default 1500)")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not 16 <= options.size <= 4096 or options.rate < 1:
+        parser.error("give a size of 16 to 4096 MiB, and a rate of 1 or more")
+    try:
+        return demo(pathlib.Path(options.build).resolve(), options.size, options.rate)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        print(f"storage demo: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

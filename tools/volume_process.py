@@ -1,0 +1,128 @@
+"""A replicated volume of one's own on an emulated fabric, for tests, benchmarks and demos: its replicas, and nbdkit in front of it."""
+
+import json
+import os
+import pathlib
+import select
+import subprocess
+import tempfile
+import time
+
+from tcp_ports import free_port
+
+READY_SECONDS = 60
+ENDING_SECONDS = 30
+
+
+def on_host(build, socket, host):
+    """The environment of a program on a host of the fabric that serves at the socket; hosts are counted from 0."""
+    return {**os.environ, "CEPHEUS_FABRIC": socket, "CEPHEUS_HOST": f"#{host}",
+            "LD_PRELOAD": str(pathlib.Path(build) / "lib/libcepheus-roce.so")}
+
+
+class Replica:
+    """`cepheus-replica serve` on one host: started, killed, started again with the same file."""
+
+    def __init__(self, build, fabric, host, file, size, volume="volume"):
+        self.host, self.address = host, f"127.0.0.1:{free_port()}"
+        self.command = [str(pathlib.Path(build) / "bin/cepheus-replica"), "serve", "--volume", volume, "--file", str(file), "--size",
+                        str(size), "--create", "--listen", self.address]
+        self.env = on_host(build, fabric.socket, host)
+        self.process = None
+
+    def start(self):
+        ready, told = os.pipe()
+        try:
+            self.process = subprocess.Popen([*self.command, "--ready-fd", str(told)], stdin=subprocess.DEVNULL, pass_fds=(told,),
+                                            env=self.env)
+            os.close(told)
+            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 64).startswith(b"ready"):
+                raise RuntimeError("cepheus-replica did not start: " + " ".join(self.command))
+        finally:
+            os.close(ready)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        if self.process is None or self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+class Volume:
+    """Replicas on hosts 1, 2, ... of `fabric` (a Switch), and nbdkit on host 0 with the volume; a context manager.
+
+    `uri` is for programs that speak NBD. Files are in a directory of the volume's own, which goes with it.
+    """
+
+    def __init__(self, build, fabric, replicas=3, size=256 << 20, settings=()):
+        self.build, self.fabric = pathlib.Path(build), fabric
+        self._own = tempfile.TemporaryDirectory(prefix="cepheus-volume-")
+        self.directory = pathlib.Path(self._own.name)
+        self.socket = self.directory / "nbd"
+        self.uri = f"nbd+unix:///?socket={self.socket}"
+        self.settings = list(settings)
+        self.nbd = None
+        self.replicas = [Replica(build, fabric, host, self.directory / f"replica{host}", size) for host in range(1, replicas + 1)]
+        try:
+            for replica in self.replicas:
+                replica.start()
+            self.start_nbd()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def addresses(self):
+        return ",".join(replica.address for replica in self.replicas)
+
+    def start_nbd(self):
+        """Takes the volume; RuntimeError if it can't be had."""
+        self.socket.unlink(missing_ok=True)
+        plugin = self.build / "lib/nbdkit-cepheus-plugin.so"
+        command = ["nbdkit", "--foreground", "--exit-with-parent", "--unix", self.socket, plugin, "volume=volume",
+                   f"replicas={self.addresses}", *self.settings]
+        self.nbd = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                    env=on_host(self.build, self.fabric.socket, 0))
+        limit = time.monotonic() + READY_SECONDS
+        while not self.socket.exists():  # it listens there when the volume is open
+            if self.nbd.poll() is not None or time.monotonic() > limit:
+                raise RuntimeError("nbdkit did not start: " + " ".join(map(str, command)))
+            time.sleep(0.01)
+
+    def stop_nbd(self):
+        if self.nbd is None:
+            return
+        self.nbd.terminate()
+        try:
+            self.nbd.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.nbd.kill()
+            self.nbd.wait()
+        self.nbd = None
+
+    def tool(self, *words):
+        """`cepheus-replica` with these words; the finished process."""
+        return subprocess.run([str(self.build / "bin/cepheus-replica"), *map(str, words)], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env={**os.environ})
+
+    def status(self, replica):
+        return json.loads(self.tool("status", self.replicas[replica].address, "--json").stdout)
+
+    def close(self):
+        self.stop_nbd()
+        for replica in self.replicas:
+            replica.close()
+        self._own.cleanup()
