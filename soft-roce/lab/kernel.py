@@ -4,12 +4,14 @@ import lzma
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 # The cloud flavour has neither rdma_rxe nor 9p.
 METAPACKAGE = "linux-image-amd64"
-# What a guest needs; each one's dependencies are found in the files. rdma_rxe asks for crc32 by name.
-MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "crc32_generic", "crc32_pclmul", "rdma_rxe")
+# What a guest needs; each one's dependencies are found in the files. rdma_rxe asks for crc32 by name, ext4 for crc32c.
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "crc32_generic", "crc32_pclmul", "rdma_rxe", "crc32c_generic", "ext4",
+           "nbd")
 XZ_MAGIC = b"\xfd7zXZ\0"
 ELF_MAGIC = b"\x7fELF"
 
@@ -106,10 +108,12 @@ class Kernel:
 
     @staticmethod
     def cached(cache):
-        """The kernel in `cache`, fetched if there is none yet. Raises Unavailable."""
+        """The kernel in `cache`, fetched if there is none yet, or one with other modules. Raises Unavailable."""
         directory = pathlib.Path(cache) / "kernel"
-        if not (directory / "version").exists():
-            directory.mkdir(parents=True, exist_ok=True)
+        asked = directory / "asked"
+        if not (directory / "version").exists() or not asked.exists() or asked.read_text().split() != list(MODULES):
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir(parents=True)
             Kernel._unpack(fetch(directory), directory)
         return Kernel(directory)
 
@@ -125,6 +129,7 @@ class Kernel:
         (directory / "modules").mkdir(exist_ok=True)
         for place, name in enumerate(in_load_order(MODULES, contents)):
             (directory / "modules" / f"{place:03}-{name}.ko").write_bytes(contents[name])
+        (directory / "asked").write_text("\n".join(MODULES) + "\n")
         # Last: it says that all is there.
         (directory / "version").write_text(vmlinuz.name.removeprefix("vmlinuz-") + "\n")
         run("rm", "-rf", str(tree), str(package))
