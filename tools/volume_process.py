@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import select
+import socket
 import subprocess
 import tempfile
 import time
@@ -14,9 +15,9 @@ READY_SECONDS = 60
 ENDING_SECONDS = 30
 
 
-def on_host(build, socket, host):
-    """The environment of a program on a host of the fabric that serves at the socket; hosts are counted from 0."""
-    return {**os.environ, "CEPHEUS_FABRIC": socket, "CEPHEUS_HOST": f"#{host}",
+def on_host(build, fabric, host):
+    """The environment of a program on a host of the fabric that serves at that socket; hosts are counted from 0."""
+    return {**os.environ, "CEPHEUS_FABRIC": fabric, "CEPHEUS_HOST": f"#{host}",
             "LD_PRELOAD": str(pathlib.Path(build) / "lib/libcepheus-roce.so")}
 
 
@@ -97,10 +98,20 @@ class Volume:
         self.nbd = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
                                     env=on_host(self.build, self.fabric.socket, 0))
         limit = time.monotonic() + READY_SECONDS
-        while not self.socket.exists():  # it listens there when the volume is open
+        while not self._nbd_greets():
             if self.nbd.poll() is not None or time.monotonic() > limit:
                 raise RuntimeError("nbdkit did not start: " + " ".join(map(str, command)))
             time.sleep(0.01)
+
+    def _nbd_greets(self):
+        """It listens before it has the volume, but says nothing yet."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(READY_SECONDS)
+            try:
+                s.connect(str(self.socket))
+                return s.recv(8) == b"NBDMAGIC"
+            except OSError:
+                return False
 
     def stop_nbd(self):
         if self.nbd is None:
@@ -118,8 +129,12 @@ class Volume:
         return subprocess.run([str(self.build / "bin/cepheus-replica"), *map(str, words)], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env={**os.environ})
 
-    def status(self, replica):
-        return json.loads(self.tool("status", self.replicas[replica].address, "--json").stdout)
+    def in_sync(self):
+        """How many replicas are, as the first one has it on record."""
+        answer = self.tool("status", self.replicas[0].address, "--json")
+        if answer.returncode != 0:
+            raise RuntimeError(answer.stderr)
+        return len(json.loads(answer.stdout)["config"]["members"])
 
     def close(self):
         self.stop_nbd()

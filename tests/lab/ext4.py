@@ -78,11 +78,11 @@ class Tree:
         return sorted(map(str, wrong + list(there ^ set(self.files))))
 
 
-def wait_for(holds, what):
+def wait_for(volume, replicas):
     limit = time.monotonic() + PATIENCE
-    while not holds():
+    while volume.in_sync() != replicas:
         if time.monotonic() > limit:
-            raise RuntimeError(f"{what} did not come within {PATIENCE} s")
+            raise RuntimeError(f"{replicas} replicas in sync: that did not come within {PATIENCE} s")
         time.sleep(0.1)
 
 
@@ -91,9 +91,6 @@ def say(text):
 
 
 def check(volume, files, seed):
-    def in_sync(count):
-        return lambda: len(volume.status(0)["in_sync"]) == count
-
     mounted = pathlib.Path("/run/volume")
     mounted.mkdir(exist_ok=True)
     run("nbd-client", "-unix", volume.socket, DEVICE, "-b", 4096, "-timeout", PATIENCE)
@@ -107,12 +104,12 @@ def check(volume, files, seed):
         say(f"{tree.made} files made; a replica is killed")
         tree.add(files // 3)
         os.sync()
-        wait_for(in_sync(2), "a volume of two")
+        wait_for(volume, 2)
         volume.replicas[VICTIM].start()
         say(f"{tree.made} files made; it is started again")
         tree.add(files - 2 * (files // 3))
         run("umount", mounted)
-        wait_for(in_sync(3), "a volume of three")
+        wait_for(volume, 3)
         say(f"{tree.made} files made; unmounted, and all replicas are in sync")
         run("mount", "-o", "ro", DEVICE, mounted)
         differences = tree.differences()

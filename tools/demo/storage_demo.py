@@ -44,12 +44,12 @@ class Fio:
         return max(after - before for before, after in zip(done, done[1:]))
 
 
-def wait_for(volume, holds, what):
-    """Asks replicas in sync until `holds(status)`."""
+def wait_for(volume, replicas):
+    """Asks until so many are in sync."""
     limit = time.monotonic() + PATIENCE
-    while not holds(volume.status(0)):
+    while volume.in_sync() != replicas:
         if time.monotonic() > limit:
-            raise RuntimeError(f"{what} did not come within {PATIENCE} s")
+            raise RuntimeError(f"{replicas} replicas in sync: that did not come within {PATIENCE} s")
         time.sleep(0.05)
 
 
@@ -72,12 +72,12 @@ def demo(build, megabytes, rate):
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].kill()
         clock.say("the replica on h2 is killed")
-        wait_for(volume, lambda status: len(status["in_sync"]) == 2, "a volume of two")
+        wait_for(volume, 2)
         clock.say("writes go to the two others; what h2 misses is noted")
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].start()
         clock.say("it is started again")
-        wait_for(volume, lambda status: len(status["in_sync"]) == 3, "a volume of three")
+        wait_for(volume, 3)
         clock.say("it has what it missed, and counts again")
         if not fio.wait():
             print("storage demo: fio found wrong data, or an error", file=sys.stderr)
