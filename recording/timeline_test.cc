@@ -153,6 +153,7 @@ TEST_F(TimelineTest, KeepsPacketsOfOneMomentApart) {
   for (std::size_t i = 1; i < slices.size(); ++i) {
     const double end = slices[i - 1]["ts"].get<double>() + slices[i - 1]["dur"].get<double>();
     EXPECT_LE(end, slices[i]["ts"].get<double>() + 1e-9);
+    EXPECT_LT(slices[i - 1]["ts"], slices[i]["ts"]) << "an arrow could not tell them apart";
   }
 }
 
