@@ -23,9 +23,10 @@ using httplib::Request;
 using httplib::Response;
 using nlohmann::json;
 
-// A reader of events holds a worker; some are left for the page itself.
-constexpr int kMostReaders = 16;
-constexpr HttpLimits kLimits{kMostReaders + 4, 32, 64, 4096};
+// A reader of events holds a worker, and for its two seconds of patience so does whoever says nothing:
+// a crowd of those leaves some for the page itself. A worker that waits costs memory only.
+constexpr int kMostReaders = 16, kMostSilent = 224;
+constexpr HttpLimits kLimits{kMostReaders + kMostSilent + 16, 32, 64, 4096};
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr int kForbidden = 403, kBadRequest = 400, kConflict = 409, kUnavailable = 503;
 
