@@ -83,7 +83,8 @@ CEPHEUS_VOLUME_API int cepheus_volume_flush(cepheus_volume_h volume, unsigned fl
                                             cepheus_volume_done_t done, void* arg);
 
 /* JSON, ended with a zero byte: {"phase", "epoch", "in_sync", "marked_chunks", "requests", "replicas": [{"address",
- * "state", "lacking_chunks"}], "groups", "copied_bytes", ...}. The bytes that it has without the zero, as snprintf(). */
+ * "state", "lacking_chunks"}], "groups", "copied_bytes", ...}. The bytes that it has without the zero, as snprintf(). Not
+ * from done(). */
 CEPHEUS_VOLUME_API int cepheus_volume_status(cepheus_volume_h volume, char* json, size_t size);
 
 /* What is under way ends with -ECANCELED first: wait for done() before if that matters. Not from done(). */
