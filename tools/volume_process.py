@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import select
+import signal
 import socket
 import subprocess
 import tempfile
@@ -11,49 +12,64 @@ import time
 
 from tcp_ports import free_port
 
-READY_SECONDS = 60
+READY_SECONDS = 30
 ENDING_SECONDS = 30
 
 
 def on_host(build, fabric, host):
     """The environment of a program on a host of the fabric that serves at that socket; hosts are counted from 0."""
     return {**os.environ, "CEPHEUS_FABRIC": fabric, "CEPHEUS_HOST": f"#{host}",
-            "LD_PRELOAD": str(pathlib.Path(build) / "lib/libcepheus-roce.so")}
+            "LD_PRELOAD": str(pathlib.Path(build) / "lib/libcepheus-roce.so"), "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
 
 class Replica:
-    """`cepheus-replica serve` on one host: started, killed, started again with the same file."""
+    """`cepheus-replica serve`, started again at the same address and file as often as one likes."""
 
-    def __init__(self, build, fabric, host, file, size, volume="volume"):
-        self.host, self.address = host, f"127.0.0.1:{free_port()}"
-        self.command = [str(pathlib.Path(build) / "bin/cepheus-replica"), "serve", "--volume", volume, "--file", str(file), "--size",
-                        str(size), "--create", "--listen", self.address]
-        self.env = on_host(build, fabric.socket, host)
+    def __init__(self, build, fabric, index, directory, size, volume="volume", options=()):
+        self.address = f"127.0.0.1:{free_port()}"
+        self.file = pathlib.Path(directory) / f"replica{index}"
+        self.log = pathlib.Path(directory) / f"replica{index}.log"
+        self.command = [pathlib.Path(build) / "bin/cepheus-replica", "serve", "--volume", volume, "--file", self.file, "--size", size,
+                        "--create", "--listen", self.address, *options]
+        self.env = on_host(build, fabric, index)
         self.process = None
+        self.is_stopped = False
 
     def start(self):
         ready, told = os.pipe()
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([*map(str, self.command), "--ready-fd", str(told)], env=self.env, pass_fds=(told,),
+                                            stdout=log, stderr=subprocess.STDOUT)
+        os.close(told)
         try:
-            self.process = subprocess.Popen([*self.command, "--ready-fd", str(told)], stdin=subprocess.DEVNULL, pass_fds=(told,),
-                                            env=self.env)
-            os.close(told)
-            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 64).startswith(b"ready"):
-                raise RuntimeError("cepheus-replica did not start: " + " ".join(self.command))
+            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 16):
+                raise RuntimeError("a replica did not start:\n" + self.log.read_text())
         finally:
             os.close(ready)
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
 
-    def close(self):
-        if self.process is None or self.process.poll() is not None:
-            return
+    def stop(self):
+        self.process.send_signal(signal.SIGSTOP)
+        self.is_stopped = True
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.is_stopped = False
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        self.is_stopped = False
+
+    def end(self):
+        """Its exit code."""
+        if self.is_stopped:
+            self.go_on()
         self.process.terminate()
-        try:
-            self.process.wait(ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        return self.process.wait(READY_SECONDS)
 
 
 class Volume:
@@ -70,7 +86,7 @@ class Volume:
         self.uri = f"nbd+unix:///?socket={self.socket}"
         self.settings = list(settings)
         self.nbd = None
-        self.replicas = [Replica(build, fabric, host, self.directory / f"replica{host}", size) for host in range(1, replicas + 1)]
+        self.replicas = [Replica(build, fabric.socket, host, self.directory, size) for host in range(1, replicas + 1)]
         try:
             for replica in self.replicas:
                 replica.start()
@@ -139,5 +155,5 @@ class Volume:
     def close(self):
         self.stop_nbd()
         for replica in self.replicas:
-            replica.close()
+            replica.kill()
         self._own.cleanup()

@@ -2,79 +2,24 @@
 
 import contextlib
 import json
-import os
 import pathlib
-import select
-import signal
 import subprocess
 import tempfile
 import threading
 import time
 
 from harness import BUILD  # it makes the next modules known
+import volume_process
 from live import wait_until
 from switch_process import Switch
-from tcp_ports import free_port
 
-READY_SECONDS = 30
+READY_SECONDS = volume_process.READY_SECONDS
 REPLICA = BUILD / "bin/cepheus-replica"
 USER = BUILD / "tests/volume_user"
 
 
 def on_host(fabric, index):
-    """The environment of a program on that host."""
-    return {**os.environ, "LD_PRELOAD": str(BUILD / "lib/libcepheus-roce.so"), "CEPHEUS_FABRIC": str(fabric),
-            "CEPHEUS_HOST": f"#{index}", "ASAN_OPTIONS": "verify_asan_link_order=0"}
-
-
-class Replica:
-    """`cepheus-replica serve`, started again at the same address and file as often as one likes."""
-
-    def __init__(self, fabric, index, directory, size, volume="v", block=4096, options=()):
-        self.address = f"127.0.0.1:{free_port()}"
-        self.file = pathlib.Path(directory) / f"replica{index}"
-        self.log = pathlib.Path(directory) / f"replica{index}.log"
-        self.command = [REPLICA, "serve", "--volume", volume, "--file", self.file, "--size", size, "--create", "--block", block,
-                        "--listen", self.address, *options]
-        self.env = on_host(fabric, index)
-        self.process = None
-        self.is_stopped = False
-
-    def start(self):
-        ready, told = os.pipe()
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*map(str, self.command), "--ready-fd", str(told)], env=self.env, pass_fds=(told,),
-                                            stdout=log, stderr=subprocess.STDOUT)
-        os.close(told)
-        try:
-            if not select.select([ready], [], [], READY_SECONDS)[0] or not os.read(ready, 16):
-                raise RuntimeError("a replica did not start:\n" + self.log.read_text())
-        finally:
-            os.close(ready)
-
-    def is_running(self):
-        return self.process is not None and self.process.poll() is None
-
-    def stop(self):
-        self.process.send_signal(signal.SIGSTOP)
-        self.is_stopped = True
-
-    def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.is_stopped = False
-
-    def kill(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-        self.is_stopped = False
-
-    def end(self):
-        """Its exit code."""
-        if self.is_stopped:
-            self.go_on()
-        self.process.terminate()
-        return self.process.wait(READY_SECONDS)
+    return volume_process.on_host(BUILD, fabric, index)
 
 
 class User:
@@ -140,7 +85,7 @@ class Volume:
         self.directory = pathlib.Path(self.scratch.name)
         arguments = () if topology else ("--hosts", replicas + 2)
         self.switch = Switch(BUILD, *arguments, topology=topology)
-        self.replicas = [Replica(self.switch.socket, i + 1, self.directory, size, options=options) for i in range(replicas)]
+        self.replicas = [volume_process.Replica(BUILD, self.switch.socket, i + 1, self.directory, size, "v", options) for i in range(replicas)]
         self.users = []
         self.ended = self.directory / "enough"
 
