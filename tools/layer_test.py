@@ -60,6 +60,7 @@ MAY_INCLUDE = {
     "replica/rdma": [WIRE, VOLUME, "replica/control", "libmcast"],
     "replica/server": [WIRE, VOLUME, "replica/control", "replica/rdma", "libmcast"],
     "replica/volume": [WIRE, VOLUME, "replica/control", "replica/rdma", "libmcast"],
+    "replica/nbdkit": [],
     "replica/tools": [WIRE, VOLUME, "replica/control", "replica/server"],
     "replica/e2e": [WIRE],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
@@ -81,7 +82,7 @@ BORDERS = {
     r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
     r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", *VOLUME_PATHS, "tests", "bench"],
-    r"cepheus/": ["replica/volume", "replica/e2e", VOLUME_API, "tests", "bench"],
+    r"cepheus/": ["replica/volume", "replica/nbdkit", "replica/e2e", VOLUME_API, "tests", "bench"],
     r"uct/api/": ["ucx-transport", "ucx-transport/e2e", "ompi-coll/uct_channel.h", "ompi-coll/uct_channel.cc", "tests"],
     r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],

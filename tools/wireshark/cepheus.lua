@@ -20,7 +20,7 @@ local REASONS = {[0] = "none", "table full", "no route", "group id in use", "mal
                  "host does not know the queue pair", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
-                 "regions where switches rewrite no writes"}
+                 "another write mode than the switches have"}
 local RECORDS = {"MEMBER", "REGION", "SWITCH"}
 local MEMBER, REGION, SWITCH = 1, 2, 3
 local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8}
