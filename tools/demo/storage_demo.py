@@ -94,7 +94,7 @@ def demo(build, megabytes, rate):
             return 1
         clock.say("the replicas are alike")
         print(f"longest time without a write done: {fio.longest_gap()} ms")
-        print(f"h0's link carried {carried / (writes * 8192):.2f} times what was written; three unicasts would be 3")
+        print(f"h0's link carried {carried / (writes * 8192):.2f} times what was written: once for all replicas, and what was copied to the one that came back")
     return 0
 
 
