@@ -14,6 +14,7 @@ from tcp_ports import free_port
 
 READY_SECONDS = 30
 ENDING_SECONDS = 30
+NBD_OPT_ABORT = 2
 
 
 def on_host(build, fabric, host):
@@ -125,7 +126,10 @@ class Volume:
             s.settimeout(READY_SECONDS)
             try:
                 s.connect(str(self.socket))
-                return s.recv(8) == b"NBDMAGIC"
+                if s.recv(18, socket.MSG_WAITALL)[:8] != b"NBDMAGIC":
+                    return False
+                s.sendall(b"\0\0\0\1" + b"IHAVEOPT" + bytes([0, 0, 0, NBD_OPT_ABORT]) + bytes(4))  # "fixed newstyle", and good-bye
+                return True
             except OSError:
                 return False
 

@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of names, sizes and what is in them (default 1)")
     options = parser.parse_args()
     try:
-        with Switch(BUILD, "--hosts", "4") as switch, Volume(BUILD, switch, size=256 * MIB) as volume:
+        with Switch(BUILD, "--hosts", "4") as switch, Volume(BUILD, switch, size=128 * MIB) as volume:
             check(volume, options.files, options.seed)
             volume.stop_nbd()
             done = volume.tool("check", "--volume", "volume", "--replicas", volume.addresses)
