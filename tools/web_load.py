@@ -18,7 +18,7 @@ import time
 
 CLIENTS = 16
 PATIENCE = 5
-PATHS = ["/page.css", "/view.json", "/", "/nothing-here"]
+PATHS = ["/page.css", "/page.js", "/", "/nothing-here"]  # /view.json waits for the fabric's next view, up to half a second
 
 
 class Load:

@@ -101,6 +101,7 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   pthread_sigmask(SIG_BLOCK, &endings, nullptr);  // in all threads; one waits for them
   httplib::Server server;
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };
+  server.set_tcp_nodelay(true);  // an answer is two segments: the second one would wait for an ACK
   server.set_read_timeout(kPatienceSeconds);
   server.set_write_timeout(kPatienceSeconds);
   server.set_keep_alive_timeout(kPatienceSeconds);
