@@ -8,7 +8,6 @@ the least and greatest of the rounds. CPU time is that of writer, replicas and s
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import sys
 from bcast import LINKS
 from fabric import Fabric
 from records import Records, human, percentile
+from volume_process import on_host
 
 KIB, MIB = 1 << 10, 1 << 20
 REPLICAS = 3
@@ -35,10 +35,9 @@ class Job:
         self.directory.mkdir()
 
     def start(self, rank, *words):
-        env = {**os.environ, "CEPHEUS_FABRIC": self.fabric.socket, "CEPHEUS_HOST": f"#{rank}",
-               "LD_PRELOAD": str(self.build / "lib/libcepheus-roce.so")}
         command = [self.build / "bench/storage_bench", "--rank", rank, "--replicas", REPLICAS, "--directory", self.directory, *words]
-        return subprocess.Popen([str(word) for word in command], env=env, text=True, stdout=subprocess.PIPE if rank == 0 else None)
+        return subprocess.Popen([str(word) for word in command], env=on_host(self.build, self.fabric.socket, rank), text=True,
+                                stdout=subprocess.PIPE if rank == 0 else None)
 
     def run(self):
         """The writer's rows, in the order of measuring."""

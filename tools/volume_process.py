@@ -14,6 +14,7 @@ from tcp_ports import free_port
 
 READY_SECONDS = 30
 ENDING_SECONDS = 30
+SYNC_SECONDS = 300  # a guest that is emulated takes its time
 NBD_OPT_ABORT = 2
 
 
@@ -155,6 +156,17 @@ class Volume:
         if answer.returncode != 0:
             raise RuntimeError(answer.stderr)
         return len(json.loads(answer.stdout)["config"]["members"])
+
+    def wait_for_sync(self, replicas, seconds=SYNC_SECONDS):
+        """Asks again and again, whatever asking takes, until so many are in sync; RuntimeError if that takes too long."""
+        limit = time.monotonic() + seconds
+        while self.in_sync() != replicas:
+            if time.monotonic() > limit:
+                raise RuntimeError(f"{replicas} replicas in sync: that did not come within {seconds} s")
+
+    def check(self):
+        """`cepheus-replica check` of all replicas; the finished process."""
+        return self.tool("check", "--volume", "volume", "--replicas", self.addresses)
 
     def close(self):
         self.stop_nbd()

@@ -1,7 +1,6 @@
 """A replicated volume over NBD: nbdkit's plug-in with fio, which verifies what it wrote."""
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -9,9 +8,8 @@ import sys
 import unittest
 
 from harness import BUILD  # it makes the next modules known
-from live import wait_until
 from switch_process import Switch
-from volume_process import Volume
+from volume_process import Volume, on_host
 
 MIB = 1 << 20
 SIZE = 16 * MIB
@@ -49,10 +47,9 @@ class Parameters(unittest.TestCase):
 
     def test_replicas_that_are_not_there_are_named(self):
         with Switch(BUILD, "--hosts", "2") as switch:
-            env = {"LD_PRELOAD": str(BUILD / "lib/libcepheus-roce.so"), "CEPHEUS_FABRIC": switch.socket, "CEPHEUS_HOST": "#0"}
             done = subprocess.run(["nbdkit", "--foreground", "--exit-with-parent", "--unix", "-", BUILD / "lib/nbdkit-cepheus-plugin.so",
                                    "volume=v", "replicas=127.0.0.1:1", "open-timeout=500"], text=True, capture_output=True,
-                                  timeout=SECONDS, check=False, env={**os.environ, **env})
+                                  timeout=SECONDS, check=False, env=on_host(BUILD, switch.socket, 0))
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("127.0.0.1:1", done.stderr)
 
@@ -65,17 +62,17 @@ class Device(unittest.TestCase):
     def test_what_fio_wrote_it_reads_while_a_replica_dies_and_comes_back(self):
         job = fio(self.volume, "--rw=randwrite", "--bs=8k", "--iodepth=16", "--rate_iops=1000", "--verify=crc32c", "--verify_fatal=1")
         self.volume.replicas[2].kill()
-        wait_until(lambda: self.volume.in_sync() == 2, "two replicas in sync")
+        self.volume.wait_for_sync(2)
         self.volume.replicas[2].start()
-        wait_until(lambda: self.volume.in_sync() == 3, "three replicas in sync")
+        self.volume.wait_for_sync(3)
         self.assertEqual(job.wait(SECONDS), 0, job.stderr.read())
         job.stderr.close()
         done = result(self.volume)
         self.assertEqual(done["write"]["total_ios"], SIZE // 8192)
         self.assertEqual(done["read"]["total_ios"], SIZE // 8192)
-        wait_until(lambda: self.volume.in_sync() == 3, "three replicas in sync")
+        self.volume.wait_for_sync(3)
         self.volume.stop_nbd()
-        check = self.volume.tool("check", "--volume", "volume", "--replicas", self.volume.addresses)
+        check = self.volume.check()
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
 
     def test_requests_of_several_mib_and_flushes_are_served(self):

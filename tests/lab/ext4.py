@@ -78,14 +78,6 @@ class Tree:
         return sorted(map(str, wrong + list(there ^ set(self.files))))
 
 
-def wait_for(volume, replicas):
-    limit = time.monotonic() + PATIENCE
-    while volume.in_sync() != replicas:
-        if time.monotonic() > limit:
-            raise RuntimeError(f"{replicas} replicas in sync: that did not come within {PATIENCE} s")
-        time.sleep(0.1)
-
-
 def say(text):
     print(f"{time.monotonic():8.1f}  {text}", flush=True)
 
@@ -104,12 +96,12 @@ def check(volume, files, seed):
         say(f"{tree.made} files made; a replica is killed")
         tree.add(files // 3)
         os.sync()
-        wait_for(volume, 2)
+        volume.wait_for_sync(2)
         volume.replicas[VICTIM].start()
         say(f"{tree.made} files made; it is started again")
         tree.add(files - 2 * (files // 3))
         run("umount", mounted)
-        wait_for(volume, 3)
+        volume.wait_for_sync(3)
         say(f"{tree.made} files made; unmounted, and all replicas are in sync")
         run("mount", "-o", "ro", DEVICE, mounted)
         differences = tree.differences()
@@ -132,7 +124,7 @@ def main():
         with Switch(BUILD, "--hosts", "4") as switch, Volume(BUILD, switch, size=128 * MIB) as volume:
             check(volume, options.files, options.seed)
             volume.stop_nbd()
-            done = volume.tool("check", "--volume", "volume", "--replicas", volume.addresses)
+            done = volume.check()
             print(done.stdout + done.stderr, end="")
             return done.returncode
     except RuntimeError as error:

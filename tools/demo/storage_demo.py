@@ -44,15 +44,6 @@ class Fio:
         return max(after - before for before, after in zip(done, done[1:]))
 
 
-def wait_for(volume, replicas):
-    """Asks until so many are in sync."""
-    limit = time.monotonic() + PATIENCE
-    while volume.in_sync() != replicas:
-        if time.monotonic() > limit:
-            raise RuntimeError(f"{replicas} replicas in sync: that did not come within {PATIENCE} s")
-        time.sleep(0.05)
-
-
 class Clock:
     def __init__(self):
         self.start = time.monotonic()
@@ -72,22 +63,22 @@ def demo(build, megabytes, rate):
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].kill()
         clock.say("the replica on h2 is killed")
-        wait_for(volume, 2)
+        volume.wait_for_sync(2)
         clock.say("writes go to the two others; what h2 misses is noted")
         time.sleep(size / 8192 / rate / 4)
         volume.replicas[VICTIM].start()
         clock.say("it is started again")
-        wait_for(volume, 3)
+        volume.wait_for_sync(3)
         clock.say("it has what it missed, and counts again")
         if not fio.wait():
             print("storage demo: fio found wrong data, or an error", file=sys.stderr)
             return 1
         writes, reads = fio.counts()
         clock.say(f"fio has read back what it wrote: {writes} writes acknowledged, {reads} found right")
-        wait_for(volume, 3)  # a busy machine may have kept one from answering for a second
+        volume.wait_for_sync(3)  # a busy machine may have kept one from answering for a second
         carried = next(port for port in switch.ports() if port["name"] == "h0")["rx_payload_bytes"] - before
         volume.stop_nbd()
-        check = volume.tool("check", "--volume", "volume", "--replicas", volume.addresses)
+        check = volume.check()
         sys.stdout.write(check.stdout)
         sys.stderr.write(check.stderr)
         if check.returncode != 0:
