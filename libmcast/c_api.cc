@@ -1,15 +1,13 @@
-// <mcast/mcast.h>: checks handles, takes the lock, turns outcomes into statuses; lets no exception
+// <mcast/mcast.h> but for reports: checks handles, takes the lock, turns outcomes into statuses; lets no exception
 // through.
 #include <arpa/inet.h>
 #include <endian.h>
 
 #include <cstring>
-#include <exception>
-#include <new>
 
-#include "libmcast/call_report.h"
 #include "libmcast/context.h"
 #include "libmcast/failure.h"
+#include "libmcast/guarded.h"
 #include "libmcast/memory.h"
 #include "libmcast/parameters.h"
 #include "libmcast/process.h"
@@ -25,30 +23,15 @@ constexpr const char* kForked = "it was opened before fork(): open one in this p
 
 Context* from(mcast_context_h h) { return reinterpret_cast<Context*>(h); }
 Group* from(mcast_group_h h) { return reinterpret_cast<Group*>(h); }
-ReportScope* from(mcast_report_h h) { return reinterpret_cast<ReportScope*>(h); }
 Memory* from(mcast_mem_h h) { return reinterpret_cast<Memory*>(h); }
 mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_context_h>(c); }
 mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
 mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); }
 
-// Runs `body`, which returns a status; whatever it throws becomes one.
-template <typename Body>
-mcast_status_t guarded(Body&& body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return set_last_error(MCAST_ERR_NO_MEMORY, "out of memory");
-  } catch (const std::exception& e) {
-    return set_last_error(MCAST_ERR_FABRIC, e.what());
-  }
-}
-
 template <typename T>
 mcast_status_t status_of(const Expected<T>& outcome) {
   return outcome ? MCAST_OK : set_last_error(outcome.error());
 }
-
-mcast_status_t invalid(const char* text) { return set_last_error(MCAST_ERR_INVALID, text); }
 
 // Runs `body(context)` if the context may be used in this process.
 template <typename Body>
@@ -487,33 +470,3 @@ mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcas
     return start_bulk(g, lane->receive(buffer, length, from(mem), op));
   });
 }
-
-// --- Reports.
-
-mcast_status_t mcast_report_open(const char* name, unsigned rank, unsigned ranks,
-                                 mcast_report_h* out) {
-  if (name == nullptr || out == nullptr) return invalid("a report needs a name and a place");
-  return guarded([&] {
-    ReportFile& file = ReportFile::instance();
-    if (const auto opened = file.open(); !opened) return set_last_error(opened.error());
-    *out = reinterpret_cast<mcast_report_h>(new ReportScope(file, name, rank, ranks));
-    return MCAST_OK;
-  });
-}
-
-void mcast_report_call(mcast_report_h report, const char* path, const char* reason) {
-  if (report != nullptr && path != nullptr && reason != nullptr) from(report)->count(path, reason);
-}
-
-uint64_t mcast_report_begin(void) {
-  return static_cast<uint64_t>(ReportFile::instance().begin_call());
-}
-
-void mcast_report_timed_call(mcast_report_h report, const char* path, const char* reason,
-                             uint64_t begin_ns, uint64_t bytes, unsigned root) {
-  mcast_report_call(report, path, reason);
-  if (begin_ns == 0 || report == nullptr || path == nullptr || reason == nullptr) return;
-  from(report)->keep(path, reason, static_cast<std::int64_t>(begin_ns), bytes, root);
-}
-
-void mcast_report_close(mcast_report_h report) { delete from(report); }
