@@ -112,6 +112,9 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kComplain:
     case MrpType::kHello:
     case MrpType::kPublish:
+    case MrpType::kInstall:
+    case MrpType::kInstalled:
+    case MrpType::kRemove:
       break;
   }
   return Task::kNone;

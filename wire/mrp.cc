@@ -107,6 +107,12 @@ const char* to_string(MrpType type) {
       return "hello";
     case MrpType::kPublish:
       return "publish";
+    case MrpType::kInstall:
+      return "install";
+    case MrpType::kInstalled:
+      return "installed";
+    case MrpType::kRemove:
+      return "remove";
   }
   return "unknown type";
 }
@@ -115,7 +121,7 @@ std::optional<MrpHeader> MrpHeader::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
   if (p[0] != kVersion || p[1] < static_cast<std::uint8_t>(MrpType::kRegister) ||
-      p[1] > static_cast<std::uint8_t>(MrpType::kPublish)) {
+      p[1] > static_cast<std::uint8_t>(MrpType::kRemove)) {
     return std::nullopt;
   }
   MrpHeader h;

@@ -46,6 +46,10 @@ enum class MrpType : std::uint8_t {
   kAlive = 12,      // leader -> those it names, who complained: whoever holds them up is alive
   kHello = 13,      // switch -> the next one: wire/hello.h
   kPublish = 14,    // host -> its switch, which CONFIRMs it: wire/publication.h
+  // Of sender groups (wire/sender_group.h), as QUERY, REPORT and REJECT are too:
+  kInstall = 15,    // sender -> switches -> receivers: replicate what is addressed to this virtual QPN
+  kInstalled = 16,  // receiver -> sender: INSTALL, or REMOVE, came through
+  kRemove = 17,     // sender -> switches -> receivers: forget the group, or those it names
 };
 
 // All but HELLO are addressed to the McstID, from host to switch and from switch to switch: one rule in a

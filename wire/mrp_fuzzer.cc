@@ -1,4 +1,4 @@
-// Any bytes: an MRP message, a HELLO or a PUBLISH that parses must survive emit and parse.
+// Any bytes: an MRP message, a HELLO, a PUBLISH or a sender group's message that parses must survive emit and parse.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -6,6 +6,7 @@
 #include "wire/hello.h"
 #include "wire/mrp.h"
 #include "wire/publication.h"
+#include "wire/sender_group.h"
 
 namespace {
 
@@ -21,12 +22,13 @@ void check_hello(std::span<const std::uint8_t> bytes) {
   }
 }
 
-void check_publication(std::span<const std::uint8_t> bytes) {
-  using namespace cepheus::wire;
-  const auto publication = Publication::parse(bytes);
-  if (!publication) return;
-  std::array<std::uint8_t, MrpMessage::kMaxSize> out;
-  const std::size_t written = publication->emit(out);
+// What every byte of means something.
+template <typename Message>
+void check_whole(std::span<const std::uint8_t> bytes) {
+  const auto message = Message::parse(bytes);
+  if (!message) return;
+  std::array<std::uint8_t, cepheus::wire::MrpMessage::kMaxSize> out;
+  const std::size_t written = message->emit(out);
   if (!std::ranges::equal(bytes, std::span(out).first(written))) std::abort();
 }
 
@@ -36,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace cepheus::wire;
   const std::span bytes(data, size);
   check_hello(bytes);
-  check_publication(bytes);
+  check_whole<Publication>(bytes);
+  check_whole<SenderGroupMessage>(bytes);
   const auto message = MrpMessage::parse(bytes);
   const auto refusal = refuse_version(bytes);
   if (message && refusal) std::abort();  // what is understood is not refused

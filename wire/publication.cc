@@ -10,6 +10,25 @@ constexpr std::size_t kBeforeRegions = MrpHeader::kSize + MrpMember::kSize;
 
 }  // namespace
 
+std::optional<MrpRegion::Record> MrpRegion::parse(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize || data[0] != kRegionRecord || data[1] != kSize / 4) return std::nullopt;
+  const std::uint8_t* p = data.data();
+  const MrpRegion region{load_be16(p + 2), load_be32(p + 24), load_be64(p + 8), load_be64(p + 16)};
+  if (region.virtual_address + region.length < region.virtual_address) return std::nullopt;
+  return Record{Ipv4(load_be32(p + 4)), region};
+}
+
+void MrpRegion::emit(std::span<std::uint8_t, kSize> out, Ipv4 host) const {
+  std::uint8_t* p = out.data();
+  p[0] = kRegionRecord;
+  p[1] = kSize / 4;
+  store_be16(p + 2, number);
+  store_be32(p + 4, host.value());
+  store_be64(p + 8, virtual_address);
+  store_be64(p + 16, length);
+  store_be32(p + 24, rkey);
+}
+
 std::optional<Publication> Publication::parse(std::span<const std::uint8_t> data) {
   const auto header = MrpHeader::parse(data);
   if (!header || header->type != MrpType::kPublish || data.size() < kBeforeRegions ||
@@ -26,16 +45,12 @@ std::optional<Publication> Publication::parse(std::span<const std::uint8_t> data
   publication->header = *header;
   publication->member = *member;
   for (std::size_t at = 0; at < records.size(); at += MrpRegion::kSize) {
-    const std::uint8_t* p = records.data() + at;
-    const MrpRegion region{load_be16(p + 2), load_be32(p + 24), load_be64(p + 8),
-                           load_be64(p + 16)};
+    const auto read = MrpRegion::parse(records.subspan(at));
+    if (!read || read->host != member->host) return std::nullopt;
+    const MrpRegion& region = read->region;
     const bool is_last = publication->count == 0 ||
                          publication->regions[publication->count - 1].number < region.number;
-    const bool fits = region.virtual_address + region.length >= region.virtual_address;
-    if (p[0] != kRegionRecord || p[1] != MrpRegion::kSize / 4 ||
-        Ipv4(load_be32(p + 4)) != member->host || !is_last || !fits) {
-      return std::nullopt;
-    }
+    if (!is_last) return std::nullopt;
     publication->regions[publication->count++] = region;
   }
   return publication;
@@ -49,13 +64,7 @@ std::size_t Publication::emit(std::span<std::uint8_t> out) const {
   member.emit(out.subspan<MrpHeader::kSize, MrpMember::kSize>());
   std::uint8_t* p = out.data() + kBeforeRegions;
   for (const MrpRegion& region : list()) {
-    p[0] = kRegionRecord;
-    p[1] = MrpRegion::kSize / 4;
-    store_be16(p + 2, region.number);
-    store_be32(p + 4, member.host.value());
-    store_be64(p + 8, region.virtual_address);
-    store_be64(p + 16, region.length);
-    store_be32(p + 24, region.rkey);
+    region.emit(std::span<std::uint8_t, MrpRegion::kSize>(p, MrpRegion::kSize), member.host);
     p += MrpRegion::kSize;
   }
   return size;

@@ -33,7 +33,16 @@ struct MrpRegion {
   std::uint64_t virtual_address = 0;
   std::uint64_t length = 0;  // virtual_address + length does not pass 2^64
 
+  // A whole record, and whose it is. Empty if `data` does not begin with one.
+  struct Record;
+  static std::optional<Record> parse(std::span<const std::uint8_t> data);
+  void emit(std::span<std::uint8_t, kSize> out, Ipv4 host) const;
   friend constexpr bool operator==(const MrpRegion&, const MrpRegion&) = default;
+};
+
+struct MrpRegion::Record {
+  Ipv4 host;
+  MrpRegion region;
 };
 
 struct Publication {

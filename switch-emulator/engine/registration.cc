@@ -76,6 +76,9 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
       break;
     case wire::MrpType::kHello:
     case wire::MrpType::kPublish:
+    case wire::MrpType::kInstall:
+    case wire::MrpType::kInstalled:
+    case wire::MrpType::kRemove:
       return call.count(Counter::kDropMalformed);
   }
 }

@@ -1,0 +1,118 @@
+#include "wire/sender_group.h"
+
+#include <algorithm>
+
+#include "wire/byte_order.h"
+
+namespace cepheus::wire {
+namespace {
+
+constexpr std::uint8_t kMemberRecord = 1;
+constexpr std::uint8_t kRegionRecord = 2;
+constexpr std::uint8_t kSenderRecordType = 4;
+
+bool is_of_sender_groups(MrpType type) {
+  switch (type) {
+    case MrpType::kInstall:
+    case MrpType::kInstalled:
+    case MrpType::kRemove:
+    case MrpType::kQuery:
+    case MrpType::kReport:
+    case MrpType::kReject:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Takes the record at the beginning of `records`; its size, or 0 if it can't be.
+std::size_t take_record(SenderGroupMessage& message, std::span<const std::uint8_t> records) {
+  if (records[0] == kMemberRecord) {
+    const auto member = MrpMember::parse(records);
+    if (!member || message.region_count > 0 || !message.add(*member)) return 0;
+    return MrpMember::kSize;
+  }
+  if (records[0] != kRegionRecord) return 0;
+  const auto read = MrpRegion::parse(records);
+  if (!read) return 0;
+  const auto owner = std::ranges::find(message.list(), read->host, &MrpMember::host);
+  if (owner == message.list().end()) return 0;
+  const auto number = static_cast<std::size_t>(owner - message.list().begin());
+  return message.add_region(number, read->region) ? MrpRegion::kSize : 0;
+}
+
+}  // namespace
+
+bool SenderGroupMessage::add(const MrpMember& receiver) {
+  const bool is_there = std::ranges::find(list(), receiver.host, &MrpMember::host) != list().end();
+  if (is_there || receiver_count == kMaxReceivers) return false;
+  receivers[receiver_count++] = receiver;
+  return true;
+}
+
+bool SenderGroupMessage::add_region(std::size_t receiver, const MrpRegion& region) {
+  if (region_count == kMaxRegions) return false;
+  regions[region_count++] = {static_cast<std::uint8_t>(receiver), region};
+  return true;
+}
+
+std::optional<SenderGroupMessage> SenderGroupMessage::parse(std::span<const std::uint8_t> data) {
+  const auto header = MrpHeader::parse(data);
+  constexpr std::size_t kBefore = MrpHeader::kSize + SenderGroupMessage::kSenderRecord;
+  if (!header || !is_of_sender_groups(header->type) || data.size() < kBefore ||
+      data.size() > MrpMessage::kMaxSize || data.size() != load_be16(data.data() + 10)) {
+    return std::nullopt;
+  }
+  const std::uint8_t* p = data.data() + MrpHeader::kSize;
+  if (p[0] != kSenderRecordType || p[1] != SenderGroupMessage::kSenderRecord / 4) {
+    return std::nullopt;
+  }
+  const std::uint8_t reserved = p[8] | p[12] | p[16] | p[20] | p[21] | p[22] | p[23];
+  if (reserved != 0) return std::nullopt;
+  std::optional<SenderGroupMessage> message(std::in_place);
+  message->header = *header;
+  message->control_port = load_be16(p + 2);
+  message->addressed = Ipv4(load_be32(p + 4));
+  message->virtual_qpn = Qpn(load_be24(p + 9));
+  message->sender_qpn = Qpn(load_be24(p + 13));
+  message->start = Psn(load_be24(p + 17));
+  message->share = load_be64(p + 24);
+  if (!is_sender_group(message->virtual_qpn)) return std::nullopt;
+  for (auto records = data.subspan(kBefore); !records.empty();) {
+    const std::size_t size = take_record(*message, records);
+    if (size == 0) return std::nullopt;
+    records = records.subspan(size);
+  }
+  return message;
+}
+
+std::size_t SenderGroupMessage::emit(std::span<std::uint8_t> out) const {
+  const std::size_t size = MrpHeader::kSize + kSenderRecord + receiver_count * MrpMember::kSize +
+                           region_count * MrpRegion::kSize;
+  if (out.size() < size) return 0;
+  header.emit(out.first<MrpHeader::kSize>());
+  store_be16(out.data() + 10, static_cast<std::uint16_t>(size));
+  std::uint8_t* p = out.data() + MrpHeader::kSize;
+  std::fill_n(p, kSenderRecord, std::uint8_t{0});
+  p[0] = kSenderRecordType;
+  p[1] = kSenderRecord / 4;
+  store_be16(p + 2, control_port);
+  store_be32(p + 4, addressed.value());
+  store_be24(p + 9, virtual_qpn.value());
+  store_be24(p + 13, sender_qpn.value());
+  store_be24(p + 17, start.value());
+  store_be64(p + 24, share);
+  p += kSenderRecord;
+  for (const MrpMember& receiver : list()) {
+    receiver.emit(std::span<std::uint8_t, MrpMember::kSize>(p, MrpMember::kSize));
+    p += MrpMember::kSize;
+  }
+  for (const Region& region : region_list()) {
+    region.region.emit(std::span<std::uint8_t, MrpRegion::kSize>(p, MrpRegion::kSize),
+                       receivers[region.receiver].host);
+    p += MrpRegion::kSize;
+  }
+  return size;
+}
+
+}  // namespace cepheus::wire

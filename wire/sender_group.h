@@ -1,0 +1,87 @@
+// Registration of sender groups, MC-RDMA's multicast (docs/protocol.md, "Sender groups"; MC-RDMA III-A,
+// IV-A..C): one fixed sender, whose queue pair speaks to one of its receivers by a virtual queue pair
+// number. Messages travel as the sender's data does, addressed to a receiver; switches on the way take
+// them.
+//
+// An MRP datagram, MrpHeader::mcst_id being the sender's address, behind it one SENDER record
+//   |0|    4    |     8     |     control port      |   UDP port of the sender's process
+//   |               addressed to, IPv4              |   destination of its data, where this arrives
+//   |     0     |          virtual QPN              |
+//   |     0     |           sender's QPN            |
+//   |     0     |             first PSN             |
+//   |                       0                       |
+//   |                     share                     |
+// then a MEMBER record for each receiver (wire/mrp.h), and a REGION record (wire/publication.h) for
+// each of their memory regions.
+//
+// `share` is how everybody's answer is known to be there without state on the way: an INSTALL begins
+// with kWholeShare, a switch that passes it on splits the share it came with, hosts answer with the
+// share that reached them. The sender has them all when they add up (weight throwing: Mattern,
+// "Global quiescence detection based on credit distribution and recovery", 1989).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "wire/mrp.h"
+#include "wire/publication.h"
+
+namespace cepheus::wire {
+
+// Virtual queue pair numbers: no NIC gives such a number to a real one, nor is it the multicast QPN of
+// InfiniBand.
+inline constexpr std::uint32_t kFirstSenderGroupQpn = 0xC00000;
+inline constexpr std::uint32_t kLastSenderGroupQpn = 0xFFFFFE;
+constexpr bool is_sender_group(Qpn qpn) {
+  return qpn.value() >= kFirstSenderGroupQpn && qpn.value() <= kLastSenderGroupQpn;
+}
+
+struct SenderGroupMessage {
+  static constexpr std::size_t kSenderRecord = 32;  // bytes
+  static constexpr std::size_t kMaxReceivers = 16;
+  static constexpr std::size_t kMaxRegions =
+      (MrpMessage::kMaxSize - MrpHeader::kSize - kSenderRecord - kMaxReceivers * MrpMember::kSize) /
+      MrpRegion::kSize;
+  static constexpr std::uint64_t kWholeShare = std::uint64_t{1} << 62;
+
+  // A region and which of `receivers` it belongs to.
+  struct Region {
+    std::uint8_t receiver = 0;
+    MrpRegion region;
+    friend bool operator==(const Region&, const Region&) = default;
+  };
+
+  // mcst_id: the sender's address. seq: of INSTALL and REMOVE, and of answers to them, which attempt.
+  // flags: INSTALL: kFresh. INSTALLED: the MrpType it answers. REJECT: the MrpReject. REPORT: none.
+  MrpHeader header;
+  // INSTALL: nothing has been sent yet, each receiver waits for `start`.
+  static constexpr std::uint16_t kFresh = 1;
+
+  std::uint16_t control_port = 0;
+  Ipv4 addressed;
+  Qpn virtual_qpn;  // is_sender_group()
+  Qpn sender_qpn;
+  Psn start;
+  std::uint64_t share = 0;
+  std::array<MrpMember, kMaxReceivers>
+      receivers;  // the first receiver_count are valid, no host twice
+  std::size_t receiver_count = 0;
+  std::array<Region, kMaxRegions> regions;  // the first region_count are valid
+  std::size_t region_count = 0;
+
+  Ipv4 sender() const { return header.mcst_id; }
+  std::span<const MrpMember> list() const { return {receivers.data(), receiver_count}; }
+  std::span<const Region> region_list() const { return {regions.data(), region_count}; }
+  bool add(const MrpMember& receiver);                             // false if full
+  bool add_region(std::size_t receiver, const MrpRegion& region);  // false if full
+
+  // Empty if it is something else, or malformed: no virtual QPN, a receiver twice, a region of nobody.
+  static std::optional<SenderGroupMessage> parse(std::span<const std::uint8_t> data);
+  std::size_t emit(std::span<std::uint8_t> out) const;  // bytes written, 0 if `out` is too small
+};
+static_assert(SenderGroupMessage::kMaxRegions == 40);
+
+}  // namespace cepheus::wire
