@@ -78,6 +78,9 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
              "another: regions need \"regions\", groups with per_request \"per-request\"; where it "
              "is "
              "\"same-key\", create groups with same_key";
+    case MrpReject::kNoSenderGroups:
+      return "the switches serve no sender groups: set sender_groups = \"everywhere\" or \"racks\" "
+             "in the topology file, or create groups without sender_group";
     case MrpReject::kNone:
       break;
   }

@@ -26,11 +26,16 @@ constexpr NamedRule kRules[] = {
     {"newest_publication", &Rules::newest_publication},
     {"announced_by_psn", &Rules::announced_by_psn},
     {"pause_headroom", &Rules::pause_headroom},
+    {"sender_ack_minimum", &Rules::sender_ack_minimum},
+    {"sender_nak_minimum", &Rules::sender_nak_minimum},
+    {"sender_unknown", &Rules::sender_unknown},
+    {"sender_rewritten", &Rules::sender_rewritten},
     {"newcomer_nak_once", &Rules::newcomer_nak_once},
     {"handover_rnr", &Rules::handover_rnr},
     {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
     {"several_naks", &Rules::several_naks},
+    {"sender_nak_once", &Rules::sender_nak_once},
     {"fewest_groups", &Rules::fewest_groups},
 };
 

@@ -36,13 +36,19 @@ struct Rules {
   bool newest_publication = true;  // regions that were published before do not come back
   bool announced_by_psn = true;    // a WRITE goes where its own announcement says, by PSN
   bool pause_headroom = true;      // room for what is on its way when a neighbour is paused
+  // ... of sender groups.
+  bool sender_ack_minimum = true;  // a sender hears what all receivers have acknowledged
+  bool sender_nak_minimum = true;  // ... in NAKs, too
+  bool sender_unknown = true;      // ... nothing, while of some receiver nothing is known
+  bool sender_rewritten = true;    // no host gets what is for a virtual queue pair
   // ... where switches leave PSNs to hosts.
   bool newcomer_nak_once = true;  // a newcomer is asked once for a first packet that was lost
   // For speed.
   bool handover_rnr = true;  // a newcomer waits for a last source that has not moved its PSNs on
   bool drop_overtaken_nak = true;
   bool recheck_held_nak = true;
-  bool several_naks = true;   // NAKs behind the smallest that waits are kept; off, as in the papers
+  bool several_naks = true;  // NAKs behind the smallest that waits are kept; off, as in the papers
+  bool sender_nak_once = true;  // a sender is asked for a packet once, until it comes again
   bool fewest_groups = true;  // a new branch takes the port that the fewest groups use, or by hash
   // Policies.
   SourceChange source_change = SourceChange::kRebase;

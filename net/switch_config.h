@@ -31,6 +31,9 @@ struct PortConfig {
   std::uint32_t mtu = 4096 + 128;  // largest frame, bytes from Ethernet header to ICRC
 };
 
+// Which switches branch sender groups' data (docs/protocol.md): all, those that hosts are at, none.
+enum class SenderGroups : std::uint8_t { kEverywhere, kRacks, kOff };
+
 // To the hosts at another switch, their home.
 struct Route {
   Ipv4 home;                  // its address
@@ -80,6 +83,7 @@ struct SwitchConfig {
   std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
   bool check_icrc =
       true;  // of group packets that carry one: what they say becomes state of the switch
+  SenderGroups sender_groups = SenderGroups::kEverywhere;
   BufferConfig buffer;  // where links are lossless
   Rules rules;
 };

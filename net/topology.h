@@ -26,7 +26,7 @@
 //                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
 //                             # nak_policy = "hold"|"rewrite", cnp_policy = "all"|"worst-path"|
 //                             # "tmcf", cnp_window, write_mode = "regions"|"per-request"|
-//                             # "same-key"|"none",
+//                             # "same-key"|"none", sender_groups = "everywhere"|"racks"|"off",
 //                             # buffer = "32MiB", buffer_share = 0.125, buffer_reserve = "4KiB"
 //
 //   [[host]]

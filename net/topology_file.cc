@@ -94,7 +94,8 @@ class Reader {
                         "orphan_age",    "gate_age",      "rest",
                         "confirm_wait",  "source_change", "nak_policy",
                         "write_mode",    "cnp_policy",    "cnp_window",
-                        "buffer",        "buffer_share",  "buffer_reserve"});
+                        "sender_groups", "buffer",        "buffer_share",
+                        "buffer_reserve"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -130,6 +131,11 @@ class Reader {
     if (config.cnp_window.count() <= 0) {
       in.error("cnp_window", "cnp_window must be above 0; write cnp_window = \"500us\"");
     }
+    in.read_choice("sender_groups",
+                   {{"everywhere", SenderGroups::kEverywhere},
+                    {"racks", SenderGroups::kRacks},
+                    {"off", SenderGroups::kOff}},
+                   config.sender_groups);
     read_buffer(in, config.buffer);
     config.name = spec.name;
     topology_.switches.push_back(std::move(spec));
@@ -275,6 +281,8 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (config.rules.cnp_policy == CnpPolicy::kWorstPath) out << "cnp_policy = \"worst-path\"\n";
   if (config.rules.cnp_policy == CnpPolicy::kTmcf) out << "cnp_policy = \"tmcf\"\n";
   duration("cnp_window", config.cnp_window, usual.cnp_window);
+  if (config.sender_groups == SenderGroups::kRacks) out << "sender_groups = \"racks\"\n";
+  if (config.sender_groups == SenderGroups::kOff) out << "sender_groups = \"off\"\n";
   const BufferConfig& buffer = config.buffer;
   if (buffer.bytes != 0) out << "buffer = " << in_quotes(bytes_to_text(buffer.bytes)) << "\n";
   if (buffer.share != usual.buffer.share) {

@@ -73,6 +73,8 @@ const char* to_string(MrpReject reason) {
       return "a write outside a member's regions";
     case MrpReject::kWriteMode:
       return "another write mode than the switches have";
+    case MrpReject::kNoSenderGroups:
+      return "the switches serve no sender groups";
   }
   return "unknown reason";
 }

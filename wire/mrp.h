@@ -47,7 +47,8 @@ enum class MrpType : std::uint8_t {
   kHello = 13,      // switch -> the next one: wire/hello.h
   kPublish = 14,    // host -> its switch, which CONFIRMs it: wire/publication.h
   // Of sender groups (wire/sender_group.h), as QUERY, REPORT and REJECT are too:
-  kInstall = 15,    // sender -> switches -> receivers: replicate what is addressed to this virtual QPN
+  kInstall =
+      15,  // sender -> switches -> receivers: replicate what is addressed to this virtual QPN
   kInstalled = 16,  // receiver -> sender: INSTALL, or REMOVE, came through
   kRemove = 17,     // sender -> switches -> receivers: forget the group, or those it names
 };
@@ -75,8 +76,9 @@ enum class MrpReject : std::uint8_t {
   kIncomplete = 11,    // a switch does not know all members behind it: it was restarted meanwhile
   kQuota = 12,         // the leader's host leads as many groups as a switch lets one lead
   kPathLost = 13,  // a trunk that the group goes over is down: the members behind it are cut off
-  kRemoteAccess = 14,  // a multicast WRITE that the regions of the member it names do not allow
-  kWriteMode = 15,     // the member it names needs another write mode than its switch has
+  kRemoteAccess = 14,    // a multicast WRITE that the regions of the member it names do not allow
+  kWriteMode = 15,       // the member it names needs another write mode than its switch has
+  kNoSenderGroups = 16,  // the switches serve none
 };
 const char* to_string(MrpReject);  // lower case, for people
 const char* to_string(MrpType);

@@ -18,15 +18,6 @@ std::span<std::uint8_t, Header::kSize> header_at(Frame& frame, std::size_t offse
   return std::span<std::uint8_t, Header::kSize>(frame.bytes.data() + offset, Header::kSize);
 }
 
-// What a copy's headers say otherwise than the original's; all else stays.
-struct Rewrite {
-  Ipv4 source, destination;
-  std::uint8_t hops;  // taken from the TTL
-  Qpn qpn;
-  Psn psn;
-  const wire::Reth* reth = nullptr;  // null: as it is
-};
-
 // To a packet of the member's own connection.
 Rewrite to_host(const Call& call, const Group& group, const Path& path, Psn psn) {
   return {group.id, call.port(path.port).host, 0, path.qpn, psn - path.turns()};
@@ -52,7 +43,8 @@ void send_made(Call& call, Counter kind, PortId port, const RoceHeaders& headers
   call.emit(kind, port, frame);
 }
 
-// Rewrites the headers that bridging touches, and mends the ICRC.
+}  // namespace
+
 void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const Rewrite& r) {
   wire::Ethernet{call.port(out).peer_mac, call.config.mac}.emit(
       header_at<wire::Ethernet>(frame, 0));
@@ -62,13 +54,12 @@ void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const 
   wire::clear_udp_checksum(header_at<wire::Udp>(frame, wire::kUdpOffset));
   wire::rewrite_bth(header_at<wire::Bth>(frame, wire::kBthOffset), r.qpn, r.psn);
   if (r.reth != nullptr) r.reth->emit(header_at<wire::Reth>(frame, wire::kExtensionOffset));
+  if (r.aeth != nullptr) r.aeth->emit(header_at<wire::Aeth>(frame, wire::kExtensionOffset));
   if (frame.icrc_state == wire::Icrc::kPresent) {
     frame.icrc =
         wire::patch_icrc(original.icrc, original.header(), frame.header(), frame.payload_len);
   }
 }
-
-}  // namespace
 
 void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer) {

@@ -18,6 +18,18 @@ namespace cepheus::fabric {
 
 struct Call;
 
+// What a copy's headers say otherwise than the original's; all else stays.
+struct Rewrite {
+  Ipv4 source, destination;
+  std::uint8_t hops;  // taken from the TTL
+  Qpn qpn;
+  Psn psn;
+  const wire::Reth* reth = nullptr;  // null: as it is
+  const wire::Aeth* aeth = nullptr;  // null: as it is
+};
+// Rewrites the headers that bridging touches in a copy that leaves by port `out`, and mends its ICRC.
+void rewrite(Call& call, PortId out, Frame& copy, const Frame& original, const Rewrite& r);
+
 // Next hop of an IPv4 frame: new MACs, time to live one less. `ip` is the frame's header.
 void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer);

@@ -1,56 +1,19 @@
 #include "switch-emulator/engine/registration_messages.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
+
+#include "switch-emulator/engine/signed_datagram.h"
 
 namespace cepheus::fabric {
 namespace {
-
-constexpr std::size_t kInlineRoom = Frame::kCapacity - wire::kBthOffset;
-
-// Emits on `port` what `write(room)` makes, which returns its size, or 0 if it needs more room;
-// what of `datagram` concerns the next hop only is filled in here.
-template <typename Write>
-void send_written(Call& call, PortId port, wire::UdpDatagram datagram, Write&& write) {
-  datagram.ethernet.source = call.config.mac;
-  datagram.ethernet.destination = call.port(port).peer_mac;
-  std::array<std::uint8_t, kInlineRoom> small;
-  std::span<std::uint8_t> room = small;
-  const auto write_signed = [&] {
-    const std::size_t bare = write(room);
-    const bool signs = bare != 0 && call.config.mrp_key;
-    return signs ? call.config.mrp_key->sign(datagram.ip.source, room, bare) : bare;
-  };
-  std::size_t size = write_signed();
-  if (size == 0) {
-    room = call.scratch.take();
-    size = write_signed();
-  }
-  assert(size > 0);
-  Frame frame;
-  datagram.emit(frame, room.first(size));
-  call.emit(Counter::kMrpSent, port, frame);
-}
-
-void send(Call& call, PortId port, const wire::UdpDatagram& datagram,
-          const wire::MrpMessage& message) {
-  send_written(call, port, datagram,
-               [&](std::span<std::uint8_t> room) { return message.emit(room); });
-}
-
-// What reaches a process comes from the registration port: no host can send from there.
-void address_process(const Call& call, std::uint16_t control_port, wire::Udp& udp) {
-  udp.source_port = call.config.mrp_port;
-  udp.destination_port = control_port != 0 ? control_port : call.config.mrp_port;
-}
 
 void send_to_switch(Call& call, const MrpRequest& request, PortId port,
                     const wire::MrpMessage& message) {
   wire::UdpDatagram datagram = request.datagram;
   if (datagram.ip.ttl <= 1) return call.lose(Counter::kMrpSent, Counter::kDropCopyTtl);
   --datagram.ip.ttl;
-  send(call, port, datagram, message);
+  send_signed(call, port, datagram, message);
 }
 
 void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uint16_t control_port,
@@ -58,7 +21,7 @@ void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uin
   wire::UdpDatagram datagram = request.datagram;
   datagram.ip.destination = call.port(port).host;
   address_process(call, control_port, datagram.udp);
-  send(call, port, datagram, message);
+  send_signed(call, port, datagram, message);
 }
 
 void count_behind(const Roster& roster, PortId port, wire::MrpHeader& header) {
@@ -164,7 +127,7 @@ void pass_up(Call& call, const MrpRequest& answer, PortId port, const Leader& le
   wire::UdpDatagram datagram = answer.datagram;
   datagram.ip.destination = leader.host;
   address_process(call, leader.control_port, datagram.udp);
-  send(call, port, datagram, answer.message);
+  send_signed(call, port, datagram, answer.message);
 }
 
 void tell_evicted(Call& call, const MrpRequest& request, PortId port,
@@ -180,7 +143,7 @@ void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMess
   wire::MrpMessage message = evicted;
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kEvict);
-  send(call, call.ingress, answer_to(call, request.datagram), message);
+  send_signed(call, call.ingress, answer_to(call, request.datagram), message);
 }
 
 void confirm_publication(Call& call, const wire::UdpDatagram& asked,
@@ -190,12 +153,12 @@ void confirm_publication(Call& call, const wire::UdpDatagram& asked,
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
   message.add({publication.member.host, publication.member.qpn});
-  send(call, call.ingress, answer_to(call, asked), message);
+  send_signed(call, call.ingress, answer_to(call, asked), message);
 }
 
 void send_to_leader(Call& call, PortId port, const Leader& leader,
                     const wire::MrpMessage& message) {
-  send(call, port, to_leader(call, port, message.header.mcst_id, leader), message);
+  send_signed(call, port, to_leader(call, port, message.header.mcst_id, leader), message);
 }
 
 void send_report(Call& call, const Leader& leader, const Group& group,
@@ -206,7 +169,7 @@ void send_report(Call& call, const Leader& leader, const Group& group,
 }
 
 void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal) {
-  send_written(call, call.ingress, answer_to(call, asked), [&](std::span<std::uint8_t> room) {
+  write_signed(call, call.ingress, answer_to(call, asked), [&](std::span<std::uint8_t> room) {
     std::copy(refusal.begin(), refusal.end(), room.begin());
     return refusal.size();
   });
@@ -223,7 +186,7 @@ void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
   // Strangers may address a REJECT about the leader to the leader, who believes none of that kind.
   const bool names = !member.host.is_unset() && member.host != datagram.ip.destination;
   if (names) message.add(member);
-  send(call, call.ingress, datagram, message);
+  send_signed(call, call.ingress, datagram, message);
   call.count(Counter::kMrpReject);
 }
 

@@ -6,6 +6,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
+#include "switch-emulator/engine/mcrdma/sender_groups.h"
 #include "switch-emulator/engine/placement.h"
 #include "switch-emulator/engine/registration.h"
 #include "switch-emulator/engine/routes.h"
@@ -23,7 +24,8 @@ struct Switch::State {
         routes(config),
         trunks(config, routes),
         groups(config, counters),
-        registrar(config, routes, groups, std::make_unique<Placement>(routes, groups)) {}
+        registrar(config, routes, groups, std::make_unique<Placement>(routes, groups)),
+        senders(config, routes) {}
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
@@ -42,6 +44,7 @@ struct Switch::State {
   Trunks trunks;
   GroupTable groups;
   Registrar registrar;
+  SenderGroups senders;
 };
 
 namespace {
@@ -99,12 +102,15 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
     if (call.fates == 0) call.count(Counter::kMrpTaken);
   } else if (from_group) {
     return on_group_packet(call, ip->source, frame, headers);
-  } else if (is_host && kind != Kind::kOther) {
+  } else if (is_host && kind == Kind::kFromRegistration) {
     call.count(Counter::kDropMrpForged);
   } else if (ip->destination == config.address && kind == Kind::kRegistration) {
+    if (is_host) return drop(Counter::kDropMrpForged);
     trunks.on_datagram(call, frame, headers);
   } else {
-    routes.forward(call, frame, *ip);
+    const bool is_taken = kind == Kind::kRegistration ? senders.on_datagram(call, frame, headers)
+                                                      : senders.on_packet(call, frame, headers);
+    if (!is_taken) routes.forward(call, frame, *ip);
   }
   return Disposition::kDone;
 }
@@ -113,7 +119,9 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
 void Switch::State::take_trunks(Call& call) {
   const PortId ingress = call.ingress;
   Trunks::Change change;
+  bool any = false;
   while (trunks.take(change)) {
+    any = true;
     call.ingress = change.port;
     groups.set_orphaned(change.port, change.up ? std::nullopt : std::optional(call.now));
     if (change.up) {
@@ -123,6 +131,7 @@ void Switch::State::take_trunks(Call& call) {
     }
   }
   call.ingress = ingress;
+  if (any) senders.on_routes_changed(call);
 }
 
 // The entry of a group whose data may flow; null and counted if there is none.
@@ -184,6 +193,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
   Call call = state_->begin(now, PortId(), out);
   GroupTable& groups = state_->groups;
   state_->registrar.on_timer(call);
+  state_->senders.on_timer(call);
   state_->trunks.on_timer(call);
   state_->take_trunks(call);
   groups.expire_tombstones(now);
@@ -198,8 +208,8 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
 }
 
 Instant Switch::deadline() const {
-  return std::min(
-      {state_->groups.deadline(), state_->registrar.deadline(), state_->trunks.deadline()});
+  return std::min({state_->groups.deadline(), state_->registrar.deadline(),
+                   state_->trunks.deadline(), state_->senders.deadline()});
 }
 
 void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
@@ -211,6 +221,7 @@ void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
   // Behind a host's port a new program begins; a leader that only lost its link refreshes.
   state_->routes.set_up(port, true);
   state_->registrar.on_port_up(call);
+  state_->senders.on_port_up(call);
 }
 
 void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
@@ -223,6 +234,7 @@ void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
   state_->routes.set_up(port, false);
   state_->groups.set_orphaned(port, now);
   state_->registrar.on_port_down(call);
+  state_->senders.on_port_down(call);
 }
 
 bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
@@ -258,6 +270,16 @@ std::vector<GroupView> Switch::groups(McstId id) const {
   return views;
 }
 
+std::vector<SenderGroupView> Switch::sender_groups() const {
+  std::vector<SenderGroupView> views;
+  state_->senders.table().for_each(
+      [&](const SenderGroup& group) { views.push_back(view_of(group)); });
+  std::ranges::sort(views, {},
+                    [](const SenderGroupView& v) { return std::pair(v.sender, v.virtual_qpn); });
+  return views;
+}
+std::size_t Switch::sender_rule_count() const { return state_->senders.table().rule_count(); }
+
 std::size_t Switch::group_count() const { return state_->groups.size(); }
 std::size_t Switch::tombstone_count() const { return state_->groups.tombstone_count(); }
 
@@ -272,6 +294,9 @@ TableBytes Switch::table_bytes(std::size_t ports, std::size_t paths) {
 
 std::string Switch::imbalance() const { return state_->counters.imbalance(state_->groups.held()); }
 
-void Switch::check_consistent() const { state_->groups.check_consistent(); }
+void Switch::check_consistent() const {
+  state_->groups.check_consistent();
+  state_->senders.table().check_consistent();
+}
 
 }  // namespace cepheus::fabric

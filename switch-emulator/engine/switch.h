@@ -108,6 +108,27 @@ struct GroupView {
   std::size_t table_bytes = 0, beside_bytes = 0;  // TableBytes
 };
 
+// A sender group (MC-RDMA's multicast; docs/protocol.md, "Sender groups") at one switch.
+struct SenderReceiverView {
+  Ipv4 host;
+  Qpn qpn;
+  bool is_known = false;  // at the sender's switch, since that began
+  Psn acked;              // ... by feedback; means something if known
+  std::uint32_t lag = 0;  // packets between what was sent and that
+  std::vector<RegionView> regions;
+};
+struct SenderGroupView {
+  Ipv4 sender, alias;
+  Qpn virtual_qpn, sender_qpn;
+  std::uint16_t epoch = 0;
+  bool merges = false;       // the sender is at this switch
+  std::size_t branches = 0;  // ways that its data goes from here
+  std::size_t replicas = 0;  // of its rule; 0: it has none, the data goes on as it is
+  std::vector<SenderReceiverView> receivers;  // behind this switch
+  std::uint64_t data_packets = 0, copies = 0;
+  std::size_t rule_bytes = 0, merge_bytes = 0;  // in a hardware table
+};
+
 // What one group takes in a switch, by field: {"path_index", n}, {"path.ack", n}, ...
 struct TableBytes {
   using Rows = std::vector<std::pair<std::string, std::size_t>>;
@@ -138,6 +159,8 @@ class Switch {
   // The same in pieces: a group's tables, of those that group_ids() names. None if it has gone.
   std::vector<McstId> group_ids() const;
   std::vector<GroupView> groups(McstId id) const;
+  std::vector<SenderGroupView> sender_groups() const;  // by sender and virtual QPN
+  std::size_t sender_rule_count() const;               // of them with a rule
   std::size_t group_count() const;  // tables, pending ones included; tombstones not
   std::size_t tombstone_count() const;
   // ... with `paths` paths, to the highest of `ports` ports.

@@ -109,4 +109,42 @@ TableBytes bytes_of_paths(std::size_t ports, std::size_t paths) {
   return bytes_of(group);
 }
 
+SenderGroupView view_of(const SenderGroup& group) {
+  SenderGroupView view;
+  view.sender = group.said.sender();
+  view.virtual_qpn = group.said.virtual_qpn;
+  view.sender_qpn = group.said.sender_qpn;
+  view.epoch = group.said.header.epoch;
+  view.merges = group.merge != nullptr;
+  if (group.merge) view.alias = group.merge->alias();
+  view.branches = group.branches.size();
+  view.replicas = group.rule.size();
+  view.data_packets = group.data_packets;
+  view.copies = group.copies;
+  for (std::uint8_t i = 0; i < group.said.receiver_count; ++i) {
+    SenderReceiverView one;
+    one.host = group.said.receivers[i].host;
+    one.qpn = group.said.receivers[i].qpn;
+    for (const auto& r : group.said.region_list()) {
+      if (r.receiver != i) continue;
+      one.regions.push_back({r.region.number, r.region.virtual_address, r.region.length});
+    }
+    if (group.merge) {
+      const AckMerge::Receiver& known = group.merge->receivers()[i];
+      one.is_known = known.is_known;
+      one.acked = known.acked;
+      const bool lags = known.is_known && group.merge->lags(known);
+      if (lags) one.lag = static_cast<std::uint32_t>(distance(known.acked, *group.merge->sent()));
+    }
+    view.receivers.push_back(std::move(one));
+  }
+  // Key: IPv4 and QPN; a replica: set of ports, IPv4, QPN, table of regions (MC-RDMA V-A).
+  constexpr std::size_t kKey = 4 + 3, kReplica = 2 + 4 + 3 + 2;
+  if (!group.rule.empty()) view.rule_bytes = kKey + group.rule.size() * kReplica;
+  if (group.merge) {
+    view.merge_bytes = AckMerge::kGroupBytes + group.said.receiver_count * AckMerge::kReceiverBytes;
+  }
+  return view;
+}
+
 }  // namespace cepheus::fabric

@@ -1,11 +1,13 @@
 // What an administrator sees of a group, and what its table costs.
 #pragma once
 
+#include "switch-emulator/engine/mcrdma/sender_table.h"
 #include "switch-emulator/engine/mft.h"
 
 namespace cepheus::fabric {
 
 GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, bool active);
+SenderGroupView view_of(const SenderGroup& group);
 
 // What is not a named field (padding, and vectors' own pointers) is a row of its own, so that the
 // rows add up.

@@ -13,17 +13,17 @@ group.prefs.pool = Pref.string("Group identifiers", "198.18.0.0/15", "block of a
 
 local VERSION, HEADER, SIGNATURE = 2, 20, 20
 local TYPES = {"REGISTER", "CONFIRM", "REJECT", "ACTIVATE", "UNREGISTER", "REFRESH", "QUERY", "REPORT", "EVICT", "GIVE_UP", "COMPLAIN",
-               "ALIVE", "HELLO", "PUBLISH"}
+               "ALIVE", "HELLO", "PUBLISH", "INSTALL", "INSTALLED", "REMOVE"}
 local REGISTER, CONFIRM, REJECT, ACTIVATE, UNREGISTER, QUERY, REPORT = 1, 2, 3, 4, 5, 7, 8
 local GIVE_UP, COMPLAIN, ALIVE, HELLO = 10, 11, 12, 13
 local REASONS = {[0] = "none", "table full", "no route", "group id in use", "malformed request", "not authorised",
                  "host does not know the queue pair", "member could not bring its queue pair up", "evicted",
                  "another version of the registration protocol", "too many members behind one switch", "members are missing in the table",
                  "too many groups of one host", "a trunk on the way is down", "a write outside a member's regions",
-                 "another write mode than the switches have"}
-local RECORDS = {"MEMBER", "REGION", "SWITCH"}
-local MEMBER, REGION, SWITCH = 1, 2, 3
-local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8}
+                 "another write mode than the switches have", "the switches serve no sender groups"}
+local RECORDS = {"MEMBER", "REGION", "SWITCH", "SENDER"}
+local MEMBER, REGION, SWITCH, SENDER = 1, 2, 3, 4
+local RECORD_BYTES = {[MEMBER] = 16, [REGION] = 28, [SWITCH] = 8, [SENDER] = 32}
 local HOST_SYNC, PRESENCE, HEARS = 0x8000, 1, 1
 
 local function field(make, name, text, ...)

@@ -1,0 +1,364 @@
+#include "switch-emulator/engine/mcrdma/installer.h"
+
+#include <algorithm>
+
+#include "switch-emulator/engine/signed_datagram.h"
+
+namespace cepheus::fabric {
+
+using net::PortKind;
+using wire::MrpMember;
+using wire::MrpReject;
+using wire::MrpType;
+using wire::SenderGroupMessage;
+
+namespace {
+
+// Receivers that can be: not the sender, of a real queue pair.
+bool is_well_formed(const SenderGroupMessage& message) {
+  const auto can_be = [&](const MrpMember& m) {
+    return !m.host.is_unset() && m.host != message.sender() && m.qpn.value() != 0 &&
+           !wire::is_sender_group(m.qpn);
+  };
+  return message.receiver_count > 0 && std::ranges::all_of(message.list(), can_be);
+}
+
+// What data meets here, which comes addressed to `addressed` (MC-RDMA algorithm 1, lines 16 to 25).
+// A rule where nothing branches, too, if no switch behind this one could make of the packet what a
+// receiver's queue pair takes.
+std::vector<Replica> rule_for(std::span<const MrpMember> receivers,
+                              const std::vector<Branch>& branches, Ipv4 addressed) {
+  const bool is_last = branches.size() == 1 && branches.front().is_here;
+  const bool is_for_one =
+      std::ranges::find(receivers, addressed, &MrpMember::host) != receivers.end();
+  if (branches.size() == 1 && !is_last && is_for_one) return {};
+  std::vector<Replica> rule;
+  rule.reserve(branches.size());
+  for (const Branch& branch : branches) {
+    const MrpMember& first = receivers[branch.receivers.front()];
+    rule.push_back({first.host, branch.is_one() ? first.qpn : Qpn(), branch.receivers.front()});
+  }
+  return rule;
+}
+
+// What goes to those of one branch.
+SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpType type) {
+  SenderGroupMessage part;
+  part.header = group.said.header;
+  part.header.type = type;
+  part.control_port = group.said.control_port;
+  part.virtual_qpn = group.said.virtual_qpn;
+  part.sender_qpn = group.said.sender_qpn;
+  part.start = group.said.start;
+  part.addressed = group.rule.empty() ? group.said.addressed
+                                      : group.said.receivers[branch.receivers.front()].host;
+  for (const std::uint8_t i : branch.receivers) {
+    part.add(group.said.receivers[i]);
+    if (group.rewrites(branch)) continue;  // what follows is for the receiver itself
+    for (const SenderGroupMessage::Region& r : group.said.region_list()) {
+      if (r.receiver == i) part.add_region(part.receiver_count - 1, r.region);
+    }
+  }
+  return part;
+}
+
+}  // namespace
+
+bool Installer::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  // Whose own switch this is neither at one end nor at the other, and that branches nothing.
+  const bool from_host = is_from_sender(call);
+  const auto route = routes_.find(headers.ip.destination);
+  const bool at_destination =
+      route && call.port(routes_.ports(*route).front()).kind == PortKind::kHost;
+  if (!from_host && !at_destination && config_.sender_groups != net::SenderGroups::kEverywhere) {
+    return false;
+  }
+  const auto datagram = wire::UdpDatagram::parse(frame, headers);
+  if (!datagram) {
+    call.count(Counter::kDropMalformed);
+    return true;
+  }
+  auto payload = frame.payload();
+  if (config_.mrp_key) {
+    const auto verified = config_.mrp_key->verify(datagram->ip.source, payload);
+    if (!verified) {
+      call.count(Counter::kDropMrpUnauthenticated);
+      return true;
+    }
+    payload = *verified;
+  }
+  const auto message = SenderGroupMessage::parse(payload);
+  if (!message) {
+    call.count(from_host ? Counter::kDropMrpForged : Counter::kDropMalformed);
+    return true;
+  }
+  const MrpType type = message->header.type;
+  if (type == MrpType::kInstalled || type == MrpType::kReject) {
+    on_answer(call, frame, *datagram, *message);
+  } else if (message->sender() != datagram->ip.source) {
+    call.count(Counter::kDropMrpForged);
+  } else if (type == MrpType::kInstall) {
+    on_install(call, *datagram, *message);
+  } else if (type == MrpType::kRemove) {
+    on_remove(call, *datagram, *message);
+  } else if (type == MrpType::kQuery && from_host) {
+    on_query(call, *message);
+  } else {
+    call.count(Counter::kDropMrpForged);
+  }
+  if (call.fates == 0) call.count(Counter::kMrpTaken);
+  return true;
+}
+
+// Reasons that need no look at the ways.
+MrpReject Installer::refuse(Call& call, const SenderGroupMessage& message,
+                            const SenderGroup* known) {
+  if (config_.sender_groups == net::SenderGroups::kOff) return MrpReject::kNoSenderGroups;
+  if (!is_well_formed(message)) return MrpReject::kMalformed;
+  if (known != nullptr) {
+    const bool is_same = known->said.header.instance == message.header.instance;
+    return is_same ? MrpReject::kNone : MrpReject::kIdInUse;
+  }
+  if (groups_.size() >= config_.max_groups) return MrpReject::kTableFull;
+  if (groups_.count_of(message.sender()) >= config_.max_groups_per_host) {
+    call.count(Counter::kRefusedQuota);
+    return MrpReject::kQuota;
+  }
+  return MrpReject::kNone;
+}
+
+void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
+                           const SenderGroupMessage& message) {
+  call.count(Counter::kSenderInstall);
+  const bool from_sender = is_from_sender(call);
+  const SenderKey key{message.sender(), message.virtual_qpn};
+  SenderGroup* group = groups_.find(key);
+  if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
+    return reject(call, message, reason, nullptr);
+  }
+  if (group != nullptr && wire::newer_epoch(group->said.header.epoch, message.header.epoch)) {
+    return call.count(Counter::kDropMrpStale);
+  }
+  if (group == nullptr && !rate_.admit(call.ingress, call.now)) {
+    return call.count(Counter::kDropMrpRate);
+  }
+  std::size_t unreachable = 0;
+  auto branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
+  if (branches.empty()) {
+    return reject(call, message, MrpReject::kNoRoute, &message.receivers[unreachable]);
+  }
+  if (group == nullptr) group = &groups_.add(key);
+  const Qpn qpn_before = group->said.sender_qpn;
+  group->said = message;
+  if (from_sender) group->said.addressed = datagram.ip.destination;
+  group->ingress = call.ingress;
+  group->branches = std::move(branches);
+  group->rule = rule_for(message.list(), group->branches, group->said.addressed);
+  group->last_seen = call.now;
+  group->orphaned.reset();
+  if (from_sender) {
+    const SenderKey feedback = group->feedback_key();
+    SenderGroup* const other = groups_.find_merge(feedback);
+    // A queue pair is one group's: that of before is no more.
+    if (other != nullptr && other != group) groups_.erase(other->key());
+    if (!group->merge || qpn_before != message.sender_qpn) {
+      groups_.set_merge(*group,
+                        std::make_unique<AckMerge>(group->said.addressed, call.ingress,
+                                                   config_.rules.cnp_policy, config_.cnp_window));
+    }
+    const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
+    group->merge->set_receivers(message.list(),
+                                is_fresh ? std::optional(message.start) : std::nullopt);
+  }
+  pass_on(call, *group, MrpType::kInstall, message.share);
+}
+
+void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
+                          const SenderGroupMessage& message) {
+  call.count(Counter::kSenderRemove);
+  if (const bool can_be =
+          config_.sender_groups != net::SenderGroups::kOff && is_well_formed(message);
+      !can_be) {
+    return call.count(Counter::kDropMalformed);
+  }
+  const SenderKey key{message.sender(), message.virtual_qpn};
+  const SenderGroup* known = groups_.find(key);
+  if (known != nullptr && known->said.header.instance != message.header.instance) {
+    return call.count(Counter::kDropMrpForeign);
+  }
+  // A repeat: those behind may have missed the first.
+  SenderGroup gone;
+  std::size_t unreachable = 0;
+  gone.said = message;
+  if (is_from_sender(call)) gone.said.addressed = datagram.ip.destination;
+  gone.branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
+  gone.rule = rule_for(message.list(), gone.branches, gone.said.addressed);
+  groups_.erase(key);
+  pass_on(call, gone, MrpType::kRemove, message.share);
+}
+
+void Installer::on_query(Call& call, const SenderGroupMessage& message) {
+  call.count(Counter::kMrpQuery);
+  const SenderGroup* group = groups_.find({message.sender(), message.virtual_qpn});
+  if (group == nullptr || !group->merge || group->said.header.instance != message.header.instance) {
+    return call.count(Counter::kDropUnknownGroup);
+  }
+  SenderGroupMessage report;
+  report.header = group->said.header;
+  for (const AckMerge::Receiver& one : group->merge->receivers()) {
+    const bool has_way = routes_.next_hop(one.host, 0, call.ingress).has_value();
+    if (has_way && !group->merge->lags(one)) continue;
+    std::uint8_t flags = has_way ? 0 : wire::kMemberDown;
+    if (group->merge->lags(one)) flags |= wire::kMemberOwes;
+    report.add({one.host, Qpn(one.heard), flags});
+  }
+  report.header.type = MrpType::kReport;
+  report.virtual_qpn = group->said.virtual_qpn;
+  report.control_port = group->said.control_port;
+  send_to_sender(call, report);
+  call.count(Counter::kMrpReport);
+}
+
+// By a receiver at this switch, to a sender anywhere.
+void Installer::on_answer(Call& call, const Frame& frame, const wire::UdpDatagram& datagram,
+                          const SenderGroupMessage& message) {
+  const bool is_own = is_from_sender(call) && message.receiver_count == 1 &&
+                      message.receivers[0].host == call.port(call.ingress).host;
+  if (!is_own || datagram.ip.destination != message.sender()) {
+    return call.count(Counter::kDropMrpForged);
+  }
+  const auto out = routes_.next_hop(datagram.ip.destination, 0, call.ingress);
+  if (!out) return call.count(Counter::kDropNoRoute);
+  wire::UdpDatagram passed = datagram;
+  passed.ethernet = {call.port(*out).peer_mac, config_.mac};
+  if (passed.ip.ttl <= 1) return call.lose(Counter::kMrpSent, Counter::kDropCopyTtl);
+  --passed.ip.ttl;
+  address_process(call, message.control_port, passed.udp);
+  Frame copy;
+  passed.emit(copy, frame.payload(), frame.ref);
+  call.emit(Counter::kMrpSent, *out, copy);
+}
+
+void Installer::on_routes_changed(Call& call) {
+  std::vector<SenderGroup*> all;
+  groups_.for_each([&](SenderGroup& group) { all.push_back(&group); });
+  for (SenderGroup* group : all) {
+    std::size_t unreachable = 0;
+    auto branches = bifurcate(config_, routes_, group->said.list(), group->ingress, unreachable);
+    // Cut off for now: what is known stays, and the sender is told by time.
+    if (branches.empty() || branches == group->branches) continue;
+    std::swap(branches, group->branches);
+    group->rule = rule_for(group->said.list(), group->branches, group->said.addressed);
+    call.count(Counter::kSenderRebuilt);
+    pass_on(call, *group, MrpType::kInstall, 0, &branches);
+  }
+}
+
+void Installer::on_port_down(Call& call) {
+  const Ipv4 host = call.port(call.ingress).host;
+  groups_.for_each([&](SenderGroup& group) {
+    if (group.merge && group.merge->port() == call.ingress) group.orphaned = call.now;
+    const auto all = group.said.list();
+    const auto gone = std::ranges::find(all, host, &MrpMember::host);
+    if (gone == all.end()) return;
+    SenderGroupMessage report;
+    report.header = group.said.header;
+    report.header.type = MrpType::kReport;
+    report.virtual_qpn = group.said.virtual_qpn;
+    report.control_port = group.said.control_port;
+    report.add({host, Qpn(), wire::kMemberDown});
+    send_to_sender(call, report);
+    call.count(Counter::kMrpReport);
+  });
+}
+
+void Installer::on_port_up(Call& call) {
+  groups_.for_each([&](SenderGroup& group) {
+    if (group.merge && group.merge->port() == call.ingress) group.orphaned.reset();
+  });
+}
+
+Instant Installer::deadline() const { return groups_.is_empty() ? wire::kNever : looked_ + kLook; }
+
+void Installer::on_timer(Call& call) {
+  if (call.now < deadline()) return;
+  looked_ = call.now;
+  std::vector<SenderKey> old;
+  groups_.for_each([&](const SenderGroup& group) {
+    const bool is_orphan = group.orphaned && call.now - *group.orphaned >= config_.orphan_age;
+    if (is_orphan || call.now - group.last_seen >= config_.age) old.push_back(group.key());
+  });
+  for (const SenderKey& key : old) forget(call, key);
+}
+
+// Those behind this switch are told in the sender's name.
+void Installer::forget(Call& call, const SenderKey& key) {
+  call.count(Counter::kStaleTableAged);
+  pass_on(call, *groups_.find(key), MrpType::kRemove, 0);
+  groups_.erase(key);
+}
+
+// To each branch of several receivers a part for the next switch that branches, to the others' hosts
+// one of their own; each with its part of the share. `unless_as_before`: the branches of before,
+// where the same have the same ports they know already.
+void Installer::pass_on(Call& call, const SenderGroup& group, MrpType type, std::uint64_t share,
+                        const std::vector<Branch>* unless_as_before) {
+  const bool over_each_port = config_.sender_groups == net::SenderGroups::kEverywhere;
+  const auto copies = [&](const Branch& branch) {
+    return group.rewrites(branch) || !over_each_port ? std::size_t{1} : branch.ports.size();
+  };
+  std::size_t parts = 0;
+  for (const Branch& branch : group.branches) parts += copies(branch);
+  std::uint64_t rest = parts > 0 ? share % parts : 0;  // goes with the first
+  for (const Branch& branch : group.branches) {
+    const bool is_known = unless_as_before != nullptr &&
+                          std::ranges::find(*unless_as_before, branch) != unless_as_before->end();
+    if (is_known) continue;
+    SenderGroupMessage part = part_of(group, branch, type);
+    wire::UdpDatagram datagram;
+    datagram.ip.source = group.said.sender();
+    datagram.udp.source_port = config_.mrp_port;
+    datagram.udp.destination_port = config_.mrp_port;
+    const bool is_for_host = group.rewrites(branch);
+    if (is_for_host) address_process(call, part.receivers[0].control_port, datagram.udp);
+    datagram.ip.destination = is_for_host ? part.receivers[0].host : part.addressed;
+    for (std::size_t i = 0; i < copies(branch); ++i) {
+      part.share = share / parts + std::exchange(rest, 0);
+      if (is_for_host || !over_each_port) {
+        send_to(call, datagram.ip.destination, datagram, part);
+      } else {
+        send_signed(call, branch.ports[i], datagram, part);
+      }
+    }
+  }
+}
+
+void Installer::send_to(Call& call, Ipv4 destination, wire::UdpDatagram datagram,
+                        const SenderGroupMessage& message) {
+  datagram.ip.destination = destination;
+  const auto out = routes_.next_hop(destination, 0, PortId());
+  if (!out) return call.count(Counter::kSenderUnreachable);
+  send_signed(call, *out, datagram, message);
+}
+
+void Installer::send_to_sender(Call& call, SenderGroupMessage& message) {
+  wire::UdpDatagram datagram;
+  datagram.ip.source = config_.address;
+  address_process(call, message.control_port, datagram.udp);
+  send_to(call, message.sender(), datagram, message);
+}
+
+void Installer::reject(Call& call, const SenderGroupMessage& message, MrpReject reason,
+                       const MrpMember* about) {
+  SenderGroupMessage answer;
+  answer.header = message.header;
+  answer.header.type = MrpType::kReject;
+  answer.header.flags = static_cast<std::uint16_t>(reason);
+  answer.control_port = message.control_port;
+  answer.virtual_qpn = message.virtual_qpn;
+  if (about != nullptr) answer.add(*about);
+  send_to_sender(call, answer);
+  call.count(Counter::kMrpReject);
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,63 @@
+// The switch's half of sender groups' registration (docs/protocol.md, "Sender groups"): INSTALL taken,
+// branches found, passed on; answers sent on to senders; groups forgotten that nobody speaks of.
+//
+// No state waits for answers: a receiver's goes to the sender itself.
+#pragma once
+
+#include <vector>
+
+#include "switch-emulator/engine/mcrdma/sender_table.h"
+#include "switch-emulator/engine/register_rate.h"
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+
+class Installer {
+ public:
+  Installer(const SwitchConfig& config, const Routes& routes, SenderTable& groups)
+      : config_(config), routes_(routes), groups_(groups), rate_(config) {}
+
+  // A datagram to the registration port of a host. False: it is for a switch further on.
+  bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+  // A port has come or gone, or a neighbour has other ways.
+  void on_routes_changed(Call& call);
+  // A host's port has gone: senders of what it receives are told, its own groups have no sender.
+  void on_port_down(Call& call);
+  void on_port_up(Call& call);
+  // Forgets groups that nobody uses or refreshes.
+  void on_timer(Call& call);
+  Instant deadline() const;
+
+ private:
+  // How often groups that might be forgotten are looked for.
+  static constexpr Duration kLook = std::chrono::seconds(1);
+
+  void on_install(Call& call, const wire::UdpDatagram& datagram,
+                  const wire::SenderGroupMessage& message);
+  void on_remove(Call& call, const wire::UdpDatagram& datagram,
+                 const wire::SenderGroupMessage& message);
+  void on_query(Call& call, const wire::SenderGroupMessage& message);
+  void on_answer(Call& call, const Frame& frame, const wire::UdpDatagram& datagram,
+                 const wire::SenderGroupMessage& message);
+  wire::MrpReject refuse(Call& call, const wire::SenderGroupMessage& message,
+                         const SenderGroup* known);
+  bool is_from_sender(const Call& call) const {
+    return call.ingress != PortId() && call.port(call.ingress).kind == net::PortKind::kHost;
+  }
+  void pass_on(Call& call, const SenderGroup& group, wire::MrpType type, std::uint64_t share,
+               const std::vector<Branch>* unless_as_before = nullptr);
+  void send_to(Call& call, Ipv4 destination, wire::UdpDatagram datagram,
+               const wire::SenderGroupMessage& message);
+  void send_to_sender(Call& call, wire::SenderGroupMessage& message);
+  void reject(Call& call, const wire::SenderGroupMessage& message, wire::MrpReject reason,
+              const wire::MrpMember* about);
+  void forget(Call& call, const SenderKey& key);
+
+  const SwitchConfig& config_;
+  const Routes& routes_;
+  SenderTable& groups_;
+  RegisterRate rate_;
+  Instant looked_{};
+};
+
+}  // namespace cepheus::fabric

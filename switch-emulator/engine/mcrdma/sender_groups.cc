@@ -1,0 +1,217 @@
+#include "switch-emulator/engine/mcrdma/sender_groups.h"
+
+#include "switch-emulator/engine/bridging.h"
+#include "wire/byte_order.h"
+#include "wire/icrc.h"
+
+namespace cepheus::fabric {
+
+using wire::Opcode;
+using wire::RoceHeaders;
+
+namespace {
+
+// What tells a sender group's packet from others, before anything else of it is looked at.
+struct Glance {
+  Opcode opcode;
+  Qpn qpn;
+};
+std::optional<Glance> glance(const Frame& frame) {
+  const auto bytes = frame.header();
+  if (bytes.size() < wire::kExtensionOffset || frame.icrc_state == wire::Icrc::kNone) {
+    return std::nullopt;
+  }
+  const std::uint8_t* bth = bytes.data() + wire::kBthOffset;
+  return Glance{static_cast<Opcode>(bth[0]), Qpn(wire::load_be24(bth + 5))};
+}
+
+// All its headers, if it is whole; counted if not.
+std::optional<RoceHeaders> read(Call& call, const Frame& frame, const wire::UdpHeaders& outer) {
+  auto headers = RoceHeaders::parse(frame, outer);
+  if (!headers) {
+    call.count(Counter::kDropMalformed);
+  } else if (call.config.check_icrc && !wire::check_icrc(frame)) {
+    call.count(Counter::kDropCorrupt);
+    headers.reset();
+  }
+  return headers;
+}
+
+// A packet of the switch's own to the sender's queue pair, as if `from` had sent it.
+RoceHeaders to_sender(const SenderGroup& group, Ipv4 from, Opcode opcode) {
+  RoceHeaders h;
+  h.ip.source = from;
+  h.ip.destination = group.said.sender();
+  h.udp.source_port = wire::kRoceUdpPort;
+  h.bth.opcode = opcode;
+  h.bth.destination_qp = group.said.sender_qpn;
+  return h;
+}
+
+void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
+  headers.ethernet = {call.port(port).peer_mac, call.config.mac};
+  Frame frame;
+  headers.emit(frame, 0);
+  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
+  call.emit(kind, port, frame);
+}
+
+void send_answer(Call& call, const SenderGroup& group, Ipv4 from, PortId port,
+                 const AckMerge::Answer& answer) {
+  RoceHeaders h = to_sender(group, from, Opcode::kRcAcknowledge);
+  h.bth.psn = answer.psn;
+  h.aeth = answer.aeth;
+  send_made(call, Counter::kFeedbackSent, port, h);
+}
+
+// An acknowledgement echoes the mark of a packet: whatever becomes of it, the sender hears of that by
+// a notification, if it is to.
+void take_echo(Call& call, const SenderGroup& group, Ipv4 from) {
+  AckMerge& merge = *group.merge;
+  if (merge.take_cnp(call.now, from) != AckMerge::Taken::kPassed) {
+    return call.count(Counter::kEchoFiltered);
+  }
+  RoceHeaders h = to_sender(group, merge.alias(), Opcode::kCnp);
+  h.bth.becn = true;
+  send_made(call, Counter::kEchoToSource, merge.port(), h);
+}
+
+// A byte of the BTH that the ICRC does not cover.
+void clear_becn(Frame& frame) { frame.bytes[wire::kBthOffset + 4] &= 0xBF; }
+
+}  // namespace
+
+bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  const auto packet = glance(frame);
+  if (!packet) return false;
+  if (wire::is_sender_group(packet->qpn)) return on_data(call, frame, headers, packet->qpn);
+  const bool is_feedback =
+      packet->opcode == Opcode::kRcAcknowledge || packet->opcode == Opcode::kCnp;
+  if (!is_feedback || table_.is_empty()) return false;
+  SenderGroup* const group = table_.find_merge({headers.ip.destination, packet->qpn});
+  if (group == nullptr) return false;
+  if (const auto all = read(call, frame, headers)) take_feedback(call, *group, frame, *all);
+  return true;
+}
+
+void SenderGroups::on_routes_changed(Call& call) {
+  const PortId ingress = std::exchange(call.ingress, PortId());
+  installer_.on_routes_changed(call);
+  call.ingress = ingress;
+}
+
+bool SenderGroups::on_data(Call& call, const Frame& frame, const wire::UdpHeaders& outer, Qpn qpn) {
+  SenderGroup* const group = table_.find({outer.ip.source, qpn});
+  if (group == nullptr || (group->rule.empty() && !group->merge)) {
+    const auto out = routes_.next_hop(outer.ip.destination, 0, call.ingress);
+    const bool is_last = out && call.port(*out).kind == net::PortKind::kHost;
+    if (!is_last || !call.rules().sender_rewritten) return false;
+    call.count(Counter::kDropUnrewritten);
+    return true;
+  }
+  const auto headers = read(call, frame, outer);
+  if (!headers) return true;
+  call.icrc = frame.icrc_state;
+  group->last_seen = call.now;
+  if (group->merge && call.ingress != group->merge->port()) {
+    call.count(Counter::kDropNotMember);
+    return true;
+  }
+  const wire::OpcodeInfo& info = wire::opcode_info(headers->bth.opcode);
+  if (!info.multicastable() || info.ieth) {
+    call.count(Counter::kDropNotMulticastable);
+    if (group->merge && info.request()) {
+      refuse(call, *group, *headers, {}, wire::NakCode::kInvalidRequest);
+    }
+    return true;
+  }
+  ++group->data_packets;
+  if (group->merge) group->merge->on_data(headers->bth.psn);
+  if (group->rule.empty()) return false;
+  replicate(call, *group, frame, *headers);
+  return true;
+}
+
+void SenderGroups::replicate(Call& call, SenderGroup& group, const Frame& frame,
+                             const RoceHeaders& headers) {
+  call.count(Counter::kSenderDataTaken);
+  const bool is_addressed = wire::opcode_info(headers.bth.opcode).reth;
+  for (const Replica& replica : group.rule) {
+    Rewrite r{headers.ip.source, replica.destination, 1, headers.bth.destination_qp,
+              headers.bth.psn};
+    wire::Reth reth;
+    if (replica.qpn.value() != 0) r.qpn = replica.qpn;
+    if (is_addressed && replica.qpn.value() != 0) {
+      reth = headers.reth;
+      const wire::MrpRegion* region = group.find_region(replica.receiver, reth.rkey);
+      const bool fits = region != nullptr && reth.virtual_address <= region->length &&
+                        reth.dma_length <= region->length - reth.virtual_address;
+      if (region == nullptr || (!fits && call.rules().write_bounds)) {
+        call.lose(Counter::kDataCopies, Counter::kDropSenderWriteRefused);
+        refuse(call, group, headers, replica.destination, wire::NakCode::kRemoteAccess);
+        continue;
+      }
+      reth.virtual_address += region->virtual_address;
+      reth.rkey = region->rkey;
+      r.reth = &reth;
+    }
+    wire::Ipv4Header ip = headers.ip;
+    ip.destination = replica.destination;
+    const auto out =
+        routes_.next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress);
+    if (!out) {
+      call.lose(Counter::kDataCopies, Counter::kDropCopyNoRoute);
+      continue;
+    }
+    if (ip.ttl <= 1) {
+      call.lose(Counter::kDataCopies, Counter::kDropCopyTtl);
+      continue;
+    }
+    Frame* const copy = call.emit(Counter::kDataCopies, *out, frame);
+    if (copy == nullptr) continue;
+    rewrite(call, *out, *copy, frame, r);
+    ++group.copies;
+  }
+}
+
+void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& frame,
+                                 const RoceHeaders& headers) {
+  AckMerge& merge = *group.merge;
+  const Ipv4 from = headers.ip.source;
+  const bool is_cnp = headers.bth.opcode == Opcode::kCnp;
+  call.icrc = frame.icrc_state;
+  AckMerge::Answer answer{headers.bth.psn, headers.aeth};
+  const AckMerge::Taken taken =
+      is_cnp ? merge.take_cnp(call.now, from)
+             : merge.take(call.rules(), from, headers.bth.psn, headers.aeth, answer);
+  if (taken == AckMerge::Taken::kStranger) return call.count(Counter::kDropNotMember);
+  if (!is_cnp && headers.bth.becn) take_echo(call, group, from);
+  if (taken == AckMerge::Taken::kWithheld) return call.count(Counter::kSenderFeedbackWithheld);
+  if (taken == AckMerge::Taken::kAbsorbed) {
+    return call.count(is_cnp ? Counter::kCnpFiltered : Counter::kSenderFeedbackAbsorbed);
+  }
+  const Counter kind = is_cnp ? Counter::kCnpToSource : Counter::kSenderFeedbackPassed;
+  Frame* const copy = call.emit(kind, merge.port(), frame);
+  if (copy == nullptr) return;
+  if (!is_cnp) clear_becn(*copy);
+  rewrite(call, merge.port(), *copy, frame,
+          {merge.alias(), group.said.sender(), 1, group.said.sender_qpn, answer.psn, nullptr,
+           is_cnp ? nullptr : &answer.aeth});
+}
+
+// The sender's switch knows what all have acknowledged; another one speaks as the receiver whom it is
+// about, and leaves that to it.
+void SenderGroups::refuse(Call& call, SenderGroup& group, const RoceHeaders& headers,
+                          Ipv4 on_behalf_of, wire::NakCode code) {
+  if (group.merge) {
+    const auto answer = group.merge->refuse(code);
+    if (!answer) return;
+    return send_answer(call, group, group.merge->alias(), group.merge->port(), *answer);
+  }
+  const auto out = routes_.next_hop(group.said.sender(), 0, PortId());
+  if (!out) return;
+  const wire::Aeth error{wire::AckKind::kNak, static_cast<std::uint8_t>(code)};
+  send_answer(call, group, on_behalf_of, *out, {headers.bth.psn, error});
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,45 @@
+// Sender groups, MC-RDMA's multicast: what a switch does with their packets (docs/protocol.md, "Sender
+// groups"; MC-RDMA IV). Beside the groups with McstIDs: other keys, other tables, no turns.
+#pragma once
+
+#include <optional>
+
+#include "switch-emulator/engine/mcrdma/installer.h"
+
+namespace cepheus::fabric {
+
+class SenderGroups {
+ public:
+  SenderGroups(const SwitchConfig& config, const Routes& routes)
+      : routes_(routes), installer_(config, routes, table_) {}
+
+  // A RoCE packet between hosts. False: it is none of a sender group's, or nothing is to be done with
+  // it here but to send it on.
+  bool on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers);
+
+  bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+    return installer_.on_datagram(call, frame, headers);
+  }
+  void on_routes_changed(Call& call);
+  void on_port_down(Call& call) { installer_.on_port_down(call); }
+  void on_port_up(Call& call) { installer_.on_port_up(call); }
+  void on_timer(Call& call) { installer_.on_timer(call); }
+  Instant deadline() const { return installer_.deadline(); }
+
+  const SenderTable& table() const { return table_; }
+
+ private:
+  bool on_data(Call& call, const Frame& frame, const wire::UdpHeaders& outer, Qpn qpn);
+  void replicate(Call& call, SenderGroup& group, const Frame& frame,
+                 const wire::RoceHeaders& headers);
+  void take_feedback(Call& call, SenderGroup& group, const Frame& frame,
+                     const wire::RoceHeaders& headers);
+  void refuse(Call& call, SenderGroup& group, const wire::RoceHeaders& headers, Ipv4 on_behalf_of,
+              wire::NakCode code);
+
+  const Routes& routes_;
+  SenderTable table_;
+  Installer installer_;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,400 @@
+// Sender groups on switches that are connected: data, feedback and registration by the packet
+// (docs/protocol.md, "Sender groups").
+#include "switch-emulator/engine/mcrdma/sender_groups.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/mcrdma/test_sender.h"
+#include "wire/icrc.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Leaves 0, 1 and 2 under spines 3 and 4, three hosts at each leaf: host 3 l + i is at leaf l.
+std::unique_ptr<TestNetwork> make_leaf_spine(
+    net::SenderGroups how = net::SenderGroups::kEverywhere) {
+  auto net = std::make_unique<TestNetwork>();
+  for (int s = 0; s < 5; ++s) net->add_switch();
+  for (std::size_t leaf = 0; leaf < 3; ++leaf) {
+    for (const std::size_t spine : {3, 4}) net->link(leaf, spine);
+  }
+  for (std::size_t h = 0; h < 9; ++h) net->add_host(h / 3);
+  for (std::size_t s = 0; s < 5; ++s) net->config(s).sender_groups = how;
+  net->start();
+  return net;
+}
+
+TEST(SenderGroups, EveryReceiverSeesAConnectionOfItsOwn) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2, 3});
+  group.set_up();
+  group.data(0);
+  for (const std::size_t r : {1, 2, 3}) {
+    const auto h = group.received(r);
+    EXPECT_EQ(h.ip.source, TestNetwork::ip(0));
+    EXPECT_EQ(h.ip.destination, TestNetwork::ip(r));
+    EXPECT_EQ(h.bth.destination_qp, TestNetwork::qpn(r));
+    EXPECT_EQ(h.bth.psn, net->start_psn());
+    EXPECT_EQ(h.ethernet.destination, wire::mac_for(TestNetwork::ip(r)));
+  }
+  EXPECT_EQ(group.at_sender(), Texts());
+}
+
+TEST(SenderGroups, TheSenderHearsWhatAllHaveAcknowledgedFromItsAlias) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2, 3});
+  group.set_up();
+  for (int psn = 0; psn < 6; ++psn) group.data(psn);
+  group.ack(1, 4);
+  group.ack(2, 2);
+  group.ack(3, 5);
+  EXPECT_EQ(group.at_sender(),
+            Texts());  // 3 was last, and had least before: what it says is too much
+  group.ack(2, 4);     // the paper's example: 4, 2, 5, then 4
+  const auto h = group.received(0);
+  EXPECT_EQ(h.ip.source, TestNetwork::ip(1));
+  EXPECT_EQ(h.bth.destination_qp, TestNetwork::qpn(0));
+  EXPECT_EQ(group.at_sender(), Texts({"ack 4"}));
+  EXPECT_EQ(net->count(Counter::kSenderFeedbackAbsorbed), 3u);
+}
+
+TEST(SenderGroups, ANakAsksForTheFirstPacketThatAnybodyLacks) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2, 3});
+  group.set_up();
+  for (int psn = 0; psn < 7; ++psn) group.data(psn);
+  group.ack(1, 1);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.ack(2, 2);
+  group.ack(3, 5);
+  group.nak(2, 4);  // the paper's example: 1, 2, 5, then NAK 4
+  EXPECT_EQ(group.received(0).aeth.msn, 1u);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 2"}));
+  // It has been asked for it; another one would spend a retry.
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.data(2);
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 2"}));
+}
+
+TEST(SenderGroups, WaitsAndErrorsAcknowledgeNoMoreThanAllHave) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  for (int psn = 0; psn < 4; ++psn) group.data(psn);
+  group.ack(1, 0);
+  group.rnr(2, 3, 12);
+  EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t12"}));
+  group.feedback(1, 3, wire::AckKind::kNak, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"fatal 3 c2"}));
+}
+
+TEST(SenderGroups, FeedbackThatIsLateTakesNothingBack) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  for (int psn = 0; psn < 4; ++psn) group.data(psn);
+  group.ack(1, 3);
+  group.ack(1, 0);  // overtaken
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.ack(2, 3);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 3"}));
+}
+
+TEST(SenderGroups, SomebodyElsesFeedbackIsNobodys) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  group.data(0);
+  group.ack(3, 0);
+  EXPECT_EQ(group.at_sender(), Texts());
+  EXPECT_EQ(net->count(Counter::kDropNotMember), 1u);
+}
+
+TEST(SenderGroups, CongestionIsToldInTheAliasesNameAndEchoesBecomeNotifications) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  group.data(0);
+  group.cnp(2);
+  EXPECT_EQ(group.received(0).ip.source, TestNetwork::ip(1));
+  EXPECT_EQ(group.at_sender(), Texts({"cnp"}));
+  group.feedback(1, 0, wire::AckKind::kAck, 31, true);
+  EXPECT_EQ(group.at_sender(), Texts({"cnp"}));
+  group.feedback(2, 0, wire::AckKind::kAck, 31, true);
+  EXPECT_FALSE(wire::RoceHeaders::parse(*Frame::from_bytes(net->frames(0).at(1)))->bth.becn);
+  EXPECT_EQ(group.at_sender(), Texts({"cnp", "ack 0"}));
+}
+
+TEST(SenderGroups, OnlySwitchesThatBranchHaveRules) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 4, 6});  // leaf 1 twice, leaf 2
+  group.set_up();
+  const auto has_rule = [&](std::size_t s) {
+    return net->sw(s).sender_groups().at(0).replicas > 0;
+  };
+  EXPECT_FALSE(has_rule(0));  // all of it goes up, over either spine
+  EXPECT_TRUE(has_rule(3));
+  EXPECT_TRUE(has_rule(4));
+  EXPECT_TRUE(has_rule(1));
+  EXPECT_TRUE(net->sw(2).sender_groups().empty());  // the spine has put host 6's number in
+  group.data(0);
+  for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
+  EXPECT_EQ(net->count(Counter::kDataCopies, 0), 0u);
+}
+
+TEST(SenderGroups, RacksAreAllThatBranchesWhereSpinesAreOrdinary) {
+  auto net = make_leaf_spine(net::SenderGroups::kRacks);
+  TestSender group(*net, 0, {3, 4, 6, 1});
+  group.set_up();
+  EXPECT_TRUE(net->sw(3).sender_groups().empty() && net->sw(4).sender_groups().empty());
+  group.data(0);
+  for (const std::size_t r : {3, 4, 6, 1}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
+  EXPECT_EQ(net->count(Counter::kDataCopies, 0), 3u);  // a copy for each rack, one for its own host
+  for (const std::size_t r : {3, 4, 6, 1}) group.ack(r, 0);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 0"}));
+}
+
+TEST(SenderGroups, OneReceiverFarAwayGetsItsNumberAtItsSwitch) {
+  for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
+    auto net = make_leaf_spine(how);
+    TestSender group(*net, 0, {8});
+    group.set_up();
+    group.data(0);
+    EXPECT_EQ(group.received(8).bth.destination_qp, TestNetwork::qpn(8));
+    group.ack(8, 0);
+    EXPECT_EQ(group.at_sender(), Texts({"ack 0"}));
+  }
+}
+
+TEST(SenderGroups, WhatMetNoRuleReachesNoQueuePair) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.data(0);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->count(Counter::kDropUnrewritten), 1u);
+}
+
+TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilItHasHeardAll) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.install(false);  // as it is repeated to a switch that knows nothing
+  net->clear();
+  for (int psn = 100; psn < 104; ++psn) group.data(psn);
+  group.ack(1, 103);
+  group.nak(1, 104);
+  EXPECT_EQ(group.at_sender(), Texts());
+  EXPECT_EQ(net->count(Counter::kSenderFeedbackWithheld), 2u);
+  group.ack(2, 102);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 102"}));
+}
+
+TEST(SenderGroups, AWriteHasEachReceiversOwnAddressAndKey) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 6});
+  group.regions = {{0, {5, 0x1111, 0x10000, 4096}}, {1, {5, 0x2222, 0x20000, 4096}}};
+  group.set_up();
+  group.write(0, 5, 0x40, 64);
+  EXPECT_EQ(group.received(3).reth, (wire::Reth{0x10040, 0x1111, 64}));
+  EXPECT_EQ(group.received(6).reth, (wire::Reth{0x20040, 0x2222, 64}));
+}
+
+TEST(SenderGroups, AWriteBeyondARegionReachesNobodyItIsNotFor) {
+  for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
+    auto net = make_leaf_spine(how);
+    TestSender group(*net, 0, {3, 4, 6});
+    group.regions = {
+        {0, {5, 1, 0x10000, 4096}}, {1, {5, 2, 0x20000, 64}}, {2, {5, 3, 0x30000, 4096}}};
+    group.set_up();
+    group.write(0, 5, 32, 64);  // host 4 has 64 bytes
+    EXPECT_EQ(net->inbox(3), Texts({"data 0"}));
+    EXPECT_EQ(net->inbox(4), Texts());
+    EXPECT_EQ(group.at_sender(), Texts({"fatal 0 c2"}));
+    group.write(1, 9, 0, 64);  // nobody has a region 9
+    EXPECT_EQ(net->inbox(6).back(), "data 0");
+  }
+}
+
+TEST(SenderGroups, ReadsAndAtomicsAreRefusedAndAcknowledgeNothing) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  group.data(0);
+  group.request(wire::Opcode::kRcReadRequest, 1);
+  EXPECT_EQ(group.at_sender(), Texts({"fatal 0 c1"}));
+  EXPECT_EQ(net->inbox(1), Texts({"data 0"}));
+}
+
+TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2, 3});
+  group.set_up();
+  group.data(0);
+  group.ack(2, 0);
+  group.ack(3, 0);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.addressed_to = group.alias();  // the queue pair goes on speaking to host 1
+  group.set_receivers({2, 3});
+  group.epoch = 2;
+  group.install(false);
+  net->clear();
+  group.data(0);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
+  group.ack(2, 0);
+  EXPECT_EQ(group.received(0).ip.source, TestNetwork::ip(1));
+  group.epoch = 1;  // late
+  group.set_receivers({1, 2, 3});
+  group.install(false);
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
+}
+
+TEST(SenderGroups, TheAliasMayBeTakenOutBehindAnySwitch) {
+  for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
+    auto net = make_leaf_spine(how);
+    TestSender group(*net, 0, {3, 4, 6});
+    group.set_up();
+    group.addressed_to = group.alias();
+    group.set_receivers({4, 6});
+    group.epoch = 2;
+    group.install(false);
+    net->clear();
+    group.data(1);
+    EXPECT_EQ(net->inbox(3), Texts());
+    EXPECT_EQ(net->inbox(4), Texts({"data 1"}));
+    EXPECT_EQ(net->inbox(6), Texts({"data 1"}));
+  }
+}
+
+TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3});
+  group.install();
+  auto told = group.told_to(3);
+  ASSERT_EQ(told.size(), 2u);  // by way of either spine, each with its share
+  net->clear();
+  told[0].header.type = wire::MrpType::kInstalled;
+  group.speak(3, told[0], TestNetwork::ip(0));
+  ASSERT_EQ(group.told_to(0).size(), 1u);  // ports: the network checks
+  EXPECT_EQ(group.told_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
+  // Nobody answers for another.
+  group.speak(4, told[0], TestNetwork::ip(0));
+  EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
+}
+
+TEST(SenderGroups, NobodyInstallsInAnothersName) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2});
+  group.speak(3, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
+  EXPECT_EQ(net->count(Counter::kDropMrpForged), 1u);
+  EXPECT_TRUE(net->sw(0).sender_groups().empty());
+}
+
+TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
+  auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 1; });
+  TestSender group(*net, 0, {1, 2});
+  const auto refused = [&](const TestSender& sender) {
+    const auto told = sender.told_to(0);
+    const auto reason = told.empty() ? wire::MrpReject::kNone
+                                     : static_cast<wire::MrpReject>(told.back().header.flags);
+    net->clear();
+    return reason;
+  };
+  TestSender to_itself(*net, 0, {1, 0});
+  to_itself.install();
+  EXPECT_EQ(refused(to_itself), wire::MrpReject::kMalformed);
+  group.set_up();
+  TestSender second(*net, 0, {1, 2});
+  second.virtual_qpn = Qpn(0xC00043);
+  second.install();
+  EXPECT_EQ(refused(second), wire::MrpReject::kTableFull);
+  TestSender other_process(*net, 0, {1, 2});
+  other_process.instance = 8;
+  other_process.install();
+  EXPECT_EQ(refused(other_process), wire::MrpReject::kIdInUse);
+}
+
+TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
+  auto net = make_leaf_spine(net::SenderGroups::kOff);
+  TestSender group(*net, 0, {3});
+  group.install();
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(group.told_to(0)[0].header.flags),
+            wire::MrpReject::kNoSenderGroups);
+}
+
+TEST(SenderGroups, ARemovedGroupLeavesNothing) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 4, 6});
+  group.set_up();
+  group.remove();
+  EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
+  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+  net->clear();
+  group.remove();  // a repeat: those behind may have missed the first
+  EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
+}
+
+TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 6});
+  group.set_up();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(10s);
+  ASSERT_FALSE(group.told_to(3).empty());
+  EXPECT_EQ(group.told_to(3).back().header.type, wire::MrpType::kRemove);
+  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+}
+
+TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 6});
+  group.set_up();
+  group.data(0);
+  group.ack(3, 0);
+  net->clear();
+  group.query();
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(report.receiver_count, 1u);
+  EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(6));
+  EXPECT_EQ(report.receivers[0].flags, wire::kMemberOwes);
+  net->clear();
+  net->set_port(2, net->port_of(6), false);
+  EXPECT_EQ(group.told_to(0).size(),
+            0u);  // its number was put in at the spines: the leaf knows nothing
+  group.query();
+  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
+}
+
+TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
+  auto net = make_leaf_spine();
+  TestSender touched(*net, 0, {3, 4, 6}), apart(*net, 1, {2});
+  apart.virtual_qpn = Qpn(0xC00077);
+  touched.set_up();
+  apart.set_up();
+  net->set_port(0, net->port_between(0, 3), false);
+  EXPECT_EQ(net->count(Counter::kSenderRebuilt, 0), 1u);  // of two groups
+  EXPECT_EQ(net->count(Counter::kSenderInstall, 4), 2u);  // told anew, the one spine that is left
+  net->clear();
+  touched.data(0);
+  for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
+  apart.data(0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
+}
+
+TEST(SenderGroups, RegistrationIsSignedWhereTheFabricHasAKey) {
+  const auto key = std::make_shared<const wire::MrpKey>(
+      *wire::MrpKey::parse("00112233445566778899aabbccddeeff"));
+  auto net = make_pair_of_switches(false, [&](SwitchConfig& c) { c.mrp_key = key; });
+  TestSender group(*net, 0, {2, 3});
+  group.set_up();
+  group.data(0);
+  EXPECT_EQ(net->inbox(3), Texts({"data 0"}));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,158 @@
+// A sender group on a TestNetwork: what its sender and receivers put on the wire.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "switch-emulator/engine/test_network.h"
+#include "wire/sender_group.h"
+
+namespace cepheus::fabric {
+
+class TestSender {
+ public:
+  static constexpr Qpn kVirtual{0xC00042};
+
+  // Hosts of the network; the first receiver is the alias. Shared with nobody: its QPN is the host's.
+  TestSender(TestNetwork& net, std::size_t sender, std::vector<std::size_t> receivers)
+      : net_(net), sender_(sender), receivers_(std::move(receivers)) {}
+
+  void set_receivers(std::vector<std::size_t> receivers) { receivers_ = std::move(receivers); }
+  wire::SenderGroupMessage message(wire::MrpType type) const {
+    wire::SenderGroupMessage m;
+    m.header.type = type;
+    m.header.mcst_id = TestNetwork::ip(sender_);
+    m.header.instance = instance;
+    m.header.epoch = epoch;
+    m.header.seq = attempt;
+    m.control_port = TestNetwork::control_port(sender_);
+    m.virtual_qpn = virtual_qpn;
+    m.sender_qpn = TestNetwork::qpn(sender_);
+    m.start = net_.start_psn();
+    m.addressed = alias();
+    m.share = wire::SenderGroupMessage::kWholeShare;
+    for (const std::size_t r : receivers_) m.add(net_.member(r));
+    for (const auto& [receiver, region] : regions) m.add_region(receiver, region);
+    return m;
+  }
+  void install(bool fresh = true) {
+    auto m = message(wire::MrpType::kInstall);
+    m.header.flags = fresh ? wire::SenderGroupMessage::kFresh : 0;
+    speak(sender_, m, alias());
+  }
+  void remove() { speak(sender_, message(wire::MrpType::kRemove), alias()); }
+  void query() { speak(sender_, message(wire::MrpType::kQuery), alias()); }
+  // INSTALL, and all that hosts got of it taken out of their inboxes.
+  void set_up() {
+    install();
+    EXPECT_EQ(share_that_came(), wire::SenderGroupMessage::kWholeShare);
+    net_.clear();
+  }
+  // Of the messages in receivers' inboxes, which are for them alone.
+  std::uint64_t share_that_came() const {
+    std::uint64_t sum = 0;
+    for (const std::size_t r : receivers_) {
+      for (const auto& told : told_to(r)) {
+        EXPECT_EQ(told.receiver_count, 1u);
+        EXPECT_EQ(told.receivers[0], net_.member(r));
+        sum += told.share;
+      }
+    }
+    return sum;
+  }
+  // What the process of a host was told of sender groups.
+  std::vector<wire::SenderGroupMessage> told_to(std::size_t host) const {
+    std::vector<wire::SenderGroupMessage> all;
+    for (const auto& bytes : net_.frames(host)) {
+      const auto frame = Frame::from_bytes(bytes);
+      const auto datagram = wire::UdpDatagram::parse(*frame);
+      if (!datagram) continue;
+      auto payload = frame->payload();
+      if (const wire::MrpKey* key = net_.config(0).mrp_key.get()) {
+        const auto verified = key->verify(datagram->ip.source, payload);
+        EXPECT_TRUE(verified);
+        payload = *verified;
+      }
+      if (const auto m = wire::SenderGroupMessage::parse(payload)) all.push_back(*m);
+    }
+    return all;
+  }
+  void speak(std::size_t host, const wire::SenderGroupMessage& m, Ipv4 destination) {
+    std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxDatagram);
+    std::size_t size = m.emit(payload);
+    if (const wire::MrpKey* key = net_.config(0).mrp_key.get()) {
+      size = key->sign(TestNetwork::ip(host), payload, size);
+    }
+    wire::UdpDatagram datagram;
+    datagram.ethernet.source = wire::mac_for(TestNetwork::ip(host));
+    datagram.ip.source = TestNetwork::ip(host);
+    datagram.ip.destination = destination;
+    datagram.udp.source_port = TestNetwork::control_port(host);
+    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+    Frame frame;
+    datagram.emit(frame, std::span(payload).first(size));
+    net_.inject(host, frame);
+  }
+
+  wire::RoceHeaders from_sender(wire::Opcode opcode, std::int64_t psn) const {
+    auto h = net_.headers_from(sender_, opcode, psn);
+    h.ip.destination = alias();
+    h.bth.destination_qp = virtual_qpn;
+    return h;
+  }
+  void data(std::int64_t psn) { request(wire::Opcode::kRcSendOnly, psn); }
+  void request(wire::Opcode opcode, std::int64_t psn) {
+    net_.inject(sender_, net_.make_frame(sender_, from_sender(opcode, psn), 64));
+  }
+  void write(std::int64_t psn, std::uint32_t region, std::uint64_t offset, std::uint32_t length) {
+    auto h = from_sender(wire::Opcode::kRcWriteOnly, psn);
+    h.reth = {offset, region, length};
+    net_.inject(sender_, net_.make_frame(sender_, h, 64));
+  }
+  void feedback(std::size_t host, std::int64_t psn, wire::AckKind kind, std::uint8_t value,
+                bool becn = false) {
+    auto h = net_.headers_from(host, wire::Opcode::kRcAcknowledge, psn);
+    h.ip.destination = TestNetwork::ip(sender_);
+    h.bth.destination_qp = TestNetwork::qpn(sender_);
+    h.bth.becn = becn;
+    h.aeth = {kind, value, static_cast<std::uint32_t>(psn)};
+    net_.inject(host, net_.make_frame(host, h));
+  }
+  void ack(std::size_t host, std::int64_t psn) {
+    feedback(host, psn, wire::AckKind::kAck, wire::Aeth::kNoCreditLimit);
+  }
+  void nak(std::size_t host, std::int64_t psn) { feedback(host, psn, wire::AckKind::kNak, 0); }
+  void rnr(std::size_t host, std::int64_t psn, std::uint8_t timer) {
+    feedback(host, psn, wire::AckKind::kRnrNak, timer);
+  }
+  void cnp(std::size_t host) {
+    auto h = net_.headers_from(host, wire::Opcode::kCnp, 0);
+    h.ip.destination = TestNetwork::ip(sender_);
+    h.bth.destination_qp = TestNetwork::qpn(sender_);
+    net_.inject(host, net_.make_frame(host, h));
+  }
+  Texts at_sender() { return net_.inbox(sender_); }
+  // Headers of the one RoCE frame in a host's inbox.
+  wire::RoceHeaders received(std::size_t host) const {
+    EXPECT_EQ(net_.frames(host).size(), 1u);
+    const auto frame = Frame::from_bytes(net_.frames(host).at(0));
+    return *wire::RoceHeaders::parse(*frame);
+  }
+  Ipv4 alias() const {
+    return addressed_to.is_unset() ? TestNetwork::ip(receivers_[0]) : addressed_to;
+  }
+
+  Qpn virtual_qpn = kVirtual;
+  Ipv4 addressed_to;  // unset: the first receiver
+  std::uint32_t instance = 7;
+  std::uint16_t epoch = 1, attempt = 0;
+  std::vector<std::pair<std::size_t, wire::MrpRegion>> regions;
+
+ private:
+  TestNetwork& net_;
+  const std::size_t sender_;
+  std::vector<std::size_t> receivers_;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,51 @@
+// How a switch sends registration datagrams: signed, if the fabric has a key, in the name of the
+// datagram's source.
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <span>
+
+#include "switch-emulator/engine/call.h"
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+
+// Emits on `port` what `write(room)` makes, which returns its size, or 0 if it needs more room;
+// what of `datagram` concerns the next hop only is filled in here.
+template <typename Write>
+void write_signed(Call& call, PortId port, wire::UdpDatagram datagram, Write&& write) {
+  datagram.ethernet.source = call.config.mac;
+  datagram.ethernet.destination = call.port(port).peer_mac;
+  std::array<std::uint8_t, Frame::kCapacity - wire::kBthOffset> small;
+  std::span<std::uint8_t> room = small;
+  const auto write_all = [&] {
+    const std::size_t bare = write(room);
+    const bool signs = bare != 0 && call.config.mrp_key;
+    return signs ? call.config.mrp_key->sign(datagram.ip.source, room, bare) : bare;
+  };
+  std::size_t size = write_all();
+  if (size == 0) {
+    room = call.scratch.take();
+    size = write_all();
+  }
+  assert(size > 0);
+  Frame frame;
+  datagram.emit(frame, room.first(size));
+  call.emit(Counter::kMrpSent, port, frame);
+}
+
+template <typename Message>
+void send_signed(Call& call, PortId port, const wire::UdpDatagram& datagram,
+                 const Message& message) {
+  write_signed(call, port, datagram,
+               [&](std::span<std::uint8_t> room) { return message.emit(room); });
+}
+
+// What reaches a process comes from the registration port: no host can send from there.
+inline void address_process(const Call& call, std::uint16_t control_port, wire::Udp& udp) {
+  udp.source_port = call.config.mrp_port;
+  udp.destination_port = control_port != 0 ? control_port : call.config.mrp_port;
+}
+
+}  // namespace cepheus::fabric
