@@ -57,6 +57,11 @@ void add_incident(ScenarioPlan& plan) {
   if (dies && !incident.noticed) {
     plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
   }
+  // A cable that was unplugged has nothing on its way when it is plugged in again: what its host
+  // said before may not be taken for something that it says since.
+  if (incident.kind == IncidentKind::kHostRestart && incident.noticed) {
+    incident.lasts = std::max(incident.lasts, plan.faults.reorder_by);
+  }
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = 10ms;
 }
 
