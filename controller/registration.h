@@ -28,6 +28,7 @@
 #include "controller/times.h"
 #include "wire/mrp.h"
 #include "wire/result.h"
+#include "wire/sender_group.h"
 #include "wire/types.h"
 
 namespace cepheus::mrp {
@@ -39,10 +40,15 @@ using wire::McstId;
 using wire::MrpMember;
 using wire::MrpMessage;
 
-// The caller owns it, sends what is in it, each to its McstID, clears it and passes it again.
+// The caller owns it, sends what is in it, each to its McstID (those of sender groups to their
+// destination(), sender_registration.h), clears it and passes it again.
 struct Outbox {
   std::vector<MrpMessage> messages;
-  void clear() { messages.clear(); }
+  std::vector<wire::SenderGroupMessage> of_sender_groups;
+  void clear() {
+    messages.clear();
+    of_sender_groups.clear();
+  }
 };
 
 struct RegistrationConfig {

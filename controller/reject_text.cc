@@ -47,8 +47,8 @@ std::string reason_and_remedy(MrpReject reason, McstId id, std::span<const MrpMe
       return "the registration is not authorised: give the leader the fabric's key";
     case MrpReject::kNotMember:
       return (named.empty() ? std::string("a member") : list_of(named)) +
-             " is unknown to its host: the group was destroyed there, create fresh groups on all "
-             "members";
+             " is unknown to its host: the group was destroyed there, or is no sender group as the "
+             "others are: create fresh groups of one kind on all members";
     case MrpReject::kMemberFailed:
       return (named.empty() ? std::string("a member") : list_of(named)) +
              " could not connect its queue pair: the group's reason on that host says why";

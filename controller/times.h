@@ -33,6 +33,8 @@ inline constexpr Duration kEvict = 5s;
 inline constexpr Duration kSourceGrace = 500ms;
 // Before a freed group address is used again.
 inline constexpr Duration kAddressRest = 10s;
+// Between two INSTALLs of a sender group in operation: how long a switch that lacks it drops its data.
+inline constexpr Duration kInstallAgain = 1s;
 
 // --- Members in operation.
 // Sends that have not moved for so long make a member ask who holds them up.
@@ -80,6 +82,10 @@ static_assert(kReceiverAsksAgain + kLook <= kAskerPatience);
 static_assert(kReceiverGivesUp >= kEvict);
 // A leader asks more often than a switch that lost two of three REFRESHs forgets the group.
 static_assert(3 * kRefresh < kSwitchAge);
+// A receiver that heard none of several INSTALLs has lost its sender; so has a switch.
+static_assert(4 * kInstallAgain < kReceiverGivesUp && kReceiverGivesUp < kSwitchAge);
+// A switch that was restarted knows the sender group again before anybody is taken for silent.
+static_assert(kInstallAgain + kLongestRetry < kEvict);
 // A registration that takes its time is not forgotten between two repeats, lost ones among them.
 static_assert(kSwitchPending > kRegister && kSwitchPending > 8 * kLongestRetry);
 // A host draws no address that a switch still refuses.

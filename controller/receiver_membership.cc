@@ -1,0 +1,153 @@
+#include "controller/receiver_membership.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace cepheus::mrp {
+
+using wire::MrpReject;
+using wire::MrpType;
+using wire::SenderGroupMessage;
+
+namespace {
+
+constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
+
+}  // namespace
+
+SenderGroupMessage answer_to(const SenderGroupMessage& asked, MrpType type, std::uint16_t flags,
+                             const MrpMember& self) {
+  SenderGroupMessage m = asked;
+  m.header.type = type;
+  m.header.flags = flags;
+  m.receiver_count = m.region_count = 0;
+  m.add({self.host, self.qpn});
+  return m;
+}
+
+void ReceiverMembership::set_state(State state, const char* reason) {
+  assert(state_ != State::kGone && state_ != State::kFailed);
+  state_ = state;
+  state_reason_ = reason;
+}
+
+bool ReceiverMembership::is_named_by(const SenderGroupMessage& message) const {
+  return std::ranges::any_of(message.list(), [this](const MrpMember& m) {
+    return m.is_same_as(self_) && m.token == self_.token;
+  });
+}
+
+// Whatever its virtual QPN: while that is another process's, the sender takes the next.
+bool ReceiverMembership::is_of_this_group(const SenderGroupMessage& message) const {
+  return state_ != State::kWaiting && message.sender() == sender() &&
+         message.header.instance == group_.header.instance &&
+         message.sender_qpn == group_.sender_qpn && message.start == group_.start;
+}
+
+void ReceiverMembership::refuse(const SenderGroupMessage& asked, MrpReject reason,
+                                Outbox& out) const {
+  out.of_sender_groups.push_back(
+      answer_to(asked, MrpType::kReject, static_cast<std::uint16_t>(reason), self_));
+}
+
+// INSTALLs may overtake each other.
+void ReceiverMembership::note(const SenderGroupMessage& install) {
+  if (!wire::newer_epoch(group_.header.seq, install.header.seq)) group_ = install;
+}
+
+ReceiverMembership::Task ReceiverMembership::on_message(Instant, const SenderGroupMessage& message,
+                                                        Outbox& out) {
+  switch (message.header.type) {
+    case MrpType::kInstall:
+      return on_install(message, out);
+    case MrpType::kRemove:
+      return on_remove(message, out);
+    default:
+      return Task::kNone;
+  }
+}
+
+ReceiverMembership::Task ReceiverMembership::on_install(const SenderGroupMessage& message,
+                                                        Outbox& out) {
+  if (state_ == State::kWaiting) {
+    if (!is_named_by(message)) return Task::kNone;
+    group_ = message;
+    ++installs_heard_;
+    set_state(State::kConnecting, "a sender named this receiver");
+    return Task::kConnect;
+  }
+  if (!is_of_this_group(message)) {
+    if (is_named_by(message)) refuse(message, MrpReject::kIdInUse, out);
+    return Task::kNone;
+  }
+  if (wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;  // a late duplicate
+  ++installs_heard_;
+  switch (state_) {
+    case State::kFailed:
+    case State::kGone:
+      refuse(message, reject_ == MrpReject::kMemberFailed ? reject_ : MrpReject::kNotMember, out);
+      return Task::kNone;
+    case State::kConnecting: {
+      // connected() answers for all paths of the newest attempt.
+      const bool is_same = message.header.seq == group_.header.seq;
+      const std::uint64_t before = is_same ? group_.share : 0;
+      note(message);
+      if (is_same) group_.share = std::min(kWhole, before + message.share);
+      return Task::kNone;
+    }
+    default:
+      break;
+  }
+  note(message);
+  if (message.share > 0) {
+    out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled,
+                                             static_cast<std::uint16_t>(MrpType::kInstall), self_));
+    return Task::kNone;
+  }
+  // Said without asking once all have answered.
+  if (state_ == State::kActive) return Task::kNone;
+  set_state(State::kActive, "all receivers are connected");
+  return Task::kActivated;
+}
+
+ReceiverMembership::Task ReceiverMembership::on_remove(const SenderGroupMessage& message,
+                                                       Outbox& out) {
+  const bool waits = state_ == State::kWaiting;
+  if (waits ? !is_named_by(message) : !is_of_this_group(message)) return Task::kNone;
+  if (!waits && message.virtual_qpn != group_.virtual_qpn) return Task::kNone;
+  if (message.share > 0) {
+    out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled,
+                                             static_cast<std::uint16_t>(MrpType::kRemove), self_));
+  }
+  if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
+  if (waits) group_ = message;
+  reject_ = static_cast<MrpReject>(message.header.flags);
+  if (state_ == State::kActive) {
+    set_state(State::kGone, "the sender removed the group, or this receiver");
+  } else {
+    set_state(State::kFailed, "the sender removed the group before it was active");
+  }
+  return Task::kEnded;
+}
+
+void ReceiverMembership::connected(bool ok, Outbox& out) {
+  if (state_ != State::kConnecting) return;
+  if (!ok) {
+    reject_ = MrpReject::kMemberFailed;
+    set_state(State::kFailed, "its queue pair could not be connected");
+    return refuse(group_, reject_, out);
+  }
+  set_state(State::kConnected, "its queue pair is connected");
+  if (group_.share == 0) return;  // the sender's next attempt asks
+  out.of_sender_groups.push_back(
+      answer_to(group_, MrpType::kInstalled, static_cast<std::uint16_t>(MrpType::kInstall), self_));
+}
+
+void ReceiverMembership::leave(Outbox& out) {
+  if (!is_connected()) return;
+  reject_ = MrpReject::kMemberFailed;
+  set_state(State::kFailed, "its owner's side failed");
+  refuse(group_, reject_, out);
+}
+
+}  // namespace cepheus::mrp

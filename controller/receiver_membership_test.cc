@@ -1,0 +1,235 @@
+#include "controller/receiver_membership.h"
+
+#include <gtest/gtest.h>
+
+#include "controller/test_sender_network.h"
+
+namespace cepheus::mrp {
+namespace {
+
+using namespace test;
+using State = ReceiverMembership::State;
+using Task = ReceiverMembership::Task;
+
+constexpr std::uint64_t kShare = SenderGroupMessage::kWholeShare / 4;
+
+SenderGroupMessage from_sender(MrpType type, std::uint64_t share, std::uint16_t seq = 1) {
+  SenderGroupMessage m;
+  m.header.type = type;
+  m.header.epoch = 1;
+  m.header.seq = seq;
+  m.header.mcst_id = host(0);
+  m.header.instance = kInstance;
+  m.control_port = 41000;
+  m.addressed = host(1);
+  m.virtual_qpn = kVirtualQpn;
+  m.sender_qpn = wire::Qpn(0x11);
+  m.start = kStartPsn;
+  m.share = share;
+  m.add(member(1));
+  return m;
+}
+SenderGroupMessage install(std::uint64_t share = kShare, std::uint16_t seq = 1) {
+  return from_sender(MrpType::kInstall, share, seq);
+}
+SenderGroupMessage removal(MrpReject why) {
+  SenderGroupMessage m = from_sender(MrpType::kRemove, kShare, 9);
+  m.header.flags = static_cast<std::uint16_t>(why);
+  return m;
+}
+
+// One receiver with the answers it gave to the last message.
+struct Receiver {
+  ReceiverMembership membership{member(1)};
+  std::vector<SenderGroupMessage> answers;
+
+  Task hear(const SenderGroupMessage& m) {
+    Outbox out;
+    const Task task = membership.on_message(kStart, m, out);
+    answers = out.of_sender_groups;
+    return task;
+  }
+  void connected(bool ok) {
+    Outbox out;
+    membership.connected(ok, out);
+    answers = out.of_sender_groups;
+  }
+  void join() {
+    EXPECT_EQ(hear(install()), Task::kConnect);
+    connected(true);
+    EXPECT_EQ(hear(install(0, 2)), Task::kActivated);
+  }
+};
+
+void expect_answer(const std::vector<SenderGroupMessage>& answers, MrpType type,
+                   std::uint16_t flags, const SenderGroupMessage& asked) {
+  ASSERT_EQ(answers.size(), 1u);
+  const SenderGroupMessage& m = answers[0];
+  EXPECT_EQ(m.header.type, type);
+  EXPECT_EQ(m.header.flags, flags);
+  EXPECT_EQ(m.header.seq, asked.header.seq);
+  EXPECT_EQ(m.header.epoch, asked.header.epoch);
+  EXPECT_EQ(m.header.instance, asked.header.instance);
+  EXPECT_EQ(m.share, asked.share);
+  EXPECT_EQ(m.control_port, asked.control_port);  // where the sender's switch passes it on to
+  EXPECT_EQ(m.virtual_qpn, asked.virtual_qpn);
+  EXPECT_EQ(destination(m), host(0));
+  ASSERT_EQ(m.receiver_count, 1u);
+  EXPECT_EQ(m.receivers[0], bare(1));
+  EXPECT_EQ(m.region_count, 0u);
+}
+void expect_installed(const std::vector<SenderGroupMessage>& answers, MrpType of,
+                      const SenderGroupMessage& asked) {
+  expect_answer(answers, MrpType::kInstalled, static_cast<std::uint16_t>(of), asked);
+}
+void expect_reject(const std::vector<SenderGroupMessage>& answers, MrpReject reason,
+                   const SenderGroupMessage& asked) {
+  expect_answer(answers, MrpType::kReject, static_cast<std::uint16_t>(reason), asked);
+}
+
+TEST(ReceiverMembership, AnswersOnceItsQueuePairIsUpWithTheShareThatCame) {
+  Receiver r;
+  EXPECT_EQ(r.hear(install()), Task::kConnect);
+  EXPECT_TRUE(r.answers.empty());
+  EXPECT_EQ(r.membership.sender(), host(0));
+  EXPECT_EQ(r.membership.sender_qpn(), wire::Qpn(0x11));
+  EXPECT_EQ(r.membership.start_psn(), kStartPsn);
+  r.connected(true);
+  expect_installed(r.answers, MrpType::kInstall, install());
+  EXPECT_EQ(r.membership.state(), State::kConnected);
+  // Over another path, and again.
+  const SenderGroupMessage other = install(kShare - 5);
+  EXPECT_EQ(r.hear(other), Task::kNone);
+  expect_installed(r.answers, MrpType::kInstall, other);
+}
+
+TEST(ReceiverMembership, AnswersForAllPathsThatItWasNamedOverWhileItConnected) {
+  Receiver r;
+  r.hear(install(kShare, 3));
+  r.hear(install(kShare, 3));
+  r.connected(true);
+  expect_installed(r.answers, MrpType::kInstall, install(2 * kShare, 3));
+  Receiver later;
+  later.hear(install(kShare, 3));
+  later.hear(install(kShare - 1, 4));
+  later.hear(install(kShare, 3));  // overtaken
+  later.connected(true);
+  expect_installed(later.answers, MrpType::kInstall, install(kShare - 1, 4));
+}
+
+TEST(ReceiverMembership, IsActiveWhenTheSenderDoesNotAskAnyMore) {
+  Receiver r;
+  r.join();
+  EXPECT_TRUE(r.answers.empty());
+  EXPECT_EQ(r.membership.state(), State::kActive);
+  EXPECT_EQ(r.hear(install(0, 3)), Task::kNone);  // once
+  EXPECT_EQ(r.membership.installs_heard(), 3u);
+}
+
+TEST(ReceiverMembership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
+  Receiver r;
+  SenderGroupMessage stranger = install();
+  ++stranger.receivers[0].token;
+  EXPECT_EQ(r.hear(stranger), Task::kNone);
+  stranger.header.type = MrpType::kRemove;
+  EXPECT_EQ(r.hear(stranger), Task::kNone);
+  EXPECT_TRUE(r.answers.empty());
+  EXPECT_EQ(r.membership.state(), State::kWaiting);
+  r.join();
+  stranger.header.type = MrpType::kInstall;
+  ++stranger.header.instance;
+  EXPECT_EQ(r.hear(stranger), Task::kNone);
+  EXPECT_TRUE(r.answers.empty());
+}
+
+TEST(ReceiverMembership, HeedsTheProcessThatItAnsweredOnly) {
+  Receiver r;
+  r.join();
+  SenderGroupMessage other = install();
+  ++other.header.instance;
+  EXPECT_EQ(r.hear(other), Task::kNone);
+  expect_reject(r.answers, MrpReject::kIdInUse, other);
+  other.header.type = MrpType::kRemove;
+  EXPECT_EQ(r.hear(other), Task::kNone);
+  EXPECT_EQ(r.membership.state(), State::kActive);
+  EXPECT_EQ(r.membership.installs_heard(), 2u);
+}
+
+TEST(ReceiverMembership, FollowsItsSenderToANewerEpochAndToAnotherVirtualQpn) {
+  Receiver r;
+  r.join();
+  SenderGroupMessage newer = install(kShare, 7);
+  newer.header.epoch = 2;
+  newer.virtual_qpn = wire::Qpn(kVirtualQpn.value() + 1);
+  EXPECT_EQ(r.hear(newer), Task::kNone);
+  expect_installed(r.answers, MrpType::kInstall, newer);
+  EXPECT_EQ(r.membership.epoch(), 2);
+  EXPECT_EQ(r.hear(install()), Task::kNone);  // a late one
+  EXPECT_TRUE(r.answers.empty());
+  // What is left of the old number somewhere ends without it.
+  EXPECT_EQ(r.hear(removal(MrpReject::kNone)), Task::kNone);
+  EXPECT_EQ(r.membership.state(), State::kActive);
+}
+
+TEST(ReceiverMembership, SaysThatItsQueuePairDidNotComeUp) {
+  Receiver r;
+  r.hear(install());
+  r.connected(false);
+  expect_reject(r.answers, MrpReject::kMemberFailed, install());
+  EXPECT_EQ(r.membership.state(), State::kFailed);
+  r.hear(install(kShare, 2));
+  expect_reject(r.answers, MrpReject::kMemberFailed, install(kShare, 2));
+}
+
+TEST(ReceiverMembership, TellsItsSenderThatItLeftUntilThatHasHeardIt) {
+  Receiver r;
+  r.join();
+  Outbox out;
+  r.membership.leave(out);
+  expect_reject(out.of_sender_groups, MrpReject::kMemberFailed, install(0, 2));
+  r.hear(install(0, 3));
+  expect_reject(r.answers, MrpReject::kMemberFailed, install(0, 3));
+  EXPECT_EQ(r.hear(removal(MrpReject::kMemberFailed)), Task::kNone);
+  expect_installed(r.answers, MrpType::kRemove, removal(MrpReject::kMemberFailed));
+}
+
+TEST(ReceiverMembership, EndsOnRemoveAndAnswersItEachTime) {
+  for (const auto why : {MrpReject::kNone, MrpReject::kEvicted}) {
+    Receiver r;
+    r.join();
+    EXPECT_EQ(r.hear(removal(why)), Task::kEnded);
+    expect_installed(r.answers, MrpType::kRemove, removal(why));
+    EXPECT_EQ(r.membership.state(), State::kGone);
+    EXPECT_EQ(r.membership.reject_reason(), why);
+    EXPECT_EQ(r.hear(removal(why)), Task::kNone);
+    expect_installed(r.answers, MrpType::kRemove, removal(why));
+    r.hear(install());  // a late one
+    expect_reject(r.answers, MrpReject::kNotMember, install());
+  }
+}
+
+TEST(ReceiverMembership, FailsIfTheSenderGaveUpBeforeItWasActive) {
+  for (const bool has_heard : {false, true}) {
+    Receiver r;
+    if (has_heard) {
+      r.hear(install());
+      r.connected(true);
+    }
+    EXPECT_EQ(r.hear(removal(MrpReject::kTableFull)), Task::kEnded);
+    EXPECT_EQ(r.membership.state(), State::kFailed);
+    EXPECT_EQ(r.membership.reject_reason(), MrpReject::kTableFull);
+    EXPECT_EQ(r.membership.sender(), host(0));
+  }
+}
+
+TEST(ReceiverMembership, AnswersNothingThatTheFabricSaysForItself) {
+  Receiver r;
+  r.join();
+  SenderGroupMessage m = removal(MrpReject::kNone);
+  m.share = 0;
+  EXPECT_EQ(r.hear(m), Task::kEnded);
+  EXPECT_TRUE(r.answers.empty());
+}
+
+}  // namespace
+}  // namespace cepheus::mrp

@@ -1,0 +1,375 @@
+#include "controller/sender_registration.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "controller/reject_text.h"
+
+namespace cepheus::mrp {
+namespace {
+
+using wire::ErrorCode;
+using wire::kNever;
+using wire::MrpReject;
+using wire::MrpType;
+
+constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
+constexpr std::size_t kAttemptsKept = 8;  // with their pauses longer than a registration takes
+
+}  // namespace
+
+Ipv4 destination(const SenderGroupMessage& message) {
+  switch (message.header.type) {
+    case MrpType::kInstall:
+    case MrpType::kRemove:
+    case MrpType::kQuery:
+      return message.addressed;
+    default:
+      return message.sender();
+  }
+}
+
+SenderRegistration::SenderRegistration(const SenderConfig& config)
+    : config_(config), suspects_(10 * config.ask_again) {
+  assert(wire::is_sender_group(config.virtual_qpn));
+  group_.header.mcst_id = config.host;
+  group_.header.instance = config.instance;
+  group_.control_port = config.control_port;
+  group_.virtual_qpn = config.virtual_qpn;
+  group_.sender_qpn = config.qpn;
+  group_.start = config.start;
+}
+
+void SenderRegistration::set_state(State state, const char* reason) {
+  assert(state_ != State::kGone);
+  state_ = state;
+  state_reason_ = reason;
+}
+
+bool SenderRegistration::is_of_this_group(const SenderGroupMessage& m) const {
+  return m.sender() == config_.host && m.header.instance == config_.instance &&
+         m.virtual_qpn == group_.virtual_qpn;
+}
+
+wire::Result<void> SenderRegistration::start(Instant now, std::span<const MrpMember> receivers,
+                                             std::span<const SenderGroupMessage::Region> regions,
+                                             Outbox& out) {
+  if (state_ != State::kIdle) {
+    return wire::fail(ErrorCode::kInvalid, "registration was started before: use a fresh one");
+  }
+  if (receivers.empty()) {
+    return wire::fail(ErrorCode::kInvalid, "a sender group needs at least one receiver");
+  }
+  if (receivers.size() > SenderGroupMessage::kMaxReceivers) {
+    return wire::fail(ErrorCode::kInvalid, std::to_string(receivers.size()) +
+                                               " receivers: a sender group has at most " +
+                                               std::to_string(SenderGroupMessage::kMaxReceivers) +
+                                               ", use a group without sender_group");
+  }
+  SenderGroupMessage group = group_;
+  group.header.epoch = 1;
+  group.addressed = receivers.front().host;
+  for (const MrpMember& receiver : receivers) {
+    if (receiver.host == config_.host || !group.add(receiver)) {
+      return wire::fail(ErrorCode::kInvalid,
+                        "host " + receiver.host.to_string() +
+                            " is listed twice, or is the sender's: name one member for each host");
+    }
+  }
+  for (const SenderGroupMessage::Region& each : regions) {
+    assert(each.receiver < receivers.size());
+    if (!group.add_region(each.receiver, each.region)) {
+      return wire::fail(ErrorCode::kInvalid,
+                        std::to_string(regions.size()) +
+                            " regions: the receivers of a sender group have at most " +
+                            std::to_string(SenderGroupMessage::kMaxRegions) +
+                            " together, make them fewer and larger");
+    }
+  }
+  group_ = group;
+  give_up_ = now + config_.timeout;
+  begin_step(now, State::kInstalling, "started", out);
+  check_consistent();
+  return {};
+}
+
+void SenderRegistration::begin_step(Instant now, State state, const char* reason, Outbox& out) {
+  set_state(state, reason);
+  attempts_.clear();
+  heard_.reset();
+  retry_ = config_.first_retry;
+  send_attempt(now, out);
+}
+
+void SenderRegistration::set_next_try(Instant now) {
+  next_ = now + retry_;
+  retry_ = std::min(retry_ * 2, is_active() ? config_.install_again : config_.max_retry);
+}
+
+// Without regions, which INSTALL alone brings.
+SenderGroupMessage SenderRegistration::message(MrpType type, std::uint16_t flags) const {
+  SenderGroupMessage m = group_;
+  m.header.type = type;
+  m.header.flags = flags;
+  m.region_count = 0;
+  return m;
+}
+
+// The state's next INSTALL or REMOVE.
+void SenderRegistration::send_attempt(Instant now, Outbox& out) {
+  const bool installs = state_ == State::kInstalling || is_active();
+  const auto why = static_cast<std::uint16_t>(reject_);
+  const std::uint16_t fresh = state_ == State::kInstalling ? SenderGroupMessage::kFresh : 0;
+  SenderGroupMessage m =
+      message(installs ? MrpType::kInstall : MrpType::kRemove, installs ? fresh : why);
+  if (installs) m.region_count = group_.region_count;
+  m.header.seq = ++seq_;
+  if (state_ != State::kActive) {
+    m.share = kWhole;
+    if (attempts_.size() == kAttemptsKept) attempts_.erase(attempts_.begin());
+    attempts_.push_back({seq_, 0, {}});
+  }
+  out.of_sender_groups.push_back(m);
+  set_next_try(now);
+}
+
+void SenderRegistration::on_message(Instant now, Ipv4 from, const SenderGroupMessage& message,
+                                    Outbox& out) {
+  if (!is_of_this_group(message) || message.header.epoch != group_.header.epoch) return;
+  switch (message.header.type) {
+    case MrpType::kInstalled:
+      on_installed(now, from, message, out);
+      break;
+    case MrpType::kReject:
+      on_reject(now, from, message, out);
+      break;
+    case MrpType::kReport:
+      on_report(now, message, out);
+      break;
+    default:
+      break;
+  }
+  check_consistent();
+}
+
+bool SenderRegistration::is_awaited(MrpType type) const {
+  switch (state_) {
+    case State::kInstalling:
+    case State::kEvicting:
+      return type == MrpType::kInstall;
+    case State::kFailed:
+    case State::kRemoving:
+      return type == MrpType::kRemove;
+    default:
+      return false;
+  }
+}
+
+void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupMessage& answer,
+                                      Outbox& out) {
+  const std::size_t receiver = find(from);
+  const bool is_its_own = receiver < group_.receiver_count && answer.receiver_count == 1 &&
+                          answer.receivers[0].is_same_as(group_.receivers[receiver]);
+  if (!is_its_own || !is_awaited(static_cast<MrpType>(answer.header.flags))) return;
+  const auto attempt = std::ranges::find(attempts_, answer.header.seq, &Attempt::seq);
+  if (attempt == attempts_.end() || answer.share > kWhole) return;
+  heard_.set(receiver);
+  attempt->answered.set(receiver);
+  // An answer that the network doubled counts twice: then a path may lack the rule, as after a
+  // switch's restart, until the next INSTALL, and the sender's switch lets nothing complete.
+  attempt->share = std::min(kWhole, attempt->share + answer.share);
+  if (attempt->share == kWhole && attempt->answered.count() == group_.receiver_count) {
+    go_on(now, out);
+  }
+}
+
+// All have answered what this state asked for.
+void SenderRegistration::go_on(Instant now, Outbox& out) {
+  switch (state_) {
+    case State::kInstalling:
+    case State::kEvicting:
+      give_up_ = kNever;
+      return begin_step(now, State::kActive, "all is installed", out);
+    case State::kRemoving:
+      set_state(State::kGone, "every receiver has answered REMOVE");
+      break;
+    default:
+      break;
+  }
+  repeats_left_ = 0;
+  next_ = kNever;
+}
+
+void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMessage& message,
+                                   Outbox& out) {
+  if (state_ != State::kInstalling && !is_active()) return;
+  const auto reason = static_cast<MrpReject>(message.header.flags);
+  const std::size_t receiver = find(from);
+  const bool from_receiver = receiver < group_.receiver_count;
+  // Receivers speak for themselves, switches of receivers or of nobody: all else is forged.
+  for (const MrpMember& named : message.list()) {
+    const std::size_t at = find(named.host);
+    if (at == group_.receiver_count || (from_receiver && at != receiver)) return;
+  }
+  if (from_receiver && message.receiver_count != 1) return;
+  if (state_ == State::kInstalling && reason == MrpReject::kIdInUse && !from_receiver &&
+      tries_left_ > 1) {
+    --tries_left_;
+    group_.virtual_qpn = wire::Qpn(group_.virtual_qpn.value() + 1);
+    return begin_step(now, State::kInstalling, "its virtual queue pair number is taken", out);
+  }
+  // Its queue pair is gone for good: as dead as its host would be.
+  if (is_active() && from_receiver && reason == MrpReject::kNotMember) {
+    return evict(now, receiver, out);
+  }
+  fail(now, {reject_code(reason), reject_text(reason, from, group_.sender(), message.list())},
+       reason, out);
+}
+
+void SenderRegistration::ask(Instant now, Outbox& out) {
+  if (!is_active()) return;
+  if (next_ask_ != kNever && next_ask_ > now) return;  // asked a moment ago
+  query(now, out);
+}
+
+void SenderRegistration::query(Instant now, Outbox& out) {
+  out.of_sender_groups.push_back(message(MrpType::kQuery, 0));
+  next_ask_ = now + config_.ask_again;
+}
+
+void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report, Outbox& out) {
+  if (!is_active() || report.receiver_count == 0) return;
+  bool is_heard = false;
+  for (const MrpMember& reported : report.list()) {
+    const std::size_t receiver = find(reported.host);
+    if (receiver == group_.receiver_count) continue;
+    const auto verdict = suspects_.name(now, reported.host, reported.qpn.value());
+    is_heard |= verdict.heard;
+    if ((reported.flags & wire::kMemberDown) != 0 || verdict.silence >= config_.evict_after) {
+      evict(now, receiver, out);
+      if (!is_active()) return;
+    }
+  }
+  if (is_heard && !suspects_.any_silent(now, config_.asker_patience)) alive_at_ = now;
+  // Somebody lags: look again until nobody does.
+  if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+}
+
+void SenderRegistration::evict(Instant now, std::size_t receiver, Outbox& out) {
+  const MrpMember gone = group_.receivers[receiver];
+  if (group_.receiver_count == 1) {
+    return fail(now,
+                {ErrorCode::kUnavailable,
+                 to_string(gone) + ", the last receiver, is gone: create fresh groups"},
+                MrpReject::kEvicted, out);
+  }
+  suspects_.forget(gone.host);
+  const SenderGroupMessage before = std::exchange(group_, message(MrpType::kInstall, 0));
+  ++group_.header.epoch;
+  group_.receiver_count = 0;
+  for (const MrpMember& each : before.list()) {
+    if (each.host != gone.host) group_.add(each);
+  }
+  for (const SenderGroupMessage::Region& each : before.region_list()) {
+    if (each.receiver == receiver) continue;
+    group_.add_region(each.receiver - (each.receiver > receiver ? 1u : 0u), each.region);
+  }
+  begin_step(now, State::kEvicting, "a receiver is gone", out);
+}
+
+void SenderRegistration::fail(Instant now, wire::Error error, MrpReject reject, Outbox& out) {
+  error_ = std::move(error);
+  reject_ = reject;
+  give_up_ = next_ask_ = kNever;
+  repeats_left_ = config_.remove_repeats - 1;
+  begin_step(now, State::kFailed,
+             error_.code == ErrorCode::kTimedOut ? "timed out" : "refused, or a receiver failed",
+             out);
+}
+
+void SenderRegistration::give_up(Instant now, std::string why, Outbox& out) {
+  if (state_ != State::kInstalling && !is_active()) return;
+  fail(now, {ErrorCode::kUnavailable, std::move(why)}, MrpReject::kMemberFailed, out);
+  check_consistent();
+}
+
+void SenderRegistration::remove(Instant now, Outbox& out) {
+  switch (state_) {
+    case State::kRemoving:
+    case State::kGone:
+      return;
+    case State::kIdle:
+      set_state(State::kGone, "was never registered");
+      return;
+    case State::kFailed:
+      // REMOVE is on its way already: what is left of its repeats goes on.
+      if (next_ == kNever) {
+        set_state(State::kGone, "failed and removed");
+      } else {
+        set_state(State::kRemoving, "failed, then asked to remove");
+      }
+      break;
+    default:
+      give_up_ = next_ask_ = kNever;
+      repeats_left_ = config_.remove_repeats - 1;
+      begin_step(now, State::kRemoving, "asked to remove", out);
+  }
+  check_consistent();
+}
+
+void SenderRegistration::on_time_out(Instant now, Outbox& out) {
+  std::vector<MrpMember> missing;
+  for (std::size_t i = 0; i < group_.receiver_count; ++i) {
+    if (!heard_[i]) missing.push_back(group_.receivers[i]);
+  }
+  const std::string text =
+      missing.empty()
+          ? "every receiver answered, but not over every path, or too late: see whether "
+            "trunks lose packets (cepheusctl ports), or raise the registration time-out"
+          : time_out_text(missing, group_.receiver_count + 1, config_.timeout);
+  fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);
+}
+
+void SenderRegistration::on_timer(Instant now, Outbox& out) {
+  if (now >= give_up_) {
+    on_time_out(now, out);
+    return check_consistent();
+  }
+  if (now >= next_ask_) {
+    next_ask_ = kNever;
+    if (suspects_.any(now)) query(now, out);  // only answers keep the questions going
+  }
+  if (now >= next_) {
+    const bool ends = state_ == State::kFailed || state_ == State::kRemoving;
+    if (!ends) {
+      send_attempt(now, out);
+    } else if (repeats_left_ > 0) {
+      --repeats_left_;
+      send_attempt(now, out);
+    } else {
+      next_ = kNever;
+      if (state_ == State::kRemoving) set_state(State::kGone, "REMOVE was repeated");
+    }
+  }
+  check_consistent();
+}
+
+Instant SenderRegistration::deadline() const { return std::min({give_up_, next_, next_ask_}); }
+
+std::size_t SenderRegistration::find(Ipv4 host) const {
+  const auto list = group_.list();
+  return static_cast<std::size_t>(std::ranges::find(list, host, &MrpMember::host) - list.begin());
+}
+
+void SenderRegistration::check_consistent() const {
+#ifndef NDEBUG
+  assert((state_ == State::kInstalling) == (give_up_ != kNever));
+  assert(attempts_.size() <= kAttemptsKept);
+  assert((state_ != State::kIdle && state_ != State::kGone) || deadline() == kNever);
+  assert(state_ == State::kIdle || group_.receiver_count > 0);
+  assert(wire::is_sender_group(group_.virtual_qpn));
+#endif
+}
+
+}  // namespace cepheus::mrp

@@ -1,0 +1,145 @@
+// Registration of one sender group as its sender sees it, without I/O (docs/protocol.md, "Sender
+// groups"; MC-RDMA III-A, IV-A).
+//
+//     start() -> INSTALL ... INSTALLED over every path from every receiver -> kActive
+//
+// Each INSTALL until then is an attempt of its own (MrpHeader::seq), and all is installed once the
+// shares of one attempt's answers add up to the whole and every receiver has answered it. Repeated
+// until `timeout`; the outcome is all or nothing: on a REJECT or a time-out the group is removed and
+// error() names who refused or was missing. While active, INSTALL goes on without asking for
+// answers: switches that were restarted, or that a changed route has brought in, learn it so.
+//
+// A receiver that is gone is taken out by a newer epoch without it: kEvicting until all others have
+// answered that. Data flows meanwhile.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "controller/laggards.h"
+#include "controller/registration.h"
+#include "controller/times.h"
+#include "wire/sender_group.h"
+
+namespace cepheus::mrp {
+
+using wire::SenderGroupMessage;
+
+// Where a message that a host wrote is sent to, at the registration port: a sender's as its data, a
+// receiver's to the sender.
+Ipv4 destination(const SenderGroupMessage& message);
+
+struct SenderConfig {
+  Ipv4 host;                       // the sender's own address
+  std::uint32_t instance = 0;      // this process
+  std::uint16_t control_port = 0;  // where it listens
+  wire::Qpn qpn;                   // its queue pair
+  // This and the next kVirtualQpnTries - 1 numbers are nobody else's in this process.
+  wire::Qpn virtual_qpn;
+  wire::Psn start;  // of all queue pairs
+  Duration timeout = times::kRegister;
+  Duration first_retry = times::kFirstRetry;  // doubles up to max_retry, while active install_again
+  Duration max_retry = times::kLongestRetry;
+  Duration install_again = times::kInstallAgain;
+  unsigned remove_repeats = 3;
+  Duration ask_again = times::kAskAgain;  // between two QUERYs while somebody lags
+  Duration evict_after = times::kEvict;   // of silence; a port that is down is enough
+  Duration asker_patience = times::kAskerPatience;
+};
+
+class SenderRegistration {
+ public:
+  enum class State : std::uint8_t {
+    kIdle,
+    kInstalling,
+    kActive,
+    kEvicting,
+    kFailed,
+    kRemoving,
+    kGone
+  };
+  static constexpr std::uint32_t kVirtualQpnTries = 4;  // while another process has the number
+
+  explicit SenderRegistration(const SenderConfig& config);
+
+  // `receivers` with their control ports and tokens; the first is the alias, which data is addressed
+  // to. `regions` are theirs, for WRITEs. kInvalid: nobody, too many, a host twice or the sender's
+  // own, more regions than a datagram takes.
+  wire::Result<void> start(Instant now, std::span<const MrpMember> receivers,
+                           std::span<const SenderGroupMessage::Region> regions, Outbox& out);
+  // INSTALLED, REJECT and REPORT of this group, `from` a receiver or a switch; others are ignored.
+  void on_message(Instant now, Ipv4 from, const SenderGroupMessage& message, Outbox& out);
+  // Asks the switch who holds the sender up: its sends do not end. While active only.
+  void ask(Instant now, Outbox& out);
+  // When it was last seen that whoever holds the sender up is alive.
+  Instant alive_at() const { return alive_at_; }
+  // The owner's own side failed: tells all receivers. Nothing happens if it has ended already.
+  void give_up(Instant now, std::string why, Outbox& out);
+  // Ends the group, whatever its state: REMOVE, repeated until all have answered or the repeats are
+  // used up. Then kGone.
+  void remove(Instant now, Outbox& out);
+  void on_timer(Instant now, Outbox& out);
+  Instant deadline() const;
+
+  State state() const { return state_; }
+  const char* state_reason() const { return state_reason_; }
+  bool is_active() const { return state_ == State::kActive || state_ == State::kEvicting; }
+  const wire::Error& error() const { return error_; }        // kFailed
+  wire::MrpReject reject_reason() const { return reject_; }  // kNone if the failure was a time-out
+  // What the sender's queue pair is to be connected to before it sends anything.
+  Ipv4 alias() const { return group_.addressed; }
+  wire::Qpn virtual_qpn() const { return group_.virtual_qpn; }
+  wire::Psn start_psn() const { return group_.start; }
+  std::uint16_t epoch() const { return group_.header.epoch; }
+  std::span<const MrpMember> receivers() const { return group_.list(); }  // those that are left
+  // A datagram of this group: of the same sender, process and virtual QPN.
+  bool is_of_this_group(const SenderGroupMessage& message) const;
+  void check_consistent() const;
+
+ private:
+  // What has been answered to one INSTALL or REMOVE.
+  struct Attempt {
+    std::uint16_t seq = 0;
+    std::uint64_t share = 0;
+    std::bitset<SenderGroupMessage::kMaxReceivers> answered;  // by place in group_
+  };
+
+  void set_state(State state, const char* reason);
+  void begin_step(Instant now, State state, const char* reason, Outbox& out);
+  void set_next_try(Instant now);
+  void send_attempt(Instant now, Outbox& out);
+  SenderGroupMessage message(wire::MrpType type, std::uint16_t flags) const;
+  void on_installed(Instant now, Ipv4 from, const SenderGroupMessage& answer, Outbox& out);
+  void on_reject(Instant now, Ipv4 from, const SenderGroupMessage& message, Outbox& out);
+  void on_report(Instant now, const SenderGroupMessage& report, Outbox& out);
+  void go_on(Instant now, Outbox& out);
+  void query(Instant now, Outbox& out);
+  void evict(Instant now, std::size_t receiver, Outbox& out);
+  void fail(Instant now, wire::Error error, wire::MrpReject reject, Outbox& out);
+  void on_time_out(Instant now, Outbox& out);
+  std::size_t find(Ipv4 host) const;  // receiver_count if it is none
+  bool is_awaited(wire::MrpType type) const;
+
+  SenderConfig config_;
+  State state_ = State::kIdle;
+  const char* state_reason_ = "new";
+  SenderGroupMessage group_;  // what every message says of the group, INSTALL's list and regions
+  std::vector<Attempt> attempts_;  // the latest ones of the current step, oldest first
+  std::bitset<SenderGroupMessage::kMaxReceivers> heard_;  // who has answered any of the step's
+  std::uint16_t seq_ = 0;
+  std::uint32_t tries_left_ = kVirtualQpnTries;
+  Instant give_up_ = wire::kNever;
+  Instant next_ = wire::kNever;
+  Instant next_ask_ = wire::kNever;
+  Duration retry_{0};
+  unsigned repeats_left_ = 0;
+  Laggards suspects_;
+  Instant alive_at_{};
+  wire::Error error_{};
+  wire::MrpReject reject_ = wire::MrpReject::kNone;
+};
+
+}  // namespace cepheus::mrp

@@ -1,0 +1,383 @@
+#include "controller/sender_registration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/test_sender_network.h"
+
+namespace cepheus::mrp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using State = SenderRegistration::State;
+using To = SenderNetwork::To;
+using wire::ErrorCode;
+
+constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
+
+SenderNetwork active(SenderNetworkShape shape = {}) {
+  SenderNetwork net(shape);
+  EXPECT_TRUE(net.start());
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kActive) << net.sender.error().text;
+  return net;
+}
+
+TEST(SenderRegistration, IsActiveOnceEveryReceiverHasAnsweredOverEveryPath) {
+  SenderNetwork net({5, 3, 2});
+  ASSERT_TRUE(net.start());
+  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kActive);
+  for (const auto& [address, receiver] : net.receivers) {
+    EXPECT_EQ(receiver.state(), ReceiverMembership::State::kActive) << address.to_string();
+    EXPECT_EQ(receiver.sender(), host(0));
+    EXPECT_EQ(receiver.sender_qpn(), wire::Qpn(0x11));
+    EXPECT_EQ(receiver.start_psn(), kStartPsn);
+  }
+  EXPECT_EQ(net.said.size(), 2u);  // nothing was repeated
+}
+
+TEST(SenderRegistration, AddressesTheAliasAndSaysWhatSwitchesNeed) {
+  SenderNetwork net({2, 2, 1});
+  const wire::MrpRegion region{7, 0xABCD, 0x1000, 4096};
+  ASSERT_TRUE(net.start({{1, region}}));
+  const SenderGroupMessage& m = net.said.at(0);
+  EXPECT_EQ(m.header.type, MrpType::kInstall);
+  EXPECT_EQ(m.header.flags, SenderGroupMessage::kFresh);
+  EXPECT_EQ(destination(m), host(1));
+  EXPECT_EQ(m.sender(), host(0));
+  EXPECT_EQ(m.control_port, 41000);
+  EXPECT_EQ(m.share, kWhole);
+  EXPECT_THAT(m.list(), ::testing::ElementsAre(member(1), member(2)));
+  ASSERT_EQ(m.region_count, 1u);
+  EXPECT_EQ(m.regions[0], (SenderGroupMessage::Region{1, region}));
+  net.settle();
+  EXPECT_EQ(net.said.at(1).region_count, 1u);  // for switches that learn of the group later
+}
+
+TEST(SenderRegistration, CountsTheSharesOfOneAttemptOnly) {
+  SenderNetwork net({2, 2, 1});
+  // Receiver 1 answers odd attempts only, receiver 2 even ones: all shares are there, of none all.
+  net.lose = [&](const SenderNetwork::Datagram& d) {
+    return d.to == To::kSender && d.message.header.seq % 2 != (d.from == host(1) ? 1 : 0);
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 850ms);
+  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  net.lose = nullptr;
+  net.run(kStart + 999ms);
+  EXPECT_EQ(net.sender.state(), State::kActive);
+}
+
+TEST(SenderRegistration, WaitsForEveryPathOfAReceiver) {
+  SenderNetwork net({2, 2, 2});
+  int on_the_way = 0;
+  net.lose = [&](const SenderNetwork::Datagram& d) {  // one of two spines
+    return d.to == To::kRack && net.now < kStart + 100ms && on_the_way++ % 2 == 0;
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 100ms);
+  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  net.run(kStart + 500ms);
+  EXPECT_EQ(net.sender.state(), State::kActive);
+}
+
+TEST(SenderRegistration, DoublingAnAnswerDoesNotStandForAnotherReceivers) {
+  SenderNetwork net({2, 2, 1});
+  net.lose = [&](const SenderNetwork::Datagram& d) {
+    if (d.to == To::kSender && d.from == host(1)) net.deliver(d);  // and again
+    return d.to == To::kSender && d.from == host(2);
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 900ms);
+  EXPECT_EQ(net.sender.state(), State::kInstalling);
+}
+
+TEST(SenderRegistration, TakesAnswersToAnEarlierAttemptForGood) {
+  SenderNetwork net({2, 2, 1});
+  std::vector<SenderNetwork::Datagram> late;
+  net.lose = [&](const SenderNetwork::Datagram& d) {
+    if (d.to == To::kSender) late.push_back(d);
+    return d.to == To::kSender;
+  };
+  ASSERT_TRUE(net.start());
+  net.settle();
+  ASSERT_EQ(late.size(), 2u);
+  net.run(kStart + 300ms);
+  net.lose = nullptr;
+  const auto first = late;  // of the first attempt
+  net.deliver(first[0]);
+  net.deliver(first[1]);
+  EXPECT_EQ(net.sender.state(), State::kActive);
+}
+
+TEST(SenderRegistration, RepeatsWithGrowingPausesAndGoesOnWithoutAsking) {
+  SenderNetwork net = active({2, 1, 1});
+  net.said.clear();
+  std::vector<Duration> pauses;
+  Instant last = kStart;
+  net.lose = [&](const SenderNetwork::Datagram& d) {
+    if (d.to == To::kSendersSwitch) {
+      pauses.push_back(net.now - last);
+      last = net.now;
+    }
+    return false;
+  };
+  net.run(kStart + 3500ms);
+  EXPECT_EQ(pauses, (std::vector<Duration>{20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s}));
+  for (const SenderGroupMessage& m : net.said) {
+    EXPECT_EQ(m.header.type, MrpType::kInstall);
+    EXPECT_EQ(m.share, 0u);
+    EXPECT_EQ(m.header.flags, 0);  // something may have been sent
+    EXPECT_EQ(m.receiver_count, 2u);
+  }
+}
+
+TEST(SenderRegistration, TimesOutNamingWhoIsMissingAndTellsTheOthers) {
+  SenderNetwork net({3, 1, 1});
+  net.lose = [](const SenderNetwork::Datagram& d) {
+    return d.to == To::kReceiver && d.host == host(2);
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 2s);
+  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.error().code, ErrorCode::kTimedOut);
+  EXPECT_THAT(net.sender.error().text, HasSubstr("10.0.0.3 (qp 0x13) did not confirm within 1 s"));
+  EXPECT_THAT(net.sender.error().text, Not(HasSubstr("10.0.0.2")));
+  EXPECT_EQ(net.receivers.at(host(1)).state(), ReceiverMembership::State::kFailed);
+  EXPECT_EQ(net.receivers.at(host(1)).reject_reason(), MrpReject::kNone);
+  EXPECT_EQ(net.sender.deadline(), wire::kNever);
+}
+
+TEST(SenderRegistration, SaysThatAPathIsMissingIfEveryReceiverAnswered) {
+  SenderNetwork net({2, 2, 2});
+  int on_the_way = 0;
+  net.lose = [&](const SenderNetwork::Datagram& d) {
+    return d.to == To::kRack && on_the_way++ % 2 == 0;
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 2s);
+  EXPECT_EQ(net.sender.error().code, ErrorCode::kTimedOut);
+  EXPECT_THAT(net.sender.error().text, HasSubstr("not over every path"));
+}
+
+TEST(SenderRegistration, FailsOnARefusalNamingWhoAndWhy) {
+  struct Case {
+    Ipv4 from;
+    MrpReject reason;
+    std::vector<MrpMember> named;
+    const char* text;
+  };
+  const Case cases[] = {
+      {kSwitch,
+       MrpReject::kTableFull,
+       {},
+       "10.255.0.1 refused the registration: the switch has no"},
+      {kSwitch, MrpReject::kNoRoute, {bare(2)}, "no route to 10.0.0.3 (qp 0x13)"},
+      {kSwitch, MrpReject::kNoSenderGroups, {}, "set sender_groups = \"everywhere\""},
+      {host(2), MrpReject::kMemberFailed, {bare(2)}, "could not connect its queue pair"},
+      {host(2), MrpReject::kNotMember, {bare(2)}, "create fresh groups of one kind"},
+  };
+  for (const Case& c : cases) {
+    SenderNetwork net({2, 1, 1});
+    net.lose = [](const SenderNetwork::Datagram& d) { return d.to == To::kReceiver; };
+    ASSERT_TRUE(net.start());
+    net.reject(c.from, c.reason, c.named);
+    net.settle();
+    EXPECT_EQ(net.sender.state(), State::kFailed);
+    EXPECT_EQ(net.sender.error().code, ErrorCode::kRefused);
+    EXPECT_EQ(net.sender.reject_reason(), c.reason);
+    EXPECT_THAT(net.sender.error().text, HasSubstr(c.text));
+    EXPECT_EQ(net.said.back().header.type, MrpType::kRemove);
+    EXPECT_EQ(net.said.back().header.flags, static_cast<std::uint16_t>(c.reason));
+  }
+}
+
+TEST(SenderRegistration, BelievesNoReceiverThatSpeaksOfAnother) {
+  SenderNetwork net({2, 1, 1});
+  net.lose = [](const SenderNetwork::Datagram& d) { return d.to == To::kReceiver; };
+  ASSERT_TRUE(net.start());
+  net.reject(host(1), MrpReject::kNotMember, {bare(2)});
+  net.reject(host(1), MrpReject::kNotMember);
+  net.reject(kSwitch, MrpReject::kNoRoute, {bare(9)});
+  SenderNetwork::Datagram forged{To::kSender, host(1), {}, 0, net.said.at(0)};
+  forged.message.header.type = MrpType::kInstalled;
+  forged.message.header.flags = static_cast<std::uint16_t>(MrpType::kInstall);
+  net.under_way.push_back(forged);  // names both
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kInstalling);
+}
+
+TEST(SenderRegistration, TakesTheNextVirtualQpnWhileAnotherProcessHasIt) {
+  SenderNetwork net({2, 1, 1});
+  net.taken = {kVirtualQpn, wire::Qpn(kVirtualQpn.value() + 1)};
+  ASSERT_TRUE(net.start());
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.virtual_qpn(), wire::Qpn(kVirtualQpn.value() + 2));
+  EXPECT_EQ(net.said.size(), 4u);
+}
+
+TEST(SenderRegistration, GivesUpWhenAFewVirtualQpnsAreTaken) {
+  SenderNetwork net({2, 1, 1});
+  for (std::uint32_t i = 0; i < SenderRegistration::kVirtualQpnTries; ++i) {
+    net.taken.push_back(wire::Qpn(kVirtualQpn.value() + i));
+  }
+  ASSERT_TRUE(net.start());
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.reject_reason(), MrpReject::kIdInUse);
+}
+
+TEST(SenderRegistration, EvictsAReceiverWhosePortIsDownAtOnce) {
+  SenderNetwork net = active({3, 1, 1});
+  net.report(1, wire::kMemberDown);
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.epoch(), 2);
+  EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(2), member(3)));
+  EXPECT_EQ(net.sender.alias(), host(1));           // in feedback and for data, though it is gone
+  EXPECT_EQ(net.receivers.at(host(1)).epoch(), 1);  // it will miss INSTALLs, if it only slept
+  EXPECT_EQ(net.receivers.at(host(3)).state(), ReceiverMembership::State::kActive);
+}
+
+TEST(SenderRegistration, HeedsNoRefusalOfAnOlderEpoch) {
+  SenderNetwork net = active({3, 1, 1});
+  net.reject(kSwitch, MrpReject::kTableFull);
+  const auto late = net.under_way.front();
+  net.under_way.clear();
+  net.report(1, wire::kMemberDown);
+  net.settle();
+  net.deliver(late);
+  EXPECT_EQ(net.sender.state(), State::kActive);
+}
+
+TEST(SenderRegistration, TellsSwitchesTheRegionsOfThoseThatAreLeft) {
+  SenderNetwork net({3, 1, 1});
+  ASSERT_TRUE(net.start({{0, {1, 0xA, 0, 64}}, {1, {1, 0xB, 0, 64}}, {2, {1, 0xC, 0, 64}}}));
+  net.settle();
+  net.report(2, wire::kMemberDown);
+  net.settle();
+  const SenderGroupMessage& m = net.said.back();
+  ASSERT_EQ(m.region_count, 2u);
+  EXPECT_EQ(m.regions[0], (SenderGroupMessage::Region{0, {1, 0xA, 0, 64}}));
+  EXPECT_EQ(m.regions[1], (SenderGroupMessage::Region{1, {1, 0xC, 0, 64}}));
+}
+
+TEST(SenderRegistration, AsksUntilNobodyLagsAndEvictsWhoIsSilentForFiveSeconds) {
+  SenderNetwork net = active({3, 1, 1});
+  net.ask();
+  for (auto t = 250ms; t <= 5s; t += 250ms) {
+    net.report(2, wire::kMemberOwes, 17);
+    net.run(kStart + t);
+    ASSERT_EQ(net.sender.epoch(), 1) << t.count();
+  }
+  const auto queries = std::count_if(net.said.begin(), net.said.end(), [](const auto& m) {
+    return m.header.type == MrpType::kQuery;
+  });
+  EXPECT_EQ(queries, 21);
+  net.report(2, wire::kMemberOwes, 17);
+  net.settle();
+  EXPECT_EQ(net.sender.epoch(), 2);
+  EXPECT_EQ(net.sender.receivers().size(), 2u);
+}
+
+TEST(SenderRegistration, WaitsForWhoLagsButIsHeard) {
+  SenderNetwork net = active({3, 1, 1});
+  net.ask();
+  std::uint32_t times = 0;
+  for (auto t = 250ms; t <= 20s; t += 250ms) {
+    net.report(2, wire::kMemberOwes, ++times);
+    net.run(kStart + t);
+  }
+  EXPECT_EQ(net.sender.epoch(), 1);
+  EXPECT_GE(net.sender.alive_at(), kStart + 19s);
+}
+
+TEST(SenderRegistration, EvictsWhoseQueuePairIsGone) {
+  SenderNetwork net = active({3, 1, 1});
+  net.reject(host(2), MrpReject::kNotMember, {bare(2)});
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.receivers().size(), 2u);
+}
+
+TEST(SenderRegistration, EndsWhenAReceiversOwnSideFails) {
+  SenderNetwork net = active({3, 1, 1});
+  Outbox out;
+  net.receivers.at(host(2)).leave(out);
+  net.under_way.push_back({To::kSender, host(2), {}, 0, out.of_sender_groups.at(0)});
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.receivers.at(host(1)).state(), ReceiverMembership::State::kGone);
+  EXPECT_EQ(net.receivers.at(host(1)).reject_reason(), MrpReject::kMemberFailed);
+}
+
+TEST(SenderRegistration, FailsWithItsLastReceiver) {
+  SenderNetwork net = active({1, 1, 1});
+  net.report(1, wire::kMemberDown);
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_THAT(net.sender.error().text, HasSubstr("10.0.0.2 (qp 0x12), the last receiver, is gone"));
+}
+
+TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {
+  SenderNetwork net = active({3, 2, 2});
+  net.remove();
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kGone);
+  for (const auto& [address, receiver] : net.receivers) {
+    EXPECT_EQ(receiver.state(), ReceiverMembership::State::kGone);
+    EXPECT_EQ(receiver.reject_reason(), MrpReject::kNone);
+  }
+  SenderNetwork lonely = active({3, 2, 2});
+  lonely.lose = [](const SenderNetwork::Datagram&) { return true; };
+  lonely.said.clear();
+  lonely.remove();
+  lonely.run(kStart + 1s);
+  EXPECT_EQ(lonely.sender.state(), State::kGone);
+  EXPECT_EQ(lonely.said.size(), 3u);
+}
+
+TEST(SenderRegistration, GivingUpTellsEveryReceiver) {
+  SenderNetwork net = active({3, 2, 1});
+  net.give_up("the program said so");
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.error().text, "the program said so");
+  for (const auto& [address, receiver] : net.receivers) {
+    EXPECT_EQ(receiver.reject_reason(), MrpReject::kMemberFailed);
+  }
+}
+
+TEST(SenderRegistration, RefusesListsThatCannotBe) {
+  struct Case {
+    std::vector<MrpMember> receivers;
+    std::size_t regions;
+    const char* text;
+  };
+  const Case cases[] = {
+      {{}, 0, "at least one receiver"},
+      {{member(1), member(1)}, 0, "10.0.0.2 is listed twice"},
+      {{member(1), member(0)}, 0, "or is the sender's"},
+      {SenderNetwork::names(17), 0, "17 receivers: a sender group has at most 16"},
+      {{member(1)}, 41, "41 regions: the receivers of a sender group have at most 40"},
+  };
+  for (const Case& c : cases) {
+    SenderRegistration sender(sender_config());
+    std::vector<SenderGroupMessage::Region> regions(c.regions);
+    Outbox out;
+    const auto started = sender.start(kStart, c.receivers, regions, out);
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().code, ErrorCode::kInvalid);
+    EXPECT_THAT(started.error().text, HasSubstr(c.text));
+    EXPECT_TRUE(out.of_sender_groups.empty());
+    EXPECT_EQ(sender.deadline(), wire::kNever);
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::mrp
