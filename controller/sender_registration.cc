@@ -31,7 +31,7 @@ Ipv4 destination(const SenderGroupMessage& message) {
 }
 
 SenderRegistration::SenderRegistration(const SenderConfig& config)
-    : config_(config), suspects_(10 * config.ask_again) {
+    : config_(config), suspects_(10 * config.ask_again), late_(10 * config.ask_again) {
   assert(wire::is_sender_group(config.virtual_qpn));
   group_.header.mcst_id = config.host;
   group_.header.instance = config.instance;
@@ -219,6 +219,9 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
     group_.virtual_qpn = wire::Qpn(group_.virtual_qpn.value() + 1);
     return begin_step(now, State::kInstalling, "its virtual queue pair number is taken", out);
   }
+  // A switch whose ways have just changed may have none for a moment. INSTALL goes on, and who is
+  // cut off for good lags and is silent.
+  if (is_active() && reason == MrpReject::kNoRoute) return;
   // Its queue pair is gone for good: as dead as its host would be.
   if (is_active() && from_receiver && reason == MrpReject::kNotMember) {
     return evict(now, receiver, out);
@@ -244,6 +247,12 @@ void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report
   for (const MrpMember& reported : report.list()) {
     const std::size_t receiver = find(reported.host);
     if (receiver == group_.receiver_count) continue;
+    // It answers, or was not asked for what it lacks.
+    if ((reported.flags & (wire::kMemberDown | wire::kMemberOwes)) == 0) {
+      suspects_.forget(reported.host);
+      is_heard |= late_.name(now, reported.host, reported.qpn.value()).heard;
+      continue;
+    }
     const auto verdict = suspects_.name(now, reported.host, reported.qpn.value());
     is_heard |= verdict.heard;
     if ((reported.flags & wire::kMemberDown) != 0 || verdict.silence >= config_.evict_after) {
@@ -319,6 +328,11 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
 }
 
 void SenderRegistration::on_time_out(Instant now, Outbox& out) {
+  // Who is left and has not answered is waited for as anybody is who lags.
+  if (state_ == State::kEvicting) {
+    begin_step(now, State::kActive, "not all have answered that somebody is out", out);
+    return;
+  }
   std::vector<MrpMember> missing;
   for (std::size_t i = 0; i < group_.receiver_count; ++i) {
     if (!heard_[i]) missing.push_back(group_.receivers[i]);

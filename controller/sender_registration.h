@@ -136,7 +136,8 @@ class SenderRegistration {
   Instant next_ask_ = wire::kNever;
   Duration retry_{0};
   unsigned repeats_left_ = 0;
-  Laggards suspects_;
+  Laggards suspects_;  // silent, or down
+  Laggards late_;      // they answer, or were not asked
   Instant alive_at_{};
   wire::Error error_{};
   wire::MrpReject reject_ = wire::MrpReject::kNone;

@@ -51,6 +51,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   if (a.plan.host_sync) command += " --host-sync";
   if (a.plan.writes) command += " --writes";
   if (a.plan.per_request) command += " --per-request";
+  if (a.plan.sender_groups) command += " --sender-groups";
   if (a.plan.congestion) command += " --congestion";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   if (!a.without.empty()) command += " --without " + to_text(a.without);
@@ -204,6 +205,8 @@ int run(int argc, char** argv) {
   app.add_flag("--writes", a.plan.writes, "members write into each other's regions in every seed");
   app.add_flag("--per-request", a.plan.per_request,
                "the same, each WRITE announced by a packet before it");
+  app.add_flag("--sender-groups", a.plan.sender_groups,
+               "MC-RDMA's multicast, one fixed sender a group, in every seed");
   app.add_flag("--congestion", a.plan.congestion,
                "queues that mark, and lossless links with hardly any room, in every seed");
   app.add_flag("--cuts", a.plan.cuts,

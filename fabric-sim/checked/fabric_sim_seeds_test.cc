@@ -119,6 +119,22 @@ TEST(SeedsOfAnnouncedWrites, HoldEveryInvariant) {
   expect_no_failure(150, "--per-request --host-sync", options, 1000);
 }
 
+// MC-RDMA's multicast: trunks that fail and switches that are restarted end nothing.
+TEST(SeedsOfSenderGroups, HoldEveryInvariant) {
+  PlanOptions options;
+  options.sender_groups = true;
+  const Outcome seen = expect_no_failure(600, "--sender-groups", options);
+  EXPECT_GT(seen.naks, 500u);
+  options.incidents = true;
+  expect_no_failure(400, "--sender-groups --incidents", options, 600);
+  options.cuts = true;
+  expect_no_failure(200, "--sender-groups --incidents --cuts", options, 1000);
+  options = {};
+  options.sender_groups = options.writes = options.incidents = true;
+  EXPECT_GT(expect_no_failure(300, "--sender-groups --writes --incidents", options, 1200).writes,
+            1000u);
+}
+
 // Whatever waits is marked or paused, and nothing is lost for want of room.
 TEST(SeedsOfCongestion, HoldEveryInvariant) {
   PlanOptions options;

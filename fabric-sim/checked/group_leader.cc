@@ -23,9 +23,9 @@ mrp::RegistrationConfig make_config(const Host& host, const TransportPlan& trans
 
 }  // namespace
 
-GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_member,
-                         const GroupLedger& ledger, const TransportPlan& transport,
-                         Findings& findings)
+McstLeader::McstLeader(Simulator& simulator, Host& host, GroupMember& own_member,
+                       const GroupLedger& ledger, const TransportPlan& transport,
+                       Findings& findings)
     : simulator_(simulator),
       host_(host),
       own_member_(own_member),
@@ -39,8 +39,8 @@ GroupLeader::GroupLeader(Simulator& simulator, Host& host, GroupMember& own_memb
   });
 }
 
-void GroupLeader::start(const std::vector<wire::MrpMember>& members) {
-  if (dead_) return;
+void McstLeader::start(const std::vector<wire::MrpMember>& members) {
+  if (is_dead()) return;
   own_member_.lead(kInstance);
   if (own_member_.has_regions()) {
     registration_.hold();
@@ -55,27 +55,27 @@ void GroupLeader::start(const std::vector<wire::MrpMember>& members) {
   own_member_.publish_as_leader(kInstance);
 }
 
-void GroupLeader::unregister() {
-  if (dead_) return;
+void McstLeader::unregister() {
+  if (is_dead()) return;
   registration_.unregister(simulator_.now(), actions_);
   carry_out();
 }
 
-void GroupLeader::on_event(Instant now, std::uint64_t) {
-  if (dead_) return;
+void McstLeader::on_event(Instant now, std::uint64_t) {
+  if (is_dead()) return;
   if (host_.awake_at() > now) return simulator_.schedule(host_.awake_at(), *this);
   if (timer_at_ <= now) timer_at_ = wire::kNever;
   if (registration_.deadline() <= now) registration_.on_timer(now, actions_);
   carry_out();
 }
 
-void GroupLeader::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
-  if (dead_) return;
+void McstLeader::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
+  if (is_dead()) return;
   registration_.on_message(now, from, message, actions_);
   carry_out();
 }
 
-void GroupLeader::carry_out() {
+void McstLeader::carry_out() {
   for (const wire::MrpMessage& m : actions_.messages) {
     host_.send_datagram(m, ledger_.plan().control_port());
   }

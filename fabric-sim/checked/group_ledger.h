@@ -36,6 +36,7 @@ class GroupLedger {
   // The member is gone: nobody waits for it, and what it had not begun to send is never sent. What
   // it had begun may be lost, and all that comes after it.
   void on_death(std::size_t member);
+  bool is_dead(std::size_t member) const { return dead_[member]; }
   // Operations may fail from here on. They may still not falsely complete.
   void on_disaster() { may_fail_ = true; }
   bool may_fail() const { return may_fail_; }

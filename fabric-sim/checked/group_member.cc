@@ -22,7 +22,6 @@ T require(wire::Result<T> result) {
 constexpr wire::Duration kPatience = std::chrono::milliseconds(2);
 constexpr mrp::PublisherRetries kPublishRetries{std::chrono::microseconds(400),
                                                 std::chrono::milliseconds(2)};
-constexpr std::uint16_t kRegion = 7;
 constexpr std::size_t kGuard = 8192;       // bytes on each side of a region
 constexpr std::uint8_t kUntouched = 0xEE;  // receive buffers, before data
 
@@ -156,16 +155,16 @@ void GroupMember::publish_as_leader(std::uint32_t instance) {
   publish(group);
 }
 
-bool GroupMember::connect() {
-  bring_up(wire::group_start_psn(membership_.id(), membership_.epoch()));
-  return true;
+void GroupMember::connect() {
+  bring_up(membership_.id(), wire::kVirtualQpn,
+           wire::group_start_psn(membership_.id(), membership_.epoch()));
 }
 
-void GroupMember::bring_up(wire::Psn psn) {
+void GroupMember::bring_up(wire::Ipv4 remote, rnic::Qpn remote_qpn, wire::Psn psn) {
   QpAttr attr;
   attr.state = QpState::kRtr;
-  attr.remote_ip = membership_.id();
-  attr.remote_qpn = wire::kVirtualQpn;
+  attr.remote_ip = remote;
+  attr.remote_qpn = remote_qpn;
   attr.path_mtu = transport_.path_mtu;
   attr.rq_psn = psn;
   attr.min_rnr_timer = transport_.min_rnr_timer;
@@ -227,7 +226,7 @@ void GroupMember::restart(wire::Psn psn) {
   sync_.done();
   for (const std::size_t slot : unposted_) post_receive(slot);
   unposted_.clear();
-  bring_up(psn);
+  bring_up(membership_.id(), wire::kVirtualQpn, psn);
   simulator_.trace().note(simulator_.now(), host_.name(), "goes on at PSN", psn.value());
   post_turns();
 }
@@ -349,6 +348,12 @@ void GroupMember::record(recording::Event event, std::size_t message) {
                      plan.id, static_cast<std::uint32_t>(message), sent.bytes});
 }
 
+void GroupMember::complain() {
+  membership_.complain(answers_);
+  send(answers_);
+  answers_.clear();
+}
+
 // Sends that do not end are complained of to the leader, who may be this host.
 void GroupMember::watch() {
   if (watching_) return;
@@ -366,9 +371,7 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
     if (ledger_.plan().leader == index_) {
       if (ask_) ask_();
     } else {
-      membership_.complain(answers_);
-      send(answers_);
-      answers_.clear();
+      complain();
     }
   } else if (what == kSynchronise) {
     synchronise();

@@ -15,7 +15,7 @@
 
 namespace cepheus::sim {
 
-class GroupMember final : public Actor, public CompletionClient, public DatagramClient {
+class GroupMember : public Actor, public CompletionClient, public DatagramClient {
  public:
   GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, std::size_t index,
               const TransportPlan& transport, std::uint64_t seed);
@@ -45,6 +45,22 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void on_completion(Instant now, const rnic::Completion& completion) override;
   void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override;
 
+ protected:
+  // The queue pair, towards what is its peer.
+  void bring_up(wire::Ipv4 remote, rnic::Qpn remote_qpn, wire::Psn psn);
+  // Sends do not end, and somebody else is to look why.
+  virtual void complain();
+  Host& host() { return host_; }
+  Instant now() const { return simulator_.now(); }
+  rnic::Qpn qpn() const { return qpn_; }
+  GroupLedger& ledger() { return ledger_; }
+  bool leads() const { return ledger_.plan().leader == index_; }
+  bool is_open() const { return open_; }
+  std::size_t index() const { return index_; }
+  void stop_sending() { active_ = false; }
+  // WRITEs name it so.
+  static constexpr std::uint16_t kRegion = 7;
+
  private:
   enum What : std::uint64_t {
     kStartTurn,
@@ -65,9 +81,8 @@ class GroupMember final : public Actor, public CompletionClient, public Datagram
   void publish(const wire::MrpHeader& group);
   void send_publication();
   void on_regions_confirmed(Instant now);
-  bool connect();
+  void connect();
   void initialise();
-  void bring_up(wire::Psn psn);
   void synchronise();
   void stop();
   void restart(wire::Psn psn);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fabric-sim/checked/mcrdma/sender_leader.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
@@ -39,14 +40,22 @@ void GroupScenario::add_group(const GroupPlan& plan) {
   Group& group = *groups_.back();
   Random random(plan_.seed + plan.id.value());
   for (std::size_t i = 0; i < plan.members.size(); ++i) {
+    Host& host = network_.host(plan.members[i].host);
     group.members.push_back(
-        std::make_unique<GroupMember>(simulator_, network_.host(plan.members[i].host), group.ledger,
-                                      i, plan_.transport, random.next()));
+        plan.has_one_sender ? std::make_unique<SenderGroupMember>(simulator_, host, group.ledger, i,
+                                                                  plan_.transport, random.next())
+                            : std::make_unique<GroupMember>(simulator_, host, group.ledger, i,
+                                                            plan_.transport, random.next()));
     group.identities.push_back(group.members.back()->identity());
   }
   Host& host = network_.host(plan.members[plan.leader].host);
-  group.leader = std::make_unique<GroupLeader>(simulator_, host, *group.members[plan.leader],
-                                               group.ledger, plan_.transport, findings_);
+  if (plan.has_one_sender) {
+    group.leader = std::make_unique<SenderLeader>(simulator_, host, group.members, group.ledger,
+                                                  plan_, findings_);
+  } else {
+    group.leader = std::make_unique<McstLeader>(simulator_, host, *group.members[plan.leader],
+                                                group.ledger, plan_.transport, findings_);
+  }
   incidents_.add({group.ledger, group.members, *group.leader});
   cut_.add({group.ledger, group.members, *group.leader});
   if (plan.starts.count() == 0) return group.leader->start(group.identities);
@@ -138,7 +147,8 @@ void GroupScenario::dissolve() {
 
 bool GroupScenario::something_is_left() const {
   return std::any_of(network_.switches().begin(), network_.switches().end(), [](const auto& node) {
-    return node->engine().group_count() + node->engine().tombstone_count() > 0;
+    const fabric::Switch& engine = node->engine();
+    return engine.group_count() + engine.tombstone_count() + engine.sender_groups().size() > 0;
   });
 }
 

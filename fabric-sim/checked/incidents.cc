@@ -54,7 +54,9 @@ void add_incident(ScenarioPlan& plan) {
   const bool dies =
       incident.kind == IncidentKind::kDeath || incident.kind == IncidentKind::kHostRestart;
   // Senders must outlast the time after which a silent member is given up.
-  if (dies && !incident.noticed) {
+  // Nobody reports a sender group's receiver to it: its switch may have no part in the group.
+  const bool is_reported = incident.noticed && !plan.groups.front().has_one_sender;
+  if (dies && !is_reported) {
     plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
   }
   // A cable that was unplugged has nothing on its way when it is plugged in again: what its host
@@ -125,6 +127,8 @@ void Incidents::kill_host() {
       // All or nothing until all are active; and nobody leads on.
       if (!group.leader.is_active() || i == plan.leader) group.ledger.on_disaster();
       group.ledger.on_death(i);
+      // With its only receiver a sender group ends.
+      if (plan.has_one_sender && plan.members.size() == 2) group.ledger.on_disaster();
       group.members[i]->die();
       if (i == plan.leader) group.leader.die();
       for (const auto& member : group.members) member->on_death_of_another();

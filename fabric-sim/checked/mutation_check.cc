@@ -21,6 +21,8 @@ MutationResult check_mutation(const char* rule, PlanOptions options, std::uint64
   result.per_request = options.per_request;
   options.writes = result.writes = name == "write_bounds" || name == "newest_publication";
   options.congestion = result.congestion = name == "pause_headroom";
+  result.sender_groups = options.sender_groups;
+  options.incidents |= name == "sender_unknown" || name == "sender_rewritten";
   options.cuts = name == "dark_trunks" || name == "trunk_withdrawals";
   const PlanOptions sound = options;
   net::set_rule(options.rules, rule, false);
@@ -51,6 +53,11 @@ std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint6
   for (const char* const rule : kPerRequestRules) {
     results.push_back(check_mutation(rule, per_request, first_seed, seeds));
   }
+  PlanOptions sender_groups;
+  sender_groups.sender_groups = true;
+  for (const char* const rule : kSenderGroupRules) {
+    results.push_back(check_mutation(rule, sender_groups, first_seed, seeds));
+  }
   return results;
 }
 
@@ -59,7 +66,8 @@ std::string to_table(const std::vector<MutationResult>& results) {
   table += "|---|---|---|---|\n";
   for (const MutationResult& r : results) {
     table += "| `" + r.rule;
-    table += r.host_sync     ? "`, PSN synchronisation | "
+    table += r.sender_groups ? "`, sender groups | "
+             : r.host_sync   ? "`, PSN synchronisation | "
              : r.per_request ? "`, announced WRITEs | "
              : r.writes      ? "`, with WRITEs | "
              : r.congestion  ? "`, lossless links | "

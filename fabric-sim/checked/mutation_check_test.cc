@@ -17,7 +17,8 @@ TEST(MutationCheck, SomeSeedFailsWithoutEachSafetyRule) {
   const auto results = check_mutations(first, 20'000);  // ten times what the rarest needs
   std::size_t rules = 0;
   while (net::kSafetyRules[rules] != nullptr) ++rules;
-  ASSERT_EQ(results.size(), rules + std::size(kHostSyncRules) + std::size(kPerRequestRules));
+  ASSERT_EQ(results.size(), rules + std::size(kHostSyncRules) + std::size(kPerRequestRules) +
+                                std::size(kSenderGroupRules));
   for (const MutationResult& result : results) {
     EXPECT_TRUE(result.caught) << result.rule << " is off and no seed fails";
   }
@@ -40,15 +41,19 @@ TEST(MutationCheck, WritesOneRowForEachRule) {
   by_announcements.per_request = true;
   MutationResult by_queues = missed;
   by_queues.congestion = true;
-  EXPECT_EQ(to_table({caught, missed, by_hosts, by_writes, by_announcements, by_queues}),
-            "| rule switched off | first failing seed | invariant | how it failed |\n"
-            "|---|---|---|---|\n"
-            "| `gate` | 17 | completion | too early |\n"
-            "| `other` | none | | not caught |\n"
-            "| `other`, PSN synchronisation | none | | not caught |\n"
-            "| `other`, with WRITEs | none | | not caught |\n"
-            "| `other`, announced WRITEs | none | | not caught |\n"
-            "| `other`, lossless links | none | | not caught |\n");
+  MutationResult by_senders = missed;
+  by_senders.sender_groups = true;
+  EXPECT_EQ(
+      to_table({caught, missed, by_hosts, by_writes, by_announcements, by_queues, by_senders}),
+      "| rule switched off | first failing seed | invariant | how it failed |\n"
+      "|---|---|---|---|\n"
+      "| `gate` | 17 | completion | too early |\n"
+      "| `other` | none | | not caught |\n"
+      "| `other`, PSN synchronisation | none | | not caught |\n"
+      "| `other`, with WRITEs | none | | not caught |\n"
+      "| `other`, announced WRITEs | none | | not caught |\n"
+      "| `other`, lossless links | none | | not caught |\n"
+      "| `other`, sender groups | none | | not caught |\n");
 }
 
 }  // namespace

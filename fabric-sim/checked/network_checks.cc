@@ -2,14 +2,25 @@
 
 #include "wire/icrc.h"
 #include "wire/roce.h"
+#include "wire/sender_group.h"
 
 namespace cepheus::sim {
 
 IsolationWatch::IsolationWatch(const ScenarioPlan& plan, Findings& findings)
     : pool_(plan.topology.mcst_pool), findings_(findings) {
+  if (plan.incident.kind == IncidentKind::kForgery) {
+    forger_ = plan.topology.hosts[plan.incident.host].address;
+  }
   for (const GroupPlan& group : plan.groups) {
     for (const MemberPlan& member : group.members) {
       members_[group.id].insert(plan.topology.hosts[member.host].address);
+    }
+    if (!group.has_one_sender) continue;
+    const wire::Ipv4 sender = plan.topology.hosts[group.members[group.leader].host].address;
+    for (const MemberPlan& member : group.members) {
+      const wire::Ipv4 other = plan.topology.hosts[member.host].address;
+      pairs_.insert({sender, other});
+      pairs_.insert({other, sender});
     }
   }
 }
@@ -23,6 +34,17 @@ void IsolationWatch::on_arrival(Instant, wire::Ipv4 host, const wire::Frame& fra
     findings_.report(Invariant::kIsolation, "a packet addressed to group " +
                                                 headers->ip.destination.to_string() +
                                                 " reached host " + host.to_string());
+  }
+  if (wire::is_sender_group(headers->bth.destination_qp)) {
+    findings_.report(Invariant::kIsolation,
+                     "a packet for a virtual queue pair reached host " + host.to_string());
+  }
+  // A forger may write to whom it likes, as itself.
+  if (!pairs_.empty() && headers->ip.source != forger_ && !pool_.contains(headers->ip.source) &&
+      !pairs_.contains({headers->ip.source, host})) {
+    findings_.report(Invariant::kIsolation, "a packet of " + headers->ip.source.to_string() +
+                                                " reached host " + host.to_string() +
+                                                ", which it has no group with");
   }
   if (!pool_.contains(headers->ip.source)) return;
   const auto group = members_.find(headers->ip.source);
@@ -68,6 +90,10 @@ void check_nothing_is_left(const Network& network, Findings& findings) {
   for (const auto& node : network.switches()) {
     const std::size_t groups = node->engine().group_count();
     const std::size_t tombstones = node->engine().tombstone_count();
+    if (const std::size_t senders = node->engine().sender_groups().size(); senders > 0) {
+      findings.report(Invariant::kResidue, "switch " + node->name() + " still holds " +
+                                               std::to_string(senders) + " sender groups");
+    }
     if (groups + tombstones == 0) continue;
     findings.report(Invariant::kResidue, "switch " + node->name() + " still holds " +
                                              std::to_string(groups) + " groups and " +

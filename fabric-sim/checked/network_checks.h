@@ -11,7 +11,7 @@
 namespace cepheus::sim {
 
 // No packet of a group reaches a host outside it, and none reaches a member with the group's own
-// address on it.
+// address, nor any host one with a virtual queue pair number on it.
 class IsolationWatch final : public FrameWatch {
  public:
   IsolationWatch(const ScenarioPlan& plan, Findings& findings);
@@ -20,6 +20,8 @@ class IsolationWatch final : public FrameWatch {
  private:
   const wire::Ipv4Prefix pool_;
   std::map<wire::McstId, std::set<wire::Ipv4>> members_;
+  wire::Ipv4 forger_;
+  std::set<std::pair<wire::Ipv4, wire::Ipv4>> pairs_;  // of sender groups: who may hear from whom
   Findings& findings_;
 };
 

@@ -8,6 +8,7 @@
 #include "fabric-sim/checked/fabric_plan.h"
 #include "fabric-sim/checked/host_sync_plan.h"
 #include "fabric-sim/checked/incidents.h"
+#include "fabric-sim/checked/mcrdma/sender_plan.h"
 #include "fabric-sim/checked/scenario_parts.h"
 #include "fabric-sim/checked/trunk_cut.h"
 #include "fabric-sim/checked/write_plan.h"
@@ -246,6 +247,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (options.host_sync) use_host_sync(plan);
   if (options.writes || options.per_request) use_writes(plan);
   if (options.per_request) use_announcements(plan);
+  if (options.sender_groups) use_sender_groups(plan);
   if (options.incidents) add_incident(plan);
   if (options.cuts) {
     add_trunk_cut(character.random, plan);

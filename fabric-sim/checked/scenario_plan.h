@@ -42,7 +42,8 @@ struct GroupPlan {
   // turns. Without it members send when they like, which is an error of theirs: operations may
   // fail, but never falsely succeed.
   bool in_turns = true;
-  wire::Duration starts{0};  // when the leader registers it
+  bool has_one_sender = false;  // a sender group: its leader alone sends
+  wire::Duration starts{0};     // when the leader registers it
 
   // UDP port of its members: on a host, each group belongs to a program of its own.
   std::uint16_t control_port() const {
@@ -124,6 +125,7 @@ struct PlanOptions {
   bool host_sync = false;               // hosts move their PSNs on in every seed
   bool writes = false;                  // members write into each other's regions in every seed
   bool per_request = false;             // the same, and every WRITE is announced
+  bool sender_groups = false;           // every group has one fixed sender
   bool congestion = false;              // queues that mark in every seed, lossless links in most
   net::Rules rules;
 };

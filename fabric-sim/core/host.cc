@@ -29,15 +29,20 @@ wire::Result<void> Host::post_recv(rnic::Qpn qpn, const rnic::RecvWr& wr) {
 }
 
 void Host::send_datagram(const wire::MrpMessage& message, std::uint16_t control_port) {
-  send_any(message, control_port);
+  send_any(message.header.mcst_id, message, control_port);
 }
 
 void Host::send_datagram(const wire::Publication& message, std::uint16_t control_port) {
-  send_any(message, control_port);
+  send_any(message.header.mcst_id, message, control_port);
+}
+
+void Host::send_datagram(wire::Ipv4 to, const wire::SenderGroupMessage& message,
+                         std::uint16_t control_port) {
+  send_any(to, message, control_port);
 }
 
 template <typename Message>
-void Host::send_any(const Message& message, std::uint16_t control_port) {
+void Host::send_any(wire::Ipv4 to, const Message& message, std::uint16_t control_port) {
   const wire::BufferRef buffer = pool_.acquire();
   std::size_t size = message.emit(pool_.bytes(buffer));
   if (key_) size = key_->sign(address(), pool_.bytes(buffer), size);
@@ -45,7 +50,7 @@ void Host::send_any(const Message& message, std::uint16_t control_port) {
   datagram.ethernet.destination = nic_.config().gateway;
   datagram.ethernet.source = nic_.config().mac;
   datagram.ip.source = address();
-  datagram.ip.destination = message.header.mcst_id;
+  datagram.ip.destination = to;
   datagram.udp.source_port = control_port;
   datagram.udp.destination_port = mrp_port_;
   wire::Frame frame;
@@ -105,12 +110,13 @@ void Host::on_udp(Instant now, const wire::Frame& frame) {
   ++datagrams_in_;
   const auto payload =
       key_ ? key_->verify(datagram->ip.source, frame.payload()) : std::optional(frame.payload());
-  const auto message = payload ? wire::MrpMessage::parse(*payload) : std::nullopt;
-  if (!message) return;
+  if (!payload) return;
+  const auto message = wire::MrpMessage::parse(*payload);
+  const auto of_senders = message ? std::nullopt : wire::SenderGroupMessage::parse(*payload);
   for (const Listener& listener : listeners_) {
-    if (listener.port == datagram->udp.destination_port) {
-      listener.client->on_datagram(now, datagram->ip.source, *message);
-    }
+    if (listener.port != datagram->udp.destination_port) continue;
+    if (message) listener.client->on_datagram(now, datagram->ip.source, *message);
+    if (of_senders) listener.client->on_sender_group(now, datagram->ip.source, *of_senders);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "soft-roce/engine/nic.h"
 #include "wire/mrp_key.h"
 #include "wire/publication.h"
+#include "wire/sender_group.h"
 
 namespace cepheus::sim {
 
@@ -29,6 +30,8 @@ class DatagramClient {
  public:
   virtual ~DatagramClient() = default;
   virtual void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) = 0;
+  // The same of a sender group.
+  virtual void on_sender_group(Instant, wire::Ipv4, const wire::SenderGroupMessage&) {}
 };
 
 // Sees every frame that reaches a host, before the host does.
@@ -76,6 +79,8 @@ class Host final : public Actor, public FrameSink {
   // One MRP datagram, from the program at that port.
   void send_datagram(const wire::MrpMessage& message, std::uint16_t control_port);
   void send_datagram(const wire::Publication& message, std::uint16_t control_port);
+  void send_datagram(wire::Ipv4 to, const wire::SenderGroupMessage& message,
+                     std::uint16_t control_port);
 
   const std::string& name() const { return name_; }
   wire::Ipv4 address() const { return nic_.config().address; }
@@ -92,7 +97,7 @@ class Host final : public Actor, public FrameSink {
   enum What : std::uint64_t { kTransmit, kTimer, kDeliver, kWake };
 
   template <typename Message>
-  void send_any(const Message& message, std::uint16_t control_port);
+  void send_any(wire::Ipv4 to, const Message& message, std::uint16_t control_port);
   void after_nic_call();
   void transmit(Instant now);
   bool next_frame(Instant now, wire::Frame& frame);

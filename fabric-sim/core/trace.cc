@@ -2,9 +2,11 @@
 
 #include <iomanip>
 #include <ostream>
+#include <span>
 
 #include "wire/mrp.h"
 #include "wire/roce.h"
+#include "wire/sender_group.h"
 
 namespace cepheus::sim {
 namespace {
@@ -42,8 +44,8 @@ void print_roce(std::ostream& out, const wire::RoceHeaders& h, std::size_t paylo
   out << ' ' << h.ip.source.to_string() << " > " << h.ip.destination.to_string();
 }
 
-void print_members(std::ostream& out, const wire::MrpMessage& message) {
-  for (const wire::MrpMember& m : message.list()) {
+void print_members(std::ostream& out, std::span<const wire::MrpMember> members) {
+  for (const wire::MrpMember& m : members) {
     out << ' ' << m.host.to_string() << '/' << m.qpn.value();
     if (m.flags != 0) out << '/' << unsigned{m.flags};
   }
@@ -92,9 +94,15 @@ void Trace::frame(wire::Instant at, std::string_view place, std::string_view ver
     print_roce(*out_, *h, frame.payload_len);
   } else if (const auto d = wire::UdpDatagram::parse(frame)) {
     const auto m = wire::MrpMessage::parse(frame.payload());
-    *out_ << "mrp " << (m ? wire::to_string(m->header.type) : "malformed") << ' '
-          << d->ip.source.to_string() << " > " << d->ip.destination.to_string();
-    if (m) print_members(*out_, *m);
+    const auto s = wire::SenderGroupMessage::parse(frame.payload());
+    *out_ << "mrp "
+          << (m   ? wire::to_string(m->header.type)
+              : s ? wire::to_string(s->header.type)
+                  : "malformed")
+          << ' ' << d->ip.source.to_string() << " > " << d->ip.destination.to_string();
+    if (m) print_members(*out_, m->list());
+    if (s) *out_ << " epoch " << s->header.epoch << " share " << s->share;
+    if (s) print_members(*out_, s->list());
   } else {
     *out_ << "unreadable frame, " << frame.size() << " bytes";
   }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "wire/sender_group.h"
 #include "wire/splitmix.h"
 
 namespace cepheus::rnic {
@@ -12,6 +13,11 @@ namespace {
 // So many destroyed QPs rest before the first number's slot is used again; until then the table
 // grows.
 constexpr std::size_t kRestingSlots = 64;
+
+// Not the remote end of group connections, nor of those that switches keep for sender groups.
+bool can_be_given(Qpn qpn) {
+  return qpn > wire::kVirtualQpn && qpn.value() < wire::kFirstSenderGroupQpn;
+}
 
 }  // namespace
 
@@ -38,7 +44,7 @@ QueuePair* QpTable::create(Port& port, const QpInit& init, SharedReceiveQueue* s
   Slot& slot = slots_[index];
   do {
     slot.qpn = Qpn(slot.qpn.value() + slot_mask_ + 1);  // next generation
-  } while (slot.qpn <= wire::kVirtualQpn);
+  } while (!can_be_given(slot.qpn));
   slot.qp = std::make_unique<QueuePair>(port, slot.qpn, init, srq);
   return slot.qp.get();
 }

@@ -138,8 +138,8 @@ SenderGroupView view_of(const SenderGroup& group) {
     }
     view.receivers.push_back(std::move(one));
   }
-  // Key: IPv4 and QPN; a replica: set of ports, IPv4, QPN, table of regions (MC-RDMA V-A).
-  constexpr std::size_t kKey = 4 + 3, kReplica = 2 + 4 + 3 + 2;
+  // Key: two IPv4 and QPN; a replica: set of ports, IPv4, QPN, table of regions (MC-RDMA V-A).
+  constexpr std::size_t kKey = 4 + 3 + 4, kReplica = 2 + 4 + 3 + 2;
   if (!group.rule.empty()) view.rule_bytes = kKey + group.rule.size() * kReplica;
   if (group.merge) {
     view.merge_bytes = AckMerge::kGroupBytes + group.said.receiver_count * AckMerge::kReceiverBytes;

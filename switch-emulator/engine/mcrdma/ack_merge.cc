@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/mcrdma/ack_merge.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cepheus::fabric {
 
@@ -9,7 +10,8 @@ using wire::AckKind;
 AckMerge::AckMerge(Ipv4 alias, PortId sender_port, net::CnpPolicy cnps, Duration cnp_window)
     : alias_(alias), port_(sender_port), cnps_(make_cnp_policy(cnps, cnp_window)) {}
 
-void AckMerge::set_receivers(std::span<const wire::MrpMember> receivers, std::optional<Psn> start) {
+std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::MrpMember> receivers,
+                                                        std::optional<Psn> start) {
   std::vector<Receiver> next;
   for (const wire::MrpMember& one : receivers) {
     const Receiver* before = find(one.host);
@@ -24,12 +26,28 @@ void AckMerge::set_receivers(std::span<const wire::MrpMember> receivers, std::op
   for (auto last = static_cast<PathNo>(receivers_.size()); last-- > 0;) {
     cnps_->on_path_removed(last, last);
   }
+  if (start && !told_) told_ = *start - 1;
+  const Receiver* const least_before = slowest();
+  const std::optional<Psn> before =
+      least_before != nullptr ? std::optional(least_before->acked) : std::nullopt;
+  const bool is_fewer = next.size() < receivers_.size();
   receivers_ = std::move(next);
   for (std::size_t i = 0; i < receivers_.size(); ++i) cnps_->on_path_added();
+  const Receiver* const least = slowest();
+  if (!is_fewer || least == nullptr || (before && !after(least->acked, *before))) {
+    return std::nullopt;
+  }
+  return Answer{least->acked, {AckKind::kAck, wire::Aeth::kNoCreditLimit, least->msn}};
 }
 
-void AckMerge::on_data(Psn psn) {
-  if (asked_ && !after(psn, *asked_)) asked_.reset();
+void AckMerge::on_data(Instant now, Psn psn) {
+  for (Receiver& one : receivers_) {
+    const bool is_repeat = sent_ && !after(psn, *sent_);
+    if (is_repeat && lags(one) && (!one.is_known || !after(psn, one.acked + 1))) {
+      one.unanswered.note(now);
+    }
+  }
+  if (is_asked(psn) && !is_resent(psn)) resent_ = psn;
   if (!sent_ || after(psn, *sent_)) sent_ = psn;
 }
 
@@ -38,10 +56,13 @@ AckMerge::Taken AckMerge::take(const Rules& rules, Ipv4 host, Psn psn, const wir
   Receiver* const from = find(host);
   if (from == nullptr) return Taken::kStranger;
   from->heard = (from->heard + 1) & Psn::kMask;
+  from->unanswered.clear();
   const bool is_ack = aeth.kind == AckKind::kAck;
+  // An error may be a switch's word for this receiver, which does not know what that has. Feedback that
+  // overtook another says less than what is known: it is no reason to know less.
   const Psn cumulative = is_ack ? psn : psn - 1;
-  // Feedback that overtook another says less than what is known: it is no reason to know less.
-  if (!from->is_known || !before(cumulative, from->acked)) {
+  const bool is_news = !from->is_known || !before(cumulative, from->acked);
+  if (!aeth.is_fatal_nak() && is_news) {
     from->acked = cumulative;
     from->msn = aeth.msn;
     from->is_known = true;
@@ -51,18 +72,53 @@ AckMerge::Taken AckMerge::take(const Rules& rules, Ipv4 host, Psn psn, const wir
     if (rules.sender_unknown) return Taken::kWithheld;
     least = from;
   }
-  if (is_ack) {
-    answer = {psn, aeth};
-    answer.aeth.value = wire::Aeth::kNoCreditLimit;
-    const bool has_all = !after(psn, least->acked) || !rules.sender_ack_minimum;
-    return has_all ? Taken::kPassed : Taken::kAbsorbed;
+  if (aeth.is_fatal_nak()) {
+    answer = {rules.sender_nak_minimum ? least->acked + 1 : psn, aeth};
+    return tell(answer);
   }
-  answer = {rules.sender_nak_minimum ? least->acked + 1 : psn, aeth};
-  if (rules.sender_nak_minimum) answer.aeth.msn = least->msn;
-  if (aeth.is_fatal_nak()) return Taken::kPassed;
-  if (asked_ && !after(answer.psn, *asked_) && rules.sender_nak_once) return Taken::kAbsorbed;
-  asked_ = answer.psn;
+  if (held_ && !before(least->acked, held_->psn)) held_.reset();  // all have it
+  if (!is_ack) return take_nak(rules, {psn, aeth}, *least, answer);
+  if (held_ && least->acked + 1 == held_->psn)
+    return ask(*std::exchange(held_, {}), *least, answer);
+  // A repeat of what the sender has been told is passed: that may have been lost.
+  answer = {psn, aeth};
+  answer.aeth.value = wire::Aeth::kNoCreditLimit;
+  if (!rules.sender_ack_minimum || !after(psn, least->acked)) return tell(answer);
+  if (told_ && !after(least->acked, *told_)) return Taken::kAbsorbed;
+  answer.psn = least->acked;
+  answer.aeth.msn = least->msn;
+  return tell(answer);
+}
+
+AckMerge::Taken AckMerge::tell(const Answer& answer) {
+  const Psn all_have = answer.aeth.kind == AckKind::kAck ? answer.psn : answer.psn - 1;
+  if (!told_ || after(all_have, *told_)) told_ = all_have;
   return Taken::kPassed;
+}
+
+// Each NAK makes the sender go back and spends one of its retries. So it is not asked for what is still
+// to come again; and what has come again and was lost again, behind what others lack, is asked for when
+// all have what is before it.
+AckMerge::Taken AckMerge::take_nak(const Rules& rules, const Nak& nak, const Receiver& least,
+                                   Answer& answer) {
+  if (!rules.sender_nak_minimum) {
+    answer = {nak.psn, nak.aeth};
+    return tell(answer);
+  }
+  const Psn first = least.acked + 1;
+  const bool is_lost_again = nak.psn == first && is_resent(first);
+  if (!is_asked(first) || is_lost_again || !rules.sender_nak_once) return ask(nak, least, answer);
+  if (is_resent(nak.psn) && (!held_ || before(nak.psn, held_->psn))) held_ = nak;
+  return Taken::kAbsorbed;
+}
+
+AckMerge::Taken AckMerge::ask(const Nak& nak, const Receiver& least, Answer& answer) {
+  answer = {least.acked + 1, nak.aeth};
+  answer.aeth.msn = least.msn;
+  asked_ = answer.psn;
+  asked_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
+  resent_.reset();
+  return tell(answer);
 }
 
 AckMerge::Taken AckMerge::take_cnp(Instant now, Ipv4 host) {

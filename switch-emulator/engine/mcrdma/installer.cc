@@ -1,7 +1,9 @@
 #include "switch-emulator/engine/mcrdma/installer.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "switch-emulator/engine/signed_datagram.h"
 
 namespace cepheus::fabric {
@@ -132,7 +134,8 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   call.count(Counter::kSenderInstall);
   const bool from_sender = is_from_sender(call);
   const SenderKey key{message.sender(), message.virtual_qpn};
-  SenderGroup* group = groups_.find(key);
+  const Ipv4 addressed = from_sender ? datagram.ip.destination : message.addressed;
+  SenderGroup* group = groups_.find(key, addressed);
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
     return reject(call, message, reason, nullptr);
   }
@@ -144,31 +147,41 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   }
   std::size_t unreachable = 0;
   auto branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
+  if (branches.empty() && message.share == 0) {
+    // Cut off for now: what is known stays.
+    call.count(Counter::kSenderUnreachable);
+    if (group != nullptr) group->last_seen = call.now;
+    return;
+  }
   if (branches.empty()) {
     return reject(call, message, MrpReject::kNoRoute, &message.receivers[unreachable]);
   }
-  if (group == nullptr) group = &groups_.add(key);
-  const Qpn qpn_before = group->said.sender_qpn;
+  // What an older epoch's copies were addressed to is nobody's any more.
+  groups_.erase_if(key, [&](const SenderGroup& other) {
+    return &other != group && wire::newer_epoch(message.header.epoch, other.said.header.epoch);
+  });
+  // Of another queue pair it is another group.
+  if (group != nullptr && group->said.sender_qpn != message.sender_qpn) {
+    groups_.erase(*std::exchange(group, nullptr));
+  }
+  if (group == nullptr) group = &groups_.add(key, addressed);
   group->said = message;
-  if (from_sender) group->said.addressed = datagram.ip.destination;
+  group->said.addressed = addressed;
   group->ingress = call.ingress;
   group->branches = std::move(branches);
   group->rule = rule_for(message.list(), group->branches, group->said.addressed);
   group->last_seen = call.now;
   group->orphaned.reset();
+  due_ = std::min(due_, expires(*group));
   if (from_sender) {
-    const SenderKey feedback = group->feedback_key();
-    SenderGroup* const other = groups_.find_merge(feedback);
-    // A queue pair is one group's: that of before is no more.
-    if (other != nullptr && other != group) groups_.erase(other->key());
-    if (!group->merge || qpn_before != message.sender_qpn) {
-      groups_.set_merge(*group,
-                        std::make_unique<AckMerge>(group->said.addressed, call.ingress,
-                                                   config_.rules.cnp_policy, config_.cnp_window));
+    if (!group->merge) {
+      group->merge = std::make_unique<AckMerge>(addressed, call.ingress, config_.rules.cnp_policy,
+                                                config_.cnp_window);
     }
     const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
-    group->merge->set_receivers(message.list(),
-                                is_fresh ? std::optional(message.start) : std::nullopt);
+    const auto answer = group->merge->set_receivers(
+        message.list(), is_fresh ? std::optional(message.start) : std::nullopt);
+    if (answer) send_answer(call, *group, *answer);
   }
   pass_on(call, *group, MrpType::kInstall, message.share);
 }
@@ -182,7 +195,8 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
     return call.count(Counter::kDropMalformed);
   }
   const SenderKey key{message.sender(), message.virtual_qpn};
-  const SenderGroup* known = groups_.find(key);
+  const Ipv4 addressed = is_from_sender(call) ? datagram.ip.destination : message.addressed;
+  const SenderGroup* known = groups_.find(key, addressed);
   if (known != nullptr && known->said.header.instance != message.header.instance) {
     return call.count(Counter::kDropMrpForeign);
   }
@@ -190,17 +204,17 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   SenderGroup gone;
   std::size_t unreachable = 0;
   gone.said = message;
-  if (is_from_sender(call)) gone.said.addressed = datagram.ip.destination;
+  gone.said.addressed = addressed;
   gone.branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
   gone.rule = rule_for(message.list(), gone.branches, gone.said.addressed);
-  groups_.erase(key);
+  groups_.erase_if(key, [](const SenderGroup&) { return true; });
   pass_on(call, gone, MrpType::kRemove, message.share);
 }
 
 void Installer::on_query(Call& call, const SenderGroupMessage& message) {
   call.count(Counter::kMrpQuery);
-  const SenderGroup* group = groups_.find({message.sender(), message.virtual_qpn});
-  if (group == nullptr || !group->merge || group->said.header.instance != message.header.instance) {
+  const SenderGroup* group = groups_.find_merge({message.sender(), message.virtual_qpn});
+  if (group == nullptr || group->said.header.instance != message.header.instance) {
     return call.count(Counter::kDropUnknownGroup);
   }
   SenderGroupMessage report;
@@ -209,7 +223,9 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
     const bool has_way = routes_.next_hop(one.host, 0, call.ingress).has_value();
     if (has_way && !group->merge->lags(one)) continue;
     std::uint8_t flags = has_way ? 0 : wire::kMemberDown;
-    if (group->merge->lags(one)) flags |= wire::kMemberOwes;
+    if (group->merge->lags(one)) {
+      flags |= group->merge->is_silent(call.now, one) ? wire::kMemberOwes : wire::kMemberLate;
+    }
     report.add({one.host, Qpn(one.heard), flags});
   }
   report.header.type = MrpType::kReport;
@@ -257,7 +273,10 @@ void Installer::on_routes_changed(Call& call) {
 void Installer::on_port_down(Call& call) {
   const Ipv4 host = call.port(call.ingress).host;
   groups_.for_each([&](SenderGroup& group) {
-    if (group.merge && group.merge->port() == call.ingress) group.orphaned = call.now;
+    if (group.merge && group.merge->port() == call.ingress) {
+      group.orphaned = call.now;
+      due_ = std::min(due_, expires(group));
+    }
     const auto all = group.said.list();
     const auto gone = std::ranges::find(all, host, &MrpMember::host);
     if (gone == all.end()) return;
@@ -278,24 +297,31 @@ void Installer::on_port_up(Call& call) {
   });
 }
 
-Instant Installer::deadline() const { return groups_.is_empty() ? wire::kNever : looked_ + kLook; }
+Instant Installer::expires(const SenderGroup& group) const {
+  const Instant unused = group.last_seen + config_.age;
+  return group.orphaned ? std::min(unused, *group.orphaned + config_.orphan_age) : unused;
+}
 
 void Installer::on_timer(Call& call) {
-  if (call.now < deadline()) return;
-  looked_ = call.now;
-  std::vector<SenderKey> old;
+  if (call.now < due_) return;
+  due_ = wire::kNever;
+  std::vector<const SenderGroup*> old;
   groups_.for_each([&](const SenderGroup& group) {
-    const bool is_orphan = group.orphaned && call.now - *group.orphaned >= config_.orphan_age;
-    if (is_orphan || call.now - group.last_seen >= config_.age) old.push_back(group.key());
+    const Instant then = expires(group);
+    if (then <= call.now) {
+      old.push_back(&group);
+    } else {
+      due_ = std::min(due_, then);
+    }
   });
-  for (const SenderKey& key : old) forget(call, key);
+  for (const SenderGroup* group : old) forget(call, *group);
 }
 
 // Those behind this switch are told in the sender's name.
-void Installer::forget(Call& call, const SenderKey& key) {
+void Installer::forget(Call& call, const SenderGroup& group) {
   call.count(Counter::kStaleTableAged);
-  pass_on(call, *groups_.find(key), MrpType::kRemove, 0);
-  groups_.erase(key);
+  pass_on(call, group, MrpType::kRemove, 0);
+  groups_.erase(group);
 }
 
 // To each branch of several receivers a part for the next switch that branches, to the others' hosts

@@ -26,12 +26,9 @@ class Installer {
   void on_port_up(Call& call);
   // Forgets groups that nobody uses or refreshes.
   void on_timer(Call& call);
-  Instant deadline() const;
+  Instant deadline() const { return due_; }
 
  private:
-  // How often groups that might be forgotten are looked for.
-  static constexpr Duration kLook = std::chrono::seconds(1);
-
   void on_install(Call& call, const wire::UdpDatagram& datagram,
                   const wire::SenderGroupMessage& message);
   void on_remove(Call& call, const wire::UdpDatagram& datagram,
@@ -51,13 +48,14 @@ class Installer {
   void send_to_sender(Call& call, wire::SenderGroupMessage& message);
   void reject(Call& call, const wire::SenderGroupMessage& message, wire::MrpReject reason,
               const wire::MrpMember* about);
-  void forget(Call& call, const SenderKey& key);
+  Instant expires(const SenderGroup& group) const;
+  void forget(Call& call, const SenderGroup& group);
 
   const SwitchConfig& config_;
   const Routes& routes_;
   SenderTable& groups_;
   RegisterRate rate_;
-  Instant looked_{};
+  Instant due_ = wire::kNever;  // no group is to be forgotten before that
 };
 
 }  // namespace cepheus::fabric

@@ -1,6 +1,7 @@
 #include "switch-emulator/engine/mcrdma/sender_groups.h"
 
 #include "switch-emulator/engine/bridging.h"
+#include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "wire/byte_order.h"
 #include "wire/icrc.h"
 
@@ -37,33 +38,6 @@ std::optional<RoceHeaders> read(Call& call, const Frame& frame, const wire::UdpH
   return headers;
 }
 
-// A packet of the switch's own to the sender's queue pair, as if `from` had sent it.
-RoceHeaders to_sender(const SenderGroup& group, Ipv4 from, Opcode opcode) {
-  RoceHeaders h;
-  h.ip.source = from;
-  h.ip.destination = group.said.sender();
-  h.udp.source_port = wire::kRoceUdpPort;
-  h.bth.opcode = opcode;
-  h.bth.destination_qp = group.said.sender_qpn;
-  return h;
-}
-
-void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
-  headers.ethernet = {call.port(port).peer_mac, call.config.mac};
-  Frame frame;
-  headers.emit(frame, 0);
-  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call.emit(kind, port, frame);
-}
-
-void send_answer(Call& call, const SenderGroup& group, Ipv4 from, PortId port,
-                 const AckMerge::Answer& answer) {
-  RoceHeaders h = to_sender(group, from, Opcode::kRcAcknowledge);
-  h.bth.psn = answer.psn;
-  h.aeth = answer.aeth;
-  send_made(call, Counter::kFeedbackSent, port, h);
-}
-
 // An acknowledgement echoes the mark of a packet: whatever becomes of it, the sender hears of that by
 // a notification, if it is to.
 void take_echo(Call& call, const SenderGroup& group, Ipv4 from) {
@@ -71,9 +45,7 @@ void take_echo(Call& call, const SenderGroup& group, Ipv4 from) {
   if (merge.take_cnp(call.now, from) != AckMerge::Taken::kPassed) {
     return call.count(Counter::kEchoFiltered);
   }
-  RoceHeaders h = to_sender(group, merge.alias(), Opcode::kCnp);
-  h.bth.becn = true;
-  send_made(call, Counter::kEchoToSource, merge.port(), h);
+  notify(call, group);
 }
 
 // A byte of the BTH that the ICRC does not cover.
@@ -84,13 +56,30 @@ void clear_becn(Frame& frame) { frame.bytes[wire::kBthOffset + 4] &= 0xBF; }
 bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
   const auto packet = glance(frame);
   if (!packet) return false;
-  if (wire::is_sender_group(packet->qpn)) return on_data(call, frame, headers, packet->qpn);
+  if (!wire::is_sender_group(packet->qpn)) return false;
   const bool is_feedback =
       packet->opcode == Opcode::kRcAcknowledge || packet->opcode == Opcode::kCnp;
-  if (!is_feedback || table_.is_empty()) return false;
-  SenderGroup* const group = table_.find_merge({headers.ip.destination, packet->qpn});
-  if (group == nullptr) return false;
-  if (const auto all = read(call, frame, headers)) take_feedback(call, *group, frame, *all);
+  SenderGroup* const group =
+      is_feedback ? table_.find_merge({headers.ip.destination, packet->qpn})
+                  : table_.find({headers.ip.source, packet->qpn}, headers.ip.destination);
+  if (group == nullptr || (!is_feedback && group->rule.empty() && !group->merge)) {
+    return drop_unrewritten(call, headers.ip.destination);
+  }
+  const auto all = read(call, frame, headers);
+  if (!all) return true;
+  call.icrc = frame.icrc_state;
+  if (!is_feedback) return on_data(call, *group, frame, *all);
+  take_feedback(call, *group, frame, *all);
+  return true;
+}
+
+// What is for a virtual queue pair, at the last switch before a host: no host has it. False: the
+// packet has still a way to go.
+bool SenderGroups::drop_unrewritten(Call& call, Ipv4 destination) const {
+  const auto out = routes_.next_hop(destination, 0, call.ingress);
+  const bool is_last = out && call.port(*out).kind == net::PortKind::kHost;
+  if (!is_last || !call.rules().sender_rewritten) return false;
+  call.count(Counter::kDropUnrewritten);
   return true;
 }
 
@@ -100,35 +89,26 @@ void SenderGroups::on_routes_changed(Call& call) {
   call.ingress = ingress;
 }
 
-bool SenderGroups::on_data(Call& call, const Frame& frame, const wire::UdpHeaders& outer, Qpn qpn) {
-  SenderGroup* const group = table_.find({outer.ip.source, qpn});
-  if (group == nullptr || (group->rule.empty() && !group->merge)) {
-    const auto out = routes_.next_hop(outer.ip.destination, 0, call.ingress);
-    const bool is_last = out && call.port(*out).kind == net::PortKind::kHost;
-    if (!is_last || !call.rules().sender_rewritten) return false;
-    call.count(Counter::kDropUnrewritten);
-    return true;
-  }
-  const auto headers = read(call, frame, outer);
-  if (!headers) return true;
-  call.icrc = frame.icrc_state;
-  group->last_seen = call.now;
-  if (group->merge && call.ingress != group->merge->port()) {
+// False: it has met no rule, and goes on as it is.
+bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
+                           const RoceHeaders& headers) {
+  group.last_seen = call.now;
+  if (group.merge && call.ingress != group.merge->port()) {
     call.count(Counter::kDropNotMember);
     return true;
   }
-  const wire::OpcodeInfo& info = wire::opcode_info(headers->bth.opcode);
+  const wire::OpcodeInfo& info = wire::opcode_info(headers.bth.opcode);
   if (!info.multicastable() || info.ieth) {
     call.count(Counter::kDropNotMulticastable);
-    if (group->merge && info.request()) {
-      refuse(call, *group, *headers, {}, wire::NakCode::kInvalidRequest);
+    if (group.merge && info.request()) {
+      refuse(call, group, headers, {}, wire::NakCode::kInvalidRequest);
     }
     return true;
   }
-  ++group->data_packets;
-  if (group->merge) group->merge->on_data(headers->bth.psn);
-  if (group->rule.empty()) return false;
-  replicate(call, *group, frame, *headers);
+  ++group.data_packets;
+  if (group.merge) group.merge->on_data(call.now, headers.bth.psn);
+  if (group.rule.empty()) return false;
+  replicate(call, group, frame, headers);
   return true;
 }
 
@@ -179,7 +159,6 @@ void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& fr
   AckMerge& merge = *group.merge;
   const Ipv4 from = headers.ip.source;
   const bool is_cnp = headers.bth.opcode == Opcode::kCnp;
-  call.icrc = frame.icrc_state;
   AckMerge::Answer answer{headers.bth.psn, headers.aeth};
   const AckMerge::Taken taken =
       is_cnp ? merge.take_cnp(call.now, from)
@@ -200,18 +179,17 @@ void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& fr
 }
 
 // The sender's switch knows what all have acknowledged; another one speaks as the receiver whom it is
-// about, and leaves that to it.
+// about, and the merge takes no error for an acknowledgement.
 void SenderGroups::refuse(Call& call, SenderGroup& group, const RoceHeaders& headers,
                           Ipv4 on_behalf_of, wire::NakCode code) {
   if (group.merge) {
-    const auto answer = group.merge->refuse(code);
-    if (!answer) return;
-    return send_answer(call, group, group.merge->alias(), group.merge->port(), *answer);
+    if (const auto answer = group.merge->refuse(code)) send_answer(call, group, *answer);
+    return;
   }
   const auto out = routes_.next_hop(group.said.sender(), 0, PortId());
   if (!out) return;
   const wire::Aeth error{wire::AckKind::kNak, static_cast<std::uint8_t>(code)};
-  send_answer(call, group, on_behalf_of, *out, {headers.bth.psn, error});
+  send_to_merge(call, group, on_behalf_of, *out, {headers.bth.psn, error});
 }
 
 }  // namespace cepheus::fabric

@@ -29,7 +29,9 @@ class SenderGroups {
   const SenderTable& table() const { return table_; }
 
  private:
-  bool on_data(Call& call, const Frame& frame, const wire::UdpHeaders& outer, Qpn qpn);
+  bool drop_unrewritten(Call& call, Ipv4 destination) const;
+  bool on_data(Call& call, SenderGroup& group, const Frame& frame,
+               const wire::RoceHeaders& headers);
   void replicate(Call& call, SenderGroup& group, const Frame& frame,
                  const wire::RoceHeaders& headers);
   void take_feedback(Call& call, SenderGroup& group, const Frame& frame,

@@ -14,56 +14,60 @@ const wire::MrpRegion* SenderGroup::find_region(std::uint8_t receiver, std::uint
   return at == all.end() ? nullptr : &at->region;
 }
 
-SenderGroup* SenderTable::find(const SenderKey& key) {
+SenderGroup* SenderTable::find(const SenderKey& key, Ipv4 addressed) {
   const auto at = groups_.find(key);
-  return at == groups_.end() ? nullptr : at->second.get();
+  if (at == groups_.end()) return nullptr;
+  const auto record =
+      std::ranges::find(at->second, addressed, [](const auto& one) { return one->said.addressed; });
+  return record == at->second.end() ? nullptr : record->get();
 }
 
 SenderGroup* SenderTable::find_merge(const SenderKey& key) {
-  const auto at = merges_.find(key);
-  return at == merges_.end() ? nullptr : at->second;
-}
-
-SenderGroup& SenderTable::add(const SenderKey& key) {
-  auto& place = groups_[key];
-  place = std::make_unique<SenderGroup>();
-  return *place;
-}
-
-void SenderTable::set_merge(SenderGroup& group, std::unique_ptr<AckMerge> merge) {
-  group.merge = std::move(merge);
-  merges_[group.feedback_key()] = &group;
-}
-
-void SenderTable::erase(const SenderKey& key) {
   const auto at = groups_.find(key);
-  if (at == groups_.end()) return;
-  if (at->second->merge) merges_.erase(at->second->feedback_key());
-  groups_.erase(at);
+  if (at == groups_.end()) return nullptr;
+  const auto record =
+      std::ranges::find_if(at->second, [](const auto& one) { return one->merge != nullptr; });
+  return record == at->second.end() ? nullptr : record->get();
+}
+
+SenderGroup& SenderTable::add(const SenderKey& key, Ipv4 addressed) {
+  auto& record = groups_[key].emplace_back(std::make_unique<SenderGroup>());
+  record->said.addressed = addressed;
+  ++size_;
+  return *record;
+}
+
+void SenderTable::erase(const SenderGroup& group) {
+  erase_if(group.key(), [&](const SenderGroup& record) { return &record == &group; });
 }
 
 std::size_t SenderTable::count_of(Ipv4 sender) const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      groups_, [sender](const auto& entry) { return entry.first.sender == sender; }));
+  std::size_t count = 0;
+  for (const auto& [key, records] : groups_) count += key.sender == sender ? records.size() : 0;
+  return count;
 }
 
 std::size_t SenderTable::rule_count() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      groups_, [](const auto& entry) { return !entry.second->rule.empty(); }));
+  std::size_t count = 0;
+  for_each([&](const SenderGroup& group) { count += group.rule.empty() ? 0 : 1; });
+  return count;
 }
 
 void SenderTable::check_consistent() const {
-  for (const auto& [key, group] : groups_) {
-    const SenderGroup& g = *group;
-    must(key == g.key(), "a sender group is found by its name");
+  std::size_t count = 0;
+  for (const auto& [key, records] : groups_) {
+    count += records.size();
+    for (const auto& record : records) {
+      must(key == record->key(), "a sender group is found by its name");
+    }
+  }
+  must(count == size_, "sender groups are counted");
+  for_each([&](const SenderGroup& g) {
     must(g.said.receiver_count > 0 && !g.branches.empty(), "a sender group leads somewhere");
     must(g.rule.empty() || g.rule.size() == g.branches.size(), "a rule has a replica per branch");
-    const auto merge = merges_.find(g.feedback_key());
-    const bool is_merged = merge != merges_.end() && merge->second == group.get();
-    must(is_merged == (g.merge != nullptr), "feedback finds the group that merges it");
     must(!g.merge || g.merge->receivers().size() == g.said.receiver_count,
          "feedback of each receiver is merged");
-  }
+  });
 }
 
 }  // namespace cepheus::fabric

@@ -12,7 +12,7 @@
 
 namespace cepheus::fabric {
 
-// Names a group in data, by its virtual QPN, and in feedback, by its sender's.
+// Names a group, in data and in feedback.
 struct SenderKey {
   Ipv4 sender;
   Qpn qpn;
@@ -32,6 +32,8 @@ struct Replica {
   std::uint8_t receiver = 0;  // its place in the list, if it has a QPN
 };
 
+// What one switch does with the data of a group that comes addressed to one of its receivers. Copies
+// of the same data for different branches may come by one switch, each has a record of its own.
 struct SenderGroup {
   // As the last INSTALL said, with the receivers behind this switch; its share means nothing.
   wire::SenderGroupMessage said;
@@ -44,7 +46,6 @@ struct SenderGroup {
   std::uint64_t data_packets = 0, copies = 0;
 
   SenderKey key() const { return {said.sender(), said.virtual_qpn}; }
-  SenderKey feedback_key() const { return {said.sender(), said.sender_qpn}; }
   // Is the QPN of that receiver rewritten here?
   bool rewrites(const Branch& branch) const { return !rule.empty() && branch.is_one(); }
   const wire::MrpRegion* find_region(std::uint8_t receiver, std::uint32_t number) const;
@@ -52,27 +53,42 @@ struct SenderGroup {
 
 class SenderTable {
  public:
-  SenderGroup* find(const SenderKey& key);
-  // The group at this switch, its sender's, that feedback to that queue pair is about.
+  // What comes addressed to `addressed`; null if there is no record of that.
+  SenderGroup* find(const SenderKey& key, Ipv4 addressed);
+  // The record of the sender's own switch, which merges feedback; null elsewhere.
   SenderGroup* find_merge(const SenderKey& key);
-  SenderGroup& add(const SenderKey& key);
-  void set_merge(SenderGroup& group, std::unique_ptr<AckMerge> merge);
-  void erase(const SenderKey& key);
+  SenderGroup& add(const SenderKey& key, Ipv4 addressed);
+  void erase(const SenderGroup& group);
+  // All records of a group for which `which(group)` holds.
+  template <typename Which>
+  void erase_if(const SenderKey& key, Which&& which);
 
   bool is_empty() const { return groups_.empty(); }
-  std::size_t size() const { return groups_.size(); }
+  std::size_t size() const { return size_; }
   std::size_t count_of(Ipv4 sender) const;
   template <typename F>
   void for_each(F&& f) const {
-    for (const auto& [key, group] : groups_) f(*group);
+    for (const auto& [key, records] : groups_) {
+      for (const auto& record : records) f(*record);
+    }
   }
   // What has a rule: space of the table that data meets.
   std::size_t rule_count() const;
   void check_consistent() const;
 
  private:
-  std::unordered_map<SenderKey, std::unique_ptr<SenderGroup>, SenderKeyHash> groups_;
-  std::unordered_map<SenderKey, SenderGroup*, SenderKeyHash> merges_;  // by feedback_key()
+  using Records = std::vector<std::unique_ptr<SenderGroup>>;  // of one group: one, nearly always
+
+  std::unordered_map<SenderKey, Records, SenderKeyHash> groups_;
+  std::size_t size_ = 0;
 };
+
+template <typename Which>
+void SenderTable::erase_if(const SenderKey& key, Which&& which) {
+  const auto at = groups_.find(key);
+  if (at == groups_.end()) return;
+  size_ -= std::erase_if(at->second, [&](const auto& record) { return which(*record); });
+  if (at->second.empty()) groups_.erase(at);
+}
 
 }  // namespace cepheus::fabric

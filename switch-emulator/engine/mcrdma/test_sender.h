@@ -114,7 +114,7 @@ class TestSender {
                 bool becn = false) {
     auto h = net_.headers_from(host, wire::Opcode::kRcAcknowledge, psn);
     h.ip.destination = TestNetwork::ip(sender_);
-    h.bth.destination_qp = TestNetwork::qpn(sender_);
+    h.bth.destination_qp = virtual_qpn;
     h.bth.becn = becn;
     h.aeth = {kind, value, static_cast<std::uint32_t>(psn)};
     net_.inject(host, net_.make_frame(host, h));
@@ -129,7 +129,7 @@ class TestSender {
   void cnp(std::size_t host) {
     auto h = net_.headers_from(host, wire::Opcode::kCnp, 0);
     h.ip.destination = TestNetwork::ip(sender_);
-    h.bth.destination_qp = TestNetwork::qpn(sender_);
+    h.bth.destination_qp = virtual_qpn;
     net_.inject(host, net_.make_frame(host, h));
   }
   Texts at_sender() { return net_.inbox(sender_); }
