@@ -96,8 +96,9 @@ AckMerge::Taken AckMerge::tell(const Answer& answer) {
   return Taken::kPassed;
 }
 
-// Each NAK makes the sender go back and spends one of its retries. So it is not asked for what is still
-// to come again; and what has come again and was lost again, behind what others lack, is asked for when
+// Each NAK makes the sender go back and spends one of its retries. So it is asked for a packet once: the
+// NAKs of those who are farther away come when it has long been sent again. What comes again with it is
+// not asked for; and what has come again and was lost again, behind what others lack, is asked for when
 // all have what is before it.
 AckMerge::Taken AckMerge::take_nak(const Rules& rules, const Nak& nak, const Receiver& least,
                                    Answer& answer) {
@@ -106,9 +107,13 @@ AckMerge::Taken AckMerge::take_nak(const Rules& rules, const Nak& nak, const Rec
     return tell(answer);
   }
   const Psn first = least.acked + 1;
-  const bool is_lost_again = nak.psn == first && is_resent(first);
-  if (!is_asked(first) || is_lost_again || !rules.sender_nak_once) return ask(nak, least, answer);
-  if (is_resent(nak.psn) && (!held_ || before(nak.psn, held_->psn))) held_ = nak;
+  const bool is_still_not_ready =
+      nak.aeth.kind == AckKind::kRnrNak && nak.psn == first && is_resent(first);
+  if (!is_asked(first) || is_still_not_ready || !rules.sender_nak_once) {
+    return ask(nak, least, answer);
+  }
+  const bool waits = after(nak.psn, first) && is_resent(nak.psn);
+  if (waits && (!held_ || before(nak.psn, held_->psn))) held_ = nak;
   return Taken::kAbsorbed;
 }
 
