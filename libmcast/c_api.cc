@@ -1,64 +1,16 @@
-// <mcast/mcast.h> but for reports: checks handles, takes the lock, turns outcomes into statuses; lets no exception
-// through.
-#include <arpa/inet.h>
-#include <endian.h>
-
+// <mcast/mcast.h> but for WRITEs and reports: checks handles, takes the lock, turns outcomes into
+// statuses; lets no exception through.
 #include <cstring>
 
-#include "libmcast/context.h"
-#include "libmcast/failure.h"
-#include "libmcast/guarded.h"
-#include "libmcast/memory.h"
+#include "libmcast/api.h"
 #include "libmcast/parameters.h"
 #include "libmcast/process.h"
-#include "wire/clock.h"
 
 using namespace cepheus::mcast;
 namespace mrp = cepheus::mrp;
 namespace wire = cepheus::wire;
 
 namespace {
-
-constexpr const char* kForked = "it was opened before fork(): open one in this process";
-
-Context* from(mcast_context_h h) { return reinterpret_cast<Context*>(h); }
-Group* from(mcast_group_h h) { return reinterpret_cast<Group*>(h); }
-Memory* from(mcast_mem_h h) { return reinterpret_cast<Memory*>(h); }
-mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_context_h>(c); }
-mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
-mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); }
-
-template <typename T>
-mcast_status_t status_of(const Expected<T>& outcome) {
-  return outcome ? MCAST_OK : set_last_error(outcome.error());
-}
-
-// Runs `body(context)` if the context may be used in this process.
-template <typename Body>
-mcast_status_t with(Context* context, Body&& body) noexcept {
-  if (context == nullptr) return invalid("the context is null");
-  if (!context->is_ours()) return invalid(kForked);
-  return guarded([&] { return body(*context); });
-}
-
-// Runs `body(group)` under the state lock.
-template <typename Body>
-mcast_status_t with(Group* group, Body&& body) noexcept {
-  if (group == nullptr) return invalid("the group is null");
-  if (!group->context().is_ours()) return invalid(kForked);
-  return guarded([&] {
-    const auto locked = group->context().lock();
-    return body(*group);
-  });
-}
-
-mrp::MrpMember member_of(const mcast_member_t& m) {
-  return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0, ntohs(m.control_port),
-          ntohl(m.token)};
-}
-mcast_member_t member_of(const mrp::MrpMember& m) {
-  return {htonl(m.host.value()), htonl(m.qpn.value()), htons(m.control_port), 0, htonl(m.token)};
-}
 
 void describe(const Device& device, mcast_context_attr_t& out) {
   out = {};
@@ -91,42 +43,6 @@ mcast_status_t post_eager(Group& group, std::uint32_t slot, std::size_t length, 
   group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
              "the device refused a send; set up again with fresh groups");
   return set_last_error(MCAST_ERR_FABRIC, group.reason());
-}
-
-// A bulk operation's arguments; the lane in `lane`.
-mcast_status_t check_bulk(Group& group, const void* data, std::size_t length, const mcast_op_t* op,
-                          BulkLane*& lane) {
-  lane = group.bulk();
-  if (lane == nullptr) return invalid("a bulk operation on an eager lane: use mcast_send_eager()");
-  if (op == nullptr || op->done == nullptr) return invalid("a bulk operation needs op->done");
-  if (data == nullptr && length > 0) return invalid("the buffer is null");
-  return MCAST_OK;
-}
-
-mcast_status_t start_bulk(Group& group, const Expected<void>& posted) {
-  if (posted) return MCAST_INPROGRESS;
-  if (posted.error().status == MCAST_ERR_FABRIC) {
-    group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, posted.error().text);
-  }
-  return set_last_error(posted.error());
-}
-
-// What starts on a bulk lane under the one rule for senders; `post` posts it there.
-template <typename Post>
-mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t length,
-                             const mcast_op_t* op, Post post) {
-  return with(from(group), [&](Group& g) {
-    BulkLane* lane = nullptr;
-    if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
-      return status;
-    }
-    if (const auto may_send = g.check_may_send(); !may_send) {
-      return set_last_error(may_send.error());
-    }
-    const Expected<void> posted = post(g, *lane);
-    if (posted) g.note_sent();
-    return start_bulk(g, posted);
-  });
 }
 
 }  // namespace
@@ -375,87 +291,6 @@ mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, 
                           uint32_t imm, mcast_op_t* op) {
   return start_sending(group, data, length, op, [&](Group&, BulkLane& lane) {
     return lane.send(data, length, from(mem), imm, op);
-  });
-}
-
-// --- WRITE.
-
-mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
-                                    size_t length) {
-  if (address == nullptr || length == 0) return invalid("there is no memory to publish");
-  return with(from(group), [&](Group& g) {
-    return status_of(g.publish(wire::monotonic_now(), region, address, length));
-  });
-}
-
-mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t region) {
-  return with(from(group),
-              [&](Group& g) { return status_of(g.revoke(wire::monotonic_now(), region)); });
-}
-
-mcast_status_t mcast_region_test(mcast_group_h group) {
-  return with(from(group), [&](Group& g) {
-    const mcast_status_t status = g.regions_status();
-    return status < 0 ? set_last_error(status, g.reason()) : status;
-  });
-}
-
-mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
-                           uint16_t region, uint64_t offset, const uint32_t* imm, mcast_op_t* op) {
-  return start_sending(group, data, length, op, [&](Group& g, BulkLane& lane) {
-    const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    return lane.write(data, length, from(mem), g.place_in(region, offset), with_imm, op);
-  });
-}
-
-mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* address, size_t length,
-                                           mcast_mem_h* out) {
-  if (out == nullptr) return invalid("out is null");
-  *out = nullptr;
-  if (address == nullptr || length == 0) return invalid("there is no memory to register");
-  return with(from(context), [&](Context& c) {
-    auto memory = Memory::create_writable(c.device(), c.fork_generation(), address, length);
-    if (memory) *out = handle(memory->release());
-    return status_of(memory);
-  });
-}
-
-mcast_status_t mcast_mem_target(mcast_mem_h mem, void* address, size_t length,
-                                mcast_target_t* out) {
-  if (mem == nullptr || out == nullptr) return invalid("the memory, or out, is null");
-  return guarded([&] {
-    const auto rkey = from(mem)->rkey();
-    if (!rkey) return invalid("use mcast_mem_register_writable() for what others may write to");
-    if (!from(mem)->covers(address, length)) return invalid("it is not inside the memory");
-    *out = {htonl(from(mem)->device().ipv4().value()), htonl(*rkey),
-            htobe64(reinterpret_cast<std::uintptr_t>(address)), htobe64(length)};
-    return MCAST_OK;
-  });
-}
-
-mcast_status_t mcast_target_part(const mcast_target_t* target, uint64_t offset, uint64_t length,
-                                 mcast_target_t* out) {
-  if (target == nullptr || out == nullptr) return invalid("the target, or out, is null");
-  const std::uint64_t whole = be64toh(target->length);
-  if (offset > whole || length > whole - offset) return invalid("the target has no such part");
-  *out = {target->ipv4, target->rkey, htobe64(be64toh(target->address) + offset), htobe64(length)};
-  return MCAST_OK;
-}
-
-mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
-                              const mcast_target_t* targets, size_t count, const uint32_t* imm,
-                              mcast_op_t* op) {
-  if (targets == nullptr && count > 0) return invalid("targets is null");
-  return start_sending(group, data, length, op, [&](Group&, BulkLane& lane) {
-    std::vector<wire::AnnouncedTarget> list;
-    list.reserve(count);
-    for (size_t i = 0; i < count; ++i) {
-      const mcast_target_t& t = targets[i];
-      list.push_back(
-          {wire::Ipv4(ntohl(t.ipv4)), ntohl(t.rkey), be64toh(t.address), be64toh(t.length)});
-    }
-    const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    return lane.write_to(data, length, from(mem), list, with_imm, op);
   });
 }
 

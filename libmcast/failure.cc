@@ -36,6 +36,10 @@ std::string errno_text(std::string_view what, int error) {
   return std::string(what) + ": " + text;
 }
 
+std::string milliseconds_text(wire::Duration d) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(d).count()) + " ms";
+}
+
 const char* last_error() { return last_text.data(); }
 
 mcast_status_t set_last_error(mcast_status_t status, std::string_view text) {

@@ -9,6 +9,7 @@
 
 #include "libmcast/include/mcast/mcast.h"
 #include "wire/result.h"
+#include "wire/types.h"
 
 namespace cepheus::mcast {
 
@@ -28,6 +29,8 @@ mcast_status_t status_of(wire::ErrorCode code);
 inline Failure failure_of(const wire::Error& error) { return {status_of(error.code), error.text}; }
 // "what: the errno's text".
 std::string errno_text(std::string_view what, int error);
+// "5000 ms".
+std::string milliseconds_text(wire::Duration d);
 
 // The calling thread's last error; never allocates, so that it works when memory has run out.
 const char* last_error();

@@ -87,10 +87,14 @@ Expected<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* 
   return fail(MCAST_ERR_FABRIC, text);
 }
 
-Expected<void> QueuePair::connect(wire::McstId id, std::uint16_t epoch, Timers timers) {
-  remote_ = id;
+RemoteEnd group_end(wire::McstId id, std::uint16_t epoch) {
+  return {id, wire::kVirtualQpn, wire::group_start_psn(id, epoch)};
+}
+
+Expected<void> QueuePair::connect(const RemoteEnd& remote, Timers timers) {
+  remote_ = remote;
   timers_ = timers;
-  return bring_up(wire::group_start_psn(id, epoch).value());
+  return bring_up(remote.start);
 }
 
 Expected<void> QueuePair::halt(std::uint64_t marker) {
@@ -114,20 +118,20 @@ Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& po
   if (const auto done = initialise(); !done) return done;
   is_halted_ = false;
   if (!post_receives()) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
-  return bring_up(take == Take::kReceivePsn ? now.rq_psn : now.sq_psn);
+  return bring_up(wire::Psn(take == Take::kReceivePsn ? now.rq_psn : now.sq_psn));
 }
 
-Expected<void> QueuePair::bring_up(std::uint32_t psn) {
+Expected<void> QueuePair::bring_up(wire::Psn psn) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = device_.path_mtu_code();
-  attributes.dest_qp_num = wire::kVirtualQpn.value();
-  attributes.rq_psn = psn;
+  attributes.dest_qp_num = remote_.qpn.value();
+  attributes.rq_psn = psn.value();
   attributes.max_dest_rd_atomic = 0;
   attributes.min_rnr_timer = timers_.min_rnr_timer;
   attributes.ah_attr.is_global = 1;
   attributes.ah_attr.port_num = device_.port();
-  attributes.ah_attr.grh.dgid = gid_of(remote_);
+  attributes.ah_attr.grh.dgid = gid_of(remote_.address);
   attributes.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_.gid_index());
   attributes.ah_attr.grh.hop_limit = 64;
   if (const auto done = modify(attributes,
@@ -139,7 +143,7 @@ Expected<void> QueuePair::bring_up(std::uint32_t psn) {
   }
   attributes = {};
   attributes.qp_state = IBV_QPS_RTS;
-  attributes.sq_psn = psn;
+  attributes.sq_psn = psn.value();
   attributes.timeout = timers_.ack_timeout;
   attributes.retry_cnt = kRetries;
   attributes.rnr_retry = 7;  // for ever: a member that is slow to post is no error

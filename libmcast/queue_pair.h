@@ -1,5 +1,4 @@
-// One RC queue pair whose remote end is a group: destination address the McstID, destination QPN
-// 0x1 (paper III-A).
+// One RC queue pair whose remote end is a group (paper III-A; of sender groups MC-RDMA III-A).
 #pragma once
 
 #include <cstdint>
@@ -30,6 +29,15 @@ struct RegionPlace {
   std::uint64_t offset = 0;
 };
 
+// What a queue pair is connected to; both its PSNs begin with `start`.
+struct RemoteEnd {
+  wire::Ipv4 address;
+  wire::Qpn qpn;
+  wire::Psn start{0};
+};
+// A group's: destination address the McstID, destination QPN 0x1.
+RemoteEnd group_end(wire::McstId id, std::uint16_t epoch);
+
 class QueuePair {
  public:
   // In INIT: receives can be posted.
@@ -40,9 +48,9 @@ class QueuePair {
   QueuePair& operator=(const QueuePair&) = delete;
 
   std::uint32_t number() const { return handle_->qp_num; }
-  // To RTS, towards the group; both start PSNs are group_start_psn(id, epoch). The kernel may look
-  // the group's neighbour up on the way, which takes up to a second if nobody answers.
-  Expected<void> connect(wire::McstId id, std::uint16_t epoch, Timers timers);
+  // To RTS, towards `remote`. The kernel may look its neighbour up on the way, which takes up to a
+  // second if nobody answers.
+  Expected<void> connect(const RemoteEnd& remote, Timers timers);
   // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`.
   // Receives posted from now on wait until it has come back. Precondition: no send is outstanding.
   Expected<void> halt(std::uint64_t marker);
@@ -70,7 +78,7 @@ class QueuePair {
       : device_(device), queues_(queues), cq_(cq), depths_(depths) {}
   Expected<void> modify(ibv_qp_attr& attributes, int mask, const char* state);
   Expected<void> initialise();
-  Expected<void> bring_up(std::uint32_t psn);
+  Expected<void> bring_up(wire::Psn psn);
 
   const Device& device_;
   CompletionQueues& queues_;
@@ -78,7 +86,7 @@ class QueuePair {
   const QueueDepths depths_;
   QpHandle handle_;
   bool is_halted_ = false;
-  wire::McstId remote_;  // and how it was connected, for the next time
+  RemoteEnd remote_;  // and how it was connected, for the next time
   Timers timers_{};
 };
 

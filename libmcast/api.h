@@ -1,0 +1,90 @@
+// What the files of the C face share: handles, locks, outcomes as statuses.
+#pragma once
+
+#include <arpa/inet.h>
+
+#include "libmcast/context.h"
+#include "libmcast/failure.h"
+#include "libmcast/guarded.h"
+#include "libmcast/memory.h"
+
+namespace cepheus::mcast {
+
+inline constexpr const char* kForked = "it was opened before fork(): open one in this process";
+
+inline Context* from(mcast_context_h h) { return reinterpret_cast<Context*>(h); }
+inline Group* from(mcast_group_h h) { return reinterpret_cast<Group*>(h); }
+inline Memory* from(mcast_mem_h h) { return reinterpret_cast<Memory*>(h); }
+inline mcast_context_h handle(Context* c) { return reinterpret_cast<mcast_context_h>(c); }
+inline mcast_group_h handle(Group* g) { return reinterpret_cast<mcast_group_h>(g); }
+inline mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); }
+
+template <typename T>
+mcast_status_t status_of(const Expected<T>& outcome) {
+  return outcome ? MCAST_OK : set_last_error(outcome.error());
+}
+
+// Runs `body(context)` if the context may be used in this process.
+template <typename Body>
+mcast_status_t with(Context* context, Body&& body) noexcept {
+  if (context == nullptr) return invalid("the context is null");
+  if (!context->is_ours()) return invalid(kForked);
+  return guarded([&] { return body(*context); });
+}
+
+// Runs `body(group)` under the state lock.
+template <typename Body>
+mcast_status_t with(Group* group, Body&& body) noexcept {
+  if (group == nullptr) return invalid("the group is null");
+  if (!group->context().is_ours()) return invalid(kForked);
+  return guarded([&] {
+    const auto locked = group->context().lock();
+    return body(*group);
+  });
+}
+
+inline mrp::MrpMember member_of(const mcast_member_t& m) {
+  return {wire::Ipv4(ntohl(m.ipv4)), wire::Qpn(ntohl(m.qpn)), 0, ntohs(m.control_port),
+          ntohl(m.token)};
+}
+inline mcast_member_t member_of(const mrp::MrpMember& m) {
+  return {htonl(m.host.value()), htonl(m.qpn.value()), htons(m.control_port), 0, htonl(m.token)};
+}
+
+// A bulk operation's arguments; the lane in `lane`.
+inline mcast_status_t check_bulk(Group& group, const void* data, std::size_t length,
+                                 const mcast_op_t* op, BulkLane*& lane) {
+  lane = group.bulk();
+  if (lane == nullptr) return invalid("a bulk operation on an eager lane: use mcast_send_eager()");
+  if (op == nullptr || op->done == nullptr) return invalid("a bulk operation needs op->done");
+  if (data == nullptr && length > 0) return invalid("the buffer is null");
+  return MCAST_OK;
+}
+
+inline mcast_status_t start_bulk(Group& group, const Expected<void>& posted) {
+  if (posted) return MCAST_INPROGRESS;
+  if (posted.error().status == MCAST_ERR_FABRIC) {
+    group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, posted.error().text);
+  }
+  return set_last_error(posted.error());
+}
+
+// What starts on a bulk lane under the one rule for senders; `post` posts it there.
+template <typename Post>
+mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t length,
+                             const mcast_op_t* op, Post post) {
+  return with(from(group), [&](Group& g) {
+    BulkLane* lane = nullptr;
+    if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
+      return status;
+    }
+    if (const auto may_send = g.check_may_send(); !may_send) {
+      return set_last_error(may_send.error());
+    }
+    const Expected<void> posted = post(g, *lane);
+    if (posted) g.note_sent();
+    return start_bulk(g, posted);
+  });
+}
+
+}  // namespace cepheus::mcast

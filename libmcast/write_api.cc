@@ -1,0 +1,89 @@
+// <mcast/mcast.h>: memory that others may write to, and writing to it.
+#include <arpa/inet.h>
+#include <endian.h>
+
+#include "libmcast/api.h"
+#include "libmcast/process.h"
+#include "wire/clock.h"
+
+using namespace cepheus::mcast;
+namespace wire = cepheus::wire;
+
+mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
+                                    size_t length) {
+  if (address == nullptr || length == 0) return invalid("there is no memory to publish");
+  return with(from(group), [&](Group& g) {
+    return status_of(g.publish(wire::monotonic_now(), region, address, length));
+  });
+}
+
+mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t region) {
+  return with(from(group),
+              [&](Group& g) { return status_of(g.revoke(wire::monotonic_now(), region)); });
+}
+
+mcast_status_t mcast_region_test(mcast_group_h group) {
+  return with(from(group), [&](Group& g) {
+    const mcast_status_t status = g.regions_status();
+    return status < 0 ? set_last_error(status, g.reason()) : status;
+  });
+}
+
+mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
+                           uint16_t region, uint64_t offset, const uint32_t* imm, mcast_op_t* op) {
+  return start_sending(group, data, length, op, [&](Group& g, BulkLane& lane) {
+    const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
+    return lane.write(data, length, from(mem), g.place_in(region, offset), with_imm, op);
+  });
+}
+
+mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* address, size_t length,
+                                           mcast_mem_h* out) {
+  if (out == nullptr) return invalid("out is null");
+  *out = nullptr;
+  if (address == nullptr || length == 0) return invalid("there is no memory to register");
+  return with(from(context), [&](Context& c) {
+    auto memory = Memory::create_writable(c.device(), c.fork_generation(), address, length);
+    if (memory) *out = handle(memory->release());
+    return status_of(memory);
+  });
+}
+
+mcast_status_t mcast_mem_target(mcast_mem_h mem, void* address, size_t length,
+                                mcast_target_t* out) {
+  if (mem == nullptr || out == nullptr) return invalid("the memory, or out, is null");
+  return guarded([&] {
+    const auto rkey = from(mem)->rkey();
+    if (!rkey) return invalid("use mcast_mem_register_writable() for what others may write to");
+    if (!from(mem)->covers(address, length)) return invalid("it is not inside the memory");
+    *out = {htonl(from(mem)->device().ipv4().value()), htonl(*rkey),
+            htobe64(reinterpret_cast<std::uintptr_t>(address)), htobe64(length)};
+    return MCAST_OK;
+  });
+}
+
+mcast_status_t mcast_target_part(const mcast_target_t* target, uint64_t offset, uint64_t length,
+                                 mcast_target_t* out) {
+  if (target == nullptr || out == nullptr) return invalid("the target, or out, is null");
+  const std::uint64_t whole = be64toh(target->length);
+  if (offset > whole || length > whole - offset) return invalid("the target has no such part");
+  *out = {target->ipv4, target->rkey, htobe64(be64toh(target->address) + offset), htobe64(length)};
+  return MCAST_OK;
+}
+
+mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
+                              const mcast_target_t* targets, size_t count, const uint32_t* imm,
+                              mcast_op_t* op) {
+  if (targets == nullptr && count > 0) return invalid("targets is null");
+  return start_sending(group, data, length, op, [&](Group&, BulkLane& lane) {
+    std::vector<wire::AnnouncedTarget> list;
+    list.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      const mcast_target_t& t = targets[i];
+      list.push_back(
+          {wire::Ipv4(ntohl(t.ipv4)), ntohl(t.rkey), be64toh(t.address), be64toh(t.length)});
+    }
+    const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
+    return lane.write_to(data, length, from(mem), list, with_imm, op);
+  });
+}
