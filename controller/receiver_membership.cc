@@ -25,6 +25,16 @@ SenderGroupMessage answer_to(const SenderGroupMessage& asked, MrpType type, std:
   return m;
 }
 
+std::optional<SenderGroupMessage> answer_of_nobody(const SenderGroupMessage& asked,
+                                                   const MrpMember& named) {
+  if (asked.header.type == MrpType::kInstall) {
+    return answer_to(asked, MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kNotMember),
+                     named);
+  }
+  if (asked.header.type != MrpType::kRemove || asked.share == 0) return std::nullopt;
+  return answer_to(asked, MrpType::kInstalled, static_cast<std::uint16_t>(MrpType::kRemove), named);
+}
+
 void ReceiverMembership::set_state(State state, const char* reason) {
   assert(state_ != State::kGone && state_ != State::kFailed);
   state_ = state;

@@ -67,4 +67,8 @@ class ReceiverMembership {
 wire::SenderGroupMessage answer_to(const wire::SenderGroupMessage& asked, wire::MrpType type,
                                    std::uint16_t flags, const MrpMember& self);
 
+// ... for `named`, which it does not have, or not any more. Empty: nothing.
+std::optional<wire::SenderGroupMessage> answer_of_nobody(const wire::SenderGroupMessage& asked,
+                                                         const MrpMember& named);
+
 }  // namespace cepheus::mrp

@@ -231,5 +231,15 @@ TEST(ReceiverMembership, AnswersNothingThatTheFabricSaysForItself) {
   EXPECT_TRUE(r.answers.empty());
 }
 
+TEST(ReceiverMembership, OfNobodyIsRefusedAndItsEndConfirmed) {
+  const auto answers = [](const SenderGroupMessage& m) {
+    const auto answer = answer_of_nobody(m, member(1));
+    return answer ? std::vector{*answer} : std::vector<SenderGroupMessage>{};
+  };
+  expect_reject(answers(install()), MrpReject::kNotMember, install());
+  expect_installed(answers(removal(MrpReject::kNone)), MrpType::kRemove, removal(MrpReject::kNone));
+  EXPECT_TRUE(answers(from_sender(MrpType::kRemove, 0)).empty());
+}
+
 }  // namespace
 }  // namespace cepheus::mrp

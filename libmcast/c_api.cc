@@ -141,14 +141,7 @@ mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out) {
 }
 
 mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* members, size_t count) {
-  if (group == nullptr) return invalid("the group is null");
-  if (members == nullptr && count > 0) return invalid("members is null");
-  return with(&from(group)->context(), [&](Context& c) {
-    std::vector<mrp::MrpMember> list;
-    list.reserve(count);
-    for (size_t i = 0; i < count; ++i) list.push_back(member_of(members[i]));
-    return status_of(c.lead(*from(group), list));
-  });
+  return mcast_group_lead_regions(group, members, count, nullptr, 0);
 }
 
 mcast_status_t mcast_group_test(mcast_group_h group) {

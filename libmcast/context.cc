@@ -146,9 +146,10 @@ bool Context::has_groups() {
   return !groups_.empty();
 }
 
-Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members) {
+Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members,
+                             std::span<const wire::MrpRegion::Record> regions) {
   const auto locked = lock();
-  return control_plane_.lead(wire::monotonic_now(), group, members);
+  return control_plane_.lead(wire::monotonic_now(), group, members, regions);
 }
 
 Group* Context::find_group(std::uint32_t number) {

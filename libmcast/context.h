@@ -53,7 +53,8 @@ class Context {
   // Those whose number is at most `last`, oldest first.
   void destroy_groups(std::uint32_t last);
   bool has_groups();
-  Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members);
+  Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members,
+                      std::span<const wire::MrpRegion::Record> regions);
 
   // The group's PSNs are synchronised at the next progress(). Under the state lock.
   void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 
+#include "controller/receiver_membership.h"
 #include "controller/times.h"
 
 namespace cepheus::mcast {
@@ -30,15 +31,24 @@ void ControlPlane::remove(wire::Instant now, Group& group) {
   if (auto registration = group.take_registration()) {
     registration->unregister(now, actions_);
     leaving_.push_back(std::move(registration));
-    send_all();
-    run_timers(now);  // one that is gone already leaves at once
   }
+  if (auto registration = group.take_sender_registration()) {
+    registration->remove(now, actions_);
+    leaving_senders_.push_back(std::move(registration));
+  }
+  run_leaving(now);  // one that is gone already leaves at once
   send_all();
   update_busy();
 }
 
 Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
-                                  std::span<const mrp::MrpMember> members) {
+                                  std::span<const mrp::MrpMember> members,
+                                  std::span<const wire::MrpRegion::Record> regions) {
+  if (group.is_sender_group()) return lead_as_sender(now, group, members, regions);
+  if (!regions.empty()) {
+    return fail(MCAST_ERR_INVALID,
+                "the leader names regions of sender groups only: switches are told of others'");
+  }
   const auto lease = allocator_.allocate(now);
   if (!lease) return tl::unexpected(Failure{MCAST_ERR_REJECTED, lease.error().text});
   mrp::RegistrationConfig config;
@@ -49,6 +59,27 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
   if (!started) allocator_.free(now, lease->id);
   send_all();
   publish_due(now);
+  update_busy();
+  return started;
+}
+
+Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
+                                            std::span<const mrp::MrpMember> members,
+                                            std::span<const wire::MrpRegion::Record> regions) {
+  constexpr std::uint32_t kTries = mrp::SenderRegistration::kVirtualQpnTries;
+  constexpr std::uint32_t kNumbers =
+      (wire::kLastSenderGroupQpn - wire::kFirstSenderGroupQpn + 1) / kTries;
+  // As a process that has ended began elsewhere, what switches still hold of it is rarely met.
+  const auto number = static_cast<std::uint32_t>((config_.seed + sender_groups_led_) % kNumbers);
+  mrp::SenderConfig config;
+  config.host = config_.host;
+  config.instance = config_.instance;
+  config.control_port = channel_->port();
+  config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn + number * kTries);
+  config.timeout = config_.timeout;
+  auto started = group.lead_as_sender(now, config, members, regions, actions_);
+  if (started) ++sender_groups_led_;
+  send_all();
   update_busy();
   return started;
 }
@@ -65,6 +96,10 @@ unsigned ControlPlane::poll(wire::Instant now) {
       if (!verified) continue;
       datagram = *verified;
     }
+    if (const auto of_sender_group = wire::SenderGroupMessage::parse(datagram)) {
+      take_in(now, received->from, *of_sender_group);
+      continue;
+    }
     const auto message = wire::MrpMessage::parse(datagram);
     if (message) {
       take_in(now, received->from, *message);
@@ -80,7 +115,8 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
     case wire::MrpType::kRegister:
       for (const wire::MrpMember& m : message.list()) {
         if (m.host != config_.host) continue;
-        if (Group* group = find(m)) {
+        Group* const group = find(m);
+        if (group != nullptr && !group->is_sender_group()) {
           group->on_message(now, from, message, actions_);
         } else {
           refuse_unknown(message);
@@ -109,7 +145,30 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
   send_all();
 }
 
-// A member was named whose queue pair does not exist (any more).
+void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from,
+                           const wire::SenderGroupMessage& message) {
+  using wire::MrpType;
+  const MrpType type = message.header.type;
+  if (type == MrpType::kInstall || type == MrpType::kRemove) {
+    for (const wire::MrpMember& m : message.list()) {
+      if (m.host != config_.host) continue;
+      Group* const group = find(m);
+      if (group != nullptr && group->is_sender_group()) {
+        group->on_message(now, from, message, actions_);
+      } else if (const auto answer = mrp::answer_of_nobody(message, m)) {
+        actions_.of_sender_groups.push_back(*answer);
+      }
+    }
+  } else if (message.sender() == config_.host) {
+    for (Group* group : groups_) {
+      if (group->is_leader()) group->on_message(now, from, message, actions_);
+    }
+    for (const auto& each : leaving_senders_) each->on_message(now, from, message, actions_);
+  }
+  send_all();
+}
+
+// A member was named whose queue pair does not exist (any more), or is a sender group's.
 void ControlPlane::refuse_unknown(const wire::MrpMessage& message) {
   wire::MrpMessage answer;
   answer.header = message.header;
@@ -164,18 +223,29 @@ unsigned ControlPlane::run_timers(wire::Instant now) {
     if (!was_settled) note_failed_sends(*group);
     ++done;
   }
-  for (const auto& each : leaving_) {
-    if (each->deadline() > now) continue;
+  done += run_leaving(now);
+  send_all();
+  update_busy();
+  return done;
+}
+
+unsigned ControlPlane::run_leaving(wire::Instant now) {
+  unsigned done = 0;
+  const auto run = [&](const auto& each) {
+    if (each->deadline() > now) return;
     each->on_timer(now, actions_);
     ++done;
-  }
+  };
+  std::ranges::for_each(leaving_, run);
+  std::ranges::for_each(leaving_senders_, run);
   std::erase_if(leaving_, [&](const auto& each) {
     if (each->state() != mrp::Registration::State::kGone) return false;
     allocator_.free(now, each->id());
     return true;
   });
-  send_all();
-  update_busy();
+  std::erase_if(leaving_senders_, [](const auto& each) {
+    return each->state() == mrp::SenderRegistration::State::kGone;
+  });
   return done;
 }
 
@@ -190,10 +260,15 @@ int ControlPlane::send(wire::Ipv4 to, std::span<const std::uint8_t> message) {
 
 void ControlPlane::send_all() {
   std::array<std::uint8_t, wire::MrpMessage::kMaxSize> buffer;
-  for (const wire::MrpMessage& m : actions_.messages) {
-    const int error = send(m.header.mcst_id, std::span(buffer).first(m.emit(buffer)));
+  const auto note = [this](int error) {
     const bool temporary = error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
     if (!temporary) send_error_ = error;
+  };
+  for (const wire::MrpMessage& m : actions_.messages) {
+    note(send(m.header.mcst_id, std::span(buffer).first(m.emit(buffer))));
+  }
+  for (const wire::SenderGroupMessage& m : actions_.of_sender_groups) {
+    note(send(mrp::destination(m), std::span(buffer).first(m.emit(buffer))));
   }
   actions_.clear();
 }
@@ -201,19 +276,20 @@ void ControlPlane::send_all() {
 // "Nobody answered" is half the truth if nothing could be sent.
 void ControlPlane::note_failed_sends(Group& group) {
   if (send_error_ == 0 || group.status() != MCAST_ERR_TIMED_OUT) return;
-  group.add_to_reason(errno_text("; sending to " + group.mcst_id().to_string(), send_error_));
+  group.add_to_reason(errno_text("; sending to " + group.registers_at().to_string(), send_error_));
 }
 
 wire::Instant ControlPlane::deadline() const {
   wire::Instant earliest = wire::kNever;
   for (const Group* group : groups_) earliest = std::min(earliest, group->deadline());
   for (const auto& each : leaving_) earliest = std::min(earliest, each->deadline());
+  for (const auto& each : leaving_senders_) earliest = std::min(earliest, each->deadline());
   return earliest;
 }
 
 void ControlPlane::update_busy() {
-  busy_ = !leaving_.empty() || std::any_of(groups_.begin(), groups_.end(),
-                                           [](const Group* g) { return !g->is_settled(); });
+  busy_ = is_unregistering() || std::any_of(groups_.begin(), groups_.end(),
+                                            [](const Group* g) { return !g->is_settled(); });
 }
 
 bool ControlPlane::is_on_duty() const {

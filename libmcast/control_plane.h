@@ -31,7 +31,9 @@ class ControlPlane {
   // Forgets the group; if it led, its registration is unregistered and goes on here until that is
   // done.
   void remove(wire::Instant now, Group& group);
-  Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members);
+  // `regions`: of sender groups alone, whose receivers' they are.
+  Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members,
+                      std::span<const wire::MrpRegion::Record> regions);
 
   // This process's, for its members' names.
   std::uint16_t control_port() const { return channel_->port(); }
@@ -43,14 +45,19 @@ class ControlPlane {
   wire::Instant deadline() const;
   // Some group waits for a datagram or a repeat: poll() often.
   bool is_busy() const { return busy_; }
-  bool is_unregistering() const { return !leaving_.empty(); }
+  bool is_unregistering() const { return !leaving_.empty() || !leaving_senders_.empty(); }
   // Some group needs its leader, this process, even while the program is elsewhere.
   bool is_on_duty() const;
 
  private:
+  Expected<void> lead_as_sender(wire::Instant now, Group& group,
+                                std::span<const mrp::MrpMember> members,
+                                std::span<const wire::MrpRegion::Record> regions);
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
+  void take_in(wire::Instant now, wire::Ipv4 from, const wire::SenderGroupMessage& message);
   unsigned run_timers(wire::Instant now);
   unsigned publish_due(wire::Instant now);
+  unsigned run_leaving(wire::Instant now);
   void refuse_unknown(const wire::MrpMessage& message);
   void answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMessage& message);
   int send(wire::Ipv4 to, std::span<const std::uint8_t> message);
@@ -64,6 +71,8 @@ class ControlPlane {
   mrp::McstAllocator allocator_;
   std::vector<Group*> groups_;
   std::vector<std::unique_ptr<mrp::Registration>> leaving_;
+  std::vector<std::unique_ptr<mrp::SenderRegistration>> leaving_senders_;
+  std::uint32_t sender_groups_led_ = 0;
   mrp::Outbox actions_;
   bool busy_ = false;
   int send_error_ = 0;  // the last errno of a datagram to a group that was more than a full queue

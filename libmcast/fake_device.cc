@@ -103,12 +103,6 @@ void Device::raise(ibv_event_type type, Pair& pair) {
   events_.push_back(event);
 }
 
-void Device::tell(wire::Ipv4 from, const wire::MrpMessage& message) {
-  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
-  bytes.resize(message.emit(bytes));
-  told_.emplace_back(from, std::move(bytes));
-}
-
 // The calls, as members of a friend: each belongs to the verb of its name.
 struct Calls {
   static Device& device() { return Device::instance(); }
@@ -155,7 +149,7 @@ struct Calls {
     qp.pd = pd;
     qp.send_cq = init->send_cq;
     qp.recv_cq = init->recv_cq;
-    qp.qp_num = device().next_qpn_++;
+    qp.qp_num = device().next_qpn++;
     qp.state = IBV_QPS_RESET;
     device().pairs.push_back(std::move(pair));
     return &qp;
@@ -197,6 +191,8 @@ struct Calls {
     const auto* bytes = static_cast<const std::uint8_t*>(data);
     if (const auto publication = wire::Publication::parse({bytes, size})) {
       device().published.push_back(*publication);
+    } else if (const auto of_sender = wire::SenderGroupMessage::parse({bytes, size})) {
+      device().said_of_sender_groups_.push_back(*of_sender);
     } else if (const auto message = wire::MrpMessage::parse({bytes, size})) {
       device().said_.push_back(*message);
     }

@@ -14,6 +14,7 @@
 
 #include "wire/mrp.h"
 #include "wire/publication.h"
+#include "wire/sender_group.h"
 
 namespace cepheus::mcast::fake {
 
@@ -56,6 +57,8 @@ class Device {
   int refuse_chosen_keys = 0;                                   // errno
   std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far
 
+  std::uint32_t next_qpn = 0x100;
+
   // --- Queue pairs, in the order they were made; null once destroyed.
   std::vector<std::unique_ptr<Pair>> pairs;
   Pair& pair(std::size_t index) { return *pairs.at(index); }
@@ -72,7 +75,16 @@ class Device {
   // --- Registration.
   // What the library sent since the last call, oldest first.
   std::vector<wire::MrpMessage> said() { return std::exchange(said_, {}); }
-  void tell(wire::Ipv4 from, const wire::MrpMessage& message);
+  std::vector<wire::SenderGroupMessage> said_of_sender_groups() {
+    return std::exchange(said_of_sender_groups_, {});
+  }
+  // MrpMessage or SenderGroupMessage.
+  template <typename Message>
+  void tell(wire::Ipv4 from, const Message& message) {
+    std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
+    bytes.resize(message.emit(bytes));
+    told_.emplace_back(from, std::move(bytes));
+  }
   std::vector<wire::Publication> published;                                 // so far
   void note(const wire::MrpMessage& message) { said_.push_back(message); }  // to be read again
 
@@ -83,8 +95,8 @@ class Device {
   std::deque<std::pair<ibv_cq*, ibv_wc>> completions_;
   std::deque<ibv_async_event> events_;
   std::vector<wire::MrpMessage> said_;
+  std::vector<wire::SenderGroupMessage> said_of_sender_groups_;
   std::deque<std::pair<wire::Ipv4, std::vector<std::uint8_t>>> told_;
-  std::uint32_t next_qpn_ = 0x100;
 };
 
 }  // namespace cepheus::mcast::fake

@@ -66,9 +66,12 @@ class FakeGroup : public testing::Test {
     params.per_request = per_request;
     params.lane = lane;
     params.max_eager = 64;
-    params.recv_depth = params.send_depth = kDepth;
     params.recv_cb = callback;
     params.recv_arg = this;
+    make(params);
+  }
+  void make(mcast_group_params_t params) {
+    params.recv_depth = params.send_depth = kDepth;
     ASSERT_EQ(mcast_group_create(context_, &params, &group_), MCAST_OK) << mcast_last_error();
     pair_ = device_.pairs.size() - 1;
     mcast_member_t name;
@@ -103,6 +106,12 @@ class FakeGroup : public testing::Test {
       all.push_back(text);
     }
     return all;
+  }
+
+  const mcast_member_t& own() const { return own_; }
+  wire::MrpMember own_name() const {
+    return {wire::Ipv4(ntohl(own_.ipv4)), wire::Qpn(ntohl(own_.qpn)), 0, ntohs(own_.control_port),
+            ntohl(own_.token)};
   }
 
   // --- As a member of another's group.
@@ -190,11 +199,6 @@ class FakeGroup : public testing::Test {
     self.received_.push_back({std::string(static_cast<char*>(data), length), imm, data});
     return self.answer_;
   }
-  wire::MrpMember own_name() const {
-    return {wire::Ipv4(ntohl(own_.ipv4)), wire::Qpn(ntohl(own_.qpn)), 0, ntohs(own_.control_port),
-            ntohl(own_.token)};
-  }
-
   std::size_t pair_ = 0;
   mcast_member_t own_{};
   wire::MrpMessage registered_;

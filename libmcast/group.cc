@@ -7,6 +7,7 @@
 
 #include "controller/reject_text.h"
 #include "libmcast/context.h"
+#include "libmcast/receiver_role.h"
 #include "libmcast/work_failure.h"
 
 namespace cepheus::mcast {
@@ -18,7 +19,16 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
   if (config.per_request) depths.send += announced;
   auto pair = QueuePair::create(facilities.device, facilities.queues, depths);
   if (!pair) return tl::unexpected(pair.error());
+  if (config.sender_group && wire::is_sender_group(wire::Qpn((*pair)->number()))) {
+    return mcast::fail(MCAST_ERR_NO_DEVICE,
+                       "the device numbers its queue pairs as sender groups number themselves: "
+                       "create groups without sender_group");
+  }
   std::unique_ptr<Group> group(new Group(facilities, number, config, std::move(*pair)));
+  if (config.sender_group) {
+    group->role_ =
+        std::make_unique<ReceiverRole>(*group, group->member(), facilities.receiver_patience);
+  }
   if (config.lane == MCAST_LANE_BULK) {
     group->bulk_ =
         std::make_unique<BulkLane>(facilities.device, *group->pair_, number, config.depths);
@@ -76,9 +86,12 @@ void Group::describe(mcast_group_attr_t& out) const {
   out.cause = cause_;
   reason_.copy(out.reason, sizeof out.reason - 1);
   out.id = number_;
-  out.mcst_id = membership_.id().value();
-  out.epoch = membership_.epoch();
-  out.members = is_leader() ? static_cast<std::uint32_t>(registration_->member_count()) : 0;
+  out.mcst_id = role_ ? role_->sender().value() : membership_.id().value();
+  out.epoch = role_ ? role_->epoch() : membership_.epoch();
+  const std::size_t members = role_           ? role_->member_count()
+                              : registration_ ? registration_->member_count()
+                                              : 0;
+  out.members = static_cast<std::uint32_t>(members);
   out.is_leader = is_leader() ? 1 : 0;
   out.max_message = lane().max_message();
   const Traffic& traffic = lane().traffic();
@@ -107,16 +120,26 @@ Expected<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
 Expected<void> Group::publish(wire::Instant now, std::uint16_t number, void* address,
                               std::size_t length) {
   if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
+  if (role_ && state_ != MCAST_GROUP_WAITING) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "the sender of a sender group is told of regions before it leads: publish "
+                       "them before, or create fresh groups");
+  }
   return regions_.publish(now, number, address, length);
 }
 
 Expected<void> Group::revoke(wire::Instant now, std::uint16_t number) {
   if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
+  if (role_) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "regions of a sender group are revoked with the group: destroy it");
+  }
   return regions_.revoke(now, number);
 }
 
 mcast_status_t Group::regions_status() const {
   if (state_ == MCAST_GROUP_FAILED) return status_;
+  if (role_) return status();  // the sender names them when it registers the group
   const bool is_known = state_ != MCAST_GROUP_WAITING;
   return is_known && regions_.is_in_force() ? MCAST_OK : MCAST_INPROGRESS;
 }
@@ -133,6 +156,11 @@ Expected<void> Group::check_active() const {
 }
 
 Expected<void> Group::check_may_send() {
+  if (role_ && !role_->is_sender()) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "only the member that leads a sender group sends: create groups without "
+                       "sender_group, or one for each sender");
+  }
   if (auto active = check_active(); !active) return active;
   if (sync_.may_send()) return {};
   sync_.want_to_send();

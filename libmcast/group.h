@@ -17,6 +17,7 @@
 #include "libmcast/eager_lane.h"
 #include "libmcast/presence.h"
 #include "libmcast/published_regions.h"
+#include "libmcast/role.h"
 #include "libmcast/watchdog.h"
 
 namespace cepheus::mcast {
@@ -27,8 +28,9 @@ struct GroupConfig {
   mcast_lane_t lane = MCAST_LANE_EAGER;
   std::size_t max_eager = 8192;
   QueueDepths depths{64, 64};
-  bool same_key = false;     // of bulk lanes
-  bool per_request = false;  // of bulk lanes
+  bool same_key = false;      // of bulk lanes
+  bool per_request = false;   // of bulk lanes
+  bool sender_group = false;  // of bulk lanes
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;
 };
@@ -57,7 +59,8 @@ class Group {
   std::uint32_t number() const { return number_; }
   const mrp::MrpMember& member() const { return membership_.self(); }
   mcast_group_state_t state() const { return state_; }
-  bool is_leader() const { return registration_ != nullptr; }
+  bool is_leader() const { return role_ ? role_->is_sender() : registration_ != nullptr; }
+  bool is_sender_group() const { return role_ != nullptr; }
   // INPROGRESS until the outcome of the registration is known; then OK or the failure.
   mcast_status_t status() const;
   const std::string& reason() const { return reason_; }
@@ -72,6 +75,13 @@ class Group {
                       std::span<const mrp::MrpMember> members, mrp::Outbox& out);
   void on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                   mrp::Outbox& out);
+  // The same of a sender group; `config` without the queue pair and its first PSN. `regions` of
+  // `members`, the caller's own among them or not.
+  Expected<void> lead_as_sender(wire::Instant now, mrp::SenderConfig config,
+                                std::span<const mrp::MrpMember> members,
+                                std::span<const wire::MrpRegion::Record> regions, mrp::Outbox& out);
+  void on_message(wire::Instant now, wire::Ipv4 from, const wire::SenderGroupMessage& message,
+                  mrp::Outbox& out);
   void on_timer(wire::Instant now, mrp::Outbox& out);
   // Asks who holds the group up if sends of this member have not ended for long.
   void look_for_laggards(wire::Instant now, mrp::Outbox& out);
@@ -85,14 +95,26 @@ class Group {
   // As its leader, though the program is elsewhere: it refreshes the group, or tells that it
   // failed.
   bool is_on_duty() const;
-  wire::McstId mcst_id() const { return membership_.id(); }
+  wire::McstId mcst_id() const { return membership_.id(); }  // unset of sender groups
+  // Where its registration is addressed to.
+  wire::Ipv4 registers_at() const { return role_ ? role_->peer() : mcst_id(); }
   // The leader's half, to be unregistered after the group itself is gone; null for others.
   std::unique_ptr<mrp::Registration> take_registration() { return std::move(registration_); }
+  std::unique_ptr<mrp::SenderRegistration> take_sender_registration() {
+    return role_ ? role_->take_registration() : nullptr;
+  }
+  // What a role makes of its group. connect() fails the group if it can't: false.
+  bool connect(const RemoteEnd& remote);
+  void activate() { state_ = MCAST_GROUP_ACTIVE; }
+  void calm() { watchdog_.calm(); }  // whoever holds its sends up is alive
 
   // --- Memory that others may write to.
   Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
                          std::size_t length);
   Expected<void> revoke(wire::Instant now, std::uint16_t number);
+  // What the sender of a sender group must be told of this member's memory. INVALID: it is no sender
+  // group's.
+  Expected<std::vector<wire::MrpRegion::Record>> named_regions() const;
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
   // What a WRITE to `offset` of region `number` names.
@@ -141,11 +163,12 @@ class Group {
  private:
   Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
         std::unique_ptr<QueuePair> pair);
+  Expected<void> check_lists(std::span<const mrp::MrpMember> members) const;
   void run_task(wire::Instant now, mrp::Membership::Task task, const wire::MrpHeader& header,
                 mrp::Outbox& out);
   void on_regions_confirmed(wire::Instant now, mrp::Outbox& out);
   void follow_registration();
-  void activate(bool host_sync);
+  void activate_with(bool host_sync);
   Expected<void> take_step(mrp::PsnSync::Step step);
   void complete(const ibv_wc& wc, Events& out);
 
@@ -167,6 +190,7 @@ class Group {
   std::vector<ibv_wc> flushed_;  // receives that came back because the pair was halted
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
+  std::unique_ptr<Role> role_;  // of a sender group, which has neither of the two above
   std::pair<std::uint64_t, unsigned> watched_sends_{};  // sent, outstanding
   wire::Instant unmoved_since_{};
   wire::Instant alive_at_{}, heard_at_{};  // as Registration says, when it was last looked at

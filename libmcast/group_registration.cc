@@ -11,9 +11,8 @@ namespace cepheus::mcast {
 
 using Task = mrp::Membership::Task;
 
-Expected<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& config,
-                           const mrp::McstAllocator::Lease& lease,
-                           std::span<const mrp::MrpMember> members, mrp::Outbox& out) {
+// That this member may lead those.
+Expected<void> Group::check_lists(std::span<const mrp::MrpMember> members) const {
   if (eager_ && recv_cb_ == nullptr) {
     return mcast::fail(MCAST_ERR_INVALID,
                        "set the receive callback before the group is registered");
@@ -28,6 +27,13 @@ Expected<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& con
   if (state_ != MCAST_GROUP_WAITING) {
     return mcast::fail(MCAST_ERR_INVALID, "the group has a leader already: use a fresh group");
   }
+  return {};
+}
+
+Expected<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& config,
+                           const mrp::McstAllocator::Lease& lease,
+                           std::span<const mrp::MrpMember> members, mrp::Outbox& out) {
+  if (auto checked = check_lists(members); !checked) return checked;
   auto registration = std::make_unique<mrp::Registration>(config, lease.id, lease.epoch);
   if (!regions_.is_in_force()) registration->hold();  // others might write before
   if (const auto started = registration->start(now, members, out); !started) {
@@ -101,7 +107,7 @@ void Group::run_task(wire::Instant now, Task task, const wire::MrpHeader& header
       return;
     }
     case Task::kActivated:
-      if (state_ == MCAST_GROUP_REGISTERING) activate(membership_.host_sync());
+      if (state_ == MCAST_GROUP_REGISTERING) activate_with(membership_.host_sync());
       return;
     case Task::kWait:
       watchdog_.calm();
@@ -132,7 +138,7 @@ void Group::follow_registration() {
   }
   if (state_ != MCAST_GROUP_REGISTERING) return;
   if (registration_->state() == State::kActive) {
-    activate(registration_->host_sync());
+    activate_with(registration_->host_sync());
   } else if (registration_->state() == State::kFailed) {
     const bool taken = registration_->reject_reason() == wire::MrpReject::kIdInUse;
     fail(taken ? MCAST_ERR_ID_IN_USE : status_of(registration_->error().code),
@@ -140,12 +146,13 @@ void Group::follow_registration() {
   }
 }
 
-void Group::activate(bool host_sync) {
-  state_ = MCAST_GROUP_ACTIVE;
+void Group::activate_with(bool host_sync) {
+  activate();
   if (host_sync) sync_.enable();
 }
 
 void Group::on_timer(wire::Instant now, mrp::Outbox& out) {
+  if (role_) return role_->on_timer(now, out);
   if (!registration_) {
     if (membership_.deadline() <= now) membership_.on_timer(now, out);
     return;
@@ -163,7 +170,9 @@ void Group::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
     unmoved_since_ = now;
   } else if (now - unmoved_since_ >= mrp::times::kSenderAsks) {
     unmoved_since_ = now;
-    if (registration_) {
+    if (role_) {
+      role_->ask(now, out);
+    } else if (registration_) {
       registration_->ask(now, out);
     } else {
       membership_.complain(out);
@@ -172,6 +181,7 @@ void Group::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
 }
 
 void Group::look_for_leader(wire::Instant now, mrp::Outbox& out) {
+  if (role_ && state_ != MCAST_GROUP_FAILED) return role_->look(now);
   if (state_ != MCAST_GROUP_ACTIVE) return;
   const bool waits = lane().receives_posted() > 0;
   switch (presence_.look(now, lane().traffic().messages_received, waits)) {
@@ -192,7 +202,9 @@ void Group::look_for_leader(wire::Instant now, mrp::Outbox& out) {
 void Group::tell_failure(wire::Instant now, mrp::Outbox& out) {
   if (state_ != MCAST_GROUP_FAILED || told_failure_) return;
   told_failure_ = true;
-  if (registration_) {
+  if (role_) {
+    role_->tell_failure(now, reason_, out);
+  } else if (registration_) {
     registration_->give_up(now, reason_, out);
   } else {
     membership_.leave(now, out);
@@ -200,18 +212,20 @@ void Group::tell_failure(wire::Instant now, mrp::Outbox& out) {
 }
 
 wire::Instant Group::deadline() const {
+  if (role_) return role_->deadline();
   const wire::Instant of_group = registration_ ? registration_->deadline() : membership_.deadline();
   return std::min(of_group, regions_.deadline());
 }
 
 bool Group::is_on_duty() const {
-  if (!registration_) return false;
-  const bool is_telling = !told_failure_ || registration_->deadline() != wire::kNever;
+  if (!is_leader()) return false;
+  const bool is_telling = !told_failure_ || deadline() != wire::kNever;
   return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_telling);
 }
 
 bool Group::is_settled() const {
-  return state_ == MCAST_GROUP_FAILED || (state_ == MCAST_GROUP_ACTIVE && regions_.is_in_force());
+  return state_ == MCAST_GROUP_FAILED ||
+         (state_ == MCAST_GROUP_ACTIVE && regions_status() == MCAST_OK);
 }
 
 }  // namespace cepheus::mcast

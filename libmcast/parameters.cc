@@ -110,8 +110,16 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
   if (p.per_request != 0 && (config.lane != MCAST_LANE_BULK || p.same_key != 0)) {
     return fail(MCAST_ERR_INVALID, "per_request: of bulk lanes, and without same_key");
   }
+  if (p.sender_group != 0 && config.lane != MCAST_LANE_BULK) {
+    return fail(MCAST_ERR_INVALID, "sender_group: only bulk lanes have one fixed sender");
+  }
+  if (p.sender_group != 0 && (p.same_key != 0 || p.per_request != 0)) {
+    return fail(MCAST_ERR_INVALID,
+                "sender_group: its WRITEs name regions by number, without same_key or per_request");
+  }
   config.same_key = p.same_key != 0;
   config.per_request = p.per_request != 0;
+  config.sender_group = p.sender_group != 0;
   config.recv_cb = p.recv_cb;
   config.recv_arg = p.recv_arg;
   return config;

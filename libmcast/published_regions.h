@@ -30,6 +30,9 @@ class PublishedRegions {
                          std::size_t length);
   Expected<void> revoke(wire::Instant now, std::uint16_t number);
 
+  // By rising number; none with same_key.
+  const std::vector<wire::MrpRegion>& list() const { return publisher_.regions(); }
+
   // What a WRITE to region `number` of all members names: it, or the key that all have.
   std::uint32_t rkey_of(std::uint16_t number) const {
     return same_key_ ? number + 1u : number;  // 0 is no key

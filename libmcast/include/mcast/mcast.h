@@ -18,6 +18,11 @@
  *
  * All members learn the same outcome, if the leader lives.
  *
+ * A group with one fixed sender, its leader, may be a *sender group* instead (MC-RDMA's multicast:
+ * mcast_group_params_t::sender_group on all members): it needs no group address, switches keep
+ * something of it only where its tree branches, and several paths share its load. Its data goes to at
+ * most 16 receivers.
+ *
  * A group that fails on one member fails on all: the leader ends it, and tells the others. Members
  * that wait for data ask the leader now and then whether the group still stands; if nobody answers
  * for some seconds, it has failed.
@@ -151,9 +156,15 @@ typedef struct mcast_group_params {
   /* BULK: not 0: WRITEs say anew where they go at each member (mcast_write_to), and there are no
    * regions. The fabric's write_mode must be "per-request". The same on all members. */
   int per_request;
+  /* BULK: not 0: one fixed sender, the member that leads; others' sends are refused
+   * (MCAST_ERR_INVALID). Members publish regions before they are named, the application brings those
+   * along (mcast_group_regions, mcast_group_lead_regions), and they last as long as the group. The
+   * fabric's sender_groups must be "everywhere" or "racks". Without same_key and per_request. The
+   * same on all members. */
+  int sender_group;
 } mcast_group_params_t;
 #define MCAST_GROUP_PARAMS_INIT \
-  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0 }
+  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0, 0 }
 
 typedef enum mcast_group_state {
   MCAST_GROUP_WAITING,     /* created: answers a leader's REGISTER */
@@ -180,7 +191,8 @@ typedef struct mcast_group_attr {
   mcast_cause_t cause;
   char reason[256]; /* ... in words, naming who was missing or who refused */
   uint32_t id;      /* process-local number of the group, see mcast_group_by_id */
-  uint32_t mcst_id; /* host byte order; 0 before registration */
+  uint32_t
+      mcst_id; /* host byte order, of sender groups the sender's address; 0 before registration */
   uint16_t epoch;
   uint32_t members; /* leader: number of members, less those it gave up; others: 0 */
   int is_leader;
@@ -340,6 +352,25 @@ MCAST_API mcast_status_t mcast_target_part(const mcast_target_t* target, uint64_
 MCAST_API mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t length,
                                         mcast_mem_h mem, const mcast_target_t* targets,
                                         size_t count, const uint32_t* imm, mcast_op_t* op);
+
+/* ---- regions of sender groups, which travel with the members' names ---- */
+
+/* A published region of one member. Plain bytes, to be sent as they are, to the leader. */
+typedef struct mcast_region {
+  mcast_target_t target;
+  uint16_t number; /* network byte order */
+  uint16_t reserved[3];
+} mcast_region_t;
+/* What this member has published, for the leader: `*count` is the room in `out`, then how many there
+ * are. MCAST_ERR_INVALID: too little room, or no sender group. */
+MCAST_API mcast_status_t mcast_group_regions(mcast_group_h group, mcast_region_t* out,
+                                             size_t* count);
+/* mcast_group_lead() of a sender group whose members have published `regions`, at most 40 together;
+ * in any order, the caller's own, which nobody writes to, among them or not. */
+MCAST_API mcast_status_t mcast_group_lead_regions(mcast_group_h group,
+                                                  const mcast_member_t* members, size_t count,
+                                                  const mcast_region_t* regions,
+                                                  size_t region_count);
 
 /* ---- reports ---- */
 

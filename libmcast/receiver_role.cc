@@ -1,0 +1,49 @@
+#include "libmcast/receiver_role.h"
+
+#include "libmcast/ending.h"
+#include "libmcast/group.h"
+
+namespace cepheus::mcast {
+
+using Task = mrp::ReceiverMembership::Task;
+
+void ReceiverRole::on_message(wire::Instant now, wire::Ipv4,
+                              const wire::SenderGroupMessage& message, mrp::Outbox& out) {
+  switch (membership_.on_message(now, message, out)) {
+    case Task::kNone:
+      return;
+    case Task::kConnect:
+      return connect(out);
+    case Task::kActivated:
+      return group_.activate();
+    case Task::kEnded: {
+      const bool was_active = membership_.state() == mrp::ReceiverMembership::State::kGone;
+      const Ending ending =
+          ending_of(was_active, membership_.reject_reason(), membership_.sender());
+      return group_.fail(ending.status, ending.cause, ending.reason);
+    }
+  }
+}
+
+void ReceiverRole::connect(mrp::Outbox& out) {
+  const bool is_connected =
+      group_.state() == MCAST_GROUP_WAITING &&
+      group_.connect({membership_.sender(), membership_.sender_qpn(), membership_.start_psn()});
+  membership_.connected(is_connected, out);
+}
+
+void ReceiverRole::look(wire::Instant now) {
+  const bool is_refreshed = membership_.is_connected();
+  if (!silence_.look(now, membership_.installs_heard(), is_refreshed)) return;
+  group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
+              "the sender " + membership_.sender().to_string() + " has not been heard for " +
+                  milliseconds_text(silence_.limit()) +
+                  ": it is gone, or has taken this member for dead, or the way there is; set up "
+                  "again with fresh groups");
+}
+
+void ReceiverRole::tell_failure(wire::Instant, const std::string&, mrp::Outbox& out) {
+  membership_.leave(out);
+}
+
+}  // namespace cepheus::mcast

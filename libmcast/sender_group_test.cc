@@ -1,0 +1,396 @@
+// Sender groups through the C API, over a device that the test plays: the sender's side and a
+// receiver's.
+#include <endian.h>
+#include <gmock/gmock.h>
+
+#include "libmcast/fake_group.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using wire::MrpReject;
+using wire::MrpType;
+using wire::SenderGroupMessage;
+
+constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
+constexpr wire::Ipv4 kSwitch(10, 255, 0, 1);
+
+mcast_group_params_t bulk_params() {
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.lane = MCAST_LANE_BULK;
+  params.sender_group = 1;
+  return params;
+}
+
+class SenderGroup : public FakeGroup {
+ protected:
+  void make() { FakeGroup::make(bulk_params()); }
+
+  // --- As a receiver of 10.0.0.2.
+  SenderGroupMessage from_sender(MrpType type, std::uint64_t share) {
+    SenderGroupMessage m;
+    m.header.type = type;
+    m.header.epoch = 1;
+    m.header.mcst_id = kLeader;
+    m.header.instance = kInstance;
+    m.addressed = device_.address;
+    m.virtual_qpn = wire::Qpn(0xC00010);
+    m.sender_qpn = wire::Qpn(0x500);
+    m.start = wire::Psn(0x4711);
+    m.share = share;
+    m.add(own_name());
+    return m;
+  }
+  void hear(const SenderGroupMessage& m) {
+    device_.tell(m.sender(), m);
+    progress();
+  }
+  void join() {
+    hear(from_sender(MrpType::kInstall, kWhole / 2));
+    hear(from_sender(MrpType::kInstall, 0));
+    device_.said_of_sender_groups();
+    ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
+  }
+
+  // --- As the sender to 10.0.0.2 and .3.
+  static mcast_member_t receiver(std::uint32_t i) {
+    return {htonl(wire::Ipv4(10, 0, 0, 1).value() + i), htonl(0x500 + i), htons(41000), 0,
+            htonl(i)};
+  }
+  mcast_status_t lead_two(const std::vector<mcast_region_t>& regions = {}) {
+    const std::vector<mcast_member_t> names{receiver(1), own(), receiver(2)};
+    const auto status = mcast_group_lead_regions(group_, names.data(), names.size(), regions.data(),
+                                                 regions.size());
+    progress();
+    return status;
+  }
+  // What the sender has said, the last of it.
+  SenderGroupMessage said_last() {
+    const auto said = device_.said_of_sender_groups();
+    EXPECT_FALSE(said.empty());
+    return said.empty() ? SenderGroupMessage() : said.back();
+  }
+  void answer(const SenderGroupMessage& asked, MrpType type, std::uint16_t flags,
+              std::uint32_t receiver, std::uint64_t share = 0) {
+    SenderGroupMessage m = asked;
+    m.header.type = type;
+    m.header.flags = flags;
+    m.receiver_count = m.region_count = 0;
+    m.share = share;
+    m.add({wire::Ipv4(10, 0, 0, static_cast<std::uint8_t>(1 + receiver)),
+           wire::Qpn(0x500 + receiver)});
+    hear_from(m.receivers[0].host, m);
+  }
+  void hear_from(wire::Ipv4 host, const SenderGroupMessage& m) {
+    device_.tell(host, m);
+    progress();
+  }
+  void installed(const SenderGroupMessage& asked, std::uint32_t receiver) {
+    answer(asked, MrpType::kInstalled, static_cast<std::uint16_t>(asked.header.type), receiver,
+           kWhole / 2);
+  }
+  void become_active_sender() {
+    ASSERT_EQ(lead_two(), MCAST_OK) << mcast_last_error();
+    asked_ = said_last();
+    installed(asked_, 1);
+    installed(asked_, 2);
+    ASSERT_EQ(mcast_group_test(group_), MCAST_OK) << attr().reason;
+    device_.said_of_sender_groups();
+  }
+
+  SenderGroupMessage asked_;  // its first INSTALL
+};
+
+TEST_F(SenderGroup, AsItsSenderConnectsToTheAliasOnceAllAreThere) {
+  make();
+  ASSERT_EQ(lead_two(), MCAST_OK) << mcast_last_error();
+  const SenderGroupMessage asked = said_last();
+  EXPECT_EQ(asked.header.type, MrpType::kInstall);
+  EXPECT_EQ(asked.header.flags, SenderGroupMessage::kFresh);
+  EXPECT_EQ(asked.sender(), device_.address);
+  EXPECT_EQ(asked.sender_qpn, own_name().qpn);
+  EXPECT_EQ(asked.control_port, own_name().control_port);
+  EXPECT_EQ(asked.addressed, wire::Ipv4(10, 0, 0, 2)) << "the first that is not the sender";
+  ASSERT_EQ(asked.receiver_count, 2u);
+  EXPECT_EQ(asked.receivers[1].token, 2u);
+  installed(asked, 1);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
+  EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT));
+  installed(asked, 2);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+  EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
+  EXPECT_EQ(pair().remote, wire::Ipv4(10, 0, 0, 2));
+  EXPECT_EQ(pair().remote_qpn, asked.virtual_qpn.value());
+  EXPECT_EQ(pair().send_psn, asked.start.value());
+  EXPECT_LT(asked.start.value(), 0xFF0000u);
+  EXPECT_EQ(said_last().share, 0u) << "the receivers are told";
+  EXPECT_TRUE(attr().is_leader);
+  EXPECT_EQ(attr().members, 3u);
+  EXPECT_EQ(attr().epoch, 1);
+  EXPECT_EQ(attr().mcst_id, device_.address.value());
+}
+
+TEST_F(SenderGroup, AsAReceiverConnectsToTheSenderAndIsTold) {
+  make();
+  hear(from_sender(MrpType::kInstall, kWhole / 2));
+  EXPECT_EQ(pair().remote, kLeader);
+  EXPECT_EQ(pair().remote_qpn, 0x500u);
+  EXPECT_EQ(pair().receive_psn, 0x4711u);
+  const SenderGroupMessage answer = said_last();
+  EXPECT_EQ(answer.header.type, MrpType::kInstalled);
+  EXPECT_EQ(answer.share, kWhole / 2);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
+  hear(from_sender(MrpType::kInstall, 0));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+  EXPECT_FALSE(attr().is_leader);
+  EXPECT_EQ(attr().mcst_id, kLeader.value());
+}
+
+TEST_F(SenderGroup, TakesSendsOfItsSenderOnly) {
+  make();
+  join();
+  Op send, receive;
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("only the member that leads a sender group sends"));
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 0, nullptr, &send), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("only the member that leads"));
+  EXPECT_THAT(pair().sends, IsEmpty());
+  EXPECT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  device_.deliver(pair(), kData, 3);
+  progress();
+  EXPECT_EQ(receive.status, MCAST_OK);
+  EXPECT_EQ(receive.imm, 3u);
+}
+
+TEST_F(SenderGroup, OfItsSenderSendsAndWrites) {
+  make();
+  become_active_sender();
+  Op send, write;
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_write(group_, kData, 8, nullptr, 7, 4096, nullptr, &write), MCAST_INPROGRESS);
+  ASSERT_EQ(pair().sends.size(), 2u);
+  EXPECT_EQ(pair().sends[1].rkey, 7u) << "the region's number";
+  EXPECT_EQ(pair().sends[1].remote_address, 4096u);
+  device_.complete_send(pair());
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(send.status, MCAST_OK);
+  EXPECT_EQ(write.status, MCAST_OK);
+}
+
+TEST_F(SenderGroup, RegionsTravelWithTheNames) {
+  make();
+  EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, sizeof buffer_), MCAST_OK);
+  EXPECT_EQ(mcast_region_publish(group_, 9, buffer_ + 8, 16), MCAST_OK);
+  mcast_region_t own_regions[3];
+  size_t count = 1;
+  EXPECT_EQ(mcast_group_regions(group_, own_regions, &count), MCAST_ERR_INVALID);
+  EXPECT_EQ(count, 2u);
+  count = 3;
+  ASSERT_EQ(mcast_group_regions(group_, own_regions, &count), MCAST_OK);
+  ASSERT_EQ(count, 2u);
+  EXPECT_EQ(own_regions[0].number, htons(7));
+  EXPECT_EQ(own_regions[0].target.ipv4, htonl(device_.address.value()));
+  EXPECT_EQ(own_regions[0].target.address, htobe64(reinterpret_cast<std::uintptr_t>(buffer_)));
+  EXPECT_EQ(own_regions[1].target.length, htobe64(16));
+  EXPECT_THAT(device_.published, IsEmpty());
+
+  mcast_region_t theirs{};
+  theirs.target = {receiver(2).ipv4, htonl(0xAB), htobe64(0x1000), htobe64(64)};
+  theirs.number = htons(7);
+  ASSERT_EQ(lead_two({own_regions[0], theirs, own_regions[1]}), MCAST_OK) << mcast_last_error();
+  const SenderGroupMessage asked = said_last();
+  ASSERT_EQ(asked.region_count, 1u) << "nobody writes to the sender";
+  EXPECT_EQ(asked.regions[0], (SenderGroupMessage::Region{1, {7, 0xAB, 0x1000, 64}}));
+  installed(asked, 1);
+  installed(asked, 2);
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
+  EXPECT_THAT(device_.published, IsEmpty()) << "switches are told by INSTALL";
+}
+
+TEST_F(SenderGroup, RegionsAreFixedOnceItIsRegistered) {
+  make();
+  EXPECT_EQ(mcast_region_publish(group_, 7, buffer_, 8), MCAST_OK);
+  EXPECT_EQ(mcast_region_test(group_), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_region_revoke(group_, 7), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("revoked with the group: destroy it"));
+  join();
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
+  EXPECT_EQ(mcast_region_publish(group_, 8, buffer_, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("publish them before"));
+}
+
+TEST_F(SenderGroup, RefusesListsThatDoNotFit) {
+  make();
+  mcast_region_t strangers{};
+  strangers.target.ipv4 = htonl(wire::Ipv4(10, 0, 0, 9).value());
+  EXPECT_EQ(lead_two({strangers}), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("a region of 10.0.0.9, which is no member"));
+  const mcast_member_t others[] = {receiver(1), receiver(2)};
+  EXPECT_EQ(mcast_group_lead(group_, others, 2), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("the leader itself, is not among the members"));
+  const mcast_member_t alone[] = {own()};
+  EXPECT_EQ(mcast_group_lead(group_, alone, 1), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("at least one receiver"));
+  EXPECT_THAT(device_.said_of_sender_groups(), IsEmpty());
+  ASSERT_EQ(lead_two(), MCAST_OK) << "after all that";
+  EXPECT_EQ(lead_two(), MCAST_ERR_INVALID) << "once";
+}
+
+TEST_F(SenderGroup, WithOtherKindsOfRegionsOrLanesIsRefused) {
+  mcast_group_params_t params = bulk_params();
+  params.lane = MCAST_LANE_EAGER;
+  EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("sender_group: only bulk lanes"));
+  for (int mcast_group_params_t::*other :
+       {&mcast_group_params_t::same_key, &mcast_group_params_t::per_request}) {
+    params = bulk_params();
+    params.*other = 1;
+    EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID);
+    EXPECT_THAT(mcast_last_error(), HasSubstr("without same_key or per_request"));
+  }
+}
+
+TEST_F(SenderGroup, OverADeviceThatNumbersQueuePairsSoIsRefused) {
+  device_.next_qpn = 0xC00000;
+  const mcast_group_params_t params = bulk_params();
+  EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_NO_DEVICE);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("create groups without sender_group"));
+}
+
+TEST_F(SenderGroup, RegionsOfAnotherGroupAreNotBrought) {
+  FakeGroup::make(MCAST_LANE_BULK);
+  size_t count = 0;
+  EXPECT_EQ(mcast_group_regions(group_, nullptr, &count), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("only a sender group's regions"));
+  mcast_region_t theirs{};
+  theirs.target.ipv4 = receiver(2).ipv4;
+  EXPECT_EQ(lead_two({theirs}), MCAST_ERR_INVALID);
+}
+
+// Members must be of one kind: whoever is not says so.
+TEST_F(SenderGroup, AndOtherGroupsDoNotMix) {
+  make();
+  tell(MrpType::kRegister);
+  EXPECT_THAT(said(), ElementsAre("reject host does not know the queue pair 10.0.0.1"));
+  drop();
+  FakeGroup::make(MCAST_LANE_BULK);
+  hear(from_sender(MrpType::kInstall, kWhole / 2));
+  const SenderGroupMessage refusal = said_last();
+  EXPECT_EQ(refusal.header.type, MrpType::kReject);
+  EXPECT_EQ(refusal.header.flags, static_cast<std::uint16_t>(MrpReject::kNotMember));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_INPROGRESS);
+}
+
+TEST_F(SenderGroup, ThatIsRefusedSaysWhoAndWhy) {
+  make();
+  ASSERT_EQ(lead_two(), MCAST_OK);
+  SenderGroupMessage m = said_last();
+  m.header.type = MrpType::kReject;
+  m.header.flags = static_cast<std::uint16_t>(MrpReject::kNoSenderGroups);
+  m.receiver_count = 0;
+  hear_from(kSwitch, m);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_REJECTED);
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_REGISTRATION);
+  EXPECT_THAT(attr().reason, HasSubstr("10.255.0.1 refused the registration"));
+  EXPECT_THAT(attr().reason, HasSubstr("without sender_group"));
+  EXPECT_EQ(said_last().header.type, MrpType::kRemove);
+}
+
+TEST_F(SenderGroup, ThatCanNotConnectTellsTheOthers) {
+  make();
+  device_.refuse_modify = ENOMEM;
+  hear(from_sender(MrpType::kInstall, kWhole / 2));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  const SenderGroupMessage refusal = said_last();
+  EXPECT_EQ(refusal.header.type, MrpType::kReject);
+  EXPECT_EQ(refusal.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+}
+
+TEST_F(SenderGroup, GoesOnWithoutAReceiverThatIsGone) {
+  make();
+  become_active_sender();
+  Op before, after;
+  ASSERT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &before), MCAST_INPROGRESS);
+  SenderGroupMessage report = asked_;
+  report.header.type = MrpType::kReport;
+  report.receiver_count = 0;
+  report.add({wire::Ipv4(10, 0, 0, 2), wire::Qpn(0), wire::kMemberDown});
+  hear_from(kSwitch, report);
+  const SenderGroupMessage asked = said_last();
+  EXPECT_EQ(asked.header.epoch, 2);
+  EXPECT_EQ(asked.addressed, wire::Ipv4(10, 0, 0, 2)) << "its data still is";
+  ASSERT_EQ(asked.receiver_count, 1u);
+  EXPECT_EQ(attr().members, 2u);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &after), MCAST_INPROGRESS);
+  drop();
+}
+
+TEST_F(SenderGroup, OfAReceiverEndsWithItsSender) {
+  struct Case {
+    MrpReject why;
+    mcast_status_t status;
+    const char* text;
+  };
+  for (const Case& c : {Case{MrpReject::kNone, MCAST_ERR_CANCELED, "unregistered the group"},
+                        Case{MrpReject::kMemberFailed, MCAST_ERR_FABRIC, "a member failed"}}) {
+    make();
+    join();
+    auto m = from_sender(MrpType::kRemove, kWhole / 2);
+    m.header.flags = static_cast<std::uint16_t>(c.why);
+    hear(m);
+    EXPECT_EQ(mcast_group_test(group_), c.status);
+    EXPECT_THAT(attr().reason, HasSubstr(c.text));
+    EXPECT_EQ(said_last().header.type, MrpType::kInstalled);
+    drop();
+  }
+}
+
+TEST_F(SenderGroup, ThatStopsTellsItsSenderOrItsReceivers) {
+  make();
+  join();
+  EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
+  progress();
+  EXPECT_EQ(said_last().header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+  drop();
+  make();
+  become_active_sender();
+  EXPECT_EQ(mcast_group_stop(group_, "enough"), MCAST_OK);
+  progress();
+  const SenderGroupMessage m = said_last();
+  EXPECT_EQ(m.header.type, MrpType::kRemove);
+  EXPECT_EQ(m.header.flags, static_cast<std::uint16_t>(MrpReject::kMemberFailed));
+}
+
+TEST_F(SenderGroup, ThatIsDestroyedIsRemovedUntilAllHaveAnswered) {
+  make();
+  become_active_sender();
+  drop();
+  const SenderGroupMessage asked = said_last();
+  EXPECT_EQ(asked.header.type, MrpType::kRemove);
+  EXPECT_EQ(asked.receiver_count, 2u);
+  installed(asked, 1);
+  installed(asked, 2);
+  EXPECT_THAT(device_.said_of_sender_groups(), IsEmpty());
+}
+
+TEST_F(SenderGroup, LosesItsSenderIfNothingIsHeardOfItWhileItLooks) {
+  make();
+  join();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto limit = std::chrono::seconds(10);
+  while (mcast_group_test(group_) == MCAST_OK && std::chrono::steady_clock::now() - begin < limit) {
+    progress();
+  }
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  EXPECT_EQ(attr().cause, MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(attr().reason, HasSubstr("the sender 10.0.0.2 has not been heard for 5000 ms"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
