@@ -10,7 +10,8 @@
 namespace cepheus::rnic {
 
 // A QPN is a slot number, rotated by the seed, with the slot's generation above it; never 0 or 1
-// (IBTA 3.5.3: QP0 and QP1 are special, and 1 names the virtual end of groups).
+// (IBTA 3.5.3: QP0 and QP1 are special, and 1 names the virtual end of groups), nor what sender groups
+// number themselves with (wire/sender_group.h).
 class QpTable {
  public:
   QpTable(std::uint32_t max_qps, std::uint64_t seed);

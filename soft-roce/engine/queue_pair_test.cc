@@ -7,6 +7,7 @@
 #include <set>
 
 #include "soft-roce/engine/nic_testing.h"
+#include "wire/sender_group.h"
 
 namespace cepheus::rnic::testing {
 namespace {
@@ -206,6 +207,7 @@ TEST(QueuePair, NumbersDifferBetweenHostsAndAreNotUsedAgainSoon) {
   for (int i = 0; i < 10000; ++i) {
     hosts.a.create(hosts.options);
     EXPECT_GT(hosts.a.qpn, wire::kVirtualQpn);
+    EXPECT_FALSE(wire::is_sender_group(hosts.a.qpn)) << "round " << i;
     EXPECT_TRUE(seen.insert(hosts.a.qpn).second) << "round " << i;
     ASSERT_TRUE(hosts.a.nic.destroy_qp(hosts.a.qpn));
     EXPECT_FALSE(hosts.a.nic.destroy_qp(hosts.a.qpn));
