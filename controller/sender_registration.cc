@@ -274,6 +274,7 @@ void SenderRegistration::evict(Instant now, std::size_t receiver, Outbox& out) {
                 MrpReject::kEvicted, out);
   }
   suspects_.forget(gone.host);
+  alive_at_ = now;  // what it held up ends with the sender's next repeat
   const SenderGroupMessage before = std::exchange(group_, message(MrpType::kInstall, 0));
   ++group_.header.epoch;
   group_.receiver_count = 0;

@@ -74,7 +74,7 @@ class SenderRegistration {
   void on_message(Instant now, Ipv4 from, const SenderGroupMessage& message, Outbox& out);
   // Asks the switch who holds the sender up: its sends do not end. While active only.
   void ask(Instant now, Outbox& out);
-  // When it was last seen that whoever holds the sender up is alive.
+  // When it was last seen that whoever holds the sender up is alive, or was taken out.
   Instant alive_at() const { return alive_at_; }
   // The owner's own side failed: tells all receivers. Nothing happens if it has ended already.
   void give_up(Instant now, std::string why, Outbox& out);

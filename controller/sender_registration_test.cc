@@ -279,9 +279,11 @@ TEST(SenderRegistration, AsksUntilNobodyLagsAndEvictsWhoIsSilentForFiveSeconds) 
     return m.header.type == MrpType::kQuery;
   });
   EXPECT_EQ(queries, 21);
+  EXPECT_EQ(net.sender.alive_at(), Instant{});
   net.report(2, wire::kMemberOwes, 17);
   net.settle();
   EXPECT_EQ(net.sender.epoch(), 2);
+  EXPECT_EQ(net.sender.alive_at(), net.now) << "the sender's next repeat is waited for";
   EXPECT_EQ(net.sender.receivers().size(), 2u);
 }
 

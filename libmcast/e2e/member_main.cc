@@ -26,6 +26,7 @@
 
 #include "libmcast/e2e/guarded_memory.h"
 #include "libmcast/e2e/pattern.h"
+#include "libmcast/e2e/region_names.h"
 
 namespace {
 
@@ -108,6 +109,7 @@ class Member {
   json publish(Group& g, const json& c);
   json open_memory(Group& g, const json& c);
   static std::vector<mcast_target_t> parts_of(const json& targets, std::uint64_t offset);
+  static json regions(Group& g);
   json await_regions(Group& g);
   json start_write(Group& g, const json& c);
   json holds(Group& g, const json& c);
@@ -178,6 +180,7 @@ json Member::create(const json& c) {
   params.send_depth = c.value("send_depth", 0u);
   params.same_key = c.value("same_key", 0);
   params.per_request = c.value("per_request", 0);
+  params.sender_group = c.value("sender_group", 0);
   const mcast_status_t status = mcast_group_create(context_, &params, &g.handle);
   json out = answer(status);
   if (status != MCAST_OK) {
@@ -194,7 +197,9 @@ json Member::create(const json& c) {
 json Member::lead(Group& g, const json& c) {
   std::vector<mcast_member_t> members;
   for (const json& m : c.at("members")) members.push_back({m.at(0), m.at(1), m.at(2), 0, m.at(3)});
-  return answer(mcast_group_lead(g.handle, members.data(), members.size()));
+  const auto regions = cepheus::mcast::e2e::regions_of(c.at("regions"));
+  return answer(mcast_group_lead_regions(g.handle, members.data(), members.size(), regions.data(),
+                                         regions.size()));
 }
 
 json Member::settle(Group& g) {
@@ -286,6 +291,16 @@ std::vector<mcast_target_t> Member::parts_of(const json& targets, std::uint64_t 
     parts.push_back(part);
   }
   return parts;
+}
+
+// What the sender of a sender group is to be told.
+json Member::regions(Group& g) {
+  std::vector<mcast_region_t> list(40);
+  size_t count = list.size();
+  json out = answer(mcast_group_regions(g.handle, list.data(), &count));
+  list.resize(std::min(count, list.size()));
+  out["regions"] = cepheus::mcast::e2e::json_of(list);
+  return out;
 }
 
 json Member::await_regions(Group& g) {
@@ -501,6 +516,7 @@ json Member::run(const json& c) {
   if (what == "publish") return publish(g, c);
   if (what == "open_memory") return open_memory(g, c);
   if (what == "revoke") return answer(mcast_region_revoke(g.handle, c.at("region")));
+  if (what == "regions") return regions(g);
   if (what == "await_regions") return await_regions(g);
   if (what == "start_write") return start_write(g, c);
   if (what == "holds") return holds(g, c);

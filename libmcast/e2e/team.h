@@ -51,8 +51,11 @@ class Team {
     }
     return names;
   }
-  json lead(int leader, const std::string& group, const json& names) {
-    return (*this)[leader].ask({{"do", "lead"}, {"group", group}, {"members", names}});
+  // `regions`: of sender groups, what all have published.
+  json lead(int leader, const std::string& group, const json& names,
+            const json& regions = json::array()) {
+    return (*this)[leader].ask(
+        {{"do", "lead"}, {"group", group}, {"members", names}, {"regions", regions}});
   }
   // How it ended for each.
   std::vector<json> settle(const std::string& group) {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "libmcast/e2e/team.h"
+#include "libmcast/e2e/write_commands.h"
 
 namespace cepheus::mcast::e2e {
 namespace {
@@ -12,24 +12,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int kHosts = 4;
-constexpr int kRegion = 7;
-constexpr std::size_t kSize = 64 * 1024;
-const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
-
-json command(const char* what) { return {{"do", what}, {"group", "b"}, {"region", kRegion}}; }
-json publish(std::size_t size) {
-  json c = command("publish");
-  c["size"] = size;
-  c["memory"] = kSize;
-  return c;
-}
-json write(std::uint64_t seed, std::size_t offset, std::size_t size) {
-  json c = command("start_write");
-  c["seed"] = seed;
-  c["offset"] = offset;
-  c["size"] = size;
-  return c;
-}
 
 // A group whose members have published `size` bytes each, member 2 perhaps fewer.
 void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBulk) {
@@ -41,39 +23,6 @@ void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBu
   EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
   for (const json& reply : team.settle("b")) {
     EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
-  }
-}
-
-// `root` writes, with immediate if `told`: then all others wait for it.
-void write_from(Team& team, int root, json what, bool told) {
-  if (told) {
-    what["imm"] = what.at("seed");
-    for (int i = 0; i < team.size(); ++i) {
-      if (i == root) continue;
-      json post = command("post");
-      post["size"] = 0;
-      EXPECT_EQ(team[i].ask(post).value("status", -100), MCAST_INPROGRESS);
-    }
-  }
-  EXPECT_EQ(team[root].ask(what).value("status", -100), MCAST_INPROGRESS);
-  for (int i = 0; told && i < team.size(); ++i) {
-    if (i == root) continue;
-    json expect = command("expect");
-    expect["seed"] = 0;
-    expect["size"] = 0;
-    const json reply = team[i].ask(expect);
-    EXPECT_EQ(reply.value("length", std::size_t{0}), what.at("size")) << reply;
-  }
-  const json ended = team[root].ask(command("await_send"));
-  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
-}
-
-void expect_regions(Team& team, const std::vector<std::vector<json>>& written) {
-  for (int i = 0; i < team.size(); ++i) {
-    json holds = command("holds");
-    holds["writes"] = written[static_cast<std::size_t>(i)];
-    const json reply = team[i].ask(holds);
-    EXPECT_TRUE(reply.value("match", false)) << "member " << i << ": " << reply;
   }
 }
 

@@ -1,0 +1,203 @@
+// Sender groups among real processes over a live fabric: one fixed sender, member 0, and the others.
+#include <gmock/gmock.h>
+
+#include "libmcast/e2e/write_commands.h"
+
+namespace cepheus::mcast::e2e {
+namespace {
+
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+const json kSenderGroup = {{"group", "b"}, {"lane", "bulk"}, {"sender_group", 1}};
+
+// Two leaves and two spines, `hosts` at each leaf, whose switches branch where they are told to.
+std::string leaf_spine(const std::string& sender_groups, int hosts, double loss = 0) {
+  std::string text = "[link]\nloss = " + std::to_string(loss) + "\n";
+  for (const char* name : {"l0", "l1", "s0", "s1"}) {
+    text += std::string("[[switch]]\nname = \"") + name + "\"\nsender_groups = \"" + sender_groups +
+            "\"\n";
+  }
+  for (int i = 0; i < 2 * hosts; ++i) {
+    text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\naddress = \"10.0.0." +
+            std::to_string(i + 1) + "\"\nswitch = \"l" + std::to_string(i / hosts) + "\"\n";
+  }
+  for (const char* leaf : {"l0", "l1"}) {
+    for (const char* spine : {"s0", "s1"}) {
+      text += std::string("[[trunk]]\nbetween = [\"") + leaf + "\", \"" + spine + "\"]\n";
+    }
+  }
+  return text;
+}
+
+void form(Team& team, std::size_t size = kSize) {
+  const json names = team.create(kSenderGroup);
+  json regions = json::array();
+  for (int i = 0; i < team.size(); ++i) {
+    EXPECT_EQ(team[i].ask(publish(size)).value("status", -100), MCAST_OK);
+    const json published = team[i].ask(command("regions"));
+    EXPECT_EQ(published.value("status", -100), MCAST_OK) << published;
+    for (const json& each : published.value("regions", json::array())) regions.push_back(each);
+  }
+  const json led = team.lead(0, "b", names, regions);
+  EXPECT_EQ(led.value("status", -100), MCAST_OK) << led;
+  for (const json& reply : team.settle("b")) {
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+  }
+}
+
+// Messages and WRITEs, told and untold, all from the one sender.
+void send_and_write(Team& team, int rounds) {
+  std::vector<json> writes;
+  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
+    const auto seed = static_cast<std::uint64_t>(i);
+    const std::size_t size = i % 5 == 0 ? kSize : 1 + static_cast<std::size_t>(i) * 997 % 20'000;
+    writes.push_back(write(seed, i % 3 == 0 ? kSize - size : 0, size));
+    write_from(team, 0, writes.back(), i % 2 == 0);
+    team.broadcast("b", true, 0, {seed, i % 4 == 0 ? 0 : size * 3, static_cast<std::uint32_t>(i)},
+                   i % 2 == 0);
+  }
+  std::vector<std::vector<json>> written(static_cast<std::size_t>(team.size()), writes);
+  written[0].clear();
+  expect_regions(team, written);
+}
+
+TEST(SenderGroup, ReachesItsReceiversAndTheirRegions) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 4);
+  form(team);
+  send_and_write(team, 20);
+  for (int i = 0; i < team.size(); ++i) {
+    const json q = team[i].ask({{"do", "query"}, {"group", "b"}});
+    EXPECT_EQ(q["is_leader"], i == 0 ? 1 : 0) << q;
+    EXPECT_EQ(q["members"], i == 0 ? 4 : 0) << q;
+  }
+}
+
+TEST(SenderGroup, SurvivesOnePercentLossOnEveryLink) {
+  const Fabric fabric = Fabric::lossy(4, 0.01);
+  Team team(fabric, 4);
+  form(team);
+  send_and_write(team, 12);
+}
+
+class SenderGroupOnLeafSpine : public testing::TestWithParam<const char*> {};
+
+TEST_P(SenderGroupOnLeafSpine, ReachesReceiversInBothRacks) {
+  const Fabric fabric = Fabric::of_text(leaf_spine(GetParam(), 4));
+  Team team(fabric, 8);
+  form(team, kSize);
+  send_and_write(team, 8);
+}
+
+TEST_P(SenderGroupOnLeafSpine, SurvivesLossOnEveryLinkAndTrunk) {
+  const Fabric fabric = Fabric::of_text(leaf_spine(GetParam(), 2, 0.01));
+  Team team(fabric, 4);
+  form(team);
+  send_and_write(team, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Branching, SenderGroupOnLeafSpine, testing::Values("everywhere", "racks"));
+
+TEST(SenderGroup, IsRefusedWhereSwitchesServeNone) {
+  const Fabric fabric = Fabric::of_text(leaf_spine("off", 2));
+  Team team(fabric, 4);
+  const json names = team.create(kSenderGroup);
+  EXPECT_EQ(team.lead(0, "b", names).value("status", -100), MCAST_OK);
+  const json settled = team[0].ask({{"do", "settle"}, {"group", "b"}});
+  EXPECT_EQ(settled.value("status", -100), MCAST_ERR_REJECTED) << settled;
+  EXPECT_THAT(settled.value("text", ""), HasSubstr("the switches serve no sender groups"));
+}
+
+TEST(SenderGroup, SendsOfReceiversAreRefused) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  form(team);
+  const json reply = team[1].ask(write(1, 0, 100));
+  EXPECT_EQ(reply.value("status", -100), MCAST_ERR_INVALID) << reply;
+  EXPECT_THAT(reply.value("text", ""), HasSubstr("only the member that leads"));
+}
+
+TEST(SenderGroup, AWriteBeyondARegionIsRefused) {
+  const Fabric fabric = Fabric::of_text(leaf_spine("everywhere", 2));
+  Team team(fabric, 4);
+  form(team);
+  ASSERT_EQ(team[0].ask(write(1, kSize - 10, 20)).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  for (int i = 1; i < team.size(); ++i) {
+    const json ended = team[i].ask(command("await_failure"));
+    EXPECT_EQ(ended.value("status", -100), MCAST_ERR_FABRIC) << ended;
+  }
+  expect_regions(team, std::vector<std::vector<json>>(4));
+}
+
+// The first receiver, whose name all feedback comes under, or another.
+class KilledReceiver : public testing::TestWithParam<int> {};
+
+TEST_P(KilledReceiver, IsTakenOutAndTheOthersGoOn) {
+  const int lost = GetParam();
+  const Fabric fabric = Fabric::of_text(leaf_spine("everywhere", 2));
+  Team team(fabric, 4);
+  form(team);
+  team[lost].kill();
+  const auto killed = Clock::now();
+  ASSERT_EQ(team[0].ask(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
+  const json ended = team[0].ask(command("await_send"));
+  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
+  EXPECT_LT(Clock::now() - killed, 10s);
+  EXPECT_EQ(team[0].ask({{"do", "query"}, {"group", "b"}})["members"], 3);
+  // And again, by those that are left.
+  ASSERT_EQ(team[0].ask(write(6, 100, 1000)).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_OK);
+  json holds = command("holds");
+  holds["writes"] = {write(5, 0, kSize), write(6, 100, 1000)};
+  for (int i = 1; i < team.size(); ++i) {
+    if (i == lost) continue;
+    EXPECT_TRUE(team[i].ask(holds).value("match", false)) << "member " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AliasOrNot, KilledReceiver, testing::Values(1, 3));
+
+// Its port stays up: it is silent for five seconds before it is taken for dead.
+TEST(SenderGroup, TakesOutAReceiverThatIsCutOff) {
+  const Fabric fabric = Fabric::of(4);
+  Team team(fabric, 4);
+  form(team);
+  fabric.ask({{"ask", "link"}, {"link", "h2"}, {"direction", "both"}, {"loss", 1}});
+  ASSERT_EQ(team[0].ask(write(5, 0, kSize)).value("status", -100), MCAST_INPROGRESS);
+  const json ended = team[0].ask(command("await_send"));
+  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
+  const json alone = team[2].ask(command("await_failure"));
+  EXPECT_THAT(alone.value("text", ""), HasSubstr("the sender 10.0.0.1 has not been heard for"));
+}
+
+TEST(SenderGroup, ReceiversAreToldThatTheirSenderIsGone) {
+  const Fabric fabric = Fabric::of_text(leaf_spine("racks", 2));
+  Team team(fabric, 4);
+  form(team);
+  team[0].kill();
+  const auto killed = Clock::now();
+  for (int i = 1; i < team.size(); ++i) {
+    const json ended = team[i].ask(command("await_failure"));
+    EXPECT_LT(ended.value("status", 0), 0) << ended;
+  }
+  EXPECT_LT(Clock::now() - killed, 10s);
+}
+
+TEST(SenderGroup, EndsForAllWhenItsSenderDestroysIt) {
+  const Fabric fabric = Fabric::of(3);
+  Team team(fabric, 3);
+  for (int i = 0; i < 3; ++i) {  // what is left of one disturbs no other
+    form(team);
+    send_and_write(team, 2);
+    team[0].ask(command("destroy"));
+    for (int m = 1; m < team.size(); ++m) {
+      EXPECT_EQ(team[m].ask(command("await_failure")).value("status", -100), MCAST_ERR_CANCELED);
+      team[m].ask(command("destroy"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::mcast::e2e

@@ -1,0 +1,62 @@
+// What tests tell members to do with regions of memory: publish them, write to them, look at them.
+#pragma once
+
+#include "libmcast/e2e/team.h"
+
+namespace cepheus::mcast::e2e {
+
+inline constexpr int kRegion = 7;
+inline constexpr std::size_t kSize = 64 * 1024;
+inline const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
+
+inline json command(const char* what) {
+  return {{"do", what}, {"group", "b"}, {"region", kRegion}};
+}
+inline json publish(std::size_t size) {
+  json c = command("publish");
+  c["size"] = size;
+  c["memory"] = kSize;
+  return c;
+}
+inline json write(std::uint64_t seed, std::size_t offset, std::size_t size) {
+  json c = command("start_write");
+  c["seed"] = seed;
+  c["offset"] = offset;
+  c["size"] = size;
+  return c;
+}
+
+// `root` writes, with immediate if `told`: then all others wait for it.
+inline void write_from(Team& team, int root, json what, bool told) {
+  if (told) {
+    what["imm"] = what.at("seed");
+    for (int i = 0; i < team.size(); ++i) {
+      if (i == root) continue;
+      json post = command("post");
+      post["size"] = 0;
+      EXPECT_EQ(team[i].ask(post).value("status", -100), MCAST_INPROGRESS);
+    }
+  }
+  EXPECT_EQ(team[root].ask(what).value("status", -100), MCAST_INPROGRESS);
+  for (int i = 0; told && i < team.size(); ++i) {
+    if (i == root) continue;
+    json expect = command("expect");
+    expect["seed"] = 0;
+    expect["size"] = 0;
+    const json reply = team[i].ask(expect);
+    EXPECT_EQ(reply.value("length", std::size_t{0}), what.at("size")) << reply;
+  }
+  const json ended = team[root].ask(command("await_send"));
+  EXPECT_EQ(ended.value("status", -100), MCAST_OK) << ended;
+}
+
+inline void expect_regions(Team& team, const std::vector<std::vector<json>>& written) {
+  for (int i = 0; i < team.size(); ++i) {
+    json holds = command("holds");
+    holds["writes"] = written[static_cast<std::size_t>(i)];
+    const json reply = team[i].ask(holds);
+    EXPECT_TRUE(reply.value("match", false)) << "member " << i << ": " << reply;
+  }
+}
+
+}  // namespace cepheus::mcast::e2e
