@@ -47,11 +47,13 @@ bool ReceiverMembership::is_named_by(const SenderGroupMessage& message) const {
   });
 }
 
-// Whatever its virtual QPN: while that is another process's, the sender takes the next.
+// Its queue pair speaks to the virtual QPN that it was connected to. A sender whose first choice is taken
+// hears so from its own switch, before any receiver is named.
 bool ReceiverMembership::is_of_this_group(const SenderGroupMessage& message) const {
   return state_ != State::kWaiting && message.sender() == sender() &&
          message.header.instance == group_.header.instance &&
-         message.sender_qpn == group_.sender_qpn && message.start == group_.start;
+         message.virtual_qpn == group_.virtual_qpn && message.sender_qpn == group_.sender_qpn &&
+         message.start == group_.start;
 }
 
 void ReceiverMembership::refuse(const SenderGroupMessage& asked, MrpReject reason,
@@ -124,7 +126,8 @@ ReceiverMembership::Task ReceiverMembership::on_remove(const SenderGroupMessage&
                                                        Outbox& out) {
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(message)) return Task::kNone;
-  if (!waits && message.virtual_qpn != group_.virtual_qpn) return Task::kNone;
+  // By a switch that newer epochs do not come by, and that forgets what it knows.
+  if (!waits && wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;
   if (message.share > 0) {
     out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled,
                                              static_cast<std::uint16_t>(MrpType::kRemove), self_));

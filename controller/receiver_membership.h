@@ -18,7 +18,7 @@ class ReceiverMembership {
   // What the owner must do after on_message.
   enum class Task : std::uint8_t {
     kNone,
-    kConnect,  // bring the QP to RTS towards (sender(), sender_qpn()), both PSNs start_psn(), then
+    kConnect,  // bring the QP to RTS towards (sender(), virtual_qpn()), both PSNs start_psn(), then
                // call connected()
     kActivated,  // all receivers are there, data may come; it may have come before
     kEnded,      // the sender, or the fabric in its name, ended the group: see reject_reason()
@@ -42,7 +42,7 @@ class ReceiverMembership {
   bool is_connected() const { return state_ == State::kConnected || state_ == State::kActive; }
   const MrpMember& self() const { return self_; }
   Ipv4 sender() const { return group_.sender(); }
-  wire::Qpn sender_qpn() const { return group_.sender_qpn; }
+  wire::Qpn virtual_qpn() const { return group_.virtual_qpn; }
   wire::Psn start_psn() const { return group_.start; }
   std::uint16_t epoch() const { return group_.header.epoch; }
 

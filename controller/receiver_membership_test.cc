@@ -92,7 +92,7 @@ TEST(ReceiverMembership, AnswersOnceItsQueuePairIsUpWithTheShareThatCame) {
   EXPECT_EQ(r.hear(install()), Task::kConnect);
   EXPECT_TRUE(r.answers.empty());
   EXPECT_EQ(r.membership.sender(), host(0));
-  EXPECT_EQ(r.membership.sender_qpn(), wire::Qpn(0x11));
+  EXPECT_EQ(r.membership.virtual_qpn(), kVirtualQpn);
   EXPECT_EQ(r.membership.start_psn(), kStartPsn);
   r.connected(true);
   expect_installed(r.answers, MrpType::kInstall, install());
@@ -155,20 +155,36 @@ TEST(ReceiverMembership, HeedsTheProcessThatItAnsweredOnly) {
   EXPECT_EQ(r.membership.installs_heard(), 2u);
 }
 
-TEST(ReceiverMembership, FollowsItsSenderToANewerEpochAndToAnotherVirtualQpn) {
+TEST(ReceiverMembership, FollowsItsSenderToANewerEpoch) {
   Receiver r;
   r.join();
   SenderGroupMessage newer = install(kShare, 7);
   newer.header.epoch = 2;
-  newer.virtual_qpn = wire::Qpn(kVirtualQpn.value() + 1);
   EXPECT_EQ(r.hear(newer), Task::kNone);
   expect_installed(r.answers, MrpType::kInstall, newer);
   EXPECT_EQ(r.membership.epoch(), 2);
   EXPECT_EQ(r.hear(install()), Task::kNone);  // a late one
   EXPECT_TRUE(r.answers.empty());
-  // What is left of the old number somewhere ends without it.
+}
+
+// By a switch that the newer epoch does not come by.
+TEST(ReceiverMembership, IsNotEndedByWhoForgetsAnOlderEpoch) {
+  Receiver r;
+  r.join();
+  SenderGroupMessage newer = install(kShare, 7);
+  newer.header.epoch = 2;
+  r.hear(newer);
   EXPECT_EQ(r.hear(removal(MrpReject::kNone)), Task::kNone);
   EXPECT_EQ(r.membership.state(), State::kActive);
+}
+
+TEST(ReceiverMembership, KeepsTheVirtualQpnThatItSpeaksTo) {
+  Receiver r;
+  r.join();
+  SenderGroupMessage other = install(kShare, 7);
+  other.virtual_qpn = wire::Qpn(kVirtualQpn.value() + 1);
+  EXPECT_EQ(r.hear(other), Task::kNone);
+  expect_reject(r.answers, MrpReject::kIdInUse, other);
 }
 
 TEST(ReceiverMembership, SaysThatItsQueuePairDidNotComeUp) {

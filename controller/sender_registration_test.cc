@@ -34,7 +34,7 @@ TEST(SenderRegistration, IsActiveOnceEveryReceiverHasAnsweredOverEveryPath) {
   for (const auto& [address, receiver] : net.receivers) {
     EXPECT_EQ(receiver.state(), ReceiverMembership::State::kActive) << address.to_string();
     EXPECT_EQ(receiver.sender(), host(0));
-    EXPECT_EQ(receiver.sender_qpn(), wire::Qpn(0x11));
+    EXPECT_EQ(receiver.virtual_qpn(), kVirtualQpn);
     EXPECT_EQ(receiver.start_psn(), kStartPsn);
   }
   EXPECT_EQ(net.said.size(), 2u);  // nothing was repeated

@@ -28,7 +28,7 @@ void ReceiverRole::on_message(wire::Instant now, wire::Ipv4,
 void ReceiverRole::connect(mrp::Outbox& out) {
   const bool is_connected =
       group_.state() == MCAST_GROUP_WAITING &&
-      group_.connect({membership_.sender(), membership_.sender_qpn(), membership_.start_psn()});
+      group_.connect({membership_.sender(), membership_.virtual_qpn(), membership_.start_psn()});
   membership_.connected(is_connected, out);
 }
 

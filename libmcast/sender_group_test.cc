@@ -137,7 +137,7 @@ TEST_F(SenderGroup, AsAReceiverConnectsToTheSenderAndIsTold) {
   make();
   hear(from_sender(MrpType::kInstall, kWhole / 2));
   EXPECT_EQ(pair().remote, kLeader);
-  EXPECT_EQ(pair().remote_qpn, 0x500u);
+  EXPECT_EQ(pair().remote_qpn, 0xC00010u);
   EXPECT_EQ(pair().receive_psn, 0x4711u);
   const SenderGroupMessage answer = said_last();
   EXPECT_EQ(answer.header.type, MrpType::kInstalled);

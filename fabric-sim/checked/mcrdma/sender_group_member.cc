@@ -20,7 +20,7 @@ void SenderGroupMember::on_sender_group(Instant now, wire::Ipv4,
   if (!is_open() || leads()) return;
   switch (membership_.on_message(now, message, answers_)) {
     case mrp::ReceiverMembership::Task::kConnect:
-      bring_up(membership_.sender(), message.virtual_qpn, membership_.start_psn());
+      bring_up(membership_.sender(), membership_.virtual_qpn(), membership_.start_psn());
       membership_.connected(true, answers_);
       break;
     case mrp::ReceiverMembership::Task::kEnded:
