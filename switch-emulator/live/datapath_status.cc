@@ -137,6 +137,7 @@ std::vector<SwitchStatus> Datapath::status(const Slice& slice) const {
     status.groups = status_of_groups(state, slice);
     status.ports = status_of_ports(state, slice);
     slice([&] {
+      status.sender_groups = state.engine->sender_groups();
       status.tombstones = state.engine->tombstone_count();
       totals.take([&](fabric::Counter c) { return state.engine->counters()[c]; });
     });

@@ -39,6 +39,7 @@ struct SwitchStatus {
   std::string name;
   std::vector<PortStatus> ports;
   std::vector<fabric::GroupView> groups;
+  std::vector<fabric::SenderGroupView> sender_groups;
   std::size_t tombstones = 0;
   std::vector<std::pair<std::string, std::uint64_t>> counters;  // sums, those that are not 0
 };

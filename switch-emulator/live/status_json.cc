@@ -1,5 +1,7 @@
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/json_values.h"
+#include "switch-emulator/live/sender_group_status.h"
 #include "switch-emulator/live/status.h"
 
 namespace cepheus::live {
@@ -94,10 +96,6 @@ json port_to_json(const PortStatus& port) {
           {"tx_bytes", port.tx_bytes},
           {"dropped_egress_full", port.dropped_egress_full},
           {"counters", counts_to_json(port.counters)}};
-}
-
-wire::Ipv4 address_from_json(const json& in) {
-  return wire::Ipv4::parse(in.get_ref<const std::string&>()).value_or(wire::Ipv4());
 }
 
 PortStatus port_from_json(const json& in) {
@@ -239,12 +237,14 @@ fabric::GroupView group_from_json(const json& in) {
 }
 
 json switch_to_json(const FabricStatus& status, const SwitchStatus& one) {
-  json ports = json::array(), groups = json::array();
+  json ports = json::array(), groups = json::array(), sender_groups = json::array();
+  for (const auto& group : one.sender_groups) sender_groups.push_back(sender_group_to_json(group));
   for (const PortStatus& port : one.ports) ports.push_back(port_to_json(port));
   for (const fabric::GroupView& group : one.groups) groups.push_back(group_to_json(status, group));
   return {{"name", one.name},
           {"ports", std::move(ports)},
           {"groups", std::move(groups)},
+          {"sender_groups", std::move(sender_groups)},
           {"tombstones", one.tombstones},
           {"counters", counts_to_json(one.counters)}};
 }
@@ -254,6 +254,9 @@ SwitchStatus switch_from_json(const json& in) {
   one.name = in.at("name");
   for (const json& port : in.at("ports")) one.ports.push_back(port_from_json(port));
   for (const json& group : in.at("groups")) one.groups.push_back(group_from_json(group));
+  for (const json& group : in.at("sender_groups")) {
+    one.sender_groups.push_back(sender_group_from_json(group));
+  }
   one.tombstones = in.at("tombstones");
   one.counters = counts_from_json(in.at("counters"));
   return one;

@@ -290,5 +290,55 @@ TEST(StatusJson, OfAnotherVersionIsAnErrorAndNoCrash) {
   EXPECT_FALSE(status_from_json(nlohmann::json::array()));
 }
 
+fabric::SenderGroupView sender_group() {
+  fabric::SenderGroupView view;
+  view.sender = wire::Ipv4(10, 0, 0, 1);
+  view.alias = wire::Ipv4(10, 0, 0, 2);
+  view.virtual_qpn = wire::Qpn(0xC00042);
+  view.sender_qpn = wire::Qpn(0x11);
+  view.epoch = 2;
+  view.merges = true;
+  view.branches = view.replicas = 2;
+  view.data_packets = 3;
+  view.copies = 6;
+  view.rule_bytes = 33;
+  view.merge_bytes = 42;
+  fabric::SenderReceiverView heard, unknown;
+  heard.host = wire::Ipv4(10, 0, 0, 2);
+  heard.qpn = wire::Qpn(0x22);
+  heard.is_known = true;
+  heard.acked = wire::Psn(7);
+  heard.lag = 1;
+  heard.regions = {{5, 0x1000, 64}};
+  unknown.host = wire::Ipv4(10, 0, 0, 3);
+  unknown.qpn = wire::Qpn(0x33);
+  view.receivers = {heard, unknown};
+  return view;
+}
+
+TEST(Status, SenderGroupsComeBackFromJson) {
+  FabricStatus status;
+  status.switches.emplace_back().name = "s0";
+  status.switches[0].sender_groups.push_back(sender_group());
+  const auto back = status_from_json(to_json(status));
+  ASSERT_TRUE(back) << back.error().text;
+  EXPECT_EQ(to_json(*back), to_json(status));
+  const fabric::SenderGroupView& view = back->switches[0].sender_groups.at(0);
+  EXPECT_EQ(view.virtual_qpn, wire::Qpn(0xC00042));
+  EXPECT_EQ(view.receivers.at(0).regions.at(0).length, 64u);
+}
+
+TEST(Status, SenderGroupsAreShownBySwitch) {
+  FabricStatus status;
+  status.switches.emplace_back().name = "s0";
+  status.switches[0].sender_groups.push_back(sender_group());
+  EXPECT_EQ(
+      to_text(status, View::kGroups, false),
+      "10.0.0.1 to 0xc00042  sender group\n"
+      "  s0: merges feedback, a rule of 2 replicas; 3 packets, 6 copies; table 75 bytes; "
+      "receivers 10.0.0.2 (qp 0x22, 1 region, lags by 1 packet), 10.0.0.3 (qp 0x33, not heard "
+      "since this switch began)\n");
+}
+
 }  // namespace
 }  // namespace cepheus::live

@@ -5,6 +5,7 @@
 
 #include "net/units.h"
 #include "switch-emulator/live/link_counters.h"
+#include "switch-emulator/live/sender_group_status.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/text_table.h"
 
@@ -265,6 +266,7 @@ std::string groups_text(const FabricStatus& status, bool colour) {
   for_each_group(status, [&](const SwitchStatus& root, const fabric::GroupView& view) {
     text += group_text(status, root, view, hosts, colour);
   });
+  text += sender_groups_text(status, colour);
   return text.empty() ? "no groups\n" : text;
 }
 
