@@ -67,24 +67,27 @@ void ReceiverMembership::note(const SenderGroupMessage& install) {
   if (!wire::newer_epoch(group_.header.seq, install.header.seq)) group_ = install;
 }
 
-ReceiverMembership::Task ReceiverMembership::on_message(Instant, const SenderGroupMessage& message,
+ReceiverMembership::Task ReceiverMembership::on_message(Instant now,
+                                                        const SenderGroupMessage& message,
                                                         Outbox& out) {
   switch (message.header.type) {
     case MrpType::kInstall:
-      return on_install(message, out);
+      return on_install(now, message, out);
     case MrpType::kRemove:
-      return on_remove(message, out);
+      return on_remove(now, message, out);
     default:
       return Task::kNone;
   }
 }
 
-ReceiverMembership::Task ReceiverMembership::on_install(const SenderGroupMessage& message,
+ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
+                                                        const SenderGroupMessage& message,
                                                         Outbox& out) {
   if (state_ == State::kWaiting) {
     if (!is_named_by(message)) return Task::kNone;
     group_ = message;
     ++installs_heard_;
+    heard_at_ = now;
     set_state(State::kConnecting, "a sender named this receiver");
     return Task::kConnect;
   }
@@ -94,6 +97,7 @@ ReceiverMembership::Task ReceiverMembership::on_install(const SenderGroupMessage
   }
   if (wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;  // a late duplicate
   ++installs_heard_;
+  heard_at_ = now;
   switch (state_) {
     case State::kFailed:
     case State::kGone:
@@ -122,13 +126,17 @@ ReceiverMembership::Task ReceiverMembership::on_install(const SenderGroupMessage
   return Task::kActivated;
 }
 
-ReceiverMembership::Task ReceiverMembership::on_remove(const SenderGroupMessage& message,
+ReceiverMembership::Task ReceiverMembership::on_remove(Instant now,
+                                                       const SenderGroupMessage& message,
                                                        Outbox& out) {
   const bool waits = state_ == State::kWaiting;
   if (waits ? !is_named_by(message) : !is_of_this_group(message)) return Task::kNone;
   // By a switch that newer epochs do not come by, and that forgets what it knows.
   if (!waits && wire::newer_epoch(epoch(), message.header.epoch)) return Task::kNone;
-  if (message.share > 0) {
+  // A switch that forgets the group speaks for all behind it, though another way may lead there since.
+  const bool is_of_fabric = message.share == 0;
+  if (!waits && is_of_fabric && now - heard_at_ <= times::kSenderLives) return Task::kNone;
+  if (!is_of_fabric) {
     out.of_sender_groups.push_back(answer_to(message, MrpType::kInstalled,
                                              static_cast<std::uint16_t>(MrpType::kRemove), self_));
   }

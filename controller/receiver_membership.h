@@ -50,9 +50,9 @@ class ReceiverMembership {
   void set_state(State state, const char* reason);
   bool is_named_by(const wire::SenderGroupMessage& message) const;
   bool is_of_this_group(const wire::SenderGroupMessage& message) const;
-  Task on_install(const wire::SenderGroupMessage& message, Outbox& out);
+  Task on_install(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   void note(const wire::SenderGroupMessage& install);
-  Task on_remove(const wire::SenderGroupMessage& message, Outbox& out);
+  Task on_remove(Instant now, const wire::SenderGroupMessage& message, Outbox& out);
   void refuse(const wire::SenderGroupMessage& asked, wire::MrpReject reason, Outbox& out) const;
 
   MrpMember self_;
@@ -61,6 +61,7 @@ class ReceiverMembership {
   wire::MrpReject reject_ = wire::MrpReject::kNone;
   wire::SenderGroupMessage group_;  // its newest INSTALL, with the share that connected() answers
   std::uint64_t installs_heard_ = 0;
+  Instant heard_at_{};
 };
 
 // What a host writes about `asked` to its sender: `type` with `flags`, from `self` alone.

@@ -43,9 +43,9 @@ struct Receiver {
   ReceiverMembership membership{member(1)};
   std::vector<SenderGroupMessage> answers;
 
-  Task hear(const SenderGroupMessage& m) {
+  Task hear(const SenderGroupMessage& m, Instant now = kStart) {
     Outbox out;
-    const Task task = membership.on_message(kStart, m, out);
+    const Task task = membership.on_message(now, m, out);
     answers = out.of_sender_groups;
     return task;
   }
@@ -238,12 +238,15 @@ TEST(ReceiverMembership, FailsIfTheSenderGaveUpBeforeItWasActive) {
   }
 }
 
-TEST(ReceiverMembership, AnswersNothingThatTheFabricSaysForItself) {
+TEST(ReceiverMembership, BelievesASwitchThatItsSenderIsGoneUnlessThatWasJustHeard) {
   Receiver r;
   r.join();
-  SenderGroupMessage m = removal(MrpReject::kNone);
-  m.share = 0;
-  EXPECT_EQ(r.hear(m), Task::kEnded);
+  const SenderGroupMessage m = from_sender(MrpType::kRemove, 0);
+  EXPECT_EQ(r.hear(m, kStart + 1s), Task::kNone);
+  EXPECT_EQ(r.hear(install(0, 3), kStart + 1s), Task::kNone);
+  EXPECT_EQ(r.hear(m, kStart + 2s), Task::kNone);
+  EXPECT_EQ(r.membership.state(), State::kActive);
+  EXPECT_EQ(r.hear(m, kStart + 2500ms), Task::kEnded);
   EXPECT_TRUE(r.answers.empty());
 }
 

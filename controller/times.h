@@ -35,6 +35,8 @@ inline constexpr Duration kSourceGrace = 500ms;
 inline constexpr Duration kAddressRest = 10s;
 // Between two INSTALLs of a sender group in operation: how long a switch that lacks it drops its data.
 inline constexpr Duration kInstallAgain = 1s;
+// Within this time of one its sender lives, whatever a switch that forgets the group takes it for.
+inline constexpr Duration kSenderLives = kInstallAgain + kLongestRetry;
 
 // --- Members in operation.
 // Sends that have not moved for so long make a member ask who holds them up.
@@ -84,6 +86,8 @@ static_assert(kReceiverGivesUp >= kEvict);
 static_assert(3 * kRefresh < kSwitchAge);
 // A receiver that heard none of several INSTALLs has lost its sender; so has a switch.
 static_assert(4 * kInstallAgain < kReceiverGivesUp && kReceiverGivesUp < kSwitchAge);
+// A switch that tells receivers that their sender is gone is believed.
+static_assert(kSenderLives < kSwitchOrphan);
 // A switch that was restarted knows the sender group again before anybody is taken for silent.
 static_assert(kInstallAgain + kLongestRetry < kEvict);
 // A registration that takes its time is not forgotten between two repeats, lost ones among them.
