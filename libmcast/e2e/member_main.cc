@@ -197,7 +197,7 @@ json Member::create(const json& c) {
 json Member::lead(Group& g, const json& c) {
   std::vector<mcast_member_t> members;
   for (const json& m : c.at("members")) members.push_back({m.at(0), m.at(1), m.at(2), 0, m.at(3)});
-  const auto regions = cepheus::mcast::e2e::regions_of(c.at("regions"));
+  const auto regions = cepheus::mcast::e2e::regions_of(c.value("regions", json::array()));
   return answer(mcast_group_lead_regions(g.handle, members.data(), members.size(), regions.data(),
                                          regions.size()));
 }
