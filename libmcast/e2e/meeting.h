@@ -20,31 +20,48 @@ static void file_of(char* path, size_t size, const char* directory, const char* 
 }
 
 /* Under another name first: who looks finds all of it, or nothing. */
-static void leave(const char* directory, const char* what, int rank, const mcast_member_t* name) {
+static void leave_bytes(const char* directory, const char* what, int rank, const void* bytes,
+                        size_t size) {
   char path[512], draft[520];
   file_of(path, sizeof path, directory, what, rank);
   snprintf(draft, sizeof draft, "%s.new", path);
   FILE* file = fopen(draft, "wb");
-  if (file == NULL || fwrite(name, sizeof *name, 1, file) != 1 || fclose(file) != 0 ||
+  if (file == NULL || fwrite(bytes, size, 1, file) != 1 || fclose(file) != 0 ||
       rename(draft, path) != 0) {
     perror(draft);
     exit(1);
   }
 }
 
-static mcast_member_t find(const char* directory, const char* what, int rank) {
+static void find_bytes(const char* directory, const char* what, int rank, void* bytes,
+                       size_t size) {
   char path[512];
-  mcast_member_t name;
   file_of(path, sizeof path, directory, what, rank);
   FILE* file;
   while ((file = fopen(path, "rb")) == NULL) mcast_progress(context);
-  if (fread(&name, sizeof name, 1, file) != 1) exit(1);
+  if (fread(bytes, size, 1, file) != 1) exit(1);
   fclose(file);
+}
+
+static inline void leave(const char* directory, const char* what, int rank,
+                         const mcast_member_t* name) {
+  leave_bytes(directory, what, rank, name, sizeof *name);
+}
+
+static inline mcast_member_t find(const char* directory, const char* what, int rank) {
+  mcast_member_t name;
+  find_bytes(directory, what, rank, &name, sizeof name);
   return name;
 }
 
+static inline void wait_until_active(mcast_group_h group) {
+  mcast_status_t status;
+  while ((status = mcast_group_test(group)) == MCAST_INPROGRESS) mcast_progress(context);
+  check(status, "mcast_group_test");
+}
+
 /* `group` stands: rank 0 leads it, of all that have left their names in `directory`. */
-static void set_up(mcast_group_h group, int rank, int ranks, const char* directory) {
+static inline void set_up(mcast_group_h group, int rank, int ranks, const char* directory) {
   mcast_member_t names[kMostRanks];
   check(mcast_group_member(group, &names[rank]), "mcast_group_member");
   leave(directory, "name", rank, &names[rank]);
@@ -52,9 +69,7 @@ static void set_up(mcast_group_h group, int rank, int ranks, const char* directo
     for (int i = 1; i < ranks; ++i) names[i] = find(directory, "name", i);
     check(mcast_group_lead(group, names, (size_t)ranks), "mcast_group_lead");
   }
-  mcast_status_t status;
-  while ((status = mcast_group_test(group)) == MCAST_INPROGRESS) mcast_progress(context);
-  check(status, "mcast_group_test");
+  wait_until_active(group);
 }
 
 /* Waits, at rank 0, until all others have come here: a group ends for all when its leader destroys it. */

@@ -64,6 +64,15 @@ class KernelHosts(Lab):
             self.assert_writes(switch, [f"rxe{i}" for i in range(HOSTS)])
             self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
 
+    def test_one_sender_writes_and_sends_to_three_receivers(self):
+        with Switch() as switch:
+            switch.set_links(KERNEL_HOSTS, loss=LOSS)
+            before = kernel_counters("rxe0")["sent_pkts"]
+            results = switch.group_program([BUILD / "tests/mcast_sender_stream"], [f"rxe{i}" for i in range(HOSTS)])
+            self.assertEqual([code for code, _ in results], [0] * HOSTS, results)
+            self.assertGreater(kernel_counters("rxe0")["sent_pkts"], before)
+            self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
+
     def test_falls_back_where_a_host_is_cut_off(self):
         with Switch() as switch:
             switch.ctl("link", "h3", "--down")
