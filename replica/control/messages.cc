@@ -179,6 +179,7 @@ void encode(const RequestMessage& message, std::vector<std::uint8_t>& out) {
   w.u64(q.generation);
   put(w, q.words);
   put(w, message.rc);
+  w.u8(static_cast<std::uint8_t>(message.multicast));
   w.u8(message.progress.is_in_sync ? 1 : 0);
   w.u32(message.progress.lacking);
   w.u64(message.progress.copied_bytes);
@@ -200,11 +201,25 @@ std::optional<RequestMessage> decode_request(std::span<const std::uint8_t> body)
   q.generation = r.u64();
   if (!words_of(r, q.words)) return std::nullopt;
   v.rc = rc_of(r);
+  const std::uint8_t multicast = r.u8();
+  if (multicast > static_cast<std::uint8_t>(Multicast::kMcRdma)) return std::nullopt;
+  v.multicast = static_cast<Multicast>(multicast);
   v.progress.is_in_sync = r.u8() != 0;
   v.progress.lacking = r.u32();
   v.progress.copied_bytes = r.u64();
   v.progress.copy_rate = r.u64();
   return r.is_done() ? std::optional(std::move(v)) : std::nullopt;
+}
+
+const char* to_string(Multicast multicast) {
+  return multicast == Multicast::kMcRdma ? "mcrdma" : "cepheus";
+}
+
+std::optional<Multicast> multicast_of(std::string_view name) {
+  for (const auto each : {Multicast::kCepheus, Multicast::kMcRdma}) {
+    if (name == to_string(each)) return each;
+  }
+  return std::nullopt;
 }
 
 void encode(const AnswerMessage& message, std::vector<std::uint8_t>& out) {
@@ -219,6 +234,7 @@ void encode(const AnswerMessage& message, std::vector<std::uint8_t>& out) {
   w.u8(static_cast<std::uint8_t>(a.loss));
   put(w, a.words);
   w.bytes(message.join.member);
+  w.bytes(message.join.region);
   put(w, message.join.rc);
   w.u32(message.join.rkey);
   w.u64(message.join.address);
@@ -244,6 +260,7 @@ std::optional<AnswerMessage> decode_answer(std::span<const std::uint8_t> body) {
   a.verdict = static_cast<Verdict>(verdict);
   a.loss = static_cast<Loss>(loss);
   r.bytes(v.join.member);
+  r.bytes(v.join.region);
   v.join.rc = rc_of(r);
   v.join.rkey = r.u32();
   v.join.address = r.u64();

@@ -12,13 +12,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "replica/engine/control_message.h"
 
 namespace cepheus::replica {
 
-inline constexpr std::uint16_t kControlVersion = 1;
+inline constexpr std::uint16_t kControlVersion = 2;
 // A bitmap of 1 MiB has a bit for each of 8 M chunks.
 inline constexpr std::size_t kMostBitmap = std::size_t{1} << 20;
 inline constexpr std::size_t kMostFrame = kMostBitmap + 4096;
@@ -81,15 +82,23 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-// A request, with kJoin the writer's end of the connection for reads and copies, with kPing how far copies are.
+// How the group multicasts that writes go by: as Cepheus, or as MC-RDMA with the writer as its one sender.
+enum class Multicast : std::uint8_t { kCepheus, kMcRdma };
+const char* to_string(Multicast multicast);  // "cepheus", "mcrdma"
+std::optional<Multicast> multicast_of(std::string_view name);
+
+// A request, with kJoin the writer's end of the connection for reads and copies and what the group is to be, with kPing
+// how far copies are.
 struct RequestMessage {
   Request request;
   RcName rc{};
+  Multicast multicast = Multicast::kCepheus;
   Progress progress{};
 };
 
 struct JoinReply {
   std::array<std::uint8_t, 16> member{};  // mcast_member_t
+  std::array<std::uint8_t, 32> region{};  // mcast_region_t of all data; zeros with kCepheus
   RcName rc{};
   std::uint32_t rkey = 0;     // of all data
   std::uint64_t address = 0;  // where it begins

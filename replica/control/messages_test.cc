@@ -24,6 +24,7 @@ RequestMessage some_request() {
   m.request.generation = 6;
   m.request.words = {1, ~std::uint64_t{0}};
   m.rc = {0x0A000001, 17, 0xABCDEF};
+  m.multicast = Multicast::kMcRdma;
   m.progress = {true, 8, 1 << 20, 3 << 20};
   return m;
 }
@@ -38,6 +39,7 @@ AnswerMessage some_answer() {
   m.answer.loss = Loss::kMemory;
   m.answer.words = {5};
   m.join.member.fill(0x5A);
+  m.join.region.fill(0xA5);
   m.join.rc = {1, 2, 3};
   m.join.rkey = 4;
   m.join.address = 5;
@@ -90,6 +92,7 @@ TEST(Messages, RequestsArriveAsTheyWereSent) {
   EXPECT_EQ(got->request.generation, sent.request.generation);
   EXPECT_EQ(got->request.words, sent.request.words);
   EXPECT_EQ(got->rc, sent.rc);
+  EXPECT_EQ(got->multicast, sent.multicast);
   EXPECT_EQ(got->progress, sent.progress);
 }
 

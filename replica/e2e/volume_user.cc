@@ -27,6 +27,7 @@ using nlohmann::json;
 
 struct Settings {
   std::string volume, replicas, ledger, until, status;
+  std::string multicast = "cepheus";
   unsigned depth = 8;
   std::uint64_t seed = 1, copy_rate = 0, most_writes = 0;
   unsigned idle_ms = 0, linger_ms = 0;
@@ -285,6 +286,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", settings.seed);
   app.add_option("--copy-rate", settings.copy_rate);
   app.add_option("--patience-ms", patience_ms);
+  app.add_option("--multicast", settings.multicast);
   app.add_flag("--verify", settings.verify_only, "reads all and ends");
   app.add_flag_callback(
       "--tell", [&] { settings.status = "yes"; }, "prints the volume's status");
@@ -296,6 +298,7 @@ int main(int argc, char** argv) {
   params.depth = settings.depth;
   params.copy_rate = settings.copy_rate;
   params.open_timeout_ms = patience_ms;
+  params.multicast = settings.multicast.c_str();
   cepheus_volume_h volume = nullptr;
   char error[512];
   if (const int failed = cepheus_volume_open(&params, &volume, error, sizeof error)) {

@@ -24,7 +24,8 @@ static const char kHelp[] =
     "depth=N                     requests at once, 1 to 1024; default: 64\n"
     "copy-rate=BYTES             a second, for replicas that return, such as 100M; default: as "
     "fast as it goes\n"
-    "open-timeout=MILLISECONDS   how long replicas are waited for at the start; default: 10000";
+    "open-timeout=MILLISECONDS   how long replicas are waited for at the start; default: 10000\n"
+    "multicast=cepheus|mcrdma    how writes reach the replicas; default: cepheus";
 
 static int config(const char* key, const char* value) {
   if (strcmp(key, "volume") == 0) {
@@ -45,6 +46,8 @@ static int config(const char* key, const char* value) {
     params.copy_rate = (uint64_t)rate;
   } else if (strcmp(key, "open-timeout") == 0) {
     if (nbdkit_parse_uint32_t("open-timeout", value, &params.open_timeout_ms) == -1) return -1;
+  } else if (strcmp(key, "multicast") == 0) {
+    params.multicast = value;
   } else {
     nbdkit_error("unknown parameter '%s'; nbdkit cepheus --help names those that there are", key);
     return -1;

@@ -21,7 +21,7 @@ wire::Result<void> DataPath::open() {
   return {};
 }
 
-wire::Result<JoinReply> DataPath::join(const RcName& writer) {
+wire::Result<JoinReply> DataPath::join(const RcName& writer, Multicast multicast) {
   fence();
   if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   auto connection = RcConnection::create(*port_, 0);
@@ -32,10 +32,14 @@ wire::Result<JoinReply> DataPath::join(const RcName& writer) {
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.lane = MCAST_LANE_BULK;
   params.send_depth = params.recv_depth = 1;
+  params.sender_group = multicast == Multicast::kMcRdma ? 1 : 0;
   mcast_member_t member;
+  mcast_region_t region{};
+  size_t regions = 1;
   if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK ||
       mcast_region_publish(group_, kDataRegion, data_.data(), data_.size()) != MCAST_OK ||
-      mcast_group_member(group_, &member) != MCAST_OK) {
+      mcast_group_member(group_, &member) != MCAST_OK ||
+      (params.sender_group != 0 && mcast_group_regions(group_, &region, &regions) != MCAST_OK)) {
     const std::string why = mcast_last_error();
     fence();
     return wire::fail(wire::ErrorCode::kUnavailable, why);
@@ -47,6 +51,8 @@ wire::Result<JoinReply> DataPath::join(const RcName& writer) {
   JoinReply reply;
   static_assert(sizeof reply.member == sizeof member);
   std::memcpy(reply.member.data(), &member, sizeof member);
+  static_assert(sizeof reply.region == sizeof region);
+  std::memcpy(reply.region.data(), &region, sizeof region);
   reply.rc = connection_->name();
   reply.rkey = memory_->rkey;
   reply.address = reinterpret_cast<std::uintptr_t>(data_.data());

@@ -21,7 +21,7 @@ class DataPath {
   // Opens the device, if it is not open, or gone. Says why it can't.
   wire::Result<void> open();
   // What the writer is to know; the group is registered by it.
-  wire::Result<JoinReply> join(const RcName& writer);
+  wire::Result<JoinReply> join(const RcName& writer, Multicast multicast);
   // Nothing lands any more when it returns.
   void fence();
 

@@ -165,7 +165,7 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
       }
       ReplicaActions actions;
       engine_->on_request(link, message->request, actions);
-      carry_out(actions, message->rc);
+      carry_out(actions, *message);
       return true;
     }
     case MessageType::kStatusRequest:
@@ -228,7 +228,7 @@ void ReplicaServer::hang_up(std::uint64_t link) {
   carry_out(actions, {});
 }
 
-void ReplicaServer::carry_out(ReplicaActions& actions, const RcName& writer) {
+void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& asked) {
   DiskWorker::Job job;
   bool to_flush = false;
   AnswerMessage message;
@@ -249,7 +249,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RcName& writer) {
         to_flush = true;
         break;
       case Kind::kJoin:
-        if (auto joined = data_path_.join(writer)) {
+        if (auto joined = data_path_.join(asked.rc, asked.multicast)) {
           message.join = *joined;
         } else {
           message.text = joined.error().text;

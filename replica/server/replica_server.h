@@ -51,7 +51,7 @@ class ReplicaServer {
   std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
   void greet(Peer& peer, Hello hello);
   void hang_up(std::uint64_t link);
-  void carry_out(ReplicaActions& actions, const RcName& writer);
+  void carry_out(ReplicaActions& actions, const RequestMessage& asked);
   void send(std::uint64_t link, const AnswerMessage& answer);
   void finish_jobs(DiskWorker& worker);
   bool answer_digests(Peer& peer, const DigestRequest& request);

@@ -21,9 +21,10 @@ constexpr unsigned kSlotBits = 16;
 
 }  // namespace
 
-GroupPath::GroupPath(std::string device, unsigned replicas, unsigned depth,
+GroupPath::GroupPath(std::string device, Multicast multicast, unsigned replicas, unsigned depth,
                      std::span<std::uint8_t> memory, std::size_t copy)
     : device_(std::move(device)),
+      multicast_(multicast),
       replicas_(replicas),
       depth_(depth),
       memory_(memory),
@@ -84,6 +85,7 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   params.lane = MCAST_LANE_BULK;
   params.send_depth = depth_;
   params.recv_depth = 1;
+  params.sender_group = multicast_ == Multicast::kMcRdma ? 1 : 0;
   if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK) {
     group_ = nullptr;
     broken(mcast_last_error());
@@ -110,15 +112,19 @@ void GroupPath::on_joined(wire::Instant now, unsigned replica, const AnswerMessa
 
 void GroupPath::register_group(wire::Instant now) {
   std::vector<mcast_member_t> names(1);
+  std::vector<mcast_region_t> regions;
   mcast_group_member(group_, names.data());
   for (unsigned r = 0; r < replicas_; ++r) {
     if (!members_.has(r)) continue;
     mcast_member_t name;
     std::memcpy(&name, replies_[r].member.data(), sizeof name);
     names.push_back(name);
+    if (multicast_ == Multicast::kCepheus) continue;  // its switch knows
+    std::memcpy(&regions.emplace_back(), replies_[r].region.data(), sizeof(mcast_region_t));
   }
   state_ = State::kRegistering;
-  if (mcast_group_lead(group_, names.data(), names.size()) != MCAST_OK) {
+  if (mcast_group_lead_regions(group_, names.data(), names.size(), regions.data(),
+                               regions.size()) != MCAST_OK) {
     suspect(now, mcast_last_error());
   }
 }

@@ -24,8 +24,8 @@ class GroupPath {
 
   // `memory` is what writes and reads are from and to. `copy` of its bytes, at the end, are for copies of one chunk, and
   // kProbe before them for each replica.
-  GroupPath(std::string device, unsigned replicas, unsigned depth, std::span<std::uint8_t> memory,
-            std::size_t copy);
+  GroupPath(std::string device, Multicast multicast, unsigned replicas, unsigned depth,
+            std::span<std::uint8_t> memory, std::size_t copy);
   ~GroupPath();
   GroupPath(const GroupPath&) = delete;
   GroupPath& operator=(const GroupPath&) = delete;
@@ -102,6 +102,7 @@ class GroupPath {
   std::uint8_t* probe_place(unsigned replica) const;
 
   const std::string device_;
+  const Multicast multicast_;
   const unsigned replicas_;
   const unsigned depth_;
   const std::span<std::uint8_t> memory_;

@@ -260,7 +260,7 @@ void Volume::begin(const Geometry& geometry) {
     return refuse(-ENOMEM, "no memory for " + std::to_string(arena) + " bytes of buffers");
   }
   requests_->own(std::this_thread::get_id());
-  path_ = std::make_unique<GroupPath>(options_.device, replicas, options_.depth,
+  path_ = std::make_unique<GroupPath>(options_.device, options_.multicast, replicas, options_.depth,
                                       requests_->memory(), geometry.chunk);
   if (auto opened = path_->open_port(); !opened) refuse(-ENODEV, opened.error().text);
   geometry_ = geometry;
@@ -356,6 +356,7 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
     message.request.serial = message.request.generation = action.generation;
     message.request.epoch = engine_->epoch();
     message.rc = path_->connection_to(r);
+    message.multicast = options_.multicast;
     links_[r].send(message);
   }
 }

@@ -23,6 +23,7 @@ struct VolumeOptions {
   unsigned depth = 64;
   std::uint64_t copy_rate = 0;
   wire::Duration open_timeout = std::chrono::seconds(10);
+  Multicast multicast = Multicast::kCepheus;
   VolumeKey key;
 };
 

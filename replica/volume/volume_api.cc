@@ -37,6 +37,11 @@ tl::expected<VolumeOptions, Failure> options_of(const cepheus_volume_params_t& p
   if (p.depth != 0) options.depth = p.depth;
   options.copy_rate = p.copy_rate;
   if (p.open_timeout_ms != 0) options.open_timeout = std::chrono::milliseconds(p.open_timeout_ms);
+  if (p.multicast != nullptr) {
+    const auto multicast = cepheus::replica::multicast_of(p.multicast);
+    if (!multicast) return invalid("multicast: use \"cepheus\" or \"mcrdma\"");
+    options.multicast = *multicast;
+  }
   std::istringstream list(p.replicas);
   for (std::string each; std::getline(list, each, ',');) {
     auto endpoint = cepheus::replica::Endpoint::parse(each);

@@ -53,6 +53,7 @@ std::string Volume::status_json() const {
                         {"copied_bytes", path_->copied_bytes()},
                         {"copy_bytes_per_second", copy_rate_},
                         {"groups", path_->groups_formed()},
+                        {"multicast", to_string(options_.multicast)},
                         {"last_group_failure", path_->last_failure()}}
       .dump();
 }

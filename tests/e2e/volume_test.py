@@ -69,6 +69,22 @@ class Volumes(unittest.TestCase):
             self.assertGreater(self.status(lost)["sync"]["copied_bytes"], 0)
             volume.finish(user)
 
+    def test_sender_groups_carry_a_volume_that_loses_a_replica_and_gets_it_back(self):
+        with Volume(fabric="leaf-spine:2x2x3") as volume:
+            user = volume.start_user("--multicast", "mcrdma")
+            volume.wait_for_sync(user)
+            self.assertEqual(user.status()["multicast"], "mcrdma")
+            switches = volume.switch.status()["switches"]
+            self.assertEqual([switch["groups"] for switch in switches], [[]] * len(switches))  # none of the other kind
+            lost = volume.replicas[2]
+            lost.kill()
+            wait_until(lambda: len(user.status()["in_sync"]) == 2, "the loss")
+            lost.start()
+            volume.wait_for_sync(user)
+            volume.finish(user)
+            checked = self.check(volume)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
     def test_a_new_disk_is_copied_everything(self):
         with Volume(size="4M") as volume:
             self.write(volume)

@@ -40,9 +40,12 @@ typedef struct cepheus_volume_params {
   uint64_t copy_rate;   /* bytes a second for replicas that return; 0: as fast as it goes */
   /* cepheus_volume_open() gives up after so long; 0: 10000 */
   uint32_t open_timeout_ms;
+  /* How writes reach the replicas: "cepheus", or "mcrdma", whose switches keep less of a group (the fabric's
+   * sender_groups must not be "off"); NULL: "cepheus" */
+  const char* multicast;
 } cepheus_volume_params_t;
 #define CEPHEUS_VOLUME_PARAMS_INIT \
-  { sizeof(cepheus_volume_params_t), NULL, NULL, NULL, 0, 0, 0 }
+  { sizeof(cepheus_volume_params_t), NULL, NULL, NULL, 0, 0, 0, NULL }
 
 /* Takes the volume, makes its replicas alike as far as they may differ, and returns when it can be used. A fabric's key
  * is read from $CEPHEUS_KEY_FILE, as libmcast does.
