@@ -110,7 +110,8 @@ void SenderLeader::carry_out() {
   actions_.clear();
   if (registration_.is_active()) member(ledger_.plan().leader).begin(registration_);
   // Cut off from all of them, or from its only one: what is not there can't be written to.
-  const bool lost_all = registration_.reject_reason() == wire::MrpReject::kEvicted && may_be_cut_off_;
+  const bool lost_all =
+      registration_.reject_reason() == wire::MrpReject::kEvicted && may_be_cut_off_;
   const bool has_failed = registration_.state() == mrp::SenderRegistration::State::kFailed;
   if (has_failed && lost_all) ledger_.on_disaster();
   if (has_failed && !ledger_.may_fail()) {

@@ -48,6 +48,8 @@ SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpTy
   SenderGroupMessage part;
   part.header = group.said.header;
   part.header.type = type;
+  // An INSTALL's say nothing of a REMOVE that this switch makes of it.
+  if (type != group.said.header.type) part.header.flags = 0;
   part.control_port = group.said.control_port;
   part.virtual_qpn = group.said.virtual_qpn;
   part.sender_qpn = group.said.sender_qpn;
