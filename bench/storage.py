@@ -1,9 +1,13 @@
 #!/usr/bin/python3
-"""Replicated writes: one multicast WRITE against a WRITE to one replica, to each of three, and down a chain of three.
+"""Replicated writes: one multicast WRITE against a WRITE to one replica, to each of three, and down a chain of three; and what of
+that arrives at who writes to a replicated volume, through its library and over NBD (nbdkit and fio).
 
-All ways run in turns within the same four processes, over the same NICs and switch, unshaped and on links of 1 Gb/s; what was
-written is read back. A WRITE to several is done when all have it. A ratio is taken within a round; printed are the median and
-the least and greatest of the rounds. CPU time is that of writer, replicas and switch.
+All ways run in turns, over NICs of one switch, unshaped and on links of 1 Gb/s; what was written is read back. A WRITE to several is
+done when all have it. A ratio is taken within a round; printed are the median and the least and greatest of the rounds. CPU time is
+that of writer, replicas and switch, over NBD of nbdkit and fio as well.
+
+A volume writes by multicast only: its rivals are the plain WRITEs of the same round, which have no record of what was written, no
+order to keep and nobody to fail.
 """
 
 import argparse
@@ -11,45 +15,138 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
+import time
 
 from bcast import LINKS
 from fabric import Fabric
 from records import Records, human, percentile
-from volume_process import on_host
+from volume_process import Replica, Volume, on_host
 
 KIB, MIB = 1 << 10, 1 << 20
 REPLICAS = 3
 DEPTHS = [1, 8, 64]
 LATENCY_SIZES = [512, 8 * KIB, 64 * KIB, 512 * KIB, 4 * MIB]
-WAYS = {"multicast": "multicast", "one": "one replica", "each": "each of three", "chain": "chain of three"}
-JOB_SECONDS = 900
+PLAIN = {"multicast": "multicast", "one": "one replica", "each": "each of three", "chain": "chain of three"}
+VOLUME = {"multicast": "multicast", "each": "each of three", "volume": "volume, library", "nbd": "volume, NBD"}
+VOLUME_SIZE = 16 * MIB
+SPAN = 4 * MIB  # as volume_bench has it
+ENDING_SECONDS = 60
 
 
-class Job:
-    """The four processes, on a fabric's first four hosts."""
+class Party:
+    """A process that measures a round for each line that it is sent."""
 
-    def __init__(self, build, fabric, cases, rounds, seconds):
-        self.build, self.fabric = build, fabric
-        self.words = ["--switch", fabric.pid, "--rounds", rounds, "--seconds", seconds, *(f"{size}:{depth}" for size, depth in cases)]
-        self.directory = fabric.directory / "meeting"
-        self.directory.mkdir()
+    def __init__(self, command, env):
+        self.process = subprocess.Popen([str(word) for word in command], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def start(self, rank, *words):
-        command = [self.build / "bench/storage_bench", "--rank", rank, "--replicas", REPLICAS, "--directory", self.directory, *words]
-        return subprocess.Popen([str(word) for word in command], env=on_host(self.build, self.fabric.socket, rank), text=True,
-                                stdout=subprocess.PIPE if rank == 0 else None)
+    def round(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        rows = []
+        for line in self.process.stdout:
+            if line == "\n":
+                return rows
+            rows.append(json.loads(line))
+        sys.exit("bench storage: a process failed")
 
-    def run(self):
-        """The writer's rows, in the order of measuring."""
-        processes = [self.start(0, *self.words)] + [self.start(rank) for rank in range(1, REPLICAS + 1)]
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
         try:
-            out = processes[0].communicate(timeout=JOB_SECONDS)[0]
-            if any(process.wait(60) != 0 for process in processes):
+            if self.process.wait(ENDING_SECONDS) != 0:
                 sys.exit("bench storage: a process failed")
         finally:
-            for process in processes:
-                process.kill()
-        return [json.loads(line) for line in out.splitlines()]
+            self.process.kill()
+
+
+class PlainWrites:
+    """WRITEs of storage_bench's four processes, on hosts 0 to 3."""
+
+    def __init__(self, build, fabric, cases, seconds):
+        self.build, self.fabric = build, fabric
+        self.directory = fabric.directory / "meeting"
+        self.directory.mkdir()
+        self.replicas = [subprocess.Popen(self.command(rank), env=on_host(build, fabric.socket, rank)) for rank in range(1, REPLICAS + 1)]
+        words = ["--switch", str(fabric.pid), "--seconds", str(seconds), *(f"{size}:{depth}" for size, depth in cases)]
+        self.writer = Party([*self.command(0), *words], on_host(build, fabric.socket, 0))
+
+    def command(self, rank):
+        return [str(word) for word in (self.build / "bench/storage_bench", "--rank", rank, "--replicas", REPLICAS, "--directory", self.directory)]
+
+    def round(self):
+        return self.writer.round()
+
+    def close(self):
+        try:
+            self.writer.close()
+            if any(replica.wait(ENDING_SECONDS) != 0 for replica in self.replicas):
+                sys.exit("bench storage: a process failed")
+        finally:
+            for replica in self.replicas:
+                replica.kill()
+
+
+class LibraryWrites:
+    """Writes to a volume through its library, from host 4; its replicas are on hosts 5 to 7."""
+
+    def __init__(self, build, fabric, cases, seconds):
+        host = REPLICAS + 1
+        self.directory = tempfile.TemporaryDirectory(prefix="cepheus-bench-")
+        self.replicas = [Replica(build, fabric.socket, host + i, self.directory.name, VOLUME_SIZE) for i in range(1, REPLICAS + 1)]
+        for replica in self.replicas:
+            replica.start()
+        pids = [word for pid in (fabric.pid, *(r.process.pid for r in self.replicas)) for word in ("--pid", pid)]
+        self.writer = Party([build / "bench/volume_bench", "--volume", "volume", "--replicas", ",".join(r.address for r in self.replicas), *pids,
+                             "--seconds", seconds, *(f"{size}:{depth}" for size, depth in cases)], on_host(build, fabric.socket, host))
+
+    def round(self):
+        return self.writer.round()
+
+    def close(self):
+        try:
+            self.writer.close()
+        finally:
+            for replica in self.replicas:
+                replica.kill()
+            self.directory.cleanup()
+
+
+def cpu_us(pid):
+    """CPU time of a process so far."""
+    return time.clock_gettime_ns(~pid << 3 | 2) / 1e3  # as clock_getcpuclockid() has it
+
+
+class NbdWrites:
+    """Writes to a volume by fio over NBD, whose server is on host 8; its replicas are on hosts 9 to 11."""
+
+    def __init__(self, build, fabric, cases, seconds):
+        self.volume = Volume(build, fabric, REPLICAS, VOLUME_SIZE, host=2 * (REPLICAS + 1))
+        self.cases, self.seconds = cases, seconds
+        self.pids = [fabric.pid, self.volume.nbd.pid, *(replica.process.pid for replica in self.volume.replicas)]
+
+    def round(self):
+        return [self.run(size, depth) for size, depth in self.cases]
+
+    def run(self, size, depth):
+        out = self.volume.directory / "fio.json"
+        command = ["fio", "--name=nbd", "--ioengine=nbd", f"--uri={self.volume.uri}", "--rw=randwrite", f"--bs={size}", f"--size={SPAN}",
+                   f"--iodepth={depth}", "--time_based", f"--runtime={round(self.seconds * 1000)}ms", "--norandommap", "--refill_buffers=0",
+                   "--output-format=json", f"--output={out}"]
+        before = sum(map(cpu_us, self.pids))
+        done = subprocess.run(command, cwd=self.volume.directory, check=False)
+        used = sum(map(cpu_us, self.pids)) - before
+        if done.returncode != 0:
+            sys.exit("bench storage: fio failed")
+        text = out.read_text()
+        job = json.loads(text[text.index("{"):])["jobs"][0]
+        writes, n = job["write"], job["write"]["total_ios"]
+        fio = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1e3  # without its start
+        return {"way": "nbd", "size": size, "depth": depth, "rate": writes["iops"], "median": writes["clat_ns"]["percentile"]["50.000000"] / 1e3,
+                "n": n, "cpu": (used + fio) / n}
+
+    def close(self):
+        self.volume.close()
 
 
 def spread(values):
@@ -61,38 +158,60 @@ def ratios(rows, way, rival, figure):
     return [mine[figure] / theirs[figure] for mine, theirs in zip(rows[way], rows[rival])]
 
 
-def table(title, cases, label, figure, unit, scale, by_case, records, link):
-    print(f"\n{title}")
-    print(f"  {'':<8}" + "".join(f"{name:>17}" for name in WAYS.values()) + f"{'of one':>22}{'of each':>22}{'of chain':>22}")
-    for case in cases:
-        rows = by_case[case]
-        line = f"  {label(case):<8}"
-        for way in WAYS:
-            median, low, high = spread([row[figure] * scale for row in rows[way]])
-            records.add(f"depth {case[1]}", way, figure, unit, median, low, high, len(rows[way]), case[0], REPLICAS + 1, link)
-            line += f"{median:>17.1f}"
-        for rival in ("one", "each", "chain"):
-            median, low, high = spread(ratios(rows, "multicast", rival, figure))
-            records.add(f"depth {case[1]}", f"multicast/{rival}", figure + " ratio", "1", median, low, high, len(rows[rival]), case[0],
-                        REPLICAS + 1, link)
-            line += f"{f'{median:.2f} ({low:.2f}..{high:.2f})':>22}"
-        print(line)
+class Table:
+    """A figure of several ways, and how some of them compare to others."""
+
+    def __init__(self, ways, pairs, rows, records, link):
+        self.ways, self.pairs = ways, pairs
+        self.rows, self.records, self.link = rows, records, link
+
+    def show(self, title, cases, label, figure, unit, scale):
+        heads = [f"{way}/{rival}" for way, rival in self.pairs]
+        print(f"\n{title}")
+        print(f"  {'':<8}" + "".join(f"{name:>17}" for name in self.ways.values()) + "".join(f"{head:>22}" for head in heads))
+        for case in cases:
+            by_way = {way: [row for row in self.rows if (row["size"], row["depth"], row["way"]) == (*case, way)] for way in self.ways}
+            line = f"  {label(case):<8}"
+            for way in self.ways:
+                median, low, high = spread([row[figure] * scale for row in by_way[way]])
+                self.add(case, way, figure, unit, (median, low, high), len(by_way[way]))
+                line += f"{median:>17.1f}"
+            for (way, rival), head in zip(self.pairs, heads):
+                median, low, high = spread(ratios(by_way, way, rival, figure))
+                self.add(case, head, figure + " ratio", "1", (median, low, high), len(by_way[rival]))
+                line += f"{f'{median:.2f} ({low:.2f}..{high:.2f})':>22}"
+            print(line)
+
+    def add(self, case, impl, figure, unit, values, n):
+        self.records.add(f"depth {case[1]}", impl, figure, unit, *values, n, case[0], REPLICAS + 1, self.link)
 
 
 def measure(build, link, scope, records):
     iops = [(8 * KIB, depth) for depth in DEPTHS]
     latency = [(size, 1) for size in scope.sizes]
-    cases = list(dict.fromkeys(iops + latency))
-    with Fabric(build, REPLICAS + 1, link=LINKS[link]) as fabric:
-        rows = Job(build, fabric, cases, scope.rounds, scope.seconds).run()
-    by_case = {case: {way: [row for row in rows if (row["size"], row["depth"], row["way"]) == (*case, way)] for way in WAYS}
-               for case in cases}
+    rows, parties = [], []
+    with Fabric(build, 3 * (REPLICAS + 1), link=LINKS[link]) as fabric:
+        try:
+            parties.append(PlainWrites(build, fabric, list(dict.fromkeys(iops + latency)), scope.seconds))
+            parties.append(LibraryWrites(build, fabric, iops, scope.seconds))
+            parties.append(NbdWrites(build, fabric, iops, scope.seconds))
+            for number in range(scope.rounds):
+                for i in range(len(parties)):  # in another order each round
+                    rows += parties[(i + number) % len(parties)].round()
+        finally:
+            for party in parties:
+                party.close()
     about = "1 Gb/s and 100 us a link" if link == "shaped" else "links as fast as two processors make them"
-    table(f"8-KiB WRITEs, thousands a second, by WRITEs under way; {about}", iops, lambda case: str(case[1]), "rate", "k/s", 1e-3,
-          by_case, records, link)
-    table(f"8-KiB WRITEs, CPU time of all processes a WRITE, us; {about}", iops, lambda case: str(case[1]), "cpu", "us", 1, by_case,
-          records, link)
-    table(f"Latency of a WRITE alone, us; {about}", latency, lambda case: human(case[0]), "median", "us", 1, by_case, records, link)
+    by_depth = lambda case: str(case[1])  # noqa: E731
+    plain = Table(PLAIN, [("multicast", rival) for rival in ("one", "each", "chain")], rows, records, link)
+    plain.show(f"8-KiB WRITEs, thousands a second, by WRITEs under way; {about}", iops, by_depth, "rate", "k/s", 1e-3)
+    plain.show(f"8-KiB WRITEs, CPU time of all processes a WRITE, us; {about}", iops, by_depth, "cpu", "us", 1)
+    plain.show(f"Latency of a WRITE alone, us; {about}", latency, lambda case: human(case[0]), "median", "us", 1)
+    volume = Table(VOLUME, [(way, rival) for way in ("volume", "nbd") for rival in ("multicast", "each")], rows, records, link)
+    volume.show(f"8-KiB writes to a volume beside plain WRITEs, thousands a second, by writes under way; {about}", iops, by_depth, "rate",
+                "k/s", 1e-3)
+    volume.show(f"..., CPU time of all processes a write, us; {about}", iops, by_depth, "cpu", "us", 1)
+    volume.show(f"..., latency, us; {about}", iops, by_depth, "median", "us", 1)
 
 
 class Scope:
@@ -107,13 +226,14 @@ class Scope:
 def main():
     parser = argparse.ArgumentParser(prog="./run bench storage", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes, half a minute")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes, a minute")
     parser.add_argument("--json", metavar="FILE", help="write the records to this file")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()
     records = Records("storage")
-    print(f"{REPLICAS} replicas, emulated. Medians of rounds; ratios: median (least..greatest) of multicast's figure over the rival's")
+    print(f"{REPLICAS} replicas, emulated. Medians of rounds; ratios: median (least..greatest) of the first one's figure over the second's.\n"
+          "A volume writes by multicast only: it is compared with the plain WRITEs of the same rounds.")
     for link in LINKS:
         measure(build, link, Scope(options.quick), records)
     records.save(options.json)

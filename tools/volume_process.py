@@ -75,20 +75,20 @@ class Replica:
 
 
 class Volume:
-    """Replicas on hosts 1, 2, ... of `fabric` (a Switch), and nbdkit on host 0 with the volume; a context manager.
+    """nbdkit with the volume on host `host` of `fabric` (a Switch), and replicas on the next ones; a context manager.
 
     `uri` is for programs that speak NBD. Files are in a directory of the volume's own, which goes with it.
     """
 
-    def __init__(self, build, fabric, replicas=3, size=256 << 20, settings=()):
-        self.build, self.fabric = pathlib.Path(build), fabric
+    def __init__(self, build, fabric, replicas=3, size=256 << 20, settings=(), host=0):
+        self.build, self.fabric, self.host = pathlib.Path(build), fabric, host
         self._own = tempfile.TemporaryDirectory(prefix="cepheus-volume-")
         self.directory = pathlib.Path(self._own.name)
         self.socket = self.directory / "nbd"
         self.uri = f"nbd+unix:///?socket={self.socket}"
         self.settings = list(settings)
         self.nbd = None
-        self.replicas = [Replica(build, fabric.socket, host, self.directory, size) for host in range(1, replicas + 1)]
+        self.replicas = [Replica(build, fabric.socket, host + i, self.directory, size) for i in range(1, replicas + 1)]
         try:
             for replica in self.replicas:
                 replica.start()
@@ -114,7 +114,7 @@ class Volume:
         command = ["nbdkit", "--foreground", "--exit-with-parent", "--unix", self.socket, plugin, "volume=volume",
                    f"replicas={self.addresses}", *self.settings]
         self.nbd = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
-                                    env=on_host(self.build, self.fabric.socket, 0))
+                                    env=on_host(self.build, self.fabric.socket, self.host))
         limit = time.monotonic() + READY_SECONDS
         while not self._nbd_greets():
             if self.nbd.poll() is not None or time.monotonic() > limit:

@@ -16,7 +16,7 @@ inline void check(mcast_status_t status, const char* what) {
 }
 
 struct Options {
-  unsigned rank = 0, replicas = 3, rounds = 5;
+  unsigned rank = 0, replicas = 3;
   std::string directory;
   int switch_pid = 0;
   double seconds = 0.3;

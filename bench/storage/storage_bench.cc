@@ -1,12 +1,13 @@
 // Replicated writes over one NIC and switch, by the ways that there are, in turns: to all replicas
 // by multicast WRITE, to one of them, to each of them, and along a chain.
 //
-//   storage_bench --rank 0 --replicas N --directory D [--switch PID] [--seconds S] [--rounds R] SIZE:DEPTH ...
+//   storage_bench --rank 0 --replicas N --directory D [--switch PID] [--seconds S] SIZE:DEPTH ...
 //   storage_bench --rank I --replicas N --directory D      on the replicas' hosts, I = 1 .. N
 //
-// The directory is shared: processes leave their names there. The writer prints a JSON object for
-// each round, case and way: {"way", "size", "depth", "rate", "median", "p10", "p90", "n", "cpu"}: WRITEs a
-// second, latencies and the CPU time of all processes a WRITE in microseconds. What was written is read back.
+// The directory is shared: processes leave their names there. For each line
+// that it reads the writer measures a round of all cases, and prints a JSON object for each case and way, then an empty
+// line: {"way", "size", "depth", "rate", "median", "p10", "p90", "n", "cpu"}: WRITEs a second, latencies and
+// the CPU time of all processes a WRITE in microseconds. What was written is read back.
 //
 // A WRITE to several is done when all have it. Down the chain each replica passes on what it has, and
 // the last one tells the writer, as chain replication does.
@@ -28,7 +29,6 @@ int main(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   app.add_option("--switch", options.switch_pid, "whose CPU time counts as well");
   app.add_option("--seconds", options.seconds, "for each way, case and round");
-  app.add_option("--rounds", options.rounds);
   app.add_option("cases", options.cases, "SIZE:DEPTH");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -1,27 +1,10 @@
 // The writer: takes all ways in turns, and reads back what it wrote.
 #pragma once
 
-#include <time.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <nlohmann/json.hpp>
-
+#include "bench/storage/measurement.h"
 #include "bench/storage/party.h"
 
 namespace cepheus::bench {
-
-inline double cpu_us(const std::vector<pid_t>& processes) {
-  double sum = 0;
-  for (const pid_t pid : processes) {
-    clockid_t clock{};
-    timespec t{};
-    require(clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0,
-            "a process is gone");
-    sum += static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
-  }
-  return sum;
-}
 
 class Writer : Party {
  public:
@@ -40,15 +23,15 @@ class Writer : Party {
     for (unsigned r = 1; r <= options_.replicas; ++r) {
       meeting_.find<char>("ready" + std::to_string(r), [&] { rest(); });
     }
-    for (unsigned round = 0; round < options_.rounds; ++round) {
+    run_rounds([&](unsigned round) {
       for (const std::string& one : options_.cases) {
-        const auto [size, depth] = parse(one);
+        const Case of = Case::parse(one, kMostDepth, kScratch);
         for (unsigned way = 0; way < std::size(kWays); ++way) {
           // In another order each round, so that none is always the first.
-          measure(static_cast<Way>((way + round) % std::size(kWays)), size, depth, processes);
+          measure(static_cast<Way>((way + round) % std::size(kWays)), of, processes);
         }
       }
-    }
+    });
     meeting_.leave("stop", char{1});
     mcast_group_destroy(group_);
   }
@@ -64,18 +47,9 @@ class Writer : Party {
     Clock::time_point start;
   };
 
-  static std::pair<std::size_t, unsigned> parse(const std::string& text) {
-    std::size_t size = 0;
-    unsigned depth = 0;
-    require(std::sscanf(text.c_str(), "%zu:%u", &size, &depth) == 2 && size % 8 == 0 && size > 0 &&
-                depth > 0 && depth <= kMostDepth && size * depth <= kScratch,
-            "SIZE:DEPTH is bytes, a multiple of 8, and 1 to 64 at once, together at most 16 MiB: " +
-                text);
-    return {size, depth};
-  }
-
-  void measure(Way way, std::size_t size, unsigned depth, const std::vector<pid_t>& processes) {
-    way_ = way, size_ = size;
+  void measure(Way way, const Case& of, const std::vector<pid_t>& processes) {
+    const unsigned depth = of.depth;
+    way_ = way, size_ = of.size;
     fill(depth);
     latencies_.clear();
     for (unsigned i = 0; i < depth; ++i) start(i);  // the first ones warm up
@@ -93,21 +67,7 @@ class Writer : Party {
     std::vector<double> all = latencies_;
     while (under_way_ > 0) progress(false);
     verify(depth);
-    std::sort(all.begin(), all.end());
-    const auto n = static_cast<double>(all.size());
-    const auto at = [&](double p) { return all[static_cast<std::size_t>(p * (n - 1) + 0.5)]; };
-    std::puts(nlohmann::json({{"way", kWays[static_cast<int>(way)]},
-                              {"size", size},
-                              {"depth", depth},
-                              {"rate", n / time.count()},
-                              {"median", at(0.5)},
-                              {"p10", at(0.1)},
-                              {"p90", at(0.9)},
-                              {"n", all.size()},
-                              {"cpu", used / n}})
-                  .dump()
-                  .c_str());
-    std::fflush(stdout);
+    print_row(kWays[static_cast<int>(way)], of, std::move(all), time.count(), used);
   }
 
   void start(unsigned i) {
@@ -192,7 +152,8 @@ class Writer : Party {
         do {
           while (ibv_poll_cq(cq_, 1, &wc) == 0) {
           }
-          require(wc.status == IBV_WC_SUCCESS, "a READ failed");
+          require(wc.status == IBV_WC_SUCCESS,
+                  std::string("a READ failed: ") + ibv_wc_status_str(wc.status));
         } while (wc.opcode != IBV_WC_RDMA_READ);
         require(std::memcmp(device_->memory + kScratch, device_->memory + i * size_, size_) == 0,
                 "replica " + std::to_string(r + 1) +

@@ -1,0 +1,76 @@
+// What is measured: cases, the CPU time of all who take part, and the line that is printed of it.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/storage/meeting.h"
+
+namespace cepheus::bench {
+
+inline double cpu_us(const std::vector<pid_t>& processes) {
+  double sum = 0;
+  for (const pid_t pid : processes) {
+    clockid_t clock{};
+    timespec t{};
+    require(clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0,
+            "a process is gone");
+    sum += static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
+  }
+  return sum;
+}
+
+struct Case {
+  std::size_t size = 0;  // bytes a WRITE
+  unsigned depth = 0;    // WRITEs under way
+
+  // "SIZE:DEPTH".
+  static Case parse(const std::string& text, unsigned most_depth, std::size_t most_bytes) {
+    Case found;
+    require(std::sscanf(text.c_str(), "%zu:%u", &found.size, &found.depth) == 2 &&
+                found.size % 8 == 0 && found.size > 0 && found.depth > 0 &&
+                found.depth <= most_depth && found.size * found.depth <= most_bytes,
+            "SIZE:DEPTH is bytes, a multiple of 8, and 1 to " + std::to_string(most_depth) +
+                " at once, together at most " + std::to_string(most_bytes >> 20) + " MiB: " + text);
+    return found;
+  }
+};
+
+// `latencies`, of at least one WRITE, and `cpu` in microseconds, the latter of all WRITEs together; `seconds` is how long
+// that took.
+inline void print_row(const std::string& way, const Case& of, std::vector<double> latencies,
+                      double seconds, double cpu) {
+  std::sort(latencies.begin(), latencies.end());
+  const auto n = static_cast<double>(latencies.size());
+  const auto at = [&](double p) { return latencies[static_cast<std::size_t>(p * (n - 1) + 0.5)]; };
+  std::puts(nlohmann::json({{"way", way},
+                            {"size", of.size},
+                            {"depth", of.depth},
+                            {"rate", n / seconds},
+                            {"median", at(0.5)},
+                            {"p10", at(0.1)},
+                            {"p90", at(0.9)},
+                            {"n", latencies.size()},
+                            {"cpu", cpu / n}})
+                .dump()
+                .c_str());
+}
+
+// Runs `round` with 0, 1, 2, ... for each line that comes, and ends what it printed with an empty line.
+template <typename Round>
+void run_rounds(Round round) {
+  unsigned number = 0;
+  for (int c = 0; (c = std::getchar()) != EOF;) {
+    if (c != '\n') continue;
+    round(number++);
+    std::puts("");
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace cepheus::bench
