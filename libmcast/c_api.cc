@@ -115,6 +115,17 @@ unsigned mcast_progress(mcast_context_h context) {
   return done;
 }
 
+mcast_status_t mcast_context_arm(mcast_context_h context, int* fd) {
+  if (fd == nullptr) return invalid("fd is null");
+  *fd = -1;
+  return with(from(context), [&](Context& c) {
+    auto armed = c.arm();
+    if (!armed) return set_last_error(armed.error());
+    *fd = *armed;
+    return MCAST_OK;
+  });
+}
+
 mcast_status_t mcast_group_create(mcast_context_h context, const mcast_group_params_t* params,
                                   mcast_group_h* out) {
   if (out == nullptr) return invalid("out is null");

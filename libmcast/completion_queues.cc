@@ -1,5 +1,7 @@
 #include "libmcast/completion_queues.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -10,6 +12,11 @@ namespace {
 constexpr std::uint32_t kUsualReservations = 4096;
 
 }  // namespace
+
+CompletionQueues::CompletionQueues(const Device& device)
+    : device_(device), channel_(ibv_create_comp_channel(device.context())) {
+  if (channel_) fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
+}
 
 Expected<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
   for (Queue& q : queues_) {
@@ -26,7 +33,7 @@ Expected<ibv_cq*> CompletionQueues::reserve(std::uint32_t entries) {
   }
   const std::uint32_t capacity = std::max(entries, std::min(kUsualReservations, most));
   CqHandle handle(
-      ibv_create_cq(device_.context(), static_cast<int>(2 * capacity), nullptr, nullptr, 0));
+      ibv_create_cq(device_.context(), static_cast<int>(2 * capacity), nullptr, channel_.get(), 0));
   if (!handle) return fail(MCAST_ERR_NO_MEMORY, errno_text("no completion queue", errno));
   queues_.push_back({std::move(handle), capacity, entries});
   return queues_.back().handle.get();
@@ -48,6 +55,22 @@ std::size_t CompletionQueues::poll(std::span<ibv_wc> out) {
     if (n > 0) found += static_cast<std::size_t>(n);
   }
   return found;
+}
+
+int CompletionQueues::arm() {
+  if (!channel_) return -1;
+  ibv_cq* fired = nullptr;
+  void* unused = nullptr;
+  while (ibv_get_cq_event(channel_.get(), &fired, &unused) == 0) {
+    ibv_ack_cq_events(fired, 1);
+    for (Queue& q : queues_) {
+      if (q.handle.get() == fired) q.is_armed = false;
+    }
+  }
+  for (Queue& q : queues_) {
+    if (!q.is_armed) q.is_armed = ibv_req_notify_cq(q.handle.get(), 0) == 0;
+  }
+  return channel_->fd;
 }
 
 }  // namespace cepheus::mcast

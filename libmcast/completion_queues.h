@@ -15,7 +15,7 @@ namespace cepheus::mcast {
 
 class CompletionQueues {
  public:
-  explicit CompletionQueues(const Device& device) : device_(device) {}
+  explicit CompletionQueues(const Device& device);
   CompletionQueues(const CompletionQueues&) = delete;
   CompletionQueues& operator=(const CompletionQueues&) = delete;
 
@@ -25,15 +25,20 @@ class CompletionQueues {
   // Up to out.size() completions, over all queues in turn; a negative number of a queue that failed
   // counts as none.
   std::size_t poll(std::span<ibv_wc> out);
+  // What completes from now on makes the descriptor readable, until the next call. -1: the device
+  // has none to give.
+  int arm();
 
  private:
   struct Queue {
     CqHandle handle;
     std::uint32_t capacity;
     std::uint32_t reserved;
+    bool is_armed = false;  // and its event has not been fetched
   };
 
   const Device& device_;
+  const ChannelHandle channel_;  // outlives the queues; never waited for here; may be null
   std::vector<Queue> queues_;
   std::size_t next_ = 0;  // the queue that the next poll starts with
 };

@@ -180,6 +180,25 @@ unsigned Context::progress() {
   return static_cast<unsigned>(done);
 }
 
+Expected<int> Context::arm() {
+  const std::unique_lock progress(progress_mutex_, std::try_to_lock);
+  if (!progress) {
+    return fail(MCAST_ERR_AGAIN,
+                "a thread is inside mcast_progress(): arm on the thread that makes progress, and "
+                "not from a callback");
+  }
+  const auto locked = lock();
+  const int fd = queues_.arm();
+  if (fd < 0) {
+    return fail(MCAST_ERR_NO_DEVICE, device_->name() +
+                                         " gives no completion channel: call mcast_progress() "
+                                         "again and again instead of sleeping");
+  }
+  // Who sleeps between two looks must not take 64 of them until control messages have their turn.
+  idle_polls_ = kIdlePolls;
+  return fd;
+}
+
 std::size_t Context::poll_completions() {
   const auto locked = lock();
   const std::size_t n = queues_.poll(completions_);

@@ -46,6 +46,8 @@ class Context {
   std::uint64_t fork_generation() const { return fork_generation_; }
 
   unsigned progress();
+  // As mcast_context_arm().
+  Expected<int> arm();
 
   Expected<Group*> create_group(const GroupConfig& config);
   // Not from a callback. Waits for the thread that is in progress().

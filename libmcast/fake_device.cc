@@ -1,6 +1,8 @@
 #include "libmcast/fake_device.h"
 
 #include <arpa/inet.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -37,6 +39,7 @@ Posted posted(std::uint64_t wr_id, const ibv_sge* sge, int count) {
 ibv_device the_device;
 ibv_context the_context;
 cepheus_datagram_socket the_socket;
+ibv_comp_channel the_channel;
 std::unique_ptr<Device> the_one = std::make_unique<Device>();
 
 }  // namespace
@@ -50,6 +53,9 @@ Device& Device::fresh() {
 void Device::complete(Pair& pair, const ibv_wc& wc) {
   completions_.emplace_back(pair.verbs.send_cq, wc);
   completions_.back().second.qp_num = pair.verbs.qp_num;
+  if (std::erase(armed_, pair.verbs.send_cq) == 0) return;
+  fired_.push_back(pair.verbs.send_cq);
+  eventfd_write(the_channel.fd, 1);
 }
 
 void Device::complete_send(Pair& pair, ibv_wc_status status) {
@@ -140,6 +146,20 @@ struct Calls {
       at = list.erase(at);
     }
     return n;
+  }
+  static int arm(ibv_cq* cq, int) {
+    auto& armed = device().armed_;
+    if (std::find(armed.begin(), armed.end(), cq) == armed.end()) armed.push_back(cq);
+    return 0;
+  }
+  static ibv_cq* fetch() {
+    auto& fired = device().fired_;
+    if (fired.empty()) return nullptr;
+    eventfd_t unused = 0;
+    eventfd_read(the_channel.fd, &unused);
+    ibv_cq* const cq = fired.front();
+    fired.pop_front();
+    return cq;
   }
   static ibv_qp* create(ibv_pd* pd, ibv_qp_init_attr* init) {
     auto pair = std::make_unique<Pair>();
@@ -234,6 +254,7 @@ EXPORTED ibv_context* ibv_open_device(ibv_device* device) {
   context.ops.post_send = Calls::post_send;
   context.ops.post_recv = Calls::post_receive;
   context.ops.poll_cq = Calls::poll;
+  context.ops.req_notify_cq = Calls::arm;
   return &context;
 }
 EXPORTED int ibv_close_device(ibv_context*) { return 0; }
@@ -292,6 +313,19 @@ EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
   delete mr;
   return 0;
 }
+EXPORTED ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  if (!Device::instance().has_channels) return nullptr;
+  ibv_comp_channel& channel = cepheus::mcast::fake::the_channel;
+  channel = {context, eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), 0};
+  return &channel;
+}
+EXPORTED int ibv_destroy_comp_channel(ibv_comp_channel* channel) { return close(channel->fd); }
+EXPORTED int ibv_get_cq_event(ibv_comp_channel*, ibv_cq** cq, void** cq_context) {
+  *cq = Calls::fetch();
+  *cq_context = nullptr;
+  return *cq != nullptr ? 0 : -1;
+}
+EXPORTED void ibv_ack_cq_events(ibv_cq*, unsigned) {}
 EXPORTED ibv_cq* ibv_create_cq(ibv_context* context, int entries, void*, ibv_comp_channel*, int) {
   auto* cq = new ibv_cq{};
   cq->context = context;

@@ -53,6 +53,7 @@ class Device {
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;
+  bool has_channels = true;                                     // completion channels
   std::size_t regions = 0;                                      // registered
   int refuse_chosen_keys = 0;                                   // errno
   std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far
@@ -93,6 +94,8 @@ class Device {
   void flush(Pair& pair);
 
   std::deque<std::pair<ibv_cq*, ibv_wc>> completions_;
+  std::vector<ibv_cq*> armed_;
+  std::deque<ibv_cq*> fired_;  // events not fetched; their number is what the descriptor counts
   std::deque<ibv_async_event> events_;
   std::vector<wire::MrpMessage> said_;
   std::vector<wire::SenderGroupMessage> said_of_sender_groups_;

@@ -15,6 +15,7 @@ inline std::atomic<std::uint64_t> registered_bytes{0};
 struct VerbsDeleter {
   void operator()(ibv_context* p) const { ibv_close_device(p); }
   void operator()(ibv_pd* p) const { ibv_dealloc_pd(p); }
+  void operator()(ibv_comp_channel* p) const { ibv_destroy_comp_channel(p); }
   void operator()(ibv_cq* p) const { ibv_destroy_cq(p); }
   void operator()(ibv_qp* p) const { ibv_destroy_qp(p); }
   void operator()(ibv_mr* p) const {
@@ -25,6 +26,7 @@ struct VerbsDeleter {
 
 using ContextHandle = std::unique_ptr<ibv_context, VerbsDeleter>;
 using PdHandle = std::unique_ptr<ibv_pd, VerbsDeleter>;
+using ChannelHandle = std::unique_ptr<ibv_comp_channel, VerbsDeleter>;
 using CqHandle = std::unique_ptr<ibv_cq, VerbsDeleter>;
 using QpHandle = std::unique_ptr<ibv_qp, VerbsDeleter>;
 using MrHandle = std::unique_ptr<ibv_mr, VerbsDeleter>;

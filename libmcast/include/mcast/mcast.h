@@ -118,6 +118,17 @@ MCAST_API void mcast_context_destroy(mcast_context_h context);
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
 /* Does what can be done now for all groups; returns the number of things done. */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
+/* For a program that would rather sleep: whatever completes on the context from now on makes `fd`
+ * readable, until the next call, which takes that back. What completed before wakes nobody, so:
+ *
+ *     mcast_context_arm(context, &fd), mcast_progress(context), then poll() `fd` if nothing was done
+ *
+ * Registration, publications and the finding of failures do not wake it: sleep for at most 10 ms
+ * while operations are outstanding or a group is being set up. The next mcast_progress() looks at
+ * those too. The descriptor is the library's, the same one each time: neither read nor close it.
+ * MCAST_ERR_AGAIN: another thread makes progress; MCAST_ERR_NO_DEVICE: the device can't, keep
+ * polling. */
+MCAST_API mcast_status_t mcast_context_arm(mcast_context_h context, int* fd);
 
 /* ---- groups ---- */
 
