@@ -16,6 +16,10 @@ constexpr wire::Duration kJoinPatience = 1s;
 // Whoever is there answers a read within a few retries.
 constexpr wire::Duration kProbePatience = 400ms;
 constexpr wire::Duration kRegisteringStep = 100us;
+// The device can't wake the thread: it looks again so soon.
+constexpr wire::Duration kNap = 50us;
+// It can, but not for what libmcast finds out by itself, about members that it gives up.
+constexpr wire::Duration kGroupStep = 10ms;
 constexpr wire::Duration kIdleStep = 100ms;
 constexpr unsigned kSlotBits = 16;
 
@@ -352,15 +356,21 @@ wire::Instant GroupPath::deadline(wire::Instant now) const {
     case State::kProbing:
       return std::min(until_, now + 10 * kRegisteringStep);
     case State::kActive:
-      return now + (posted_writes_ > 0 || !waiting_.empty() ? kRegisteringStep / 2 : kIdleStep);
+      if (posted_writes_ == 0 && waiting_.empty()) return now + kIdleStep;
+      return now + (group_wakes_ ? kGroupStep : kNap);
   }
   return wire::kNever;
 }
 
-int GroupPath::arm() {
-  if (!port_ || posted_ops_ == 0) return -1;
-  port_->arm();
-  return port_->event_fd();
+GroupPath::Descriptors GroupPath::arm() {
+  Descriptors found;
+  if (port_ && posted_ops_ > 0) {
+    port_->arm();
+    found.connections = port_->event_fd();
+  }
+  group_wakes_ = port_ && state_ == State::kActive && (posted_writes_ > 0 || !waiting_.empty()) &&
+                 mcast_context_arm(port_->groups(), &found.group) == MCAST_OK;
+  return found;
 }
 
 }  // namespace cepheus::replica

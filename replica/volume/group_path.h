@@ -52,9 +52,12 @@ class GroupPath {
   bool progress(wire::Instant now, std::vector<Event>& out);
   // When to look again if nothing wakes the thread before.
   wire::Instant deadline(wire::Instant now) const;
-  // Call progress() once more before sleeping. What then ends on connections makes the descriptor readable; -1: nothing
-  // is under way there.
-  int arm();
+  // Call progress() once more before sleeping. What then ends on connections and in the group makes these readable; -1:
+  // nothing is under way there.
+  struct Descriptors {
+    int connections = -1, group = -1;
+  };
+  Descriptors arm();
 
   std::uint64_t copied_bytes() const { return copied_bytes_; }
   std::uint64_t groups_formed() const { return groups_formed_; }
@@ -125,6 +128,7 @@ class GroupPath {
   std::optional<Copy> copying_;
   unsigned posted_ops_ = 0, posted_writes_ = 0;
   bool write_failed_ = false;
+  bool group_wakes_ = false;  // the group has a descriptor to sleep on
   std::vector<Event> events_;
   std::uint64_t copied_bytes_ = 0, groups_formed_ = 0;
   std::string last_failure_;

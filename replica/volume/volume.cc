@@ -151,10 +151,11 @@ void Volume::run() {
 
 // Looks at descriptors, and sleeps on them unless it may spin.
 void Volume::wait(wire::Instant now, bool may_spin) {
-  std::array<pollfd, kMostReplicas + 2> fds;
+  constexpr std::size_t kOwn = 3;  // what is not a link's
+  std::array<pollfd, kMostReplicas + kOwn> fds;
   fds[0] = {wake_.get(), POLLIN, 0};
-  fds[1] = {-1, POLLIN, 0};
-  std::size_t count = 2;
+  fds[1] = fds[2] = {-1, POLLIN, 0};
+  std::size_t count = kOwn;
   wire::Instant until = wire::kNever;
   // Nobody is dialled any more then.
   const bool is_fenced = engine_ && engine_->phase() == Writer::Phase::kFenced;
@@ -168,7 +169,9 @@ void Volume::wait(wire::Instant now, bool may_spin) {
   if (!may_spin) {
     sleeps_.store(true);
     if (path_) {
-      fds[1].fd = path_->arm();
+      const auto armed = path_->arm();
+      fds[1].fd = armed.connections;
+      fds[2].fd = armed.group;
       until = std::min(until, path_->deadline(now));
       // What came before it was armed wakes nobody.
       if (look_at_group(now)) until = now;
@@ -182,7 +185,7 @@ void Volume::wait(wire::Instant now, bool may_spin) {
   const int ready = ppoll(fds.data(), count, &timeout, nullptr);
   sleeps_.store(false);
   for (std::size_t i = 0; i < links_.size(); ++i)
-    revents_[i] = ready > 0 ? fds[i + 2].revents : short{0};
+    revents_[i] = ready > 0 ? fds[i + kOwn].revents : short{0};
   if (ready > 0 && fds[0].revents != 0) {
     std::uint64_t unused = 0;
     [[maybe_unused]] const ssize_t n = read(wake_.get(), &unused, sizeof unused);
