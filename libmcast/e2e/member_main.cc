@@ -271,8 +271,8 @@ json Member::open_memory(Group& g, const json& c) {
   const auto bytes = region->bytes();
   mcast_mem_h memory = nullptr;
   mcast_target_t t{};
-  mcast_status_t status =
-      mcast_mem_register_writable(context_, bytes.data(), bytes.size(), &memory);
+  mcast_status_t status = mcast_mem_register_writable(context_, bytes.data(),
+                                                      c.value("registered", bytes.size()), &memory);
   if (status == MCAST_OK) status = mcast_mem_target(memory, bytes.data(), c.at("size"), &t);
   opened_.emplace_back(memory);
   json out = answer(status);
@@ -515,6 +515,10 @@ json Member::run(const json& c) {
   if (what == "post") return post(g, c);
   if (what == "publish") return publish(g, c);
   if (what == "open_memory") return open_memory(g, c);
+  if (what == "close_memory") {  // what was opened last; its bytes stay
+    opened_.pop_back();
+    return answer(MCAST_OK);
+  }
   if (what == "revoke") return answer(mcast_region_revoke(g.handle, c.at("region")));
   if (what == "regions") return regions(g);
   if (what == "await_regions") return await_regions(g);

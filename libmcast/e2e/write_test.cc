@@ -260,6 +260,69 @@ TEST(AnnouncedWrite, LongerThanOneMembersTargetIsWrittenNowhereAndTheMemberIsNam
   }
 }
 
+// `bad` goes to member 2 where it must not, which its NIC alone can know: switches believe what the writer says of a
+// target. The sender's own completion names nobody, the leader's reason is the group's.
+void expect_refusal_by_the_nic(Team& team, const json& good, const json& bad) {
+  EXPECT_EQ(team[0].ask(bad).value("status", -100), MCAST_INPROGRESS);
+  EXPECT_EQ(team[0].ask(command("await_send")).value("status", -100), MCAST_ERR_FABRIC);
+  for (int i = 1; i < team.size(); ++i) {
+    const json reply = team[i].ask(command("await_failure"));
+    EXPECT_EQ(reply.value("status", -100), MCAST_ERR_FABRIC) << reply;
+  }
+  // All pages between the guards, to the last byte; the others may have it.
+  json holds = command("holds");
+  holds["writes"] = json::array({good});
+  const json reply = team[2].ask(holds);
+  EXPECT_TRUE(reply.value("match", false)) << reply;
+}
+
+TEST(AnnouncedWrite, ToMemoryThatIsNoLongerRegisteredIsWrittenNowhere) {
+  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
+  Team team(fabric, kHosts);
+  team.form(announced_lane());
+  const json targets = open_memory(team, kSize);
+  const json good = write_to(targets, 0, 1, 0, 20'000);
+  write_from(team, 0, good, false);
+  EXPECT_EQ(team[2].ask(command("close_memory")).value("status", -100), MCAST_OK);
+  expect_refusal_by_the_nic(team, good, write_to(targets, 0, 2, 30'000, 20'000));
+}
+
+// The memory goes on behind what is registered, up to the guard page.
+TEST(AnnouncedWrite, BeyondWhatIsRegisteredIsWrittenNowhereWhateverTheTargetSays) {
+  constexpr std::size_t kRegistered = 32 * 1024;
+  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
+  Team team(fabric, kHosts);
+  team.form(announced_lane());
+  json targets = json::array();
+  for (int i = 0; i < team.size(); ++i) {
+    json open = command("open_memory");
+    open["memory"] = kSize;
+    open["size"] = i == 2 ? kRegistered : kSize;
+    open["registered"] = open["size"];
+    const json reply = team[i].ask(open);
+    EXPECT_EQ(reply.value("status", -100), MCAST_OK) << reply;
+    targets.push_back(reply.value("target", json()));
+  }
+  const json good = write_to(targets, 0, 1, 0, 20'000);
+  write_from(team, 0, good, false);
+  targets[2][3] = targets[1][3];  // as long as the others'
+  expect_refusal_by_the_nic(team, good, write_to(targets, 0, 2, kRegistered, 20'000));
+}
+
+TEST(AnnouncedWrite, ToAMemberThatIsNotNamedIsWrittenNowhereThere) {
+  const Fabric fabric = Fabric::of_text(kPerRequestFabric);
+  Team team(fabric, kHosts);
+  team.form(announced_lane());
+  const json targets = open_memory(team, kSize);
+  const json good = write_to(targets, 0, 1, 0, 20'000);
+  write_from(team, 0, good, false);
+  json bad = write_to(targets, 0, 2, 30'000, 20'000);
+  bad["targets"].erase(1);  // members 1, 2, 3 are named
+  expect_refusal_by_the_nic(team, good, bad);
+  const json query = team[0].ask(command("query"));
+  EXPECT_THAT(query.value("reason", ""), HasSubstr("refused a WRITE: 10.0.0.3"));
+}
+
 TEST(MulticastWrite, ToARegionThatWasRevokedIsRefused) {
   const Fabric fabric = Fabric::of(kHosts);
   Team team(fabric, kHosts);
