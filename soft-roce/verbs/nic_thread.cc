@@ -30,6 +30,9 @@ wire::Result<void> LiveNic::start_thread() {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
+  // Those that an access to the program's memory raises are for its handlers, if it has any: blocked,
+  // they would end the process without a word.
+  for (const int signal : {SIGBUS, SIGSEGV}) ::sigdelset(&all, signal);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
