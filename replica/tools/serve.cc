@@ -130,6 +130,7 @@ int serve(const ServeArguments& arguments) {
   action.sa_handler = on_bus_error;
   sigaction(SIGBUS, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // write() says so as well
   spdlog::info("volume {} from {}, at {}", arguments.volume, arguments.file, arguments.listen);
   tell_ready(arguments.ready_fd);
   const auto ended = (*server)->run();

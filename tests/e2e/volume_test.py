@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import subprocess
 import time
 import unittest
@@ -14,6 +15,7 @@ from volume_kills import Campaign
 from volumes import REPLICA, Volume, on_host
 
 WRITES = 200
+RECORD_SLOT = 8192  # bytes of one of the record's two slots, in these volumes
 
 
 def cpu_seconds(pid):
@@ -98,6 +100,44 @@ class Volumes(unittest.TestCase):
             volume.finish(user)
             checked = self.check(volume)
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def goes_on_without(self, volume, user, lost):
+        """`lost` ends by itself; writes go on."""
+        wait_until(lambda: lost.process.poll() is not None, "its end", 30)
+        self.assertEqual(lost.process.returncode, 1, volume.logs())
+        wait_until(lambda: len(user.status().get("in_sync", [])) == 2, "the loss")
+        before = user.events["running"]["writes"]
+        wait_until(lambda: user.events["running"]["writes"] > before, "writes")
+
+    def is_alike_again(self, volume, user):
+        volume.wait_for_sync(user)
+        volume.finish(user)
+        checked = self.check(volume)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_a_replica_without_room_for_its_record_says_so_and_comes_back_when_there_is(self):
+        with Volume() as volume:
+            user = volume.start_user("--idle-ms", 1500)
+            user.await_event("idle")
+            lost = volume.replicas[2]
+            resource.prlimit(lost.process.pid, resource.RLIMIT_FSIZE, (RECORD_SLOT, RECORD_SLOT))
+            self.goes_on_without(volume, user, lost)
+            self.assertIn("the disk failed: File too large; the volume goes on without this replica", lost.log.read_text())
+            lost.start()  # without the limit
+            self.is_alike_again(volume, user)
+
+    def test_a_replica_whose_disk_can_not_hold_a_page_says_so_and_comes_back_with_another(self):
+        with Volume() as volume:
+            user = volume.start_user("--idle-ms", 1500)
+            user.await_event("idle")
+            lost = volume.replicas[1]
+            os.truncate(lost.file, 0)  # what its NIC writes has no place any more
+            self.goes_on_without(volume, user, lost)
+            self.assertIn("the disk failed under the volume's file; the volume goes on without this replica", lost.log.read_text())
+            lost.file.unlink()
+            pathlib.Path(f"{lost.file}.cepheus").unlink()
+            lost.start()
+            self.is_alike_again(volume, user)
 
     def test_check_names_blocks_that_differ_and_is_not_misled_by_a_writer(self):
         with Volume(size="4M") as volume:
