@@ -13,58 +13,96 @@ constexpr std::size_t kHostsPerPod = 1024;
 constexpr double kGigabits = 200;
 // What 200 Gb/s carry in half of the paper's 5.17 ms.
 constexpr std::uint64_t kBytes = 64'600'000;
+constexpr double kPaperGleam = 5.17;  // ms, at 8 x 8 and at 128 x 128
 
 enum class Placement { kConsecutive, kRandom };
 
 struct Case {
   std::size_t n = 0;
-  std::uint64_t bytes = 0;  // fewer than kBytes: times are scaled up
-  std::optional<double> paper_gleam, paper_rival;
+  std::uint64_t bytes = 0;  // the most that is simulated
+  unsigned seeds = 1;
+  std::optional<double> paper_rival;
 };
 
-double milliseconds(const HplTimes& times, const Case& c) {
-  return microseconds(times.panel + times.swap) / 1000 * static_cast<double>(kBytes) /
-         static_cast<double>(c.bytes);
+// Milliseconds of each way.
+struct Times {
+  double gleam = 0, from_one = 0, rival = 0;
+};
+
+// The line through two times, of `bytes` and of half as many, at kBytes.
+double extended(double at_bytes, double at_half, std::uint64_t bytes) {
+  const double halves = 2 * (static_cast<double>(kBytes) / static_cast<double>(bytes) - 1);
+  return at_bytes + halves * (at_bytes - at_half);
 }
 
-void measure(const Case& c, Placement placement, unsigned seeds, Report& report) {
+Times times_of(const net::Topology& fabric, std::size_t n, std::uint64_t bytes, unsigned seed) {
+  TestbedConfig config;
+  config.seed = seed;
+  config.memory = bytes;
+  config.max_qps = 1024;
+  const Grid grid = grid_of(n);
+  const auto ms = [](wire::Duration time) { return microseconds(time) / 1000; };
+  Times times;
+  {
+    Testbed testbed(fabric, config);
+    const HplTimes found = time_of_gleam(testbed, grid.rows, grid.columns, bytes);
+    times.gleam = ms(found.panel + found.swap);
+    times.from_one = ms(found.panel);
+  }
+  {
+    Testbed testbed(fabric, config);
+    times.from_one += ms(time_of_swap_from_one(testbed, grid.columns, bytes));
+  }
+  Testbed testbed(fabric, config);
+  const HplTimes found = time_of_ring_and_long(testbed, grid.rows, grid.columns, bytes);
+  times.rival = ms(found.panel + found.swap);
+  return times;
+}
+
+void measure(const Case& c, Placement placement, Report& report) {
   const bool is_random = placement == Placement::kRandom;
   const std::size_t nodes = c.n * c.n;
   const std::size_t pods = is_random ? 16 : std::max<std::size_t>(2, nodes / kHostsPerPod);
   const net::Topology fabric = net::fat_tree(kPorts, paper_link(kGigabits), pods);
-  const Grid grid = grid_of(c.n);
-  std::vector<double> gleam, rival, saved;
-  for (unsigned seed = 1; seed <= seeds; ++seed) {
+  std::vector<double> gleam, from_one, rival, saved, saved_from_one;
+  for (unsigned seed = 1; seed <= c.seeds; ++seed) {
     report.say(std::to_string(c.n) + " x " + std::to_string(c.n) + ", seed " +
                std::to_string(seed));
-    TestbedConfig config;
-    config.seed = seed;
-    config.memory = c.bytes;
-    config.max_qps = 1024;
     const auto hosts =
         is_random ? random_hosts(nodes, fabric.hosts.size(), seed) : first_hosts(nodes);
     const net::Topology used = with_hosts(fabric, hosts);
-    Testbed first(used, config);
-    gleam.push_back(milliseconds(time_of_gleam(first, grid.rows, grid.columns, c.bytes), c));
-    Testbed second(used, config);
-    rival.push_back(
-        milliseconds(time_of_ring_and_long(second, grid.rows, grid.columns, c.bytes), c));
-    saved.push_back(100 * (1 - gleam.back() / rival.back()));
+    Times times = times_of(used, c.n, c.bytes, seed);
+    if (c.bytes < kBytes) {
+      const Times half = times_of(used, c.n, c.bytes / 2, seed);
+      times = {extended(times.gleam, half.gleam, c.bytes),
+               extended(times.from_one, half.from_one, c.bytes),
+               extended(times.rival, half.rival, c.bytes)};
+    }
+    gleam.push_back(times.gleam);
+    from_one.push_back(times.from_one);
+    rival.push_back(times.rival);
+    saved.push_back(100 * (1 - times.gleam / times.rival));
+    saved_from_one.push_back(100 * (1 - times.from_one / times.rival));
   }
   const auto n = static_cast<double>(c.n);
-  report.add("gleam", n, gleam, "ms", c.paper_gleam);
+  report.add("gleam", n, gleam, "ms", kPaperGleam);
+  report.add("gleam, a column's data at one", n, from_one, "ms", kPaperGleam);
   report.add("ring and long", n, rival, "ms", c.paper_rival);
   std::optional<double> paper_saved;
-  if (c.paper_gleam && c.paper_rival) paper_saved = 100 * (1 - *c.paper_gleam / *c.paper_rival);
+  if (c.paper_rival) paper_saved = 100 * (1 - kPaperGleam / *c.paper_rival);
   report.add("saved", n, saved, "%", paper_saved);
+  report.add("saved, a column's data at one", n, saved_from_one, "%", paper_saved);
 }
 
 void run(Placement placement, const ExperimentOptions& options, Report& report) {
   const bool is_random = placement == Placement::kRandom;
-  measure({8, kBytes, 5.17, 13.7}, placement, options.seeds_or(is_random ? 1 : 3, 5), report);
+  measure({8, kBytes, options.seeds_or(is_random ? 1 : 3, 5), 13.7}, placement, report);
   const unsigned seeds = options.seeds_or(1, 3);
-  measure({16, kBytes / 2, 5.17, {}}, placement, seeds, report);
-  if (!options.quick) measure({32, kBytes / 8, 5.17, {}}, placement, seeds, report);
+  measure({16, kBytes / 4, seeds, {}}, placement, report);
+  if (options.quick) return;
+  measure({32, kBytes / 8, seeds, {}}, placement, report);
+  measure({64, kBytes / 8, options.seeds_or(1, 1), {}}, placement, report);
+  measure({128, kBytes / (is_random ? 16 : 8), options.seeds_or(1, 1), 19.4}, placement, report);
 }
 
 void run_consecutive(const ExperimentOptions& options, Report& report) {

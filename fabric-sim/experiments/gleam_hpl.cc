@@ -36,6 +36,13 @@ wire::Duration finish(Testbed& testbed, const Ones& ones, Instant begin) {
   return end - begin;
 }
 
+// All groups at once, from their first members.
+wire::Duration send_all(Testbed& testbed, const Groups& groups, std::uint64_t bytes) {
+  const Instant begin = testbed.simulator().now();
+  for (const auto& group : groups) group->send(0, static_cast<std::uint32_t>(bytes));
+  return finish(testbed, groups, begin);
+}
+
 wire::Duration run_all(Testbed& testbed, Runs& runs) {
   const Instant begin = testbed.simulator().now();
   for (const auto& run : runs) run->start();
@@ -62,15 +69,19 @@ HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroup
   const Groups column_groups =
       set_up(testbed, columns, first + static_cast<std::uint32_t>(rows.size()));
   HplTimes times;
-  Instant begin = testbed.simulator().now();
-  for (const auto& group : row_groups) group->send(0, static_cast<std::uint32_t>(bytes));
-  times.panel = finish(testbed, row_groups, begin);
-  begin = testbed.simulator().now();
+  times.panel = send_all(testbed, row_groups, bytes);
+  const Instant begin = testbed.simulator().now();
   for (const auto& group : column_groups) {
     group->take_turns(static_cast<std::uint32_t>(bytes / group->size()));
   }
   times.swap = finish(testbed, column_groups, begin);
   return times;
+}
+
+wire::Duration time_of_swap_from_one(Testbed& testbed, const HostGroups& columns,
+                                     std::uint64_t bytes) {
+  const Groups groups = set_up(testbed, columns, wire::kDefaultMcstPool.base.value() + 1);
+  return send_all(testbed, groups, bytes);
 }
 
 HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,

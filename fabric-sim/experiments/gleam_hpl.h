@@ -26,6 +26,10 @@ Grid grid_of(std::size_t n);
 // from `first_group`: switches that choose a port by chance choose by a group's number.
 HplTimes time_of_gleam(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
                        std::uint64_t bytes, std::uint32_t first_group = 1);
+// The row swap if one member of each column has all of its data: the first multicasts `bytes` at once.
+// As above, on a testbed of its own.
+wire::Duration time_of_swap_from_one(Testbed& testbed, const HostGroups& columns,
+                                     std::uint64_t bytes);
 HplTimes time_of_ring_and_long(Testbed& testbed, const HostGroups& rows, const HostGroups& columns,
                                std::uint64_t bytes);
 
