@@ -108,25 +108,28 @@ struct Bth {
   Psn psn;
 
   static std::optional<Bth> parse(std::span<const std::uint8_t> data) {  // any opcode byte
-    if (data.size() < kSize) return std::nullopt;
+    Bth b;
+    return b.read(data) ? std::optional(b) : std::nullopt;
+  }
+  bool read(std::span<const std::uint8_t> data) {  // as Ethernet::read
+    if (data.size() < kSize) return false;
     const std::uint32_t first = load_be32(data.data());
     const std::uint32_t second = load_be32(data.data() + 4);
     const std::uint32_t third = load_be32(data.data() + 8);
-    Bth b;
-    b.opcode = static_cast<Opcode>(first >> 24);
-    b.solicited = (first >> 23 & 1) != 0;
-    b.migration = (first >> 22 & 1) != 0;
-    b.pad_count = static_cast<std::uint8_t>(first >> 20 & 0x3);
-    b.transport_version = static_cast<std::uint8_t>(first >> 16 & 0xF);
-    b.pkey = static_cast<std::uint16_t>(first);
-    b.fecn = second >> 31 != 0;
-    b.becn = (second >> 30 & 1) != 0;
-    b.reserved6 = static_cast<std::uint8_t>(second >> 24 & 0x3F);
-    b.destination_qp = Qpn(second);
-    b.ack_request = third >> 31 != 0;
-    b.reserved7 = static_cast<std::uint8_t>(third >> 24 & 0x7F);
-    b.psn = Psn(third);
-    return b;
+    opcode = static_cast<Opcode>(first >> 24);
+    solicited = (first >> 23 & 1) != 0;
+    migration = (first >> 22 & 1) != 0;
+    pad_count = static_cast<std::uint8_t>(first >> 20 & 0x3);
+    transport_version = static_cast<std::uint8_t>(first >> 16 & 0xF);
+    pkey = static_cast<std::uint16_t>(first);
+    fecn = second >> 31 != 0;
+    becn = (second >> 30 & 1) != 0;
+    reserved6 = static_cast<std::uint8_t>(second >> 24 & 0x3F);
+    destination_qp = Qpn(second);
+    ack_request = third >> 31 != 0;
+    reserved7 = static_cast<std::uint8_t>(third >> 24 & 0x7F);
+    psn = Psn(third);
+    return true;
   }
   void emit(std::span<std::uint8_t, kSize> out) const {
     store_be32(out.data(), std::uint32_t{static_cast<std::uint8_t>(opcode)} << 24 |

@@ -20,12 +20,17 @@ struct Ethernet {
   std::uint16_t ether_type = kIpv4;
 
   static std::optional<Ethernet> parse(std::span<const std::uint8_t> data) {
-    if (data.size() < kSize) return std::nullopt;
     Ethernet e;
-    std::memcpy(e.destination.octets.data(), data.data(), 6);
-    std::memcpy(e.source.octets.data(), data.data() + 6, 6);
-    e.ether_type = load_be16(data.data() + 12);
-    return e;
+    return e.read(data) ? std::optional(e) : std::nullopt;
+  }
+  // parse() into this; false, and nothing to rely on, where that has none. Per packet: a copy of what
+  // was just written in small pieces waits until all of them have left the store buffer.
+  bool read(std::span<const std::uint8_t> data) {
+    if (data.size() < kSize) return false;
+    std::memcpy(destination.octets.data(), data.data(), 6);
+    std::memcpy(source.octets.data(), data.data() + 6, 6);
+    ether_type = load_be16(data.data() + 12);
+    return true;
   }
   void emit(std::span<std::uint8_t, kSize> out) const {
     std::memcpy(out.data(), destination.octets.data(), 6);

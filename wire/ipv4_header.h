@@ -33,6 +33,7 @@ struct Ipv4Header {
   // Whether the packet is as long as it says is for the caller to check: `data` may be the header
   // alone.
   static std::optional<Ipv4Header> parse(std::span<const std::uint8_t> data);
+  bool read(std::span<const std::uint8_t> data);        // as Ethernet::read
   void emit(std::span<std::uint8_t, kSize> out) const;  // makes the checksum
   friend bool operator==(const Ipv4Header&, const Ipv4Header&) = default;
 };
@@ -66,23 +67,24 @@ inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t, Ipv4Header::kSi
 }
 
 inline std::optional<Ipv4Header> Ipv4Header::parse(std::span<const std::uint8_t> data) {
-  if (data.size() < kSize) return std::nullopt;
-  const std::uint8_t* p = data.data();
   Ipv4Header h;
-  h.tos = p[1];
-  h.total_length = load_be16(p + 2);
-  h.identification = load_be16(p + 4);
-  h.flags_fragment = load_be16(p + 6);
-  h.ttl = p[ipv4::kTtlOffset];
-  h.protocol = p[9];
-  h.source = Ipv4(load_be32(p + ipv4::kSourceOffset));
-  h.destination = Ipv4(load_be32(p + ipv4::kDestinationOffset));
-  if (p[0] != ipv4::kVersionAndWords || h.total_length < kSize ||
-      (h.flags_fragment & ipv4::kFragmentMask) != 0 ||
-      load_be16(p + ipv4::kChecksumOffset) != ipv4_checksum(data.first<kSize>())) {
-    return std::nullopt;
-  }
-  return h;
+  return h.read(data) ? std::optional(h) : std::nullopt;
+}
+
+inline bool Ipv4Header::read(std::span<const std::uint8_t> data) {
+  if (data.size() < kSize) return false;
+  const std::uint8_t* p = data.data();
+  tos = p[1];
+  total_length = load_be16(p + 2);
+  identification = load_be16(p + 4);
+  flags_fragment = load_be16(p + 6);
+  ttl = p[ipv4::kTtlOffset];
+  protocol = p[9];
+  source = Ipv4(load_be32(p + ipv4::kSourceOffset));
+  destination = Ipv4(load_be32(p + ipv4::kDestinationOffset));
+  return p[0] == ipv4::kVersionAndWords && total_length >= kSize &&
+         (flags_fragment & ipv4::kFragmentMask) == 0 &&
+         load_be16(p + ipv4::kChecksumOffset) == ipv4_checksum(data.first<kSize>());
 }
 
 inline void Ipv4Header::emit(std::span<std::uint8_t, kSize> out) const {
@@ -99,17 +101,21 @@ inline void Ipv4Header::emit(std::span<std::uint8_t, kSize> out) const {
   store_be16(p + ipv4::kChecksumOffset, ipv4_checksum(out));
 }
 
-// Replaces the addresses in an emitted header, takes `hops` from its TTL, which must be there, and
-// corrects the checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')).
-inline void rewrite_ipv4(std::span<std::uint8_t, Ipv4Header::kSize> header, Ipv4 source,
+// Replaces the addresses in `copy` of an emitted header, takes `hops` from its TTL, which must be there,
+// and corrects the checksum (RFC 1624, equation 3: HC' = ~(~HC + ~m + m')). What was there is read from
+// the original, which may be the copy: a fresh copy takes longer to read, as it is in the store buffer
+// in other pieces.
+inline void rewrite_ipv4(std::span<std::uint8_t, Ipv4Header::kSize> copy,
+                         std::span<const std::uint8_t, Ipv4Header::kSize> original, Ipv4 source,
                          Ipv4 destination, std::uint8_t hops = 0) {
-  std::uint8_t* p = header.data();
-  const std::uint32_t old_source = load_be32(p + ipv4::kSourceOffset);
-  const std::uint32_t old_destination = load_be32(p + ipv4::kDestinationOffset);
-  const std::uint16_t old_ttl = load_be16(p + ipv4::kTtlOffset);
+  const std::uint8_t* const was = original.data();
+  std::uint8_t* const p = copy.data();
+  const std::uint32_t old_source = load_be32(was + ipv4::kSourceOffset);
+  const std::uint32_t old_destination = load_be32(was + ipv4::kDestinationOffset);
+  const std::uint16_t old_ttl = load_be16(was + ipv4::kTtlOffset);
   const auto new_ttl = static_cast<std::uint16_t>(old_ttl - (hops << 8));
   const std::uint64_t sum =
-      std::uint64_t{static_cast<std::uint16_t>(~load_be16(p + ipv4::kChecksumOffset))} +
+      std::uint64_t{static_cast<std::uint16_t>(~load_be16(was + ipv4::kChecksumOffset))} +
       static_cast<std::uint32_t>(~old_source) + source.value() +
       static_cast<std::uint32_t>(~old_destination) + destination.value() +
       static_cast<std::uint16_t>(~old_ttl) + new_ttl;

@@ -94,7 +94,8 @@ RC_GTEST_PROP(Ipv4Header, RewritesAddressesAndHopsAsIfEmittedAnew, ()) {
   h.destination = Ipv4(*address);
   const auto hops = *rc::gen::inRange<std::uint8_t>(0, h.ttl);
   h.ttl = static_cast<std::uint8_t>(h.ttl - hops);
-  rewrite_ipv4(rewritten, h.source, h.destination, hops);
+  const Bytes20 before = rewritten;
+  rewrite_ipv4(rewritten, before, h.source, h.destination, hops);
   Bytes20 emitted;
   h.emit(emitted);
   RC_ASSERT(rewritten == emitted);

@@ -39,51 +39,49 @@ std::uint16_t udp_checksum(const Ipv4Header& ip, const Udp& udp,
 
 }  // namespace
 
-std::optional<UdpHeaders> UdpHeaders::parse(const Frame& frame) {
+bool UdpHeaders::read(const Frame& frame) {
   const auto header = frame.header();
-  if (header.size() < kBthOffset) return std::nullopt;
-  const auto ethernet = Ethernet::parse(header);
-  const auto ip = Ipv4Header::parse(header.subspan(kIpOffset));
-  const auto udp = Udp::parse(header.subspan(kUdpOffset));
-  if (!ethernet || !ip || !udp || ethernet->ether_type != Ethernet::kIpv4 ||
-      ip->protocol != Ipv4Header::kUdp) {
-    return std::nullopt;
-  }
-  return UdpHeaders{*ethernet, *ip, *udp};
+  return header.size() >= kBthOffset && ethernet.read(header) &&
+         ip.read(header.subspan(kIpOffset)) && udp.read(header.subspan(kUdpOffset)) &&
+         ethernet.ether_type == Ethernet::kIpv4 && ip.protocol == Ipv4Header::kUdp;
 }
 
+// The rest, behind the UDP header.
+bool RoceHeaders::read_transport(const Frame& frame) {
+  const auto header = frame.header();
+  if (header.size() < kExtensionOffset || frame.icrc_state == Icrc::kNone ||
+      udp.destination_port != kRoceUdpPort || !bth.read(header.subspan(kBthOffset))) {
+    return false;
+  }
+  const OpcodeInfo& info = opcode_info(bth.opcode);
+  if (!info.known || header.size() != kExtensionOffset + info.extension_bytes ||
+      kIpOffset + ip.total_length != frame.size() ||
+      udp.length + Ipv4Header::kSize != ip.total_length || bth.pad_count > frame.payload_len) {
+    return false;
+  }
+  if (info.extension_bytes == 0) return true;
+  auto rest = header.subspan(kExtensionOffset);
+  take(rest, info.deth, deth);
+  take(rest, info.reth, reth);
+  take(rest, info.atomic_eth, atomic);
+  take(rest, info.aeth, aeth);
+  take(rest, info.atomic_ack_eth, atomic_ack);
+  take(rest, info.imm, imm);
+  take(rest, info.ieth, ieth);
+  return true;
+}
+
+// In both, what is returned is the only one: it is made where the caller wants it.
 std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame) {
-  const auto outer = UdpHeaders::parse(frame);
-  return outer ? parse(frame, *outer) : std::nullopt;
+  std::optional<RoceHeaders> h(std::in_place);
+  if (!h->read(frame) || !h->read_transport(frame)) h.reset();
+  return h;
 }
 
 std::optional<RoceHeaders> RoceHeaders::parse(const Frame& frame, const UdpHeaders& outer) {
-  std::optional<RoceHeaders> h;  // the only thing returned: it is made where the caller wants it
-  const auto header = frame.header();
-  if (header.size() < kExtensionOffset || frame.icrc_state == Icrc::kNone ||
-      outer.udp.destination_port != kRoceUdpPort) {
-    return h;
-  }
-  const auto bth = Bth::parse(header.subspan(kBthOffset));
-  const OpcodeInfo& info = opcode_info(bth->opcode);
-  if (!info.known || header.size() != kExtensionOffset + info.extension_bytes ||
-      kIpOffset + outer.ip.total_length != frame.size() ||
-      outer.udp.length + Ipv4Header::kSize != outer.ip.total_length ||
-      bth->pad_count > frame.payload_len) {
-    return h;
-  }
-  h.emplace();
+  std::optional<RoceHeaders> h(std::in_place);
   static_cast<UdpHeaders&>(*h) = outer;
-  h->bth = *bth;
-  if (info.extension_bytes == 0) return h;
-  auto rest = header.subspan(kExtensionOffset);
-  take(rest, info.deth, h->deth);
-  take(rest, info.reth, h->reth);
-  take(rest, info.atomic_eth, h->atomic);
-  take(rest, info.aeth, h->aeth);
-  take(rest, info.atomic_ack_eth, h->atomic_ack);
-  take(rest, info.imm, h->imm);
-  take(rest, info.ieth, h->ieth);
+  if (!h->read_transport(frame)) h.reset();
   return h;
 }
 
@@ -117,8 +115,8 @@ void RoceHeaders::emit(Frame& frame, std::size_t payload_bytes) const {
 }
 
 std::optional<UdpDatagram> UdpDatagram::parse(const Frame& frame) {
-  const auto outer = UdpHeaders::parse(frame);
-  return outer ? parse(frame, *outer) : std::nullopt;
+  UdpHeaders outer;
+  return outer.read(frame) ? parse(frame, outer) : std::nullopt;
 }
 
 std::optional<UdpDatagram> UdpDatagram::parse(const Frame& frame, const UdpHeaders& outer) {

@@ -24,9 +24,9 @@ struct UdpHeaders {
   Ipv4Header ip;
   Udp udp;
 
-  // Empty unless the frame is UDP over IPv4 and says where its headers end. Lengths and checksums
-  // are left to who goes on.
-  static std::optional<UdpHeaders> parse(const Frame& frame);
+  // False, and nothing to rely on, unless the frame is UDP over IPv4 and says where its headers end.
+  // Lengths and checksums are left to who goes on.
+  bool read(const Frame& frame);
 };
 
 // ip.total_length and udp.length are computed by emit.
@@ -50,6 +50,9 @@ struct RoceHeaders : UdpHeaders {
   // Sets frame.header() and header_len for `payload_bytes` of payload (pad included) and marks the
   // ICRC deferred.
   void emit(Frame& frame, std::size_t payload_bytes) const;
+
+ private:
+  bool read_transport(const Frame& frame);
 };
 
 // A UDP datagram that is not RoCE (MRP). Payload = the datagram; the UDP checksum is made by emit

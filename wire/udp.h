@@ -19,15 +19,17 @@ struct Udp {
 
   // Refuses a length below the header's own.
   static std::optional<Udp> parse(std::span<const std::uint8_t> data) {
-    if (data.size() < kSize) return std::nullopt;
-    const std::uint8_t* p = data.data();
     Udp u;
-    u.source_port = load_be16(p);
-    u.destination_port = load_be16(p + 2);
-    u.length = load_be16(p + 4);
-    u.checksum = load_be16(p + 6);
-    if (u.length < kSize) return std::nullopt;
-    return u;
+    return u.read(data) ? std::optional(u) : std::nullopt;
+  }
+  bool read(std::span<const std::uint8_t> data) {  // as Ethernet::read
+    if (data.size() < kSize) return false;
+    const std::uint8_t* p = data.data();
+    source_port = load_be16(p);
+    destination_port = load_be16(p + 2);
+    length = load_be16(p + 4);
+    checksum = load_be16(p + 6);
+    return length >= kSize;
   }
   void emit(std::span<std::uint8_t, kSize> out) const {
     store_be16(out.data(), source_port);

@@ -17,6 +17,10 @@ template <typename Header>
 std::span<std::uint8_t, Header::kSize> header_at(Frame& frame, std::size_t offset) {
   return std::span<std::uint8_t, Header::kSize>(frame.bytes.data() + offset, Header::kSize);
 }
+template <typename Header>
+std::span<const std::uint8_t, Header::kSize> header_at(const Frame& frame, std::size_t offset) {
+  return std::span<const std::uint8_t, Header::kSize>(frame.bytes.data() + offset, Header::kSize);
+}
 
 // To a packet of the member's own connection.
 Rewrite to_host(const Call& call, const Group& group, const Path& path, Psn psn) {
@@ -48,8 +52,9 @@ void send_made(Call& call, Counter kind, PortId port, const RoceHeaders& headers
 void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const Rewrite& r) {
   wire::Ethernet{call.port(out).peer_mac, call.config.mac}.emit(
       header_at<wire::Ethernet>(frame, 0));
-  wire::rewrite_ipv4(header_at<wire::Ipv4Header>(frame, wire::kIpOffset), r.source, r.destination,
-                     r.hops);
+  wire::rewrite_ipv4(header_at<wire::Ipv4Header>(frame, wire::kIpOffset),
+                     header_at<wire::Ipv4Header>(original, wire::kIpOffset), r.source,
+                     r.destination, r.hops);
   // It would cover the addresses; RoCEv2 lets it be none.
   wire::clear_udp_checksum(header_at<wire::Udp>(frame, wire::kUdpOffset));
   wire::rewrite_bth(header_at<wire::Bth>(frame, wire::kBthOffset), r.qpn, r.psn);
@@ -61,11 +66,12 @@ void rewrite(Call& call, PortId out, Frame& frame, const Frame& original, const 
   }
 }
 
-void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
+void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer) {
-  wire::Ethernet{peer, own}.emit(header_at<wire::Ethernet>(frame, 0));
-  wire::rewrite_ipv4(header_at<wire::Ipv4Header>(frame, wire::kIpOffset), ip.source, ip.destination,
-                     1);
+  wire::Ethernet{peer, own}.emit(header_at<wire::Ethernet>(copy, 0));
+  wire::rewrite_ipv4(header_at<wire::Ipv4Header>(copy, wire::kIpOffset),
+                     header_at<wire::Ipv4Header>(original, wire::kIpOffset), ip.source,
+                     ip.destination, 1);
 }
 
 bool send_data(Call& call, const Group& group, const Path& path, const Frame& frame,

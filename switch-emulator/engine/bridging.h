@@ -31,7 +31,7 @@ struct Rewrite {
 void rewrite(Call& call, PortId out, Frame& copy, const Frame& original, const Rewrite& r);
 
 // Next hop of an IPv4 frame: new MACs, time to live one less. `ip` is the frame's header.
-void route_on(Frame& frame, const wire::Ipv4Header& ip, const wire::Mac& own,
+void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, const wire::Mac& own,
               const wire::Mac& peer);
 
 // Emits a copy of group data (or of a CNP) on `path`, rewritten for who is behind it. `psn` counts

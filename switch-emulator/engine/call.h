@@ -65,7 +65,7 @@ struct Call {
       counters.add(id, Counter::kDropTooLong);
       return nullptr;
     }
-    out.emits.push_back({id, frame});
+    out.emits.emplace_back(id, frame);
     counters.add(id, Counter::kTxPackets);
     counters.add(id, Counter::kTxBytes, frame.size());
     return &out.emits.back().frame;

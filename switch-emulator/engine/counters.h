@@ -36,14 +36,11 @@ enum class Part : std::uint8_t {
   kLostCopy,  // ... and not sent
   kOut,       // ... and sent
 };
-constexpr Part part(Counter c) {
-  using enum Part;
-  constexpr Part kParts[] = {
-#define CEPHEUS_COUNTER(id, name, part, says) part,
+inline constexpr Part kParts[] = {
+#define CEPHEUS_COUNTER(id, name, part, says) Part::part,
 #include "switch-emulator/engine/counters.def"
-  };
-  return kParts[static_cast<std::size_t>(c)];
-}
+};
+constexpr Part part(Counter c) { return kParts[static_cast<std::size_t>(c)]; }
 constexpr bool is_fate(Counter c) { return part(c) == Part::kFate || part(c) == Part::kSentOn; }
 
 // "drop_spoofed_source"

@@ -95,7 +95,7 @@ void Routes::forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip)
   if (!port) return call.count(Counter::kDropNoRoute);
   if (ip.ttl <= 1) return call.count(Counter::kDropTtl);
   Frame* copy = call.emit(Counter::kUnicastForwarded, *port, frame);
-  if (copy != nullptr) route_on(*copy, ip, call.config.mac, call.port(*port).peer_mac);
+  if (copy != nullptr) route_on(*copy, frame, ip, call.config.mac, call.port(*port).peer_mac);
 }
 
 }  // namespace cepheus::fabric

@@ -58,16 +58,15 @@ enum class Kind { kRegistration, kFromRegistration, kOther, kMalformed };
 Kind kind_of(const Call& call, const Frame& frame, wire::UdpHeaders& headers) {
   if (headers.ip.protocol != wire::Ipv4Header::kUdp) return Kind::kOther;
   if (frame.header_len < wire::kBthOffset) return Kind::kMalformed;
-  const auto udp = wire::Udp::parse(frame.header().subspan(wire::kUdpOffset));
-  if (!udp) return Kind::kMalformed;
-  headers.udp = *udp;
-  if (udp->destination_port == call.config.mrp_port) {
+  const wire::Udp& udp = headers.udp;
+  if (!headers.udp.read(frame.header().subspan(wire::kUdpOffset))) return Kind::kMalformed;
+  if (udp.destination_port == call.config.mrp_port) {
     const bool is_whole =
         frame.header_len == wire::kBthOffset && frame.icrc_state == wire::Icrc::kNone;
     return is_whole ? Kind::kRegistration : Kind::kMalformed;
   }
-  const bool is_roce = udp->destination_port == wire::kRoceUdpPort;
-  const bool from_there = udp->source_port == call.config.mrp_port;
+  const bool is_roce = udp.destination_port == wire::kRoceUdpPort;
+  const bool from_there = udp.source_port == call.config.mrp_port;
   return from_there && !is_roce ? Kind::kFromRegistration : Kind::kOther;
 }
 
@@ -81,36 +80,35 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
     return Disposition::kDone;
   };
   const auto bytes = frame.header();
-  const auto ethernet = wire::Ethernet::parse(bytes);
-  if (!ethernet) return drop(Counter::kDropMalformed);
-  if (ethernet->ether_type != wire::Ethernet::kIpv4) return drop(Counter::kDropOther);
-  const auto ip = wire::Ipv4Header::parse(bytes.subspan(wire::kIpOffset));
-  if (!ip) return drop(Counter::kDropMalformed);
-  wire::UdpHeaders headers{*ethernet, *ip, {}};
+  wire::UdpHeaders headers;
+  if (!headers.ethernet.read(bytes)) return drop(Counter::kDropMalformed);
+  if (headers.ethernet.ether_type != wire::Ethernet::kIpv4) return drop(Counter::kDropOther);
+  const wire::Ipv4Header& ip = headers.ip;
+  if (!headers.ip.read(bytes.subspan(wire::kIpOffset))) return drop(Counter::kDropMalformed);
   const Kind kind = kind_of(call, frame, headers);
   const PortConfig& port = call.port(call.ingress);
   const bool is_host = port.kind == PortKind::kHost;
-  const bool from_group = config.mcst_pool.contains(ip->source);
-  if (is_host && ip->source != port.host && config.rules.port_binding) {
+  const bool from_group = config.mcst_pool.contains(ip.source);
+  if (is_host && ip.source != port.host && config.rules.port_binding) {
     return drop(Counter::kDropSpoofedSource);
   }
   if (kind == Kind::kMalformed) return drop(Counter::kDropMalformed);
-  if (config.mcst_pool.contains(ip->destination)) {
+  if (config.mcst_pool.contains(ip.destination)) {
     if (from_group) return drop(Counter::kDropMalformed);
-    if (kind != Kind::kRegistration) return on_group_packet(call, ip->destination, frame, headers);
+    if (kind != Kind::kRegistration) return on_group_packet(call, ip.destination, frame, headers);
     registrar.on_datagram(call, frame, headers);
     if (call.fates == 0) call.count(Counter::kMrpTaken);
   } else if (from_group) {
-    return on_group_packet(call, ip->source, frame, headers);
+    return on_group_packet(call, ip.source, frame, headers);
   } else if (is_host && kind == Kind::kFromRegistration) {
     call.count(Counter::kDropMrpForged);
-  } else if (ip->destination == config.address && kind == Kind::kRegistration) {
+  } else if (ip.destination == config.address && kind == Kind::kRegistration) {
     if (is_host) return drop(Counter::kDropMrpForged);
     trunks.on_datagram(call, frame, headers);
   } else {
     const bool is_taken = kind == Kind::kRegistration ? senders.on_datagram(call, frame, headers)
                                                       : senders.on_packet(call, frame, headers);
-    if (!is_taken) routes.forward(call, frame, *ip);
+    if (!is_taken) routes.forward(call, frame, ip);
   }
   return Disposition::kDone;
 }

@@ -44,6 +44,7 @@ using net::SourceChange;
 using net::SwitchConfig;
 
 struct Emit {
+  Emit(PortId p, const Frame& f) : port(p), frame(f) {}  // to be made in place
   PortId port;
   Frame frame;
 };
