@@ -1,19 +1,10 @@
 #include "net/link.h"
 
-#include <algorithm>
-#include <cassert>
-
 namespace cepheus::net {
 
 using wire::Bytes;
 using wire::Duration;
 using wire::Instant;
-
-namespace {
-
-constexpr std::uint64_t kBitNanoseconds = 8ull * 1'000'000'000ull;  // per byte at 1 bit/s
-
-}  // namespace
 
 Link::Link(const LinkConfig& config)
     : is_faulty_(config.is_faulty()), config_(config), random_(config.seed) {}
@@ -30,35 +21,6 @@ Bytes Link::queued_bytes(Instant now) const {
   if (config_.rate.is_unlimited() || free_at_ <= now) return 0;
   const auto waiting = static_cast<unsigned __int128>((free_at_ - now).count());
   return static_cast<Bytes>(waiting * config_.rate.bits_per_second / kBitNanoseconds);
-}
-
-Passage Link::offer(Instant now, std::size_t frame_bytes) {
-  Passage passage = offer_control(now, frame_bytes);
-  if (is_faulty_ && passage.copies != 0) meet_faults(frame_bytes, passage);
-  return passage;
-}
-
-Passage Link::offer_control(Instant now, std::size_t frame_bytes) {
-  Passage passage;
-  ++counters_.frames;
-  counters_.bytes += frame_bytes;
-  if (!up_) {
-    ++counters_.dropped_down;
-    passage.drop = LinkDrop::kDown;
-    return passage;
-  }
-  // An idle transmitter takes any frame, however small the queue is.
-  const Bytes queued = queued_bytes(now);
-  if (queued != 0 && queued + frame_bytes > config_.queue_bytes) {
-    ++counters_.dropped_queue_full;
-    passage.drop = LinkDrop::kQueueFull;
-    return passage;
-  }
-  const Instant sent = std::max(now, free_at_) + serialise(now, frame_bytes);
-  free_at_ = sent;
-  passage.copies = 1;
-  passage.arrival[0] = sent + config_.delay;
-  return passage;
 }
 
 void Link::refuse(std::size_t frame_bytes) {
@@ -91,19 +53,6 @@ void Link::meet_faults(std::size_t frame_bytes, Passage& passage) {
     passage.corrupt = true;
     passage.corrupt_bit = static_cast<std::uint32_t>(random_.next() % (frame_bytes * 8));
   }
-}
-
-// Time on the wire, rounded down with the remainder carried to the next frame: a long run keeps the
-// exact rate.
-Duration Link::serialise(Instant now, std::size_t frame_bytes) {
-  if (config_.rate.is_unlimited()) return Duration{0};
-  if (free_at_ < now) residue_ = 0;
-  assert(frame_bytes < 1u << 30);  // all in 64 bits
-  const std::uint64_t rate = config_.rate.bits_per_second;
-  const std::uint64_t work = frame_bytes * kBitNanoseconds + residue_;
-  const std::uint64_t time = work / rate;
-  residue_ = work - time * rate;
-  return Duration{static_cast<std::int64_t>(time)};
 }
 
 // In (0, reorder_by].

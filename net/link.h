@@ -7,7 +7,9 @@
 // same faults.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <string_view>
 
@@ -59,11 +61,17 @@ struct LinkCounters {
   std::uint64_t frames = 0, bytes = 0;
 };
 
+inline constexpr std::uint64_t kBitNanoseconds = 8ull * 1'000'000'000ull;  // per byte at 1 bit/s
+
 class Link {
  public:
   explicit Link(const LinkConfig& config = {});
 
-  Passage offer(wire::Instant now, std::size_t frame_bytes);
+  Passage offer(wire::Instant now, std::size_t frame_bytes) {
+    Passage passage = offer_control(now, frame_bytes);
+    if (is_faulty_ && passage.copies != 0) meet_faults(frame_bytes, passage);
+    return passage;
+  }
   // The same for what the faults spare: what the two ends of the link say to each other.
   Passage offer_control(wire::Instant now, std::size_t frame_bytes);
   // Counts a frame that a queue of the caller's own before the link had no room for.
@@ -79,6 +87,7 @@ class Link {
   const LinkCounters& counters() const { return counters_; }
 
  private:
+  bool has_room(wire::Instant now, std::size_t frame_bytes) const;
   wire::Duration serialise(wire::Instant now, std::size_t frame_bytes);
   void meet_faults(std::size_t frame_bytes, Passage& passage);
   wire::Duration hold_back();
@@ -89,10 +98,65 @@ class Link {
   wire::Instant free_at_{};
   // Of the division by the rate, carried on so that no time is lost to rounding.
   std::uint64_t residue_ = 0;
+  // Of the last frame's size, since most are alike: its time, and what the division leaves.
+  std::size_t last_bytes_ = 0;
+  std::uint64_t last_time_ = 0, last_rest_ = 0;
   bool up_ = true;
   bool is_faulty_;
   LinkConfig config_;
   wire::SplitMix random_;
 };
+
+inline Passage Link::offer_control(wire::Instant now, std::size_t frame_bytes) {
+  Passage passage;
+  ++counters_.frames;
+  counters_.bytes += frame_bytes;
+  if (!up_) {
+    ++counters_.dropped_down;
+    passage.drop = LinkDrop::kDown;
+    return passage;
+  }
+  if (!has_room(now, frame_bytes)) {
+    ++counters_.dropped_queue_full;
+    passage.drop = LinkDrop::kQueueFull;
+    return passage;
+  }
+  const wire::Instant sent = std::max(now, free_at_) + serialise(now, frame_bytes);
+  free_at_ = sent;
+  passage.copies = 1;
+  passage.arrival[0] = sent + config_.delay;
+  return passage;
+}
+
+// Whether queued_bytes() and the frame are at most the limit, without the division. An idle
+// transmitter takes any frame, however small the queue is.
+inline bool Link::has_room(wire::Instant now, std::size_t frame_bytes) const {
+  if (config_.rate.is_unlimited() || free_at_ <= now) return true;
+  const auto work =
+      static_cast<unsigned __int128>((free_at_ - now).count()) * config_.rate.bits_per_second;
+  if (work < kBitNanoseconds) return true;
+  return frame_bytes <= config_.queue_bytes &&
+         work < static_cast<unsigned __int128>(config_.queue_bytes - frame_bytes + 1) *
+                    kBitNanoseconds;
+}
+
+// Time on the wire, rounded down with the remainder carried to the next frame: a long run keeps the
+// exact rate.
+inline wire::Duration Link::serialise(wire::Instant now, std::size_t frame_bytes) {
+  if (config_.rate.is_unlimited()) return wire::Duration{0};
+  if (free_at_ < now) residue_ = 0;
+  const std::uint64_t rate = config_.rate.bits_per_second;
+  if (frame_bytes != last_bytes_) {
+    assert(frame_bytes < 1u << 30);  // all in 64 bits
+    const std::uint64_t work = frame_bytes * kBitNanoseconds;
+    last_bytes_ = frame_bytes;
+    last_time_ = work / rate;
+    last_rest_ = work - last_time_ * rate;
+  }
+  residue_ += last_rest_;
+  if (residue_ < rate) return wire::Duration{static_cast<std::int64_t>(last_time_)};
+  residue_ -= rate;
+  return wire::Duration{static_cast<std::int64_t>(last_time_ + 1)};
+}
 
 }  // namespace cepheus::net

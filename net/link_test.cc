@@ -43,6 +43,39 @@ TEST(Link, LosesNoTimeToRoundingOverManySmallFrames) {
   EXPECT_EQ(last - kStart, 4960ns);  // 62'000 bytes at 100 Gb/s
 }
 
+TEST(Link, LosesNoTimeToRoundingWhereSizesAlternate) {
+  LinkConfig config;
+  config.rate = BitRate{7'000'000'000};
+  Link link(config);
+  Instant last{};
+  for (int i = 0; i < 700; ++i) last = link.offer(kStart, i % 2 == 0 ? 62 : 4154).arrival[0];
+  EXPECT_EQ(last - kStart, 1'686'400ns);  // 350 of each, 1'475'600 bytes, at 7 Gb/s
+}
+
+// To the byte, at rates and sizes that leave remainders.
+TEST(Link, HasRoomForWhatFillsItsQueueAndForNoByteMore) {
+  wire::SplitMix random(1);
+  const auto below = [&](std::uint64_t n) { return random.next() % n; };
+  int dropped = 0;
+  for (int round = 0; round < 1000; ++round) {
+    LinkConfig config;
+    config.rate = BitRate{1 + below(400'000'000'000)};
+    config.queue_bytes = 1000 + below(20'000);
+    Link link(config);
+    for (Instant now = kStart; now < kStart + 20us; now += Duration(below(2000))) {
+      const wire::Bytes queued = link.queued_bytes(now);
+      const std::size_t size = below(4) == 0 && queued != 0 && queued < config.queue_bytes
+                                   ? config.queue_bytes - queued + below(2)
+                                   : below(5000);
+      const bool is_full = queued != 0 && queued + size > config.queue_bytes;
+      dropped += is_full;
+      ASSERT_EQ(link.offer(now, size).drop == LinkDrop::kQueueFull, is_full)
+          << queued << " of " << config.queue_bytes << " bytes wait, " << size << " come";
+    }
+  }
+  EXPECT_GT(dropped, 1000);
+}
+
 TEST(Link, DropsWhatDoesNotFitItsQueueAndTakesMoreLater) {
   LinkConfig config;
   config.rate = BitRate{8'000'000};  // 1 byte a microsecond
