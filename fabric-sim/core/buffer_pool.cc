@@ -1,7 +1,5 @@
 #include "fabric-sim/core/buffer_pool.h"
 
-#include <cassert>
-
 namespace cepheus::sim {
 
 wire::BufferRef BufferPool::acquire() {
@@ -19,18 +17,6 @@ std::span<std::uint8_t> BufferPool::bytes(wire::BufferRef buffer) {
   if (buffer != kShared) return {buffers_[buffer].bytes.get(), buffer_bytes_};
   if (!shared_) shared_ = std::make_unique<std::uint8_t[]>(buffer_bytes_);
   return {shared_.get(), buffer_bytes_};
-}
-
-void BufferPool::ref(wire::BufferRef buffer) {
-  if (buffer >= kShared) return;
-  assert(buffers_[buffer].references > 0);
-  ++buffers_[buffer].references;
-}
-
-void BufferPool::unref(wire::BufferRef buffer) {
-  if (buffer >= kShared) return;
-  assert(buffers_[buffer].references > 0);
-  if (--buffers_[buffer].references == 0) free_.push_back(buffer);
 }
 
 }  // namespace cepheus::sim

@@ -1,6 +1,7 @@
 // Payload buffers with reference counts: what shared memory is to the live fabric.
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,8 +19,16 @@ class BufferPool {
   // Where payloads lie that are lengths only, all of them (rnic::NicConfig::moves_payload).
   static constexpr wire::BufferRef kShared = wire::kNoBuffer - 1;
   // kNoBuffer and kShared are ignored, so that frames without one of their own need no question.
-  void ref(wire::BufferRef buffer);
-  void unref(wire::BufferRef buffer);
+  void ref(wire::BufferRef buffer) {
+    if (buffer >= kShared) return;
+    assert(buffers_[buffer].references > 0);
+    ++buffers_[buffer].references;
+  }
+  void unref(wire::BufferRef buffer) {
+    if (buffer >= kShared) return;
+    assert(buffers_[buffer].references > 0);
+    if (--buffers_[buffer].references == 0) free_.push_back(buffer);
+  }
   std::size_t in_use() const { return buffers_.size() - free_.size(); }
 
  private:

@@ -4,15 +4,6 @@
 
 namespace cepheus::sim {
 
-void Simulator::schedule(Instant at, Actor& actor, std::uint64_t what) {
-  const Event event{std::max(at, now_), next_number_++, &actor, what};
-  if ((event.at - now_).count() < NearEvents::kReach) {
-    near_.push(event);
-  } else {
-    push_far(event);
-  }
-}
-
 void Simulator::push_far(const Event& event) {
   far_.push_back(event);
   std::size_t at = far_.size() - 1;

@@ -5,6 +5,7 @@
 // event budget, and using it up is a result of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -31,7 +32,14 @@ class Simulator {
 
   Instant now() const { return now_; }
   // `at` in the past means now.
-  void schedule(Instant at, Actor& actor, std::uint64_t what = 0);
+  void schedule(Instant at, Actor& actor, std::uint64_t what = 0) {
+    const Event event{std::max(at, now_), next_number_++, &actor, what};
+    if ((event.at - now_).count() < NearEvents::kReach) {
+      near_.push(event);
+    } else {
+      push_far(event);
+    }
+  }
 
   enum class End {
     kIdle,     // no event is left; now() == until, unless that is never

@@ -48,6 +48,13 @@ TEST(Multicast, MembersThatTakeTurnsKeepTheLinksBusy) {
   EXPECT_EQ(totals.retransmitted, 0u);
 }
 
+TEST(Multicast, OneMemberOfEachColumnSendsAllAtOnce) {
+  const Grid grid = grid_of(4);
+  Testbed testbed(net::fat_tree(4, paper_link(100, 100ns)), room_for(8 * kMiB));
+  const wire::Duration time = time_of_swap_from_one(testbed, grid.columns, 8 * kMiB);
+  EXPECT_NEAR(microseconds(time) / wire_us(8 * kMiB), 1, 0.02);
+}
+
 TEST(Loss, AtCopiesIsOnEveryLinkOutOfASwitchAndOnNoOther) {
   net::Topology fabric = net::fat_tree(4, paper_link());
   lose(fabric, LossAt::kCopies, 0.5);
