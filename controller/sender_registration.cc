@@ -15,6 +15,8 @@ using wire::MrpReject;
 using wire::MrpType;
 
 constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
+// Where messages are lost and ways are many, no attempt may ever come through whole.
+constexpr std::size_t kAttemptsThatDo = 4;
 constexpr std::size_t kAttemptsKept = 8;  // with their pauses longer than a registration takes
 
 }  // namespace
@@ -179,9 +181,10 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
   // An answer that the network doubled counts twice: then a path may lack the rule, as after a
   // switch's restart, until the next INSTALL, and the sender's switch lets nothing complete.
   attempt->share = std::min(kWhole, attempt->share + answer.share);
-  if (attempt->share == kWhole && attempt->answered.count() == group_.receiver_count) {
-    go_on(now, out);
-  }
+  const std::size_t all = group_.receiver_count;
+  const bool is_whole = attempt->share == kWhole && attempt->answered.count() == all;
+  const bool has_done = attempts_.size() >= kAttemptsThatDo && heard_.count() == all;
+  if (is_whole || has_done) go_on(now, out);
 }
 
 // All have answered what this state asked for.

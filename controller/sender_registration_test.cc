@@ -152,16 +152,18 @@ TEST(SenderRegistration, TimesOutNamingWhoIsMissingAndTellsTheOthers) {
   EXPECT_EQ(net.sender.deadline(), wire::kNever);
 }
 
-TEST(SenderRegistration, SaysThatAPathIsMissingIfEveryReceiverAnswered) {
+// Where ways are many and messages are lost, no attempt may ever come through whole.
+TEST(SenderRegistration, IsActiveOnceAllHaveAnsweredSomeOfFourAttempts) {
   SenderNetwork net({2, 2, 2});
   int on_the_way = 0;
   net.lose = [&](const SenderNetwork::Datagram& d) {
     return d.to == To::kRack && on_the_way++ % 2 == 0;
   };
   ASSERT_TRUE(net.start());
-  net.run(kStart + 2s);
-  EXPECT_EQ(net.sender.error().code, ErrorCode::kTimedOut);
-  EXPECT_THAT(net.sender.error().text, HasSubstr("not over every path"));
+  net.run(kStart + 139ms);  // 20, 40, 80 ms between them
+  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  net.run(kStart + 200ms);
+  EXPECT_EQ(net.sender.state(), State::kActive);
 }
 
 TEST(SenderRegistration, FailsOnARefusalNamingWhoAndWhy) {
