@@ -65,10 +65,10 @@ TEST(SenderRegistration, CountsTheSharesOfOneAttemptOnly) {
     return d.to == To::kSender && d.message.header.seq % 2 != (d.from == host(1) ? 1 : 0);
   };
   ASSERT_TRUE(net.start());
-  net.run(kStart + 850ms);
+  net.run(kStart + 139ms);
   EXPECT_EQ(net.sender.state(), State::kInstalling);
   net.lose = nullptr;
-  net.run(kStart + 999ms);
+  net.run(kStart + 300ms);
   EXPECT_EQ(net.sender.state(), State::kActive);
 }
 
