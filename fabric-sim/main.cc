@@ -163,6 +163,9 @@ CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
   sub.add_flag("--quick", command.options.quick, "fewer and smaller points");
   sub.add_option("--seeds", command.options.seeds, "of random links and placements")
       ->check(CLI::Range(1, 1000));
+  sub.add_option(
+      "--cdf", command.options.cdf,
+      "file of message sizes, of those experiments that draw them: lines 'BYTES PERCENT'");
   sub.add_option("--congestion", command.options.congestion,
                  "of senders, where there is any: orig or hpcc, and what differs from them, "
                  "ce-echo for one")

@@ -10,12 +10,10 @@ namespace cepheus::sim {
 using namespace std::chrono_literals;
 
 Testbed congested_testbed(const CongestedFabric& fabric, const CnpFilter& filter,
-                          const ExperimentOptions& options, std::uint64_t seed) {
+                          const ExperimentOptions& options, TestbedConfig config) {
   net::Topology topology = fabric.topology;
   const auto parsed = rnic::parse_congestion(options.congestion, topology.hosts.front().up.rate);
   if (!parsed) throw std::invalid_argument(parsed.error().text);
-  TestbedConfig config;
-  config.seed = seed;
   config.congestion = *parsed;
   const net::EcnConfig ecn{
       .on = true, .kmin = fabric.kmin, .kmax = fabric.kmax, .pmax = fabric.pmax};

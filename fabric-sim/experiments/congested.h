@@ -27,9 +27,10 @@ struct CongestedFabric {
   double pmax = 0.01;
 };
 
-// Throws std::invalid_argument if options.congestion can't be. The rate is that of the first host.
+// Throws std::invalid_argument if options.congestion can't be. The rate is that of the first host;
+// `config` says the rest.
 Testbed congested_testbed(const CongestedFabric& fabric, const CnpFilter& filter,
-                          const ExperimentOptions& options, std::uint64_t seed = 1);
+                          const ExperimentOptions& options, TestbedConfig config = {});
 
 // Two racks of four hosts whose switches share a third: A1 to D1 are hosts 0 to 3, A2 to D2 4 to 7.
 net::Topology two_racks_of_four();

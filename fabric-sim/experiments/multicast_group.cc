@@ -171,6 +171,9 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, control_port_);
     out_.clear();
     if (!registration_) return;
+    if (registration_->state() == mrp::Registration::State::kActive) {
+      group_.ready_at_ = std::min(group_.ready_at_, group_.simulator_.now());
+    }
     if (const Instant due = registration_->deadline(); due < timer_at_) {
       timer_at_ = due;
       group_.simulator_.schedule(due, *this);

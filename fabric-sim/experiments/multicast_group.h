@@ -24,6 +24,8 @@ class MulticastGroup {
 
   // Registers and waits on virtual time; false if it fails.
   bool set_up();
+  // When all had confirmed, and the leader knew. Precondition: set_up() succeeded.
+  Instant ready_at() const { return ready_at_; }
   // The member sends `bytes`, all others have a receive posted; `done` when the last of them has
   // it, and the source knows.
   void send(std::size_t member, std::uint32_t bytes);
@@ -61,6 +63,7 @@ class MulticastGroup {
   std::size_t waiting_ = 0;
   bool is_streaming_ = false;
   std::uint64_t streamed_ = 0;
+  Instant ready_at_ = wire::kNever;
   Instant received_at_{}, completed_at_{};
   std::uint32_t key_ = 0;
   std::vector<std::uint8_t> announcement_;  // empty: WRITEs are not announced

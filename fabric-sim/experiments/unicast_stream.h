@@ -1,9 +1,7 @@
 // A connection between two simulated hosts over which one sends messages without end.
 #pragma once
 
-#include <memory>
-
-#include "fabric-sim/experiments/testbed.h"
+#include "fabric-sim/experiments/channel.h"
 
 namespace cepheus::sim {
 
@@ -11,18 +9,17 @@ class UnicastStream {
  public:
   // Hosts are the network's indices; messages of `bytes` each. Ready at once, and sends nothing yet.
   UnicastStream(Testbed& testbed, std::size_t from, std::size_t to, std::uint32_t bytes);
-  ~UnicastStream();
-  UnicastStream(const UnicastStream&) = delete;
-  UnicastStream& operator=(const UnicastStream&) = delete;
 
   void start();
-  void stop();  // what is posted still goes out
+  void stop() { is_running_ = false; }  // what is posted still goes out
   // That the receiver has, and the sender knows of.
-  std::uint64_t messages() const;
+  std::uint64_t messages() const { return messages_; }
 
  private:
-  class End;
-  std::unique_ptr<End> source_, sink_;
+  const std::uint32_t bytes_;
+  Channel channel_;
+  bool is_running_ = false;
+  std::uint64_t messages_ = 0;
 };
 
 }  // namespace cepheus::sim

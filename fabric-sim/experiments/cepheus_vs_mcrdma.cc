@@ -1,0 +1,177 @@
+// Both multicasts on the same scenes: what they take in switches, their times, and loss.
+#include <algorithm>
+#include <cmath>
+
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/congested.h"
+#include "fabric-sim/experiments/multicast_time.h"
+#include "fabric-sim/experiments/sender_group.h"
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr std::uint32_t kSmall = 64 << 10, kLarge = 16 << 20;
+enum class Kind { kCepheus, kMcRdma, kMcRdmaRacks };
+constexpr Kind kKinds[] = {Kind::kCepheus, Kind::kMcRdma, Kind::kMcRdmaRacks};
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kCepheus:
+      return "cepheus";
+    case Kind::kMcRdma:
+      return "mc-rdma";
+    case Kind::kMcRdmaRacks:
+      return "mc-rdma, racks' switches alone";
+  }
+  return "";
+}
+
+struct Run {
+  double set_up_us = 0, received_us = 0, acknowledged_us = 0;
+  double timeouts = 0, naks = 0;
+  double table_bytes = 0, largest_table = 0,
+         switches = 0;  // of one group: in all, in one, with any
+};
+
+void count_tables(Testbed& testbed, Run& run) {
+  for (const auto& node : testbed.network().switches()) {
+    double bytes = 0;
+    for (const fabric::GroupView& g : node->engine().groups()) {
+      bytes += static_cast<double>(g.table_bytes);
+    }
+    for (const fabric::SenderGroupView& g : node->engine().sender_groups()) {
+      bytes += static_cast<double>(g.rule_bytes + g.merge_bytes);
+    }
+    run.table_bytes += bytes;
+    run.largest_table = std::max(run.largest_table, bytes);
+    run.switches += bytes > 0 ? 1 : 0;
+  }
+}
+
+// The first host to the others.
+Run run_one(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss,
+            std::uint64_t seed) {
+  constexpr std::size_t kPorts = 8, kHosts = kPorts * kPorts * kPorts / 4;
+  net::Topology topology = net::fat_tree(kPorts, paper_link());
+  lose(topology, LossAt::kCopies, loss);
+  for (net::SwitchSpec& one : topology.switches) {
+    one.config.sender_groups =
+        kind == Kind::kMcRdmaRacks ? net::SenderGroups::kRacks : net::SenderGroups::kEverywhere;
+  }
+  TestbedConfig config;
+  config.seed = seed;
+  config.memory = bytes;
+  Testbed testbed(topology, config);
+  const std::vector<std::size_t> hosts = random_hosts(receivers + 1, kHosts, seed);
+  Run run;
+  const Instant asked = testbed.simulator().now();
+  if (kind == Kind::kCepheus) {
+    MulticastGroup group(testbed.simulator(), testbed.network(), kFirstGroup, hosts,
+                         testbed.memory());
+    if (!group.set_up()) throw std::runtime_error("the group is not set up");
+    run.set_up_us = microseconds(group.ready_at() - asked);
+    count_tables(testbed, run);
+    const Instant begin = testbed.simulator().now();
+    group.send(0, bytes);
+    testbed.run_until([&] { return group.is_done(); });
+    run.received_us = microseconds(group.received_at() - begin);
+    run.acknowledged_us = microseconds(group.completed_at() - begin);
+  } else {
+    SenderGroup group(testbed, hosts[0], {hosts.begin() + 1, hosts.end()}, 0);
+    group.begin();
+    testbed.run_until([&] { return group.is_ready(); });
+    run.set_up_us = microseconds(group.ready_at() - asked);
+    count_tables(testbed, run);
+    const Instant begin = testbed.simulator().now();
+    bool is_done = false;
+    group.on_received(
+        [&](std::size_t, Instant now) { run.received_us = microseconds(now - begin); });
+    group.on_acknowledged([&](Instant now) {
+      run.acknowledged_us = microseconds(now - begin);
+      is_done = true;
+    });
+    group.send(bytes);
+    testbed.run_until([&] { return is_done; });
+  }
+  run.timeouts = static_cast<double>(testbed.totals().timeouts);
+  for (const std::size_t host : hosts) {
+    const rnic::Counters& nic = testbed.network().host(host).nic().counters();
+    run.naks += static_cast<double>(nic[rnic::Counter::kRxNakSequence]);
+  }
+  return run;
+}
+
+class Runs {
+ public:
+  Runs(Kind kind, std::size_t receivers, std::uint32_t bytes, double loss, unsigned seeds) {
+    for (unsigned seed = 1; seed <= seeds; ++seed) {
+      runs_.push_back(run_one(kind, receivers, bytes, loss, seed));
+    }
+  }
+  std::vector<double> all(double Run::*what, double times = 1) const {
+    std::vector<double> values;
+    for (const Run& run : runs_) values.push_back(run.*what * times);
+    return values;
+  }
+
+ private:
+  std::vector<Run> runs_;
+};
+
+void compare_sizes(Kind kind, unsigned seeds, Report& report) {
+  const std::string name = name_of(kind);
+  for (const std::size_t receivers : {3u, 7u, 15u}) {
+    report.say(name + ", " + std::to_string(receivers) + " receivers");
+    const auto x = static_cast<double>(receivers);
+    const Runs small(kind, receivers, kSmall, 0, seeds), large(kind, receivers, kLarge, 0, seeds);
+    report.add(name + ", 64 KiB", x, small.all(&Run::received_us), "us");
+    report.add(name + ", 16 MiB", x, large.all(&Run::received_us), "us of 16 MiB");
+    report.add(name + ", set-up", x, small.all(&Run::set_up_us), "us of set-up");
+    report.add(name + ", tables of a group", x, small.all(&Run::table_bytes), "B");
+    report.add(name + ", largest in a switch", x, small.all(&Run::largest_table), "B");
+    report.add(name + ", switches with a table", x, small.all(&Run::switches), "switches");
+    const double sources = kind == Kind::kCepheus ? 1 : x + 1;
+    report.add(name + ", tables if all may send", x, small.all(&Run::table_bytes, sources), "B");
+  }
+}
+
+void compare_losses(Kind kind, unsigned seeds, Report& report) {
+  constexpr std::size_t kReceivers = 7;
+  for (const double loss : {1e-4, 1e-3}) {
+    const std::string name =
+        std::string(name_of(kind)) + (loss < 5e-4 ? ", loss 1e-4" : ", loss 1e-3");
+    report.say(name);
+    const Runs runs(kind, kReceivers, kLarge, loss, seeds);
+    report.add(name, kReceivers, runs.all(&Run::acknowledged_us), "us of 16 MiB");
+    report.add(name + ", NAKs", kReceivers, runs.all(&Run::naks), "NAKs");
+    report.add(name + ", time-outs", kReceivers, runs.all(&Run::timeouts), "time-outs");
+  }
+}
+
+void run(const ExperimentOptions& options, Report& report) {
+  const unsigned seeds = options.seeds_or(3, 9);
+  for (const Kind kind : kKinds) compare_sizes(kind, seeds, report);
+  for (const Kind kind : kKinds) compare_losses(kind, seeds, report);
+}
+
+}  // namespace
+
+const Experiment kCepheusVsMcRdma = {
+    "cepheus-vs-mcrdma",
+    "Cepheus beside MC-RDMA: time, set-up, tables and loss of one multicast",
+    "our own",
+    "20 s quick, a minute",
+    {"receivers", "us", false, false, "us"},
+    "A fat-tree of 128 hosts, 100 Gb/s and 1 us a link, MTU 4096; sender and receivers at random "
+    "places, "
+    "as many as there are seeds. Time: from posting to the last receipt, with loss (of each copy "
+    "that leaves a switch) to "
+    "the sender's completion. NAKs: that the sender heard. Set-up: until the one who registers "
+    "knows that all are there. Tables: what a "
+    "hardware table would hold, by the switches' own account. A sender group has one sender: where "
+    "all n "
+    "members may send it takes n groups; a Cepheus group changes its source.",
+    run};
+
+}  // namespace cepheus::sim

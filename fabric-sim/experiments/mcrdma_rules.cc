@@ -1,0 +1,64 @@
+// Rules in the switches at the top of racks, for all groups of three replicas that there can be.
+#include <stdexcept>
+
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/replication_rules.h"
+
+namespace cepheus::sim {
+namespace {
+
+constexpr std::size_t kHosts = 16;  // of a rack
+constexpr std::size_t kManyRacks = 20, kGroupsPerHost = 100;
+
+// V-B's closed forms.
+double of_one_rack(std::size_t racks) { return static_cast<double>(1920 * racks); }
+double of_two_racks(std::size_t racks) { return static_cast<double>(2048 * racks * (racks - 1)); }
+
+void run(const ExperimentOptions& options, Report& report) {
+  const std::size_t most = options.quick ? 3 : 5;
+  for (std::size_t n = 1; n <= most; ++n) {
+    report.say(std::to_string(n) + " racks");
+    const Racks racks(n, kHosts);
+    const RackRules rules = racks.count(0, true), apart = racks.count(0, false);
+    for (std::size_t rack = 1; rack < n; ++rack) {
+      if (racks.count(rack, true) != rules) throw std::logic_error("racks' rules differ");
+    }
+    const auto x = static_cast<double>(n);
+    const auto add = [&](const char* series, std::uint64_t value, std::optional<double> paper) {
+      report.add(series, x, static_cast<double>(value), "rules", paper);
+    };
+    add("two replicas in one rack", rules.one_rack, of_one_rack(n));
+    add("two replicas in two racks", rules.two_racks, of_two_racks(n));
+    add("rules of a switch", rules.sum(), of_one_rack(n) + of_two_racks(n));
+    add("... no replica at the sender's host", apart.sum(), std::nullopt);
+  }
+  report.say("20 racks");
+  const Racks racks(kManyRacks, kHosts);
+  const RackRules rules = racks.count(0, true, kGroupsPerHost);
+  const auto x = static_cast<double>(kManyRacks);
+  report.add("at most 100 groups a host, one rack", x, static_cast<double>(rules.one_rack), "rules",
+             of_one_rack(kManyRacks));
+  report.add("at most 100 groups a host, two racks", x, static_cast<double>(rules.two_racks),
+             "rules", static_cast<double>(kHosts * kGroupsPerHost));
+  report.add("at most 100 groups a host", x, static_cast<double>(rules.sum()), "rules", 40'000);
+}
+
+}  // namespace
+
+const Experiment kMcRdmaRules = {
+    "mcrdma-rules",
+    "rules in the switch of a rack of 16 hosts, for all groups of three replicas",
+    "MC-RDMA V-B",
+    "seconds",
+    {"racks", "rules", false, true, "rules"},
+    "Each sender to each two hosts, sorted by the switch's own bifurcation where only switches at "
+    "the "
+    "top of racks branch (sender_groups = \"racks\"); every rack's switch holds as many. The "
+    "paper's "
+    "formula counts patterns with a replica at the sender's own host, for which a group needs none "
+    "of the network; the last series leaves them out. 40,000 rules are what the paper's "
+    "switch has room for: all patterns of four racks, or of 20 racks if a host is in at most 100 "
+    "groups to two racks.",
+    run};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,205 @@
+// MC-RDMA's testbed: a host writes to one in its rack and to one in another, several messages at a time.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "fabric-sim/experiments/all.h"
+#include "fabric-sim/experiments/congested.h"
+#include "fabric-sim/experiments/replication.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kA1 = 0, kB1 = 1, kD1 = 3, kA2 = 4;
+constexpr std::size_t kDepth = 8;
+
+// A sender that has kDepth messages under way until all are sent.
+class Writer {
+ public:
+  Writer(Testbed& testbed, ReplicationWay way, std::size_t sender,
+         const std::vector<std::size_t>& receivers)
+      : testbed_(testbed) {
+    ways_.push_back(make_replication(way, testbed, sender, receivers, 0));
+    make_ready(testbed, ways_);
+    ways_.front()->on_acknowledged([this](Instant now) { end_one(now); });
+  }
+
+  void write(std::uint32_t bytes, std::size_t count) {
+    bytes_ = bytes;
+    begun_at_ = testbed_.simulator().now();
+    left_ = count;
+    while (under_way_.size() < kDepth && left_ > 0) begin_one(begun_at_);
+    testbed_.run_until([&] { return under_way_.empty(); });
+  }
+  // Of the whole run.
+  wire::Duration time() const { return ended_at_ - begun_at_; }
+  const std::vector<double>& latencies() const { return latencies_; }  // us, of each message
+
+ private:
+  void begin_one(Instant now) {
+    --left_;
+    under_way_.push_back(now);
+    ways_.front()->send(bytes_);
+  }
+  void end_one(Instant now) {
+    latencies_.push_back(microseconds(now - under_way_.front()));
+    under_way_.pop_front();
+    ended_at_ = now;
+    if (left_ > 0) begin_one(now);
+  }
+
+  Testbed& testbed_;
+  std::vector<std::unique_ptr<Replication>> ways_;
+  std::uint32_t bytes_ = 0;
+  std::size_t left_ = 0;
+  std::deque<Instant> under_way_;  // since when
+  Instant begun_at_{}, ended_at_{};
+  std::vector<double> latencies_;
+};
+
+double gigabits(double bytes, wire::Duration time) {
+  return bytes * 8 / static_cast<double>(time.count());
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
+
+double percentile(std::vector<double> values, double part) {
+  std::ranges::sort(values);
+  const double last = static_cast<double>(values.size() - 1);
+  return values[static_cast<std::size_t>(std::ceil(part * last))];
+}
+
+TestbedConfig bed(std::uint64_t bytes, std::uint64_t seed) {
+  TestbedConfig config;
+  config.memory = bytes;
+  config.seed = seed;
+  return config;
+}
+
+// --- fig. 4 ---
+
+void measure_size(ReplicationWay way, std::uint32_t bytes, std::size_t messages, Report& report) {
+  const std::string name = name_of(way);
+  Testbed testbed(two_racks_of_four(), bed(bytes, 1));
+  Writer writer(testbed, way, kA1, {kD1, kA2});
+  const rnic::Counters& nic = testbed.network().host(kA1).nic().counters();
+  const std::uint64_t before = nic[rnic::Counter::kTxBytes];
+  writer.write(bytes, messages);
+  const auto sent = static_cast<double>(nic[rnic::Counter::kTxBytes] - before);
+  const double payload = static_cast<double>(bytes) * static_cast<double>(messages);
+  report.add(name, bytes, mean(writer.latencies()), "us");
+  report.add(name + ", throughput", bytes, gigabits(payload, writer.time()), "Gb/s of payload");
+  report.add(name + ", sent", bytes, gigabits(sent, writer.time()), "Gb/s sent");
+  report.add(name + ", sent for each byte", bytes, sent / payload, "bytes");
+}
+
+void run_fig4(const ExperimentOptions& options, Report& report) {
+  const std::uint32_t step = options.quick ? 8 : 2;
+  for (const ReplicationWay way : kReplicationWays) {
+    for (std::uint32_t bytes = 128; bytes <= 1 << 20; bytes *= step) {
+      report.say(name_of(way) + (", " + std::to_string(bytes)) + " bytes");
+      measure_size(way, bytes, options.quick ? 100 : 400, report);
+    }
+  }
+}
+
+// --- fig. 7 ---
+
+constexpr std::uint32_t kMessage = 64 << 10;
+
+struct LossyRun {
+  double throughput = 0, latency = 0, timeouts = 0, naks = 0;
+};
+
+LossyRun run_with_loss(ReplicationWay way, double loss, std::uint64_t seed, std::size_t messages) {
+  net::Topology topology = two_racks_of_four();
+  // From the sender's rack to the switch between the racks: what goes to the near receiver never comes by.
+  for (net::TrunkSpec& trunk : topology.trunks) {
+    if (trunk.a == topology.hosts[kA1].switch_index) trunk.ab.loss = loss;
+    if (trunk.b == topology.hosts[kA1].switch_index) trunk.ba.loss = loss;
+  }
+  Testbed testbed(topology, bed(kMessage, seed));
+  Writer writer(testbed, way, kA1, {kB1, kA2});
+  writer.write(kMessage, messages);
+  LossyRun run;
+  run.throughput =
+      gigabits(static_cast<double>(kMessage) * static_cast<double>(messages), writer.time());
+  run.latency = percentile(writer.latencies(), 0.99);
+  run.timeouts = static_cast<double>(testbed.totals().timeouts);
+  for (std::size_t h = 0; h < testbed.network().host_count(); ++h) {
+    const rnic::Counters& nic = testbed.network().host(h).nic().counters();
+    run.naks += static_cast<double>(nic[rnic::Counter::kRxNakSequence]);
+  }
+  return run;
+}
+
+void measure_loss(ReplicationWay way, const ExperimentOptions& options, Report& report) {
+  const std::string name = name_of(way);
+  const std::size_t messages = options.quick ? 2000 : 10000;
+  const LossyRun whole = run_with_loss(way, 0, 1, messages);
+  report.add(name + ", lossless", 0, whole.throughput, "Gb/s");
+  report.add(name + ", p99, lossless", 0, whole.latency, "us");
+  for (const double per : {16384.0, 4096.0, 1024.0, 256.0}) {
+    report.say(name + ", a packet of " + std::to_string(static_cast<int>(per)));
+    std::vector<double> throughputs, parts, latencies, timeouts, naks;
+    for (unsigned seed = 1; seed <= options.seeds_or(1, 5); ++seed) {
+      const LossyRun run = run_with_loss(way, 1 / per, seed, messages);
+      throughputs.push_back(run.throughput);
+      parts.push_back(run.throughput / whole.throughput);
+      latencies.push_back(run.latency);
+      timeouts.push_back(run.timeouts);
+      naks.push_back(run.naks);
+    }
+    report.add(name, 1 / per, throughputs, "Gb/s");
+    report.add(name + ", of its own without loss", 1 / per, parts, "of lossless");
+    report.add(name + ", p99", 1 / per, latencies, "us");
+    report.add(name + ", NAKs", 1 / per, naks, "NAKs");
+    report.add(name + ", time-outs", 1 / per, timeouts, "time-outs");
+  }
+}
+
+void run_fig7(const ExperimentOptions& options, Report& report) {
+  for (const ReplicationWay way : kReplicationWays) measure_loss(way, options, report);
+}
+
+}  // namespace
+
+const Experiment kMcRdmaFig4 = {
+    "mcrdma-fig4",
+    "a host writes to one in its rack and one in another, eight messages at a time: by size",
+    "MC-RDMA fig. 4",
+    "10 s quick, a minute",
+    {"bytes", "us", true, true, "us"},
+    "Two racks of four hosts as in mcrdma-fig5, from A1 to D1 and A2; NICs and links alone, "
+    "without the "
+    "time that a host's software takes, which is most of it for small messages. Latency: from "
+    "posting to "
+    "the sender's completion, the mean of 400 messages (100 if quick); sent: what leaves the "
+    "sender's NIC. "
+    "Chain replication goes over D1, and its answer comes back up the chain.",
+    run_fig4};
+
+const Experiment kMcRdmaFig7 = {"mcrdma-fig7",
+                                "the same with loss on the way to the other rack: throughput and "
+                                "the 99th percentile of latency",
+                                "MC-RDMA fig. 7",
+                                "10 s quick, 2 min",
+                                {"loss", "Gb/s", true, false, "Gb/s"},
+                                "As mcrdma-fig4, from A1 to B1 and A2, messages of 64 KiB, eight "
+                                "at a time. Loss on what goes from A1's "
+                                "rack to the other one, so that each way's long leg has it: A1's "
+                                "copy, or with chain replication B1's; "
+                                "nothing else loses. The paper names neither size, depth nor rates "
+                                "but 1/4096 and 1/1024. Fan-out has "
+                                "half of the throughput since two copies share the sender's link, "
+                                "so rivals are compared by what is "
+                                "left of their own without loss.",
+                                run_fig7};
+
+}  // namespace cepheus::sim

@@ -1,0 +1,69 @@
+#include "fabric-sim/experiments/message_sizes.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::sim {
+namespace {
+
+std::string refusal(const char* text) {
+  const auto sizes = MessageSizes::parse(text, "cdf");
+  return sizes ? "" : sizes.error().text;
+}
+
+TEST(MessageSizes, HaveThePublishedMeans) {
+  EXPECT_NEAR(MessageSizes::alibaba_storage().mean(), 40.9e3, 0.02 * 40.9e3);
+  EXPECT_NEAR(MessageSizes::web_search().mean(), 1.71e6, 0.02 * 1.71e6);
+}
+
+TEST(MessageSizes, AreDrawnAsTheyAreSpread) {
+  const auto sizes = MessageSizes::parse("100 0\n200 50  # half\n\n1000 100\n", "cdf");
+  ASSERT_TRUE(sizes) << sizes.error().text;
+  EXPECT_EQ(sizes->largest(), 1000u);
+  EXPECT_DOUBLE_EQ(sizes->mean(), 0.5 * 150 + 0.5 * 600);
+  Random random(1);
+  double sum = 0;
+  int small = 0;
+  constexpr int kDraws = 100'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const std::uint32_t bytes = sizes->draw(random);
+    ASSERT_GE(bytes, 100u);
+    ASSERT_LE(bytes, 1000u);
+    small += bytes <= 200;
+    sum += bytes;
+  }
+  EXPECT_NEAR(sum / kDraws, sizes->mean(), 0.01 * sizes->mean());
+  EXPECT_NEAR(small, kDraws / 2, kDraws / 100);
+}
+
+TEST(MessageSizes, BelowTheFirstPointAreAsLargeAsThat) {
+  const auto sizes = MessageSizes::parse("4096 100\n", "cdf");
+  ASSERT_TRUE(sizes) << sizes.error().text;
+  Random random(1);
+  EXPECT_EQ(sizes->draw(random), 4096u);
+}
+
+TEST(MessageSizes, ThatCantBeAreRefusedWithTheLineAndWhatToWrite) {
+  EXPECT_EQ(refusal("100 0\nmany 50\n"),
+            "cdf, line 2: write a size in bytes and a percentage, '4096 25'");
+  EXPECT_EQ(refusal("100 0 7\n"), "cdf, line 1: write a size in bytes and a percentage, '4096 25'");
+  EXPECT_EQ(refusal("0 50\n1 100\n"),
+            "cdf, line 1: a message has from 1 to 2^30 bytes; write such a size first");
+  EXPECT_EQ(refusal("100 101\n"),
+            "cdf, line 1: the second number is a percentage; write one from 0 to 100");
+  EXPECT_EQ(refusal("100 50\n90 100\n"),
+            "cdf, line 2: sizes and percentages rise from line to line; sort them, each percentage "
+            "once");
+  EXPECT_EQ(refusal("100 50\n200 50\n300 100\n"),
+            "cdf, line 2: sizes and percentages rise from line to line; sort them, each percentage "
+            "once");
+  const char* const end = "the last point is the largest message; end with 'BYTES 100'";
+  EXPECT_EQ(refusal("100 50\n"), std::string("cdf, line 1: ") + end);
+  EXPECT_EQ(refusal(""), std::string("cdf, line 0: ") + end);
+  const auto file = MessageSizes::from_file("/there/is/none");
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().text,
+            "/there/is/none can't be read; name a file with lines 'BYTES PERCENT'");
+}
+
+}  // namespace
+}  // namespace cepheus::sim

@@ -1,0 +1,34 @@
+// A sender group of simulated hosts (MC-RDMA's multicast; docs/protocol.md, "Sender groups") whose programs do nothing
+// but move bytes: registered by the controller's machines as live ones are, then its sender sends messages to all.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fabric-sim/experiments/replication.h"
+
+namespace cepheus::sim {
+
+class SenderGroup final : public Replication {
+ public:
+  // Hosts are the network's indices; 1 to 16 receivers, the first is the alias. `number`: no other group
+  // of the sender has it. Which switches branch is the topology's `sender_groups`.
+  SenderGroup(Testbed& testbed, std::size_t sender, const std::vector<std::size_t>& receivers,
+              std::uint32_t number);
+  ~SenderGroup() override;
+
+  void begin() override;
+  bool is_ready() const override;
+  void send(std::uint32_t bytes) override;
+  // When all receivers were there, and the sender knew. Precondition: is_ready().
+  Instant ready_at() const;
+
+ private:
+  class Sender;
+  class Receiver;
+
+  std::unique_ptr<Sender> sender_;
+  std::vector<std::unique_ptr<Receiver>> receivers_;
+};
+
+}  // namespace cepheus::sim
