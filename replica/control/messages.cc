@@ -1,9 +1,12 @@
 #include "replica/control/messages.h"
 
-#include "replica/control/bytes.h"
+#include "wire/bytes.h"
 
 namespace cepheus::replica {
 namespace {
+
+using wire::ByteReader;
+using wire::ByteWriter;
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', '-', 'v', 'o', 'l'};
 

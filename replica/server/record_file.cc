@@ -8,11 +8,14 @@
 #include <cstring>
 #include <fstream>
 
-#include "replica/control/bytes.h"
 #include "replica/server/digest.h"
+#include "wire/bytes.h"
 
 namespace cepheus::replica {
 namespace {
+
+using wire::ByteReader;
+using wire::ByteWriter;
 
 constexpr std::array<std::uint8_t, 8> kMagic = {'c', 'e', 'p', 'h', 'r', 'e', 'c', '1'};
 constexpr std::size_t kPage = 4096;

@@ -1,4 +1,4 @@
-// Numbers and texts of messages between volumes' programs, one after the other, in network byte order.
+// Numbers and texts of messages of changing length, one after the other, in network byte order.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 #include "wire/byte_order.h"
 
-namespace cepheus::replica {
+namespace cepheus::wire {
 
 class ByteWriter {
  public:
   explicit ByteWriter(std::vector<std::uint8_t>& out) : out_(out) {}
   void u8(std::uint8_t v) { out_.push_back(v); }
-  void u16(std::uint32_t v) { wire::store_be16(more(2), v); }
-  void u32(std::uint32_t v) { wire::store_be32(more(4), v); }
-  void u64(std::uint64_t v) { wire::store_be64(more(8), v); }
+  void u16(std::uint32_t v) { store_be16(more(2), v); }
+  void u32(std::uint32_t v) { store_be32(more(4), v); }
+  void u64(std::uint64_t v) { store_be64(more(8), v); }
   void bytes(std::span<const std::uint8_t> v) { out_.insert(out_.end(), v.begin(), v.end()); }
   // At most 65535 bytes of it.
   void text(std::string_view v) {
@@ -40,9 +40,9 @@ class ByteReader {
  public:
   explicit ByteReader(std::span<const std::uint8_t> in) : in_(in) {}
   std::uint8_t u8() { return has(1) ? *take(1) : 0; }
-  std::uint16_t u16() { return has(2) ? wire::load_be16(take(2)) : std::uint16_t{0}; }
-  std::uint32_t u32() { return has(4) ? wire::load_be32(take(4)) : 0; }
-  std::uint64_t u64() { return has(8) ? wire::load_be64(take(8)) : 0; }
+  std::uint16_t u16() { return has(2) ? load_be16(take(2)) : std::uint16_t{0}; }
+  std::uint32_t u32() { return has(4) ? load_be32(take(4)) : 0; }
+  std::uint64_t u64() { return has(8) ? load_be64(take(8)) : 0; }
   void bytes(std::span<std::uint8_t> out) {
     if (has(out.size())) std::memcpy(out.data(), take(out.size()), out.size());
   }
@@ -67,4 +67,4 @@ class ByteReader {
   bool is_whole_ = true;
 };
 
-}  // namespace cepheus::replica
+}  // namespace cepheus::wire
