@@ -28,6 +28,8 @@ DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECK
 VOLUME = "replica/engine"
 C_API = "libmcast/include"
 VOLUME_API = "replica/include"
+CONNECTIONS = "connections/engine"
+CONNECTIONS_API = "connections/include"
 VOLUME_PATHS = ["replica/rdma", "replica/server", "replica/volume"]
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
@@ -63,6 +65,11 @@ MAY_INCLUDE = {
     "replica/nbdkit": [],
     "replica/tools": [WIRE, VOLUME, "replica/control", "replica/server"],
     "replica/e2e": [WIRE],
+    CONNECTIONS_API: [],
+    CONNECTIONS: [WIRE],
+    "connections/client": [WIRE, CONNECTIONS],
+    "connections/daemon": [WIRE, CONNECTIONS, "connections/client"],
+    "connections/e2e": [],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
@@ -82,11 +89,12 @@ BORDERS = {
     r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
     r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", *VOLUME_PATHS, "tests", "bench"],
+    r"cepheus/connections\.h$": ["connections/client", "connections/e2e", CONNECTIONS_API, "tests", "bench"],
     r"cepheus/": ["replica/volume", "replica/nbdkit", "replica/e2e", VOLUME_API, "tests", "bench"],
     r"uct/api/": ["ucx-transport", "ucx-transport/e2e", "ompi-coll/uct_channel.h", "ompi-coll/uct_channel.cc", "tests"],
     r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],
-    r"wire/clock\.h$": [*DRIVERS, "libmcast", "libmcast/e2e", *VOLUME_PATHS, "replica/tools", "tests", "bench"],  # no engine
+    r"wire/clock\.h$": [*DRIVERS, "libmcast", "libmcast/e2e", *VOLUME_PATHS, "replica/tools", "connections/daemon", "tests", "bench"],  # no engine
     r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],
     r"mpi\.h$": ["ompi-coll", "bench", "tests", "tools", "hpl-patches"],
 }
@@ -168,7 +176,7 @@ class LayerTable:
             include = INCLUDE.match(line)
             if include:
                 self.check_include(path, number, layer, include.group(1) or include.group(2), include.group(1) is not None)
-        if (layer in [WIRE, VOLUME, *ENGINES]) and path != CLOCK and not is_beside_the_engine(path, text):
+        if (layer in [WIRE, VOLUME, CONNECTIONS, *ENGINES]) and path != CLOCK and not is_beside_the_engine(path, text):
             code = without_comments(text)
             for pattern, what in ENGINE_BANS.items():
                 for found in re.finditer(pattern, code):

@@ -48,6 +48,9 @@ class Pages(unittest.TestCase):
     def test_cepheus_volume_sim(self):
         self.check("cepheus-volume-sim")
 
+    def test_cepheus_cmd(self):
+        self.check("cepheus-cmd")
+
     def test_cepheus_replica(self):
         self.check("cepheus-replica")
 
