@@ -44,6 +44,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete("cepheusctl metrics --li"), ["--listen"])
         self.assertEqual(complete("cepheusctl link h0 --di"), ["--direction"])
         self.assertEqual(complete("cepheus-switch --to"), ["--topology"])
+        self.assertEqual(complete("cepheus-cmd --st"), ["--status"])
         self.assertEqual(complete("cepheus-run --pc"), ["--pcap"])
         self.assertIn("--seeds", complete("cepheus-sim --"))
 

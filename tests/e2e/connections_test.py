@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""Daemons of three hosts and programs in C: connections are made as a whole, and each side hears when the other has gone."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import BUILD
+from live import Lines, wait_until
+
+DAEMON = BUILD / "bin/cepheus-cmd"
+USER = BUILD / "tests/connections_user"
+SOON = 3  # seconds, in which a death is told
+TYPE_PROGRAM, TYPE_LISTEN = 12, 13  # connections/engine/message.h
+
+
+def address(host):
+    return f"10.0.0.{host}"
+
+
+class User:
+    def __init__(self, environment, *words):
+        self.process = subprocess.Popen([USER, *words], env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.lines = Lines(self.process.stdout)
+
+    def await_line(self, start, seconds=30):
+        def found():
+            return next((line for line in list(self.lines.lines) if line.startswith(start)), None)
+        return wait_until(found, lambda: f"'{start}' among {self.lines.lines}", seconds)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.lines.thread.join()
+        self.process.stdout.close()
+
+
+class Connections(unittest.TestCase):
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.directory = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="cepheus-cmd-")))
+        self.daemons = {}
+
+    def start(self, host, *options):
+        ready, theirs = os.pipe()
+        log = self.stack.enter_context(open(self.directory / f"log{host}", "w"))
+        process = subprocess.Popen(
+            [DAEMON, "--host", address(host), "--listen", f"unix:{self.directory}/peer-{address(host)}", "--peers",
+             f"unix:{self.directory}/peer-%h", "--socket", self.directory / f"programs{host}", "--ready-fd", str(theirs), *options],
+            pass_fds=[theirs], stdout=log, stderr=subprocess.STDOUT)
+        os.close(theirs)
+        self.stack.callback(self.end, process)
+        with open(ready) as line:
+            self.assertEqual(line.readline(), "ready\n", (self.directory / f"log{host}").read_text())
+        self.daemons[host] = process
+        return process
+
+    @staticmethod
+    def end(process):
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.wait()
+
+    def user(self, host, *words):
+        user = User({**os.environ, "CEPHEUS_CMD_SOCKET": str(self.directory / f"programs{host}")}, *words)
+        self.stack.callback(user.close)
+        return user
+
+    def listener(self, host, *words):
+        user = self.user(host, "listen", "s", *words)
+        user.await_line("LISTENING")
+        return user
+
+    def connect(self, *options):
+        """Daemons 1 to 3, receivers on 2 and 3, and a sender on 1 that is connected with them."""
+        for host in 1, 2, 3:
+            self.start(host, *options)
+        receivers = [self.listener(2), self.listener(3)]
+        sender = self.user(1, "connect", "s", address(3), address(2))
+        sender.await_line("CONNECTED")
+        for receiver in receivers:
+            receiver.await_line("ESTABLISHED")
+        return sender, receivers
+
+    def status(self, host):
+        asked = subprocess.run([DAEMON, "--status", "--json", "--socket", self.directory / f"programs{host}"], text=True, capture_output=True,
+                               timeout=30, check=True)
+        return json.loads(asked.stdout)
+
+    def await_death(self, user, start):
+        began = time.monotonic()
+        line = user.await_line(start)
+        self.assertLess(time.monotonic() - began, SOON)
+        return line
+
+    def test_connects_and_carries_names_and_data(self):
+        key = self.directory / "key"
+        key.write_text("1" * 64)
+        sender, receivers = self.connect("--key", key)
+        wait_until(lambda: len([line for line in sender.lines.lines if line.startswith("MEMBER")]) == 2, "members")
+        members = [line for line in sender.lines.lines if line.startswith("MEMBER")]
+        self.assertEqual(members, [f"MEMBER {address(3)} ab receiver {receivers[1].process.pid}",
+                                   f"MEMBER {address(2)} ab receiver {receivers[0].process.pid}"])
+        offer = receivers[0].await_line("OFFER").split()
+        self.assertEqual(offer[1], address(1))
+        self.assertTrue(0xC00000 <= int(offer[2], 16) <= 0xFFFFFE, offer)
+        self.assertEqual(" ".join(offer[3:]), "from the sender|")
+        status = self.status(1)
+        self.assertEqual([c["state"] for c in status["connections"]], ["connected"])
+        self.assertEqual(status["connections"][0]["virtual_qpn"], int(offer[2], 16))
+        sender.process.stdin.write("close\n")
+        sender.process.stdin.flush()
+        for receiver in receivers:
+            self.assertIn("the sending program has closed it", receiver.await_line("CLOSED"))
+        self.assertEqual(self.status(1)["connections"], [])
+
+    def test_a_receiver_that_is_killed_is_told_to_the_sender(self):
+        sender, receivers = self.connect()
+        receivers[0].process.kill()
+        self.assertIn(address(2), self.await_death(sender, "LEFT"))
+        self.assertFalse([line for line in receivers[1].lines.lines if line.startswith("CLOSED")])
+
+    def test_a_daemon_that_is_killed_is_told_to_all(self):
+        sender, receivers = self.connect()
+        self.daemons[2].kill()
+        self.assertIn(address(2), self.await_death(sender, "LEFT"))
+        self.assertIn("cepheus-cmd has gone", receivers[0].await_line("ERROR"))
+        self.daemons[1].kill()
+        self.assertIn("has ended", self.await_death(receivers[1], "CLOSED"))
+
+    def test_a_daemon_that_falls_silent_is_told_too(self):
+        sender, receivers = self.connect()
+        self.daemons[3].send_signal(signal.SIGSTOP)
+        self.assertIn("has said nothing for 2000 ms", self.await_death(sender, "LEFT"))
+
+    def test_refusals_and_absent_daemons_say_why(self):
+        self.start(1)
+        self.start(2)
+        accepting = self.listener(2)
+        self.assertIn("no cepheus-cmd answers", self.user(1, "connect", "s", address(2), address(3)).await_line("FAILED"))
+        self.start(3)
+        self.assertIn("no program listens there for service 's'", self.user(1, "connect", "s", address(2), address(3)).await_line("FAILED"))
+        self.listener(3, "refuse", "no room today")
+        self.assertIn("no room today", self.user(1, "connect", "s", address(2), address(3)).await_line("FAILED"))
+        wait_until(lambda: [line for line in accepting.lines.lines if line.startswith("CANCELLED") and "no room today" in line], "the cancel")
+
+    def test_a_wrong_key_is_refused_with_a_sentence(self):
+        for host, digit in (1, "1"), (2, "2"):
+            key = self.directory / f"key{host}"
+            key.write_text(digit * 64)
+            self.start(host, "--key", key)
+        self.start(3)
+        self.listener(2)
+        self.listener(3)
+        self.assertIn("have different keys: give both the fabric's", self.user(1, "connect", "s", address(2)).await_line("FAILED"))
+        self.assertIn("has no key and the other one has", self.user(1, "connect", "s", address(3)).await_line("FAILED"))
+        self.assertGreater(self.status(2)["refusals"]["peer_refused"] + self.status(1)["refusals"]["peer_refused"], 0)
+
+    def test_hostile_programs_and_peers_leave_others_alone(self):
+        sender, receivers = self.connect()
+        program, peer = self.directory / "programs2", self.directory / f"peer-{address(2)}"
+
+        def dial(path):
+            s = self.stack.enter_context(socket.socket(socket.AF_UNIX))
+            s.settimeout(10)
+            s.connect(str(path))
+            return s
+
+        def frame(kind, body=b""):
+            return struct.pack(">IB", 1 + len(body), kind) + body
+
+        for path in program, peer:
+            for garbage in b"\xff" * 4096, b"\0\0\0\0", frame(200), b"GET / HTTP/1.0\r\n\r\n":
+                with contextlib.suppress(OSError):  # it may hang up while we speak
+                    dial(path).sendall(garbage)
+            for _ in range(20):
+                dial(path).sendall(b"\0\0\0\x10half")  # and never the rest
+        many = dial(program)
+        greeting = frame(TYPE_PROGRAM, struct.pack(">H", 1))
+        with contextlib.suppress(OSError):  # it never reads, and is given up
+            many.sendall(greeting)
+            for i in range(10000):
+                name = f"service{i}".encode()
+                many.sendall(frame(TYPE_LISTEN, struct.pack(">H", len(name)) + name))
+        status = wait_until(lambda: (s := self.status(2))["refusals"]["too_many_services"] > 0 and s, "the refusals")
+        self.assertLessEqual(len(status["services"]), 17)
+        self.assertGreater(status["refusals"]["bad_program"], 0)
+        self.assertGreater(status["refusals"]["peer_refused"] + status["refusals"]["bad_peer"], 0)
+        again = self.user(1, "connect", "s", address(2), address(3))
+        again.await_line("CONNECTED", SOON)
+        self.assertFalse([line for line in sender.lines.lines if line.startswith("LEFT")], sender.lines.lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
