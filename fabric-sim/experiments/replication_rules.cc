@@ -49,8 +49,8 @@ RackRules Racks::count(std::size_t rack, bool with_senders_host,
 
 std::vector<fabric::Branch> Racks::branches(std::size_t rack, const Hosts& receivers,
                                             wire::PortId ingress) const {
-  std::vector<wire::MrpMember> members;
-  for (const std::size_t host : receivers) members.push_back({.host = addresses_[host]});
+  std::vector<wire::MrpMember> members(receivers.size());
+  for (std::size_t i = 0; i < receivers.size(); ++i) members[i].host = addresses_[receivers[i]];
   std::size_t unreachable = 0;
   auto found = fabric::bifurcate(configs_[rack], routes_[rack], members, ingress, unreachable);
   if (found.empty()) throw std::logic_error("a host of a rack can't be reached");

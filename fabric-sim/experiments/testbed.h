@@ -19,7 +19,7 @@ struct TestbedConfig {
   bool moves_payload = false;      // where switches read it: announcements of WRITEs
   // With it NICs keep no window of packets to speak of, as those of the papers: rates alone bound what
   // is under way.
-  std::optional<rnic::CongestionConfig> congestion;
+  std::optional<rnic::CongestionConfig> congestion = {};
 };
 
 class Testbed {
