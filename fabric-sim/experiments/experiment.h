@@ -12,8 +12,8 @@ namespace cepheus::sim {
 struct ExperimentOptions {
   // Congestion control of those experiments that have it (soft-roce/engine/congestion_text.h).
   std::string congestion = "orig";
-  std::string
-      cdf;  // file of message sizes (message_sizes.h) instead of an experiment's own; "": none
+  // File of message sizes (message_sizes.h) instead of an experiment's own; "": none.
+  std::string cdf = "";
   bool quick = false;  // fewer and smaller points, for a first look: a minute or two
   unsigned seeds = 0;  // of random links and placements; 0: as many as the experiment needs
   unsigned seeds_or(unsigned when_quick, unsigned when_full) const {
