@@ -41,7 +41,9 @@ void run(const ExperimentOptions& options, Report& report) {
       report.say(std::string(filter.name) + ", seed " + std::to_string(seed));
       CongestedFabric fabric;
       fabric.topology = with_hosts(tree, random_hosts(kHosts, tree.hosts.size(), seed));
-      Testbed testbed = congested_testbed(fabric, filter, options, {.seed = seed});
+      TestbedConfig config;
+      config.seed = seed;
+      Testbed testbed = congested_testbed(fabric, filter, options, config);
       const FlowRates rates = measure_flows(testbed, flows, p.end, 1ms);
       const auto half = [](wire::Duration from, wire::Duration to) {
         return from + (to - from) / 2;
