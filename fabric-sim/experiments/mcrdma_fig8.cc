@@ -21,6 +21,7 @@ Testbed bed(net::SenderGroups branching, const MessageSizes& sizes, std::uint64_
   }
   TestbedConfig config;
   config.seed = seed;
+  config.ack_timeout = kNoTimeout;
   config.memory = sizes.largest();
   config.max_qps = kMostQueuePairs;
   return {std::move(topology), config};

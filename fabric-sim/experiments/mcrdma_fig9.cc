@@ -106,6 +106,7 @@ void measure(bool has_control, const ExperimentOptions& options, Report& report)
       for (unsigned seed = 1; seed <= options.seeds_or(1, 5); ++seed) {
         TestbedConfig config;
         config.seed = seed;
+        config.ack_timeout = kNoTimeout;
         config.memory = mib * kMiB;
         Testbed testbed = has_control ? congested_testbed(fabric, kAllCnps, options, config)
                                       : Testbed(fabric.topology, config);

@@ -10,6 +10,10 @@
 
 namespace cepheus::sim {
 
+// Where nothing is lost and queues are as long as they get: longer than any of them, so that nobody sends
+// again what only waits.
+inline constexpr wire::Duration kNoTimeout = std::chrono::seconds(1);
+
 struct TestbedConfig {
   std::uint64_t seed = 1;  // of loss and of flows' hashes
   std::uint32_t max_qps = 64;
