@@ -102,6 +102,10 @@ TEST_F(Hosts, ReceiverThatEndsIsLeftAndTheOthersStay) {
   EXPECT_EQ(last(0).host, TestHosts::address(1));
   EXPECT_EQ(last(0).text, "its program has ended");
   EXPECT_EQ(last(2).type, MessageType::kEstablished);
+  hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
+  hosts.settle();
+  EXPECT_EQ(last(2).type, MessageType::kClosed);
+  EXPECT_EQ(refusals(1, Refusal::kStray), 0u);  // who has left hears nothing
 }
 
 TEST_F(Hosts, SenderThatEndsClosesAllReceivers) {
