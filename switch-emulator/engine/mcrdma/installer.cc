@@ -43,15 +43,21 @@ std::vector<Replica> rule_for(std::span<const MrpMember> receivers,
   return rule;
 }
 
+// What a sender is to hear of its group.
+SenderGroupMessage news_of(const SenderGroupMessage& said, MrpType type) {
+  SenderGroupMessage m;
+  m.header = said.header;
+  m.header.type = type;
+  m.control_port = said.control_port;
+  m.virtual_qpn = said.virtual_qpn;
+  return m;
+}
+
 // What goes to those of one branch.
 SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpType type) {
-  SenderGroupMessage part;
-  part.header = group.said.header;
-  part.header.type = type;
+  SenderGroupMessage part = news_of(group.said, type);
   // An INSTALL's say nothing of a REMOVE that this switch makes of it.
   if (type != group.said.header.type) part.header.flags = 0;
-  part.control_port = group.said.control_port;
-  part.virtual_qpn = group.said.virtual_qpn;
   part.sender_qpn = group.said.sender_qpn;
   part.start = group.said.start;
   part.addressed = group.rule.empty() ? group.said.addressed
@@ -191,9 +197,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
 void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
                           const SenderGroupMessage& message) {
   call.count(Counter::kSenderRemove);
-  if (const bool can_be =
-          config_.sender_groups != net::SenderGroups::kOff && is_well_formed(message);
-      !can_be) {
+  if (config_.sender_groups == net::SenderGroups::kOff || !is_well_formed(message)) {
     return call.count(Counter::kDropMalformed);
   }
   const SenderKey key{message.sender(), message.virtual_qpn};
@@ -209,7 +213,9 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   gone.said.addressed = addressed;
   gone.branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
   gone.rule = rule_for(message.list(), gone.branches, gone.said.addressed);
-  groups_.erase_if(key, [](const SenderGroup&) { return true; });
+  groups_.erase_if(key, [&](const SenderGroup& other) {
+    return other.said.header.instance == message.header.instance;
+  });
   pass_on(call, gone, MrpType::kRemove, message.share);
 }
 
@@ -219,8 +225,7 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
   if (group == nullptr || group->said.header.instance != message.header.instance) {
     return call.count(Counter::kDropUnknownGroup);
   }
-  SenderGroupMessage report;
-  report.header = group->said.header;
+  SenderGroupMessage report = news_of(group->said, MrpType::kReport);
   for (const AckMerge::Receiver& one : group->merge->receivers()) {
     const bool has_way = routes_.next_hop(one.host, 0, call.ingress).has_value();
     if (has_way && !group->merge->lags(one)) continue;
@@ -230,9 +235,6 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
     }
     report.add({one.host, Qpn(one.heard), flags});
   }
-  report.header.type = MrpType::kReport;
-  report.virtual_qpn = group->said.virtual_qpn;
-  report.control_port = group->said.control_port;
   send_to_sender(call, report);
   call.count(Counter::kMrpReport);
 }
@@ -282,11 +284,7 @@ void Installer::on_port_down(Call& call) {
     const auto all = group.said.list();
     const auto gone = std::ranges::find(all, host, &MrpMember::host);
     if (gone == all.end()) return;
-    SenderGroupMessage report;
-    report.header = group.said.header;
-    report.header.type = MrpType::kReport;
-    report.virtual_qpn = group.said.virtual_qpn;
-    report.control_port = group.said.control_port;
+    SenderGroupMessage report = news_of(group.said, MrpType::kReport);
     report.add({host, Qpn(), wire::kMemberDown});
     send_to_sender(call, report);
     call.count(Counter::kMrpReport);
@@ -378,12 +376,8 @@ void Installer::send_to_sender(Call& call, SenderGroupMessage& message) {
 
 void Installer::reject(Call& call, const SenderGroupMessage& message, MrpReject reason,
                        const MrpMember* about) {
-  SenderGroupMessage answer;
-  answer.header = message.header;
-  answer.header.type = MrpType::kReject;
+  SenderGroupMessage answer = news_of(message, MrpType::kReject);
   answer.header.flags = static_cast<std::uint16_t>(reason);
-  answer.control_port = message.control_port;
-  answer.virtual_qpn = message.virtual_qpn;
   if (about != nullptr) answer.add(*about);
   send_to_sender(call, answer);
   call.count(Counter::kMrpReject);

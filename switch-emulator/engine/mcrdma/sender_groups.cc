@@ -54,9 +54,10 @@ void clear_becn(Frame& frame) { frame.bytes[wire::kBthOffset + 4] &= 0xBF; }
 }  // namespace
 
 bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
+  // Where there are none, these are numbers of queue pairs like any other.
+  if (call.config.sender_groups == net::SenderGroups::kOff) return false;
   const auto packet = glance(frame);
-  if (!packet) return false;
-  if (!wire::is_sender_group(packet->qpn)) return false;
+  if (!packet || !wire::is_sender_group(packet->qpn)) return false;
   const bool is_feedback =
       packet->opcode == Opcode::kRcAcknowledge || packet->opcode == Opcode::kCnp;
   SenderGroup* const group =

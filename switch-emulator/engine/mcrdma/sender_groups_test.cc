@@ -356,6 +356,14 @@ TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
             wire::MrpReject::kNoSenderGroups);
 }
 
+TEST(SenderGroups, WhereThereAreNoneEveryNumberIsAQueuePairs) {
+  auto net =
+      make_star(2, false, [](SwitchConfig& c) { c.sender_groups = net::SenderGroups::kOff; });
+  TestSender unicast(*net, 0, {1});
+  unicast.data(0);
+  EXPECT_EQ(net->inbox(1), Texts({"data 0"}));
+}
+
 TEST(SenderGroups, ARemovedGroupLeavesNothing) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 4, 6});
