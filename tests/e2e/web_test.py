@@ -132,8 +132,8 @@ class Doors(unittest.TestCase):
     def test_stand_a_crowd_while_broadcasts_go_on(self):
         with LiveRun("--max", 1 << 16) as run, Web(run.switch.socket) as web:
             run.wait_for_payload(1 << 16)
-            before = len(os.listdir(f"/proc/{web.process.pid}/task"))
             readers = [web.open("events") for _ in range(17)]
+            before = len(os.listdir(f"/proc/{web.process.pid}/task"))  # all workers stand before the first answer
             self.assertEqual([status for status, _, _ in readers], [200] * 16 + [503])
             for _, _, answer in readers:
                 answer.close()
