@@ -1,6 +1,8 @@
 #include "switch-emulator/tools/http_server.h"
 
 #include <httplib.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
 
 #include <charconv>
 #include <condition_variable>
@@ -14,6 +16,11 @@ namespace cepheus::tools {
 namespace {
 
 constexpr time_t kPatienceSeconds = 2;
+// Connections that have not said anything yet wait in the kernel, so many and so long.
+constexpr int kSilentConnections = 512;
+constexpr int kSilentSeconds = 60;
+// A page may wait; ranks on the same machine should not wait for it.
+constexpr int kNiceness = 10;
 
 // Connections that wait, few; who comes while it is full waits in the kernel's own short queue.
 class BoundedQueue : public httplib::TaskQueue {
@@ -25,9 +32,9 @@ class BoundedQueue : public httplib::TaskQueue {
   using Enqueued = decltype(std::declval<httplib::TaskQueue&>().enqueue({}));
   Enqueued enqueue(std::function<void()> task) override {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return tasks_.size() < waiting_ || ended_; });
+    has_room_.wait(lock, [this] { return tasks_.size() < waiting_ || ended_; });
     tasks_.push_back(std::move(task));
-    changed_.notify_all();
+    has_task_.notify_one();
     return Enqueued(true);
   }
   void shutdown() override {
@@ -35,7 +42,8 @@ class BoundedQueue : public httplib::TaskQueue {
       const std::lock_guard lock(mutex_);
       ended_ = true;
     }
-    changed_.notify_all();
+    has_task_.notify_all();
+    has_room_.notify_all();
     for (std::thread& worker : workers_) worker.join();
   }
 
@@ -45,19 +53,19 @@ class BoundedQueue : public httplib::TaskQueue {
       std::function<void()> task;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return !tasks_.empty() || ended_; });
+        has_task_.wait(lock, [this] { return !tasks_.empty() || ended_; });
         if (tasks_.empty()) return;
         task = std::move(tasks_.front());
         tasks_.pop_front();
       }
-      changed_.notify_all();
+      has_room_.notify_one();
       task();
     }
   }
 
   const std::size_t waiting_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable has_task_, has_room_;
   std::deque<std::function<void()>> tasks_;
   bool ended_ = false;
   std::vector<std::thread> workers_;
@@ -99,6 +107,7 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   sigaddset(&endings, SIGINT);
   sigaddset(&endings, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &endings, nullptr);  // in all threads; one waits for them
+  ::setpriority(PRIO_PROCESS, 0, kNiceness);
   httplib::Server server;
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };
   server.set_tcp_nodelay(true);  // an answer is two segments: the second one would wait for an ACK
@@ -109,9 +118,13 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   server.set_payload_max_length(limits.request_bytes);
   set_up(server);
   // The library's own would let a second process share the address, and each get half of the readers.
-  server.set_socket_options([](auto socket) {
+  // What says nothing stays with the kernel: the library would look at it every 10 ms.
+  int listening = -1;
+  server.set_socket_options([&listening](auto socket) {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ::setsockopt(socket, IPPROTO_TCP, TCP_DEFER_ACCEPT, &kSilentSeconds, sizeof kSilentSeconds);
+    listening = socket;
   });
   const int port = address.port == 0 ? server.bind_to_any_port(address.host.c_str())
                    : server.bind_to_port(address.host.c_str(), address.port) ? address.port
@@ -123,6 +136,7 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
                       "can't listen at " + host + ":" + std::to_string(address.port) +
                           "; is another process there, and is the address this machine's?");
   }
+  ::listen(listening, kSilentConnections);  // the library's five would soon be taken by them
   std::thread listener([&] { server.listen_after_bind(); });
   while (!server.is_running()) std::this_thread::yield();  // stop() would not be heard before
   says("http://" + host + ":" + std::to_string(port));

@@ -1,6 +1,7 @@
 """cepheusctl web over a fabric, and what a client may ask it."""
 
 import json
+import pathlib
 import subprocess
 import urllib.error
 import urllib.request
@@ -30,6 +31,11 @@ class Web:
         code = self.process.wait(PATIENCE)
         self.process.stdout.close()
         return code
+
+    def switches(self):
+        """How often its threads have gone to sleep so far."""
+        threads = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/status")
+        return sum(int(line.split()[1]) for status in threads for line in status.read_text().splitlines() if line.startswith("voluntary"))
 
     def open(self, path, body=None, headers=None, token=None):
         """The answer, to be read: (status, headers, file). `body`: POSTed as JSON."""

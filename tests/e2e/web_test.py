@@ -151,6 +151,17 @@ class Doors(unittest.TestCase):
             self.assertGreater(len(web.view()["cables"]), 3)
             self.assertEqual(run.finish(), 0, run.everything())
 
+    def test_do_nothing_for_who_says_nothing(self):
+        web = self.web()
+        host, port = web.netloc.split(":")
+        silent = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(200)]
+        before = web.switches()
+        for _ in range(4):
+            web.view()  # waits for the fabric's next, up to half a second
+        self.assertLess(web.switches() - before, 1000, "somebody looks at silent connections again and again")
+        for each in silent:
+            each.close()
+
     def test_hold_whatever_is_thrown_at_them(self):
         web = self.web("--control")
         host, port = web.netloc.split(":")
