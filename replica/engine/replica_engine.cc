@@ -18,7 +18,17 @@ void ReplicaRecord::note_restart(bool host) {
 }
 
 ReplicaEngine::ReplicaEngine(const Geometry& geometry, ReplicaRecord record, const Rules& rules)
-    : geometry_(geometry), rules_(rules), record_(std::move(record)) {}
+    : geometry_(geometry),
+      rules_(rules),
+      record_(std::move(record)),
+      was_copied_whole_(is_fresh()) {}
+
+// Writes come where it is marked. A mark goes when this replica, too, was flushed since.
+ChunkBitmap ReplicaEngine::unflushed() const {
+  ChunkBitmap chunks = record_.marks;
+  if (was_copied_whole_) chunks.set_all();
+  return chunks;
+}
 
 void ReplicaEngine::answer(std::uint64_t link, const Request& request, Verdict verdict,
                            ReplicaActions& out) {
@@ -91,6 +101,8 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
       break;
     case Ask::kFlush:
       out.push_back({Kind::kFlush});
+      out.back().chunks = unflushed();
+      was_copied_whole_ = is_fresh();
       break;
     case Ask::kJoin:
       out.push_back({Kind::kJoin, link, request.generation});

@@ -32,7 +32,7 @@ struct ReplicaAction {
     kHangUp,  // end the other connection, `link`
     kSaveRecord,  // promised, config, loss; durable when it returns
     kSaveMarks,   // the bitmap
-    kFlush,       // the data
+    kFlush,       // the data; outside `chunks` memory and disk are alike
     kJoin,        // make ready for group `generation`
     kAnswer,      // to `link`
   };
@@ -40,6 +40,7 @@ struct ReplicaAction {
   std::uint64_t link = 0;
   std::uint64_t generation = 0;
   Answer answer{};
+  ChunkBitmap chunks{};
 };
 using ReplicaActions = std::vector<ReplicaAction>;
 
@@ -53,14 +54,19 @@ class ReplicaEngine {
 
   const ReplicaRecord& record() const { return record_; }
   bool has_writer() const { return link_ != 0; }
+  // Where memory and disk may differ.
+  ChunkBitmap unflushed() const;
 
  private:
+  bool is_fresh() const { return record_.config.epoch.number == 0; }
   void promise(std::uint64_t link, const Request& request, ReplicaActions& out);
   void answer(std::uint64_t link, const Request& request, Verdict verdict, ReplicaActions& out);
 
   Geometry geometry_;
   Rules rules_;
   ReplicaRecord record_;
+  // Before it is named in a configuration, it is copied what is not marked, too.
+  bool was_copied_whole_ = false;
   std::uint64_t link_ = 0;  // whose promise was the last one, 0: nobody's
 };
 

@@ -263,6 +263,31 @@ TEST(ReplicaEngine, RefusesRangesOutsideTheVolume) {
   EXPECT_EQ(out[0].answer.verdict, Verdict::kFailed);
 }
 
+// One with a new disk is copied everything, whatever is marked.
+TEST(ReplicaEngine, FlushesAllUntilItIsNamedAndThenWhatIsMarked) {
+  ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
+  const auto flushed = [&replica](Ask ask, std::uint64_t version = 0) {
+    ReplicaActions out;
+    Request request;
+    request.epoch = {1, 1};
+    request.range = {2, 1};
+    request.config = {{1, 1}, version, Members::all(3)};
+    request.ask = ask;
+    replica.on_request(1, request, out);
+    return out.empty() ? 0 : out.front().chunks.count();
+  };
+  flushed(Ask::kPromise);
+  flushed(Ask::kMark);
+  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks());
+  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks())
+      << "its writer may have died, and the next one copies";
+  flushed(Ask::kConfig, 1);
+  EXPECT_EQ(flushed(Ask::kFlush), kGeometry.chunks()) << "what was copied since the last flush";
+  EXPECT_EQ(flushed(Ask::kFlush), 1u);
+  flushed(Ask::kClear);
+  EXPECT_EQ(flushed(Ask::kFlush), 0u);
+}
+
 TEST(ReplicaEngine, AnswersNobodyOnAnOldConnection) {
   ReplicaEngine replica(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
   ReplicaActions out;

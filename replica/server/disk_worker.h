@@ -17,6 +17,7 @@ class DiskWorker {
  public:
   struct Job {
     std::optional<StoredReplica> save;  // of several waiting the last one is enough
+    ChunkBitmap flush{};                // where the data may differ from the disk
     std::uint64_t link = 0;             // 0: no answer
     AnswerMessage answer{};
   };

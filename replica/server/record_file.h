@@ -20,7 +20,7 @@ struct StoredReplica {
   std::string volume;
   Geometry geometry;
   std::uint8_t place = 0, count = 0;  // in the volume's list; count 0: no writer has said yet
-  std::string boot;                   // of the host, when it was saved
+  std::string boot;  // of the host, when it was saved; "" if its memory went with the program
   ReplicaRecord record;
 };
 

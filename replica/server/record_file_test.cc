@@ -137,7 +137,7 @@ TEST(VolumeFile, HoldsWhatWasFlushed) {
     const auto file = VolumeFile::open(path, 1 << 20);
     ASSERT_TRUE(file);
     file->data()[12345] = 7;
-    EXPECT_EQ(file->flush(), 0);
+    EXPECT_EQ(file->flush({}, 1), 0);
   }
   std::ifstream back(path, std::ios::binary);
   back.seekg(12345);

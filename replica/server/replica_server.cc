@@ -51,7 +51,8 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
   const std::string boot = boot_id();
   // A volume that nobody has written to has nothing to lose.
   if (stored_.record.promised.number != 0) stored_.record.note_restart(boot != stored_.boot);
-  stored_.boot = boot;
+  stored_.boot =
+      file_.outlives_program() ? boot : "";  // none: memory is gone whenever it starts again
   make_engine();
   const auto ring = [this] {
     const std::uint64_t one = 1;
@@ -65,7 +66,12 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
       },
       ring);
   flush_worker_ = std::make_unique<DiskWorker>(
-      [this](const std::vector<DiskWorker::Job>&) { return file_.flush(); }, ring);
+      [this](const std::vector<DiskWorker::Job>& jobs) {
+        ChunkBitmap chunks = jobs.front().flush;
+        for (const DiskWorker::Job& job : jobs) chunks.add(job.flush);
+        return file_.flush(chunks, stored_.geometry.chunk);
+      },
+      ring);
 }
 
 ReplicaServer::~ReplicaServer() {
@@ -84,10 +90,22 @@ void ReplicaServer::stop() {
 
 wire::Result<void> ReplicaServer::run() {
   while (!stop_asked_ && disk_error_ == 0) wait();
+  if (disk_error_ == 0 && !file_.outlives_program()) disk_error_ = save_memory();
   if (disk_error_ == 0) return {};
   return wire::fail(wire::ErrorCode::kFailed, std::string("the disk failed: ") +
                                                   std::strerror(disk_error_) +
                                                   "; the volume goes on without this replica");
+}
+
+// Then it starts again as one whose memory is as it was.
+int ReplicaServer::save_memory() {
+  data_path_.fence();
+  record_worker_.reset();
+  flush_worker_.reset();
+  if (const int error = file_.flush(engine_->unflushed(), stored_.geometry.chunk)) return error;
+  stored_.record = engine_->record();
+  stored_.boot = boot_id();
+  return record_file_.save(stored_);
 }
 
 void ReplicaServer::wait() {
@@ -247,6 +265,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
         break;
       case Kind::kFlush:
         to_flush = true;
+        job.flush = std::move(action.chunks);
         break;
       case Kind::kJoin:
         if (auto joined = data_path_.join(asked.rc, asked.multicast)) {

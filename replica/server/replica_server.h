@@ -44,6 +44,7 @@ class ReplicaServer {
 
   ReplicaServer(Parts parts, wire::UniqueFd wake);
   void make_engine();
+  int save_memory();
   void wait();
   void accept_all();
   bool serve(std::uint64_t link, Peer& peer);  // false: hang up

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +14,8 @@
 
 namespace cepheus::replica {
 namespace {
+
+constexpr std::size_t kMostAtOnce = 16 << 20;
 
 wire::Error failed(const std::string& path, int error) {
   return {wire::ErrorCode::kFailed, path + ": " + std::strerror(error)};
@@ -33,8 +36,20 @@ wire::Result<void> VolumeFile::create(const std::string& path, std::uint64_t siz
   return {};
 }
 
-wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t size) {
-  wire::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t size,
+                                          Cache cache) {
+  const bool is_direct = cache == Cache::kDirect;
+  if (is_direct && size % kDirectBlock != 0) {
+    return wire::fail(wire::ErrorCode::kInvalid, path + " has " + std::to_string(size) +
+                                                     " bytes; past the page cache it has "
+                                                     "to be a multiple of " +
+                                                     std::to_string(kDirectBlock));
+  }
+  wire::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | (is_direct ? O_DIRECT : 0)));
+  if (!file.is_open() && is_direct && errno == EINVAL) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      path + ": its file system knows no O_DIRECT; serve it with --cache page");
+  }
   if (!file.is_open()) return tl::unexpected(failed(path, errno));
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return tl::unexpected(failed(path, errno));
@@ -51,17 +66,49 @@ wire::Result<VolumeFile> VolumeFile::open(const std::string& path, std::uint64_t
   if (const int error = posix_fallocate(file.get(), 0, found.st_size)) {
     return tl::unexpected(failed(path, error));
   }
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  const int flags = is_direct ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, is_direct ? -1 : file.get(), 0);
   if (at == MAP_FAILED) return tl::unexpected(failed(path, errno));
-  return VolumeFile(std::move(file), {static_cast<std::uint8_t*>(at), size});
+  VolumeFile volume(std::move(file), cache, {static_cast<std::uint8_t*>(at), size});
+  if (const int error = is_direct ? volume.read_all() : 0)
+    return tl::unexpected(failed(path, error));
+  return volume;
 }
 
 VolumeFile::~VolumeFile() {
   if (!data_.empty()) munmap(data_.data(), data_.size());
 }
 
-int VolumeFile::flush() const {
-  if (msync(data_.data(), data_.size(), MS_SYNC) != 0) return errno;
+int VolumeFile::read_all() const {
+  for (std::uint64_t at = 0; at < data_.size();) {
+    const ssize_t n = pread(file_.get(), data_.data() + at,
+                            std::min(kMostAtOnce, data_.size() - at), static_cast<off_t>(at));
+    if (n == 0) return EIO;  // it is shorter than it was
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) at += static_cast<std::uint64_t>(n);
+  }
+  return 0;
+}
+
+int VolumeFile::write_back(std::uint64_t at, std::uint64_t end) const {
+  while (at < end) {
+    const ssize_t n = pwrite(file_.get(), data_.data() + at, std::min(kMostAtOnce, end - at),
+                             static_cast<off_t>(at));
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) at += static_cast<std::uint64_t>(n);
+  }
+  return 0;
+}
+
+int VolumeFile::flush(const ChunkBitmap& chunks, std::uint32_t bytes) const {
+  if (cache_ == Cache::kPage && msync(data_.data(), data_.size(), MS_SYNC) != 0) return errno;
+  for (std::uint32_t c = 0; cache_ == Cache::kDirect && c < chunks.chunks(); ++c) {
+    if (!chunks.has(c)) continue;
+    const std::uint64_t at = std::uint64_t{c} * bytes;
+    if (const int error = write_back(at, std::min<std::uint64_t>(at + bytes, data_.size()))) {
+      return error;
+    }
+  }
   return fdatasync(file_.get()) == 0 ? 0 : errno;
 }
 

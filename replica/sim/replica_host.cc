@@ -22,12 +22,12 @@ void ReplicaHost::start() {
 }
 
 // What was not flushed is on disk or not, block by block, as the kernel came to it.
-void ReplicaHost::crash(bool with_memory) {
-  if (with_memory) {
+void ReplicaHost::crash(bool with_host) {
+  if (with_host || world_.plan.is_direct) {
     world_.note_memory_loss(index_);
     lost_memory_ = true;
     for (std::size_t b = 0; b < memory_.size(); ++b) {
-      if (world_.random.chance(0.3)) disk_[b] = memory_[b];
+      if (!world_.plan.is_direct && world_.random.chance(0.3)) disk_[b] = memory_[b];
     }
     memory_ = disk_;
   }
@@ -39,6 +39,12 @@ void ReplicaHost::crash(bool with_memory) {
   world_.events.in(world_.random.between(Duration{std::chrono::milliseconds(1)},
                                          Duration{std::chrono::milliseconds(60)}),
                    [this] { start(); });
+}
+
+void ReplicaHost::flush(const ChunkBitmap& chunks) {
+  for (std::uint32_t b = 0; b < memory_.size(); ++b) {
+    if (!world_.plan.is_direct || chunks.has(b / world_.plan.chunk_blocks)) disk_[b] = memory_[b];
+  }
 }
 
 void ReplicaHost::on_request(Link& link, const Request& request) {
@@ -64,7 +70,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         record_.marks = engine_->record().marks;
         break;
       case ReplicaAction::Kind::kFlush:
-        disk_ = memory_;
+        flush(action.chunks);
         break;
       case ReplicaAction::Kind::kJoin:
         joined_[link.id] = action.generation;

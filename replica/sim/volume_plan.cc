@@ -66,6 +66,10 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
     plan.faults.push_back(pause);
     plan.faults.push_back(death);
   }
+  plan.is_direct = cepheus::sim::Random(seed * 2).chance(0.3);
+  for (Fault& fault : plan.faults) {
+    if (plan.is_direct && fault.kind == Fault::Kind::kReplicaCrash) fault.replica = forgetful;
+  }
   std::sort(plan.faults.begin(), plan.faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return plan;

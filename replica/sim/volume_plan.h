@@ -33,6 +33,7 @@ struct VolumePlan {
   std::uint32_t chunk_blocks = 4;
   unsigned operations = 120;
   std::uint64_t copy_rate = 0;
+  bool is_direct = false;  // a replica's memory goes with its program; only flushes write it back
   std::vector<Fault> faults;  // in the order of time
 
   static VolumePlan of_seed(std::uint64_t seed);

@@ -33,7 +33,7 @@ class ReplicaHost {
  public:
   ReplicaHost(World& world, unsigned index);
   void start();
-  void crash(bool with_memory);
+  void crash(bool with_host);
   void crash_after(unsigned actions) { crash_in_ = actions + 1; }
   bool is_up() const { return engine_ != nullptr; }
   void on_request(Link& link, const Request& request);
@@ -51,6 +51,8 @@ class ReplicaHost {
   Instant paused_until{};
 
  private:
+  void flush(const ChunkBitmap& chunks);
+
   World& world_;
   unsigned index_;
   ReplicaRecord record_;  // on disk

@@ -22,6 +22,12 @@ int main(int argc, char** argv) {
   serve->add_option("--block", serving.block, "Bytes of a new one's block (default: 4096)");
   serve->add_flag("--create", serving.create, "Makes the files if they are not there")
       ->needs("--size");
+  serve
+      ->add_option_function<std::string>(
+          "--cache",
+          [&serving](const std::string& cache) { serving.is_direct = cache == "direct"; },
+          "page: the kernel's (default); direct: memory of the program's own, O_DIRECT")
+      ->check(CLI::IsMember({"page", "direct"}));
   serve->add_option("--listen", serving.listen, "host:port for writers")->required();
   serve->add_option("--device", serving.device, "RDMA device (default: the first that can serve)");
   serve->add_option("--ready-fd", serving.ready_fd, "Writes a line there once it serves");

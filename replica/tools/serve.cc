@@ -100,7 +100,9 @@ wire::Result<std::unique_ptr<ReplicaServer>> start(const ServeArguments& argumen
   if (auto same = check_same(arguments, record->stored()); !same) {
     return tl::unexpected(same.error());
   }
-  auto file = VolumeFile::open(arguments.file, record->stored().geometry.size);
+  auto file =
+      VolumeFile::open(arguments.file, record->stored().geometry.size,
+                       arguments.is_direct ? VolumeFile::Cache::kDirect : VolumeFile::Cache::kPage);
   if (!file) return tl::unexpected(file.error());
   auto listener = listen_at(*endpoint);
   if (!listener) return tl::unexpected(listener.error());

@@ -11,6 +11,7 @@ struct ServeArguments {
   std::uint64_t size = 0;
   std::uint32_t block = 4096;
   bool create = false;
+  bool is_direct = false;
   int ready_fd = -1;
 };
 

@@ -116,15 +116,16 @@ class Campaign:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--count", type=int, default=100, help="faults")
+    parser.add_argument("--cache", choices=["page", "direct"], default="page", help="where replicas keep data (default: page)")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
     print(f"seed {options.seed}, {options.count} faults", flush=True)
     try:
-        with Volume(options=()) as volume:
+        with Volume(options=("--cache", options.cache)) as volume:
             campaign = Campaign(volume, options.seed)
             done = campaign.run(options.count)
     except RuntimeError as failure:
-        print(f"failed: {failure}\nagain: {sys.argv[0]} --count {options.count} --seed {options.seed}")
+        print(f"failed: {failure}\nagain: {sys.argv[0]} --cache {options.cache} --count {options.count} --seed {options.seed}")
         return 1
     for kind, seconds in sorted(campaign.pauses.items()):
         print(f"{kind.replace('_', ' ')}: longest pause of writes {seconds:.2f} s")

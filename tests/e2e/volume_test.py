@@ -53,6 +53,19 @@ class Volumes(unittest.TestCase):
             checked = self.check(volume)
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
+    def test_holds_it_past_the_page_cache_too(self):
+        with Volume(options=("--cache", "direct")) as volume:
+            self.write(volume)
+            for replica in volume.replicas:
+                self.assertEqual(replica.end(), 0, volume.logs())
+                replica.start()
+            user = volume.start_user("--verify")
+            self.assertEqual(user.finish(), 0, user.tail() + volume.logs())
+
+    def test_survives_kills_past_the_page_cache_too(self):
+        with Volume(options=("--cache", "direct")) as volume:
+            Campaign(volume, 1).run(3, ("replica_killed",))
+
     def test_a_replica_that_returns_is_copied_what_it_lacks_and_says_so(self):
         with Volume() as volume:
             user = volume.start_user("--copy-rate", 4 << 20)  # so that it can be seen

@@ -1,0 +1,78 @@
+#include "replica/server/volume_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace cepheus::replica {
+namespace {
+
+using Cache = VolumeFile::Cache;
+constexpr std::uint32_t kChunk = 64 << 10;
+constexpr std::uint64_t kSize =
+    4 * kChunk + 2 * VolumeFile::kDirectBlock;  // the last chunk is a short one
+
+class OfFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/var/tmp/cepheus-volume-XXXXXX";  // a disk, where /tmp may be memory
+    directory_ = mkdtemp(pattern);
+    path_ = directory_ + "/data";
+    ASSERT_TRUE(VolumeFile::create(path_, kSize));
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  // As the disk has it: the page cache is asked, which O_DIRECT goes past and invalidates.
+  char at(std::uint64_t offset) const {
+    std::ifstream file(path_, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(offset));
+    return static_cast<char>(file.get());
+  }
+
+  std::string directory_, path_;
+};
+
+TEST_F(OfFile, PastThePageCacheHasOnlyWhatWasFlushed) {
+  auto file = VolumeFile::open(path_, kSize, Cache::kDirect);
+  if (!file) GTEST_SKIP() << file.error().text;
+  EXPECT_FALSE(file->outlives_program());
+  for (const std::uint64_t offset : {std::uint64_t{1}, 2 * std::uint64_t{kChunk} + 7, kSize - 1}) {
+    file->data()[offset] = 'w';
+  }
+  EXPECT_EQ(at(1), 0);
+  ChunkBitmap chunks(5);
+  chunks.set(2);
+  chunks.set(4);
+  ASSERT_EQ(file->flush(chunks, kChunk), 0);
+  EXPECT_EQ(at(1), 0) << "chunk 0 was not to be flushed";
+  EXPECT_EQ(at(2 * kChunk + 7), 'w');
+  EXPECT_EQ(at(kSize - 1), 'w');
+}
+
+TEST_F(OfFile, PastThePageCacheIsReadWhole) {
+  std::ofstream(path_, std::ios::binary | std::ios::in).seekp(kSize - 1).put('r');
+  auto file = VolumeFile::open(path_, kSize, Cache::kDirect);
+  if (!file) GTEST_SKIP() << file.error().text;
+  EXPECT_EQ(file->data()[kSize - 1], 'r');
+}
+
+TEST_F(OfFile, PastThePageCacheIsOfWholeDiskBlocks) {
+  ASSERT_TRUE(VolumeFile::create(path_ + "2", kSize + 512));
+  const auto file = VolumeFile::open(path_ + "2", kSize + 512, Cache::kDirect);
+  ASSERT_FALSE(file);
+  EXPECT_NE(file.error().text.find("multiple of 4096"), std::string::npos) << file.error().text;
+}
+
+TEST_F(OfFile, InThePageCacheIsFlushedWhereverItChanged) {
+  auto file = VolumeFile::open(path_, kSize);
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(file->outlives_program());
+  file->data()[kChunk] = 'p';
+  EXPECT_EQ(file->flush(ChunkBitmap(5), kChunk), 0);
+  EXPECT_EQ(at(kChunk), 'p');
+}
+
+}  // namespace
+}  // namespace cepheus::replica
