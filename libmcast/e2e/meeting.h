@@ -15,6 +15,36 @@ static void check(mcast_status_t status, const char* what) {
   exit(1);
 }
 
+static inline void open_context(const char* device) {
+  mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
+  params.register_timeout_ms = 60000; /* on an emulated machine, too */
+  params.progress_timeout_ms = 60000;
+  params.device = device;
+  check(mcast_context_create(&params, &context), "mcast_context_create");
+}
+
+typedef struct {
+  mcast_op_t op;
+  int is_done;
+  uint32_t imm;
+} operation_t;
+
+static inline void on_done(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm) {
+  (void)length;
+  check(status, "operation");
+  ((operation_t*)op)->is_done = 1;
+  ((operation_t*)op)->imm = imm;
+}
+
+static inline operation_t begun(void) {
+  const operation_t operation = {{on_done, NULL}, 0, 0};
+  return operation;
+}
+
+static inline void wait_for(const operation_t* operation) {
+  while (!operation->is_done) mcast_progress(context);
+}
+
 static void file_of(char* path, size_t size, const char* directory, const char* what, int rank) {
   snprintf(path, size, "%s/%s%d", directory, what, rank);
 }

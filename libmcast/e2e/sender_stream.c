@@ -19,23 +19,6 @@ enum {
   kPattern = 1 << 16
 };
 
-typedef struct {
-  mcast_op_t op;
-  int is_done;
-  uint32_t imm;
-} operation_t;
-
-static void on_done(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm) {
-  (void)length;
-  check(status, "operation");
-  ((operation_t*)op)->is_done = 1;
-  ((operation_t*)op)->imm = imm;
-}
-
-static void wait_for(const operation_t* operation) {
-  while (!operation->is_done) mcast_progress(context);
-}
-
 /* Block `number` of the stream begins here: all blocks differ, at every offset. */
 static unsigned char pattern[kBlock + kPattern];
 static const unsigned char* block(unsigned number) { return pattern + number * 4099u % kPattern; }
@@ -57,7 +40,10 @@ static double seconds(void) {
 static void send_all(mcast_group_h group, mcast_mem_h mem, unsigned blocks, int by_write) {
   static operation_t operations[kSlots];
   const double start = seconds();
-  for (unsigned i = 0; i < kSlots; ++i) operations[i] = (operation_t){{on_done, NULL}, 1, 0};
+  for (unsigned i = 0; i < kSlots; ++i) {
+    operations[i] = begun();
+    operations[i].is_done = 1;
+  }
   for (unsigned i = 0; i < blocks; ++i) {
     operation_t* const operation = &operations[i % kSlots];
     wait_for(operation);
@@ -141,11 +127,7 @@ int main(int argc, char** argv) {
   unsigned char* const memory = malloc((size_t)2 * kSlots * kBlock);
   if (memory == NULL) return 1;
 
-  mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;
-  context_params.register_timeout_ms = 60000; /* on an emulated machine, too */
-  context_params.progress_timeout_ms = 60000;
-  context_params.device = argv[4];
-  check(mcast_context_create(&context_params, &context), "mcast_context_create");
+  open_context(argv[4]);
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.lane = MCAST_LANE_BULK;
   params.sender_group = 1;

@@ -347,17 +347,22 @@ TEST(MulticastWrite, GoesToARegionThatWasPublishedInOperation) {
   expect_regions(team, {{what}, {}, {what}, {what}});
 }
 
-// As its text says.
-TEST(MulticastWrite, IsWhatTheExampleShows) {
-  const Fabric fabric = Fabric::of(3);
+void run_example(const char* program, const Fabric& fabric, int hosts) {
   const auto directory = std::filesystem::path(fabric.socket()).parent_path();
   std::vector<Process> ranks;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < hosts; ++i) {
     ranks.emplace_back(
-        std::vector<std::string>{MCAST_WRITE_EXAMPLE, std::to_string(i), "3", directory}, 1,
+        std::vector<std::string>{program, std::to_string(i), std::to_string(hosts), directory}, 1,
         on_host(fabric.socket(), i));
   }
   for (Process& rank : ranks) EXPECT_EQ(rank.wait(60s), 0);
+}
+
+// As its text says.
+TEST(MulticastWrite, IsWhatTheExampleShows) { run_example(MCAST_WRITE_EXAMPLE, Fabric::of(3), 3); }
+
+TEST(AnnouncedWrite, IsWhatTheExampleShows) {
+  run_example(MCAST_WRITE_TO_EXAMPLE, Fabric::of_text(kPerRequestFabric), 4);
 }
 
 }  // namespace

@@ -64,6 +64,15 @@ class KernelHosts(Lab):
             self.assert_writes(switch, [f"rxe{i}" for i in range(HOSTS)])
             self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
 
+    def test_writes_where_each_write_says(self):
+        # To the kernel's NICs the announcement is a WRITE without data.
+        for devices in ([f"rxe{i}" for i in range(HOSTS)], MIXED):
+            with self.subTest(devices), Switch(switch='write_mode = "per-request"') as switch:
+                switch.set_links(KERNEL_HOSTS, loss=LOSS)
+                results = switch.group_program([BUILD / "tests/mcast_write_to_example"], devices)
+                self.assertEqual([code for code, _ in results], [0] * len(devices), results)
+                self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
+
     def test_one_sender_writes_and_sends_to_three_receivers(self):
         with Switch() as switch:
             switch.set_links(KERNEL_HOSTS, loss=LOSS)
