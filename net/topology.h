@@ -8,6 +8,8 @@
 //   mrp_port = 18516          # UDP port of registration
 //   hello = "25ms"            # between switches; eight without an answer: the trunk is dark. "0ns":
 //                             # none
+//   one_armed = "ens1"        # all hosts without an interface of their own are behind this one of
+//                             # ours (switch-emulator/ports/one_armed_interface.h); one switch
 //
 //   [link]                    # defaults for every link
 //   rate = "10Gbps"           # absent: unlimited
@@ -36,6 +38,8 @@
 //   link = { rate = "1Gbps", delay = "100us", loss = 0.01 }
 //   interface = "p0"          # this host is behind a network interface of ours, not a client over
 //                             # shared memory; needs CAP_NET_RAW
+//   mac = "02:00:00:00:00:01" # with one_armed: only frames from this MAC address are the host's;
+//                             # "any": all with its address (switch-emulator/ports/one_armed_port.h)
 //
 //   [[trunk]]                 # between switches; the graph must be a tree or have equal-cost paths
 //   between = ["s0", "s1"]
@@ -45,6 +49,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,8 +72,13 @@ struct HostSpec {
   std::string name;
   Ipv4 address;
   std::size_t switch_index = 0;
-  std::string interface;  // network interface towards it; empty: a client over shared memory
-  LinkConfig up, down;    // host to switch, switch to host; same parameters, different seeds
+  std::string
+      interface;  // network interface towards it; empty: Topology::one_armed's, or, if there
+                  // is none, a client over shared memory
+  // Behind the one-armed interface: whose frames are the host's; neither: the switch finds out.
+  std::optional<wire::Mac> mac;
+  bool any_mac = false;
+  LinkConfig up, down;  // host to switch, switch to host; same parameters, different seeds
 };
 struct SwitchSpec {
   std::string name;
@@ -96,7 +106,8 @@ struct Topology {
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   // Between two HELLOs of neighbouring switches (SwitchConfig::hello).
   wire::Duration hello = SwitchConfig().hello;
-  std::string key_file;  // authenticates registration; empty: nobody is asked
+  std::string one_armed;  // network interface towards all hosts that have none; empty: no such
+  std::string key_file;   // authenticates registration; empty: nobody is asked
   std::vector<std::string>
       users;  // names or numbers: who may attach and look, beside the fabric's own
   std::vector<HostSpec> hosts;

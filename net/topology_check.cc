@@ -60,10 +60,16 @@ class Names {
 
 class Interfaces {
  public:
+  explicit Interfaces(const std::string& one_armed) {
+    if (!one_armed.empty()) owners_.emplace(one_armed, "all hosts without one");
+  }
+  static bool is_name(const std::string& interface) {
+    return interface.size() < IFNAMSIZ && interface.find_first_of("/ \t\n") == std::string::npos;
+  }
   // What is wrong with `host` being behind `interface`, or nothing.
   std::string take(const std::string& interface, const std::string& host) {
     if (interface.empty()) return {};
-    if (interface.size() >= IFNAMSIZ || interface.find_first_of("/ \t\n") != std::string::npos) {
+    if (!is_name(interface)) {
       return "interface " + quoted(interface) + " is no interface's name; ip link shows them";
     }
     const auto [owner, fresh] = owners_.emplace(interface, host);
@@ -124,6 +130,15 @@ MaybeProblem fabric_problem(const Topology& t) {
         "mcst_pool holds addresses that hosts treat specially (0/8, 127/8, 224/3); write a unicast "
         "prefix such as \"198.18.0.0/15\"");
   }
+  if (!Interfaces::is_name(t.one_armed)) {
+    return problem("one_armed = " + quoted(t.one_armed) +
+                   " is no interface's name; ip link shows them");
+  }
+  if (!t.one_armed.empty() && t.switches.size() > 1) {
+    return problem("one_armed takes one switch, and there are " +
+                   std::to_string(t.switches.size()) +
+                   ": hosts behind one interface are all next to it; leave out all but one");
+  }
   if (t.switches.empty()) return problem("no switch; add [[switch]] with a name");
   if (t.hosts.empty()) return problem("no host; add [[host]] with a name and an address");
   return std::nullopt;
@@ -131,7 +146,7 @@ MaybeProblem fabric_problem(const Topology& t) {
 
 MaybeProblem host_problem(const Topology& t, Names& names) {
   std::unordered_map<Ipv4, std::size_t> owners;
-  Interfaces interfaces;
+  Interfaces interfaces(t.one_armed);
   for (std::size_t i = 0; i < t.hosts.size(); ++i) {
     const HostSpec& host = t.hosts[i];
     const auto problem = [i](std::string text) {
@@ -154,6 +169,10 @@ MaybeProblem host_problem(const Topology& t, Names& names) {
     if (host.switch_index >= t.switches.size()) return problem("its switch does not exist");
     if (std::string text = interfaces.take(host.interface, host.name); !text.empty()) {
       return problem(std::move(text));
+    }
+    if ((host.mac || host.any_mac) && !host.interface.empty()) {
+      return problem("mac is for hosts behind the one-armed interface, and " + quoted(host.name) +
+                     " has an interface of its own; take one of the two out");
     }
     for (const LinkConfig* link : {&host.up, &host.down}) {
       if (std::string text = problem_of_link(*link, t.mtu); !text.empty()) {

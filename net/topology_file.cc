@@ -1,4 +1,5 @@
 // Topology <-> TOML. The reader names the first thing wrong; the writer leaves defaults out.
+#include <charconv>
 #include <fstream>
 #include <sstream>
 
@@ -13,6 +14,18 @@ namespace cepheus::net {
 namespace {
 
 constexpr std::int64_t kMaxTableSpace = 1 << 20;
+
+std::optional<wire::Mac> parse_mac(std::string_view text) {
+  wire::Mac mac;
+  if (text.size() != mac.to_string().size()) return std::nullopt;
+  for (std::size_t i = 0; i < mac.octets.size(); ++i) {
+    const char* first = text.data() + 3 * i;
+    if (i > 0 && first[-1] != ':') return std::nullopt;
+    const auto [end, error] = std::from_chars(first, first + 2, mac.octets[i], 16);
+    if (error != std::errc{} || end != first + 2) return std::nullopt;
+  }
+  return mac;
+}
 
 class Reader {
  public:
@@ -44,9 +57,9 @@ class Reader {
   }
 
   void read_fabric(const toml::table& table) {
-    const TomlTable in(
-        errors_, table, "[fabric]",
-        {"mtu", "icrc", "seed", "mcst_pool", "mrp_port", "hello", "key_file", "users"});
+    const TomlTable in(errors_, table, "[fabric]",
+                       {"mtu", "icrc", "seed", "mcst_pool", "mrp_port", "hello", "one_armed",
+                        "key_file", "users"});
     fabric_line_ = in.line();
     in.read_integer("mtu", 256, 4096, topology_.mtu);
     in.read_choice("icrc", {{"deferred", false}, {"always", true}}, topology_.icrc_always);
@@ -54,6 +67,7 @@ class Reader {
     in.read("mcst_pool", topology_.mcst_pool);
     in.read_integer("mrp_port", 1, 65535, topology_.mrp_port);
     in.read("hello", topology_.hello);
+    in.read("one_armed", topology_.one_armed);
     in.read("key_file", topology_.key_file);
     if (in.has("users")) {
       if (auto users = in.strings("users")) {
@@ -144,7 +158,7 @@ class Reader {
 
   void read_host(const toml::table& table) {
     const TomlTable in(errors_, table, "[[host]]",
-                       {"name", "address", "switch", "interface", "link"});
+                       {"name", "address", "switch", "interface", "mac", "link"});
     HostSpec host;
     const std::string number = std::to_string(topology_.hosts.size());
     if (!in.read("name", host.name)) in.error("name", "no name; write name = \"h" + number + "\"");
@@ -160,9 +174,21 @@ class Reader {
                              topology_.switches[0].name + "\"");
     }
     in.read("interface", host.interface);
+    read_mac(in, host);
     host.up = host.down = link_of(in, "[[host]]");
     topology_.hosts.push_back(std::move(host));
     host_lines_.push_back(in.line());
+  }
+
+  void read_mac(const TomlTable& in, HostSpec& host) {
+    std::string text;
+    if (!in.read("mac", text)) return;
+    host.any_mac = text == "any";
+    if (!host.any_mac) host.mac = parse_mac(text);
+    if (!host.any_mac && !host.mac) {
+      in.error("mac", "mac = \"" + text +
+                          "\" is no MAC address; write mac = \"02:00:00:00:00:01\", or \"any\"");
+    }
   }
 
   void read_trunk(const toml::table& table) {
@@ -321,6 +347,7 @@ std::string Topology::to_toml() const {
   }
   if (mrp_port != usual.mrp_port) out << "mrp_port = " << mrp_port << "\n";
   if (hello != usual.hello) out << "hello = " << in_quotes(to_text(hello)) << "\n";
+  if (!one_armed.empty()) out << "one_armed = " << in_quotes(one_armed) << "\n";
   if (!key_file.empty()) out << "key_file = " << in_quotes(key_file) << "\n";
   for (std::size_t i = 0; i < users.size(); ++i) {
     out << (i == 0 ? "users = [" : ", ") << in_quotes(users[i])
@@ -333,6 +360,9 @@ std::string Topology::to_toml() const {
     if (switches.size() > 1)
       out << "switch = " << in_quotes(switches[host.switch_index].name) << "\n";
     if (!host.interface.empty()) out << "interface = " << in_quotes(host.interface) << "\n";
+    if (host.any_mac || host.mac) {
+      out << "mac = " << in_quotes(host.any_mac ? "any" : host.mac->to_string()) << "\n";
+    }
     write_link(out, host.up);
   }
   for (const TrunkSpec& trunk : trunks) {

@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
             "queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
         Mistake{"[fabric]\nzebra = 1\napple = 1\n",
                 "net.toml:2: unknown key 'zebra' in [fabric]; known: mtu, icrc, seed, mcst_pool, "
-                "mrp_port, hello, key_file, users"},
+                "mrp_port, hello, one_armed, key_file, users"},
         Mistake{"[[hosts]]\nname = \"a\"\n",
                 "net.toml:1: unknown key 'hosts' in the topology (did you mean 'host'?); known: "
                 "fabric, link, switch, host, trunk"},
@@ -227,6 +227,26 @@ INSTANTIATE_TEST_SUITE_P(
                 "[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\ninterface = \"p0\"\n",
                 "net.toml:5: interface 'p0' leads to 'a' already; each host needs its own, in "
                 "[[host]]"},
+        Mistake{"[fabric]\none_armed = \"p0\"\n"
+                "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = \"p0\"\n",
+                "net.toml:3: interface 'p0' leads to 'all hosts without one' already; each host "
+                "needs its own, in [[host]]"},
+        Mistake{"[fabric]\none_armed = \"no name\"\n[[host]]\nname = \"a\"\naddress = "
+                "\"10.0.0.1\"\n",
+                "net.toml:1: one_armed = 'no name' is no interface's name; ip link shows them"},
+        Mistake{
+            "[fabric]\none_armed = \"p0\"\n[[switch]]\nname = \"s0\"\n[[switch]]\nname = "
+            "\"s1\"\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nswitch = \"s0\"\n",
+            "net.toml:1: one_armed takes one switch, and there are 2: hosts behind one interface "
+            "are all next to it; leave out all but one"},
+        Mistake{"[fabric]\none_armed = \"p0\"\n[[host]]\nname = \"a\"\naddress = "
+                "\"10.0.0.1\"\nmac = \"02:00\"\n",
+                "net.toml:6: mac = \"02:00\" is no MAC address; write mac = "
+                "\"02:00:00:00:00:01\", or \"any\", in [[host]]"},
+        Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = \"p0\"\nmac = "
+                "\"any\"\n",
+                "net.toml:1: mac is for hosts behind the one-armed interface, and 'a' has an "
+                "interface of its own; take one of the two out, in [[host]]"},
         Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = "
                 "\"a-name-too-long-for-any\"\n",
                 "net.toml:1: interface 'a-name-too-long-for-any' is no interface's name; ip link "
@@ -319,6 +339,7 @@ rc::Gen<Topology> any_topology() {
     t.hello = wire::Duration(*rc::gen::inRange<std::int64_t>(100'000, 1'000'000'000));
     t.mrp_port = *rc::gen::inRange<std::uint16_t>(5000, 60000);
     const auto switches = *rc::gen::inRange<std::size_t>(1, 6);
+    if (switches == 1 && *rc::gen::arbitrary<bool>()) t.one_armed = "arm0";
     for (std::size_t i = 0; i < switches; ++i) {
       SwitchSpec spec;
       spec.name = spec.config.name = "s" + std::to_string(i);
@@ -360,6 +381,10 @@ rc::Gen<Topology> any_topology() {
       host.address = Ipv4(Ipv4(10, 0, 0, 1).value() + static_cast<std::uint32_t>(i) * 77);
       host.switch_index = *rc::gen::inRange<std::size_t>(0, switches);
       if (*rc::gen::arbitrary<bool>()) host.interface = "p" + std::to_string(i);
+      if (!t.one_armed.empty() && host.interface.empty()) {
+        host.any_mac = *rc::gen::arbitrary<bool>();
+        if (!host.any_mac) host.mac = wire::mac_for(host.address);
+      }
       host.up = host.down = *any_link();
       t.hosts.push_back(host);
     }
@@ -415,6 +440,7 @@ RC_GTEST_PROP(TopologyFile, ReadsBackWhatItWrites, ()) {
   RC_ASSERT(back->mcst_pool.length == t.mcst_pool.length);
   RC_ASSERT(back->mrp_port == t.mrp_port);
   RC_ASSERT(back->hello == t.hello);
+  RC_ASSERT(back->one_armed == t.one_armed);
   RC_ASSERT(back->switches.size() == t.switches.size());
   for (std::size_t i = 0; i < t.switches.size(); ++i) {
     RC_ASSERT(back->switches[i].name == t.switches[i].name);
@@ -426,6 +452,8 @@ RC_GTEST_PROP(TopologyFile, ReadsBackWhatItWrites, ()) {
     RC_ASSERT(back->hosts[i].address == t.hosts[i].address);
     RC_ASSERT(back->hosts[i].switch_index == t.hosts[i].switch_index);
     RC_ASSERT(back->hosts[i].interface == t.hosts[i].interface);
+    RC_ASSERT(back->hosts[i].mac == t.hosts[i].mac);
+    RC_ASSERT(back->hosts[i].any_mac == t.hosts[i].any_mac);
     expect_equal(back->hosts[i].up, t.hosts[i].up);
     expect_equal(back->hosts[i].down, t.hosts[i].down);
   }
