@@ -76,7 +76,8 @@ tpacket_req ring_request(std::uint32_t slots, std::uint32_t slot_bytes) {
 }  // namespace
 
 wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string& interface,
-                                                               std::uint32_t largest_frame) {
+                                                               std::uint32_t largest_frame,
+                                                               Hears hears) {
   std::unique_ptr<PacketSocket> packets(new PacketSocket);
   // Protocol 0: nothing is received before the rings are there.
   packets->fd_.reset(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -94,7 +95,7 @@ wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string
   if (auto mapped = packets->map_rings(largest_frame); !mapped) {
     return tl::unexpected(mapped.error());
   }
-  if (auto bound = packets->bind_to(interface); !bound) {
+  if (auto bound = packets->bind_to(interface, hears); !bound) {
     return tl::unexpected(bound.error());
   }
   return packets;
@@ -131,7 +132,7 @@ wire::Result<void> PacketSocket::map_rings(std::uint32_t largest_frame) {
   return {};
 }
 
-wire::Result<void> PacketSocket::bind_to(const std::string& interface) {
+wire::Result<void> PacketSocket::bind_to(const std::string& interface, Hears hears) {
   const int fd = fd_.get();
   const unsigned index = if_nametoindex(interface.c_str());
   if (index == 0) return refused(interface, ENODEV);
@@ -147,11 +148,12 @@ wire::Result<void> PacketSocket::bind_to(const std::string& interface) {
   }
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_protocol = htons(hears == Hears::kEverything ? ETH_P_ALL : ETH_P_IP);
   address.sll_ifindex = static_cast<int>(index);
   if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return refused(interface, errno);
   }
+  if (hears == Hears::kOwnIpv4) return {};
   // Hosts send to the switch's MAC address, which is not the interface's.
   packet_mreq everything{};
   everything.mr_ifindex = static_cast<int>(index);

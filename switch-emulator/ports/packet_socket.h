@@ -44,10 +44,14 @@ class PacketSocket {
     bool losing = false;  // the ring was full before: see take_dropped()
   };
 
+  enum class Hears {
+    kEverything,  // whatever MAC address it is for
+    kOwnIpv4,     // what the interface takes for this machine's
+  };
   // `largest_frame`: bytes from Ethernet header to ICRC. Errors name the missing capability, the
   // interface that is not there, or the MTU that is too small for the fabric's.
   static wire::Result<std::unique_ptr<PacketSocket>> open(const std::string& interface,
-                                                          std::uint32_t largest_frame);
+                                                          std::uint32_t largest_frame, Hears hears);
   ~PacketSocket();
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
@@ -75,7 +79,7 @@ class PacketSocket {
 
  private:
   PacketSocket() = default;
-  wire::Result<void> bind_to(const std::string& interface);
+  wire::Result<void> bind_to(const std::string& interface, Hears hears);
   wire::Result<void> map_rings(std::uint32_t largest_frame);
   std::uint32_t take_back_pending();
 

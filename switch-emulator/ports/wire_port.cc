@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "switch-emulator/ports/checksum.h"
+#include "switch-emulator/ports/received_frames.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -30,7 +30,8 @@ wire::Result<void> WirePort::open() {
   const auto pool = pools_.pool_for(geteuid());
   if (!pool) return tl::unexpected(pool.error());
   pool_ = *pool;
-  auto socket = PacketSocket::open(config_.interface, config_.largest_frame);
+  auto socket = PacketSocket::open(config_.interface, config_.largest_frame,
+                                   PacketSocket::Hears::kEverything);
   if (!socket) return tl::unexpected(socket.error());
   socket_ = std::move(*socket);
   host_mac_.reset();
@@ -56,10 +57,7 @@ bool WirePort::take(const PacketSocket::Received& received, wire::Frame& frame) 
     return false;
   };
   if (received.losing) count(PortCounter::kDropKernelFull, socket_->take_dropped());
-  if (received.tagged) return drop(PortCounter::kDropTagged);
-  if (received.truncated || received.bytes.size() > config_.largest_frame) {
-    return drop(PortCounter::kDropOversize);
-  }
+  if (const auto flaw = flaw_of(received, config_.largest_frame)) return drop(*flaw);
   const auto ethernet = wire::Ethernet::parse(received.bytes);
   if (!ethernet) return drop(PortCounter::kDropMalformed);
   if (ethernet->ether_type == wire::Ethernet::kArp) {
@@ -67,19 +65,8 @@ bool WirePort::take(const PacketSocket::Received& received, wire::Frame& frame) 
     if (arp) on_arp(*arp);
     return arp ? false : drop(PortCounter::kDropMalformed);
   }
-  if (received.checksum_missing) complete_checksum(received.bytes);
-  const auto parsed = wire::Frame::from_bytes(received.bytes);
-  if (!parsed) return drop(PortCounter::kDropMalformed);
-  frame = *parsed;
-  const auto payload = frame.payload();
-  if (frame.payload_fits_inline(payload.size())) {
-    frame.set_inline_payload(payload);
-  } else if (payload.size() > pools_.geometry().slot_bytes) {
-    return drop(PortCounter::kDropOversize);
-  } else if (!pools_.copy_in(pool_, frame)) {
-    return drop(PortCounter::kDropNoSlot);
-  }
-  return true;
+  const auto refused = take_in(pools_, pool_, received, frame);
+  return refused ? drop(*refused) : true;
 }
 
 bool WirePort::is_served(wire::Ipv4 address) const {

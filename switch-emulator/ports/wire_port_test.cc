@@ -278,10 +278,11 @@ TEST_F(WirePortTest, ThrowsFramesAwayWhileItsInterfaceIsDown) {
 }
 
 TEST_F(WirePortTest, SaysWhichInterfaceIsNotThereAndWhichMtuIsTooSmall) {
-  const auto absent = PacketSocket::open("nowhere", kLargestFrame);
+  const auto absent =
+      PacketSocket::open("nowhere", kLargestFrame, PacketSocket::Hears::kEverything);
   ASSERT_FALSE(absent);
   EXPECT_THAT(absent.error().text, testing::HasSubstr("no interface nowhere"));
-  const auto small = PacketSocket::open("port", 4096 + 128);
+  const auto small = PacketSocket::open("port", 4096 + 128, PacketSocket::Hears::kEverything);
   ASSERT_FALSE(small);
   EXPECT_THAT(small.error().text, testing::HasSubstr("ip link set port mtu 4210"));
 }

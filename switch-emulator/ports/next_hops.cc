@@ -1,0 +1,191 @@
+#include "switch-emulator/ports/next_hops.h"
+
+#include <arpa/inet.h>
+#include <linux/netconf.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::ErrorCode;
+using wire::fail;
+using wire::Ipv4;
+
+constexpr std::uint16_t kDiscardPort = 9;  // RFC 863: nobody minds what comes there
+constexpr std::uint16_t kUsable =
+    NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
+constexpr std::uint16_t kFresh = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
+
+}  // namespace
+
+// One question and its answer.
+class NextHops::Query {
+ public:
+  template <typename Body>
+  Query(std::uint16_t type, const Body& body) {
+    header_.nlmsg_type = type;
+    header_.nlmsg_flags = NLM_F_REQUEST;
+    append(&body, sizeof body);
+  }
+  void add(std::uint16_t attribute, const void* value, std::size_t bytes) {
+    const rtattr head{static_cast<unsigned short>(RTA_LENGTH(bytes)), attribute};
+    append(&head, sizeof head);
+    append(value, bytes);
+  }
+  void add(std::uint16_t attribute, Ipv4 address) {
+    const std::uint32_t value = htonl(address.value());
+    add(attribute, &value, sizeof value);
+  }
+
+  // 0, or the kernel's error. The kernel answers before send() returns.
+  int ask(int fd) {
+    header_.nlmsg_len = static_cast<std::uint32_t>(NLMSG_HDRLEN + length_);
+    std::memcpy(bytes_.data(), &header_, sizeof header_);
+    if (send(fd, bytes_.data(), header_.nlmsg_len, 0) < 0) return errno;
+    const ssize_t got = recv(fd, bytes_.data(), bytes_.size(), MSG_DONTWAIT);
+    if (got < ssize_t{NLMSG_HDRLEN}) return got < 0 ? errno : EPROTO;
+    std::memcpy(&header_, bytes_.data(), sizeof header_);
+    length_ = static_cast<std::size_t>(got) - NLMSG_HDRLEN;
+    if (header_.nlmsg_type != NLMSG_ERROR) return 0;
+    return -read_body<nlmsgerr>().error;
+  }
+
+  template <typename Body>
+  Body read_body() const {
+    Body body{};
+    std::memcpy(&body, bytes_.data() + NLMSG_HDRLEN, std::min(sizeof body, length_));
+    return body;
+  }
+  // An attribute's value, of an answer whose body is so long. False if it has none.
+  template <typename Body, typename Value>
+  bool read(std::uint16_t attribute, Value& value) const {
+    std::size_t at = NLMSG_ALIGN(sizeof(Body));
+    while (at + sizeof(rtattr) <= length_) {
+      rtattr head{};
+      std::memcpy(&head, bytes_.data() + NLMSG_HDRLEN + at, sizeof head);
+      if (head.rta_len < sizeof head || at + head.rta_len > length_) return false;
+      if ((head.rta_type & NLA_TYPE_MASK) == attribute &&
+          head.rta_len == RTA_LENGTH(sizeof value)) {
+        std::memcpy(&value, bytes_.data() + NLMSG_HDRLEN + at + RTA_LENGTH(0), sizeof value);
+        return true;
+      }
+      at += RTA_ALIGN(head.rta_len);
+    }
+    return false;
+  }
+
+ private:
+  void append(const void* data, std::size_t bytes) {
+    std::memcpy(bytes_.data() + NLMSG_HDRLEN + length_, data, bytes);
+    length_ = NLMSG_ALIGN(length_ + bytes);
+  }
+
+  nlmsghdr header_{};
+  std::size_t length_ = 0;  // behind the header
+  alignas(nlmsghdr) std::array<std::uint8_t, 4096> bytes_{};
+};
+
+wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interface) {
+  std::unique_ptr<NextHops> hops(new NextHops(interface));
+  hops->index_ = if_nametoindex(interface.c_str());
+  hops->netlink_.reset(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  hops->datagrams_.reset(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+  if (!hops->netlink_.is_open() || !hops->datagrams_.is_open() || hops->index_ == 0 ||
+      ioctl(hops->datagrams_.get(), SIOCGIFHWADDR, &request) != 0) {
+    return fail(ErrorCode::kUnavailable, "interface " + interface + ": " + std::strerror(errno) +
+                                             "; ip link shows what there is");
+  }
+  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
+    return fail(
+        ErrorCode::kUnavailable,
+        "interface " + interface + " is not one of Ethernet; name one that has a MAC address");
+  }
+  std::memcpy(hops->own_mac_.octets.data(), request.ifr_hwaddr.sa_data, 6);
+  return hops;
+}
+
+wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
+  rtmsg asked{};
+  asked.rtm_family = AF_INET;
+  asked.rtm_dst_len = 32;
+  Query route(RTM_GETROUTE, asked);
+  route.add(RTA_DST, host);
+  const int error = route.ask(netlink_.get());
+  std::uint32_t index = 0, gateway = 0;
+  const bool known = error == 0 && route.read_body<rtmsg>().rtm_type == RTN_UNICAST &&
+                     route.read<rtmsg>(RTA_OIF, index);
+  if (!known || index != index_) {
+    char name[IF_NAMESIZE] = "";
+    const bool elsewhere = known && if_indextoname(index, name) != nullptr;
+    return fail(ErrorCode::kUnavailable,
+                "packets to " + host.to_string() + " do not leave by interface " + interface_ +
+                    (elsewhere ? ", but by " + std::string(name)
+                               : ": " + std::string(error != 0 ? std::strerror(error)
+                                                               : "it is no other machine's")) +
+                    "; give " + interface_ +
+                    " an address on the hosts' network, or add a route: ip "
+                    "route add " +
+                    host.to_string() + " via GATEWAY dev " + interface_);
+  }
+  Hop hop;
+  hop.address = host;
+  hop.is_gateway = route.read<rtmsg>(RTA_GATEWAY, gateway);
+  if (hop.is_gateway) hop.address = Ipv4(ntohl(gateway));
+
+  ndmsg neighbour{};
+  neighbour.ndm_family = AF_INET;
+  neighbour.ndm_ifindex = static_cast<int>(index_);
+  Query known_as(RTM_GETNEIGH, neighbour);
+  known_as.add(NDA_DST, hop.address);
+  wire::Mac mac;
+  if (known_as.ask(netlink_.get()) == 0) {
+    const std::uint16_t state = known_as.read_body<ndmsg>().ndm_state;
+    if ((state & kUsable) != 0 && known_as.read<ndmsg>(NDA_LLADDR, mac.octets)) hop.mac = mac;
+    hop.is_fresh = hop.mac && (state & kFresh) != 0;
+  }
+  return hop;
+}
+
+void NextHops::ask_for(Ipv4 hop) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(kDiscardPort);
+  to.sin_addr.s_addr = htonl(hop.value());
+  // What comes of it, the neighbour table says.
+  sendto(datagrams_.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+         reinterpret_cast<const sockaddr*>(&to), sizeof to);
+}
+
+bool NextHops::is_forwarding() {
+  netconfmsg asked{};
+  asked.ncm_family = AF_INET;
+  Query config(RTM_GETNETCONF, asked);
+  config.add(NETCONFA_IFINDEX, &index_, sizeof index_);
+  std::int32_t forwarding = 0;
+  return config.ask(netlink_.get()) == 0 &&
+         config.read<netconfmsg>(NETCONFA_FORWARDING, forwarding) && forwarding != 0;
+}
+
+bool NextHops::forwards(Ipv4 destination) {
+  if (!is_forwarding()) return false;
+  rtmsg asked{};
+  asked.rtm_family = AF_INET;
+  asked.rtm_dst_len = 32;
+  Query route(RTM_GETROUTE, asked);
+  route.add(RTA_DST, destination);
+  // A blackhole or a prohibition is an error.
+  return route.ask(netlink_.get()) == 0 && route.read_body<rtmsg>().rtm_type == RTN_UNICAST;
+}
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,53 @@
+// Who takes a host's packets on the link behind an interface, as this machine's kernel would send
+// them: the host itself, or the gateway of the route to it (rtnetlink(7), RFC 1122 3.3.1).
+//
+// The kernel keeps routes and neighbours and speaks ARP; here they are read. It asks only for
+// neighbours that it sends to itself, so ask_for() gives it an empty datagram to send. No
+// capability is needed. Each call is a few system calls that never wait: for now and then, not for
+// each packet. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "switch-emulator/ports/unique_fd.h"
+#include "wire/result.h"
+#include "wire/types.h"
+
+namespace cepheus::fabric {
+
+class NextHops {
+ public:
+  struct Hop {
+    wire::Ipv4 address;
+    bool is_gateway = false;       // else it is the host
+    std::optional<wire::Mac> mac;  // none: the kernel does not know it (yet)
+    bool is_fresh = false;         // it has been confirmed lately, or is permanent
+  };
+
+  // Errors: there is no such interface, or it is not one of Ethernet.
+  static wire::Result<std::unique_ptr<NextHops>> open(const std::string& interface);
+
+  // The interface's own MAC address.
+  const wire::Mac& own_mac() const { return own_mac_; }
+  // Errors say why packets to the host do not leave by the interface, and what to do.
+  wire::Result<Hop> find(wire::Ipv4 host);
+  // Has the kernel find the hop's MAC address out, or confirm it. find() tells, later.
+  void ask_for(wire::Ipv4 hop);
+  // Whether the kernel would route packets to `destination` that come in by the interface, too.
+  bool forwards(wire::Ipv4 destination);
+
+ private:
+  class Query;
+  explicit NextHops(std::string interface) : interface_(std::move(interface)) {}
+  bool is_forwarding();
+
+  const std::string interface_;
+  unsigned index_ = 0;
+  wire::Mac own_mac_;
+  UniqueFd netlink_, datagrams_;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,115 @@
+#include "switch-emulator/ports/one_armed_interface.h"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "switch-emulator/ports/received_frames.h"
+#include "wire/byte_order.h"
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+namespace {
+
+constexpr std::uint32_t kMostAtOnce = 256;  // frames, before hosts have their turns
+constexpr std::size_t kSourceOffset = wire::kIpOffset + 12;
+constexpr std::size_t kDestinationOffset = wire::kIpOffset + 16;
+
+wire::Ipv4 address_at(std::span<const std::uint8_t> bytes, std::size_t offset) {
+  return wire::Ipv4(wire::load_be32(bytes.data() + offset));
+}
+
+}  // namespace
+
+wire::Result<void> OneArmedInterface::open(wire::Instant now) {
+  auto hops = NextHops::open(config_.interface);
+  if (!hops) return tl::unexpected(hops.error());
+  next_hops_ = std::move(*hops);
+  if (next_hops_->forwards(config_.groups.base)) {
+    const std::string block =
+        config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      "this machine routes what comes in by interface " + config_.interface +
+                          ", and would send the groups' packets back into the network beside the "
+                          "switch; ip route add blackhole " +
+                          block + ", or sysctl net.ipv4.conf." + config_.interface +
+                          ".forwarding=0");
+  }
+  const auto pool = pools_.pool_for(geteuid());
+  if (!pool) return tl::unexpected(pool.error());
+  pool_ = *pool;
+  for (const auto& [address, port] : ports_) {
+    if (auto opened = port->open(now); !opened) return opened;
+  }
+  auto socket =
+      PacketSocket::open(config_.interface, config_.largest_frame, PacketSocket::Hears::kOwnIpv4);
+  if (!socket) return tl::unexpected(socket.error());
+  socket_ = std::move(*socket);
+  return {};
+}
+
+bool OneArmedInterface::take_in(wire::Instant now, std::vector<std::size_t>& woken) {
+  std::uint32_t taken = 0;
+  for (; taken < kMostAtOnce; ++taken) {
+    const auto received = socket_->next();
+    if (!received) break;
+    if (received->losing) counters_.add(PortCounter::kDropKernelFull, socket_->take_dropped());
+    if (OneArmedPort* port = owner_of(*received)) take_for(*port, *received, now, woken);
+    socket_->release();
+  }
+  return taken > 0;
+}
+
+// The port of the host that sent it to a group; null, and counted, if there is none.
+OneArmedPort* OneArmedInterface::owner_of(const PacketSocket::Received& received) {
+  const auto drop = [this](PortCounter reason) {
+    counters_.add(reason);
+    return nullptr;
+  };
+  if (const auto flaw = flaw_of(received, config_.largest_frame)) return drop(*flaw);
+  if (received.bytes.size() < wire::kUdpOffset) return drop(PortCounter::kDropMalformed);
+  const bool is_ours = std::memcmp(received.bytes.data(), next_hops_->own_mac().octets.data(),
+                                   next_hops_->own_mac().octets.size()) == 0;
+  if (!is_ours || !config_.groups.contains(address_at(received.bytes, kDestinationOffset))) {
+    return drop(PortCounter::kDropNotForGroups);
+  }
+  const auto port = ports_.find(address_at(received.bytes, kSourceOffset));
+  return port != ports_.end() ? port->second : drop(PortCounter::kDropUnknownSource);
+}
+
+void OneArmedInterface::take_for(OneArmedPort& port, const PacketSocket::Received& received,
+                                 wire::Instant now, std::vector<std::size_t>& woken) {
+  wire::Mac from;
+  std::memcpy(from.octets.data(), received.bytes.data() + from.octets.size(), from.octets.size());
+  if (!port.is_open()) return port.count(PortCounter::kDropNoClient);
+  // Not charged to the host: it may be another's doing.
+  if (!port.is_bound_to(from, now)) return port.count(PortCounter::kDropWrongMac);
+  wire::Frame frame;
+  if (const auto refused = fabric::take_in(pools_, pool_, received, frame)) {
+    return port.refuse(*refused);
+  }
+  const bool was_waiting = port.has_waiting();
+  if (!port.enqueue(frame)) {
+    if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
+    return;
+  }
+  if (!was_waiting) woken.push_back(port.number());
+}
+
+std::optional<PortCounter> OneArmedInterface::send(const wire::Frame& frame, const wire::Mac& to) {
+  auto out = socket_->send_buffer();
+  if (out.empty()) {
+    counters_.add(PortCounter::kDropLinkDown, kick());
+    out = socket_->send_buffer();
+  }
+  if (out.empty()) return PortCounter::kDropEgressFull;
+  const std::size_t length = frame.to_bytes(out);
+  if (length == 0) return PortCounter::kDropOversize;
+  const wire::Mac& own = next_hops_->own_mac();
+  std::memcpy(out.data(), to.octets.data(), to.octets.size());
+  std::memcpy(out.data() + to.octets.size(), own.octets.data(), own.octets.size());
+  socket_->push(static_cast<std::uint32_t>(length));
+  return std::nullopt;
+}
+
+}  // namespace cepheus::fabric

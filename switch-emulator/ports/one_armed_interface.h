@@ -1,0 +1,82 @@
+// One network interface for all hosts: the switch's only arm into a network that knows nothing of
+// it and switches or routes everything else by itself.
+//
+// Hosts, or the router before them, send groups' packets to this machine, as to any next hop. They
+// are told apart by source address (one_armed_port.h); copies leave from this machine's own MAC
+// address to the next hop that its kernel knows (next_hops.h). ARP is the kernel's. What is not
+// for a group is not the switch's to pass on: it is counted and left alone. Payloads are copied
+// once, when they come. Not thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "switch-emulator/ports/frame_queues.h"
+#include "switch-emulator/ports/next_hops.h"
+#include "switch-emulator/ports/one_armed_port.h"
+#include "switch-emulator/ports/packet_socket.h"
+#include "switch-emulator/ports/payload_pool.h"
+
+namespace cepheus::fabric {
+
+struct OneArmedConfig {
+  std::string interface;
+  wire::Ipv4Prefix groups;
+  std::uint32_t largest_frame = 0;  // bytes, Ethernet header to ICRC
+};
+
+class OneArmedInterface {
+ public:
+  // Both outlive it, and it outlives its ports.
+  OneArmedInterface(PayloadPools& pools, OneArmedConfig config)
+      : config_(std::move(config)), pools_(pools), queues_(kWaitingFrames) {}
+  // Each host's port, before open().
+  void add(OneArmedPort& port) { ports_.emplace(port.host(), &port); }
+
+  // Errors: those of the interface; a host that is not behind it; a kernel that would route the
+  // groups' packets, too.
+  wire::Result<void> open(wire::Instant now);
+  bool is_open() const { return socket_ != nullptr; }
+  const OneArmedConfig& config() const { return config_; }
+  int fd() const { return socket_->fd(); }  // as WirePort's
+  void clear_error() { socket_->clear_error(); }
+
+  // Puts what has come into the hosts' queues, a batch at most; true if there was anything. Appends
+  // the numbers of hosts whose queues were empty before to `woken`.
+  bool take_in(wire::Instant now, std::vector<std::size_t>& woken);
+  // Asks for an event when a frame comes. False if one is there already.
+  bool arm() { return !socket_->has_received(); }
+  // Frames that no host can be charged with.
+  const PortCounters& counters() const { return counters_; }
+
+  // For its ports.
+  NextHops& next_hops() { return *next_hops_; }
+  FrameQueues& queues() { return queues_; }
+  PayloadPools& pools() { return pools_; }
+  // Puts a frame among those to be sent. Why it can't, or nothing.
+  std::optional<PortCounter> send(const wire::Frame& frame, const wire::Mac& to);
+  bool has_pushed() const { return socket_ && socket_->has_pushed(); }
+  bool is_pending() const { return socket_ && socket_->is_pending(); }
+  std::uint32_t kick() { return socket_->kick(); }  // as PacketSocket's
+
+ private:
+  // As many as the kernel's ring holds.
+  static constexpr std::uint32_t kWaitingFrames = 2048;
+
+  OneArmedPort* owner_of(const PacketSocket::Received& received);
+  void take_for(OneArmedPort& port, const PacketSocket::Received& received, wire::Instant now,
+                std::vector<std::size_t>& woken);
+
+  const OneArmedConfig config_;
+  PayloadPools& pools_;
+  std::uint32_t pool_ = 0;
+  std::unordered_map<wire::Ipv4, OneArmedPort*> ports_;  // by host
+  FrameQueues queues_;
+  std::unique_ptr<NextHops> next_hops_;
+  std::unique_ptr<PacketSocket> socket_;
+  PortCounters counters_;
+};
+
+}  // namespace cepheus::fabric

@@ -1,0 +1,99 @@
+#include "switch-emulator/ports/one_armed_port.h"
+
+#include "switch-emulator/ports/one_armed_interface.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// How long a next hop is believed: less than a failed router takes to be replaced (VRRP, RFC 5798:
+// three advertisements of 1 s), and seldom enough that it costs nothing with thousands of hosts.
+constexpr wire::Duration kBelieved = std::chrono::seconds(1);
+// ... and one that has not answered: as a silent host of a wire port.
+constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(100);
+
+}  // namespace
+
+OneArmedPort::OneArmedPort(OneArmedInterface& interface, FlushList& flush_list,
+                           const OneArmedHost& host)
+    : AccessPort(flush_list), interface_(interface), host_(host) {}
+
+wire::Result<void> OneArmedPort::open(wire::Instant now) {
+  bound_.reset();
+  if (auto found = look(now); !found) return found;
+  open_ = true;
+  return {};
+}
+
+void OneArmedPort::close() {
+  wire::Frame frame;
+  while (receive(frame)) {
+    if (frame.ref != wire::kNoBuffer) interface_.pools().drop(frame.ref);
+  }
+  open_ = false;
+}
+
+// Packets of ours tell the kernel nothing of its neighbour: unless it is asked, it forgets.
+wire::Result<void> OneArmedPort::look(wire::Instant now) {
+  auto hop = interface_.next_hops().find(host_.address);
+  if (!hop) {
+    hop_.mac.reset();
+    next_look_ = now + kBetweenQuestions;
+    return tl::unexpected(hop.error());
+  }
+  hop_ = *hop;
+  next_look_ = now + (hop_.mac ? kBelieved : kBetweenQuestions);
+  if (!hop_.is_fresh) interface_.next_hops().ask_for(hop_.address);
+  return {};
+}
+
+bool OneArmedPort::is_bound_to(const wire::Mac& mac, wire::Instant now) {
+  if (host_.any_mac) return true;
+  if (host_.mac) return mac == *host_.mac;
+  if (hop_.is_gateway) {
+    if (now >= next_look_) static_cast<void>(look(now));
+    return hop_.mac == mac;
+  }
+  if (!bound_) bound_ = mac;
+  return mac == *bound_;
+}
+
+bool OneArmedPort::enqueue(const wire::Frame& frame) {
+  if (interface_.queues().push(queue_, frame)) return true;
+  count(PortCounter::kDropIngressFull);
+  return false;
+}
+
+bool OneArmedPort::receive(wire::Frame& frame) { return interface_.queues().pop(queue_, frame); }
+
+bool OneArmedPort::deliver(const wire::Frame& frame, SenderNo, wire::Instant now) {
+  const auto drop = [this](PortCounter reason) {
+    count(reason);
+    return false;
+  };
+  if (!open_) return drop(PortCounter::kDropNoClient);
+  if (now >= next_look_) static_cast<void>(look(now));
+  if (!hop_.mac) return drop(PortCounter::kDropNoNeighbour);
+  if (const auto refused = interface_.send(frame, *hop_.mac)) return drop(*refused);
+  mark_for_flush();
+  return true;
+}
+
+// Whoever is first sends for all.
+void OneArmedPort::flush() {
+  unmark();
+  if (interface_.has_pushed()) count(PortCounter::kDropLinkDown, interface_.kick());
+}
+
+// What the kernel had no room for is offered again.
+void OneArmedPort::reclaim() {
+  if (interface_.is_pending()) count(PortCounter::kDropLinkDown, interface_.kick());
+}
+
+std::uint32_t OneArmedPort::unread() const { return interface_.is_pending() ? 1 : 0; }
+
+bool OneArmedPort::arm() {
+  reclaim();
+  return queue_.is_empty() && !interface_.is_pending();
+}
+
+}  // namespace cepheus::fabric

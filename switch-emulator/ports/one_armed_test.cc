@@ -1,0 +1,292 @@
+// Hosts behind one interface, byte by byte: a veth pair whose other end is a packet socket.
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include <fstream>
+
+#include "switch-emulator/ports/one_armed_interface.h"
+#include "switch-emulator/ports/test_veth.h"
+#include "wire/arp.h"
+#include "wire/icrc.h"
+#include "wire/roce.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::Frame;
+using wire::Ipv4;
+using wire::Mac;
+using Bytes = std::vector<std::uint8_t>;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+constexpr std::uint32_t kLargestFrame = 1024 + 128;
+constexpr Ipv4 kFirst{10, 0, 0, 1}, kSecond{10, 0, 0, 2}, kFar{10, 1, 0, 1}, kSilent{10, 0, 0, 9},
+    kGateway{10, 0, 0, 100}, kGroup{198, 18, 0, 1};
+constexpr Mac kFirstMac{{2, 0, 0, 0, 0, 1}}, kSecondMac{{2, 0, 0, 0, 0, 2}},
+    kRouterMac{{2, 0, 0, 0, 0, 0xFD}}, kSpareMac{{2, 0, 0, 0, 0, 0xFE}},
+    kStranger{{2, 0, 0, 0, 0, 0x66}};
+
+Bytes data_frame(const Mac& to, const Mac& from, Ipv4 source, Ipv4 destination = kGroup,
+                 std::size_t payload_bytes = 512) {
+  wire::RoceHeaders headers;
+  headers.ethernet.destination = to;
+  headers.ethernet.source = from;
+  headers.ip.source = source;
+  headers.ip.destination = destination;
+  headers.bth.opcode = wire::Opcode::kRcSendOnly;
+  const Bytes payload(payload_bytes, 0xAB);
+  Frame frame{};
+  headers.emit(frame, payload_bytes);
+  frame.set_external_payload(payload, wire::kNoBuffer);
+  Bytes bytes(frame.size());
+  frame.to_bytes(bytes);
+  return bytes;
+}
+
+class OneArmedTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto made = TestVeth::make(kLargestFrame);
+    if (!made) {
+      why_not = made.error().text;
+      return;
+    }
+    network = std::move(*made);
+    TestVeth::ip("address add 10.0.0.254/24 dev port");
+    TestVeth::ip("route add 10.1.0.0/16 via 10.0.0.100");
+  }
+  static void TearDownTestSuite() { network.reset(); }
+
+  void SetUp() override {
+    if (!network) GTEST_SKIP() << why_not;
+    is_at(kFirst, kFirstMac);
+    is_at(kSecond, kSecondMac);
+    is_at(kGateway, kRouterMac);
+    TestVeth::ip("neigh flush to 10.0.0.9 dev port");
+  }
+
+  static void is_at(Ipv4 address, const Mac& mac) {
+    TestVeth::ip("neigh replace " + address.to_string() + " lladdr " + mac.to_string() +
+                 " nud permanent dev port");
+  }
+  OneArmedPort& add(Ipv4 host, std::optional<Mac> mac = {}, bool any_mac = false) {
+    ports.push_back(std::make_unique<OneArmedPort>(interface, flush_list,
+                                                   OneArmedHost{ports.size(), host, mac, any_mac}));
+    interface.add(*ports.back());
+    return *ports.back();
+  }
+  void open() {
+    const auto opened = interface.open(now);
+    ASSERT_TRUE(opened) << opened.error().text;
+    own = interface.next_hops().own_mac();
+  }
+  // Sends these, and one that everybody takes; waits for that.
+  void bring(const std::vector<Bytes>& frames) {
+    for (const Bytes& each : frames) ASSERT_TRUE(network->send(each));
+    ASSERT_TRUE(network->send(data_frame(own, kStranger, kWitness)));
+    const std::uint64_t before = interface.counters()[PortCounter::kDropUnknownSource];
+    while (interface.counters()[PortCounter::kDropUnknownSource] == before) {
+      if (interface.take_in(now, woken)) continue;
+      pollfd waiting{interface.fd(), POLLIN, 0};
+      ASSERT_GT(poll(&waiting, 1, 20'000), 0);
+    }
+  }
+  void expect_taken(OneArmedPort& port, std::uint32_t frames) {
+    Frame frame;
+    std::uint32_t taken = 0;
+    for (; port.receive(frame); ++taken) {
+      EXPECT_TRUE(wire::check_icrc(frame));
+      if (frame.ref != wire::kNoBuffer) pools.drop(frame.ref);
+    }
+    EXPECT_EQ(taken, frames);
+  }
+  void flush() {
+    for (AccessPort* each : flush_list) each->flush();
+    flush_list.clear();
+  }
+  // What leaves, but ARP; a copy to the host, as the switch makes it.
+  std::optional<Bytes> next_ip() {
+    for (;;) {
+      auto bytes = network->receive();
+      if (!bytes || ((*bytes)[12] == 8 && (*bytes)[13] == 0)) return bytes;
+    }
+  }
+  std::uint64_t left_alone(PortCounter c) const { return interface.counters()[c]; }
+
+  static constexpr Ipv4 kWitness{10, 0, 0, 77};
+  static inline std::unique_ptr<TestVeth> network;
+  static inline std::string why_not;
+  PayloadPools pools{PoolGeometry::for_hosts(4, 1024)};
+  FlushList flush_list;
+  OneArmedInterface interface {
+    pools, { "port", wire::kDefaultMcstPool, kLargestFrame }
+  };
+  std::vector<std::unique_ptr<OneArmedPort>> ports;
+  std::vector<std::size_t> woken;
+  Mac own;
+  wire::Instant now{std::chrono::hours(1)};
+};
+
+TEST_F(OneArmedTest, TellsHostsApartBySourceAddress) {
+  OneArmedPort& first = add(kFirst);
+  OneArmedPort& second = add(kSecond);
+  open();
+  bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kSecondMac, kSecond),
+         data_frame(own, kFirstMac, kFirst)});
+  EXPECT_THAT(woken, testing::ElementsAre(0, 1));
+  expect_taken(first, 2);
+  expect_taken(second, 1);
+}
+
+TEST_F(OneArmedTest, BindsAHostToTheMacAddressThatItWasFirstSeenWith) {
+  OneArmedPort& first = add(kFirst);
+  open();
+  bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kStranger, kFirst)});
+  expect_taken(first, 1);
+  EXPECT_EQ(first.counters()[PortCounter::kDropWrongMac], 1u);
+  EXPECT_EQ(first.refused(), 0u);  // not the host's doing
+}
+
+TEST_F(OneArmedTest, BindsAHostToTheMacAddressThatTheTopologyNames) {
+  OneArmedPort& first = add(kFirst, kSpareMac);
+  open();
+  bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kSpareMac, kFirst)});
+  expect_taken(first, 1);
+  EXPECT_EQ(first.counters()[PortCounter::kDropWrongMac], 1u);
+}
+
+TEST_F(OneArmedTest, BindsAHostToNoMacAddressWhereAnyWillDo) {
+  OneArmedPort& first = add(kFirst, {}, true);
+  open();
+  bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kStranger, kFirst)});
+  expect_taken(first, 2);
+}
+
+TEST_F(OneArmedTest, BindsHostsBehindARouterToItsMacAddressAsItChanges) {
+  OneArmedPort& far = add(kFar);
+  open();
+  bring({data_frame(own, kRouterMac, kFar), data_frame(own, kStranger, kFar)});
+  expect_taken(far, 1);
+  EXPECT_EQ(far.counters()[PortCounter::kDropWrongMac], 1u);
+  is_at(kGateway, kSpareMac);
+  now += std::chrono::seconds(1);
+  bring({data_frame(own, kRouterMac, kFar), data_frame(own, kSpareMac, kFar)});
+  expect_taken(far, 1);
+  EXPECT_EQ(far.counters()[PortCounter::kDropWrongMac], 2u);
+}
+
+TEST_F(OneArmedTest, LeavesAloneWhatIsForNoGroupOrForAnotherMachine) {
+  OneArmedPort& first = add(kFirst);
+  open();
+  bring(
+      {data_frame(own, kFirstMac, kFirst, kSecond), data_frame(own, kFirstMac, kFirst, kWitness)});
+  EXPECT_EQ(left_alone(PortCounter::kDropNotForGroups), 2u);
+  EXPECT_EQ(left_alone(PortCounter::kDropUnknownSource), 1u);  // the last one's
+  expect_taken(first, 0);
+}
+
+TEST_F(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
+  OneArmedPort& first = add(kFirst);
+  OneArmedPort& far = add(kFar);
+  open();
+  const Bytes copy = data_frame({}, {}, kGroup, kFirst);
+  for (OneArmedPort* port : {&first, &far}) {
+    ASSERT_TRUE(port->deliver(*Frame::from_bytes(copy), kFabricItself, now));
+  }
+  flush();
+  for (const Mac& to : {kFirstMac, kRouterMac}) {
+    const auto got = next_ip();
+    ASSERT_TRUE(got);
+    EXPECT_THAT(std::span(*got).first(6), ElementsAreArray(to.octets));
+    EXPECT_THAT(std::span(*got).subspan(6, 6), ElementsAreArray(own.octets));
+    EXPECT_TRUE(std::equal(got->begin() + 12, got->end(), copy.begin() + 12, copy.end()));
+  }
+}
+
+TEST_F(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
+  OneArmedPort& first = add(kFirst);
+  open();
+  is_at(kFirst, kSpareMac);
+  now += std::chrono::seconds(1);
+  ASSERT_TRUE(
+      first.deliver(*Frame::from_bytes(data_frame({}, {}, kGroup, kFirst)), kFabricItself, now));
+  flush();
+  const auto got = next_ip();
+  ASSERT_TRUE(got);
+  EXPECT_THAT(std::span(*got).first(6), ElementsAreArray(kSpareMac.octets));
+}
+
+TEST_F(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
+  OneArmedPort& silent = add(kSilent);
+  open();
+  const Frame copy = *Frame::from_bytes(data_frame({}, {}, kGroup, kSilent));
+  EXPECT_FALSE(silent.deliver(copy, kFabricItself, now));
+  EXPECT_EQ(silent.counters()[PortCounter::kDropNoNeighbour], 1u);
+  std::optional<wire::Arp> question;
+  while (!question || question->target != kSilent) {
+    const auto bytes = network->receive();
+    ASSERT_TRUE(bytes);
+    if (bytes->size() < 42 || (*bytes)[12] != 8 || (*bytes)[13] != 6) continue;
+    question = wire::Arp::parse(std::span(*bytes).subspan(wire::Ethernet::kSize));
+  }
+  wire::Arp answer;
+  answer.operation = wire::Arp::Operation::kReply;
+  answer.sender_mac = kStranger;
+  answer.sender = kSilent;
+  answer.target_mac = own;
+  answer.target = question->sender;
+  Bytes bytes(60);
+  wire::Ethernet ethernet;
+  ethernet.destination = own;
+  ethernet.source = kStranger;
+  ethernet.ether_type = wire::Ethernet::kArp;
+  ethernet.emit(std::span(bytes).first<wire::Ethernet::kSize>());
+  answer.emit(std::span(bytes).subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
+  ASSERT_TRUE(network->send(bytes));
+  now += std::chrono::milliseconds(100);
+  EXPECT_TRUE(silent.deliver(copy, kFabricItself, now));
+}
+
+TEST_F(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
+  OneArmedPort& first = add(kFirst);
+  OneArmedPort& second = add(kSecond);
+  open();
+  const Bytes flood = data_frame(own, kFirstMac, kFirst);
+  for (int i = 0; i < 5; ++i) bring(std::vector<Bytes>(500, flood));
+  EXPECT_GT(first.counters()[PortCounter::kDropIngressFull], 0u);
+  bring({data_frame(own, kSecondMac, kSecond)});
+  expect_taken(second, 1);
+  first.close();
+  EXPECT_EQ(pools.in_use(0, pools.geometry().switch_area()), 0u);
+}
+
+TEST_F(OneArmedTest, RefusesAHostThatIsNotBehindIt) {
+  add(Ipv4(192, 0, 2, 1));
+  const auto opened = interface.open(now);
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().text,
+              HasSubstr("packets to 192.0.2.1 do not leave by interface port"));
+  EXPECT_THAT(opened.error().text, HasSubstr("ip route add 192.0.2.1 via GATEWAY dev port"));
+}
+
+TEST_F(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
+  add(kFirst);
+  const auto set_forwarding = [](int to) {
+    std::ofstream("/proc/sys/net/ipv4/conf/port/forwarding") << to;
+  };
+  set_forwarding(1);
+  TestVeth::ip("route add default via 10.0.0.100");
+  const auto refused = interface.open(now);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, HasSubstr("ip route add blackhole 198.18.0.0/15"));
+  TestVeth::ip("route add blackhole 198.18.0.0/15");
+  const auto opened = interface.open(now);
+  EXPECT_TRUE(opened) << opened.error().text;
+  set_forwarding(0);
+  TestVeth::ip("route del default");
+  TestVeth::ip("route del blackhole 198.18.0.0/15");
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

@@ -1,0 +1,21 @@
+// What of that which comes from a packet socket is a frame of the fabric.
+#pragma once
+
+#include <optional>
+
+#include "switch-emulator/ports/access_port.h"
+#include "switch-emulator/ports/packet_socket.h"
+#include "switch-emulator/ports/payload_pool.h"
+
+namespace cepheus::fabric {
+
+// Why nothing of it can be used, or nothing.
+std::optional<PortCounter> flaw_of(const PacketSocket::Received& received,
+                                   std::uint32_t largest_frame);
+
+// Makes a frame of it, its payload copied into the pool if the frame itself has no room. Returns why
+// not, or nothing; then the frame holds one reference. Precondition: it has no flaw.
+std::optional<PortCounter> take_in(PayloadPools& pools, std::uint32_t pool,
+                                   const PacketSocket::Received& received, wire::Frame& frame);
+
+}  // namespace cepheus::fabric
