@@ -264,8 +264,8 @@ bool AttachServer::is_free(std::size_t host) {
 }
 
 std::string AttachServer::why_not_free(std::size_t host) const {
-  if (const fabric::WirePort* wire = datapath_.wire_port(host)) {
-    return "is on interface " + wire->config().interface + ": ask for a host without one";
+  if (const std::string interface = datapath_.interface_of(host); !interface.empty()) {
+    return "is on interface " + interface + ": ask for a host without one";
   }
   const pid_t pid = clients_[host].pid;
   return "is held by " + (pid > 0 ? "pid " + std::to_string(pid) : "a process elsewhere") +

@@ -38,6 +38,11 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
   for (const net::SwitchConfig& config : plan.configs) neighbours_.insert(config.address);
   build_switches(plan);
   build_links(topology);
+  if (!topology.one_armed.empty()) {
+    one_armed_ = std::make_unique<fabric::OneArmedInterface>(
+        pools_, fabric::OneArmedConfig{topology.one_armed, topology.mcst_pool,
+                                       net::largest_frame(topology.mtu)});
+  }
   for (std::size_t port = 0; port < ports_.size(); ++port) {
     if (ports_[port].end.kind == net::PortKind::kHost) add_host(topology, port);
   }
@@ -105,6 +110,14 @@ void Datapath::add_host(const net::Topology& topology, std::size_t port) {
   host.port = port;
   host.uplink = ports_[port].in;
   host.downlink = ports_[port].out;
+  if (spec.interface.empty() && one_armed_ != nullptr) {
+    auto behind = std::make_unique<fabric::OneArmedPort>(
+        *one_armed_, flush_list_,
+        fabric::OneArmedHost{index, spec.address, spec.mac, spec.any_mac});
+    one_armed_->add(*behind);
+    host.client = std::move(behind);
+    return;
+  }
   if (spec.interface.empty()) {
     auto shared = std::make_unique<fabric::SwitchPort>(pools_, static_cast<std::uint32_t>(index),
                                                        flush_list_);
@@ -145,6 +158,21 @@ void Datapath::attach(wire::Instant now, std::size_t host) {
   switches_[port.of_switch].engine->on_port_up(now, port.id, actions_);
   dispatch(switches_[port.of_switch], now);
   publish();
+}
+
+wire::Result<void> Datapath::open_one_armed(wire::Instant now) {
+  if (auto opened = one_armed_->open(now); !opened) return opened;
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].shared == nullptr && hosts_[host].wire == nullptr) attach(now, host);
+  }
+  wake_one_armed();
+  return {};
+}
+
+std::string Datapath::interface_of(std::size_t host) const {
+  if (hosts_[host].shared != nullptr) return {};
+  const fabric::WirePort* wire = hosts_[host].wire;
+  return wire != nullptr ? wire->config().interface : one_armed_->config().interface;
 }
 
 void Datapath::detach(wire::Instant now, std::size_t host) {
@@ -209,7 +237,8 @@ bool Datapath::poll(wire::Instant now) {
   last_poll_ = now;
   if (recorder_ != nullptr && recorder_->is_over(now)) recorder_.reset();
   reclaim_unread();
-  bool worked = poll_hosts(now);
+  bool worked = poll_one_armed(now);
+  worked = poll_hosts(now) || worked;
   worked = land_flights(now) || worked;
   worked = fire_timers(now) || worked;
   publish();
@@ -301,6 +330,7 @@ wire::Instant Datapath::deadline() const {
 }
 
 bool Datapath::arm() {
+  if (one_armed_is_active_ && !one_armed_->arm()) return false;
   for (const std::size_t host : active_) {
     if (hosts_[host].resume > last_poll_) continue;  // has work, but not before
     if (!hosts_[host].client->arm()) return false;
@@ -309,6 +339,7 @@ bool Datapath::arm() {
     hosts_[host].is_active = hosts_[host].resume > last_poll_;
     return !hosts_[host].is_active;
   });
+  one_armed_is_active_ = false;
   return true;
 }
 

@@ -25,6 +25,7 @@
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/stray_budget.h"
 #include "switch-emulator/live/traffic.h"
+#include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/switch_port.h"
 #include "switch-emulator/ports/wire_port.h"
 
@@ -54,6 +55,10 @@ class Datapath {
   // interface, else null.
   fabric::SwitchPort* shared_port(std::size_t host) { return hosts_[host].shared; }
   fabric::WirePort* wire_port(std::size_t host) { return hosts_[host].wire; }
+  // The interface of all hosts that have no port of their own, else null.
+  fabric::OneArmedInterface* one_armed() { return one_armed_.get(); }
+  // The network interface that the host is behind; empty: none.
+  std::string interface_of(std::size_t host) const;
   const fabric::PayloadPools& pools() const { return pools_; }
 
   // Trunks come up. Once, before the first poll.
@@ -61,6 +66,8 @@ class Datapath {
   // A client has opened the host's port, or it has to go (the port is closed here).
   void attach(wire::Instant now, std::size_t host);
   void detach(wire::Instant now, std::size_t host);
+  // Opens the one-armed interface and attaches the hosts behind it.
+  wire::Result<void> open_one_armed(wire::Instant now);
   // Hosts whose clients broke the rules of their rings; the caller detaches them.
   std::vector<std::size_t> take_offenders() { return std::exchange(offenders_, {}); }
 
@@ -73,6 +80,8 @@ class Datapath {
   // The host's client has rung. False: it did so again and again without a reason, so that its
   // doorbell is better not listened to; its ring is looked at now and then instead.
   bool wake(std::size_t host);
+  // Something has come by the one-armed interface.
+  void wake_one_armed() { one_armed_is_active_ = true; }
 
   // A cable as one of its ends sees it.
   struct Cable {
@@ -157,6 +166,7 @@ class Datapath {
   void add_host(const net::Topology& topology, std::size_t port);
   std::uint32_t add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port);
 
+  bool poll_one_armed(wire::Instant now);
   bool poll_hosts(wire::Instant now);
   std::size_t take_from(Host& host, wire::Instant now);
   bool is_stray(Host& host, const wire::Frame& frame);
@@ -205,6 +215,10 @@ class Datapath {
   std::vector<SwitchState> switches_;
   std::vector<Port> ports_;
   std::vector<DirectedLink> links_;
+  std::unique_ptr<fabric::OneArmedInterface> one_armed_;  // mostly null
+  bool one_armed_is_active_ = false;                      // it is looked at
+  std::uint32_t one_armed_idle_rounds_ = 0;
+  std::vector<std::size_t> woken_;  // hosts, by poll_one_armed()
   std::vector<Host> hosts_;
   std::unordered_set<wire::Ipv4> neighbours_;  // addresses that wire ports answer for
   std::vector<std::size_t> active_;            // hosts whose rings are polled

@@ -67,6 +67,20 @@ bool Datapath::may_rest(Host& host) {
   return host.client->arm();
 }
 
+bool Datapath::poll_one_armed(wire::Instant now) {
+  if (!one_armed_is_active_) return false;
+  woken_.clear();
+  const bool came = one_armed_->take_in(now, woken_);
+  for (const std::size_t host : woken_) activate(host);
+  if (came) {
+    one_armed_idle_rounds_ = 0;
+  } else if (++one_armed_idle_rounds_ >= kRoundsUntilRest) {
+    one_armed_idle_rounds_ = 0;
+    one_armed_is_active_ = !one_armed_->arm();
+  }
+  return came;
+}
+
 std::size_t Datapath::take_from(Host& host, wire::Instant now) {
   if (now < host.resume) return 0;
   host.credit = std::min(host.credit + kQuantum, kQuantum);

@@ -133,6 +133,7 @@ std::vector<SwitchStatus> Datapath::status(const Slice& slice) const {
   for (const SwitchState& state : switches_) {
     SwitchStatus& status = all.emplace_back();
     Reading<fabric::Counter> totals;
+    Reading<fabric::PortCounter> one_armed;  // all zero without it
     status.name = state.engine->config().name;
     status.groups = status_of_groups(state, slice);
     status.ports = status_of_ports(state, slice);
@@ -140,8 +141,11 @@ std::vector<SwitchStatus> Datapath::status(const Slice& slice) const {
       status.sender_groups = state.engine->sender_groups();
       status.tombstones = state.engine->tombstone_count();
       totals.take([&](fabric::Counter c) { return state.engine->counters()[c]; });
+      if (one_armed_ == nullptr) return;
+      one_armed.take([&](fabric::PortCounter c) { return one_armed_->counters()[c]; });
     });
     put_all(status.counters, totals);
+    put_all(status.counters, one_armed);
   }
   return all;
 }

@@ -66,6 +66,8 @@ struct LiveFabric::State {
 
   wire::Result<void> set_up(Reception::Sockets sockets);
   wire::Result<void> open_interfaces();
+  template <typename Interface, typename Wake>
+  wire::Result<void> watch_interface(Interface& port, Wake wake);
   void run();
   bool is_due(wire::Instant now) const;
   void sleep(wire::Instant now, wire::Duration early);
@@ -105,6 +107,13 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
         wire::ErrorCode::kInvalid,
         "links are lossless (pfc) in the simulator only: take pfc out of the topology; "
         "ecn marks here, too");
+  }
+  for (const net::HostSpec& host : topology.hosts) {
+    if (!topology.one_armed.empty() || (!host.mac && !host.any_mac)) continue;
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "host '" + host.name +
+                          "' has a mac, and there is no interface that it is checked at: write "
+                          "one_armed in [fabric], or start with --one-armed");
   }
   const auto access = Access::of(topology.users);
   if (!access) return tl::unexpected(access.error());
@@ -152,19 +161,26 @@ wire::Result<void> LiveFabric::State::open_interfaces() {
     fabric::WirePort* port = datapath.wire_port(host);
     if (port == nullptr) continue;
     if (auto opened = port->open(); !opened) return opened;
-    const bool watched =
-        poller.watch(port->fd(), Poller::kIn | Poller::kEdge, [this, host](std::uint32_t events) {
-          if ((events & EPOLLERR) != 0) datapath.wire_port(host)->clear_error();
-          datapath.wake(host);
-        });
-    if (!watched) {
-      return wire::fail(
-          wire::ErrorCode::kUnavailable,
-          "can't watch interface " + port->config().interface + ": " + std::strerror(errno));
-    }
+    auto watched = watch_interface(*port, [this, host] { datapath.wake(host); });
+    if (!watched) return watched;
     datapath.attach(wire::monotonic_now(), host);
   }
-  return {};
+  fabric::OneArmedInterface* const one_armed = datapath.one_armed();
+  if (one_armed == nullptr) return {};
+  if (auto opened = datapath.open_one_armed(wire::monotonic_now()); !opened) return opened;
+  return watch_interface(*one_armed, [this] { datapath.wake_one_armed(); });
+}
+
+template <typename Interface, typename Wake>
+wire::Result<void> LiveFabric::State::watch_interface(Interface& port, Wake wake) {
+  const auto on_event = [&port, wake](std::uint32_t events) {
+    if ((events & EPOLLERR) != 0) port.clear_error();
+    wake();
+  };
+  if (poller.watch(port.fd(), Poller::kIn | Poller::kEdge, on_event)) return {};
+  return wire::fail(
+      wire::ErrorCode::kUnavailable,
+      "can't watch interface " + port.config().interface + ": " + std::strerror(errno));
 }
 
 void LiveFabric::run() { state_->run(); }

@@ -31,6 +31,7 @@ constexpr std::size_t kMaxHosts = cepheus::fabric::PoolGeometry::kMaxHosts;
 struct Arguments {
   std::string topology;
   std::string fabric;
+  std::string one_armed;
   std::size_t hosts = 0;
   std::string socket = "/tmp/cepheus.sock";
   std::string pcap;
@@ -65,6 +66,7 @@ cepheus::wire::Result<Topology> topology_of(const Arguments& arguments) {
                   : !arguments.fabric.empty()
                       ? cepheus::net::from_shape(arguments.fabric)
                       : cepheus::wire::Result<Topology>(Topology::star(arguments.hosts));
+  if (topology && !arguments.one_armed.empty()) topology->one_armed = arguments.one_armed;
   if (topology && arguments.max_groups) {
     for (auto& spec : topology->switches) spec.config.max_groups = *arguments.max_groups;
   }
@@ -141,6 +143,8 @@ int main(int argc, char** argv) {
                      "A shape: leaf-spine:4x2x4 (leaves, spines, hosts a leaf), fat-tree:4");
   topology->excludes(hosts)->excludes(shape);
   shape->excludes(hosts);
+  app.add_option("--one-armed", arguments.one_armed,
+                 "All hosts without an interface of their own are behind this INTERFACE");
   app.add_option("--socket", arguments.socket, "Where hosts attach")->capture_default_str();
   app.add_option("--pcap", arguments.pcap, "Capture every port into this directory");
   app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
