@@ -90,12 +90,18 @@ class LiveRun:
         scratch = pathlib.Path(self.scratch)
         self.stop_file = scratch / "stop"
         self.hosts = [f"h{i}" for i in range(hosts)]
-        self.switch = Switch(*(fabric or ("--hosts", hosts)), program=switch)
-        command = [str(BUILD / "bin/cepheus-run"), "--join", self.switch.socket, "--", "-np", str(hosts), *mca_arguments(mca or {}),
-                   *self.program(arguments, seed)]
+        self.switch = self.fabric(fabric or ("--hosts", hosts), switch)
+        command = self.command(mca or {}, self.program(arguments, seed))
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.scratch)
         self.out = Lines(self.process.stdout)
         self.err = Lines(self.process.stderr)
+
+    def fabric(self, arguments, program):
+        return Switch(*arguments, program=program)
+
+    def command(self, mca, program):
+        return [str(BUILD / "bin/cepheus-run"), "--join", self.switch.socket, "--", "-np", str(len(self.hosts)),
+                *mca_arguments(mca), *program]
 
     def program(self, arguments, seed):
         return [str(self.CHECK), "--until", str(self.stop_file), "--seed", str(seed), *map(str, arguments)]

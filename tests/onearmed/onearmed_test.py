@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""One interface for all hosts: MPI_Bcast between hosts that a plain bridge or a router joins with each other and with the switch.
+
+Exit code 77: this machine can't have network namespaces, and the message says why.
+"""
+
+import sys
+import unittest
+
+from namespaces import CantHave, Network, Site, SiteRun  # first: it finds the next
+from harness import CHECK, REQUIRE, VERBOSE, EndToEnd
+from live import Switch
+
+SKIP = 77
+MEGA = 1 << 20
+ARGUMENTS = ("--count", 60, "--max", MEGA)
+LONG = ("--count", 20, "--max", MEGA, "--root", "random")
+OWN_ALGORITHMS = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): (open mpi's own algorithms from broadcast|the group broke)"
+MULTICAST = r"cepheus: MPI_COMM_WORLD \(\d+ ranks\): multicast, "
+ANOTHER_MAC = 'mac = "02:00:00:00:00:99"'
+# What must not come from hosts that are as the topology says.
+FOREIGN = ("drop_unknown_source", "drop_wrong_mac", "drop_spoofed_source", "drop_ingress_full")
+
+
+class OneArmed(EndToEnd):
+    def counted(self, run, name):
+        """Over the switch and the ports of its hosts."""
+        switch = run.status["switches"][0]
+        return sum(each["counters"].get(name, 0) for each in [switch, *switch["ports"]])
+
+    def assert_multicast(self, run):
+        self.assert_ok(run)
+        self.assertIn("multicast", run.told()[0], run.everything())
+        for i in range(4):
+            # Each sent data in its turn, and got a copy of all that the others sent.
+            port = run.port(f"h{i}")
+            self.assertGreater(port["counters"]["data_taken"], 0)
+            self.assertGreater(port["tx_payload_bytes"], run.port(f"h{(i + 1) % 4}")["rx_payload_bytes"])
+        for name in FOREIGN:
+            self.assertEqual(self.counted(run, name), 0, name)
+
+    def broadcast(self, mca=REQUIRE, **site):
+        with Site(**site) as made:
+            run = made.run(CHECK, *ARGUMENTS, mca={**mca, **VERBOSE})
+            run.lost = made.switch.lost()
+            return run
+
+    def test_behind_a_bridge(self):
+        self.assert_multicast(self.broadcast())
+
+    def test_behind_a_router(self):
+        self.assert_multicast(self.broadcast(routed=True))
+
+    def test_one_percent_is_lost_behind_a_bridge(self):
+        run = self.broadcast(loss=0.01)
+        self.assert_multicast(run)
+        self.assertGreater(run.lost, 10)
+
+    def test_one_percent_is_lost_behind_a_router(self):
+        run = self.broadcast(routed=True, loss=0.01)
+        self.assert_multicast(run)
+        self.assertGreater(run.lost, 10)
+
+    def test_the_interface_is_named_on_the_command_line_as_well(self):
+        with Network() as network, Switch("--one-armed", "eth0", "--hosts", 4, before=network.inside("box")) as switch:
+            self.assertEqual([port["attached"] for port in switch.ports()], [True] * 4)
+
+    def test_any_mac_address_will_do_where_the_topology_says_so(self):
+        self.assert_multicast(self.broadcast(routed=True, hosts='mac = "any"'))
+
+    def test_whoever_is_bound_to_another_mac_address_is_not_heard(self):
+        run = self.broadcast(mca={}, hosts=ANOTHER_MAC)
+        self.assert_ok(run)  # by Open MPI's own algorithms
+        self.assertGreater(self.counted(run, "drop_wrong_mac"), 0)
+        self.assertEqual(self.counted(run, "data_taken"), 0)
+
+    def killed_and_restarted(self, routed):
+        with Site(routed) as site, SiteRun(site, *LONG, mca=VERBOSE) as run:
+            run.wait_for_payload(MEGA)
+            before = run.err.count(MULTICAST)
+            site.switch.kill()
+            site.switch.start()
+            self.assertTrue(run.err.wait_for(OWN_ALGORITHMS), run.everything())
+            self.assertTrue(run.err.wait_for(MULTICAST, before + 1), run.everything())
+            run.wait_for_payload(MEGA)
+            self.assertEqual(run.finish(), 0, run.everything())
+            self.assertEqual(run.out.count("^ok: "), 1, run.everything())
+
+    def test_the_box_is_killed_and_restarted_behind_a_bridge(self):
+        self.killed_and_restarted(routed=False)
+
+    def test_the_box_is_killed_and_restarted_behind_a_router(self):
+        self.killed_and_restarted(routed=True)
+
+    def test_where_multicast_is_required_a_killed_box_ends_the_job(self):
+        with Site() as site, SiteRun(site, *LONG, mca={**VERBOSE, "coll_cepheus_mode": "require"}) as run:
+            run.wait_for_payload(MEGA)
+            site.switch.kill()
+            site.switch.start()
+            self.assertTrue(run.err.wait_for("What to do:"), run.everything())
+            self.assertNotIn(run.finish(), (0, None), run.everything())
+            self.assertNotIn("is wrong", run.err.text())
+
+
+if __name__ == "__main__":
+    try:
+        with Network():
+            pass
+    except CantHave as reason:
+        print(f"onearmed: skipped: {reason}", file=sys.stderr)
+        sys.exit(SKIP)
+    unittest.main()
