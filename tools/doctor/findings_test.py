@@ -104,6 +104,11 @@ class Findings(unittest.TestCase):
     def test_nobody_answers_for_groups(self):
         self.only("neighbour", "cepheus-switch", said={"ip neigh": (0, "198.18.0.1 FAILED\n")})
 
+    def test_the_gateway_of_groups_does_not_answer(self):
+        self.only("neighbour", "ip neigh replace 10.0.0.254 lladdr",
+                  said={"ip route": (0, "198.18.0.1 from 10.0.0.1 via 10.0.0.254 dev h7 uid 0\n"),
+                        "ip neigh": (0, "10.0.0.254 FAILED\n")})
+
     def test_no_ucx(self):
         self.only("ucx", "ucx-utils", said={"ucx_info -v": (None, "ucx_info is not installed")})
 
