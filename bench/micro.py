@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 
-from fabric import Fabric
-from records import Records, percentile
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests/onearmed"))
+from fabric import Fabric  # noqa: E402
+from records import Records, percentile  # noqa: E402
 
 PERFTEST_PORT = 18515  # perftest's own default, where its two sides meet
 
@@ -145,6 +146,40 @@ def copies(build, records, rounds):
         print(f"  {receivers:>3} receivers  {medians[0]:6.2f} million, recorded {medians[1]:6.2f}: {medians[1] / medians[0]:.2f} of it")
 
 
+def copies_of(switch, command):
+    """Copies that the switch made while the command ran, and its thread's seconds on a core."""
+    def so_far():
+        ran = pathlib.Path(f"/proc/{switch.pid}/task/{switch.pid}/schedstat").read_text().split()[0]
+        return sum(each["counters"].get("data_copies", 0) for each in switch.status()["switches"]), int(ran) * 1e-9
+    copies, seconds = so_far()
+    output_of(command)
+    return [after - before for after, before in zip(so_far(), (copies, seconds))]
+
+
+def backends(build, records, rounds):
+    """The same broadcasts over hosts in shared memory and over a one-armed switch's network interface, in turns."""
+    import namespaces  # of the tests: not before there is a build
+    print("\n4-KiB copies per second and core of the switch, 3 receivers, MPI_Bcast of 1 MiB, by backend (CPU time of its thread, waiting"
+          "\nincluded; with packet sockets also the kernel's, and what the veth pair and the bridge behind it cost)")
+    program, required = [build / "bench/mpi_bcast", "--seconds", 1, 1 << 20], {"coll_cepheus_mode": "require"}
+    rates = {"shared memory": [], "one-armed, packet socket": []}
+    try:
+        with namespaces.Site() as site, Fabric(build, hosts=namespaces.HOSTS) as fabric:
+            joined = [build / "bin/cepheus-run", "--join", fabric.socket, "--", "-np", namespaces.HOSTS,
+                      *namespaces.harness.mca_arguments(required), *program]
+            for _ in range(rounds):
+                for values, switch, command in zip(rates.values(), (fabric, site.switch),
+                                                   (joined, site.command(*program, mca=required))):
+                    copies, seconds = copies_of(switch, command)
+                    values.append(copies / seconds / 1e6)
+    except namespaces.CantHave as reason:
+        print(f"  skipped: {reason}")
+        return
+    for name, values in rates.items():
+        records.add("switch_backends", name, "rate", "M/s", percentile(values, 0.5), min(values), max(values), len(values), 4096, 4)
+        print(f"  {name:<26}  {percentile(values, 0.5):6.3f} million ({min(values):.3f}..{max(values):.3f})")
+
+
 def registration(build, records, rounds):
     print("\nRegistration of a group, from the first packet until data may flow, us (one thread answers for all members)")
     for members in (4, 16, 64, 256):
@@ -175,11 +210,13 @@ def main():
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()
+    os.environ["CEPHEUS_BUILD"] = str(build)  # for the tests' network
     records = Records("micro")
     icrc(build, records)
     table(build, records)
     rounds = 3 if options.quick else 7
     copies(build, records, rounds)
+    backends(build, records, rounds)
     registration(build, records, rounds)
     source_change(build, records, rounds)
     stream(build, records, rounds)
