@@ -42,7 +42,10 @@ class EgressQueue {
     return false;
   }
 
-  bool has_room(wire::Bytes bytes) const { return bytes_ + bytes <= limit_; }
+  // Each class has the limit for itself: a HELLO does not fall over data that waits for a pause's end.
+  bool has_room(TrafficClass of, wire::Bytes bytes) const {
+    return line(of).bytes + bytes <= limit_;
+  }
   // Whether the frame that is to be pushed next is to be marked, if its sender listens to marks.
   bool wants_mark(TrafficClass of) {
     return of == TrafficClass::kData && marker_.marks(line(of).bytes);

@@ -105,12 +105,14 @@ TEST(EgressQueue, KeepsTheLastWordToTheNeighbourOnly) {
   EXPECT_TRUE(queue.is_empty());
 }
 
-TEST(EgressQueue, HoldsNoMoreThanItsLimit) {
+TEST(EgressQueue, HoldsNoMoreOfAClassThanItsLimit) {
   EgressQueue<int> queue(link_with({}, 2000));
-  EXPECT_TRUE(queue.has_room(2000));
+  EXPECT_TRUE(queue.has_room(TrafficClass::kData, 2000));
   queue.push(TrafficClass::kData, 1, 1500);
-  EXPECT_TRUE(queue.has_room(500));
-  EXPECT_FALSE(queue.has_room(501));
+  EXPECT_TRUE(queue.has_room(TrafficClass::kData, 500));
+  EXPECT_FALSE(queue.has_room(TrafficClass::kData, 501));
+  EXPECT_TRUE(queue.has_room(TrafficClass::kControl, 2000))
+      << "a HELLO must not fall over data that waits";
 }
 
 TEST(EgressQueue, WantsNoMarkOnControlAndGoesByDataAlone) {
@@ -173,8 +175,9 @@ RC_GTEST_PROP(EgressQueue, KeepsItsBooks,
       if (model[from].empty()) continue;
       RC_ASSERT(item == model[from].front().first);
       model[from].pop_front();
-    } else if (queue.has_room(size)) {
-      queue.push(is_data ? TrafficClass::kData : TrafficClass::kControl, ++next, size);
+    } else if (const TrafficClass of = is_data ? TrafficClass::kData : TrafficClass::kControl;
+               queue.has_room(of, size)) {
+      queue.push(of, ++next, size);
       model[is_data ? 1 : 0].push_back({next, size});
     }
     wire::Bytes bytes = 0;

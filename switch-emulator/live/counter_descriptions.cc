@@ -16,6 +16,7 @@ void for_each_counter(F&& f) {
   for (const wire::CounterText& text : fabric::kCounterTexts) f("switches and their ports", text);
   for (const wire::CounterText& text : fabric::kPortCounterTexts) f("ports of hosts", text);
   for (const auto& field : kLinkSideDrops) f("links", field.text);
+  for (const auto& field : kQueueReadings) f("links", field.text);
   for (const auto& field : kLinkCounters) f("links", field.text);
 }
 

@@ -38,6 +38,7 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
   for (const net::SwitchConfig& config : plan.configs) neighbours_.insert(config.address);
   build_switches(plan);
   build_links(topology);
+  add_queues(topology);
   if (!topology.one_armed.empty()) {
     one_armed_ = std::make_unique<fabric::OneArmedInterface>(
         pools_, fabric::OneArmedConfig{topology.one_armed, topology.mcst_pool,
@@ -67,11 +68,9 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
 
 std::uint32_t Datapath::add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port) {
   const bool is_shared = kind != LinkKind::kUplink && !config.rate.is_unlimited();
-  links_.push_back(
-      {net::Link(config), kind, port, backlog_limit(config), fabric::EgressShare(pools_),
-       is_shared ? std::make_unique<QueueShare>() : nullptr,
-       is_shared && config.ecn.on ? std::make_unique<net::EcnMarker>(net::EcnMarker::of(config))
-                                  : nullptr});
+  links_.push_back({net::Link(config), kind, port, backlog_limit(config),
+                    fabric::EgressShare(pools_),
+                    is_shared ? std::make_unique<QueueShare>() : nullptr, nullptr});
   return static_cast<std::uint32_t>(links_.size() - 1);
 }
 
@@ -237,9 +236,10 @@ bool Datapath::poll(wire::Instant now) {
   last_poll_ = now;
   if (recorder_ != nullptr && recorder_->is_over(now)) recorder_.reset();
   reclaim_unread();
-  bool worked = poll_one_armed(now);
+  bool worked = has_queues_ && run_links(now);  // what was to happen before `now`
+  worked = poll_one_armed(now) || worked;
   worked = poll_hosts(now) || worked;
-  worked = land_flights(now) || worked;
+  worked = (has_queues_ ? run_links(now) : land_flights(now)) || worked;
   worked = fire_timers(now) || worked;
   publish();
   return worked;
@@ -270,6 +270,10 @@ bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
   const DirectedLink& uplink = links_[host.uplink];
   const wire::BitRate rate = uplink.link.config().rate;
   if (rate.is_unlimited()) return false;
+  if (host.pause.is_paused(now)) {
+    host.resume = host.pause.until();
+    return true;
+  }
   const wire::Bytes queued = uplink.link.queued_bytes(now);
   if (queued < uplink.backlog_limit) return false;
   host.resume = now + rate.time_for(queued - uplink.backlog_limit / 2);
@@ -288,16 +292,17 @@ void Datapath::reclaim_unread() {
 
 bool Datapath::land_flights(wire::Instant now) {
   std::size_t landed = 0;
-  for (Flight flight; landed < kFlightsPerRound && delay_line_.next_arrival() <= now; ++landed) {
-    delay_line_.pop(flight);
-    count_under_way(flight.origin, -1);
-    if (flight.frame.ref != wire::kNoBuffer) {
-      links_[flight.link].under_way.remove(flight.frame.ref);
-    }
-    arrive(flight, now);
-    release(flight.frame);
-  }
+  for (; landed < kFlightsPerRound && delay_line_.next_arrival() <= now; ++landed) land_next(now);
   return landed > 0;
+}
+
+void Datapath::land_next(wire::Instant now) {
+  Flight flight;
+  delay_line_.pop(flight);
+  count_under_way(flight.origin, -1);
+  let_go(links_[flight.link], flight.frame);
+  arrive(flight, now);
+  release(flight.frame);
 }
 
 bool Datapath::fire_timers(wire::Instant now) {
@@ -323,6 +328,8 @@ void Datapath::publish() {
 
 wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(delay_line_.next_arrival(), earliest_timer_);
+  if (std::uint32_t link = 0; has_queues_)
+    next = std::min({next, next_transmission(link), repeat_due_});
   for (const std::size_t host : active_) {
     if (hosts_[host].resume > last_poll_) next = std::min(next, hosts_[host].resume);
   }

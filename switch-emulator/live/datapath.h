@@ -5,6 +5,9 @@
 // links have brought, fires the switches' timers and publishes the results. Ports that have been
 // quiet are not looked at: they are armed, and their doorbell brings them back (wake). No clock, no
 // waiting and no sockets here.
+//
+// Links that mark or are lossless have the simulator's queues and pause frames (datapath_queues.cc),
+// and what happens on them happens in the order of its time, however long a round was away.
 #pragma once
 
 #include <functional>
@@ -14,6 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "net/buffer_plan.h"
+#include "net/egress_queue.h"
+#include "net/ingress_books.h"
 #include "net/link.h"
 #include "net/topology.h"
 #include "switch-emulator/engine/switch.h"
@@ -108,19 +114,28 @@ class Datapath {
  private:
   struct SwitchState {
     std::unique_ptr<fabric::Switch> engine;
-    std::size_t first_port = 0;  // in ports_
+    std::unique_ptr<net::IngressBooks> books;  // of its lossless ports, else null
+    std::vector<wire::Duration> repeat;        // by port: between the words of a pause
+    std::size_t first_port = 0;                // in ports_
     wire::Instant deadline = wire::kNever;
   };
   struct Port {  // of a switch
     std::size_t of_switch = 0;
     wire::PortId id;
     net::PortEnd end;
-    std::uint32_t in = 0, out = 0;  // links
-    bool is_up = true;              // a trunk: what its switch has been told
+    std::uint32_t in = 0, out = 0;           // links
+    bool is_up = true;                       // a trunk: what its switch has been told
+    wire::Instant repeat_at = wire::kNever;  // of the pause that its neighbour was told
     Traffic rx, tx;
     LinkSideDrops drops;
     std::unique_ptr<PcapTap> tap;
   };
+  // What waits before a link; with a buffer's entry if it came by a lossless one.
+  struct Waiting {
+    Flight flight;
+    net::IngressBooks::EntryId entry = net::IngressBooks::kNone;
+  };
+  using WaitingLine = net::EgressQueue<Waiting>;
   enum class LinkKind : std::uint8_t { kUplink, kDownlink, kTrunk };
   struct DirectedLink {
     net::Link link;
@@ -129,8 +144,10 @@ class Datapath {
     wire::Bytes backlog_limit =
         0;  // uplinks: more than this waiting, and the host's ring has to wait
     fabric::EgressShare under_way;
-    std::unique_ptr<QueueShare> queue;       // where several senders wait for its rate, else null
-    std::unique_ptr<net::EcnMarker> marker;  // of that queue, else null
+    std::unique_ptr<QueueShare> queue;     // where several senders wait for its rate, else null
+    std::unique_ptr<WaitingLine> waiting;  // with marks, priorities and pauses, else null
+    bool is_waited_for = false;            // in waited_for_
+    std::size_t from = 0;                  // if so: the port it leaves
   };
   struct Host {
     fabric::HostIdentity identity;
@@ -146,7 +163,9 @@ class Datapath {
     std::uint32_t idle_rounds = 0;
     wire::Instant resume{};      // its uplink takes nothing before
     wire::Instant held_until{};  // since it sends too much that nobody answers
-    std::int64_t credit = 0;     // of its turn
+    net::PauseState pause;       // its switch asked for it
+    std::uint64_t pauses_received = 0;
+    std::int64_t credit = 0;  // of its turn
     StrayBudget budget;
     std::int64_t strays = 0;    // not charged yet
     std::uint64_t refused = 0;  // by its port, and charged
@@ -156,6 +175,7 @@ class Datapath {
 
   struct PortReading;
   void read_port(const Port& port, PortReading& reading) const;
+  QueueReading read_queue(const Port& port) const;
   std::vector<PortStatus> status_of_ports(const SwitchState& state, const Slice& slice) const;
   std::vector<fabric::GroupView> status_of_groups(const SwitchState& state,
                                                   const Slice& slice) const;
@@ -180,6 +200,20 @@ class Datapath {
   bool may_rest(Host& host);
   void reclaim_unread();
   bool land_flights(wire::Instant now);
+  void land_next(wire::Instant now);
+  void add_queues(const net::Topology& topology);
+  bool run_links(wire::Instant now);
+  wire::Instant next_transmission(std::uint32_t& link) const;
+  void enqueue(std::uint32_t link, const Waiting& item, wire::Instant now);
+  void transmit(std::uint32_t link, wire::Instant now);
+  void depart(DirectedLink& link, const Flight& flight, wire::Instant now);
+  bool admit(Port& port, const wire::Frame& frame, wire::Instant now);
+  void leave_buffer(SwitchState& state, net::IngressBooks::EntryId entry, wire::Instant now);
+  void tell_neighbour(SwitchState& state, wire::Instant now);
+  void send_pause(Port& port, bool pause, wire::Instant now);
+  void on_pause(Port& port, const wire::Frame& frame, wire::Instant now);
+  void on_pause(Host& host, const wire::Frame& frame, wire::Instant now);
+  bool repeat_pauses(wire::Instant now);
   bool fire_timers(wire::Instant now);
   void publish();
   void activate(std::size_t host);
@@ -191,6 +225,8 @@ class Datapath {
   net::Passage offer(const Flight& flight, wire::Instant now);
   void carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
   void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
+  bool keep(DirectedLink& link, wire::Frame& frame);
+  void let_go(DirectedLink& link, const wire::Frame& frame);
   void arrive(const Flight& flight, wire::Instant now);
   bool has_room_under_way(const Origin& origin) const;
   void count_under_way(const Origin& origin, std::ptrdiff_t more);
@@ -201,7 +237,6 @@ class Datapath {
   PacketRecorder::Place place_of(const Port& port) const {
     return {port.of_switch, port.id, port.end.kind == net::PortKind::kHost};
   }
-  void mark(Port& port, wire::Frame& frame, wire::Instant now);
   void leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now);
   bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
   LinkSideDrops& drops_of(std::uint32_t link) { return ports_[links_[link].port].drops; }
@@ -226,6 +261,12 @@ class Datapath {
   std::vector<std::size_t> offenders_;
   DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;
+  bool has_queues_ = false;
+  std::vector<std::uint32_t> waited_for_;  // links with a queue that is not empty
+  net::IngressBooks::EntryId entry_ =
+      net::IngressBooks::kNone;              // of the frame that is in a switch now
+  wire::Instant repeat_due_ = wire::kNever;  // the first of its ports'
+  wire::Instant clock_{};                    // of what happened last on links with queues
   fabric::SwitchOutput actions_;
   std::shared_ptr<PacketRecorder> recorder_;  // mostly null
   wire::Instant last_poll_{};

@@ -39,8 +39,10 @@ void put_all(NamedCounters& counters, const Reading<CounterType>& reading) {
   }
 }
 
-void put_drops(NamedCounters& counters, const LinkSideDrops& drops) {
-  for (const auto& field : kLinkSideDrops) put(counters, field.text.name, drops.*field.value);
+template <typename Counts, std::size_t kFields>
+void put_fields(NamedCounters& counters, const CountedField<Counts> (&fields)[kFields],
+                const Counts& counts) {
+  for (const auto& field : fields) put(counters, field.text.name, counts.*field.value);
 }
 
 }  // namespace
@@ -49,6 +51,7 @@ struct Datapath::PortReading {
   PortStatus status;  // without names
   Reading<fabric::Counter> engine;
   LinkSideDrops drops;
+  QueueReading queue;
   Reading<fabric::PortCounter> access;
 };
 
@@ -74,6 +77,7 @@ void Datapath::read_port(const Port& port, PortReading& reading) const {
   entry.tx_payload_bytes = port.tx.payload_bytes;
   entry.attached = true;
   reading.drops = port.drops;
+  reading.queue = read_queue(port);
   reading.engine.take([&](fabric::Counter c) { return counters.of(port.id, c); });
   if (port.end.kind != net::PortKind::kHost) return;
   const Host& host = hosts_[port.end.host];
@@ -103,7 +107,8 @@ std::vector<PortStatus> Datapath::status_of_ports(const SwitchState& state,
     PortStatus& entry = ports.emplace_back(std::move(readings[p].status));
     entry.name = names[p].name;
     put_all(entry.counters, readings[p].engine);
-    put_drops(entry.counters, readings[p].drops);
+    put_fields(entry.counters, kLinkSideDrops, readings[p].drops);
+    put_fields(entry.counters, kQueueReadings, readings[p].queue);
     put_all(entry.counters, readings[p].access);
   }
   return ports;

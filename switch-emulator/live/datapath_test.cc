@@ -74,7 +74,7 @@ TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
   net::Topology topology = net::Topology::star(2);
   topology.hosts[1].down.rate = wire::BitRate{1'000'000};
   const wire::Bytes size = data_packet(wire::Ecn::kEct0).size();
-  // Two frames in front, the one that is being sent among them, and all is marked.
+  // Two frames wait in front, beside the one that is being sent, and all is marked.
   topology.hosts[1].down.ecn = {.on = true, .kmin = size, .kmax = 2 * size, .pmax = 0};
   build(topology);
   BareClient sender = attach(0), receiver = attach(1);
@@ -90,9 +90,9 @@ TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
     seen.push_back(wire::ecn_of(headers->ip.tos));
   }
   using enum wire::Ecn;
-  EXPECT_EQ(seen, (std::vector{kEct0, kEct0, kExperienced, kExperienced, kNotCapable}));
+  EXPECT_EQ(seen, (std::vector{kEct0, kEct0, kEct0, kExperienced, kNotCapable}));
   const auto status = datapath->status([](const auto& slice) { slice(); });
-  const std::pair<std::string, std::uint64_t> marked{"ecn_marked", 2};
+  const std::pair<std::string, std::uint64_t> marked{"ecn_marked", 1};
   EXPECT_THAT(status[0].ports[1].counters, testing::Contains(marked));
 }
 

@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
-#include "net/traffic_class.h"
 #include "switch-emulator/live/datapath.h"
-#include "wire/ecn.h"
 #include "wire/icrc.h"
 
 namespace cepheus::live {
@@ -28,7 +27,8 @@ void Datapath::carry(const Flight& flight, wire::Instant now) {
 // The link's word, unless the sender has its share of the queue before it.
 net::Passage Datapath::offer(const Flight& flight, wire::Instant now) {
   DirectedLink& link = links_[flight.link];
-  if (link.queue == nullptr) return link.link.offer(now, flight.frame.size());
+  if (link.queue == nullptr || link.waiting != nullptr)
+    return link.link.offer(now, flight.frame.size());
   const net::LinkConfig& config = link.link.config();
   const wire::Bytes queued = link.link.queued_bytes(now);
   const wire::Bytes free = config.queue_bytes - std::min(queued, config.queue_bytes);
@@ -80,30 +80,41 @@ bool Datapath::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::F
 void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant now) {
   DirectedLink& link = links_[flight.link];
   if (arrival <= now && link.kind != LinkKind::kTrunk) return arrive(flight, now);
-  LinkSideDrops& drops = drops_of(flight.link);
   if (!has_room_under_way(flight.origin)) {
-    ++drops.delay_line_full;
+    ++drops_of(flight.link).delay_line_full;
     return;
   }
   Flight waiting = flight;
-  wire::Frame& frame = waiting.frame;
-  if (frame.external != nullptr && frame.payload_len > 0) {
-    const bool lent = frame.ref == kNoBuffer;  // an engine's own bytes, gone after this call
-    if (lent && !pools_.keep_private(frame)) {
-      ++drops.no_slot;
-      return;
-    }
-    if (!link.under_way.try_add(frame.ref)) {
-      if (lent) pools_.drop(frame.ref);
-      ++drops.share_used_up;
-      return;
-    }
-    if (!lent) pools_.hold(frame.ref);
-  } else {
-    frame.ref = kNoBuffer;
-  }
+  if (!keep(link, waiting.frame)) return;
   delay_line_.push(arrival, waiting);
   count_under_way(flight.origin, 1);
+}
+
+// A frame that is to stay, with a reference of its own on its payload. False, and counted, if there
+// is no room for it.
+bool Datapath::keep(DirectedLink& link, wire::Frame& frame) {
+  LinkSideDrops& drops = ports_[link.port].drops;
+  if (frame.external == nullptr || frame.payload_len == 0) {
+    frame.ref = kNoBuffer;
+    return true;
+  }
+  const bool lent = frame.ref == kNoBuffer;  // an engine's own bytes, gone after this call
+  if (lent && !pools_.keep_private(frame)) {
+    ++drops.no_slot;
+    return false;
+  }
+  if (!link.under_way.try_add(frame.ref)) {
+    if (lent) pools_.drop(frame.ref);
+    ++drops.share_used_up;
+    return false;
+  }
+  if (!lent) pools_.hold(frame.ref);
+  return true;
+}
+
+// It stays its caller's to release.
+void Datapath::let_go(DirectedLink& link, const wire::Frame& frame) {
+  if (frame.ref != kNoBuffer) link.under_way.remove(frame.ref);
 }
 
 // Of what is free a host may take half: whatever it sends, others' frames have room.
@@ -127,6 +138,8 @@ void Datapath::arrive(const Flight& flight, wire::Instant now) {
 
 void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant now) {
   Host& host = hosts_[index];
+  if (has_queues_ && wire::PauseFrame::is_one(flight.frame))
+    return on_pause(host, flight.frame, now);
   if (!host.client->deliver(flight.frame, flight.origin.host, now)) return;
   note_answer(host, flight);
   if (host.has_unread) return;
@@ -162,11 +175,15 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
     frame.set_external_payload({private_payload_.data(), length}, kNoBuffer);
   }
   SwitchState& state = switches_[port.of_switch];
+  if (has_queues_ && !admit(port, frame, now)) return;
   actions_.clear();
   if (recorder_ != nullptr) recorder_->arrives(now, place_of(port), frame);
   const fabric::Disposition disposition = state.engine->on_packet(now, port.id, frame, actions_);
   if (disposition == fabric::Disposition::kHeld && frame.ref != kNoBuffer) pools_.hold(frame.ref);
   dispatch(state, now, flight.origin);
+  if (entry_ != net::IngressBooks::kNone) {
+    leave_buffer(state, std::exchange(entry_, net::IngressBooks::kNone), now);
+  }
 }
 
 void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin) {
@@ -186,24 +203,14 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin) {
   earliest_timer_ = std::min(earliest_timer_, state.deadline);
 }
 
-// Each copy, by what waits in front of it for its own link.
-void Datapath::mark(Port& port, wire::Frame& frame, wire::Instant now) {
-  DirectedLink& link = links_[port.out];
-  if (net::class_of(frame) != net::TrafficClass::kData ||
-      !link.marker->marks(link.link.queued_bytes(now))) {
-    return;
-  }
-  const auto ip = frame.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
-  if (wire::mark_congestion(ip)) ++port.drops.ecn_marked;
-}
-
 void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now) {
   if (icrc_always_) wire::seal_icrc(frame);
-  if (links_[port.out].marker != nullptr) mark(port, frame, now);
   port.tx.add(frame);
   if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
+  const Flight flight{frame, port.out, origin};
+  if (links_[port.out].waiting != nullptr) return enqueue(port.out, {flight, entry_}, now);
   if (port.tap != nullptr) port.tap->write(frame);
-  carry({frame, port.out, origin}, now);
+  carry(flight, now);
 }
 
 }  // namespace cepheus::live

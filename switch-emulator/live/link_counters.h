@@ -30,14 +30,24 @@ inline constexpr CountedField<LinkSideDrops> kLinkSideDrops[] = {
     {&LinkSideDrops::corrupt, {"drop_damaged", "damaged on a link so that no packet is left"}},
     {&LinkSideDrops::queue_share,
      {"drop_queue_share", "the sender has its share of the queue before the link"}},
-    {&LinkSideDrops::ecn_marked,
-     {"ecn_marked", "marked, since the queue before the link was long"}},
+    {&LinkSideDrops::no_headroom,
+     {"drop_headroom",
+      "came by a lossless link and found no room left: its headroom is too small"}},
     {&LinkSideDrops::delay_line_full,
      {"drop_delay_line_full", "too many frames under way on a link"}},
     {&LinkSideDrops::no_slot,
      {"drop_link_no_slot", "no payload slot for a frame that has to wait on a link"}},
     {&LinkSideDrops::share_used_up,
      {"drop_link_share", "the link holds more than its share of a host's payload slots"}},
+};
+
+inline constexpr CountedField<QueueReading> kQueueReadings[] = {
+    {&QueueReading::ecn_marked, {"ecn_marked", "marked, since the queue before the link was long"}},
+    {&QueueReading::high_water,
+     {"queue_high_water", "the most bytes that waited before the link since the fabric began"}},
+    {&QueueReading::pauses_sent, {"pauses_sent", "the neighbour was asked for silence"}},
+    {&QueueReading::pauses_received, {"pauses_received", "the neighbour asked for silence"}},
+    {&QueueReading::paused_us, {"paused_us", "of silence that the neighbour asked for, us"}},
 };
 
 }  // namespace cepheus::live

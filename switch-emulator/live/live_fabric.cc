@@ -10,7 +10,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "net/buffer_plan.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/live/idle_policy.h"
@@ -101,12 +100,14 @@ wire::Result<std::unique_ptr<LiveFabric>> LiveFabric::start(const net::Topology&
   }
   auto plan = topology.plan();
   if (!plan) return tl::unexpected(plan.error());
-  // Promised and not kept would be worse.
-  if (!net::buffer_plans(topology).empty()) {
-    return wire::fail(
-        wire::ErrorCode::kInvalid,
-        "links are lossless (pfc) in the simulator only: take pfc out of the topology; "
-        "ecn marks here, too");
+  // Promised and not kept would be worse: such a host's kernel hears no pauses.
+  for (const net::HostSpec& host : topology.hosts) {
+    const bool is_emulated = host.interface.empty() && topology.one_armed.empty();
+    if (!host.up.pfc.on || is_emulated) continue;
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "host " + host.name +
+                          " is behind a network interface, which can't be paused "
+                          "(pfc): take pfc out of its link");
   }
   for (const net::HostSpec& host : topology.hosts) {
     if (!topology.one_armed.empty() || (!host.mac && !host.any_mac)) continue;

@@ -45,11 +45,12 @@ TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
   net::LinkConfig link;
   link.rate = wire::BitRate{1'000'000'000};
   link.pfc.on = true;
-  const auto refused =
-      LiveFabric::start(net::Topology::star(2, link), at("/tmp/cepheus-test-lossless"));
+  net::Topology topology = net::Topology::star(2, link);
+  topology.hosts[1].interface = "eth7";
+  const auto refused = LiveFabric::start(topology, at("/tmp/cepheus-test-lossless"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, wire::ErrorCode::kInvalid);
-  EXPECT_THAT(refused.error().text, HasSubstr("take pfc out of the topology"));
+  EXPECT_THAT(refused.error().text, HasSubstr("host h1 is behind a network interface"));
 }
 
 TEST(LiveFabric, HasAsManyHostsAsItSays) {

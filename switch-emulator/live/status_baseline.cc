@@ -11,7 +11,8 @@ void subtract(NamedCounters& counters, const NamedCounters& baseline) {
   for (auto& [name, value] : counters) {
     const auto before = std::find_if(baseline.begin(), baseline.end(),
                                      [&](const auto& entry) { return entry.first == name; });
-    if (before != baseline.end()) value -= before->second;
+    const bool is_sum = !name.ends_with("high_water");
+    if (before != baseline.end() && is_sum) value -= before->second;
   }
   std::erase_if(counters, [](const auto& entry) { return entry.second == 0; });
 }

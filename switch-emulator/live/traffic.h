@@ -29,8 +29,16 @@ struct LinkSideDrops {
   std::uint64_t delay_line_full = 0;  // too many frames under way
   std::uint64_t no_slot = 0;          // no payload slot for a frame that has to wait
   std::uint64_t queue_share = 0;      // the sender has its share of the queue before the link
-  std::uint64_t ecn_marked = 0;       // no drop: marked on their way out, as the queue was long
+  std::uint64_t no_headroom = 0;      // of a lossless link, whose buffer was full
   std::uint64_t share_used_up = 0;  // the link holds more than its share of a host's payload slots
+};
+
+// What queues before links, and pauses, have counted.
+struct QueueReading {
+  std::uint64_t ecn_marked = 0;
+  std::uint64_t high_water = 0;                        // bytes
+  std::uint64_t pauses_sent = 0, pauses_received = 0;  // not their repeats
+  std::uint64_t paused_us = 0;                         // by the neighbour
 };
 
 }  // namespace cepheus::live

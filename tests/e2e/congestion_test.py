@@ -54,6 +54,9 @@ switch = "s1"
 # The published times are for links of 40 Gb/s and more: here a packet alone takes 80 us.
 CONTROL = (f"orig,link_mbps={RATE},cnp_interval_us=1000,alpha_timer_us=3000,rate_timer_us=3000,additive_mbps=5,hyper_mbps=20,min_mbps=5,"
            "byte_counter=0")
+# The same without control of NICs: switches pause who sends too much, and nothing is lost.
+LOSSLESS = TOPOLOGY.replace("ecn = { kmin = \"40KB\", kmax = \"400KB\", pmax = 0.1 }", "queue = \"32KiB\", pfc = true")
+LOSSLESS = LOSSLESS.replace("[[host]]\n", "[[host]]\nlink = { rate = \"1Gbps\", queue = \"32KiB\", pfc = true }\n")
 SETTLING = 32 << 20  # bytes of each: seconds
 MULTICAST, UNICAST = "h2", "h3"  # who receives what
 
@@ -61,9 +64,9 @@ MULTICAST, UNICAST = "h2", "h3"  # who receives what
 class Rivals:
     """MPI_Bcast from h0 to h2 and h4, and ib_write_bw from h1 to h3, until the block ends."""
 
-    def __init__(self, control):
+    def __init__(self, control=None, topology=TOPOLOGY):
         self.environment = {**os.environ, **({"CEPHEUS_CONGESTION": control} if control else {})}
-        self.switch = Switch(topology=TOPOLOGY)
+        self.switch = Switch(topology=topology)
         self.scratch = tempfile.TemporaryDirectory(prefix="cepheus-congestion-")
         self.processes, self.outputs = [], []
 
@@ -151,6 +154,17 @@ class Congestion(unittest.TestCase):
         self.assertLess(marks, packets / 2, "a queue that is always long: nobody heeds its marks")
         self.assertGreater(min(rates.values()), 0.05 * RATE, rates)
         self.assertGreater(sum(rates.values()), 0.3 * RATE, rates)
+
+    def test_lossless_links_pause_both_and_lose_nothing_of_either(self):
+        with Rivals(topology=LOSSLESS) as rivals:
+            rates = rivals.rates(SETTLING)
+            switches = rivals.switch.status()["switches"]
+            for name in ("drop_headroom", "drop_link_share", "drop_link_no_slot", "drop_queue_share", "naks_forwarded"):
+                self.assertEqual(rivals.counted(name), 0, name)
+            dropped = sum(port[way]["dropped_queue_full"] for switch in switches for port in switch["ports"] for way in ("in", "out"))
+            self.assertEqual(dropped, 0)
+            self.assertGreater(rivals.counted("pauses_sent"), 0, "nobody was paused: the test tested nothing")
+        self.assertGreater(min(rates.values()), 0.05 * RATE, rates)
 
 
 def main():

@@ -1,0 +1,158 @@
+// Queues, pauses and priorities of a live fabric, on a time that the test moves: as the simulator has them.
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "net/shapes.h"
+#include "switch-emulator/live/datapath.h"
+#include "switch-emulator/live/test_datapath.h"
+
+namespace cepheus::live {
+namespace {
+
+using namespace std::chrono_literals;
+using fabric::BareClient;
+using std::chrono::microseconds;
+
+constexpr std::uint32_t kCount = 600;
+constexpr std::size_t kPayload = 1024;
+
+net::LinkConfig fast(bool lossless) {
+  net::LinkConfig link;
+  link.rate = wire::BitRate{1'000'000'000};
+  link.delay = 20us;
+  link.queue_bytes = 16 << 10;
+  link.pfc.on = lossless;
+  return link;
+}
+
+// h0, on a fast link, sends to h1, on one that is a tenth as fast; over a trunk, if `switches` is 2.
+net::Topology narrowing(bool lossless, std::size_t switches = 1) {
+  net::Topology topology = switches == 1 ? net::Topology::star(2, fast(lossless))
+                                         : net::leaf_spine(2, 1, 1, fast(lossless));
+  topology.hosts[1].down.rate = wire::BitRate{100'000'000};
+  return topology;
+}
+
+class Queues : public DatapathTest {
+ protected:
+  wire::Frame packet(std::uint32_t number, wire::Opcode opcode = wire::Opcode::kRcSendOnly) {
+    wire::RoceHeaders headers;
+    headers.bth.opcode = opcode;
+    headers.bth.psn = wire::Psn(number);
+    headers.ip.source = datapath->identity(0).address;
+    headers.ip.destination = datapath->identity(1).address;
+    wire::Frame frame;
+    if (opcode == wire::Opcode::kCnp) {
+      headers.emit(frame, 16);
+      frame.set_inline_payload(std::array<std::uint8_t, 16>{});
+    } else {
+      headers.emit(frame, kPayload);
+      frame.set_external_payload(bytes_, 0);
+    }
+    return frame;
+  }
+  static std::uint32_t psn_of(const fabric::Descriptor& got) {
+    wire::Frame frame;
+    EXPECT_TRUE(fabric::read_descriptor(got, frame));
+    return wire::RoceHeaders::parse(frame)->bth.psn.value();
+  }
+  // What arrives of kCount packets that h0 sends as fast as it can, while the fabric looks every `step`.
+  std::vector<std::uint32_t> stream(wire::Duration step) {
+    BareClient sender = attach(0), receiver = attach(1);
+    std::vector<std::uint32_t> arrived;
+    std::uint32_t sent = 0;
+    for (const wire::Instant until = now + 2s; now < until && arrived.size() < kCount;
+         now += step) {
+      while (sent < kCount && sender.tx.room() > 0) {
+        const auto slot = sender.take_slot();
+        if (!slot) break;
+        sender.put(packet(sent++), *slot);
+      }
+      datapath->poll(now);
+      while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
+    }
+    poll_for(50ms);  // what is left: the end of pauses
+    while (const auto got = receiver.take()) arrived.push_back(psn_of(*got));
+    return arrived;
+  }
+  // Of all ports of all switches, by name; and of those of one neighbour.
+  std::map<std::string, std::uint64_t> counted(const std::string& neighbour = {}) {
+    std::map<std::string, std::uint64_t> sums;
+    for (const SwitchStatus& at : datapath->status([](const auto& slice) { slice(); })) {
+      for (const PortStatus& port : at.ports) {
+        if (!neighbour.empty() && port.name != neighbour) continue;
+        for (const auto& [name, value] : port.counters) sums[name] += value;
+        sums["link_dropped_queue_full"] += port.out.dropped_queue_full;
+      }
+    }
+    return sums;
+  }
+  static std::vector<std::uint32_t> all() {
+    std::vector<std::uint32_t> numbers(kCount);
+    for (std::uint32_t n = 0; n < kCount; ++n) numbers[n] = n;
+    return numbers;
+  }
+
+  std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(kPayload, 0x33);
+};
+
+TEST_F(Queues, DropWhatALossyLinkHasNoRoomFor) {
+  net::Topology topology = narrowing(false);
+  topology.hosts[1].down.ecn = {.on = true, .kmin = 9'000, .kmax = 12'000, .pmax = 0};
+  build(topology);
+  EXPECT_LT(stream(20us).size(), kCount);
+  auto sums = counted();
+  EXPECT_GT(sums["link_dropped_queue_full"] + sums["drop_queue_share"], 0u);
+}
+
+TEST_F(Queues, ALosslessLinkPausesItsHostAndLosesNothing) {
+  build(narrowing(true));
+  EXPECT_EQ(stream(20us), all());
+  EXPECT_GT(counted("h0")["pauses_sent"], 0u);
+  EXPECT_GT(counted("h1")["queue_high_water"], 16u << 10) << "more than lossy frames may wait";
+  EXPECT_EQ(counted()["drop_headroom"], 0u);
+  EXPECT_EQ(counted()["link_dropped_queue_full"], 0u);
+}
+
+// The switch at the narrow link pauses its neighbour, and that one the host.
+TEST_F(Queues, PausesGoFromSwitchToSwitch) {
+  build(narrowing(true, 2));
+  EXPECT_EQ(stream(20us), all());
+  EXPECT_GT(counted("spine0")["pauses_received"] + counted("leaf0")["pauses_received"], 0u);
+  EXPECT_GT(counted("spine0")["paused_us"], 1000u);
+  EXPECT_GT(counted("h0")["pauses_sent"], 0u);
+  EXPECT_EQ(counted()["drop_headroom"], 0u);
+}
+
+// A process that others keep from its core looks late: what was to happen meanwhile happens at its time.
+TEST_F(Queues, HoldThoughTheFabricLooksSeldom) {
+  build(narrowing(true, 2));
+  EXPECT_EQ(stream(7ms), all());
+  EXPECT_EQ(counted()["drop_headroom"], 0u);
+}
+
+TEST_F(Queues, NeedTheirHeadroom) {
+  net::Topology topology = narrowing(true, 2);
+  for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.pfc.headroom = trunk.ba.pfc.headroom = 1;
+  build(topology);
+  EXPECT_LT(stream(20us).size(), kCount);
+  EXPECT_GT(counted()["drop_headroom"], 0u);
+}
+
+TEST_F(Queues, LetNotificationsPassData) {
+  build(narrowing(true));
+  BareClient sender = attach(0), receiver = attach(1);
+  constexpr std::uint32_t kData = 12, kNotification = 99;
+  for (std::uint32_t n = 0; n < kData; ++n) sender.put(packet(n), *sender.take_slot());
+  sender.put(packet(kNotification, wire::Opcode::kCnp), 0);
+  poll_for(20ms);
+  std::vector<std::uint32_t> seen;
+  while (const auto got = receiver.take()) seen.push_back(psn_of(*got));
+  ASSERT_EQ(seen.size(), kData + 1);
+  const auto at = std::find(seen.begin(), seen.end(), kNotification) - seen.begin();
+  EXPECT_LT(at, 6) << testing::PrintToString(seen);
+}
+
+}  // namespace
+}  // namespace cepheus::live
