@@ -21,7 +21,8 @@ constexpr std::size_t kMaxNameLength = 63;
 constexpr std::size_t kMaxPorts = 0xFFFF;      // PortId 0xffff says "none"
 constexpr std::uint64_t kMaxSeed = INT64_MAX;  // TOML's integers are signed
 
-std::string quoted(const std::string& name) { return "'" + name + "'"; }
+// Not quoted(): beside std::quoted a call could mean either.
+std::string in_quotes(const std::string& name) { return "'" + name + "'"; }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -44,12 +45,13 @@ class Names {
   // What is wrong with taking `name`, or nothing.
   std::string take(const std::string& name) {
     if (!is_name(name)) {
-      return "name " + quoted(name) +
+      return "name " + in_quotes(name) +
              " starts with no letter, or holds more than letters, digits, '-', '_' and '.' (at "
              "most 63)";
     }
     if (!taken_.insert(name).second) {
-      return "name " + quoted(name) + " is taken already; hosts and switches need different names";
+      return "name " + in_quotes(name) +
+             " is taken already; hosts and switches need different names";
     }
     return {};
   }
@@ -70,11 +72,11 @@ class Interfaces {
   std::string take(const std::string& interface, const std::string& host) {
     if (interface.empty()) return {};
     if (!is_name(interface)) {
-      return "interface " + quoted(interface) + " is no interface's name; ip link shows them";
+      return "interface " + in_quotes(interface) + " is no interface's name; ip link shows them";
     }
     const auto [owner, fresh] = owners_.emplace(interface, host);
     if (fresh) return {};
-    return "interface " + quoted(interface) + " leads to " + quoted(owner->second) +
+    return "interface " + in_quotes(interface) + " leads to " + in_quotes(owner->second) +
            " already; each host needs its own";
   }
 
@@ -131,7 +133,7 @@ MaybeProblem fabric_problem(const Topology& t) {
         "prefix such as \"198.18.0.0/15\"");
   }
   if (!Interfaces::is_name(t.one_armed)) {
-    return problem("one_armed = " + quoted(t.one_armed) +
+    return problem("one_armed = " + in_quotes(t.one_armed) +
                    " is no interface's name; ip link shows them");
   }
   if (!t.one_armed.empty() && t.switches.size() > 1) {
@@ -163,7 +165,7 @@ MaybeProblem host_problem(const Topology& t, Names& names) {
                      " lies in the pool of group addresses; choose one outside mcst_pool");
     }
     if (const auto [owner, fresh] = owners.emplace(host.address, i); !fresh) {
-      return problem(address + " belongs to " + quoted(t.hosts[owner->second].name) +
+      return problem(address + " belongs to " + in_quotes(t.hosts[owner->second].name) +
                      " already; each host needs its own");
     }
     if (host.switch_index >= t.switches.size()) return problem("its switch does not exist");
@@ -171,7 +173,8 @@ MaybeProblem host_problem(const Topology& t, Names& names) {
       return problem(std::move(text));
     }
     if ((host.mac || host.any_mac) && !host.interface.empty()) {
-      return problem("mac is for hosts behind the one-armed interface, and " + quoted(host.name) +
+      return problem("mac is for hosts behind the one-armed interface, and " +
+                     in_quotes(host.name) +
                      " has an interface of its own; take one of the two out");
     }
     for (const LinkConfig* link : {&host.up, &host.down}) {
@@ -199,7 +202,7 @@ MaybeProblem switch_problem(const Topology& t, Names& names) {
     }
     if (ports[i] >= kMaxPorts) {
       return TopologyProblem{Of::kSwitch, i,
-                             quoted(name) + " has " + std::to_string(ports[i]) +
+                             in_quotes(name) + " has " + std::to_string(ports[i]) +
                                  " ports, more than 65534; spread its hosts over several switches"};
     }
   }
@@ -217,7 +220,7 @@ MaybeProblem trunk_problem(const Topology& t) {
     }
     if (trunk.a == trunk.b) {
       return problem("a trunk joins two different switches, not " +
-                     quoted(t.switches[trunk.a].name) + " with itself");
+                     in_quotes(t.switches[trunk.a].name) + " with itself");
     }
     for (const LinkConfig* link : {&trunk.ab, &trunk.ba}) {
       if (std::string text = problem_of_link(*link, t.mtu); !text.empty()) {
@@ -236,7 +239,7 @@ MaybeProblem buffer_problem(const Topology& t) {
         Of::kSwitch, i,
         "buffer = \"" + bytes_to_text(plans[i].config.bytes) +
             "\" is less than the headroom and reserve of the lossless ports of " +
-            quoted(t.switches[i].name) + " with a few frames; write buffer = \"" +
+            in_quotes(t.switches[i].name) + " with a few frames; write buffer = \"" +
             bytes_to_text(2 * plans[i].least) + "\", or leave it out"};
   }
   return std::nullopt;
@@ -262,8 +265,8 @@ MaybeProblem connection_problem(const Topology& t) {
   for (std::size_t i = 0; i < reached.size(); ++i) {
     if (!reached[i]) {
       return TopologyProblem{Of::kSwitch, i,
-                             quoted(t.switches[i].name) + " can't be reached from " +
-                                 quoted(t.switches[0].name) +
+                             in_quotes(t.switches[i].name) + " can't be reached from " +
+                                 in_quotes(t.switches[0].name) +
                                  "; join them with a [[trunk]] between = [\"" + t.switches[0].name +
                                  "\", \"" + t.switches[i].name + "\"]"};
     }

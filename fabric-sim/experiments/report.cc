@@ -25,7 +25,7 @@ std::string json_number(double value) {
 }
 
 // Names of series are the experiments' own: letters, digits, signs that JSON leaves alone.
-std::string quoted(const std::string& text) { return '"' + text + '"'; }
+std::string in_quotes(const std::string& text) { return '"' + text + '"'; }
 
 // Series after series, in the order in which they first came.
 std::vector<Point> by_series(const std::vector<Point>& points) {
@@ -70,9 +70,9 @@ void Report::write_json(std::ostream& out) const {
   out << '[';
   const char* separator = "\n";
   for (const Point& p : points_) {
-    out << separator << "  {\"experiment\": " << quoted(experiment_)
-        << ", \"series\": " << quoted(p.series) << ", \"x\": " << json_number(p.x)
-        << ", \"value\": " << json_number(p.value) << ", \"unit\": " << quoted(p.unit)
+    out << separator << "  {\"experiment\": " << in_quotes(experiment_)
+        << ", \"series\": " << in_quotes(p.series) << ", \"x\": " << json_number(p.x)
+        << ", \"value\": " << json_number(p.value) << ", \"unit\": " << in_quotes(p.unit)
         << ", \"low\": " << json_number(p.low) << ", \"high\": " << json_number(p.high)
         << ", \"paper\": " << (p.paper ? json_number(*p.paper) : "null") << '}';
     separator = ",\n";

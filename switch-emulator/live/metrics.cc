@@ -14,7 +14,7 @@ namespace {
 using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
 // Within quotes: a label's value.
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string out = "\"";
   for (const char c : printable(std::string(value))) {
     if (c == '\\' || c == '"') out += '\\';
@@ -52,7 +52,7 @@ class Page {
     text_ += name_;
     char before = '{';
     for (const auto& [name, content] : labels) {
-      (text_ += before).append(name).append("=").append(quoted(content));
+      (text_ += before).append(name).append("=").append(in_quotes(content));
       before = ',';
     }
     if (labels.size() != 0) text_ += '}';
