@@ -1,6 +1,7 @@
 #include "ompi-coll/uct_channel.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <new>
@@ -71,10 +72,13 @@ Transfer* transfer_of(Context* context) {
 
 std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why) {
   const char* named = parameters().uct_library;
+  const bool is_named = named != nullptr && *named != '\0';
   const std::string library =
-      named != nullptr && *named != '\0'
-          ? named
-          : std::string(component_directory()) + "/../ucx/libuct_rc_mcast.so";
+      is_named ? named : std::string(component_directory()) + "/../ucx/libuct_rc_mcast.so";
+  if (!is_named && access(library.c_str(), F_OK) != 0) {
+    why = "rc_mcast was not built, because it does not know UCX " CEPHEUS_UCX_VERSION;
+    return nullptr;
+  }
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     why = std::string("the UCX transport can't be loaded: ") + dlerror() +

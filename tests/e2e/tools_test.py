@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from harness import BUILD, CHECK, REQUIRE, over_fabric
+from harness import BUILD, CHECK, REQUIRE, TRANSPORT, needs_rc_mcast, over_fabric
 
 
 def run(command, **env):
@@ -23,6 +23,7 @@ class Tools(unittest.TestCase):
         for name in ("mode", "priority", "verbose", "min_members", "eager_limit", "device"):
             self.assertIn(f"coll_cepheus_{name}", listed.stdout)
 
+    @needs_rc_mcast
     def test_a_link_to_the_component_finds_what_lies_beside_it(self):
         """As packages put one into Open MPI's own directory: UCX's transport is found, or mode require fails."""
         with tempfile.TemporaryDirectory(prefix="cepheus-link-") as scratch:
@@ -31,14 +32,15 @@ class Tools(unittest.TestCase):
                 done = over_fabric(CHECK, "--count", 4, hosts=2, mca={**REQUIRE, "coll_cepheus_carrier": "ucx"})
         self.assertEqual(done.code, 0, done.everything())
 
+    @needs_rc_mcast
     def test_ucx_info_shows_the_transport_when_a_device_is_asked_for(self):
-        library = f"{BUILD}/lib/ucx/libuct_rc_mcast.so"
-        shown = run(["ucx_info", "-d"], LD_PRELOAD=library, UCX_MCAST_DEVICES="cepheus0")
+        shown = run(["ucx_info", "-d"], LD_PRELOAD=str(TRANSPORT), UCX_MCAST_DEVICES="cepheus0")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("Transport: rc_mcast", shown.stdout)
 
+    @needs_rc_mcast
     def test_ucx_info_shows_no_device_unasked(self):
-        shown = run(["ucx_info", "-d"], LD_PRELOAD=f"{BUILD}/lib/ucx/libuct_rc_mcast.so")
+        shown = run(["ucx_info", "-d"], LD_PRELOAD=str(TRANSPORT))
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertNotIn("Transport: rc_mcast", shown.stdout)
 

@@ -43,7 +43,7 @@ GREEN = {
 }
 
 
-def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None):
+def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None, transport=BUILD / "bin/cepheus"):
     """What the doctor finds if commands answer as on a good host, but for those in `said`."""
     said = {**GREEN, **(said or {})}
 
@@ -51,7 +51,7 @@ def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None):
         words = " ".join(map(str, command))
         return next((answer for start, answer in said.items() if words.startswith(start)), (1, ""))
 
-    layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", transport=BUILD / "bin/cepheus", components=BUILD / "lib/openmpi")
+    layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", transport=transport, components=BUILD / "lib/openmpi")
     options = argparse.Namespace(device=None, fabric="", group="198.18.0.1")
     with mock.patch.object(cepheus, "output_of", output_of), \
             mock.patch.object(cepheus.os, "geteuid", lambda: 0 if privileged else 1000), \
@@ -116,7 +116,15 @@ class Findings(unittest.TestCase):
         self.only("rc_mcast", "1.13.1", said={"ucx_info -d": (0, "#      Transport: rc_verbs\n")})
 
     def test_other_open_mpi(self):
-        self.only("open-mpi", "4.1", said={"ompi_info --version": (0, "Open MPI v5.0.3\n")})
+        self.only("open-mpi", "4.1 and 5.0", said={"ompi_info --version": (0, "Open MPI v4.0.3\n")})
+
+    def test_open_mpi_5(self):
+        self.assertEqual(self.red(said={"ompi_info --version": (0, "Open MPI v5.0.7\n")}), {})
+
+    def test_transport_not_built(self):
+        (found,) = (f for f in findings(transport=BUILD / "nowhere.so") if f.name == "rc_mcast")
+        self.assertTrue(found.good)
+        self.assertIn("not built for UCX 1.13.1", found.seen)
 
     def test_component_not_visible(self):
         self.only("coll/cepheus", "OMPI_MCA_mca_base_component_path", said={"ompi_info --param": (0, "")})
