@@ -12,7 +12,15 @@ using namespace cepheus::coll;
 
 extern "C" int cepheus_register(void);
 
+// Open MPI goes on without a component that does not open.
 extern "C" int cepheus_open(void) {
+  if (!layout_matches()) {
+    opal_output(0,
+                "cepheus: this is not the Open MPI %d.%d that coll/cepheus was built for; rebuild "
+                "Cepheus, or unset OMPI_MCA_mca_base_component_path",
+                OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION);
+    return OMPI_ERROR;
+  }
   output_stream() = opal_output_open(nullptr);
   opal_output_set_verbosity(output_stream(), parameters().verbose);
   opal_show_help_add_dir(component_directory());
@@ -41,7 +49,9 @@ mca_coll_base_component_t describe() {
   version.mca_project_minor_version = OMPI_MINOR_VERSION;
   version.mca_project_release_version = OMPI_RELEASE_VERSION;
   std::strcpy(version.mca_type_name, "coll");
-  version.mca_type_major_version = 2;
+  version.mca_type_major_version = kCollInterface[0];
+  version.mca_type_minor_version = kCollInterface[1];
+  version.mca_type_release_version = kCollInterface[2];
   std::strcpy(version.mca_component_name, "cepheus");
   version.mca_component_major_version = CEPHEUS_VERSION_MAJOR;
   version.mca_component_minor_version = CEPHEUS_VERSION_MINOR;

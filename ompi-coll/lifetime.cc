@@ -144,7 +144,7 @@ int make_keyval(int* keyval, MPI_Comm_delete_attr_function* on_delete) {
   if (*keyval != MPI_KEYVAL_INVALID) return OMPI_SUCCESS;
   ompi_attribute_fn_ptr_union_t copy, remove;
   // A duplicate has a module, and so a state, of its own.
-  copy.attr_communicator_copy_fn = [](MPI_Comm, int, void*, void*, void*, int* flag, MPI_Comm) {
+  copy.attr_communicator_copy_fn = [](MPI_Comm, int, void*, void*, void*, int* flag, auto...) {
     *flag = 0;
     return MPI_SUCCESS;
   };

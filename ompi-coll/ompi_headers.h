@@ -1,8 +1,26 @@
-// Open MPI 4.1's own headers for an out-of-tree component in C++. Include this before any other
-// header of Open MPI.
+// Open MPI's own headers for an out-of-tree component in C++, and all that differs between its
+// versions 4.1 and 5.0. Include this before any other header of Open MPI.
 #pragma once
 
 #include "ompi_config.h"
+
+#if OMPI_MAJOR_VERSION >= 5
+// Before the headers that take in these files, which libopenmpi-dev does not install.
+#undef MCA_threads_base_include_HEADER
+#define MCA_threads_base_include_HEADER "ompi-coll/ompi_threads.h"
+#undef MCA_threads_mutex_base_include_HEADER
+#define MCA_threads_mutex_base_include_HEADER "ompi-coll/ompi_threads.h"
+#include "opal/mca/base/mca_base_alias.h"
+END_C_DECLS;  // which that header forgets
+#include "opal/util/event.h"
+END_C_DECLS;  // and that one
+// A function in communicator.h hands a void* to its void** parameter, which C++ refuses.
+#include "opal/class/opal_hash_table.h"
+#define opal_hash_table_get_value_ptr(table, key, size, value) \
+  (opal_hash_table_get_value_ptr)(table, key, size, reinterpret_cast<void**>(value))
+#include "ompi/communicator/communicator.h"
+#undef opal_hash_table_get_value_ptr
+#else
 // After the configuration, before request.h: the macro hands a void* to a void** parameter, which
 // C++ refuses.
 #include "opal/threads/thread_usage.h"
@@ -11,6 +29,7 @@
   opal_thread_compare_exchange_strong_ptr(reinterpret_cast<volatile intptr_t*>(address), \
                                           reinterpret_cast<void**>(old_value),           \
                                           reinterpret_cast<void*>(new_value))
+#endif
 
 // These declare their functions without C linkage.
 extern "C" {
@@ -27,7 +46,6 @@ extern "C" {
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
-#include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
 #include "opal/class/opal_object.h"
@@ -37,3 +55,30 @@ extern "C" {
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"
+#if OMPI_MAJOR_VERSION >= 5
+#include "ompi/runtime/ompi_rte.h"
+#else
+#include "ompi/mca/rte/rte.h"
+#endif
+
+namespace cepheus::coll {
+
+// The version of coll's interface that these headers declare. Open MPI refuses any other than its
+// own.
+#if defined(MCA_COLL_BASE_VERSION_2_4_0)
+inline constexpr int kCollInterface[] = {2, 4, 0};
+#elif defined(MCA_COLL_BASE_VERSION_2_0_0)
+inline constexpr int kCollInterface[] = {2, 0, 0};
+#else
+#error "This Open MPI's interface of coll is not known here: see kCollInterface"
+#endif
+
+// Does the libmpi that was loaded lay out its objects as these headers do?
+inline bool layout_matches() {
+  return opal_mutex_t_class.cls_sizeof == sizeof(opal_mutex_t) &&
+         ompi_communicator_t_class.cls_sizeof == sizeof(ompi_communicator_t) &&
+         ompi_request_t_class.cls_sizeof == sizeof(ompi_request_t) &&
+         mca_coll_base_module_t_class.cls_sizeof == sizeof(mca_coll_base_module_t);
+}
+
+}  // namespace cepheus::coll

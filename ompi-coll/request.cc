@@ -8,15 +8,15 @@
 
 using namespace cepheus::coll;
 
-// MPI_Ibcast itself holds the datatype until the request is complete, and keeps it in the request,
-// which it takes for an ompi_coll_base_nbc_request_t. The header that declares that one
-// (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed; libmpi exports its
-// class.
+// MPI_Ibcast and MPI_Bcast_init themselves hold the datatype until the request is complete or freed,
+// and keep it in the request, which they take for an ompi_coll_base_nbc_request_t. The header that
+// declares that one (ompi/mca/coll/base/coll_base_util.h) includes some that are not installed;
+// libmpi exports its class.
 struct cepheus_request_t {
   ompi_request_t super;  // first: Open MPI casts
-  ompi_request_complete_fn_t complete_callback;
-  void* complete_callback_data;
-  opal_object_t* held[2];
+  void* callback;
+  void* callback_data;
+  void* held[10];  // Open MPI 4.1 has 2
   // What follows is ours: a persistent one's.
   CommunicatorState* state;
   PersistentCall call;
