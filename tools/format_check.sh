@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Are all C and C++ files formatted as .clang-format says? Exit status 0 yes, 1 no (named), 77 no clang-format here.
+# Are all C and C++ files formatted as .clang-format says? Exit status 0 yes, 1 no (named), 77 no clang-format here that
+# knows: each version formats differently, so one is everybody's.
 #
 # usage: format_check.sh [--fix] [SOURCE_DIRECTORY]
 set -euo pipefail
@@ -11,8 +12,17 @@ if [[ ${1:-} == --fix ]]; then
 fi
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
-if ! command -v clang-format >/dev/null; then
-  echo "format_check: SKIPPED, nothing was checked: clang-format is missing; as root: apt-get install clang-format" >&2
+readonly version=14
+formatter=""
+for program in clang-format-$version clang-format; do
+  if [[ $("$program" --version 2>/dev/null) == *" version $version."* ]]; then
+    formatter=$program
+    break
+  fi
+done
+if [[ -z $formatter ]]; then
+  echo "format_check: SKIPPED, nothing was checked: clang-format $version is missing; as root: apt-get install clang-format," >&2
+  echo "format_check: where the distribution's is of that version (Debian 12)" >&2
   exit 77
 fi
 
@@ -23,8 +33,8 @@ if ((${#files[@]} < 50)); then
   exit 1
 fi
 if $fix; then
-  clang-format -i "${files[@]}"
-elif ! complaints=$(clang-format --dry-run -Werror "${files[@]}" 2>&1); then
+  "$formatter" -i "${files[@]}"
+elif ! complaints=$("$formatter" --dry-run -Werror "${files[@]}" 2>&1); then
   if ! sed -n 's/:[0-9]*:[0-9]*: .*\[-Wclang-format-violations\]$//p' <<<"$complaints" | sort -u | grep .; then
     echo "$complaints"
   fi
