@@ -17,6 +17,7 @@ WIRE = "wire"
 NET = "net"
 REPORTS = "reports"
 RECORDING = "recording"
+LOCALITY = "locality"
 ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
@@ -39,19 +40,20 @@ MAY_INCLUDE = {
     NET: [WIRE],
     REPORTS: [WIRE],
     RECORDING: [WIRE],
+    LOCALITY: [WIRE],
     "soft-roce/engine": [WIRE],
     "switch-emulator/engine": [WIRE, NET],
     "controller": [WIRE],
     PORTS: [WIRE],
     "soft-roce/verbs": [WIRE, "soft-roce/engine", PORTS],
     LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS],
-    "switch-emulator/tools": [WIRE, NET, REPORTS, RECORDING, PORTS, LIVE],
+    "switch-emulator/tools": [WIRE, NET, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
     SIM_CORE: [WIRE, NET, RECORDING, *ENGINES],
     SIM_CHECKED: [WIRE, NET, RECORDING, *ENGINES, SIM_CORE],
     SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
     "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
     C_API: [],
-    "libmcast": [WIRE, REPORTS, "controller", C_API],
+    "libmcast": [WIRE, LOCALITY, REPORTS, "controller", C_API],
     "ucx-transport": [],
     "ompi-coll": [],
     VOLUME: [WIRE],
@@ -87,6 +89,7 @@ TESTS_MAY_INCLUDE = {
 # Other projects' headers that mark a border -> which folders or files may include them.
 BORDERS = {
     r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
+    r"hwloc": [LOCALITY],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
     r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", *VOLUME_PATHS, "tests", "bench"],
     r"cepheus/connections\.h$": ["connections/client", "connections/e2e", CONNECTIONS_API, "tests", "bench"],

@@ -1,0 +1,93 @@
+#include "locality/machine.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::locality {
+namespace {
+
+// What finds displays and accelerators opens their drivers, which is no business of ours and slow.
+constexpr std::array kUnwanted = {"gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"};
+
+tl::unexpected<wire::Error> unknown(const std::string& what) {
+  return wire::fail(wire::ErrorCode::kUnavailable,
+                    "hwloc can't tell what this machine is made of (" + what + ": " +
+                        std::strerror(errno) + "); try lstopo");
+}
+
+}  // namespace
+
+wire::Result<Machine::Handle> Machine::prepare() {
+  hwloc_topology_t made = nullptr;
+  if (hwloc_topology_init(&made) != 0) return unknown("hwloc_topology_init");
+  Handle topology(made);
+  for (const char* component : kUnwanted) {
+    // Refused for those that are not there.
+    static_cast<void>(
+        hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component));
+  }
+  if (hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) != 0) {
+    return unknown("hwloc_topology_set_io_types_filter");
+  }
+  return topology;
+}
+
+wire::Result<Machine> Machine::finish(Handle topology) {
+  if (hwloc_topology_load(topology.get()) != 0) return unknown("hwloc_topology_load");
+  return Machine(std::move(topology));
+}
+
+wire::Result<Machine> Machine::load() { return prepare().and_then(finish); }
+
+wire::Result<Machine> Machine::synthetic(const std::string& description) {
+  auto topology = prepare();
+  if (!topology) return tl::unexpected(topology.error());
+  if (hwloc_topology_set_synthetic(topology->get(), description.c_str()) != 0) {
+    return unknown("hwloc_topology_set_synthetic");
+  }
+  return finish(std::move(*topology));
+}
+
+wire::Result<Machine> Machine::from_xml(std::string_view xml) {
+  auto topology = prepare();
+  if (!topology) return tl::unexpected(topology.error());
+  const std::string text(xml);  // ends with the zero that hwloc counts
+  if (hwloc_topology_set_xmlbuffer(topology->get(), text.c_str(),
+                                   static_cast<int>(text.size() + 1)) != 0) {
+    return unknown("hwloc_topology_set_xmlbuffer");
+  }
+  return finish(std::move(*topology));
+}
+
+CpuSet Machine::cores_of_process() const {
+  CpuSet cores(hwloc_bitmap_alloc());
+  const bool is_known = hwloc_get_cpubind(topology_.get(), cores.get(), HWLOC_CPUBIND_PROCESS) == 0;
+  hwloc_const_cpuset_t all = hwloc_topology_get_topology_cpuset(topology_.get());
+  if (is_known) hwloc_bitmap_and(cores.get(), cores.get(), all);
+  if (!is_known || hwloc_bitmap_iszero(cores.get())) hwloc_bitmap_copy(cores.get(), all);
+  return cores;
+}
+
+wire::Result<void> Machine::bind_thread(hwloc_const_cpuset_t cores) const {
+  // hwloc would bind nobody, and say that it has.
+  if (hwloc_topology_is_thissystem(topology_.get()) == 0) {
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      "a thread can't be bound to another machine's core: unset HWLOC_XMLFILE and "
+                      "HWLOC_SYNTHETIC");
+  }
+  if (hwloc_set_cpubind(topology_.get(), cores, HWLOC_CPUBIND_THREAD) == 0) return {};
+  return wire::fail(wire::ErrorCode::kUnavailable,
+                    std::string("a thread can't be bound to its core: ") + std::strerror(errno));
+}
+
+std::string nodes_text(hwloc_topology_t topology, hwloc_const_cpuset_t cores) {
+  const CpuSet nodes(hwloc_bitmap_alloc());
+  hwloc_cpuset_to_nodeset(topology, cores, nodes.get());
+  std::array<char, 64> list{};
+  hwloc_bitmap_list_snprintf(list.data(), list.size(), nodes.get());
+  return (hwloc_bitmap_weight(nodes.get()) == 1 ? "NUMA node " : "NUMA nodes ") +
+         std::string(list.data());
+}
+
+}  // namespace cepheus::locality

@@ -1,0 +1,54 @@
+// This machine as hwloc knows it: cores, NUMA nodes, and the PCI devices below them.
+//
+// Loading reads sysfs, some 10 ms: where it is not needed it is not done. hwloc's own environment
+// (HWLOC_XMLFILE, HWLOC_SYNTHETIC) puts another machine in its place.
+#pragma once
+
+#include <hwloc.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "wire/result.h"
+
+namespace cepheus::locality {
+
+struct BitmapDeleter {
+  void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+// Processing units (hardware threads) by the operating system's numbers.
+using CpuSet = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapDeleter>;
+
+class Machine {
+ public:
+  static wire::Result<Machine> load();
+  // Others, for tests: "numa:2 core:4 pu:2", or what lstopo writes as XML.
+  static wire::Result<Machine> synthetic(const std::string& description);
+  static wire::Result<Machine> from_xml(std::string_view xml);
+
+  hwloc_topology_t topology() const { return topology_.get(); }
+  // Where this process's threads may run, all of them together.
+  CpuSet cores_of_process() const;
+  // The calling thread, and those that it makes from now on, run there only. kUnavailable: the
+  // system does not allow it.
+  wire::Result<void> bind_thread(hwloc_const_cpuset_t cores) const;
+
+ private:
+  struct TopologyDeleter {
+    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+  };
+  using Handle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter>;
+
+  explicit Machine(Handle topology) : topology_(std::move(topology)) {}
+  static wire::Result<Handle> prepare();
+  static wire::Result<Machine> finish(Handle topology);
+
+  Handle topology_;
+};
+
+// "NUMA node 1", "NUMA nodes 0-1": those that these cores are at.
+std::string nodes_text(hwloc_topology_t topology, hwloc_const_cpuset_t cores);
+
+}  // namespace cepheus::locality
