@@ -93,6 +93,7 @@ Expected<void> ReportFile::make() {
   reports::put_text(header.program, program_invocation_short_name);
   const char* job = std::getenv("PMIX_NAMESPACE");
   reports::put_text(header.job, job == nullptr ? "" : job);
+  reports::put_text(header.device, device_);
   auto own = directory->create(header);
   if (!own) return refused(own.error());
   // All that it may become: pages beyond the file's end are touched once it has grown.
@@ -119,6 +120,13 @@ Expected<void> ReportFile::make() {
   closed_.clear();
   forks_.store(Process::instance().fork_generation(), std::memory_order_release);
   return {};
+}
+
+void ReportFile::set_device(std::string text) {
+  const std::lock_guard lock(mutex_);
+  device_ = std::move(text);
+  // Whoever reads it this moment may see a part of it, once.
+  if (is_ours()) reports::put_text(header().device, device_);
 }
 
 void ReportFile::end() {

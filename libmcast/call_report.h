@@ -51,6 +51,8 @@ class ReportFile {
   std::int64_t begin_call();
   // Which host this process is, in what is recorded: of the NIC opened last.
   static void set_address(wire::Ipv4 address);
+  // The device opened last, and why it was taken. Any thread.
+  void set_device(std::string text);
   // A call that began then and ends now.
   void keep(const reports::CallText& text, std::int64_t begin_ns, std::uint64_t bytes,
             std::uint32_t root);
@@ -73,6 +75,7 @@ class ReportFile {
   std::mutex mutex_;
   std::optional<reports::ReportDirectory> directory_;
   reports::ReportDirectory::Own own_;
+  std::string device_;
   std::uint64_t refusals_ = 0;  // since the process began
   Failure refusal_;             // the last
   void* memory_ = nullptr;

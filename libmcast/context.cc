@@ -64,6 +64,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
         return std::min(control_plane_.deadline(), time + mrp::times::kLook);
       }) {
   ReportFile::set_address(device_->ipv4());
+  ReportFile::instance().set_device(device_->name() + ", " + device_->why());
   // Device events are looked for, never waited for.
   const int fd = device_->context()->async_fd;
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);

@@ -7,13 +7,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "libmcast/candidate_devices.h"
+
 namespace cepheus::mcast {
 namespace {
-
-struct ListDeleter {
-  void operator()(ibv_device** list) const { ibv_free_device_list(list); }
-};
-using DeviceList = std::unique_ptr<ibv_device*, ListDeleter>;
 
 constexpr std::array<std::uint8_t, 12> kMappedPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
@@ -44,23 +41,22 @@ ibv_gid gid_of(wire::Ipv4 address) {
 }
 
 Expected<std::unique_ptr<Device>> Device::open(const DeviceOptions& options) {
-  int count = 0;
-  const DeviceList list(ibv_get_device_list(&count));
-  if (!list || count == 0) {
+  const CandidateDevices candidates(options.name);
+  if (candidates.host_has_none()) {
     return fail(MCAST_ERR_NO_DEVICE,
                 "this host has no RDMA device" + hint() +
                     ": load its driver, or run on an emulated fabric (cepheus-run)");
   }
   std::string tried;
-  for (int i = 0; i < count; ++i) {
-    ibv_device* candidate = list.get()[i];
-    const std::string name = ibv_get_device_name(candidate);
-    if (!options.name.empty() && name != options.name) continue;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
     std::unique_ptr<Device> device(new Device);
-    const auto opened = device->open_port(candidate, options);
-    if (opened) return device;
+    const auto opened = device->open_port(candidates.device(i), options);
+    if (opened) {
+      device->why_ = candidates.why(i);
+      return device;
+    }
     if (opened.error().status == MCAST_ERR_INVALID) return tl::unexpected(opened.error());
-    tried += (tried.empty() ? "" : "; ") + name + ": " + opened.error().text;
+    tried += (tried.empty() ? "" : "; ") + candidates.name(i) + ": " + opened.error().text;
   }
   if (tried.empty()) {
     return fail(MCAST_ERR_NO_DEVICE, "there is no RDMA device called " + options.name +

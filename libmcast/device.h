@@ -16,8 +16,8 @@
 namespace cepheus::mcast {
 
 struct DeviceOptions {
-  std::string name;            // empty: the first that can serve
-  int gid_index = -1;          // -1: the first RoCE v2 IPv4 GID
+  std::string name;    // empty: of those that can serve the one nearest to the process's cores
+  int gid_index = -1;  // -1: the first RoCE v2 IPv4 GID
   std::uint32_t path_mtu = 0;  // bytes; 0: the port's active MTU
 };
 
@@ -58,6 +58,7 @@ class Device {
   ibv_context* context() const { return context_.get(); }
   ibv_pd* pd() const { return pd_.get(); }
   const std::string& name() const { return name_; }
+  const std::string& why() const { return why_; }  // this device and no other
   wire::Ipv4 ipv4() const { return ipv4_; }
   std::uint8_t port() const { return port_; }
   int gid_index() const { return gid_index_; }
@@ -86,7 +87,7 @@ class Device {
   // Destroyed in reverse order.
   ContextHandle context_;
   PdHandle pd_;
-  std::string name_;
+  std::string name_, why_;
   wire::Ipv4 ipv4_;
   std::uint8_t port_ = 0;
   int gid_index_ = 0;

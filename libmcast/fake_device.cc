@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "libmcast/device.h"
@@ -36,7 +37,7 @@ Posted posted(std::uint64_t wr_id, const ibv_sge* sge, int count) {
   return p;
 }
 
-ibv_device the_device;
+std::array<ibv_device, 4> the_devices;
 ibv_context the_context;
 cepheus_datagram_socket the_socket;
 ibv_comp_channel the_channel;
@@ -239,13 +240,18 @@ using cepheus::mcast::fake::Calls;
 using cepheus::mcast::fake::Device;
 
 EXPORTED ibv_device** ibv_get_device_list(int* count) {
-  static std::array<ibv_device*, 2> list{};
-  list[0] = Device::instance().is_there ? &cepheus::mcast::fake::the_device : nullptr;
-  *count = Device::instance().is_there ? 1 : 0;
+  static std::array<ibv_device*, cepheus::mcast::fake::the_devices.size() + 1> list{};
+  list.fill(nullptr);
+  const Device& device = Device::instance();
+  *count = device.is_there ? static_cast<int>(device.names.size()) : 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i) {
+    list[i] = &cepheus::mcast::fake::the_devices.at(i);
+    std::snprintf(list[i]->name, sizeof list[i]->name, "%s", device.names[i].c_str());
+  }
   return list.data();
 }
 EXPORTED void ibv_free_device_list(ibv_device**) {}
-EXPORTED const char* ibv_get_device_name(ibv_device*) { return "fake0"; }
+EXPORTED const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 EXPORTED ibv_context* ibv_open_device(ibv_device* device) {
   ibv_context& context = cepheus::mcast::fake::the_context;
   context = {};
@@ -265,10 +271,11 @@ EXPORTED int ibv_query_device(ibv_context*, ibv_device_attr* out) {
   out->max_cqe = 65536;
   return 0;
 }
-EXPORTED int ibv_query_port(ibv_context*, std::uint8_t, _compat_ibv_port_attr* attr) {
+EXPORTED int ibv_query_port(ibv_context* context, std::uint8_t, _compat_ibv_port_attr* attr) {
   auto* out = reinterpret_cast<ibv_port_attr*>(attr);
   const Device& device = Device::instance();
-  out->state = device.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+  const bool is_active = device.is_up && context->device->name != device.without_port;
+  out->state = is_active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   out->link_layer = device.is_ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
   out->active_mtu = IBV_MTU_1024;
   out->max_msg_sz = 1u << 30;

@@ -48,6 +48,8 @@ class Device {
   // --- What is there.
   wire::Ipv4 address{10, 0, 0, 1};
   bool is_there = true;
+  std::vector<std::string> names{"fake0"};  // as listed; what is opened serves for any of them
+  std::string without_port;                 // the one whose port is not active
   bool is_up = true;
   bool is_ethernet = true;
   int refuse_modify = 0;  // errno of the next change to `refused_state`

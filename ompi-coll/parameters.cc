@@ -135,7 +135,7 @@ void register_parameters(const mca_base_component_t* component) {
                  "may take; 0: 64 MiB, enough for about 1000 communicators of few ranks",
                  OPAL_INFO_LVL_5, &p.max_eager_memory);
   register_string(component, "device",
-                  "Verbs device; empty: the first active one with a RoCE v2 IPv4 address",
+                  "Verbs device; empty: of the active ones with a RoCE v2 IPv4 address the nearest",
                   OPAL_INFO_LVL_4, &p.device);
   register_string(component, "mcst_pool",
                   "CIDR that group identifiers are taken from; empty: 198.18.0.0/15",

@@ -22,7 +22,7 @@
 namespace cepheus::reports {
 
 inline constexpr std::uint32_t kReportMagic = 0x4345504D;
-inline constexpr std::uint32_t kReportVersion = 2;
+inline constexpr std::uint32_t kReportVersion = 3;
 
 struct ReportHeader {
   std::uint32_t magic = kReportMagic;
@@ -30,8 +30,9 @@ struct ReportHeader {
   std::uint32_t pid = 0;
   std::uint32_t ended = 0;      // 1: in order. 0 in a file without a lock: its process died.
   std::uint64_t uncounted = 0;  // calls for which there was no record and no room for one
-  std::array<char, 104> program;
-  std::array<char, 128> job;  // the launcher's name of the job, or empty
+  std::array<char, 40> program;
+  std::array<char, 80> job;      // the launcher's name of the job, or empty
+  std::array<char, 112> device;  // the RDMA device opened last, and why it; empty: none
 };
 static_assert(sizeof(ReportHeader) == 256);
 

@@ -21,6 +21,7 @@ ReportHeader some_header() {
   ReportHeader header;
   put_text(header.program, "prog");
   put_text(header.job, "");
+  put_text(header.device, "");
   return header;
 }
 

@@ -48,6 +48,7 @@ class Directory : public testing::Test {
     header.pid = static_cast<std::uint32_t>(::getpid());
     put_text(header.program, "prog");
     put_text(header.job, "job");
+    put_text(header.device, "");
     return header;
   }
   ReportDirectory::Own make_report() const {

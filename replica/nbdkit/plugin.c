@@ -20,7 +20,7 @@ static cepheus_volume_h volume;
 static const char kHelp[] =
     "volume=NAME                 (required) the name that the replicas serve it by\n"
     "replicas=HOST:PORT,...      (required) all of them, always in the same order\n"
-    "device=NAME                 RDMA device; default: the first that can serve\n"
+    "device=NAME                 RDMA device; default: the nearest that can serve\n"
     "depth=N                     requests at once, 1 to 1024; default: 64\n"
     "copy-rate=BYTES             a second, for replicas that return, such as 100M; default: as "
     "fast as it goes\n"

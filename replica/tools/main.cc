@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
           "page: the kernel's (default); direct: memory of the program's own, O_DIRECT")
       ->check(CLI::IsMember({"page", "direct"}));
   serve->add_option("--listen", serving.listen, "host:port for writers")->required();
-  serve->add_option("--device", serving.device, "RDMA device (default: the first that can serve)");
+  serve->add_option("--device", serving.device,
+                    "RDMA device (default: the nearest that can serve)");
   serve->add_option("--ready-fd", serving.ready_fd, "Writes a line there once it serves");
 
   std::vector<std::string> asked;

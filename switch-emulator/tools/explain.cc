@@ -56,6 +56,8 @@ struct JobTally {
     ++use.processes;
     if (found.is_running) ++use.running;
     use.uncounted += found.report.header.uncounted;
+    const std::string device = reports::get_text(found.report.header.device);
+    if (!device.empty()) ++use.devices[device];
     changed = std::max(changed, found.changed);
     for (const CallRecord& record : found.report.records) {
       const bool folded = record.state == RecordState::kFolded;
@@ -159,11 +161,16 @@ nlohmann::json to_json(const std::vector<JobUse>& jobs) {
                                {"freed", one.freed},
                                {"paths", std::move(paths)}});
     }
+    nlohmann::json devices = nlohmann::json::array();
+    for (const auto& [device, processes] : job.devices) {
+      devices.push_back({{"device", device}, {"processes", processes}});
+    }
     list.push_back({{"job", job.job},
                     {"program", job.program},
                     {"processes", job.processes},
                     {"running", job.running},
                     {"uncounted", job.uncounted},
+                    {"devices", std::move(devices)},
                     {"communicators", std::move(communicators)}});
   }
   return {{"jobs", std::move(list)}};
@@ -187,6 +194,10 @@ std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
       }
     }
     text += table.to_text(colour);
+    for (const auto& [device, processes] : job.devices) {
+      text += "  device of " + std::to_string(processes) +
+              (processes == 1 ? " process: " : " processes: ") + live::printable(device) + "\n";
+    }
     if (job.uncounted > 0) {
       text += "  and " + std::to_string(job.uncounted) +
               " calls of its ranks in no row: their reports had no room for more\n";

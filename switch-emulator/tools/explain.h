@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct JobUse {
   std::uint32_t processes = 0, running = 0;
   std::uint64_t uncounted = 0;  // calls of any rank that are in no row: its report was full
   std::vector<CommunicatorUse> communicators;
+  // RDMA devices with the reason why each was taken, and how many processes have it.
+  std::map<std::string, std::uint32_t> devices;
 };
 
 // By job: the running ones first, then the one that ended last.

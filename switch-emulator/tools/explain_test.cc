@@ -42,6 +42,7 @@ FoundReport report(std::uint32_t pid, const char* job, bool running,
   found.report.header.pid = pid;
   reports::put_text(found.report.header.program, "prog");
   reports::put_text(found.report.header.job, job);
+  reports::put_text(found.report.header.device, "mlx5_0, the only one");
   found.report.records = std::move(records);
   found.is_running = running;
   return found;
@@ -120,13 +121,29 @@ TEST(Explain, SaysHowManyCallsAreInNoRow) {
   EXPECT_EQ(to_json(jobs)["jobs"][0]["uncounted"], 24);
 }
 
+TEST(Explain, SaysWhichDevicesWereTakenAndWhy) {
+  FoundReport other = report(3, "a", true, {}), none = report(4, "a", true, {});
+  reports::put_text(other.report.header.device, "mlx5_1, nearest: at NUMA node 1");
+  reports::put_text(none.report.header.device, "");
+  const auto jobs = explain({report(1, "a", true, {}), report(2, "a", true, {}), other, none});
+  const std::string text = to_text(jobs, false);
+  EXPECT_THAT(text, HasSubstr("  device of 2 processes: mlx5_0, the only one\n"));
+  EXPECT_THAT(text, HasSubstr("  device of 1 process: mlx5_1, nearest: at NUMA node 1\n"));
+  const auto json = to_json(jobs)["jobs"][0]["devices"];
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["processes"], 2);
+  EXPECT_EQ(json[0]["device"], "mlx5_0, the only one");
+}
+
 TEST(Explain, NoTextOfAReportCommandsTheTerminal) {
   FoundReport hostile = report(1, "j\x1b[2J", true, {record("c\x1b]0;", 0, "p\n", "\xC2\x9B", 7)});
   reports::put_text(hostile.report.header.program, "\x1b[31mprog");
+  reports::put_text(hostile.report.header.device, "\x1b[5m");
   EXPECT_EQ(to_text(explain({hostile}), false),
             "j\\x1b[2J: \\x1b[31mprog, 1 process, 1 running\n"
             "  COMMUNICATOR  RANKS  CALLS  PATH   WHY\n"
-            "  c\\x1b]0;          4      7  p\\x0a  \\x9b\n");
+            "  c\\x1b]0;          4      7  p\\x0a  \\x9b\n"
+            "  device of 1 process: \\x1b[5m\n");
 }
 
 class ReportFiles : public testing::Test {
@@ -142,6 +159,7 @@ class ReportFiles : public testing::Test {
     header.pid = 8;
     reports::put_text(header.program, "prog");
     reports::put_text(header.job, "");
+    reports::put_text(header.device, "");
     return std::move(*ReportDirectory::make(path_)->create(header));
   }
   std::string path_;

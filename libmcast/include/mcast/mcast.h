@@ -76,7 +76,8 @@ typedef struct mcast_report* mcast_report_h;
 
 typedef struct mcast_context_params {
   size_t struct_size; /* sizeof(mcast_context_params_t), set by MCAST_CONTEXT_PARAMS_INIT */
-  const char* device; /* verbs device name; NULL: the first active port with a RoCE v2 IPv4 GID */
+  const char* device; /* verbs device name; NULL: of the active ports with a RoCE v2 IPv4
+                       * GID the one nearest to the cores that the process may run on */
   int gid_index;      /* -1: the first RoCE v2 IPv4 GID */
   /* UDP port of registration, which the switches listen at; 0: 18516. This process takes a free one
    * for itself. */

@@ -1,0 +1,85 @@
+// Which of several devices a context opens, on a machine that hwloc is told of.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "libmcast/device.h"
+#include "libmcast/fake_device.h"
+
+namespace cepheus::mcast {
+namespace {
+
+class DevicesOfTwoNodes : public testing::Test {
+ protected:
+  DevicesOfTwoNodes() {
+    setenv("HWLOC_XMLFILE", CEPHEUS_SOURCE_DIR "/locality/testing/two_nodes.xml", 1);
+    setenv("HWLOC_THISSYSTEM", "1", 1);  // where the process may run is asked of the system
+    sched_getaffinity(0, sizeof before_, &before_);
+    device_.names = {"mlx5_0", "mlx5_1"};
+  }
+  ~DevicesOfTwoNodes() override {
+    sched_setaffinity(0, sizeof before_, &before_);
+    unsetenv("HWLOC_XMLFILE");
+    unsetenv("HWLOC_THISSYSTEM");
+    fake::Device::fresh();
+  }
+  // Of that machine's cores the even ones are at node 0, the odd ones at node 1. False: this
+  // machine has no such core for us.
+  static bool run_on(int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+  }
+  static std::string opened(const DeviceOptions& options = {}) {
+    const auto device = Device::open(options);
+    return device ? (*device)->name() + ": " + (*device)->why() : device.error().text;
+  }
+
+  fake::Device& device_ = fake::Device::fresh();
+
+ private:
+  cpu_set_t before_{};
+};
+
+TEST_F(DevicesOfTwoNodes, TheNearestIsOpened) {
+  if (!run_on(1)) GTEST_SKIP() << "this process may not run on cpu 1: no two nodes to tell apart";
+  EXPECT_EQ(opened(),
+            "mlx5_1: nearest: at NUMA node 1, process on NUMA node 1; mlx5_0 at NUMA node 0");
+  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  EXPECT_EQ(opened(),
+            "mlx5_0: nearest: at NUMA node 0, process on NUMA node 0; mlx5_1 at NUMA node 1");
+}
+
+TEST_F(DevicesOfTwoNodes, AFartherOneServesWhereTheNearestCanNot) {
+  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  device_.without_port = "mlx5_0";
+  EXPECT_EQ(opened(),
+            "mlx5_1: nearest that serves: at NUMA node 1, process on NUMA node 0; mlx5_0 at NUMA "
+            "node 0");
+}
+
+TEST_F(DevicesOfTwoNodes, WhoNamesADeviceGetsIt) {
+  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  EXPECT_EQ(opened({.name = "mlx5_1"}), "mlx5_1: asked for by name");
+  EXPECT_THAT(opened({.name = "mlx5_7"}), testing::HasSubstr("no RDMA device called mlx5_7"));
+}
+
+TEST_F(DevicesOfTwoNodes, AnEmulatedOneGoesFirst) {
+  if (!run_on(0)) GTEST_SKIP() << "this process may not run on cpu 0: no two nodes to tell apart";
+  device_.names = {"cepheus0", "mlx5_1", "mlx5_0"};
+  EXPECT_EQ(opened(), "cepheus0: the first that serves; it has no place near any cores");
+  device_.without_port = "cepheus0";
+  EXPECT_THAT(opened(), testing::StartsWith("mlx5_0: nearest"));
+}
+
+TEST_F(DevicesOfTwoNodes, OneAloneNeedsNoReason) {
+  device_.names = {"mlx5_1"};
+  EXPECT_EQ(opened(), "mlx5_1: the only one");
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
