@@ -278,6 +278,7 @@ FabricStatus LiveFabric::State::status() const {
   now.uptime_seconds = std::chrono::duration<double>(wire::monotonic_now() - started).count();
   now.mtu = mtu;
   now.icrc_always = icrc_always;
+  now.placement = options.placement;
   now.refused_users = reception->refused_users();
   now.switches = datapath.status([this](const auto& slice) { errands->run(slice); });
   reception->tell_reservations(now.switches);

@@ -271,6 +271,7 @@ json to_json(const FabricStatus& status) {
           {"uptime_seconds", status.uptime_seconds},
           {"mtu", status.mtu},
           {"icrc_always", status.icrc_always},
+          {"placement", status.placement},
           {"refused_users", status.refused_users},
           {"switches", std::move(switches)}};
 }
@@ -281,6 +282,7 @@ wire::Result<FabricStatus> status_from_json(const json& in) try {
   status.uptime_seconds = in.at("uptime_seconds");
   status.mtu = in.at("mtu");
   status.icrc_always = in.at("icrc_always");
+  status.placement = in.value("placement", "");
   status.refused_users = in.at("refused_users");
   for (const json& one : in.at("switches")) status.switches.push_back(switch_from_json(one));
   return status;

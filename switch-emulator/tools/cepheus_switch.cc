@@ -11,12 +11,14 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/shapes.h"
 #include "switch-emulator/live/descriptor_limit.h"
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/ports/payload_pool.h"
+#include "switch-emulator/tools/placed_threads.h"
 
 namespace {
 
@@ -37,6 +39,7 @@ struct Arguments {
   std::string pcap;
   int ready_fd = -1;
   std::optional<std::uint32_t> max_groups;
+  bool no_placement = false;
   bool verbose = false;
 };
 
@@ -86,6 +89,15 @@ void complain(const cepheus::wire::Error& error) {
   spdlog::error("{}", cepheus::live::printable(error.text));
 }
 
+std::vector<std::string> interfaces_of(const Topology& topology) {
+  std::vector<std::string> interfaces;
+  if (!topology.one_armed.empty()) interfaces.push_back(topology.one_armed);
+  for (const auto& host : topology.hosts) {
+    if (!host.interface.empty()) interfaces.push_back(host.interface);
+  }
+  return interfaces;
+}
+
 void warn_of_few_descriptors(std::size_t hosts) {
   const std::size_t needed = hosts * cepheus::live::kDescriptorsPerHost;
   const std::size_t limit = cepheus::live::raise_descriptor_limit();
@@ -106,6 +118,9 @@ int serve(const Arguments& arguments) {
   options.socket = arguments.socket;
   options.pcap_dir = arguments.pcap;
   warn_of_few_descriptors(topology->hosts.size());
+  std::optional<cepheus::tools::PlacedThreads> threads;
+  if (!arguments.no_placement) threads.emplace(interfaces_of(*topology));
+  options.placement = threads ? threads->text() : "left to the kernel: --no-placement";
   auto fabric = LiveFabric::start(*topology, options);
   if (!fabric) {
     complain(fabric.error());
@@ -114,12 +129,14 @@ int serve(const Arguments& arguments) {
   stop_on_signals(**fabric);
   spdlog::info("{} hosts on {} switches at {}", topology->hosts.size(), topology->switches.size(),
                arguments.socket);
+  spdlog::info("threads: {}", options.placement);
   if (!arguments.pcap.empty()) spdlog::info("captures in {}", arguments.pcap);
   if (arguments.ready_fd >= 0 && !tell_ready(arguments.ready_fd, arguments.socket)) {
     spdlog::error("can't write to --ready-fd {}: {}", arguments.ready_fd, std::strerror(errno));
     ignore_signals();
     return kFailure;
   }
+  if (threads) threads->take_core();
   (*fabric)->run();
   ignore_signals();
   spdlog::info("ending");
@@ -150,6 +167,8 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--max-groups", arguments.max_groups, "Groups per switch; 0 refuses all");
+  app.add_flag("--no-placement", arguments.no_placement,
+               "Leave threads to the kernel, even where there are cores for each");
   app.add_flag("-v,--verbose", arguments.verbose, "Say what happens");
   app.set_version_flag("--version", "cepheus-switch " CEPHEUS_VERSION);
   app.callback([&] {

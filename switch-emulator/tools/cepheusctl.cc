@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
@@ -22,6 +23,7 @@
 #include "switch-emulator/live/topology_graph.h"
 #include "switch-emulator/tools/explain.h"
 #include "switch-emulator/tools/metrics_server.h"
+#include "switch-emulator/tools/nearest.h"
 #include "switch-emulator/tools/record.h"
 #include "switch-emulator/tools/top.h"
 #include "switch-emulator/tools/web_server.h"
@@ -40,6 +42,7 @@ struct Command {
   std::optional<live::View> view;
   std::optional<double> watch_seconds;
   bool explains = false;                 // reads processes' reports, asks no fabric
+  std::vector<std::string> nearest;      // of these devices, asks no fabric
   bool describes = false;                // says what counters count, asks no fabric
   bool measures = false;                 // prints metrics
   std::optional<HttpAddress> listen;     // ... or serves them there
@@ -70,6 +73,13 @@ wire::Result<std::string> explanation(const Command& command) {
   if (!reports) return tl::unexpected(reports.error());
   const auto jobs = explain(*reports);
   return command.as_json ? json_text(to_json(jobs), command) : to_text(jobs, may_colour());
+}
+
+wire::Result<std::string> nearest(const Command& command) {
+  return locality::Machine::load().map([&](const locality::Machine& machine) {
+    const json found = nearest_json(machine, command.nearest);
+    return command.as_json ? json_text(found, command) : nearest_text(found);
+  });
 }
 
 wire::Result<json> fetch_status(const Command& command) {
@@ -111,6 +121,7 @@ wire::Result<std::string> map_of(const Command& command) {
 // One answer of the fabric, as the user wants to see it.
 wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
+  if (!command.nearest.empty()) return nearest(command);
   if (command.describes) {
     return command.as_json ? json_text(live::counter_descriptions(), command)
                            : live::describe_counters(may_colour());
@@ -227,6 +238,10 @@ class CommandLine {
         "explain", "MPI programs of this user: calls by communicator, the path they took, and why");
     explains->callback([this] { command_.explains = true; });
     add_watch(*explains);
+    app_.add_subcommand("nearest", "RDMA devices by how near they are to this shell's cores")
+        ->add_option("devices", command_.nearest, "as ibv_devices lists them")
+        ->type_name("DEVICE...")
+        ->required();
     add_metrics();
     add_top();
     add_web();
@@ -244,7 +259,9 @@ class CommandLine {
   std::variant<Command, int> parse(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
-      if (command_.socket.empty() && !command_.explains && !command_.describes) {
+      const bool asks_no_fabric =
+          command_.explains || command_.describes || !command_.nearest.empty();
+      if (command_.socket.empty() && !asks_no_fabric) {
         throw CLI::RequiredError("--socket (or CEPHEUS_FABRIC)");
       }
     } catch (const CLI::Success& done) {  // --help, --version

@@ -37,6 +37,7 @@ class Completion(unittest.TestCase):
     def test_of_commands(self):
         self.assertEqual(complete("cepheusctl me"), ["metrics"])
         self.assertEqual(complete("cepheusctl --socket x co"), ["counters"])
+        self.assertEqual(complete("cepheusctl ne"), ["nearest"])
         self.assertEqual(complete("cepheus "), ["doctor"])
         self.assertEqual(complete("cepheus-replica st"), ["status"])
 

@@ -38,10 +38,11 @@ class OnAFabric(unittest.TestCase):
         run = doctor("--fabric", self.fabric, "--json")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         found = findings(run)
-        self.assertEqual(set(found), {"device", "port", "gid", "mtu", "memlock", "groups", "ucx", "rc_mcast", "open-mpi",
+        self.assertEqual(set(found), {"device", "port", "gid", "mtu", "memlock", "groups", "switch", "ucx", "rc_mcast", "open-mpi",
                                       "coll/cepheus"})
         self.assertIn("cepheus0", found["device"]["seen"])
         self.assertIn("10.0.0.1", found["gid"]["seen"])
+        self.assertRegex(found["switch"]["seen"], "^(packets on cpu|left to the kernel: )")
 
     def test_says_so_in_words(self):
         run = doctor("--fabric", self.fabric)

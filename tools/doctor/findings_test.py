@@ -4,6 +4,7 @@
 import argparse
 import importlib.machinery
 import importlib.util
+import json
 import os
 import pathlib
 import resource
@@ -36,6 +37,7 @@ GREEN = {
     "ibv_devinfo": (0, DEVICE),
     "ip route": (0, "198.18.0.1 from 10.0.0.1 dev h7 uid 0\n"),
     "ip neigh": (0, "198.18.0.1 lladdr 02:00:00:00:00:01 REACHABLE\n"),
+    "ctl nearest": (0, json.dumps({"devices": [{"name": "rxe8", "why": "nearest: at NUMA node 1"}, {"name": "rxe7", "why": "nearest that serves"}]})),
     "ucx_info -v": (0, "# Version 1.13.1\n"),
     "ucx_info -d": (0, "#      Transport: rc_mcast\n"),
     "ompi_info --version": (0, "Open MPI v4.1.4\n"),
@@ -51,7 +53,7 @@ def findings(privileged=True, locked=resource.RLIM_INFINITY, said=None, transpor
         words = " ".join(map(str, command))
         return next((answer for start, answer in said.items() if words.startswith(start)), (1, ""))
 
-    layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", transport=transport, components=BUILD / "lib/openmpi")
+    layout = mock.Mock(preload=BUILD / "lib/libcepheus-roce.so", ctl="ctl", transport=transport, components=BUILD / "lib/openmpi")
     options = argparse.Namespace(device=None, fabric="", group="198.18.0.1")
     with mock.patch.object(cepheus, "output_of", output_of), \
             mock.patch.object(cepheus.os, "geteuid", lambda: 0 if privileged else 1000), \
@@ -76,6 +78,19 @@ class Findings(unittest.TestCase):
 
     def test_all_is_green_on_a_good_host(self):
         self.assertEqual(self.red(), {})
+
+    def device(self, text):
+        return next(f.seen for f in findings(said={"ibv_devinfo": (0, text)}) if f.name == "device")
+
+    def test_the_nearest_of_several_devices_is_looked_at(self):
+        near = DEVICE.replace("rxe7", "rxe8")
+        self.assertEqual(self.device(DEVICE + near), "rxe8, nearest: at NUMA node 1")
+        self.assertEqual(self.device(DEVICE + near.replace("PORT_ACTIVE", "PORT_DOWN")), "rxe7, nearest that serves")
+        self.assertEqual(self.device(DEVICE), "rxe7")
+
+    def test_without_hwloc_the_first_of_several_devices_is_looked_at(self):
+        found = findings(said={"ibv_devinfo": (0, DEVICE + DEVICE.replace("rxe7", "rxe8")), "ctl nearest": (1, "hwloc can't tell")})
+        self.assertEqual(next(f.seen for f in found if f.name == "device"), "rxe7")
 
     def test_no_device(self):
         self.only("device", "rdma link add", said={"ibv_devinfo": (255, "No IB devices found\n")})

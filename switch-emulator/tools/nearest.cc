@@ -1,0 +1,29 @@
+#include "switch-emulator/tools/nearest.h"
+
+#include <nlohmann/json.hpp>
+
+#include "locality/device_choice.h"
+#include "switch-emulator/live/printable.h"
+
+namespace cepheus::tools {
+
+nlohmann::json nearest_json(const locality::Machine& machine,
+                            const std::vector<std::string>& names) {
+  const locality::DeviceChoice choice(machine.topology(), machine.cores_of_process().get(), names);
+  nlohmann::json devices = nlohmann::json::array();
+  for (const std::size_t i : choice.order()) {
+    devices.push_back({{"name", names[i]}, {"at", choice.places()[i].at}, {"why", choice.why(i)}});
+  }
+  return {{"cores_at", choice.cores_at()}, {"devices", std::move(devices)}};
+}
+
+std::string nearest_text(const nlohmann::json& found) {
+  std::string text;
+  for (const auto& device : found.at("devices")) {
+    text += live::printable(device.at("name").get<std::string>()) + ": " +
+            live::printable(device.at("why").get<std::string>()) + "\n";
+  }
+  return text;
+}
+
+}  // namespace cepheus::tools
