@@ -47,6 +47,7 @@ check "man cepheus-run can be read" 'run an MPI program' man -P cat cepheus-run
 check "pkg-config mcast" '0\.[0-9]' pkg-config --modversion mcast
 check "pkg-config finds the header" 'ok' sh -c 'test -e "$(pkg-config --variable=includedir mcast)/mcast/mcast.h" && echo ok'
 check "cepheus-sim" 'seeds' cepheus-sim --seeds 20
+check "Slurm's scripts" 'task-prolog' ls /usr/share/cepheus/slurm
 check "the unit can be read" 'cepheus-switch --topology' grep ExecStart /lib/systemd/system/cepheus-switch.service
 
 apt-get purge -y 'cepheus*' 'libmcast*' >/dev/null

@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+"""Jobs of Slurm whose prolog gives them a fabric: srun --mpi=pmix starts ranks whose MPI_Bcast is multicast."""
+
+import os
+import pathlib
+import pwd
+import re
+import subprocess
+import tempfile
+import unittest
+
+from harness import BUILD
+from live import Switch, wait_until
+from slurm_site import SCRIPTS, Site, skip_or_go_on
+
+DEMO = BUILD / "demo/broadcast_file"
+FILE = pathlib.Path("/lib/x86_64-linux-gnu/libc.so.6") if pathlib.Path("/lib/x86_64-linux-gnu/libc.so.6").exists() else DEMO
+REQUIRE = {"OMPI_MCA_coll_cepheus_mode": "require", "OMPI_MCA_coll_cepheus_watchdog_ms": "30000",
+           "OMPI_MCA_coll_cepheus_register_timeout_ms": "20000", "OMPI_MCA_coll_cepheus_verbose": "1"}
+TRY = {"OMPI_MCA_coll_cepheus_verbose": "1"}
+
+
+class Jobs(unittest.TestCase):
+    def site(self, **how):
+        site = Site(**how)
+        self.addCleanup(site.close)
+        return site
+
+    def assert_all_have_the_file(self, run, ranks):
+        digests = re.findall(r"sha256 (\w{64})", run.stdout)
+        self.assertEqual((run.returncode, len(digests), len(set(digests))), (0, ranks, 1), run.stdout + run.stderr)
+        self.assertNotIn("DIFFERS", run.stdout)
+
+    def assert_no_fabric_is_left(self, site):
+        wait_until(lambda: not list(site.fabrics.iterdir()), lambda: f"the epilog's end: {list(site.fabrics.rglob('*'))}", 60)
+
+    def switches_of(self, site):
+        """Processes that serve a fabric below the site's directory."""
+        found = []
+        for line in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = line.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0].endswith(b"cepheus-switch") and str(site.fabrics).encode() in b" ".join(words):
+                found.append(line.parent.name)
+        return found
+
+    def test_have_a_fabric_of_their_own_and_leave_nothing(self):
+        site = self.site()
+        run = site.srun(4, DEMO, FILE, **REQUIRE)
+        self.assert_all_have_the_file(run, 4)
+        self.assertRegex(run.stderr, r"MPI_COMM_WORLD \(4 ranks\): multicast")
+        self.assert_no_fabric_is_left(site)
+        self.assertEqual(self.switches_of(site), [])
+
+    def test_join_the_fabric_of_the_site(self):
+        with Switch("--hosts", 3) as switch:
+            site = self.site(settings=f"fabric={switch.socket}\n")
+            self.assert_all_have_the_file(site.srun(3, DEMO, FILE, **REQUIRE), 3)
+            sent = switch.payload()
+            self.assertGreaterEqual(sent, FILE.stat().st_size)
+            self.assertLess(sent, 2 * FILE.stat().st_size, "the root's link carries the file once")
+            self.assertIsNone(switch.process.poll(), "it is the site's, not the job's")
+
+    def test_run_all_the_same_where_their_fabric_does_not_start_and_are_told_why(self):
+        site = self.site(settings="hosts=1000000\n")
+        run = site.srun(2, DEMO, FILE, **TRY)
+        self.assert_all_have_the_file(run, 2)
+        self.assertEqual(len(re.findall("cepheus: no multicast for this job: its fabric of 1000000 hosts did not start: ", run.stdout)), 1)
+        self.assertNotIn("): multicast", run.stderr)
+        self.assert_no_fabric_is_left(site)
+
+    def test_run_all_the_same_where_the_settings_are_broken(self):
+        site = self.site(settings="hosts=(\n")
+        for _ in range(2):  # the node is not drained
+            self.assert_all_have_the_file(site.srun(2, DEMO, FILE, **TRY), 2)
+
+    def test_that_want_none_are_left_alone(self):
+        site = self.site()
+        run = site.srun(2, "printenv", CEPHEUS_SLURM="off")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertNotIn("CEPHEUS_FABRIC", run.stdout)
+        self.assertNotIn("libcepheus-roce", run.stdout)
+
+    def test_that_choose_how_open_mpi_speaks_keep_their_choice(self):
+        site = self.site()
+        run = site.srun(1, "printenv", OMPI_MCA_pml="ucx", OMPI_MCA_osc="rdma")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("OMPI_MCA_pml=ucx\n", run.stdout)
+        self.assertIn("OMPI_MCA_osc=rdma\n", run.stdout)
+        self.assertNotIn("OMPI_MCA_btl=", run.stdout)
+        self.assertRegex(run.stdout, f"CEPHEUS_FABRIC={site.fabrics}/[0-9]+-n0/fabric\n")
+
+
+class Scripts(unittest.TestCase):
+    """What no site of one machine can show."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cepheus-slurm-")))
+        (self.directory / "cepheus.conf").write_text(f"directory={self.directory}/fabrics\n")
+
+    def run_script(self, name, **variables):
+        env = {"PATH": os.environ["PATH"], "CEPHEUS_SLURM_CONFIG": str(self.directory / "cepheus.conf"), "SLURM_JOB_ID": "7",
+               "SLURM_JOB_UID": str(os.getuid()), "SLURMD_NODENAME": "n0", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NTASKS": "2", **variables}
+        run = subprocess.run([SCRIPTS / name], text=True, capture_output=True, env=env, timeout=60)
+        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
+        return run.stdout
+
+    def test_a_job_of_several_nodes_is_told_that_an_emulated_fabric_is_one_machines(self):
+        self.run_script("prolog", SLURM_JOB_NUM_NODES="2")
+        self.assertEqual(self.run_script("task-prolog", SLURM_PROCID="0"), "print cepheus: no multicast for this job: the job has 2 nodes, "
+                                                                           "and an emulated fabric is one machine's\n")
+        self.assertEqual(self.run_script("task-prolog", SLURM_PROCID="1"), "")
+        self.run_script("epilog")
+        self.assertEqual(list((self.directory / "fabrics").iterdir()), [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root starts processes of other users")
+    def test_a_fabric_is_the_jobs_users(self):
+        nobody = pwd.getpwnam("nobody")
+        self.directory.chmod(0o755)
+        self.run_script("prolog", SLURM_JOB_UID=str(nobody.pw_uid))
+        own = self.directory / "fabrics/7-n0"
+        self.assertEqual((own.stat().st_uid, own.stat().st_mode & 0o777), (nobody.pw_uid, 0o700))
+        switch = pathlib.Path("/proc") / (own / "fabric.lock").read_text().strip()
+        self.assertEqual(switch.stat().st_uid, nobody.pw_uid)
+        self.run_script("epilog", SLURM_JOB_UID=str(nobody.pw_uid))
+        self.assertFalse(own.exists() or switch.exists())
+
+    def test_a_fabric_of_another_job_is_not_ended(self):
+        self.run_script("prolog")
+        self.addCleanup(self.run_script, "epilog")
+        self.run_script("epilog", SLURM_JOB_ID="8")
+        self.assertIn(f"export CEPHEUS_FABRIC={self.directory}/fabrics/7-n0/fabric\n", self.run_script("task-prolog"))
+
+
+if __name__ == "__main__":
+    skip_or_go_on("slurm_test")
+    unittest.main()
