@@ -179,9 +179,9 @@ TEST_F(OneArmedTest, BindsHostsBehindARouterToItsMacAddressAsItChanges) {
 TEST_F(OneArmedTest, LeavesAloneWhatIsForNoGroupOrForAnotherMachine) {
   OneArmedPort& first = add(kFirst);
   open();
-  bring(
-      {data_frame(own, kFirstMac, kFirst, kSecond), data_frame(own, kFirstMac, kFirst, kWitness)});
-  EXPECT_EQ(left_alone(PortCounter::kDropNotForGroups), 2u);
+  bring({data_frame(own, kFirstMac, kFirst, kSecond), data_frame(own, kFirstMac, kFirst, kWitness),
+         data_frame(kSecondMac, kFirstMac, kFirst)});
+  EXPECT_EQ(left_alone(PortCounter::kDropNotForGroups), 3u);
   EXPECT_EQ(left_alone(PortCounter::kDropUnknownSource), 1u);  // the last one's
   expect_taken(first, 0);
 }
@@ -268,6 +268,15 @@ TEST_F(OneArmedTest, RefusesAHostThatIsNotBehindIt) {
   EXPECT_THAT(opened.error().text,
               HasSubstr("packets to 192.0.2.1 do not leave by interface port"));
   EXPECT_THAT(opened.error().text, HasSubstr("ip route add 192.0.2.1 via GATEWAY dev port"));
+}
+
+TEST_F(OneArmedTest, NamesTheInterfaceThatAHostIsBehindInstead) {
+  TestVeth::ip("link set dev lo up");
+  TestVeth::ip("route add 192.0.2.2 dev lo");
+  add(Ipv4(192, 0, 2, 2));
+  const auto opened = interface.open(now);
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().text, HasSubstr("do not leave by interface port, but by lo"));
 }
 
 TEST_F(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
