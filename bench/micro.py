@@ -160,18 +160,23 @@ def backends(build, records, rounds):
     """The same broadcasts over hosts in shared memory and over a one-armed switch's network interface, in turns."""
     import namespaces  # of the tests: not before there is a build
     print("\n4-KiB copies per second and core of the switch, 3 receivers, MPI_Bcast of 1 MiB, by backend (CPU time of its thread, waiting"
-          "\nincluded; with packet sockets also the kernel's, and what the veth pair and the bridge behind it cost)")
+          "\nincluded; one-armed also the kernel's, and what the veth pair and the bridge behind it cost; DPDK's thread never sleeps)")
     program, required = [build / "bench/mpi_bcast", "--seconds", 1, 1 << 20], {"coll_cepheus_mode": "require"}
     rates = {"shared memory": [], "one-armed, packet socket": []}
+    if namespaces.HAS_DPDK:
+        rates["one-armed, net_af_packet"] = []
     try:
-        with namespaces.Site() as site, Fabric(build, hosts=namespaces.HOSTS) as fabric:
-            joined = [build / "bin/cepheus-run", "--join", fabric.socket, "--", "-np", namespaces.HOSTS,
-                      *namespaces.harness.mca_arguments(required), *program]
-            for _ in range(rounds):
-                for values, switch, command in zip(rates.values(), (fabric, site.switch),
-                                                   (joined, site.command(*program, mca=required))):
-                    copies, seconds = copies_of(switch, command)
-                    values.append(copies / seconds / 1e6)
+        for _ in range(rounds):
+            for name, values in rates.items():
+                if name == "shared memory":
+                    with Fabric(build, hosts=namespaces.HOSTS) as fabric:
+                        copies, seconds = copies_of(fabric, [
+                            build / "bin/cepheus-run", "--join", fabric.socket, "--", "-np", namespaces.HOSTS,
+                            *namespaces.harness.mca_arguments(required), *program])
+                else:
+                    with namespaces.Site(fabric=namespaces.DPDK if "net_" in name else "") as site:
+                        copies, seconds = copies_of(site.switch, site.command(*program, mca=required))
+                values.append(copies / seconds / 1e6)
     except namespaces.CantHave as reason:
         print(f"  skipped: {reason}")
         return

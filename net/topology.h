@@ -10,6 +10,7 @@
 //                             # none
 //   one_armed = "ens1"        # all hosts without an interface of their own are behind this one of
 //                             # ours (switch-emulator/ports/one_armed_interface.h); one switch
+//   one_armed_dpdk = "0000:03:00.0"   # DPDK moves its frames: this device (ports/dpdk_driver.h)
 //
 //   [link]                    # defaults for every link
 //   rate = "10Gbps"           # absent: unlimited
@@ -106,8 +107,9 @@ struct Topology {
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   // Between two HELLOs of neighbouring switches (SwitchConfig::hello).
   wire::Duration hello = SwitchConfig().hello;
-  std::string one_armed;  // network interface towards all hosts that have none; empty: no such
-  std::string key_file;   // authenticates registration; empty: nobody is asked
+  std::string one_armed;       // network interface towards all hosts that have none; empty: no such
+  std::string one_armed_dpdk;  // DPDK device that moves its frames; empty: a packet socket does
+  std::string key_file;        // authenticates registration; empty: nobody is asked
   std::vector<std::string>
       users;  // names or numbers: who may attach and look, beside the fabric's own
   std::vector<HostSpec> hosts;

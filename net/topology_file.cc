@@ -59,7 +59,7 @@ class Reader {
   void read_fabric(const toml::table& table) {
     const TomlTable in(errors_, table, "[fabric]",
                        {"mtu", "icrc", "seed", "mcst_pool", "mrp_port", "hello", "one_armed",
-                        "key_file", "users"});
+                        "one_armed_dpdk", "key_file", "users"});
     fabric_line_ = in.line();
     in.read_integer("mtu", 256, 4096, topology_.mtu);
     in.read_choice("icrc", {{"deferred", false}, {"always", true}}, topology_.icrc_always);
@@ -68,6 +68,7 @@ class Reader {
     in.read_integer("mrp_port", 1, 65535, topology_.mrp_port);
     in.read("hello", topology_.hello);
     in.read("one_armed", topology_.one_armed);
+    in.read("one_armed_dpdk", topology_.one_armed_dpdk);
     in.read("key_file", topology_.key_file);
     if (in.has("users")) {
       if (auto users = in.strings("users")) {
@@ -348,6 +349,9 @@ std::string Topology::to_toml() const {
   if (mrp_port != usual.mrp_port) out << "mrp_port = " << mrp_port << "\n";
   if (hello != usual.hello) out << "hello = " << in_quotes(to_text(hello)) << "\n";
   if (!one_armed.empty()) out << "one_armed = " << in_quotes(one_armed) << "\n";
+  if (!one_armed_dpdk.empty()) {
+    out << "one_armed_dpdk = " << in_quotes(one_armed_dpdk) << "\n";
+  }
   if (!key_file.empty()) out << "key_file = " << in_quotes(key_file) << "\n";
   for (std::size_t i = 0; i < users.size(); ++i) {
     out << (i == 0 ? "users = [" : ", ") << in_quotes(users[i])

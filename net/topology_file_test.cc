@@ -184,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
             "queue, loss, duplicate, reorder, reorder_by, corrupt, ecn, pfc"},
         Mistake{"[fabric]\nzebra = 1\napple = 1\n",
                 "net.toml:2: unknown key 'zebra' in [fabric]; known: mtu, icrc, seed, mcst_pool, "
-                "mrp_port, hello, one_armed, key_file, users"},
+                "mrp_port, hello, one_armed, one_armed_dpdk, key_file, users"},
         Mistake{"[[hosts]]\nname = \"a\"\n",
                 "net.toml:1: unknown key 'hosts' in the topology (did you mean 'host'?); known: "
                 "fabric, link, switch, host, trunk"},
@@ -340,6 +340,7 @@ rc::Gen<Topology> any_topology() {
     t.mrp_port = *rc::gen::inRange<std::uint16_t>(5000, 60000);
     const auto switches = *rc::gen::inRange<std::size_t>(1, 6);
     if (switches == 1 && *rc::gen::arbitrary<bool>()) t.one_armed = "arm0";
+    if (!t.one_armed.empty() && *rc::gen::arbitrary<bool>()) t.one_armed_dpdk = "net_x,iface=arm0";
     for (std::size_t i = 0; i < switches; ++i) {
       SwitchSpec spec;
       spec.name = spec.config.name = "s" + std::to_string(i);
@@ -441,6 +442,7 @@ RC_GTEST_PROP(TopologyFile, ReadsBackWhatItWrites, ()) {
   RC_ASSERT(back->mrp_port == t.mrp_port);
   RC_ASSERT(back->hello == t.hello);
   RC_ASSERT(back->one_armed == t.one_armed);
+  RC_ASSERT(back->one_armed_dpdk == t.one_armed_dpdk);
   RC_ASSERT(back->switches.size() == t.switches.size());
   for (std::size_t i = 0; i < t.switches.size(); ++i) {
     RC_ASSERT(back->switches[i].name == t.switches[i].name);

@@ -42,7 +42,7 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
   if (!topology.one_armed.empty()) {
     one_armed_ = std::make_unique<fabric::OneArmedInterface>(
         pools_, fabric::OneArmedConfig{topology.one_armed, topology.mcst_pool,
-                                       net::largest_frame(topology.mtu)});
+                                       net::largest_frame(topology.mtu), topology.one_armed_dpdk});
   }
   for (std::size_t port = 0; port < ports_.size(); ++port) {
     if (ports_[port].end.kind == net::PortKind::kHost) add_host(topology, port);

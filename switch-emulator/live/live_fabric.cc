@@ -169,6 +169,7 @@ wire::Result<void> LiveFabric::State::open_interfaces() {
   fabric::OneArmedInterface* const one_armed = datapath.one_armed();
   if (one_armed == nullptr) return {};
   if (auto opened = datapath.open_one_armed(wire::monotonic_now()); !opened) return opened;
+  if (one_armed->fd() < 0) return {};  // it is looked at all the time
   return watch_interface(*one_armed, [this] { datapath.wake_one_armed(); });
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "switch-emulator/ports/dpdk_driver.h"
+#include "switch-emulator/ports/packet_driver.h"
 #include "switch-emulator/ports/received_frames.h"
 #include "wire/byte_order.h"
 #include "wire/roce.h"
@@ -38,24 +40,26 @@ wire::Result<void> OneArmedInterface::open(wire::Instant now) {
   const auto pool = pools_.pool_for(geteuid());
   if (!pool) return tl::unexpected(pool.error());
   pool_ = *pool;
+  auto driver = config_.dpdk_device.empty()
+                    ? PacketDriver::open(config_.interface, config_.largest_frame)
+                    : DpdkDriver::open(config_.dpdk_device, config_.largest_frame, pools_, pool_);
+  if (!driver) return tl::unexpected(driver.error());
+  // DPDK's drivers set the interface up anew, and the kernel forgets its neighbours.
   for (const auto& [address, port] : ports_) {
     if (auto opened = port->open(now); !opened) return opened;
   }
-  auto socket =
-      PacketSocket::open(config_.interface, config_.largest_frame, PacketSocket::Hears::kOwnIpv4);
-  if (!socket) return tl::unexpected(socket.error());
-  socket_ = std::move(*socket);
+  driver_ = std::move(*driver);
   return {};
 }
 
 bool OneArmedInterface::take_in(wire::Instant now, std::vector<std::size_t>& woken) {
   std::uint32_t taken = 0;
   for (; taken < kMostAtOnce; ++taken) {
-    const auto received = socket_->next();
+    const auto received = driver_->next();
     if (!received) break;
-    if (received->losing) counters_.add(PortCounter::kDropKernelFull, socket_->take_dropped());
+    if (received->losing) counters_.add(PortCounter::kDropKernelFull, driver_->take_dropped());
     if (OneArmedPort* port = owner_of(*received)) take_for(*port, *received, now, woken);
-    socket_->release();
+    driver_->release();
   }
   return taken > 0;
 }
@@ -70,7 +74,10 @@ OneArmedPort* OneArmedInterface::owner_of(const PacketSocket::Received& received
   if (received.bytes.size() < wire::kUdpOffset) return drop(PortCounter::kDropMalformed);
   const bool is_ours = std::memcmp(received.bytes.data(), next_hops_->own_mac().octets.data(),
                                    next_hops_->own_mac().octets.size()) == 0;
-  if (!is_ours || !config_.groups.contains(address_at(received.bytes, kDestinationOffset))) {
+  const bool is_ipv4 = wire::load_be16(received.bytes.data() + wire::kIpOffset - 2) ==
+                       wire::Ethernet::kIpv4;  // DPDK brings everything
+  if (!is_ours || !is_ipv4 ||
+      !config_.groups.contains(address_at(received.bytes, kDestinationOffset))) {
     return drop(PortCounter::kDropNotForGroups);
   }
   const auto port = ports_.find(address_at(received.bytes, kSourceOffset));
@@ -97,19 +104,11 @@ void OneArmedInterface::take_for(OneArmedPort& port, const PacketSocket::Receive
 }
 
 std::optional<PortCounter> OneArmedInterface::send(const wire::Frame& frame, const wire::Mac& to) {
-  auto out = socket_->send_buffer();
-  if (out.empty()) {
-    counters_.add(PortCounter::kDropLinkDown, kick());
-    out = socket_->send_buffer();
-  }
-  if (out.empty()) return PortCounter::kDropEgressFull;
-  const std::size_t length = frame.to_bytes(out);
-  if (length == 0) return PortCounter::kDropOversize;
   const wire::Mac& own = next_hops_->own_mac();
-  std::memcpy(out.data(), to.octets.data(), to.octets.size());
-  std::memcpy(out.data() + to.octets.size(), own.octets.data(), own.octets.size());
-  socket_->push(static_cast<std::uint32_t>(length));
-  return std::nullopt;
+  auto refused = driver_->send(frame, own, to);
+  if (refused != PortCounter::kDropEgressFull) return refused;
+  counters_.add(PortCounter::kDropLinkDown, kick());
+  return driver_->send(frame, own, to);
 }
 
 }  // namespace cepheus::fabric

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "switch-emulator/ports/frame_queues.h"
+#include "switch-emulator/ports/interface_driver.h"
 #include "switch-emulator/ports/next_hops.h"
 #include "switch-emulator/ports/one_armed_port.h"
-#include "switch-emulator/ports/packet_socket.h"
 #include "switch-emulator/ports/payload_pool.h"
 
 namespace cepheus::fabric {
@@ -25,6 +25,7 @@ struct OneArmedConfig {
   std::string interface;
   wire::Ipv4Prefix groups;
   std::uint32_t largest_frame = 0;  // bytes, Ethernet header to ICRC
+  std::string dpdk_device;          // moves its frames; empty: a packet socket does
 };
 
 class OneArmedInterface {
@@ -38,16 +39,16 @@ class OneArmedInterface {
   // Errors: those of the interface; a host that is not behind it; a kernel that would route the
   // groups' packets, too.
   wire::Result<void> open(wire::Instant now);
-  bool is_open() const { return socket_ != nullptr; }
+  bool is_open() const { return driver_ != nullptr; }
   const OneArmedConfig& config() const { return config_; }
-  int fd() const { return socket_->fd(); }  // as WirePort's
-  void clear_error() { socket_->clear_error(); }
+  int fd() const { return driver_->fd(); }  // as WirePort's; -1: it is to be looked at all the time
+  void clear_error() { driver_->clear_error(); }
 
   // Puts what has come into the hosts' queues, a batch at most; true if there was anything. Appends
   // the numbers of hosts whose queues were empty before to `woken`.
   bool take_in(wire::Instant now, std::vector<std::size_t>& woken);
   // Asks for an event when a frame comes. False if one is there already.
-  bool arm() { return !socket_->has_received(); }
+  bool arm() { return driver_->fd() >= 0 && !driver_->has_received(); }
   // Frames that no host can be charged with.
   const PortCounters& counters() const { return counters_; }
 
@@ -57,9 +58,9 @@ class OneArmedInterface {
   PayloadPools& pools() { return pools_; }
   // Puts a frame among those to be sent. Why it can't, or nothing.
   std::optional<PortCounter> send(const wire::Frame& frame, const wire::Mac& to);
-  bool has_pushed() const { return socket_ && socket_->has_pushed(); }
-  bool is_pending() const { return socket_ && socket_->is_pending(); }
-  std::uint32_t kick() { return socket_->kick(); }  // as PacketSocket's
+  bool has_pushed() const { return driver_ && driver_->has_pushed(); }
+  bool is_pending() const { return driver_ && driver_->is_pending(); }
+  std::uint32_t kick() { return driver_->kick(); }  // as PacketSocket's
 
  private:
   // As many as the kernel's ring holds.
@@ -75,7 +76,7 @@ class OneArmedInterface {
   std::unordered_map<wire::Ipv4, OneArmedPort*> ports_;  // by host
   FrameQueues queues_;
   std::unique_ptr<NextHops> next_hops_;
-  std::unique_ptr<PacketSocket> socket_;
+  std::unique_ptr<InterfaceDriver> driver_;
   PortCounters counters_;
 };
 

@@ -1,12 +1,14 @@
 // Hosts behind one interface, byte by byte: a veth pair whose other end is a packet socket.
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sched.h>
 
 #include <fstream>
 
 #include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/test_veth.h"
 #include "wire/arp.h"
+#include "wire/byte_order.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 
@@ -44,7 +46,17 @@ Bytes data_frame(const Mac& to, const Mac& from, Ipv4 source, Ipv4 destination =
   return bytes;
 }
 
-class OneArmedTest : public testing::Test {
+// DPDK's device that is the interface, or none: a packet socket.
+constexpr const char* kDpdkDevice = "net_af_packet0,iface=port,framesz=2048,blocksz=65536";
+std::vector<std::string> drivers() {
+#ifdef CEPHEUS_HAS_DPDK
+  return {"", kDpdkDevice};
+#else
+  return {""};
+#endif
+}
+
+class OneArmedTest : public testing::TestWithParam<std::string> {
  protected:
   static void SetUpTestSuite() {
     auto made = TestVeth::make(kLargestFrame);
@@ -60,12 +72,15 @@ class OneArmedTest : public testing::Test {
 
   void SetUp() override {
     if (!network) GTEST_SKIP() << why_not;
-    is_at(kFirst, kFirstMac);
-    is_at(kSecond, kSecondMac);
-    is_at(kGateway, kRouterMac);
+    place_hosts();
     TestVeth::ip("neigh flush to 10.0.0.9 dev port");
   }
 
+  static void place_hosts() {
+    is_at(kFirst, kFirstMac);
+    is_at(kSecond, kSecondMac);
+    is_at(kGateway, kRouterMac);
+  }
   static void is_at(Ipv4 address, const Mac& mac) {
     TestVeth::ip("neigh replace " + address.to_string() + " lladdr " + mac.to_string() +
                  " nud permanent dev port");
@@ -80,14 +95,22 @@ class OneArmedTest : public testing::Test {
     const auto opened = interface.open(now);
     ASSERT_TRUE(opened) << opened.error().text;
     own = interface.next_hops().own_mac();
+    place_hosts();  // DPDK's driver has made the kernel forget them
+    now += std::chrono::seconds(1);
   }
   // Sends these, and one that everybody takes; waits for that.
   void bring(const std::vector<Bytes>& frames) {
     for (const Bytes& each : frames) ASSERT_TRUE(network->send(each));
     ASSERT_TRUE(network->send(data_frame(own, kStranger, kWitness)));
     const std::uint64_t before = interface.counters()[PortCounter::kDropUnknownSource];
+    std::uint64_t looks = 0;
     while (interface.counters()[PortCounter::kDropUnknownSource] == before) {
       if (interface.take_in(now, woken)) continue;
+      if (interface.fd() < 0) {
+        ASSERT_LT(++looks, kMostLooks);
+        sched_yield();
+        continue;
+      }
       pollfd waiting{interface.fd(), POLLIN, 0};
       ASSERT_GT(poll(&waiting, 1, 20'000), 0);
     }
@@ -105,22 +128,50 @@ class OneArmedTest : public testing::Test {
     for (AccessPort* each : flush_list) each->flush();
     flush_list.clear();
   }
-  // What leaves, but ARP; a copy to the host, as the switch makes it.
-  std::optional<Bytes> next_ip() {
+  // The next RoCE packet that leaves; what the kernel asks and sends of its own is none.
+  std::optional<Bytes> next_copy() {
     for (;;) {
       auto bytes = network->receive();
-      if (!bytes || ((*bytes)[12] == 8 && (*bytes)[13] == 0)) return bytes;
+      if (!bytes || (bytes->size() > wire::kBthOffset &&
+                     wire::load_be16(bytes->data() + wire::kUdpOffset + 2) == wire::kRoceUdpPort)) {
+        return bytes;
+      }
     }
+  }
+  // The next one for the silent host, by a stranger.
+  bool answer_question() {
+    std::optional<wire::Arp> question;
+    while (!question || question->target != kSilent) {
+      const auto bytes = network->receive();
+      if (!bytes) return false;
+      if (bytes->size() < 42 || (*bytes)[12] != 8 || (*bytes)[13] != 6) continue;
+      question = wire::Arp::parse(std::span(*bytes).subspan(wire::Ethernet::kSize));
+    }
+    wire::Arp answer;
+    answer.operation = wire::Arp::Operation::kReply;
+    answer.sender_mac = kStranger;
+    answer.sender = kSilent;
+    answer.target_mac = own;
+    answer.target = question->sender;
+    Bytes bytes(60);
+    wire::Ethernet ethernet;
+    ethernet.destination = own;
+    ethernet.source = kStranger;
+    ethernet.ether_type = wire::Ethernet::kArp;
+    ethernet.emit(std::span(bytes).first<wire::Ethernet::kSize>());
+    answer.emit(std::span(bytes).subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
+    return network->send(bytes);
   }
   std::uint64_t left_alone(PortCounter c) const { return interface.counters()[c]; }
 
+  static constexpr std::uint64_t kMostLooks = 100'000'000;  // at what tells nothing by itself
   static constexpr Ipv4 kWitness{10, 0, 0, 77};
   static inline std::unique_ptr<TestVeth> network;
   static inline std::string why_not;
   PayloadPools pools{PoolGeometry::for_hosts(4, 1024)};
   FlushList flush_list;
   OneArmedInterface interface {
-    pools, { "port", wire::kDefaultMcstPool, kLargestFrame }
+    pools, { "port", wire::kDefaultMcstPool, kLargestFrame, GetParam() }
   };
   std::vector<std::unique_ptr<OneArmedPort>> ports;
   std::vector<std::size_t> woken;
@@ -128,7 +179,7 @@ class OneArmedTest : public testing::Test {
   wire::Instant now{std::chrono::hours(1)};
 };
 
-TEST_F(OneArmedTest, TellsHostsApartBySourceAddress) {
+TEST_P(OneArmedTest, TellsHostsApartBySourceAddress) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();
@@ -139,7 +190,7 @@ TEST_F(OneArmedTest, TellsHostsApartBySourceAddress) {
   expect_taken(second, 1);
 }
 
-TEST_F(OneArmedTest, BindsAHostToTheMacAddressThatItWasFirstSeenWith) {
+TEST_P(OneArmedTest, BindsAHostToTheMacAddressThatItWasFirstSeenWith) {
   OneArmedPort& first = add(kFirst);
   open();
   bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kStranger, kFirst)});
@@ -148,7 +199,7 @@ TEST_F(OneArmedTest, BindsAHostToTheMacAddressThatItWasFirstSeenWith) {
   EXPECT_EQ(first.refused(), 0u);  // not the host's doing
 }
 
-TEST_F(OneArmedTest, BindsAHostToTheMacAddressThatTheTopologyNames) {
+TEST_P(OneArmedTest, BindsAHostToTheMacAddressThatTheTopologyNames) {
   OneArmedPort& first = add(kFirst, kSpareMac);
   open();
   bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kSpareMac, kFirst)});
@@ -156,14 +207,14 @@ TEST_F(OneArmedTest, BindsAHostToTheMacAddressThatTheTopologyNames) {
   EXPECT_EQ(first.counters()[PortCounter::kDropWrongMac], 1u);
 }
 
-TEST_F(OneArmedTest, BindsAHostToNoMacAddressWhereAnyWillDo) {
+TEST_P(OneArmedTest, BindsAHostToNoMacAddressWhereAnyWillDo) {
   OneArmedPort& first = add(kFirst, {}, true);
   open();
   bring({data_frame(own, kFirstMac, kFirst), data_frame(own, kStranger, kFirst)});
   expect_taken(first, 2);
 }
 
-TEST_F(OneArmedTest, BindsHostsBehindARouterToItsMacAddressAsItChanges) {
+TEST_P(OneArmedTest, BindsHostsBehindARouterToItsMacAddressAsItChanges) {
   OneArmedPort& far = add(kFar);
   open();
   bring({data_frame(own, kRouterMac, kFar), data_frame(own, kStranger, kFar)});
@@ -176,17 +227,18 @@ TEST_F(OneArmedTest, BindsHostsBehindARouterToItsMacAddressAsItChanges) {
   EXPECT_EQ(far.counters()[PortCounter::kDropWrongMac], 2u);
 }
 
-TEST_F(OneArmedTest, LeavesAloneWhatIsForNoGroupOrForAnotherMachine) {
+TEST_P(OneArmedTest, LeavesAloneWhatIsForNoGroupOrForAnotherMachine) {
   OneArmedPort& first = add(kFirst);
   open();
   bring({data_frame(own, kFirstMac, kFirst, kSecond), data_frame(own, kFirstMac, kFirst, kWitness),
          data_frame(kSecondMac, kFirstMac, kFirst)});
-  EXPECT_EQ(left_alone(PortCounter::kDropNotForGroups), 3u);
+  // DPDK brings what this machine's kernel sends, too.
+  EXPECT_GE(left_alone(PortCounter::kDropNotForGroups), 3u);
   EXPECT_EQ(left_alone(PortCounter::kDropUnknownSource), 1u);  // the last one's
   expect_taken(first, 0);
 }
 
-TEST_F(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
+TEST_P(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& far = add(kFar);
   open();
@@ -196,7 +248,7 @@ TEST_F(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
   }
   flush();
   for (const Mac& to : {kFirstMac, kRouterMac}) {
-    const auto got = next_ip();
+    const auto got = next_copy();
     ASSERT_TRUE(got);
     EXPECT_THAT(std::span(*got).first(6), ElementsAreArray(to.octets));
     EXPECT_THAT(std::span(*got).subspan(6, 6), ElementsAreArray(own.octets));
@@ -204,7 +256,7 @@ TEST_F(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
   }
 }
 
-TEST_F(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
+TEST_P(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
   OneArmedPort& first = add(kFirst);
   open();
   is_at(kFirst, kSpareMac);
@@ -212,43 +264,28 @@ TEST_F(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
   ASSERT_TRUE(
       first.deliver(*Frame::from_bytes(data_frame({}, {}, kGroup, kFirst)), kFabricItself, now));
   flush();
-  const auto got = next_ip();
+  const auto got = next_copy();
   ASSERT_TRUE(got);
   EXPECT_THAT(std::span(*got).first(6), ElementsAreArray(kSpareMac.octets));
 }
 
-TEST_F(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
+TEST_P(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
   OneArmedPort& silent = add(kSilent);
   open();
   const Frame copy = *Frame::from_bytes(data_frame({}, {}, kGroup, kSilent));
   EXPECT_FALSE(silent.deliver(copy, kFabricItself, now));
   EXPECT_EQ(silent.counters()[PortCounter::kDropNoNeighbour], 1u);
-  std::optional<wire::Arp> question;
-  while (!question || question->target != kSilent) {
-    const auto bytes = network->receive();
-    ASSERT_TRUE(bytes);
-    if (bytes->size() < 42 || (*bytes)[12] != 8 || (*bytes)[13] != 6) continue;
-    question = wire::Arp::parse(std::span(*bytes).subspan(wire::Ethernet::kSize));
+  // Earlier tests' questions may still be there; the kernel heeds answers to its own ones only.
+  bool known = false;
+  for (int answers = 0; !known && answers < 10; ++answers) {
+    ASSERT_TRUE(answer_question());
+    now += std::chrono::milliseconds(100);
+    known = silent.deliver(copy, kFabricItself, now);
   }
-  wire::Arp answer;
-  answer.operation = wire::Arp::Operation::kReply;
-  answer.sender_mac = kStranger;
-  answer.sender = kSilent;
-  answer.target_mac = own;
-  answer.target = question->sender;
-  Bytes bytes(60);
-  wire::Ethernet ethernet;
-  ethernet.destination = own;
-  ethernet.source = kStranger;
-  ethernet.ether_type = wire::Ethernet::kArp;
-  ethernet.emit(std::span(bytes).first<wire::Ethernet::kSize>());
-  answer.emit(std::span(bytes).subspan<wire::Ethernet::kSize, wire::Arp::kSize>());
-  ASSERT_TRUE(network->send(bytes));
-  now += std::chrono::milliseconds(100);
-  EXPECT_TRUE(silent.deliver(copy, kFabricItself, now));
+  EXPECT_TRUE(known);
 }
 
-TEST_F(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
+TEST_P(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
   OneArmedPort& first = add(kFirst);
   OneArmedPort& second = add(kSecond);
   open();
@@ -261,7 +298,7 @@ TEST_F(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
   EXPECT_EQ(pools.in_use(0, pools.geometry().switch_area()), 0u);
 }
 
-TEST_F(OneArmedTest, RefusesAHostThatIsNotBehindIt) {
+TEST_P(OneArmedTest, RefusesAHostThatIsNotBehindIt) {
   add(Ipv4(192, 0, 2, 1));
   const auto opened = interface.open(now);
   ASSERT_FALSE(opened);
@@ -270,7 +307,7 @@ TEST_F(OneArmedTest, RefusesAHostThatIsNotBehindIt) {
   EXPECT_THAT(opened.error().text, HasSubstr("ip route add 192.0.2.1 via GATEWAY dev port"));
 }
 
-TEST_F(OneArmedTest, NamesTheInterfaceThatAHostIsBehindInstead) {
+TEST_P(OneArmedTest, NamesTheInterfaceThatAHostIsBehindInstead) {
   TestVeth::ip("link set dev lo up");
   TestVeth::ip("route add 192.0.2.2 dev lo");
   add(Ipv4(192, 0, 2, 2));
@@ -279,7 +316,7 @@ TEST_F(OneArmedTest, NamesTheInterfaceThatAHostIsBehindInstead) {
   EXPECT_THAT(opened.error().text, HasSubstr("do not leave by interface port, but by lo"));
 }
 
-TEST_F(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
+TEST_P(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
   add(kFirst);
   const auto set_forwarding = [](int to) {
     std::ofstream("/proc/sys/net/ipv4/conf/port/forwarding") << to;
@@ -296,6 +333,10 @@ TEST_F(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
   TestVeth::ip("route del default");
   TestVeth::ip("route del blackhole 198.18.0.0/15");
 }
+
+INSTANTIATE_TEST_SUITE_P(Drivers, OneArmedTest, testing::ValuesIn(drivers()), [](const auto& each) {
+  return std::string(each.param.empty() ? "PacketSocket" : "Dpdk");
+});
 
 }  // namespace
 }  // namespace cepheus::fabric

@@ -65,6 +65,9 @@ class PayloadPools {
   // Like copy_in(), into memory that no client ever sees: for what belongs to no user.
   bool keep_private(wire::Frame& frame);
   std::size_t pool_count() const { return pools_.size(); }
+  std::span<std::uint8_t> memory(std::uint32_t pool) {
+    return {pools_[pool].memory.data(), geometry_.pool_bytes()};
+  }
   int fd(std::uint32_t pool) const { return pools_[pool].file.get(); }
   const PoolGeometry& geometry() const { return geometry_; }
 

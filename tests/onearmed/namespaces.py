@@ -22,6 +22,8 @@ HOSTS = 4
 MTU = 4096
 WIRE_MTU = 4210  # of Ethernet, for packets of MTU
 POOL = "198.18.0.0/15"
+DPDK = 'one_armed_dpdk = "net_af_packet0,iface=eth0,framesz=8192,blocksz=65536"'
+HAS_DPDK = "CEPHEUS_DPDK_BUILT:INTERNAL=1" in (BUILD / "CMakeCache.txt").read_text()
 ROUTE_OF_POOL = ["route", "add", POOL]
 
 
@@ -101,9 +103,9 @@ class Network:
         """What a command begins with that runs there."""
         return ["ip", "netns", "exec", self.name(which)]
 
-    def topology(self, loss=0.0, hosts=""):
-        """Of the box; `hosts` is more TOML for each host."""
-        text = f"[fabric]\nmtu = {MTU}\none_armed = \"eth0\"\n[link]\nloss = {loss}\n"
+    def topology(self, loss=0.0, hosts="", fabric=""):
+        """Of the box; `hosts` is more TOML for each host, `fabric` for all."""
+        text = f"[fabric]\nmtu = {MTU}\none_armed = \"eth0\"\n{fabric}\n[link]\nloss = {loss}\n"
         for i, address in enumerate(self.hosts):
             text += f"[[host]]\nname = \"h{i}\"\naddress = \"{address}\"\n{hosts}\n"
         return text

@@ -7,7 +7,7 @@ Exit code 77: this machine can't have network namespaces, and the message says w
 import sys
 import unittest
 
-from namespaces import CantHave, Network, Site, SiteRun  # first: it finds the next
+from namespaces import DPDK, HAS_DPDK, CantHave, Network, Site, SiteRun  # first: it finds the next
 from harness import CHECK, REQUIRE, VERBOSE, EndToEnd
 from live import Switch
 
@@ -73,6 +73,16 @@ class OneArmed(EndToEnd):
         self.assert_ok(run)  # by Open MPI's own algorithms
         self.assertGreater(self.counted(run, "drop_wrong_mac"), 0)
         self.assertEqual(self.counted(run, "data_taken"), 0)
+
+    @unittest.skipUnless(HAS_DPDK, "cepheus-switch was built without DPDK: install libdpdk-dev, and configure again")
+    def test_by_dpdk_behind_a_bridge(self):
+        self.assert_multicast(self.broadcast(fabric=DPDK))
+
+    @unittest.skipUnless(HAS_DPDK, "cepheus-switch was built without DPDK: install libdpdk-dev, and configure again")
+    def test_by_dpdk_one_percent_is_lost_behind_a_router(self):
+        run = self.broadcast(routed=True, loss=0.01, fabric=DPDK)
+        self.assert_multicast(run)
+        self.assertGreater(run.lost, 10)
 
     def killed_and_restarted(self, routed):
         with Site(routed) as site, SiteRun(site, *LONG, mca=VERBOSE) as run:
