@@ -30,14 +30,14 @@ constexpr Mac kFirstMac{{2, 0, 0, 0, 0, 1}}, kSecondMac{{2, 0, 0, 0, 0, 2}},
     kStranger{{2, 0, 0, 0, 0, 0x66}};
 
 Bytes data_frame(const Mac& to, const Mac& from, Ipv4 source, Ipv4 destination = kGroup,
-                 std::size_t payload_bytes = 512) {
+                 std::size_t payload_bytes = 512, std::uint8_t fill = 0xAB) {
   wire::RoceHeaders headers;
   headers.ethernet.destination = to;
   headers.ethernet.source = from;
   headers.ip.source = source;
   headers.ip.destination = destination;
   headers.bth.opcode = wire::Opcode::kRcSendOnly;
-  const Bytes payload(payload_bytes, 0xAB);
+  const Bytes payload(payload_bytes, fill);
   Frame frame{};
   headers.emit(frame, payload_bytes);
   frame.set_external_payload(payload, wire::kNoBuffer);
@@ -254,6 +254,31 @@ TEST_P(OneArmedTest, SendsFromItsOwnMacAddressToTheHostOrItsRouter) {
     EXPECT_THAT(std::span(*got).subspan(6, 6), ElementsAreArray(own.octets));
     EXPECT_TRUE(std::equal(got->begin() + 12, got->end(), copy.begin() + 12, copy.end()));
   }
+}
+
+// A payload stays where it lies until every copy has left, whoever has let go of it before.
+TEST_P(OneArmedTest, SendsCopiesOfAPayloadThatNobodyElseHoldsAnyMore) {
+  OneArmedPort& first = add(kFirst);
+  OneArmedPort& second = add(kSecond);
+  open();
+  const Bytes sent = data_frame(own, kFirstMac, kFirst, kGroup, 1024);
+  bring({sent});
+  Frame frame;
+  ASSERT_TRUE(first.receive(frame));
+  for (OneArmedPort* port : {&first, &second}) {
+    ASSERT_TRUE(port->deliver(frame, kFabricItself, now));
+  }
+  pools.drop(frame.ref);
+  bring({data_frame(own, kFirstMac, kFirst, kGroup, 1024, 0xCD)});
+  ASSERT_TRUE(first.receive(frame));
+  flush();
+  for (int copy = 0; copy < 2; ++copy) {
+    const auto got = next_copy();
+    ASSERT_TRUE(got);
+    EXPECT_TRUE(std::equal(got->begin() + 12, got->end(), sent.begin() + 12, sent.end()));
+  }
+  pools.drop(frame.ref);
+  EXPECT_EQ(pools.in_use(0, pools.geometry().switch_area()), 0u);
 }
 
 TEST_P(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
