@@ -12,14 +12,6 @@
 #define MCA_threads_mutex_base_include_HEADER "ompi-coll/ompi_threads.h"
 #include "opal/mca/base/mca_base_alias.h"
 END_C_DECLS;  // which that header forgets
-#include "opal/util/event.h"
-END_C_DECLS;  // and that one
-// A function in communicator.h hands a void* to its void** parameter, which C++ refuses.
-#include "opal/class/opal_hash_table.h"
-#define opal_hash_table_get_value_ptr(table, key, size, value) \
-  (opal_hash_table_get_value_ptr)(table, key, size, reinterpret_cast<void**>(value))
-#include "ompi/communicator/communicator.h"
-#undef opal_hash_table_get_value_ptr
 #else
 // After the configuration, before request.h: the macro hands a void* to a void** parameter, which
 // C++ refuses.
@@ -31,11 +23,22 @@ END_C_DECLS;  // and that one
                                           reinterpret_cast<void*>(new_value))
 #endif
 
-// These declare their functions without C linkage.
+// Before all that include them: they declare their functions without C linkage.
 extern "C" {
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 }
+
+#if OMPI_MAJOR_VERSION >= 5
+#include "opal/util/event.h"
+END_C_DECLS;  // which that header forgets, too
+// A function in communicator.h hands a void* to its void** parameter.
+#include "opal/class/opal_hash_table.h"
+#define opal_hash_table_get_value_ptr(table, key, size, value) \
+  (opal_hash_table_get_value_ptr)(table, key, size, reinterpret_cast<void**>(value))
+#include "ompi/communicator/communicator.h"
+#undef opal_hash_table_get_value_ptr
+#endif
 
 #include "mpi.h"
 #include "ompi/attribute/attribute.h"

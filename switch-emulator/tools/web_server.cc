@@ -177,7 +177,8 @@ class Site {
     if (!status) return refuse(response, kConflict, status.error().text);
     for (const live::SwitchStatus& one : status->switches) {
       for (const live::PortStatus& port : one.ports) {
-        if (port.kind != net::PortKind::kHost || port.name != host || port.client_pid <= 0)
+        if (port.kind != net::PortKind::kHost || port.name != host.get_ref<const std::string&>() ||
+            port.client_pid <= 0)
           continue;
         if (port.client_pid != pid) break;
         if (::kill(static_cast<pid_t>(port.client_pid), SIGKILL) != 0) {
