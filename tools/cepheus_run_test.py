@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from switch_process import Switch  # noqa: E402
@@ -193,10 +194,19 @@ class Command(unittest.TestCase):
         self.assertEqual(pairs(self.command("-x", "LD_PRELOAD", "a", LD_PRELOAD="mine.so"), "-x")[3:], both)
 
     def test_environment_finds_the_component_before_directories_that_may_be_absent(self):
-        env = line("a", CEPHEUS_HOST="h1").environment(Layout)
-        self.assertEqual(env, {"OMPI_MCA_mca_base_component_path": "SYSTEM_DEFAULT:/p/openmpi:USER_DEFAULT"})
+        env = line("a", CEPHEUS_HOST="h1", PMIX_MCA_mca_base_component_path="/pmix").environment(Layout)
+        self.assertEqual(env, {"OMPI_MCA_mca_base_component_path": "SYSTEM_DEFAULT:/p/openmpi:USER_DEFAULT",
+                               "PMIX_MCA_mca_base_component_path": "/pmix"})
         env = line("a", OMPI_MCA_mca_base_component_path="SYSTEM_DEFAULT:/mine").environment(Layout)
         self.assertEqual(env["OMPI_MCA_mca_base_component_path"], "SYSTEM_DEFAULT:/mine:/p/openmpi")
+
+    def test_environment_keeps_pmix_to_its_own_components(self):
+        with tempfile.TemporaryDirectory(prefix="cr-") as scratch:
+            own = pathlib.Path(scratch) / "multiarch/pmix2/lib/pmix"
+            with mock.patch.object(cepheus_run, "PMIX_ROOT", pathlib.Path(scratch)):
+                self.assertNotIn("PMIX_MCA_mca_base_component_path", line("a").environment(Layout))
+                own.mkdir(parents=True)
+                self.assertEqual(line("a").environment(Layout)["PMIX_MCA_mca_base_component_path"], str(own))
 
 
 class Running(unittest.TestCase):
