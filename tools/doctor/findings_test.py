@@ -127,6 +127,9 @@ class Findings(unittest.TestCase):
     def test_no_ucx(self):
         self.only("ucx", "ucx-utils", said={"ucx_info -v": (None, "ucx_info is not installed")})
 
+    def test_ucx_of_debian_13(self):
+        self.assertEqual(self.red(said={"ucx_info -v": (0, "# Library version: 1.18.1\n")}), {})
+
     def test_transport_not_visible(self):
         self.only("rc_mcast", "1.13.1", said={"ucx_info -d": (0, "#      Transport: rc_verbs\n")})
 
