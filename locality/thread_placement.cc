@@ -11,6 +11,7 @@ hwloc_obj_t find_interface(hwloc_topology_t topology, const std::string& name) {
   while ((device = hwloc_get_next_osdev(topology, device)) != nullptr) {
     if (device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK && device->name == name) return device;
   }
+  if (hwloc_obj_t slot = hwloc_get_pcidev_by_busidstring(topology, name.c_str())) return slot;
   const std::size_t vlan = name.find('.');
   return vlan == std::string::npos ? nullptr : find_interface(topology, name.substr(0, vlan));
 }

@@ -24,9 +24,9 @@ struct ThreadPlacement {
 // Whether this process may have the core whose first processing unit has that number.
 using Claim = std::function<bool(unsigned)>;
 
-// For `threads` threads of a process that runs on `cores` and uses these network interfaces: at
-// their NUMA node if they have one in common ("eth0.101" is where eth0 is), else at that which has
-// most of the cores. Nothing is placed where there are no more cores than threads.
+// For `threads` threads of a process that runs on `cores` and uses these network interfaces, by name
+// or PCI address: at their NUMA node if they have one in common ("eth0.101" is where eth0 is), else
+// at that which has most of the cores. Nothing is placed where there are no more cores than threads.
 ThreadPlacement place_threads(hwloc_topology_t topology, hwloc_const_cpuset_t cores,
                               unsigned threads, std::span<const std::string> interfaces,
                               const Claim& claim);

@@ -57,6 +57,7 @@ TEST(ThreadPlacement, IsWhereTheInterfacesAre) {
   EXPECT_EQ(list(place(two_nodes(), "0-7", {"ens1", "ens2"}).first), "6")
       << "interfaces at two nodes are no reason for either";
   EXPECT_EQ(list(place(two_nodes(), "0-7", {"veth0"}).first), "6");
+  EXPECT_EQ(list(place(two_nodes(), "0-7", {"0000:81:00.0"}).first), "7") << "DPDK's name of one";
 }
 
 TEST(ThreadPlacement, IsNoneWithoutMoreCoresThanThreads) {

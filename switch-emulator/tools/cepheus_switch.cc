@@ -91,7 +91,9 @@ void complain(const cepheus::wire::Error& error) {
 
 std::vector<std::string> interfaces_of(const Topology& topology) {
   std::vector<std::string> interfaces;
-  if (!topology.one_armed.empty()) interfaces.push_back(topology.one_armed);
+  for (const std::string& one_armed : {topology.one_armed, topology.one_armed_dpdk}) {
+    if (!one_armed.empty()) interfaces.push_back(one_armed);
+  }
   for (const auto& host : topology.hosts) {
     if (!host.interface.empty()) interfaces.push_back(host.interface);
   }
