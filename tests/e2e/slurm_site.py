@@ -127,16 +127,19 @@ class Site:
                                           for log in sorted(self.directory.glob("*.out")))
 
     def close(self):
-        """Ends what start() has started, the last first, and waits for it."""
-        for process in reversed(self.processes):
-            process.terminate()
-            try:
-                process.wait(ENDING_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self.processes = []
-        self._own.cleanup()
+        """Ends what start() has started, the last first, and waits for it; before that, for the epilogs, which end jobs' fabrics."""
+        try:
+            wait_until(lambda: not self.fabrics.is_dir() or not any(self.fabrics.iterdir()), "the epilog's end", 30)
+        finally:
+            for process in reversed(self.processes):
+                process.terminate()
+                try:
+                    process.wait(ENDING_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            self.processes = []
+            self._own.cleanup()
 
 
 def skip_or_go_on(name):
