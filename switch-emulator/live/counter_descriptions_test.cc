@@ -19,7 +19,8 @@ TEST(CounterDescriptions, SayWhatEachCounterCounts) {
   const std::string text = describe_counters(false);
   const nlohmann::json all = counter_descriptions();
   EXPECT_EQ(all.size(), std::size(fabric::kCounterTexts) + std::size(fabric::kPortCounterTexts) +
-                            std::size(kLinkSideDrops) + std::size(kLinkCounters))
+                            std::size(kLinkSideDrops) + std::size(kQueueReadings) +
+                            std::size(kLinkCounters))
       << "two counters have one name";
   for (const auto& [name, says] : all.items()) {
     EXPECT_THAT(text, HasSubstr("  " + name + " "));

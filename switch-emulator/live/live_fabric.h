@@ -18,11 +18,11 @@
 namespace cepheus::live {
 
 struct LiveOptions {
-  std::string socket;    // where clients attach
-  std::string pcap_dir;  // captures of every port; empty: none
+  std::string socket;      // where clients attach
+  std::string pcap_dir{};  // captures of every port; empty: none
   // Where the caller has put the serving thread and those that start() makes, and why: the status
   // says it.
-  std::string placement;
+  std::string placement{};
   wire::Duration idle_polling = std::chrono::microseconds(200);  // looking for work before sleeping
   // With who connects to attach, and says nothing.
   wire::Duration patience = std::chrono::seconds(5);
