@@ -107,9 +107,10 @@ class BothKinds(Lab):
 
 
 class Marks(Lab):
-    """Links that are slower than any NIC here, and mark what finds two packets waiting."""
+    """Between both kinds of NIC a link that is slower than any of them, and marks what finds two packets waiting."""
 
-    LINK = 'rate = "40Mbps"\necn = { kmin = "5KB", kmax = "9KB", pmax = 1.0 }'
+    TRUNK = 'rate = "40Mbps", ecn = { kmin = "5KB", kmax = "9KB", pmax = 1.0 }'
+    TO_KERNEL = ["s0"]  # ports; what the kernel sends is not ECN-capable unless a program says so
     CAPABLE = 2  # ECT(0) as a traffic class
 
     def run_pair(self, switch, client, server, port, traffic_class=0):
@@ -124,23 +125,22 @@ class Marks(Lab):
         return {name: int(value) for name, value in re.findall(r"(?m)^(\w+) (\d+)", said)}
 
     def test_the_kernels_nic_takes_marked_packets_and_tells_nobody(self):
-        with Switch(congestion="orig", link=self.LINK) as switch:
+        with Switch(congestion="orig", trunk=self.TRUNK) as switch:
             counted = self.run_pair(switch, matrix.soft_end(0, verbose=True), matrix.kernel_end(0), 19101)
-            self.assertGreater(switch.counted("ecn_marked", ["h0"]), 0, "nothing was marked: the test tested nothing")
+            self.assertGreater(switch.counted("ecn_marked", self.TO_KERNEL), 0, "nothing was marked: the test tested nothing")
         self.assertEqual((counted["rx_cnp"], counted["rx_ce_echo"], counted["rate_cuts"]), (0, 0, 0), counted)
 
     def test_the_kernels_nic_goes_on_whatever_it_is_notified_of(self):
-        with Switch(congestion="orig", link=self.LINK) as switch:
+        with Switch(congestion="orig", trunk=self.TRUNK) as switch:
             counted = self.run_pair(switch, matrix.kernel_end(0), matrix.soft_end(0, verbose=True), 19102, self.CAPABLE)
         self.assertGreater(counted["rx_ce_marked"], 0, counted)
         self.assertGreater(counted["tx_cnp"], 0, counted)
 
     def test_groups_with_members_of_both_kinds(self):
         for congestion in ("orig", "orig,ce-echo"):
-            with self.subTest(congestion), Switch(congestion=congestion, link=self.LINK) as switch:
+            with self.subTest(congestion), Switch(congestion=congestion, trunk=self.TRUNK) as switch:
                 self.assert_ok(switch.broadcasts(12, 1 << 16, ranks=MIXED))
-                self.assertGreater(switch.counted("ecn_marked", ["h0", "h1"]), 0, "the kernel's NICs got no mark")
-                self.assertGreater(switch.counted("ecn_marked", ["m0", "m1"]), 0, "soft-roce got no mark")
+                self.assertGreater(switch.counted("ecn_marked", self.TO_KERNEL), 0, "the kernel's NICs got no mark")
 
 
 if __name__ == "__main__":
