@@ -80,11 +80,14 @@ def compare(build, links, size, turns, records):
             for name, beside in BESIDE.items():
                 with beside(build, fabric, answers):
                     times[name].append(measure(jobs, size))
-    print(f"broadcasts of {human(size)} to {RANKS} ranks, {links} links, beside what is named: median, us; its speed to that beside nothing in the same turn (emulated)")
+    print(f"broadcasts of {human(size)} to {RANKS} ranks, {links} links, beside what is named: median, us; "
+          "its speed to that beside nothing in the same turn (emulated)")
     for name, each in times.items():
         ratios = [alone / time for alone, time in zip(times["nothing"], each)]
-        records.add("web", name, "time", "us", percentile(each, 0.5), min(each), max(each), len(each), size, RANKS, links)
-        print(f"  {name:<24}{percentile(each, 0.5):>10.1f}  ({min(each):.1f}..{max(each):.1f})   {percentile(ratios, 0.5):.2f} ({min(ratios):.2f}..{max(ratios):.2f})")
+        median = percentile(each, 0.5)
+        records.add("web", name, "time", "us", median, min(each), max(each), len(each), size, RANKS, links)
+        print(f"  {name:<24}{median:>10.1f}  ({min(each):.1f}..{max(each):.1f})"
+              f"   {percentile(ratios, 0.5):.2f} ({min(ratios):.2f}..{max(ratios):.2f})")
     for status in sorted({status for each in answers for status in each["answers"]}):
         count = sum(each["answers"].get(status, 0) for each in answers)
         print(f"  answers {status}: {count / sum(each['seconds'] for each in answers):.0f} a second")

@@ -21,12 +21,12 @@ ReplicaEngine::ReplicaEngine(const Geometry& geometry, ReplicaRecord record, con
     : geometry_(geometry),
       rules_(rules),
       record_(std::move(record)),
-      was_copied_whole_(is_fresh()) {}
+      may_hold_unmarked_(is_fresh()) {}
 
 // Writes come where it is marked. A mark goes when this replica, too, was flushed since.
 ChunkBitmap ReplicaEngine::unflushed() const {
   ChunkBitmap chunks = record_.marks;
-  if (was_copied_whole_) chunks.set_all();
+  if (may_hold_unmarked_) chunks.set_all();
   return chunks;
 }
 
@@ -102,7 +102,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     case Ask::kFlush:
       out.push_back({Kind::kFlush});
       out.back().chunks = unflushed();
-      was_copied_whole_ = is_fresh();
+      may_hold_unmarked_ = is_fresh();
       break;
     case Ask::kJoin:
       out.push_back({Kind::kJoin, link, request.generation});

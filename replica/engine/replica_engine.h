@@ -65,8 +65,8 @@ class ReplicaEngine {
   Geometry geometry_;
   Rules rules_;
   ReplicaRecord record_;
-  // Before it is named in a configuration, it is copied what is not marked, too.
-  bool was_copied_whole_ = false;
+  // Before it is named in a configuration it is copied what is not marked, too: until the next flush.
+  bool may_hold_unmarked_ = false;
   std::uint64_t link_ = 0;  // whose promise was the last one, 0: nobody's
 };
 

@@ -100,15 +100,22 @@ int VolumeFile::write_back(std::uint64_t at, std::uint64_t end) const {
   return 0;
 }
 
-int VolumeFile::flush(const ChunkBitmap& chunks, std::uint32_t bytes) const {
-  if (cache_ == Cache::kPage && msync(data_.data(), data_.size(), MS_SYNC) != 0) return errno;
-  for (std::uint32_t c = 0; cache_ == Cache::kDirect && c < chunks.chunks(); ++c) {
+int VolumeFile::write_back(const ChunkBitmap& chunks, std::uint32_t bytes) const {
+  for (std::uint32_t c = 0; c < chunks.chunks(); ++c) {
     if (!chunks.has(c)) continue;
     const std::uint64_t at = std::uint64_t{c} * bytes;
     if (const int error = write_back(at, std::min<std::uint64_t>(at + bytes, data_.size()))) {
       return error;
     }
   }
+  return 0;
+}
+
+int VolumeFile::flush(const ChunkBitmap& chunks, std::uint32_t bytes) const {
+  const int error = cache_ == Cache::kDirect                          ? write_back(chunks, bytes)
+                    : msync(data_.data(), data_.size(), MS_SYNC) != 0 ? errno
+                                                                      : 0;
+  if (error != 0) return error;
   return fdatasync(file_.get()) == 0 ? 0 : errno;
 }
 

@@ -45,6 +45,7 @@ class VolumeFile {
       : file_(std::move(file)), cache_(cache), data_(data) {}
   int read_all() const;
   int write_back(std::uint64_t offset, std::uint64_t end) const;
+  int write_back(const ChunkBitmap& chunks, std::uint32_t bytes) const;
 
   wire::UniqueFd file_;
   Cache cache_;

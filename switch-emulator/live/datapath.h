@@ -164,8 +164,7 @@ class Datapath {
     wire::Instant resume{};      // its uplink takes nothing before
     wire::Instant held_until{};  // since it sends too much that nobody answers
     net::PauseState pause;       // its switch asked for it
-    std::uint64_t pauses_received = 0;
-    std::int64_t credit = 0;  // of its turn
+    std::int64_t credit = 0;     // of its turn
     StrayBudget budget;
     std::int64_t strays = 0;    // not charged yet
     std::uint64_t refused = 0;  // by its port, and charged
@@ -203,7 +202,11 @@ class Datapath {
   void land_next(wire::Instant now);
   void add_queues(const net::Topology& topology);
   bool run_links(wire::Instant now);
-  wire::Instant next_transmission(std::uint32_t& link) const;
+  struct Transmission {
+    wire::Instant at = wire::kNever;  // kNever: nothing waits
+    std::uint32_t link = 0;
+  };
+  Transmission next_transmission() const;
   void enqueue(std::uint32_t link, const Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
   void depart(DirectedLink& link, const Flight& flight, wire::Instant now);

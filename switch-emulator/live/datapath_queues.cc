@@ -50,15 +50,14 @@ void Datapath::add_queues(const net::Topology& topology) {
 bool Datapath::run_links(wire::Instant now) {
   std::size_t steps = 0;
   for (; steps < kStepsPerRound; ++steps) {
-    std::uint32_t link = 0;
-    const wire::Instant sends = next_transmission(link);
+    const Transmission next = next_transmission();
     const wire::Instant lands = delay_line_.next_arrival();
-    if (std::min(sends, lands) > now) break;
-    clock_ = std::max(clock_, std::min(sends, lands));
-    if (lands <= sends) {
+    if (std::min(next.at, lands) > now) break;
+    clock_ = std::max(clock_, std::min(next.at, lands));
+    if (lands <= next.at) {
       land_next(clock_);
     } else {
-      transmit(link, clock_);
+      transmit(next.link, clock_);
     }
   }
   const bool repeated = repeat_pauses(now);
@@ -66,15 +65,13 @@ bool Datapath::run_links(wire::Instant now) {
   return steps > 0 || repeated;
 }
 
-// When the next frame leaves a queue, and by which link; kNever if none waits.
-wire::Instant Datapath::next_transmission(std::uint32_t& link) const {
-  wire::Instant first = wire::kNever;
-  for (const std::uint32_t each : waited_for_) {
-    const DirectedLink& at = links_[each];
-    const wire::Instant due = at.waiting->ready_at(std::max(at.link.free_at(), clock_));
-    if (due >= first) continue;
-    first = due;
-    link = each;
+// When the next frame leaves a queue, and by which link.
+Datapath::Transmission Datapath::next_transmission() const {
+  Transmission first;
+  for (const std::uint32_t number : waited_for_) {
+    const DirectedLink& link = links_[number];
+    const wire::Instant at = link.waiting->ready_at(std::max(link.link.free_at(), clock_));
+    if (at < first.at) first = {at, number};
   }
   return first;
 }
@@ -200,7 +197,6 @@ void Datapath::on_pause(Port& port, const wire::Frame& frame, wire::Instant now)
 void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now) {
   const auto time = net::data_pause(frame, links_[host.uplink].link.config().rate);
   if (!time) return;
-  if (time->count() > 0 && !host.pause.is_paused(now)) ++host.pauses_received;
   host.pause.set(now, now + *time);
   host.resume = std::max(host.held_until, host.pause.until());
 }

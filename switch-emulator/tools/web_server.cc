@@ -23,8 +23,8 @@ using httplib::Request;
 using httplib::Response;
 using nlohmann::json;
 
-// A reader of events holds a worker, and for its two seconds of patience so does whoever says nothing:
-// a crowd of those leaves some for the page itself. A worker that waits costs memory only.
+// A reader of events holds a worker, and for its two seconds of patience so does whoever says nothing
+// more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in the kernel.
 constexpr int kMostReaders = 16, kMostSilent = 224;
 constexpr HttpLimits kLimits{kMostReaders + kMostSilent + 16, 32, 64, 4096};
 constexpr char kText[] = "text/plain; charset=utf-8";
