@@ -4,6 +4,7 @@
 // then by host, the share split alike.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>

@@ -86,6 +86,21 @@ struct SwitchConfig {
   SenderGroups sender_groups = SenderGroups::kEverywhere;
   BufferConfig buffer;  // where links are lossless
   Rules rules;
+
+  // What a running switch takes of a changed configuration, its groups untouched: limits for what
+  // comes to it from then on, ages, and the CNP policy of groups that register from then on.
+  void take_settings(const SwitchConfig& next) {
+    max_groups = next.max_groups;
+    max_groups_per_host = next.max_groups_per_host;
+    register_rate = next.register_rate;
+    max_paths = next.max_paths;
+    age = next.age;
+    pending_age = next.pending_age;
+    orphan_age = next.orphan_age;
+    gate_age = next.gate_age;
+    cnp_window = next.cnp_window;
+    rules.cnp_policy = next.rules.cnp_policy;
+  }
 };
 
 }  // namespace cepheus::net

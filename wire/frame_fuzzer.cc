@@ -1,4 +1,5 @@
 // Any bytes: what parses must come back unchanged, and its values must survive emit and parse.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "soft-roce/engine/nic_testing.h"
 
 namespace cepheus::rnic::testing {

@@ -1,6 +1,8 @@
 // Receives that several queue pairs take from (IBTA vol. 1, 10.2.9).
 #pragma once
 
+#include <algorithm>
+
 #include "soft-roce/engine/scatter_gather.h"
 #include "soft-roce/engine/work_queue.h"
 #include "wire/result.h"

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {

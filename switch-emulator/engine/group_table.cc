@@ -152,6 +152,11 @@ void GroupTable::set_orphaned(PortId port, std::optional<Instant> since) {
   }
 }
 
+void GroupTable::on_settings() {
+  kept_ = tables_;
+  for (auto& [id, entry] : entries_) reschedule(id, *entry);
+}
+
 std::size_t GroupTable::held() const {
   std::size_t frames = 0;
   for (const auto& [id, entry] : entries_) {
@@ -185,7 +190,8 @@ void GroupTable::check_consistent() const {
       table->roster.check_consistent();
     }
   }
-  must(tables == tables_ && tables <= config_.max_groups, "tables are miscounted, or too many");
+  must(tables == tables_ && tables <= std::max<std::size_t>(config_.max_groups, kept_),
+       "tables are miscounted, or too many");
   must(led == led_by_, "tables are miscounted by their leaders' hosts");
   must(over == over_port_, "groups over ports are miscounted");
   must(order_.size() == entries_.size(), "a deadline without an entry");

@@ -101,6 +101,8 @@ class GroupTable {
   Instant expires(const GroupEntry& entry) const;
   void expire_tombstones(Instant now);
   void set_orphaned(PortId port, std::optional<Instant> since);
+  // The configuration has changed: other ages, another limit. What is there stays.
+  void on_settings();
 
   // Frames that gates hold, all together.
   std::size_t held() const;
@@ -122,6 +124,7 @@ class GroupTable {
   std::deque<std::pair<Instant, McstId>> burials_;  // all rest equally long: in order of their ends
   std::vector<std::uint32_t> over_port_;
   std::size_t tables_ = 0;
+  std::size_t kept_ = 0;  // tables when the limit changed last
   std::unordered_map<Ipv4, std::uint32_t> led_by_;
 };
 

@@ -44,6 +44,45 @@ TEST(TableQuota, CountsOnlyTablesThatAreThere) {
   }
 }
 
+TEST(ChangedSettings, HoldForWhatComesFromThenOn) {
+  auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 8; });
+  for (std::uint32_t n = 0; n < 4; ++n) register_one(*net, 0, n);
+  ASSERT_EQ(net->sw(0).group_count(), 4u);
+  SwitchConfig next = net->config(0);
+  next.max_groups = 2;
+  net->sw(0).take_settings(next);
+  net->sw(0).check_consistent();
+  EXPECT_EQ(net->sw(0).group_count(), 4u) << "groups that are there stay";
+  register_one(*net, 1, 100);
+  EXPECT_EQ(net->sw(0).group_count(), 4u) << "and no other comes";
+  next.max_groups = 5;
+  net->sw(0).take_settings(next);
+  register_one(*net, 1, 101);
+  EXPECT_EQ(net->sw(0).group_count(), 5u);
+}
+
+TEST(ChangedSettings, ReachDeadlinesThatAreSet) {
+  auto net = make_star(3, false, [](SwitchConfig& c) { c.pending_age = seconds(100); });
+  register_one(*net, 0, 0);
+  net->advance(seconds(2));
+  ASSERT_EQ(net->sw(0).group_count(), 1u);
+  SwitchConfig next = net->config(0);
+  next.pending_age = seconds(1);
+  net->sw(0).take_settings(next);
+  net->advance(milliseconds(1));
+  EXPECT_EQ(net->sw(0).group_count(), 0u) << "it was never activated";
+}
+
+TEST(ChangedSettings, SlowRegistrationDown) {
+  auto net = make_star(3, false, [](SwitchConfig&) {});
+  SwitchConfig next = net->config(0);
+  next.register_rate = 4;  // one at once
+  net->sw(0).take_settings(next);
+  for (std::uint32_t n = 0; n < 10; ++n) register_one(*net, 0, n);
+  EXPECT_LE(net->sw(0).group_count(), 2u);
+  EXPECT_GE(net->count(Counter::kDropMrpRate), 8u);
+}
+
 TEST(RegistersRate, BoundsHowManyGroupsAHostAsksFor) {
   auto net = make_star(3, false, [](SwitchConfig& c) {
     c.register_rate = 100;

@@ -18,8 +18,7 @@ class RegisterRate {
   static constexpr Duration kBurst = std::chrono::milliseconds(250);
 
   explicit RegisterRate(const SwitchConfig& config)
-      : interval_(Duration(std::chrono::seconds(1)) / std::max(1u, config.register_rate)),
-        reserved_(config.ports.size()) {
+      : config_(config), reserved_(config.ports.size()) {
     for (std::size_t port = 0; port < reserved_.size(); ++port) {
       is_host_.push_back(config.ports[port].kind == PortKind::kHost);
     }
@@ -30,12 +29,16 @@ class RegisterRate {
     if (!is_host_[port.value()]) return true;
     Instant& until = reserved_[port.value()];
     if (until > now + kBurst) return false;
-    until = std::max(until, now) + interval_;
+    until = std::max(until, now) + interval();
     return true;
   }
 
  private:
-  Duration interval_;
+  Duration interval() const {
+    return Duration(std::chrono::seconds(1)) / std::max(1u, config_.register_rate);
+  }
+
+  const SwitchConfig& config_;
   std::vector<Instant> reserved_;  // by port: until then
   std::vector<bool> is_host_;
 };

@@ -37,7 +37,7 @@ struct Switch::State {
   GroupEntry* find_active(Call& call, McstId id);
   void take_trunks(Call& call);
 
-  const SwitchConfig config;
+  SwitchConfig config;
   Counters counters;
   Scratch scratch;
   Routes routes;
@@ -233,6 +233,11 @@ void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
   state_->groups.set_orphaned(port, now);
   state_->registrar.on_port_down(call);
   state_->senders.on_port_down(call);
+}
+
+void Switch::take_settings(const SwitchConfig& next) {
+  state_->config.take_settings(next);
+  state_->groups.on_settings();
 }
 
 bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }

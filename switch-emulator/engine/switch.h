@@ -151,6 +151,9 @@ class Switch {
   Instant deadline() const;
   void on_port_up(Instant now, PortId port, SwitchOutput& out);
   void on_port_down(Instant now, PortId port, SwitchOutput& out);
+  // Takes what SwitchConfig::take_settings() takes of `next`. Groups that there are stay, even more
+  // than there may be now; what is due earlier by new ages happens by the next on_timer().
+  void take_settings(const SwitchConfig& next);
   // False: the port is down, or a trunk that is dark.
   bool is_up(PortId port) const;
 

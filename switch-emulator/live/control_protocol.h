@@ -8,6 +8,7 @@
 //   {"ask": "record", "recorder": 17}              -> {"ok": true, "events": [...]}
 //   (live/record_request.h)
 //   {"ask": "reset_counters"}                      -> {"ok": true}
+//   {"ask": "reload"}                              -> {"ok": true, "changed": ["switch s0: ..."]}
 //   {"ask": "stop"}                                -> {"ok": true}, then the fabric ends
 //   anything else                                  -> {"ok": false, "error": "..."}
 #pragma once

@@ -321,6 +321,15 @@ bool Datapath::fire_timers(wire::Instant now) {
   return fired;
 }
 
+void Datapath::take_settings(const std::vector<net::SwitchSpec>& switches) {
+  for (std::size_t s = 0; s < switches_.size(); ++s) {
+    SwitchState& state = switches_[s];
+    state.engine->take_settings(switches[s].config);
+    state.deadline = state.engine->deadline();
+    earliest_timer_ = std::min(earliest_timer_, state.deadline);
+  }
+}
+
 void Datapath::publish() {
   for (fabric::AccessPort* port : flush_list_) port->flush();
   flush_list_.clear();

@@ -105,6 +105,9 @@ class Datapath {
   // A trunk that is cut, be it one way, is down for the switches at both ends, and they are told.
   void set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state);
 
+  // Switches take what may be changed while they run (SwitchConfig::take_settings), in their order.
+  void take_settings(const std::vector<net::SwitchSpec>& switches);
+
   // Runs what it is given on the datapath's thread, before it returns.
   using Slice = std::function<void(const std::function<void()>&)>;
   // From any thread that may wait for the datapath's: what that has to copy is asked for in slices

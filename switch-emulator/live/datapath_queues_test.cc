@@ -1,6 +1,7 @@
 // Queues, pauses and priorities of a live fabric, on a time that the test moves: as the simulator has them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 
 #include "net/shapes.h"

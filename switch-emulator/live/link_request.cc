@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "net/nearest_name.h"
+#include "switch-emulator/live/printable.h"
 
 namespace cepheus::live {
 namespace {
@@ -17,16 +18,6 @@ tl::unexpected<wire::Error> invalid(std::string text) {
   return wire::fail(ErrorCode::kInvalid, std::move(text));
 }
 
-std::string list_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 4;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more"
-                              : text;
-}
-
 // Why no cable is called so, and how it may be meant.
 std::string unknown(const std::string& name, const std::vector<Cable>& cables) {
   std::vector<std::string> of_switch;
@@ -36,7 +27,8 @@ std::string unknown(const std::string& name, const std::vector<Cable>& cables) {
     const bool is_trunk = cable.name != cable.near;
     if (is_trunk && cable.near == name) of_switch.push_back(cable.name);
   }
-  if (!of_switch.empty()) return "'" + name + "' is a switch: its trunks are " + list_of(of_switch);
+  if (!of_switch.empty())
+    return "'" + name + "' is a switch: its trunks are " + first_few(of_switch);
   return "no link '" + name + "' in the fabric" + net::did_you_mean(name, known) +
          "; a host's is called as the host, a trunk's as its switches: h1, leaf0-spine0";
 }

@@ -108,6 +108,11 @@ ListeningSocket::ListeningSocket(fabric::UniqueFd fd, std::string path)
   refuses_descriptors_ = setsockopt(fd_.get(), SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no) == 0;
 }
 
+wire::Result<void> ListeningSocket::set_mode(mode_t mode) {
+  if (chmod(path_.c_str(), mode) == 0) return {};
+  return fail_errno("can't change who may connect to " + path_);
+}
+
 fabric::UniqueFd ListeningSocket::accept(std::span<const std::uint8_t> when_full) {
   fabric::UniqueFd socket = accept_from(fd_.get());
   if (socket.is_open() || (errno != EMFILE && errno != ENFILE)) return socket;

@@ -45,6 +45,7 @@ class ListeningSocket {
   ~ListeningSocket();  // removes the socket from the file system
 
   int fd() const { return fd_.get(); }
+  wire::Result<void> set_mode(mode_t mode);
   // The next connection, non-blocking; closed if there is none. Where descriptors run out it is
   // told `when_full` and closed: it must not wait for ever, nor keep waking us.
   fabric::UniqueFd accept(std::span<const std::uint8_t> when_full);

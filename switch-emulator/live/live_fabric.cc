@@ -10,10 +10,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "net/settings_change.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/live/idle_policy.h"
 #include "switch-emulator/live/link_request.h"
+#include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/reception.h"
 #include "switch-emulator/live/record_request.h"
 #include "switch-emulator/live/status_baseline.h"
@@ -55,8 +57,7 @@ struct LiveFabric::State {
         PathLock held_lock)
       : access(who),
         options(live_options),
-        mtu(topology.mtu),
-        icrc_always(topology.icrc_always),
+        running(topology),
         lock(std::move(held_lock)),
         poller(std::move(made_poller)),
         errands(std::move(made_errands)),
@@ -73,12 +74,12 @@ struct LiveFabric::State {
   void close_offenders(wire::Instant now);
   void stop();
   json answer(const json& request);
+  wire::Result<std::vector<std::string>> reload();
   FabricStatus status() const;
 
-  const Access access;
+  Access access;  // on the reception's thread, as `running`
   const LiveOptions options;
-  const std::uint32_t mtu;
-  const bool icrc_always;
+  net::Topology running;
   const wire::Instant started = wire::monotonic_now();
   PathLock lock;
   Poller poller;  // of the thread that serves, as all below
@@ -153,8 +154,8 @@ wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
   auto opened = Reception::open(std::move(sockets), datapath, poller, *errands, access,
                                 [this](const json& request) { return answer(request); });
   if (!opened) return tl::unexpected(opened.error());
-  reception = std::move(*opened);
-  return {};
+  reception = std::move(*opened);  // there before anybody is answered
+  return reception->start();
 }
 
 wire::Result<void> LiveFabric::State::open_interfaces() {
@@ -265,20 +266,48 @@ json LiveFabric::State::answer(const json& request) {
     errands->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
     return done ? json{{"ok", true}} : refusal(done.error().text);
   }
+  if (*what == "reload") {
+    const auto changed = reload();
+    return changed ? json{{"ok", true}, {"changed", *changed}} : refusal(changed.error().text);
+  }
   if (*what == "stop") {
     stop();
     return {{"ok", true}};
   }
   return refusal("asked for " + what->dump() +
-                 ": status, record, link, reset_counters and stop are known");
+                 ": status, record, link, reload, reset_counters and stop are known");
+}
+
+// All of it or nothing: what runs is always what one file said.
+wire::Result<std::vector<std::string>> LiveFabric::State::reload() {
+  if (!options.reread) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "this fabric was not started from a topology file (--topology): there is "
+                      "nothing to read again");
+  }
+  const auto next = options.reread();
+  if (!next) return tl::unexpected(next.error());
+  const auto who = Access::of(next->users);
+  if (!who) return tl::unexpected(who.error());
+  net::SettingsChange change = net::compare(running, *next);
+  if (!change.needs_restart.empty()) {
+    return wire::fail(wire::ErrorCode::kRefused,
+                      "nothing was changed, since a restart is needed for " +
+                          first_few(change.needs_restart, "; "));
+  }
+  if (auto done = reception->take_access(*who); !done) return tl::unexpected(done.error());
+  access = *who;
+  running = net::with_settings(std::move(running), *next);
+  errands->run([&] { datapath.take_settings(running.switches); });
+  return std::move(change.taken);
 }
 
 FabricStatus LiveFabric::State::status() const {
   FabricStatus now;
   now.pid = getpid();
   now.uptime_seconds = std::chrono::duration<double>(wire::monotonic_now() - started).count();
-  now.mtu = mtu;
-  now.icrc_always = icrc_always;
+  now.mtu = running.mtu;
+  now.icrc_always = running.icrc_always;
   now.placement = options.placement;
   now.refused_users = reception->refused_users();
   now.switches = datapath.status([this](const auto& slice) { errands->run(slice); });

@@ -8,6 +8,7 @@
 // (live/control_protocol.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,9 @@ struct LiveOptions {
   // Where the caller has put the serving thread and those that start() makes, and why: the status
   // says it.
   std::string placement{};
+  // The topology anew, for "reload" (control_protocol.h), on a thread of the fabric's; null: it is
+  // from no file.
+  std::function<wire::Result<net::Topology>()> reread{};
   wire::Duration idle_polling = std::chrono::microseconds(200);  // looking for work before sleeping
   // With who connects to attach, and says nothing.
   wire::Duration patience = std::chrono::seconds(5);

@@ -1,5 +1,6 @@
 #include "switch-emulator/live/printable.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -65,6 +66,17 @@ std::string printable(std::string_view text) {
     text.remove_prefix(next.bytes == 0 ? 1 : next.bytes);
   }
   return shown;
+}
+
+std::string first_few(const std::vector<std::string>& texts, std::string_view separator) {
+  constexpr std::size_t kMost = 4;
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(texts.size(), kMost); ++i) {
+    if (i > 0) shown += separator;
+    shown += texts[i];
+  }
+  return texts.size() > kMost ? shown + " and " + std::to_string(texts.size() - kMost) + " more"
+                              : shown;
 }
 
 std::string json_text(const nlohmann::json& document, int indent) {

@@ -5,12 +5,16 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cepheus::live {
 
 // `text` on one line of a terminal, in UTF-8: what would move the cursor, change colours or the
 // direction of writing is shown as "\x1b" or "\u202e", a byte that is no UTF-8 as U+FFFD.
 std::string printable(std::string_view text);
+
+// "a, b, c, d and 3 more": the first four.
+std::string first_few(const std::vector<std::string>& texts, std::string_view separator = ", ");
 
 // The document as ASCII text without a line break at its end, on one line if `indent` is negative.
 // Never fails: a byte that is no UTF-8 becomes U+FFFD.

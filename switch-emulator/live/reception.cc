@@ -43,7 +43,6 @@ wire::Result<std::unique_ptr<Reception>> Reception::open(Sockets sockets, Datapa
   std::unique_ptr<Reception> reception(new Reception(std::move(sockets), std::move(*poller),
                                                      std::move(*own_errands), datapath, doorbells,
                                                      errands, access, std::move(answer)));
-  if (auto started = reception->start(); !started) return tl::unexpected(started.error());
   return reception;
 }
 
@@ -97,6 +96,13 @@ Reception::~Reception() {
 
 void Reception::on_closed(std::size_t host, std::uint64_t attachment) {
   own_errands_->post([this, host, attachment] { attachments_.on_closed(host, attachment); });
+}
+
+wire::Result<void> Reception::take_access(const Access& access) {
+  for (ListeningSocket* socket : {&sockets_.attach, &sockets_.control}) {
+    if (auto done = socket->set_mode(access.socket_mode()); !done) return done;
+  }
+  return {};
 }
 
 void Reception::receive() {

@@ -33,6 +33,8 @@ class Reception {
   Reception(const Reception&) = delete;
   Reception& operator=(const Reception&) = delete;
 
+  // Once: receives from here on.
+  wire::Result<void> start();
   // From another thread: has `task` run on this one, and waits for its end.
   template <typename Task>
   void run(Task&& task) {
@@ -40,7 +42,9 @@ class Reception {
   }
   // From the datapath's thread, which has closed a port (AttachServer::on_closed).
   void on_closed(std::size_t host, std::uint64_t attachment);
-  // On the reception's thread.
+  // On the reception's thread, as all below: sockets open to whom `access`, which is about to be in
+  // force, lets in.
+  wire::Result<void> take_access(const Access& access);
   std::uint64_t refused_users() const {
     return attachments_.refused_users() + control_.refused_users();
   }
@@ -52,7 +56,6 @@ class Reception {
   Reception(Sockets sockets, Poller poller, std::unique_ptr<Errands> own_errands,
             Datapath& datapath, Poller& doorbells, Errands& errands, const Access& access,
             ControlServer::Answer answer);
-  wire::Result<void> start();
   void receive();
   void receive_once();
   wire::Duration time_left() const;

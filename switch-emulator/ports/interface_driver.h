@@ -5,6 +5,7 @@
 // gather until kick(). Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "switch-emulator/ports/access_port.h"

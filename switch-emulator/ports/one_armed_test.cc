@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "switch-emulator/ports/one_armed_interface.h"

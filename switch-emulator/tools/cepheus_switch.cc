@@ -119,6 +119,9 @@ int serve(const Arguments& arguments) {
   LiveOptions options;
   options.socket = arguments.socket;
   options.pcap_dir = arguments.pcap;
+  if (!arguments.topology.empty()) {
+    options.reread = [&arguments] { return topology_of(arguments); };
+  }
   warn_of_few_descriptors(topology->hosts.size());
   std::optional<cepheus::tools::PlacedThreads> threads;
   if (!arguments.no_placement) threads.emplace(interfaces_of(*topology));

@@ -118,6 +118,18 @@ wire::Result<std::string> map_of(const Command& command) {
   return std::string();
 }
 
+// What a reload has changed, a line each; nothing for other requests.
+std::string changes_text(const json& answer) {
+  const auto changed = answer.find("changed");
+  if (changed == answer.end() || !changed->is_array()) return "";
+  if (changed->empty()) return "nothing has changed\n";
+  std::string text;
+  for (const json& line : *changed) {
+    if (line.is_string()) text += live::printable(line.get<std::string>()) + "\n";
+  }
+  return text;
+}
+
 // One answer of the fabric, as the user wants to see it.
 wire::Result<std::string> answer_text(const Command& command) {
   if (command.explains) return explanation(command);
@@ -130,7 +142,7 @@ wire::Result<std::string> answer_text(const Command& command) {
   if (command.maps) return map_of(command);
   if (!command.view) {
     return live::ask(command.socket, command.request).map([&](const json& answer) {
-      return command.as_json ? json_text(answer, command) : std::string();
+      return command.as_json ? json_text(answer, command) : changes_text(answer);
     });
   }
   const auto found = fetch_status(command);
@@ -247,6 +259,10 @@ class CommandLine {
     add_web();
     add_record();
     add_link();
+    app_.add_subcommand("reload", "have the fabric read its topology file again, groups untouched")
+        ->callback([this] {
+          command_.request = {{"ask", "reload"}};
+        });
     app_.add_subcommand("reset-counters", "set all counters to 0")->callback([this] {
       command_.request = {{"ask", "reset_counters"}};
     });

@@ -254,6 +254,17 @@ TEST(Cepheusctl, StopsAFabricAndResetsItsCounters) {
   EXPECT_EQ(fabric.last_request(), json({{"ask", "reset_counters"}}));
 }
 
+TEST(Cepheusctl, SaysWhatAReloadHasChanged) {
+  AnsweringFabric fabric(
+      json{{"ok", true}, {"changed", {"users = [\"ann\"]", "switch s0: max_groups = 9\x1b"}}});
+  Invocation reload({"reload", "--socket", fabric.socket()});
+  EXPECT_EQ(reload.exit_code(), 0);
+  EXPECT_EQ(fabric.last_request(), json({{"ask", "reload"}}));
+  EXPECT_EQ(reload.output(), "users = [\"ann\"]\nswitch s0: max_groups = 9\\x1b\n");
+  AnsweringFabric same(json{{"ok", true}, {"changed", json::array()}});
+  EXPECT_EQ(Invocation({"reload", "--socket", same.socket()}).output(), "nothing has changed\n");
+}
+
 TEST(Cepheusctl, ExitsWithOneIfTheFabricRefusesOrIsNotThere) {
   AnsweringFabric fabric(json{{"ok", false}, {"error", "there is no host 'h9'"}});
   Invocation refused({"--socket", fabric.socket(), "link", "h9", "--up"});

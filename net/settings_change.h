@@ -1,0 +1,22 @@
+// How a topology differs from the one that a fabric runs, in words, and what of it a running fabric
+// takes without losing its groups: users, and what SwitchConfig::take_settings() takes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "net/topology.h"
+
+namespace cepheus::net {
+
+struct SettingsChange {
+  // Each as "switch s0: max_groups = 10", "users is not set any more".
+  std::vector<std::string> taken;
+  std::vector<std::string> needs_restart;
+};
+
+SettingsChange compare(const Topology& running, const Topology& next);
+// `running` with what it takes of `next`. Both have the same switches.
+Topology with_settings(Topology running, const Topology& next);
+
+}  // namespace cepheus::net
