@@ -9,7 +9,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop())
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
-COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "nearest", "metrics", "top", "web", "record", "link", "reset-counters", "stop"], "cepheus": ["doctor"], "cepheus-sim": ["experiment"], "cepheus-replica": ["serve", "status", "check"]}
+COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "nearest", "metrics", "top", "web", "record", "link", "reload", "reset-counters", "stop"], "cepheus": ["doctor"], "cepheus-sim": ["experiment"], "cepheus-replica": ["serve", "status", "check"]}
 
 
 def options(text):
