@@ -28,6 +28,7 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   nic.max_mtu = topology.mtu;
   nic.make_icrc = false;
   nic.moves_payload = config.moves_payload;
+  nic.ack_every = config.ack_every;
   nic.min_ack_timeout = config.ack_timeout;
   nic.congestion = config.congestion;
   if (config.congestion) nic.window_packets = kNoWindow;

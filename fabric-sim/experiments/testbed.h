@@ -19,8 +19,9 @@ struct TestbedConfig {
   std::uint32_t max_qps = 64;
   // Twenty round trips and more: who lost a last packet waits that long.
   wire::Duration ack_timeout = std::chrono::microseconds(500);
-  std::uint64_t memory = 1 << 20;  // the largest message, bytes
-  bool moves_payload = false;      // where switches read it: announcements of WRITEs
+  std::uint32_t ack_every = rnic::NicConfig().ack_every;  // packets of a long message
+  std::uint64_t memory = 1 << 20;                         // the largest message, bytes
+  bool moves_payload = false;  // where switches read it: announcements of WRITEs
   // With it NICs keep no window of packets to speak of, as those of the papers: rates alone bound what
   // is under way.
   std::optional<rnic::CongestionConfig> congestion = {};
