@@ -33,6 +33,14 @@ def unpack(directory):
                 target.write(source.read())
 
 
+def stand_in_for_rdma(directory):
+    """The suite asks iproute2's `rdma` for the devices' network interfaces, which fails where the kernel has no RDMA. This says that there are none."""
+    path = os.path.join(directory, "rdma")
+    with open(path, "w", encoding="ascii") as script:
+        script.write("#!/bin/sh\necho '[]'\n")
+    os.chmod(path, 0o755)
+
+
 class RdmaCore(unittest.TestCase):
     def test_its_own_tests_pass(self):
         fabric = Fabric(hosts=1)
@@ -41,8 +49,10 @@ class RdmaCore(unittest.TestCase):
             suite = os.path.join(directory, "tests")
             os.mkdir(suite)
             unpack(suite)
+            stand_in_for_rdma(directory)
+            path = f"{directory}:{os.environ['PATH']}"
             done = subprocess.run([sys.executable, "run_tests.py", "-v", "--dev", "cepheus0"], cwd=suite,
-                                  env=fabric.environment("h0"), capture_output=True, text=True, timeout=2 * PATIENCE,
+                                  env=fabric.environment("h0", PATH=path), capture_output=True, text=True, timeout=2 * PATIENCE,
                                   check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         passed = len(re.findall(r"\.\.\. ok$", done.stderr, re.MULTILINE))
