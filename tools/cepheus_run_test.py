@@ -193,6 +193,12 @@ class Command(unittest.TestCase):
         self.assertEqual(pairs(self.command("a", LD_PRELOAD="mine.so"), "-x")[3:], both)
         self.assertEqual(pairs(self.command("-x", "LD_PRELOAD", "a", LD_PRELOAD="mine.so"), "-x")[3:], both)
 
+    def test_spawned_ranks_find_the_fabric_in_mpiruns_environment(self):
+        env = line("a", LD_PRELOAD="mine.so").environment_for_spawned(Layout, "/run/fabric", Reservation, 3)
+        given = dict(word.split("=", 1) for word in pairs(line("a", LD_PRELOAD="mine.so").command("mpirun", Layout, "/run/fabric", Reservation, 3), "-x"))
+        self.assertEqual(env, given)
+        self.assertEqual(env["LD_PRELOAD"], "/p/libcepheus-roce.so:mine.so")
+
     def test_environment_finds_the_component_before_directories_that_may_be_absent(self):
         env = line("a", CEPHEUS_HOST="h1", PMIX_MCA_mca_base_component_path="/pmix").environment(Layout)
         self.assertEqual(env, {"OMPI_MCA_mca_base_component_path": "SYSTEM_DEFAULT:/p/openmpi:USER_DEFAULT",

@@ -1,6 +1,8 @@
 """Captures made in Python, and what tshark with cepheus.lua says of one."""
 
+import atexit
 import collections
+import functools
 import os
 import pathlib
 import re
@@ -8,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree
 
 SCRIPT = pathlib.Path(__file__).resolve().parent / "cepheus.lua"
@@ -48,11 +51,26 @@ def read_capture(path):
     return frames
 
 
+@functools.cache
+def script_for_all():
+    """The script where every user can read it."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="cepheus-dissector-"))
+    atexit.register(shutil.rmtree, directory)
+    directory.chmod(0o755)
+    copy = pathlib.Path(shutil.copy(SCRIPT, directory))
+    copy.chmod(0o644)
+    return copy
+
+
 def run(capture, *arguments, preferences=()):
     """tshark's output; it must end well and must not speak of errors in the script."""
     options = [word for preference in preferences for word in ("-o", preference)]
-    done = subprocess.run(["tshark", "-n", "-X", f"lua_script:{SCRIPT}", *options, "-r", str(capture), *arguments], text=True,
-                          capture_output=True, timeout=120, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    # Wireshark 4.4 runs no scripts for root.
+    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
+    with open(capture, "rb") as packets:
+        done = subprocess.run(["tshark", "-n", "-X", f"lua_script:{script_for_all()}", *options, "-r", "-", *arguments], text=True, stdin=packets,
+                              capture_output=True, timeout=120, env=environment, cwd="/", **user)
     told = [line for line in (done.stdout + done.stderr).splitlines() if SCRIPT_ERROR.search(line)]
     if done.returncode != 0 or told:
         raise AssertionError(f"tshark: exit {done.returncode}\n{done.stderr}\n" + "\n".join(told[:20]))
