@@ -76,6 +76,10 @@ inline constexpr int kCollInterface[] = {2, 0, 0};
 #error "This Open MPI's interface of coll is not known here: see kCollInterface"
 #endif
 
+// Whether a convertor may be cut short and fed in parts, also in the middle of a basic element
+// (payload.h).
+inline constexpr bool kConvertorTakesParts = OMPI_MAJOR_VERSION < 5;
+
 // Does the libmpi that was loaded lay out its objects as these headers do?
 inline bool layout_matches() {
   return opal_mutex_t_class.cls_sizeof == sizeof(opal_mutex_t) &&

@@ -9,6 +9,30 @@
 #include "ompi-coll/device_memory.h"
 
 namespace cepheus::coll {
+namespace {
+
+// As many whole elements as `room` has room for.
+int pack_some(opal_convertor_t& convertor, std::byte* memory, size_t room, size_t& moved) {
+  struct iovec piece = {memory, room};
+  uint32_t pieces = 1;
+  moved = room;
+  return opal_convertor_pack(&convertor, &piece, &pieces, &moved) < 0 ? OMPI_ERROR : OMPI_SUCCESS;
+}
+
+int unpack_all(opal_convertor_t& convertor, const std::byte* from, size_t length) {
+  while (length > 0) {
+    struct iovec piece = {const_cast<std::byte*>(from), length};
+    uint32_t pieces = 1;
+    size_t moved = length;
+    const int32_t rc = opal_convertor_unpack(&convertor, &piece, &pieces, &moved);
+    if (rc < 0 || moved == 0) return OMPI_ERROR;
+    from += moved;
+    length -= moved;
+  }
+  return OMPI_SUCCESS;
+}
+
+}  // namespace
 
 Payload::Payload(void* buffer, size_t count, ompi_datatype_t* type)
     : buffer_(buffer), count_(count), type_(type) {
@@ -35,8 +59,12 @@ int Payload::pack(size_t offset, void* memory, size_t length) {
     std::memcpy(memory, first_ + offset, length);
     return OMPI_SUCCESS;
   }
-  const int rc = prepare(true);
-  return rc == OMPI_SUCCESS ? pack_elements(offset, static_cast<std::byte*>(memory), length) : rc;
+  int rc = prepare(true);
+  if (rc != OMPI_SUCCESS) return rc;
+  if (kConvertorTakesParts) return pack_elements(offset, static_cast<std::byte*>(memory), length);
+  rc = pack_whole();
+  if (rc == OMPI_SUCCESS) std::memcpy(memory, whole_.bytes.get() + offset, length);
+  return rc;
 }
 
 int Payload::unpack(size_t offset, const void* memory, size_t length) {
@@ -46,20 +74,35 @@ int Payload::unpack(size_t offset, const void* memory, size_t length) {
   }
   const int prepared = prepare(false);
   if (prepared != OMPI_SUCCESS) return prepared;
-  // Unpacking takes parts of elements as they come.
+  const auto* from = static_cast<const std::byte*>(memory);
+  if (!kConvertorTakesParts) return unpack_whole(offset, from, length);
   size_t position = offset;
   (void)opal_convertor_set_position(&convertor_, &position);
-  const auto* from = static_cast<const std::byte*>(memory);
-  while (length > 0) {
-    struct iovec piece = {const_cast<std::byte*>(from), length};
-    uint32_t pieces = 1;
-    size_t moved = length;
-    const int32_t rc = opal_convertor_unpack(&convertor_, &piece, &pieces, &moved);
-    if (rc < 0 || moved == 0) return OMPI_ERROR;
-    from += moved;
-    length -= moved;
-  }
-  return OMPI_SUCCESS;
+  return unpack_all(convertor_, from, length);
+}
+
+int Payload::reserve_whole() {
+  if (whole_.bytes == nullptr) whole_.bytes.reset(new (std::nothrow) std::byte[bytes_]);
+  return whole_.bytes != nullptr ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+int Payload::pack_whole() {
+  if (whole_.come == bytes_) return OMPI_SUCCESS;
+  if (const int rc = reserve_whole(); rc != OMPI_SUCCESS) return rc;
+  const int rc = pack_some(convertor_, whole_.bytes.get(), bytes_, whole_.come);
+  return rc == OMPI_SUCCESS && whole_.come == bytes_ ? OMPI_SUCCESS : OMPI_ERROR;
+}
+
+// Units come in their order; one may come again.
+int Payload::unpack_whole(size_t offset, const std::byte* from, size_t length) {
+  if (offset > whole_.come) return OMPI_ERROR;
+  if (const int rc = reserve_whole(); rc != OMPI_SUCCESS) return rc;
+  std::memcpy(whole_.bytes.get() + offset, from, length);
+  whole_.come = std::max(whole_.come, offset + length);
+  if (whole_.come < bytes_) return OMPI_SUCCESS;
+  size_t begin = 0;
+  (void)opal_convertor_set_position(&convertor_, &begin);
+  return unpack_all(convertor_, whole_.bytes.get(), bytes_);
 }
 
 void* Payload::window(size_t offset, size_t length) {
@@ -93,10 +136,7 @@ int Payload::pack_elements(size_t offset, std::byte* memory, size_t length) {
     }
     size_t moved = 0;
     if (offset == rest_.end()) {
-      struct iovec piece = {memory, length};
-      uint32_t pieces = 1;
-      moved = length;
-      if (opal_convertor_pack(&convertor_, &piece, &pieces, &moved) < 0) return OMPI_ERROR;
+      if (pack_some(convertor_, memory, length, moved) != OMPI_SUCCESS) return OMPI_ERROR;
       rest_.offset = offset + moved;
       rest_.length = 0;
       if (moved == 0 && refill(offset) != OMPI_SUCCESS) return OMPI_ERROR;
@@ -115,11 +155,9 @@ int Payload::pack_elements(size_t offset, std::byte* memory, size_t length) {
 // Packs elements aside, from the convertor's position on, until they reach beyond `offset`.
 int Payload::refill(size_t offset) {
   do {
-    struct iovec piece = {rest_.bytes.data(), rest_.bytes.size()};
-    uint32_t pieces = 1;
-    size_t moved = rest_.bytes.size();
-    if (opal_convertor_pack(&convertor_, &piece, &pieces, &moved) < 0 || moved == 0)
-      return OMPI_ERROR;
+    size_t moved = 0;
+    const int rc = pack_some(convertor_, rest_.bytes.data(), rest_.bytes.size(), moved);
+    if (rc != OMPI_SUCCESS || moved == 0) return OMPI_ERROR;
     rest_.offset = rest_.end();
     rest_.length = moved;
   } while (rest_.end() <= offset);

@@ -39,8 +39,17 @@ class Payload {
 
     size_t end() const { return offset + length; }
   };
+  // Open MPI 5.0's loses its place between one call and the next for some types, whole elements or
+  // not: there a message is packed and unpacked by one call, and lies here meanwhile.
+  struct Whole {
+    std::unique_ptr<std::byte[]> bytes;
+    size_t come = 0;  // from the first on
+  };
 
   int prepare(bool for_packing);
+  int reserve_whole();
+  int pack_whole();
+  int unpack_whole(size_t offset, const std::byte* from, size_t length);
   int pack_elements(size_t offset, std::byte* memory, size_t length);
   int refill(size_t offset);
 
@@ -54,6 +63,7 @@ class Payload {
   size_t staging_bytes_ = 0;
   bool prepared_ = false;
   Rest rest_;  // the convertor stands at its end
+  Whole whole_;
   opal_convertor_t convertor_;
 };
 

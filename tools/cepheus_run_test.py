@@ -226,10 +226,11 @@ class Running(unittest.TestCase):
             (self.root / directory).mkdir(parents=True)
         for name in ("lib/libcepheus-roce.so", "lib/openmpi/mca_coll_cepheus.so"):
             (self.root / name).touch()
-        for name, text in (("cepheus-switch", SWITCH), ("cepheusctl", CTL), ("mpirun.openmpi", MPIRUN)):
+        for name, text in (("cepheus-switch", SWITCH), ("cepheusctl", CTL), ("orterun", MPIRUN)):
             path = self.root / "bin" / name
             path.write_text(text)
             path.chmod(0o755)
+        (self.root / "bin/mpirun.openmpi").symlink_to("orterun")  # as Open MPI 4 has it
         self.env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "CEPHEUS_BUILD": str(self.root), "TMPDIR": f"{self.root}/tmp",
                     "FAKE_NOTES": f"{self.root}/notes"}
 

@@ -98,9 +98,15 @@ class Type {
 };
 
 std::vector<Basic> basics() {
-  return {{MPI_CHAR, 1},         {MPI_SHORT, 2},     {MPI_INT, 4},  {MPI_FLOAT, 4},
-          {MPI_DOUBLE, 8},       {MPI_LONG_LONG, 8}, {MPI_BYTE, 1}, {MPI_C_DOUBLE_COMPLEX, 16},
-          {MPI_LONG_DOUBLE, 16}, {MPI_UINT16_T, 2}};
+  return {
+    {MPI_CHAR, 1}, {MPI_SHORT, 2}, {MPI_INT, 4}, {MPI_FLOAT, 4}, {MPI_DOUBLE, 8},
+        {MPI_LONG_LONG, 8}, {MPI_BYTE, 1}, {MPI_UINT16_T, 2},
+// Open MPI 5.0's own MPI_Pack takes the wrong bytes where such complex numbers have gaps between
+// them (all of 24 bytes, for instance), and leaves out what pads a long double.
+#if OMPI_MAJOR_VERSION < 5
+        {MPI_C_DOUBLE_COMPLEX, 16}, {MPI_LONG_DOUBLE, 16},
+#endif
+  };
 }
 
 using Signature = std::vector<Basic>;
