@@ -72,6 +72,12 @@ def module_name(path):
     return path.name.split(".ko")[0].replace("-", "_")
 
 
+def module_bytes(path):
+    """Debian 13 compresses modules."""
+    data = path.read_bytes()
+    return lzma.decompress(data) if path.suffix == ".xz" else data
+
+
 def dependencies(module):
     found = re.search(rb"\0depends=([^\0]*)\0", module)
     return [name.replace("-", "_") for name in found.group(1).decode().split(",") if name] if found else []
@@ -124,8 +130,9 @@ class Kernel:
         vmlinuz = next(tree.glob("boot/vmlinuz-*"))
         packed = vmlinuz.read_bytes()
         (directory / "vmlinux").write_bytes(uncompressed(packed) or packed)
-        files = {module_name(path): path for path in tree.glob("lib/modules/*/kernel/**/*.ko")}
-        contents = {name: path.read_bytes() for name, path in files.items()}
+        found = [path for root in ("lib", "usr/lib") for path in tree.glob(f"{root}/modules/*/kernel/**/*.ko*")]  # Debian 12's, and 13's
+        files = {module_name(path): path for path in found}
+        contents = {name: module_bytes(path) for name, path in files.items()}
         (directory / "modules").mkdir(exist_ok=True)
         for place, name in enumerate(in_load_order(MODULES, contents)):
             (directory / "modules" / f"{place:03}-{name}.ko").write_bytes(contents[name])
