@@ -47,6 +47,7 @@ inside() {  # ROOT COMMAND: in the root, at the tree, with a build directory of 
   cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
   unshare --mount --propagation private bash -euc '
     root=$1
+    mount --bind "$root" "$root"  # a mount of its own, which "ip netns" asks of /
     mount -t proc proc "$root/proc"
     mount -t sysfs -o ro sysfs "$root/sys"
     mount --rbind /dev "$root/dev"
