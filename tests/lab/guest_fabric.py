@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(PROJECT / "soft-roce/lab"), str(PROJECT / "tools")]
+sys.path[:0] = [str(PROJECT / "soft-roce/lab"), str(PROJECT / "tools"), str(PROJECT / "tests/e2e")]
 import switch_process  # noqa: E402
 from topology import lab_topology  # noqa: E402
 
