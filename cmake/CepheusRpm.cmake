@@ -5,13 +5,12 @@ set(CPACK_PACKAGE_VENDOR "The Cepheus authors")
 set(CPACK_PACKAGE_CONTACT "The Cepheus authors <maintainers@cepheus.example>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_RPM_PACKAGE_DESCRIPTION
-  "Cepheus lets one ordinary RDMA connection (RC) per member talk to a whole
-group: switches replicate data packets along a tree, rewrite each copy for its
+  "With Cepheus one ordinary RDMA connection (RC) per member talks to a whole group:
+switches replicate data packets along a tree, rewrite each copy for its
 receiver, and merge the receivers' acknowledgements. This package has the
 switch, MPI_Bcast over it for Open MPI and UCX, the library, a RoCE NIC in user
 space, replicated volumes, and what operating them takes.")
 set(CPACK_RPM_PACKAGE_LICENSE BSD-3-Clause)
-set(CPACK_RPM_PACKAGE_GROUP "System Environment/Daemons")
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_SET_DESTDIR ON)  # /etc lies outside of the prefix

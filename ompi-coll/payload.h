@@ -21,7 +21,8 @@ class Payload {
   bool contiguous() const { return contiguous_; }
 
   // Copies bytes [offset, offset + length) of the packed form to or from `memory`, wherever that
-  // cuts a basic element in two. Quickest from low offsets to high.
+  // cuts a basic element in two. Quickest from low offsets to high; what is unpacked begins at 0 and
+  // leaves nothing out, though parts may come again.
   int pack(size_t offset, void* memory, size_t length);
   int unpack(size_t offset, const void* memory, size_t length);
   // Memory that holds [offset, offset + length): the user's own, or a staging buffer of `length`

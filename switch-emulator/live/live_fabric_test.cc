@@ -2,15 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "switch-emulator/live/control_protocol.h"
-#include "switch-emulator/live/test_group.h"
+#include "switch-emulator/live/test_fabric.h"
 #include "wire/icrc.h"
 
 namespace cepheus::live {
@@ -55,107 +51,6 @@ TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, wire::ErrorCode::kInvalid);
   EXPECT_THAT(refused.error().text, HasSubstr("host h1 is behind a network interface"));
-}
-
-// A file that changes while the fabric runs.
-class ChangingTopology {
- public:
-  explicit ChangingTopology(std::string text) : text_(std::move(text)) {}
-  void become(std::string text) {
-    const std::lock_guard lock(mutex_);
-    text_ = std::move(text);
-  }
-  wire::Result<net::Topology> read() {
-    const std::lock_guard lock(mutex_);
-    return net::Topology::from_toml(text_);
-  }
-  LiveOptions options() {
-    LiveOptions options;
-    options.reread = [this] { return read(); };
-    return options;
-  }
-
- private:
-  std::mutex mutex_;
-  std::string text_;
-};
-
-constexpr const char* kThreeHosts = R"(
-[[host]]
-name = "h0"
-address = "10.0.0.1"
-[[host]]
-name = "h1"
-address = "10.0.0.2"
-[[host]]
-name = "h2"
-address = "10.0.0.3"
-)";
-std::string with_switch(const std::string& settings) {
-  return "[[switch]]\nname = \"s0\"\n" + settings + kThreeHosts;
-}
-
-std::string reload(const TestFabric& fabric) {
-  const auto answer = ask(fabric.socket(), {{"ask", "reload"}});
-  return answer ? (*answer)["changed"].dump() : answer.error().text;
-}
-
-TEST(Reload, ChangesLimitsUnderAGroupThatGoesOn) {
-  ChangingTopology file(with_switch("max_groups = 8\n"));
-  TestFabric fabric(*file.read(), file.options());
-  LiveGroup group(fabric, 3);
-  ASSERT_NO_FATAL_FAILURE(group.set_up());
-  group.carry(0);
-  EXPECT_EQ(reload(fabric), "[]");
-  file.become(with_switch("max_groups = 0\nage = \"3s\"\n"));
-  EXPECT_EQ(reload(fabric), R"(["switch s0: age = \"3s\"","switch s0: max_groups = 0"])");
-  group.carry(1);
-  const auto status = fabric.status();
-  ASSERT_EQ(status.switches[0].groups.size(), 1u);
-  EXPECT_TRUE(status.switches[0].groups[0].active);
-  EXPECT_EQ(reload(fabric), "[]") << "that is what runs now";
-  file.become(with_switch(""));
-  EXPECT_EQ(
-      reload(fabric),
-      R"(["switch s0: age is not set any more","switch s0: max_groups is not set any more"])");
-}
-
-TEST(Reload, OpensTheSocketsToUsersAndClosesThemAgain) {
-  ChangingTopology file(kThreeHosts);
-  TestFabric fabric(*file.read(), file.options());
-  const auto mode = [&](const std::string& path) {
-    struct stat there {};
-    EXPECT_EQ(stat(path.c_str(), &there), 0);
-    return there.st_mode & 0777u;
-  };
-  EXPECT_EQ(mode(fabric.socket()), 0600u);
-  file.become("[fabric]\nusers = [\"12345\"]\n" + std::string(kThreeHosts));
-  EXPECT_EQ(reload(fabric), R"(["users = [\"12345\"]"])");
-  EXPECT_EQ(mode(fabric.socket()), 0666u);
-  EXPECT_EQ(mode(control_path(fabric.socket())), 0666u);
-  file.become(kThreeHosts);
-  EXPECT_EQ(reload(fabric), R"(["users is not set any more"])");
-  EXPECT_EQ(mode(fabric.socket()), 0600u);
-  EXPECT_EQ(mode(control_path(fabric.socket())), 0600u);
-}
-
-TEST(Reload, ChangesNothingWhereARestartIsNeededOrTheFileIsWrong) {
-  ChangingTopology file(with_switch("max_groups = 8\n"));
-  TestFabric fabric(*file.read(), file.options());
-  file.become(with_switch("max_groups = 4\nwrite_mode = \"none\"\n") +
-              "[[host]]\nname = \"h3\"\naddress = \"10.0.0.4\"\n");
-  EXPECT_THAT(
-      reload(fabric),
-      HasSubstr("nothing was changed, since a restart is needed for switch s0: write_mode = "
-                "\"none\"; host h3 is new"));
-  file.become(with_switch("max_groups = many\n"));
-  EXPECT_THAT(reload(fabric), HasSubstr("topology:"));
-  file.become("[fabric]\nusers = [\"nobody-is-called-so\"]\n" + with_switch("max_groups = 8\n"));
-  EXPECT_THAT(reload(fabric), HasSubstr("there is no user 'nobody-is-called-so'"));
-  file.become(with_switch("max_groups = 8\n"));
-  EXPECT_EQ(reload(fabric), "[]") << "the limit is still 8";
-  TestFabric unnamed(net::Topology::star(1));
-  EXPECT_THAT(reload(unnamed), HasSubstr("not started from a topology file"));
 }
 
 TEST(LiveFabric, HasAsManyHostsAsItSays) {

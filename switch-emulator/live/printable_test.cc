@@ -57,6 +57,12 @@ TEST(Printable, AnyBytesBecomeTextThatJsonTakesAndNoTerminalObeys) {
   }
 }
 
+TEST(FirstFew, NamesFourAndCountsTheRest) {
+  EXPECT_EQ(first_few({}), "");
+  EXPECT_EQ(first_few({"a", "b", "c", "d"}), "a, b, c, d");
+  EXPECT_EQ(first_few({"a", "b", "c", "d", "e", "f"}, "; "), "a; b; c; d and 2 more");
+}
+
 TEST(JsonText, IsAsciiAndNeverFails) {
   const nlohmann::json document = {{"name", "a\x1b\xC2\x9B\x7f\xC3"}};
   const std::string text = json_text(document);

@@ -7,9 +7,11 @@ As a test: some MiB. As a command: sender_stream_test.py --mib 1024 [--loss 0.01
 
 import argparse
 import os
+import select
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from harness import BUILD
@@ -32,6 +34,23 @@ def leaf_spine(branch, loss):
     return "\n".join(lines) + "\n"
 
 
+def await_end(processes, seconds):
+    """Until all have ended well, or one has failed: who waits for that one would wait for ever."""
+    give_up = time.monotonic() + seconds
+    running = {os.pidfd_open(process.pid): process for process in processes}
+    try:
+        while running:
+            ended = select.select(list(running), [], [], max(0, give_up - time.monotonic()))[0]
+            if not ended or any(running[fd].wait() != 0 for fd in ended):
+                return
+            for fd in ended:
+                os.close(fd)
+                del running[fd]
+    finally:
+        for fd in running:
+            os.close(fd)
+
+
 def stream(branch, mib, loss, seconds):
     """([(exit code, output) of each rank], packets that the switches lost, replicas by switch)."""
     with Switch(topology=leaf_spine(branch, loss)) as switch, tempfile.TemporaryDirectory() as directory:
@@ -41,12 +60,13 @@ def stream(branch, mib, loss, seconds):
                                       env={**environment, "CEPHEUS_HOST": f"h{rank}"}, text=True, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT) for rank in range(HOSTS)]
         try:
-            results = [(process.wait(seconds), process.stdout.read()) for process in processes]
+            await_end(processes, seconds)
             status = switch.status()
         finally:
             for process in processes:
                 process.kill()
-                process.wait()
+            results = [(process.wait(), process.stdout.read()) for process in processes]
+            for process in processes:
                 process.stdout.close()
     lost = sum(port[way]["dropped_loss"] for one in status["switches"] for port in one["ports"] for way in ("in", "out"))
     taken = {one["name"]: one["counters"].get("sender_data_taken", 0) for one in status["switches"]}
