@@ -18,7 +18,7 @@ constexpr int64_t kFastMegabytesPerSecond = 500;
 // and nothing can be posted behind it.
 BulkOperation::~BulkOperation() {
   if (in_flight_ == 0) return;
-  session_.bulk().destroy();
+  lane_.destroy();
   session_.agreement().fail(Cause::kWork,
                             rank_text(*call_.team) + ": a broadcast ended in an error");
 }
@@ -130,7 +130,7 @@ int BulkOperation::post() {
       const auto index = static_cast<size_t>(done - self.list_.data());
       if (done->done && length != self.piece_bytes(index)) self.wrong_length_ = true;
     };
-    const Channel::Status status = session_.bulk().channel().receive(
+    const Channel::Status status = lane_.channel().receive(
         memory() + started_ * kPiece, piece_bytes(started_), tag(started_), piece.transfer);
     if (status != Channel::Status::kStarted) return refused(status);
     ++in_flight_;
@@ -166,7 +166,7 @@ int BulkOperation::gather() {
   if (rc != OMPI_SUCCESS) return rc;
   if (stale) return OMPI_ERR_WOULD_BLOCK;
   if (call_.is_root() && call_.unattended) {
-    (void)mcast_group_set_watchdog(session_.bulk().group(), 1);
+    (void)mcast_group_set_watchdog(lane_.group(), 1);
     step_ = Step::kTransfer;
     return OMPI_SUCCESS;
   }
@@ -190,7 +190,7 @@ int BulkOperation::report() {
 
 int BulkOperation::send() {
   // Nothing is known yet of who has posted.
-  if (call_.unattended) (void)mcast_group_set_watchdog(session_.bulk().group(), 0);
+  if (call_.unattended) (void)mcast_group_set_watchdog(lane_.group(), 0);
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   for (; started_ < pieces(); ++started_) {
     Piece& piece = list_[started_];
@@ -199,7 +199,7 @@ int BulkOperation::send() {
       static_cast<BulkOperation*>(transfer->owner)
           ->ended(*reinterpret_cast<Piece*>(transfer), result);
     };
-    const Channel::Status status = session_.bulk().channel().send(
+    const Channel::Status status = lane_.channel().send(
         memory() + started_ * kPiece, piece_bytes(started_), tag(started_), piece.transfer);
     if (status != Channel::Status::kStarted) return refused(status);
     ++in_flight_;

@@ -25,7 +25,8 @@ class BulkOperation final : public Operation {
   static constexpr size_t kPiece = size_t{4} << 20;
   static constexpr size_t kPieces = kUnit / kPiece;
 
-  BulkOperation(const Call& call, Session& session) : call_(call), session_(session) {}
+  BulkOperation(const Call& call, Session& session)
+      : call_(call), session_(session), lane_(*session.bulk(call.root)) {}
   ~BulkOperation() override;
   int progress(Actions& out) override;
   int serve(int to, uint64_t bytes) override;
@@ -71,6 +72,7 @@ class BulkOperation final : public Operation {
 
   Call call_;
   Session& session_;
+  TeamLane& lane_;
   bool entered_ = false;
   Step step_ = Step::kPost;
   void* window_ = nullptr;

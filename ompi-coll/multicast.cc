@@ -65,16 +65,37 @@ bool Multicast::is_cut_before(uint64_t unit) const {
   return cut.has_value() && *cut < unit;
 }
 
-int Multicast::prepare(uint64_t first, bool small) {
+// More roots than get a sender group: all members count them alike.
+int Multicast::refuse_root(int root) {
+  reason_ = "rank " + std::to_string(team_.rank_of(root)) +
+            " has no sender group: " + std::to_string(parameters().max_senders) +
+            " other roots have theirs (coll_cepheus_max_senders)";
+  const bool first = !reported_full_;
+  reported_full_ = true;
+  if (parameters().chosen_mode() != Mode::kRequire) {
+    if (team_.is_leader()) {
+      opal_output_verbose(first ? 1 : 2, output_stream(),
+                          "cepheus: %s: open mpi's own algorithms: %s", team_.name().c_str(),
+                          reason_.c_str());
+    }
+    return OMPI_ERR_NOT_AVAILABLE;
+  }
+  if (team_.is_leader()) abort_job(team_, reason_);
+  return OMPI_ERR_WOULD_BLOCK;  // until the leader ends the job
+}
+
+int Multicast::prepare(uint64_t first, bool small, int root) {
   if (is_cut_before(first) && first >= session_->agreement().retry_at()) {
-    const int rc = try_again(first);
+    const int rc = try_again(first, root);
     if (rc != OMPI_SUCCESS) return rc;
   }
   if (is_cut_before(first)) {
     reason_ = session_->agreement().reason();
     return OMPI_ERR_NOT_AVAILABLE;
   }
-  TeamLane& needed = lane(small);
+  TeamLane* const lane = small ? &session_->eager() : session_->bulk(root);
+  if (lane == nullptr) return refuse_root(root);
+  TeamLane& needed = *lane;
   switch (needed.state()) {
     case TeamLane::State::kReady:
     case TeamLane::State::kClosed:
@@ -120,22 +141,34 @@ int Multicast::set_up(TeamLane& lane, uint64_t first) {
   if (rc != OMPI_SUCCESS) return rc;
   set_up_backoff_.began(Clock::now().time_since_epoch());
   counters().add(Counters::Which::kGroups);
-  reason_ = carrier_ = Transport::instance().carrier();
+  set_carrier();
+  reason_ = carrier_;
   report(lane, again);
   return OMPI_SUCCESS;
 }
 
+// What a new session is tried with.
+TeamLane& Multicast::first_lane(Session& session, int root) {
+  TeamLane* const own = parameters().has_sender_groups() ? session.bulk(root) : nullptr;
+  return own != nullptr ? *own : session.eager();
+}
+
+void Multicast::set_carrier() {
+  carrier_ = Transport::instance().carrier();
+  if (parameters().has_sender_groups()) carrier_ += ", a sender group for each root";
+}
+
 // A session has broken, and the agreed unit for another attempt has come. All members are here.
-int Multicast::try_again(uint64_t unit) {
+int Multicast::try_again(uint64_t unit, int root) {
   if (next_session_ == nullptr) {
     next_session_ = std::make_unique<Session>(team_, session_->generation() + 1, true);
     Backoff next = backoff_;
     next.ended(Clock::now().time_since_epoch());
-    next_session_->eager().set_retry_after(retry_after(next));
+    first_lane(*next_session_, root).set_retry_after(retry_after(next));
   }
   // The port can be opened anew only when nothing holds it any more.
   if (!session_->agreement().is_salvaged()) return OMPI_ERR_WOULD_BLOCK;
-  TeamLane& lane = next_session_->eager();
+  TeamLane& lane = first_lane(*next_session_, root);
   const TeamLane::State state = lane.progress();
   if (state != TeamLane::State::kReady && state != TeamLane::State::kFailed)
     return OMPI_ERR_WOULD_BLOCK;
@@ -159,13 +192,13 @@ int Multicast::try_again(uint64_t unit) {
   backoff_.began(now.time_since_epoch());
   counters().add(Counters::Which::kGroups);
   speed_.forget();
-  carrier_ = Transport::instance().carrier();
+  set_carrier();
   session_.swap(next);
   std::vector<Held> held;
   held.swap(held_);
   for (const Held& each : held) session_->agreement().receive(each.from, each.message, actions_);
   reported_ = false;
-  report(session_->eager(), false);
+  report(lane, false);
   return OMPI_SUCCESS;
 }
 
@@ -274,7 +307,9 @@ void Multicast::announce(const ControlMessage& message) {
 
 // `again`: it was refused before, and so reported.
 void Multicast::report(const TeamLane& lane, bool again) {
-  const char* const name = &lane == &session_->eager() ? "eager" : "bulk";
+  const std::string name = &lane == &session_->eager() ? "eager lane" : "bulk lane";
+  const bool own = lane.sender() != TeamLane::kAnyMember;
+  const std::string of = own ? " of rank " + std::to_string(team_.rank_of(lane.sender())) : "";
   const bool first = !reported_;
   reported_ = true;
   if (!team_.is_leader()) return;
@@ -282,13 +317,14 @@ void Multicast::report(const TeamLane& lane, bool again) {
   if (!ready && parameters().chosen_mode() == Mode::kRequire) abort_job(team_, lane.reason());
   const int level = (ready ? first || again : !again) ? 1 : 2;
   if (ready) {
-    opal_output_verbose(
-        level, output_stream(), "cepheus: %s: multicast, %s lane on group %s epoch %u",
-        team_.name().c_str(), name, address_text(lane.mcst_id()).c_str(), lane.epoch());
+    opal_output_verbose(level, output_stream(), "cepheus: %s: multicast, %s%s on %s %s epoch %u",
+                        team_.name().c_str(), name.c_str(), of.c_str(),
+                        own ? "sender group from" : "group", address_text(lane.mcst_id()).c_str(),
+                        lane.epoch());
   } else {
     opal_output_verbose(level, output_stream(),
-                        "cepheus: %s: open mpi's own algorithms for the %s lane: %s",
-                        team_.name().c_str(), name, lane.reason().c_str());
+                        "cepheus: %s: open mpi's own algorithms for the %s%s: %s",
+                        team_.name().c_str(), name.c_str(), of.c_str(), lane.reason().c_str());
   }
 }
 

@@ -32,10 +32,10 @@ class Multicast {
   static size_t unit_bytes(bool small);
   // The units of the next one: the number of the first.
   uint64_t take_units(size_t bytes);
-  // Readies the lane of the broadcast whose units start at `first`. OMPI_SUCCESS: by multicast;
+  // Readies the lane of the broadcast of member `root` whose units start at `first`. OMPI_SUCCESS: by multicast;
   // OMPI_ERR_NOT_AVAILABLE: not by it, on all members alike; OMPI_ERR_WOULD_BLOCK: call again.
   // reason(): for either.
-  int prepare(uint64_t first, bool small);
+  int prepare(uint64_t first, bool small, int root);
   const std::string& reason() const { return reason_; }
   // Why the session has broken.
   const std::string& breach() const { return session_->agreement().reason(); }
@@ -64,9 +64,11 @@ class Multicast {
   };
 
   bool is_cut_before(uint64_t unit) const;
-  TeamLane& lane(bool small) { return small ? session_->eager() : session_->bulk(); }
+  int refuse_root(int root);
+  static TeamLane& first_lane(Session& session, int root);
+  void set_carrier();
   int set_up(TeamLane& lane, uint64_t first);
-  int try_again(uint64_t unit);
+  int try_again(uint64_t unit, int root);
   uint64_t retry_after(Backoff backoff) const;
   void receive();
   void take(const Actions& actions);
@@ -94,6 +96,7 @@ class Multicast {
   std::chrono::steady_clock::time_point since_;  // of the rate of units
   uint64_t since_unit_ = 0;
   bool reported_ = false;
+  bool reported_full_ = false;  // a root without a sender group
 
   bool tear_down_started_ = false;
   TearDown tear_down_;

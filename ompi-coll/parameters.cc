@@ -23,8 +23,8 @@ int& output_stream() {
 
 unsigned Parameters::fingerprint() const {
   unsigned hash = 2166136261u;
-  for (const int value :
-       {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host}) {
+  for (const int value : {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host,
+                          groups, max_senders}) {
     hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
   }
   return hash;
@@ -83,6 +83,14 @@ void register_parameters(const mca_base_component_t* component) {
   mca_base_var_enum_t* carriers = nullptr;
   (void)mca_base_var_enum_create("coll_cepheus_carrier", carrier_values, &carriers);
 
+  static mca_base_var_enum_value_t groups_values[] = {
+      {static_cast<int>(Groups::kAny), "any"},
+      {static_cast<int>(Groups::kSender), "sender"},
+      {0, nullptr},
+  };
+  mca_base_var_enum_t* groups = nullptr;
+  (void)mca_base_var_enum_create("coll_cepheus_groups", groups_values, &groups);
+
   Parameters& p = parameters();
   register_int(component, "priority", "Priority of the component; the highest one serves MPI_Bcast",
                OPAL_INFO_LVL_6, &p.priority);
@@ -128,6 +136,15 @@ void register_parameters(const mca_base_component_t* component) {
                "auto: UCX's rc_mcast where its plug-in interface is known, else libmcast directly; "
                "ucx; direct",
                OPAL_INFO_LVL_6, &p.carrier, carriers);
+  register_int(component, "groups",
+               "any: groups in which every rank may send; sender: one group for each root, with "
+               "this fixed sender (MC-RDMA's): no group addresses, at most 17 hosts, and every "
+               "broadcast waits for its receivers",
+               OPAL_INFO_LVL_5, &p.groups, groups);
+  register_int(component, "max_senders",
+               "With groups=sender: the roots of a communicator that get a group, first come first "
+               "served; broadcasts of others use Open MPI's own algorithms",
+               OPAL_INFO_LVL_5, &p.max_senders);
   register_int(component, "mrp_port", "UDP port of the registration protocol; 0: 18516",
                OPAL_INFO_LVL_6, &p.mrp_port);
   register_bytes(component, "max_eager_memory",
@@ -145,6 +162,7 @@ void register_parameters(const mca_base_component_t* component) {
                   OPAL_INFO_LVL_9, &p.uct_library);
   if (modes != nullptr) OBJ_RELEASE(modes);
   if (carriers != nullptr) OBJ_RELEASE(carriers);
+  if (groups != nullptr) OBJ_RELEASE(groups);
 }
 
 void warn_of_unknown_parameters() {

@@ -9,6 +9,8 @@ namespace cepheus::coll {
 
 // Who carries the ends of groups.
 enum class Carrier : int { kAuto = 0, kUcx = 1, kDirect = 2 };
+// Which groups carry broadcasts: one of all, whoever sends, or one for each root (MC-RDMA's).
+enum class Groups : int { kAny = 0, kSender = 1 };
 enum class Mode : int { kOff = 0, kTry = 1, kRequire = 2 };
 
 struct Parameters {
@@ -23,13 +25,19 @@ struct Parameters {
   int slow_fallback = 1;
   int ranks_per_host = 0;
   int carrier = static_cast<int>(Carrier::kAuto);
+  int groups = static_cast<int>(Groups::kAny);
+  int max_senders = 4;
   int mrp_port = 0;
   unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
   char* device = nullptr;
   char* mcst_pool = nullptr;
   char* uct_library = nullptr;
 
-  size_t eager_bytes() const { return eager_limit > 0 ? static_cast<size_t>(eager_limit) : 0; }
+  bool has_sender_groups() const { return static_cast<Groups>(groups) == Groups::kSender; }
+  // Sender groups have no eager lane.
+  size_t eager_bytes() const {
+    return eager_limit > 0 && !has_sender_groups() ? static_cast<size_t>(eager_limit) : 0;
+  }
   size_t eager_unit() const { return eager_message > 0 ? static_cast<size_t>(eager_message) : 1; }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
   Carrier chosen_carrier() const { return static_cast<Carrier>(carrier); }

@@ -36,10 +36,12 @@ Cause cause_of(mcast_cause_t cause) {
 Session::Session(const Team& team, uint32_t generation, bool again)
     : team_(team),
       generation_(generation),
-      eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
-      bulk_(team, MCAST_LANE_BULK, 0, again),
+      again_(again),
       agreement_(team.self(), team.size(), generation) {
-  eager_.set_arrival(Inbox::on_message, &inbox_);
+  lanes_.push_back(std::make_unique<TeamLane>(team, MCAST_LANE_EAGER,
+                                              parameters().eager_unit() + kHeaderRoom,
+                                              TeamLane::kAnyMember, again));
+  eager().set_arrival(Inbox::on_message, &inbox_);
 }
 
 Session::~Session() { destroy_groups(); }
@@ -50,28 +52,43 @@ void Session::destroy_groups() {
     std::lock_guard<std::mutex> guard(Transport::instance().mutex());
     inbox_.clear();
   }
-  eager_.destroy();
-  bulk_.destroy();
+  for (const auto& lane : lanes_) lane->destroy();
+}
+
+TeamLane* Session::bulk(int root) {
+  const bool own = parameters().has_sender_groups();
+  const int sender = own ? root : TeamLane::kAnyMember;
+  const auto bulk = lanes_.begin() + 1;
+  const auto at =
+      std::find_if(bulk, lanes_.end(), [&](const auto& lane) { return lane->sender() == sender; });
+  if (at != lanes_.end()) return at->get();
+  if (own && lanes_.end() - bulk >= parameters().max_senders) return nullptr;
+  lanes_.push_back(std::make_unique<TeamLane>(team_, MCAST_LANE_BULK, 0, sender, again_));
+  return lanes_.back().get();
+}
+
+template <typename F>
+void Session::each_ready(F f) const {
+  for (const auto& lane : lanes_) {
+    if (lane->state() == TeamLane::State::kReady) f(*lane);
+  }
 }
 
 void Session::look_at(const TeamLane& lane) {
   mcast_group_attr_t attr;
-  if (lane.state() != TeamLane::State::kReady || !lane.has_failed(attr)) return;
+  if (!lane.has_failed(attr)) return;
   agreement_.fail(cause_of(attr.cause), rank_text(team_) + ": " + attr.reason);
 }
 
 void Session::look() {
   if (agreement_.is_broken()) return;
-  look_at(eager_);
-  look_at(bulk_);
+  each_ready([&](const TeamLane& lane) { look_at(lane); });
 }
 
 void Session::stop() {
   stopping_ = true;
   give_up_ = std::chrono::steady_clock::now() + kDrainPatience;
-  for (TeamLane* lane : {&eager_, &bulk_}) {
-    if (lane->state() == TeamLane::State::kReady) lane->stop(agreement_.reason().c_str());
-  }
+  each_ready([&](TeamLane& lane) { lane.stop(agreement_.reason().c_str()); });
 }
 
 void Session::watch(Actions& out) {
@@ -79,17 +96,14 @@ void Session::watch(Actions& out) {
   if (!agreement_.is_broken()) return;
   if (agreement_.is_salvaged()) {
     // A lane that was set up only after the break has carried nothing.
-    for (TeamLane* lane : {&eager_, &bulk_}) {
-      if (lane->state() == TeamLane::State::kReady) lane->destroy();
-    }
+    each_ready([](TeamLane& lane) { lane.destroy(); });
     return;
   }
   if (!stopping_) stop();
   const bool patient = std::chrono::steady_clock::now() < give_up_;
-  for (const TeamLane* lane : {&eager_, &bulk_}) {
-    if (lane->state() == TeamLane::State::kReady && !lane->is_drained() && patient) return;
-  }
-  salvage(out);
+  bool is_drained = true;
+  each_ready([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
+  if (is_drained || !patient) salvage(out);
 }
 
 void Session::salvage(Actions& out) {
@@ -97,30 +111,28 @@ void Session::salvage(Actions& out) {
     std::lock_guard<std::mutex> guard(Transport::instance().mutex());
     inbox_.salvage();
   }
-  if (eager_.state() == TeamLane::State::kReady) {
+  if (eager().state() == TeamLane::State::kReady) {
     const void* data = nullptr;
     size_t length = 0;
     uint32_t imm = 0;
     for (unsigned i = 0;
-         mcast_group_unacknowledged(eager_.group(), i, &data, &length, &imm) == MCAST_OK; ++i) {
+         mcast_group_unacknowledged(eager().group(), i, &data, &length, &imm) == MCAST_OK; ++i) {
       const auto* bytes = static_cast<const std::byte*>(data);
       EagerHeader header{};
       std::memcpy(&header, bytes, sizeof header);
       stored_.push_back({header.unit, {bytes, bytes + length}});
     }
   }
-  eager_.destroy();
-  bulk_.destroy();
+  for (const auto& lane : lanes_) lane->destroy();
   counters().add_fallback(agreement_.cause());
   agreement_.salvaged(!stored_.empty(), out);
 }
 
 bool Session::is_drained() const {
   if (agreement_.is_broken()) return agreement_.is_salvaged();
-  const auto clear = [](const TeamLane& lane) {
-    return lane.state() != TeamLane::State::kReady || lane.outstanding() == 0;
-  };
-  return clear(eager_) && clear(bulk_);
+  bool clear = true;
+  each_ready([&](const TeamLane& lane) { clear = clear && lane.outstanding() == 0; });
+  return clear;
 }
 
 const std::vector<std::byte>* Session::stored(uint64_t unit) const {

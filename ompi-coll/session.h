@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "ompi-coll/agreement.h"
@@ -23,12 +24,14 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   uint32_t generation() const { return generation_; }
-  TeamLane& eager() { return eager_; }
-  TeamLane& bulk() { return bulk_; }
+  TeamLane& eager() { return *lanes_.front(); }
+  // What carries large broadcasts of member `root`: the one lane of all, or with sender groups one
+  // of its own, made at its first, on all members alike. Null: enough other roots have one.
+  TeamLane* bulk(int root);
   Inbox& inbox() { return inbox_; }
   Agreement& agreement() { return agreement_; }
 
-  // Notices that a group has failed; once it has, stops both lanes, waits until all that had
+  // Notices that a group has failed; once it has, stops all lanes, waits until all that had
   // arrived is handed over, keeps it, and destroys the groups.
   void watch(Actions& out);
   // Looks only for a failure; cheaper.
@@ -45,6 +48,8 @@ class Session {
     uint64_t unit;
     std::vector<std::byte> message;
   };
+  template <typename F>
+  void each_ready(F f) const;
   void look_at(const TeamLane& lane);
   void stop();
   void salvage(Actions& out);
@@ -52,7 +57,8 @@ class Session {
   const Team& team_;
   const uint32_t generation_;
   Inbox inbox_;  // outlives the lane that fills it
-  TeamLane eager_, bulk_;
+  const bool again_;
+  std::vector<std::unique_ptr<TeamLane>> lanes_;  // the eager one, then those of large broadcasts
   Agreement agreement_;
   std::vector<Stored> stored_;
   bool stopping_ = false;

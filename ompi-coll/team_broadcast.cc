@@ -25,7 +25,7 @@ int TeamBroadcast::decide() {
     unit_ = multicast_->take_units(payload_.bytes());
     has_units_ = true;
   }
-  const int rc = multicast_->prepare(unit_, small_);
+  const int rc = multicast_->prepare(unit_, small_, root_);
   if (rc == OMPI_ERR_NOT_AVAILABLE) {
     path_ = Path::kOther;
     reason_ = multicast_->reason();

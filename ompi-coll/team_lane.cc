@@ -14,7 +14,6 @@ namespace cepheus::coll {
 namespace {
 
 constexpr int kMaxAttempts = 4;
-constexpr int kLeader = 0;
 
 // Buffers of an eager lane each way, where so many groups are in being: the process's budget has to
 // do for hundreds of communicators, of which the first are mostly the busy ones.
@@ -31,15 +30,16 @@ std::string address_text(uint32_t network_order) {
 }
 
 // Why these members can't form a group; empty if they can.
-std::string objection(const std::vector<MemberRecord>& records, const Team& team) {
+std::string objection(const std::vector<MemberRecord>& records, int leader, const Team& team) {
+  const MemberRecord& first = records[static_cast<size_t>(leader)];
   std::map<uint32_t, std::string> hosts;
   for (size_t member = 0; member < records.size(); ++member) {
     const MemberRecord& record = records[member];
     const std::string rank = "rank " + std::to_string(team.rank_of(static_cast<int>(member)));
     if (record.status != MCAST_OK) return rank + ": " + record.reason;
-    if (record.fingerprint != records[kLeader].fingerprint) {
+    if (record.fingerprint != first.fingerprint) {
       return rank + " has other coll_cepheus parameters than rank " +
-             std::to_string(team.rank_of(kLeader)) + ": give all ranks the same";
+             std::to_string(team.rank_of(leader)) + ": give all ranks the same";
     }
     const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
     if (!fresh) {
@@ -74,6 +74,16 @@ bool may_pass(int32_t status) {
 
 }  // namespace
 
+// All members but the leader, until one call of `f` is no success.
+template <typename F>
+int TeamLane::others(F f) const {
+  int rc = OMPI_SUCCESS;
+  for (int member = 0; member < team_.size() && rc == OMPI_SUCCESS; ++member) {
+    if (member != leader()) rc = f(member);
+  }
+  return rc;
+}
+
 void TeamLane::make_group(MemberRecord& record) {
   record = {};
   record.fingerprint = parameters().fingerprint();
@@ -85,6 +95,7 @@ void TeamLane::make_group(MemberRecord& record) {
     mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
     params.lane = kind_;
     params.max_eager = max_eager_;
+    params.sender_group = sender_ != kAnyMember ? 1 : 0;
     params.recv_depth = params.send_depth =
         kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
     status = mcast_group_create(transport.context(), &params, &group_);
@@ -108,17 +119,17 @@ void TeamLane::start() {
   ++attempts_;
   make_group(own_);
   int rc = OMPI_SUCCESS;
-  if (team_.is_leader()) {
+  if (is_leader()) {
     records_.assign(static_cast<size_t>(team_.size()), MemberRecord{});
-    records_[kLeader] = own_;
-    for (int member = 1; member < team_.size() && rc == OMPI_SUCCESS; ++member) {
-      rc = messages_.receive(&records_[static_cast<size_t>(member)], sizeof(MemberRecord), member,
-                             Tag::kSetUp, team_);
-    }
+    records_[static_cast<size_t>(leader())] = own_;
+    rc = others([&](int member) {
+      return messages_.receive(&records_[static_cast<size_t>(member)], sizeof(MemberRecord), member,
+                               Tag::kSetUp, team_);
+    });
   } else {
-    rc = messages_.send(&own_, sizeof own_, kLeader, Tag::kSetUp, team_);
+    rc = messages_.send(&own_, sizeof own_, leader(), Tag::kSetUp, team_);
     if (rc == OMPI_SUCCESS)
-      rc = messages_.receive(&outcome_, sizeof outcome_, kLeader, Tag::kOutcome, team_);
+      rc = messages_.receive(&outcome_, sizeof outcome_, leader(), Tag::kOutcome, team_);
   }
   if (rc != OMPI_SUCCESS) {
     outcome_.status = MCAST_ERR_FABRIC;
@@ -128,11 +139,11 @@ void TeamLane::start() {
     settle();
     return;
   }
-  set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
+  set_state(is_leader() ? State::kGathering : State::kAnnouncing);
 }
 
 void TeamLane::gathered() {
-  const std::string why = objection(records_, team_);
+  const std::string why = objection(records_, leader(), team_);
   if (!why.empty()) {
     // Where several object the most lasting reason counts.
     const auto lasting = std::find_if(records_.begin(), records_.end(), [](const MemberRecord& r) {
@@ -167,10 +178,10 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
   outcome_.status = status;
   outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
   snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
-  for (int member = 1; member < team_.size(); ++member) {
-    const int rc = messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
-    if (rc != OMPI_SUCCESS) break;  // the job is coming down: nothing we say reaches them
-  }
+  // If that fails the job is coming down: nothing we say reaches them.
+  (void)others([&](int member) {
+    return messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
+  });
   set_state(State::kAnnouncing);
 }
 

@@ -1,4 +1,5 @@
 // One lane of one team: a libmcast group of its members, set up at the first message that needs it.
+// Member 0 leads it; a sender group is led by its sender.
 //
 //   every member: make the group -> the leader gathers the members' names -> it registers -> it
 //   tells all the outcome
@@ -48,9 +49,11 @@ class TeamLane {
     kClosed  // it was ready, and is destroyed
   };
 
-  // `again`: the fabric may serve now though it did not before.
-  TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
-      : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
+  // `sender`: the member that alone sends, or kAnyMember. `again`: the fabric may serve now though
+  // it did not before.
+  static constexpr int kAnyMember = -1;
+  TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, int sender, bool again)
+      : team_(team), kind_(kind), max_eager_(max_eager), sender_(sender), again_(again) {}
   ~TeamLane() { destroy(); }
   TeamLane(const TeamLane&) = delete;
   TeamLane& operator=(const TeamLane&) = delete;
@@ -77,7 +80,9 @@ class TeamLane {
   // kFailed: why, naming the rank or switch.
   mcast_status_t status() const { return static_cast<mcast_status_t>(outcome_.status); }
   std::string reason() const { return outcome_.reason; }
+  // Of a sender group its sender's address.
   uint32_t mcst_id() const { return outcome_.mcst_id; }
+  int sender() const { return sender_; }
   uint32_t epoch() const { return outcome_.epoch; }
 
   Channel& channel() const { return *channel_; }  // kReady
@@ -94,6 +99,10 @@ class TeamLane {
   void destroy();
 
  private:
+  int leader() const { return sender_ == kAnyMember ? 0 : sender_; }
+  bool is_leader() const { return team_.self() == leader(); }
+  template <typename F>
+  int others(F f) const;
   void make_group(MemberRecord& record);
   void start();
   void gathered();
@@ -105,6 +114,7 @@ class TeamLane {
   const Team& team_;
   mcast_lane_t kind_;
   size_t max_eager_;
+  int sender_;
   bool again_;
   uint64_t retry_after_ = 0;
   uint64_t retry_at_ = kNever;

@@ -52,6 +52,13 @@ class Explain(EndToEnd):
             self.assertRegex(path["reason"], f"^{MULTICAST}$")
             self.assertEqual(path["ranks_reporting"], 4)
 
+    def test_tells_of_sender_groups(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 8, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_groups": "sender"}))
+        _, world = self.world()
+        for path in world["paths"]:
+            self.assertEqual(path["path"], "bulk lane")
+            self.assertRegex(path["reason"], f"^{MULTICAST}, a sender group for each root$")
+
     def test_names_the_reason_for_open_mpis_own_algorithms(self):
         run = over_fabric(CHECK, "--count", 5, "--max", 1000,
                           topology=star(4, switch="max_groups = 0"))
@@ -60,7 +67,6 @@ class Explain(EndToEnd):
         (path,) = world["paths"]
         self.assertEqual(path["path"], "open mpi")
         self.assertIn("no table space", path["reason"])
-
 
     def test_a_ucx_that_can_not_serve_is_told_and_done_without(self):
         self.assert_ok(over_fabric(CHECK, "--count", 10, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_uct_library": "/nowhere.so"}))
