@@ -25,7 +25,7 @@ tl::unexpected<wire::Error> gone(const std::string& why) {
 
 std::string Client::default_socket() {
   const char* named = std::getenv("CEPHEUS_CMD_SOCKET");
-  return named != nullptr && *named != '\0' ? named : "/run/cepheus/cmd.sock";
+  return named != nullptr && *named != '\0' ? named : "/run/cepheus-cmd/cmd.sock";
 }
 
 wire::Result<Client> Client::open(const std::string& socket) {

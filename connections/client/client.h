@@ -16,7 +16,7 @@ class Client {
   // What the daemon has not taken yet.
   static constexpr std::size_t kMostUnsent = 256 << 10;
 
-  // $CEPHEUS_CMD_SOCKET, else /run/cepheus/cmd.sock.
+  // $CEPHEUS_CMD_SOCKET, else /run/cepheus-cmd/cmd.sock.
   static std::string default_socket();
   // kUnavailable: no daemon is there. kInvalid: no such path can be.
   static wire::Result<Client> open(const std::string& socket);

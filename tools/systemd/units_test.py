@@ -13,7 +13,7 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
-UNITS = [BUILD / "tools" / f"{name}.service" for name in ("cepheus-switch", "cepheus-metrics")]
+UNITS = [BUILD / "tools" / f"{name}.service" for name in ("cepheus-switch", "cepheus-metrics", "cepheus-cmd")]
 EXPOSURE = 30  # tenths, at most
 
 sys.path.insert(0, str(HERE.parent))

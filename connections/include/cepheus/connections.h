@@ -74,7 +74,7 @@ typedef struct {
 
 typedef struct cepheus_cmd_client* cepheus_cmd_client_h;
 
-/* `socket`: NULL for $CEPHEUS_CMD_SOCKET, else /run/cepheus/cmd.sock. On an error *out is NULL. */
+/* `socket`: NULL for $CEPHEUS_CMD_SOCKET, else /run/cepheus-cmd/cmd.sock. On an error *out is NULL. */
 CEPHEUS_CMD_API cepheus_cmd_status_t cepheus_cmd_open(const char* socket,
                                                       cepheus_cmd_client_h* out);
 /* Ends its services and connections, which the other sides are told. */
