@@ -71,6 +71,7 @@ class EgressQueue {
     if (until > now && !pause_.is_paused(now)) ++counters_.pauses_received;
     pause_.set(now, until);
   }
+  wire::Instant paused_until() const { return pause_.until(); }  // not after now: it is not
   wire::Duration paused_time(wire::Instant now) const { return pause_.time(now); }
   // When somebody may go, were the link free; kNever if nobody waits.
   wire::Instant ready_at(wire::Instant now) const {

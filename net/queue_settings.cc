@@ -100,6 +100,9 @@ void read_buffer(const TomlTable& in, BufferConfig& buffer) {
   in.read_bytes("buffer", buffer.bytes);
   refuse_zero(in, "buffer", "32MiB", buffer.bytes);
   in.read_bytes("buffer_reserve", buffer.reserve);
+  if (in.has("group_halt") && !in.read_switch("group_halt", buffer.group_halt)) {
+    in.error("group_halt", "group_halt is neither true nor false; write group_halt = true");
+  }
   in.read_probability("buffer_share", buffer.share);
   if (buffer.share <= 0) {
     in.error("buffer_share", "buffer_share must be above 0; write buffer_share = 0.125");

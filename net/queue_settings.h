@@ -23,7 +23,7 @@ void read_pfc(TomlErrors& errors, const TomlTable& link, const std::string& labe
 std::string problem_of(const PfcConfig& pfc, wire::BitRate rate);
 std::string to_text(const PfcConfig& pfc);
 
-// buffer, buffer_share and buffer_reserve of a switch.
+// buffer, buffer_share, buffer_reserve and group_halt of a switch.
 void read_buffer(const TomlTable& in, BufferConfig& buffer);
 
 }  // namespace cepheus::net

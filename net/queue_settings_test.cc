@@ -116,5 +116,33 @@ TEST(QueueSettings, ABufferHasRoomForItsHeadroom) {
             "net.toml:3: buffer_share must be above 0; write buffer_share = 0.125, in [[switch]]");
 }
 
+TEST(QueueSettings, GroupsAreHaltedIfASwitchSaysSo) {
+  const auto t = Topology::from_toml(switch_with("group_halt = true\n"), "net.toml");
+  ASSERT_TRUE(t) << t.error().text;
+  EXPECT_TRUE(t->switches.at(0).config.buffer.group_halt);
+  const auto again = Topology::from_toml(t->to_toml(), "again.toml");
+  ASSERT_TRUE(again) << again.error().text;
+  EXPECT_TRUE(again->switches.at(0).config.buffer.group_halt);
+  const auto usual = Topology::from_toml(switch_with(""), "net.toml");
+  ASSERT_TRUE(usual);
+  EXPECT_FALSE(usual->switches.at(0).config.buffer.group_halt);
+}
+
+TEST(QueueSettings, GroupHaltIsASwitchAndNeedsLosslessLinks) {
+  const auto word = Topology::from_toml(switch_with("group_halt = \"on\"\n"), "net.toml");
+  ASSERT_FALSE(word);
+  EXPECT_EQ(word.error().text,
+            "net.toml:3: group_halt is neither true nor false; write group_halt = true, in "
+            "[[switch]]");
+  Topology lossy = Topology::star(2);
+  lossy.switches[0].config.buffer.group_halt = true;
+  const auto none = Topology::from_toml(lossy.to_toml(), "net.toml");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().text.find("group_halt is for what comes by lossless links, and 's0' has "
+                                   "none; write pfc = true in [link], or leave group_halt out"),
+            std::string::npos)
+      << none.error().text;
+}
+
 }  // namespace
 }  // namespace cepheus::net

@@ -23,6 +23,7 @@ struct BufferConfig {
   double share = 1.0 / 8;          // of what is free of the shared part, a port's
   wire::Bytes reserve = 4'096;     // of each lossless port
   wire::Bytes hysteresis = 3'072;  // how far below its share a paused port goes on
+  bool group_halt = false;  // a group with a paused port waits where it came in (net/group_halt.h)
   bool operator==(const BufferConfig&) const = default;
 };
 

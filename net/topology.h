@@ -30,7 +30,8 @@
 //                             # nak_policy = "hold"|"rewrite", cnp_policy = "all"|"worst-path"|
 //                             # "tmcf", cnp_window, write_mode = "regions"|"per-request"|
 //                             # "same-key"|"none", sender_groups = "everywhere"|"racks"|"off",
-//                             # buffer = "32MiB", buffer_share = 0.125, buffer_reserve = "4KiB"
+//                             # buffer = "32MiB", buffer_share = 0.125, buffer_reserve = "4KiB",
+//                             # group_halt = true
 //
 //   [[host]]
 //   name = "h0"

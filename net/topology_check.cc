@@ -233,6 +233,14 @@ MaybeProblem trunk_problem(const Topology& t) {
 
 MaybeProblem buffer_problem(const Topology& t) {
   const std::vector<BufferPlan> plans = buffer_plans(t);
+  for (std::size_t i = 0; i < t.switches.size(); ++i) {
+    const bool is_lossless = i < plans.size() && plans[i].has_lossless_ports();
+    if (!t.switches[i].config.buffer.group_halt || is_lossless) continue;
+    return TopologyProblem{Of::kSwitch, i,
+                           "group_halt is for what comes by lossless links, and " +
+                               in_quotes(t.switches[i].name) +
+                               " has none; write pfc = true in [link], or leave group_halt out"};
+  }
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (plans[i].config.bytes >= plans[i].least) continue;
     return TopologyProblem{

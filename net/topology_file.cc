@@ -103,14 +103,14 @@ class Reader {
 
   void read_switch(const toml::table& table) {
     const TomlTable in(errors_, table, "[[switch]]",
-                       {"name",          "max_groups",    "max_groups_per_host",
-                        "register_rate", "max_paths",     "data_window",
-                        "max_held",      "age",           "pending_age",
-                        "orphan_age",    "gate_age",      "rest",
-                        "confirm_wait",  "source_change", "nak_policy",
-                        "write_mode",    "cnp_policy",    "cnp_window",
-                        "sender_groups", "buffer",        "buffer_share",
-                        "buffer_reserve"});
+                       {"name",           "max_groups",    "max_groups_per_host",
+                        "register_rate",  "max_paths",     "data_window",
+                        "max_held",       "age",           "pending_age",
+                        "orphan_age",     "gate_age",      "rest",
+                        "confirm_wait",   "source_change", "nak_policy",
+                        "write_mode",     "cnp_policy",    "cnp_window",
+                        "sender_groups",  "buffer",        "buffer_share",
+                        "buffer_reserve", "group_halt"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -318,6 +318,7 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (buffer.reserve != usual.buffer.reserve) {
     out << "buffer_reserve = " << in_quotes(bytes_to_text(buffer.reserve)) << "\n";
   }
+  if (buffer.group_halt) out << "group_halt = true\n";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kOwnStream = 0xC0'96E5'7104;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kHaltStream = 0x6'8A17'96E5;
 constexpr wire::Bytes kHardlyAny = 4'000;
 
 template <typename F>
@@ -56,6 +57,20 @@ void pace(Random& random, ScenarioPlan& plan) {
   }
 }
 
+// Switches halt groups, and pause each other whenever anything waits, often for slow hosts.
+void choose_halts(ScenarioPlan& plan) {
+  Random random(plan.seed ^ kHaltStream);
+  if (random.chance(0.6)) return;
+  for (net::SwitchSpec& spec : plan.topology.switches) {
+    spec.config.buffer.group_halt = random.chance(0.8);
+    spec.config.buffer.reserve = spec.config.buffer.hysteresis = 0;
+    spec.config.buffer.share = 1.0 / 32;
+  }
+  for (net::HostSpec& host : plan.topology.hosts) {
+    if (random.chance(0.4)) host.up.rate = host.down.rate = wire::BitRate{500'000'000};
+  }
+}
+
 void make_lossless(Random& random, ScenarioPlan& plan) {
   if (random.chance(0.6)) {
     net::HostSpec& slow = plan.topology.hosts[random.below(plan.topology.hosts.size())];
@@ -67,6 +82,7 @@ void make_lossless(Random& random, ScenarioPlan& plan) {
     spec.config.buffer.share = 1.0 / static_cast<double>(1u << random.between(1, 5));
     spec.config.buffer.hysteresis = random.between(0, 3'000);
   }
+  choose_halts(plan);
   const auto buffers = net::buffer_plans(plan.topology);
   for (std::size_t s = 0; s < buffers.size(); ++s) {
     if (!buffers[s].has_lossless_ports()) continue;

@@ -50,6 +50,7 @@ class Cable final : public Actor {
             net::IngressBooks::EntryId entry = net::IngressBooks::kNone);
   // The far end wants no data until then; not after `now`: it does again.
   void pause(Instant now, Instant until);
+  Instant paused_until() const { return queue_ == nullptr ? Instant{} : queue_->paused_until(); }
   // Of data, so far.
   Duration paused_time(Instant now) const {
     return queue_ == nullptr ? Duration{0} : queue_->paused_time(now);

@@ -15,6 +15,9 @@ SwitchNode::SwitchNode(Simulator& simulator, BufferPool& pool, const net::Switch
 
 void SwitchNode::add_buffer(const net::BufferPlan& plan) {
   books_ = std::make_unique<net::IngressBooks>(plan.config, plan.headroom);
+  if (plan.config.group_halt) {
+    halted_ = std::make_unique<net::GroupHalt<Halted>>(plan.headroom.size());
+  }
   repeat_ = plan.repeat;
   repeat_at_.assign(plan.headroom.size(), wire::kNever);
 }
@@ -31,9 +34,49 @@ void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& fram
     return pool_.unref(frame.ref);
   }
   entry_ = books_->open(port, frame.size());
-  take_in(now, port, frame);
+  if (!halt(now, port, frame)) take_in(now, port, frame);
   books_->close(std::exchange(entry_, net::IngressBooks::kNone));
   tell_neighbours(now);
+}
+
+// When no port is paused to which the group copies what came by `ingress`, as far as is known.
+Instant SwitchNode::free_at(wire::McstId group, wire::PortId ingress) {
+  engine_->list_copies(group, ingress, copies_);
+  Instant at{};
+  for (const wire::PortId port : copies_) {
+    at = std::max(at, cables_[port.value()]->paused_until());
+  }
+  return at;
+}
+
+// True if the frame has to wait here, in the buffer like a copy that waits before a link.
+bool SwitchNode::halt(Instant now, wire::PortId port, const wire::Frame& frame) {
+  if (halted_ == nullptr) return false;
+  const auto group = engine_->group_of_data(frame);
+  if (!group || !halted_->must_wait(*group, now, free_at(*group, port))) return false;
+  halted_->push(*group, port, {port, frame, entry_}, now);
+  books_->add_copy(entry_);
+  simulator_.trace().note(now, name(), "halts a group that came by port", port.value());
+  end_halts(now);
+  return true;
+}
+
+// Whoever may go does; for the others it is looked again when their pauses end.
+void SwitchNode::end_halts(Instant now) {
+  const auto when = [this](wire::McstId group, const Halted& item) {
+    return free_at(group, item.port);
+  };
+  Halted next;
+  while (halted_->pop(now, next, when)) {
+    const auto outer = std::exchange(entry_, next.entry);
+    take_in(now, next.port, next.frame);
+    books_->leave(std::exchange(entry_, outer));
+    tell_neighbours(now);
+  }
+  const Instant at = halted_->ready_at(when);
+  if (at >= halts_end_) return;
+  halts_end_ = at;
+  simulator_.schedule(at, *this, kEndHalts);
 }
 
 void SwitchNode::take_in(Instant now, wire::PortId port, const wire::Frame& frame) {
@@ -78,6 +121,10 @@ void SwitchNode::on_event(Instant now, std::uint64_t what) {
     repeat_at_[port.value()] = wire::kNever;
     if (books_->buffer().is_paused(port)) send_pause(now, port, true);
     return;
+  }
+  if (what == kEndHalts) {
+    if (halts_end_ <= now) halts_end_ = wire::kNever;
+    return end_halts(now);
   }
   if (timer_at_ <= now) timer_at_ = wire::kNever;
   engine_->on_timer(now, actions_);
@@ -134,6 +181,7 @@ void SwitchNode::send_pause(Instant now, wire::PortId port, bool pause) {
 void SwitchNode::on_pause(Instant now, wire::PortId port, const wire::Frame& frame) {
   Cable& cable = *cables_[port.value()];
   if (const auto time = net::data_pause(frame, cable.config().rate)) cable.pause(now, now + *time);
+  if (halted_ != nullptr) end_halts(now);
 }
 
 }  // namespace cepheus::sim

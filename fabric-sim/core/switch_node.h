@@ -8,6 +8,7 @@
 
 #include "fabric-sim/core/cable.h"
 #include "net/buffer_plan.h"
+#include "net/group_halt.h"
 #include "switch-emulator/engine/switch.h"
 
 namespace cepheus::sim {
@@ -23,6 +24,10 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   const net::IngressBooks* books() const { return books_.get(); }  // null without a buffer
   net::IngressCounters pause_totals() const {
     return books_ == nullptr ? net::IngressCounters() : books_->totals();
+  }
+  // Of groups that waited for a paused port; all 0 unless its buffer says so.
+  net::HaltCounters halt_totals(Instant now) const {
+    return halted_ == nullptr ? net::HaltCounters() : halted_->totals(now);
   }
   const fabric::Switch& engine() const { return *engine_; }
   const std::string& name() const { return engine_->config().name; }
@@ -41,10 +46,19 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
 
  private:
   static constexpr std::uint64_t kTimer = 0;
-  static constexpr std::uint64_t kRepeatPause = 1;  // and the port
+  static constexpr std::uint64_t kEndHalts = 1;
+  static constexpr std::uint64_t kRepeatPause = 2;  // and the port
+  struct Halted {
+    wire::PortId port;
+    wire::Frame frame;
+    net::IngressBooks::EntryId entry;
+  };
 
   void take_in(Instant now, wire::PortId port, const wire::Frame& frame);
   void carry_out(Instant now);
+  bool halt(Instant now, wire::PortId port, const wire::Frame& frame);
+  void end_halts(Instant now);
+  Instant free_at(wire::McstId group, wire::PortId ingress);
   void on_pause(Instant now, wire::PortId port, const wire::Frame& frame);
   void tell_neighbours(Instant now);
   void send_pause(Instant now, wire::PortId port, bool pause);
@@ -59,6 +73,9 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   Instant timer_at_ = wire::kNever;
   std::unique_ptr<net::IngressBooks> books_;
   net::IngressBooks::EntryId entry_ = net::IngressBooks::kNone;  // of the frame being handled
+  std::unique_ptr<net::GroupHalt<Halted>> halted_;               // null: groups do not wait
+  std::vector<wire::PortId> copies_;                             // of free_at()
+  Instant halts_end_ = wire::kNever;                             // earliest look asked for
   std::vector<Duration> repeat_;                                 // of pauses, by port
   std::vector<Instant> repeat_at_;                               // ... when next
   std::uint64_t frames_in_ = 0;

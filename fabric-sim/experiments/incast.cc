@@ -26,14 +26,19 @@ std::vector<FlowPlan> plan() {
   return flows;
 }
 
+enum class Links { kLossy, kLossless, kHalting };
+
 // Switches pause who sends more than they have room for.
-void make_lossless(net::Topology& topology) {
+void make_lossless(net::Topology& topology, bool group_halt) {
   for (net::HostSpec& host : topology.hosts) host.up.pfc.on = host.down.pfc.on = true;
   for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.pfc.on = trunk.ba.pfc.on = true;
-  for (net::SwitchSpec& node : topology.switches) node.config.buffer.bytes = kBuffer;
+  for (net::SwitchSpec& node : topology.switches) {
+    node.config.buffer.bytes = kBuffer;
+    node.config.buffer.group_halt = group_halt;
+  }
 }
 
-void measure(const std::string& name, const CnpFilter& filter, bool lossless,
+void measure(const std::string& name, const CnpFilter& filter, Links links,
              const ExperimentOptions& options, Report& report) {
   report.say(name);
   CongestedFabric fabric;
@@ -42,7 +47,9 @@ void measure(const std::string& name, const CnpFilter& filter, bool lossless,
     trunk.ab.rate.bits_per_second *= kRack;
     trunk.ba.rate.bits_per_second *= kRack;
   }
-  if (lossless) make_lossless(fabric.topology);
+  const bool lossless = links != Links::kLossy;
+  const bool halting = links == Links::kHalting;
+  if (lossless) make_lossless(fabric.topology, halting);
   const wire::Duration until = options.quick ? 40ms : 100ms;
   Testbed testbed = congested_testbed(fabric, filter, options);
   const std::vector<FlowPlan> flows = plan();
@@ -71,6 +78,18 @@ void measure(const std::string& name, const CnpFilter& filter, bool lossless,
     report.add("pauses, " + name, kRack, static_cast<double>(pauses) / milliseconds(until),
                "pauses/ms");
   }
+  if (halting) {
+    net::HaltCounters halts;
+    for (const auto& node : testbed.network().switches()) {
+      const net::HaltCounters at = node->halt_totals(testbed.simulator().now());
+      halts.halts += at.halts;
+      halts.time += at.time;
+    }
+    report.add("halts, " + name, kRack, static_cast<double>(halts.halts) / milliseconds(until),
+               "halts/ms");
+    report.add("a group halted, " + name, kRack,
+               100 * milliseconds(halts.time) / milliseconds(until) / kRack, "% of the time");
+  }
   const Testbed::Totals totals = testbed.totals();
   report.add("marked, " + name, kRack, static_cast<double>(totals.marked) / milliseconds(until),
              "frames/ms");
@@ -80,13 +99,15 @@ void measure(const std::string& name, const CnpFilter& filter, bool lossless,
 void run(const ExperimentOptions& options, Report& report) {
   ExperimentOptions off = options;
   off.congestion = "off";
-  for (const bool lossless : {false, true}) {
-    const std::string suffix = lossless ? ", lossless" : "";
-    measure("no control" + suffix, kAllCnps, lossless, off, report);
+  for (const Links links : {Links::kLossy, Links::kLossless}) {
+    const std::string suffix = links == Links::kLossless ? ", lossless" : "";
+    measure("no control" + suffix, kAllCnps, links, off, report);
     for (const CnpFilter& filter : kCnpFilters) {
-      measure(filter.name + suffix, filter, lossless, options, report);
+      measure(filter.name + suffix, filter, links, options, report);
     }
   }
+  measure("no control, group halt", kAllCnps, Links::kHalting, off, report);
+  measure("worst-path, group halt", kWorstPath, Links::kHalting, options, report);
 }
 
 }  // namespace
@@ -103,7 +124,8 @@ const Experiment kIncast = {
     "all receivers get at most 800 together. 100 ms (40 if quick), of which the second half "
     "counts. Queues mark from 50 to 500 KB and are as long as they get: without control they "
     "hold whatever senders may have under way. Lossless: switches with 32 MiB pause who sends "
-    "more than an eighth of what is free of it; where marks are heeded hardly anybody has to be.",
+    "more than an eighth of what is free of it; where marks are heeded hardly anybody has to be. "
+    "Group halt: a group waits where it came in while one of its ports is paused (Cepheus III-D).",
     run};
 
 }  // namespace cepheus::sim

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 // headroom takes; the last receiver's own link is ten times slower.
 constexpr std::size_t kSlow = 7;
 
-net::Topology lossless_racks(wire::Duration delay) {
+net::Topology lossless_racks(wire::Duration delay, bool group_halt = false) {
   net::Topology topology = net::leaf_spine(2, 2, 4, paper_link(100, delay));
   topology.mtu = 1024;
   topology.hosts[kSlow].down.rate = wire::BitRate{10'000'000'000};
@@ -31,6 +31,7 @@ net::Topology lossless_racks(wire::Duration delay) {
   const auto plans = net::buffer_plans(topology);
   for (std::size_t s = 0; s < plans.size(); ++s) {
     topology.switches[s].config.buffer.bytes = plans[s].least + 50'000;
+    topology.switches[s].config.buffer.group_halt = group_halt;
   }
   return topology;
 }
@@ -74,6 +75,45 @@ TEST(Lossless, APausedGroupCostsNoOtherAFrame) {
       EXPECT_GT(rates.mean(f, 2ms, 6ms), 1) << kGroups[f].name << " goes on";
     }
   }
+}
+
+std::uint64_t halts_of(Testbed& testbed) {
+  std::uint64_t halts = 0;
+  for (const auto& node : testbed.network().switches()) {
+    halts += node->halt_totals(testbed.simulator().now()).halts;
+  }
+  return halts;
+}
+
+// The frames of a halted group wait where they came in, on that port's account: no other's is lost.
+TEST(Lossless, AHaltedGroupCostsNoOtherAFrame) {
+  for (const wire::Duration delay : {0us, 1us, 20us}) {
+    SCOPED_TRACE(milliseconds(delay));
+    TestbedConfig config;
+    config.ack_timeout = 20ms;
+    Testbed testbed(lossless_racks(delay, true), config);
+    const FlowRates rates = measure_flows(testbed, kGroups, 30ms, 1ms);
+    EXPECT_GT(halts_of(testbed), 0u) << "no group was halted: the test tested nothing";
+    EXPECT_EQ(books_of(testbed).no_headroom, 0u);
+    const Testbed::Totals totals = testbed.totals();
+    EXPECT_EQ(totals.no_room, 0u);
+    EXPECT_EQ(totals.timeouts, 0u);
+    EXPECT_EQ(totals.retransmitted, 0u);
+    for (std::size_t f = 0; f < kGroups.size(); ++f) {
+      EXPECT_GT(rates.mean(f, 2ms, 6ms), 0) << kGroups[f].name << " goes on";
+      EXPECT_EQ(rates.mean(f, 25ms, 30ms), 0) << kGroups[f].name << " has ended";
+    }
+    for (const auto& node : testbed.network().switches()) {
+      EXPECT_TRUE(node->books()->is_empty()) << node->name();
+    }
+  }
+}
+
+TEST(Lossless, WithoutGroupHaltNoGroupIsHalted) {
+  Testbed testbed(lossless_racks(1us), TestbedConfig());
+  measure_flows(testbed, kGroups, 10ms, 1ms);
+  EXPECT_GT(books_of(testbed).pauses, 0u);
+  EXPECT_EQ(halts_of(testbed), 0u);
 }
 
 // Nothing waits for ever: frames go up the tree and then down, so no pause waits for itself.

@@ -240,6 +240,25 @@ void Switch::take_settings(const SwitchConfig& next) {
   state_->groups.on_settings();
 }
 
+std::optional<McstId> Switch::group_of_data(const Frame& frame) const {
+  if (frame.icrc_state == wire::Icrc::kNone || frame.header_len <= wire::kBthOffset) return {};
+  const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
+  if (!wire::opcode_info(opcode).multicastable()) return {};
+  wire::Ipv4Header ip;
+  if (!ip.read(frame.header().subspan(wire::kIpOffset))) return {};
+  const GroupEntry* const entry = state_->groups.find(ip.destination);
+  return entry != nullptr && entry->current ? std::optional(ip.destination) : std::nullopt;
+}
+
+void Switch::list_copies(McstId group, PortId ingress, std::vector<PortId>& out) const {
+  out.clear();
+  const GroupEntry* const entry = state_->groups.find(group);
+  if (entry == nullptr || !entry->current) return;
+  for (const Path& path : entry->current->group.paths) {
+    if (path.port != ingress) out.push_back(path.port);
+  }
+}
+
 bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
 
 const SwitchConfig& Switch::config() const { return state_->config; }

@@ -154,6 +154,10 @@ class Switch {
   // Takes what SwitchConfig::take_settings() takes of `next`. Groups that there are stay, even more
   // than there may be now; what is due earlier by new ages happens by the next on_timer().
   void take_settings(const SwitchConfig& next);
+  // The group whose data this frame is, if that flows here: what on_packet() would copy.
+  std::optional<McstId> group_of_data(const Frame& frame) const;
+  // The ports that the group's data goes to when it comes in by `ingress`; clears `out`.
+  void list_copies(McstId group, PortId ingress, std::vector<PortId>& out) const;
   // False: the port is down, or a trunk that is dark.
   bool is_up(PortId port) const;
 

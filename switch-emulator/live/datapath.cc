@@ -337,7 +337,7 @@ void Datapath::publish() {
 
 wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(delay_line_.next_arrival(), earliest_timer_);
-  if (has_queues_) next = std::min({next, next_transmission().at, repeat_due_});
+  if (has_queues_) next = std::min({next, next_transmission().at, repeat_due_, halts_due_});
   for (const std::size_t host : active_) {
     if (hosts_[host].resume > last_poll_) next = std::min(next, hosts_[host].resume);
   }

@@ -19,6 +19,7 @@
 
 #include "net/buffer_plan.h"
 #include "net/egress_queue.h"
+#include "net/group_halt.h"
 #include "net/ingress_books.h"
 #include "net/link.h"
 #include "net/topology.h"
@@ -115,9 +116,18 @@ class Datapath {
   std::vector<SwitchStatus> status(const Slice& slice) const;
 
  private:
+  // What waits before a link, or where it came in since its group is halted; with a buffer's entry if
+  // it came by a lossless link.
+  struct Waiting {
+    Flight flight;
+    net::IngressBooks::EntryId entry = net::IngressBooks::kNone;
+  };
+  using WaitingLine = net::EgressQueue<Waiting>;
+  using HaltedGroups = net::GroupHalt<Waiting>;
   struct SwitchState {
     std::unique_ptr<fabric::Switch> engine;
     std::unique_ptr<net::IngressBooks> books;  // of its lossless ports, else null
+    std::unique_ptr<HaltedGroups> halted;      // null: groups do not wait for paused ports
     std::vector<wire::Duration> repeat;        // by port: between the words of a pause
     std::size_t first_port = 0;                // in ports_
     wire::Instant deadline = wire::kNever;
@@ -133,12 +143,6 @@ class Datapath {
     LinkSideDrops drops;
     std::unique_ptr<PcapTap> tap;
   };
-  // What waits before a link; with a buffer's entry if it came by a lossless one.
-  struct Waiting {
-    Flight flight;
-    net::IngressBooks::EntryId entry = net::IngressBooks::kNone;
-  };
-  using WaitingLine = net::EgressQueue<Waiting>;
   enum class LinkKind : std::uint8_t { kUplink, kDownlink, kTrunk };
   struct DirectedLink {
     net::Link link;
@@ -214,6 +218,11 @@ class Datapath {
   void transmit(std::uint32_t link, wire::Instant now);
   void depart(DirectedLink& link, const Flight& flight, wire::Instant now);
   bool admit(Port& port, const wire::Frame& frame, wire::Instant now);
+  void put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now);
+  bool halt(Port& port, const Flight& flight, wire::Instant now);
+  void end_halts(SwitchState& state, wire::Instant now);
+  void end_due_halts(wire::Instant now);
+  wire::Instant free_at(const SwitchState& state, wire::McstId group, wire::PortId ingress) const;
   void leave_buffer(SwitchState& state, net::IngressBooks::EntryId entry, wire::Instant now);
   void tell_neighbour(SwitchState& state, wire::Instant now);
   void send_pause(Port& port, bool pause, wire::Instant now);
@@ -270,9 +279,11 @@ class Datapath {
   bool has_queues_ = false;
   std::vector<std::uint32_t> waited_for_;  // links with a queue that is not empty
   net::IngressBooks::EntryId entry_ =
-      net::IngressBooks::kNone;              // of the frame that is in a switch now
-  wire::Instant repeat_due_ = wire::kNever;  // the first of its ports'
-  wire::Instant clock_{};                    // of what happened last on links with queues
+      net::IngressBooks::kNone;               // of the frame that is in a switch now
+  wire::Instant repeat_due_ = wire::kNever;   // the first of its ports'
+  wire::Instant halts_due_ = wire::kNever;    // the first that may end, of its switches'
+  mutable std::vector<wire::PortId> copies_;  // of free_at()
+  wire::Instant clock_{};                     // of what happened last on links with queues
   fabric::SwitchOutput actions_;
   std::shared_ptr<PacketRecorder> recorder_;  // mostly null
   wire::Instant last_poll_{};

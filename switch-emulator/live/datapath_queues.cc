@@ -31,6 +31,9 @@ void Datapath::add_queues(const net::Topology& topology) {
       plans[s].config.bytes += ahead;
     }
     state.books = std::make_unique<net::IngressBooks>(plans[s].config, plans[s].headroom);
+    if (plans[s].config.group_halt) {
+      state.halted = std::make_unique<HaltedGroups>(plans[s].headroom.size());
+    }
     state.repeat = std::move(plans[s].repeat);
   }
   for (const Port& port : ports_) {
@@ -52,9 +55,12 @@ bool Datapath::run_links(wire::Instant now) {
   for (; steps < kStepsPerRound; ++steps) {
     const Transmission next = next_transmission();
     const wire::Instant lands = delay_line_.next_arrival();
-    if (std::min(next.at, lands) > now) break;
-    clock_ = std::max(clock_, std::min(next.at, lands));
-    if (lands <= next.at) {
+    const wire::Instant due = std::min({next.at, lands, halts_due_});
+    if (due > now) break;
+    clock_ = std::max(clock_, due);
+    if (halts_due_ == due) {
+      end_due_halts(clock_);
+    } else if (lands <= next.at) {
       land_next(clock_);
     } else {
       transmit(next.link, clock_);
@@ -156,6 +162,60 @@ bool Datapath::admit(Port& port, const wire::Frame& frame, wire::Instant now) {
   return true;
 }
 
+// When no port is paused to which the group copies what came by `ingress`, as far as is known.
+wire::Instant Datapath::free_at(const SwitchState& state, wire::McstId group,
+                                wire::PortId ingress) const {
+  state.engine->list_copies(group, ingress, copies_);
+  wire::Instant at{};
+  for (const wire::PortId port : copies_) {
+    const auto& waiting = links_[ports_[state.first_port + port.value()].out].waiting;
+    if (waiting != nullptr) at = std::max(at, waiting->paused_until());
+  }
+  return at;
+}
+
+// True if the frame, which came by a lossless link, has to wait here, in the buffer like a copy that
+// waits before a link, or if there is no place for what does.
+bool Datapath::halt(Port& port, const Flight& flight, wire::Instant now) {
+  if (entry_ == net::IngressBooks::kNone) return false;
+  SwitchState& state = switches_[port.of_switch];
+  const auto group = state.engine->group_of_data(flight.frame);
+  if (!group || !state.halted->must_wait(*group, now, free_at(state, *group, port.id))) {
+    return false;
+  }
+  Waiting waiting{flight, std::exchange(entry_, net::IngressBooks::kNone)};
+  if (keep(links_[port.in], waiting.flight.frame)) {
+    state.books->add_copy(waiting.entry);
+    state.halted->push(*group, port.id, waiting, now);
+  }
+  leave_buffer(state, waiting.entry, now);
+  end_halts(state, now);
+  return true;
+}
+
+// Whoever may go does; for the others it is looked again when their pauses end.
+void Datapath::end_halts(SwitchState& state, wire::Instant now) {
+  const auto when = [&](wire::McstId group, const Waiting& item) {
+    return free_at(state, group, ports_[links_[item.flight.link].port].id);
+  };
+  Waiting next;
+  while (state.halted->pop(now, next, when)) {
+    DirectedLink& in = links_[next.flight.link];
+    let_go(in, next.flight.frame);
+    entry_ = next.entry;
+    put_in(ports_[in.port], next.flight.frame, next.flight.origin, now);
+    release(next.flight.frame);
+  }
+  halts_due_ = std::min(halts_due_, state.halted->ready_at(when));
+}
+
+void Datapath::end_due_halts(wire::Instant now) {
+  halts_due_ = wire::kNever;
+  for (SwitchState& state : switches_) {
+    if (state.halted != nullptr) end_halts(state, now);
+  }
+}
+
 void Datapath::leave_buffer(SwitchState& state, net::IngressBooks::EntryId entry,
                             wire::Instant now) {
   state.books->leave(entry);
@@ -190,7 +250,10 @@ bool Datapath::repeat_pauses(wire::Instant now) {
 void Datapath::on_pause(Port& port, const wire::Frame& frame, wire::Instant now) {
   DirectedLink& out = links_[port.out];
   const auto time = net::data_pause(frame, out.link.config().rate);
-  if (time && out.waiting != nullptr) out.waiting->pause(now, now + *time);
+  if (!time || out.waiting == nullptr) return;
+  out.waiting->pause(now, now + *time);
+  SwitchState& state = switches_[port.of_switch];
+  if (state.halted != nullptr) end_halts(state, now);
 }
 
 // A host's NIC is its ring: while it is paused nothing is taken from it.
@@ -204,13 +267,18 @@ void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now)
 QueueReading Datapath::read_queue(const Port& port) const {
   QueueReading reading;
   if (!has_queues_) return reading;
-  if (const auto& books = switches_[port.of_switch].books; books != nullptr) {
-    reading.pauses_sent = books->counters(port.id).pauses_sent;
-  }
   const auto microseconds = [](wire::Duration time) {
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(time).count());
   };
+  if (const auto& books = switches_[port.of_switch].books; books != nullptr) {
+    reading.pauses_sent = books->counters(port.id).pauses_sent;
+  }
+  if (const auto& halted = switches_[port.of_switch].halted; halted != nullptr) {
+    const net::HaltCounters halts = halted->counters(port.id, clock_);
+    reading.group_halts = halts.halts;
+    reading.group_halted_us = microseconds(halts.time);
+  }
   if (const auto& waiting = links_[port.out].waiting; waiting != nullptr) {
     reading.ecn_marked = waiting->counters().marked;
     reading.high_water = waiting->counters().high_water;

@@ -174,13 +174,20 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
     std::memcpy(private_payload_.data(), frame.external, length);
     frame.set_external_payload({private_payload_.data(), length}, kNoBuffer);
   }
-  SwitchState& state = switches_[port.of_switch];
+  const SwitchState& state = switches_[port.of_switch];
   if (has_queues_ && !admit(port, frame, now)) return;
+  if (state.halted != nullptr && halt(port, {frame, flight.link, flight.origin}, now)) return;
+  put_in(port, frame, flight.origin, now);
+}
+
+// Into the switch's engine, and what that sends on its way; `entry_` is the frame's.
+void Datapath::put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now) {
+  SwitchState& state = switches_[port.of_switch];
   actions_.clear();
   if (recorder_ != nullptr) recorder_->arrives(now, place_of(port), frame);
   const fabric::Disposition disposition = state.engine->on_packet(now, port.id, frame, actions_);
   if (disposition == fabric::Disposition::kHeld && frame.ref != kNoBuffer) pools_.hold(frame.ref);
-  dispatch(state, now, flight.origin);
+  dispatch(state, now, origin);
   if (entry_ != net::IngressBooks::kNone) {
     leave_buffer(state, std::exchange(entry_, net::IngressBooks::kNone), now);
   }

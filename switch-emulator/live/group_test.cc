@@ -97,5 +97,67 @@ between = ["leaf0", "leaf1"]
   EXPECT_EQ(status.switches[0].ports[1].tx_payload_bytes, 2048u);  // once over the trunk
 }
 
+// c's link is slow, so leaf1 pauses the trunk, and leaf0 lets the group wait where a sends it.
+TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
+  const auto topology = net::Topology::from_toml(R"(
+[link]
+rate = "1Gbps"
+delay = "20us"
+pfc = true
+[[switch]]
+name = "leaf0"
+group_halt = true
+[[switch]]
+name = "leaf1"
+group_halt = true
+[[host]]
+name = "a"
+address = "10.0.0.1"
+switch = "leaf0"
+[[host]]
+name = "b"
+address = "10.0.0.2"
+switch = "leaf1"
+[[host]]
+name = "c"
+address = "10.0.0.3"
+switch = "leaf1"
+link = { rate = "100Mbps" }
+[[trunk]]
+between = ["leaf0", "leaf1"]
+)");
+  ASSERT_TRUE(topology) << topology.error().text;
+  TestFabric fabric(*topology);
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  constexpr std::uint32_t kPackets = 200;
+  const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
+  for (std::uint32_t n = 0; n < kPackets; ++n) {
+    send_packet(group.port(0), {.to = kGroup,
+                                .qpn = wire::kVirtualQpn,
+                                .psn = start + n,
+                                .payload_bytes = 1024,
+                                .fill = static_cast<std::uint8_t>(n)});
+  }
+  for (const std::size_t host : {1u, 2u}) {
+    for (std::uint32_t n = 0; n < kPackets; ++n) {
+      wire::Frame frame;
+      ASSERT_TRUE(await_frame(group.port(host), frame));
+      const auto headers = wire::RoceHeaders::parse(frame);
+      ASSERT_TRUE(headers);
+      EXPECT_EQ(headers->bth.psn, start + n) << "in order, none lost";
+      EXPECT_THAT(frame.payload(), testing::Each(static_cast<std::uint8_t>(n)));
+      group.port(host).release();
+    }
+  }
+  const auto status = fabric.status();
+  const auto& from_a = status.switches[0].ports[0].counters;
+  EXPECT_GT(counter(from_a, "group_halts"), 0u);
+  EXPECT_GT(counter(from_a, "group_halted_us"), 100u);
+  for (const SwitchStatus& at : status.switches) {
+    for (const PortStatus& port : at.ports) EXPECT_EQ(counter(port.counters, "drop_headroom"), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace cepheus::live

@@ -48,6 +48,11 @@ inline constexpr CountedField<QueueReading> kQueueReadings[] = {
     {&QueueReading::pauses_sent, {"pauses_sent", "the neighbour was asked for silence"}},
     {&QueueReading::pauses_received, {"pauses_received", "the neighbour asked for silence"}},
     {&QueueReading::paused_us, {"paused_us", "of silence that the neighbour asked for, us"}},
+    {&QueueReading::group_halts,
+     {"group_halts",
+      "a group's data had to wait where it came in, since a port of its was paused"}},
+    {&QueueReading::group_halted_us,
+     {"group_halted_us", "that groups' data waited where it came in, all groups together, us"}},
 };
 
 }  // namespace cepheus::live

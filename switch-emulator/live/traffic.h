@@ -39,6 +39,8 @@ struct QueueReading {
   std::uint64_t high_water = 0;                        // bytes
   std::uint64_t pauses_sent = 0, pauses_received = 0;  // not their repeats
   std::uint64_t paused_us = 0;                         // by the neighbour
+  std::uint64_t group_halts = 0;      // groups that began to wait here for a paused port
+  std::uint64_t group_halted_us = 0;  // that they waited, all together
 };
 
 }  // namespace cepheus::live

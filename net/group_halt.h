@@ -1,0 +1,103 @@
+// Multicast data that waits where it came in while a port of its group is paused (Cepheus III-D): a
+// line for each group that is halted.
+//
+// The driver asks must_wait() before the switch sees a group's data, keeps a frame that must in its
+// line, with the buffer's entry of the ingress port, and takes frames out again when a pause has
+// ended. Behind a frame that waits all later ones of the group do, by whatever port they come: order
+// is kept. When the ports that a frame is copied to go on, as far as is known, the driver says
+// (`free_at(group, item)`, a time; not after now: none is paused).
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "net/fifo.h"
+#include "wire/types.h"
+
+namespace cepheus::net {
+
+struct HaltCounters {
+  std::uint64_t halts = 0;  // groups that began to wait
+  wire::Duration time{0};   // that they waited, all together
+};
+
+template <typename Item>
+class GroupHalt {
+ public:
+  // Ports of the switch.
+  explicit GroupHalt(std::size_t ports) : counters_(ports) {}
+
+  bool is_empty() const { return lines_.empty(); }
+  bool must_wait(wire::McstId group, wire::Instant now, wire::Instant free_at) const {
+    return free_at > now || find(group) != lines_.end();
+  }
+  // `port`: by which it came in; the halt is counted there.
+  void push(wire::McstId group, wire::PortId port, const Item& item, wire::Instant now) {
+    auto at = lines_.begin() + (find(group) - lines_.cbegin());
+    if (at == lines_.end()) {
+      ++counters_[port.value()].halts;
+      at = lines_.insert(at, {group, port, now, {}});
+    }
+    at->items.push(item);
+  }
+  // Takes out who is next of the group that may go and has waited longest; false if none may.
+  template <typename FreeAt>
+  bool pop(wire::Instant now, Item& item, FreeAt&& free_at) {
+    for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+      if (free_at(line->group, line->items.front()) > now) continue;
+      item = line->items.front();
+      line->items.pop();
+      if (line->items.is_empty()) {
+        counters_[line->port.value()].time += now - line->since;
+        lines_.erase(line);
+      }
+      return true;
+    }
+    return false;
+  }
+  // When some group may go, if no pause ends earlier; kNever if none waits.
+  template <typename FreeAt>
+  wire::Instant ready_at(FreeAt&& free_at) const {
+    wire::Instant first = wire::kNever;
+    for (const Line& line : lines_) {
+      first = std::min(first, free_at(line.group, line.items.front()));
+    }
+    return first;
+  }
+
+  // Of groups that waited at this port, halts that last included.
+  HaltCounters counters(wire::PortId port, wire::Instant now) const {
+    HaltCounters sum = counters_[port.value()];
+    for (const Line& line : lines_) {
+      if (line.port == port) sum.time += now - line.since;
+    }
+    return sum;
+  }
+  HaltCounters totals(wire::Instant now) const {
+    HaltCounters sum;
+    for (std::size_t p = 0; p < counters_.size(); ++p) {
+      const HaltCounters at = counters(wire::PortId(static_cast<std::uint16_t>(p)), now);
+      sum.halts += at.halts;
+      sum.time += at.time;
+    }
+    return sum;
+  }
+
+ private:
+  struct Line {
+    wire::McstId group;
+    wire::PortId port;  // of its first frame
+    wire::Instant since;
+    Fifo<Item> items;
+  };
+  // Few groups are halted at a time.
+  typename std::vector<Line>::const_iterator find(wire::McstId group) const {
+    return std::find_if(lines_.begin(), lines_.end(),
+                        [&](const Line& line) { return line.group == group; });
+  }
+
+  std::vector<Line> lines_;  // none is empty; in the order in which they began
+  std::vector<HaltCounters> counters_;
+};
+
+}  // namespace cepheus::net

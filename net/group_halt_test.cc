@@ -1,0 +1,74 @@
+#include "net/group_halt.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace cepheus::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr wire::Instant kNow{std::chrono::milliseconds(1)};
+constexpr wire::McstId kOne(239, 0, 0, 1), kOther(239, 0, 0, 2);
+constexpr wire::PortId kIngress(0), kSecond(1);
+
+// What waits are numbers; a group's ports are all paused until a time.
+class Halts : public testing::Test {
+ protected:
+  auto when() {
+    return [this](wire::McstId group, int) { return paused_until[group]; };
+  }
+  std::vector<int> take(wire::Instant now) {
+    std::vector<int> taken;
+    for (int item = 0; halt.pop(now, item, when());) taken.push_back(item);
+    return taken;
+  }
+  std::map<wire::McstId, wire::Instant> paused_until{{kOne, kNow + 10us}, {kOther, kNow + 5us}};
+  GroupHalt<int> halt{2};
+};
+
+TEST_F(Halts, AGroupWaitsWhileAPortOfItsIsPausedAndThenGoesInOrder) {
+  EXPECT_TRUE(halt.must_wait(kOne, kNow, paused_until[kOne]));
+  for (const int item : {1, 2, 3}) halt.push(kOne, kIngress, item, kNow);
+  EXPECT_TRUE(take(kNow + 9us).empty());
+  EXPECT_EQ(halt.ready_at(when()), kNow + 10us);
+  EXPECT_EQ(take(kNow + 10us), (std::vector{1, 2, 3}));
+  EXPECT_TRUE(halt.is_empty());
+  EXPECT_EQ(halt.ready_at(when()), wire::kNever);
+}
+
+TEST_F(Halts, ALaterFrameWaitsBehindThoseThatDoByWhateverPortItComes) {
+  halt.push(kOne, kIngress, 1, kNow);
+  const wire::Instant later = kNow + 20us;
+  EXPECT_TRUE(halt.must_wait(kOne, later, {})) << "its own ports are free";
+  halt.push(kOne, kSecond, 2, later);
+  EXPECT_EQ(take(later), (std::vector{1, 2}));
+  EXPECT_FALSE(halt.must_wait(kOne, later, {}));
+}
+
+TEST_F(Halts, OneGroupDoesNotWaitForAnother) {
+  halt.push(kOne, kIngress, 1, kNow);
+  EXPECT_FALSE(halt.must_wait(kOther, kNow, kNow));
+  halt.push(kOther, kIngress, 2, kNow);
+  EXPECT_EQ(halt.ready_at(when()), kNow + 5us);
+  EXPECT_EQ(take(kNow + 5us), (std::vector{2}));
+  EXPECT_EQ(take(kNow + 10us), (std::vector{1}));
+}
+
+TEST_F(Halts, AreCountedWhereTheFirstFrameCameInWithTheirTime) {
+  halt.push(kOne, kSecond, 1, kNow);
+  halt.push(kOne, kIngress, 2, kNow + 2us);
+  EXPECT_EQ(halt.counters(kSecond, kNow + 4us).halts, 1u);
+  EXPECT_EQ(halt.counters(kSecond, kNow + 4us).time, 4us) << "it lasts";
+  EXPECT_EQ(halt.counters(kIngress, kNow + 4us).halts, 0u);
+  take(kNow + 12us);
+  EXPECT_EQ(halt.counters(kSecond, kNow + 30us).time, 12us) << "it has ended";
+  halt.push(kOther, kIngress, 3, kNow + 30us);
+  EXPECT_EQ(halt.totals(kNow + 31us).halts, 2u);
+  EXPECT_EQ(halt.totals(kNow + 31us).time, 13us);
+}
+
+}  // namespace
+}  // namespace cepheus::net
