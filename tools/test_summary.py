@@ -32,6 +32,7 @@ def main():
         cases += sum(int(n) for n in re.findall(r"^Ran (\d+) tests? in", text, re.M))
         for case in re.findall(r"\[  SKIPPED \] (\S+) \(", text):
             skipped.append(case)
+        skipped += [why.removeprefix("SKIPPED: ") for why in re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", text, re.M)]
     for name in skipped:
         print(f"SKIPPED: {name}")
     print(f"{cases} cases in {passed + failed} test programs, {seconds} s")
