@@ -147,10 +147,9 @@ int Multicast::set_up(TeamLane& lane, uint64_t first) {
   return OMPI_SUCCESS;
 }
 
-// What a new session is tried with.
+// What a new session is tried with; it has a place for its first root, as those before it had.
 TeamLane& Multicast::first_lane(Session& session, int root) {
-  TeamLane* const own = parameters().has_sender_groups() ? session.bulk(root) : nullptr;
-  return own != nullptr ? *own : session.eager();
+  return parameters().has_sender_groups() ? *session.bulk(root) : session.eager();
 }
 
 void Multicast::set_carrier() {

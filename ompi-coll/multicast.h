@@ -32,9 +32,9 @@ class Multicast {
   static size_t unit_bytes(bool small);
   // The units of the next one: the number of the first.
   uint64_t take_units(size_t bytes);
-  // Readies the lane of the broadcast of member `root` whose units start at `first`. OMPI_SUCCESS: by multicast;
-  // OMPI_ERR_NOT_AVAILABLE: not by it, on all members alike; OMPI_ERR_WOULD_BLOCK: call again.
-  // reason(): for either.
+  // Readies the lane of the broadcast of member `root` whose units start at `first`. OMPI_SUCCESS:
+  // by multicast; OMPI_ERR_NOT_AVAILABLE: not by it, on all members alike; OMPI_ERR_WOULD_BLOCK:
+  // call again. reason(): for either.
   int prepare(uint64_t first, bool small, int root);
   const std::string& reason() const { return reason_; }
   // Why the session has broken.

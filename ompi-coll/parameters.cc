@@ -46,6 +46,18 @@ void register_int(const mca_base_component_t* component, const char* name, const
                                         MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
+// One of named values.
+void register_choice(const mca_base_component_t* component, const char* name, const char* help,
+                     mca_base_var_info_lvl_t level, int* storage,
+                     std::vector<mca_base_var_enum_value_t> values) {
+  values.push_back({0, nullptr});
+  mca_base_var_enum_t* choices = nullptr;
+  (void)mca_base_var_enum_create((std::string("coll_cepheus_") + name).c_str(), values.data(),
+                                 &choices);
+  register_int(component, name, help, level, storage, choices);
+  if (choices != nullptr) OBJ_RELEASE(choices);
+}
+
 void register_bytes(const mca_base_component_t* component, const char* name, const char* help,
                     mca_base_var_info_lvl_t level, unsigned long long* storage) {
   known_names().push_back(name);
@@ -65,32 +77,6 @@ void register_string(const mca_base_component_t* component, const char* name, co
 }  // namespace
 
 void register_parameters(const mca_base_component_t* component) {
-  static mca_base_var_enum_value_t mode_values[] = {
-      {static_cast<int>(Mode::kOff), "off"},
-      {static_cast<int>(Mode::kTry), "try"},
-      {static_cast<int>(Mode::kRequire), "require"},
-      {0, nullptr},
-  };
-  mca_base_var_enum_t* modes = nullptr;
-  (void)mca_base_var_enum_create("coll_cepheus_mode", mode_values, &modes);
-
-  static mca_base_var_enum_value_t carrier_values[] = {
-      {static_cast<int>(Carrier::kAuto), "auto"},
-      {static_cast<int>(Carrier::kUcx), "ucx"},
-      {static_cast<int>(Carrier::kDirect), "direct"},
-      {0, nullptr},
-  };
-  mca_base_var_enum_t* carriers = nullptr;
-  (void)mca_base_var_enum_create("coll_cepheus_carrier", carrier_values, &carriers);
-
-  static mca_base_var_enum_value_t groups_values[] = {
-      {static_cast<int>(Groups::kAny), "any"},
-      {static_cast<int>(Groups::kSender), "sender"},
-      {0, nullptr},
-  };
-  mca_base_var_enum_t* groups = nullptr;
-  (void)mca_base_var_enum_create("coll_cepheus_groups", groups_values, &groups);
-
   Parameters& p = parameters();
   register_int(component, "priority", "Priority of the component; the highest one serves MPI_Bcast",
                OPAL_INFO_LVL_6, &p.priority);
@@ -98,11 +84,15 @@ void register_parameters(const mca_base_component_t* component) {
                "0: silent; 1: one line per communicator saying which path its broadcasts take and "
                "why; 2: every lane",
                OPAL_INFO_LVL_3, &p.verbose);
-  register_int(component, "mode",
-               "off: never multicast; try: multicast where the fabric can serve, else Open MPI's "
-               "own algorithms; "
-               "require: end the job with an error where the fabric can't serve",
-               OPAL_INFO_LVL_2, &p.mode, modes);
+  register_choice(
+      component, "mode",
+      "off: never multicast; try: multicast where the fabric can serve, else Open MPI's "
+      "own algorithms; "
+      "require: end the job with an error where the fabric can't serve",
+      OPAL_INFO_LVL_2, &p.mode,
+      {{static_cast<int>(Mode::kOff), "off"},
+       {static_cast<int>(Mode::kTry), "try"},
+       {static_cast<int>(Mode::kRequire), "require"}});
   register_int(component, "min_members",
                "Smallest communicator that gets a multicast group; smaller ones use Open MPI's own "
                "algorithms in every mode",
@@ -132,15 +122,21 @@ void register_parameters(const mca_base_component_t* component) {
                "(cepheus-run sets it); 0: ranks share a host that share a machine, or in mode "
                "require a NIC's address; -1: always a NIC's address",
                OPAL_INFO_LVL_5, &p.ranks_per_host);
-  register_int(component, "carrier",
-               "auto: UCX's rc_mcast where its plug-in interface is known, else libmcast directly; "
-               "ucx; direct",
-               OPAL_INFO_LVL_6, &p.carrier, carriers);
-  register_int(component, "groups",
-               "any: groups in which every rank may send; sender: one group for each root, with "
-               "this fixed sender (MC-RDMA's): no group addresses, at most 17 hosts, and every "
-               "broadcast waits for its receivers",
-               OPAL_INFO_LVL_5, &p.groups, groups);
+  register_choice(
+      component, "carrier",
+      "auto: UCX's rc_mcast where its plug-in interface is known, else libmcast directly; "
+      "ucx; direct",
+      OPAL_INFO_LVL_6, &p.carrier,
+      {{static_cast<int>(Carrier::kAuto), "auto"},
+       {static_cast<int>(Carrier::kUcx), "ucx"},
+       {static_cast<int>(Carrier::kDirect), "direct"}});
+  register_choice(
+      component, "groups",
+      "any: groups in which every rank may send; sender: one group for each root, with "
+      "this fixed sender (MC-RDMA's): no group addresses, at most 17 hosts, and every "
+      "broadcast waits for its receivers",
+      OPAL_INFO_LVL_5, &p.groups,
+      {{static_cast<int>(Groups::kAny), "any"}, {static_cast<int>(Groups::kSender), "sender"}});
   register_int(component, "max_senders",
                "With groups=sender: the roots of a communicator that get a group, first come first "
                "served; broadcasts of others use Open MPI's own algorithms",
@@ -160,9 +156,6 @@ void register_parameters(const mca_base_component_t* component) {
   register_string(component, "uct_library",
                   "Path of libuct_rc_mcast.so; empty: the one installed with this component",
                   OPAL_INFO_LVL_9, &p.uct_library);
-  if (modes != nullptr) OBJ_RELEASE(modes);
-  if (carriers != nullptr) OBJ_RELEASE(carriers);
-  if (groups != nullptr) OBJ_RELEASE(groups);
 }
 
 void warn_of_unknown_parameters() {

@@ -6,8 +6,9 @@
 namespace cepheus::sim {
 
 // Queues of a few packets, that mark early; in most seeds all links are lossless as well, and nothing
-// is doubled or held back on the way: what a cable makes of its own no headroom can count on; in some of
-// them switches halt groups. Some policy for notifications in each switch; most NICs listen to marks and pace themselves.
+// is doubled or held back on the way: what a cable makes of its own no headroom can count on. In some
+// of them switches halt groups. Some policy for notifications in each switch; most NICs listen to
+// marks and pace themselves.
 void use_congestion(ScenarioPlan& plan);
 
 }  // namespace cepheus::sim

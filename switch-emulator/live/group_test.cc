@@ -6,6 +6,33 @@
 namespace cepheus::live {
 namespace {
 
+// Host a, and b and c in another rack; lines for all links, both switches and host c.
+net::Topology two_racks(const std::string& links = "", const std::string& switches = "",
+                        const std::string& c = "") {
+  const auto topology =
+      net::Topology::from_toml("[link]\n" + links +
+                               "\n"
+                               "[[switch]]\nname = 'leaf0'\n" +
+                               switches + "\n[[switch]]\nname = 'leaf1'\n" + switches + R"(
+[[host]]
+name = "a"
+address = "10.0.0.1"
+switch = "leaf0"
+[[host]]
+name = "b"
+address = "10.0.0.2"
+switch = "leaf1"
+[[trunk]]
+between = ["leaf0", "leaf1"]
+[[host]]
+name = "c"
+address = "10.0.0.3"
+switch = "leaf1"
+)" + c + "\n");
+  EXPECT_TRUE(topology) << topology.error().text;
+  return *topology;
+}
+
 TEST(LiveGroup, ReachesEveryMemberByReferenceWithOneTransmission) {
   constexpr std::size_t kHosts = 4;
   constexpr std::uint32_t kPackets = 200;
@@ -57,28 +84,7 @@ TEST(LiveGroup, RegistersMoreMembersThanFitIntoAFrame) {
 }
 
 TEST(LiveGroup, CrossesTrunks) {
-  const auto topology = net::Topology::from_toml(R"(
-[[switch]]
-name = "leaf0"
-[[switch]]
-name = "leaf1"
-[[host]]
-name = "a"
-address = "10.0.0.1"
-switch = "leaf0"
-[[host]]
-name = "b"
-address = "10.0.0.2"
-switch = "leaf1"
-[[host]]
-name = "c"
-address = "10.0.0.3"
-switch = "leaf1"
-[[trunk]]
-between = ["leaf0", "leaf1"]
-)");
-  ASSERT_TRUE(topology) << topology.error().text;
-  TestFabric fabric(*topology);
+  TestFabric fabric(two_racks());
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
   const wire::Psn start = wire::group_start_psn(kGroup, kEpoch);
@@ -99,35 +105,8 @@ between = ["leaf0", "leaf1"]
 
 // c's link is slow, so leaf1 pauses the trunk, and leaf0 lets the group wait where a sends it.
 TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
-  const auto topology = net::Topology::from_toml(R"(
-[link]
-rate = "1Gbps"
-delay = "20us"
-pfc = true
-[[switch]]
-name = "leaf0"
-group_halt = true
-[[switch]]
-name = "leaf1"
-group_halt = true
-[[host]]
-name = "a"
-address = "10.0.0.1"
-switch = "leaf0"
-[[host]]
-name = "b"
-address = "10.0.0.2"
-switch = "leaf1"
-[[host]]
-name = "c"
-address = "10.0.0.3"
-switch = "leaf1"
-link = { rate = "100Mbps" }
-[[trunk]]
-between = ["leaf0", "leaf1"]
-)");
-  ASSERT_TRUE(topology) << topology.error().text;
-  TestFabric fabric(*topology);
+  TestFabric fabric(two_racks("rate = '1Gbps'\ndelay = '20us'\npfc = true", "group_halt = true",
+                              "link = { rate = '100Mbps' }"));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
   constexpr std::uint32_t kPackets = 200;

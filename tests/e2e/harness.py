@@ -145,3 +145,11 @@ class EndToEnd(unittest.TestCase):
     def assert_ok(self, run):
         self.assertEqual(run.code, 0, run.everything())
         self.assertIn("ok:", run.out, run.everything())
+
+    def assert_data_once(self, run):
+        """What broadcast_check's one root, host h0, sent crossed its link about once."""
+        self.assert_ok(run)
+        total = int(run.out.split()[3])
+        carried = run.port("h0")["rx_payload_bytes"]
+        self.assertGreaterEqual(carried, total)
+        self.assertLessEqual(carried, 1.1 * total)
