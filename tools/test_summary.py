@@ -9,6 +9,18 @@ import re
 import sys
 
 
+def skipped_cases(text):
+    """What programs and scripts of ctest's log left out while they passed: names, or the reasons that they gave."""
+    skipped = []
+    for part in re.split(r"^\d+/\d+ Testing: ", text, flags=re.M)[1:]:
+        test = part.split("\n", 1)[0]
+        skipped += re.findall(r"\[  SKIPPED \] (\S+) \(", part)
+        told = [why.removeprefix("SKIPPED: ") for why in re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", part, re.M)]
+        untold = sum(int(n) for n in re.findall(r"^(?:OK|FAILED) \(.*skipped=(\d+)", part, re.M)) - len(told)
+        skipped += [f"{test}: {why}" for why in told] + [f"{test}: a case, of which it says more with -v"] * untold
+    return skipped
+
+
 def main():
     build, log, seconds = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).read_text(), sys.argv[3]
     passed = failed = 0
@@ -30,9 +42,7 @@ def main():
         text = detail.read_text(errors="replace")
         cases = sum(int(n) for n in re.findall(r"\[  PASSED  \] (\d+) test", text))
         cases += sum(int(n) for n in re.findall(r"^Ran (\d+) tests? in", text, re.M))
-        for case in re.findall(r"\[  SKIPPED \] (\S+) \(", text):
-            skipped.append(case)
-        skipped += [why.removeprefix("SKIPPED: ") for why in re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", text, re.M)]
+        skipped += skipped_cases(text)
     for name in skipped:
         print(f"SKIPPED: {name}")
     print(f"{cases} cases in {passed + failed} test programs, {seconds} s")

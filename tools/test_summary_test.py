@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""What ./run test says at its end: each kind of skip is counted and named."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SUMMARY = pathlib.Path(__file__).resolve().parent / "test_summary.py"
+LOG = """\
+1/4 Test  #1: wire_test .........................   Passed    0.67 sec
+2/4 Test  #2: e2e_nbd_test ......................***Skipped   0.10 sec
+3/4 Test  #3: e2e_slurm_test ....................   Passed    9.00 sec
+4/4 Test  #4: matrix_test .......................   Passed    0.10 sec
+"""
+DETAIL = """\
+1/4 Testing: wire_test
+[  SKIPPED ] Access.OfOthers (0 ms)
+[  PASSED  ] 11 tests.
+3/4 Testing: e2e_slurm_test
+test_one (__main__.Jobs.test_one) ... ok
+test_two (__main__.Jobs.test_two) ... skipped "SKIPPED: others can't reach it"
+Ran 2 tests in 1.000s
+OK (skipped=1)
+4/4 Testing: matrix_test
+Ran 3 tests in 0.100s
+OK (skipped=1)
+"""
+
+
+class Summary(unittest.TestCase):
+    def summary(self, log, detail):
+        with tempfile.TemporaryDirectory() as scratch:
+            build = pathlib.Path(scratch)
+            (build / "Testing/Temporary").mkdir(parents=True)
+            (build / "Testing/Temporary/LastTest.log").write_text(detail)
+            (build / "run.log").write_text(log)
+            done = subprocess.run([sys.executable, SUMMARY, build, build / "run.log", "7"], text=True, capture_output=True)
+        self.assertEqual(done.stderr, "")
+        return done.returncode, done.stdout.splitlines()
+
+    def test_names_what_was_left_out_by_tests_programs_and_scripts(self):
+        self.assertEqual(self.summary(LOG, DETAIL), (0, [
+            "SKIPPED: e2e_nbd_test",
+            "SKIPPED: Access.OfOthers",
+            "SKIPPED: e2e_slurm_test: others can't reach it",
+            "SKIPPED: matrix_test: a case, of which it says more with -v",
+            "16 cases in 3 test programs, 7 s",
+            "3 passed, 0 failed, 4 skipped"]))
+
+    def test_fails_if_a_test_did(self):
+        code, said = self.summary(LOG.replace("Passed    0.67", "***Failed    0.67"), "")
+        self.assertEqual((code, said[-1]), (1, "2 passed, 1 failed, 1 skipped"))
+
+
+if __name__ == "__main__":
+    unittest.main()
