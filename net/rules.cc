@@ -36,6 +36,7 @@ constexpr NamedRule kRules[] = {
     {"recheck_held_nak", &Rules::recheck_held_nak},
     {"several_naks", &Rules::several_naks},
     {"sender_nak_once", &Rules::sender_nak_once},
+    {"sender_ask_again", &Rules::sender_ask_again},
     {"fewest_groups", &Rules::fewest_groups},
 };
 

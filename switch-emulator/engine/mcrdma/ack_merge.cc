@@ -1,7 +1,6 @@
 #include "switch-emulator/engine/mcrdma/ack_merge.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace cepheus::fabric {
 
@@ -40,29 +39,54 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::Mr
   return Answer{least->acked, {AckKind::kAck, wire::Aeth::kNoCreditLimit, least->msn}};
 }
 
-void AckMerge::on_data(Instant now, Psn psn) {
+void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
+  timer_.on_packet(now);
+  sample(now, psn, ack_request);
   for (Receiver& one : receivers_) {
     const bool is_repeat = sent_ && !after(psn, *sent_);
     if (is_repeat && lags(one) && (!one.is_known || !after(psn, one.acked + 1))) {
       one.unanswered.note(now);
     }
+    if (one.is_known && psn == one.acked + 1) one.lacks.reset();
   }
   if (is_asked(psn) && !is_resent(psn)) resent_ = psn;
   if (!sent_ || after(psn, *sent_)) sent_ = psn;
+  if (last_ && !after(psn, *last_)) owed_.reset();
+  last_ = psn;
+  if (ack_request) owed_ = psn;
 }
 
-AckMerge::Taken AckMerge::take(const Rules& rules, Ipv4 host, Psn psn, const wire::Aeth& aeth,
-                               Answer& answer) {
+// A round trip is that of a packet that went by once, or once again: which of several an answer is to
+// nobody knows (Karn's algorithm).
+void AckMerge::sample(Instant now, Psn psn, bool ack_request) {
+  if (sample_ && !after(psn, sample_->psn)) sample_.reset();
+  const bool is_repeat = sent_ && !after(psn, *sent_);
+  const bool is_asked_for = psn == asked_ && !is_resent(psn) && !timer_.has_asked(psn);
+  if (is_asked_for || (!is_repeat && !sample_ && ack_request)) sample_ = {psn, now, is_repeat};
+}
+
+// Of a repeat, of each who said that it lacked that: others may speak of the first.
+void AckMerge::add_round_trip(Instant now, const Receiver& from, Psn acked) {
+  if (!sample_ || !sample_->is_repeat || from.said != sample_->psn) return;
+  if (before(acked, sample_->psn) || !before(from.acked, sample_->psn)) return;
+  timer_.add_round_trip(now - sample_->at);
+}
+
+AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn psn,
+                               const wire::Aeth& aeth, Answer& answer) {
   Receiver* const from = find(host);
   if (from == nullptr) return Taken::kStranger;
   from->heard = (from->heard + 1) & Psn::kMask;
   from->unanswered.clear();
+  timer_.on_packet(now);
   const bool is_ack = aeth.kind == AckKind::kAck;
   // An error may be a switch's word for this receiver, which does not know what that has. Feedback that
   // overtook another says less than what is known: it is no reason to know less.
   const Psn cumulative = is_ack ? psn : psn - 1;
   const bool is_news = !from->is_known || !before(cumulative, from->acked);
   if (!aeth.is_fatal_nak() && is_news) {
+    add_round_trip(now, *from, cumulative);
+    if (!from->is_known || after(cumulative, from->acked)) from->lacks.reset();
     from->acked = cumulative;
     from->msn = aeth.msn;
     from->is_known = true;
@@ -76,10 +100,20 @@ AckMerge::Taken AckMerge::take(const Rules& rules, Ipv4 host, Psn psn, const wir
     answer = {rules.sender_nak_minimum ? least->acked + 1 : psn, aeth};
     return tell(answer);
   }
-  if (held_ && !before(least->acked, held_->psn)) held_.reset();  // all have it
-  if (!is_ack) return take_nak(rules, {psn, aeth}, *least, answer);
-  if (held_ && least->acked + 1 == held_->psn)
-    return ask(*std::exchange(held_, {}), *least, answer);
+  if (sample_ && !before(least->acked, sample_->psn)) {
+    if (!sample_->is_repeat) timer_.add_round_trip(now - sample_->at);
+    sample_.reset();
+  }
+  const Psn first = least->acked + 1;
+  if (!is_ack) {
+    if (!rules.sender_nak_minimum) {
+      answer = {psn, aeth};
+      return tell(answer);
+    }
+    if (is_news && take_nak(rules, *from, aeth, first)) return ask(now, aeth, *least, answer);
+  }
+  if (const auto lacking = due(first)) return ask(now, *lacking, *least, answer);
+  if (!is_ack) return Taken::kAbsorbed;
   // A repeat of what the sender has been told is passed: that may have been lost.
   answer = {psn, aeth};
   answer.aeth.value = wire::Aeth::kNoCreditLimit;
@@ -98,32 +132,74 @@ AckMerge::Taken AckMerge::tell(const Answer& answer) {
 
 // Each NAK makes the sender go back and spends one of its retries. So it is asked for a packet once: the
 // NAKs of those who are farther away come when it has long been sent again. What comes again with it is
-// not asked for; and what has come again and was lost again, behind what others lack, is asked for when
-// all have what is before it.
-AckMerge::Taken AckMerge::take_nak(const Rules& rules, const Nak& nak, const Receiver& least,
-                                   Answer& answer) {
-  if (!rules.sender_nak_minimum) {
-    answer = {nak.psn, nak.aeth};
-    return tell(answer);
-  }
-  const Psn first = least.acked + 1;
-  const bool is_still_not_ready =
-      nak.aeth.kind == AckKind::kRnrNak && nak.psn == first && is_resent(first);
-  if (!is_asked(first) || is_still_not_ready || !rules.sender_nak_once) {
-    return ask(nak, least, answer);
-  }
-  const bool waits = after(nak.psn, first) && is_resent(nak.psn);
-  if (waits && (!held_ || before(nak.psn, held_->psn))) held_ = nak;
-  return Taken::kAbsorbed;
+// not asked for; what does not is noted, and asked for when all have what is before it, as a receiver
+// says so once only. True: the sender is to be asked at once.
+bool AckMerge::take_nak(const Rules& rules, Receiver& from, const wire::Aeth& aeth, Psn first) {
+  const bool is_on_its_way = comes(from, aeth.kind);
+  from.said = from.acked + 1;
+  if (!is_asked(first) || !rules.sender_nak_once) return true;
+  if (!is_on_its_way) from.lacks = aeth;
+  return false;
 }
 
-AckMerge::Taken AckMerge::ask(const Nak& nak, const Receiver& least, Answer& answer) {
-  answer = {least.acked + 1, nak.aeth};
+// Is what follows all that it has acknowledged still to reach it, since the sender was asked for that?
+// Who has said that it lacks a packet takes nothing behind it until that comes again: what it lacks
+// next was lost when it came again. Others speak of what has been lost before.
+bool AckMerge::comes(const Receiver& receiver, AckKind kind) const {
+  const Psn lacking = receiver.acked + 1;
+  if (!is_asked(lacking)) return false;
+  if (!is_resent(lacking)) return true;
+  if (kind == AckKind::kRnrNak) return false;
+  return lacking == *asked_ || !receiver.said || !is_asked(*receiver.said) ||
+         after(*receiver.said, lacking);
+}
+
+// What the sender is to be asked for `first` with, if somebody lacks it who gets it no other way: of
+// several, with the longest wait.
+std::optional<wire::Aeth> AckMerge::due(Psn first) const {
+  std::optional<wire::Aeth> longest;
+  for (const Receiver& one : receivers_) {
+    if (!one.lacks || one.acked + 1 != first) continue;
+    if (!longest || longest->kind != AckKind::kRnrNak) {
+      longest = one.lacks;
+    } else if (one.lacks->kind == AckKind::kRnrNak) {
+      longest->value = wire::longer_rnr_timer(longest->value, one.lacks->value);
+    }
+  }
+  return longest;
+}
+
+AckMerge::Taken AckMerge::ask(Instant now, const wire::Aeth& aeth, const Receiver& least,
+                              Answer& answer) {
+  answer = {least.acked + 1, aeth};
   answer.aeth.msn = least.msn;
   asked_ = answer.psn;
   asked_to_ = sent_ && after(*sent_, answer.psn) ? *sent_ : answer.psn;
   resent_.reset();
+  for (Receiver& one : receivers_) {
+    if (is_asked(one.acked + 1)) one.lacks.reset();
+  }
+  // Until then nothing is overdue.
+  if (aeth.kind == AckKind::kRnrNak) timer_.on_packet(now + wire::rnr_timer_duration(aeth.value));
   return tell(answer);
+}
+
+Instant AckMerge::deadline() const {
+  if (!owed_) return wire::kNever;
+  const Receiver* least = slowest();
+  if (least == nullptr || !before(least->acked, *owed_)) return wire::kNever;
+  return timer_.deadline(least->acked + 1);
+}
+
+// An RNR NAK with the shortest wait: it spends no retry, and NICs that take no second NAK for one
+// packet take it.
+AckMerge::Answer AckMerge::ask_again(Instant now) {
+  constexpr wire::Aeth kSoon{AckKind::kRnrNak, 1};
+  const Receiver& least = *slowest();
+  timer_.on_asked(now, least.acked + 1);
+  Answer answer;
+  ask(now, kSoon, least, answer);
+  return answer;
 }
 
 AckMerge::Taken AckMerge::take_cnp(Instant now, Ipv4 host) {

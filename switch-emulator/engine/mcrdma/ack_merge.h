@@ -10,6 +10,7 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/cnp_policy.h"
 #include "switch-emulator/engine/evidence.h"
+#include "switch-emulator/engine/mcrdma/repeat_timer.h"
 #include "wire/extension_headers.h"
 
 namespace cepheus::fabric {
@@ -23,6 +24,9 @@ class AckMerge {
     bool is_known = false;    // acked means something
     std::uint32_t heard = 0;  // packets from it, modulo 2^24
     Repeats unanswered;       // of the packet that it lacks
+    std::optional<Psn> said;  // it lacked, last; not before all that it has acknowledged since
+    // It lacks what follows `acked`, and that is not on its way: the NAK or RNR NAK to pass.
+    std::optional<wire::Aeth> lacks;
   };
   // What goes to the sender in the alias's name.
   struct Answer {
@@ -46,10 +50,15 @@ class AckMerge {
   std::optional<Answer> set_receivers(std::span<const wire::MrpMember> receivers,
                                       std::optional<Psn> start);
 
-  // Data from the sender goes by.
-  void on_data(Instant now, Psn psn);
+  // Data from the sender goes by; does it ask for an acknowledgement?
+  void on_data(Instant now, Psn psn, bool ack_request);
   // Feedback from `host`. kPassed: `answer` is to go on.
-  Taken take(const Rules& rules, Ipv4 host, Psn psn, const wire::Aeth& aeth, Answer& answer);
+  Taken take(Instant now, const Rules& rules, Ipv4 host, Psn psn, const wire::Aeth& aeth,
+             Answer& answer);
+  // When all that goes by has been overdue for long; never, if nobody lacks anything.
+  Instant deadline() const;
+  // The deadline has passed: what the sender is asked for again.
+  Answer ask_again(Instant now);
   // A congestion notification from `host`: is the sender to hear it?
   Taken take_cnp(Instant now, Ipv4 host);
   // What of the sender's own no group does, or nobody allows it: an error that acknowledges
@@ -68,20 +77,26 @@ class AckMerge {
   }
   std::optional<Psn> sent() const { return sent_; }
   // Of a table of hardware: what is kept of one receiver, and of the group.
-  static constexpr std::size_t kReceiverBytes = 4 + 3;            // IPv4, PSN
-  static constexpr std::size_t kGroupBytes = 7 + 4 + 3 + 10 + 4;  // key, alias, told, asked, held
+  static constexpr std::size_t kReceiverBytes = 4 + 3 + 3 + 1;  // IPv4, PSNs, what it lacks
+  // Key, alias, told, asked; of the timer: round trip, deviation, last packet, asked for, sample.
+  static constexpr std::size_t kGroupBytes = 7 + 4 + 3 + 10 + (3 + 3 + 4 + 4 + 7);
 
  private:
-  // A NAK or RNR NAK that waits, or has been passed.
-  struct Nak {
+  // A packet whose round trips are measured.
+  struct Sample {
     Psn psn;
-    wire::Aeth aeth;
+    Instant at;
+    bool is_repeat;
   };
-  Taken take_nak(const Rules& rules, const Nak& nak, const Receiver& least, Answer& answer);
+  void sample(Instant now, Psn psn, bool ack_request);
+  bool take_nak(const Rules& rules, Receiver& from, const wire::Aeth& aeth, Psn first);
+  bool comes(const Receiver& receiver, wire::AckKind kind) const;
+  std::optional<wire::Aeth> due(Psn first) const;
+  void add_round_trip(Instant now, const Receiver& from, Psn acked);
   Taken tell(const Answer& answer);
   bool is_asked(Psn psn) const { return asked_ && !before(psn, *asked_) && !after(psn, asked_to_); }
   bool is_resent(Psn psn) const { return resent_ && !after(psn, *resent_); }
-  Taken ask(const Nak& nak, const Receiver& least, Answer& answer);
+  Taken ask(Instant now, const wire::Aeth& aeth, const Receiver& least, Answer& answer);
   Receiver* find(Ipv4 host);
   const Receiver* slowest() const;  // null: one is unknown
 
@@ -92,9 +107,13 @@ class AckMerge {
   // What the sender was asked for last, all from there to `asked_to_`, and how far it has come again.
   std::optional<Psn> asked_, resent_;
   Psn asked_to_;
-  std::optional<Nak> held_;  // the first of those for what has come again, and was lost again
   std::optional<Psn> sent_;  // the furthest that has gone by
+  std::optional<Psn> last_;  // what has gone by last
+  std::optional<Psn>
+      owed_;  // ... that asked for an acknowledgement, since the sender last went back
   std::unique_ptr<CnpPolicy> cnps_;
+  RepeatTimer timer_;
+  std::optional<Sample> sample_;
 };
 
 }  // namespace cepheus::fabric

@@ -90,6 +90,27 @@ void SenderGroups::on_routes_changed(Call& call) {
   call.ingress = ingress;
 }
 
+// Where feedback is overdue, senders are asked again.
+void SenderGroups::on_timer(Call& call) {
+  installer_.on_timer(call);
+  if (call.now < overdue_at_) return;
+  overdue_at_ = wire::kNever;
+  call.icrc = wire::Icrc::kPresent;
+  table_.for_each([&](SenderGroup& group) {
+    if (!group.merge) return;
+    if (call.rules().sender_ask_again && group.merge->deadline() <= call.now) {
+      send_answer(call, group, group.merge->ask_again(call.now));
+      call.count(Counter::kSenderAskedAgain);
+    }
+    note_deadline(call, group);
+  });
+}
+
+void SenderGroups::note_deadline(const Call& call, const SenderGroup& group) {
+  if (!call.rules().sender_ask_again) return;
+  overdue_at_ = std::min(overdue_at_, group.merge->deadline());
+}
+
 // False: it has met no rule, and goes on as it is.
 bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
                            const RoceHeaders& headers) {
@@ -107,7 +128,10 @@ bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
     return true;
   }
   ++group.data_packets;
-  if (group.merge) group.merge->on_data(call.now, headers.bth.psn);
+  if (group.merge) {
+    group.merge->on_data(call.now, headers.bth.psn, headers.bth.ack_request);
+    note_deadline(call, group);
+  }
   if (group.rule.empty()) return false;
   replicate(call, group, frame, headers);
   return true;
@@ -163,7 +187,8 @@ void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& fr
   AckMerge::Answer answer{headers.bth.psn, headers.aeth};
   const AckMerge::Taken taken =
       is_cnp ? merge.take_cnp(call.now, from)
-             : merge.take(call.rules(), from, headers.bth.psn, headers.aeth, answer);
+             : merge.take(call.now, call.rules(), from, headers.bth.psn, headers.aeth, answer);
+  note_deadline(call, group);
   if (taken == AckMerge::Taken::kStranger) return call.count(Counter::kDropNotMember);
   if (!is_cnp && headers.bth.becn) take_echo(call, group, from);
   if (taken == AckMerge::Taken::kWithheld) return call.count(Counter::kSenderFeedbackWithheld);

@@ -2,7 +2,7 @@
 // groups"; MC-RDMA IV). Beside the groups with McstIDs: other keys, other tables, no turns.
 #pragma once
 
-#include <optional>
+#include <algorithm>
 
 #include "switch-emulator/engine/mcrdma/installer.h"
 
@@ -23,12 +23,13 @@ class SenderGroups {
   void on_routes_changed(Call& call);
   void on_port_down(Call& call) { installer_.on_port_down(call); }
   void on_port_up(Call& call) { installer_.on_port_up(call); }
-  void on_timer(Call& call) { installer_.on_timer(call); }
-  Instant deadline() const { return installer_.deadline(); }
+  void on_timer(Call& call);
+  Instant deadline() const { return std::min(installer_.deadline(), overdue_at_); }
 
   const SenderTable& table() const { return table_; }
 
  private:
+  void note_deadline(const Call& call, const SenderGroup& group);
   bool drop_unrewritten(Call& call, Ipv4 destination) const;
   bool on_data(Call& call, SenderGroup& group, const Frame& frame,
                const wire::RoceHeaders& headers);
@@ -42,6 +43,7 @@ class SenderGroups {
   const Routes& routes_;
   SenderTable table_;
   Installer installer_;
+  Instant overdue_at_ = wire::kNever;  // no feedback is overdue before that
 };
 
 }  // namespace cepheus::fabric

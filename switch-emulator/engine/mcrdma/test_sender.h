@@ -102,6 +102,11 @@ class TestSender {
     return h;
   }
   void data(std::int64_t psn) { request(wire::Opcode::kRcSendOnly, psn); }
+  void data_to_acknowledge(std::int64_t psn) {
+    auto h = from_sender(wire::Opcode::kRcSendOnly, psn);
+    h.bth.ack_request = true;
+    net_.inject(sender_, net_.make_frame(sender_, h, 64));
+  }
   void request(wire::Opcode opcode, std::int64_t psn) {
     net_.inject(sender_, net_.make_frame(sender_, from_sender(opcode, psn), 64));
   }

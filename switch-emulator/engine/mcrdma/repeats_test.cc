@@ -1,0 +1,176 @@
+// What a sender group's sender is asked to send again, and when (docs/protocol.md, "Sender groups"):
+// receivers say once that they lack a packet, and are silent until it comes.
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/mcrdma/test_sender.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SenderRepeats : public testing::Test {
+ protected:
+  // All receivers answer the first packet after `round_trip`; the sender has heard that.
+  void measure(Duration round_trip) {
+    group.data_to_acknowledge(0);
+    net->advance(round_trip);
+    for (const std::size_t r : {1, 2, 3}) group.ack(r, 0);
+    net->clear();
+  }
+  void send(int first, int last) {
+    for (int psn = first; psn < last; ++psn) group.data(psn);
+    group.data_to_acknowledge(last);
+  }
+
+  std::unique_ptr<TestNetwork> net = make_star(4, false);
+  TestSender group{*net, 0, {1, 2, 3}};
+
+  void SetUp() override { group.set_up(); }
+};
+
+TEST_F(SenderRepeats, AreAskedForAnewOfTheSlowestToo) {
+  send(0, 9);
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
+  send(0, 9);
+  group.ack(2, 9);
+  group.ack(3, 9);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 1"}));
+  group.nak(1, 5);  // 5 was lost when it came again: it had taken nothing behind 2 before
+  EXPECT_EQ(group.at_sender(), Texts({"nak 5"}));
+  send(5, 9);
+  group.ack(1, 9);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 9"}));
+}
+
+TEST_F(SenderRepeats, AreAskedForOnceOfWhatWasLostTheFirstTime) {
+  send(0, 9);
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
+  send(0, 9);
+  group.ack(1, 9);
+  group.ack(3, 9);
+  group.nak(2, 5);  // from far away, said before any of that came
+  EXPECT_EQ(group.at_sender(), Texts());
+}
+
+TEST_F(SenderRepeats, AreAskedForOfNewPacketsWhenTheirTurnComes) {
+  send(0, 4);
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
+  send(0, 9);
+  group.nak(2, 7);  // sent for the first time, while another waits for 2
+  group.ack(3, 9);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 1"}));
+  group.ack(1, 9);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 7"}));
+}
+
+TEST_F(SenderRepeats, AreForALaterOneOfSeveralThatLackNewPackets) {
+  send(0, 4);
+  group.nak(1, 2);
+  send(0, 19);
+  net->clear();
+  group.nak(3, 12);
+  group.nak(2, 7);
+  group.ack(1, 19);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 7"}));
+  send(7, 19);  // with 12
+  group.ack(2, 19);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 11"}));
+  group.ack(3, 19);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 19"}));
+}
+
+TEST_F(SenderRepeats, AreAskedForAgainWhenNobodySaysAnythingMore) {
+  measure(1ms);
+  send(1, 4);
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 1"}));
+  send(1, 4);
+  group.ack(2, 4);
+  group.ack(3, 4);
+  net->clear();
+  net->advance(2ms);  // 2 was lost again, which receiver 1 never says
+  EXPECT_EQ(group.at_sender(), Texts());
+  net->advance(2ms);
+  EXPECT_EQ(group.at_sender(), Texts({"rnr 2 t1"}));
+  EXPECT_EQ(net->count(Counter::kSenderAskedAgain), 1u);
+  send(2, 4);
+  group.ack(1, 4);
+  net->clear();
+  net->advance(1s);
+  EXPECT_EQ(group.at_sender(), Texts());  // all have all
+}
+
+TEST_F(SenderRepeats, AreAskedForFourTimesAndLeftToTheSendersTimer) {
+  measure(1ms);
+  send(1, 4);
+  group.ack(1, 4);
+  group.ack(2, 4);
+  net->advance(10s);
+  EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t1", "rnr 1 t1", "rnr 1 t1", "rnr 1 t1"}));
+  group.ack(3, 3);  // another packet, another time
+  EXPECT_EQ(group.at_sender(), Texts({"ack 3"}));
+  net->advance(10s);
+  EXPECT_EQ(group.at_sender().size(), 4u);
+}
+
+TEST_F(SenderRepeats, AreNotAskedForWhileNobodyOwesAnAnswer) {
+  measure(1ms);
+  for (int psn = 1; psn < 4; ++psn) group.data(psn);  // of a message that goes on later
+  net->advance(1s);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.data_to_acknowledge(4);
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 1"}));
+  group.data(1);  // the sender is slow
+  net->advance(1s);
+  EXPECT_EQ(group.at_sender(), Texts());
+}
+
+TEST_F(SenderRepeats, AreNotAskedForWhileAReceiverHasAskedToWait) {
+  measure(1ms);
+  send(1, 1);
+  group.rnr(1, 1, 24);  // 40.96 ms
+  group.ack(2, 1);
+  EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t24"}));
+  net->advance(40ms);
+  EXPECT_EQ(group.at_sender(), Texts());
+  net->advance(5ms);
+  EXPECT_EQ(group.at_sender(), Texts({"rnr 1 t1"}));
+}
+
+TEST_F(SenderRepeats, WaitAsLongAsTheFarthestReceiverTakes) {
+  group.data_to_acknowledge(0);
+  net->advance(10us);
+  group.ack(1, 0);
+  group.ack(2, 0);
+  net->advance(5ms);
+  group.ack(3, 0);
+  net->clear();
+  send(1, 4);
+  group.ack(1, 4);
+  group.ack(2, 4);
+  net->advance(5ms);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.ack(3, 4);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 4"}));
+}
+
+TEST_F(SenderRepeats, AreNotAskedForAgainWithTheRuleOff) {
+  net = make_star(4, false, [](SwitchConfig& c) { c.rules.sender_ask_again = false; });
+  TestSender plain(*net, 0, {1, 2, 3});
+  plain.set_up();
+  plain.data_to_acknowledge(0);
+  net->advance(1ms);
+  for (const std::size_t r : {1, 2, 3}) plain.ack(r, 0);
+  net->clear();
+  plain.data_to_acknowledge(1);
+  net->advance(10s);
+  EXPECT_EQ(plain.at_sender(), Texts());
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
