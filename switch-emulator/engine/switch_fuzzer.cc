@@ -1,9 +1,9 @@
-// Mutated frames into a switch with a running group, a pending one and a trunk; consistent after
-// each.
+// Mutated frames into a switch with a running group, a pending one, a sender group and a trunk;
+// consistent after each.
 //
-// Input: records of (port, length, bytes). The first byte's high bit lets the bytes lie over a
-// valid group frame whose ICRC is then made again, so that mutations reach beyond the checks of
-// lengths and checksums.
+// Input: records of (port, length, bytes). The first byte's high bit lets the bytes choose the fields of
+// a valid frame, so that mutations reach beyond the checks of lengths and checksums: of a group, or with
+// the next bit as well, of a sender group.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -13,6 +13,7 @@
 #include "wire/icrc.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
+#include "wire/sender_group.h"
 
 namespace {
 
@@ -23,6 +24,12 @@ using wire::Frame;
 
 constexpr wire::McstId kGroup(198, 18, 0, 7);
 constexpr std::uint16_t kPorts = 4;  // hosts on 0 to 2, a switch on 3
+constexpr wire::Qpn kVirtual(wire::kFirstSenderGroupQpn + 5);
+constexpr wire::Psn kSenderStart(0xFFFFF0);
+// Receivers of sender groups; 9 is behind the trunk, nobody knows 8.
+constexpr std::uint8_t kReceivers[] = {2, 3, 9, 8, 1};
+
+wire::Ipv4 host(std::uint8_t last) { return {10, 0, 0, last}; }
 
 net::SwitchConfig make_config() {
   net::SwitchConfig config;
@@ -40,13 +47,49 @@ net::SwitchConfig make_config() {
   return config;
 }
 
+template <typename Message>
+std::vector<std::uint8_t> datagram(wire::Ipv4 source, wire::Ipv4 destination,
+                                   const Message& message) {
+  std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
+  payload.resize(message.emit(payload));
+  wire::UdpDatagram d;
+  d.ip.source = source;
+  d.ip.destination = destination;
+  d.udp.destination_port = wire::kDefaultMrpUdpPort;
+  Frame frame;
+  d.emit(frame, payload);
+  std::vector<std::uint8_t> bytes(frame.size());
+  frame.to_bytes(bytes);
+  return bytes;
+}
+
+std::vector<std::uint8_t> with_payload(const wire::RoceHeaders& headers) {
+  Frame frame;
+  headers.emit(frame, 4);
+  const std::array<std::uint8_t, 4> payload{};
+  frame.set_external_payload(payload, wire::kNoBuffer);
+  std::vector<std::uint8_t> bytes(frame.size());
+  frame.to_bytes(bytes);
+  return bytes;
+}
+
+// The input's bytes, as many as are asked for.
+class Choices {
+ public:
+  explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  std::uint8_t operator()(std::size_t i) const { return i < bytes_.size() ? bytes_[i] : 0; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
 class Harness {
  public:
   Harness() : switch_(make_config()) {
     control(wire::MrpType::kRegister, 1);
     control(wire::MrpType::kActivate, 1);
     control(wire::MrpType::kRegister, 2);
-    for (std::uint8_t host = 1; host <= 3; ++host) publish(host);
+    for (std::uint8_t last = 1; last <= 3; ++last) publish(last);
   }
 
   void deliver(wire::PortId port, std::vector<std::uint8_t> bytes) {
@@ -60,11 +103,21 @@ class Harness {
     settle(out);
     if (!held) buffers_.erase(ref);
   }
-  void wait() {
-    now_ += std::chrono::minutes(1);
+  void wait(wire::Duration time) {
+    now_ += time;
     SwitchOutput out;
     switch_.on_timer(now_, out);
     settle(out);
+    fabric::must(switch_.deadline() > now_, "a deadline that on_timer does not move");
+  }
+  // What the input meets: a fuzzer whose frames are all dropped at once finds nothing.
+  void check_set_up() const {
+    const auto senders = switch_.sender_groups();
+    fabric::must(switch_.group_count() == 2, "a running group and a pending one");
+    fabric::must(senders.size() == 1 && senders[0].copies == 6,
+                 "a sender group that data flows in");
+    fabric::must(senders[0].receivers.size() == 3 && senders[0].receivers[2].acked == kSenderStart,
+                 "that feedback is merged of");
   }
 
  private:
@@ -93,30 +146,20 @@ class Harness {
     send(1, message);
   }
   // Two regions, the second smaller than what a WRITE may ask for.
-  void publish(std::uint8_t host) {
+  void publish(std::uint8_t last) {
     wire::Publication publication;
     publication.header.type = wire::MrpType::kPublish;
     publication.header.epoch = 1;
     publication.header.mcst_id = kGroup;
-    publication.member = {wire::Ipv4(10, 0, 0, host), wire::Qpn(0x100u + host)};
+    publication.member = {host(last), wire::Qpn(0x100u + last)};
     publication.regions[0] = {1, 0x11, 0x1000, 512};
     publication.regions[1] = {2, 0x12, 0x2000, 200};
     publication.count = 2;
-    send(host, publication);
+    send(last, publication);
   }
   template <typename Message>
-  void send(std::uint8_t host, const Message& message) {
-    std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxSize);
-    payload.resize(message.emit(payload));
-    wire::UdpDatagram datagram;
-    datagram.ip.source = wire::Ipv4(10, 0, 0, host);
-    datagram.ip.destination = kGroup;
-    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
-    Frame frame;
-    datagram.emit(frame, payload);
-    std::vector<std::uint8_t> bytes(frame.size());
-    frame.to_bytes(bytes);
-    deliver(wire::PortId(host - 1u), std::move(bytes));
+  void send(std::uint8_t last, const Message& message) {
+    deliver(wire::PortId(last - 1u), datagram(host(last), kGroup, message));
   }
 
   Switch switch_;
@@ -127,7 +170,7 @@ class Harness {
 
 // A group frame whose fields that matter come from the input: opcode, PSN, tag, AETH, source.
 std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_t> in) {
-  const auto byte = [&](std::size_t i) { return i < in.size() ? in[i] : std::uint8_t{0}; };
+  const Choices byte(in);
   constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
                                        wire::Opcode::kRcSendLast,    wire::Opcode::kRcAcknowledge,
                                        wire::Opcode::kRcWriteFirst,  wire::Opcode::kCnp,
@@ -147,13 +190,73 @@ std::vector<std::uint8_t> shaped(std::uint16_t port, std::span<const std::uint8_
   h.aeth.kind = static_cast<wire::AckKind>(byte(4) >> 6);
   h.aeth.value = byte(4) & 31;
   h.reth = {byte(5), std::uint32_t{byte(6)} & 3, byte(7)};
-  Frame frame;
-  h.emit(frame, 4);
-  const std::array<std::uint8_t, 4> payload{};
-  frame.set_external_payload(payload, wire::kNoBuffer);
-  std::vector<std::uint8_t> bytes(frame.size());
-  frame.to_bytes(bytes);
-  return bytes;
+  return with_payload(h);
+}
+
+// Who may send what comes by a port: its host, and by the trunk a host behind it.
+wire::Ipv4 speaker(std::uint16_t port) {
+  return host(static_cast<std::uint8_t>(port == 3 ? 9 : port + 1));
+}
+
+// Registration of a sender group: type, flags, epoch, instance, share, receivers and their regions, whom
+// it is addressed to. Byte 0: from whom, mostly the port's own host.
+std::vector<std::uint8_t> shaped_registration(std::uint16_t port, const Choices& byte) {
+  constexpr wire::MrpType kTypes[] = {wire::MrpType::kInstall,   wire::MrpType::kInstall,
+                                      wire::MrpType::kInstalled, wire::MrpType::kReject,
+                                      wire::MrpType::kRemove,    wire::MrpType::kQuery,
+                                      wire::MrpType::kReport,    wire::MrpType::kInstall};
+  wire::SenderGroupMessage m;
+  m.header.type = kTypes[byte(1) & 7];
+  m.header.flags = byte(1) >> 3 & 1;
+  m.header.epoch = byte(1) >> 4 & 3;
+  m.header.instance = byte(1) >> 6;
+  m.header.seq = byte(2) & 3;
+  m.control_port = 20000;
+  m.virtual_qpn = wire::Qpn(kVirtual.value() + (byte(2) >> 2 & 1));
+  m.sender_qpn = wire::Qpn(0x100u + (byte(2) >> 3 & 1));
+  m.start = kSenderStart;
+  m.share = (byte(2) & 0x10) != 0 ? 0 : wire::SenderGroupMessage::kWholeShare >> (byte(2) >> 5);
+  for (std::size_t i = 0; i < std::size(kReceivers); ++i) {
+    if ((byte(3) >> i & 1) == 0) continue;
+    m.add({host(kReceivers[i]), wire::Qpn(0x200u + kReceivers[i]), 0, 20001});
+    if ((byte(4) >> i & 1) != 0) m.add_region(m.receiver_count - 1, {1, 0x11, 0x1000, 200});
+  }
+  m.addressed = host(kReceivers[byte(5) % std::size(kReceivers)]);
+  const wire::Ipv4 destination = host(kReceivers[(byte(5) >> 3) % std::size(kReceivers)]);
+  const wire::Ipv4 source = (byte(0) & 0x10) != 0 ? host(byte(0) & 15) : speaker(port);
+  const bool is_answer =
+      m.header.type == wire::MrpType::kInstalled || m.header.type == wire::MrpType::kReject;
+  m.header.mcst_id = is_answer ? host(1 + (byte(0) >> 7)) : source;
+  return datagram(source, is_answer ? m.sender() : destination, m);
+}
+
+// Data to a sender group's virtual queue pair, or feedback to it: opcode, PSN, AETH, RETH, whom it is
+// for.
+std::vector<std::uint8_t> shaped_sender(std::uint16_t port, const Choices& byte) {
+  constexpr wire::Opcode kOpcodes[] = {wire::Opcode::kRcSendOnly,    wire::Opcode::kRcSendFirst,
+                                       wire::Opcode::kRcAcknowledge, wire::Opcode::kRcAcknowledge,
+                                       wire::Opcode::kRcWriteFirst,  wire::Opcode::kCnp,
+                                       wire::Opcode::kRcReadRequest, wire::Opcode::kRcWriteOnly};
+  wire::RoceHeaders h;
+  h.bth.opcode = kOpcodes[byte(1) & 7];
+  h.bth.ack_request = (byte(1) & 8) != 0;
+  h.bth.becn = (byte(1) & 16) != 0;
+  h.bth.destination_qp = wire::Qpn(kVirtual.value() + (byte(1) >> 7));
+  h.bth.psn = kSenderStart + static_cast<std::int8_t>(byte(2));
+  h.ip.source = speaker(port);
+  const bool is_feedback =
+      h.bth.opcode == wire::Opcode::kRcAcknowledge || h.bth.opcode == wire::Opcode::kCnp;
+  h.ip.destination =
+      is_feedback ? host(1 + (byte(3) >> 7)) : host(kReceivers[byte(3) % std::size(kReceivers)]);
+  h.aeth.kind = static_cast<wire::AckKind>(byte(4) >> 6);
+  h.aeth.value = byte(4) & 31;
+  h.reth = {byte(5), std::uint32_t{byte(6)} & 1, byte(7)};
+  return with_payload(h);
+}
+
+std::vector<std::uint8_t> of_sender_group(std::uint16_t port, std::span<const std::uint8_t> in) {
+  const Choices byte(in);
+  return (byte(0) & 0x20) != 0 ? shaped_registration(port, byte) : shaped_sender(port, byte);
 }
 
 }  // namespace
@@ -166,6 +269,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   harness.deliver(wire::PortId(0), shaped(0, kData));
   harness.deliver(wire::PortId(3), shaped(3, kAck));
   harness.deliver(wire::PortId(1), shaped(1, kData));
+  // A sender group of host 0, to hosts 1 and 2 and the one behind the trunk; all have answered the first
+  // packet, the second is under way.
+  constexpr std::uint8_t kInstall[] = {0x20, 8, 0, 7, 7}, kFirst[] = {0, 8, 0},
+                         kSecond[] = {0, 8, 1}, kHave[] = {0, 2, 0, 0, 31};
+  harness.deliver(wire::PortId(0), of_sender_group(0, kInstall));
+  harness.deliver(wire::PortId(0), of_sender_group(0, kFirst));
+  for (const std::uint16_t port : {1, 2, 3}) {
+    harness.deliver(wire::PortId(port), of_sender_group(port, kHave));
+  }
+  harness.deliver(wire::PortId(0), of_sender_group(0, kSecond));
+  harness.check_set_up();
   std::span<const std::uint8_t> rest(data, size);
   while (rest.size() >= 2) {
     const std::uint8_t what = rest[0];
@@ -174,7 +288,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest = rest.subspan(2 + length);
     const std::uint16_t port = what & 3;
     if (what == 0x7F) {
-      harness.wait();
+      harness.wait(std::chrono::minutes(1));
+    } else if (what == 0x7E) {
+      harness.wait(std::chrono::milliseconds(10));
+    } else if ((what & 0xC0) == 0xC0) {
+      harness.deliver(wire::PortId(port), of_sender_group(port, body));
     } else if ((what & 0x80) != 0) {
       harness.deliver(wire::PortId(port), shaped(port, body));
     } else {

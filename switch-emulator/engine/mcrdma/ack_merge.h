@@ -109,8 +109,7 @@ class AckMerge {
   Psn asked_to_;
   std::optional<Psn> sent_;  // the furthest that has gone by
   std::optional<Psn> last_;  // what has gone by last
-  std::optional<Psn>
-      owed_;  // ... that asked for an acknowledgement, since the sender last went back
+  std::optional<Psn> owed_;  // ... with AckReq, since the sender last went back
   std::unique_ptr<CnpPolicy> cnps_;
   RepeatTimer timer_;
   std::optional<Sample> sample_;
