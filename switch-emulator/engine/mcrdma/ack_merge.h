@@ -78,8 +78,8 @@ class AckMerge {
   std::optional<Psn> sent() const { return sent_; }
   // Of a table of hardware: what is kept of one receiver, and of the group.
   static constexpr std::size_t kReceiverBytes = 4 + 3 + 3 + 1;  // IPv4, PSNs, what it lacks
-  // Key, alias, told, asked; of the timer: round trip, deviation, last packet, asked for, sample.
-  static constexpr std::size_t kGroupBytes = 7 + 4 + 3 + 10 + (3 + 3 + 4 + 4 + 7);
+  // Key, alias, told, asked, sent, last, owed, sample, timer.
+  static constexpr std::size_t kGroupBytes = 7 + 4 + 3 + 10 + 3 + 3 + 3 + 7 + RepeatTimer::kBytes;
 
  private:
   // A packet whose round trips are measured.
