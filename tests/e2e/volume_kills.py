@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Kills parties of a volume at random moments, while a user writes to it that knows which writes were acknowledged.
 
-usage: volume_kills.py [--count N] [--seed N]     (CEPHEUS_BUILD names the build tree)
+usage: volume_kills.py [--count N] [--seed N] [--cache page|direct] [--multicast cepheus|mcrdma]     (CEPHEUS_BUILD names the build tree)
 
 What must hold: no acknowledged write is lost, nothing is read that was not written, writes go on within 2 s after a replica's
 death, and in the end all replicas are alike. Prints each fault, and the longest pause of writes for each kind.
@@ -20,8 +20,9 @@ PATIENCE = 60
 
 
 class Campaign:
-    def __init__(self, volume, seed, say=print):
+    def __init__(self, volume, seed, multicast="cepheus", say=print):
         self.volume, self.random, self.say = volume, random.Random(seed), say
+        self.multicast = multicast
         self.seed = seed
         self.user = None
         self.kills = 0
@@ -30,7 +31,8 @@ class Campaign:
     def start_user(self):
         if self.user is not None and "wrong" in self.user.events:  # before it was killed
             raise RuntimeError(self.user.events["wrong"]["what"])
-        self.user = self.volume.start_user("--patience-ms", PATIENCE * 1000, seed=self.random.randrange(1 << 32))
+        self.user = self.volume.start_user("--patience-ms", PATIENCE * 1000, "--multicast", self.multicast,
+                                           seed=self.random.randrange(1 << 32))
 
     def writes(self):
         return self.user.events.get("running", {}).get("writes", 0)
@@ -117,15 +119,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--count", type=int, default=100, help="faults")
     parser.add_argument("--cache", choices=["page", "direct"], default="page", help="where replicas keep data (default: page)")
+    parser.add_argument("--multicast", choices=["cepheus", "mcrdma"], default="cepheus", help="how writes reach the replicas (default: cepheus)")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
     print(f"seed {options.seed}, {options.count} faults", flush=True)
     try:
         with Volume(options=("--cache", options.cache)) as volume:
-            campaign = Campaign(volume, options.seed)
+            campaign = Campaign(volume, options.seed, options.multicast)
             done = campaign.run(options.count)
     except RuntimeError as failure:
-        print(f"failed: {failure}\nagain: {sys.argv[0]} --cache {options.cache} --count {options.count} --seed {options.seed}")
+        print(f"failed: {failure}\nagain: {sys.argv[0]} --cache {options.cache} --multicast {options.multicast} "
+              f"--count {options.count} --seed {options.seed}")
         return 1
     for kind, seconds in sorted(campaign.pauses.items()):
         print(f"{kind.replace('_', ' ')}: longest pause of writes {seconds:.2f} s")

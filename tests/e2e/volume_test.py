@@ -39,8 +39,9 @@ class Volumes(unittest.TestCase):
     def test_survives_kills_of_all_parties(self):
         seed = int(os.environ.get("CEPHEUS_SEED", random.randrange(1 << 20)))
         print(f"seed {seed}", flush=True)
-        with Volume() as volume:
-            Campaign(volume, seed).run(6)
+        for multicast, count in (("cepheus", 6), ("mcrdma", 4)):
+            with self.subTest(multicast), Volume() as volume:
+                Campaign(volume, seed, multicast).run(count)
 
     def test_holds_what_was_written_after_all_restarted(self):
         with Volume() as volume:
