@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A multicast and a unicast over one slow trunk whose queue marks: NICs with DCQCN keep the queue short, and nobody starves.
+"""A multicast and a unicast over one slow trunk whose queue marks: NICs with DCQCN keep the queue short, and share it fairly.
 
 As a test: some seconds. As a command: congestion_test.py --times N [--mib M] [--control WORDS] prints what both got and Jain's index.
 """
@@ -17,16 +17,17 @@ from harness import BUILD, mca_arguments
 from live import Lines, Switch, wait_until
 from tcp_ports import free_port, is_listening
 
-RATE = 400  # Mb/s: the machine is not the bottleneck
+RATE = 100  # Mb/s: the machine is not the bottleneck, and a rate lasts longer than ranks wait for processors
+FAIR = 0.95  # Jain's index, 1 being equal shares, 0.5 all for one of two
 TOPOLOGY = f"""
 [[switch]]
 name = "s0"
 cnp_policy = "worst-path"
-cnp_window = "20ms"
+cnp_window = "80ms"
 [[switch]]
 name = "s1"
 cnp_policy = "worst-path"
-cnp_window = "20ms"
+cnp_window = "80ms"
 [[trunk]]
 between = ["s0", "s1"]
 link = {{ rate = "{RATE}Mbps", ecn = {{ kmin = "40KB", kmax = "400KB", pmax = 0.1 }} }}
@@ -51,13 +52,13 @@ name = "h4"
 address = "10.0.0.5"
 switch = "s1"
 """
-# The published times are for links of 40 Gb/s and more: here a packet alone takes 80 us.
-CONTROL = (f"orig,link_mbps={RATE},cnp_interval_us=1000,alpha_timer_us=3000,rate_timer_us=3000,additive_mbps=5,hyper_mbps=20,min_mbps=5,"
-           "byte_counter=0")
+# The published times are for links of 40 Gb/s and more: here a packet alone takes 330 us.
+CONTROL = (f"orig,link_mbps={RATE},cnp_interval_us=4000,alpha_timer_us=12000,rate_timer_us=12000,additive_mbps=1.25,hyper_mbps=5,"
+           "min_mbps=1.25,byte_counter=0")
 # The same without control of NICs: switches pause who sends too much, and nothing is lost.
 LOSSLESS = TOPOLOGY.replace("ecn = { kmin = \"40KB\", kmax = \"400KB\", pmax = 0.1 }", "queue = \"32KiB\", pfc = true")
 LOSSLESS = LOSSLESS.replace("[[host]]\n", "[[host]]\nlink = { rate = \"1Gbps\", queue = \"32KiB\", pfc = true }\n")
-SETTLING = 32 << 20  # bytes of each: seconds
+SETTLING = 16 << 20  # bytes of each: seconds
 MULTICAST, UNICAST = "h2", "h3"  # who receives what
 
 
@@ -141,9 +142,8 @@ def jain(shares):
 
 
 class Congestion(unittest.TestCase):
-    # The second half of a run: the first is for the rates to settle. How fair it is, is for simulations to say: here ranks wait for
-    # processors longer than for their rates.
-    def test_multicast_and_unicast_over_one_trunk_both_go_on(self):
+    # The second half of a run: the first is for the rates to settle.
+    def test_multicast_and_unicast_over_one_trunk_share_it(self):
         with Rivals(CONTROL) as rivals:
             rivals.receive(SETTLING)
             marks, got = rivals.counted("ecn_marked"), sum(rivals.received().values())
@@ -152,8 +152,8 @@ class Congestion(unittest.TestCase):
         packets = got / 4096
         self.assertGreater(marks, 0, "nothing was marked: the test tested nothing")
         self.assertLess(marks, packets / 2, "a queue that is always long: nobody heeds its marks")
-        self.assertGreater(min(rates.values()), 0.05 * RATE, rates)
-        self.assertGreater(sum(rates.values()), 0.3 * RATE, rates)
+        self.assertGreater(jain(list(rates.values())), FAIR, rates)
+        self.assertGreater(sum(rates.values()), 0.5 * RATE, rates)
 
     def test_lossless_links_pause_both_and_lose_nothing_of_either(self):
         with Rivals(topology=LOSSLESS) as rivals:
