@@ -137,9 +137,10 @@ void GroupScenario::dissolve() {
   for (int i = 0; i < 2 && !findings_.first() && something_is_left(); ++i) {
     run_until(simulator_.now() + age + rest + 10ms);
   }
-  // Switches greet each other for ever, all at the same moments: between two of them.
-  const wire::Duration hello = plan_.topology.hello;
-  if (findings_.first() || hello.count() == 0) return;
+  // Switches greet each other for ever, if at all, all at the same moments: between two of them.
+  const bool they_greet = plan_.topology.hello.count() > 0;
+  if (findings_.first() || (!they_greet && network_.frames_in_flight() == 0)) return;
+  const wire::Duration hello = they_greet ? plan_.topology.hello : 1ms;
   const auto since = simulator_.now().time_since_epoch();
   Instant between(since - since % hello + hello * 3 / 2);
   run_until(between);

@@ -30,6 +30,10 @@ const char* name_of(LinkDrop drop) {
   return "carries";
 }
 
+bool is_whole(const Frame& frame) {
+  return wire::RoceHeaders::parse(frame) && wire::check_icrc(frame);
+}
+
 }  // namespace
 
 Cable::Cable(Simulator& simulator, BufferPool& pool, std::string name, const net::LinkConfig& link,
@@ -184,16 +188,23 @@ void Cable::on_event(Instant now, std::uint64_t what) {
 
 // Turns one bit over in a copy: other paths share the payload. Memory trusts a deferred ICRC, a
 // damaged wire must not: it is made first. False if the result is no frame any more; its buffer is
-// given back then.
+// given back then. What another cable has damaged stays so: the same bit turned back would be a packet
+// that no switch has seen.
 bool Cable::damage(Frame& frame, std::uint32_t bit) {
   wire::seal_icrc(frame);
+  const bool was_whole = is_whole(frame);
   const wire::BufferRef copy = pool_.acquire();
   const auto room = pool_.bytes(copy);
   const std::size_t size = frame.to_bytes(room);
   assert(size != 0 && bit / 8 < size);
-  room[bit / 8] = static_cast<std::uint8_t>(room[bit / 8] ^ (1u << bit % 8));
+  const auto turned = static_cast<std::uint8_t>(1u << bit % 8);
+  room[bit / 8] ^= turned;
   pool_.unref(frame.ref);
-  const auto damaged = Frame::from_bytes(room.first(size), copy);
+  auto damaged = Frame::from_bytes(room.first(size), copy);
+  if (!was_whole && damaged && is_whole(*damaged)) {
+    room[bit / 8] ^= turned;
+    damaged = Frame::from_bytes(room.first(size), copy);
+  }
   if (!damaged) {
     pool_.unref(copy);
     return false;

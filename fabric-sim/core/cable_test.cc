@@ -126,6 +126,25 @@ TEST_F(CableTest, DamageIsSeenByTheIcrcAndLeavesTheOriginalAlone) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
+TEST_F(CableTest, DamageIsNeverUndoneByMoreOfIt) {
+  net::LinkConfig link;
+  link.corrupt = 1;
+  Cable cable = make(link);
+  wire::Frame damaged = packet();
+  wire::seal_icrc(damaged);
+  damaged.bytes[wire::kUdpOffset + 2] ^= 1;  // another port: no switch takes it for RoCE
+  constexpr int kTimes = 9'000;              // of some 2500 bits
+  for (int i = 0; i < kTimes; ++i) {
+    pool_.ref(damaged.ref);
+    cable.send(simulator_.now(), damaged);
+    if (i % 100 == 0) simulator_.run();
+  }
+  simulator_.run();
+  EXPECT_EQ(std::ranges::count(sink_.icrc_right, true), 0);
+  EXPECT_GT(cable.delivered(), kTimes / 2u);
+  pool_.unref(damaged.ref);
+}
+
 wire::Frame notification() {
   wire::RoceHeaders headers;
   headers.bth.opcode = wire::Opcode::kCnp;
