@@ -1,10 +1,11 @@
 // Multicast data that waits where it came in while a port of its group is paused (Cepheus III-D): a
-// line for each group that is halted.
+// line for each port that data of a halted group comes by.
 //
 // The driver asks must_wait() before the switch sees a group's data, keeps a frame that must in its
 // line, with the buffer's entry of the ingress port, and takes frames out again when a pause has
-// ended. Behind a frame that waits all later ones of the group do, by whatever port they come: order
-// is kept. When the ports that a frame is copied to go on, as far as is known, the driver says
+// ended. Behind a frame that waits all later ones of the group do that come by its port: order is
+// kept. Those that come by another port are copied to others, and may have to wait for less; were they
+// behind it, frames on their way up a tree could hold those on their way down, and these them. When the ports that a frame is copied to go on, as far as is known, the driver says
 // (`free_at(group, item)`, a time; not after now: none is paused).
 #pragma once
 
@@ -17,7 +18,7 @@
 namespace cepheus::net {
 
 struct HaltCounters {
-  std::uint64_t halts = 0;  // groups that began to wait
+  std::uint64_t halts = 0;  // groups that began to wait, at each port that their data comes by
   wire::Duration time{0};   // that they waited, all together
 };
 
@@ -28,19 +29,20 @@ class GroupHalt {
   explicit GroupHalt(std::size_t ports) : counters_(ports) {}
 
   bool is_empty() const { return lines_.empty(); }
-  bool must_wait(wire::McstId group, wire::Instant now, wire::Instant free_at) const {
-    return free_at > now || find(group) != lines_.end();
+  // `port`: by which it came in.
+  bool must_wait(wire::McstId group, wire::PortId port, wire::Instant now,
+                 wire::Instant free_at) const {
+    return free_at > now || find(group, port) != lines_.end();
   }
-  // `port`: by which it came in; the halt is counted there.
   void push(wire::McstId group, wire::PortId port, const Item& item, wire::Instant now) {
-    auto at = lines_.begin() + (find(group) - lines_.cbegin());
+    auto at = lines_.begin() + (find(group, port) - lines_.cbegin());
     if (at == lines_.end()) {
       ++counters_[port.value()].halts;
       at = lines_.insert(at, {group, port, now, {}});
     }
     at->items.push(item);
   }
-  // Takes out who is next of the group that may go and has waited longest; false if none may.
+  // Takes out who is next of the line that may go and has waited longest; false if none may.
   template <typename FreeAt>
   bool pop(wire::Instant now, Item& item, FreeAt&& free_at) {
     for (auto line = lines_.begin(); line != lines_.end(); ++line) {
@@ -55,7 +57,7 @@ class GroupHalt {
     }
     return false;
   }
-  // When some group may go, if no pause ends earlier; kNever if none waits.
+  // When some line may go, if no pause ends earlier; kNever if none waits.
   template <typename FreeAt>
   wire::Instant ready_at(FreeAt&& free_at) const {
     wire::Instant first = wire::kNever;
@@ -86,14 +88,14 @@ class GroupHalt {
  private:
   struct Line {
     wire::McstId group;
-    wire::PortId port;  // of its first frame
+    wire::PortId port;
     wire::Instant since;
     Fifo<Item> items;
   };
   // Few groups are halted at a time.
-  typename std::vector<Line>::const_iterator find(wire::McstId group) const {
+  typename std::vector<Line>::const_iterator find(wire::McstId group, wire::PortId port) const {
     return std::find_if(lines_.begin(), lines_.end(),
-                        [&](const Line& line) { return line.group == group; });
+                        [&](const Line& line) { return line.group == group && line.port == port; });
   }
 
   std::vector<Line> lines_;  // none is empty; in the order in which they began

@@ -30,7 +30,7 @@ class Halts : public testing::Test {
 };
 
 TEST_F(Halts, AGroupWaitsWhileAPortOfItsIsPausedAndThenGoesInOrder) {
-  EXPECT_TRUE(halt.must_wait(kOne, kNow, paused_until[kOne]));
+  EXPECT_TRUE(halt.must_wait(kOne, kIngress, kNow, paused_until[kOne]));
   for (const int item : {1, 2, 3}) halt.push(kOne, kIngress, item, kNow);
   EXPECT_TRUE(take(kNow + 9us).empty());
   EXPECT_EQ(halt.ready_at(when()), kNow + 10us);
@@ -39,27 +39,39 @@ TEST_F(Halts, AGroupWaitsWhileAPortOfItsIsPausedAndThenGoesInOrder) {
   EXPECT_EQ(halt.ready_at(when()), wire::kNever);
 }
 
-TEST_F(Halts, ALaterFrameWaitsBehindThoseThatDoByWhateverPortItComes) {
+TEST_F(Halts, ALaterFrameWaitsBehindThoseThatCameByItsPort) {
   halt.push(kOne, kIngress, 1, kNow);
   const wire::Instant later = kNow + 20us;
-  EXPECT_TRUE(halt.must_wait(kOne, later, {})) << "its own ports are free";
-  halt.push(kOne, kSecond, 2, later);
+  EXPECT_TRUE(halt.must_wait(kOne, kIngress, later, {})) << "its own ports are free";
+  halt.push(kOne, kIngress, 2, later);
   EXPECT_EQ(take(later), (std::vector{1, 2}));
-  EXPECT_FALSE(halt.must_wait(kOne, later, {}));
+  EXPECT_FALSE(halt.must_wait(kOne, kIngress, later, {}));
+}
+
+// On their way up a tree and down, they wait for different ports: one after the other they would wait for
+// each other, at two switches.
+TEST_F(Halts, AFrameOfTheGroupThatCameByAnotherPortGoesOn) {
+  halt.push(kOne, kIngress, 1, kNow);
+  EXPECT_FALSE(halt.must_wait(kOne, kSecond, kNow, kNow));
+  halt.push(kOne, kSecond, 2, kNow);
+  int item = 0;
+  ASSERT_TRUE(halt.pop(kNow, item,
+                       [](wire::McstId, int which) { return which == 1 ? kNow + 10us : kNow; }));
+  EXPECT_EQ(item, 2);
 }
 
 TEST_F(Halts, OneGroupDoesNotWaitForAnother) {
   halt.push(kOne, kIngress, 1, kNow);
-  EXPECT_FALSE(halt.must_wait(kOther, kNow, kNow));
+  EXPECT_FALSE(halt.must_wait(kOther, kIngress, kNow, kNow));
   halt.push(kOther, kIngress, 2, kNow);
   EXPECT_EQ(halt.ready_at(when()), kNow + 5us);
   EXPECT_EQ(take(kNow + 5us), (std::vector{2}));
   EXPECT_EQ(take(kNow + 10us), (std::vector{1}));
 }
 
-TEST_F(Halts, AreCountedWhereTheFirstFrameCameInWithTheirTime) {
+TEST_F(Halts, AreCountedWhereFramesCameInWithTheirTime) {
   halt.push(kOne, kSecond, 1, kNow);
-  halt.push(kOne, kIngress, 2, kNow + 2us);
+  halt.push(kOne, kSecond, 2, kNow + 2us);
   EXPECT_EQ(halt.counters(kSecond, kNow + 4us).halts, 1u);
   EXPECT_EQ(halt.counters(kSecond, kNow + 4us).time, 4us) << "it lasts";
   EXPECT_EQ(halt.counters(kIngress, kNow + 4us).halts, 0u);

@@ -37,6 +37,12 @@ class IngressBooks {
   // Preconditions: the port is lossless and admit() has said yes.
   EntryId open(wire::PortId port, wire::Bytes bytes);
   void add_copy(EntryId entry) { ++entries_[entry].holders; }
+  // What a frame that is to leave by `out` holds in the buffer while it waits, made from the entry's: no
+  // copy goes back where the frame came from, so that this is an answer of the switch's own. It holds
+  // nothing: two switches that answer each other's data would each wait for the other's pause to end.
+  EntryId held_by(EntryId entry, wire::PortId out) const {
+    return entry == kNone || entries_[entry].port == out ? kNone : entry;
+  }
   // All copies that wait have been added.
   void close(EntryId entry) { leave(entry); }
   // A copy does not wait any more.

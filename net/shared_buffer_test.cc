@@ -113,6 +113,14 @@ TEST(IngressBooks, CountAFrameOnceUntilItsLastCopyHasLeft) {
   EXPECT_FALSE(books.take_change());
 }
 
+TEST(IngressBooks, AnAnswerToWhereAFrameCameFromHoldsNothing) {
+  IngressBooks books(kSmall, kHeadroom);
+  const auto entry = books.open(kOne, 1'000);
+  EXPECT_EQ(books.held_by(entry, kTwo), entry);
+  EXPECT_EQ(books.held_by(entry, kOne), IngressBooks::kNone);
+  EXPECT_EQ(books.held_by(IngressBooks::kNone, kOne), IngressBooks::kNone);
+}
+
 TEST(IngressBooks, WhatOnlyPassesPausesNobody) {
   IngressBooks books(kSmall, kHeadroom);
   const auto entry = books.open(kOne, 6'000);

@@ -67,7 +67,7 @@ void choose_halts(ScenarioPlan& plan) {
     spec.config.buffer.share = 1.0 / 32;
   }
   for (net::HostSpec& host : plan.topology.hosts) {
-    if (random.chance(0.4)) host.up.rate = host.down.rate = wire::BitRate{500'000'000};
+    if (random.chance(0.6)) host.down.rate = wire::BitRate{200'000'000};
   }
 }
 

@@ -10,10 +10,10 @@
 namespace cepheus::sim {
 namespace {
 
-Outcome expect_no_failure(std::uint64_t seeds, const char* flags, const PlanOptions& options,
-                          std::uint64_t skip = 0) {
+Outcome expect_no_failure_from(std::uint64_t first, std::uint64_t seeds, const char* flags,
+                               const PlanOptions& options) {
   Campaign campaign;
-  campaign.first = first_seed() + skip;
+  campaign.first = first;
   campaign.seeds = seeds;
   campaign.options = options;
   std::printf("%llu seeds from %llu %s\n", static_cast<unsigned long long>(seeds),
@@ -24,6 +24,11 @@ Outcome expect_no_failure(std::uint64_t seeds, const char* flags, const PlanOpti
                   << failure.seed << " " << flags << " --trace";
   });
   return result.sum;
+}
+
+Outcome expect_no_failure(std::uint64_t seeds, const char* flags, const PlanOptions& options,
+                          std::uint64_t skip = 0) {
+  return expect_no_failure_from(first_seed() + skip, seeds, flags, options);
 }
 
 class Seeds : public testing::TestWithParam<std::uint64_t> {};
@@ -147,6 +152,13 @@ TEST(SeedsOfCongestion, HoldEveryInvariant) {
   options.incidents = false;
   options.far = true;
   expect_no_failure(200, "--congestion --far", options, 1400);
+}
+
+// Two switches whose answers to each other's data waited for each other's pauses to end.
+TEST(SeedsOfCongestion, HoldWhereSwitchesAnswerEachOther) {
+  PlanOptions options;
+  options.congestion = options.cuts = true;
+  expect_no_failure_from(8924, 1, "--congestion --cuts", options);
 }
 
 // The farther members' answers come long after the repeats that the nearer ones asked for.

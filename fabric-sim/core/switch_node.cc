@@ -53,7 +53,7 @@ Instant SwitchNode::free_at(wire::McstId group, wire::PortId ingress) {
 bool SwitchNode::halt(Instant now, wire::PortId port, const wire::Frame& frame) {
   if (halted_ == nullptr) return false;
   const auto group = engine_->group_of_data(frame);
-  if (!group || !halted_->must_wait(*group, now, free_at(*group, port))) return false;
+  if (!group || !halted_->must_wait(*group, port, now, free_at(*group, port))) return false;
   halted_->push(*group, port, {port, frame, entry_}, now);
   books_->add_copy(entry_);
   simulator_.trace().note(now, name(), "halts a group that came by port", port.value());
@@ -63,6 +63,7 @@ bool SwitchNode::halt(Instant now, wire::PortId port, const wire::Frame& frame) 
 
 // Whoever may go does; for the others it is looked again when their pauses end.
 void SwitchNode::end_halts(Instant now) {
+  if (halted_ == nullptr) return;
   const auto when = [this](wire::McstId group, const Halted& item) {
     return free_at(group, item.port);
   };
@@ -112,6 +113,7 @@ void SwitchNode::set_port(Instant now, wire::PortId port, bool up) {
     engine_->on_port_down(now, port, actions_);
   }
   carry_out(now);
+  end_halts(now);
 }
 
 void SwitchNode::on_event(Instant now, std::uint64_t what) {
@@ -129,6 +131,7 @@ void SwitchNode::on_event(Instant now, std::uint64_t what) {
   if (timer_at_ <= now) timer_at_ = wire::kNever;
   engine_->on_timer(now, actions_);
   carry_out(now);
+  end_halts(now);  // a trunk may have gone dark
 }
 
 // What a gate had kept goes with the frame that opened it: its own memory is the gate's.
@@ -140,8 +143,10 @@ void SwitchNode::carry_out(Instant now) {
     ++frames_out_;
     if (recorder != nullptr) recorder->leaves(now, number_, emit.port, emit.frame);
     pool_.ref(emit.frame.ref);
-    const bool waits = cables_[emit.port.value()]->send(now, emit.frame, entry_);
-    if (waits && entry_ != net::IngressBooks::kNone) books_->add_copy(entry_);
+    const auto held =
+        books_ == nullptr ? net::IngressBooks::kNone : books_->held_by(entry_, emit.port);
+    const bool waits = cables_[emit.port.value()]->send(now, emit.frame, held);
+    if (waits && held != net::IngressBooks::kNone) books_->add_copy(held);
   }
   for (const wire::BufferRef buffer : actions_.released) {
     pool_.unref(buffer);
@@ -181,7 +186,7 @@ void SwitchNode::send_pause(Instant now, wire::PortId port, bool pause) {
 void SwitchNode::on_pause(Instant now, wire::PortId port, const wire::Frame& frame) {
   Cable& cable = *cables_[port.value()];
   if (const auto time = net::data_pause(frame, cable.config().rate)) cable.pause(now, now + *time);
-  if (halted_ != nullptr) end_halts(now);
+  end_halts(now);
 }
 
 }  // namespace cepheus::sim

@@ -255,7 +255,7 @@ void Switch::list_copies(McstId group, PortId ingress, std::vector<PortId>& out)
   const GroupEntry* const entry = state_->groups.find(group);
   if (entry == nullptr || !entry->current) return;
   for (const Path& path : entry->current->group.paths) {
-    if (path.port != ingress) out.push_back(path.port);
+    if (path.port != ingress && is_up(path.port)) out.push_back(path.port);
   }
 }
 

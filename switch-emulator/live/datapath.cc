@@ -186,6 +186,7 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
   actions_.clear();
   switches_[port.of_switch].engine->on_port_down(now, port.id, actions_);
   dispatch(switches_[port.of_switch], now);
+  end_halts(switches_[port.of_switch], now);
   publish();
 }
 
@@ -230,6 +231,7 @@ void Datapath::tell_if_cut(wire::Instant now, Port& port) {
     state.engine->on_port_down(now, port.id, actions_);
   }
   dispatch(state, now);
+  end_halts(state, now);
 }
 
 bool Datapath::poll(wire::Instant now) {
@@ -315,6 +317,7 @@ bool Datapath::fire_timers(wire::Instant now) {
       actions_.clear();
       state.engine->on_timer(now, actions_);
       dispatch(state, now);
+      end_halts(state, now);  // a trunk may have gone dark
     }
     earliest_timer_ = std::min(earliest_timer_, state.deadline);
   }

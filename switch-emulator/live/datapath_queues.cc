@@ -180,7 +180,7 @@ bool Datapath::halt(Port& port, const Flight& flight, wire::Instant now) {
   if (entry_ == net::IngressBooks::kNone) return false;
   SwitchState& state = switches_[port.of_switch];
   const auto group = state.engine->group_of_data(flight.frame);
-  if (!group || !state.halted->must_wait(*group, now, free_at(state, *group, port.id))) {
+  if (!group || !state.halted->must_wait(*group, port.id, now, free_at(state, *group, port.id))) {
     return false;
   }
   Waiting waiting{flight, std::exchange(entry_, net::IngressBooks::kNone)};
@@ -195,6 +195,7 @@ bool Datapath::halt(Port& port, const Flight& flight, wire::Instant now) {
 
 // Whoever may go does; for the others it is looked again when their pauses end.
 void Datapath::end_halts(SwitchState& state, wire::Instant now) {
+  if (state.halted == nullptr) return;
   const auto when = [&](wire::McstId group, const Waiting& item) {
     return free_at(state, group, ports_[links_[item.flight.link].port].id);
   };
@@ -211,9 +212,7 @@ void Datapath::end_halts(SwitchState& state, wire::Instant now) {
 
 void Datapath::end_due_halts(wire::Instant now) {
   halts_due_ = wire::kNever;
-  for (SwitchState& state : switches_) {
-    if (state.halted != nullptr) end_halts(state, now);
-  }
+  for (SwitchState& state : switches_) end_halts(state, now);
 }
 
 void Datapath::leave_buffer(SwitchState& state, net::IngressBooks::EntryId entry,
@@ -252,8 +251,7 @@ void Datapath::on_pause(Port& port, const wire::Frame& frame, wire::Instant now)
   const auto time = net::data_pause(frame, out.link.config().rate);
   if (!time || out.waiting == nullptr) return;
   out.waiting->pause(now, now + *time);
-  SwitchState& state = switches_[port.of_switch];
-  if (state.halted != nullptr) end_halts(state, now);
+  end_halts(switches_[port.of_switch], now);
 }
 
 // A host's NIC is its ring: while it is paused nothing is taken from it.

@@ -215,7 +215,11 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
   port.tx.add(frame);
   if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
   const Flight flight{frame, port.out, origin};
-  if (links_[port.out].waiting != nullptr) return enqueue(port.out, {flight, entry_}, now);
+  if (links_[port.out].waiting != nullptr) {
+    const auto& books = switches_[port.of_switch].books;
+    const auto held = books == nullptr ? net::IngressBooks::kNone : books->held_by(entry_, port.id);
+    return enqueue(port.out, {flight, held}, now);
+  }
   if (port.tap != nullptr) port.tap->write(frame);
   carry(flight, now);
 }
