@@ -68,10 +68,11 @@ class Site:
                  *(f"--{what}-file={self.directory}/munge.{what}" for what in ("pid", "log", "seed")))
         wait_until(munge.exists, "munged's socket", 30)
         (self.directory / "slurm.conf").write_text(self.configuration(munge))
-        # Nothing here limits jobs. Slurm 23.11 and later want cgroups unless they are told so; earlier ones don't know the word.
+        # Nothing here limits jobs, and cgroups may not be mounted. Slurm 23.11 and later want them unless they are told so; earlier
+        # ones don't know the word, and look for them unless a plugin is named, which nobody uses then.
         version = self.call(shutil.which("slurmd", path=PATH), "-V").stdout.split()[-1].split(".")
-        if (int(version[0]), int(version[1])) >= (23, 11):
-            (self.directory / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
+        plugin = "disabled" if (int(version[0]), int(version[1])) >= (23, 11) else "cgroup/v1"
+        (self.directory / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\n")
         self.run("slurmctld", "-D", "-f", self.directory / "slurm.conf")
         self.run("slurmd", "-D", "-N", "n0", "-f", self.directory / "slurm.conf")
         wait_until(lambda: self.call("sinfo", "-h", "-t", "idle", "-o", "%D").stdout.strip() == "1", self.logs, 60)
