@@ -23,34 +23,57 @@ std::vector<FlowPlan> plan(std::size_t congested) {
   return flows;
 }
 
-void measure(const CnpFilter& filter, const std::string& suffix, std::size_t congested,
-             const ExperimentOptions& options, Report& report) {
-  report.say(filter.name + suffix + ", " + std::to_string(congested) + " congested paths");
+// Of one run, to a seed of marks.
+struct Shares {
+  double multicast, unicasts;  // Gb/s, of unicasts the mean
+  double marked;               // frames a millisecond
+  double notified;             // notifications that the multicast hears for each of a unicast's
+};
+
+Shares shares_of(const CnpFilter& filter, std::size_t congested, std::uint64_t seed,
+                 const ExperimentOptions& options) {
   CongestedFabric fabric;
   fabric.topology = two_racks_of_four();
   fabric.topology.mtu = 1024;
-  Testbed testbed = congested_testbed(fabric, filter, options);
+  TestbedConfig config;
+  config.seed = seed;
+  Testbed testbed = congested_testbed(fabric, filter, options, config);
   const FlowRates rates = measure_flows(testbed, plan(congested), kUntil, 5ms);
   double unicasts = 0;
   for (std::size_t f = 1; f <= congested; ++f) unicasts += rates.mean(f, kSettled, kUntil);
-  const auto k = static_cast<double>(congested);
-  const bool is_all = filter.policy == net::CnpPolicy::kAll;
-  const double share = is_all ? kLink / (k + 1) : kLink / 2;
-  const std::string name = filter.name + suffix;
-  report.add("multicast, " + name, k, rates.mean(0, kSettled, kUntil), "Gb/s", share);
-  report.add("unicasts, " + name, k, unicasts / k, "Gb/s", kLink - share);
-  const auto per_ms = [&](std::uint64_t n) {
-    return static_cast<double>(n) / milliseconds(kUntil);
-  };
-  report.add("marked, " + name, k, per_ms(testbed.totals().marked), "frames/ms");
-  // Were it 1, as the theory says: notifications that the multicast hears for each of a unicast's.
   const auto heard = [&](std::size_t host) {
     const rnic::Counters& c = testbed.network().host(host).nic().counters();
     return static_cast<double>(c[rnic::Counter::kRxCnp] + c[rnic::Counter::kRxCeEcho]);
   };
   double by_unicasts = 0;
   for (std::size_t h = 1; h < testbed.network().host_count(); ++h) by_unicasts += heard(h);
-  report.add("notified, " + name, k, heard(0) / (by_unicasts / k), "times a unicast");
+  const auto k = static_cast<double>(congested);
+  return {rates.mean(0, kSettled, kUntil), unicasts / k,
+          static_cast<double>(testbed.totals().marked) / milliseconds(kUntil),
+          heard(0) / (by_unicasts / k)};
+}
+
+void measure(const CnpFilter& filter, const std::string& suffix, std::size_t congested,
+             const ExperimentOptions& options, Report& report) {
+  std::vector<double> multicast, unicasts, marked, notified;
+  for (unsigned seed = 1; seed <= options.seeds_or(1, 1); ++seed) {
+    report.say(filter.name + suffix + ", " + std::to_string(congested) + " congested paths, seed " +
+               std::to_string(seed));
+    const Shares run = shares_of(filter, congested, seed, options);
+    multicast.push_back(run.multicast);
+    unicasts.push_back(run.unicasts);
+    marked.push_back(run.marked);
+    notified.push_back(run.notified);
+  }
+  const auto k = static_cast<double>(congested);
+  const bool is_all = filter.policy == net::CnpPolicy::kAll;
+  const double share = is_all ? kLink / (k + 1) : kLink / 2;
+  const std::string name = filter.name + suffix;
+  report.add("multicast, " + name, k, multicast, "Gb/s", share);
+  report.add("unicasts, " + name, k, unicasts, "Gb/s", kLink - share);
+  report.add("marked, " + name, k, marked, "frames/ms");
+  // Were it 1, as the theory says.
+  report.add("notified, " + name, k, notified, "times a unicast");
 }
 
 void run(const ExperimentOptions& options, Report& report) {
