@@ -91,8 +91,9 @@ class Driver final : public InterfaceDriver {
     for (std::uint16_t n = 0; n < waiting_count_; ++n) rte_pktmbuf_free(waiting_[n]);
     if (port_ == RTE_MAX_ETHPORTS) return;
     rte_eth_dev_info info{};
-    rte_eth_dev_info_get(port_, &info);
+    const bool is_known = rte_eth_dev_info_get(port_, &info) == 0;  // else the device is gone
     rte_eth_dev_stop(port_);
+    if (!is_known) return;
     if (!is_pci(device_)) {
       rte_dev_remove(info.device);
       return;
