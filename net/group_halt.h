@@ -5,8 +5,9 @@
 // line, with the buffer's entry of the ingress port, and takes frames out again when a pause has
 // ended. Behind a frame that waits all later ones of the group do that come by its port: order is
 // kept. Those that come by another port are copied to others, and may have to wait for less; were they
-// behind it, frames on their way up a tree could hold those on their way down, and these them. When the ports that a frame is copied to go on, as far as is known, the driver says
-// (`free_at(group, item)`, a time; not after now: none is paused).
+// behind it, frames on their way up a tree could hold those on their way down, and these them. When
+// the ports that a frame is copied to go on, as far as is known, the driver says (`free_at(group,
+// item)`, a time; not after now: none is paused).
 #pragma once
 
 #include <algorithm>

@@ -49,7 +49,7 @@ struct Rules {
   bool recheck_held_nak = true;
   bool several_naks = true;  // NAKs behind the smallest that waits are kept; off, as in the papers
   bool sender_nak_once = true;   // a sender is asked for a packet once, until it comes again
-  bool sender_ask_again = true;  // ... and once more, when feedback is overdue
+  bool sender_ask_again = true;  // ... and again, when feedback is overdue
   bool fewest_groups = true;  // a new branch takes the port that the fewest groups use, or by hash
   // Policies.
   SourceChange source_change = SourceChange::kRebase;

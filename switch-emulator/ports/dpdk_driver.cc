@@ -91,14 +91,14 @@ class Driver final : public InterfaceDriver {
     for (std::uint16_t n = 0; n < waiting_count_; ++n) rte_pktmbuf_free(waiting_[n]);
     if (port_ == RTE_MAX_ETHPORTS) return;
     rte_eth_dev_info info{};
-    const bool is_known = rte_eth_dev_info_get(port_, &info) == 0;  // else the device is gone
+    const bool is_there = rte_eth_dev_info_get(port_, &info) == 0;
     rte_eth_dev_stop(port_);
-    if (!is_known) return;
-    if (!is_pci(device_)) {
+    if (is_there && !is_pci(device_)) {
       rte_dev_remove(info.device);
       return;
     }
     rte_eth_dev_close(port_);
+    if (!is_there) return;  // nothing of it is mapped any more
     const auto memory = pools_.memory(pool_);
     rte_dev_dma_unmap(info.device, memory.data(), iova_of(memory), memory.size());
     rte_extmem_unregister(memory.data(), memory.size());

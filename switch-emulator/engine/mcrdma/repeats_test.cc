@@ -25,6 +25,14 @@ class SenderRepeats : public testing::Test {
     group.data_to_acknowledge(last);
   }
 
+  // Ten packets, of which receiver 1 lacks 2; they come again.
+  void send_and_repeat() {
+    send(0, 9);
+    group.nak(1, 2);
+    EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
+    send(0, 9);
+  }
+
   std::unique_ptr<TestNetwork> net = make_star(4, false);
   TestSender group{*net, 0, {1, 2, 3}};
 
@@ -32,10 +40,7 @@ class SenderRepeats : public testing::Test {
 };
 
 TEST_F(SenderRepeats, AreAskedForAnewOfTheSlowestToo) {
-  send(0, 9);
-  group.nak(1, 2);
-  EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
-  send(0, 9);
+  send_and_repeat();
   group.ack(2, 9);
   group.ack(3, 9);
   EXPECT_EQ(group.at_sender(), Texts({"ack 1"}));
@@ -47,10 +52,7 @@ TEST_F(SenderRepeats, AreAskedForAnewOfTheSlowestToo) {
 }
 
 TEST_F(SenderRepeats, AreAskedForOnceOfWhatWasLostTheFirstTime) {
-  send(0, 9);
-  group.nak(1, 2);
-  EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
-  send(0, 9);
+  send_and_repeat();
   group.ack(1, 9);
   group.ack(3, 9);
   group.nak(2, 5);  // from far away, said before any of that came
