@@ -28,8 +28,14 @@ check() {  # TEXT PATTERN COMMAND...: as an ordinary user, without our variables
   fi
   printf 'ok: %s\n' "$text"
 }
-left() { find / -xdev \( -path /proc -o -path /sys -o -path "$directory" -o -path "$scratch" -o -path /root \) -prune -o \
-  \( -iname '*cepheus*' -o -iname '*mcast*' \) -print | sort; }
+left() {  # our files; what others' packages have where ours add to it; diversions
+  {
+    find / -xdev \( -path /proc -o -path /sys -o -path "$directory" -o -path "$scratch" -o -path /root \) -prune -o \
+      \( -iname '*cepheus*' -o -iname '*mcast*' \) -print
+    find /usr/lib/*/openmpi /usr/lib/*/pmix2 -type f -exec md5sum {} + 2>/dev/null
+    dpkg-divert --list '*mix*'
+  } | sort
+}
 
 apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends openmpi-bin ibverbs-utils man-db pkg-config ssh-client >/dev/null
 left >"$scratch/before"

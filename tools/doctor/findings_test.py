@@ -42,6 +42,7 @@ GREEN = {
     "ucx_info -d": (0, "#      Transport: rc_mcast\n"),
     "ompi_info --version": (0, "Open MPI v4.1.4\n"),
     "ompi_info --param": (0, "MCA coll cepheus: parameter \"coll_cepheus_mode\"\n"),
+    "mpirun": (0, "MCA coll cepheus: parameter \"coll_cepheus_mode\"\n"),
 }
 
 
@@ -146,6 +147,16 @@ class Findings(unittest.TestCase):
 
     def test_component_not_visible(self):
         self.only("coll/cepheus", "OMPI_MCA_mca_base_component_path", said={"ompi_info --param": (0, "")})
+
+    def test_installed_but_not_visible_below_mpirun(self):
+        self.only("mpirun", "SYSTEM_DEFAULT:USER_DEFAULT", said={"mpirun": (0, "")})
+
+    def test_mpirun_fails(self):
+        self.only("mpirun", "it fails", said={"mpirun": (1, "no slots")})
+
+    def test_a_checkout_is_not_asked_of_mpirun(self):
+        with mock.patch.dict(cepheus.os.environ, OMPI_MCA_mca_base_component_path="/some/build"):
+            self.assertEqual(self.red(said={"mpirun": (0, "")}), {})
 
 
 if __name__ == "__main__":
