@@ -11,7 +11,7 @@ import subprocess
 METAPACKAGE = "linux-image-amd64"
 # What a guest needs; each one's dependencies are found in the files. rdma_rxe asks for crc32 by name, ext4 for crc32c.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay", "veth", "crc32_generic", "crc32_pclmul", "rdma_rxe", "crc32c_generic", "ext4",
-           "nbd")
+           "nbd", "virtio_net")
 XZ_MAGIC = b"\xfd7zXZ\0"
 ELF_MAGIC = b"\x7fELF"
 

@@ -37,20 +37,25 @@ def main():
     parser.add_argument("--no-switch", action="store_true", help="do not start cepheus-switch: the command does")
     parser.add_argument("--seconds", type=float, help="end the machine after so long")
     parser.add_argument("--memory", type=int, default=1536, help="MiB (default %(default)s)")
+    parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 4),
+                        help="NUMA nodes; each but the first has a network interface (default 1)")
+    parser.add_argument("--cores", type=int, default=2, choices=(1, 2, 4, 8), help="cores of each (default 2)")
     parser.add_argument("--accel", choices=("tcg", "kvm"), default="tcg",
                         help="tcg: emulation, works everywhere (default); kvm: faster, where stock kernels boot under it")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND ...")
     options = parser.parse_args()
     if not 1 <= options.hosts <= 16:
         parser.error(f"--hosts {options.hosts}: give 1 to 16")
+    if options.memory % options.nodes:
+        parser.error(f"--memory {options.memory}: can't be divided among {options.nodes} nodes")
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     try:
         kernel = prepare(options.cache)
     except Unavailable as reason:
         print(f"lab: skipped: {reason}", file=sys.stderr)
         return SKIPPED
-    machine = Machine(kernel, PROJECT, options.build.resolve(), options.hosts, not options.no_switch, options.memory,
-                      accelerator=options.accel)
+    machine = Machine(kernel, PROJECT, options.build.resolve(), options.hosts, not options.no_switch, options.memory, options.nodes,
+                      options.cores, accelerator=options.accel)
     return machine.run(command, options.seconds)
 
 

@@ -19,23 +19,42 @@ LOOK_SECONDS = 0.05
 
 
 class Machine:
-    """A guest of `kernel` with the project at the same path as here. Nothing of it outlives run()."""
+    """A guest of `kernel` with the project at the same path as here. Nothing of it outlives run().
 
-    def __init__(self, kernel, project, build, hosts=4, switch=True, memory=1536, cpus=2, accelerator="tcg"):
+    `memory`: MiB. `nodes`: NUMA nodes, each with `cores`; where there are several, each but the first has a network interface."""
+
+    def __init__(self, kernel, project, build, hosts=4, switch=True, memory=1536, nodes=1, cores=2, accelerator="tcg"):
         self.kernel = kernel
         self.parameters = {"project": project, "build": build, "hosts": hosts, "switch": "yes" if switch else "no",
                            "terminal": os.environ.get("TERM", "dumb")}
-        self.memory, self.cpus, self.accelerator = memory, cpus, accelerator
+        self.memory, self.nodes, self.cores, self.accelerator = memory, nodes, cores, accelerator
 
     def command_line(self, share, interactive):
         console = "stdio,id=console,signal=off" if interactive else f"file,id=console,path={share}/console"
-        accelerator = "tcg,thread=multi" if self.accelerator == "tcg" else self.accelerator
-        return [QEMU, "-M", "q35,i8042=off", "-accel", accelerator, "-cpu", "max", "-smp", str(self.cpus),
+        threads = "multi" if self.nodes * self.cores <= os.cpu_count() else "single"  # more threads than cores wait for each other
+        accelerator = f"tcg,thread={threads}" if self.accelerator == "tcg" else self.accelerator
+        return [QEMU, "-M", "q35,i8042=off", "-accel", accelerator, "-cpu", "max",
                 "-m", str(self.memory), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
                 "-chardev", console, "-serial", "chardev:console",
                 "-kernel", str(self.kernel.image), "-initrd", str(self.kernel.initramfs), "-append", KERNEL_LINE,
                 "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
-                "-virtfs", f"local,path={share},mount_tag=lab,security_model=none"]
+                "-virtfs", f"local,path={share},mount_tag=lab,security_model=none",
+                *self._places()]  # behind the shares, which else would be put at the last node
+
+    def _places(self):
+        """Cores and memory, and where they are."""
+        words = ["-smp", f"{self.nodes * self.cores},sockets={self.nodes},cores={self.cores},threads=1"]
+        if self.nodes == 1:
+            return words
+        for node in range(self.nodes):
+            first = node * self.cores
+            words += ["-object", f"memory-backend-ram,id=memory{node},size={self.memory // self.nodes}M",
+                      "-numa", f"node,nodeid={node},memdev=memory{node},cpus={first}-{first + self.cores - 1}"]
+        for node in range(1, self.nodes):
+            words += ["-device", f"pxb-pcie,id=root{node},bus=pcie.0,bus_nr={32 * node},numa_node={node}",
+                      "-device", f"pcie-root-port,id=port{node},bus=root{node},chassis={node}",
+                      "-netdev", f"user,id=net{node},restrict=on", "-device", f"virtio-net-pci,bus=port{node},netdev=net{node},romfile="]
+        return words
 
     def run(self, command, seconds=None):
         """Runs `command` (words; none: a shell here), passing its output on. Its exit code; 124: it took longer
