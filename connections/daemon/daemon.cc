@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +107,7 @@ wire::Result<bool> Daemon::run() {
     }
     ::close(settings_.ready_fd);
   }
+  sd_notify(0, "READY=1");
   signals_.async_wait([this](const asio::error_code&, int) { io_.stop(); });
   io_.run();
   links_.close_all();

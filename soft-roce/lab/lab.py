@@ -40,6 +40,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=1, choices=(1, 2, 4),
                         help="NUMA nodes; each but the first has a network interface (default 1)")
     parser.add_argument("--cores", type=int, default=2, choices=(1, 2, 4, 8), help="cores of each (default 2)")
+    parser.add_argument("--systemd", action="store_true", help="systemd runs there, without this machine's own services")
     parser.add_argument("--accel", choices=("tcg", "kvm"), default="tcg",
                         help="tcg: emulation, works everywhere (default); kvm: faster, where stock kernels boot under it")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND ...")
@@ -55,7 +56,7 @@ def main():
         print(f"lab: skipped: {reason}", file=sys.stderr)
         return SKIPPED
     machine = Machine(kernel, PROJECT, options.build.resolve(), options.hosts, not options.no_switch, options.memory, options.nodes,
-                      options.cores, accelerator=options.accel)
+                      options.cores, options.accel, options.systemd)
     return machine.run(command, options.seconds)
 
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+HERE = pathlib.Path(__file__).resolve().parent
 QEMU = "qemu-system-x86_64"
 PACKAGES = "qemu-system-x86 busybox-static"
 # mitigations=off, tsc=reliable: emulation has no use for either's doubts, and the guest is faster.
@@ -21,12 +22,14 @@ LOOK_SECONDS = 0.05
 class Machine:
     """A guest of `kernel` with the project at the same path as here. Nothing of it outlives run().
 
-    `memory`: MiB. `nodes`: NUMA nodes, each with `cores`; where there are several, each but the first has a network interface."""
+    `memory`: MiB. `nodes`: NUMA nodes, each with `cores`; where there are several, each but the first has a network interface. `systemd`: runs there, with none of this
+    machine's own services."""
 
-    def __init__(self, kernel, project, build, hosts=4, switch=True, memory=1536, nodes=1, cores=2, accelerator="tcg"):
+    def __init__(self, kernel, project, build, hosts=4, switch=True, memory=1536, nodes=1, cores=2, accelerator="tcg",
+                 systemd=False):
         self.kernel = kernel
         self.parameters = {"project": project, "build": build, "hosts": hosts, "switch": "yes" if switch else "no",
-                           "terminal": os.environ.get("TERM", "dumb")}
+                           "systemd": "yes" if systemd else "no", "terminal": os.environ.get("TERM", "dumb")}
         self.memory, self.nodes, self.cores, self.accelerator = memory, nodes, cores, accelerator
 
     def command_line(self, share, interactive):
@@ -65,6 +68,7 @@ class Machine:
                 (share / name).write_text(f"{value}\n")
             (share / "command").write_text(" ".join(map(shlex.quote, command)))
             (share / "start").write_text(f"exec /bin/bash {shlex.quote(str(self.parameters['project']))}/soft-roce/lab/guest.sh\n")
+            shutil.copy(HERE / "lab.service", share)
             interactive = not command
             qemu = subprocess.Popen(self.command_line(share, interactive), stdin=None if interactive else subprocess.DEVNULL)
             try:

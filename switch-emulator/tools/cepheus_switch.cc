@@ -2,6 +2,7 @@
 // memory.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -141,6 +142,7 @@ int serve(const Arguments& arguments) {
     ignore_signals();
     return kFailure;
   }
+  sd_notify(0, "READY=1");
   if (threads) threads->take_core();
   (*fabric)->run();
   ignore_signals();

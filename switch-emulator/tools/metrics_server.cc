@@ -1,6 +1,7 @@
 #include "switch-emulator/tools/metrics_server.h"
 
 #include <httplib.h>
+#include <systemd/sd-daemon.h>
 
 #include <chrono>
 #include <iostream>
@@ -49,6 +50,7 @@ wire::Result<void> serve_metrics(const HttpAddress& address, std::function<std::
   };
   return serve_http(address, {}, set_up, [](const std::string& url) {
     std::cout << "metrics at " << url << "/metrics" << std::endl;
+    sd_notify(0, "READY=1");
   });
 }
 
