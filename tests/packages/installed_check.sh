@@ -47,7 +47,7 @@ check "a plain mpirun uses it, and says what it chose" "cepheus: .*open mpi's ow
 check "cepheus-run: MPI_Bcast by multicast on 4 hosts" '^ok: 20 broadcasts' \
   cepheus-run --hosts 4 -- --mca coll_cepheus_mode require ./program --count 20
 check "ibv_devinfo under cepheus-run" 'hca_id:.*cepheus0' cepheus-run --hosts 1 -- ibv_devinfo
-check "cepheus doctor finds UCX's and Open MPI's parts" 'coll/cepheus' sh -c 'cepheus doctor || test $? = 1'
+check "cepheus doctor finds UCX's and Open MPI's parts" 'mpirun: +its programs find coll/cepheus' sh -c 'cepheus doctor || test $? = 1'
 for page in cepheus cepheus-run cepheus-sim cepheus-switch cepheusctl; do check "man $page" "/$page\." man -w "$page"; done
 check "man cepheus-run can be read" 'run an MPI program' man -P cat cepheus-run
 check "pkg-config mcast" '0\.[0-9]' pkg-config --modversion mcast
