@@ -35,6 +35,15 @@ def ip(*words):
     subprocess.run(["ip", *map(str, words)], check=True, capture_output=True, text=True)
 
 
+def at_a_mount():
+    """`ip netns exec` wants "/" to be a mount, and in a chroot it is none: there this program runs again below one."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        if os.geteuid() != 0 or any(line.split()[4] == "/" for line in mounts):
+            return
+    below = 'mount --rbind / "$0" && chroot "$0" "$@"; code=$?; umount --lazy "$0"; exit $code'
+    os.execvp("unshare", ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", below, "/mnt", sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
+
+
 class Network:
     """Namespaces h0.. of hosts, `box` of the switch, and `net` between them; removed behind the `with` block."""
 

@@ -7,7 +7,7 @@ Exit code 77: this machine can't have network namespaces, and the message says w
 import sys
 import unittest
 
-from namespaces import DPDK, HAS_DPDK, CantHave, Network, Site, SiteRun  # first: it finds the next
+from namespaces import DPDK, HAS_DPDK, CantHave, Network, Site, SiteRun, at_a_mount  # first: it finds the next
 from harness import CHECK, REQUIRE, VERBOSE, EndToEnd
 from live import Switch
 
@@ -113,6 +113,7 @@ class OneArmed(EndToEnd):
 
 
 if __name__ == "__main__":
+    at_a_mount()
     try:
         with Network():
             pass
