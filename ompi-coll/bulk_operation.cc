@@ -1,18 +1,11 @@
 #include "ompi-coll/bulk_operation.h"
 
 #include "ompi-coll/counters.h"
+#include "ompi-coll/spare_time.h"
 
 namespace cepheus::coll {
 
 using Path = Agreement::Path;
-
-namespace {
-
-// A fabric of so many MB/s or less fills a NIC's window in two naps or more.
-constexpr std::chrono::microseconds kNap{250};
-constexpr int64_t kFastMegabytesPerSecond = 500;
-
-}  // namespace
 
 // Only after an error of the program's is something still posted: it must not outlive the buffers,
 // and nothing can be posted behind it.
@@ -220,13 +213,9 @@ int BulkOperation::transfer() {
   return OMPI_SUCCESS;
 }
 
-// Once it has taken longer than on such a fabric, the processor is of more use to others.
 std::chrono::nanoseconds BulkOperation::spare_time() const {
   if (step_ != Step::kTransfer) return {};
-  const auto quick =
-      std::chrono::nanoseconds(static_cast<int64_t>(call_.length) * 1000 / kFastMegabytesPerSecond);
-  return std::chrono::steady_clock::now() - sending_since_ < quick ? std::chrono::nanoseconds(0)
-                                                                   : kNap;
+  return SpareTime::of(call_.length, std::chrono::steady_clock::now() - sending_since_);
 }
 
 size_t BulkOperation::complete_bytes() const {
