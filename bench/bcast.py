@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""MPI_Bcast: Cepheus, and by sender groups, against Open MPI's algorithms over the same NIC and switch, over TCP loopback and shared memory.
+"""MPI_Bcast: Cepheus, also by sender groups, against Open MPI's algorithms over the same NIC and switch, over TCP loopback
+and shared memory.
 
 A calibration pass finds the best segment size of each algorithm at each size; then all are measured anew, in turns within
 one run. A call takes as long as its slowest rank. CPU time is that of all ranks and the switch, per call.
@@ -27,6 +28,7 @@ LINKS = {"unshaped": "", "shaped": 'rate = "1Gbps"\ndelay = "100us"\nqueue = "64
 SHAPED = algorithms.Link(rate=1000.0, delay=100.0)
 JOB_SECONDS = 600
 GROUPS = {"cepheus": "any", "sender_groups": "sender"}  # multicast, by coll_cepheus_groups
+SENDER_GROUP_HOSTS = 17  # at most: the sender and 16 receivers
 
 
 class Scope:
@@ -148,7 +150,8 @@ class Measurement:
         sizes = scope.sizes(link)
         with Fabric(build, hosts, link=LINKS[link]) as fabric:
             jobs = Jobs(build, fabric, hosts, scope.seconds)
-            groups = {transport: [Candidate(transport, None, size) for size in sizes] for transport in GROUPS}
+            groups = {transport: [Candidate(transport, None, size) for size in sizes] for transport in GROUPS
+                      if transport != "sender_groups" or hosts <= SENDER_GROUP_HOSTS}
             for transport in ("rc", "tcp", "shm") if link == "unshaped" else ("rc",):
                 progress(f"{hosts} hosts, {link}: calibrating {transport}")
                 if transport == "rc" or not scope.quick:

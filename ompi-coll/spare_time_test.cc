@@ -25,7 +25,7 @@ TEST(SpareTime, WhatTakesLongIsSleptOver) {
 TEST(SpareTime, ANapIsASmallPartOfTheWait) {
   for (const std::size_t size : {std::size_t{8}, std::size_t{1} << 16, std::size_t{1} << 20}) {
     for (auto elapsed = microseconds(1); elapsed < milliseconds(10); elapsed += microseconds(7)) {
-      EXPECT_LE(SpareTime::of(size, elapsed), nanoseconds(elapsed) / SpareTime::kLeast);
+      EXPECT_LE(SpareTime::of(size, elapsed), nanoseconds(elapsed) / SpareTime::kParts);
     }
   }
 }

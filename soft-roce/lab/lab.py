@@ -17,11 +17,14 @@ from machine import PACKAGES, QEMU, Machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
+SYSTEMD = pathlib.Path("/lib/systemd/systemd")
 SKIPPED = 77
 
 
-def prepare(cache):
+def prepare(cache, systemd):
     """The kernel, with its first file system made. Raises Unavailable."""
+    if systemd and not SYSTEMD.exists():
+        raise Unavailable("systemd is missing; as root: apt-get install --no-install-recommends systemd")
     if shutil.which(QEMU) is None or not pathlib.Path(initramfs.BUSYBOX).exists():
         raise Unavailable(f"QEMU or busybox is missing; as root: apt-get install --no-install-recommends {PACKAGES}")
     kernel = Kernel.cached(cache)
@@ -51,7 +54,7 @@ def main():
         parser.error(f"--memory {options.memory}: can't be divided among {options.nodes} nodes")
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     try:
-        kernel = prepare(options.cache)
+        kernel = prepare(options.cache, options.systemd)
     except Unavailable as reason:
         print(f"lab: skipped: {reason}", file=sys.stderr)
         return SKIPPED

@@ -41,7 +41,8 @@ def at_a_mount():
         if os.geteuid() != 0 or any(line.split()[4] == "/" for line in mounts):
             return
     below = 'mount --rbind / "$0" && chroot "$0" "$@"; code=$?; umount --lazy "$0"; exit $code'
-    os.execvp("unshare", ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", below, "/mnt", sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
+    os.execvp("unshare", ["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", below, "/mnt",
+                          sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
 
 
 class Network:
