@@ -21,7 +21,7 @@ constexpr std::uint8_t kLate = wire::kMemberLate;
 
 class Eviction : public testing::Test {
  protected:
-  Eviction() {
+  explicit Eviction(const RegistrationConfig& config = leader_config()) : net_(4, config) {
     EXPECT_TRUE(net_.start());
     net_.settle();
     EXPECT_EQ(leader().state(), State::kActive);
@@ -65,7 +65,7 @@ class Eviction : public testing::Test {
     return n;
   }
 
-  Network net_{4};
+  Network net_;
   Instant now_ = net_.now;
   Outbox out_;
 };
@@ -166,6 +166,52 @@ TEST_F(Eviction, TakesOutASourceWhoseMessagesAllHave) {
   report(1, kDown | kSource);
   EXPECT_EQ(asked_out(), std::vector{member(1)});
   EXPECT_EQ(leader().state(), State::kActive);
+}
+
+// Of a group that no member may drop out of: MPI's.
+class LossEndsTheGroup : public Eviction {
+ protected:
+  LossEndsTheGroup() : Eviction(strict()) {}
+  static RegistrationConfig strict() {
+    RegistrationConfig config = leader_config();
+    config.lost_member = LostMember::kEndsGroup;
+    return config;
+  }
+};
+
+TEST_F(LossEndsTheGroup, IsAFlagOfRegister) {
+  Registration other(strict(), kGroup, kEpoch);
+  ASSERT_TRUE(other.start(now_, members(4), out_));
+  ASSERT_EQ(out_.messages.size(), 1u);
+  EXPECT_EQ(out_.messages[0].header.flags, wire::MrpHeader::kLossEnds);
+}
+
+TEST_F(LossEndsTheGroup, AtOnceIfAPortIsDown) {
+  report(2, kDown);
+  EXPECT_EQ(leader().state(), State::kFailed);
+  EXPECT_THAT(leader().error().text, HasSubstr("10.0.0.3 (qp 0x13) is gone: its port is down"));
+  EXPECT_EQ(leader().reject_reason(), wire::MrpReject::kEvicted);
+  EXPECT_EQ(leader().evicted_count(), 0u);
+  EXPECT_EQ(sent(MrpType::kEvict), 0);
+  pass(1s);
+  report(2, kDown);
+  EXPECT_EQ(sent(MrpType::kEvict), 0);
+}
+
+TEST_F(LossEndsTheGroup, IfAMemberLagsInSilenceForLong) {
+  for (int i = 0; i < 12; ++i) {
+    report(1, kOwes, 7);
+    pass(250ms);
+  }
+  EXPECT_EQ(leader().state(), State::kActive) << "three seconds are a stall";
+  for (int i = 0; i < 9 && leader().state() == State::kActive; ++i) {
+    report(1, kOwes, 7);
+    pass(250ms);
+  }
+  EXPECT_EQ(leader().state(), State::kFailed);
+  EXPECT_THAT(leader().error().text, HasSubstr("has not answered for 5 s"));
+  EXPECT_EQ(leader().evicted_count(), 0u);
+  EXPECT_GE(sent(MrpType::kUnregister), 1);
 }
 
 TEST_F(Eviction, AMembersComplaintMakesTheLeaderAsk) {

@@ -98,9 +98,11 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kGiveUp:
       return on_give_up(from, message);
     case MrpType::kReject:
-      // Nobody else's can come here, since hosts send to the leader only.
-      return is_of_group(h) && leader_ != self_.host ? end(h, "its switch does not know the group")
-                                                     : Task::kNone;
+      // Of its switch, which names nobody. Hosts say REJECT of themselves, and to the leader only.
+      if (!is_of_group(h) || leader_ == self_.host || from == leader_ || message.member_count > 0) {
+        return Task::kNone;
+      }
+      return end(h, "its switch does not know the group");
     case MrpType::kAlive:
       if (state_ != State::kActive || !is_of_this_group(from, h)) return Task::kNone;
       return h.flags == wire::MrpHeader::kPresence ? Task::kStands : Task::kWait;

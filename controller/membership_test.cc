@@ -270,6 +270,10 @@ TEST(Membership, BelievesItsSwitchThatTheGroupIsNoMore) {
   MrpMessage other = unknown;
   ++other.header.instance;
   EXPECT_EQ(m.hear(other, Ipv4(10, 255, 0, 1)), Task::kNone);
+  MrpMessage of_another = unknown;
+  of_another.add(bare(2));
+  EXPECT_EQ(m.hear(of_another, host(2)), Task::kNone) << "a member speaks of itself";
+  EXPECT_EQ(m.hear(unknown), Task::kNone) << "its leader says UNREGISTER or GIVE_UP";
   EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), Task::kDissolved);
   EXPECT_EQ(m.membership.state(), State::kGone);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);

@@ -41,6 +41,9 @@ MrpMessage Registration::message(MrpType type) const {
   if (type == MrpType::kActivate) {
     m.header.flags = static_cast<std::uint16_t>(members_.size() - 1);
   }
+  if (type == MrpType::kRegister && config_.lost_member == LostMember::kEndsGroup) {
+    m.header.flags = wire::MrpHeader::kLossEnds;
+  }
   return m;
 }
 
@@ -219,13 +222,16 @@ void Registration::on_reject(Instant now, Ipv4 from, const MrpMessage& message, 
   const bool setting_up = state_ == State::kRegistering || state_ == State::kActivating;
   if (!setting_up && state_ != State::kActive) return;
   // Members speak for themselves, switches of members or of nobody: all else is forged. Of the
-  // leader's own memory its switch may speak.
+  // leader's own memory its switch may speak. A member that knows another version can't read whom
+  // it is asked about.
+  const bool from_member = find(from) < members_.size();
+  if (from_member && message.list().empty() && reason != MrpReject::kVersion) return;
   const auto forged = [&](const MrpMember& m) {
     const bool is_self = m.host == config_.host && !of_memory;
-    return is_self || find(m.host) == members_.size();
+    return is_self || find(m.host) == members_.size() || (from_member && m.host != from);
   };
   if (std::any_of(message.list().begin(), message.list().end(), forged)) return;
-  if (in_operation && find(from) < members_.size()) return;
+  if (in_operation && from_member) return;
   fail(now, {reject_code(reason), reject_text(reason, from, id_, message.list())}, reason, out);
 }
 

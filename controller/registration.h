@@ -12,9 +12,10 @@
 //
 // In operation (docs/protocol.md, "Members that die or stall"): a switch's REPORT, a member's
 // COMPLAIN or the owner's ask() make the leader look who holds the group up, again and again until
-// nobody does; those who complained are told ALIVE, if they are. A member whose port is down, or
-// that was not heard of for evict_after while it lagged, is evicted. A source that is gone and
-// whose message not all have takes the group with it: kFailed.
+// nobody does; those who complained are told ALIVE, if they are. A member is lost if its port is
+// down, or if it lagged and was not heard of for evict_after: it is evicted, or the group fails
+// (lost_member). If a source is gone before all members have its last message, the group fails:
+// kFailed.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +52,18 @@ struct Outbox {
   }
 };
 
+// What the loss of a member does to its group.
+enum class LostMember : std::uint8_t {
+  kEvicted,    // the switch acknowledges for it, the others go on
+  kEndsGroup,  // the group fails on all members; no message completes that the lost member lacks
+};
+// "is gone: its port is down", for an error text.
+std::string loss_text(bool port_is_down, Duration evict_after);
+
 struct RegistrationConfig {
   Ipv4 host;                   // the leader's own address
   std::uint32_t instance = 0;  // this leader process
+  LostMember lost_member = LostMember::kEvicted;
   Duration timeout = times::kRegister;
   Duration first_retry = times::kFirstRetry;  // doubles up to max_retry
   Duration max_retry = times::kLongestRetry;
@@ -144,6 +154,7 @@ class Registration {
   void on_report(Instant now, const MrpMessage& message, Outbox& out);
   void judge(Instant now, const MrpMember& reported, Outbox& out);
   void reassure(Instant now, Outbox& out);
+  void lose(Instant now, std::size_t member, bool port_is_down, Outbox& out);
   void evict(Instant now, std::size_t member, Outbox& out);
   std::size_t find(Ipv4 host) const;  // members_.size() if it is none
   MrpMessage message(wire::MrpType type) const;

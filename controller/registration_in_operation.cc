@@ -115,8 +115,23 @@ void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
               " is gone and not every member has all of its last message: create fresh groups"},
          MrpReject::kEvicted, out);
   } else if (down || silence >= config_.evict_after) {
-    evict(now, member, out);
+    lose(now, member, down, out);
   }
+}
+
+void Registration::lose(Instant now, std::size_t member, bool port_is_down, Outbox& out) {
+  if (config_.lost_member == LostMember::kEvicted) return evict(now, member, out);
+  fail(now,
+       {ErrorCode::kUnavailable, to_string(members_[member]) + " " +
+                                     loss_text(port_is_down, config_.evict_after) +
+                                     "; set up again with fresh groups"},
+       MrpReject::kEvicted, out);
+}
+
+std::string loss_text(bool port_is_down, Duration evict_after) {
+  if (port_is_down) return "is gone: its port is down";
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(evict_after).count();
+  return "is gone: it has not answered for " + std::to_string(seconds) + " s";
 }
 
 void Registration::evict(Instant now, std::size_t member, Outbox& out) {

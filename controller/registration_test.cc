@@ -165,6 +165,21 @@ TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
   EXPECT_EQ(net.leader.state(), State::kActive);
 }
 
+TEST(Registration, BelievesNoMembersRejectButAboutItself) {
+  Network net(3);
+  ASSERT_TRUE(net.start());
+  net.deliver({host(1), reject(MrpReject::kMemberFailed, {member(2)})});
+  net.deliver({host(1), reject(MrpReject::kMemberFailed, {member(1), member(2)})});
+  net.deliver({host(1), reject(MrpReject::kTableFull)});  // as a switch would
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  net.settle();
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  Network other(3);
+  ASSERT_TRUE(other.start());
+  other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read who was named
+  EXPECT_EQ(other.leader.state(), State::kFailed);
+}
+
 TEST(Registration, FailsForAllWhenOneQueuePairDoesNotConnect) {
   Network net(4);
   net.connects = [](Ipv4 address) { return address != host(3); };

@@ -227,7 +227,7 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
   if (is_active() && reason == MrpReject::kNoRoute) return;
   // Its queue pair is gone for good: as dead as its host would be.
   if (is_active() && from_receiver && reason == MrpReject::kNotMember) {
-    return evict(now, receiver, out);
+    return lose(now, receiver, "is gone: it has no such queue pair any more", out);
   }
   fail(now, {reject_code(reason), reject_text(reason, from, group_.sender(), message.list())},
        reason, out);
@@ -258,8 +258,9 @@ void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report
     }
     const auto verdict = suspects_.name(now, reported.host, reported.qpn.value());
     is_heard |= verdict.heard;
-    if ((reported.flags & wire::kMemberDown) != 0 || verdict.silence >= config_.evict_after) {
-      evict(now, receiver, out);
+    const bool down = (reported.flags & wire::kMemberDown) != 0;
+    if (down || verdict.silence >= config_.evict_after) {
+      lose(now, receiver, loss_text(down, config_.evict_after), out);
       if (!is_active()) return;
     }
   }
@@ -268,14 +269,19 @@ void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report
   if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
 }
 
+void SenderRegistration::lose(Instant now, std::size_t receiver, const std::string& how,
+                              Outbox& out) {
+  const bool is_last = group_.receiver_count == 1;
+  if (!is_last && config_.lost_receiver == LostMember::kEvicted) return evict(now, receiver, out);
+  fail(now,
+       {ErrorCode::kUnavailable, to_string(group_.receivers[receiver]) +
+                                     (is_last ? ", the last receiver, " : " ") + how +
+                                     "; set up again with fresh groups"},
+       MrpReject::kEvicted, out);
+}
+
 void SenderRegistration::evict(Instant now, std::size_t receiver, Outbox& out) {
   const MrpMember gone = group_.receivers[receiver];
-  if (group_.receiver_count == 1) {
-    return fail(now,
-                {ErrorCode::kUnavailable,
-                 to_string(gone) + ", the last receiver, is gone: create fresh groups"},
-                MrpReject::kEvicted, out);
-  }
   suspects_.forget(gone.host);
   alive_at_ = now;  // what it held up ends with the sender's next repeat
   const SenderGroupMessage before = std::exchange(group_, message(MrpType::kInstall, 0));

@@ -48,6 +48,7 @@ struct SenderConfig {
   Duration ask_again = times::kAskAgain;  // between two QUERYs while somebody lags
   Duration evict_after = times::kEvict;   // of silence; a port that is down is enough
   Duration asker_patience = times::kAskerPatience;
+  LostMember lost_receiver = LostMember::kEvicted;
 };
 
 class SenderRegistration {
@@ -117,6 +118,7 @@ class SenderRegistration {
   void on_report(Instant now, const SenderGroupMessage& report, Outbox& out);
   void go_on(Instant now, Outbox& out);
   void query(Instant now, Outbox& out);
+  void lose(Instant now, std::size_t receiver, const std::string& how, Outbox& out);
   void evict(Instant now, std::size_t receiver, Outbox& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Outbox& out);
   void on_time_out(Instant now, Outbox& out);

@@ -248,6 +248,19 @@ TEST(SenderRegistration, EvictsAReceiverWhosePortIsDownAtOnce) {
   EXPECT_EQ(net.receivers.at(host(3)).state(), ReceiverMembership::State::kActive);
 }
 
+TEST(SenderRegistration, EndsAGroupThatSurvivesNoLoss) {
+  SenderConfig config = sender_config();
+  config.lost_receiver = LostMember::kEndsGroup;
+  SenderNetwork net({3, 1, 1}, config);
+  ASSERT_TRUE(net.start());
+  net.settle();
+  net.report(1, wire::kMemberDown);
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.epoch(), 1);
+  EXPECT_THAT(net.sender.error().text, ::testing::HasSubstr("is gone: its port is down"));
+}
+
 TEST(SenderRegistration, HeedsNoRefusalOfAnOlderEpoch) {
   SenderNetwork net = active({3, 1, 1});
   net.reject(kSwitch, MrpReject::kTableFull);

@@ -84,8 +84,8 @@ mcast_status_t mcast_context_create(const mcast_context_params_t* params, mcast_
   return guarded([&] {
     const auto config = context_config(params);
     if (!config) return set_last_error(config.error());
-    const auto context = Process::instance().open(*config);
-    if (context) *out = handle(*context);
+    auto context = Context::create(*config);
+    if (context) *out = handle(context->release());
     return status_of(context);
   });
 }
@@ -93,7 +93,8 @@ mcast_status_t mcast_context_create(const mcast_context_params_t* params, mcast_
 void mcast_context_destroy(mcast_context_h context) {
   if (context == nullptr) return;
   guarded([&] {
-    Process::instance().close(*from(context));
+    // In the child of a fork it belongs to the parent: it is forgotten, not taken down.
+    if (from(context)->is_ours()) delete from(context);
     return MCAST_OK;
   });
 }
@@ -275,7 +276,7 @@ mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t
   *out = nullptr;
   if (address == nullptr || length == 0) return invalid("there is no memory to register");
   return with(from(context), [&](Context& c) {
-    auto memory = Memory::create(c.device(), c.fork_generation(), address, length);
+    auto memory = Memory::create(c.share_device(), c.fork_generation(), address, length);
     if (memory) *out = handle(memory->release());
     return status_of(memory);
   });

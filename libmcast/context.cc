@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <system_error>
 
@@ -71,7 +70,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
 }
 
 Context::~Context() {
-  destroy_groups(std::numeric_limits<std::uint32_t>::max());
+  destroy_groups();
   keep_alive_.stop();
   const wire::Instant limit = wire::monotonic_now() + kFarewell;
   for (;;) {
@@ -130,21 +129,16 @@ void Context::destroy_group(Group& group) {
   for (const Event& e : canceled) e.op->done(e.op, e.status, e.length, e.imm);
 }
 
-void Context::destroy_groups(std::uint32_t last) {
+void Context::destroy_groups() {
   for (;;) {
     Group* oldest = nullptr;
     {
       const auto locked = lock();
-      if (groups_.empty() || groups_.front()->number() > last) return;
+      if (groups_.empty()) return;
       oldest = groups_.front().get();
     }
     destroy_group(*oldest);
   }
-}
-
-bool Context::has_groups() {
-  const auto locked = lock();
-  return !groups_.empty();
 }
 
 Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> members,

@@ -40,6 +40,8 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   const Device& device() const { return *device_; }
+  // For memory, which may stay registered when the context is gone.
+  std::shared_ptr<const Device> share_device() const { return device_; }
   const ContextConfig& config() const { return config_; }
   // False in the child of a fork: the device is the parent's, and nothing here may be touched.
   bool is_ours() const;
@@ -52,9 +54,6 @@ class Context {
   Expected<Group*> create_group(const GroupConfig& config);
   // Not from a callback. Waits for the thread that is in progress().
   void destroy_group(Group& group);
-  // Those whose number is at most `last`, oldest first.
-  void destroy_groups(std::uint32_t last);
-  bool has_groups();
   Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
@@ -79,11 +78,12 @@ class Context {
   void poll_device_events();
   void look_for_stalls();
   void update_keep_alive(bool on_duty);
+  void destroy_groups();  // the oldest first
   Group* find_group(std::uint32_t number);
 
   const ContextConfig config_;
   const std::uint64_t fork_generation_;
-  std::unique_ptr<Device> device_;
+  const std::shared_ptr<const Device> device_;
   CompletionQueues queues_;
   const Timers timers_;
 

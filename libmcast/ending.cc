@@ -39,9 +39,8 @@ Ending ending_of(bool was_active, MrpReject why, wire::Ipv4 leader) {
           "a trunk on the way to some members is down; set up again with fresh groups, which take "
           "another way if there is one");
     case MrpReject::kEvicted:
-      return broke(
-          "a member was lost: this one, taken for dead, or one that left in the middle of a "
-          "message; set up again with fresh groups");
+      return broke("a member was lost, perhaps this one: the leader " + leader.to_string() +
+                   " names it; set up again with fresh groups");
     default:
       return {MCAST_ERR_CANCELED, MCAST_CAUSE_LEADER,
               "the leader " + leader.to_string() + " unregistered the group: create fresh groups"};

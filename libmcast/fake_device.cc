@@ -253,6 +253,8 @@ EXPORTED ibv_device** ibv_get_device_list(int* count) {
 EXPORTED void ibv_free_device_list(ibv_device**) {}
 EXPORTED const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 EXPORTED ibv_context* ibv_open_device(ibv_device* device) {
+  if (Device::instance().on_open) Device::instance().on_open();
+  ++Device::instance().opened;
   ibv_context& context = cepheus::mcast::fake::the_context;
   context = {};
   context.device = device;
@@ -263,7 +265,10 @@ EXPORTED ibv_context* ibv_open_device(ibv_device* device) {
   context.ops.req_notify_cq = Calls::arm;
   return &context;
 }
-EXPORTED int ibv_close_device(ibv_context*) { return 0; }
+EXPORTED int ibv_close_device(ibv_context*) {
+  --Device::instance().opened;
+  return 0;
+}
 EXPORTED int ibv_query_device(ibv_context*, ibv_device_attr* out) {
   *out = {};
   out->phys_port_cnt = 1;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,6 +57,8 @@ class Device {
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;
   bool has_channels = true;                                     // completion channels
+  std::function<void()> on_open;                                // in ibv_open_device()
+  int opened = 0;                                               // contexts that are open
   std::size_t regions = 0;                                      // registered
   int refuse_chosen_keys = 0;                                   // errno
   std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far

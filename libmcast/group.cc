@@ -52,6 +52,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
     : context_(facilities.context),
       number_(number),
       lane_kind_(config.lane),
+      lost_member_(config.lost_member),
       timers_(facilities.timers),
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),

@@ -31,6 +31,7 @@ struct GroupConfig {
   bool same_key = false;      // of bulk lanes
   bool per_request = false;   // of bulk lanes
   bool sender_group = false;  // of bulk lanes
+  mrp::LostMember lost_member = mrp::LostMember::kEvicted;
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;
 };
@@ -61,6 +62,7 @@ class Group {
   mcast_group_state_t state() const { return state_; }
   bool is_leader() const { return role_ ? role_->is_sender() : registration_ != nullptr; }
   bool is_sender_group() const { return role_ != nullptr; }
+  mrp::LostMember lost_member() const { return lost_member_; }
   // INPROGRESS until the outcome of the registration is known; then OK or the failure.
   mcast_status_t status() const;
   const std::string& reason() const { return reason_; }
@@ -175,6 +177,7 @@ class Group {
   Context& context_;
   const std::uint32_t number_;
   const mcast_lane_t lane_kind_;
+  const mrp::LostMember lost_member_;
   const Timers timers_;
   mcast_recv_cb_t recv_cb_;
   void* recv_arg_;

@@ -6,27 +6,27 @@
 
 namespace cepheus::mcast {
 
-Expected<std::unique_ptr<Memory>> Memory::create(const Device& device,
+Expected<std::unique_ptr<Memory>> Memory::create(std::shared_ptr<const Device> device,
                                                  std::uint64_t fork_generation, void* address,
                                                  std::size_t length) {
-  auto region = device.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE);
+  auto region = device->register_memory(address, length, IBV_ACCESS_LOCAL_WRITE);
   const bool writable = region.has_value();
   if (!writable && region.error().status == MCAST_ERR_INVALID) {
-    region = device.register_memory(address, length, 0);
+    region = device->register_memory(address, length, 0);
   }
   if (!region) return tl::unexpected(region.error());
   return std::unique_ptr<Memory>(
-      new Memory(device, fork_generation, std::move(*region), writable, false));
+      new Memory(std::move(device), fork_generation, std::move(*region), writable, false));
 }
 
-Expected<std::unique_ptr<Memory>> Memory::create_writable(const Device& device,
+Expected<std::unique_ptr<Memory>> Memory::create_writable(std::shared_ptr<const Device> device,
                                                           std::uint64_t fork_generation,
                                                           void* address, std::size_t length) {
   auto region =
-      device.register_memory(address, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+      device->register_memory(address, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
   if (!region) return tl::unexpected(region.error());
   return std::unique_ptr<Memory>(
-      new Memory(device, fork_generation, std::move(*region), true, true));
+      new Memory(std::move(device), fork_generation, std::move(*region), true, true));
 }
 
 bool Memory::covers(const void* address, std::size_t length) const {

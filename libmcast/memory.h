@@ -14,12 +14,13 @@ namespace cepheus::mcast {
 // The caller's memory (mcast_mem_h).
 class Memory {
  public:
-  // Memory that can't be written to is registered for sending only.
-  static Expected<std::unique_ptr<Memory>> create(const Device& device,
+  // Memory that can't be written to is registered for sending only. The device stays open until the
+  // memory is deregistered, so that this may come after the end of the context.
+  static Expected<std::unique_ptr<Memory>> create(std::shared_ptr<const Device> device,
                                                   std::uint64_t fork_generation, void* address,
                                                   std::size_t length);
   // Others may write to it.
-  static Expected<std::unique_ptr<Memory>> create_writable(const Device& device,
+  static Expected<std::unique_ptr<Memory>> create_writable(std::shared_ptr<const Device> device,
                                                            std::uint64_t fork_generation,
                                                            void* address, std::size_t length);
 
@@ -30,19 +31,19 @@ class Memory {
   std::optional<std::uint32_t> rkey() const {
     return is_open_ ? std::optional(region_->rkey) : std::nullopt;
   }
-  const Device& device() const { return device_; }
+  const Device& device() const { return *device_; }
   std::uint64_t fork_generation() const { return fork_generation_; }  // of the process it is in
 
  private:
-  Memory(const Device& device, std::uint64_t fork_generation, MrHandle region, bool writable,
-         bool is_open)
-      : device_(device),
+  Memory(std::shared_ptr<const Device> device, std::uint64_t fork_generation, MrHandle region,
+         bool writable, bool is_open)
+      : device_(std::move(device)),
         fork_generation_(fork_generation),
         region_(std::move(region)),
         writable_(writable),
         is_open_(is_open) {}
 
-  const Device& device_;
+  const std::shared_ptr<const Device> device_;
   const std::uint64_t fork_generation_;
   MrHandle region_;
   bool writable_;

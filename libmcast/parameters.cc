@@ -117,6 +117,12 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
     return fail(MCAST_ERR_INVALID,
                 "sender_group: its WRITEs name regions by number, without same_key or per_request");
   }
+  if (p.lost_member != MCAST_LOST_MEMBER_EVICTED && p.lost_member != MCAST_LOST_MEMBER_ENDS_GROUP) {
+    return fail(MCAST_ERR_INVALID,
+                "lost_member: use MCAST_LOST_MEMBER_EVICTED or MCAST_LOST_MEMBER_ENDS_GROUP");
+  }
+  config.lost_member = p.lost_member == MCAST_LOST_MEMBER_ENDS_GROUP ? mrp::LostMember::kEndsGroup
+                                                                     : mrp::LostMember::kEvicted;
   config.same_key = p.same_key != 0;
   config.per_request = p.per_request != 0;
   config.sender_group = p.sender_group != 0;

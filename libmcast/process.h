@@ -1,28 +1,27 @@
-// What all contexts of a process share: who is open, groups by number, the budget of eager buffers,
-// forks.
+// What all contexts of a process share: groups by number, and the budget of eager buffers.
+//
+// fork() may come at any moment, also while another thread opens or closes a context. So no lock is
+// held across it: the one handler counts, and the child makes all this anew when it first needs it.
+// (Locks that a handler takes would have to stand before the device's own in every order of
+// registration; they don't.)
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
-#include "libmcast/context.h"
 #include "libmcast/memory.h"
 
 namespace cepheus::mcast {
 
+class Group;
+
 class Process {
  public:
-  // Made at the first call and never destroyed: contexts may outlive static destructors.
+  // Of this process: made at the first call, in a forked child again, and never destroyed: contexts
+  // may outlive static destructors.
   static Process& instance();
-
-  // A device port is opened once: opening it again gives the same context, counted.
-  // MCAST_ERR_INVALID if the settings differ from those it was opened with.
-  Expected<Context*> open(const ContextConfig& config);
-  void close(Context& context);
 
   std::uint32_t next_group_number() { return next_group_.fetch_add(1) + 1; }
   void add(Group& group);
@@ -31,23 +30,18 @@ class Process {
 
   MemoryBudget& eager_budget() { return eager_budget_; }
   // Grows by one in each forked child.
-  std::uint64_t fork_generation() const { return forks_.load(std::memory_order_relaxed); }
+  std::uint64_t fork_generation() const { return fork_generation_; }
 
  private:
-  struct Entry {
-    std::unique_ptr<Context> context;
-    unsigned users;
-  };
+  Process(std::uint64_t fork_generation, const Process* parents)
+      : fork_generation_(fork_generation), parents_(parents) {}
 
-  Process();
-
-  std::mutex contexts_mutex_;  // also while one is opened or closed
-  std::vector<Entry> contexts_;
+  const std::uint64_t fork_generation_;
+  const Process* const parents_;  // so that a search for leaks finds it
   std::mutex groups_mutex_;
   std::unordered_map<std::uint32_t, Group*> groups_;
   std::atomic<std::uint32_t> next_group_{0};
   MemoryBudget eager_budget_;
-  std::atomic<std::uint64_t> forks_{0};
 };
 
 }  // namespace cepheus::mcast

@@ -66,7 +66,7 @@ mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* addres
   *out = nullptr;
   if (address == nullptr || length == 0) return invalid("there is no memory to register");
   return with(from(context), [&](Context& c) {
-    auto memory = Memory::create_writable(c.device(), c.fork_generation(), address, length);
+    auto memory = Memory::create_writable(c.share_device(), c.fork_generation(), address, length);
     if (memory) *out = handle(memory->release());
     return status_of(memory);
   });

@@ -26,7 +26,8 @@ struct Rules {
       true;                    // packets of earlier turns are acknowledged, in the host's numbering
   bool psn_from_state = true;  // a newcomer's next send PSN comes from T, not from its first packet
   bool port_binding = true;    // a host port accepts its own host's source address only
-  bool eviction_counts = true;     // an evicted path is not waited for any more
+  bool eviction_counts = true;  // an evicted path is not waited for any more
+  bool loss_ends = true;        // nobody acknowledges for the dead of a group that survives no loss
   bool lagging_is_silence = true;  // who was not asked again and again does not lag
   bool dark_trunks = true;         // a trunk that nothing comes from is down
   bool trunk_withdrawals = true;   // nothing is sent to a neighbour that has no way on

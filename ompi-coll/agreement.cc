@@ -18,6 +18,8 @@ const char* name(Cause cause) {
       return "leader";
     case Cause::kSlow:
       return "slow";
+    case Cause::kLost:
+      return "lost";
     case Cause::kCount:
       break;
   }
@@ -45,6 +47,9 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
   root_ = root;
   sent_ = false;
   asked_root_ = false;
+  gone_ = false;
+  ask_at_.reset();
+  delivered_ = 0;
   retry_after_ = retry_after;
   if (is_root() && salvaged_ && !cut_) decide_cut(out);
 }
@@ -95,6 +100,22 @@ void Agreement::lack(std::uint64_t bytes, Actions& out) {
   send(root_, message(Kind::kLack, position_, bytes), out);
 }
 
+void Agreement::gone(int to, std::uint64_t unit, Actions& out) const {
+  send(to, message(Kind::kGone, unit, 0), out);
+}
+
+void Agreement::deliver(int to, std::uint64_t unit, Actions& out) const {
+  send(to, message(Kind::kDelivered, unit, 0), out);
+}
+
+void Agreement::watch(Time now, Actions& out) {
+  if (!inside_ || is_root() || broken_) return;
+  if (!ask_at_) ask_at_ = now + kAsk;
+  if (now < *ask_at_) return;
+  ask_at_ = now + kAskAgain;
+  send(root_, message(Kind::kWaiting, position_, 0), out);
+}
+
 void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
   switch (m.kind) {
     case Kind::kBroken:
@@ -123,7 +144,34 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
     case Kind::kHave:
       if (m.unit == position_) take_answer(from);
       return;
+    case Kind::kGone:
+      gone_ = gone_ || (inside_ && asked_root_ && from == root_ && m.unit == position_);
+      return;
+    case Kind::kWaiting:
+      return take_waiting(from, m.unit, out);
+    case Kind::kDelivered:
+      return take_delivered(from, m.unit);
+    case Kind::kCalled:
+    case Kind::kMistake:
+      return;  // none of its business
   }
+}
+
+// The root may have returned long ago. One that is still inside, or not there yet, says nothing.
+void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
+  if (unit >= position_) return;
+  if (broken_) {
+    send(from, message(Kind::kBroken, kNoUnit, 0), out);
+  } else {
+    out.push_back({Action::Kind::kTellDelivered, from, message(Kind::kWaiting, unit, 0)});
+  }
+}
+
+// The first answer may overtake a completion that this member's NIC is about to hand over.
+void Agreement::take_delivered(int from, std::uint64_t unit) {
+  if (!inside_ || from != root_ || unit != position_ || ++delivered_ < 2) return;
+  fail(Cause::kLost, "the fabric acknowledged data that never arrived at member " +
+                         std::to_string(rank_) + " (see old_duplicate_answered of the switches)");
 }
 
 void Agreement::take_lack(int from, const ControlMessage& m, Actions& out) {
@@ -147,6 +195,7 @@ void Agreement::take_answer(int from) {
 Agreement::Path Agreement::path() const {
   if (!broken_) return Path::kMulticast;
   if (!salvaged_) return Path::kSalvage;  // buffers may still be written to
+  if (gone_) return Path::kGone;
   return cut_ && position_ >= *cut_ ? Path::kSaved : Path::kRepair;
 }
 

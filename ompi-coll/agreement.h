@@ -20,8 +20,20 @@
 // from its progress. The root of a large one is still inside: it sends BROKEN(unit) to all, and
 // returns when each has said HAVE(unit) or LACK(unit) and has been served. Members hear of a breach
 // by BROKEN, LACK or CUT, or find it themselves.
+//
+// A root that has no copy of a unit any more answers LACK by GONE: the member's call ends in an
+// error. That takes a fabric that acknowledged data and then lost it.
+//
+// Such a loss also shows while the group seems whole, because a member waits for ever. So a member
+// that has waited for long asks the unit's root, again and again:
+//
+//   WAITING(unit)                       -> DELIVERED(unit), once every member's NIC has acknowledged
+//                                          the unit; BROKEN if the group has failed at the root
+//
+// After two such answers the member takes the unit for lost, and the group for broken.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,14 +41,24 @@
 
 namespace cepheus::coll {
 
-enum class Cause : std::uint32_t { kWork, kWatchdog, kDevice, kLeader, kSlow, kCount };
+enum class Cause : std::uint32_t { kWork, kWatchdog, kDevice, kLeader, kSlow, kLost, kCount };
 const char* name(Cause cause);  // "watchdog"
 
 inline constexpr std::uint64_t kNoUnit = ~std::uint64_t{0};
 
 // Travels as it is: all ranks run the same build.
 struct ControlMessage {
-  enum class Kind : std::uint32_t { kBroken = 1, kCut, kLack, kHave };
+  enum class Kind : std::uint32_t {
+    kBroken = 1,
+    kCut,
+    kLack,
+    kHave,
+    kGone,
+    kWaiting,
+    kDelivered,
+    kCalled,  // this and the next one are CallCheck's
+    kMistake
+  };
   Kind kind;
   std::uint32_t generation;  // of the groups; counted alike by all
   std::uint64_t unit;        // kBroken: that must be answered for, or kNoUnit; kCut: the first unit
@@ -46,7 +68,8 @@ struct ControlMessage {
 };
 
 struct Action {
-  enum class Kind : std::uint8_t { kSend, kServeStored, kServeCurrent };
+  // kTellDelivered: deliver() if every member's NIC has acknowledged the unit.
+  enum class Kind : std::uint8_t { kSend, kServeStored, kServeCurrent, kTellDelivered };
   static constexpr int kEveryone = -1;
   Kind kind;
   int to;
@@ -61,7 +84,11 @@ class Agreement {
     kSalvage,  // the group has broken: wait for salvaged()
     kRepair,   // member: take it from what was salvaged, or lack(); root: until is_answered()
     kSaved,
+    kGone,  // member: nobody has the unit for it any more
   };
+  using Time = std::chrono::steady_clock::time_point;
+  // A member asks its root after kAsk of waiting, then every kAskAgain.
+  static constexpr std::chrono::milliseconds kAsk{4000}, kAskAgain{2000};
 
   Agreement(int rank, int size, std::uint32_t generation)
       : rank_(rank), size_(size), generation_(generation) {}
@@ -79,6 +106,12 @@ class Agreement {
   void salvaged(bool unacknowledged, Actions& out);
   // Member, on path kRepair: it has the first `bytes` of the current unit. Asks once.
   void lack(std::uint64_t bytes, Actions& out);
+  // Root: it has no copy of `unit`, which member `to` lacks.
+  void gone(int to, std::uint64_t unit, Actions& out) const;
+  // Root: every member's NIC has acknowledged `unit`, which member `to` waits for.
+  void deliver(int to, std::uint64_t unit, Actions& out) const;
+  // The time goes by; call now and then.
+  void watch(Time now, Actions& out);
   void receive(int from, const ControlMessage& message, Actions& out);
 
   // --- Questions.
@@ -99,6 +132,8 @@ class Agreement {
   void decide_cut(Actions& out);
   void take_lack(int from, const ControlMessage& message, Actions& out);
   void take_answer(int from);
+  void take_waiting(int from, std::uint64_t unit, Actions& out);
+  void take_delivered(int from, std::uint64_t unit);
   bool is_root() const { return inside_ && root_ == rank_; }
 
   const int rank_, size_;
@@ -109,7 +144,10 @@ class Agreement {
   bool inside_ = false;
   int root_ = 0;
   bool sent_ = false;
-  bool asked_root_ = false;  // LACK of the current unit is out
+  bool asked_root_ = false;     // LACK of the current unit is out
+  bool gone_ = false;           // the root's answer to it
+  std::optional<Time> ask_at_;  // WAITING of the current unit is due
+  int delivered_ = 0;           // answers to it
   std::uint64_t retry_after_ = 0;
 
   bool broken_ = false;

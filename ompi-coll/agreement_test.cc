@@ -104,6 +104,9 @@ class World {
         case Action::Kind::kServeCurrent:
           letters_.push_back({r.rank, a.to, true, {}, a.message.unit});
           break;
+        case Action::Kind::kTellDelivered:
+          ADD_FAILURE() << "nobody waits for long here";
+          break;
       }
     }
     actions.clear();
@@ -202,6 +205,9 @@ class World {
     switch (r.agreement.path()) {
       case Path::kSaved:
         done(r, 's');
+        return true;
+      case Path::kGone:
+        ADD_FAILURE() << "roots keep here what not all have";
         return true;
       case Path::kSalvage:
         return true;
@@ -339,6 +345,90 @@ TEST(Agreement, AnswersEveryUnattendedRootThatAsks) {
     out.clear();
     member.enter(unit + 1, 1, 10, out);
   }
+}
+
+// The fabric has acknowledged a unit, and the root has returned without a copy.
+TEST(Agreement, AMemberWhoseUnitIsGoneIsToldSo) {
+  Actions out;
+  Agreement member(1, 2, 1);
+  member.enter(0, 0, 10, out);
+  member.fail(Cause::kWork, "broken");
+  member.salvaged(false, out);
+  EXPECT_EQ(member.path(), Path::kRepair);
+  Agreement root(0, 2, 1);
+  root.enter(0, 0, 10, out);
+  root.mark_sent();
+  root.leave(1, out);
+  ASSERT_TRUE(out.empty());
+  root.gone(1, 0, out);
+  ASSERT_EQ(out.size(), 1u);
+  const ControlMessage gone = out[0].message;
+  EXPECT_EQ(out[0].to, 1);
+  member.receive(0, gone, out);
+  EXPECT_EQ(member.path(), Path::kRepair) << "it has not asked";
+  member.lack(0, out);
+  member.receive(0, gone, out);
+  EXPECT_EQ(member.path(), Path::kGone);
+  member.leave(1, out);
+  member.enter(1, 0, 10, out);
+  EXPECT_EQ(member.path(), Path::kRepair) << "the next unit is another matter";
+}
+
+// Data that was acknowledged and lost: a group that seems whole to everybody.
+TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheBreach) {
+  Actions out;
+  Agreement root(0, 2, 1), member(1, 2, 1);
+  root.enter(0, 0, 10, out);
+  root.mark_sent();
+  member.enter(0, 0, 10, out);
+  const Agreement::Time start{};
+  member.watch(start, out);
+  member.watch(start + Agreement::kAsk / 2, out);
+  EXPECT_TRUE(out.empty());
+  const auto ask = [&](Agreement::Time at) {
+    out.clear();
+    member.watch(at, out);
+    ASSERT_EQ(out.size(), 1u);
+    const ControlMessage waiting = out[0].message;
+    EXPECT_EQ(waiting.kind, Kind::kWaiting);
+    out.clear();
+    root.receive(1, waiting, out);
+  };
+  ask(start + Agreement::kAsk);
+  EXPECT_TRUE(out.empty()) << "the root is still inside";
+  root.leave(1, out);
+  for (int i = 1; i <= 2; ++i) {
+    EXPECT_FALSE(member.is_broken());
+    ask(start + Agreement::kAsk + i * Agreement::kAskAgain);
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(out[0].kind, Action::Kind::kTellDelivered);
+    Actions answer;
+    root.deliver(1, 0, answer);
+    member.receive(0, answer[0].message, out);
+  }
+  EXPECT_TRUE(member.is_broken());
+  EXPECT_EQ(member.cause(), Cause::kLost);
+}
+
+TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
+  Actions out;
+  Agreement root(0, 2, 1), member(1, 2, 1);
+  root.enter(0, 0, 10, out);
+  root.mark_sent();
+  root.leave(1, out);
+  root.fail(Cause::kDevice, "no port");
+  root.salvaged(false, out);
+  member.enter(0, 0, 10, out);
+  member.watch({}, out);
+  ASSERT_TRUE(out.empty());
+  member.watch(Agreement::Time{} + Agreement::kAsk, out);
+  ASSERT_EQ(out.size(), 1u);
+  const ControlMessage waiting = out[0].message;
+  out.clear();
+  root.receive(1, waiting, out);
+  ASSERT_EQ(out.size(), 1u);
+  member.receive(0, out[0].message, out);
+  EXPECT_TRUE(member.is_broken());
 }
 
 TEST(Agreement, AnAskingMemberIsServedOnlyOnceTheRootHasSalvaged) {

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "ompi-coll/parameters.h"
@@ -59,11 +62,11 @@ bool is_by_nic() {
   return parameters().ranks_per_host < 0 || parameters().chosen_mode() == Mode::kRequire;
 }
 
-Identity own_identity() {
+Identity own_identity(bool again) {
   std::string why;
   Transport& transport = Transport::instance();
   transport.add_group();  // none; it keeps the port open meanwhile
-  const mcast_status_t status = transport.open(why, false);
+  const mcast_status_t status = transport.open(why, again);
   const uint32_t address = transport.host_address();
   transport.remove_group();
   Identity identity{machine(), status == MCAST_OK, ""};
@@ -99,56 +102,82 @@ bool Arrangement::is_known_to_all() {
   return true;
 }
 
-void Arrangement::start() {
-  identities_.resize(static_cast<std::size_t>(team_.size()));
-  const auto self = static_cast<std::size_t>(team_.self());
-  identities_[self] = own_identity();
-  int rc = OMPI_SUCCESS;
-  if (team_.is_leader()) {
-    for (int member = 1; member < team_.size() && rc == OMPI_SUCCESS; ++member)
-      rc = messages_.receive(&identities_[static_cast<std::size_t>(member)], sizeof(Identity),
-                             member, Tag::kArrange, team_);
-  } else {
-    rc = messages_.send(&identities_[self], sizeof(Identity), kLeader, Tag::kArrange, team_);
-  }
-  state_ = rc == OMPI_SUCCESS ? State::kGathering : State::kFailed;
+void Arrangement::again() {
+  state_ = State::kNew;
+  again_ = true;
+  placement_ = {};
 }
 
-// Rank 0 tells all.
+int Arrangement::start() {
+  asked_ = true;
+  own_ = own_identity(again_);
+  told_.assign(told_bytes(), 0);
+  state_ = State::kGathering;
+  if (!team_.is_leader()) {
+    const int rc = messages_.send(&own_, sizeof own_, kLeader, Tag::kArrange, team_);
+    if (rc != OMPI_SUCCESS) return rc;
+    return messages_.receive(told_.data(), told_.size(), tree().parent(), Tag::kPlaces, team_);
+  }
+  identities_.assign(static_cast<std::size_t>(team_.size()), own_);
+  int rc = OMPI_SUCCESS;
+  for (int member = 1; member < team_.size() && rc == OMPI_SUCCESS; ++member) {
+    rc = messages_.receive(&identities_[static_cast<std::size_t>(member)], sizeof(Identity), member,
+                           Tag::kArrange, team_);
+  }
+  return rc;
+}
+
+// Rank 0: all identities are here.
+void Arrangement::place() {
+  const Placement placement = Placement::of(identities_);
+  snprintf(told_.data(), kReason, "%s", placement.reason.c_str());
+  std::map<std::uint64_t, std::int32_t> hosts;
+  for (std::size_t rank = 0; rank < identities_.size(); ++rank) {
+    const auto next = static_cast<std::int32_t>(hosts.size());
+    const std::int32_t host = hosts.emplace(identities_[rank].host, next).first->second;
+    const Place place{host * 2 + (identities_[rank].can_lead != 0 ? 1 : 0)};
+    std::memcpy(told_.data() + kReason + rank * sizeof place, &place, sizeof place);
+  }
+  identities_ = {};
+}
+
+// Passes the places on, and takes them in.
 int Arrangement::tell() {
   state_ = State::kTelling;
-  const std::size_t bytes = identities_.size() * sizeof(Identity);
-  if (!team_.is_leader())
-    return messages_.receive(identities_.data(), bytes, kLeader, Tag::kArrange, team_);
+  std::vector<Identity> ranks(static_cast<std::size_t>(team_.size()));
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    Place place{};
+    std::memcpy(&place, told_.data() + kReason + rank * sizeof place, sizeof place);
+    ranks[rank].host = static_cast<std::uint64_t>(place.host_and_lead / 2);
+    ranks[rank].can_lead = place.host_and_lead % 2;
+  }
+  placement_ = Placement::of(ranks);
+  placement_.reason = told_.data();
   int rc = OMPI_SUCCESS;
-  for (int member = 1; member < team_.size() && rc == OMPI_SUCCESS; ++member)
-    rc = messages_.send(identities_.data(), bytes, member, Tag::kArrange, team_);
+  tree().children([&](int member) {
+    if (rc == OMPI_SUCCESS)
+      rc = messages_.send(told_.data(), told_.size(), member, Tag::kPlaces, team_);
+  });
   return rc;
 }
 
 bool Arrangement::progress() {
-  if (state_ == State::kNew) start();
-  int error = MPI_SUCCESS;
-  while ((state_ == State::kGathering || state_ == State::kTelling) && messages_.test(error)) {
-    if (state_ == State::kTelling) state_ = State::kKnown;
-    if (state_ == State::kGathering && error == MPI_SUCCESS) error = tell();
-    if (error != MPI_SUCCESS) state_ = State::kFailed;
-  }
-  switch (state_) {
-    case State::kKnown:
-      placement_ = Placement::of(identities_);
+  int error = state_ == State::kNew ? start() : OMPI_SUCCESS;
+  while (error == OMPI_SUCCESS && state_ != State::kDone && messages_.test(error)) {
+    if (error != OMPI_SUCCESS) break;
+    if (state_ == State::kTelling) {
       state_ = State::kDone;
-      break;
-    case State::kFailed:
-      placement_.reason = "open mpi's point-to-point layer failed during set-up";
-      state_ = State::kDone;
-      break;
-    case State::kNew:
-    case State::kGathering:
-    case State::kTelling:
-    case State::kDone:
-      break;
+    } else {
+      if (team_.is_leader()) place();
+      error = tell();
+    }
   }
+  if (error != OMPI_SUCCESS) {
+    placement_ = {};
+    placement_.reason = "open mpi's point-to-point layer failed during set-up";
+    state_ = State::kDone;
+  }
+  if (state_ == State::kDone) told_ = {};
   return state_ == State::kDone;
 }
 

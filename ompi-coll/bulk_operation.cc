@@ -53,17 +53,19 @@ int BulkOperation::progress(Actions& out) {
     entered_ = true;
     agreement.enter(call_.unit, call_.root, call_.retry_after, out);
     window_ = call_.payload->window(call_.offset, call_.length);
-    if (window_ == nullptr) return finish(OMPI_ERR_OUT_OF_RESOURCE, out);
+    if (window_ == nullptr && !call_.is_root()) return finish(OMPI_ERR_OUT_OF_RESOURCE, out);
   }
   switch (agreement.path()) {
     case Path::kMulticast:
-      return finish(run(), out);
+      return finish(run_and_look(), out);
     case Path::kSalvage:
       return OMPI_ERR_WOULD_BLOCK;
     case Path::kRepair:
       return finish(repair(out), out);
     case Path::kSaved:
       return OMPI_ERR_NOT_AVAILABLE;
+    case Path::kGone:
+      return finish(lost(call_), out);
   }
   return OMPI_ERROR;
 }
@@ -72,8 +74,13 @@ int BulkOperation::finish(int rc, Actions& out) {
   if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
   if (rc == OMPI_SUCCESS && !call_.is_root() && !call_.payload->contiguous())
     rc = call_.payload->unpack(call_.offset, window_, call_.length);
-  session_.agreement().leave(call_.unit + 1, out);
+  session_.agreement().leave(session_.unit_after(call_.unit), out);
   return rc;
+}
+
+int BulkOperation::run_and_look() {
+  const int rc = run();
+  return rc == OMPI_ERR_WOULD_BLOCK ? look_for_small(call_, session_) : rc;
 }
 
 int BulkOperation::run() {
@@ -105,10 +112,10 @@ int BulkOperation::run() {
 // Receivers post their buffer before anyone hears that they are ready.
 int BulkOperation::post() {
   if (call_.is_root()) {
-    if (!call_.payload->contiguous()) {
-      const int rc = call_.payload->pack(call_.offset, window_, call_.length);
-      if (rc != OMPI_SUCCESS) return rc;
-    }
+    Payload& payload = *call_.payload;
+    if (window_ == nullptr || (!payload.contiguous() &&
+                               payload.pack(call_.offset, window_, call_.length) != OMPI_SUCCESS))
+      return unreadable(call_, session_);
     step_ = Step::kListen;
     return OMPI_SUCCESS;
   }

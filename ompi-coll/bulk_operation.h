@@ -31,6 +31,7 @@ class BulkOperation final : public Operation {
   int progress(Actions& out) override;
   int serve(int to, uint64_t bytes) override;
   std::chrono::nanoseconds spare_time() const override;
+  bool awaits_members() const override { return call_.is_root() && step_ == Step::kGather; }
   // Root, done by multicast, attended: how long the fabric took.
   std::chrono::nanoseconds transfer_time() const { return transfer_time_; }
 
@@ -50,6 +51,7 @@ class BulkOperation final : public Operation {
   void ready_children(F f) const;
   int ready_parent() const;
   int run();
+  int run_and_look();
   int post();
   int listen();
   int gather();

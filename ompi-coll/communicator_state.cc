@@ -1,10 +1,10 @@
 #include "ompi-coll/communicator_state.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "ompi-coll/counters.h"
-#include "ompi-coll/device_memory.h"
 #include "ompi-coll/lifetime.h"
 #include "ompi-coll/parameters.h"
 #include "ompi-coll/request.h"
@@ -39,16 +39,44 @@ RouteText text_of(Route route) {
 }  // namespace
 
 CommunicatorState::CommunicatorState(ompi_communicator_t* comm)
-    : all_(Team::all(comm)), arrangement_(all_) {}
+    : all_(Team::all(comm, reserve_tags(comm))), arrangement_(all_) {}
 
-bool CommunicatorState::may_serve() {
+bool CommunicatorState::may_serve(size_t bytes) {
   std::call_once(first_call_, [this] {
-    look_for_gpu_driver();
     if (!arrangement_.is_known_to_all()) return;
     alike_ = true;
     if (is_unserved()) tell_unserved();
   });
-  return !alike_.load(std::memory_order_relaxed) || !is_unserved();
+  if (alike_.load(std::memory_order_relaxed) && is_unserved()) return is_time_to_look_again();
+  return earned_.load(std::memory_order_relaxed) || is_earned(bytes);
+}
+
+bool CommunicatorState::is_earned(size_t bytes) {
+  const Parameters& p = parameters();
+  const uint64_t calls = ++first_calls_;
+  earned_ = p.sets_up_at_once() || calls > static_cast<uint64_t>(p.set_up_after) ||
+            (first_bytes_ += bytes) >= p.set_up_bytes;
+  if (calls == 1 && !earned_ && all_.is_leader()) {
+    opal_output_verbose(1, output_stream(), "cepheus: %s: open mpi's own algorithms: %s",
+                        all_.name().c_str(), p.not_earned().c_str());
+  }
+  return earned_;
+}
+
+// Multicast was impossible: a rank had no device, or could not open it. That may be over.
+bool CommunicatorState::is_time_to_look_again() {
+  constexpr uint64_t kFactor = 4, kMost = 1 << 20;
+  if (!arrangement_.may_change() || ++saved_calls_ < look_again_after_) return false;
+  saved_calls_ = 0;
+  look_again_after_ = std::min(look_again_after_ * kFactor, kMost);
+  for (;;) {
+    const Guard guard(busy_);
+    if (!guard) continue;  // held for moments
+    alike_ = false;
+    settled_ = false;
+    arrangement_.again();
+    return true;
+  }
 }
 
 // --- Blocking broadcasts.
@@ -111,7 +139,7 @@ void CommunicatorState::settle() {
   settled_ = true;
   switch (placement().shape) {
     case Shape::kFlat:
-      multicast_ = std::make_unique<Multicast>(all_);
+      multicast_ = std::make_unique<Multicast>(all_, [this] { call(); });
       break;
     case Shape::kHosts: {
       std::vector<int> host_of(static_cast<size_t>(all_.size()));
@@ -120,10 +148,11 @@ void CommunicatorState::settle() {
           host_of[static_cast<size_t>(rank)] = static_cast<int>(host);
       }
       const int own = host_of[static_cast<size_t>(all_.self())];
-      hosts_.emplace(Hosts{Team(comm(), placement().leaders()),
-                           Team(comm(), placement().hosts[static_cast<size_t>(own)]),
+      hosts_.emplace(Hosts{all_.part(placement().leaders()),
+                           all_.part(placement().hosts[static_cast<size_t>(own)]),
                            std::move(host_of)});
-      if (hosts_->leaders.self() >= 0) multicast_ = std::make_unique<Multicast>(hosts_->leaders);
+      if (hosts_->leaders.self() >= 0)
+        multicast_ = std::make_unique<Multicast>(hosts_->leaders, [this] { call(); });
       if (all_.is_leader()) {
         opal_output_verbose(1, output_stream(),
                             "cepheus: %s: %d hosts; multicast among one rank of each, point to "
@@ -140,9 +169,10 @@ void CommunicatorState::settle() {
   if (multicast_ != nullptr) begin_background_progress();
 }
 
-void CommunicatorState::tell_unserved() const {
+void CommunicatorState::tell_unserved() {
+  const int level = std::exchange(told_unserved_, true) ? 2 : 1;
   if (!all_.is_leader()) return;
-  opal_output_verbose(1, output_stream(), "cepheus: %s: open mpi's own algorithms: %s",
+  opal_output_verbose(level, output_stream(), "cepheus: %s: open mpi's own algorithms: %s",
                       all_.name().c_str(), placement().reason.c_str());
 }
 
@@ -194,7 +224,9 @@ void CommunicatorState::advance(std::vector<Finished>& out) {
 // --- What was done.
 
 void CommunicatorState::count_saved(bool attended, uint64_t began, size_t bytes, int root) {
-  count(Route::kSaved, attended, placement().reason, {began, bytes, root});
+  const bool is_early = !earned_ && !(alike_ && is_unserved());
+  count(Route::kSaved, attended, is_early ? parameters().not_earned() : placement().reason,
+        {began, bytes, root});
 }
 
 void CommunicatorState::count(const Broadcast& broadcast) {
@@ -215,7 +247,19 @@ void CommunicatorState::count(Route route, bool attended, const std::string& rea
 // --- Beside the program's calls.
 
 void CommunicatorState::look_after() {
-  if (multicast_ != nullptr) multicast_->look_after();
+  if (multicast_ == nullptr) return;
+  multicast_->look_after();
+  if (multicast_->is_settling()) call();
+}
+
+void CommunicatorState::call() {
+  if (!called_.exchange(true)) add_called(1);
+}
+
+bool CommunicatorState::take_call() {
+  const bool was_called = called_.load(std::memory_order_relaxed) && called_.exchange(false);
+  if (was_called) add_called(-1);
+  return was_called;
 }
 
 void CommunicatorState::watch() {
@@ -239,6 +283,7 @@ bool CommunicatorState::close() {
 
 void CommunicatorState::detach() {
   if (multicast_ != nullptr) multicast_->detach();
+  (void)take_call();
 }
 
 }  // namespace cepheus::coll

@@ -25,8 +25,9 @@ class CommunicatorState {
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
-  // False, on all ranks alike: the saved module shall serve every broadcast.
-  bool may_serve();
+  // Before each broadcast, of `bytes`. False, on all ranks alike: the saved module shall serve it.
+  bool may_serve(size_t bytes);
+  static constexpr size_t kMany = ~size_t{0} / 2;
   // The saved module has served it alone. `began`: mcast_report_begin()'s; `bytes` from `root`.
   void count_saved(bool attended, uint64_t began, size_t bytes, int root);
   // ... has served what serve() left.
@@ -48,6 +49,10 @@ class CommunicatorState {
   // What must go on while the program is elsewhere in MPI: others may need what this rank has.
   // Never blocks; returns at once if another call is at it.
   void watch();
+  // Another rank may need what this one has: watch() shall come soon. Runs anywhere.
+  void call();
+  // True once after a call().
+  bool take_call();
 
   // All ranks that are members agree: groups were set up, so they are torn down together.
   bool has_groups() const { return multicast_ != nullptr && multicast_->has_groups(); }
@@ -83,8 +88,10 @@ class CommunicatorState {
   // Under the guard:
   int step(Broadcast& broadcast);
   int choose_course(Broadcast& broadcast);
+  bool is_earned(size_t bytes);
+  bool is_time_to_look_again();
   void settle();
-  void tell_unserved() const;
+  void tell_unserved();
   void look_after();
   void count(const Broadcast& broadcast);
   struct Times {
@@ -103,7 +110,16 @@ class CommunicatorState {
   const Team all_;
   std::once_flag first_call_;
   Arrangement arrangement_;
-  bool settled_ = false;                  // the arrangement, and what follows from it
+  bool settled_ = false;  // the arrangement, and what follows from it
+  // Setting up a group costs more than a few broadcasts gain. Every rank counts the same calls and
+  // bytes until they are enough.
+  std::atomic<bool> earned_{false};
+  std::atomic<uint64_t> first_calls_{0}, first_bytes_{0};
+  bool told_unserved_ = false;
+  // Calls that the saved module has served since the last look at the ranks' places, and after how
+  // many the next one comes. Every rank counts the same calls.
+  std::atomic<uint64_t> saved_calls_{0};
+  uint64_t look_again_after_ = 64;
   std::atomic<bool> alike_ = false;       // all ranks know it when they make their next call
   std::optional<Hosts> hosts_;            // Shape::kHosts
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
@@ -115,6 +131,7 @@ class CommunicatorState {
   std::vector<std::unique_ptr<Broadcast>> incoming_;
   std::atomic<bool> in_flight_{false};
 
+  std::atomic<bool> called_{false};
   std::atomic<bool> closing_{false}, closed_{false}, freed_{false};
   std::mutex calls_mutex_;
   CallReport calls_;

@@ -3,14 +3,21 @@
 namespace cepheus::coll {
 
 int ControlLink::post() {
-  return MCA_PML_CALL(irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE,
-                            static_cast<int>(Tag::kControl), team_.comm(), &receive_));
+  const int rc = MCA_PML_CALL(irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE,
+                                    team_.tag(Tag::kControl), team_.comm(), &receive_));
+  if (rc != OMPI_SUCCESS) return rc;
+  const auto on_complete = [](ompi_request_t* request) {
+    static_cast<ControlLink*>(request->req_complete_cb_data)->arrived_();
+    return 0;
+  };
+  return ompi_request_set_callback(receive_, on_complete, this);
 }
 
 int ControlLink::open() { return is_open() ? OMPI_SUCCESS : post(); }
 
 void ControlLink::close() {
   if (!is_open()) return;
+  receive_->req_complete_cb = nullptr;
   if (!REQUEST_COMPLETE(receive_)) ompi_request_cancel(receive_);
   ompi_request_free(&receive_);
   receive_ = nullptr;
@@ -37,11 +44,13 @@ int ControlLink::send(int to, const ControlMessage& message) {
 bool ControlLink::receive(int& from, ControlMessage& out) {
   if (!is_open() || !REQUEST_COMPLETE(receive_)) return false;
   from = team_.member_of(receive_->req_status.MPI_SOURCE);
-  const bool usable = receive_->req_status.MPI_ERROR == MPI_SUCCESS && from >= 0;
+  const bool usable = receive_->req_status.MPI_ERROR == MPI_SUCCESS &&
+                      receive_->req_status._ucount == sizeof incoming_ && from >= 0;
   out = incoming_;
   ompi_request_free(&receive_);
   receive_ = nullptr;
-  if (usable) (void)post();
+  // Also after a message that was not usable: it must not end all others.
+  (void)post();
   return usable;
 }
 

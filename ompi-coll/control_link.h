@@ -3,7 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "ompi-coll/agreement.h"
 #include "ompi-coll/messages.h"
@@ -12,7 +14,9 @@ namespace cepheus::coll {
 
 class ControlLink {
  public:
-  explicit ControlLink(const Team& team) : team_(team) {}
+  // `arrived` runs when a message may be there, inside Open MPI's progress: it must not call MPI.
+  ControlLink(const Team& team, std::function<void()> arrived)
+      : team_(team), arrived_(std::move(arrived)) {}
   ~ControlLink() { close(); }
   ControlLink(const ControlLink&) = delete;
   ControlLink& operator=(const ControlLink&) = delete;
@@ -37,6 +41,7 @@ class ControlLink {
   int send_one(int to, const ControlMessage& message);
 
   const Team& team_;
+  const std::function<void()> arrived_;
   ompi_request_t* receive_ = nullptr;
   ControlMessage incoming_{};
   std::deque<std::unique_ptr<Sent>> sent_;

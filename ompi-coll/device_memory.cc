@@ -18,8 +18,8 @@ constexpr unsigned kDeviceMemory = 2;    // CU_MEMORYTYPE_DEVICE
 
 std::atomic<PointerGetAttribute> driver{nullptr};
 
-}  // namespace
-
+// Looks whether the program has CUDA's driver library loaded by now. Programs load it when they
+// like, so every broadcast looks; that is cheap unless they have loaded anything since.
 void look_for_gpu_driver() {
   if (driver.load(std::memory_order_relaxed) != nullptr) return;
   // How many libraries the loader has loaded, which it says with the first.
@@ -37,7 +37,10 @@ void look_for_gpu_driver() {
   driver.store(reinterpret_cast<PointerGetAttribute>(dlsym(library, "cuPointerGetAttribute")));
 }
 
+}  // namespace
+
 bool is_device_memory(const void* address) {
+  look_for_gpu_driver();
   const PointerGetAttribute ask = driver.load(std::memory_order_relaxed);
   if (ask == nullptr || address == nullptr) return false;
   unsigned type = 0;

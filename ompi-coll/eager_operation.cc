@@ -1,6 +1,8 @@
 #include "ompi-coll/eager_operation.h"
 
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include "ompi-coll/counters.h"
 #include "ompi-coll/parameters.h"
@@ -14,7 +16,52 @@ int broken(const Call& call, const char* why) {
   return OMPI_ERROR;
 }
 
+int mismatch(const Call& call, const EagerHeader& header, Session& session) {
+  const std::string self = rank_text(*call.team);
+  const std::string sender =
+      "rank " + std::to_string(call.team->rank_of(static_cast<int>(header.root)));
+  const std::size_t from_here = call.payload->bytes() - call.offset;
+  const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
+  (void)session.follow(header);
+  if (header.root != static_cast<uint32_t>(call.root)) {
+    (void)broken(
+        call, (self + " expects the data of rank " + std::to_string(call.team->rank_of(call.root)) +
+               ", but " + sender + " calls with itself as the root")
+                  .c_str());
+    return MPI_ERR_ROOT;
+  }
+  const bool is_longer = sent > from_here;
+  (void)broken(call, (self + " passes " + std::to_string(call.payload->bytes()) + " bytes, but " +
+                      sender + ", the root, " + (is_longer ? "more" : "fewer"))
+                         .c_str());
+  return is_longer ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT;
+}
+
+int look_for_small(const Call& call, Session& session) {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  const std::optional<EagerHeader> header = session.inbox().header_of(call.unit);
+  return header ? mismatch(call, *header, session) : OMPI_ERR_WOULD_BLOCK;
+}
+
+int unreadable(const Call& call, Session& session) {
+  session.agreement().fail(
+      Cause::kWork, rank_text(*call.team) + ": its data could not be packed for a broadcast");
+  return OMPI_ERR_WOULD_BLOCK;
+}
+
+int lost(const Call& call) {
+  return broken(call,
+                "the fabric acknowledged data that did not arrive here, and the root has no copy; "
+                "the buffer is not valid");
+}
+
 namespace {
+
+uint32_t units_left(const Call& call) {
+  const std::size_t unit = parameters().eager_unit();
+  return static_cast<uint32_t>((call.payload->bytes() - call.offset - call.length + unit - 1) /
+                               unit);
+}
 
 struct PackArgument {
   const Call* call;
@@ -24,11 +71,13 @@ struct PackArgument {
 size_t pack_message(void* dest, void* arg) {
   auto* argument = static_cast<PackArgument*>(arg);
   const Call& call = *argument->call;
-  const EagerHeader header{call.unit, call.length, static_cast<uint32_t>(call.root), 0};
+  const EagerHeader header{call.unit, call.length, static_cast<uint32_t>(call.root),
+                           units_left(call)};
   std::memcpy(dest, &header, sizeof header);
   argument->rc =
       call.payload->pack(call.offset, static_cast<std::byte*>(dest) + sizeof header, call.length);
-  return sizeof header + call.length;
+  // A length that no message may have: nothing is sent.
+  return argument->rc == OMPI_SUCCESS ? sizeof header + call.length : SIZE_MAX;
 }
 
 }  // namespace
@@ -48,12 +97,14 @@ int EagerOperation::progress(Actions& out) {
       return finish(repair(out), out);
     case Path::kSaved:
       return OMPI_ERR_NOT_AVAILABLE;
+    case Path::kGone:
+      return finish(lost(call_), out);
   }
   return OMPI_ERROR;
 }
 
 int EagerOperation::finish(int rc, Actions& out) {
-  if (rc != OMPI_ERR_WOULD_BLOCK) session_.agreement().leave(call_.unit + 1, out);
+  if (rc != OMPI_ERR_WOULD_BLOCK) session_.agreement().leave(session_.unit_after(call_.unit), out);
   return rc;
 }
 
@@ -61,14 +112,17 @@ int EagerOperation::send(Actions&) {
   PackArgument argument{&call_, OMPI_SUCCESS};
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   const Channel::Status sent = session_.eager().channel().send_small(pack_message, &argument);
+  if (argument.rc != OMPI_SUCCESS) return unreadable(call_, session_);
   // A failed group is noticed by the session.
   if (sent != Channel::Status::kStarted) return OMPI_ERR_WOULD_BLOCK;
   session_.agreement().mark_sent();
-  return argument.rc;
+  session_.note_eager_sent(call_.unit);
+  return OMPI_SUCCESS;
 }
 
 int EagerOperation::receive() {
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  session_.inbox().drop_skipped();
   if (session_.inbox().is_empty()) return OMPI_ERR_WOULD_BLOCK;
   Arrived arrived = session_.inbox().pop();
   const int rc = take(arrived.data, arrived.length);
@@ -89,9 +143,9 @@ int EagerOperation::repair(Actions& out) {
         return rc;
       }
     }
-    const size_t most = sizeof(EagerHeader) + parameters().eager_unit();
-    repair_ = std::make_unique<std::byte[]>(most);
-    const int rc = messages_.receive(repair_.get(), most, call_.root, Tag::kRepair, *call_.team);
+    repair_ = std::make_unique<std::byte[]>(message_bytes());
+    const int rc =
+        messages_.receive(repair_.get(), message_bytes(), call_.root, Tag::kRepair, *call_.team);
     if (rc != OMPI_SUCCESS) return rc;
     session_.agreement().lack(0, out);
     return OMPI_ERR_WOULD_BLOCK;
@@ -100,24 +154,17 @@ int EagerOperation::repair(Actions& out) {
   if (!messages_.test(error)) return OMPI_ERR_WOULD_BLOCK;
   if (error != MPI_SUCCESS) return error;
   counters().add(Counters::Which::kRepaired);
-  EagerHeader header{};
-  std::memcpy(&header, repair_.get(), sizeof header);
-  if (header.bytes == EagerHeader::kGone) {
-    return broken(call_,
-                  "the fabric acknowledged data that did not arrive, and its root has no copy");
-  }
-  return take(repair_.get(), sizeof header + header.bytes);
+  return take(repair_.get(), message_bytes());
 }
 
 int EagerOperation::take(const void* data, size_t length) {
   EagerHeader header{};
   if (length < sizeof header) return broken(call_, "a message shorter than its header");
   std::memcpy(&header, data, sizeof header);
-  if (header.unit != call_.unit || header.root != static_cast<uint32_t>(call_.root)) {
-    return broken(call_, "ranks disagree on the order or the roots of broadcasts");
-  }
-  if (header.bytes != call_.length || length != sizeof header + header.bytes)
-    return MPI_ERR_TRUNCATE;
+  if (header.unit != call_.unit) return broken(call_, "ranks disagree on the order of broadcasts");
+  if (header.root != static_cast<uint32_t>(call_.root) || header.bytes != call_.length ||
+      header.left != units_left(call_) || length != sizeof header + header.bytes)
+    return mismatch(call_, header, session_);
   return call_.payload->unpack(call_.offset, static_cast<const std::byte*>(data) + sizeof header,
                                header.bytes);
 }

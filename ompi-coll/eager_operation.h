@@ -20,6 +20,7 @@ class EagerOperation final : public Operation {
   int repair(Actions& out);
   int take(const void* data, size_t length);
   int finish(int rc, Actions& out);
+  size_t message_bytes() const { return sizeof(EagerHeader) + call_.length; }
 
   Call call_;
   Session& session_;

@@ -27,6 +27,17 @@ uint64_t Inbox::first_unit() const {
   return header.unit;
 }
 
+std::optional<EagerHeader> Inbox::header_of(uint64_t unit) const {
+  EagerHeader header{};
+  if (queue_.empty() || queue_.front().length < sizeof header) return std::nullopt;
+  std::memcpy(&header, queue_.front().data, sizeof header);
+  return header.unit == unit ? std::optional(header) : std::nullopt;
+}
+
+void Inbox::drop_skipped() {
+  while (!queue_.empty() && first_unit() < wanted_) pop().release();
+}
+
 Arrived Inbox::pop() {
   Arrived arrived = std::move(queue_.front());
   queue_.pop_front();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "ompi-coll/transport.h"
 
@@ -16,10 +17,9 @@ namespace cepheus::coll {
 // In front of every small broadcast's data.
 struct EagerHeader {
   uint64_t unit;
-  uint64_t bytes;  // of the data; kGone: the root does not have it any more
+  uint64_t bytes;  // of the data
   uint32_t root;
-  uint32_t reserved;
-  static constexpr uint64_t kGone = ~uint64_t{0};
+  uint32_t left;  // messages of the broadcast that come after this one
 };
 
 struct Arrived {
@@ -45,12 +45,19 @@ class Inbox {
   // The unit of the oldest message. Precondition: not empty.
   uint64_t first_unit() const;
   Arrived pop();
+  // The oldest message's header, if it belongs to `unit`.
+  std::optional<EagerHeader> header_of(uint64_t unit) const;
+  // Messages of units before `unit` are not wanted, here or to come: a call ended in an error.
+  void skip_to(uint64_t unit) { wanted_ = unit; }
+  bool skips() const { return wanted_ > 0; }
+  void drop_skipped();
   // Copies all, so that the lane may go.
   void salvage();
   void clear();
 
  private:
   std::deque<Arrived> queue_;
+  uint64_t wanted_ = 0;  // the first unit
 };
 
 }  // namespace cepheus::coll

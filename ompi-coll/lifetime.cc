@@ -30,6 +30,7 @@ std::vector<CommunicatorState*> watched;
 std::size_t next_watched = 0;
 std::atomic<bool> is_progressed{false};
 std::atomic<int> in_flight{0};  // communicators with non-blocking broadcasts
+std::atomic<int> called{0};     // communicators that other ranks may need something of
 std::atomic<int> closing{0};  // communicators that the program has freed and that are still watched
 
 class ListGuard {
@@ -59,9 +60,14 @@ void release(CommunicatorState* state) {
   OBJ_RELEASE(comm);
 }
 
-// Lets one communicator after the other do what it has to.
+// Lets those communicators do what they have to that are called, and one after the other of all.
 void progress_communicators() {
   if (list_busy.test_and_set()) return;  // another thread is at it, or this is inside one
+  if (called.load(std::memory_order_relaxed) > 0) {
+    for (CommunicatorState* state : watched) {
+      if (state->take_call()) state->watch();
+    }
+  }
   if (!watched.empty()) {
     next_watched = next_watched + 1 < watched.size() ? next_watched + 1 : 0;
     watched[next_watched]->watch();
@@ -84,7 +90,8 @@ void progress_broadcasts() {
 extern "C" int progress(void) {
   static std::atomic<unsigned> calls{0};
   constexpr unsigned kWatchEvery = 8;
-  if (calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0) progress_communicators();
+  const bool is_turn = calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0;
+  if (is_turn || called.load(std::memory_order_relaxed) > 0) progress_communicators();
   const unsigned done = Transport::instance().progress();
   progress_broadcasts();
   return static_cast<int>(done);
@@ -167,6 +174,8 @@ void add_in_flight(int communicators) {
   if (communicators > 0) begin_background_progress();
   in_flight.fetch_add(communicators);
 }
+
+void add_called(int communicators) { called.fetch_add(communicators); }
 
 void reap_communicators() {
   if (closing.load(std::memory_order_relaxed) == 0) return;

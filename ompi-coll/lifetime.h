@@ -16,6 +16,8 @@ void begin_background_progress();
 void end_background_progress();
 // One more communicator has some, or one less.
 void add_in_flight(int communicators);
+// One more communicator is called, or one less: the next progress looks at those.
+void add_called(int communicators);
 // Gives those back to Open MPI that were freed by the program and whose groups are gone. Not from
 // opal_progress.
 void reap_communicators();

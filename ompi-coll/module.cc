@@ -11,6 +11,9 @@
 
 using namespace cepheus::coll;
 
+// Open MPI 4.1 has none.
+extern "C" __attribute__((weak)) bool ompi_ftmpi_enabled;
+
 struct cepheus_module_t {
   mca_coll_base_module_t super;  // first: Open MPI casts
   mca_coll_base_module_bcast_fn_t saved_bcast;
@@ -52,6 +55,10 @@ size_t bytes_of(size_t count, const ompi_datatype_t* type) {
   return size * count;
 }
 
+// User-level fault mitigation, as the user can switch it on in Open MPI 5: survivors go on when a
+// rank has died. Here they would wait for it.
+bool is_fault_tolerant() { return &ompi_ftmpi_enabled != nullptr && ompi_ftmpi_enabled; }
+
 // The fabric broke on the way: the rest as packed bytes, whatever the types.
 template <typename Saved>
 int serve_rest(Payload& payload, bool is_root, size_t done, Saved saved) {
@@ -80,7 +87,7 @@ extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int
   const auto saved = [&](void* memory, int n, ompi_datatype_t* of) {
     return module->saved_bcast(memory, n, of, root, comm, module->saved_module);
   };
-  if (!module->state->may_serve()) {
+  if (!module->state->may_serve(bytes)) {
     const uint64_t began = mcast_report_begin();
     const int rc = saved(buffer, count, type);
     module->state->count_saved(true, began, bytes, root);
@@ -105,7 +112,7 @@ extern "C" int cepheus_ibcast(void* buffer, int count, ompi_datatype_t* type, in
     *request = &ompi_request_empty;
     return OMPI_SUCCESS;
   }
-  if (!requests_fit() || !module->state->may_serve()) {
+  if (!requests_fit() || !module->state->may_serve(bytes)) {
     module->state->count_saved(false, mcast_report_begin(), bytes, root);
     return module->saved_ibcast(buffer, count, type, root, comm, request,
                                 module->saved_ibcast_module);
@@ -119,12 +126,16 @@ extern "C" int cepheus_ibcast(void* buffer, int count, ompi_datatype_t* type, in
   return OMPI_SUCCESS;
 }
 
-// Persistent: each start is a non-blocking broadcast.
+// MPI-4.1 6.13 lets ranks start persistent collectives in different orders, also around other
+// collectives. Multicast needs one order on all ranks, so it serves them only if the user promises
+// that order; then each start is a non-blocking broadcast.
 extern "C" int cepheus_bcast_init(void* buffer, int count, ompi_datatype_t* type, int root,
                                   ompi_communicator_t* comm, ompi_info_t* info,
                                   ompi_request_t** request, mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  if (!requests_fit() || !module->state->may_serve()) {
+  // A request that is started again and again earns a group.
+  if (parameters().ordered_starts == 0 || !requests_fit() ||
+      !module->state->may_serve(CommunicatorState::kMany)) {
     module->state->count_saved(false, 0, 0, root);
     return module->saved_bcast_init(buffer, count, type, root, comm, info, request,
                                     module->saved_bcast_init_module);
@@ -163,7 +174,8 @@ extern "C" int cepheus_module_disable(mca_coll_base_module_t*, ompi_communicator
 
 extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm, int* priority) {
   const Parameters& p = parameters();
-  if (p.chosen_mode() == Mode::kOff || OMPI_COMM_IS_INTER(comm)) return nullptr;
+  if (p.chosen_mode() == Mode::kOff || OMPI_COMM_IS_INTER(comm) || is_fault_tolerant())
+    return nullptr;
   const int size = ompi_comm_size(comm);
   if (size < 2) return nullptr;
   if (size < p.min_members) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "ompi-coll/counters.h"
@@ -14,6 +15,8 @@ namespace cepheus::coll {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kLeaderSpeaksFirst{1};
 
 std::string address_text(uint32_t value) {
   return std::to_string(value >> 24) + '.' + std::to_string(value >> 16 & 255) + '.' +
@@ -34,10 +37,10 @@ void abort_job(const Team& team, const std::string& reason) {
   _exit(1);
 }
 
-Multicast::Multicast(const Team& team)
+Multicast::Multicast(const Team& team, std::function<void()> called)
     : team_(team),
       session_(std::make_unique<Session>(team, 1, false)),
-      link_(team),
+      link_(team, std::move(called)),
       since_(Clock::now()),
       tear_down_(team) {}
 
@@ -52,6 +55,7 @@ size_t Multicast::unit_bytes(bool small) {
 }
 
 uint64_t Multicast::take_units(size_t bytes) {
+  if (const auto next = session_->take_next_unit()) next_unit_ = *next;
   const size_t unit = unit_bytes(is_small(bytes));
   const uint64_t first = next_unit_;
   next_unit_ += (bytes + unit - 1) / unit;
@@ -125,6 +129,12 @@ int Multicast::set_up(TeamLane& lane, uint64_t first) {
     case TeamLane::State::kReady:
       break;
     case TeamLane::State::kFailed:
+      if (lane.is_mistaken()) {
+        opal_output(output_stream(), "cepheus: broadcast on %s: %s", team_.comm()->c_name,
+                    lane.reason().c_str());
+        lane.reset();
+        return MPI_ERR_COUNT;
+      }
       set_up_backoff_.ended(Clock::now().time_since_epoch());
       lane.set_retry_at(lane.retry_after() == TeamLane::kNever ? TeamLane::kNever
                                                                : first + lane.retry_after());
@@ -230,12 +240,57 @@ void Multicast::note_speed(const Call& call, const BulkOperation& operation) {
   session_->agreement().fail(Cause::kSlow, text);
 }
 
+int Multicast::check(const Call& call, bool awaits_members) {
+  const CallAtHand own{call.unit, call.root, call.payload->bytes()};
+  if (awaits_members && check_.is_due(own, Clock::now())) {
+    ControlMessage message{};
+    message.kind = ControlMessage::Kind::kCalled;
+    message.generation = session_->generation();
+    message.unit = own.unit;
+    message.value = own.bytes;
+    (void)link_.send(Action::kEveryone, message);
+  }
+  const auto mistake = check_.look(own);
+  return mistake ? end_in_mistake(call, *mistake) : OMPI_ERR_WOULD_BLOCK;
+}
+
+// Every member's call ends in an error that names the mistake.
+int Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mistake) {
+  using Kind = CallCheck::Mistake::Kind;
+  current_ = nullptr;  // its operation ends
+  session_->agreement().leave(call.unit + 1, actions_);
+  if (mistake.kind == Kind::kTold) {
+    (void)broken(call, mistake.reason.c_str());
+    return static_cast<int>(mistake.bytes);
+  }
+  const size_t bytes = call.payload->bytes();
+  const auto rank = [&](int member) { return "rank " + std::to_string(team_.rank_of(member)); };
+  const bool is_root = mistake.kind == Kind::kRoot;
+  const std::string reason =
+      is_root ? rank_text(team_) + " expects the data of " + rank(call.root) + ", but " +
+                    rank(mistake.from) + " calls with itself as the root"
+              : rank_text(team_) + " passes " + std::to_string(bytes) + " bytes, but " +
+                    rank(mistake.from) + ", the root, " + std::to_string(mistake.bytes);
+  ControlMessage message{};
+  message.kind = ControlMessage::Kind::kMistake;
+  message.generation = session_->generation();
+  message.unit = call.unit;
+  message.value = static_cast<uint64_t>(is_root ? MPI_ERR_ROOT : MPI_ERR_COUNT);
+  snprintf(message.reason, sizeof message.reason, "%s", reason.c_str());
+  (void)link_.send(Action::kEveryone, message);
+  next_unit_ = call.unit + (mistake.bytes + BulkOperation::kUnit - 1) / BulkOperation::kUnit;
+  (void)broken(call, reason.c_str());
+  if (is_root) return MPI_ERR_ROOT;
+  return mistake.bytes > bytes ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT;
+}
+
 // --- Beside them.
 
 void Multicast::look_after() {
   if (!link_.is_open()) return;
   receive();
   session_->watch(actions_);
+  session_->agreement().watch(Clock::now(), actions_);
   // Acting may make more to do.
   while (!actions_.empty()) {
     Actions now;
@@ -248,7 +303,10 @@ void Multicast::receive() {
   int from = 0;
   ControlMessage message{};
   while (link_.receive(from, message)) {
-    if (message.generation == session_->generation()) {
+    if (message.kind == ControlMessage::Kind::kCalled ||
+        message.kind == ControlMessage::Kind::kMistake) {
+      check_.receive(from, message);
+    } else if (message.generation == session_->generation()) {
       session_->agreement().receive(from, message, actions_);
     } else if (message.generation > session_->generation()) {
       held_.push_back({from, message});
@@ -266,6 +324,10 @@ void Multicast::take(const Actions& actions) {
       case Action::Kind::kServeStored:
         serve_stored(action.to, action.message.unit);
         break;
+      case Action::Kind::kTellDelivered:
+        if (session_->is_delivered(action.message.unit))
+          session_->agreement().deliver(action.to, action.message.unit, actions_);
+        break;
       case Action::Kind::kServeCurrent:
         if (current_ != nullptr) (void)current_->serve(action.to, action.message.value);
         break;
@@ -275,19 +337,19 @@ void Multicast::take(const Actions& actions) {
 
 void Multicast::serve_stored(int to, uint64_t unit) {
   const std::vector<std::byte>* message = session_->stored(unit);
-  if (message != nullptr) {
-    counters().add(Counters::Which::kServed);
-    (void)repairs_.send(message->data(), message->size(), to, Tag::kRepair, team_);
-    return;
-  }
-  if (gone_ == nullptr) gone_ = std::make_unique<EagerHeader>();
-  *gone_ = {unit, EagerHeader::kGone, 0, 0};
-  (void)repairs_.send(gone_.get(), sizeof *gone_, to, Tag::kRepair, team_);
+  if (message == nullptr) return session_->agreement().gone(to, unit, actions_);
+  counters().add(Counters::Which::kServed);
+  (void)repairs_.send(message->data(), message->size(), to, Tag::kRepair, team_);
 }
 
 // This member is about to tell the others that the group is given up.
 void Multicast::announce(const ControlMessage& message) {
-  if (parameters().chosen_mode() == Mode::kRequire) abort_job(team_, message.reason);
+  if (parameters().chosen_mode() == Mode::kRequire) {
+    // The leader knows the reason. It ends the job itself, unless its program computes.
+    if (message.cause == Cause::kLeader && !team_.is_leader())
+      std::this_thread::sleep_for(kLeaderSpeaksFirst);
+    abort_job(team_, message.reason);
+  }
   const std::string team = team_.name();
   const auto call = static_cast<unsigned long long>(broadcasts_);
   if (message.kind == ControlMessage::Kind::kCut) {

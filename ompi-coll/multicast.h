@@ -6,12 +6,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "ompi-coll/backoff.h"
 #include "ompi-coll/bulk_operation.h"
+#include "ompi-coll/call_check.h"
 #include "ompi-coll/control_link.h"
 #include "ompi-coll/session.h"
 #include "ompi-coll/speed_guard.h"
@@ -21,7 +23,9 @@ namespace cepheus::coll {
 
 class Multicast {
  public:
-  explicit Multicast(const Team& team);
+  // `called` runs when another member may need something of this one: look_after() soon. It runs
+  // inside Open MPI's progress.
+  Multicast(const Team& team, std::function<void()> called);
   ~Multicast();
   Multicast(const Multicast&) = delete;
   Multicast& operator=(const Multicast&) = delete;
@@ -40,6 +44,14 @@ class Multicast {
   // Why the session has broken.
   const std::string& breach() const { return session_->agreement().reason(); }
   std::unique_ptr<Operation> make_operation(const Call& call, bool small);
+  // While prepare() is not done: an error if the root has sent `call` another way.
+  int look_for_mistake(const Call& call) {
+    return session_->eager().state() == TeamLane::State::kReady ? look_for_small(call, *session_)
+                                                                : OMPI_ERR_WOULD_BLOCK;
+  }
+  // While `call` waits: an error if it is known to differ from the other members', else
+  // OMPI_ERR_WOULD_BLOCK. `awaits_members`: a root's, of a large broadcast.
+  int check(const Call& call, bool awaits_members);
   // One step of a unit.
   int run(Operation& operation);
   // Root of an attended large unit that is through.
@@ -50,6 +62,11 @@ class Multicast {
   // --- Beside them.
   // What must go on while the program is elsewhere in MPI: others may need what this member has.
   void look_after();
+  // The group has broken, and look_after() is needed soon again.
+  bool is_settling() const {
+    const Agreement& agreement = session_->agreement();
+    return agreement.is_broken() && !agreement.is_salvaged();
+  }
   // Groups were set up: all members agree on that, so they are torn down together.
   bool has_groups() const { return link_.is_open() || tear_down_started_; }
   // True when all members have all data.
@@ -73,6 +90,7 @@ class Multicast {
   void receive();
   void take(const Actions& actions);
   void serve_stored(int to, uint64_t unit);
+  int end_in_mistake(const Call& call, const CallCheck::Mistake& mistake);
   void announce(const ControlMessage& message);
   void report(const TeamLane& lane, bool again);
 
@@ -80,11 +98,11 @@ class Multicast {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Session> next_session_;  // while multicast is tried again
   ControlLink link_;
+  CallCheck check_;
   std::vector<Held> held_;  // of a session that this member has not entered yet
   Operation* current_ = nullptr;
   Actions actions_;
   Messages repairs_;
-  std::unique_ptr<EagerHeader> gone_;
   std::string carrier_;  // how the fabric is reached
   std::string reason_;
 

@@ -37,11 +37,27 @@ class Operation {
   virtual int progress(Actions& out) = 0;
   // How long the caller may sleep without delaying it much.
   virtual std::chrono::nanoseconds spare_time() const { return {}; }
+  // Root: it waits for members that have not come yet.
+  virtual bool awaits_members() const { return false; }
   // Root of a large unit: member `to` lacks all behind its first `bytes`.
   virtual int serve(int to, uint64_t bytes) = 0;
 };
 
+// The root can't pack its data, so the others must not get any: the group is given up before
+// anything of the unit is sent, and the saved module serves it. Returns OMPI_ERR_WOULD_BLOCK.
+int unreadable(const Call& call, Session& session);
+
+// The caller's arguments differ from those of the root that has sent the message with `header`.
+// Says so, makes the next broadcast's units the root's, and returns the error. Under the transport's
+// mutex.
+int mismatch(const Call& call, const EagerHeader& header, Session& session);
+// For a rank that waits for something else in a large broadcast: mismatch() if its root has sent a
+// small one, else OMPI_ERR_WOULD_BLOCK.
+int look_for_small(const Call& call, Session& session);
+
 // Says why on the component's output, and returns OMPI_ERROR.
 int broken(const Call& call, const char* why);
+// The same of a unit that the fabric lost and that its root has no copy of.
+int lost(const Call& call);
 
 }  // namespace cepheus::coll

@@ -23,8 +23,9 @@ int& output_stream() {
 
 unsigned Parameters::fingerprint() const {
   unsigned hash = 2166136261u;
-  for (const int value : {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host,
-                          groups, max_senders}) {
+  for (const int value :
+       {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host, groups,
+        max_senders, set_up_after, static_cast<int>(set_up_bytes), ordered_starts}) {
     hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
   }
   return hash;
@@ -104,9 +105,11 @@ void register_parameters(const mca_base_component_t* component) {
   register_int(component, "eager_message",
                "Bytes of one such buffer: longer eager broadcasts take several", OPAL_INFO_LVL_6,
                &p.eager_message);
-  register_int(component, "register_timeout_ms",
-               "How long the switches and members have to confirm a group", OPAL_INFO_LVL_5,
-               &p.register_timeout_ms);
+  register_int(
+      component, "register_timeout_ms",
+      "How long the switches and members have to confirm a group; 0: 1000, in mode require, "
+      "which has no other way, 20000",
+      OPAL_INFO_LVL_5, &p.register_timeout_ms);
   register_int(
       component, "watchdog_ms",
       "A group is given up when no send completes for so long and nobody who is waited for "
@@ -141,6 +144,20 @@ void register_parameters(const mca_base_component_t* component) {
                "With groups=sender: the roots of a communicator that get a group, first come first "
                "served; broadcasts of others use Open MPI's own algorithms",
                OPAL_INFO_LVL_5, &p.max_senders);
+  register_int(
+      component, "set_up_after",
+      "Number of broadcasts after which a communicator gets a group, because setting it up costs "
+      "more than a few broadcasts gain; 0, and in mode require: at the first (cepheus-run sets 0)",
+      OPAL_INFO_LVL_5, &p.set_up_after);
+  register_bytes(component, "set_up_bytes",
+                 "Number of broadcast bytes after which it gets one, too", OPAL_INFO_LVL_5,
+                 &p.set_up_bytes);
+  register_int(
+      component, "ordered_starts",
+      "1: the program starts its persistent broadcasts in the same order on all ranks, also "
+      "relative to the communicator's other broadcasts, so multicast may serve them; 0: "
+      "Open MPI's own algorithm serves them, because MPI allows any order",
+      OPAL_INFO_LVL_5, &p.ordered_starts);
   register_int(component, "mrp_port", "UDP port of the registration protocol; 0: 18516",
                OPAL_INFO_LVL_6, &p.mrp_port);
   register_bytes(component, "max_eager_memory",

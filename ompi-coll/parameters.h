@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "ompi-coll/ompi_headers.h"
 
@@ -20,13 +21,16 @@ struct Parameters {
   int min_members = 2;
   int eager_limit = 65536;   // bytes: up to here a broadcast is copied through the eager lane
   int eager_message = 8192;  // bytes of each of its messages
-  int register_timeout_ms = 1000;
+  int register_timeout_ms = 0;
   int watchdog_ms = 0;
   int slow_fallback = 1;
   int ranks_per_host = 0;
   int carrier = static_cast<int>(Carrier::kAuto);
   int groups = static_cast<int>(Groups::kAny);
   int max_senders = 4;
+  int set_up_after = 32;                      // broadcasts of a communicator before its group
+  unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
+  int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
   int mrp_port = 0;
   unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
   char* device = nullptr;
@@ -49,6 +53,19 @@ struct Parameters {
   int patience_ms() const {
     constexpr int kOtherWay = 2000;
     return watchdog_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : watchdog_ms;
+  }
+  // For how long a group may be registered; 0: libmcast's. A job that has no other way waits longer.
+  int registration_ms() const {
+    constexpr int kOnlyWay = 20000;
+    return register_timeout_ms == 0 && chosen_mode() == Mode::kRequire ? kOnlyWay
+                                                                       : register_timeout_ms;
+  }
+  bool sets_up_at_once() const { return set_up_after <= 0 || chosen_mode() == Mode::kRequire; }
+  // Why a communicator has no group yet.
+  std::string not_earned() const {
+    return "a group is set up after " + std::to_string(set_up_after) + " broadcasts or " +
+           std::to_string(set_up_bytes) +
+           " bytes of them (coll_cepheus_set_up_after, coll_cepheus_set_up_bytes)";
   }
   // What must be equal on all ranks for a communicator to agree on paths.
   unsigned fingerprint() const;

@@ -11,8 +11,10 @@ namespace cepheus::coll {
 namespace {
 
 constexpr size_t kHeaderRoom = 64;  // for the header, rounded to a cache line
-// A device that died may never complete what was posted.
+// A device that died may never complete what was posted. Only the time counts that this rank spends
+// looking: between two looks the program may be elsewhere, and nothing is handed over.
 constexpr std::chrono::seconds kDrainPatience{1};
+constexpr std::chrono::milliseconds kLongestLook{10};
 
 Cause cause_of(mcast_cause_t cause) {
   switch (cause) {
@@ -87,11 +89,15 @@ void Session::look() {
 
 void Session::stop() {
   stopping_ = true;
-  give_up_ = std::chrono::steady_clock::now() + kDrainPatience;
+  looked_at_ = std::chrono::steady_clock::now();
   each_ready([&](TeamLane& lane) { lane.stop(agreement_.reason().c_str()); });
 }
 
 void Session::watch(Actions& out) {
+  if (inbox_.skips()) {
+    std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+    inbox_.drop_skipped();
+  }
   look();
   if (!agreement_.is_broken()) return;
   if (agreement_.is_salvaged()) {
@@ -100,7 +106,10 @@ void Session::watch(Actions& out) {
     return;
   }
   if (!stopping_) stop();
-  const bool patient = std::chrono::steady_clock::now() < give_up_;
+  const auto now = std::chrono::steady_clock::now();
+  drained_for_ += std::min<std::chrono::nanoseconds>(now - looked_at_, kLongestLook);
+  looked_at_ = now;
+  const bool patient = drained_for_ < kDrainPatience;
   bool is_drained = true;
   each_ready([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
   if (is_drained || !patient) salvage(out);
@@ -128,11 +137,30 @@ void Session::salvage(Actions& out) {
   agreement_.salvaged(!stored_.empty(), out);
 }
 
+uint64_t Session::follow(const EagerHeader& header) {
+  next_unit_ = header.unit + header.left + 1;
+  inbox_.skip_to(*next_unit_);
+  return *next_unit_;
+}
+
 bool Session::is_drained() const {
   if (agreement_.is_broken()) return agreement_.is_salvaged();
   bool clear = true;
   each_ready([&](const TeamLane& lane) { clear = clear && lane.outstanding() == 0; });
   return clear;
+}
+
+void Session::note_eager_sent(uint64_t unit) { recent_[eager_sent_++ % recent_.size()] = unit; }
+
+// Sends end in their order: those that are outstanding are the last ones.
+bool Session::is_delivered(uint64_t unit) const {
+  const TeamLane& lane = *lanes_.front();
+  if (lane.state() != TeamLane::State::kReady) return true;  // it was a large one
+  const uint64_t outstanding = std::min<uint64_t>(lane.outstanding(), eager_sent_);
+  for (uint64_t i = eager_sent_ - outstanding; i < eager_sent_; ++i) {
+    if (recent_[i % recent_.size()] == unit) return false;
+  }
+  return true;
 }
 
 const std::vector<std::byte>* Session::stored(uint64_t unit) const {

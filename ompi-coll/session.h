@@ -4,9 +4,12 @@
 // Everything here runs under the communicator's guard.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "ompi-coll/agreement.h"
@@ -30,6 +33,13 @@ class Session {
   TeamLane* bulk(int root);
   Inbox& inbox() { return inbox_; }
   Agreement& agreement() { return agreement_; }
+  // This rank's call of `unit` differs from its root's, which has sent the message with `header`:
+  // the next broadcast's first unit is the one that the root counts. Under the transport's mutex.
+  uint64_t follow(const EagerHeader& header);
+  // The unit that follows `unit`: the next one, or that.
+  uint64_t unit_after(uint64_t unit) const { return next_unit_.value_or(unit + 1); }
+  // That unit, once.
+  std::optional<uint64_t> take_next_unit() { return std::exchange(next_unit_, std::nullopt); }
 
   // Notices that a group has failed; once it has, stops all lanes, waits until all that had
   // arrived is handed over, keeps it, and destroys the groups.
@@ -42,6 +52,10 @@ class Session {
   void destroy_groups();
   // Small broadcasts of this rank that not all have, after the break: header and data, or null.
   const std::vector<std::byte>* stored(uint64_t unit) const;
+  void note_eager_sent(uint64_t unit);
+  // Every member's NIC has acknowledged `unit`, which this rank sent as its root and returned from.
+  // Precondition: the groups are whole.
+  bool is_delivered(uint64_t unit) const;
 
  private:
   struct Stored {
@@ -60,9 +74,13 @@ class Session {
   const bool again_;
   std::vector<std::unique_ptr<TeamLane>> lanes_;  // the eager one, then those of large broadcasts
   Agreement agreement_;
+  std::optional<uint64_t> next_unit_;
   std::vector<Stored> stored_;
+  std::array<uint64_t, TeamLane::kMaxEagerDepth> recent_{};  // units of the last small sends
+  uint64_t eager_sent_ = 0;
   bool stopping_ = false;
-  std::chrono::steady_clock::time_point give_up_;
+  std::chrono::steady_clock::time_point looked_at_;
+  std::chrono::nanoseconds drained_for_{0};
 };
 
 }  // namespace cepheus::coll

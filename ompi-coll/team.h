@@ -1,6 +1,6 @@
 // The ranks of a communicator that broadcast among themselves: all of them, those of one host, or
 // one of each host. Members are numbered from 0; member 0 leads. Messages travel on the
-// communicator.
+// communicator, on tags that it has reserved.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,46 @@
 
 namespace cepheus::coll {
 
+// What a message between members is for.
+enum class Tag : int {
+  kSetUp,
+  kOutcome,
+  kReady,
+  kDone,
+  kRelease,
+  kControl,
+  kRepair,
+  kTree,
+  kArrange,
+  kPlaces,
+  kCount
+};
+
+// Reserves one of the communicator's tags for each Tag, as Open MPI's non-blocking collectives do:
+// no other component sends or receives on them. They count down from the value that it returns.
+// Every rank must call it at the same point of the communicator's life. Tags come round after 2^30
+// non-blocking collectives on one communicator; Open MPI's persistent collectives have that bound.
+inline int reserve_tags(ompi_communicator_t* comm) {
+  return __atomic_fetch_sub(&comm->c_nbc_tag, static_cast<int>(Tag::kCount), __ATOMIC_RELAXED);
+}
+
 class Team {
  public:
-  // Member i is ranks[i] of `comm`.
-  Team(ompi_communicator_t* comm, std::vector<int> ranks) : comm_(comm), ranks_(std::move(ranks)) {
+  // Member i is ranks[i] of `comm`. `first_tag`: from reserve_tags().
+  Team(ompi_communicator_t* comm, std::vector<int> ranks, int first_tag)
+      : comm_(comm), ranks_(std::move(ranks)), first_tag_(first_tag) {
     self_ = member_of(ompi_comm_rank(comm));
   }
-  static Team all(ompi_communicator_t* comm) {
+  static Team all(ompi_communicator_t* comm, int first_tag) {
     std::vector<int> ranks(static_cast<std::size_t>(ompi_comm_size(comm)));
     for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
-    return {comm, std::move(ranks)};
+    return {comm, std::move(ranks), first_tag};
   }
+  // Some of its members, by rank.
+  Team part(std::vector<int> ranks) const { return {comm_, std::move(ranks), first_tag_}; }
 
   ompi_communicator_t* comm() const { return comm_; }
+  int tag(Tag tag) const { return first_tag_ - static_cast<int>(tag); }
   int size() const { return static_cast<int>(ranks_.size()); }
   int self() const { return self_; }  // -1: the caller is no member
   bool is_leader() const { return self_ == 0; }
@@ -45,6 +72,7 @@ class Team {
  private:
   ompi_communicator_t* comm_;
   std::vector<int> ranks_;
+  int first_tag_;
   int self_ = -1;
 };
 

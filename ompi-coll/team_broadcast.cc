@@ -35,7 +35,10 @@ int TeamBroadcast::decide() {
     path_ = Path::kMulticast;
     reason_ = multicast_->reason();
   }
-  return rc;
+  if (rc != OMPI_ERR_WOULD_BLOCK) return rc;
+  const Call call = next_call();
+  const int looked = small_ ? rc : multicast_->look_for_mistake(call);
+  return looked != rc ? looked : multicast_->check(call, call.is_root() && !small_);
 }
 
 Call TeamBroadcast::next_call() const {
@@ -74,7 +77,9 @@ int TeamBroadcast::progress() {
     if (path_ == Path::kOther && otherwise_ == Otherwise::kSavedModule)
       return OMPI_ERR_NOT_AVAILABLE;
     const std::size_t length = next_call().length;
-    const int rc = run();
+    int rc = run();
+    if (rc == OMPI_ERR_WOULD_BLOCK && path_ == Path::kMulticast)
+      rc = multicast_->check(next_call(), operation_->awaits_members());
     if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
     operation_.reset();
     if (rc == OMPI_ERR_NOT_AVAILABLE) {

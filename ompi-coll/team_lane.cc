@@ -18,7 +18,7 @@ constexpr int kMaxAttempts = 4;
 // Buffers of an eager lane each way, where so many groups are in being: the process's budget has to
 // do for hundreds of communicators, of which the first are mostly the busy ones.
 unsigned eager_depth(int groups) {
-  if (groups < 16) return 64;
+  if (groups < 16) return TeamLane::kMaxEagerDepth;
   if (groups < 64) return 16;
   return groups < 192 ? 8 : 4;
 }
@@ -65,6 +65,7 @@ bool may_pass(int32_t status) {
     case MCAST_ERR_ID_IN_USE:
     case MCAST_ERR_FABRIC:
     case MCAST_ERR_NO_MEMORY:
+    case MCAST_ERR_NO_DEVICE:  // a port comes up again, a switch is started
     case MCAST_ERR_AGAIN:
       return true;
     default:
@@ -87,6 +88,7 @@ int TeamLane::others(F f) const {
 void TeamLane::make_group(MemberRecord& record) {
   record = {};
   record.fingerprint = parameters().fingerprint();
+  record.lane = kind_;
   Transport& transport = Transport::instance();
   transport.add_group();
   std::string why;
@@ -96,6 +98,8 @@ void TeamLane::make_group(MemberRecord& record) {
     params.lane = kind_;
     params.max_eager = max_eager_;
     params.sender_group = sender_ != kAnyMember ? 1 : 0;
+    // MPI must not tell a root "done" while a rank that is only late, or cut off, lacks the data.
+    params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
     params.recv_depth = params.send_depth =
         kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
     status = mcast_group_create(transport.context(), &params, &group_);
@@ -142,7 +146,21 @@ void TeamLane::start() {
   set_state(is_leader() ? State::kGathering : State::kAnnouncing);
 }
 
+// Small and large broadcasts have lanes of their own.
+std::string TeamLane::mistake() const {
+  for (size_t member = 0; member < records_.size(); ++member) {
+    if (records_[member].lane == own_.lane) continue;
+    const bool is_small = records_[member].lane == MCAST_LANE_EAGER;
+    return "rank " + std::to_string(team_.rank_of(static_cast<int>(member))) + " passes " +
+           (is_small ? "fewer" : "more") + " bytes than rank " +
+           std::to_string(team_.rank_of(leader()));
+  }
+  return "";
+}
+
 void TeamLane::gathered() {
+  if (const std::string why = mistake(); !why.empty()) return announce(kMistaken, why);
+  if (group_ == nullptr && own_.status == MCAST_OK) return announce_destroyed();
   const std::string why = objection(records_, leader(), team_);
   if (!why.empty()) {
     // Where several object the most lasting reason counts.
@@ -152,7 +170,7 @@ void TeamLane::gathered() {
     const auto any = std::find_if(records_.begin(), records_.end(),
                                   [](const MemberRecord& r) { return r.status != MCAST_OK; });
     const bool passes = lasting == records_.end() && any != records_.end();
-    announce(passes ? any->status : static_cast<int32_t>(MCAST_ERR_NO_DEVICE), why);
+    announce(passes ? any->status : static_cast<int32_t>(MCAST_ERR_INVALID), why);
     return;
   }
   std::vector<mcast_member_t> members;
@@ -164,6 +182,11 @@ void TeamLane::gathered() {
     return;
   }
   set_state(State::kRegistering);
+}
+
+// The session broke meanwhile. The others still wait for the outcome.
+void TeamLane::announce_destroyed() {
+  announce(MCAST_ERR_FABRIC, rank_text(team_) + ": the fabric failed during the group's set-up");
 }
 
 void TeamLane::registered(mcast_status_t status) {
@@ -187,7 +210,8 @@ void TeamLane::announce(int32_t status, const std::string& reason) {
 
 void TeamLane::settle() {
   if (outcome_.status == MCAST_OK) {
-    set_state(State::kReady);
+    // Without a group this member's session has broken meanwhile.
+    set_state(group_ != nullptr ? State::kReady : State::kClosed);
     return;
   }
   destroy();
@@ -205,6 +229,10 @@ TeamLane::State TeamLane::progress() {
       if (messages_.test(error)) gathered();
       break;
     case State::kRegistering: {
+      if (group_ == nullptr) {
+        announce_destroyed();
+        break;
+      }
       const mcast_status_t status = mcast_group_test(group_);
       if (status != MCAST_INPROGRESS) registered(status);
       break;

@@ -25,6 +25,7 @@ namespace cepheus::coll {
 struct MemberRecord {
   int32_t status;        // mcast_status_t of making the group
   uint32_t fingerprint;  // of the parameters that all ranks must share
+  int32_t lane;          // mcast_lane_t
   mcast_member_t member;
   char reason[160];
 };
@@ -52,6 +53,7 @@ class TeamLane {
   // `sender`: the member that alone sends, or kAnyMember. `again`: the fabric may serve now though
   // it did not before.
   static constexpr int kAnyMember = -1;
+  static constexpr unsigned kMaxEagerDepth = 64;  // buffers of an eager lane each way
   TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, int sender, bool again)
       : team_(team), kind_(kind), max_eager_(max_eager), sender_(sender), again_(again) {}
   ~TeamLane() { destroy(); }
@@ -75,11 +77,15 @@ class TeamLane {
   // kFailed -> kUnused, with fresh groups.
   void reset();
 
+  static constexpr int32_t kMistaken = -1000;  // no mcast_status_t
+
   State progress();
   State state() const { return state_; }
   // kFailed: why, naming the rank or switch.
   mcast_status_t status() const { return static_cast<mcast_status_t>(outcome_.status); }
   std::string reason() const { return outcome_.reason; }
+  // kFailed: members set up different lanes, because the counts that they pass differ.
+  bool is_mistaken() const { return outcome_.status == kMistaken; }
   // Of a sender group its sender's address.
   uint32_t mcst_id() const { return outcome_.mcst_id; }
   int sender() const { return sender_; }
@@ -107,6 +113,8 @@ class TeamLane {
   void start();
   void gathered();
   void registered(mcast_status_t status);
+  std::string mistake() const;
+  void announce_destroyed();
   void announce(int32_t status, const std::string& reason);
   void settle();
   void set_state(State state) { state_ = state; }

@@ -76,6 +76,7 @@ MAY_INCLUDE = {
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
     "tests": [*BELOW_DRIVERS, *DRIVERS],
+    "tests/mpi/tags_check.cc": ["ompi-coll", "tests"],  # it speaks on Open MPI's own tags, as another component would
     "tools": [],
     "hpl-patches": [],
 }

@@ -1,4 +1,6 @@
 // UCT component "mcast" with its one transport rc_mcast, registered when the library is loaded.
+#include <dlfcn.h>
+
 #include <cstdio>
 
 #include "ucx-transport/interface.h"
@@ -92,10 +94,32 @@ bool layout_matches() {
   return true;
 }
 
+// UCX moves slots of its tables from one minor version to the next, and sizes may stay the same.
+bool version_matches() {
+  constexpr unsigned kMajor = 1, kMinor = 13;  // uct_layout.h's
+  constexpr char kName[] = "ucp_get_version";
+  void* found = dlsym(RTLD_DEFAULT, kName);
+  if (found == nullptr) {
+    // libuct can't say its version. libucp comes with it, and can.
+    void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
+    if (library != nullptr) found = dlsym(library, kName);
+  }
+  if (found == nullptr) return true;
+  unsigned major = 0, minor = 0, release = 0;
+  reinterpret_cast<void (*)(unsigned*, unsigned*, unsigned*)>(found)(&major, &minor, &release);
+  if (major == kMajor && minor == kMinor) return true;
+  ucs_warn(
+      "rc_mcast is built for UCX %u.%u, and this is UCX %u.%u: transport not registered; rebuild "
+      "it "
+      "against the installed UCX",
+      kMajor, kMinor, major, minor);
+  return false;
+}
+
 bool registered = false;
 
 __attribute__((constructor)) void load() {
-  if (!layout_matches()) return;
+  if (!layout_matches() || !version_matches()) return;
   describe();
   uct_component_register(&component);
   uct_tl_register(&component, &transport);

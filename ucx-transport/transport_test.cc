@@ -113,6 +113,14 @@ EXPORTED mcast_status_t mcast_mem_register(mcast_context_h, void*, size_t, mcast
 }
 EXPORTED void mcast_mem_deregister(mcast_mem_h) { --lib.registered; }
 
+// libucp's.
+static unsigned ucx_minor = 13;
+EXPORTED void ucp_get_version(unsigned* major, unsigned* minor, unsigned* release) {
+  *major = 1;
+  *minor = ucx_minor;
+  *release = 0;
+}
+
 namespace {
 
 using testing::ElementsAre;
@@ -245,6 +253,20 @@ class RcMcast : public testing::Test {
   uct_iface_h iface_ = nullptr;
   uct_ep_h ep_ = nullptr;
 };
+
+// In a process of its own, because a library that is loaded again may not start again.
+TEST(TransportDeathTest, RefusesAnotherMinorVersionOfUcx) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto registered_under = [](unsigned minor) {
+    ucx_minor = minor;
+    void* const library = dlopen(RC_MCAST, RTLD_NOW);
+    const auto ask = reinterpret_cast<int (*)()>(dlsym(library, "cepheus_uct_rc_mcast_registered"));
+    return ask() != 0;
+  };
+  EXPECT_EXIT(_exit(registered_under(13) ? 0 : 1), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(_exit(registered_under(14) ? 0 : 1), testing::ExitedWithCode(1), "");
+  EXPECT_EXIT(_exit(registered_under(15) ? 0 : 1), testing::ExitedWithCode(1), "");
+}
 
 TEST_F(RcMcast, ShowsADeviceOnlyToThoseWhoNameOne) {
   ASSERT_NE(Ucx::instance().component, nullptr) << "component mcast did not register";

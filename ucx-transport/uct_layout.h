@@ -3,8 +3,8 @@
  *
  * UCX keeps these in its private headers, so they may differ between versions. They are declared
  * here as UCX 1.13 built without statistics lays them out; component.cc compares their sizes with
- * those that libuct itself exports and refuses to register the transport when they differ. Nothing
- * here is called before that check. */
+ * those that libuct itself exports, and the version, and refuses to register the transport when they
+ * differ. Nothing here is called before that check. */
 #pragma once
 
 #include <uct/api/uct.h>

@@ -113,6 +113,8 @@ struct MrpHeader {
   static constexpr std::uint8_t kVersion = 2;
   // The switches do not rebase: hosts synchronise their queue pairs' PSNs when the source changes.
   static constexpr std::uint16_t kHostSync = 0x8000;
+  // REGISTER: a lost member ends the group. No switch acknowledges for a member that is gone.
+  static constexpr std::uint16_t kLossEnds = 0x4000;
   // The asker waits for data, and wants to know whether the group stands. In a member's COMPLAIN,
   // which the leader answers with ALIVE of the same flag, or GIVE_UP; in a leader's QUERY: its own
   // switch REPORTs even if it has nothing to say.
@@ -121,7 +123,8 @@ struct MrpHeader {
   MrpType type = MrpType::kRegister;
   // ACTIVATE: how many members are behind whoever receives it. REJECT, UNREGISTER, GIVE_UP: the
   // MrpReject; CONFIRM: the MrpType it answers; COMPLAIN, ALIVE,
-  // QUERY: kPresence. kHostSync in REGISTER towards hosts, and in what they answer to it.
+  // QUERY: kPresence. kHostSync in REGISTER towards hosts, and in what they answer to it. kLossEnds
+  // in REGISTER.
   std::uint16_t flags = 0;
   std::uint16_t epoch = 0;
   // Which packet of `total` (REGISTER of a large group). PUBLISH, and CONFIRM of it: its number.

@@ -9,6 +9,12 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 
+template <typename AnySocket>
+void close(AnySocket& socket) {
+  asio::error_code ignored;
+  socket.close(ignored);
+}
+
 }  // namespace
 
 wire::Result<Address> Address::parse(const std::string& text) {
@@ -45,19 +51,20 @@ std::string fill_in(const std::string& pattern, wire::Ipv4 host) {
   return text;
 }
 
-void dial(asio::io_context& io, const Address& to,
-          std::function<void(const asio::error_code&, Socket)> done) {
+GiveUp dial(asio::io_context& io, const Address& to,
+            std::function<void(const asio::error_code&, Socket)> done) {
   if (!to.path.empty()) {
     auto socket = std::make_shared<asio::local::stream_protocol::socket>(io);
     socket->async_connect(to.path, [socket, done = std::move(done)](const asio::error_code& error) {
       done(error, Socket(std::move(*socket)));
     });
-    return;
+    return [socket] { close(*socket); };
   }
   auto resolver = std::make_shared<asio::ip::tcp::resolver>(io);
   auto socket = std::make_shared<asio::ip::tcp::socket>(io);
+  auto is_given_up = std::make_shared<bool>(false);
   resolver->async_resolve(to.host, to.port, [=](const asio::error_code& error, auto found) {
-    if (error) return done(error, Socket(std::move(*socket)));
+    if (error || *is_given_up) return done(error, Socket(std::move(*socket)));
     asio::async_connect(*socket, found, [=](const asio::error_code& failed, const auto&) {
       asio::error_code ignored;
       if (!failed) socket->set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -65,6 +72,10 @@ void dial(asio::io_context& io, const Address& to,
     });
     static_cast<void>(resolver);  // lives until it has answered
   });
+  return [socket, is_given_up] {
+    *is_given_up = true;
+    close(*socket);
+  };
 }
 
 }  // namespace cepheus::connections

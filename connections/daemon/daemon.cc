@@ -11,6 +11,7 @@
 #include <random>
 
 #include "wire/clock.h"
+#include "wire/printable.h"
 
 namespace cepheus::connections {
 namespace {
@@ -224,9 +225,11 @@ void Daemon::with_broker(const std::function<void(wire::Instant, Actions&)>& wor
 void Daemon::act(Actions& actions) {
   for (const auto& [link, host] : actions.dials) links_.dial(link, host);
   for (const auto& [link, message] : actions.to_peers) links_.send(link, message);
-  for (const auto& [program, message] : actions.to_programs) {
+  for (auto& [program, message] : actions.to_programs) {
     const auto entry = programs_.find(program);
-    if (entry != programs_.end()) entry->second.stream->send(frame_of(message));
+    if (entry == programs_.end()) continue;
+    message.text = wire::printable(message.text);  // another host's, perhaps, and people read it
+    entry->second.stream->send(frame_of(message));
   }
   for (const LinkId link : actions.hang_ups) links_.hang_up(link);
   for (const ProgramId program : actions.drops) {

@@ -36,8 +36,12 @@ void FrameStream::read_body(std::size_t length) {
                    [self = shared_from_this()](const asio::error_code& error, std::size_t) {
                      if (self->is_ended_ || self->is_finishing_) return;
                      if (error) return self->end(End::kGone, error.message());
-                     self->on_frame_(self->body_);
-                     if (!self->is_ended_ && !self->is_finishing_) self->read_length();
+                     // It may end this stream, which forgets its handlers.
+                     OnFrame on_frame = std::exchange(self->on_frame_, nullptr);
+                     on_frame(self->body_);
+                     if (self->is_ended_ || self->is_finishing_) return;
+                     self->on_frame_ = std::move(on_frame);
+                     self->read_length();
                    });
 }
 
@@ -68,16 +72,15 @@ void FrameStream::write() {
 
 void FrameStream::end(End how, const std::string& why) {
   if (is_ended_) return;
-  const bool is_told = !is_finishing_;
+  const OnEnd on_end = std::exchange(on_end_, nullptr);  // null once it finishes
   close();
-  // The handler holds what may hold us.
-  const OnEnd on_end = std::exchange(on_end_, nullptr);
-  if (is_told && on_end) on_end(how, why);
+  if (on_end) on_end(how, why);
 }
 
 void FrameStream::finish() {
   if (is_ended_ || is_finishing_) return;
   is_finishing_ = true;
+  forget_handlers();
   if (out_.empty()) return close();
   last_words_.expires_after(kLastWords);
   last_words_.async_wait([self = shared_from_this()](const asio::error_code&) { self->close(); });
@@ -86,9 +89,16 @@ void FrameStream::finish() {
 void FrameStream::close() {
   if (is_ended_) return;
   is_ended_ = true;
+  forget_handlers();
   asio::error_code ignored;
   socket_.close(ignored);
   last_words_.cancel();
+}
+
+// They hold their owner, which holds the stream: neither would ever be freed.
+void FrameStream::forget_handlers() {
+  on_frame_ = nullptr;
+  on_end_ = nullptr;
 }
 
 }  // namespace cepheus::connections

@@ -24,7 +24,8 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   using OnEnd = std::function<void(End, const std::string&)>;
 
   FrameStream(Socket socket, std::size_t most_frame);
-  // `on_end` is called once, never from within send(), and not after close() or finish().
+  // `on_end` is called once, never from within send(), and not after close() or finish(). Once the stream has
+  // ended it holds neither of them any more, so they may hold its owner.
   void start(OnFrame on_frame, OnEnd on_end);
   // A frame with its length.
   void send(std::vector<std::uint8_t> frame);
@@ -38,6 +39,7 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   void read_body(std::size_t length);
   void write();
   void end(End how, const std::string& why);
+  void forget_handlers();
 
   Socket socket_;
   asio::steady_timer last_words_;

@@ -6,12 +6,15 @@
 #include <random>
 
 #include "wire/clock.h"
+#include "wire/printable.h"
 
 namespace cepheus::connections {
 namespace {
 
 // PINGs in the time that an end bears silence: three may be late.
 constexpr int kPingsInPatience = 4;
+// Strangers must not fill the journal: the status counts all that were refused.
+constexpr wire::Duration kBetweenWarnings = std::chrono::seconds(1);
 
 Nonce random_nonce() {
   Nonce nonce;
@@ -53,14 +56,14 @@ void PeerLinks::accept(Socket socket) {
     links_.erase(oldest);
   }
   auto link = std::make_shared<Link>(
-      Link{PeerSession(session_of({})), nullptr, {}, "a stranger", {}, {}, {}});
+      Link{PeerSession(session_of({})), nullptr, {}, "a stranger", {}, {}, {}, {}});
   start(link, std::move(socket));
 }
 
 void PeerLinks::dial(LinkId id, wire::Ipv4 host) {
   const std::string text = fill_in(settings_.pattern, host);
-  auto link =
-      std::make_shared<Link>(Link{PeerSession(session_of(host)), nullptr, id, text, {}, {}, {}});
+  auto link = std::make_shared<Link>(
+      Link{PeerSession(session_of(host)), nullptr, id, text, {}, {}, {}, {}});
   link->since = link->heard = link->said = wire::monotonic_now();
   links_.insert(link);
   by_id_[id] = link;
@@ -70,14 +73,16 @@ void PeerLinks::dial(LinkId id, wire::Ipv4 host) {
     asio::post(io_, [this, link, why = address.error().text] { lose(link, "--peers: " + why); });
     return;
   }
-  connections::dial(io_, *address, [this, link](const asio::error_code& error, Socket socket) {
+  const auto done = [this, link](const asio::error_code& error, Socket socket) {
+    link->give_up = nullptr;
     if (!links_.contains(link)) return;  // it took too long
     if (error) {
       return lose(link, "no cepheus-cmd answers at " + link->name + " (" + error.message() +
                             "): start one there");
     }
     start(link, std::move(socket));
-  });
+  };
+  link->give_up = connections::dial(io_, *address, done);
 }
 
 void PeerLinks::start(const LinkPtr& link, Socket socket) {
@@ -120,8 +125,10 @@ void PeerLinks::on_ready(const LinkPtr& link) {
     is_taken = link->id.has_value();
     if (is_taken) by_id_[*link->id] = link;
   });
-  if (!is_taken)
-    refuse(link, "this host's cepheus-cmd is connected with too many others: try later");
+  if (!is_taken) {
+    return refuse(link, "this host's cepheus-cmd is connected with too many others: try later");
+  }
+  on_watch();  // its PINGs begin now, not when the timer that was set for its greeting ends
 }
 
 void PeerLinks::send(LinkId id, const Message& message) {
@@ -141,12 +148,26 @@ void PeerLinks::refuse(const LinkPtr& link, const std::string& why) {
   refusal.text = why;
   link->stream->send(frame_of(refusal));
   link->stream->finish();
-  spdlog::warn("{}: {}", link->name, why);
+  warn(*link, why);
   lose(link, why);
+}
+
+// The text may be the other end's: it is made fit for a journal.
+void PeerLinks::warn(const Link& link, const std::string& why) {
+  const wire::Instant now = wire::monotonic_now();
+  if (now < next_warning_) {
+    ++unwarned_;
+    return;
+  }
+  const std::uint64_t others = std::exchange(unwarned_, 0);
+  spdlog::warn("{}: {}{}", link.name, wire::printable(why),
+               others == 0 ? "" : " (and " + std::to_string(others) + " refused before it)");
+  next_warning_ = now + kBetweenWarnings;
 }
 
 void PeerLinks::lose(const LinkPtr& link, const std::string& why) {
   if (links_.erase(link) == 0) return;
+  if (link->give_up) link->give_up();
   if (!link->id) return;
   by_id_.erase(*link->id);
   with_broker_(
@@ -160,12 +181,14 @@ void PeerLinks::hang_up(LinkId id) {
   by_id_.erase(entry);
   links_.erase(link);
   if (link->stream) link->stream->finish();
+  if (link->give_up) link->give_up();
 }
 
 void PeerLinks::close_all() {
   watch_.cancel();
   for (const LinkPtr& link : links_) {
     if (link->stream) link->stream->close();
+    if (link->give_up) link->give_up();
   }
   links_.clear();
   by_id_.clear();

@@ -42,6 +42,7 @@ class PeerLinks {
     std::optional<LinkId> id;             // as the broker knows it; accepted strangers have none
     std::string name;                     // for errors
     wire::Instant since, heard, said;
+    GiveUp give_up;  // while it is being dialled
   };
   using LinkPtr = std::shared_ptr<Link>;
 
@@ -52,6 +53,7 @@ class PeerLinks {
   void lose(const LinkPtr& link, const std::string& why);
   void say(const LinkPtr& link, const Message& message);
   void refuse(const LinkPtr& link, const std::string& why);
+  void warn(const Link& link, const std::string& why);
   void watch();
   void on_watch();
 
@@ -63,6 +65,8 @@ class PeerLinks {
   WithBroker with_broker_;
   std::set<LinkPtr> links_;
   std::map<LinkId, LinkPtr> by_id_;
+  wire::Instant next_warning_{};
+  std::uint64_t unwarned_ = 0;  // refused since the last warning
 };
 
 }  // namespace cepheus::connections

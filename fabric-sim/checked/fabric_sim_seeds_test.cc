@@ -44,7 +44,7 @@ TEST(SeedsWithIncidents, HoldEveryInvariant) {
   PlanOptions options;
   options.incidents = true;
   const Outcome seen = expect_no_failure(1500, "--incidents", options);
-  EXPECT_GT(seen.evicted, 200u);
+  EXPECT_GT(seen.evicted, 100u);  // two groups in three evict their dead
   EXPECT_GT(seen.spoofed, 1000u);
 }
 

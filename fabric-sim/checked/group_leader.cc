@@ -7,8 +7,10 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kInstance = 1;
 
-mrp::RegistrationConfig make_config(const Host& host, const TransportPlan& transport) {
+mrp::RegistrationConfig make_config(const Host& host, const GroupPlan& plan,
+                                    const TransportPlan& transport) {
   mrp::RegistrationConfig config;
+  config.lost_member = plan.loss_ends ? mrp::LostMember::kEndsGroup : mrp::LostMember::kEvicted;
   config.host = host.address();
   config.instance = kInstance;
   config.first_retry = 400us;
@@ -31,7 +33,8 @@ McstLeader::McstLeader(Simulator& simulator, Host& host, GroupMember& own_member
       own_member_(own_member),
       ledger_(ledger),
       findings_(findings),
-      registration_(make_config(host, transport), ledger.plan().id, ledger.plan().epoch) {
+      registration_(make_config(host, ledger.plan(), transport), ledger.plan().id,
+                    ledger.plan().epoch) {
   host_.listen(*this, ledger.plan().control_port());
   own_member_.set_ask([this] {
     registration_.ask(simulator_.now(), actions_);

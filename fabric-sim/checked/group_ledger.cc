@@ -146,7 +146,8 @@ void GroupLedger::on_completed(std::size_t message) {
                             name_of(message) + " completed, though it ends outside the region");
   }
   for (std::size_t member = 0; member < plan_.members.size(); ++member) {
-    if (has(message, member) || dead_[member] || take_untold(member, message)) continue;
+    const bool is_excused = dead_[member] && !plan_.loss_ends;
+    if (has(message, member) || is_excused || take_untold(member, message)) continue;
     findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
                                                  std::to_string(member) + " lacks it");
     return;
@@ -171,6 +172,7 @@ void GroupLedger::recount() {
 
 void GroupLedger::on_death(std::size_t member) {
   dead_[member] = true;
+  if (plan_.loss_ends) may_fail_ = true;
   for (std::size_t m = 0; m < plan_.messages.size(); ++m) {
     if (plan_.messages[m].source != member) continue;
     if (!posted_[m]) {

@@ -14,8 +14,8 @@ MutationResult check_mutation(const char* rule, PlanOptions options, std::uint64
   result.host_sync = options.host_sync;
   // Rules about deaths and forgery need deaths and forgery, one about late answers late answers.
   const std::string_view name = rule;
-  options.incidents =
-      name == "eviction_counts" || name == "lagging_is_silence" || name == "port_binding";
+  options.incidents = name == "eviction_counts" || name == "loss_ends" ||
+                      name == "lagging_is_silence" || name == "port_binding";
   options.far = name == "nak_once";
   options.per_request |= name == "announced_by_psn";
   result.per_request = options.per_request;

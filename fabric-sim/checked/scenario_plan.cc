@@ -13,6 +13,7 @@
 #include "fabric-sim/checked/trunk_cut.h"
 #include "fabric-sim/checked/write_plan.h"
 #include "fabric-sim/core/random.h"
+#include "wire/splitmix.h"
 
 namespace cepheus::sim {
 namespace {
@@ -234,6 +235,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   for (std::uint32_t g = 0; g < groups; ++g) {
     plan.groups.push_back(make_group(random, plan.topology.hosts.size(), mtu, g));
     plan.groups.back().in_turns = in_turns;
+    plan.groups.back().loss_ends = wire::splitmix(seed, g) % 3 == 0;
   }
   plan.transport.path_mtu = mtu;
   plan.transport.timeout_code = static_cast<std::uint8_t>(random.between(6, 8));

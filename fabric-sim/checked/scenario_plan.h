@@ -43,6 +43,7 @@ struct GroupPlan {
   // fail, but never falsely succeed.
   bool in_turns = true;
   bool has_one_sender = false;  // a sender group: its leader alone sends
+  bool loss_ends = false;       // a lost member ends it: nobody acknowledges for the dead
   wire::Duration starts{0};     // when the leader registers it
 
   // UDP port of its members: on a host, each group belongs to a program of its own.

@@ -9,6 +9,7 @@ using Kind = ReplicaAction::Kind;
 ReplicaRecord ReplicaRecord::fresh(const Geometry& geometry, unsigned replicas) {
   ReplicaRecord record;
   record.config.members = Members::all(replicas);
+  record.loss = Loss::kAll;
   record.marks = ChunkBitmap(geometry.chunks());
   return record;
 }
@@ -18,10 +19,11 @@ void ReplicaRecord::note_restart(bool host) {
 }
 
 ReplicaEngine::ReplicaEngine(const Geometry& geometry, ReplicaRecord record, const Rules& rules)
-    : geometry_(geometry),
-      rules_(rules),
-      record_(std::move(record)),
-      may_hold_unmarked_(is_fresh()) {}
+    : geometry_(geometry), rules_(rules), record_(std::move(record)) {
+  if (record_.config.epoch.number == 0) record_.loss = Loss::kAll;
+  may_hold_unmarked_ = record_.loss == Loss::kAll;
+  if (!rules_.new_disk_lacks_all && may_hold_unmarked_) record_.loss = Loss::kNone;
+}
 
 // Writes come where it is marked. A mark goes when this replica, too, was flushed since.
 ChunkBitmap ReplicaEngine::unflushed() const {
@@ -102,7 +104,7 @@ void ReplicaEngine::on_request(std::uint64_t link, const Request& request, Repli
     case Ask::kFlush:
       out.push_back({Kind::kFlush});
       out.back().chunks = unflushed();
-      may_hold_unmarked_ = is_fresh();
+      may_hold_unmarked_ = record_.loss == Loss::kAll;
       break;
     case Ask::kJoin:
       out.push_back({Kind::kJoin, link, request.generation});

@@ -58,15 +58,14 @@ class ReplicaEngine {
   ChunkBitmap unflushed() const;
 
  private:
-  bool is_fresh() const { return record_.config.epoch.number == 0; }
   void promise(std::uint64_t link, const Request& request, ReplicaActions& out);
   void answer(std::uint64_t link, const Request& request, Verdict verdict, ReplicaActions& out);
 
   Geometry geometry_;
   Rules rules_;
   ReplicaRecord record_;
-  // Before it is named in a configuration it is copied what is not marked, too: until the next flush.
-  bool may_hold_unmarked_ = false;
+  // With a new disk it is copied what is not marked, too: until the flush after it was named.
+  bool may_hold_unmarked_;
   std::uint64_t link_ = 0;  // whose promise was the last one, 0: nobody's
 };
 

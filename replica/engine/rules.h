@@ -14,19 +14,24 @@ struct Rules {
   bool copy_before_in_sync = true;   // a replica that returns is read from once it lacks nothing
   bool least_loss_is_source = true;  // copies come from whoever may have lost least
   bool flush_before_clear = true;    // a mark goes when what it stood for is on all disks
+  bool new_disk_lacks_all = true;    // a replica with a new disk says so until it was copied
+  bool repeat_after_loss = true;     // unacknowledged writes are repeated once all were away
+  bool admit_loss = true;            // a writer ends if acknowledged data is gone
 };
 
 inline constexpr const char* kRules[] = {"mark_before_data",    "fencing",
                                          "all_before_ack",      "copy_before_serving",
                                          "copy_before_in_sync", "least_loss_is_source",
-                                         "flush_before_clear"};
+                                         "flush_before_clear",  "new_disk_lacks_all",
+                                         "repeat_after_loss",   "admit_loss"};
 
 // False if there is no rule of that name.
 inline bool set_rule(Rules& rules, std::string_view name, bool value) {
   bool Rules::*const members[] = {&Rules::mark_before_data,    &Rules::fencing,
                                   &Rules::all_before_ack,      &Rules::copy_before_serving,
                                   &Rules::copy_before_in_sync, &Rules::least_loss_is_source,
-                                  &Rules::flush_before_clear};
+                                  &Rules::flush_before_clear,  &Rules::new_disk_lacks_all,
+                                  &Rules::repeat_after_loss,   &Rules::admit_loss};
   for (unsigned i = 0; i < std::size(kRules); ++i) {
     if (name != kRules[i]) continue;
     rules.*members[i] = value;

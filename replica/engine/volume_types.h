@@ -66,7 +66,7 @@ enum class Loss : std::uint8_t {
   kNone,
   kProcess,  // the program started again: a write may be half there
   kMemory,   // the host did: what was not flushed may be gone
-  kAll,      // its disk is a new one
+  kAll,      // its disk is a new one; until it was copied everything
 };
 
 // Sizes in bytes. A block is what is read and written as one, a chunk what the bitmap has a bit for.

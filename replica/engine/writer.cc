@@ -24,7 +24,7 @@ ChunkRange Writer::chunks_of(const IoRequest& io) const {
 }
 
 bool Writer::submit(Instant now, const IoRequest& io, WriterActions& out) {
-  if (under_way_ == settings_.depth || phase_ == Phase::kFenced) return false;
+  if (under_way_ == settings_.depth || has_ended()) return false;
   const auto free = std::find_if(ops_.begin(), ops_.end() - 1,
                                  [](const Op& op) { return op.state == OpState::kFree; });
   assert(free != ops_.end() - 1);
@@ -32,6 +32,7 @@ bool Writer::submit(Instant now, const IoRequest& io, WriterActions& out) {
   free->io = io;
   free->order = ++order_;
   free->post = free->attempt = 0;
+  free->is_flushed = false;
   ++under_way_;
   advance(now, out);
   return true;
@@ -83,6 +84,7 @@ void Writer::admit(Instant now, Op& op, WriterActions& out) {
 
 void Writer::start_flush(Instant, std::size_t op, WriterActions& out) {
   ops_[op].state = OpState::kFlushing;
+  ops_[op].covers = acks_;
   Round round;
   round.purpose = Round::Purpose::kFlush;
   round.request.ask = Ask::kFlush;
@@ -134,10 +136,21 @@ void Writer::post_ready(Instant now, WriterActions& out) {
   for (const std::size_t i : sorted_) post(now, ops_[i], out);
 }
 
+void Writer::note_acknowledged(const Op& op) {
+  if (op.is_flushed) {
+    flushed_ = std::max(flushed_, op.covers);
+  } else if (op.io.kind == IoKind::kWrite) {
+    const ChunkRange range = chunks_of(op.io);
+    ++acks_;
+    for (std::uint32_t c = range.first; c < range.end(); ++c) chunks_[c].ack = acks_;
+  }
+}
+
 void Writer::finish(Instant now, Op& op, IoStatus status, WriterActions& out) {
   if (op.io.kind == IoKind::kWrite && op.state != OpState::kWaiting) {
     count_writes(op.io, -1, now);
   }
+  if (status == IoStatus::kOk) note_acknowledged(op);
   op.state = OpState::kFree;
   --under_way_;
   WriterAction action{Kind::kComplete};
@@ -152,8 +165,7 @@ void Writer::finish_done(Instant now, WriterActions& out) {
   if (!is_confirmed_) return;
   for (Op& op : ops_) {
     if (op.state != OpState::kDone) continue;
-    if (op.io.kind == IoKind::kWrite && op.io.fua) {
-      op.io.fua = false;
+    if (op.io.fua && !op.is_flushed) {
       start_flush(now, static_cast<std::size_t>(&op - ops_.data()), out);
     } else {
       finish(now, op, IoStatus::kOk, out);
@@ -163,9 +175,8 @@ void Writer::finish_done(Instant now, WriterActions& out) {
 
 // Whatever can go on, goes on. Several rounds: what is finished lets others go.
 void Writer::advance(Instant now, WriterActions& out) {
-  if (phase_ == Phase::kFenced) return;
   if (phase_ == Phase::kAcquiring) try_to_begin(now, out);
-  if (phase_ == Phase::kAcquiring || phase_ == Phase::kFenced) return;
+  if (phase_ == Phase::kAcquiring || has_ended()) return;
   keep_group(now, out);
   keep_growing(now, out);
   keep_copying(now, out);
@@ -208,7 +219,7 @@ void Writer::on_read(Instant now, std::uint64_t attempt, bool ok, WriterActions&
 }
 
 void Writer::on_connected(Instant now, unsigned replica, WriterActions& out) {
-  if (phase_ == Phase::kFenced) return;
+  if (has_ended()) return;
   Peer& peer = peers_[replica];
   peer.is_connected = true;
   peer.heard = now;
@@ -224,7 +235,7 @@ void Writer::on_disconnected(Instant now, unsigned replica, WriterActions& out) 
 }
 
 void Writer::on_timer(Instant now, WriterActions& out) {
-  if (phase_ == Phase::kFenced) return;
+  if (has_ended()) return;
   if (now >= promise_at_) {
     promise_at_ = Instant::max();
     for (unsigned r = 0; r < settings_.replicas; ++r) {
@@ -246,7 +257,7 @@ void Writer::on_timer(Instant now, WriterActions& out) {
 }
 
 Instant Writer::deadline() const {
-  if (phase_ == Phase::kFenced) return Instant::max();
+  if (has_ended()) return Instant::max();
   const bool is_serving = phase_ == Phase::kServing;
   Instant at = promise_at_;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
@@ -272,6 +283,14 @@ std::uint32_t Writer::marked() const {
   return static_cast<std::uint32_t>(
       std::count_if(chunks_.begin(), chunks_.end(),
                     [](const Chunk& c) { return c.state != ChunkState::kClear; }));
+}
+
+ChunkBitmap Writer::unflushed() const {
+  ChunkBitmap bitmap(settings_.geometry.chunks());
+  for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
+    if (chunks_[c].ack > flushed_) bitmap.set(c);
+  }
+  return bitmap;
 }
 
 std::uint32_t Writer::lacking(unsigned replica) const {

@@ -2,8 +2,9 @@
 // request may be acknowledged. docs/replica.md has the rules and why they are enough.
 //
 // Its life: promises from replicas until all of the last configuration have given theirs
-// (kAcquiring); what may differ made alike (kRecovering); requests (kServing), until another
-// writer takes the volume (kFenced, for ever).
+// (kAcquiring); what may differ made alike (kRecovering); requests (kServing). It ends for ever when
+// another writer takes the volume (kFenced), or when the replicas have lost data that it
+// acknowledged (kFailed).
 #pragma once
 
 #include <optional>
@@ -17,12 +18,12 @@ namespace cepheus::replica {
 
 class Writer {
  public:
-  enum class Phase { kAcquiring, kRecovering, kServing, kFenced };
+  enum class Phase { kAcquiring, kRecovering, kServing, kFenced, kFailed };
 
   // `id` is random: it makes this writer's epochs its own.
   Writer(const WriterSettings& settings, std::uint64_t id);
 
-  // False: `depth` requests are under way, or it is fenced.
+  // False: `depth` requests are under way, or it has ended.
   bool submit(Instant now, const IoRequest& io, WriterActions& out);
 
   void on_connected(Instant now, unsigned replica, WriterActions& out);
@@ -41,6 +42,9 @@ class Writer {
   Instant deadline() const;                        // Instant::max(), if none
 
   Phase phase() const { return phase_; }
+  bool has_ended() const { return phase_ == Phase::kFenced || phase_ == Phase::kFailed; }
+  // kFailed: the chunks whose acknowledged data is gone, as far as that is known.
+  const ChunkBitmap& lost() const { return lost_; }
   Epoch epoch() const { return epoch_; }
   const Config& config() const { return config_; }
   bool config_is_confirmed() const { return is_confirmed_; }
@@ -88,6 +92,8 @@ class Writer {
     std::uint64_t order = 0;  // of coming
     std::uint64_t post = 0;   // of being sent first, 0: not yet
     std::uint64_t attempt = 0;
+    std::uint64_t covers = 0;  // flushes: `acks_` when it began
+    bool is_flushed = false;
     unsigned replica = 0;  // reads: from whom; copies: the source
     Members targets{};     // copies
   };
@@ -107,6 +113,7 @@ class Writer {
     ChunkState state = ChunkState::kClear;
     std::uint32_t writes = 0;  // under way
     Instant last_write{};
+    std::uint64_t ack = 0;  // number of the last acknowledgement of what is perhaps in memory only
   };
 
   // writer.cc: requests
@@ -116,12 +123,14 @@ class Writer {
   void post_ready(Instant now, WriterActions& out);
   void post(Instant now, Op& op, WriterActions& out);
   void finish(Instant now, Op& op, IoStatus status, WriterActions& out);
+  void note_acknowledged(const Op& op);
   void finish_done(Instant now, WriterActions& out);
   void start_flush(Instant now, std::size_t op, WriterActions& out);
   Op* posted(std::uint64_t attempt);
   void count_writes(const IoRequest& io, int change, Instant now);
   ChunkRange chunks_of(const IoRequest& io) const;
   bool are_marked(ChunkRange range) const;
+  ChunkBitmap unflushed() const;
 
   // writer_rounds.cc: questions to replicas
   void ask(unsigned replica, Request request, WriterActions& out);
@@ -136,11 +145,17 @@ class Writer {
 
   // writer_membership.cc: epochs, configurations, groups
   void try_to_begin(Instant now, WriterActions& out);
+  std::optional<Config> find_last() const;
+  bool may_be_a_later_one(const Config& last) const;
+  Loss least_loss(Members members) const;
+  void begin_from(Instant now, const Config& last, WriterActions& out);
   void on_promise(unsigned replica, const Answer& answer);
   void on_refusal(Instant now, unsigned replica, const Answer& answer, WriterActions& out);
   void claim_again(Instant now, const Epoch& after);
   void start_again(Instant now, const Epoch& after, WriterActions& out);
-  void fence(Instant now, WriterActions& out);
+  void repeat_writes();
+  bool has_lost_data(Instant now, const Config& last, Loss least, WriterActions& out);
+  void end(Instant now, Phase phase, WriterActions& out);
   void propose(Members members, WriterActions& out);
   void evict(Instant now, unsigned replica, WriterActions& out);
   void leave_config(Instant now, unsigned replica, WriterActions& out);
@@ -153,6 +168,7 @@ class Writer {
 
   // writer_copy.cc: making replicas alike
   void make_todo();
+  void begin_serving(Instant now, WriterActions& out);
   void keep_copying(Instant now, WriterActions& out);
   void keep_growing(Instant now, WriterActions& out);
 
@@ -162,6 +178,7 @@ class Writer {
   Epoch epoch_;
   Config config_;
   bool is_confirmed_ = false;
+  Config on_record_;  // the last one that was
   // Of the configuration that was found, if not all whom it names had it on record: it goes on record
   // with all of them before this writer's own first one, `first_`, and until then none may be given up.
   Members unsettled_, first_;
@@ -173,6 +190,8 @@ class Writer {
   std::vector<std::size_t> sorted_;  // scratch
   unsigned under_way_ = 0;
   std::uint64_t order_ = 0, posts_ = 0, attempts_ = 0, serials_ = 0;
+  std::uint64_t acks_ = 0, flushed_ = 0;  // what was acknowledged until flushed_ is on disks
+  ChunkBitmap lost_;
   std::uint64_t generation_ = 0;
   bool has_group_ = false, is_formed_ = false;
   Members group_;

@@ -12,6 +12,7 @@ enum class IoKind : std::uint8_t { kRead, kWrite, kFlush };
 enum class IoStatus : std::uint8_t {
   kOk,
   kFenced,  // another writer has the volume: nothing is known of a write
+  kLost,    // the replicas lost acknowledged data: nothing is known of a write either
 };
 
 // Precondition: offset and length are whole blocks inside the volume; 0 for kFlush.

@@ -16,7 +16,18 @@ void Writer::make_todo() {
   }
 }
 
-void Writer::keep_copying(Instant now, WriterActions&) {
+void Writer::begin_serving(Instant now, WriterActions& out) {
+  for (Peer& peer : peers_) peer.has_todo = false;
+  phase_ = Phase::kServing;
+  has_served_ = true;
+  clean_at_ = now + settings_.clean;
+  // Writes that are repeated.
+  for (const Op& op : ops_) {
+    if (op.state == OpState::kMarking) mark(chunks_of(op.io), out);
+  }
+}
+
+void Writer::keep_copying(Instant now, WriterActions& out) {
   if (!is_formed_) return;
   if (phase_ == Phase::kRecovering) {
     // Until it is on record who is in sync, nobody must be overwritten who might be asked instead.
@@ -26,11 +37,7 @@ void Writer::keep_copying(Instant now, WriterActions&) {
                            return !peer.has_todo || peer.todo.empty();
                          });
     if (is_done && ops_.back().state == OpState::kFree) {
-      for (Peer& peer : peers_) peer.has_todo = false;
-      phase_ = Phase::kServing;
-      has_served_ = true;
-      clean_at_ = now + settings_.clean;
-      return;
+      return begin_serving(now, out);
     }
   }
   Op& op = ops_.back();

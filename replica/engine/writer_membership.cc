@@ -43,59 +43,119 @@ void Writer::on_promise(unsigned replica, const Answer& answer) {
   peer.refused_since = {};
   peer.config = answer.config;
   peer.loss = answer.loss;
-  peer.is_fresh = answer.config.epoch.number == 0;
+  // Where there is a configuration, one that knows of none has a new disk.
+  if (answer.config.epoch.number == 0) peer.loss = Loss::kAll;
+  peer.is_fresh = peer.loss == Loss::kAll;
   peer.marks = ChunkBitmap(settings_.geometry.chunks(), answer.words);
 }
 
+Loss Writer::least_loss(Members members) const {
+  Loss least = Loss::kAll;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (members.has(r)) least = std::min(least, peers_[r].loss);
+  }
+  return least;
+}
+
 // All whom the latest configuration names have promised, so that nobody can acknowledge anything by
-// an older one any more, nor is there a later one.
-void Writer::try_to_begin(Instant now, WriterActions& out) {
+// an older one any more, nor is there a later one. Nothing, while some of them are missing.
+//
+// Nothing was acknowledged by a configuration that not all whom it names have on record: all of the
+// one before it have everything, too, and it counts if the others have lost something.
+std::optional<Config> Writer::find_last() const {
   const Members here = promised();
-  if (here.empty()) return;
-  const Config* latest = nullptr;
+  Config last;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (!here.has(r)) continue;
-    if (latest == nullptr || is_later(peers_[r].config, *latest)) latest = &peers_[r].config;
+    if (last.members.empty() || is_later(peers_[r].config, last)) last = peers_[r].config;
   }
-  const Config last = *latest;
-  if (!here.includes(last.members)) return;
+  for (;;) {
+    if (last.members.empty() || !here.includes(last.members)) return std::nullopt;
+    const Config* before = nullptr;
+    for (unsigned r = 0; r < settings_.replicas; ++r) {
+      const Config& config = peers_[r].config;
+      if (last.members.has(r) && config.epoch == last.epoch && config.version + 1 == last.version &&
+          config.members.includes(last.members)) {
+        before = &config;
+      }
+    }
+    if (before == nullptr || least_loss(last.members) == Loss::kNone) return last;
+    last = *before;
+  }
+}
+
+// A replica with a new disk may have known of a later configuration than all who are here.
+bool Writer::may_be_a_later_one(const Config& last) const {
+  if (last.epoch.number == 0 || !settings_.rules.new_disk_lacks_all) return false;
+  if (promised() == Members::all(settings_.replicas)) return false;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (last.members.has(r) && peers_[r].config.epoch.number == 0) return true;
+  }
+  return false;
+}
+
+void Writer::try_to_begin(Instant now, WriterActions& out) {
+  const auto last = find_last();
+  if (!last || may_be_a_later_one(*last)) return;
+  // Replicas that were named in a later one have new disks, or are still to come.
+  const bool is_forgotten = has_served_ && is_later(on_record_, *last);
+  if (is_forgotten && !promised().includes(on_record_.members)) return;
   // Somebody else had the volume meanwhile, perhaps only for a moment: what this one's user
   // believes to be on it may not be true any more.
-  if (has_served_ && last.epoch.writer != epoch_.writer) return fence(now, out);
-  // A volume that nobody has written to: all are as they were made. In any other one a replica
-  // that knows of no configuration has a new disk.
-  for (Peer& peer : peers_) {
-    if (last.epoch.number == 0) peer.is_fresh = false;
-    if (peer.is_fresh) peer.loss = Loss::kAll;
+  if (has_served_ && !is_forgotten && last->epoch.writer != epoch_.writer) {
+    return end(now, Phase::kFenced, out);
   }
-  Loss least = Loss::kAll;
+  // A volume that nobody has written to: all are as they were made.
+  if (last->epoch.number == 0) {
+    for (Peer& peer : peers_) peer.is_fresh = false;
+  }
+  const Loss least = is_forgotten ? Loss::kAll : least_loss(last->members);
+  if (!has_lost_data(now, *last, least, out)) begin_from(now, *last, out);
+}
+
+void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
+  const Loss least = least_loss(last.members);
   ChunkBitmap marks(settings_.geometry.chunks());
+  Members members;
+  unsettled_ = {};
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (!last.members.has(r)) continue;
-    least = std::min(least, peers_[r].loss);
-    marks.add(peers_[r].marks);
-  }
-  Members members;
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    const bool is_as_good = peers_[r].loss == least || !settings_.rules.least_loss_is_source;
-    if (last.members.has(r) && is_as_good) members = members.with(r);
+    const Peer& peer = peers_[r];
+    marks.add(peer.marks);
+    if (peer.loss == least || !settings_.rules.least_loss_is_source) members = members.with(r);
+    if (peer.config != last) unsettled_ = last.members;
   }
   for (std::uint32_t c = 0; c < chunks_.size(); ++c) {
     chunks_[c].state = marks.has(c) ? ChunkState::kMarked : ChunkState::kClear;
     chunks_[c].last_write = now;
+    // What its user will read of an earlier writer's may not be on disks either.
+    if (!has_served_) chunks_[c].ack = marks.has(c) ? 1 : 0;
   }
+  acks_ = std::max<std::uint64_t>(acks_, 1);
   phase_ = Phase::kRecovering;
   config_ = {epoch_, 0, {}};
-  unsettled_ = {};
-  for (unsigned r = 0; r < settings_.replicas; ++r) {
-    if (last.members.has(r) && is_later(last, peers_[r].config)) unsettled_ = last.members;
-  }
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (members.has(r)) tell_marks(r, out);
   }
   first_ = members;
   propose(unsettled_.empty() ? members : unsettled_, out);
   form_at_ = now;
+}
+
+// The user of a writer that goes on relies on what was acknowledged; of data that is only in the
+// replicas' memory nothing may be gone. A later writer's user expects no more than what was flushed.
+bool Writer::has_lost_data(Instant now, const Config& last, Loss least, WriterActions& out) {
+  if (!settings_.rules.admit_loss) return false;
+  const bool is_all_gone = least == Loss::kAll && last.epoch.number != 0;
+  lost_ = ChunkBitmap(settings_.geometry.chunks());
+  if (is_all_gone) {
+    lost_.set_all();
+  } else if (has_served_ && least >= Loss::kMemory) {
+    lost_ = unflushed();
+  }
+  if (lost_.empty()) return false;
+  end(now, Phase::kFailed, out);
+  return true;
 }
 
 // What all of `members` are asked to keep for a successor. Until all have it nothing is acknowledged.
@@ -117,7 +177,7 @@ void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, Wri
     // Another writer was here before, or claims the volume now.
     claim_again(now, answer.promised);
   } else if (config_.members.has(replica)) {
-    fence(now, out);
+    end(now, Phase::kFenced, out);
   } else {
     // Somebody claimed the volume of whom those in sync know nothing: he is on his way to them, or
     // gave up, or died. If they still know nothing after a while, the claim is an old one.
@@ -141,6 +201,22 @@ void Writer::claim_again(Instant now, const Epoch& after) {
   promise_at_ = now + std::chrono::milliseconds(wait);
 }
 
+// What was written to replicas in sync may be gone from those that it goes on with: they were
+// killed, or had not heard yet that others were given up.
+void Writer::repeat_writes() {
+  for (Op& op : ops_) {
+    if (op.is_copy || op.state == OpState::kFree || op.state == OpState::kWaiting) continue;
+    const bool is_written = op.state == OpState::kDone || op.state == OpState::kFlushing;
+    if (op.io.kind == IoKind::kFlush) {
+      op.state = OpState::kWaiting;
+    } else if (op.io.kind == IoKind::kWrite) {
+      const bool is_safe = is_written && !settings_.rules.repeat_after_loss;
+      op.state = is_safe ? OpState::kDone : OpState::kMarking;
+      op.is_flushed = false;
+    }
+  }
+}
+
 // As a successor of itself: what was sent and is not acknowledged is sent again.
 void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   drop_group(out);
@@ -148,27 +224,20 @@ void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   growing_.reset();
   unsettled_ = {};
   for (Peer& peer : peers_) peer.is_syncing = peer.has_todo = peer.is_flushed = false;
-  for (Op& op : ops_) {
-    if (op.state == OpState::kFlushing) {
-      const bool is_write = op.io.kind == IoKind::kWrite;
-      op.io.fua = is_write;
-      op.state = is_write ? OpState::kDone : OpState::kWaiting;
-    } else if (op.state == OpState::kMarking) {
-      count_writes(op.io, -1, now);
-      op.state = OpState::kWaiting;
-    }
-  }
+  repeat_writes();
   phase_ = Phase::kAcquiring;
   const bool is_alone = after == epoch_;
   claim_again(now, after);
   if (is_alone) promise_at_ = now;
 }
 
-void Writer::fence(Instant now, WriterActions& out) {
+// For ever.
+void Writer::end(Instant now, Phase phase, WriterActions& out) {
   drop_group(out);
-  phase_ = Phase::kFenced;
+  phase_ = phase;
+  const IoStatus status = phase == Phase::kFenced ? IoStatus::kFenced : IoStatus::kLost;
   for (Op& op : ops_) {
-    if (!op.is_copy && op.state != OpState::kFree) finish(now, op, IoStatus::kFenced, out);
+    if (!op.is_copy && op.state != OpState::kFree) finish(now, op, status, out);
   }
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (peers_[r].is_connected) out.push_back({Kind::kHangUp, r});
@@ -184,7 +253,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   peer.is_syncing = peer.has_todo = peer.is_flushed = false;
   peer.rejoin_at = now + settings_.rejoin;
   out.push_back({Kind::kHangUp, replica});
-  if (phase_ == Phase::kAcquiring || phase_ == Phase::kFenced) return;
+  if (phase_ == Phase::kAcquiring || has_ended()) return;
   if (has_group_ && group_.has(replica)) drop_group(out);
   form_at_ = std::max(form_at_, now);
   leave_config(now, replica, out);
@@ -274,7 +343,7 @@ void Writer::check_consistent() const {
   unsigned busy = 0;
   for (const Op& op : ops_) busy += !op.is_copy && op.state != OpState::kFree;
   assert(busy == under_way_);
-  if (phase_ == Phase::kAcquiring || phase_ == Phase::kFenced) return;
+  if (phase_ == Phase::kAcquiring || has_ended()) return;
   assert(!config_.members.empty());
   assert(!is_formed_ || (has_group_ && promised().includes(group_)));
   for (unsigned r = 0; r < settings_.replicas; ++r) {

@@ -37,7 +37,7 @@ void Writer::leave_rounds(Instant now, unsigned replica, WriterActions& out) {
 
 void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
   Peer& peer = peers_[replica];
-  if (!peer.is_connected || phase_ == Phase::kFenced) return;
+  if (!peer.is_connected || has_ended()) return;
   peer.heard = now;
   switch (answer.verdict) {
     case Verdict::kRefused:
@@ -83,6 +83,7 @@ void Writer::end_round(Instant, const Round& round, WriterActions& out) {
         break;
       }
       is_confirmed_ = true;
+      on_record_ = config_;
       if (growing_) {
         Peer& peer = peers_[*growing_];
         peer.is_syncing = peer.has_todo = peer.is_flushed = peer.is_fresh = false;
@@ -90,7 +91,9 @@ void Writer::end_round(Instant, const Round& round, WriterActions& out) {
       }
       break;
     case Round::Purpose::kFlush:
-      if (ops_[round.op].state == OpState::kFlushing) ops_[round.op].state = OpState::kDone;
+      if (ops_[round.op].state != OpState::kFlushing) break;
+      ops_[round.op].state = OpState::kDone;
+      ops_[round.op].is_flushed = true;
       break;
     case Round::Purpose::kSyncFlush:
       if (peers_[round.peer].has_todo) peers_[round.peer].is_flushed = true;
@@ -162,6 +165,7 @@ void Writer::clean(WriterActions& out) {
     // Idle since before the flush began.
     while (c < chunks_.size() && chunks_[c].state == ChunkState::kMarked &&
            chunks_[c].writes == 0 && chunks_[c].last_write <= clean_before_) {
+      chunks_[c].ack = 0;
       chunks_[c++].state = ChunkState::kClear;
       ++range.count;
     }

@@ -209,6 +209,179 @@ TEST_F(Volume, WhatWasSentIsSentAgainInTheSameOrder) {
   for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(writes[i].io.id, i + 1);
 }
 
+// All that the last one in sync had in memory goes with it.
+class LastReplica : public Volume {
+ protected:
+  LastReplica() {
+    connect_all();
+    for (unsigned r = 1; r < 3; ++r) writer->on_disconnected(now, r, todo);
+    run();
+  }
+  // The two others stay away.
+  void restart_last(Loss loss) {
+    ReplicaRecord record = replicas[0].record();
+    record.loss = std::max(record.loss, loss);
+    if (loss == Loss::kAll) record = ReplicaRecord::fresh(kGeometry, 3);
+    writer->on_disconnected(now, 0, todo);
+    run();
+    replicas[0] = ReplicaEngine(kGeometry, record);
+    ++links[0];
+    log.clear();
+    now += 1s;
+    connect(0);
+    connect(0);  // the claim is made anew by a timer
+    writer->on_timer(now, todo);
+    run();
+  }
+  void acknowledge_write(std::uint64_t id, std::uint64_t block) {
+    log.clear();
+    submit(IoKind::kWrite, id, block);
+    const auto writes = all(Kind::kWrite);
+    ASSERT_EQ(writes.size(), 1u);
+    write_is_everywhere(writes[0]);
+    ASSERT_EQ(all(Kind::kComplete).size(), 1u);
+    ASSERT_EQ(all(Kind::kComplete)[0].status, IoStatus::kOk);
+  }
+};
+
+TEST_F(LastReplica, IsSentAgainWhatItHadAndWasNotToldOf) {
+  // A write with FUA: in its memory, not on its disk yet.
+  ASSERT_TRUE(writer->submit(now, {1, IoKind::kWrite, 0, 4096, true}, todo));
+  run();
+  silent = Members::only(0);
+  write_is_everywhere(all(Kind::kWrite)[0]);
+  ASSERT_TRUE(all(Kind::kComplete).empty());
+  silent = {};
+  restart_last(Loss::kMemory);
+  ASSERT_EQ(writer->phase(), Writer::Phase::kServing);
+  EXPECT_TRUE(all(Kind::kComplete).empty());
+  const auto writes = all(Kind::kWrite);
+  ASSERT_EQ(writes.size(), 1u);
+  write_is_everywhere(writes[0]);
+  ASSERT_EQ(all(Kind::kComplete).size(), 1u);
+  const auto flushes = all(Kind::kSend);
+  EXPECT_TRUE(std::any_of(flushes.begin(), flushes.end(),
+                          [](const auto& send) { return send.request.ask == Ask::kFlush; }));
+}
+
+TEST_F(LastReplica, EndsItsWriterIfWhatWasAcknowledgedIsGone) {
+  acknowledge_write(1, 5);
+  restart_last(Loss::kMemory);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kFailed);
+  EXPECT_TRUE(writer->lost().has(1));
+  EXPECT_EQ(writer->lost().count(), 1u);
+  EXPECT_FALSE(writer->submit(now, {2, IoKind::kFlush, 0, 0, false}, todo));
+}
+
+TEST_F(LastReplica, EndsAFlushThatCantBeHonestWithAnError) {
+  acknowledge_write(1, 5);
+  silent = Members::only(0);
+  submit(IoKind::kFlush, 2);
+  silent = {};
+  restart_last(Loss::kMemory);
+  ASSERT_EQ(all(Kind::kComplete).size(), 1u);
+  EXPECT_EQ(all(Kind::kComplete)[0].status, IoStatus::kLost);
+}
+
+TEST_F(LastReplica, GoesOnIfAllWasFlushedOrItsMemoryStayed) {
+  acknowledge_write(1, 5);
+  restart_last(Loss::kProcess);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  submit(IoKind::kFlush, 2);
+  restart_last(Loss::kMemory);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+}
+
+// Others, with configurations of before, are no replacement.
+TEST_F(LastReplica, WithANewDiskEndsItsWriter) {
+  acknowledge_write(1, 5);
+  submit(IoKind::kFlush, 2);
+  restart_last(Loss::kAll);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring);
+  for (unsigned r = 1; r < 3; ++r) {
+    ++links[r];
+    connect(r);
+  }
+  EXPECT_EQ(writer->phase(), Writer::Phase::kFailed);
+  EXPECT_EQ(writer->lost().count(), kGeometry.chunks());
+}
+
+// A successor settles a configuration with one that has a new disk, and dies; the next one must
+// not take that for a replica that has everything.
+TEST_F(Volume, ANewDiskIsCopiedEverythingThoughASuccessorDied) {
+  connect_all();
+  replicas[0] = ReplicaEngine(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
+  links = {2, 2, 2};
+  start_writer(2);
+  silent = {};
+  writer->on_connected(now, 0, todo);
+  writer->on_connected(now, 1, todo);
+  writer->on_connected(now, 2, todo);
+  // Until the first configuration of its own, which nobody hears.
+  for (bool has_settled = false; !has_settled && !todo.empty();) {
+    WriterActions actions;
+    actions.swap(todo);
+    for (const WriterAction& action : actions) {
+      if (action.kind != Kind::kSend || action.request.ask == Ask::kConfig) continue;
+      ReplicaActions done;
+      replicas[action.replica].on_request(2, action.request, done);
+      for (const ReplicaAction& a : done) {
+        if (a.kind != ReplicaAction::Kind::kAnswer) continue;
+        writer->on_answer(now, action.replica, a.answer, todo);
+      }
+    }
+  }
+  ASSERT_EQ(replicas[0].record().config.epoch.writer, 2u);
+  EXPECT_EQ(replicas[0].record().loss, Loss::kAll);
+  start_writer(3);
+  links = {3, 3, 3};
+  connect_all();
+  now += 1ms;
+  writer->on_timer(now, todo);
+  run();
+  EXPECT_FALSE(writer->is_in_sync(0));
+  EXPECT_EQ(writer->lacking(0), kGeometry.chunks());
+}
+
+// {0, 1} go on without 2, then 0 without both; 0 has a new disk then. Only 1 knows of {0, 1}.
+TEST_F(Volume, ASuccessorAsksAllIfOneHasANewDisk) {
+  connect_all();
+  writer->on_disconnected(now, 2, todo);
+  run();
+  replicas[0] = ReplicaEngine(kGeometry, ReplicaRecord::fresh(kGeometry, 3));
+  links = {2, 2, 2};
+  start_writer(2);
+  connect(0);
+  connect(2);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring);
+  connect(1);
+  EXPECT_EQ(writer->config().members, Members::only(1));
+}
+
+// Nothing was acknowledged without a replica that was given up, as long as one of the others had
+// not heard that; they have lost their memory.
+TEST_F(Volume, AConfigurationThatIsNotOnRecordDoesNotHideWhoLostNothing) {
+  connect_all();
+  silent = Members::only(2);
+  writer->on_disconnected(now, 0, todo);
+  run();
+  ASSERT_EQ(replicas[1].record().config.members, Members::of_bits(0b110));
+  ASSERT_EQ(replicas[2].record().config.members, Members::all(3));
+  for (unsigned r = 1; r < 3; ++r) {
+    ReplicaRecord record = replicas[r].record();
+    record.note_restart(true);
+    replicas[r] = ReplicaEngine(kGeometry, record);
+  }
+  silent = {};
+  links = {2, 2, 2};
+  start_writer(2);
+  connect(1);
+  connect(2);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kAcquiring) << "0 has everything";
+  connect(0);
+  EXPECT_EQ(writer->config().members, Members::only(0));
+}
+
 TEST_F(Volume, AWriterIsFencedByALaterOne) {
   connect_all();
   submit(IoKind::kWrite, 1);

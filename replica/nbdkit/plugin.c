@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <nbdkit-plugin.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +128,18 @@ static void wait_for(waiter_t* waiter, unsigned parts) {
   }
 }
 
+/* With the bytes that are lost; once, since every request ends so from then on. */
+static void report_loss(const char* what) {
+  static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+  char status[4096];
+  const int length = cepheus_volume_status(volume, status, sizeof status);
+  if (length > 0 && !atomic_flag_test_and_set(&is_reported)) {
+    nbdkit_error("%s: the replicas lost acknowledged data; the volume's status: %s", what, status);
+  } else {
+    nbdkit_error("%s: the replicas lost acknowledged data", what);
+  }
+}
+
 /* -1, and an error that NBD can carry to the client. */
 static int failure(int error, const char* what) {
   switch (error) {
@@ -137,6 +150,10 @@ static int failure(int error, const char* what) {
     case -ECANCELED:
       nbdkit_error("%s: the volume was closed", what);
       nbdkit_set_error(ESHUTDOWN);
+      break;
+    case -EIO:
+      report_loss(what);
+      nbdkit_set_error(EIO);
       break;
     case -EINVAL:
       nbdkit_error(

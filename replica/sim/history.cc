@@ -4,26 +4,92 @@
 
 namespace cepheus::replica::sim {
 
-std::optional<std::string> History::read(Instant begin, Instant now, std::size_t block,
+std::uint64_t History::begin_write(Instant now, unsigned writer, std::size_t block,
+                                   std::size_t count) {
+  for (std::size_t b = block; b < block + count; ++b) blocks_[b].push_back({writes_.size(), {}});
+  writes_.push_back({writer, now, kNever, {}});
+  return writes_.size() - 1;
+}
+
+void History::acknowledge(Instant now, std::uint64_t value, bool is_durable) {
+  Write& write = writes_[value];
+  write.end = std::min(write.end, now);
+  write.promise.made = std::min(write.promise.made, now);
+  if (!is_durable) return;
+  write.promise.is_flushed = true;
+  write.promise.lost = kNever;
+}
+
+void History::flushed(Instant since, unsigned writer) {
+  for (Write& write : writes_) write.promise.flush(since, served_at(writer));
+  for (auto& block : blocks_) {
+    for (Written& written : block) written.found.flush(since, served_at(writer));
+  }
+}
+
+void History::lose_unflushed(Instant now) {
+  last_loss_ = now;
+  for (Write& write : writes_) write.promise.lose(now);
+  for (auto& block : blocks_) {
+    for (Written& written : block) written.found.lose(now);
+  }
+}
+
+void History::serve(Instant now, unsigned writer) {
+  served_.resize(std::max<std::size_t>(served_.size(), writer + 1), kNever);
+  served_[writer] = now;
+  for (Write& write : writes_) {
+    if (write.writer != writer && served_at(write.writer) != kNever) {
+      write.end = std::min(write.end, now);
+    }
+  }
+}
+
+void History::resume(unsigned writer) {
+  for (Write& write : writes_) write.promise.renew(served_at(writer));
+  for (auto& block : blocks_) {
+    for (Written& written : block) written.found.renew(served_at(writer));
+  }
+}
+
+std::uint64_t History::tear(std::uint64_t value) {
+  torn_.push_back(value >= kTorn ? torn_[value - kTorn] : value);
+  return kTorn + torn_.size() - 1;
+}
+
+std::optional<std::string> History::read(const Times& times, unsigned reader, std::size_t block,
                                          std::uint64_t value) {
+  const Instant begin = times.begin;
   auto& written = blocks_[block];
   const std::string what = "block " + std::to_string(block) + " holds ";
+  const bool is_torn = value >= kTorn;
+  const bool is_excused = is_torn && value - kTorn < excused_torn_;
+  if (is_torn) value = torn_[value - kTorn];
   const auto found = std::find_if(written.begin(), written.end(),
                                   [value](const Written& w) { return w.write == value; });
   if (found == written.end()) {
     return what + "value " + std::to_string(value) + ", which was never written there";
   }
-  const Instant end = writes_[value].end;
+  const Write& source = writes_[value];
+  const auto name = [this](std::uint64_t write) {
+    return "write " + std::to_string(write) + " of writer " + std::to_string(writes_[write].writer);
+  };
+  if (is_torn && (!is_excused || source.promise.since() < begin || source.writer == reader)) {
+    return what + "half of " + name(value);
+  }
   for (const Written& other : written) {
     const Write& write = writes_[other.write];
-    if (write.begin > end && std::min(write.known, other.found) < begin) {
-      return what + "write " + std::to_string(value) + " of writer " +
-             std::to_string(writes_[value].writer) + ", though write " +
-             std::to_string(other.write) + " of writer " + std::to_string(write.writer) +
-             " came after it and was " + (write.known < begin ? "acknowledged" : "read already");
+    const Instant known = write.promise.since();
+    if (write.begin > source.end && std::min(known, other.found.since()) < begin) {
+      return what + name(value) + ", though " + name(other.write) + " came after it and was " +
+             (known < begin ? "acknowledged" : "read already");
     }
   }
-  if (!writes_[value].is_lost) found->found = std::min(found->found, now);
+  if (is_torn) return std::nullopt;
+  // What is found again after a loss was not lost.
+  Promise& promise = found->found;
+  promise.made = promise.since() == kNever ? times.end : std::min(promise.made, times.end);
+  if (!promise.is_flushed) promise.lost = last_loss_ > times.taken ? last_loss_ : kNever;
   return std::nullopt;
 }
 

@@ -13,17 +13,18 @@ TEST(History, LosesNoAcknowledgedWrite) {
   history.acknowledge(at(2), first);
   const auto second = history.begin_write(at(3), 0, 1, 1);
   history.acknowledge(at(4), second);
-  EXPECT_FALSE(history.read(at(5), at(6), 0, first));
-  EXPECT_FALSE(history.read(at(5), at(6), 1, second));
-  EXPECT_TRUE(history.read(at(5), at(6), 1, first));
-  EXPECT_FALSE(history.read(at(3), at(6), 1, first));  // began before it was acknowledged
+  EXPECT_FALSE(history.read({at(5), at(6), at(6)}, 9, 0, first));
+  EXPECT_FALSE(history.read({at(5), at(6), at(6)}, 9, 1, second));
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 1, first));
+  EXPECT_FALSE(
+      history.read({at(3), at(6), at(6)}, 9, 1, first));  // began before it was acknowledged
 }
 
 TEST(History, FindsWhatWasNeverWritten) {
   History history(4);
   const auto value = history.begin_write(at(1), 0, 0, 1);
-  EXPECT_TRUE(history.read(at(5), at(6), 1, value));
-  EXPECT_TRUE(history.read(at(5), at(6), 0, value + 1));
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 1, value));
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 0, value + 1));
 }
 
 // What was read once never changes back, though nobody acknowledged it.
@@ -32,9 +33,10 @@ TEST(History, RemembersWhatWasRead) {
   const auto first = history.begin_write(at(1), 0, 0, 2);
   history.acknowledge(at(2), first);
   const auto second = history.begin_write(at(3), 0, 0, 2);
-  EXPECT_FALSE(history.read(at(4), at(5), 0, second));
-  EXPECT_TRUE(history.read(at(6), at(7), 0, first));
-  EXPECT_FALSE(history.read(at(6), at(7), 1, first));  // a write may be in some blocks only
+  EXPECT_FALSE(history.read({at(4), at(5), at(5)}, 9, 0, second));
+  EXPECT_TRUE(history.read({at(6), at(7), at(7)}, 9, 0, first));
+  EXPECT_FALSE(
+      history.read({at(6), at(7), at(7)}, 9, 1, first));  // a write may be in some blocks only
 }
 
 TEST(History, EndsWritesOfAWriterThatWasReplaced) {
@@ -44,19 +46,70 @@ TEST(History, EndsWritesOfAWriterThatWasReplaced) {
   history.serve(at(2), 1);
   const auto young = history.begin_write(at(3), 1, 0, 1);
   history.acknowledge(at(4), young);
-  EXPECT_TRUE(history.read(at(5), at(6), 0, old));
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 0, old));
 }
 
 TEST(History, FlushedIsKeptThoughMemoryIsLost) {
   History history(2);
   const auto flushed = history.begin_write(at(1), 0, 0, 1);
   history.acknowledge(at(2), flushed);
-  history.flushed(at(3));
+  history.flushed(at(3), 0);
   const auto lost = history.begin_write(at(4), 0, 0, 1);
   history.acknowledge(at(5), lost);
-  history.lose_unflushed();
-  EXPECT_FALSE(history.read(at(7), at(8), 0, flushed));
-  EXPECT_TRUE(history.read(at(7), at(8), 0, 0));
+  history.lose_unflushed(at(6));
+  EXPECT_FALSE(history.read({at(7), at(8), at(8)}, 9, 0, flushed));
+  EXPECT_TRUE(history.read({at(7), at(8), at(8)}, 9, 0, 0));
+}
+
+TEST(History, AWriteWithFuaIsOnDisksWhenItIsAcknowledged) {
+  History history(1);
+  const auto write = history.begin_write(at(1), 0, 0, 1);
+  history.acknowledge(at(2), write, true);
+  history.lose_unflushed(at(3));
+  EXPECT_TRUE(history.read({at(4), at(5), at(5)}, 9, 0, 0));
+}
+
+// The loss excuses what a later writer finds; not one that goes on as if nothing had happened.
+TEST(History, AWriterThatServesOnAfterALossPromisesThatNothingIsLost) {
+  History history(1);
+  history.serve(at(1), 0);
+  const auto write = history.begin_write(at(2), 0, 0, 1);
+  history.acknowledge(at(3), write);
+  history.lose_unflushed(at(4));
+  EXPECT_FALSE(history.read({at(5), at(6), at(6)}, 1, 0, 0));
+  history.resume(0);
+  EXPECT_TRUE(history.read({at(7), at(8), at(8)}, 0, 0, 0));
+}
+
+TEST(History, AFlushAfterALossPromisesWhatWasAcknowledgedBefore) {
+  History history(1);
+  history.serve(at(1), 0);
+  const auto write = history.begin_write(at(2), 0, 0, 1);
+  history.acknowledge(at(3), write);
+  history.lose_unflushed(at(4));
+  history.flushed(at(5), 0);
+  EXPECT_TRUE(history.read({at(6), at(7), at(7)}, 1, 0, 0));
+}
+
+// Acknowledged only after the loss: it must have been sent again.
+TEST(History, ALossExcusesNothingThatIsAcknowledgedByAWriterThatKnowsOfIt) {
+  History history(1);
+  history.serve(at(1), 0);
+  const auto write = history.begin_write(at(2), 0, 0, 1);
+  history.lose_unflushed(at(3));
+  history.resume(0);
+  history.acknowledge(at(4), write);
+  EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 1, 0, 0));
+}
+
+TEST(History, HalfABlockMayBeReadOnlyAfterAllInSyncWereKilled) {
+  History history(1);
+  history.serve(at(1), 0);
+  const auto torn = history.tear(history.begin_write(at(2), 0, 0, 1));
+  EXPECT_TRUE(history.read({at(3), at(4), at(4)}, 1, 0, torn));
+  history.excuse_torn();
+  EXPECT_FALSE(history.read({at(3), at(4), at(4)}, 1, 0, torn));
+  EXPECT_TRUE(history.read({at(3), at(4), at(4)}, 0, 0, torn)) << "its writer sends it again";
 }
 
 }  // namespace

@@ -8,6 +8,32 @@ namespace cepheus::replica::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// Power that is lost everywhere, and disks that are replaced: at about the time of something else.
+void add_losses(VolumePlan& plan, cepheus::sim::Random& random) {
+  const auto add = [&](Fault::Kind kind) {
+    Fault fault;
+    fault.kind = kind;
+    const std::size_t other = plan.faults.empty() ? 0 : random.below(plan.faults.size());
+    const bool is_near = !plan.faults.empty() && random.chance(0.7);
+    fault.at = is_near ? plan.faults[other].at + random.between(Duration{0}, Duration{10ms})
+                       : Instant{random.between(Duration{0}, Duration{150ms})};
+    fault.replica = random.between(0, plan.replicas - 1);
+    fault.step = random.between(0, 1);
+    fault.length = random.between(Duration{1ms}, Duration{20ms});
+    plan.faults.push_back(fault);
+  };
+  for (unsigned i = random.chance(0.25) ? random.between(1, 3) : 0; i > 0; --i) {
+    add(Fault::Kind::kPowerLoss);
+  }
+  for (unsigned i = random.chance(0.15) ? random.between(1, 2) : 0; i > 0; --i) {
+    add(Fault::Kind::kNewDisk);
+  }
+}
+
+}  // namespace
+
 VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   cepheus::sim::Random random(seed * 2 + 1);
   VolumePlan plan;
@@ -15,9 +41,11 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   plan.depth = random.between(1, 8);
   plan.copy_rate = random.chance(0.3) ? 1'000'000 : 0;
   plan.operations = random.between(40, 200);
-  // Memory is lost on one host at most: that all lose it at once is what flushes are for.
+  if (random.chance(0.4)) plan.fua_share = random.chance(0.5) ? 1 : 0.5;
+  // Half of the volumes lose memory on one host at most, others anywhere, again and again.
   const unsigned forgetful = random.between(0, plan.replicas - 1);
   const bool loses_memory = random.chance(0.3);
+  const bool is_one = random.chance(0.5);
   const unsigned count = random.between(0, 7);
   for (unsigned i = 0; i < count; ++i) {
     Fault fault;
@@ -28,7 +56,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
     fault.length = random.between(Duration{100us}, Duration{40ms});
     if (fault.kind == Fault::Kind::kHostCrash) {
       if (!loses_memory) fault.kind = Fault::Kind::kReplicaCrash;
-      fault.replica = loses_memory ? forgetful : fault.replica;
+      fault.replica = loses_memory && is_one ? forgetful : fault.replica;
     }
     plan.faults.push_back(fault);
   }
@@ -43,7 +71,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
     plan.faults.push_back(fault);
   }
   // A writer that dies among its first writes, of which no bitmap knows before.
-  if (random.chance(0.15)) {
+  if (random.chance(0.3)) {
     Fault death;
     death.kind = Fault::Kind::kWriterCrash;
     death.at = Instant{random.between(Duration{500us}, Duration{3ms})};
@@ -68,8 +96,11 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
   }
   plan.is_direct = cepheus::sim::Random(seed * 2).chance(0.3);
   for (Fault& fault : plan.faults) {
-    if (plan.is_direct && fault.kind == Fault::Kind::kReplicaCrash) fault.replica = forgetful;
+    if (plan.is_direct && is_one && fault.kind == Fault::Kind::kReplicaCrash) {
+      fault.replica = forgetful;
+    }
   }
+  add_losses(plan, random);
   std::sort(plan.faults.begin(), plan.faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return plan;
@@ -99,7 +130,9 @@ const char* to_string(Fault::Kind kind) {
                                     "second writer",
                                     "cut",
                                     "group fails",
-                                    "replica stalls"};
+                                    "replica stalls",
+                                    "no power anywhere",
+                                    "new disk"};
   return kNames[static_cast<unsigned>(kind)];
 }
 

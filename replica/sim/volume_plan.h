@@ -18,6 +18,8 @@ struct Fault {
     kCut,           // between the writer and a replica, for a while
     kGroupFails,    // for no reason that is known
     kPause,         // a replica stops for a while
+    kPowerLoss,     // on all replicas' hosts, and on the writer's where `step` is even
+    kNewDisk,       // a replica's disk fails, another one takes its place
   };
   Kind kind{};
   Instant at{};
@@ -33,6 +35,7 @@ struct VolumePlan {
   std::uint32_t chunk_blocks = 4;
   unsigned operations = 120;
   std::uint64_t copy_rate = 0;
+  double fua_share = 0.1;  // of writes
   bool is_direct = false;  // a replica's memory goes with its program; only flushes write it back
   std::vector<Fault> faults;  // in the order of time
 

@@ -26,8 +26,8 @@ TEST(VolumeSeeds, HoldEveryInvariant) {
 
 // Seeds that once failed, for something that has been mended since.
 TEST(VolumeSeeds, HoldWhereTheyOnceDidNot) {
-  for (const std::uint64_t seed :
-       {109u, 1404u, 3672u, 5658u, 13940u, 15336u, 16440u, 18587u, 166583u, 190160u}) {
+  for (const std::uint64_t seed : {109u, 1404u, 3672u, 5658u, 13940u, 15336u, 16440u, 18587u,
+                                   62712u, 76401u, 166583u, 190160u}) {
     const auto outcome = run_seed(seed);
     EXPECT_FALSE(outcome.failure) << "seed " << seed << ": " << *outcome.failure;
   }
@@ -38,7 +38,7 @@ class VolumeRule : public testing::TestWithParam<const char*> {};
 TEST_P(VolumeRule, SwitchedOffFailsASeed) {
   Rules rules;
   ASSERT_TRUE(set_rule(rules, GetParam(), false));
-  for (std::uint64_t seed = 1; seed <= 6000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 12000; ++seed) {
     if (!run_seed(seed, rules).failure) continue;
     EXPECT_FALSE(run_seed(seed).failure) << "seed " << seed << " fails with the rule, too";
     return;

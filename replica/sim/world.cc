@@ -1,5 +1,6 @@
 #include "replica/sim/world.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace cepheus::replica::sim {
@@ -124,20 +125,43 @@ void World::add_writer() {
   if (!is_calm) writers.back()->start_client();
 }
 
-// Was it the only one in sync, as far as that is on record with all whom it names?
-void World::note_memory_loss(unsigned replica) {
-  Config latest;
+void World::note_record() {
   for (const auto& host : replicas) {
     const Config& config = host->record().config;
-    bool is_on_record = true;
+    bool is_on_record = is_later(config, on_record_);
     for (unsigned r = 0; r < plan.replicas; ++r) {
       if (config.members.has(r) && is_later(config, replicas[r]->record().config)) {
         is_on_record = false;
       }
     }
-    if (is_on_record && !is_later(latest, config)) latest = config;
+    if (is_on_record) on_record_ = config;
   }
-  if (latest.members.without(replica).empty()) history.lose_unflushed();
+}
+
+void World::note_crash() {
+  bool all_crashed = true, all_forgot = true;
+  for (unsigned r = 0; r < plan.replicas; ++r) {
+    if (!on_record_.members.has(r)) continue;
+    all_crashed &= replicas[r]->has_crashed();
+    all_forgot &= replicas[r]->has_forgotten();
+  }
+  if (all_crashed) history.excuse_torn();
+  if (all_forgot) history.lose_unflushed(events.now());
+}
+
+void World::lose_power(bool with_writer) {
+  if (with_writer && writers.back()->is_up()) writers.back()->crash();
+  for (auto& replica : replicas) replica->crash(true);
+}
+
+// Flushed data must be left somewhere: on another one in sync, whose disk is not a new one, too.
+bool World::may_replace_disk(unsigned replica) const {
+  for (unsigned r = 0; r < plan.replicas; ++r) {
+    if (r != replica && on_record_.members.has(r) && replicas[r]->record().loss != Loss::kAll) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void World::befall(const Fault& fault) {
@@ -177,6 +201,17 @@ void World::befall(const Fault& fault) {
     case Fault::Kind::kPause:
       replica.paused_until = until;
       break;
+    case Fault::Kind::kPowerLoss:
+      lose_power(fault.step % 2 == 0);
+      if (!writers.back()->is_up()) {
+        events.in(fault.length, [this] {
+          if (!is_calm && !writers.back()->is_up()) add_writer();
+        });
+      }
+      break;
+    case Fault::Kind::kNewDisk:
+      if (may_replace_disk(fault.replica)) replica.replace_disk();
+      break;
   }
 }
 
@@ -200,30 +235,56 @@ bool World::is_settled() const {
   return last.engine().config_is_confirmed() && last.engine().marked() == 0;
 }
 
+// Whoever still lives: what it was asked for ends, well or not.
+bool World::end_requests() {
+  const auto all_ended = [this] {
+    return std::all_of(writers.begin(), writers.end(),
+                       [](const auto& writer) { return !writer->is_up() || writer->is_idle(); });
+  };
+  if (run_until(events.now() + 5s, all_ended)) return true;
+  if (!outcome.failure) fail("requests of a writer that lives do not end");
+  return false;
+}
+
+// One writer is left: the last one, if it still serves, or another.
+bool World::come_to_serve() {
+  const bool goes_on = random.chance(0.5);
+  const bool is_dark = random.chance(0.3);
+  for (auto& writer : writers) {
+    if (writer->is_up() && (writer != writers.back() || !goes_on || is_dark)) writer->crash();
+  }
+  if (is_dark) {
+    say("no power anywhere");
+    lose_power(false);
+  }
+  // What the dead had sent arrives, claims too.
+  if (!run_until(events.now() + 100ms, [] { return false; }) && outcome.failure) return false;
+  if (!writers.back()->is_up() || writers.back()->has_ended()) add_writer();
+  const auto serves = [this] {
+    return writers.back()->engine().phase() == Writer::Phase::kServing;
+  };
+  if (run_until(events.now() + 5s, serves)) return true;
+  if (!outcome.failure) fail("a writer does not come to serve");
+  return false;
+}
+
 // Nothing befalls anybody any more: one writer makes all alike, and everything can be read.
 void World::settle() {
   is_calm = true;
   say("calm");
-  for (auto& writer : writers) {
-    if (writer->is_up()) writer->crash();
-  }
-  add_writer();
-  const auto serves = [this] {
-    return writers.back()->is_up() && writers.back()->engine().phase() == Writer::Phase::kServing;
-  };
-  if (!run_until(events.now() + 5s, serves)) {
-    if (!outcome.failure) fail("a new writer does not come to serve");
-    return;
-  }
+  for (auto& replica : replicas) replica->live_on();
+  for (auto& writer : writers) writer->live_on();
+  if (!end_requests() || !come_to_serve()) return;
   writers.back()->read_all();
   events.in(100ms, [this] { writers.back()->flush(); });
   run_until(events.now() + 150ms, [] { return false; });
   if (outcome.failure) return;
-  if (!run_until(events.now() + 5s, [this] { return is_settled(); })) {
-    if (!outcome.failure) fail("replicas do not come to be alike");
-    return;
-  }
-  for (unsigned r = 1; r < plan.replicas; ++r) {
+  if (run_until(events.now() + 5s, [this] { return is_settled(); })) return compare();
+  if (!outcome.failure) fail("replicas do not come to be alike");
+}
+
+void World::compare() {
+  for (unsigned r = 0; r < plan.replicas; ++r) {
     for (std::size_t b = 0; b < plan.blocks; ++b) {
       if (replicas[r]->get(b) != replicas[0]->get(b)) {
         fail("block " + std::to_string(b) + " differs on replicas 0 and " + std::to_string(r));

@@ -34,7 +34,10 @@ class ReplicaHost {
   ReplicaHost(World& world, unsigned index);
   void start();
   void crash(bool with_host);
+  // Its disk fails, and it comes back with a new one.
+  void replace_disk();
   void crash_after(unsigned actions) { crash_in_ = actions + 1; }
+  void live_on() { crash_in_ = 0; }
   bool is_up() const { return engine_ != nullptr; }
   void on_request(Link& link, const Request& request);
   void on_hang_up(Link& link);
@@ -44,20 +47,33 @@ class ReplicaHost {
     return is_up() && at != joined_.end() && at->second == generation;
   }
   std::uint64_t get(std::size_t block) const { return memory_[block]; }
-  void set(std::size_t block, std::uint64_t value) { memory_[block] = value; }
+  // A NIC stores block by block: one is under way until it is set, and halved by a death.
+  void begin_landing(std::size_t block, std::uint64_t value) { landing_.emplace(block, value); }
+  void set(std::size_t block, std::uint64_t value) {
+    landing_.reset();
+    memory_[block] = value;
+  }
   const std::vector<std::uint64_t>& memory() const { return memory_; }
   const std::vector<std::uint64_t>& disk() const { return disk_; }
   const ReplicaRecord& record() const { return record_; }
+  // Since it was named as one that has everything: its program ended; its memory was lost.
+  bool has_crashed() const { return has_crashed_; }
+  bool has_forgotten() const { return has_forgotten_; }
   Instant paused_until{};
 
  private:
-  void flush(const ChunkBitmap& chunks);
+  void flush(Link& link, const ChunkBitmap& chunks, const Answer& answer);
+  void write_back(const ChunkBitmap& chunks, double share);
+  void save_record();
 
   World& world_;
   unsigned index_;
   ReplicaRecord record_;  // on disk
   bool lost_memory_ = false;
   std::vector<std::uint64_t> memory_, disk_;
+  bool has_crashed_ = false, has_forgotten_ = false;
+  unsigned starts_ = 0;
+  std::optional<std::pair<std::size_t, std::uint64_t>> landing_;
   std::unique_ptr<ReplicaEngine> engine_;
   std::map<std::uint64_t, std::uint64_t>
       joined_;  // link -> generation: several, if nobody is fenced
@@ -69,6 +85,7 @@ class WriterHost {
   WriterHost(World& world, unsigned index);
   void crash();
   void crash_after(unsigned actions) { crash_in_ = actions + 1; }
+  void live_on() { crash_in_ = 0; }
   bool is_up() const { return engine_ != nullptr; }
   Writer& engine() { return *engine_; }
   void on_connected(unsigned replica, Link* link);
@@ -77,7 +94,7 @@ class WriterHost {
   void fail_group();
   void start_client();
   bool is_idle() const { return open_.empty(); }
-  bool is_fenced() const { return is_fenced_; }
+  bool has_ended() const { return has_ended_; }
   void read_all();  // every block, once
   void flush();
   Instant paused_until{};
@@ -116,6 +133,7 @@ class WriterHost {
   void read(const WriterAction& action);
   void copy(const WriterAction& action);
   void complete(const WriterAction& action);
+  void note_phase();
   void submit_next();
   void submit(IoRequest request);
   void arm();
@@ -127,11 +145,13 @@ class WriterHost {
   std::vector<Link*> links_;
   std::shared_ptr<Group> group_;
   std::map<std::uint64_t, Io> open_;
-  std::map<std::uint64_t, std::vector<std::uint64_t>> found_;  // of a read's attempt
+  // Of a read, when it was taken.
+  std::map<std::uint64_t, std::pair<Instant, std::vector<std::uint64_t>>> found_;
   std::uint64_t ids_ = 0;
   unsigned crash_in_ = 0;
-  bool has_client_ = false, is_serving_ = false, is_fenced_ = false;
+  bool has_client_ = false, has_served_ = false, is_serving_ = false, has_ended_ = false;
   Instant armed_ = Instant::max();
+  Instant came_;
   Config said_;  // in the trace
   bool is_said_on_record_ = false;
 };
@@ -172,19 +192,27 @@ class World {
   void drop_links_of_replica(unsigned replica);
   void drop_links_of_writer(unsigned writer);
   void add_writer();
-  void note_memory_loss(unsigned replica);
+  // What a replica's death, or the loss of its memory, excuses.
+  void note_crash();
+  void note_record();
 
  private:
   void pump_down(Link& link);
   void pump_up(Link& link);
   void befall(const Fault& fault);
+  void lose_power(bool with_writer);
+  bool may_replace_disk(unsigned replica) const;
   void settle();
+  bool end_requests();
+  bool come_to_serve();
+  void compare();
   bool is_settled() const;
   bool run_until(Instant end, const std::function<bool()>& is_done);
 
   bool trace_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::vector<Instant>> cuts_;  // writer, replica
+  Config on_record_;                        // with all whom it names, the latest there was
 };
 
 // One seed, from its plan to the end of it.

@@ -23,7 +23,7 @@ void WriterHost::submit_next() {
     const std::size_t most = std::min<std::size_t>(world_.plan.blocks - first, 6);
     request.offset = first * kBlock;
     request.length = (1 + world_.random.below(most)) * kBlock;
-    request.fua = request.kind == IoKind::kWrite && world_.random.chance(0.1);
+    request.fua = request.kind == IoKind::kWrite && world_.random.chance(world_.plan.fua_share);
   }
   submit(request);
 }

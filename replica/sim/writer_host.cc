@@ -9,7 +9,8 @@ WriterHost::WriterHost(World& world, unsigned index)
     : world_(world),
       index_(index),
       engine_(std::make_unique<Writer>(world.plan.settings(world.rules), world.random.next())),
-      links_(world.plan.replicas) {
+      links_(world.plan.replicas),
+      came_(world.events.now()) {
   for (unsigned r = 0; r < links_.size(); ++r) dial(r, world_.soon(500));
 }
 
@@ -31,15 +32,38 @@ void WriterHost::handle(Event event) {
   engine_->check_consistent();
   run(actions);
   if (!is_up()) return;
-  if (!is_serving_ && engine_->phase() == Writer::Phase::kServing) {
-    is_serving_ = true;
-    ++world_.outcome.takeovers;
-    world_.say("writer " + std::to_string(index_) + " serves");
-    world_.history.serve(world_.events.now(), index_);
-  }
+  note_phase();
   say_config();
-  is_fenced_ = engine_->phase() == Writer::Phase::kFenced;
   arm();
+}
+
+void WriterHost::note_phase() {
+  const Writer::Phase phase = engine_->phase();
+  if (phase == Writer::Phase::kFailed && !has_ended_) {
+    world_.say("writer " + std::to_string(index_) + " says that data is lost");
+    if (has_served_ && world_.history.last_loss() < came_) {
+      world_.fail("a writer ended, though nothing was lost");
+    }
+    world_.events.in(world_.soon(5000), [this] {
+      if (!world_.is_calm && world_.writers.back().get() == this) world_.add_writer();
+    });
+  }
+  has_ended_ = engine_->has_ended();
+  const bool was_serving = is_serving_;
+  is_serving_ = phase == Writer::Phase::kServing;
+  if (was_serving || !is_serving_) return;
+  // Those in sync may have died since: it will hear of it.
+  bool has_all = true;
+  for (unsigned r = 0; r < links_.size(); ++r) {
+    if (!engine_->config().members.has(r)) continue;
+    has_all &= links_[r] != nullptr && links_[r]->replica_holds;
+  }
+  world_.say("writer " + std::to_string(index_) + " serves" + (has_served_ ? " again" : ""));
+  if (has_served_ && has_all) world_.history.resume(index_);
+  if (has_served_) return;
+  has_served_ = true;
+  ++world_.outcome.takeovers;
+  world_.history.serve(world_.events.now(), index_);
 }
 
 void WriterHost::say_config() {
@@ -120,7 +144,7 @@ void WriterHost::crash() {
 
 void WriterHost::dial(unsigned replica, Duration delay) {
   after(delay + world_.soon(200), [this, replica] {
-    if (links_[replica] != nullptr || engine_->phase() == Writer::Phase::kFenced) return;
+    if (links_[replica] != nullptr || has_ended_) return;
     Link* const link = world_.connect(index_, replica);
     if (link == nullptr) return dial(replica, 1ms);
     links_[replica] = link;
@@ -237,7 +261,9 @@ void WriterHost::pump(const std::shared_ptr<Group>& group, unsigned replica) {
   }
   const Group::Landing landing = pipe.front();
   pipe.pop_front();
-  world_.replicas[replica]->set(landing.block, landing.value);
+  ReplicaHost& host = *world_.replicas[replica];
+  host.set(landing.block, landing.value);
+  if (!pipe.empty()) host.begin_landing(pipe.front().block, pipe.front().value);
   if (landing.is_last) {
     Members& lacking = group->lacking[landing.attempt];
     lacking = lacking.without(replica);
@@ -266,9 +292,10 @@ void WriterHost::read(const WriterAction& action) {
     for (std::size_t b = 0; ok && b < action.io.length / kBlock; ++b) {
       found.push_back(host.get(action.io.offset / kBlock + b));
     }
-    after(world_.soon(ok ? 60 : 3000), [this, group, ok, found, action] {
+    const Instant taken = world_.events.now();
+    after(world_.soon(ok ? 60 : 3000), [this, group, ok, taken, found, action] {
       if (group_ != group) return;
-      if (ok) found_[action.io.id] = found;
+      if (ok) found_[action.io.id] = {taken, found};
       handle([&](WriterActions& out) {
         engine_->on_read(world_.events.now(), action.attempt, ok, out);
       });
@@ -293,6 +320,11 @@ void WriterHost::copy(const WriterAction& action) {
       found.push_back(source.get(first + b));
     if (group_ != group) return;
     const std::vector<Link*> links = group->links;
+    for (unsigned r = 0; r < links.size() && !found.empty(); ++r) {
+      if (!action.members.has(r) || !reaches(r, links[r]->id)) continue;
+      const std::size_t at = world_.random.below(found.size());
+      world_.replicas[r]->begin_landing(first + at, found[at]);
+    }
     after(world_.soon(60), [this, group, failed, found, links, action, first]() mutable {
       for (unsigned r = 0; r < links.size() && !found.empty(); ++r) {
         if (!action.members.has(r)) continue;
@@ -324,14 +356,14 @@ void WriterHost::complete(const WriterAction& action) {
   if (action.status == IoStatus::kOk) {
     ++world_.outcome.acknowledged;
     if (io.request.kind == IoKind::kWrite) {
-      world_.history.acknowledge(now, io.value);
+      world_.history.acknowledge(now, io.value, io.request.fua);
     } else if (io.request.kind == IoKind::kFlush) {
-      world_.history.flushed(io.begin);
+      world_.history.flushed(io.begin, index_);
     } else {
-      const auto& found = found_[io.request.id];
+      const auto& [taken, found] = found_[io.request.id];
       for (std::size_t b = 0; b < found.size(); ++b) {
-        const auto wrong =
-            world_.history.read(io.begin, now, io.request.offset / kBlock + b, found[b]);
+        const auto wrong = world_.history.read({io.begin, taken, now}, index_,
+                                               io.request.offset / kBlock + b, found[b]);
         if (wrong) world_.fail("writer " + std::to_string(index_) + ": " + *wrong);
       }
     }
@@ -341,8 +373,7 @@ void WriterHost::complete(const WriterAction& action) {
 }
 
 void WriterHost::submit(IoRequest request) {
-  if (!is_up() || engine_->under_way() == world_.plan.depth ||
-      engine_->phase() == Writer::Phase::kFenced) {
+  if (!is_up() || engine_->under_way() == world_.plan.depth || has_ended_) {
     return;
   }
   request.id = ++ids_;

@@ -24,6 +24,18 @@ constexpr std::size_t kSmallRequest = 64 << 10;
 constexpr std::size_t kLargeRequests = 8;
 constexpr wire::Duration kStatusPatience = 1s;
 
+int error_of(IoStatus status) {
+  switch (status) {
+    case IoStatus::kOk:
+      return 0;
+    case IoStatus::kFenced:
+      return -ESTALE;
+    case IoStatus::kLost:
+      break;
+  }
+  return -EIO;
+}
+
 }  // namespace
 
 tl::expected<std::unique_ptr<Volume>, Volume::Failure> Volume::open(VolumeOptions options) {
@@ -158,11 +170,11 @@ void Volume::wait(wire::Instant now, bool may_spin) {
   std::size_t count = kOwn;
   wire::Instant until = wire::kNever;
   // Nobody is dialled any more then.
-  const bool is_fenced = engine_ && engine_->phase() == Writer::Phase::kFenced;
+  const bool has_ended = engine_ && engine_->has_ended();
   for (const ReplicaLink& link : links_) {
     const int fd = link.fd();
     fds[count++] = {fd, fd < 0 ? short{0} : link.events(), 0};
-    if (!is_fenced || fd >= 0) until = std::min(until, link.deadline());
+    if (!has_ended || fd >= 0) until = std::min(until, link.deadline());
   }
   if (engine_) until = std::min(until, engine_->deadline());
   timespec timeout{};
@@ -200,7 +212,7 @@ bool Volume::take_submitted(wire::Instant now) {
     if (engine_->submit(now, requests_->slot(number).io, actions_)) {
       carry_out(now);
     } else {
-      requests_->complete(number, -ESTALE);
+      requests_->complete(number, engine_->phase() == Writer::Phase::kFailed ? -EIO : -ESTALE);
     }
   }
   return !taken_.empty();
@@ -210,8 +222,7 @@ bool Volume::look_at_links(wire::Instant now) {
   bool worked = false;
   for (unsigned r = 0; r < links_.size(); ++r) {
     ReplicaLink& link = links_[r];
-    const bool is_fenced = engine_ && engine_->phase() == Writer::Phase::kFenced;
-    if (is_fenced && link.fd() < 0) continue;
+    if (engine_ && engine_->has_ended() && link.fd() < 0) continue;
     if (revents_[r] == 0 && now < link.deadline()) continue;
     worked |= revents_[r] != 0;
     answers_.clear();
@@ -343,8 +354,7 @@ void Volume::carry_out(wire::Instant now, WriterAction& action) {
       break;
     case Kind::kComplete:
       ++requests_done_;
-      requests_->complete(static_cast<unsigned>(action.io.id),
-                          action.status == IoStatus::kOk ? 0 : -ESTALE);
+      requests_->complete(static_cast<unsigned>(action.io.id), error_of(action.status));
       break;
   }
 }
@@ -368,9 +378,10 @@ void Volume::form(wire::Instant now, const WriterAction& action) {
 void Volume::settle(wire::Instant now) {
   if (!engine_) return;
   const auto phase = engine_->phase();
-  if (phase == Writer::Phase::kFenced) {
-    refuse(-ESTALE, "another program has taken the volume");
-    requests_->close(-ESTALE);
+  if (engine_->has_ended()) {
+    const int error = phase == Writer::Phase::kFenced ? -ESTALE : -EIO;
+    refuse(error, failure());
+    requests_->close(error);
   }
   measure_copies(now);
   if (phase == Writer::Phase::kServing && !serves_) {

@@ -63,6 +63,7 @@ class Volume {
   void measure_copies(wire::Instant now);
   Progress progress_of(unsigned replica) const;
   std::string status_json() const;
+  std::string failure() const;  // why the engine has ended; "": it has not
   void refuse(int error, std::string text);
   void wake();
   std::string who_is_missing() const;

@@ -15,12 +15,47 @@ const char* name_of(Writer::Phase phase) {
     case Writer::Phase::kServing:
       return "serving";
     case Writer::Phase::kFenced:
+      return "fenced";
+    case Writer::Phase::kFailed:
       break;
   }
-  return "fenced";
+  return "failed";
+}
+
+struct Bytes {
+  std::uint64_t offset = 0, length = 0;
+};
+
+std::vector<Bytes> ranges_of(const ChunkBitmap& chunks, const Geometry& geometry) {
+  std::vector<Bytes> ranges;
+  for (std::uint32_t c = 0; c < chunks.chunks(); ++c) {
+    if (!chunks.has(c)) continue;
+    const std::uint64_t at = geometry.chunk_offset(c);
+    if (ranges.empty() || ranges.back().offset + ranges.back().length != at) {
+      ranges.push_back({at, 0});
+    }
+    ranges.back().length += geometry.chunk_bytes(c);
+  }
+  return ranges;
 }
 
 }  // namespace
+
+std::string Volume::failure() const {
+  if (engine_->phase() == Writer::Phase::kFenced) return "another program has taken the volume";
+  if (engine_->phase() != Writer::Phase::kFailed) return "";
+  constexpr std::size_t kMostNamed = 8;
+  const auto ranges = ranges_of(engine_->lost(), geometry_);
+  std::string text =
+      "all replicas in sync lost their memory or their disks, and with it data that was "
+      "acknowledged and not flushed, in bytes";
+  for (std::size_t i = 0; i < ranges.size() && i < kMostNamed; ++i) {
+    text += (i == 0 ? " " : ", ") + std::to_string(ranges[i].offset) + " to " +
+            std::to_string(ranges[i].offset + ranges[i].length - 1);
+  }
+  if (ranges.size() > kMostNamed) text += ", and more";
+  return text + ": open the volume again, check what is there, and write it anew";
+}
 
 std::string Volume::status_json() const {
   nlohmann::json replicas = nlohmann::json::array(), in_sync = nlohmann::json::array();
@@ -36,10 +71,16 @@ std::string Volume::status_json() const {
     if (!link.complaint().empty()) one["why"] = link.complaint();
     replicas.push_back(std::move(one));
   }
+  nlohmann::json lost = nlohmann::json::array();
+  for (const Bytes& range : ranges_of(engine_->lost(), geometry_)) {
+    lost.push_back({{"offset", range.offset}, {"length", range.length}});
+  }
   const Epoch epoch = engine_->epoch();
   return nlohmann::json{{"volume", options_.volume},
                         {"role", "writer"},
                         {"phase", name_of(engine_->phase())},
+                        {"failure", failure()},
+                        {"lost", lost},
                         {"epoch", {{"number", epoch.number}, {"writer", epoch.writer}}},
                         {"config_version", engine_->config().version},
                         {"config_on_record", engine_->config_is_confirmed()},

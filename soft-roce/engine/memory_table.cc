@@ -34,11 +34,13 @@ wire::Result<void> check(const void* memory, std::uint64_t length, std::uint64_t
 
 }  // namespace
 
-MemoryTable::MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload)
+MemoryTable::MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload,
+                         MemoryGuard guard)
     : max_regions_(std::clamp(max_regions, 1u, 1u << 24)),
       slot_mask_(std::bit_ceil(max_regions_) - 1),
       seed_(seed),
-      moves_payload_(moves_payload) {}
+      moves_payload_(moves_payload),
+      guard_(guard) {}
 
 wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_t length,
                                              std::uint64_t iova, std::uint32_t access) {
@@ -117,6 +119,13 @@ bool MemoryTable::remove(std::uint32_t key) {
   region->in_use = false;
   free_slots_.push_back(key & slot_mask_);
   return true;
+}
+
+void MemoryTable::lose(std::uint32_t key) {
+  Region* const region = find(key);
+  if (region == nullptr || region->length == 0) return;
+  lost_ = LostRegion{region->memory, region->length};
+  region->length = 0;  // no byte lies inside
 }
 
 bool MemoryTable::invalidate(std::uint32_t key, PdId pd) {

@@ -1,9 +1,16 @@
 // Registered memory: translates keys and virtual addresses to bytes of this process (IBTA vol.
 // 1, 10.6).
+//
+// A program may unmap memory that is still registered. Pinned pages would live on; here they are
+// gone. Each access goes through a guard of the driver's, which notices that. The region is then
+// lost: its key gives nothing any more, and the program deregisters it as any other.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "soft-roce/engine/verbs_types.h"
@@ -18,8 +25,9 @@ class MemoryTable {
  public:
   static constexpr std::uint32_t kLastChosenKey = 0x10000;
 
-  // `moves_payload`: NicConfig's.
-  MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload = true);
+  // `moves_payload`, `guard`: NicConfig's.
+  MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload = true,
+              MemoryGuard guard = nullptr);
   bool moves_payload() const { return moves_payload_; }
 
   // The key, as lkey and, if `access` allows remote operations, as rkey. Errors: kInvalid,
@@ -50,6 +58,30 @@ class MemoryTable {
     return r.translate(pd, address, length, needed_access);
   }
 
+  // Copies from or to `memory`, which translate() gave for `key`. False: it is not mapped, and the
+  // region is lost.
+  bool copy_out(std::uint32_t key, const std::uint8_t* memory, void* to, std::size_t n) {
+    return touch(key, memory, n, [=] { std::memcpy(to, memory, n); });
+  }
+  bool copy_in(std::uint32_t key, std::uint8_t* memory, const void* from, std::size_t n) {
+    return touch(key, memory, n, [=] { std::memcpy(memory, from, n); });
+  }
+  // The same for any work on `n` bytes of `memory`.
+  template <typename Work>
+  bool touch(std::uint32_t key, const std::uint8_t* memory, std::size_t n, Work work) {
+    if (guard_ == nullptr) {
+      work();
+      return true;
+    }
+    if (guard_(
+            memory, n, [](void* w) { (*static_cast<Work*>(w))(); }, &work))
+      return true;
+    lose(key);
+    return false;
+  }
+  // A region that was lost since the last call.
+  std::optional<LostRegion> take_lost() { return std::exchange(lost_, std::nullopt); }
+
  private:
   struct Region {
     std::uint32_t key = 0;
@@ -72,11 +104,14 @@ class MemoryTable {
   const Region* find_chosen(std::uint32_t key) const;
 
   Region* find(std::uint32_t key);  // null: not in use
+  void lose(std::uint32_t key);
 
   std::uint32_t max_regions_;
   std::uint32_t slot_mask_;
   std::uint64_t seed_;
   bool moves_payload_;
+  MemoryGuard guard_;
+  std::optional<LostRegion> lost_;
   std::vector<Region> regions_;
   std::deque<std::uint32_t> free_slots_;  // longest unused first
   std::vector<Region> chosen_;            // by key

@@ -96,6 +96,8 @@ wire::Result<MemoryKeys> Nic::register_memory_as(std::uint32_t key, PdId pd, voi
 
 bool Nic::deregister_memory(std::uint32_t lkey) { return state_->port.memory.remove(lkey); }
 
+std::optional<LostRegion> Nic::take_lost_region() { return state_->port.memory.take_lost(); }
+
 wire::Result<SrqId> Nic::create_srq(const SrqInit& init) {
   if (auto ok = check_caps({.max_recv_wr = init.max_wr, .max_recv_sge = init.max_sge}); !ok) {
     return tl::unexpected(ok.error());
@@ -186,10 +188,15 @@ bool Nic::destroy_qp(Qpn qpn) {
 }
 
 wire::Result<void> Nic::post_send(Instant now, Qpn qpn, const SendWr& wr, NicOutput& out) {
+  return post_sends(now, qpn, {&wr, 1}, out);
+}
+
+wire::Result<void> Nic::post_sends(Instant now, Qpn qpn, std::span<const SendWr> wrs,
+                                   NicOutput& out) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return unknown_qp();
   qp->resume(now);
-  auto result = qp->post_send(wr, out);
+  auto result = qp->post_sends(wrs, out);
   state_->refresh(*qp);
   return result;
 }

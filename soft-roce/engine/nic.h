@@ -43,6 +43,9 @@ struct NicConfig {
   // False: payload is a length only, nothing is read from or written to memory by SENDs and WRITEs.
   // For measurements of large fabrics.
   bool moves_payload = true;
+  // Around each access to registered memory. None: memory is never unmapped before it is
+  // deregistered.
+  MemoryGuard guard = nullptr;
   Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
   // Data is sent as ECN-capable, marks are answered, rates kept; none: as if nobody had thought of
   // it. Precondition: congestion->check() succeeds.
@@ -74,6 +77,9 @@ class Nic {
                                               std::size_t length, std::uint64_t iova,
                                               std::uint32_t access);
   bool deregister_memory(std::uint32_t lkey);
+  // A region that NicConfig::guard found unmapped since the last call. Its accesses fail from then
+  // on, as with a wrong key.
+  std::optional<LostRegion> take_lost_region();
 
   // --- Shared receive queues. Errors: kInvalid (no such queue, sizes), kUnavailable (out of
   // queues), kAgain (queue full; destroy_srq: QPs still use it).
@@ -100,6 +106,8 @@ class Nic {
   // --- Work requests. Errors: kInvalid (state, sizes, an operation that the QP's type does not
   // give), kAgain (queue full). In ERR, and in SQE for sends: flushed.
   wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, NicOutput& out);
+  // All of them, or none and the error of the first that can't be posted.
+  wire::Result<void> post_sends(Instant now, Qpn qpn, std::span<const SendWr> wrs, NicOutput& out);
   wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, NicOutput& out);
 
   // --- The wire.

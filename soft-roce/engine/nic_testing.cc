@@ -140,6 +140,13 @@ wire::Result<void> Host::to(QpState state) {
   return modify(attr, kAttrState);
 }
 
+wire::Result<void> Host::to_drained() {
+  QpAttr attr;
+  attr.state = QpState::kSqd;
+  attr.drained_event = true;
+  return modify(attr, kAttrState | kAttrDrainedEvent);
+}
+
 Sge Host::piece(std::size_t offset, std::uint32_t length) const {
   return {0x10000 + offset, length, keys.lkey};
 }

@@ -78,6 +78,7 @@ class Host {
   wire::Result<void> to_rtr(const QpOptions& options, const Host& peer, Psn rq_psn);
   wire::Result<void> to_rts(const QpOptions& options, Psn sq_psn);
   wire::Result<void> to(QpState state);
+  wire::Result<void> to_drained();  // to SQD, with an event once it is drained
   QpState state() const { return nic.query_qp(qpn)->state; }
 
   Sge piece(std::size_t offset, std::uint32_t length) const;

@@ -10,7 +10,8 @@
 namespace cepheus::rnic {
 
 struct Port {
-  explicit Port(const NicConfig& c) : config(c), memory(c.max_regions, c.seed, c.moves_payload) {
+  explicit Port(const NicConfig& c)
+      : config(c), memory(c.max_regions, c.seed, c.moves_payload, c.guard) {
     assert(!c.congestion || c.congestion->check());
   }
 

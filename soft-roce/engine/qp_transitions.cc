@@ -21,7 +21,7 @@ constexpr std::uint32_t attributes_of(QpType type) {
   constexpr std::uint32_t kAll = kAttrState | kAttrCurrentState | kAttrPathMtu | kAttrRemoteQpn |
                                  kAttrRqPsn | kAttrSqPsn | kAttrAddress | kAttrAccess |
                                  kAttrTimeout | kAttrRetryCount | kAttrRnrRetry | kAttrMinRnrTimer |
-                                 kAttrMaxRdAtomic | kAttrMaxDestRdAtomic;
+                                 kAttrMaxRdAtomic | kAttrMaxDestRdAtomic | kAttrDrainedEvent;
   switch (type) {
     case QpType::kRc:
       return kAll;
@@ -29,7 +29,7 @@ constexpr std::uint32_t attributes_of(QpType type) {
       return kAll & ~(kAttrTimeout | kAttrRetryCount | kAttrRnrRetry | kAttrMinRnrTimer |
                       kAttrMaxRdAtomic | kAttrMaxDestRdAtomic);
     case QpType::kUd:
-      return kAttrState | kAttrCurrentState | kAttrSqPsn | kAttrQkey;
+      return kAttrState | kAttrCurrentState | kAttrSqPsn | kAttrQkey | kAttrDrainedEvent;
   }
   return 0;
 }
@@ -45,7 +45,7 @@ constexpr std::array kTransitions{
                kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry,
                kTunable | kAttrMaxRdAtomic},
     Transition{QpState::kRts, QpState::kRts, 0, kTunable},
-    Transition{QpState::kRts, QpState::kSqd, 0, 0},
+    Transition{QpState::kRts, QpState::kSqd, 0, kAttrDrainedEvent},
     Transition{QpState::kSqd, QpState::kRts, 0, kTunable},
     Transition{QpState::kSqe, QpState::kRts, 0, kTunable},
     Transition{QpState::kSqd, QpState::kSqd, 0,
@@ -53,7 +53,7 @@ constexpr std::array kTransitions{
                    kAttrMaxRdAtomic},
 };
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 15> kNames{{
+constexpr std::array<std::pair<std::uint32_t, const char*>, 16> kNames{{
     {kAttrState, "state"},
     {kAttrCurrentState, "current state"},
     {kAttrPathMtu, "path mtu"},
@@ -69,6 +69,7 @@ constexpr std::array<std::pair<std::uint32_t, const char*>, 15> kNames{{
     {kAttrMaxRdAtomic, "max rd atomic"},
     {kAttrMaxDestRdAtomic, "max dest rd atomic"},
     {kAttrQkey, "qkey"},
+    {kAttrDrainedEvent, "drained event"},
 }};
 
 std::string names(std::uint32_t mask) {

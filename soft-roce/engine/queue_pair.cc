@@ -82,7 +82,8 @@ wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, Nic
       break;
     case QpState::kSqd:
       if (is_rc()) requester_.drain();
-      drain_reported_ = false;
+      // Without the attribute the program did not ask for the event (IBTA 10.3.1, SQD).
+      owes_drained_ = (mask & kAttrDrainedEvent) != 0 && attr.drained_event;
       settle_requester(out);
       break;
     default:
@@ -174,6 +175,17 @@ wire::Result<void> QueuePair::post_send(const SendWr& wr, NicOutput& out) {
                                                        to_string(context_.state) +
                                                        ": bring it to rts before sending");
   }
+}
+
+wire::Result<void> QueuePair::post_sends(std::span<const SendWr> wrs, NicOutput& out) {
+  for (std::size_t posted = 0; posted < wrs.size(); ++posted) {
+    auto result = post_send(wrs[posted], out);
+    if (result) continue;
+    // No state that refuses a request has completed those before it: they lie in the queue.
+    for (; posted > 0; --posted) is_rc() ? requester_.take_back() : sends_.pop_youngest();
+    return result;
+  }
+  return {};
 }
 
 wire::Result<void> QueuePair::post_recv(const RecvWr& wr, NicOutput& out) {
@@ -343,9 +355,9 @@ Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire:
 void QueuePair::settle_requester(NicOutput& out) {
   if (const auto failure = requester_.failure()) {
     break_down(failure, "send request failed", out);
-  } else if (context_.state == QpState::kSqd && !drain_reported_ &&
+  } else if (context_.state == QpState::kSqd && owes_drained_ &&
              (is_rc() ? requester_.drained() : unreliable_.drained())) {
-    drain_reported_ = true;
+    owes_drained_ = false;
     out.events.push_back({AsyncEventKind::kSqDrained, context_.qpn});
   }
 }

@@ -26,7 +26,8 @@ class QueuePair {
   QpAttr query() const;
   void fail(NicOutput& out);  // for a cause outside: to ERR, with an event
 
-  wire::Result<void> post_send(const SendWr& wr, NicOutput& out);
+  // All of them or none.
+  wire::Result<void> post_sends(std::span<const SendWr> wrs, NicOutput& out);
   wire::Result<void> post_recv(const RecvWr& wr, NicOutput& out);
 
   // `data` is the payload without pad.
@@ -65,6 +66,7 @@ class QueuePair {
   bool has_work() const { return can_send() || responder_.has_result(); }
   bool waits_for_rate() const { return congestion_ && congestion_->waits(); }
   bool can_send() const { return is_rc() ? requester_.can_send() : unreliable_.can_send(); }
+  wire::Result<void> post_send(const SendWr& wr, NicOutput& out);
   void set_state(QpState state, const char* reason);
   bool can_receive() const;
   bool may_enter(const wire::RoceHeaders& headers);
@@ -99,7 +101,7 @@ class QueuePair {
   const char* reason_ = "created";  // of the last change of state
   bool heard_ = false;              // a packet has come since RTR
   bool result_is_next_ = false;
-  bool drain_reported_ = false;
+  bool owes_drained_ = false;  // the event
 };
 
 }  // namespace cepheus::rnic

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 #include "soft-roce/engine/nic_testing.h"
@@ -168,7 +169,7 @@ TEST(QueuePair, DrainsWhatHasBegunAndHoldsTheRest) {
     hosts.a.send(id, 0, 512);
   }
   for (int i = 0; i < 3; ++i) hosts.b.hear(*hosts.a.transmit());
-  ASSERT_TRUE(hosts.a.to(QpState::kSqd));
+  ASSERT_TRUE(hosts.a.to_drained());
   EXPECT_THAT(hosts.a.events, IsEmpty());
   hosts.exchange();
   EXPECT_THAT(hosts.a.ids(), ElementsAre(1, 2)) << "the second had begun";
@@ -186,10 +187,47 @@ TEST(QueuePair, DrainsWhatHasBegunAndHoldsTheRest) {
 
 TEST(QueuePair, IdleQueueIsDrainedAtOnce) {
   TwoHosts hosts;
-  ASSERT_TRUE(hosts.a.to(QpState::kSqd));
+  ASSERT_TRUE(hosts.a.to_drained());
   EXPECT_EQ(hosts.a.events.size(), 1u);
   ASSERT_TRUE(hosts.a.to(QpState::kSqd));
   EXPECT_EQ(hosts.a.events.size(), 1u);
+}
+
+TEST(QueuePair, IsSilentAboutDrainingUnlessItIsAsked) {
+  TwoHosts hosts;
+  ASSERT_TRUE(hosts.a.to_drained());
+  ASSERT_TRUE(hosts.a.to(QpState::kRts));
+  hosts.a.events.clear();
+  hosts.b.receive(1, 0, 64);
+  hosts.a.send(1, 0, 64);
+  ASSERT_TRUE(hosts.a.to(QpState::kSqd));
+  hosts.exchange();
+  EXPECT_THAT(hosts.a.events, IsEmpty());
+}
+
+TEST(QueuePair, PostsAllRequestsOfAListOrNone) {
+  for (const QpType type : {QpType::kRc, QpType::kUc}) {
+    TwoHosts hosts({.type = type, .mtu = 256, .cap = {.max_send_wr = 4, .max_recv_wr = 4}});
+    const Sge sge = hosts.a.piece(0, 600);
+    const std::array twice{sge, sge};
+    const SendWr good{.wr_id = 1, .signaled = true, .sges = {&sge, 1}};
+    const SendWr bad{.wr_id = 2, .sges = twice};  // more pieces than the queue's one
+    NicOutput out;
+    const auto post = [&](std::vector<SendWr> wrs) {
+      return hosts.a.nic.post_sends(hosts.now, hosts.a.qpn, wrs, out).has_value();
+    };
+    EXPECT_FALSE(post({good, good, bad}));
+    EXPECT_FALSE(post({good, good, good, good, good})) << "one more than there is room for";
+    hosts.a.nic.check_consistent();
+    EXPECT_FALSE(hosts.a.transmit());
+    EXPECT_THAT(out.completions, IsEmpty());
+    for (std::uint64_t id = 1; id <= 4; ++id) hosts.b.receive(id, 0, 600);
+    EXPECT_TRUE(post({good, good, good, good}));
+    hosts.exchange();
+    EXPECT_EQ(hosts.a.completions.size(), 4u);
+    EXPECT_THAT(hosts.b.ids(), ElementsAre(1, 2, 3, 4));
+    EXPECT_EQ(hosts.b.nic.query_qp(hosts.b.qpn)->rq_psn, Psn(100 + 12));
+  }
 }
 
 TEST(QueuePair, SendsItsFatalNakInErr) {

@@ -38,6 +38,11 @@ wire::Result<void> Requester::post(const SendWr& wr) {
   return {};
 }
 
+void Requester::take_back() {
+  posted_ = queue_.at(queue_.tail() - 1).first_packet;
+  queue_.pop_youngest();
+}
+
 std::uint64_t Requester::window() const { return probing_ ? 1 : qp_.port.config.window_packets; }
 
 bool Requester::can_send() const {

@@ -33,6 +33,8 @@ class Requester {
   void reset();
   // Errors: see SendQueue.
   wire::Result<void> post(const SendWr& wr);
+  // Undoes the last post(). Precondition: nothing was built since.
+  void take_back();
 
   bool can_send() const;
   // Builds the next packet. Precondition: can_send(). kFailed: local memory could not be read;

@@ -25,6 +25,8 @@ WcStatus status_of_nak(std::uint8_t code) {
 
 // The packet that a response speaks of, if it is in flight.
 std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
+  // Fewer than two windows are in flight (check_consistent), 2^23 at most (Nic's kLargestWindow): a
+  // PSN in flight lies within 2^23 of the oldest one. Any other PSN is refused here.
   const std::int32_t steps = distance(psn_of(una_), psn);
   if (steps < 0 || static_cast<std::uint64_t>(steps) >= sent_ - una_) {
     counters_.add(Counter::kRxDropStaleAck);

@@ -1,7 +1,6 @@
 #include "soft-roce/engine/responder.h"
 
 #include <cassert>
-#include <cstring>
 
 #include "soft-roce/engine/packet_out.h"
 
@@ -20,12 +19,14 @@ void Responder::reset() {
   said_nak_ = false;
   message_ = Message::kNone;
   offset_ = 0;
-  has_fetched_ = false;
+  since_fetch_ = kFarthestDuplicate;
   results_.clear();
 }
 
 bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                            NicOutput& out) {
+  // The peer's PSN may be any number. Within 2^23 ahead it is a gap, within 2^23 behind a duplicate
+  // (IBTA 9.7.2): a requester has fewer than 2^23 packets outstanding, so the two do not meet.
   const std::int32_t ahead = distance(expected_, headers.bth.psn);
   if (ahead > 0) {
     counters_.add(Counter::kRxOutOfSequence);
@@ -35,7 +36,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   }
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   if (ahead < 0) {
-    on_duplicate(headers);
+    on_duplicate(headers, static_cast<std::uint32_t>(-ahead));
     return true;
   }
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
@@ -52,6 +53,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   if (fetch) return true;
   if (info.last) msn_ = (msn_ + 1) & Psn::kMask;
   expected_ = expected_ + 1;
+  if (since_fetch_ < kFarthestDuplicate) ++since_fetch_;
   // A NAK that did not leave in time has become untrue: everything up to here has arrived.
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
   if (outdated_nak) owed_ = Owed::kNothing;
@@ -117,8 +119,11 @@ bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOu
   if (data.empty()) return true;
   std::uint8_t* to = qp_.port.memory.translate(
       write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
-  if (to == nullptr) return refuse(wire::NakCode::kRemoteAccess, out);  // deregistered meanwhile
-  if (qp_.port.memory.moves_payload()) std::memcpy(to, data.data(), data.size());
+  // Deregistered meanwhile, or unmapped.
+  if (to == nullptr || (qp_.port.memory.moves_payload() &&
+                        !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size()))) {
+    return refuse(wire::NakCode::kRemoteAccess, out);
+  }
   return true;
 }
 

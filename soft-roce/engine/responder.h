@@ -57,6 +57,9 @@ class Responder {
   };
   enum class Message : std::uint8_t { kNone, kSend, kWrite };  // whose later packets are expected
 
+  // A PSN that lies this many steps back is the oldest that counts as a duplicate.
+  static constexpr std::uint32_t kFarthestDuplicate = 1u << 23;
+
   bool is_in_place(const wire::OpcodeInfo& info, std::size_t length) const;
   bool execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                NicOutput& out);
@@ -68,7 +71,7 @@ class Responder {
   bool execute_fetch(const wire::RoceHeaders& headers, NicOutput& out);
   bool begin_read(const wire::RoceHeaders& headers, NicOutput& out);
   bool execute_atomic(const wire::RoceHeaders& headers, NicOutput& out);
-  void on_duplicate(const wire::RoceHeaders& headers);
+  void on_duplicate(const wire::RoceHeaders& headers, std::uint32_t behind);
   void repeat_fetch(const wire::RoceHeaders& headers);
   Build lose_memory(const PendingResult& result, NicOutput& out);
   bool refuse(wire::NakCode code, NicOutput& out);  // fatal NAK and event; returns false
@@ -88,8 +91,9 @@ class Responder {
   std::uint64_t offset_ = 0;  // bytes of the message placed so far
   wire::Reth write_;          // of the write in progress
   Psn duplicate_psn_;
-  Psn fetched_until_;         // one behind the last READ or atomic
-  bool has_fetched_ = false;  // there was one
+  // Packets executed since the last READ or atomic. It stops at half the circle: no duplicate lies
+  // further back.
+  std::uint32_t since_fetch_ = kFarthestDuplicate;
   ResponderResources results_;
 };
 

@@ -54,13 +54,19 @@ class ResponderResources {
   bool covers(Psn psn) const {
     for (std::size_t i = 0; i < size_; ++i) {
       const PendingResult& p = pending_[(head_ + i) % pending_.size()];
+      // A READ has at most 2^23 packets (kMaxMessage at the smallest MTU), so the whole of it lies
+      // within 2^23 of its next one. A PSN outside counts as negative, or as too large.
       const std::int32_t index = distance(p.psn, psn);
       if (index >= 0 && static_cast<std::uint32_t>(index) < p.packets) return true;
     }
     return false;
   }
 
+  // One result a PSN: 2^24 packets later a PSN names another atomic.
   void remember(Psn psn, std::uint64_t original) {
+    for (auto& atomic : atomics_) {
+      if (atomic && atomic->psn == psn) atomic.reset();
+    }
     atomics_[next_atomic_] = {psn, original};
     next_atomic_ = (next_atomic_ + 1) % atomics_.size();
   }

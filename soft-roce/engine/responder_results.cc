@@ -62,8 +62,7 @@ bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) 
   if (owed_ != Owed::kFatalNak) owed_ = Owed::kNothing;
   msn_ = (msn_ + 1) & Psn::kMask;
   results_.back().msn = msn_;
-  has_fetched_ = true;
-  fetched_until_ = expected_;
+  since_fetch_ = 0;
   return true;
 }
 
@@ -84,29 +83,32 @@ bool Responder::execute_atomic(const wire::RoceHeaders& headers, NicOutput& out)
   if (!aligned) return refuse(wire::NakCode::kInvalidRequest, out);
   if (at == nullptr) return refuse(wire::NakCode::kRemoteAccess, out);
   // Atomic for the program, too, whose threads may look at the same word.
-  const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(at));
   std::uint64_t original = atomic.compare;
-  if (headers.bth.opcode == wire::Opcode::kRcFetchAdd) {
-    original = word.fetch_add(atomic.swap_add);
-  } else {
-    word.compare_exchange_strong(original, atomic.swap_add);
-  }
+  const bool is_there = qp_.port.memory.touch(atomic.rkey, at, sizeof(std::uint64_t), [&] {
+    const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(at));
+    if (headers.bth.opcode == wire::Opcode::kRcFetchAdd) {
+      original = word.fetch_add(atomic.swap_add);
+    } else {
+      word.compare_exchange_strong(original, atomic.swap_add);
+    }
+  });
+  if (!is_there) return refuse(wire::NakCode::kRemoteAccess, out);
   results_.push(atomic_result(headers.bth.psn, original));
   results_.remember(headers.bth.psn, original);
   expected_ = expected_ + 1;
   return true;
 }
 
-// A request seen before. SENDs and WRITEs are acknowledged again, READs are carried out again from
+// A request that lies `behind` packets before the next one. SENDs and WRITEs are acknowledged again, READs are carried out again from
 // memory, atomics answered from what they gave (IBTA 9.7.5.1).
-void Responder::on_duplicate(const wire::RoceHeaders& headers) {
+void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t behind) {
   counters_.add(Counter::kRxDuplicate);
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
   const Psn psn = headers.bth.psn;
   if (info.read_request || info.atomic_request) {
     if (!results_.covers(psn)) repeat_fetch(headers);
-  } else if (has_fetched_ && before(psn, fetched_until_)) {
-    // ACK of all would tell the requester that results behind this request are lost.
+  } else if (behind > since_fetch_) {
+    // It precedes the last READ or atomic. An ACK of all would tell the requester that results behind this request are lost.
     if (owed_ == Owed::kNothing || owed_ == Owed::kDuplicateAck) {
       duplicate_psn_ = psn;
       owed_ = Owed::kDuplicateAck;
@@ -121,6 +123,8 @@ void Responder::repeat_fetch(const wire::RoceHeaders& headers) {
   bool served = false;
   if (opcode_info(headers.bth.opcode).read_request) {
     result = read_result(headers, qp_.attr.path_mtu);
+    // The request lies at most 2^23 behind, and kMaxMessage makes at most 2^23 packets of the
+    // smallest MTU: the READ's end lies within 2^23 of the next PSN.
     served = headers.reth.dma_length <= kMaxMessage && (qp_.attr.access & kRemoteRead) != 0 &&
              distance(headers.bth.psn + result.packets, expected_) >= 0 &&
              is_readable(headers.reth);
@@ -157,8 +161,10 @@ Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame
   if (length != 0) {
     const std::uint8_t* const from =
         qp_.port.memory.translate(result.rkey, qp_.init.pd, result.address, length, kRemoteRead);
-    if (from == nullptr) return lose_memory(result, out);
-    std::memcpy(room->bytes.data(), from, length);
+    if (from == nullptr ||
+        !qp_.port.memory.copy_out(result.rkey, from, room->bytes.data(), length)) {
+      return lose_memory(result, out);
+    }
   }
   counters_.add(result.atomic ? Counter::kTxAtomicAck : Counter::kTxReadResponse);
   finish_packet(qp_.port.config, counters_, room->bytes, room->is_inline, frame);
@@ -171,7 +177,7 @@ Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame
   return Build::kBuilt;
 }
 
-// The memory of a READ was deregistered meanwhile. Whoever asks for it again had it once: only the
+// The memory of a READ was deregistered meanwhile, or unmapped. Whoever asks for it again had it once: only the
 // first time is it an error.
 Build Responder::lose_memory(const PendingResult& result, NicOutput& out) {
   const Psn psn = result.psn;

@@ -1,12 +1,12 @@
 #include "soft-roce/engine/scatter_gather.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace cepheus::rnic {
 namespace {
 
-// Calls copy(piece, position, n) for every piece of [offset, offset + length), in order.
+// Calls copy(key, piece, position, n) for every piece of [offset, offset + length), in order, until
+// it says false.
 template <typename Copy>
 bool for_each_piece(const MemoryTable& memory, PdId pd, std::span<const Sge> sges,
                     std::uint64_t offset, std::size_t length, std::uint32_t access, Copy copy) {
@@ -19,8 +19,7 @@ bool for_each_piece(const MemoryTable& memory, PdId pd, std::span<const Sge> sge
     }
     const std::size_t n = std::min<std::uint64_t>(sge.length - offset, length - done);
     std::uint8_t* piece = memory.translate(sge.lkey, pd, sge.address + offset, n, access);
-    if (piece == nullptr) return false;
-    copy(piece, done, n);
+    if (piece == nullptr || !copy(sge.lkey, piece, done, n)) return false;
     done += n;
     offset = 0;
   }
@@ -35,20 +34,21 @@ std::uint64_t total_length(std::span<const Sge> sges) {
   return sum;
 }
 
-bool gather(const MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::uint64_t offset,
+bool gather(MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::uint64_t offset,
             std::span<std::uint8_t> out) {
-  return for_each_piece(memory, pd, sges, offset, out.size(), 0,
-                        [&](const std::uint8_t* piece, std::size_t at, std::size_t n) {
-                          if (memory.moves_payload()) std::memcpy(out.data() + at, piece, n);
-                        });
+  const auto copy = [&](std::uint32_t key, const std::uint8_t* piece, std::size_t at,
+                        std::size_t n) {
+    return !memory.moves_payload() || memory.copy_out(key, piece, out.data() + at, n);
+  };
+  return for_each_piece(memory, pd, sges, offset, out.size(), 0, copy);
 }
 
-bool scatter(const MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::uint64_t offset,
+bool scatter(MemoryTable& memory, PdId pd, std::span<const Sge> sges, std::uint64_t offset,
              std::span<const std::uint8_t> data) {
-  return for_each_piece(memory, pd, sges, offset, data.size(), kLocalWrite,
-                        [&](std::uint8_t* piece, std::size_t at, std::size_t n) {
-                          if (memory.moves_payload()) std::memcpy(piece, data.data() + at, n);
-                        });
+  const auto copy = [&](std::uint32_t key, std::uint8_t* piece, std::size_t at, std::size_t n) {
+    return !memory.moves_payload() || memory.copy_in(key, piece, data.data() + at, n);
+  };
+  return for_each_piece(memory, pd, sges, offset, data.size(), kLocalWrite, copy);
 }
 
 }  // namespace cepheus::rnic

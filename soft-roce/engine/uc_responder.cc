@@ -1,7 +1,6 @@
 #include "soft-roce/engine/uc_responder.h"
 
 #include <cassert>
-#include <cstring>
 
 namespace cepheus::rnic {
 
@@ -100,8 +99,10 @@ std::optional<Counter> UcResponder::place_write(bool last, std::span<const std::
   if (data.empty()) return std::nullopt;
   std::uint8_t* const to = qp_.port.memory.translate(
       write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
-  if (to == nullptr) return Counter::kRxDropAccess;  // deregistered meanwhile
-  std::memcpy(to, data.data(), data.size());
+  // Deregistered meanwhile, or unmapped.
+  if (to == nullptr || !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size())) {
+    return Counter::kRxDropAccess;
+  }
   return std::nullopt;
 }
 

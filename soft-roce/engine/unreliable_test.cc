@@ -140,7 +140,7 @@ TEST_F(UnreliableConnection, EndsTheMessageAtHandWhenDrained) {
   a_.send(1, 0, 600);
   a_.send(2, 0, 600);
   (void)a_.transmit();
-  ASSERT_TRUE(a_.to(QpState::kSqd));
+  ASSERT_TRUE(a_.to_drained());
   EXPECT_THAT(a_.events, IsEmpty());
   EXPECT_EQ(a_.transmit_all().size(), 2u);
   ASSERT_EQ(a_.events.size(), 1u);

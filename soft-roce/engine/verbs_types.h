@@ -61,6 +61,17 @@ struct AddressVector {
   std::uint8_t hop_limit = 64;
 };
 
+// Runs work(argument), which touches `bytes` bytes of a program's memory. False: not all of them are
+// mapped, and the work ended somewhere in the middle.
+using MemoryGuard = bool (*)(const void* memory, std::size_t bytes, void (*work)(void*),
+                             void* argument);
+
+// Registered memory that the program unmapped before it deregistered it.
+struct LostRegion {
+  const void* memory = nullptr;
+  std::uint64_t length = 0;
+};
+
 struct SendWr {
   std::uint64_t wr_id = 0;
   SendOp op = SendOp::kSend;
@@ -216,6 +227,7 @@ struct QpAttr {
   std::uint8_t max_rd_atomic = 0;       // READs and atomics that we may have outstanding
   std::uint8_t max_dest_rd_atomic = 0;  // ... that the peer may have outstanding here
   std::uint32_t qkey = 0;               // UD
+  bool drained_event = false;           // to SQD: with a kSqDrained event once it is drained
   QpCap cap;
 };
 enum QpAttrMask : std::uint32_t {
@@ -234,6 +246,7 @@ enum QpAttrMask : std::uint32_t {
   kAttrMaxRdAtomic = 4096,      // RC; optional on the way to RTS, in RTS and SQD
   kAttrMaxDestRdAtomic = 8192,  // RC; optional on the way to RTR
   kAttrQkey = 16384,            // UD; required on the way to INIT
+  kAttrDrainedEvent = 32768,    // optional from RTS to SQD
 };
 
 }  // namespace cepheus::rnic

@@ -62,6 +62,10 @@ class WorkQueue {
     assert(!empty());
     ++head_;
   }
+  void pop_youngest() {
+    assert(!empty());
+    --tail_;
+  }
   void clear() { head_ = tail_; }
 
  private:

@@ -3,7 +3,9 @@
 
 #include <infiniband/verbs.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 
 #include "wire/result.h"
@@ -47,6 +49,15 @@ inline std::nullptr_t refuse(int error) {
 inline int refuse_call(int error) {
   errno = error;
   return error;
+}
+
+// Answers a query in the caller's structure, whose headers may know fewer fields than ours, or more:
+// those are cleared.
+template <typename Answer>
+void copy_answer(const Answer& answer, void* out, std::size_t size) {
+  const std::size_t known = std::min(size, sizeof answer);
+  std::memcpy(out, &answer, known);
+  std::memset(static_cast<char*>(out) + known, 0, size - known);
 }
 
 // Runs the body of an exported function; memory that is not to be had becomes ENOMEM.

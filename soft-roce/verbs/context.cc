@@ -50,7 +50,7 @@ int query_port_op(ibv_context* context, std::uint8_t port, ibv_port_attr* attrib
   if (const int error = Context::of(context).query_port_attributes(port, all); error != 0) {
     return refuse_call(error);
   }
-  std::memcpy(attributes, &all, std::min(size, sizeof all));
+  copy_answer(all, attributes, size);
   return 0;
 }
 
@@ -62,7 +62,7 @@ int query_device_ex_op(ibv_context* context, const ibv_query_device_ex_input* in
   Context::of(context).query_device_attributes(all.orig_attr);
   all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
   all.phys_port_cnt_ex = 1;
-  std::memcpy(attributes, &all, std::min(size, sizeof all));
+  copy_answer(all, attributes, size);
   return 0;
 }
 

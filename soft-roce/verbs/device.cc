@@ -121,6 +121,7 @@ class NicHolder {
     options.fabric = environment.fabric;
     options.or_any = environment.or_any;
     options.reservation = environment.reservation;
+    if (environment.attach_timeout.count() > 0) options.busy_timeout = environment.attach_timeout;
     if (environment.or_any && !host_.empty()) {
       // Any host would do, but programs remember the GUID that they saw before.
       options.host = host_;

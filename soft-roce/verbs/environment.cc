@@ -88,6 +88,8 @@ Environment Environment::read() {
     share_host(environment, number_of(rank), per_host);
     place_rank(environment, number_of(rank), per_host);
   }
+  if (const std::string limit = variable("CEPHEUS_ATTACH_TIMEOUT_MS"); is_number(limit))
+    environment.attach_timeout = std::chrono::milliseconds(number_of(limit));
   environment.congestion = variable("CEPHEUS_CONGESTION");
   const std::string verbose = variable("CEPHEUS_VERBOSE");
   environment.verbose = !verbose.empty() && verbose != "0";

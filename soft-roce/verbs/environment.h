@@ -11,21 +11,26 @@
 //                    others are refused
 //   CEPHEUS_RESERVATION
 //                    hexadecimal: the reservation of hosts that this job has, from its launcher
+//   CEPHEUS_ATTACH_TIMEOUT_MS
+//                    how long to wait for a fabric that runs and answers late
 //   CEPHEUS_CONGESTION
 //                    congestion control: "off", or "orig" or "hpcc" and what differs from them
 //                    (soft-roce/engine/congestion_text.h)
 //   CEPHEUS_VERBOSE  1: say on stderr what happens, and print the NIC's counters at exit
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace cepheus::verbs {
 
 struct Environment {
-  std::string fabric;             // empty: none configured
-  std::string host;               // as HostPort::Options::host
-  bool or_any = true;             // any other free host will do as well
+  std::string fabric;  // empty: none configured
+  std::string host;    // as HostPort::Options::host
+  bool or_any = true;  // any other free host will do as well
+  // For a fabric that runs and answers late; 0: HostPort's.
+  std::chrono::milliseconds attach_timeout{0};
   std::uint64_t reservation = 0;  // as HostPort::Options::reservation
   std::string refusal;            // why this process may not attach; mostly empty
   bool is_rank = false;           // of a launcher's job, whose libraries tell what went wrong

@@ -20,13 +20,17 @@ int next_poll(ibv_cq_ex* cq) {
 
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
-  return next_poll(cq);
+  of(cq).poll_lock().lock();
+  const int error = next_poll(cq);
+  // Only a poll that has begun is ended by ibv_end_poll.
+  if (error != 0) of(cq).poll_lock().unlock();
+  return error;
 }
 
 void set_operations(ibv_cq_ex& cq) {
   cq.start_poll = start_poll;
   cq.next_poll = next_poll;
-  cq.end_poll = [](ibv_cq_ex*) {};
+  cq.end_poll = [](ibv_cq_ex* c) { of(c).poll_lock().unlock(); };
   cq.read_opcode = [](ibv_cq_ex* c) { return current(c).opcode; };
   cq.read_vendor_err = [](ibv_cq_ex* c) { return current(c).vendor_err; };
   cq.read_byte_len = [](ibv_cq_ex* c) { return current(c).byte_len; };
@@ -43,7 +47,6 @@ void set_operations(ibv_cq_ex& cq) {
 int check(const ibv_context& context, const ibv_cq_init_attr_ex& init) {
   if ((init.comp_mask & ~std::uint32_t{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0) return EOPNOTSUPP;
   const bool flags_given = (init.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
-  // A promise of the program that only one thread uses the queue: nothing to do for it.
   if (flags_given && (init.flags & ~std::uint32_t{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0) {
     return EOPNOTSUPP;
   }
@@ -62,6 +65,10 @@ ibv_cq_ex* create_extended_cq(ibv_context* context, ibv_cq_init_attr_ex* init) {
     if (const int error = check(*context, *init); error != 0) return refuse(error);
     auto* const cq = new VerbsCq(ours, init->cqe, init->cq_context, init->channel);
     set_operations(*cq);
+    if ((init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 &&
+        (init->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0) {
+      cq->poll_lock().promise_one_thread();
+    }
     return cq;
   });
 }

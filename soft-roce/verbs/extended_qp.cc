@@ -71,15 +71,21 @@ void wr_start(ibv_qp_ex* qp) {
 
 void wr_abort(ibv_qp_ex* qp) { of(qp).batch().mutex.unlock(); }
 
-// The vectors have stopped growing: now requests may point into them.
-void resolve(RequestBatch& batch, RequestBatch::Request& request, Sge& inline_sge) {
-  if (request.bytes > 0 || request.wr.inline_data) {
+// Fills `wrs`. The other vectors have stopped growing: now requests may point into them.
+void resolve(RequestBatch& batch) {
+  // Behind the requests' own pieces, one for each that has inline data.
+  for (RequestBatch::Request& request : batch.requests) {
+    if (!request.wr.inline_data) continue;
     const auto* data = batch.inline_data.data() + request.first_byte;
-    inline_sge.address = reinterpret_cast<std::uintptr_t>(data);
-    inline_sge.length = static_cast<std::uint32_t>(request.bytes);
-    request.wr.sges = {&inline_sge, 1};
-  } else {
-    request.wr.sges = {batch.sges.data() + request.first_sge, request.sges};
+    request.first_sge = batch.sges.size();
+    request.sges = 1;
+    batch.sges.push_back(
+        {reinterpret_cast<std::uintptr_t>(data), static_cast<std::uint32_t>(request.bytes), 0});
+  }
+  batch.wrs.clear();
+  for (const RequestBatch::Request& request : batch.requests) {
+    SendWr& wr = batch.wrs.emplace_back(request.wr);
+    wr.sges = {batch.sges.data() + request.first_sge, request.sges};
   }
 }
 
@@ -90,15 +96,11 @@ int wr_complete(ibv_qp_ex* qp) {
   if (ours.nic().is_abandoned()) return ENODEV;
   if (batch.error != 0) return batch.error;
   return guarded([&] {
-    return ours.nic().run([&](Nic& engine, Instant now, NicOutput& out) {
-      for (RequestBatch::Request& request : batch.requests) {
-        Sge inline_sge;
-        resolve(batch, request, inline_sge);
-        const auto posted = engine.post_send(now, ours.qpn(), request.wr, out);
-        if (!posted) return to_errno(posted.error().code);
-      }
-      return 0;
+    resolve(batch);
+    const auto posted = ours.nic().run([&](Nic& engine, Instant now, NicOutput& out) {
+      return engine.post_sends(now, ours.qpn(), batch.wrs, out);
     });
+    return posted ? 0 : to_errno(posted.error().code);
   });
 }
 

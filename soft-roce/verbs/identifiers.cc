@@ -71,7 +71,7 @@ CEPHEUS_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, s
   if (const int error = find_gid(context, port, index, found); error != 0) {
     return refuse_call(error);
   }
-  std::memcpy(entry, &found, std::min(entry_size, sizeof found));
+  copy_answer(found, entry, entry_size);
   return 0;
 }
 

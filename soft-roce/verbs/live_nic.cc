@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <sstream>
 
+#include "soft-roce/verbs/memory_guard.h"
+#include "soft-roce/verbs/report.h"
 #include "switch-emulator/ports/port_segment.h"
 #include "wire/byte_order.h"
 
@@ -44,9 +47,18 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   config.make_icrc = identity.icrc_always;
   config.timeout_doublings = 6;  // a stopped process is not a lost one
   config.seed = random_seed();
+  config.guard = guard_memory;
   config.congestion = congestion;
   if (config.congestion) config.congestion->catch_up = kCatchUp;
   return config;
+}
+
+void complain_of(const rnic::LostRegion& lost) {
+  std::ostringstream text;
+  text << "registered memory was unmapped: " << lost.length << " bytes at " << lost.memory
+       << " are lost to the NIC, and connections that use them fail; deregister memory before you "
+          "free it";
+  complain(text.str());
 }
 
 }  // namespace
@@ -56,6 +68,7 @@ wire::Result<std::unique_ptr<LiveNic>> LiveNic::start(
     const std::optional<rnic::CongestionConfig>& congestion) {
   auto kick = Readiness::create();
   if (!kick) return tl::unexpected(kick.error());
+  install_memory_guard();
   std::unique_ptr<LiveNic> nic(new LiveNic(std::move(port), congestion, std::move(*kick)));
   if (auto started = nic->start_thread(); !started) return tl::unexpected(started.error());
   return nic;
@@ -160,6 +173,7 @@ void LiveNic::settle(Instant now) {
   // completion.
   transmit(now);
   deliver();
+  if (const auto lost = engine_.take_lost_region()) complain_of(*lost);
   if (engine_.deadline() < thread_wakes_) kick();
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "soft-roce/verbs/chosen_key.h"
+#include "soft-roce/verbs/memory_guard.h"
 #include "soft-roce/verbs/next_library.h"
 #include "soft-roce/verbs/report.h"
 
@@ -45,6 +46,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
     if (nic.is_abandoned()) return refuse(ENODEV);
     if (const int error = check_access(access); error != 0) return refuse(error);
     if (length > 0 && !is_mapped(address, length)) return refuse(EFAULT);
+    install_memory_guard();
     auto keys = nic.run([&](Nic& engine, Instant, NicOutput&) {
       const unsigned rights = access & kUnderstoodAccess;
       return key ? engine.register_memory_as(*key, domain.id(), address, length, iova, rights)

@@ -122,6 +122,9 @@ wire::Result<QpChange> to_engine(const ibv_qp_attr& a, int mask, QpState from, Q
     out.max_dest_rd_atomic = a.max_dest_rd_atomic;
   }
   if (take(IBV_QP_QKEY, kAttrQkey)) out.qkey = a.qkey;
+  if (take(IBV_QP_EN_SQD_ASYNC_NOTIFY, kAttrDrainedEvent)) {
+    out.drained_event = a.en_sqd_async_notify != 0;
+  }
   return change;
 }
 

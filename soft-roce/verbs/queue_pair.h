@@ -27,6 +27,7 @@ struct RequestBatch {
   std::vector<Request> requests;
   std::vector<Sge> sges;
   std::vector<std::uint8_t> inline_data;
+  std::vector<SendWr> wrs;  // what is posted: requests with their pieces
   int error = 0;
 };
 

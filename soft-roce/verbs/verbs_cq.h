@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "soft-roce/verbs/abi.h"
 #include "soft-roce/verbs/completion_queue.h"
@@ -23,6 +24,23 @@ class VerbsChannel final : public ibv_comp_channel {
   std::unique_ptr<CompletionChannel> events_;
 };
 
+// The lock from ibv_start_poll to ibv_end_poll: another thread's ibv_start_poll waits, or what the
+// first one reads would change. Programs may promise that only one thread uses the queue.
+class PollLock {
+ public:
+  void promise_one_thread() { is_needed_ = false; }
+  void lock() {
+    if (is_needed_) mutex_.lock();
+  }
+  void unlock() {
+    if (is_needed_) mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+  bool is_needed_ = true;
+};
+
 class VerbsCq final : public ibv_cq_ex, private QueueListener {
  public:
   VerbsCq(Context& owner, std::uint32_t entries, void* user_context, ibv_comp_channel* channel);
@@ -38,8 +56,10 @@ class VerbsCq final : public ibv_cq_ex, private QueueListener {
   CompletionQueue& queue() { return queue_; }
   // QPs that complete here.
   std::atomic<int>& users() { return users_; }
-  // What the extended polling calls read from; only between start_poll and end_poll.
+  // What the extended polling calls read from; only between start_poll and end_poll, which hold
+  // the lock.
   ibv_wc& current() { return current_; }
+  PollLock& poll_lock() { return poll_lock_; }
 
  private:
   void on_overrun() override;
@@ -49,6 +69,7 @@ class VerbsCq final : public ibv_cq_ex, private QueueListener {
   CompletionQueue queue_;
   CqId id_ = 0;
   std::uint32_t async_handed_out_ = 0;  // under the async events' lock
+  PollLock poll_lock_;
   ibv_wc current_{};
 };
 

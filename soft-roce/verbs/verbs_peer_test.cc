@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -70,6 +71,112 @@ TEST_F(TwoHosts, WriteReachesTheMemoryOfAProgramThatNeverPolls) {
             0);
   expect_success(e.wait(), IBV_WC_RDMA_WRITE);
   peer.signal();
+}
+
+// Memory that a program registers, and unmaps too early.
+class EarlyUnmapped {
+ public:
+  static constexpr std::size_t kSize = 1 << 16;
+
+  explicit EarlyUnmapped(ibv_pd* pd)
+      : memory_(::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+        mr_(ibv_reg_mr(pd, memory_, kSize,
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_REMOTE_ATOMIC)) {
+    EXPECT_NE(mr_, nullptr);
+  }
+  ~EarlyUnmapped() { EXPECT_EQ(ibv_dereg_mr(mr_), 0); }
+  EarlyUnmapped(const EarlyUnmapped&) = delete;
+  EarlyUnmapped& operator=(const EarlyUnmapped&) = delete;
+
+  void unmap() { ::munmap(memory_, kSize); }
+  ibv_sge sge() const { return {reinterpret_cast<std::uint64_t>(memory_), kSize, mr_->lkey}; }
+  Endpoint::Name name(const Endpoint& e) const {
+    Endpoint::Name name = e.name();
+    name.address = sge().addr;
+    name.rkey = mr_->rkey;
+    return name;
+  }
+
+ private:
+  void* const memory_;
+  ibv_mr* const mr_;
+};
+
+class UnmappedTarget : public TwoHosts, public ::testing::WithParamInterface<ibv_wr_opcode> {};
+
+TEST_P(UnmappedTarget, RefusesAccessAndLivesOn) {
+  Peer peer([](Peer& me) {
+    Endpoint e;
+    EarlyUnmapped region(e.pd);
+    me.tell(region.name(e));
+    e.connect(me.hear());
+    region.unmap();
+    me.signal();
+    me.wait();
+  });
+  Endpoint e;
+  const Endpoint::Name target = peer.hear();
+  e.connect(target);
+  peer.tell(e.name());
+  peer.wait();
+  const std::size_t length = GetParam() == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 5000;
+  ASSERT_EQ(e.post_send(1, 0, length,
+                        [&](ibv_send_wr& wr) {
+                          wr.opcode = GetParam();
+                          if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+                            wr.wr.atomic.remote_addr = target.address;
+                            wr.wr.atomic.rkey = target.rkey;
+                          } else {
+                            wr.wr.rdma.remote_addr = target.address;
+                            wr.wr.rdma.rkey = target.rkey;
+                          }
+                        }),
+            0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_REM_ACCESS_ERR) << ibv_wc_status_str(wc->status);
+  peer.signal();
+  peer.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, UnmappedTarget,
+                         ::testing::Values(IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+                                           IBV_WR_ATOMIC_FETCH_AND_ADD));
+
+TEST_F(TwoHosts, AReceiveOrSendInUnmappedMemoryFailsAndNothingElse) {
+  Peer peer([](Peer& me) {
+    Endpoint e;
+    EarlyUnmapped region(e.pd);
+    ibv_sge sge = region.sge();
+    ibv_recv_wr wr{7, nullptr, &sge, 1};
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_recv(e.qp, &wr, &bad), 0);
+    region.unmap();
+    me.meet(e);
+    const auto wc = e.wait();
+    ASSERT_TRUE(wc);
+    EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+    me.wait();
+  });
+  Endpoint e;
+  peer.meet(e);
+  ASSERT_EQ(e.post_send(1, 0, 5000), 0);
+  auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_REM_OP_ERR) << ibv_wc_status_str(wc->status);
+  peer.signal();
+  peer.join();
+
+  Endpoint alone;
+  alone.connect(alone.name());
+  EarlyUnmapped region(alone.pd);
+  region.unmap();
+  const auto from_region = [&](ibv_send_wr& wr) { *wr.sg_list = region.sge(); };
+  ASSERT_EQ(alone.post_send(2, 0, 0, from_region), 0);
+  wc = alone.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
 }
 
 TEST_F(TwoHosts, WriteWithAWrongKeyFailsOnBothSides) {

@@ -27,6 +27,8 @@ Claim drop(Call& call, Counter reason) {
   return Claim::kSettled;
 }
 
+// A NIC's packets lie within 2^23 of the first it can have outstanding (IBTA 9.7.2). What does not is
+// forged, and is dropped as what lies too far ahead, or answered as what is old.
 bool beyond_window(const Call& call, Psn expected, Psn psn) {
   return distance(expected, psn) > static_cast<std::int32_t>(call.config.data_window);
 }
@@ -40,7 +42,8 @@ Claim claim_named(Call& call, Group& group, const GroupPacket& packet) {
     return Claim::kCurrent;
   }
   const Psn psn = packet.psn();
-  if (before(psn, turn.base()) && before(name.base, turn.base())) {
+  // The name's base is not asked: a turn of almost 2^24 packets may have begun at what is `next` now.
+  if (turn.begins_after(psn)) {
     if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
     return drop(call, Counter::kDropConflict);
   }

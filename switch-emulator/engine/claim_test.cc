@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
 #include "switch-emulator/engine/test_network.h"
 
@@ -275,6 +276,115 @@ TEST(HostSync, KeepsWhatFollowsAHeldPacket) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
   EXPECT_EQ(net->count(Counter::kDropConflict), 0u);
 }
+
+// Turns so long that PSNs pass half the circle, or all of it, are made of steps: only the last packet
+// of each step is passed. The receivers' NICs would say the same.
+class LongTurns : public testing::TestWithParam<std::tuple<SourceChange, std::int64_t>> {
+ protected:
+  static constexpr std::int64_t kStep = 1 << 22;
+  static constexpr std::size_t kHosts = 4;
+
+  LongTurns() {
+    net_ = make_pair_of_switches(true, [](SwitchConfig& c) {
+      c.rules.source_change = std::get<0>(GetParam());
+      c.data_window = kStep;
+    });
+  }
+  static bool rebases() { return std::get<0>(GetParam()) == SourceChange::kRebase; }
+  static std::int64_t length() { return std::get<1>(GetParam()); }
+  static std::int64_t shown(std::int64_t psn) { return distance(Psn(0), Psn(0) + psn); }
+  static std::string text(const char* what, std::int64_t psn) {
+    return std::string(what) + " " + std::to_string(shown(psn));
+  }
+  // The next PSN of a host as it counts.
+  std::int64_t next_sent(std::size_t h) const { return rebases() ? sent_[h] : total_; }
+  std::int64_t next_received(std::size_t h) const { return rebases() ? total_ - sent_[h] : total_; }
+
+  // `source` sends `packets`, and all others acknowledge each step: but not the last one, if
+  // `acknowledged` says so.
+  // A newcomer's first packet is passed by itself: under host-sync nothing else shows it.
+  void send(std::size_t source, std::int64_t packets, bool acknowledged = true) {
+    for (bool is_first = true; packets > 0; is_first = false) {
+      const std::int64_t step = is_first ? 1 : std::min(packets, kStep);
+      packets -= step;
+      const std::int64_t psn = next_sent(source) + step - 1;
+      net_->data(source, psn);
+      total_ += step;
+      sent_[source] += step;
+      for (std::size_t h = 0; h < kHosts; ++h) {
+        if (h == source) continue;
+        ASSERT_EQ(net_->inbox(h), Texts({text("data", next_received(h) - 1)}))
+            << "host " << h << " after " << total_ << " packets";
+        if (packets > 0 || acknowledged) net_->ack(h, next_received(h) - 1);
+      }
+      const bool is_answered = packets > 0 || acknowledged;
+      ASSERT_EQ(net_->inbox(source), is_answered ? Texts({text("ack", psn)}) : Texts());
+    }
+  }
+
+  std::unique_ptr<TestNetwork> net_;
+  std::array<std::int64_t, kHosts> sent_{};
+  std::int64_t total_ = 0;
+};
+
+TEST_P(LongTurns, AreFollowedByThoseOfAnyOtherHost) {
+  for (const std::size_t source : {0, 1, 2, 0, 3, 2}) send(source, length());
+  for (const std::size_t source : {0, 1, 2, 3}) send(source, 1);
+  EXPECT_EQ(net_->count(Counter::kOldDuplicateAnswered, 0), 0u);
+  EXPECT_EQ(net_->count(Counter::kOldDuplicateAnswered, 1), 0u);
+  EXPECT_EQ(net_->count(Counter::kDropConflict, 0) + net_->count(Counter::kDropConflict, 1), 0u);
+}
+
+TEST_P(LongTurns, LeaveTheirOwnDuplicatesOld) {
+  send(0, length());
+  send(2, 3);
+  for (const std::int64_t back : {1, 3}) {
+    const std::int64_t psn = (rebases() ? sent_[0] : total_ - 3) - back;
+    net_->data(0, psn);
+    EXPECT_EQ(net_->inbox(0), Texts({text("ack", psn)}));
+    for (const std::size_t h : {1, 2, 3}) EXPECT_EQ(net_->inbox(h), Texts()) << "host " << h;
+  }
+  EXPECT_EQ(net_->count(Counter::kOldDuplicateAnswered, 0), 2u);
+}
+
+// The ACK of the last packet is lost between the switches, and the next turn has begun at the farther
+// one when that packet comes again.
+TEST_P(LongTurns, AreAnsweredByTheFarSwitchThoughItsTurnIsAnother) {
+  send(0, length(), false);
+  const std::int64_t last = next_sent(0) - 1;
+  net_->ack(1, next_received(1) - 1);
+  net_->lose = [](std::size_t from, std::size_t, const std::string& text) {
+    return from == 1 && text.starts_with("ack");
+  };
+  net_->ack(2, next_received(2) - 1);
+  net_->ack(3, next_received(3) - 1);
+  net_->lose = nullptr;
+  net_->data(2, next_sent(2));
+  EXPECT_EQ(net_->inbox(3).size(), 1u) << "the far switch has begun the next turn";
+  EXPECT_EQ(net_->inbox(0), Texts()) << "the near one has not";
+  net_->data(0, last);
+  EXPECT_EQ(net_->count(Counter::kOldDuplicateAnswered, 1), 1u);
+  EXPECT_EQ(net_->inbox(0), Texts({text("ack", last), text("data", next_received(0))}));
+}
+
+// Rule C1 is broken: what nobody has must not be acknowledged.
+TEST_P(LongTurns, AreNotInterruptedByAnotherSource) {
+  send(0, length());
+  net_->data(0, next_sent(0), false);  // a message that goes on
+  net_->clear();
+  net_->data(2, next_sent(2));
+  net_->data(2, next_sent(2) + 1);
+  EXPECT_EQ(net_->inbox(2), Texts());
+  for (const std::size_t h : {0, 1, 3}) EXPECT_EQ(net_->inbox(h), Texts()) << "host " << h;
+}
+
+constexpr std::int64_t kHalf = 1 << 23, kCircle = 1 << 24;
+INSTANTIATE_TEST_SUITE_P(
+    Lengths, LongTurns,
+    testing::Combine(testing::Values(SourceChange::kRebase, SourceChange::kHostSync),
+                     testing::Values(kHalf - 1, kHalf, kHalf + 5, kCircle - 1, kCircle, kCircle + 5,
+                                     kCircle + kHalf + 5, 3 * kCircle, (std::int64_t{1} << 31) + 1,
+                                     (std::int64_t{1} << 32) + kHalf)));
 
 TEST(MessageCount, GoesOnOverAHostsTurns) {
   auto net = make_star(2);

@@ -348,6 +348,24 @@ TEST(PortDown, OfTheLeaderEndsWhatIsInFlightAndThenTheGroup) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
+// The leader may lack what is in flight: nobody acknowledges it in the leader's place.
+TEST(PortDown, OfTheLeaderEndsAGroupThatSurvivesNoLoss) {
+  auto net = make_star(4);
+  net->register_group(0, 2, {}, wire::MrpHeader::kLossEnds);
+  for (std::size_t host = 1; host < 4; ++host) net->confirm(host, MrpType::kRegister);
+  net->control(0, MrpType::kActivate, 2);
+  net->message(1, 0, 1);
+  net->ack(2, 1);
+  net->ack(3, 1);
+  net->clear();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(net->config(0).orphan_age + 1ms);
+  EXPECT_EQ(net->inbox(1), Texts({"unregister e2"}));
+  EXPECT_EQ(net->inbox(2), Texts({"unregister e2"}));
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+  EXPECT_EQ(net->count(Counter::kPathsEvicted), 0u);
+}
+
 TEST(PortDown, OfALeaderThatSendsEndsTheGroup) {
   auto net = make_star(3);
   net->data(0, 0, false);

@@ -38,7 +38,8 @@ struct GroupInstance {
   Group group;
   std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active
   Roster roster;
-  Ipv4 leader;  // the host whose quota it counts against
+  Ipv4 leader;             // the host whose quota it counts against
+  bool loss_ends = false;  // wire::MrpHeader::kLossEnds of its REGISTER
 };
 
 struct GroupEntry {

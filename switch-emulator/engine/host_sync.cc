@@ -35,7 +35,7 @@ Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
   const Psn psn = packet.psn();
   const Psn next = turn.next();
   if (turn.source() != kNoPath) {
-    if (before(psn, turn.base())) {
+    if (turn.begins_after(psn)) {
       if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
       admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
       return Claim::kCurrent;

@@ -172,6 +172,7 @@ GroupEntry& Registrar::open_pending(Call& call, const MrpRequest& request) {
   GroupEntry* entry = groups_.find(request.id());
   if (entry == nullptr) entry = &groups_.add_entry(request.id(), request.leader(), call.now);
   Group& group = groups_.add_pending(request.id(), *entry, request.epoch(), routes_.class_count());
+  entry->pending->loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
   const PortConfig& port = call.port(call.ingress);
   group.leader = groups_.add_path(group, call.ingress, port.kind == PortKind::kHost);
   return *entry;
@@ -411,10 +412,12 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
 }
 
 // A leader that is gone leaves its members behind. What they have in flight may still end without
-// it, if it was not the one that sent; the rest cannot be led any more.
+// it, if it was not the one that sent and its group survives a lost member; the rest cannot be led
+// any more.
 void Registrar::age(Call& call, McstId id) {
   GroupEntry& entry = *groups_.find(id);
-  if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending) {
+  if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&
+      !(entry.current->loss_ends && call.rules().loss_ends)) {
     Group& group = entry.current->group;
     if (group.paths[group.leader].is_host && group.leader != group.turn.source() &&
         group.paths.size() > 2) {

@@ -155,7 +155,7 @@ Disposition replicate_by(Call& call, Group& group, const GroupPacket& packet,
   }
   Turn& turn = group.turn;
   const Psn psn = turn.from_port(packet.psn());
-  if (distance(turn.sent(), psn) > static_cast<std::int32_t>(call.config.data_window)) {
+  if (!turn.has_room_for(psn, call.config.data_window)) {
     call.count(Counter::kDropDataWindow);
     return Disposition::kDone;
   }

@@ -121,6 +121,21 @@ TEST(Replication, DropsDataFarBeyondWhatWasSent) {
   EXPECT_EQ(net->inbox(1), Texts({"data 100"}));
 }
 
+// Whatever its NIC thinks of windows: PSNs that are compared stay within half the circle.
+TEST(Replication, StopsASourceThatDoesNotWaitForAcknowledgements) {
+  constexpr std::int64_t kStep = 1 << 21;
+  auto net = make_star(3, true, [](SwitchConfig& c) { c.data_window = kStep; });
+  net->data(0, kStep - 1);
+  net->data(0, 2 * kStep - 1);
+  net->ack(1, 2 * kStep - 1);
+  net->data(0, 2 * kStep);
+  EXPECT_EQ(net->inbox(2).size(), 2u);
+  EXPECT_EQ(net->count(Counter::kDropDataWindow), 1u);
+  net->ack(2, 0);
+  net->data(0, 2 * kStep);
+  EXPECT_EQ(net->inbox(2).size(), 1u);
+}
+
 TEST(Replication, RefusesOperationsThatHaveOneTargetOnly) {
   auto net = make_star(3);
   net->data(0, 0);

@@ -144,7 +144,7 @@ PortId TestNetwork::port_between(std::size_t from, std::size_t to) const {
 }
 
 void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_epoch,
-                                 std::vector<std::size_t> members) {
+                                 std::vector<std::size_t> members, std::uint16_t flags) {
   if (members.empty()) {
     for (std::size_t h = 0; h < hosts_.size(); ++h) members.push_back(h);
   }
@@ -155,9 +155,9 @@ void TestNetwork::register_group(std::size_t leader, std::uint16_t registration_
   const auto total = static_cast<std::uint16_t>((list.size() + kMost - 1) / kMost);
   for (std::uint16_t seq = 0; seq < total; ++seq) {
     const auto rest = std::span(list).subspan(seq * kMost);
-    inject_bytes(leader,
-                 control_bytes(leader, wire::MrpType::kRegister, registration_epoch,
-                               rest.first(std::min(kMost, rest.size())), 1, seq, total, key()));
+    inject_bytes(leader, control_bytes(leader, wire::MrpType::kRegister, registration_epoch,
+                                       rest.first(std::min(kMost, rest.size())), 1, seq, total,
+                                       key(), flags));
   }
 }
 

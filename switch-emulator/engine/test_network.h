@@ -51,7 +51,7 @@ class TestNetwork {
 
   // Registration. All hosts are members unless said otherwise; `leader` speaks to its leaf.
   void register_group(std::size_t leader, std::uint16_t epoch,
-                      std::vector<std::size_t> members = {});
+                      std::vector<std::size_t> members = {}, std::uint16_t flags = 0);
   void control(std::size_t leader, wire::MrpType type, std::uint16_t epoch,
                const std::vector<wire::MrpMember>& members = {}, std::uint32_t instance = 1);
   // A member's CONFIRM.

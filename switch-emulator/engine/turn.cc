@@ -32,6 +32,7 @@ void Turn::begin(Paths& paths, PathNo newcomer, Ipv4 source_ip, Psn first, Psn p
   source_ip_ = source_ip;
   base_ = first;
   port_base_ = port_first;
+  length_ = 0;
   agg_ = first - 1;
   messages_ = 0;
   handover_timer_ = 0;
@@ -58,8 +59,9 @@ bool Turn::on_data(Psn psn, bool ends_message) {
   naks_.on_data(psn);
   gate_.on_old_source();
   if (ends_message) ends_->note(psn, agg_);
-  if (!after(psn, sent_)) return false;
-  sent_ = psn;
+  const std::int32_t ahead = distance(sent(), psn);  // at most the data window (has_room_for)
+  if (ahead <= 0) return false;
+  length_ += ahead;
   ended_ = ends_message;
   settle("new data");
   return true;
@@ -69,7 +71,7 @@ void Turn::set_acked(Paths& paths, PathNo path, Psn psn) {
   if (paths[path].acked_ == psn) return;
   paths[path].acked_ = psn;
   if (path != slowest_) return;
-  find_slowest(paths);
+  if (!find_as_slow_behind(paths, path)) find_slowest(paths);
   settle("all have acknowledged all");
 }
 
@@ -100,10 +102,10 @@ std::uint8_t Turn::next_handover_timer() {
 }
 
 void Turn::on_path_added(Paths& paths) {
-  paths.back().acked_ = sent_;
-  if (slowest_ != kNoPath && !before(sent_, min_)) return;
+  paths.back().acked_ = sent();
+  if (slowest_ != kNoPath && !before(sent(), min_)) return;
   slowest_ = static_cast<PathNo>(paths.size() - 1);
-  min_ = sent_;
+  min_ = sent();
 }
 
 void Turn::on_path_removed(const Paths& paths, PathNo gone, PathNo last) {
@@ -119,6 +121,18 @@ void Turn::on_path_removed(const Paths& paths, PathNo gone, PathNo last) {
   settle("a path has left");
 }
 
+// The slowest path is the first of several that are as slow. So the paths before it need no second
+// look, and find_slowest() runs only when all have acknowledged one packet more: at most once for each
+// packet, which cost as many copies as there are paths.
+bool Turn::find_as_slow_behind(const Paths& paths, PathNo path) {
+  for (std::size_t i = path + std::size_t{1}; i < paths.size(); ++i) {
+    if (i == source_ || paths[i].acked() != min_) continue;
+    slowest_ = static_cast<PathNo>(i);
+    return true;
+  }
+  return false;
+}
+
 void Turn::find_slowest(const Paths& paths) {
   slowest_ = kNoPath;
   for (PathNo i = 0; i < paths.size(); ++i) {
@@ -129,7 +143,7 @@ void Turn::find_slowest(const Paths& paths) {
 }
 
 Turn::State Turn::state_now() const {
-  if (ended_ && !before(min(), sent_)) return State::kSettled;
+  if (ended_ && !before(min(), sent())) return State::kSettled;
   return source_ == kNoPath ? State::kAbandoned : State::kRunning;
 }
 
@@ -144,14 +158,14 @@ void Turn::set_state(State state, const char* reason) {
 void Turn::check_consistent(const Paths& paths, std::size_t max_held) const {
   for (PathNo i = 0; i < paths.size(); ++i) {
     if (i == source_) continue;
-    must(!after(paths[i].acked(), sent_), "a path acknowledged more than was sent");
+    must(!after(paths[i].acked(), sent()), "a path acknowledged more than was sent");
     must(slowest_ != kNoPath && !before(paths[i].acked(), min()), "a path is behind the slowest");
   }
   must(source_ == kNoPath || source_ < paths.size(), "the source is no path");
   must(slowest_ == kNoPath || (slowest_ < paths.size() && slowest_ != source_),
        "the slowest path is none, or the source");
   must(slowest_ == kNoPath || paths[slowest_].acked() == min_, "what all have is out of date");
-  must(!after(agg_, sent_), "the source was told more than it sent");
+  must(!after(agg_, sent()), "the source was told more than it sent");
   must(state_ == state_now(), "the turn is in another state than it says");
   gate_.check_consistent(paths.size(), max_held);
 }

@@ -153,6 +153,7 @@ void Datapath::record(std::shared_ptr<PacketRecorder> recorder) {
 void Datapath::attach(wire::Instant now, std::size_t host) {
   const Port& port = ports_[hosts_[host].port];
   activate(host);
+  if (!port.is_up) return;  // its cable is cut
   actions_.clear();
   switches_[port.of_switch].engine->on_port_up(now, port.id, actions_);
   dispatch(switches_[port.of_switch], now);
@@ -175,6 +176,7 @@ std::string Datapath::interface_of(std::size_t host) const {
 }
 
 void Datapath::detach(wire::Instant now, std::size_t host) {
+  if (!hosts_[host].client->is_open()) return;
   drain(hosts_[host], now);
   hosts_[host].client->close();
   hosts_[host].is_active = hosts_[host].has_unread = hosts_[host].is_unheard = false;
@@ -190,7 +192,9 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
   publish();
 }
 
+// Both of its rings may show the offence in one round; it counts as one.
 void Datapath::offend(std::size_t host) {
+  if (std::find(offenders_.begin(), offenders_.end(), host) != offenders_.end()) return;
   hosts_[host].client->count(*hosts_[host].client->offence());
   offenders_.push_back(host);
 }
@@ -211,11 +215,9 @@ void Datapath::set_link_state(wire::Instant now, std::uint32_t link, const LinkS
   DirectedLink& changed = links_[link];
   changed.link.set_faults(state.loss, state.duplicate, state.reorder, state.corrupt);
   changed.link.set_up(state.up);
-  if (changed.kind != LinkKind::kTrunk) return;
   Port& far = ports_[changed.port];
-  Port& near = ports_[links_[far.out].port];
   tell_if_cut(now, far);
-  tell_if_cut(now, near);
+  if (changed.kind == LinkKind::kTrunk) tell_if_cut(now, ports_[links_[far.out].port]);
   publish();
 }
 
@@ -223,6 +225,8 @@ void Datapath::tell_if_cut(wire::Instant now, Port& port) {
   const bool up = links_[port.in].link.is_up() && links_[port.out].link.is_up();
   if (up == port.is_up) return;
   port.is_up = up;
+  const bool is_host = port.end.kind == net::PortKind::kHost;
+  if (is_host && !hosts_[port.end.host].client->is_open()) return;  // down anyway
   SwitchState& state = switches_[port.of_switch];
   actions_.clear();
   if (up) {

@@ -70,12 +70,13 @@ class Datapath {
 
   // Trunks come up. Once, before the first poll.
   void start(wire::Instant now);
-  // A client has opened the host's port, or it has to go (the port is closed here).
+  // A client has opened the host's port, or it has to go (the port is closed here, if it is open).
   void attach(wire::Instant now, std::size_t host);
   void detach(wire::Instant now, std::size_t host);
   // Opens the one-armed interface and attaches the hosts behind it.
   wire::Result<void> open_one_armed(wire::Instant now);
-  // Hosts whose clients broke the rules of their rings; the caller detaches them.
+  // Hosts whose clients broke the rules of their rings, each once; the caller detaches them before
+  // the next poll().
   std::vector<std::size_t> take_offenders() { return std::exchange(offenders_, {}); }
 
   // One round; true if there was anything to do.
@@ -136,8 +137,8 @@ class Datapath {
     std::size_t of_switch = 0;
     wire::PortId id;
     net::PortEnd end;
-    std::uint32_t in = 0, out = 0;           // links
-    bool is_up = true;                       // a trunk: what its switch has been told
+    std::uint32_t in = 0, out = 0;  // links
+    bool is_up = true;              // its cable is whole; what its switch has been told of it
     wire::Instant repeat_at = wire::kNever;  // of the pause that its neighbour was told
     Traffic rx, tx;
     LinkSideDrops drops;

@@ -57,6 +57,134 @@ TEST_F(DatapathTest, KeepsDamagedPayloadsFromOtherUsers) {
   EXPECT_FALSE(contains({third.pool.data(), third.pool.size()}, std::span(secret).first(200)));
 }
 
+wire::RoceHeaders roce_headers(wire::Opcode opcode, wire::Ipv4 from, wire::Ipv4 to) {
+  wire::RoceHeaders headers;
+  headers.ip.source = from;
+  headers.ip.destination = to;
+  headers.bth.opcode = opcode;
+  return headers;
+}
+
+// Hosts 0 and 1 are one user's, 2 and 3 another's; all are members of a group that host 0 leads.
+class TwoUsersTest : public DatapathTest {
+ protected:
+  static constexpr wire::McstId kGroup{198, 18, 0, 7};
+  static constexpr std::uint16_t kEpoch = 1;
+
+  TwoUsersTest() {
+    build(net::Topology::star(4));
+    for (std::size_t host = 0; host < 4; ++host) {
+      clients.push_back(attach(host, host < 2 ? 1000 : 1001));
+    }
+    auto registration = message_of(wire::MrpType::kRegister);
+    for (std::size_t host = 0; host < clients.size(); ++host) {
+      registration.add({address(host), qpn_of(host), 0});
+    }
+    send_mrp(registration);
+    auto activation = message_of(wire::MrpType::kActivate);
+    activation.header.flags = static_cast<std::uint16_t>(clients.size() - 1);
+    send_mrp(activation);
+  }
+  static wire::Qpn qpn_of(std::size_t host) {
+    return wire::Qpn(static_cast<std::uint32_t>(0x100 + host));
+  }
+  static wire::MrpMessage message_of(wire::MrpType type) {
+    wire::MrpMessage message;
+    message.header.type = type;
+    message.header.epoch = kEpoch;
+    message.header.mcst_id = kGroup;
+    message.header.instance = 1;
+    return message;
+  }
+  void send_mrp(const wire::MrpMessage& message) {
+    std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
+    bytes.resize(message.emit(bytes));
+    wire::UdpDatagram datagram;
+    datagram.ip.source = address(0);
+    datagram.ip.destination = kGroup;
+    datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+    wire::Frame frame;
+    datagram.emit(frame, bytes);
+    send(0, frame);
+  }
+  // In a descriptor full of the sender's other bytes, as those of a client with a dirty stack are.
+  void send(std::size_t host, const wire::Frame& frame) {
+    fabric::Descriptor d{};
+    const bool is_inline = frame.external == nullptr;
+    const std::uint32_t slot = is_inline ? 0 : clients[host].take_slot().value();
+    write_descriptor(frame, is_inline ? Descriptor::kInline : clients[host].offset_of(slot), d);
+    const std::size_t used = d.header_len + (is_inline ? d.payload_len : std::size_t{0});
+    std::fill(d.bytes.begin() + static_cast<std::ptrdiff_t>(used), d.bytes.end(), kSecret);
+    d.icrc = 0x01010101u * kSecret;
+    if (!is_inline) {
+      std::memcpy(clients[host].pool.data() + d.payload, frame.external, frame.payload_len);
+    }
+    clients[host].put(d);
+    datapath->wake(host);
+    datapath->poll(now);
+  }
+  void send(std::size_t host, const wire::RoceHeaders& headers,
+            std::span<const std::uint8_t> payload = {}) {
+    wire::Frame frame;
+    headers.emit(frame, payload.size());
+    if (frame.payload_fits_inline(payload.size())) {
+      frame.set_inline_payload(payload);
+    } else {
+      frame.set_external_payload(payload, wire::kNoBuffer);
+    }
+    send(host, frame);
+  }
+  void send_to_group(wire::Psn psn, std::span<const std::uint8_t> payload) {
+    auto data = roce_headers(wire::Opcode::kRcSendOnly, address(0), kGroup);
+    data.bth.destination_qp = wire::kVirtualQpn;
+    data.bth.psn = psn;
+    data.bth.ack_request = true;
+    send(0, data, payload);
+  }
+  void acknowledge(std::size_t host, wire::Psn psn) {
+    auto ack = roce_headers(wire::Opcode::kRcAcknowledge, address(host), kGroup);
+    ack.bth.destination_qp = wire::kVirtualQpn;
+    ack.bth.psn = psn;
+    send(host, ack);
+  }
+  // How many frames all clients have been given. BareClient looks behind the lengths of each.
+  std::uint32_t take_everything() {
+    std::uint32_t taken = 0;
+    for (BareClient& client : clients) taken += take_all(client);
+    return taken;
+  }
+  // Whether `secret` lies anywhere in the second user's memory.
+  bool second_user_has(std::span<const std::uint8_t> secret) const {
+    for (std::size_t host = 2; host < 4; ++host) {
+      const std::span ring(
+          reinterpret_cast<const std::uint8_t*>(clients[host].segment.rx().entries),
+          fabric::kFrameRing * sizeof(Descriptor));
+      if (contains(ring, secret)) return true;
+    }
+    return contains({clients[2].pool.data(), clients[2].pool.size()}, secret);
+  }
+
+  std::vector<BareClient> clients;
+};
+
+TEST_F(TwoUsersTest, NothingCrossesBehindTheLengthsOfAFrame) {
+  EXPECT_EQ(take_everything(), 6u);  // registration's
+  const std::vector<std::uint8_t> secret(40, kSecret), few(16, 1), many(600, 2), none;
+  send(0, roce_headers(wire::Opcode::kRcSendOnly, address(0), address(1)), secret);
+  send(0, roce_headers(wire::Opcode::kRcAcknowledge, address(0), address(2)));
+  send(0, plain_datagram(0, 2, few));
+  EXPECT_EQ(take_everything(), 3u);
+  wire::Psn psn = wire::group_start_psn(kGroup, kEpoch);
+  for (const auto& payload : {few, many, none}) {
+    send_to_group(psn, payload);
+    EXPECT_EQ(take_everything(), 3u);
+    for (std::size_t host = 1; host < 4; ++host) acknowledge(host, psn);
+    EXPECT_EQ(take_everything(), 1u) << "a merged acknowledgement, which the switch makes";
+    psn = psn + 1;
+  }
+  EXPECT_FALSE(second_user_has(std::span(secret).first(4)));
+}
+
 // A data packet from h0 to h1, by a sender that listens to marks or does not.
 wire::Frame data_packet(wire::Ecn ecn) {
   wire::RoceHeaders headers;

@@ -1,6 +1,9 @@
 // Replication through a live fabric: a group is registered by hand, and one sender reaches all.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
+#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/test_group.h"
 
 namespace cepheus::live {
@@ -136,6 +139,26 @@ TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
   for (const SwitchStatus& at : status.switches) {
     for (const PortStatus& port : at.ports) EXPECT_EQ(counter(port.counters, "drop_headroom"), 0u);
   }
+}
+
+// A switch sees a cut cable, as it sees one between switches.
+TEST(LiveGroup, LearnsThatAMembersCableIsCut) {
+  TestFabric fabric(net::Topology::star(3));
+  LiveGroup group(fabric, 3);
+  ASSERT_NO_FATAL_FAILURE(group.set_up());
+  const nlohmann::json request = {{"ask", "link"}, {"link", "h2"}, {"up", false}};
+  const auto cut = ask(fabric.socket(), request);
+  ASSERT_TRUE(cut) << cut.error().text;
+  std::optional<wire::MrpMessage> report;
+  do {  // confirmations may come first
+    wire::Frame frame;
+    ASSERT_TRUE(await_frame(group.port(0), frame));
+    report = wire::MrpMessage::parse(frame.payload());
+    group.port(0).release();
+  } while (!report || report->header.type != MrpType::kReport);
+  ASSERT_EQ(report->member_count, 1u);
+  EXPECT_EQ(report->members[0].host, group.port(2).identity().address);
+  EXPECT_EQ(report->members[0].flags & wire::kMemberDown, wire::kMemberDown);
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/printable.h"
+
 namespace cepheus::live {
 
-// `text` on one line of a terminal, in UTF-8: what would move the cursor, change colours or the
-// direction of writing is shown as "\x1b" or "\u202e", a byte that is no UTF-8 as U+FFFD.
-std::string printable(std::string_view text);
+using wire::printable;
 
 // "a, b, c, d and 3 more": the first four.
 std::string first_few(const std::vector<std::string>& texts, std::string_view separator = ", ");

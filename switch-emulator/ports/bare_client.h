@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -39,7 +40,7 @@ class BareClient {
     headers.emit(frame, payload_bytes);
     frame.payload_len = payload_bytes;
     Descriptor d{};
-    write_descriptor(frame, Descriptor::kInline, d);
+    write_descriptor(frame, frame.payload_fits_inline(payload_bytes) ? Descriptor::kInline : 0, d);
     return d;
   }
   void put(const Descriptor& descriptor) {
@@ -68,7 +69,16 @@ class BareClient {
     Descriptor got;
     rx.take(got);
     rx.release();
+    EXPECT_TRUE(has_nothing_behind_its_lengths(got));
     return got;
+  }
+  static bool has_nothing_behind_its_lengths(const Descriptor& d) {
+    const bool is_inline = d.payload == Descriptor::kInline;
+    const auto behind =
+        std::span(d.bytes).subspan(d.header_len + (is_inline ? d.payload_len : std::size_t{0}));
+    const bool has_icrc = d.icrc_state == static_cast<std::uint8_t>(wire::Icrc::kPresent);
+    return std::all_of(behind.begin(), behind.end(), [](std::uint8_t byte) { return byte == 0; }) &&
+           (d.icrc == 0 || has_icrc) && d.reserved0 == 0 && d.reserved1 == 0 && d.reserved2 == 0;
   }
 
   PoolGeometry geometry;

@@ -6,11 +6,14 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 #include <vector>
 
 #include "switch-emulator/ports/handshake.h"
@@ -50,15 +53,37 @@ wire::Result<UniqueFd> connect_to(const std::string& path, milliseconds timeout)
   return fd;
 }
 
-wire::Result<Message> await_message(int socket, const std::string& path, milliseconds timeout) {
-  const auto until = std::chrono::steady_clock::now() + timeout;
+// Whether the process at the other end is seen to run: neither stopped, nor gone, nor in a PID
+// namespace of its own.
+bool is_peer_running(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return false;
+  std::ifstream file("/proc/" + std::to_string(peer.pid) + "/stat");
+  std::string stat;
+  std::getline(file, stat);  // "PID (NAME) STATE ...": a name may hold anything
+  const std::size_t end = stat.rfind(')');
+  return end != std::string::npos && end + 2 < stat.size() &&
+         std::string_view("TtZXx").find(stat[end + 2]) == std::string_view::npos;
+}
+
+wire::Result<Message> await_message(int socket, const HostPort::Options& options) {
+  const auto began = std::chrono::steady_clock::now();
+  auto until = began + options.timeout;
   for (;;) {
     if (auto message = receive_message(socket)) return std::move(*message);
-    const auto left =
-        std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now());
+    const auto now = std::chrono::steady_clock::now();
+    if (now > until && now < began + options.busy_timeout && is_peer_running(socket)) {
+      until = std::min(now + options.timeout, began + options.busy_timeout);
+    }
+    const auto left = std::chrono::duration_cast<milliseconds>(until - now);
     if (left.count() < 0) {
+      const auto waited = std::chrono::duration_cast<milliseconds>(now - began);
       return wire::fail(ErrorCode::kUnavailable,
-                        "the fabric at " + path + " did not answer: is its process stopped?");
+                        "the fabric at " + options.fabric + " did not answer within " +
+                            std::to_string(waited.count()) +
+                            " ms: is its process stopped, or the machine too busy "
+                            "(CEPHEUS_ATTACH_TIMEOUT_MS)?");
     }
     pollfd waiting{socket, POLLIN, 0};
     poll(&waiting, 1, static_cast<int>(left.count()) + 1);
@@ -93,7 +118,7 @@ wire::Result<PortAnswer> ask_for_port(const HostPort::Options& options) {
   // A fabric that refuses before it has read closes the socket: what it said is still there to be
   // read.
   send_message(socket->get(), encode(hello));
-  auto answer = await_message(socket->get(), options.fabric, options.timeout);
+  auto answer = await_message(socket->get(), options);
   if (!answer) return tl::unexpected(answer.error());
   const auto welcome = decode_welcome(answer->data);
   if (!welcome) {
@@ -172,10 +197,14 @@ wire::Result<void> HostPort::State::set_up(const Welcome& welcome, std::vector<U
 }
 
 wire::Result<std::unique_ptr<HostPort>> HostPort::attach(const Options& options) {
-  const auto until = std::chrono::steady_clock::now() + options.timeout;
+  // A fabric that says "again" runs.
+  const auto until =
+      std::chrono::steady_clock::now() + std::max(options.timeout, options.busy_timeout);
   auto answer = ask_for_port(options);
   while (answer && answer->welcome.status == WelcomeStatus::kAgain &&
          std::chrono::steady_clock::now() < until) {
+    constexpr int kPauseMs = 5;
+    poll(nullptr, 0, kPauseMs);
     answer = ask_for_port(options);
   }
   if (!answer) return tl::unexpected(answer.error());

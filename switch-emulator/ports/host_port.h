@@ -39,7 +39,8 @@ class HostPort {
                        // first free one
     bool or_any = false;            // if that host is taken or reserved, the first free one
     std::uint64_t reservation = 0;  // of the job that this process belongs to (ports/handshake.h)
-    std::chrono::milliseconds timeout{2000};
+    std::chrono::milliseconds timeout{2000};  // for a fabric whose process can't be seen to run
+    std::chrono::milliseconds busy_timeout{30000};  // for one that runs: a busy machine is late
   };
   // Errors: kUnavailable (no fabric there, or another protocol version), kRefused (no such host, or
   // another process holds or has reserved the port: its pid is named).

@@ -1,6 +1,8 @@
 #include "switch-emulator/ports/port_segment.h"
 
 #include <bit>
+#include <cassert>
+#include <cstring>
 
 namespace cepheus::fabric {
 namespace {
@@ -8,6 +10,35 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kRingsOffset = 4096;
 constexpr std::size_t kFrameRingBytes = kFrameRing * sizeof(Descriptor);
+
+using Bytes = std::array<std::uint8_t, wire::Frame::kCapacity>;
+
+// Ones, then as many zeros.
+constexpr auto kMask = [] {
+  std::array<std::uint8_t, 2 * wire::Frame::kCapacity> mask{};
+  for (std::size_t n = 0; n < wire::Frame::kCapacity; ++n) mask[n] = 0xFF;
+  return mask;
+}();
+
+// The first `used` bytes, and zeros behind them. The mask works in registers: the other process
+// never sees the cleared bytes, and no branch depends on a length.
+void copy_used(const Bytes& from, std::size_t used, Bytes& to) {
+  assert(used <= from.size());
+  const std::uint8_t* const mask = kMask.data() + from.size() - used;
+  const auto copy = [&]<typename Word>(std::size_t at, Word word) {
+    Word kept{};
+    std::memcpy(&word, from.data() + at, sizeof word);
+    std::memcpy(&kept, mask + at, sizeof kept);
+    word &= kept;
+    std::memcpy(to.data() + at, &word, sizeof word);
+  };
+  using Pair = std::uint64_t __attribute__((vector_size(16)));
+  constexpr std::size_t kPairs = wire::Frame::kCapacity / sizeof(Pair);
+#pragma GCC unroll 8
+  for (std::size_t n = 0; n < kPairs; ++n) copy(n * sizeof(Pair), Pair{});
+  copy(kPairs * sizeof(Pair), std::uint64_t{});
+  static_assert(kPairs * sizeof(Pair) + sizeof(std::uint64_t) == wire::Frame::kCapacity);
+}
 
 }  // namespace
 
@@ -22,13 +53,14 @@ struct PortSegment::Layout {
 };
 
 void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descriptor& out) {
-  out.bytes = frame.bytes;
+  const std::size_t inline_len = payload == Descriptor::kInline ? frame.payload_len : 0u;
+  copy_used(frame.bytes, frame.header_len + inline_len, out.bytes);
   out.header_len = frame.header_len;
   out.payload_len = frame.payload_len;
   out.icrc_state = static_cast<std::uint8_t>(frame.icrc_state);
   out.reserved0 = 0;
   out.reserved1 = 0;
-  out.icrc = frame.icrc;
+  out.icrc = frame.icrc_state == wire::Icrc::kPresent ? frame.icrc : 0;
   out.reserved2 = 0;
   out.payload = payload;
 }

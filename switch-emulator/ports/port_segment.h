@@ -42,7 +42,9 @@ struct Descriptor {
 };
 static_assert(sizeof(Descriptor) == 128);
 
-// Copies all but the payload reference, which the caller has translated.
+// Copies all but the payload reference, which the caller has translated. Only bytes that the frame's
+// lengths cover cross to the other process. Behind them may lie another user's message or a stack,
+// so the descriptor has zeros there.
 void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descriptor& out);
 // Empty lengths, states and inline payloads that can't be are refused: false. The payload reference
 // of an external payload is left to the caller, who knows the pool; `frame.external` is null here.

@@ -86,6 +86,10 @@ void SwitchPort::close() {
   }
   open_ = false;
   bell_.ring();
+  tx_ = {};  // they point into the segment
+  rx_ = {};
+  returns_ = {};
+  reclaimed_ = 0;
   segment_ = PortSegment();
   segment_file_.reset();
   doorbell_.reset();
@@ -101,6 +105,7 @@ bool SwitchPort::check(const Descriptor& descriptor, Frame& frame) {
 }
 
 bool SwitchPort::receive(Frame& frame) {
+  if (!open_) return false;
   for (std::uint32_t n = 0; n < kMostAtOnce && tx_.available() > 0; ++n) {
     tx_.prefetch(kPrefetch);
     mark_for_flush();
@@ -211,6 +216,7 @@ void SwitchPort::flush() {
 }
 
 bool SwitchPort::arm() {
+  if (!open_) return true;
   segment_.switch_sleeps().ask(kWakeOnFrames);
   if (tx_.available() == 0 && !tx_.is_corrupt()) return true;
   disarm();

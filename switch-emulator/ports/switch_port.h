@@ -29,7 +29,8 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   // over, forget_granted() closes those that only the client needs. Precondition: !is_open().
   wire::Result<GrantedFds> open(const PeerCredentials& client);
   void forget_granted();
-  // Forgets the client and drops every reference it held.
+  // Forgets the client and drops every reference it held. A closed port gives and takes nothing: all
+  // other calls are allowed and do nothing.
   void close() override;
   bool is_open() const override { return open_; }
   const PeerCredentials& client() const { return client_; }
@@ -50,7 +51,9 @@ class SwitchPort final : public AccessPort, public SlotOwner {
 
   // Asks the client to ring when it sends.
   bool arm() override;
-  void disarm() { segment_.switch_sleeps().withdraw(); }
+  void disarm() {
+    if (open_) segment_.switch_sleeps().withdraw();
+  }
   std::optional<PortCounter> offence() const override {
     if (tx_.is_corrupt() || rx_.is_corrupt() || returns_.is_corrupt()) {
       return PortCounter::kDropRingCorrupt;

@@ -131,6 +131,24 @@ TEST_F(SwitchPortTest, NoticesAConsumerAheadOfTheProducer) {
   EXPECT_EQ(port.unread(), 1u);
 }
 
+TEST_F(SwitchPortTest, AClosedPortGivesAndTakesNothing) {
+  {
+    BareClient client = open(port, 0);
+    client.put(BareClient::valid_headers(4));
+    client.segment.rx().consumed->store(7);
+    port.reclaim();
+  }
+  port.close();
+  EXPECT_FALSE(port.receive(frame));
+  EXPECT_TRUE(port.arm());
+  port.disarm();
+  port.reclaim();
+  port.flush();
+  EXPECT_EQ(port.unread(), 0u);
+  EXPECT_EQ(port.offence(), std::nullopt);
+  port.close();
+}
+
 // A client has the same descriptors as the switch: what it does to their flags is done to the
 // switch's, too.
 TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {

@@ -132,6 +132,8 @@ int serve(const Arguments& arguments) {
     complain(fabric.error());
     return kFailure;
   }
+  // Both threads have their cores before the switch reports that it serves.
+  if (threads) threads->take_core();
   stop_on_signals(**fabric);
   spdlog::info("{} hosts on {} switches at {}", topology->hosts.size(), topology->switches.size(),
                arguments.socket);
@@ -143,7 +145,6 @@ int serve(const Arguments& arguments) {
     return kFailure;
   }
   sd_notify(0, "READY=1");
-  if (threads) threads->take_core();
   (*fabric)->run();
   ignore_signals();
   spdlog::info("ending");

@@ -14,16 +14,25 @@ import time
 import unittest
 
 from harness import BUILD
-from live import Lines, wait_until
+from live import Lines, private_kib, wait_until
 
 DAEMON = BUILD / "bin/cepheus-cmd"
 USER = BUILD / "tests/connections_user"
 SOON = 3  # seconds, in which a death is told
-TYPE_PROGRAM, TYPE_LISTEN = 12, 13  # connections/engine/message.h
+TYPE_HELLO, TYPE_READY, TYPE_REFUSAL, TYPE_PROGRAM, TYPE_LISTEN = 1, 2, 4, 12, 13  # connections/engine/message.h
+NO_TAG = bytes(20)  # of a daemon without a key
 
 
 def address(host):
     return f"10.0.0.{host}"
+
+
+def frame(kind, body=b""):
+    return struct.pack(">IB", 1 + len(body), kind) + body
+
+
+def hello(host):
+    return frame(TYPE_HELLO, struct.pack(">HBBBBI16xBI", 1, 10, 0, 0, host, 0, 0, 2000))
 
 
 class User:
@@ -176,9 +185,6 @@ class Connections(unittest.TestCase):
             s.connect(str(path))
             return s
 
-        def frame(kind, body=b""):
-            return struct.pack(">IB", 1 + len(body), kind) + body
-
         for path in program, peer:
             for garbage in b"\xff" * 4096, b"\0\0\0\0", frame(200), b"GET / HTTP/1.0\r\n\r\n":
                 with contextlib.suppress(OSError):  # it may hang up while we speak
@@ -199,6 +205,37 @@ class Connections(unittest.TestCase):
         again = self.user(1, "connect", "s", address(2), address(3))
         again.await_line("CONNECTED", SOON)
         self.assertFalse([line for line in sender.lines.lines if line.startswith("LEFT")], sender.lines.lines)
+
+    def test_strangers_leave_nothing_behind(self):
+        daemon = self.start(2)
+        path = self.directory / f"peer-{address(2)}"
+
+        def stranger(words, answers):
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(10)
+                s.connect(str(path))
+                for word, answer in zip(words, answers):
+                    s.sendall(word)
+                    for _ in range(answer):  # frames
+                        length = struct.unpack(">I", s.recv(4, socket.MSG_WAITALL))[0]
+                        s.recv(length, socket.MSG_WAITALL)
+
+        def come(count):
+            for _ in range(count):
+                stranger([struct.pack(">IB", 8000, 1)], [0])  # and never the rest
+                stranger([hello(9), frame(TYPE_READY, NO_TAG)], [2, 0])
+                stranger([frame(TYPE_REFUSAL, struct.pack(">H", 12) + b"\x1b[2Jgo\naway\r")], [1])
+            wait_until(lambda: self.status(2)["peers"] == [] and len(os.listdir(f"/proc/{daemon.pid}/fd")) == descriptors, "they are forgotten")
+
+        descriptors = len(os.listdir(f"/proc/{daemon.pid}/fd"))
+        come(200)
+        before = private_kib(daemon.pid)
+        come(1000)
+        self.assertLess(private_kib(daemon.pid), before + 1024)
+        log = (self.directory / "log2").read_text()
+        self.assertIn("\\x1b[2Jgo\\x0aaway\\x0d", log)
+        self.assertNotIn("\x1b[2J", log)
+        self.assertLess(len(log.splitlines()), 100, "a line for each would fill a journal")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,16 @@ class Explain(EndToEnd):
             self.assertRegex(path["reason"], f"^{MULTICAST}$")
             self.assertEqual(path["ranks_reporting"], 4)
 
+    def test_says_that_a_communicator_has_not_broadcast_enough_for_a_group(self):
+        few = {"coll_cepheus_set_up_after": 8}
+        run = over_fabric(CHECK, "--count", 20, "--size", 1000, hosts=2, mca=few)
+        self.assert_ok(run)
+        _, world = self.world()
+        calls = {path["path"]: (path["most"], path["reason"]) for path in world["paths"]}
+        self.assertEqual(calls["open mpi"], (8, "a group is set up after 8 broadcasts or 1048576 bytes of them "
+                                                "(coll_cepheus_set_up_after, coll_cepheus_set_up_bytes)"))
+        self.assertEqual(calls["eager lane"][0], 12)
+
     def test_tells_of_sender_groups(self):
         self.assert_ok(over_fabric(CHECK, "--count", 8, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_groups": "sender"}))
         _, world = self.world()

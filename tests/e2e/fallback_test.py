@@ -1,11 +1,27 @@
 #!/usr/bin/python3
 """Where the fabric can't serve, Open MPI's own algorithms do, and say why; where it must, one clear error ends the job."""
 
+import os
+import pathlib
+import re
+import signal
+import tempfile
+import threading
 import unittest
 
 from harness import BUILD, CHECK, PARTED, PROGRAMS, REQUIRE, VERBOSE, EndToEnd, over_fabric, star, without_fabric
+from live import LiveRun
+from live_fault_test import MULTICAST
 
 ARGUMENTS = ("--count", 20, "--max", 1 << 18)
+
+
+class SetUpRun(LiveRun):
+    CHECK = PROGRAMS / "set_up_check"
+
+
+class SlowRun(LiveRun):
+    CHECK = PROGRAMS / "slow_check"
 
 
 class Fallback(EndToEnd):
@@ -63,6 +79,59 @@ class Fallback(EndToEnd):
         self.assert_ok(run)
         self.assertEqual(run.variables()["groups"], 2, run.everything())
         self.assertIn("table space", "\n".join(run.told()))
+
+    # h0 hears nothing any more: the group of large messages waits for its confirmation, the one of small ones for an ACK.
+    def test_a_group_that_is_being_set_up_when_the_fabric_breaks(self):
+        with SetUpRun(hosts=3, mca={**VERBOSE, "coll_cepheus_register_timeout_ms": 20000}) as run:
+            run.switch.set_links(["h0"], direction="down", loss=1)
+            self.assertEqual(run.finish(), 0, run.everything())
+            self.assertTrue(run.out.count("^ok:"), run.everything())
+            self.assertTrue(run.err.count("the fabric failed during the group's set-up"), run.everything())
+
+    # The first new attempt finds the port still down.
+    def test_multicast_comes_back_after_a_port_was_down_for_long(self):
+        with LiveRun("--max", 100_000, hosts=3, mca=VERBOSE) as run:
+            run.wait_for_payload(100_000)
+            before = run.err.count(MULTICAST)
+            run.switch.kill()
+            self.assertTrue(run.err.wait_for("still open mpi's own algorithms"), run.everything())
+            run.switch.start()
+            self.assertTrue(run.err.wait_for(MULTICAST, before + 1), run.everything())
+            self.assertEqual(run.finish(), 0, run.everything())
+
+    # The root tests once a millisecond. Looking at one communicator after the other it would come to the right one after seconds.
+    def test_a_repair_does_not_wait_for_hundreds_of_communicators(self):
+        with SlowRun("--alive", 200, hosts=2, mca=VERBOSE) as run:
+            run.switch.set_links(["h1"], direction="down", loss=1)
+            run.stop_file.touch()
+            self.assertTrue(run.out.wait_for("^sent"), run.everything())
+            run.switch.kill()
+            self.assertEqual(run.finish(), 0, run.everything())
+            self.assertTrue(run.out.count("^ok:"), run.everything())
+            looks = int(re.search(r"looks (\d+)", run.out.text()).group(1))
+            self.assertLess(looks, 400, run.everything())
+
+    # The switch is stopped for longer than a registration may take in mode "try".
+    def test_a_job_that_requires_multicast_waits_for_a_busy_switch(self):
+        with SetUpRun("--straight", 1, hosts=3, mca={"coll_cepheus_mode": "require", "coll_cepheus_watchdog_ms": 30000}) as run:
+            os.kill(run.switch.pid, signal.SIGSTOP)
+            run.stop_file.touch()
+            threading.Event().wait(3)  # nothing to wait for: this is the fault
+            os.kill(run.switch.pid, signal.SIGCONT)
+            self.assertEqual(run.finish(), 0, run.everything())
+            self.assertTrue(run.out.count("^ok:"), run.everything())
+
+    def test_a_fabric_that_is_there_only_after_the_first_broadcasts(self):
+        with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch:
+            end = pathlib.Path(scratch) / "end"
+            with SetUpRun("--end", end, hosts=2, mca={**VERBOSE, "coll_cepheus_ranks_per_host": -1}) as run:
+                run.switch.kill()
+                run.stop_file.touch()
+                self.assertTrue(run.err.wait_for("open mpi's own algorithms: rank "), run.everything())
+                run.switch.start()
+                self.assertTrue(run.err.wait_for(MULTICAST), run.everything())
+                end.touch()
+                self.assertEqual(run.finish(), 0, run.everything())
 
     def test_off(self):
         run = over_fabric(CHECK, *ARGUMENTS, mca={"coll_cepheus_mode": "off", **VERBOSE})

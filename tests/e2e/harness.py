@@ -125,6 +125,7 @@ def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=1
 def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120):
     """Runs an MPI program with coll/cepheus loaded and nothing there that could serve it."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
+    env["OMPI_MCA_coll_cepheus_set_up_after"] = "0"  # as cepheus-run
     env["OMPI_MCA_mca_base_component_path"] = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
     command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
                "--mca", "btl_tcp_if_include", "lo"]

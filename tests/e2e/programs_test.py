@@ -27,6 +27,18 @@ class Types(EndToEnd):
         run = over_fabric(PROGRAMS / "device_memory_check", mca=REQUIRE)
         self.assert_ok(run)
 
+    def test_nor_if_the_program_loads_the_driver_after_its_first_broadcasts(self):
+        self.assert_ok(over_fabric(PROGRAMS / "device_memory_check", "--late", 1, mca=REQUIRE))
+
+    def test_data_that_the_root_can_not_pack_is_not_sent(self):
+        for arguments in (("--size", 1000), ("--size", 200_000), ("--size", 1000, "--ibcast", 1), ("--size", 200_000, "--ibcast", 1)):
+            run = over_fabric(PROGRAMS / "pack_check", *arguments, hosts=3, mca=VERBOSE, timeout=60)
+            self.assert_ok(run)
+            self.assertIn("could not be packed", run.err)
+        run = over_fabric(PROGRAMS / "pack_check", hosts=3, mca=REQUIRE, timeout=60)
+        self.assertNotEqual(run.code, 0)
+        self.assertIn("rank 0: its data could not be packed", run.err)
+
 
 class Order(EndToEnd):
     def test_the_first_broadcast_comes_while_a_communicator_is_being_duplicated(self):
@@ -39,18 +51,54 @@ class Order(EndToEnd):
         counted = run.variables()
         self.assertEqual((counted["ibcasts_eager"], counted["bcasts_eager"], counted["bcasts_saved"]), (1, 7, 0))
 
+    def test_ranks_that_pass_other_counts(self):
+        run = over_fabric(PROGRAMS / "order_check", "--counts", 1, hosts=3, mca=VERBOSE, timeout=60)
+        self.assert_ok(run)
+        self.assertIn("rank 2 passes 120000 bytes, but rank 0, the root, fewer", run.err)
+
+    def test_ranks_that_wait_for_each_other_by_mistake(self):
+        run = over_fabric(PROGRAMS / "order_check", "--roots", 1, hosts=3, mca=VERBOSE, timeout=60)
+        self.assert_ok(run)
+        self.assertRegex(run.err, r"rank \d expects the data of rank \d, but rank \d calls with itself as the root")
+        self.assertIn("rank 2 passes 1000 bytes, but rank 0, the root, 200000", run.err)
+
+    def test_another_count_in_the_first_broadcast(self):
+        run = over_fabric(PROGRAMS / "order_check", "--first", 1, hosts=3, mca=VERBOSE, timeout=60)
+        self.assert_ok(run)
+        self.assertIn("rank 2 passes fewer bytes than rank 0", run.err)
+
     def test_communicators_that_never_broadcast_look_for_nothing(self):
         run = over_fabric(PROGRAMS / "order_check", "--dups", 50, mca=REQUIRE)
         self.assert_ok(run)
         self.assertEqual([line for line in run.out.splitlines() if line.startswith("looks")], ["looks 1"])
 
+    def test_fault_tolerant_programs_are_left_to_open_mpi(self):
+        run = over_fabric(PROGRAMS / "fault_tolerant_check", hosts=2, mca=REQUIRE)
+        self.assert_ok(run)
+        self.assertEqual((run.variables()["bcasts_eager"], run.variables()["groups"]), (0, 0))
+
     def test_persistent_broadcasts(self):
-        run = over_fabric(PROGRAMS / "persistent_check", mca=REQUIRE)
+        run = over_fabric(PROGRAMS / "persistent_check", mca={**REQUIRE, "coll_cepheus_ordered_starts": 1})
         self.assert_ok(run)
         self.assertEqual(run.variables()["ibcasts_eager"], 40)
         self.assertEqual(run.variables()["ibcasts_bulk"], 20)
+        run = over_fabric(PROGRAMS / "persistent_check", mca=REQUIRE)
+        self.assert_ok(run)
+        self.assertEqual((run.variables()["ibcasts_saved"], run.variables()["ibcasts_eager"]), (4, 0))
         self.assert_ok(without_fabric(PROGRAMS / "persistent_check", mca=PARTED))
         self.assert_ok(without_fabric(PROGRAMS / "persistent_check"))
+
+    def test_persistent_broadcasts_that_ranks_start_in_different_orders(self):
+        self.assert_ok(over_fabric(PROGRAMS / "persistent_check", "--orders", 5, mca=REQUIRE, timeout=60))
+        self.assert_ok(without_fabric(PROGRAMS / "persistent_check", "--orders", 5, mca=PARTED, timeout=60))
+
+
+class Tags(EndToEnd):
+    def test_other_components_messages_reach_them(self):
+        self.assert_ok(over_fabric(PROGRAMS / "tags_check", hosts=2, mca=REQUIRE, timeout=60))
+
+    def test_a_stray_message_ends_nothing(self):
+        self.assert_ok(over_fabric(PROGRAMS / "tags_check", "--disturb", 1, hosts=2, mca=REQUIRE, timeout=60))
 
 
 class Communicators(EndToEnd):
@@ -62,6 +110,17 @@ class Communicators(EndToEnd):
         run = over_fabric(PROGRAMS / "communicators_check", "--alive", 40, mca={**REQUIRE, **little}, timeout=30)
         self.assertNotEqual(run.code, 0, run.everything())
         self.assertIn("coll_cepheus_max_eager_memory", run.err)
+
+    def test_those_that_broadcast_little_get_no_group(self):
+        run = over_fabric(PROGRAMS / "communicators_check", "--alive", 60, mca={**VERBOSE, "coll_cepheus_set_up_after": 8})
+        self.assert_ok(run)
+        self.assertNotIn(": multicast,", run.err)
+        self.assertIn("open mpi's own algorithms: a group is set up after 8 broadcasts", run.err)
+
+    def test_one_large_broadcast_earns_a_group(self):
+        run = over_fabric(CHECK, "--count", 1, "--max", 2 << 20, "--size", 2 << 20, hosts=2, mca={**VERBOSE, "coll_cepheus_set_up_after": 32})
+        self.assert_ok(run)
+        self.assertIn(": multicast, bulk lane", run.err)
 
     def test_hundreds_alive(self):
         self.assert_ok(over_fabric(PROGRAMS / "communicators_check", "--alive", 200, mca=REQUIRE))

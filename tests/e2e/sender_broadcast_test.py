@@ -40,7 +40,7 @@ class SenderBroadcast(EndToEnd):
 
     def test_non_blocking_and_persistent_ones_are_served_too(self):
         for program in ("ibcast_check", "persistent_check"):
-            run = over_fabric(PROGRAMS / program, mca=REQUIRED)
+            run = over_fabric(PROGRAMS / program, mca={**REQUIRED, "coll_cepheus_ordered_starts": 1})
             self.assert_ok(run)
             self.assertGreater(run.variables()["ibcasts_bulk"], 0, run.everything())
             self.assertEqual(run.variables()["ibcasts_saved"], 0, run.everything())

@@ -17,7 +17,7 @@ DEMO = BUILD / "demo/broadcast_file"
 FILE = pathlib.Path("/lib/x86_64-linux-gnu/libc.so.6") if pathlib.Path("/lib/x86_64-linux-gnu/libc.so.6").exists() else DEMO
 REQUIRE = {"OMPI_MCA_coll_cepheus_mode": "require", "OMPI_MCA_coll_cepheus_watchdog_ms": "30000",
            "OMPI_MCA_coll_cepheus_register_timeout_ms": "20000", "OMPI_MCA_coll_cepheus_verbose": "1"}
-TRY = {"OMPI_MCA_coll_cepheus_verbose": "1"}
+TRY = {"OMPI_MCA_coll_cepheus_verbose": "1", "OMPI_MCA_coll_cepheus_set_up_after": "0"}
 
 
 class Jobs(unittest.TestCase):

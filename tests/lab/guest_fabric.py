@@ -49,7 +49,7 @@ class Switch(switch_process.Switch):
         command = [MPIRUN] + (["--ranks", " ".join(ranks)] if ranks else [])
         command += PATIENCE if mode == "require" else []
         command += ["--mca", "coll_cepheus_mode", mode, "--mca", "coll_cepheus_verbose", str(verbose),
-                    CHECK, "--count", count, "--max", largest, "--comm", comm]
+                    "--mca", "coll_cepheus_set_up_after", "0", CHECK, "--count", count, "--max", largest, "--comm", comm]
         command += ["--report", report] if report else []
         return subprocess.run(list(map(str, command)), env=self.environment, text=True, timeout=seconds,
                               stdout=subprocess.PIPE, stderr=None if report else subprocess.PIPE)

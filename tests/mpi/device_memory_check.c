@@ -1,26 +1,50 @@
 /* Broadcasts from and to memory that the (imitated) GPU driver claims for its device: on odd ranks,
- * or as a root, or both. Right data, and the driver was asked. */
+ * or as a root, or both. Right data, and the driver was asked.
+ *
+ *   device_memory_check [--late 1]   1: the program loads the driver after its first broadcasts
+ */
+#include <dlfcn.h>
+
 #include "tests/mpi/pattern.h"
 
-void fake_gpu_claim(void* address, uint64_t bytes);
-extern unsigned long fake_gpu_questions;
+static void (*claim)(void* address, uint64_t bytes);
+static unsigned long* questions;
+
+static void load_driver(void) {
+  void* library = dlopen(FAKE_GPU_DRIVER, RTLD_NOW);
+  if (library != NULL) {
+    *(void**)&claim = dlsym(library, "fake_gpu_claim");
+    questions = dlsym(library, "fake_gpu_questions");
+  }
+  if (claim == NULL || questions == NULL) {
+    fprintf(stderr, "device_memory_check: %s\n", dlerror());
+    exit(2);
+  }
+}
 
 enum { kMost = 300000 };
 
 int main(int argc, char** argv) {
+  const int late = atoi(option(argc, argv, "--late", "0"));
+  if (!late) load_driver();
   MPI_Init(&argc, &argv);
   int rank, size, wrong = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   unsigned char* memory = get_memory(kMost);
-  if (rank % 2 == 1) fake_gpu_claim(memory, kMost);
+  if (late) {
+    wrong |= broadcast_and_check(memory, 500, 1, 0, MPI_COMM_WORLD);
+    wrong |= broadcast_and_check(memory, kMost, 2, 0, MPI_COMM_WORLD);
+    load_driver();
+  }
+  if (rank % 2 == 1) claim(memory, kMost);
   const long count = 20;
   for (long i = 0; i < count; i++) {
     const uint64_t key = mix((uint64_t)i);
     wrong |=
         broadcast_and_check(memory, i % 2 == 0 ? kMost : 500, key, (int)(i % size), MPI_COMM_WORLD);
   }
-  if (fake_gpu_questions == 0) {
+  if (*questions == 0) {
     fprintf(stderr, "device_memory_check: nobody asked the driver\n");
     wrong = 1;
   }

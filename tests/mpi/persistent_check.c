@@ -3,6 +3,8 @@
  * coll/cepheus.
  *
  *   persistent_check [--count N]
+ *   persistent_check --orders N     N rounds in which even and odd ranks start them in opposite
+ *                                   orders, among each other and around an MPI_Bcast
  */
 #include <mpi.h>
 /* After mpi.h, which it needs. */
@@ -18,14 +20,49 @@
 enum { kRequests = 4 };
 static const int kBytes[kRequests] = {100, 70000, 0, 9000};
 
+/* Two persistent broadcasts of `first` and `second` bytes, and a blocking one. */
+static int in_opposite_orders(long round, int first, int second, int second_root, int rank) {
+  const int bytes[2] = {first, second}, roots[2] = {0, second_root};
+  unsigned char* memory[2];
+  unsigned char between[64];
+  MPI_Request requests[2];
+  int wrong = 0;
+  for (int i = 0; i < 2; i++) {
+    memory[i] = get_memory((size_t)bytes[i]);
+    before_broadcast(memory[i], (size_t)bytes[i], mix((uint64_t)(round * 2 + i)), roots[i],
+                     MPI_COMM_WORLD);
+    MPI_Bcast_init(memory[i], bytes[i], MPI_BYTE, roots[i], MPI_COMM_WORLD, MPI_INFO_NULL,
+                   &requests[i]);
+  }
+  const int odd = rank % 2;
+  MPI_Start(&requests[odd]);
+  if (odd) MPI_Start(&requests[!odd]);
+  wrong |= broadcast_and_check(between, sizeof between, (uint64_t)round, 0, MPI_COMM_WORLD);
+  if (!odd) MPI_Start(&requests[!odd]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < 2; i++) {
+    wrong |= after_broadcast(memory[i], (size_t)bytes[i], mix((uint64_t)(round * 2 + i)), roots[i],
+                             MPI_COMM_WORLD);
+    MPI_Request_free(&requests[i]);
+    free(memory[i]);
+  }
+  return wrong;
+}
+
 int main(int argc, char** argv) {
   int provided = 0, rank, size, wrong = 0;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const long count = atol(option(argc, argv, "--count", "20"));
+  const long orders = atol(option(argc, argv, "--orders", "0"));
+  const long count = orders > 0 ? 0 : atol(option(argc, argv, "--count", "20"));
   watch_variables();
+  for (long round = 0; round < orders; round++) {
+    wrong |= in_opposite_orders(round, 1000, 1000, 0, rank); /* of one root and size */
+    wrong |= in_opposite_orders(round, 100, 70000, 0, rank); /* of different lengths */
+    wrong |= in_opposite_orders(round, 1000, 1000, 1, rank); /* of different roots */
+  }
 
   unsigned char* memory[kRequests];
   MPI_Request requests[kRequests];
@@ -62,7 +99,7 @@ int main(int argc, char** argv) {
     free(memory[i]);
   }
   if (rank == 0) print_variables();
-  const int code = conclude(wrong, "rounds of persistent broadcasts", count);
+  const int code = conclude(wrong, "rounds of persistent broadcasts", count + orders);
   MPI_T_finalize(); /* first: Open MPI 4.1 crashes the other way round */
   MPI_Finalize();
   return code;

@@ -160,7 +160,7 @@ class Site:
         return ["mpirun", "-np", str(HOSTS), "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "--mca", "pml", "ob1",
                 "--mca", "btl", "self,vader,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1",
                 "--mca", "mca_base_component_path", f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi",
-                "--mca", "coll_cepheus_ranks_per_host", "-1", *harness.mca_arguments(mca),
+                "--mca", "coll_cepheus_ranks_per_host", "-1", "--mca", "coll_cepheus_set_up_after", "0", *harness.mca_arguments(mca),
                 "sh", "-c", attach, str(program), *map(str, arguments)]
 
     def run(self, program, *arguments, mca, timeout=120):

@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 mrp::SenderConfig make_config(const Host& host, rnic::Qpn qpn, const GroupPlan& plan,
                               const TransportPlan& transport) {
   mrp::SenderConfig config;
+  config.lost_receiver = plan.loss_ends ? mrp::LostMember::kEndsGroup : mrp::LostMember::kEvicted;
   config.host = host.address();
   config.instance = 1;
   config.control_port = plan.control_port();

@@ -108,13 +108,14 @@ typedef struct mcast_context_attr {
   uint64_t registered_bytes; /* memory registered by all contexts of the process */
 } mcast_context_attr_t;
 
-/* A device port is opened once in a process: opening it again gives the same context, counted; it
- * must ask for the same settings. In the child of a fork contexts and groups of the parent are of
- * no use: calls refuse, destroying them does nothing. */
+/* Contexts are independent, also several of one device port: each has its own settings and groups,
+ * and callbacks run on the thread that calls mcast_progress() of the group's own context. In the
+ * child of a fork contexts and groups of the parent are of no use: calls refuse, destroying them
+ * does nothing. The child may open contexts of its own. */
 MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* params,
                                               mcast_context_h* out);
-/* The last one destroys remaining groups first. Waits at most 200 ms for the fabric to hear of it.
- */
+/* Destroys remaining groups first. Waits at most 200 ms for the fabric to hear of it. Memory that is
+ * still registered stays so until mcast_mem_deregister(). */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
 /* Does what can be done now for all groups; returns the number of things done. */
@@ -153,6 +154,15 @@ typedef struct mcast_member {
 #define MCAST_RECV_HEADROOM 64
 typedef mcast_status_t (*mcast_recv_cb_t)(void* arg, void* data, size_t length, uint32_t imm);
 
+/* What happens when a member is lost: its port is down, or it holds up the others and has not
+ * answered for 5 s. */
+typedef enum mcast_lost_member {
+  /* The switch acknowledges in its place, and the others go on. Sends complete that it lacks. */
+  MCAST_LOST_MEMBER_EVICTED = 0,
+  /* The group fails on all members. No send completes before every member has the message. */
+  MCAST_LOST_MEMBER_ENDS_GROUP = 1,
+} mcast_lost_member_t;
+
 typedef struct mcast_group_params {
   size_t struct_size;
   mcast_lane_t lane;
@@ -174,9 +184,13 @@ typedef struct mcast_group_params {
    * fabric's sender_groups must be "everywhere" or "racks". Without same_key and per_request. The
    * same on all members. */
   int sender_group;
+  mcast_lost_member_t lost_member; /* the leader's counts */
 } mcast_group_params_t;
-#define MCAST_GROUP_PARAMS_INIT \
-  { sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0, 0 }
+#define MCAST_GROUP_PARAMS_INIT                                                   \
+  {                                                                               \
+    sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0, 0, \
+        MCAST_LOST_MEMBER_EVICTED                                                 \
+  }
 
 typedef enum mcast_group_state {
   MCAST_GROUP_WAITING,     /* created: answers a leader's REGISTER */

@@ -51,7 +51,8 @@ typedef struct cepheus_volume_params {
  * is read from $CEPHEUS_KEY_FILE, as libmcast does.
  *
  * -EINVAL: the parameters; -ETIMEDOUT: replicas are missing that are needed; -ENODEV: no RDMA device; -EACCES: a replica
- * refuses (another key, volume, or order of replicas); -EPROTO: replicas that differ in size or block; -ENOMEM. `error`
+ * refuses (another key, volume, or order of replicas); -EPROTO: replicas that differ in size or block; -ENOMEM; -EIO: all
+ * replicas that had the data have new disks. `error`
  * (NULL: none) has a sentence that names who and what to do. */
 CEPHEUS_VOLUME_API int cepheus_volume_open(const cepheus_volume_params_t* params,
                                            cepheus_volume_h* out, char* error, size_t error_size);
@@ -67,11 +68,13 @@ CEPHEUS_VOLUME_API size_t cepheus_volume_max_request(cepheus_volume_h volume);
 #define CEPHEUS_VOLUME_NOWAIT 2u
 
 /* Called on the library's thread. 0; -ESTALE: another program has the volume, nothing is known of a write;
- * -ECANCELED: the volume was closed, likewise. It may start requests, which never wait there, and must not block. */
+ * -ECANCELED: the volume was closed, likewise. -EIO: all replicas in sync lost their memory, and with it data that was
+ * acknowledged and not flushed; every request ends so from then on, and cepheus_volume_status() names the bytes. Closed and
+ * opened again, the volume has what was flushed, as a disk after a loss of power. It may start requests, which never wait there, and must not block. */
 typedef void (*cepheus_volume_done_t)(void* arg, int error);
 
 /* 0: taken, done() will be called, perhaps before this returns. Else it was not: -EINVAL: offset or length are no
- * multiples of the block, or 0, beyond the end, or more than a request may have; -ESTALE; -EAGAIN: there is no room and
+ * multiples of the block, or 0, beyond the end, or more than a request may have; -ESTALE; -EIO; -EAGAIN: there is no room and
  * the call was not to wait. While `depth` requests are under way it waits for room (in done(): -EAGAIN).
  *
  * `buffer` is the caller's again when done() is called; of a write, when this returns. */
@@ -85,9 +88,10 @@ CEPHEUS_VOLUME_API int cepheus_volume_write(cepheus_volume_h volume, const void*
 CEPHEUS_VOLUME_API int cepheus_volume_flush(cepheus_volume_h volume, unsigned flags,
                                             cepheus_volume_done_t done, void* arg);
 
-/* JSON, ended with a zero byte: {"phase", "epoch", "in_sync", "marked_chunks", "requests", "replicas": [{"address",
- * "state", "lacking_chunks"}], "groups", "copied_bytes", ...}. The bytes that it has without the zero, as snprintf(). Not
- * from done(). */
+/* JSON, ended with a zero byte: {"phase", "failure", "lost": [{"offset", "length"}], "epoch", "in_sync",
+ * "marked_chunks", "requests", "replicas": [{"address", "state", "lacking_chunks"}], "groups", "copied_bytes", ...}.
+ * "failure" and "lost" are empty until the volume fails. The bytes that it has without the zero, as snprintf(). Not from
+ * done(). */
 CEPHEUS_VOLUME_API int cepheus_volume_status(cepheus_volume_h volume, char* json, size_t size);
 
 /* What is under way ends with -ECANCELED first: wait for done() before if that matters. Not from done(). */

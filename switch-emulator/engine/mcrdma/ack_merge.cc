@@ -6,6 +6,19 @@ namespace cepheus::fabric {
 
 using wire::AckKind;
 
+// All PSNs that are compared here lie within 2^23 of each other: the sender has at most so many packets
+// unacknowledged, feedback beyond `sent_` is dropped, and forget_what_all_have() drops older PSNs.
+
+namespace {
+
+// An ACK, an RNR NAK, or a NAK with a code that the IBTA defines.
+bool is_defined(const wire::Aeth& aeth) {
+  return aeth.kind == AckKind::kAck || aeth.kind == AckKind::kRnrNak || aeth.is_sequence_nak() ||
+         aeth.is_fatal_nak();
+}
+
+}  // namespace
+
 AckMerge::AckMerge(Ipv4 alias, PortId sender_port, net::CnpPolicy cnps, Duration cnp_window)
     : alias_(alias), port_(sender_port), cnps_(make_cnp_policy(cnps, cnp_window)) {}
 
@@ -26,6 +39,10 @@ std::optional<AckMerge::Answer> AckMerge::set_receivers(std::span<const wire::Mr
     cnps_->on_path_removed(last, last);
   }
   if (start && !told_) told_ = *start - 1;
+  if (start && !sent_) {
+    sent_ = *start - 1;
+    has_seen_all_ = true;
+  }
   const Receiver* const least_before = slowest();
   const std::optional<Psn> before =
       least_before != nullptr ? std::optional(least_before->acked) : std::nullopt;
@@ -72,25 +89,47 @@ void AckMerge::add_round_trip(Instant now, const Receiver& from, Psn acked) {
   timer_.add_round_trip(now - sample_->at);
 }
 
+// Feedback that overtook another says less than what is known: it is no reason to know less. False:
+// it is such.
+bool AckMerge::note_acked(Instant now, Receiver& from, Psn cumulative, std::uint32_t msn) {
+  if (from.is_known && before(cumulative, from.acked)) return false;
+  add_round_trip(now, from, cumulative);
+  if (!from.is_known || after(cumulative, from.acked)) from.lacks.reset();
+  from.acked = cumulative;
+  from.msn = msn;
+  from.is_known = true;
+  return true;
+}
+
+// Requests that all receivers have answered: 2^23 packets later their PSNs would look new.
+void AckMerge::forget_what_all_have(Psn acked) {
+  if (owed_ && !before(acked, *owed_)) owed_.reset();
+  if (!asked_ || before(acked, asked_to_)) return;
+  asked_.reset();
+  resent_.reset();
+  for (Receiver& one : receivers_) {
+    if (one.said && !after(*one.said, asked_to_)) one.said.reset();
+  }
+}
+
 AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn psn,
                                const wire::Aeth& aeth, Answer& answer) {
   Receiver* const from = find(host);
   if (from == nullptr) return Taken::kStranger;
+  if (!is_defined(aeth)) return Taken::kMalformed;
   from->heard = (from->heard + 1) & Psn::kMask;
   from->unanswered.clear();
   timer_.on_packet(now);
   const bool is_ack = aeth.kind == AckKind::kAck;
-  // An error may be a switch's word for this receiver, which does not know what that has. Feedback that
-  // overtook another says less than what is known: it is no reason to know less.
-  const Psn cumulative = is_ack ? psn : psn - 1;
-  const bool is_news = !from->is_known || !before(cumulative, from->acked);
-  if (!aeth.is_fatal_nak() && is_news) {
-    add_round_trip(now, *from, cumulative);
-    if (!from->is_known || after(cumulative, from->acked)) from->lacks.reset();
-    from->acked = cumulative;
-    from->msn = aeth.msn;
-    from->is_known = true;
+  if (!aeth.is_fatal_nak() && (!sent_ || after(is_ack ? psn : psn - 1, *sent_))) {
+    if (has_seen_all_ || !sent_ || !is_ack) return Taken::kUnsent;
+    // This switch was restarted. The sender repeats what it sent before that, one packet alone
+    // perhaps, and the receiver answers that it has more.
+    psn = *sent_;
   }
+  const Psn cumulative = is_ack ? psn : psn - 1;
+  // An error may be a switch's word for this receiver, which does not know what that has.
+  const bool is_news = !aeth.is_fatal_nak() && note_acked(now, *from, cumulative, aeth.msn);
   const Receiver* least = slowest();
   if (least == nullptr) {
     if (rules.sender_unknown) return Taken::kWithheld;
@@ -104,6 +143,7 @@ AckMerge::Taken AckMerge::take(Instant now, const Rules& rules, Ipv4 host, Psn p
     if (!sample_->is_repeat) timer_.add_round_trip(now - sample_->at);
     sample_.reset();
   }
+  forget_what_all_have(least->acked);
   const Psn first = least->acked + 1;
   if (!is_ack) {
     if (!rules.sender_nak_minimum) {

@@ -38,6 +38,8 @@ class AckMerge {
     kAbsorbed,
     kWithheld,  // some receiver is unknown
     kStranger,
+    kMalformed,  // a reserved syndrome or NAK code
+    kUnsent,     // it acknowledges a packet that the sender has never sent
   };
 
   AckMerge(Ipv4 alias, PortId sender_port, net::CnpPolicy cnps, Duration cnp_window);
@@ -89,6 +91,8 @@ class AckMerge {
     bool is_repeat;
   };
   void sample(Instant now, Psn psn, bool ack_request);
+  bool note_acked(Instant now, Receiver& from, Psn cumulative, std::uint32_t msn);
+  void forget_what_all_have(Psn acked);
   bool take_nak(const Rules& rules, Receiver& from, const wire::Aeth& aeth, Psn first);
   bool comes(const Receiver& receiver, wire::AckKind kind) const;
   std::optional<wire::Aeth> due(Psn first) const;
@@ -107,7 +111,10 @@ class AckMerge {
   // What the sender was asked for last, all from there to `asked_to_`, and how far it has come again.
   std::optional<Psn> asked_, resent_;
   Psn asked_to_;
-  std::optional<Psn> sent_;  // the furthest that has gone by
+  std::optional<Psn> sent_;  // the furthest that has gone by; before the first packet, start - 1
+  // The switch has seen the group from its start. Else, after a restart of the switch, the sender may
+  // have sent more than `sent_`.
+  bool has_seen_all_ = false;
   std::optional<Psn> last_;  // what has gone by last
   std::optional<Psn> owed_;  // ... with AckReq, since the sender last went back
   std::unique_ptr<CnpPolicy> cnps_;

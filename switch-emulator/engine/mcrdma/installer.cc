@@ -144,6 +144,8 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   const SenderKey key{message.sender(), message.virtual_qpn};
   const Ipv4 addressed = from_sender ? datagram.ip.destination : message.addressed;
   SenderGroup* group = groups_.find(key, addressed);
+  // This is the sender's own switch: an honest INSTALL comes by the sender's port only.
+  if (group != nullptr && group->merge && !from_sender) return call.count(Counter::kDropMrpForged);
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
     return reject(call, message, reason, nullptr);
   }

@@ -140,7 +140,9 @@ bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
 void SenderGroups::replicate(Call& call, SenderGroup& group, const Frame& frame,
                              const RoceHeaders& headers) {
   call.count(Counter::kSenderDataTaken);
-  const bool is_addressed = wire::opcode_info(headers.bth.opcode).reth;
+  // A WRITE without data touches no memory: its region is not checked (IBTA 9.7.4.1.5).
+  const bool is_addressed =
+      wire::opcode_info(headers.bth.opcode).reth && headers.reth.dma_length > 0;
   for (const Replica& replica : group.rule) {
     Rewrite r{headers.ip.source, replica.destination, 1, headers.bth.destination_qp,
               headers.bth.psn};
@@ -190,7 +192,9 @@ void SenderGroups::take_feedback(Call& call, SenderGroup& group, const Frame& fr
              : merge.take(call.now, call.rules(), from, headers.bth.psn, headers.aeth, answer);
   note_deadline(call, group);
   if (taken == AckMerge::Taken::kStranger) return call.count(Counter::kDropNotMember);
+  if (taken == AckMerge::Taken::kMalformed) return call.count(Counter::kDropMalformed);
   if (!is_cnp && headers.bth.becn) take_echo(call, group, from);
+  if (taken == AckMerge::Taken::kUnsent) return call.count(Counter::kDropFeedbackUnsent);
   if (taken == AckMerge::Taken::kWithheld) return call.count(Counter::kSenderFeedbackWithheld);
   if (taken == AckMerge::Taken::kAbsorbed) {
     return call.count(is_cnp ? Counter::kCnpFiltered : Counter::kSenderFeedbackAbsorbed);

@@ -133,6 +133,70 @@ TEST(SenderGroups, FeedbackThatIsLateTakesNothingBack) {
   EXPECT_EQ(group.at_sender(), Texts({"ack 3"}));
 }
 
+TEST(SenderGroups, FeedbackForPacketsNeverSentIsDropped) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2, 3});
+  group.set_up();
+  group.ack(1, 0);  // before the first packet
+  group.data(0);
+  group.ack(1, 5'000'000);
+  group.nak(2, 9);
+  for (int psn = 1; psn < 4; ++psn) group.data(psn);
+  group.ack(2, 3);
+  group.ack(3, 3);
+  EXPECT_EQ(group.at_sender(), Texts());  // host 1 has acknowledged nothing
+  EXPECT_EQ(net->count(Counter::kDropFeedbackUnsent), 3u);
+  for (const std::size_t r : {1, 2, 3}) group.ack(r, 9);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.ack(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 2"}));
+}
+
+TEST(SenderGroups, ReservedSyndromesAndNakCodesReachNoSender) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  group.data(0);
+  for (std::uint8_t code = 5; code < 32; ++code) group.feedback(1, 0, wire::AckKind::kNak, code);
+  group.feedback(1, 0, static_cast<wire::AckKind>(2), 0);
+  EXPECT_EQ(group.at_sender(), Texts());
+  EXPECT_EQ(net->count(Counter::kDropMalformed), 28u);
+  group.ack(2, 0);
+  EXPECT_EQ(group.at_sender(), Texts());  // they acknowledge nothing
+  group.ack(1, 0);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 0"}));
+}
+
+// More than 2^24 packets: what was asked for and owed long ago looks new again.
+TEST(SenderGroups, MayBeOfAnyLength) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.set_up();
+  const auto round = [&](std::int64_t psn) {
+    group.data(psn);
+    group.ack(1, psn);
+    group.ack(2, psn);
+  };
+  for (int psn = 0; psn < 4; ++psn) group.data(psn);
+  group.nak(1, 2);
+  EXPECT_EQ(group.at_sender(), Texts({"nak 0"}));
+  for (int psn = 0; psn < 3; ++psn) group.data(psn);
+  group.data_to_acknowledge(3);
+  group.ack(1, 3);
+  group.ack(2, 3);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 3"}));
+  constexpr std::int64_t kStep = 1 << 22, kWrap = 1 << 24;
+  for (std::int64_t psn = kStep; psn < kWrap; psn += kStep) round(psn);
+  net->clear();
+  round(kWrap - 1);
+  EXPECT_EQ(group.at_sender(), Texts({"ack -1"}));
+  net->advance(std::chrono::seconds(1));
+  EXPECT_EQ(group.at_sender(), Texts());  // nothing is overdue
+  for (int psn = 0; psn < 4; ++psn) group.data(kWrap + psn);
+  group.nak(1, kWrap + 2);
+  EXPECT_EQ(net->inbox(0).size(), 1u);  // a packet that nobody has asked for in this round
+}
+
 TEST(SenderGroups, SomebodyElsesFeedbackIsNobodys) {
   auto net = make_star(4, false);
   TestSender group(*net, 0, {1, 2});
@@ -219,6 +283,48 @@ TEST(SenderGroups, ARestartedSwitchAcknowledgesNothingUntilItHasHeardAll) {
   EXPECT_EQ(net->count(Counter::kSenderFeedbackWithheld), 2u);
   group.ack(2, 102);
   EXPECT_EQ(group.at_sender(), Texts({"ack 102"}));
+}
+
+TEST(SenderGroups, ARestartedSwitchBelievesAcknowledgementsOfWhatItMissed) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.install(false);
+  net->clear();
+  group.ack(1, 9);
+  EXPECT_EQ(net->count(Counter::kDropFeedbackUnsent), 1u);
+  group.data(5);  // again; 6 to 9 were sent before the restart
+  for (int answers = 0; answers < 2; ++answers) {
+    group.ack(1, 9);
+    group.ack(2, 9);
+  }
+  EXPECT_EQ(group.at_sender(), Texts({"ack 5", "ack 5", "ack 5"}));
+  group.nak(1, 9);  // says that it lacks what this switch has not seen
+  EXPECT_EQ(group.at_sender(), Texts());
+}
+
+TEST(SenderGroups, AnInstallInTheSendersNameByATrunkChangesNothingAtItsSwitch) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {1, 4});
+  group.set_up();
+  group.set_receivers({1});
+  const auto forged =
+      group.datagram_of(0, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
+  net->inject_at(0, net->port_between(0, 3), forged);
+  EXPECT_EQ(net->count(Counter::kDropMrpForged), 1u);
+  group.data(0);
+  group.ack(1, 0);
+  EXPECT_EQ(group.at_sender(), Texts()) << "the other receiver has not answered";
+  group.ack(4, 0);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 0"}));
+}
+
+TEST(SenderGroups, AWriteWithoutDataNeedsNoRegion) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 6});
+  group.set_up();
+  group.write(0, 99, 0x40, 0);
+  for (const std::size_t r : {3, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"})) << r;
+  EXPECT_EQ(group.at_sender(), Texts());
 }
 
 TEST(SenderGroups, AWriteHasEachReceiversOwnAddressAndKey) {

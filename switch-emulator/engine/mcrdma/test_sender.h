@@ -78,7 +78,9 @@ class TestSender {
     }
     return all;
   }
-  void speak(std::size_t host, const wire::SenderGroupMessage& m, Ipv4 destination) {
+  // A datagram as its host writes it.
+  std::vector<std::uint8_t> datagram_of(std::size_t host, const wire::SenderGroupMessage& m,
+                                        Ipv4 destination) const {
     std::vector<std::uint8_t> payload(wire::MrpMessage::kMaxDatagram);
     std::size_t size = m.emit(payload);
     if (const wire::MrpKey* key = net_.config(0).mrp_key.get()) {
@@ -92,7 +94,13 @@ class TestSender {
     datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
     Frame frame;
     datagram.emit(frame, std::span(payload).first(size));
-    net_.inject(host, frame);
+    std::vector<std::uint8_t> bytes(frame.size());
+    frame.to_bytes(bytes);
+    return bytes;
+  }
+  void speak(std::size_t host, const wire::SenderGroupMessage& m, Ipv4 destination) {
+    const auto bytes = datagram_of(host, m, destination);
+    net_.inject(host, *Frame::from_bytes(bytes));
   }
 
   wire::RoceHeaders from_sender(wire::Opcode opcode, std::int64_t psn) const {

@@ -1,0 +1,144 @@
+#include "soft-roce/verbs/memory_guard.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace cepheus::verbs {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+class Guarded : public ::testing::Test {
+ protected:
+  Guarded() {
+    pages_ = static_cast<char*>(
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_NE(pages_, MAP_FAILED);
+    install_memory_guard();
+  }
+  ~Guarded() override { ::munmap(pages_, 2 * kPage); }
+
+  // Writes to [0, bytes), guarded.
+  bool write(std::size_t bytes) {
+    struct Work {
+      char* to;
+      std::size_t bytes;
+    } work{pages_, bytes};
+    return guard_memory(
+        pages_, bytes,
+        [](void* w) {
+          // By the byte: where a memcpy begins is its own affair.
+          auto* const it = static_cast<Work*>(w);
+          for (std::size_t i = 0; i < it->bytes; ++i) {
+            *const_cast<volatile char*>(it->to + i) = 'x';
+          }
+        },
+        &work);
+  }
+
+  char* pages_ = nullptr;
+};
+
+TEST_F(Guarded, AnAccessEndsWhereMemoryDoes) {
+  EXPECT_TRUE(write(2 * kPage));
+  std::memset(pages_, 0, kPage);
+  ::munmap(pages_ + kPage, kPage);
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(write(2 * kPage));
+  EXPECT_EQ(pages_[kPage - 1], 'x');
+  EXPECT_TRUE(write(kPage));
+}
+
+TEST_F(Guarded, MemoryThatMayNotBeWrittenIsNotThere) {
+  ::mprotect(pages_, kPage, PROT_READ);
+  EXPECT_FALSE(write(1));
+}
+
+int handled = 0;
+struct sigaction before_mine;
+
+// They end the process: a fault can't be returned from.
+void mine(int) { ::_exit(41); }
+void other(int) { ::_exit(42); }
+// As programs do that put themselves before the handler that they find.
+void passes_on(int signal, siginfo_t* info, void* context) {
+  if (++handled > 1) ::_exit(43);
+  before_mine.sa_sigaction(signal, info, context);
+}
+
+void set_handler(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  ::sigaction(SIGSEGV, &action, &before_mine);
+}
+
+void fault() {
+  static volatile std::uintptr_t nowhere = 16;
+  *reinterpret_cast<volatile char*>(nowhere) = 1;
+}
+
+using GuardDeathTest = Guarded;
+
+TEST_F(GuardDeathTest, AProgramsOwnFaultReachesItsHandler) {
+  const auto program = [](bool guard_first) {
+    if (guard_first) install_memory_guard();
+    set_handler(mine);
+    install_memory_guard();
+    fault();
+  };
+  EXPECT_EXIT(program(true), ::testing::ExitedWithCode(41), "");
+  EXPECT_EXIT(program(false), ::testing::ExitedWithCode(41), "");
+}
+
+TEST_F(GuardDeathTest, TheHandlerThatWasSetLastIsMeant) {
+  const auto program = [] {
+    set_handler(mine);
+    install_memory_guard();
+    set_handler(other);
+    install_memory_guard();
+    fault();
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(42), "");
+}
+
+TEST_F(GuardDeathTest, AHandlerThatPassesOnReachesTheOneBefore) {
+  const auto program = [] {
+    set_handler(mine);
+    install_memory_guard();
+    struct sigaction action {};
+    action.sa_sigaction = passes_on;
+    action.sa_flags = SA_SIGINFO;
+    ::sigaction(SIGSEGV, &action, &before_mine);
+    install_memory_guard();
+    fault();
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
+}
+
+TEST_F(GuardDeathTest, WithoutAHandlerAFaultEndsTheProcess) {
+  const auto program = [](bool sent) {
+    set_handler(SIG_DFL);
+    install_memory_guard();
+    sent ? static_cast<void>(::raise(SIGSEGV)) : fault();
+  };
+  EXPECT_EXIT(program(false), ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(program(true), ::testing::KilledBySignal(SIGSEGV), "");
+}
+
+// A handler that interrupts an access has faults of its own.
+TEST_F(GuardDeathTest, AFaultBesideTheBytesIsTheProgramsOwn) {
+  const auto program = [this] {
+    set_handler(mine);
+    install_memory_guard();
+    guard_memory(
+        pages_, kPage, [](void*) { fault(); }, nullptr);
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
+}
+
+}  // namespace
+}  // namespace cepheus::verbs

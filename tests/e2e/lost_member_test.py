@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""A member is lost while a broadcast is on its way: no rank is told success without its data."""
+
+import os
+import pathlib
+import signal
+import tempfile
+import threading
+import unittest
+
+from harness import BUILD, star
+from live import LiveRun
+
+MEGA = 1 << 20
+HOSTS = 4
+LOST = HOSTS - 1  # the rank that pauses
+
+
+class LostRun(LiveRun):
+    """On links so slow that a large broadcast takes a second."""
+
+    CHECK = BUILD / "tests/mpi/lost_check"
+
+    def __init__(self, *arguments, **options):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(star(HOSTS, 'rate = "200Mbps"'))
+            file.flush()
+            super().__init__(*arguments, fabric=("--topology", file.name), **options)
+
+
+class LostMember(unittest.TestCase):
+    def check_right(self, run):
+        self.assertEqual(run.finish(), 0, run.everything())
+        self.assertEqual(run.out.count("^ok: "), 1, run.everything())
+        self.assertEqual(run.err.count("is wrong"), 0, run.everything())
+
+    def port_goes_down(self, *arguments):
+        """... while the rank computes; the others go on."""
+        with LostRun("--pause", 2, *arguments, mca={"coll_cepheus_verbose": 1}) as run:
+            self.assertTrue(run.out.wait_for("^pausing"), run.everything())
+            run.switch.set_links([f"h{LOST}"], up=False)
+            self.check_right(run)
+
+    def test_large_blocking(self):
+        self.port_goes_down("--size", 16 * MEGA)
+
+    def test_large_nonblocking(self):
+        self.port_goes_down("--size", 16 * MEGA, "--ibcast", 1)
+
+    def test_small_blocking(self):
+        self.port_goes_down("--size", 1000, "--count", 300)
+
+    def test_small_nonblocking(self):
+        self.port_goes_down("--size", 1000, "--count", 300, "--ibcast", 1)
+
+    def test_stopped_beyond_eviction_in_mode_require(self):
+        """The job ends with an error that names the member; nobody has wrong data."""
+        mca = {"coll_cepheus_mode": "require"}
+        with LostRun("--size", 64 * MEGA, "--count", 8, "--pause", 0, mca=mca) as run:
+            self.assertTrue(run.out.wait_for("^pausing"), run.everything())
+            run.wait_for_payload(MEGA)
+            pid = run.pid(LOST)
+            os.kill(pid, signal.SIGSTOP)
+            threading.Event().wait(6.5)  # this is the fault: longer than eviction takes, shorter than the watchdog
+            if pathlib.Path(f"/proc/{pid}").exists():
+                os.kill(pid, signal.SIGCONT)
+            self.assertNotEqual(run.finish(), 0, run.everything())
+            self.assertEqual(run.err.count("is wrong"), 0, run.everything())
+            self.assertGreaterEqual(run.err.count(r"10\.0\.0\.4"), 1, run.everything())
+
+    def test_stopped_beyond_eviction_in_mode_try(self):
+        with LostRun("--size", 64 * MEGA, "--count", 8, "--pause", 0) as run:
+            self.assertTrue(run.out.wait_for("^pausing"), run.everything())
+            run.wait_for_payload(MEGA)
+            pid = run.pid(LOST)
+            os.kill(pid, signal.SIGSTOP)
+            threading.Event().wait(6.5)
+            os.kill(pid, signal.SIGCONT)
+            self.check_right(run)
+
+
+if __name__ == "__main__":
+    unittest.main()

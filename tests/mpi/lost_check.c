@@ -1,0 +1,57 @@
+/* Broadcasts from rank 0 of which the last rank stays away from one for some seconds, so that a
+ * test can take it from its group meanwhile. Every byte is checked on every rank. Plain MPI.
+ *
+ *   mpirun ... lost_check [--count N] [--size BYTES] [--pause SECONDS] [--ibcast 0|1] [--seed S]
+ *
+ * Before broadcast 3 (--ibcast 1: between its start and its MPI_Wait) the last rank says "pausing"
+ * on stdout and computes for SECONDS. Rank 0 says "started" after the first broadcast, each rank its
+ * process id before it. Exit 0 and a line "ok: ..." if all was right.
+ */
+#include <unistd.h>
+
+#include "tests/mpi/pattern.h"
+
+static void pause_for(double seconds) {
+  printf("pausing\n");
+  fflush(stdout);
+  volatile double x = 1;
+  for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) x = x * 1.0000001;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const long count = atol(option(argc, argv, "--count", "12"));
+  const size_t bytes = (size_t)atoll(option(argc, argv, "--size", "1000"));
+  const double seconds = atof(option(argc, argv, "--pause", "1"));
+  const int ibcast = atoi(option(argc, argv, "--ibcast", "0"));
+  const uint64_t seed = strtoull(option(argc, argv, "--seed", "1"), NULL, 0);
+  unsigned char* memory = get_memory(bytes);
+  int rank, size, wrong = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  printf("pid %d %d\n", rank, (int)getpid());
+  fflush(stdout);
+  for (long i = 0; i < count; i++) {
+    const uint64_t key = mix(seed + (uint64_t)i);
+    const int pauses = i == 3 && rank == size - 1;
+    before_broadcast(memory, bytes, key, 0, MPI_COMM_WORLD);
+    if (ibcast) {
+      MPI_Request request;
+      MPI_Ibcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+      if (pauses) pause_for(seconds);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+      if (pauses) pause_for(seconds);
+      MPI_Bcast(memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    }
+    wrong |= after_broadcast(memory, bytes, key, 0, MPI_COMM_WORLD);
+    if (i == 0 && rank == 0) {
+      printf("started\n");
+      fflush(stdout);
+    }
+  }
+  const int code = conclude(wrong, "broadcasts", count);
+  free(memory);
+  MPI_Finalize();
+  return code;
+}

@@ -1,0 +1,62 @@
+/* The first large broadcast comes when the fabric has just broken: its group is being set up while
+ * the small ones' group fails.
+ *
+ *   set_up_check --until FILE     "started" after some small broadcasts; the rest once FILE exists
+ *                [--straight 1]   1: begins with a large one
+ *   set_up_check --until FILE --end END
+ *                                 "started" before all broadcasts; once FILE exists small ones until
+ *                                 END does
+ */
+#include <unistd.h>
+
+#include "tests/mpi/pattern.h"
+
+enum { kLarge = 300000 };
+
+static void start_at(const char* file) {
+  printf("started\n");
+  fflush(stdout);
+  while (access(file, F_OK) != 0) usleep(1000);
+}
+
+/* Broadcasts of a fabric that is not there at the first of them. */
+static int many_small(const char* go, const char* end, int rank, long* count) {
+  unsigned char memory[100];
+  int wrong = 0, stop = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) start_at(go);
+  while (!stop) {
+    for (int i = 0; i < 8; i++, ++*count)
+      wrong |= broadcast_and_check(memory, sizeof memory, (uint64_t)*count, 0, MPI_COMM_WORLD);
+    stop = access(end, F_OK) == 0;
+    MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  }
+  return wrong;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, wrong = 0;
+  long count = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const char* go = option(argc, argv, "--until", "");
+  const char* end = option(argc, argv, "--end", "");
+  if (*end != '\0') {
+    wrong = many_small(go, end, rank, &count);
+    const int code = conclude(wrong, "broadcasts", count);
+    MPI_Finalize();
+    return code;
+  }
+  unsigned char* memory = get_memory(kLarge);
+  for (; count < 20; count++)
+    wrong |= broadcast_and_check(memory, 100, mix((uint64_t)count), 0, MPI_COMM_WORLD);
+  if (rank == 0) start_at(go);
+  if (!atoi(option(argc, argv, "--straight", "0")))
+    wrong |= broadcast_and_check(memory, 100, mix((uint64_t)count++), 0, MPI_COMM_WORLD);
+  for (int i = 0; i < 3; i++, count++)
+    wrong |= broadcast_and_check(memory, kLarge, mix((uint64_t)count), 0, MPI_COMM_WORLD);
+  const int code = conclude(wrong, "broadcasts", count);
+  free(memory);
+  MPI_Finalize();
+  return code;
+}

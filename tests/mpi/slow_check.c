@@ -1,0 +1,53 @@
+/* A root that looks into MPI now and then only, with many communicators alive, when another rank
+ * needs a repair from it.
+ *
+ *   slow_check --until FILE --alive N
+ *
+ * Two ranks. Rank 0 says "started"; once FILE exists it sends a small broadcast on one of the N
+ * communicators, says "sent", and prints "looks N": how often it tested until rank 1 had the data.
+ */
+#include <unistd.h>
+
+#include "tests/mpi/pattern.h"
+
+static void say(const char* what) {
+  printf("%s\n", what);
+  fflush(stdout);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, wrong = 0, done = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const char* go = option(argc, argv, "--until", "");
+  const long alive = atol(option(argc, argv, "--alive", "200"));
+  unsigned char memory[100];
+  MPI_Comm* comms = get_memory((size_t)alive * sizeof(MPI_Comm));
+  for (long i = 0; i < alive; i++) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    wrong |= broadcast_and_check(memory, sizeof memory, mix((uint64_t)i), 0, comms[i]);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    say("started");
+    while (access(go, F_OK) != 0) usleep(1000);
+    wrong |= broadcast_and_check(memory, sizeof memory, 1, 0, comms[alive / 2]);
+    say("sent");
+    MPI_Request request;
+    MPI_Irecv(&done, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);
+    long looks = 0;
+    for (int ended = 0; !ended; looks++) {
+      MPI_Test(&request, &ended, MPI_STATUS_IGNORE);
+      usleep(1000);
+    }
+    printf("looks %ld\n", looks);
+  } else if (rank == 1) {
+    wrong |= broadcast_and_check(memory, sizeof memory, 1, 0, comms[alive / 2]);
+    MPI_Send(&done, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+  }
+  const int code = conclude(wrong, "communicators", alive);
+  for (long i = 0; i < alive; i++) MPI_Comm_free(&comms[i]);
+  free(comms);
+  MPI_Finalize();
+  return code;
+}
