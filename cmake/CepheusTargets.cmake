@@ -62,10 +62,15 @@ function(cepheus_test name)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_compile_definitions(${name} PRIVATE CEPHEUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   _cepheus_common(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
+endfunction()
+
+# cepheus_knows_source_dir(FILES ...): tests that read files of the source tree, by CEPHEUS_SOURCE_DIR. No other file has it, so
+# that compiler caches serve every checkout.
+function(cepheus_knows_source_dir)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS CEPHEUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 
 # cepheus_skipped_test(NAME REASON): a test that this machine's libraries rule out. ctest lists it as skipped.
