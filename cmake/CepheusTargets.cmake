@@ -1,4 +1,4 @@
-# cepheus_library, cepheus_test, cepheus_fuzzer: how every folder declares its targets.
+# cepheus_library, cepheus_test, cepheus_script_test, cepheus_fuzzer: how every folder declares its targets.
 
 option(CEPHEUS_WERROR "Treat warnings as errors" OFF)
 option(CEPHEUS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
@@ -46,9 +46,19 @@ function(cepheus_executable name)
   endif()
 endfunction()
 
-# cepheus_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
+# A test's labels: unit unless others are given, and needs-PACKAGE for each Debian package that it runs programs of beyond
+# those that building needs. ./run test installs the packages of the tests that it runs.
+function(_cepheus_label name labels packages)
+  if(NOT labels)
+    set(labels unit)
+  endif()
+  list(TRANSFORM packages PREPEND needs-)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels};${packages}" SKIP_RETURN_CODE 77)
+endfunction()
+
+# cepheus_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
 function(cepheus_test name)
-  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;LABELS;PACKAGES" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
   endif()
@@ -56,15 +66,32 @@ function(cepheus_test name)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
-  if(NOT A_LABELS)
-    set(A_LABELS unit)
-  endif()
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   _cepheus_common(${name})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT})
+  _cepheus_label(${name} "${A_LABELS}" "${A_PACKAGES}")
+endfunction()
+
+# cepheus_script_test(NAME COMMAND ... [BUILDS TARGETS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s] [SERIAL]): a test that is
+# no GoogleTest program. The target of its name builds what it runs. It finds the build tree by CEPHEUS_BUILD.
+function(cepheus_script_test name)
+  cmake_parse_arguments(A "SERIAL" "TIMEOUT" "COMMAND;BUILDS;LABELS;PACKAGES" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  add_custom_target(${name})
+  if(A_BUILDS)
+    add_dependencies(${name} ${A_BUILDS})
+  endif()
+  add_test(NAME ${name} COMMAND ${A_COMMAND})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} RUN_SERIAL ${A_SERIAL} ENVIRONMENT "CEPHEUS_BUILD=${PROJECT_BINARY_DIR}")
+  _cepheus_label(${name} "${A_LABELS}" "${A_PACKAGES}")
 endfunction()
 
 # cepheus_knows_source_dir(FILES ...): tests that read files of the source tree, by CEPHEUS_SOURCE_DIR. No other file has it, so
@@ -75,11 +102,8 @@ endfunction()
 
 # cepheus_skipped_test(NAME REASON): a test that this machine's libraries rule out. ctest lists it as skipped.
 function(cepheus_skipped_test name reason)
-  if(NOT BUILD_TESTING)
-    return()
-  endif()
-  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "${name}: SKIPPED, nothing was checked: ${reason}")
-  set_tests_properties(${name} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "SKIPPED, nothing was checked")
+  cepheus_script_test(${name} COMMAND ${CMAKE_COMMAND} -E echo "${name}: SKIPPED, nothing was checked: ${reason}")
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED, nothing was checked")
 endfunction()
 
 # cepheus_fuzzer(NAME SOURCES ... [LIBS ...]): a libFuzzer program, run for CEPHEUS_FUZZ_SECONDS by the fuzz preset's
@@ -102,4 +126,18 @@ function(cepheus_fuzzer name)
   math(EXPR timeout "${CEPHEUS_FUZZ_SECONDS} + 120")
   add_test(NAME ${name} COMMAND ${name} -max_total_time=${CEPHEUS_FUZZ_SECONDS} -rss_limit_mb=1024)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS fuzz)
+endfunction()
+
+# Every test has a target of its name, by which ./run test builds what chosen tests run.
+function(cepheus_check_tests directory)
+  get_property(tests DIRECTORY ${directory} PROPERTY TESTS)
+  foreach(test ${tests})
+    if(NOT TARGET ${test})
+      message(FATAL_ERROR "the test ${test} has no target of its name: declare it by cepheus_test or cepheus_script_test")
+    endif()
+  endforeach()
+  get_property(folders DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
+  foreach(folder ${folders})
+    cepheus_check_tests(${folder})
+  endforeach()
 endfunction()

@@ -30,13 +30,13 @@ OK (skipped=1)
 
 
 class Summary(unittest.TestCase):
-    def summary(self, log, detail):
+    def summary(self, log, detail, *left_out):
         with tempfile.TemporaryDirectory() as scratch:
             build = pathlib.Path(scratch)
             (build / "Testing/Temporary").mkdir(parents=True)
             (build / "Testing/Temporary/LastTest.log").write_text(detail)
             (build / "run.log").write_text(log)
-            done = subprocess.run([sys.executable, SUMMARY, build, build / "run.log", "7"], text=True, capture_output=True)
+            done = subprocess.run([sys.executable, SUMMARY, build, build / "run.log", "7", *left_out], text=True, capture_output=True)
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout.splitlines()
 
@@ -48,6 +48,11 @@ class Summary(unittest.TestCase):
             "SKIPPED: matrix_test: a case, of which it says more with -v",
             "16 cases in 3 test programs, 7 s",
             "3 passed, 0 failed, 4 skipped"]))
+
+    def test_names_what_the_short_suite_left_out(self):
+        code, printed = self.summary("", "", "lab_test", "every fuzzer")
+        self.assertEqual((code, printed[:2]), (0, ["LEFT OUT, ./run test --all runs it: lab_test",
+                                                   "LEFT OUT, ./run test --all runs it: every fuzzer"]))
 
     def test_fails_if_a_test_did(self):
         code, said = self.summary(LOG.replace("Passed    0.67", "***Failed    0.67"), "")

@@ -15,7 +15,7 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = SOURCE / "debian"
 # Comes with debhelper, or is of running the programs, not of building them.
-NO_BUILD_DEPENDENCIES = {"g++", "openmpi-bin", "ucx-utils", "ibverbs-utils", "libgtest-dev", "libgmock-dev", "librapidcheck-dev"}
+NO_BUILD_DEPENDENCIES = {"g++", "openmpi-bin"}
 
 
 class Metadata(unittest.TestCase):

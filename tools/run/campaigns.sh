@@ -1,0 +1,90 @@
+# ./run faults, hostile, volume-kills, soak, longturn, types: long searches for faults. Sourced by ./run.
+
+faults_help() {
+  cat <<'TEXT'
+usage: ./run faults [MOMENTS]
+
+Breaks live fabrics under broadcasts: MOMENTS random moments (default 20) of each fault, first on one switch, then on
+a fat-tree. Data must be right each time.
+TEXT
+}
+faults_command() {
+  build_for_tests "${runtime_targets[@]}" broadcast_check
+  local failed=0 test
+  for test in live_fault_test trunk_fault_test; do
+    CEPHEUS_BUILD=$PWD/$build /usr/bin/python3 tests/e2e/$test.py --moments "${1:-20}" || failed=1
+  done
+  return $failed
+}
+
+hostile_help() {
+  cat <<'TEXT'
+usage: ./run hostile [--sanitize] [OPTIONS] [CONDUCT...]
+
+Measures what hosts that misbehave (floods; rings, doorbells and sockets abused) take from others, beside a CPU load:
+at least 80 % must be left. --sanitize: switch and hosts run under AddressSanitizer; speeds are not judged.
+
+TEXT
+  exec /usr/bin/python3 tests/hostile/hostile.py --help
+}
+hostile_command() {
+  build_for_tests "${runtime_targets[@]}" broadcast_check steady_check hostile_host
+  if [[ ${1:-} == --sanitize ]]; then
+    shift
+    configure asan
+    say "building switch and hosts with sanitizers"
+    cmake --build build/asan --target cepheus-switch hostile_host >&2
+    set -- --sanitized build/asan "$@"
+  fi
+  CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/hostile/hostile.py "$@"
+}
+
+volume_kills_help() {
+  cat <<'TEXT'
+Kills, stops and cuts off parties of a replicated volume while a user writes who knows which writes were acknowledged.
+
+TEXT
+  exec /usr/bin/python3 tests/e2e/volume_kills.py --help
+}
+volume_kills_command() {
+  build_for_tests "${runtime_targets[@]}" cepheus-replica volume_user
+  CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/e2e/volume_kills.py "$@"
+}
+
+soak_help() {
+  cat <<'TEXT'
+usage: ./run soak [COUNT]
+
+COUNT broadcasts (default 1000000), an hour at most. Memory, descriptors and switch tables may not grow.
+TEXT
+}
+soak_command() {
+  build_for_tests "${runtime_targets[@]}" soak_check
+  CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/e2e/soak_test.py --count "${1:-1000000}"
+}
+
+longturn_help() {
+  cat <<'TEXT'
+usage: ./run longturn [--packets N]
+
+One root broadcasts N packets of 256 bytes (default 9000000), then the others do: a turn longer than PSNs can be
+compared, on a live leaf-spine fabric, by each method of changing the source.
+TEXT
+}
+longturn_command() {
+  build_for_tests "${runtime_targets[@]}" long_turn_check
+  [[ $# -gt 0 ]] || set -- --packets 9000000
+  CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/e2e/long_turn_test.py "$@"
+}
+
+types_help() {
+  cat <<'TEXT'
+usage: ./run types [COUNT]
+
+Broadcasts COUNT random datatypes (default 10000) in mode require.
+TEXT
+}
+types_command() {
+  build_for_tests "${runtime_targets[@]}" types_check
+  CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/e2e/types_test.py --cases "${1:-10000}" -v
+}

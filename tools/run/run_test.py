@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+"""./run describes itself: a short list of commands, and details of each without installing or building anything."""
+
+import pathlib
+import re
+import subprocess
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+LONGEST = 25  # lines
+
+
+def run(*words):
+    return subprocess.run([SOURCE / "run", *words], text=True, capture_output=True, timeout=60, check=False)
+
+
+def commands():
+    return re.findall(r"^  ([a-z-]+) ", run("help").stdout, re.MULTILINE)
+
+
+class Help(unittest.TestCase):
+    def test_is_short(self):
+        shown = run("help")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertLessEqual(len(shown.stdout.splitlines()), LONGEST)
+        self.assertLessEqual(max(map(len, shown.stdout.splitlines())), 100)
+
+    def test_every_command_says_more(self):
+        self.assertGreater(len(commands()), 15)
+        for command in commands():
+            with self.subTest(command):
+                shown = run(command, "--help")
+                self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+                self.assertIn("usage: ", shown.stdout)
+
+    def test_lists_every_command(self):
+        parts = "".join(part.read_text(encoding="utf-8") for part in (SOURCE / "tools/run").glob("*.sh"))
+        self.assertEqual(sorted(commands()), sorted(name.replace("_", "-") for name in re.findall(r"^(\w+)_command\(\)", parts, re.MULTILINE)))
+
+    def test_wrong_usage_shows_it(self):
+        for words in (["nothing"], ["bench", "nothing"], ["install"]):
+            with self.subTest(words):
+                shown = run(*words)
+                self.assertEqual((shown.returncode, shown.stdout), (2, ""))
+                self.assertIn("usage: ", shown.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

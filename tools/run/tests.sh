@@ -1,0 +1,120 @@
+# ./run check, test, fuzz, odr, matrix: is the tree right? Sourced by ./run.
+
+build_for_tests() {  # TARGETS...
+  need "${packages[@]}" "${test_packages[@]}"
+  build "$@"
+}
+
+# The names of the tests that ctest chooses by these arguments, and with --packages the packages that they run programs of.
+chosen() { /usr/bin/python3 -B tools/run/chosen.py "$build" "$@"; }
+
+# A test needs one of these beyond what the short suite installs: a virtual machine, Slurm, Prometheus, a browser, HPL's libraries.
+readonly only_with_all='^needs-(qemu-system-x86|slurm-wlm|prometheus|chromium|libopenblas-serial-dev)$'
+
+run_ctest() {  # LOG CTEST ARGUMENTS...
+  local log=$1
+  shift
+  mkdir -p "$(dirname "$log")"
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --no-label-summary --timeout 300 -j"$(nproc)" "$@" 2>&1 | tee "$log"
+}
+
+test_help() {
+  cat <<'TEXT'
+usage: ./run test                      the short suite: every mechanism, end to end where it has an end
+       ./run test --all                every test, and every fuzzer for 30 s
+       ./run test CTEST ARGUMENTS      only those tests: -R NAME, -L unit, --rerun-failed
+
+Each installs and builds only what its tests need. The short suite needs no virtual machine, Slurm, Prometheus,
+browser or HPL; its summary names the tests that it leaves out. As another user than root, --all skips the virtual
+machine and the browser if their packages are missing.
+TEXT
+}
+test_command() {
+  local arguments=("$@") all="" names packages_needed left_out=()
+  if [[ ${1:-} == --all ]]; then
+    (($# == 1)) || die "test --all takes no arguments of ctest"
+    all=yes
+    arguments=()
+  elif ((!$#)); then
+    arguments=(-LE "$only_with_all")
+  fi
+  need "${packages[@]}" "${test_packages[@]}"
+  configure_dev
+  mapfile -t names < <(chosen "${arguments[@]}")
+  ((${#names[@]})) || die "no test is chosen by: ${arguments[*]}"
+  mapfile -t packages_needed < <(chosen --packages "${arguments[@]}")
+  if ((EUID == 0)) || [[ ! $all ]]; then
+    need "${packages_needed[@]}"
+  else
+    (need "${packages_needed[@]}") || say "tests that need those packages are SKIPPED"
+  fi
+  if [[ $all ]]; then
+    build
+  else
+    build "${names[@]}"
+  fi
+  if ((!$#)); then
+    mapfile -t left_out < <(comm -13 <(printf '%s\n' "${names[@]}" | sort) <(chosen | sort))
+    left_out+=("every fuzzer")
+  fi
+  local started=$SECONDS code=0 log=$build/Testing/run.log
+  run_ctest "$log" "${arguments[@]}" || code=$?
+  if [[ $all ]]; then
+    fuzz_command 2>&1 | tee -a "$log" || code=$?
+  fi
+  /usr/bin/python3 tools/test_summary.py "$build" "$log" "$((SECONDS - started))" "${left_out[@]}" || code=1
+  return "$code"
+}
+
+fuzz_help() {
+  cat <<'TEXT'
+usage: ./run fuzz [SECONDS]
+
+Runs every fuzzer for SECONDS (default 30), with sanitizers, in build/fuzz.
+TEXT
+}
+fuzz_command() {
+  [[ ${1:-30} =~ ^[1-9][0-9]*$ ]] || die "fuzz: '$1' is no number of seconds"
+  need "${packages[@]}" "${test_packages[@]}" clang libclang-rt-dev
+  configure fuzz -DBUILD_TESTING=ON
+  cmake -DCEPHEUS_FUZZ_SECONDS="${1:-30}" build/fuzz >/dev/null
+  cmake --build build/fuzz --target fuzzers >&2
+  ctest --test-dir build/fuzz --output-on-failure --no-tests=error -L fuzz -j2
+}
+
+odr_help() {
+  cat <<'TEXT'
+usage: ./run odr
+
+Links every library and program as a whole, in build/lto. A name that means two things in one of them is an error.
+TEXT
+}
+odr_command() {
+  need "${packages[@]}"
+  configure lto
+  say "building whole libraries and programs"
+  cmake --build build/lto >&2
+}
+
+matrix_help() {
+  cat <<'TEXT'
+usage: ./run matrix [12|13]... [-- TEST ARGUMENTS]
+
+Runs ./run demo and ./run test (or ./run test TEST ARGUMENTS) on these Debian releases (default: both), each in a root
+of its own in build/matrix. Root only.
+TEXT
+}
+matrix_command() {
+  need debootstrap
+  exec tools/matrix.sh "$@"
+}
+
+check_help() {
+  cat <<'TEXT'
+usage: ./run check
+
+Run it before a commit. Checks format, layers, names, man pages and links, and runs all unit tests, side by side.
+Needs no root once its packages are there.
+TEXT
+}
+check_command() { test_command -L unit; }
