@@ -16,6 +16,12 @@ def options(text):
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
 
 
+def split_at_synopsis(page):
+    """The SYNOPSIS section, and what follows it."""
+    synopsis, following = re.fullmatch(r".*?\n\.SH SYNOPSIS\n(.*?)(\n\.SH .*)", page, re.DOTALL).groups()
+    return synopsis, following
+
+
 def help_of(program, *command):
     shown = subprocess.run([BUILD / "bin" / program, *command, "--help"], text=True, capture_output=True, timeout=60)
     assert shown.returncode == 0, shown.stderr
@@ -29,7 +35,9 @@ class Pages(unittest.TestCase):
         # Help texts speak of other programs' options, too, mpirun's for instance.
         self.assertEqual(options(page) - options(helps), set(), "the page is out of date")
         listed = set(re.findall(r"^\s*(?:-\w,? )?(--[a-z][a-z-]+)", helps, re.MULTILINE))
-        self.assertEqual(listed - options(page), set(), "the page lacks options")
+        synopsis, following = split_at_synopsis(page)
+        self.assertEqual(listed - options(following), set(), "the page does not describe these options after its SYNOPSIS")
+        self.assertNotIn("\n.TP", synopsis, "a description stands in the SYNOPSIS")
         for command in COMMANDS.get(program, []):
             self.assertIn(command, page)
 

@@ -115,7 +115,7 @@ class Findings(unittest.TestCase):
         self.only("memlock", "ulimit -l unlimited", privileged=False, locked=64 << 10)
 
     def test_no_route_to_groups(self):
-        self.only("route", "ip route add 198.18.0.0/15", said={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
+        self.only("route", "ip route add 198.18.0.0/15 via SWITCH", said={"ip route": (2, "RTNETLINK answers: Network is unreachable\n")})
 
     def test_nobody_answers_for_groups(self):
         self.only("neighbour", "cepheus-switch", said={"ip neigh": (0, "198.18.0.1 FAILED\n")})
