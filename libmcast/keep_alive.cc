@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <exception>
 
 #include "wire/clock.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 // Also bounds how late a deadline is noticed that was set while the thread slept.
 constexpr wire::Duration kLongestSleep = std::chrono::seconds(30);
+// After work that failed, for want of memory for instance.
+constexpr wire::Duration kTryAgain = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -20,6 +23,8 @@ void KeepAlive::start() {
   stop_ = false;
   sigset_t all, before;
   sigfillset(&all);
+  // A NIC in this process notices memory that the program has unmapped by these.
+  for (const int signal : {SIGBUS, SIGSEGV}) sigdelset(&all, signal);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run(); });
@@ -42,7 +47,12 @@ void KeepAlive::stop() {
 
 void KeepAlive::run() {
   for (;;) {
-    const wire::Instant next = work_();
+    wire::Instant next{};
+    try {
+      next = work_();
+    } catch (const std::exception&) {
+      next = wire::monotonic_now() + kTryAgain;  // the program must not end by it
+    }
     const wire::Duration rest =
         std::clamp(next - wire::monotonic_now(), wire::Duration(0), kLongestSleep);
     std::unique_lock lock(mutex_);

@@ -34,6 +34,12 @@ bool AsyncEvents::take(ibv_async_event& event) {
   }
 }
 
+void AsyncEvents::on_forked() {
+  new (&mutex_) std::mutex;
+  new (&waiting_) std::deque<Waiting>;  // another thread may have been about to change the old one
+  ready_.renew();
+}
+
 std::uint32_t AsyncEvents::withdraw(const std::uint32_t& handed_out) {
   const std::scoped_lock lock(mutex_);
   const std::size_t removed =

@@ -30,6 +30,8 @@ class AsyncEvents {
   // Forgets waiting events about one object, before it is destroyed; returns how many were handed
   // out.
   std::uint32_t withdraw(const std::uint32_t& handed_out);
+  // In the child of a fork(): nobody holds the lock, and no event waits.
+  void on_forked();
   std::uint64_t dropped() const { return dropped_; }
 
  private:
@@ -44,6 +46,9 @@ class AsyncEvents {
   std::deque<Waiting> waiting_;
   std::uint64_t dropped_ = 0;
 };
+
+// In the child of a fork(): nobody holds the lock that ibv_ack_* calls take.
+inline void renew_after_fork(pthread_mutex_t& mutex) { ::pthread_mutex_init(&mutex, nullptr); }
 
 // The end of an object whose events a program may still hold: waits until `all_acknowledged()`,
 // which the acknowledging calls bring about under `mutex`, then destroys both.

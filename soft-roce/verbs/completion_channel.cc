@@ -44,9 +44,22 @@ std::uint32_t CompletionChannel::withdraw(EventSource& source) {
   return source.handed_out_;
 }
 
+void CompletionChannel::on_forked() {
+  new (&mutex_) std::mutex;
+  ready_.renew();
+  while (head_ != nullptr) {
+    EventSource* const source = head_;
+    head_ = source->next_;
+    source->waiting_ = false;
+    source->next_ = nullptr;
+  }
+  tail_ = nullptr;
+}
+
 void CompletionChannel::unlink(EventSource& source) {
   EventSource* before = nullptr;
-  for (EventSource* at = head_; at != &source; at = at->next_) before = at;
+  // Another thread may have been about to put it in when the process was forked: then it is not here.
+  for (EventSource* at = head_; at != nullptr && at != &source; at = at->next_) before = at;
   (before == nullptr ? head_ : before->next_) = source.next_;
   if (tail_ == &source) tail_ = before;
   source.waiting_ = false;

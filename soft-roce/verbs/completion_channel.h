@@ -46,6 +46,8 @@ class CompletionChannel {
   void* take();
   // Forgets the source's waiting event; returns how many of its events take() has handed out.
   std::uint32_t withdraw(EventSource& source);
+  // In the child of a fork(): nobody holds the lock, and no event waits.
+  void on_forked();
 
  private:
   explicit CompletionChannel(Readiness ready) : ready_(std::move(ready)) {}

@@ -6,9 +6,6 @@
 namespace cepheus::verbs {
 namespace {
 
-// Positions run freely and wrap; `a` is later than `b` within half the circle.
-bool later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) > 0; }
-
 std::uint32_t mask_of(std::uint32_t capacity) { return std::bit_ceil(std::max(capacity, 1u)) - 1; }
 
 }  // namespace
@@ -23,15 +20,24 @@ CompletionQueue::CompletionQueue(std::uint32_t capacity, CompletionChannel* chan
 
 CompletionQueue::~CompletionQueue() { retire(); }
 
+template <typename Change>
+void CompletionQueue::change_notification(Change&& change) {
+  const bool was_armed = notification_.is_armed();
+  const bool fires = change();
+  if (const bool is_armed = notification_.is_armed(); is_armed != was_armed) {
+    armed_queues_.fetch_add(is_armed ? 1 : -1);
+  }
+  if (fires) channel_->notify(source_);
+}
+
 bool CompletionQueue::push(const Completion& c) {
   const std::scoped_lock lock(mutex_);
-  const std::uint32_t head = head_.load(std::memory_order_relaxed);
+  const std::uint64_t head = head_.load(std::memory_order_relaxed);
   if (head - tail_.load(std::memory_order_relaxed) > mask_) return false;
   ring_[head & mask_] = c;
   head_.store(head + 1, std::memory_order_release);
   const bool counts_always = c.solicited || c.status != WcStatus::kSuccess;
-  if (counts_always) solicited_ = head + 1;
-  if (arm_ == Arm::kAny || (arm_ == Arm::kSolicited && counts_always)) notify();
+  change_notification([&] { return notification_.pushed(head + 1, counts_always); });
   return true;
 }
 
@@ -39,10 +45,10 @@ bool CompletionQueue::resize(std::uint32_t capacity) {
   const std::uint32_t mask = mask_of(capacity);
   std::unique_ptr<Completion[]> ring(new Completion[std::size_t{mask} + 1]);
   const std::scoped_lock lock(mutex_);
-  const std::uint32_t head = head_.load(std::memory_order_relaxed);
-  const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
-  if (head - tail > mask + 1) return false;
-  for (std::uint32_t at = tail; at != head; ++at) ring[at & mask] = ring_[at & mask_];
+  const std::uint64_t head = head_.load(std::memory_order_relaxed);
+  const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+  if (head - tail > std::uint64_t{mask} + 1) return false;
+  for (std::uint64_t at = tail; at != head; ++at) ring[at & mask] = ring_[at & mask_];
   ring_ = std::move(ring);
   mask_ = mask;
   return true;
@@ -51,32 +57,30 @@ bool CompletionQueue::resize(std::uint32_t capacity) {
 void CompletionQueue::arm(bool solicited_only) {
   if (channel_ == nullptr) return;
   const std::scoped_lock lock(mutex_);
-  if (!solicited_only) {
-    set_arm(Arm::kAny);
-  } else if (arm_ == Arm::kNo) {
-    set_arm(Arm::kSolicited);
-  }
-  const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
-  const std::uint32_t last = arm_ == Arm::kAny ? head_.load(std::memory_order_relaxed) : solicited_;
-  if (later(last, tail) && later(last, notified_)) notify();
+  change_notification([&] {
+    return notification_.armed(solicited_only, tail_.load(std::memory_order_relaxed),
+                               head_.load(std::memory_order_relaxed));
+  });
 }
 
 std::uint32_t CompletionQueue::retire() {
   if (channel_ == nullptr) return 0;
   const std::scoped_lock lock(mutex_);
-  set_arm(Arm::kNo);
+  disarm();
   return channel_->withdraw(source_);
 }
 
-void CompletionQueue::set_arm(Arm arm) {
-  if ((arm_ == Arm::kNo) != (arm == Arm::kNo)) armed_queues_.fetch_add(arm == Arm::kNo ? -1 : 1);
-  arm_ = arm;
+void CompletionQueue::on_forked() {
+  new (&mutex_) std::mutex;
+  disarm();
+  if (channel_ != nullptr) channel_->on_forked();
 }
 
-void CompletionQueue::notify() {
-  set_arm(Arm::kNo);
-  notified_ = head_.load(std::memory_order_relaxed);
-  channel_->notify(source_);
+void CompletionQueue::disarm() {
+  change_notification([&] {
+    notification_.disarm();
+    return false;
+  });
 }
 
 }  // namespace cepheus::verbs

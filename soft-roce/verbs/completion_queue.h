@@ -2,10 +2,9 @@
 // (IBTA 11.4.2).
 //
 //   arm()   the next completion that counts notifies the channel, once. A completion that counts,
-//   came after
-//           the last notification and has not been taken notifies at once, so a program that arms,
-//           looks and sleeps misses nothing, and one that arms behind completions it has seen is
-//           not woken for them.
+//           came after the last notification and has not been taken notifies at once, so a program
+//           that arms, looks and sleeps misses nothing, and one that arms behind completions it has
+//           seen is not woken for them (notification.h).
 //
 // push() is called under the NIC's lock, by one thread at a time; all else from any thread.
 #pragma once
@@ -18,6 +17,7 @@
 #include "soft-roce/engine/verbs_types.h"
 #include "soft-roce/verbs/completion_channel.h"
 #include "soft-roce/verbs/engine_names.h"
+#include "soft-roce/verbs/notification.h"
 
 namespace cepheus::verbs {
 
@@ -44,6 +44,8 @@ class CompletionQueue {
   void arm(bool solicited_only);
   // No notification after this; returns how many the program has fetched in all.
   std::uint32_t retire();
+  // In the child of a fork(), for this and its channel: nobody holds the lock, nothing notifies.
+  void on_forked();
   // True once, on the first loss.
   bool report_overrun() { return !overrun_reported_.exchange(true); }
 
@@ -55,9 +57,10 @@ class CompletionQueue {
   }
 
  private:
-  enum class Arm : std::uint8_t { kNo, kSolicited, kAny };
-  void set_arm(Arm arm);
-  void notify();
+  // Runs `change`, which says whether to notify, and keeps count of armed queues.
+  template <typename Change>
+  void change_notification(Change&& change);
+  void disarm();
 
   CompletionChannel* const channel_;
   EventSource source_;
@@ -65,11 +68,9 @@ class CompletionQueue {
   mutable std::mutex mutex_;  // guards all below; head_ and tail_ are read without it
   std::uint32_t mask_;
   std::unique_ptr<Completion[]> ring_;
-  std::atomic<std::uint32_t> head_{0};
-  std::atomic<std::uint32_t> tail_{0};
-  std::uint32_t notified_ = 0;   // head when the last notification was made
-  std::uint32_t solicited_ = 0;  // behind the youngest solicited or failed completion
-  Arm arm_ = Arm::kNo;
+  std::atomic<std::uint64_t> head_{0};
+  std::atomic<std::uint64_t> tail_{0};
+  Notification notification_;
   std::atomic<bool> overrun_reported_{false};
 };
 
@@ -77,8 +78,8 @@ template <typename Sink>
 int CompletionQueue::take(int most, Sink&& sink) {
   if (is_empty()) return 0;
   const std::scoped_lock lock(mutex_);
-  const std::uint32_t head = head_.load(std::memory_order_relaxed);
-  std::uint32_t tail = tail_.load(std::memory_order_relaxed);
+  const std::uint64_t head = head_.load(std::memory_order_relaxed);
+  std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   int taken = 0;
   for (; taken < most && tail != head; ++taken, ++tail) sink(ring_[tail & mask_]);
   tail_.store(tail, std::memory_order_relaxed);

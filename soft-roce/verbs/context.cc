@@ -117,6 +117,11 @@ void Context::on_port_error() {
   async_events_->post(event, nullptr);
 }
 
+void Context::on_forked() {
+  renew_after_fork(context.mutex);
+  async_events_->on_forked();
+}
+
 int Context::query_port_attributes(std::uint8_t port, ibv_port_attr& a) const {
   if (port != kPort) return EINVAL;
   if (nic_->is_abandoned()) return ENODEV;

@@ -45,6 +45,7 @@ class Context final : public verbs_context,
  private:
   Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> async_events);
   void on_port_error() override;
+  void on_forked() override;
 
   std::shared_ptr<LiveNic> nic_;
   std::unique_ptr<AsyncEvents> async_events_;

@@ -133,15 +133,23 @@ class NicHolder {
   }
 
   void before_fork() {
-    mutex_.lock();
+    if (!mutex_.lock_for_fork()) {
+      ++interrupted_;
+      return;
+    }
     forking_ = nic_.lock();
-    if (forking_) forking_->lock_for_fork();
+    nic_is_whole_ = forking_ && forking_->lock_for_fork();
   }
 
   void after_fork(bool in_child) {
+    if (interrupted_ > 0) {
+      --interrupted_;
+      if (const auto nic = nic_.lock(); nic && in_child) nic->abandon(false);
+      return;
+    }
     if (forking_) {
-      if (in_child) forking_->abandon();
-      forking_->unlock_after_fork();
+      if (in_child) forking_->abandon(nic_is_whole_);
+      if (nic_is_whole_) forking_->unlock_after_fork();
     }
     if (in_child) {
       // The child may attach a port of its own, as another host.
@@ -156,11 +164,14 @@ class NicHolder {
 
   static inline std::atomic<NicHolder*> created_{nullptr};
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::weak_ptr<LiveNic> nic_;
   std::shared_ptr<LiveNic> pinned_;
-  std::shared_ptr<LiveNic> forking_;  // between the handlers of one fork()
-  std::string host_;                  // that this process was last
+  // Between the handlers of one fork(), under the mutex:
+  std::shared_ptr<LiveNic> forking_;
+  bool nic_is_whole_ = false;
+  int interrupted_ = 0;  // forks by handlers of signals that came while this thread had the mutex
+  std::string host_;     // that this process was last
   wire::Ipv4 address_;
 };
 

@@ -204,12 +204,16 @@ void LiveNic::transmit(Instant now) {
 }
 
 void LiveNic::deliver() {
+  // However this ends: nothing is delivered twice.
+  const struct Cleared {
+    ~Cleared() { actions.clear(); }
+    NicOutput& actions;
+  } cleared{actions_};
   // By index: a queue that overruns fails QPs, which adds completions and events.
   for (std::size_t i = 0; i < actions_.completions.size(); ++i) {
     deliver_completion(actions_.completions[i]);
   }
   for (const AsyncEvent& event : actions_.events) deliver_event(event);
-  actions_.clear();
 }
 
 void LiveNic::deliver_completion(const Completion& completion) {
@@ -232,7 +236,10 @@ void LiveNic::deliver_event(const AsyncEvent& event) {
 }
 
 void LiveNic::check_fabric() {
-  if (!is_up() || port_->is_connected()) return;
+  if (is_up() && !port_->is_connected()) take_down();
+}
+
+void LiveNic::take_down() {
   up_.store(false);
   for (PortListener* listener : listeners_) listener->on_port_error();
 }
@@ -316,10 +323,23 @@ std::string LiveNic::counters_text(bool described) {
   return text;
 }
 
-void LiveNic::abandon() {
+void LiveNic::abandon(bool is_whole) {
   abandoned_.store(true);
   up_.store(false);
+  kick_.renew();
+  if (!is_whole) {
+    port_->isolate();
+    return;
+  }
   port_->abandon();
+  for (const Queue& each : queues_) {
+    if (each.queue == nullptr) continue;
+    each.queue->on_forked();
+    each.listener->on_forked();
+  }
+  for (const auto& [qpn, listener] : qps_) listener->on_forked();
+  for (const auto& [id, listener] : srqs_) listener->on_forked();
+  for (PortListener* listener : listeners_) listener->on_forked();
 }
 
 }  // namespace cepheus::verbs

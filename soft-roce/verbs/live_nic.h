@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "soft-roce/verbs/datagram_sockets.h"
 #include "soft-roce/verbs/drive_policy.h"
 #include "soft-roce/verbs/engine_names.h"
+#include "soft-roce/verbs/fork_mutex.h"
 #include "soft-roce/verbs/readiness.h"
 #include "soft-roce/verbs/timer_turn.h"
 #include "switch-emulator/ports/host_port.h"
@@ -33,9 +35,12 @@
 
 namespace cepheus::verbs {
 
+// on_forked() of each: the process is the child of a fork(), in which locks of other threads stay
+// locked for ever, and descriptors are the parent's, too.
 class QpListener {
  public:
   virtual void on_event(AsyncEventKind kind) = 0;
+  virtual void on_forked() {}
 
  protected:
   ~QpListener() = default;
@@ -44,6 +49,7 @@ class QpListener {
 class SrqListener {
  public:
   virtual void on_limit_reached() = 0;
+  virtual void on_forked() {}
 
  protected:
   ~SrqListener() = default;
@@ -52,6 +58,7 @@ class SrqListener {
 class QueueListener {
  public:
   virtual void on_overrun() = 0;  // once
+  virtual void on_forked() {}
 
  protected:
   ~QueueListener() = default;
@@ -60,6 +67,7 @@ class QueueListener {
 class PortListener {
  public:
   virtual void on_port_error() = 0;  // the fabric is gone; it does not come back
+  virtual void on_forked() {}
 
  protected:
   ~PortListener() = default;
@@ -116,10 +124,13 @@ class LiveNic {
   // 0 say what they count.
   std::string counters_text(bool described = false);
 
-  // Around fork(): nobody is in the middle of anything while the process is copied.
-  void lock_for_fork() { mutex_.lock(); }
+  // Around fork(): nobody is in the middle of anything while the process is copied. False: the
+  // calling thread itself is, and a signal handler called fork(); nothing is to be unlocked.
+  bool lock_for_fork() { return mutex_.lock_for_fork(); }
   void unlock_after_fork() { mutex_.unlock(); }
-  void abandon();
+  // In the child. `is_whole`: what lock_for_fork() said. If not, the thread may go on with what it
+  // was at, and reaches nothing of the parent's by it.
+  void abandon(bool is_whole);
 
  private:
   struct Queue {
@@ -142,12 +153,14 @@ class LiveNic {
   void deliver_completion(const Completion& completion);
   void deliver_event(const AsyncEvent& event);
   void check_fabric();
+  void take_down();
   void settle(Instant now);
 
   // The thread (nic_thread.cc).
   wire::Result<void> start_thread();
   static void* thread_entry(void* self);
   void thread_loop();
+  void fail(std::string_view why);
   bool leaves_to_program(Instant now);
   void look_at_program(Instant now);
   void stay_out_of_the_way();
@@ -161,7 +174,7 @@ class LiveNic {
   const fabric::HostIdentity identity_;
   Nic engine_;
   DatagramSockets sockets_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   NicOutput actions_;
   std::vector<Queue> queues_;  // by CqId
   std::unordered_map<Qpn, QpListener*> qps_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
 
 #include "switch-emulator/live/test_fabric.h"
 
@@ -186,6 +187,26 @@ TEST_F(TwoNics, TellTheirListenersOnceThatTheFabricEnded) {
   for (int i = 0; i < 10'000; ++i) a_.nic->poll();
   EXPECT_EQ(listener.errors, 1);
   a_.nic->remove_listener(listener);
+}
+
+// As a listener does that finds no memory.
+class ThrowingPort final : public PortListener {
+ public:
+  void on_port_error() override {
+    ++errors;
+    throw std::bad_alloc();
+  }
+  std::atomic<int> errors{0};
+};
+
+TEST_F(TwoNics, AnExceptionInTheThreadEndsThePortAndNotTheProgram) {
+  ThrowingPort listener;
+  a_.nic->add_listener(listener);
+  fabric_.stop();
+  EXPECT_TRUE(eventually([&] { return listener.errors > 0; }));
+  EXPECT_TRUE(eventually([&] { return !a_.nic->is_up(); }));
+  a_.nic->remove_listener(listener);
+  EXPECT_TRUE(a_.post_recv(0, 8)) << "the NIC's lock is free";
 }
 
 TEST_F(TwoNics, ExchangeDatagrams) {

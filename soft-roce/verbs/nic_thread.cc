@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
+#include <string>
 
 #include "soft-roce/verbs/live_nic.h"
+#include "soft-roce/verbs/report.h"
 #include "switch-emulator/ports/short_slices.h"
 
 namespace cepheus::verbs {
@@ -17,6 +20,9 @@ namespace {
 // Packets that found neither room nor a payload buffer are tried again after this, if nothing wakes
 // us before.
 constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
+
+// After so many exceptions the thread ends, and only a program that polls drives the NIC.
+constexpr int kMostFailures = 3;
 
 timespec to_timespec(Duration d) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
@@ -46,9 +52,32 @@ wire::Result<void> LiveNic::start_thread() {
   return {};
 }
 
+// An exception, of memory that is not to be had for instance, ends the port and not the program.
 void* LiveNic::thread_entry(void* self) {
-  static_cast<LiveNic*>(self)->thread_loop();
+  auto& nic = *static_cast<LiveNic*>(self);
+  for (int failures = 0; failures < kMostFailures; ++failures) {
+    try {
+      nic.thread_loop();
+      break;
+    } catch (const std::exception& e) {
+      nic.fail(e.what());
+    }
+  }
   return nullptr;
+}
+
+// Goes on without the fabric: queue pairs end by their own time-outs.
+void LiveNic::fail(std::string_view why) {
+  const std::scoped_lock lock(mutex_);
+  thread_wakes_ = Instant::min();
+  thread_on_port_ = false;
+  const bool was_up = up_.exchange(false);
+  try {
+    complain("the NIC's thread failed (" + std::string(why) + "): its port is down");
+    if (was_up) take_down();
+  } catch (const std::exception&) {
+    // No memory for the words or for an event. The port is down all the same.
+  }
 }
 
 void LiveNic::thread_loop() {

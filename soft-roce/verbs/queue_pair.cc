@@ -87,8 +87,9 @@ QueuePair::~QueuePair() {
   nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
   nic().remove_qp(qpn());
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
-  await_acknowledgements(qp_base.mutex, qp_base.cond,
-                         [&] { return qp_base.events_completed == fetched; });
+  await_acknowledgements(qp_base.mutex, qp_base.cond, [&] {
+    return nic().is_abandoned() || qp_base.events_completed == fetched;
+  });
 }
 
 void QueuePair::on_event(AsyncEventKind kind) {

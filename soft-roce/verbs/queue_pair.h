@@ -50,6 +50,10 @@ class QueuePair final : public ibv_qp_ex, private QpListener {
 
  private:
   void on_event(AsyncEventKind kind) override;
+  void on_forked() override {
+    renew_after_fork(qp_base.mutex);
+    new (&batch_.mutex) std::mutex;
+  }
 
   Reference in_domain_;
   Reference in_send_cq_;

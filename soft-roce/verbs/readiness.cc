@@ -37,6 +37,14 @@ void Readiness::clear() {
   [[maybe_unused]] const ssize_t got = ::read(fd_, &value, sizeof value);
 }
 
+void Readiness::renew() {
+  const int flags = ::fcntl(fd_, F_GETFL) & O_NONBLOCK;
+  const int fresh = ::eventfd(0, EFD_CLOEXEC | (flags != 0 ? EFD_NONBLOCK : 0));
+  if (fresh < 0) return;
+  ::dup3(fresh, fd_, O_CLOEXEC);
+  ::close(fresh);
+}
+
 bool Readiness::wait() const {
   pollfd want{fd_, POLLIN, 0};
   if ((::fcntl(fd_, F_GETFL) & O_NONBLOCK) != 0) {

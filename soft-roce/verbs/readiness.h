@@ -18,6 +18,9 @@ class Readiness {
   int fd() const { return fd_; }
   void set();
   void clear();
+  // In the child of a fork(): from now on the descriptor is another one than the parent's, of the
+  // same number, and not readable.
+  void renew();
   // Sleeps until readable. False with errno EAGAIN if the program made the descriptor non-blocking,
   // EINTR if a signal came.
   bool wait() const;

@@ -46,7 +46,8 @@ SharedReceiveQueue::~SharedReceiveQueue() {
   nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_srq(id_).has_value(); });
   nic().remove_srq(id_);
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
-  await_acknowledgements(mutex, cond, [&] { return events_completed == fetched; });
+  await_acknowledgements(mutex, cond,
+                         [&] { return nic().is_abandoned() || events_completed == fetched; });
 }
 
 void SharedReceiveQueue::on_limit_reached() {

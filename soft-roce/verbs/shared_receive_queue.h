@@ -26,6 +26,7 @@ class SharedReceiveQueue final : public ibv_srq, private SrqListener {
 
  private:
   void on_limit_reached() override;
+  void on_forked() override { renew_after_fork(mutex); }
 
   Reference in_domain_;
   const SrqId id_;

@@ -116,7 +116,8 @@ VerbsCq::~VerbsCq() {
   const std::uint32_t fetched = queue_.retire();
   const std::uint32_t async_fetched = owner().async_events().withdraw(async_handed_out_);
   await_acknowledgements(mutex, cond, [&] {
-    return comp_events_completed == fetched && async_events_completed == async_fetched;
+    return owner().nic().is_abandoned() ||  // the parent acknowledges its own
+           (comp_events_completed == fetched && async_events_completed == async_fetched);
   });
   if (channel != nullptr) {
     ::pthread_mutex_lock(&context->mutex);
@@ -131,6 +132,11 @@ void VerbsCq::on_overrun() {
   event.event_type = IBV_EVENT_CQ_ERR;
   event.element.cq = as_cq();
   owner().async_events().post(event, &async_handed_out_);
+}
+
+void VerbsCq::on_forked() {
+  renew_after_fork(mutex);
+  new (&poll_lock_) PollLock(poll_lock_.is_needed());
 }
 
 int poll_cq(ibv_cq* cq, int most, ibv_wc* completions) {

@@ -28,6 +28,8 @@ class VerbsChannel final : public ibv_comp_channel {
 // first one reads would change. Programs may promise that only one thread uses the queue.
 class PollLock {
  public:
+  explicit PollLock(bool is_needed = true) : is_needed_(is_needed) {}
+  bool is_needed() const { return is_needed_; }
   void promise_one_thread() { is_needed_ = false; }
   void lock() {
     if (is_needed_) mutex_.lock();
@@ -38,7 +40,7 @@ class PollLock {
 
  private:
   std::mutex mutex_;
-  bool is_needed_ = true;
+  bool is_needed_;
 };
 
 class VerbsCq final : public ibv_cq_ex, private QueueListener {
@@ -63,6 +65,7 @@ class VerbsCq final : public ibv_cq_ex, private QueueListener {
 
  private:
   void on_overrun() override;
+  void on_forked() override;
 
   std::shared_ptr<Context> context_;
   std::atomic<int> users_{0};

@@ -347,4 +347,10 @@ std::uint64_t HostPort::invalid_frames() const { return state_->invalid_frames; 
 
 void HostPort::abandon() { state_ = nullptr; }
 
+void HostPort::isolate() {
+  state_->segment.isolate();
+  state_->pool.isolate();
+  state_->own_area.isolate();
+}
+
 }  // namespace cepheus::fabric

@@ -81,6 +81,9 @@ class HostPort {
   std::uint64_t invalid_frames() const;
   // After fork(), in the child: unmaps and closes without telling the fabric.
   void abandon();
+  // The same where a signal handler called fork() and its thread may be in the middle of a call:
+  // the memory stays where it is, but is the child's own, and full of zeros.
+  void isolate();
 
  private:
   struct State;

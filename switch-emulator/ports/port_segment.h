@@ -71,6 +71,7 @@ class PortSegment {
   RingView<std::uint32_t> returns() const;
   WakeFlag& client_sleeps() const;
   WakeFlag& switch_sleeps() const;
+  void isolate() { memory_.isolate(); }
 
  private:
   struct Layout;

@@ -63,6 +63,11 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 
 Mapping::~Mapping() { unmap(); }
 
+void Mapping::isolate() {
+  if (data_ == nullptr) return;
+  mmap(data_, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 void Mapping::unmap() {
   if (data_ != nullptr) munmap(data_, size_);
   data_ = nullptr;

@@ -32,6 +32,8 @@ class Mapping {
 
   std::uint8_t* data() const { return data_; }
   std::size_t size() const { return size_; }
+  // Puts private zeros in the place of the shared bytes.
+  void isolate();
 
  private:
   Mapping(std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
