@@ -1,4 +1,4 @@
-# ./run check, test, fuzz, odr, matrix: is the tree right? Sourced by ./run.
+# ./run check, test, fuzz, sanitize, odr, matrix: is the tree right? Sourced by ./run.
 
 build_for_tests() {  # TARGETS...
   need "${packages[@]}" "${test_packages[@]}"
@@ -80,6 +80,36 @@ fuzz_command() {
   cmake -DCEPHEUS_FUZZ_SECONDS="${1:-30}" build/fuzz >/dev/null
   cmake --build build/fuzz --target fuzzers >&2
   ctest --test-dir build/fuzz --output-on-failure --no-tests=error -L fuzz -j2
+}
+
+sanitize_help() {
+  cat <<'TEXT'
+usage: ./run sanitize [asan|tsan]... [-- CTEST ARGUMENTS]
+
+Runs all unit tests, or those that CTEST ARGUMENTS choose, under AddressSanitizer and UndefinedBehaviorSanitizer, in
+build/asan, and under ThreadSanitizer, in build/tsan (default: both).
+TEXT
+}
+sanitize_command() {
+  local presets=() preset names code=0
+  while (($#)) && [[ $1 != -- ]]; do
+    [[ $1 == asan || $1 == tsan ]] || sanitize_help | usage
+    presets+=("$1")
+    shift
+  done
+  (($#)) && shift
+  (($#)) || set -- -L unit
+  ((${#presets[@]})) || presets=(asan tsan)
+  need "${packages[@]}" "${test_packages[@]}"
+  for preset in "${presets[@]}"; do
+    configure "$preset"
+    mapfile -t names < <(/usr/bin/python3 -B tools/run/chosen.py "build/$preset" "$@")
+    ((${#names[@]})) || die "no test is chosen by: $*"
+    say "building with sanitizers, in build/$preset"
+    cmake --build "build/$preset" --target "${names[@]}" >&2
+    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --timeout 900 "$@" || code=$?
+  done
+  return "$code"
 }
 
 odr_help() {
