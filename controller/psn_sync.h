@@ -8,7 +8,14 @@
 // awaited as flushed: the device has then done with every packet it had begun. The kernel's driver
 // loses a queue pair for good that is reset in the middle of one. No I/O: the group asks what is
 // due and says what was done.
+//
+// A source that never pauses would leave its receive PSN behind without limit. PSNs are a circle of
+// 2^24, and a queue pair takes a PSN that is 2^23 or more beyond the expected one for an old
+// duplicate: it would acknowledge the next source's packets and deliver none of them. So a member
+// sends at most kMostSent packets between two steps, however its program behaves.
 #pragma once
+
+#include <cstdint>
 
 namespace cepheus::mrp {
 
@@ -16,18 +23,28 @@ class PsnSync {
  public:
   enum class Step { kNone, kStop, kReceivePsn, kSendPsn };
 
-  void enable() { enabled_ = true; }
+  // Bound: the receive PSN is at most 2^22 behind the group's. The next source has at most 2^22
+  // packets beyond what all have (fabric::Turn::kMostUnderWay), so its last one is at most
+  // 2^22 + 2^22 - 1 beyond that receive PSN, which is less than 2^23.
+  static constexpr std::uint64_t kMostSent = 1 << 22;
 
-  void sent() { receive_is_behind_ = true; }
+  void enable() { enabled_ = true; }
+  bool is_enabled() const { return enabled_; }
+
+  void sent(std::uint64_t packets) { sent_ += packets; }
   void received() { send_is_behind_ = true; }
-  // False: a send has to wait for the step that want_to_send() makes due.
-  bool may_send() const { return !enabled_ || (phase_ == Phase::kRunning && !send_is_behind_); }
+  // False: a send of that many packets has to wait for the step that want_to_send() makes due. One
+  // of more than kMostSent packets would wait for ever, and has to be refused.
+  bool may_send(std::uint64_t packets) const {
+    if (!enabled_) return true;
+    return phase_ == Phase::kRunning && !send_is_behind_ && sent_ + packets <= kMostSent;
+  }
   void want_to_send() { wanted_ = true; }
 
   // `outstanding`: sends not yet acknowledged by all; RESET would lose them.
   Step due(unsigned outstanding) const {
     if (!enabled_ || outstanding > 0 || phase_ == Phase::kStopped) return Step::kNone;
-    const Step step = receive_is_behind_           ? Step::kReceivePsn
+    const Step step = sent_ > 0                    ? Step::kReceivePsn
                       : wanted_ && send_is_behind_ ? Step::kSendPsn
                                                    : Step::kNone;
     return step != Step::kNone && phase_ == Phase::kRunning ? Step::kStop : step;
@@ -37,7 +54,8 @@ class PsnSync {
   void drained() { phase_ = Phase::kDrained; }
   // Both PSNs are the same afterwards.
   void done() {
-    send_is_behind_ = receive_is_behind_ = wanted_ = false;
+    send_is_behind_ = wanted_ = false;
+    sent_ = 0;
     phase_ = Phase::kRunning;
   }
 
@@ -46,8 +64,9 @@ class PsnSync {
 
   Phase phase_ = Phase::kRunning;
   bool enabled_ = false;
-  bool send_is_behind_ = false, receive_is_behind_ = false;
+  bool send_is_behind_ = false;
   bool wanted_ = false;
+  std::uint64_t sent_ = 0;  // packets that the receive PSN is behind
 };
 
 }  // namespace cepheus::mrp

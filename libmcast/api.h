@@ -78,11 +78,11 @@ mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t 
     if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
       return status;
     }
-    if (const auto may_send = g.check_may_send(); !may_send) {
+    if (const auto may_send = g.check_may_send(length); !may_send) {
       return set_last_error(may_send.error());
     }
     const Expected<void> posted = post(g, *lane);
-    if (posted) g.note_sent();
+    if (posted) g.note_sent(length);
     return start_bulk(g, posted);
   });
 }

@@ -30,6 +30,7 @@ class BulkLane final : public Lane {
                           std::span<const wire::AnnouncedTarget> targets,
                           std::optional<std::uint32_t> imm, mcast_op_t* op);
   void set_announcements(std::unique_ptr<AnnouncementRoom> room) { room_ = std::move(room); }
+  bool is_announced() const { return room_ != nullptr; }  // each WRITE, by a packet before it
   Expected<void> receive(void* buffer, std::size_t length, const Memory* memory, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;

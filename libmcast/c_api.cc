@@ -25,7 +25,7 @@ void describe(const Device& device, mcast_context_attr_t& out) {
 
 mcast_status_t check_eager(Group& group, EagerLane* lane) {
   if (lane == nullptr) return invalid("an eager send on a bulk lane: use mcast_send()");
-  if (const auto may_send = group.check_may_send(); !may_send) {
+  if (const auto may_send = group.check_may_send(lane->max_message()); !may_send) {
     return set_last_error(may_send.error());
   }
   if (!lane->can_send()) {
@@ -37,7 +37,7 @@ mcast_status_t check_eager(Group& group, EagerLane* lane) {
 
 mcast_status_t post_eager(Group& group, std::uint32_t slot, std::size_t length, std::uint32_t imm) {
   if (group.eager()->post(slot, length, imm)) {
-    group.note_sent();
+    group.note_sent(length);
     return MCAST_OK;
   }
   group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,

@@ -282,8 +282,8 @@ EXPORTED int ibv_query_port(ibv_context* context, std::uint8_t, _compat_ibv_port
   const bool is_active = device.is_up && context->device->name != device.without_port;
   out->state = is_active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   out->link_layer = device.is_ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
-  out->active_mtu = IBV_MTU_1024;
-  out->max_msg_sz = 1u << 30;
+  out->active_mtu = device.mtu;
+  out->max_msg_sz = static_cast<std::uint32_t>(device.max_message);
   out->gid_tbl_len = 1;
   return 0;
 }

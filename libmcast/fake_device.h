@@ -53,6 +53,8 @@ class Device {
   std::string without_port;                 // the one whose port is not active
   bool is_up = true;
   bool is_ethernet = true;
+  ibv_mtu mtu = IBV_MTU_1024;
+  std::size_t max_message = std::size_t{1} << 30;
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;

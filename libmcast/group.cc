@@ -54,6 +54,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       lane_kind_(config.lane),
       lost_member_(config.lost_member),
       timers_(facilities.timers),
+      path_mtu_(facilities.device.path_mtu()),
       recv_cb_(config.recv_cb),
       recv_arg_(config.recv_arg),
       watchdog_(facilities.sender_patience),
@@ -94,7 +95,7 @@ void Group::describe(mcast_group_attr_t& out) const {
                                               : 0;
   out.members = static_cast<std::uint32_t>(members);
   out.is_leader = is_leader() ? 1 : 0;
-  out.max_message = lane().max_message();
+  out.max_message = max_message();
   const Traffic& traffic = lane().traffic();
   out.messages_sent = traffic.messages_sent;
   out.bytes_sent = traffic.bytes_sent;
@@ -156,21 +157,40 @@ Expected<void> Group::check_active() const {
   return mcast::fail(MCAST_ERR_INVALID, "the group is not active yet: wait for mcast_group_test()");
 }
 
-Expected<void> Group::check_may_send() {
+std::uint64_t Group::packets_of(std::size_t length) const {
+  const std::uint64_t announcements = bulk_ && bulk_->is_announced() ? 1 : 0;
+  return announcements + std::max<std::uint64_t>(1, (length + path_mtu_ - 1) / path_mtu_);
+}
+
+// Less than the lane's if hosts move their PSNs on (mrp::PsnSync) and the path MTU is small: 2^22
+// packets of 256 bytes are 1 GiB, of 512 bytes 2 GiB, which is the longest message of any device.
+std::size_t Group::max_message() const {
+  const std::size_t most = lane().max_message();
+  if (!sync_.is_enabled()) return most;
+  return std::min<std::size_t>(most, (mrp::PsnSync::kMostSent + 1 - packets_of(0)) * path_mtu_);
+}
+
+Expected<void> Group::check_may_send(std::size_t length) {
   if (role_ && !role_->is_sender()) {
     return mcast::fail(MCAST_ERR_INVALID,
                        "only the member that leads a sender group sends: create groups without "
                        "sender_group, or one for each sender");
   }
   if (auto active = check_active(); !active) return active;
-  if (sync_.may_send()) return {};
+  if (length > max_message() && length <= lane().max_message()) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "a message of " + std::to_string(length) +
+                           " bytes: where hosts synchronise their PSNs this path MTU allows " +
+                           std::to_string(max_message()) + ", send it in parts");
+  }
+  if (sync_.may_send(packets_of(length))) return {};
   sync_.want_to_send();
   context_.note_sync_due(*this);
   return mcast::fail(MCAST_ERR_AGAIN,
                      "the queue pair is being synchronised with the group: call mcast_progress()");
 }
 
-void Group::note_sent() { sync_.sent(); }
+void Group::note_sent(std::size_t length) { sync_.sent(packets_of(length)); }
 
 void Group::synchronise(Events& out) {
   if (state_ == MCAST_GROUP_FAILED) {

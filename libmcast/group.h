@@ -133,10 +133,10 @@ class Group {
   const Lane& lane() const;
   // OK while data may flow.
   Expected<void> check_active() const;
-  // ... and this member may send. AGAIN: its PSNs have to be synchronised first, which
+  // ... and this member may send `length` bytes. AGAIN: its PSNs have to be synchronised first, which
   // Context::progress() does.
-  Expected<void> check_may_send();
-  void note_sent();
+  Expected<void> check_may_send(std::size_t length);
+  void note_sent(std::size_t length);
   // A step of PSN synchronisation is due, and what it takes: nothing may be left in the completion
   // queues. A group that failed in the middle of it completes what was flushed on the way.
   bool is_sync_due() const {
@@ -173,12 +173,15 @@ class Group {
   void activate_with(bool host_sync);
   Expected<void> take_step(mrp::PsnSync::Step step);
   void complete(const ibv_wc& wc, Events& out);
+  std::uint64_t packets_of(std::size_t length) const;
+  std::size_t max_message() const;
 
   Context& context_;
   const std::uint32_t number_;
   const mcast_lane_t lane_kind_;
   const mrp::LostMember lost_member_;
   const Timers timers_;
+  const std::uint32_t path_mtu_;  // bytes
   mcast_recv_cb_t recv_cb_;
   void* recv_arg_;
   mcast_group_state_t state_ = MCAST_GROUP_WAITING;

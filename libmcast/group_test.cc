@@ -263,5 +263,37 @@ TEST_F(GroupOverFake, SynchronisesItsPsnsBeforeItSendsIfSwitchesDoNot) {
   drop();  // before the operations
 }
 
+// A source that never pauses: before 2^22 packets its queue pair has to move its receive PSN on, or
+// it would take the next source's packets for old duplicates.
+TEST_F(GroupOverFake, SynchronisesItsPsnsWithinHalfOfTheirCircleHoweverItsProgramSends) {
+  device_.max_message = std::size_t{1} << 31;
+  device_.mtu = IBV_MTU_256;
+  open({});
+  make(MCAST_LANE_BULK);
+  tell(MrpType::kRegister, wire::MrpHeader::kHostSync);
+  tell(MrpType::kActivate);
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // 2^22 packets
+  EXPECT_EQ(attr().max_message, kMost);
+  Op sends[4];
+  EXPECT_EQ(mcast_send(group_, kData, kMost + 1, nullptr, 1, &sends[0]), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("send it in parts"));
+  pair().states.clear();
+  ASSERT_EQ(mcast_send(group_, kData, kMost - 256, nullptr, 1, &sends[0]), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_send(group_, kData, 256, nullptr, 1, &sends[1]), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_ERR_AGAIN);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_ERR_AGAIN);
+  EXPECT_THAT(pair().states, IsEmpty()) << "a send is still under way";
+  device_.complete_send(pair());
+  pair().send_psn += 1 << 22;  // as the device counts
+  const std::uint32_t next = pair().send_psn & wire::Psn::kMask;
+  progress();
+  EXPECT_EQ(pair().states.back(), IBV_QPS_RTS);
+  EXPECT_EQ(pair().receive_psn, next);
+  EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_INPROGRESS);
+  drop();  // before the operations
+}
+
 }  // namespace
 }  // namespace cepheus::mcast

@@ -280,7 +280,7 @@ void GroupMember::post_turns() {
                           *this, kStartTurn);
       return;
     }
-    if (!sync_.may_send()) {
+    if (!sync_.may_send(packets_of(plan.messages[m]))) {
       sync_.want_to_send();
       return synchronise();
     }
@@ -316,6 +316,12 @@ void GroupMember::post_announcement(std::size_t message) {
   require(host_.post_send(qpn_, wr));
 }
 
+std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
+  const std::uint64_t announcements = message.is_write() && ledger_.plan().is_announced ? 1 : 0;
+  const std::uint64_t mtu = transport_.path_mtu;
+  return announcements + std::max<std::uint64_t>(1, (message.bytes + mtu - 1) / mtu);
+}
+
 void GroupMember::post_send(std::size_t message) {
   const MessagePlan& plan = ledger_.plan().messages[message];
   const std::uint32_t bytes = plan.bytes;
@@ -332,7 +338,7 @@ void GroupMember::post_send(std::size_t message) {
   record(recording::Event::kPosted, message);
   require(host_.post_send(qpn_, wr));
   ledger_.on_posted(message);
-  sync_.sent();
+  sync_.sent(packets_of(plan));
   ++outstanding_;
   watch();
 }

@@ -90,6 +90,7 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   void post_receive(std::size_t slot);
   void post_turns();
   void post_send(std::size_t message);
+  std::uint64_t packets_of(const MessagePlan& message) const;
   void post_announcement(std::size_t message);
   void watch();
   std::span<std::uint8_t> slot_bytes(std::size_t slot);

@@ -222,7 +222,7 @@ typedef struct mcast_group_attr {
   uint16_t epoch;
   uint32_t members; /* leader: number of members, less those it gave up; others: 0 */
   int is_leader;
-  size_t max_message; /* bytes: max_eager, or the device's largest message */
+  size_t max_message; /* bytes: max_eager, or the device's largest; 1 GiB in host-sync at MTU 256 */
   uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
   unsigned sends_outstanding; /* not yet acknowledged by every member */
   unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */
