@@ -3,7 +3,8 @@
 and shared memory.
 
 A calibration pass finds the best segment size of each algorithm at each size; then all are measured anew, in turns within
-one run. A call takes as long as its slowest rank. CPU time is that of all ranks and the switch, per call.
+one run. All ranks start at one moment, by shared memory, and a call takes until the last has returned. Calls that some rank
+begins more than 5 us late are discarded. CPU time is that of all ranks and the switch, per call, in calls of their own.
 """
 
 import argparse
@@ -68,6 +69,11 @@ class Candidate:
 
     def median(self):
         return self.figure("median")
+
+    def discarded(self):
+        """The share of calls that began late."""
+        late = sum(row["discarded"] for row in self.rows)
+        return late / (late + sum(row["n"] for row in self.rows))
 
 
 class Jobs:
@@ -187,13 +193,16 @@ class Measurement:
                 segment = human(row.segment) if row.segment else "whole" if row.algorithm else ""
                 spread = f"({row.figure('p10'):.1f}..{row.figure('p90'):.1f})"
                 print(f"    {row.impl:<22} {segment:>8} {row.median():>11.1f} {spread:<24} bound {self.bound(row):>10.1f}   "
-                      f"CPU {row.figure('cpu'):>10.1f}   {row.median() / ours.median():>6.2f} times ours")
+                      f"CPU {row.figure('cpu'):>10.1f}   late {row.figure('late'):>4.1f}, {row.discarded():>3.0%} discarded   "
+                      f"{row.median() / ours.median():>6.2f} times ours")
 
     def record(self, records):
         for row in self.rows:
             n = sum(each["n"] for each in row.rows)
             records.add("bcast", row.impl, "time", "us", row.median(), row.figure("p10"), row.figure("p90"), n, row.size,
                         self.hosts, self.link)
+            records.add("bcast", row.impl, "late", "us", row.figure("late"), n=n, size=row.size, hosts=self.hosts, link=self.link)
+            records.add("bcast", row.impl, "discarded", "1", row.discarded(), n=n, size=row.size, hosts=self.hosts, link=self.link)
             cpu = [each["cpu"] for each in row.rows]
             records.add("bcast", row.impl, "cpu", "us", row.figure("cpu"), min(cpu), max(cpu), len(cpu), row.size,
                         self.hosts, self.link)

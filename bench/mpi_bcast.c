@@ -10,23 +10,24 @@
  * its parameters when one is made. Without a plan MPI_COMM_WORLD is used as it is.
  *
  * One JSON object per line of the plan on rank 0's standard output: {"size", "algorithm",
- * "segment", "fanout", "median", "p10", "p90", "n", "cpu"}: times in microseconds; "cpu" is the
- * time of all ranks, and of the switch process PID, per call.
+ * "segment", "fanout", "median", "p10", "p90", "n", "late", "discarded", "cpu"}: times in
+ * microseconds. "cpu" is the processor time of all ranks and of the switch process PID, per call.
  *
- * All ranks start a call at one moment of the host's clock that they agree on before, and it takes
- * until the last has left: what a rank that starts late, because another has its core, finds done
- * already would count for nothing otherwise.
+ * All ranks start a call at one moment (start_page.h), and it takes until the last has returned. A
+ * rank may start late, because another one has its core. "late" is the median of the last rank's
+ * lateness; calls that begin later than kMostLate are discarded, and counted in "discarded".
+ * Processor time is measured in calls of their own, between which ranks sleep.
  */
+#define _GNU_SOURCE
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
-enum { kMaxCalls = 20000, kWarmUp = 3, kLeastCalls = 5 };
-static const double kNotice = 30e-6; /* seconds from agreeing on a start to it */
+#include "bench/start_page.h"
+
+enum { kMaxCalls = 20000, kWarmUp = 3, kLeastCalls = 5, kMostBudgets = 20 };
+static const double kMostLate = 5e-6; /* seconds */
 
 struct step {
   long size;
@@ -34,6 +35,7 @@ struct step {
 };
 
 static int rank, ranks, rotate;
+static struct start_page page;
 
 static void die(const char* what, const char* detail) {
   if (rank == 0) fprintf(stderr, "mpi_bcast: %s%s\n", what, detail);
@@ -50,25 +52,11 @@ static double percentile(const double* sorted, int n, double p) {
   return sorted[(int)(p * (n - 1) + 0.5)];
 }
 
+/* Of all threads of this process. */
 static double own_cpu_us(void) {
-  struct rusage use;
-  getrusage(RUSAGE_SELF, &use);
-  return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e6 +
-         (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-}
-
-/* Seconds; the same clock for all processes of a host, which MPI_Wtime need not be. */
-static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static double start_together(void) {
-  double start = now() + kNotice;
-  MPI_Allreduce(MPI_IN_PLACE, &start, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  while (now() < start) sched_yield();
-  return start;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
 /* Time on a core of another process's main thread. */
@@ -104,47 +92,80 @@ static MPI_Comm communicator_for(const struct step* step) {
   return comm;
 }
 
-static void measure(const struct step* step, MPI_Comm comm, double budget, int switch_pid) {
-  char* buffer = malloc(step->size > 0 ? (size_t)step->size : 1);
-  double* times = malloc(sizeof(double) * kMaxCalls);
-  memset(buffer, rank, (size_t)step->size);
-  int n = 0, more = 1;
-  double start = 0, cpu = 0, switch_cpu = 0;
-  for (int i = -kWarmUp; more && n < kMaxCalls; i++) {
-    if (i == 0) {
-      start = now();
-      cpu = own_cpu_us();
-      if (rank == 0) switch_cpu = process_cpu_us(switch_pid);
+struct figures {
+  double times[kMaxCalls], late[kMaxCalls];
+  int n, discarded;
+};
+
+/* Rank 0 collects the figures, and ends the loop when `budget` seconds are over. */
+static void time_calls(const struct step* step, MPI_Comm comm, char* buffer, double budget,
+                       struct figures* figures) {
+  double began = 0;
+  for (int call = -kWarmUp; start_page_wait(&page); call++) {
+    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? (call + kWarmUp) % ranks : 0, comm);
+    start_page_finish(&page);
+    if (call == 0) began = seconds_now();
+    if (rank != 0 || call < 0) continue;
+    const struct call_times last = start_page_last(&page);
+    if (last.late > kMostLate) {
+      figures->discarded++;
+    } else {
+      figures->times[figures->n] = last.slowest * 1e6;
+      figures->late[figures->n++] = last.late * 1e6;
     }
-    double t = start_together();
-    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? (i + kWarmUp) % ranks : 0, comm);
-    t = now() - t;
-    double slowest;
-    MPI_Reduce(&t, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (i < 0) continue;
-    if (rank == 0) times[n] = slowest * 1e6;
-    n++;
-    /* Rank 0's clock decides for all; every 8 calls, so that asking does not disturb the timing. */
-    if (n % 8 == 0 || step->size >= 1 << 18) {
-      more = rank == 0 && (now() - start < budget || n < kLeastCalls);
-      MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    }
+    const double spent = seconds_now() - began;
+    const int enough = spent >= budget && figures->n >= kLeastCalls;
+    if (enough || figures->n == kMaxCalls || spent > kMostBudgets * budget) start_page_stop(&page);
   }
-  double all_cpu;
-  cpu = own_cpu_us() - cpu;
-  if (rank == 0) cpu += process_cpu_us(switch_pid) - switch_cpu;
-  MPI_Reduce(&cpu, &all_cpu, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+/* Microseconds of all processes together, per call; on rank 0. */
+static double cpu_per_call(const struct step* step, MPI_Comm comm, char* buffer, double budget,
+                           int switch_pid) {
+  double own = 0, all = 0, of_switch = 0;
+  int calls = 0;
+  page.sleeps = 1;
+  if (rank == 0) of_switch = process_cpu_us(switch_pid);
+  const double began = seconds_now();
+  while (start_page_wait(&page)) {
+    const double before = own_cpu_us();
+    MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? calls % ranks : 0, comm);
+    start_page_finish(&page);
+    own += own_cpu_us() - before;
+    calls++;
+    if (rank == 0 && calls >= kLeastCalls && seconds_now() - began >= budget / 2)
+      start_page_stop(&page);
+  }
+  page.sleeps = 0;
+  if (rank == 0) own += process_cpu_us(switch_pid) - of_switch;
+  MPI_Reduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  return all / calls;
+}
+
+static void measure(const struct step* step, MPI_Comm comm, double budget, int switch_pid) {
+  static struct figures figures;
+  char* buffer = malloc(step->size > 0 ? (size_t)step->size : 1);
+  memset(buffer, rank, (size_t)step->size);
+  figures.n = figures.discarded = 0;
+  time_calls(step, comm, buffer, budget, &figures);
+  const double cpu = cpu_per_call(step, comm, buffer, budget, switch_pid);
   if (rank == 0) {
-    qsort(times, (size_t)n, sizeof(double), compare);
+    const int n = figures.n;
+    if (n == 0) {
+      fprintf(stderr, "mpi_bcast: no call began in time: too much else runs on this machine\n");
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    qsort(figures.times, (size_t)n, sizeof(double), compare);
+    qsort(figures.late, (size_t)n, sizeof(double), compare);
     printf(
         "{\"size\": %ld, \"algorithm\": %d, \"segment\": %d, \"fanout\": %d, \"median\": %.2f, "
-        "\"p10\": %.2f, "
-        "\"p90\": %.2f, \"n\": %d, \"cpu\": %.2f}\n",
-        step->size, step->algorithm, step->segment, step->fanout, percentile(times, n, 0.5),
-        percentile(times, n, 0.1), percentile(times, n, 0.9), n, all_cpu / n);
+        "\"p10\": %.2f, \"p90\": %.2f, \"n\": %d, \"late\": %.2f, \"discarded\": %d, "
+        "\"cpu\": %.2f}\n",
+        step->size, step->algorithm, step->segment, step->fanout, percentile(figures.times, n, 0.5),
+        percentile(figures.times, n, 0.1), percentile(figures.times, n, 0.9), n,
+        percentile(figures.late, n, 0.5), figures.discarded, cpu);
     fflush(stdout);
   }
-  free(times);
   free(buffer);
 }
 
@@ -152,6 +173,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  page = start_page_open(rank, ranks);
   int provided;
   MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   double budget = 0.5;

@@ -2,7 +2,8 @@
  *
  *   mpirun ... mpi_overlap [--rounds N] [--seconds S] SIZE[,SIZE...]
  *
- * Each round takes three times, of the slowest rank: a broadcast alone (MPI_Ibcast and MPI_Wait), a
+ * Each round takes three times, from a start that all ranks share (start_page.h) to the last
+ * rank's end: a broadcast alone (MPI_Ibcast and MPI_Wait), a
  * computation alone that is as long as broadcasts have been so far (the median), and the
  * computation between MPI_Ibcast and MPI_Wait, which calls nothing of MPI. At most N rounds, and no
  * new one after S seconds, for each size.
@@ -10,14 +11,18 @@
  * One JSON object per size on rank 0's standard output: {"size", "rounds": [[broadcast, compute,
  * both], ...]} in microseconds.
  */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/start_page.h"
+
 enum { kMostRounds = 1000, kWarmUp = 5 };
 
 static int rank;
+static struct start_page page;
 
 static int compare(const void* a, const void* b) {
   double x = *(const double*)a, y = *(const double*)b;
@@ -55,15 +60,12 @@ static double steps_per_second(void) {
 /* Both are optional: no buffer, no steps. Seconds of the slowest rank, on all ranks. */
 static double once(char* buffer, int size, long steps) {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Barrier(MPI_COMM_WORLD);
-  double time = MPI_Wtime();
+  start_page_wait(&page);
   if (buffer != NULL) MPI_Ibcast(buffer, size, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
   if (steps > 0) compute(steps);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  time = MPI_Wtime() - time;
-  double slowest;
-  MPI_Allreduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest;
+  start_page_finish(&page);
+  return start_page_last(&page).slowest;
 }
 
 static void measure(int size, int rounds, double seconds, double rate) {
@@ -97,7 +99,10 @@ static void measure(int size, int rounds, double seconds, double rate) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  int ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  page = start_page_open(rank, ranks);
   int rounds = 100;
   double seconds = 10;
   char* sizes = NULL;
