@@ -12,13 +12,14 @@ usage: ./run bench NAME [--quick] [--json FILE] [OPTIONS]      ./run bench NAME 
   sim        packets over links that the simulator makes a second beside ns-3, time to set up, memory
   storage    replicated writes: one multicast WRITE against unicasts and a chain; and those of a volume
   hpl        HPL's panel broadcast, row swap and whole job: increasing ring and long beside multicast
+  compare    one of these on two commits, in turns: what a change has cost
 TEXT
 }
 
 # The packages and targets of each, beyond those of running MPI programs.
 bench_command() {
   local name=${1:-}
-  [[ -e bench/$name.py && $name =~ ^(micro|bcast|overlap|ranks|web|sim|storage|hpl)$ ]] || bench_help | usage
+  [[ -e bench/$name.py && $name =~ ^(micro|bcast|overlap|ranks|web|sim|storage|hpl|compare)$ ]] || bench_help | usage
   shift
   if wants_help "$@"; then
     exec /usr/bin/python3 "bench/$name.py" --help
@@ -43,6 +44,7 @@ bench_command() {
     hpl)
       need "${hpl_packages[@]}" gnuplot-nox
       build "${runtime_targets[@]}" ;;
+    compare) exec /usr/bin/python3 bench/compare.py "$@" ;;
   esac
   exec /usr/bin/python3 "bench/$name.py" --build "$build" "$@"
 }
