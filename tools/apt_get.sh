@@ -12,6 +12,7 @@ if [[ ${1:-} == --patience ]]; then
   shift 2
 fi
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+unset CEPHEUS_SUPERVISED  # services that packages start outlive this run
 
 said=""
 told=no

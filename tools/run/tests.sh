@@ -15,7 +15,7 @@ run_ctest() {  # LOG CTEST ARGUMENTS...
   local log=$1
   shift
   mkdir -p "$(dirname "$log")"
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --no-label-summary --timeout 300 -j"$(nproc)" "$@" 2>&1 | tee "$log"
+  env -u CEPHEUS_REPORT_DIR ctest --test-dir "$build" --output-on-failure --no-tests=error --no-label-summary --timeout 300 -j"$(nproc)" "$@" 2>&1 | tee "$log"
 }
 
 test_help() {
@@ -143,8 +143,15 @@ check_help() {
   cat <<'TEXT'
 usage: ./run check
 
-Run it before a commit. Checks format, layers, names, man pages and links, and runs all unit tests, side by side.
-Needs no root once its packages are there.
+Run it before a commit. Checks format, layers, names, man pages and links, runs all unit tests side by side, and
+looks at each changed C++ file alone, with clang-tidy. Changed is what is not committed; in a clean checkout, what
+the last commit changed. Needs no root once its packages are there.
 TEXT
 }
-check_command() { test_command -L unit; }
+check_command() {
+  local code=0
+  test_command -L unit || code=$?
+  need clang-tidy git
+  /usr/bin/python3 -B tools/changed_check.py "$build" || code=1
+  return "$code"
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+"""Runs a command, and ends what the command started when the command ends, or on SIGINT, SIGTERM, SIGHUP or SIGKILL.
+
+usage: supervise.py COMMAND [ARGUMENTS]
+
+Two processes: the caller's own, which SIGKILL may end, and a keeper, which the kernel tells of that. All that the command
+starts belongs to the keeper, however deep, since the keeper is a subreaper. Processes without the variable CEPHEUS_SUPERVISED
+are left alone: services that come with packages. Temporary files go to a directory of this run (TMPDIR), which the keeper
+removes. The exit code is the command's, or 128 + the signal.
+"""
+
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE_SECONDS = 4  # from SIGTERM to SIGKILL
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def prctl(option, value):
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+class Ended(Exception):
+    """By this signal."""
+
+
+def on_signals(action):
+    for each in SIGNALS:
+        signal.signal(each, action)
+
+
+def end(signum, _frame):
+    on_signals(signal.SIG_IGN)
+    raise Ended(signum)
+
+
+def descendants(mark):
+    """The process numbers of all of this process's descendants that still run and have `mark` in their environment."""
+    children = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else []
+            marked = fields and mark in (entry / "environ").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if marked and fields[0] != "Z":
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, parents = [], [os.getpid()]
+    while parents:
+        born = children.get(parents.pop(), [])
+        found += born
+        parents += born
+    return found
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def clear(mark):
+    """Ends all descendants: by SIGTERM, so that they clean up, and by SIGKILL those that remain."""
+    asked, limit = set(), time.monotonic() + PATIENCE_SECONDS
+    while running := descendants(mark):
+        late = time.monotonic() > limit
+        for pid in running:
+            if late or pid not in asked:
+                try:
+                    os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
+                except ProcessLookupError:
+                    pass
+                asked.add(pid)
+        reap()
+        time.sleep(0.02)
+
+
+def keep(command):
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    directory = tempfile.mkdtemp(prefix="cepheus-")
+    try:
+        environment = {**os.environ, "TMPDIR": directory, "CEPHEUS_SUPERVISED": directory}
+        environment.setdefault("CEPHEUS_REPORT_DIR", directory)
+        try:
+            on_signals(end)
+            code = subprocess.Popen(command, env=environment).wait()
+        except Ended as ended:
+            code = -ended.args[0]
+        except OSError as error:
+            print(f"run: {command[0]}: {error.strerror}", file=sys.stderr)
+            code = 127
+        on_signals(signal.SIG_IGN)
+        clear(f"CEPHEUS_SUPERVISED={directory}".encode())
+        return code if code >= 0 else 128 - code
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def main():
+    caller = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    keeper = os.fork()
+    if keeper == 0:
+        code = 70
+        try:
+            prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            on_signals(signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            if os.getppid() == caller:
+                code = keep(sys.argv[1:])
+        finally:
+            os._exit(code)
+    # A terminal sends its signals to the keeper as well; a second one changes nothing there.
+    on_signals(lambda signum, _: os.kill(keeper, signum))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    code = os.waitstatus_to_exitcode(os.waitpid(keeper, 0)[1])
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
