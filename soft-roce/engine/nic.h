@@ -24,6 +24,17 @@
 
 namespace cepheus::rnic {
 
+// What NICs of others do otherwise (docs/protocol.md, "Where NICs differ on the wire"). For
+// simulations: a live NIC does none of it.
+struct Manners {
+  bool acks_every_packet = false;         // not only those that ask for it
+  bool acks_duplicates_if_asked = false;  // not all of them
+  bool naks_each_packet_of_gap = false;   // not only the first behind it
+  bool naks_after_rnr = false;            // a packet behind one that had no receive
+  bool acks_stale_psn = false;            // of a duplicate before any new request
+  bool believes_ack_of_unsent = false;    // it acknowledges all that was sent
+};
+
 struct NicConfig {
   Ipv4 address{};                // the port's own IPv4, its GID
   wire::Mac mac{};               // source of every packet
@@ -40,6 +51,7 @@ struct NicConfig {
   // A second sequence NAK for one packet, without progress in between, spends a retry, too: as NICs
   // do that take each for a new one.
   bool every_nak_counts = false;
+  Manners manners = {};
   // False: payload is a length only, nothing is read from or written to memory by SENDs and WRITEs.
   // For measurements of large fabrics.
   bool moves_payload = true;

@@ -9,11 +9,12 @@ namespace cepheus::rnic {
 Responder::Responder(const QpContext& context, ReceiveQueue& receives)
     : qp_(context), counters_(context.port.counters), receives_(receives) {}
 
-void Responder::start(Psn first) { expected_ = first; }
+void Responder::start(Psn first) { expected_ = first_ = first; }
 
 void Responder::reset() {
   receives_.clear();
-  expected_ = Psn();
+  if (expected_ != first_) stale_ = expected_ - 1;
+  expected_ = first_ = Psn();
   msn_ = 0;
   owed_ = Owed::kNothing;
   said_nak_ = false;
@@ -25,13 +26,17 @@ void Responder::reset() {
 
 bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                            NicOutput& out) {
+  const Manners& manners = qp_.port.config.manners;
   // The peer's PSN may be any number. Within 2^23 ahead it is a gap, within 2^23 behind a duplicate
   // (IBTA 9.7.2): a requester has fewer than 2^23 packets outstanding, so the two do not meet.
   const std::int32_t ahead = distance(expected_, headers.bth.psn);
   if (ahead > 0) {
     counters_.add(Counter::kRxOutOfSequence);
-    if (!said_nak_) owe(Owed::kSequenceNak);
-    said_nak_ = true;
+    const bool says_nak = !said_nak_ || manners.naks_each_packet_of_gap;
+    if (says_nak && owed_ != Owed::kRnrNak) {
+      owe(Owed::kSequenceNak);
+      said_nak_ = true;
+    }
     return true;
   }
   const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
@@ -42,7 +47,8 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
   const bool takes_receive = info.send ? info.first : info.imm;
   if (takes_receive && !receives_.hold(out)) {
-    said_nak_ = true;  // what follows in flight is dropped without a word: one NAK a gap
+    // What follows in flight is dropped without a word: one NAK a gap.
+    said_nak_ = !manners.naks_after_rnr;
     owe(Owed::kRnrNak);
     return true;
   }
@@ -57,7 +63,7 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
   // A NAK that did not leave in time has become untrue: everything up to here has arrived.
   const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
   if (outdated_nak) owed_ = Owed::kNothing;
-  if (headers.bth.ack_request || outdated_nak) owe(Owed::kAck);
+  if (headers.bth.ack_request || outdated_nak || manners.acks_every_packet) owe(Owed::kAck);
   return true;
 }
 

@@ -59,6 +59,8 @@ class Responder {
 
   // A PSN that lies this many steps back is the oldest that counts as a duplicate.
   static constexpr std::uint32_t kFarthestDuplicate = 1u << 23;
+  // What a fresh queue pair of rdma_rxe says it has received.
+  static constexpr std::uint32_t kStalePsn = 0xFFFFFF;
 
   bool is_in_place(const wire::OpcodeInfo& info, std::size_t length) const;
   bool execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
@@ -83,6 +85,8 @@ class Responder {
   Counters& counters_;
   ReceiveQueue& receives_;
   Psn expected_;
+  Psn first_;              // expected at first
+  Psn stale_{kStalePsn};   // received last before a RESET
   std::uint32_t msn_ = 0;  // messages completed, 24 bits
   Owed owed_ = Owed::kNothing;
   wire::NakCode fatal_code_ = wire::NakCode::kInvalidRequest;

@@ -107,10 +107,15 @@ void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t beh
   const Psn psn = headers.bth.psn;
   if (info.read_request || info.atomic_request) {
     if (!results_.covers(psn)) repeat_fetch(headers);
-  } else if (behind > since_fetch_) {
+    return;
+  }
+  const Manners& manners = qp_.port.config.manners;
+  if (manners.acks_duplicates_if_asked && !headers.bth.ack_request) return;
+  const bool is_stale = manners.acks_stale_psn && expected_ == first_;
+  if (is_stale || behind > since_fetch_) {
     // It precedes the last READ or atomic. An ACK of all would tell the requester that results behind this request are lost.
     if (owed_ == Owed::kNothing || owed_ == Owed::kDuplicateAck) {
-      duplicate_psn_ = psn;
+      duplicate_psn_ = is_stale ? stale_ : psn;
       owed_ = Owed::kDuplicateAck;
     }
   } else {
