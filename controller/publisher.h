@@ -8,11 +8,12 @@
 #include <optional>
 #include <vector>
 
-#include "controller/times.h"
 #include "wire/publication.h"
+#include "wire/times.h"
 
 namespace cepheus::mrp {
 
+namespace times = wire::times;
 using wire::Duration;
 using wire::Instant;
 

@@ -104,6 +104,7 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
   }
   members_ = std::move(sorted);
   give_up_ = now + config_.timeout;
+  refreshed_at_ = now;
   begin_step(now, State::kRegistering, "started", out);
   check_consistent();
   return {};
@@ -135,6 +136,14 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
 void Registration::set_next_try(Instant now) {
   next_ = now + retry_;
   retry_ = std::min(retry_ * 2, config_.max_retry);
+}
+
+// Switches whose members have all confirmed hear no repeats: they would take the leader for gone
+// and forget their tables.
+void Registration::keep_pending(Instant now, Outbox& out) {
+  if (now - refreshed_at_ < config_.refresh_pending) return;
+  refreshed_at_ = now;
+  send_to_group(MrpType::kRefresh, out);
 }
 
 void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message, Outbox& out) {
@@ -356,6 +365,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
     switch (state_) {
       case State::kRegistering:
         ask_again(MrpType::kRegister, out);
+        keep_pending(now, out);
         set_next_try(now);
         break;
       case State::kActivating:

@@ -26,14 +26,15 @@
 
 #include "controller/evictions.h"
 #include "controller/laggards.h"
-#include "controller/times.h"
 #include "wire/mrp.h"
 #include "wire/result.h"
 #include "wire/sender_group.h"
+#include "wire/times.h"
 #include "wire/types.h"
 
 namespace cepheus::mrp {
 
+namespace times = wire::times;
 using wire::Duration;
 using wire::Instant;
 using wire::Ipv4;
@@ -68,6 +69,7 @@ struct RegistrationConfig {
   Duration first_retry = times::kFirstRetry;  // doubles up to max_retry
   Duration max_retry = times::kLongestRetry;
   Duration refresh = times::kRefresh;
+  Duration refresh_pending = times::kRefreshPending;  // until the group is active
   unsigned unregister_repeats = 3;
   Duration ask_again = times::kAskAgain;            // between two QUERYs while somebody lags
   Duration evict_after = times::kEvict;             // of silence; a port that is down is enough
@@ -138,6 +140,7 @@ class Registration {
   void expect_confirmations();
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
   void set_next_try(Instant now);
+  void keep_pending(Instant now, Outbox& out);
   void send_list(wire::MrpType type, std::span<const MrpMember> list, Outbox& out) const;
   void ask_again(wire::MrpType type, Outbox& out) const;
   void send_to_group(wire::MrpType type, Outbox& out) const;
@@ -169,6 +172,7 @@ class Registration {
   std::size_t missing_ = 0;
   Instant give_up_ = wire::kNever;
   Instant next_ = wire::kNever;
+  Instant refreshed_at_{};  // before the group was active
   Duration retry_{0};
   unsigned repeats_left_ = 0;
   bool is_held_ = false;

@@ -83,6 +83,28 @@ TEST(Registration, RepeatsWithGrowingPausesUntilALateMemberAnswers) {
   EXPECT_EQ(tries, expected);
 }
 
+// Switches whose members have all confirmed hear no repeats; they forget a group whose leader is
+// silent.
+TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
+  RegistrationConfig config = leader_config();
+  config.timeout = 20s;
+  Network net(3, config);
+  Instant last = kStart;
+  Duration longest{0};
+  net.lose = [&](const Network::Datagram& d) {
+    if (is(d, MrpType::kRefresh)) {
+      longest = std::max(longest, net.now - last);
+      last = net.now;
+    }
+    return is(d, MrpType::kConfirm) && d.from == host(2) && net.now < kStart + 19s;
+  };
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 19s + 500ms);
+  EXPECT_EQ(net.leader.state(), State::kActive);
+  EXPECT_GE(last, kStart + 18s);
+  EXPECT_LE(longest, times::kRefreshPending + times::kLongestRetry);
+}
+
 TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
   Network net(4);
   net.unplugged = host(2);

@@ -21,8 +21,8 @@
 
 #include "controller/laggards.h"
 #include "controller/registration.h"
-#include "controller/times.h"
 #include "wire/sender_group.h"
+#include "wire/times.h"
 
 namespace cepheus::mrp {
 

@@ -60,7 +60,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
         const auto locked = lock();
         const wire::Instant time = wire::monotonic_now();
         control_plane_.poll(time);
-        return std::min(control_plane_.deadline(), time + mrp::times::kLook);
+        return std::min(control_plane_.deadline(), time + wire::times::kLook);
       }) {
   ReportFile::set_address(device_->ipv4());
   ReportFile::instance().set_device(device_->name() + ", " + device_->why());

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "controller/receiver_membership.h"
-#include "controller/times.h"
+#include "wire/times.h"
 
 namespace cepheus::mcast {
 namespace {
@@ -18,7 +18,7 @@ ControlPlane::ControlPlane(const ControlPlaneConfig& config,
                            std::unique_ptr<ControlChannel> channel)
     : config_(config),
       channel_(std::move(channel)),
-      allocator_(config.pool, config.seed, mrp::times::kAddressRest) {}
+      allocator_(config.pool, config.seed, wire::times::kAddressRest) {}
 
 void ControlPlane::add(Group& group) {
   groups_.push_back(&group);

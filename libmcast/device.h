@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "controller/times.h"
 #include "libmcast/failure.h"
 #include "libmcast/verbs_handles.h"
+#include "wire/times.h"
 #include "wire/types.h"
 
 namespace cepheus::mcast {
@@ -42,12 +42,12 @@ constexpr wire::Duration retry_time(Timers timers) {
 // For how long no send may complete. The device has to find out about a loss first, whatever is
 // asked for.
 constexpr wire::Duration sender_patience(std::optional<wire::Duration> asked, Timers timers) {
-  return std::max(asked.value_or(mrp::times::kSenderGivesUp), retry_time(timers));
+  return std::max(asked.value_or(wire::times::kSenderGivesUp), retry_time(timers));
 }
 // For how long a member that waits for data may go unanswered. Whoever lets sends wait for long
 // lets questions wait as long.
 constexpr wire::Duration receiver_patience(std::optional<wire::Duration> asked) {
-  return std::max(asked.value_or(wire::Duration(0)), mrp::times::kReceiverGivesUp);
+  return std::max(asked.value_or(wire::Duration(0)), wire::times::kReceiverGivesUp);
 }
 
 class Device {

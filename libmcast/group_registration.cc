@@ -168,7 +168,7 @@ void Group::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
   if (sends != watched_sends_) {
     watched_sends_ = sends;
     unmoved_since_ = now;
-  } else if (now - unmoved_since_ >= mrp::times::kSenderAsks) {
+  } else if (now - unmoved_since_ >= wire::times::kSenderAsks) {
     unmoved_since_ = now;
     if (role_) {
       role_->ask(now, out);

@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "controller/times.h"
 #include "libmcast/attention.h"
+#include "wire/times.h"
 
 namespace cepheus::mcast {
 
@@ -33,7 +33,7 @@ class Presence {
     const wire::Duration passed = attention_.look(now);
     if (!waiting || received != received_) {
       received_ = received;
-      interval_ = mrp::times::kReceiverAsks;
+      interval_ = wire::times::kReceiverAsks;
       begin();
       return Step::kNone;
     }
@@ -42,12 +42,12 @@ class Presence {
     if (unanswered_ >= limit_) return Step::kGiveUp;
     if (idle_ < next_) return Step::kNone;
     asked_ = true;
-    next_ = idle_ + mrp::times::kReceiverAsksAgain;
+    next_ = idle_ + wire::times::kReceiverAsksAgain;
     return Step::kAsk;
   }
   // Whoever was asked has answered.
   void heard() {
-    if (asked_) interval_ = std::min(2 * interval_, mrp::times::kReceiverAsksLast);
+    if (asked_) interval_ = std::min(2 * interval_, wire::times::kReceiverAsksLast);
     begin();
   }
   wire::Duration limit() const { return limit_; }
@@ -64,7 +64,7 @@ class Presence {
   const wire::Duration limit_;
   const int spread_;
   Attention attention_;
-  wire::Duration interval_ = mrp::times::kReceiverAsks;
+  wire::Duration interval_ = wire::times::kReceiverAsks;
   wire::Duration idle_{0}, next_{0}, unanswered_{0};
   std::uint64_t received_ = 0;
   bool asked_ = false;

@@ -96,8 +96,8 @@ TEST(Patience, OfASenderOutlastsAMembersEviction) {
 }
 
 TEST(Patience, OfAReceiverIsThatOfASenderIfThatIsLong) {
-  EXPECT_EQ(receiver_patience({}), mrp::times::kReceiverGivesUp);
-  EXPECT_EQ(receiver_patience(300ms), mrp::times::kReceiverGivesUp);
+  EXPECT_EQ(receiver_patience({}), wire::times::kReceiverGivesUp);
+  EXPECT_EQ(receiver_patience(300ms), wire::times::kReceiverGivesUp);
   EXPECT_EQ(receiver_patience(60s), 60s);
 }
 

@@ -1,7 +1,6 @@
 // What one switch of a fabric is told when it starts: its ports, routes, limits and rules.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "net/shared_buffer.h"
 #include "wire/mrp.h"
 #include "wire/mrp_key.h"
+#include "wire/times.h"
 #include "wire/types.h"
 
 namespace cepheus::net {
@@ -59,28 +59,27 @@ struct SwitchConfig {
   std::uint32_t data_window = 8192;  // a data PSN further than this beyond `sent` is dropped
   std::uint32_t max_held =
       64;  // first packets of a newcomer kept by reference per group; 0: RNR instead
-  std::uint8_t gate_rnr_timer = 1;          // code asked for when the gate answers RNR (1 = 10 us)
-  Duration age = std::chrono::minutes(10);  // a table without any packet or refresh is forgotten
-  // ... and one that was never activated, without a REGISTER.
-  Duration pending_age = std::chrono::seconds(5);
+  std::uint8_t gate_rnr_timer = 1;  // code asked for when the gate answers RNR (1 = 10 us)
+  // What these depend on: net/time_settings.h.
+  Duration age = wire::times::kSwitchAge;  // a table without any packet or refresh is forgotten
+  // ... and one that was never activated, without a REGISTER or REFRESH.
+  Duration pending_age = wire::times::kSwitchPending;
   // ... and one whose leader's port is down: after this time the leader is out of the group, after
   // the same time again the group ends.
-  Duration orphan_age = std::chrono::seconds(2);
+  Duration orphan_age = wire::times::kSwitchOrphan;
   // A newcomer that has waited so long for the end of a turn whose source is silent is told an
   // error.
-  Duration gate_age = std::chrono::seconds(10);
+  Duration gate_age = wire::times::kSwitchGate;
   // A switch confirms for those that have, if others behind it have not yet. Over a few switches in
-  // a row this stays below a leader's first repeat (20 ms), which is then for the missing only.
-  Duration confirm_wait = std::chrono::milliseconds(2);
+  // a row this stays below a leader's first repeat, which is then for the missing only.
+  Duration confirm_wait = wire::times::kSwitchConfirm;
   // Between two HELLOs on each trunk; a trunk is dark after kHellosMissed in a row without anything
   // from the other end. 0: none are sent, and only cables that are known to be cut are down.
-  Duration hello = std::chrono::milliseconds(25);
-  static constexpr unsigned kHellosMissed = 8;
-  // What CNPs are counted over (Rules::cnp_policy): ten times the least gap between two of a NIC's
-  // connection.
-  Duration cnp_window = std::chrono::microseconds(500);
-  Duration rest = std::chrono::seconds(5);  // tombstone: how long a freed McstID answers nothing
-  std::uint32_t max_tombstones = 4096;      // beyond it the oldest gives way
+  Duration hello = wire::times::kHello;
+  // What CNPs are counted over (Rules::cnp_policy).
+  Duration cnp_window = wire::times::kSwitchCnpWindow;
+  Duration rest = wire::times::kSwitchRest;  // tombstone: how long a freed McstID answers nothing
+  std::uint32_t max_tombstones = 4096;       // beyond it the oldest gives way
   bool check_icrc =
       true;  // of group packets that carry one: what they say becomes state of the switch
   SenderGroups sender_groups = SenderGroups::kEverywhere;

@@ -9,6 +9,7 @@
 
 #include "net/buffer_plan.h"
 #include "net/queue_settings.h"
+#include "net/time_settings.h"
 #include "net/units.h"
 
 namespace cepheus::net {
@@ -104,9 +105,6 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
   return problem_of(link.pfc, link.rate);
 }
 
-constexpr wire::Duration kLeastHello = std::chrono::microseconds(100);
-constexpr wire::Duration kMostHello = std::chrono::minutes(1);
-
 MaybeProblem fabric_problem(const Topology& t) {
   const auto problem = [](std::string text) {
     return TopologyProblem{Of::kFabric, 0, std::move(text)};
@@ -120,12 +118,7 @@ MaybeProblem fabric_problem(const Topology& t) {
     return problem("mrp_port = " + std::to_string(t.mrp_port) +
                    " can't be used; write a UDP port other than 0 and RoCE's 4791");
   }
-  if (t.hello.count() != 0 && (t.hello < kLeastHello || t.hello > kMostHello)) {
-    return problem(
-        "hello is shorter than 100us or longer than 1min; write a time such as \"25ms\", or "
-        "\"0ns\" "
-        "for none");
-  }
+  if (std::string text = problem_of_hello(t.hello); !text.empty()) return problem(std::move(text));
   const Ipv4 last(t.mcst_pool.base.value() | ~t.mcst_pool.mask());
   if (!is_unicast(t.mcst_pool.base) || !is_unicast(last)) {
     return problem(

@@ -5,6 +5,7 @@
 
 #include "net/nearest_name.h"
 #include "net/queue_settings.h"
+#include "net/time_settings.h"
 #include "net/toml_table.h"
 #include "net/topology.h"
 #include "net/topology_check.h"
@@ -143,9 +144,7 @@ class Reader {
                     {"tmcf", CnpPolicy::kTmcf}},
                    config.rules.cnp_policy);
     in.read("cnp_window", config.cnp_window);
-    if (config.cnp_window.count() <= 0) {
-      in.error("cnp_window", "cnp_window must be above 0; write cnp_window = \"500us\"");
-    }
+    if (const auto problem = find_time_problem(config)) in.error(problem->setting, problem->text);
     in.read_choice("sender_groups",
                    {{"everywhere", SenderGroups::kEverywhere},
                     {"racks", SenderGroups::kRacks},

@@ -9,6 +9,7 @@ namespace cepheus::net {
 namespace {
 
 using std::chrono::microseconds;
+using namespace std::chrono_literals;
 
 constexpr const char* kTwoLeaves = R"([fabric]
 mtu = 1024
@@ -29,8 +30,8 @@ name = "s0"
 max_groups = 0
 max_groups_per_host = 16
 register_rate = 50
-age = "1min"
-pending_age = "3s"
+age = "20min"
+pending_age = "4s"
 
 [[switch]]
 name = "s1"
@@ -72,8 +73,8 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->switches[0].config.max_groups, 0u);
   EXPECT_EQ(t->switches[0].config.max_groups_per_host, 16u);
   EXPECT_EQ(t->switches[0].config.register_rate, 50u);
-  EXPECT_EQ(t->switches[0].config.pending_age, std::chrono::seconds(3));
-  EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(1));
+  EXPECT_EQ(t->switches[0].config.pending_age, std::chrono::seconds(4));
+  EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(20));
   EXPECT_EQ(t->switches[1].config.rules.nak_policy, NakPolicy::kRewrite);
   EXPECT_EQ(t->switches[1].config.rules.write_mode, WriteMode::kSameKey);
   EXPECT_EQ(t->switches[1].config.rules.cnp_policy, CnpPolicy::kTmcf);
@@ -169,8 +170,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "net.toml:1: mcst_pool holds addresses that hosts treat specially (0/8, 127/8, "
                 "224/3); write a unicast prefix such as \"198.18.0.0/15\""},
         Mistake{"[fabric]\nhello = \"5us\"\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n",
-                "net.toml:1: hello is shorter than 100us or longer than 1min; write a time such as "
-                "\"25ms\", or \"0ns\" for none"},
+                "net.toml:1: hello = \"5us\" is below 100us: no switch keeps that up; write hello "
+                "= \"25ms\", or \"0ns\" for none"},
+        Mistake{"[fabric]\nhello = \"1s\"\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n",
+                "net.toml:1: hello = \"1s\" is not below 1s: senders would give their group up "
+                "before 8 unanswered HELLOs show that a trunk is silent; write hello = \"25ms\", "
+                "or \"0ns\" for none"},
         Mistake{"[fabric]\nmrp_port = 4791\n[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n",
                 "net.toml:1: mrp_port = 4791 can't be used; write a UDP port other than 0 and "
                 "RoCE's 4791"}));
@@ -285,9 +290,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[switch]]\nname = \"a\"\ncnp_policy = \"best\"\n",
                 "net.toml:3: cnp_policy = \"best\" is unknown; write \"all\" or \"worst-path\" or "
                 "\"tmcf\", in [[switch]]"},
-        Mistake{"[[switch]]\nname = \"a\"\ncnp_window = \"0us\"\n",
-                "net.toml:3: cnp_window must be above 0; write cnp_window = \"500us\", in "
-                "[[switch]]"},
+        Mistake{"[[switch]]\nname = \"a\"\ngate_age = \"1s\"\n",
+                "net.toml:3: gate_age = \"1s\" is not above 6200ms: a newcomer would be refused "
+                "before the leader has evicted a silent member; write gate_age = \"10s\", or leave "
+                "it out, in [[switch]]"},
         Mistake{"[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\n[[host]]\nname = "
                 "\"h0\"\naddress = \"10.0.0.1\"\nswitch = \"a\"\n",
                 "net.toml:3: 'b' can't be reached from 'a'; join them with a [[trunk]] between = "
@@ -350,12 +356,16 @@ rc::Gen<Topology> any_topology() {
       spec.config.max_paths = *rc::gen::inRange<std::uint32_t>(2, 1000);
       spec.config.data_window = *rc::gen::inRange<std::uint32_t>(1, 1 << 22);
       spec.config.max_held = *rc::gen::inRange<std::uint32_t>(0, 1000);
-      spec.config.age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, INT64_MAX));
-      spec.config.pending_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
-      spec.config.orphan_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
-      spec.config.gate_age = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
-      spec.config.rest = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
-      spec.config.confirm_wait = wire::Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000));
+      const auto between = [](wire::Duration least, wire::Duration most) {
+        return wire::Duration(*rc::gen::inRange(least.count(), most.count()));
+      };
+      spec.config.age = between(7min, 1000h);
+      spec.config.pending_age = between(4s, 1min);
+      spec.config.orphan_age = between(1201ms, 4s);
+      spec.config.gate_age = between(6201ms, 1min);
+      spec.config.rest = between(201ms, 10s);
+      spec.config.confirm_wait = between(0s, 5ms);
+      spec.config.cnp_window = between(51us, 1s);
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
       spec.config.rules.nak_policy = *rc::gen::element(NakPolicy::kHold, NakPolicy::kRewrite);
@@ -363,7 +373,6 @@ rc::Gen<Topology> any_topology() {
                                                        WriteMode::kSameKey, WriteMode::kNone);
       spec.config.rules.cnp_policy =
           *rc::gen::element(CnpPolicy::kAll, CnpPolicy::kWorstPath, CnpPolicy::kTmcf);
-      spec.config.cnp_window = wire::Duration(*rc::gen::inRange<std::int64_t>(1, 1'000'000));
       spec.config.buffer.bytes = *rc::gen::element<wire::Bytes>(0, 1ull << 50);
       spec.config.buffer.share = *rc::gen::inRange(1, 1000) / 1000.0;
       spec.config.buffer.reserve = *rc::gen::inRange<wire::Bytes>(0, 10'000);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "soft-roce/engine/nic_testing.h"
+#include "wire/times.h"
 
 namespace cepheus::rnic::testing {
 namespace {
@@ -17,6 +18,11 @@ using wire::Ecn;
 using wire::Opcode;
 
 constexpr std::uint64_t kGiga = 1'000'000'000;
+
+// Switches count notifications over a time that follows from this one.
+TEST(Congestion, NotifiesAsSeldomAsSwitchesExpect) {
+  EXPECT_EQ(CongestionConfig().cnp_interval, wire::times::kCnpGap);
+}
 
 NicConfig with(Notification notification, std::uint64_t gigabits = 10) {
   CongestionConfig congestion;

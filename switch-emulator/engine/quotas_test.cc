@@ -135,6 +135,22 @@ TEST(PendingAge, ForgetsWhatIsNeverActivated) {
   EXPECT_EQ(net->sw(0).group_count(), 0u);
 }
 
+// Repeats of REGISTER do not reach a switch whose members have all confirmed: a leader refreshes it.
+TEST(PendingAge, CountsFromTheLeadersLastWordAtEverySwitch) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  net->confirm(2, MrpType::kRegister);
+  net->confirm(3, MrpType::kRegister);
+  for (int n = 0; n < 20; ++n) {
+    net->advance(wire::times::kRefreshPending);
+    net->control(0, MrpType::kRefresh, 1);
+  }
+  EXPECT_EQ(net->sw(0).group_count(), 1u);
+  EXPECT_EQ(net->sw(1).group_count(), 1u);
+  net->advance(wire::times::kSwitchPending);
+  EXPECT_EQ(net->sw(0).group_count() + net->sw(1).group_count(), 0u);
+}
+
 TEST(PendingAge, DoesNotTouchWhatIs) {
   auto net = make_star(3);
   net->advance(seconds(60));

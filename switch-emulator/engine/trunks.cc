@@ -59,7 +59,7 @@ void Trunks::on_port(Call& call, PortId port, bool up) {
 
 // Takes what is known of both directions together.
 void Trunks::judge(Call& call, Trunk& trunk) {
-  constexpr unsigned kMost = SwitchConfig::kHellosMissed;
+  constexpr unsigned kMost = wire::times::kHellosMissed;
   if (trunk.missed >= 2) trunk.in_a_row = 0;
   trunk.is_heard = trunk.is_up ? trunk.missed < kMost : trunk.in_a_row >= kMost;
   const bool is_live = (trunk.is_heard && trunk.hears_us) || !call.rules().dark_trunks;

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 
 constexpr std::size_t kSpine = 3, kOtherSpine = 4;
 constexpr Duration kHello = 25ms;
-constexpr Duration kSilence = (SwitchConfig::kHellosMissed + 1) * kHello;
+constexpr Duration kSilence = (wire::times::kHellosMissed + 1) * kHello;
 
 class LeafSpine : public testing::Test {
  protected:
@@ -127,14 +127,14 @@ TEST(Trunks, AreNotDarkBecauseTheSwitchItselfDidNotRun) {
   Switch engine(config);
   SwitchOutput out;
   Instant now{1s};
-  for (unsigned i = 0; i < SwitchConfig::kHellosMissed; ++i) {
+  for (unsigned i = 0; i < wire::times::kHellosMissed; ++i) {
     engine.on_timer(now, out);
     EXPECT_TRUE(engine.is_up(PortId(0))) << i;
     now += 1min;
   }
   engine.on_timer(now, out);
   EXPECT_FALSE(engine.is_up(PortId(0)));
-  EXPECT_EQ(out.emits.size(), SwitchConfig::kHellosMissed + 1);
+  EXPECT_EQ(out.emits.size(), wire::times::kHellosMissed + 1);
 }
 
 // Spine 3 has no way to leaf 2: whoever is at leaf 0 does not see the cut itself.

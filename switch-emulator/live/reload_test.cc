@@ -60,8 +60,8 @@ TEST(Reload, ChangesLimitsUnderAGroupThatGoesOn) {
   ASSERT_NO_FATAL_FAILURE(group.set_up());
   group.carry(0);
   EXPECT_EQ(reload(fabric), "[]");
-  file.become(three_hosts("max_groups = 0\nage = \"3s\"\n"));
-  EXPECT_EQ(reload(fabric), R"(["switch s0: age = \"3s\"","switch s0: max_groups = 0"])");
+  file.become(three_hosts("max_groups = 0\nage = \"9min\"\n"));
+  EXPECT_EQ(reload(fabric), R"(["switch s0: age = \"9min\"","switch s0: max_groups = 0"])");
   group.carry(1);
   const auto status = fabric.status();
   ASSERT_EQ(status.switches[0].groups.size(), 1u);
@@ -103,6 +103,8 @@ TEST(Reload, ChangesNothingWhereARestartIsNeededOrTheFileIsWrong) {
                 "\"none\"; host h3 is new"));
   file.become(three_hosts("max_groups = many\n"));
   EXPECT_THAT(reload(fabric), HasSubstr("topology:"));
+  file.become(three_hosts("gate_age = \"1s\"\n"));
+  EXPECT_THAT(reload(fabric), HasSubstr("gate_age = \"1s\" is not above 6200ms"));
   file.become(of_users({"nobody-is-called-so"}));
   EXPECT_THAT(reload(fabric), HasSubstr("there is no user 'nobody-is-called-so'"));
   file.become(three_hosts("max_groups = 8\n"));

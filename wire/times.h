@@ -1,23 +1,28 @@
 // How long hosts wait for each other and for switches, and how those times depend on each other
 // (docs/protocol.md, "Registration", "Members that die or stall", "Timers of the hosts").
 //
-// A topology may change what a switch waits for: those are the defaults here (kSwitch...), and no
-// host relies on more than that they are of this order.
+// A topology may change what a switch waits for: those are the defaults here (kSwitch...). What else
+// it may say is what net/time_settings.h takes: hosts rely on the relations below, not on the
+// defaults.
 #pragma once
 
 #include <chrono>
 
 #include "wire/types.h"
 
-namespace cepheus::mrp::times {
+namespace cepheus::wire::times {
 
-using wire::Duration;
 using namespace std::chrono_literals;
 
 // --- Setting a group up.
 inline constexpr Duration kRegister = 1s;  // from REGISTER to the last CONFIRM, if nobody says
 inline constexpr Duration kFirstRetry = 20ms;
 inline constexpr Duration kLongestRetry = 200ms;
+// Between two words of a leader to all switches of a group that is not active yet: repeats of
+// REGISTER go only towards members that have not confirmed.
+inline constexpr Duration kRefreshPending = 1s;
+// ... of which two may be lost before a switch takes the leader for gone.
+inline constexpr Duration kLeastPending = 3 * (kRefreshPending + kLongestRetry);
 
 // --- Leaders in operation.
 inline constexpr Duration kRefresh = 2min;
@@ -66,15 +71,25 @@ inline constexpr Duration kSwitchOrphan = 2s;
 inline constexpr Duration kSwitchRest = 5s;
 inline constexpr Duration kSwitchPending = 5s;
 inline constexpr Duration kSwitchAge = 10min;
+// ... and a newcomer that waits for the end of a turn whose source is silent is told an error.
+inline constexpr Duration kSwitchGate = 10s;
+// Between two HELLOs on a trunk; so many in a row without an answer: it is dark.
+inline constexpr Duration kHello = 25ms;
+inline constexpr unsigned kHellosMissed = 8;
+// Between two congestion notifications of one connection, by NICs; what switches count them over.
+inline constexpr Duration kCnpGap = 50us;
+inline constexpr Duration kSwitchCnpWindow = 10 * kCnpGap;
 
 // Between a question and what the leader does: its look, the switches' answer, the next look.
 inline constexpr Duration kLeaderActs = kLook + kAskAgain;
+// From the moment a member falls silent until its leader has had it evicted.
+inline constexpr Duration kLeaderEvicts = kSenderAsks + kLeaderActs + kEvict + kLongestRetry;
 
 // Whoever is silent between two repeats is not dead.
 static_assert(kEvict > kSourceRepeats);
 // Nobody gives up what the leader can still save: it first evicts who is silent, and a leader that
 // is gone is first taken out by its switch, then the group is ended.
-static_assert(kSenderGivesUp > kSenderAsks + kLeaderActs + kEvict + kLongestRetry);
+static_assert(kSenderGivesUp > kLeaderEvicts);
 static_assert(kSenderGivesUp > 2 * kSwitchOrphan);
 // A member that waits is not forgotten between two of its questions, and is answered before it
 // asks for the last time.
@@ -91,7 +106,7 @@ static_assert(kSenderLives < kSwitchOrphan);
 // A switch that was restarted knows the sender group again before anybody is taken for silent.
 static_assert(kInstallAgain + kLongestRetry < kEvict);
 // A registration that takes its time is not forgotten between two repeats, lost ones among them.
-static_assert(kSwitchPending > kRegister && kSwitchPending > 8 * kLongestRetry);
+static_assert(kSwitchPending > kLeastPending);
 // A host draws no address that a switch still refuses.
 static_assert(kAddressRest > kSwitchRest);
 // A leader does not repeat for members that switches only keep back, be there three on the way.
@@ -99,4 +114,4 @@ static_assert(3 * kSwitchConfirm < kFirstRetry);
 // Retries fit into what they are retried for.
 static_assert(4 * kLongestRetry < kRegister);
 
-}  // namespace cepheus::mrp::times
+}  // namespace cepheus::wire::times
