@@ -41,8 +41,15 @@ fabric::UniqueFd accept_from(int fd) {
 bool is_still_at(int file, const std::string& path) {
   struct stat ours {
   }, there{};
-  return fstat(file, &ours) == 0 && stat(path.c_str(), &there) == 0 &&
+  return fstat(file, &ours) == 0 && lstat(path.c_str(), &there) == 0 &&
          ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+// The path may lie in a directory that other users can write to. What they put there, a link for
+// instance, must not lead us to a file that is none of a lock: it would be emptied.
+bool is_lock_file(int file) {
+  struct stat found {};
+  return fstat(file, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink <= 1;
 }
 
 }  // namespace
@@ -50,8 +57,15 @@ bool is_still_at(int file, const std::string& path) {
 wire::Result<PathLock> PathLock::take(const std::string& path) {
   const std::string lock_path = path + ".lock";
   for (int attempt = 0; attempt < kLockAttempts; ++attempt) {
-    fabric::UniqueFd file(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!file.is_open()) return fail_errno("can't create " + lock_path);
+    fabric::UniqueFd file(
+        open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+    if (!file.is_open() && errno != ELOOP) return fail_errno("can't create " + lock_path);
+    if (!file.is_open() || !is_lock_file(file.get())) {
+      return wire::fail(wire::ErrorCode::kInvalid,
+                        lock_path +
+                            " is a link, or no regular file: see who made it, and remove "
+                            "it");
+    }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       return wire::fail(wire::ErrorCode::kRefused,
                         "a fabric is already running at " + path + " (pid " +
