@@ -40,6 +40,7 @@ struct Call {
   SwitchOutput& out;
   PortId ingress;                       // counters of what arrived belong to this port
   wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled: its answers follow it
+  bool may_hold = true;                 // the buffer of that frame, at a gate
   const Leader* leader = nullptr;       // of the group that it concerns, where that is known
   int fates = 0;  // of frames so far, less those that gates let through: 1, once it is said what
                   // became of the one that came in

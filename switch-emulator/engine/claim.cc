@@ -101,7 +101,8 @@ Claim hold_at_gate(Call& call, Group& group, const GroupPacket& packet, const Tu
   // its own.
   if (packet.psn() == first && gate.answered() == packet.path) gate.on_begun_again();
 
-  const Gate::Kept kept = gate.keep(packet, turn.source, call.config.max_held);
+  const std::size_t most = call.may_hold ? call.config.max_held : 0;
+  const Gate::Kept kept = gate.keep(packet, turn.source, most);
   if (kept == Gate::Kept::kYes) {
     call.count(Counter::kGateHeld);
     return Claim::kHeld;

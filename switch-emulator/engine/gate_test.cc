@@ -108,6 +108,22 @@ TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
 }
 
+// The caller has no room for the buffer; what is held already stays, and is let through.
+TEST(Gate, AnswersRnrToABufferThatMayNotBeHeld) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->data(1, 0);
+  net->clear();
+  net->may_hold = false;
+  net->data(1, 1);
+  EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
+  EXPECT_EQ(net->buffers_in_use(), 1u);
+  net->ack(2, 0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
+  EXPECT_EQ(net->buffers_in_use(), 0u);
+}
+
 // The old source is dead, host 2 lacks what it sent, and nobody leads who could take host 2 out.
 TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
   auto net = make_star(3);

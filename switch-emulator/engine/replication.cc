@@ -216,6 +216,7 @@ void try_gate(Call& call, Group& group) {
   const PathNo path = gate.path();
   // What the gate would hold anew goes into the empty one.
   std::vector<Gate::Held> all = gate.take();
+  call.may_hold = true;  // there is room for them: they are held
   for (const auto& [frame, headers] : all) {
     call.icrc = frame.icrc_state;
     call.ingress = group.paths[path].port;

@@ -175,9 +175,11 @@ Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& f
 Switch::Switch(SwitchConfig config) : state_(std::make_unique<State>(std::move(config))) {}
 Switch::~Switch() = default;
 
-Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out) {
+Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out,
+                              bool may_hold) {
   assert(port.value() < state_->config.ports.size());
   Call call = state_->begin(now, port, out);
+  call.may_hold = may_hold;
   call.count(Counter::kRxPackets);
   state_->counters.add(port, Counter::kRxBytes, frame.size());
   state_->groups.expire_tombstones(now);

@@ -8,7 +8,8 @@
 // Packets leave through SwitchOutput::emits: copies share the payload of the frame that came in
 // (Frame::external, Frame::ref). A frame that the source-change gate holds back keeps its buffer:
 // on_packet says kHeld, and SwitchOutput::released names the buffer when the engine has let go of
-// it (after the emits of the same call). A payload of the engine's own making (a long REGISTER) is
+// it (after the emits of the same call). A caller that has no room for the buffer says so by
+// `may_hold`: the gate then answers as one that is full. A payload of the engine's own making (a long REGISTER) is
 // external without a BufferRef: its bytes stay valid until the next call into the engine.
 // docs/protocol.md states the rules; each safety rule can be switched off by name for the mutation
 // check.
@@ -146,7 +147,8 @@ class Switch {
   Switch(const Switch&) = delete;
   Switch& operator=(const Switch&) = delete;
 
-  Disposition on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out);
+  Disposition on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out,
+                        bool may_hold = true);
   void on_timer(Instant now, SwitchOutput& out);
   Instant deadline() const;
   void on_port_up(Instant now, PortId port, SwitchOutput& out);

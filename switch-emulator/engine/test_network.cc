@@ -350,7 +350,7 @@ void TestNetwork::arrive(const Passing& passing) {
   }
   Switch& engine = *switches_[passing.to].engine;
   SwitchOutput actions;
-  const auto disposition = engine.on_packet(now_, PortId(passing.port), *frame, actions);
+  const auto disposition = engine.on_packet(now_, PortId(passing.port), *frame, actions, may_hold);
   engine.check_consistent();
   take(passing.to, actions);
   if (disposition == Disposition::kDone) buffers_.erase(ref);

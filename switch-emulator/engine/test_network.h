@@ -122,6 +122,7 @@ class TestNetwork {
   wire::Icrc icrc = wire::Icrc::kPresent;                     // of what hosts send
   std::map<std::uint16_t, std::set<std::size_t>> registered;  // hosts, by epoch
   const wire::MrpKey* sign_with = nullptr;                    // instead of the fabric's key
+  bool may_hold = true;                                       // switches hold buffers at gates
   bool listens = true;      // what reaches a host must be for the process there
   std::uint16_t epoch = 1;  // of the group: sets the start PSN of texts
   Psn start_psn() const { return wire::group_start_psn(kGroup, epoch); }

@@ -249,6 +249,8 @@ class Datapath {
   void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
+  fabric::EgressShare* share_at_gates(const Port& port, const wire::Frame& frame);
+  void leave_gate(wire::BufferRef ref);
   void dispatch(SwitchState& state, wire::Instant now, Origin origin = {});
   PacketRecorder::Place place_of(const Port& port) const {
     return {port.of_switch, port.id, port.end.kind == net::PortKind::kHost};

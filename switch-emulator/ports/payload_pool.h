@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "switch-emulator/ports/ring_share.h"
 #include "switch-emulator/ports/shared_memory.h"
 #include "wire/frame.h"
 #include "wire/result.h"
@@ -92,6 +93,13 @@ class PayloadPools {
   std::uint64_t offset_of(const wire::Frame& frame) const {
     return static_cast<std::uint64_t>(frame.external - pools_[pool_of(frame.ref)].memory.data());
   }
+  // Who sent what lies in a slot: an area's own host, or, in the switch's area, which hosts behind
+  // network interfaces have in common, the one that was noted last.
+  bool is_common(wire::BufferRef ref) const { return area_of(ref) == geometry_.switch_area(); }
+  SenderNo sender_of(wire::BufferRef ref) const {
+    return is_common(ref) ? slot(ref).sender : area_of(ref);
+  }
+  void note_sender(wire::BufferRef ref, SenderNo sender) { slot(ref).sender = sender; }
   // Slots of the area that frame payloads occupy now.
   std::uint32_t in_use(wire::BufferRef ref) const {
     return pools_[pool_of(ref)].areas[area_of(ref)].in_use;
@@ -105,6 +113,7 @@ class PayloadPools {
 
   struct Slot {
     std::uint32_t references;
+    SenderNo sender;
   };
   // Zeroes that take no memory before they are needed: most areas are never used.
   struct Freed {
@@ -124,7 +133,7 @@ class PayloadPools {
   };
 
   static std::uint32_t slot_of(wire::BufferRef ref) { return ref & ((1u << kSlotBits) - 1); }
-  Slot& slot(wire::BufferRef ref) { return pools_[pool_of(ref)].slots[slot_of(ref)]; }
+  Slot& slot(wire::BufferRef ref) const { return pools_[pool_of(ref)].slots[slot_of(ref)]; }
   std::uint8_t* data(const Pool& pool, std::uint32_t area, std::uint32_t slot) const {
     return pool.memory.data() + area * area_bytes_ + std::size_t{slot} * geometry_.slot_bytes;
   }

@@ -1,0 +1,171 @@
+// What hosts behind network interfaces leave to each other of the slots that they have in common.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include "switch-emulator/live/test_datapath.h"
+#include "switch-emulator/ports/test_veth.h"
+
+namespace cepheus::live {
+namespace {
+
+using fabric::PortCounter;
+using fabric::TestVeth;
+using wire::Frame;
+using wire::Ipv4;
+using wire::McstId;
+using wire::MrpType;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::uint32_t kMtu = 1024;
+constexpr std::size_t kPayload = 512;  // more than a frame holds inline
+
+// Hosts 0 to 2 are behind one interface. 0 leads groups that 1 is in.
+class HostsBehindAnInterface : public DatapathTest {
+ protected:
+  static constexpr std::size_t kLeader = 0, kNewcomer = 1, kBystander = 2;
+
+  void SetUp() override {
+    auto made = TestVeth::make(kMtu + 512);
+    if (!made) GTEST_SKIP() << made.error().text;
+    network = std::move(*made);
+    ASSERT_TRUE(TestVeth::ip("address add 10.0.0.254/24 dev port"));
+    net::Topology topology = net::Topology::star(3);
+    topology.mtu = kMtu;
+    topology.one_armed = "port";
+    for (net::HostSpec& host : topology.hosts) {
+      host.any_mac = true;
+      TestVeth::ip("neigh replace " + host.address.to_string() + " lladdr " + kHosts.to_string() +
+                   " nud permanent dev port");
+    }
+    build(topology);
+    const auto opened = datapath->open_one_armed(now);
+    ASSERT_TRUE(opened) << opened.error().text;
+  }
+
+  template <typename Headers>
+  Headers from(std::size_t host, McstId group) const {
+    Headers headers;
+    headers.ethernet.source = kHosts;
+    headers.ethernet.destination = datapath->one_armed()->next_hops().own_mac();
+    headers.ip.source = address(host);
+    headers.ip.destination = group;
+    return headers;
+  }
+  void say(MrpType type, McstId group) {
+    wire::MrpMessage message;
+    message.header.type = type;
+    message.header.epoch = 1;
+    message.header.mcst_id = group;
+    message.header.instance = 1;
+    if (type == MrpType::kActivate) message.header.flags = 1;
+    if (type == MrpType::kRegister) {
+      for (const std::size_t host : {kLeader, kNewcomer})
+        message.add({address(host), wire::Qpn(7)});
+    }
+    Bytes bytes(wire::MrpMessage::kMaxSize);
+    bytes.resize(message.emit(bytes));
+    auto datagram = from<wire::UdpDatagram>(kLeader, group);
+    datagram.udp.source_port = 40000;
+    datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+    Frame frame;
+    datagram.emit(frame, bytes);
+    send(frame);
+  }
+  void send_data(std::size_t host, McstId group, std::uint32_t number) {
+    auto headers = from<wire::RoceHeaders>(host, group);
+    headers.bth.opcode = wire::Opcode::kRcSendOnly;
+    headers.bth.destination_qp = wire::kVirtualQpn;
+    headers.bth.psn = wire::group_start_psn(group, 1) + static_cast<std::int32_t>(number);
+    Frame frame;
+    headers.emit(frame, kPayload);
+    frame.set_external_payload(payload, wire::kNoBuffer);
+    send(frame);
+  }
+  void send(const Frame& frame) {
+    Bytes bytes(frame.size());
+    frame.to_bytes(bytes);
+    ASSERT_TRUE(network->send(bytes));
+  }
+  // All that was sent is in the switch when a frame of nobody's has come.
+  void settle() {
+    const auto& counters = datapath->one_armed()->counters();
+    const std::uint64_t before = counters[PortCounter::kDropUnknownSource];
+    send_data(kNobody, group_number(0), 0);
+    now += std::chrono::milliseconds(20);
+    while (counters[PortCounter::kDropUnknownSource] == before) {
+      datapath->wake_one_armed();
+      if (datapath->poll(now)) continue;
+      pollfd waiting{datapath->one_armed()->fd(), POLLIN, 0};
+      ASSERT_GT(poll(&waiting, 1, 20'000), 0);
+    }
+    datapath->poll(now);
+  }
+  static McstId group_number(std::uint32_t n) { return McstId(McstId(198, 18, 0, 1).value() + n); }
+
+  std::uint64_t counted_of(std::size_t host, std::string_view name) const {
+    const auto status = datapath->status([](const auto& slice) { slice(); });
+    for (const auto& [each, value] : status[0].ports[host].counters) {
+      if (each == name) return value;
+    }
+    return 0;
+  }
+
+  static constexpr std::size_t kNobody = 99;
+  static constexpr wire::Mac kHosts{{2, 0, 0, 0, 0, 1}};
+  const Bytes payload = Bytes(kPayload, 0xAB);
+  std::unique_ptr<TestVeth> network;
+};
+
+// Two hosts agree: one begins a turn that the other never acknowledges, and the other's packets wait
+// at the gate, in as many groups as it takes to fill what hosts behind interfaces share.
+TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) {
+  const fabric::PoolGeometry& geometry = datapath->pools().geometry();
+  const std::uint32_t most_held = net::SwitchConfig().max_held;
+  const std::uint32_t groups = geometry.slots_per_area / most_held;
+  for (std::uint32_t n = 0; n < groups; ++n) {
+    say(MrpType::kRegister, group_number(n));
+    say(MrpType::kActivate, group_number(n));
+    send_data(kLeader, group_number(n), 0);
+    for (std::uint32_t packet = 0; packet < most_held; ++packet) {
+      send_data(kNewcomer, group_number(n), packet);
+    }
+    ASSERT_NO_FATAL_FAILURE(settle());
+  }
+  EXPECT_GT(counted_of(kNewcomer, "gate_held"), most_held);
+  EXPECT_GT(counted_of(kNewcomer, "gate_rnr"), 0u);
+  EXPECT_EQ(counted_of(kNewcomer, "drop_no_slot"), 0u);
+
+  const std::uint64_t before = counted_of(kBystander, "rx_packets");
+  for (std::uint32_t n = 0; n < most_held; ++n) send_data(kBystander, group_number(groups), n);
+  settle();
+  EXPECT_EQ(counted_of(kBystander, "rx_packets"), before + most_held);
+  EXPECT_EQ(counted_of(kBystander, "drop_no_slot"), 0u);
+
+  for (std::uint32_t n = 0; n < groups; ++n) say(MrpType::kUnregister, group_number(n));
+  settle();
+  EXPECT_EQ(datapath->pools().in_use(0, geometry.switch_area()), 0u);
+}
+
+// What has left the gate counts no more.
+TEST_F(HostsBehindAnInterface, HaveTheirShareAgainWhenGatesOpen) {
+  const fabric::PoolGeometry& geometry = datapath->pools().geometry();
+  const std::uint32_t most_held = net::SwitchConfig().max_held;
+  for (std::uint32_t n = 0; n < 2 * geometry.slots_per_area / most_held; ++n) {
+    say(MrpType::kRegister, group_number(0));
+    say(MrpType::kActivate, group_number(0));
+    send_data(kLeader, group_number(0), 0);
+    for (std::uint32_t packet = 0; packet < most_held; ++packet) {
+      send_data(kNewcomer, group_number(0), packet);
+    }
+    ASSERT_NO_FATAL_FAILURE(settle());  // hosts' packets keep no order beside each other's
+    say(MrpType::kUnregister, group_number(0));
+    ASSERT_NO_FATAL_FAILURE(settle());
+    now += net::SwitchConfig().rest;
+    datapath->poll(now);
+    ASSERT_EQ(counted_of(kNewcomer, "gate_held"), (n + 1) * most_held);
+  }
+  EXPECT_EQ(counted_of(kNewcomer, "gate_rnr"), 0u);
+}
+
+}  // namespace
+}  // namespace cepheus::live
