@@ -12,24 +12,31 @@ namespace cepheus::mrp {
 
 class Laggards {
  public:
-  // One that was not named for so long is a new one when it is named again.
+  // One that was not named for so long is a new one when it is named again. Bound of the comparison
+  // of counts: fewer than 2^23 packets come from one host within a pause (2.5 s, 3.3 million a
+  // second); over a longer one nothing is compared.
   explicit Laggards(wire::Duration pause) : pause_(pause) {}
 
   struct Verdict {
     bool heard = false;        // something came from it since it was named last
     wire::Duration silence{};  // since it was first named, or heard
   };
+  // What a switch counts of a host: its answers, or the packets that it sends.
+  enum class Role : std::uint8_t { kReceiver, kSource };
   // A switch names `host`, from which `heard` packets have come so far, modulo 2^24. Several
   // switches may name a source, some with an older count.
-  Verdict name(wire::Instant now, wire::Ipv4 host, std::uint32_t heard) {
-    const auto at = find(host);
-    if (at == list_.end()) {
-      list_.push_back({host, heard, now, now});
+  Verdict name(wire::Instant now, wire::Ipv4 host, Role role, std::uint32_t heard) {
+    const auto at = find(host, role);
+    if (at == list_.end() || now - at->last > pause_) {
+      if (at != list_.end()) list_.erase(at);
+      list_.push_back({host, role, heard, now, now});
       return {};
     }
     const bool was_heard = distance(wire::Psn(at->heard), wire::Psn(heard)) > 0;
-    if (was_heard) at->heard = heard;
-    if (was_heard || now - at->last > pause_) at->since = now;
+    if (was_heard) {
+      at->heard = heard;
+      at->since = now;
+    }
     at->last = now;
     return {was_heard, now - at->since};
   }
@@ -50,12 +57,14 @@ class Laggards {
  private:
   struct Laggard {
     wire::Ipv4 host;
+    Role role;
     std::uint32_t heard;
     wire::Instant since, last;  // silent since; named last
   };
-  std::vector<Laggard>::iterator find(wire::Ipv4 host) {
-    return std::find_if(list_.begin(), list_.end(),
-                        [host](const Laggard& l) { return l.host == host; });
+  std::vector<Laggard>::iterator find(wire::Ipv4 host, Role role) {
+    return std::find_if(list_.begin(), list_.end(), [host, role](const Laggard& l) {
+      return l.host == host && l.role == role;
+    });
   }
 
   wire::Duration pause_;

@@ -10,10 +10,12 @@ using namespace std::chrono_literals;
 constexpr wire::Ipv4 kHost{10, 0, 0, 2};
 constexpr wire::Duration kPause = 2500ms;
 
+using Role = Laggards::Role;
+
 class Named : public testing::Test {
  protected:
-  Laggards::Verdict after(wire::Duration d, std::uint32_t heard) {
-    return laggards_.name(now_ += d, kHost, heard);
+  Laggards::Verdict after(wire::Duration d, std::uint32_t heard, Role role = Role::kReceiver) {
+    return laggards_.name(now_ += d, kHost, role, heard);
   }
   Laggards laggards_{kPause};
   wire::Instant now_{1h};
@@ -43,6 +45,24 @@ TEST_F(Named, AfterAPacketIsHeard) {
 TEST_F(Named, AfterAPauseIsNew) {
   after(0s, 7);
   EXPECT_EQ(after(kPause + 1ms, 7).silence, 0s);
+}
+
+TEST_F(Named, AfterAPauseIsComparedWithWhatCameSince) {
+  after(0s, 7);
+  const std::uint32_t far = 7 + (1u << 23);  // seems to lie before the first count
+  after(kPause + 1ms, far);
+  EXPECT_TRUE(after(1s, far + 1).heard);
+  EXPECT_EQ(after(1s, far + 1).silence, 1s);
+}
+
+// A switch counts the packets of a source, and the answers of a receiver.
+TEST_F(Named, AsReceiverIsNotComparedWithWhatItSentAsSource) {
+  after(0s, 1'000'000, Role::kSource);
+  after(1s, 5);
+  EXPECT_TRUE(after(1s, 6).heard);
+  EXPECT_EQ(after(1s, 1'000'000, Role::kSource).silence, 0s) << "not named for longer than a pause";
+  laggards_.forget(kHost);
+  EXPECT_FALSE(laggards_.any(now_));
 }
 
 TEST_F(Named, IsForgotten) {

@@ -74,7 +74,8 @@ void Registration::on_report(Instant now, const MrpMessage& message, Outbox& out
   for (const MrpMember& reported : message.list()) {
     if (find(reported.host) == members_.size()) continue;
     if (reported.flags == wire::kMemberLate) {
-      alive |= late_.name(now, reported.host, reported.qpn.value()).heard;
+      alive |=
+          late_.name(now, reported.host, Laggards::Role::kReceiver, reported.qpn.value()).heard;
     } else if (state_ == State::kActive) {
       judge(now, reported, out);
     }
@@ -102,10 +103,12 @@ void Registration::reassure(Instant now, Outbox& out) {
 void Registration::judge(Instant now, const MrpMember& reported, Outbox& out) {
   const std::size_t member = find(reported.host);
   if (reported.host == config_.host) return;
-  const Duration silence = suspects_.name(now, reported.host, reported.qpn.value()).silence;
+  const bool is_source = (reported.flags & wire::kMemberSource) != 0;
+  const auto role = is_source ? Laggards::Role::kSource : Laggards::Role::kReceiver;
+  const Duration silence = suspects_.name(now, reported.host, role, reported.qpn.value()).silence;
   const bool down = (reported.flags & wire::kMemberDown) != 0;
   const bool owes = (reported.flags & wire::kMemberOwes) != 0;
-  if (owes && (reported.flags & wire::kMemberSource) != 0) {
+  if (owes && is_source) {
     // The last answers to what it sent may be on their way, or it sends again.
     const Duration limit = down ? config_.source_grace : config_.evict_after;
     if (silence < limit) return;

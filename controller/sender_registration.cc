@@ -247,16 +247,17 @@ void SenderRegistration::query(Instant now, Outbox& out) {
 void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report, Outbox& out) {
   if (!is_active() || report.receiver_count == 0) return;
   bool is_heard = false;
+  constexpr auto role = Laggards::Role::kReceiver;  // the sender alone sends
   for (const MrpMember& reported : report.list()) {
     const std::size_t receiver = find(reported.host);
     if (receiver == group_.receiver_count) continue;
     // It answers, or was not asked for what it lacks.
     if ((reported.flags & (wire::kMemberDown | wire::kMemberOwes)) == 0) {
       suspects_.forget(reported.host);
-      is_heard |= late_.name(now, reported.host, reported.qpn.value()).heard;
+      is_heard |= late_.name(now, reported.host, role, reported.qpn.value()).heard;
       continue;
     }
-    const auto verdict = suspects_.name(now, reported.host, reported.qpn.value());
+    const auto verdict = suspects_.name(now, reported.host, role, reported.qpn.value());
     is_heard |= verdict.heard;
     const bool down = (reported.flags & wire::kMemberDown) != 0;
     if (down || verdict.silence >= config_.evict_after) {
