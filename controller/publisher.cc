@@ -40,9 +40,9 @@ bool Publisher::remove(Instant now, std::uint16_t number) {
 }
 
 void Publisher::change(Instant now) {
-  ++serial_;
-  // As far round the circle as the last one that was confirmed: that one is none any more.
-  if (serial_ == confirmed_) ++serial_;
+  const auto unconfirmed = static_cast<std::uint16_t>(serial_ - confirmed_);
+  is_overtaken_ = unconfirmed == kMostUnconfirmed;
+  if (!is_overtaken_) ++serial_;
   retry_ = retries_.first;
   if (group_) next_ = now;
 }
@@ -56,13 +56,14 @@ void Publisher::begin(Instant now, const wire::MrpHeader& group, const wire::Mrp
   if (!is_in_force()) next_ = now;
 }
 
-void Publisher::on_confirm(const wire::MrpHeader& header) {
+void Publisher::on_confirm(Instant now, const wire::MrpHeader& header) {
   const bool is_newest = header.flags == static_cast<std::uint16_t>(wire::MrpType::kPublish) &&
                          header.seq == serial_ && group_ && header.epoch == group_->epoch &&
                          header.mcst_id == group_->mcst_id && header.instance == group_->instance;
   if (!is_newest) return;
   confirmed_ = serial_;
   next_ = wire::kNever;
+  if (is_overtaken_) change(now);
 }
 
 std::optional<wire::Publication> Publisher::take_due(Instant now) {

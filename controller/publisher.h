@@ -24,7 +24,9 @@ struct PublisherRetries {
 
 class Publisher {
  public:
-  explicit Publisher(PublisherRetries retries = {}) : retries_(retries) {}
+  // Publications have numbers on a circle of 16 bits, which begin behind `first`.
+  explicit Publisher(PublisherRetries retries = {}, std::uint16_t first = 0)
+      : retries_(retries), serial_(first), confirmed_(first) {}
 
   // Adds a region, or moves the one of that number. False: there are as many as one datagram names.
   bool add(Instant now, const wire::MrpRegion& region);
@@ -38,9 +40,9 @@ class Publisher {
   void begin(Instant now, const wire::MrpHeader& group, const wire::MrpMember& self);
   bool has_begun() const { return group_.has_value(); }
   // A CONFIRM of this group.
-  void on_confirm(const wire::MrpHeader& header);
+  void on_confirm(Instant now, const wire::MrpHeader& header);
   // All that was changed is in force at the switch. Before begin(): nothing was published.
-  bool is_in_force() const { return confirmed_ == serial_; }
+  bool is_in_force() const { return confirmed_ == serial_ && !is_overtaken_; }
   // The group is no more.
   void end() { next_ = wire::kNever; }
 
@@ -49,6 +51,11 @@ class Publisher {
   std::optional<wire::Publication> take_due(Instant now);
 
  private:
+  // Bound: a switch compares numbers circularly, so fewer than 2^15 may be used while it knows only
+  // the one that was confirmed last, and while an older datagram is under way. With 64 at most, a
+  // datagram would have to outlive 512 round trips.
+  static constexpr std::uint16_t kMostUnconfirmed = 64;
+
   void change(Instant now);
 
   PublisherRetries retries_;
@@ -56,7 +63,8 @@ class Publisher {
   bool is_announced_ = false;
   std::optional<wire::MrpHeader> group_;
   wire::MrpMember self_;
-  std::uint16_t serial_ = 0, confirmed_ = 0;
+  std::uint16_t serial_, confirmed_;
+  bool is_overtaken_ = false;  // by a change that gets the number behind `serial_`
   Instant next_ = wire::kNever;
   Duration retry_{0};
 };

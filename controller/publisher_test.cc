@@ -63,7 +63,7 @@ TEST(Publisher, IsRepeatedMoreAndMoreSlowlyUntilItIsConfirmed) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->header.seq, first->header.seq);
   EXPECT_EQ(p.deadline(), kStart + 3 * times::kFirstRetry);
-  p.on_confirm(confirm_of(*first));
+  p.on_confirm(kStart, confirm_of(*first));
   EXPECT_TRUE(p.is_in_force());
   EXPECT_EQ(p.deadline(), wire::kNever);
 }
@@ -75,7 +75,7 @@ TEST(Publisher, IsInForceOnlyWhenTheNewestIsConfirmed) {
   const auto first = p.take_due(kStart);
   EXPECT_TRUE(p.remove(kStart, 7));
   EXPECT_FALSE(p.remove(kStart, 7));
-  p.on_confirm(confirm_of(*first));
+  p.on_confirm(kStart, confirm_of(*first));
   EXPECT_FALSE(p.is_in_force());
   const auto second = p.take_due(kStart);
   ASSERT_TRUE(second) << "at once";
@@ -85,11 +85,39 @@ TEST(Publisher, IsInForceOnlyWhenTheNewestIsConfirmed) {
     if (what == 0) other.mcst_id = wire::McstId(198, 18, 0, 2);
     if (what == 1) ++other.epoch;
     if (what == 2) ++other.instance;
-    p.on_confirm(other);
+    p.on_confirm(kStart, other);
     EXPECT_FALSE(p.is_in_force());
   }
-  p.on_confirm(confirm_of(*second));
+  p.on_confirm(kStart, confirm_of(*second));
   EXPECT_TRUE(p.is_in_force());
+}
+
+// A switch compares numbers on a circle of 16 bits with the newest that it knows, and knows none of
+// those that a program used up while nothing was sent.
+TEST(Publisher, IsTakenForNewHoweverOftenItHasChangedMeanwhile) {
+  Publisher p({}, 0x7FF0);
+  p.begin(kStart, group(), kSelf);
+  p.add(kStart, kOne);
+  const auto known = p.take_due(kStart);
+  p.on_confirm(kStart, confirm_of(*known));
+  ASSERT_TRUE(p.is_in_force());
+  MrpRegion last = kOne;
+  for (std::uint32_t i = 0; i < 40'000; ++i) {
+    last.rkey = i;
+    p.add(kStart, last);
+  }
+  const auto first = p.take_due(kStart);
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(wire::newer_epoch(first->header.seq, known->header.seq));
+  p.on_confirm(kStart, confirm_of(*first));
+  EXPECT_FALSE(p.is_in_force()) << "the switch may have taken that number for an older change";
+  const auto second = p.take_due(kStart);
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(wire::newer_epoch(second->header.seq, first->header.seq));
+  EXPECT_EQ(second->regions[0], last);
+  p.on_confirm(kStart, confirm_of(*second));
+  EXPECT_TRUE(p.is_in_force());
+  EXPECT_EQ(p.deadline(), wire::kNever);
 }
 
 TEST(Publisher, MovesARegionAndTakesNoMoreThanADatagram) {

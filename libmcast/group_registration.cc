@@ -57,7 +57,7 @@ Expected<void> Group::lead(wire::Instant now, const mrp::RegistrationConfig& con
 void Group::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
                        mrp::Outbox& out) {
   const wire::MrpHeader& header = message.header;
-  if (header.type == wire::MrpType::kConfirm && regions_.on_confirm(header)) {
+  if (header.type == wire::MrpType::kConfirm && regions_.on_confirm(now, header)) {
     on_regions_confirmed(now, out);
   }
   if (registration_) {

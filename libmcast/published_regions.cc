@@ -50,8 +50,8 @@ Expected<void> PublishedRegions::revoke(wire::Instant now, std::uint16_t number)
   return {};
 }
 
-bool PublishedRegions::on_confirm(const wire::MrpHeader& header) {
-  publisher_.on_confirm(header);
+bool PublishedRegions::on_confirm(wire::Instant now, const wire::MrpHeader& header) {
+  publisher_.on_confirm(now, header);
   if (!publisher_.is_in_force()) return false;
   revoked_.clear();
   return true;

@@ -43,7 +43,7 @@ class PublishedRegions {
     publisher_.begin(now, header, self);
   }
   // True if with it all is in force that was published and revoked so far.
-  bool on_confirm(const wire::MrpHeader& header);
+  bool on_confirm(wire::Instant now, const wire::MrpHeader& header);
   bool is_in_force() const { return publisher_.is_in_force(); }
   void end() { publisher_.end(); }
   wire::Instant deadline() const { return publisher_.deadline(); }

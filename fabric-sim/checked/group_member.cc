@@ -433,7 +433,7 @@ void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessa
   if (!open_) return;
   const wire::MrpHeader& header = message.header;
   if (header.type == wire::MrpType::kConfirm && !publisher_.is_in_force()) {
-    publisher_.on_confirm(header);
+    publisher_.on_confirm(now, header);
     if (publisher_.is_in_force()) return on_regions_confirmed(now);
   }
   switch (membership_.on_message(now, from, message, answers_)) {
