@@ -73,7 +73,7 @@ int BulkOperation::progress(Actions& out) {
 int BulkOperation::finish(int rc, Actions& out) {
   if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
   if (rc == OMPI_SUCCESS && !call_.is_root() && !call_.payload->contiguous())
-    rc = call_.payload->unpack(call_.offset, window_, call_.length);
+    call_.payload->unpack(call_.offset, window_, call_.length);
   session_.agreement().leave(session_.unit_after(call_.unit), out);
   return rc;
 }

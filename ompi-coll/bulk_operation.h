@@ -30,6 +30,7 @@ class BulkOperation final : public Operation {
   ~BulkOperation() override;
   int progress(Actions& out) override;
   int serve(int to, uint64_t bytes) override;
+  bool end() override { return repairs_.end(); }
   std::chrono::nanoseconds spare_time() const override;
   bool awaits_members() const override { return call_.is_root() && step_ == Step::kGather; }
   // Root, done by multicast, attended: how long the fabric took.

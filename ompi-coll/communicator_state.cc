@@ -81,7 +81,7 @@ bool CommunicatorState::is_time_to_look_again() {
 
 // --- Blocking broadcasts.
 
-int CommunicatorState::serve(Broadcast& broadcast, size_t& done) {
+int CommunicatorState::serve(Broadcast& broadcast) {
   finish_started();
   reap_communicators();
   int rc = OMPI_ERR_WOULD_BLOCK;
@@ -98,7 +98,6 @@ int CommunicatorState::serve(Broadcast& broadcast, size_t& done) {
     if (const auto nap = std::exchange(nap_, {}); nap.count() > 0) std::this_thread::sleep_for(nap);
   }
   alike_ = true;
-  done = broadcast.course->done();
   if (rc == OMPI_SUCCESS) count(broadcast);
   return rc;
 }
@@ -110,7 +109,7 @@ int CommunicatorState::step(Broadcast& broadcast) {
   }
   const int rc = broadcast.course->progress();
   if (rc == OMPI_ERR_WOULD_BLOCK) nap_ = broadcast.course->spare_time();
-  return rc;
+  return rc == OMPI_SUCCESS ? broadcast.payload.error() : rc;
 }
 
 int CommunicatorState::choose_course(Broadcast& broadcast) {

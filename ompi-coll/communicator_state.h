@@ -30,12 +30,11 @@ class CommunicatorState {
   static constexpr size_t kMany = ~size_t{0} / 2;
   // The saved module has served it alone. `began`: mcast_report_begin()'s; `bytes` from `root`.
   void count_saved(bool attended, uint64_t began, size_t bytes, int root);
-  // ... has served what serve() left.
-  void count_rest(const Broadcast& broadcast) { count(broadcast); }
+  void count(const Broadcast& broadcast);
 
   // Serves a blocking broadcast of more than no bytes, or returns OMPI_ERR_NOT_AVAILABLE: the saved
-  // module shall serve it from byte `done` of the packed payload on, and count_rest() be told.
-  int serve(Broadcast& broadcast, size_t& done);
+  // module shall serve it, and count() be told.
+  int serve(Broadcast& broadcast);
   // Starts a non-blocking one of more than no bytes, whose request is set; never blocks.
   void start(std::unique_ptr<Broadcast> broadcast);
   // Some are not complete.
@@ -93,7 +92,6 @@ class CommunicatorState {
   void settle();
   void tell_unserved();
   void look_after();
-  void count(const Broadcast& broadcast);
   struct Times {
     uint64_t began;
     size_t bytes;

@@ -23,20 +23,11 @@ void ControlLink::close() {
   receive_ = nullptr;
 }
 
-int ControlLink::send_one(int to, const ControlMessage& message) {
-  sent_.push_back(std::make_unique<Sent>());
-  Sent& sent = *sent_.back();
-  sent.message = message;
-  return sent.request.send(&sent.message, sizeof sent.message, to, Tag::kControl, team_);
-}
-
 int ControlLink::send(int to, const ControlMessage& message) {
-  int error = MPI_SUCCESS;
-  std::erase_if(sent_, [&](const auto& each) { return each->request.test(error); });
-  if (to != Action::kEveryone) return send_one(to, message);
   int rc = OMPI_SUCCESS;
   for (int member = 0; member < team_.size() && rc == OMPI_SUCCESS; ++member) {
-    if (member != team_.self()) rc = send_one(member, message);
+    if (to == member || (to == Action::kEveryone && member != team_.self()))
+      rc = Messages::post(&message, sizeof message, member, Tag::kControl, team_);
   }
   return rc;
 }

@@ -2,9 +2,7 @@
 // posted, sends are forgotten once they are out. Never blocks.
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <memory>
 #include <utility>
 
 #include "ompi-coll/agreement.h"
@@ -33,18 +31,12 @@ class ControlLink {
   bool receive(int& from, ControlMessage& out);
 
  private:
-  struct Sent {
-    ControlMessage message;
-    Messages request;
-  };
   int post();
-  int send_one(int to, const ControlMessage& message);
 
   const Team& team_;
   const std::function<void()> arrived_;
   ompi_request_t* receive_ = nullptr;
   ControlMessage incoming_{};
-  std::deque<std::unique_ptr<Sent>> sent_;
 };
 
 }  // namespace cepheus::coll

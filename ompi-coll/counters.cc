@@ -21,7 +21,8 @@ constexpr Variable kVariables[] = {
     {"bcasts_eager", "Broadcasts by multicast that were copied through posted buffers"},
     {"bcasts_bulk", "Broadcasts by multicast straight between the callers' buffers"},
     {"bcasts_hosts", "Broadcasts among one rank of each host, and from there inside the hosts"},
-    {"bcasts_saved", "Broadcasts that Open MPI's own algorithms served, or finished"},
+    {"bcasts_saved",
+     "Broadcasts that Open MPI's own algorithms served, or that ended point to point"},
     {"ibcasts_eager", "Non-blocking broadcasts by multicast that were copied through buffers"},
     {"ibcasts_bulk", "Non-blocking broadcasts by multicast straight between the callers' buffers"},
     {"ibcasts_hosts",
@@ -61,7 +62,7 @@ void Counters::add_broadcast(Route route, bool attended) {
     case Route::kHosts:
       return add(attended ? Which::kHosts : Which::kIbcastHosts);
     case Route::kTree:
-      return add(Which::kIbcastTree);
+      return add(attended ? Which::kSaved : Which::kIbcastTree);
     case Route::kSaved:
       return add(attended ? Which::kSaved : Which::kIbcastSaved);
   }

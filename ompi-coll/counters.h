@@ -17,7 +17,7 @@ class Counters {
     kEager,        // broadcasts by multicast, copied
     kBulk,         // broadcasts by multicast, straight between buffers
     kHosts,        // broadcasts among one rank of each host, and inside hosts
-    kSaved,        // broadcasts, or the rest of one, by the saved module
+    kSaved,        // broadcasts by the saved module, or the rest of one point to point
     kIbcastEager,  // the same of non-blocking ones
     kIbcastBulk,
     kIbcastHosts,

@@ -18,9 +18,8 @@ class Course {
  public:
   virtual ~Course() = default;
   // OMPI_SUCCESS, an error, OMPI_ERR_WOULD_BLOCK: call again; OMPI_ERR_NOT_AVAILABLE, on all ranks
-  // alike: the saved module shall serve it from byte done() of the packed payload on.
+  // alike: the saved module shall serve it.
   virtual int progress() = 0;
-  virtual std::size_t done() const = 0;  // bytes
   // How long the caller may sleep without delaying it much.
   virtual std::chrono::nanoseconds spare_time() const = 0;
   virtual Route route() const = 0;

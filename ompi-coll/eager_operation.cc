@@ -165,8 +165,9 @@ int EagerOperation::take(const void* data, size_t length) {
   if (header.root != static_cast<uint32_t>(call_.root) || header.bytes != call_.length ||
       header.left != units_left(call_) || length != sizeof header + header.bytes)
     return mismatch(call_, header, session_);
-  return call_.payload->unpack(call_.offset, static_cast<const std::byte*>(data) + sizeof header,
-                               header.bytes);
+  call_.payload->unpack(call_.offset, static_cast<const std::byte*>(data) + sizeof header,
+                        header.bytes);
+  return OMPI_SUCCESS;
 }
 
 int EagerOperation::serve(int, uint64_t) { return OMPI_SUCCESS; }

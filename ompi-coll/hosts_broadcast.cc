@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "ompi-coll/parameters.h"
 #include "ompi-coll/tree_operation.h"
 
 namespace cepheus::coll {
 
-HostsBroadcast::HostsBroadcast(const Hosts& hosts, Multicast* multicast, Payload& payload, int root,
+HostsBroadcast::HostsBroadcast(Hosts& hosts, Multicast* multicast, Payload& payload, int root,
                                bool attended)
     : hosts_(hosts),
       multicast_(multicast),
@@ -14,6 +15,9 @@ HostsBroadcast::HostsBroadcast(const Hosts& hosts, Multicast* multicast, Payload
       source_host_(hosts.host_of[static_cast<std::size_t>(root)]),
       source_inside_(hosts.inside.member_of(root)),
       is_root_(ompi_comm_rank(hosts.inside.comm()) == root),
+      root_leads_(hosts.leaders.rank_of(source_host_) == root),
+      group_(Multicast::is_small(std::min(BulkOperation::kUnit, payload.bytes())),
+             parameters().has_sender_groups() ? source_host_ : 0),
       attended_(attended),
       reason_("multicast among one rank of each host") {}
 
@@ -22,14 +26,22 @@ int HostsBroadcast::open() {
   void* const memory = payload_.window(done_, length_);
   if (memory == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   window_.emplace(memory, length_, &ompi_mpi_byte.dt);
-  return is_root_ && !payload_.contiguous() ? payload_.pack(done_, memory, length_) : OMPI_SUCCESS;
+  if (is_root_ && !payload_.contiguous()) spoil(payload_.pack(done_, memory, length_));
+  return OMPI_SUCCESS;
 }
 
-int HostsBroadcast::inside(int root) {
+// This rank has no data of the window. The ranks that wait for it get the error.
+void HostsBroadcast::spoil(int rc) {
+  if (rc == OMPI_SUCCESS || (error_ != OMPI_SUCCESS && rc != OMPI_ERR_NOT_AVAILABLE)) return;
+  error_ = rc;
+  window_->spoil(rc);
+}
+
+int HostsBroadcast::inside(Payload& payload, int root) {
   if (hosts_.inside.size() == 1) return OMPI_SUCCESS;
   if (operation_ == nullptr) {
     operation_ = std::make_unique<TreeOperation>(
-        Call{&hosts_.inside, root, 0, 0, &*window_, 0, length_, !attended_});
+        Call{&hosts_.inside, root, 0, 0, &payload, 0, payload.bytes(), !attended_});
   }
   Actions none;
   const int rc = operation_->progress(none);
@@ -37,12 +49,36 @@ int HostsBroadcast::inside(int root) {
   return rc;
 }
 
+// The ranks of a root's host that have its data already would not learn of a refusal.
+void HostsBroadcast::start_across() {
+  using Otherwise = TeamBroadcast::Otherwise;
+  const bool may_refuse = attended_ && done_ == 0 && root_leads_;
+  across_.emplace(hosts_.leaders, multicast_, "", *window_, source_host_, attended_,
+                  may_refuse ? Otherwise::kSavedModule : Otherwise::kTree);
+}
+
+// Whether the leaders' group serves it, on all ranks.
+int HostsBroadcast::decide() {
+  if (!verdict_) {
+    int rc = OMPI_SUCCESS;
+    if (multicast_ != nullptr) {
+      if (!across_) start_across();
+      rc = across_->ready();
+      if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
+      if (rc != OMPI_SUCCESS) across_.reset();
+    }
+    verdict_.emplace(&verdict_byte_, 1, &ompi_mpi_byte.dt);
+    verdict_->spoil(rc);
+    if (rc != OMPI_SUCCESS && hosts_.inside.size() == 1) return rc;
+  }
+  const int rc = inside(*verdict_, 0);
+  if (rc == OMPI_SUCCESS) hosts_.serving.insert(group_);
+  return rc;
+}
+
 int HostsBroadcast::across() {
   if (multicast_ == nullptr) return OMPI_SUCCESS;
-  if (!across_) {
-    across_.emplace(hosts_.leaders, multicast_, "", *window_, source_host_, attended_,
-                    TeamBroadcast::Otherwise::kTree);
-  }
+  if (!across_) start_across();
   const int rc = across_->progress();
   if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
   if (across_->route() == Route::kTree)
@@ -52,26 +88,36 @@ int HostsBroadcast::across() {
 }
 
 int HostsBroadcast::close() {
-  const int rc =
-      is_root_ ? OMPI_SUCCESS : payload_.unpack(done_, window_->window(0, length_), length_);
+  if (!is_root_ && error_ == OMPI_SUCCESS)
+    payload_.unpack(done_, window_->window(0, length_), length_);
   window_.reset();
   done_ += length_;
-  return rc;
+  if (error_ == OMPI_ERR_NOT_AVAILABLE) {
+    hosts_.serving.erase(group_);
+    reason_ = "the group of the hosts' leaders does not serve it";
+  }
+  return error_;
 }
 
 int HostsBroadcast::progress() {
   // A root that leads its host needs nobody's help to give the data to the other hosts.
   const bool collects = source_inside_ > 0;
+  const Step after_decision = collects ? Step::kCollect : Step::kAcross;
+  const bool decides = attended_ && done_ == 0 && hosts_.serving.count(group_) == 0;
   while (done_ < payload_.bytes()) {
     int rc = OMPI_SUCCESS;
     Step next = Step::kOpen;
     switch (step_) {
       case Step::kOpen:
         rc = open();
-        next = collects ? Step::kCollect : Step::kAcross;
+        next = decides ? Step::kDecide : after_decision;
+        break;
+      case Step::kDecide:
+        rc = decide();
+        next = rc == OMPI_SUCCESS ? after_decision : Step::kClose;
         break;
       case Step::kCollect:
-        rc = inside(source_inside_);
+        rc = inside(*window_, source_inside_);
         next = Step::kAcross;
         break;
       case Step::kAcross:
@@ -79,7 +125,7 @@ int HostsBroadcast::progress() {
         next = collects ? Step::kClose : Step::kSpread;
         break;
       case Step::kSpread:
-        rc = inside(0);
+        rc = inside(*window_, 0);
         next = Step::kClose;
         break;
       case Step::kClose:
@@ -87,7 +133,8 @@ int HostsBroadcast::progress() {
         next = Step::kOpen;
         break;
     }
-    if (rc != OMPI_SUCCESS) return rc;
+    if (rc == OMPI_ERR_WOULD_BLOCK || (!window_ && rc != OMPI_SUCCESS)) return rc;
+    if (window_) spoil(rc);
     step_ = next;
   }
   return OMPI_SUCCESS;

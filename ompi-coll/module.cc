@@ -1,6 +1,5 @@
 #include "ompi-coll/module.h"
 
-#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
@@ -59,47 +58,25 @@ size_t bytes_of(size_t count, const ompi_datatype_t* type) {
 // rank has died. Here they would wait for it.
 bool is_fault_tolerant() { return &ompi_ftmpi_enabled != nullptr && ompi_ftmpi_enabled; }
 
-// The fabric broke on the way: the rest as packed bytes, whatever the types.
-template <typename Saved>
-int serve_rest(Payload& payload, bool is_root, size_t done, Saved saved) {
-  int rc = OMPI_SUCCESS;
-  while (done < payload.bytes()) {
-    const size_t length = std::min(BulkOperation::kUnit, payload.bytes() - done);
-    void* memory = payload.window(done, length);
-    if (memory == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-    if (is_root && !payload.contiguous()) {
-      rc = payload.pack(done, memory, length);
-      if (rc != OMPI_SUCCESS) return rc;
-    }
-    rc = saved(memory, static_cast<int>(length), MPI_BYTE);
-    if (rc == OMPI_SUCCESS && !is_root) rc = payload.unpack(done, memory, length);
-    if (rc != OMPI_SUCCESS) return rc;
-    done += length;
-  }
-  return OMPI_SUCCESS;
-}
-
 extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
                              ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
   const size_t bytes = bytes_of(static_cast<size_t>(count), type);
   if (bytes == 0) return OMPI_SUCCESS;
-  const auto saved = [&](void* memory, int n, ompi_datatype_t* of) {
-    return module->saved_bcast(memory, n, of, root, comm, module->saved_module);
+  const auto saved = [&] {
+    return module->saved_bcast(buffer, count, type, root, comm, module->saved_module);
   };
   if (!module->state->may_serve(bytes)) {
     const uint64_t began = mcast_report_begin();
-    const int rc = saved(buffer, count, type);
+    const int rc = saved();
     module->state->count_saved(true, began, bytes, root);
     return rc;
   }
   Broadcast broadcast(buffer, static_cast<size_t>(count), type, root, true);
-  size_t done = 0;
-  int rc = module->state->serve(broadcast, done);
+  int rc = module->state->serve(broadcast);
   if (rc != OMPI_ERR_NOT_AVAILABLE) return rc;
-  rc = done == 0 ? saved(buffer, count, type)
-                 : serve_rest(broadcast.payload, ompi_comm_rank(comm) == root, done, saved);
-  module->state->count_rest(broadcast);
+  rc = saved();
+  module->state->count(broadcast);
   return rc;
 }
 

@@ -39,6 +39,8 @@ class Operation {
   virtual std::chrono::nanoseconds spare_time() const { return {}; }
   // Root: it waits for members that have not come yet.
   virtual bool awaits_members() const { return false; }
+  // After an error, until it is true: nothing of it uses the program's memory any more.
+  virtual bool end() { return true; }
   // Root of a large unit: member `to` lacks all behind its first `bytes`.
   virtual int serve(int to, uint64_t bytes) = 0;
 };

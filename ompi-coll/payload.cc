@@ -55,6 +55,7 @@ Payload::Payload(void* buffer, size_t count, ompi_datatype_t* type)
 Payload::~Payload() { OBJ_DESTRUCT(&convertor_); }
 
 int Payload::pack(size_t offset, void* memory, size_t length) {
+  if (spoiled_ != OMPI_SUCCESS) return spoiled_;
   if (contiguous_) {
     std::memcpy(memory, first_ + offset, length);
     return OMPI_SUCCESS;
@@ -67,7 +68,12 @@ int Payload::pack(size_t offset, void* memory, size_t length) {
   return rc;
 }
 
-int Payload::unpack(size_t offset, const void* memory, size_t length) {
+void Payload::unpack(size_t offset, const void* memory, size_t length) {
+  const int rc = try_to_unpack(offset, memory, length);
+  if (error_ == OMPI_SUCCESS) error_ = rc;
+}
+
+int Payload::try_to_unpack(size_t offset, const void* memory, size_t length) {
   if (contiguous_) {
     if (memory != first_ + offset) std::memcpy(first_ + offset, memory, length);
     return OMPI_SUCCESS;

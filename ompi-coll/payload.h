@@ -18,13 +18,18 @@ class Payload {
   Payload& operator=(const Payload&) = delete;
 
   size_t bytes() const { return bytes_; }
-  bool contiguous() const { return contiguous_; }
+  // Sends may read window() at once, without pack().
+  bool contiguous() const { return contiguous_ && spoiled_ == OMPI_SUCCESS; }
 
   // Copies bytes [offset, offset + length) of the packed form to or from `memory`, wherever that
   // cuts a basic element in two. Quickest from low offsets to high; what is unpacked begins at 0 and
   // leaves nothing out, though parts may come again.
   int pack(size_t offset, void* memory, size_t length);
-  int unpack(size_t offset, const void* memory, size_t length);
+  // A failure stays in error(): this rank still takes part in the rest, because others wait for it.
+  void unpack(size_t offset, const void* memory, size_t length);
+  int error() const { return error_; }
+  // There is no data, for the reason `rc`: pack() fails from now on.
+  void spoil(int rc) { spoiled_ = rc; }
   // Memory that holds [offset, offset + length): the user's own, or a staging buffer of `length`
   // bytes.
   void* window(size_t offset, size_t length);
@@ -50,6 +55,7 @@ class Payload {
   int prepare(bool for_packing);
   int reserve_whole();
   int pack_whole();
+  int try_to_unpack(size_t offset, const void* memory, size_t length);
   int unpack_whole(size_t offset, const std::byte* from, size_t length);
   int pack_elements(size_t offset, std::byte* memory, size_t length);
   int refill(size_t offset);
@@ -59,6 +65,8 @@ class Payload {
   ompi_datatype_t* type_;
   size_t bytes_ = 0;
   bool contiguous_ = false;
+  int spoiled_ = OMPI_SUCCESS;
+  int error_ = OMPI_SUCCESS;    // the first failure to unpack
   std::byte* first_ = nullptr;  // contiguous: the first byte
   std::unique_ptr<std::byte[]> staging_;
   size_t staging_bytes_ = 0;

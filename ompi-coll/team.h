@@ -23,6 +23,7 @@ enum class Tag : int {
   kControl,
   kRepair,
   kTree,
+  kRefusal,
   kArrange,
   kPlaces,
   kCount

@@ -68,19 +68,34 @@ int TeamBroadcast::run() {
   return rc;
 }
 
+int TeamBroadcast::end() {
+  if (operation_ != nullptr && !operation_->end()) return OMPI_ERR_WOULD_BLOCK;
+  operation_.reset();
+  return error_;
+}
+
+int TeamBroadcast::ready() {
+  const int rc = path_ == Path::kUndecided ? decide() : OMPI_SUCCESS;
+  return rc == OMPI_SUCCESS && path_ == Path::kOther ? OMPI_ERR_NOT_AVAILABLE : rc;
+}
+
 int TeamBroadcast::progress() {
+  if (error_ != OMPI_SUCCESS) return end();
   if (path_ == Path::kUndecided) {
     const int rc = decide();
     if (rc != OMPI_SUCCESS) return rc;
   }
   while (done_ < payload_.bytes()) {
-    if (path_ == Path::kOther && otherwise_ == Otherwise::kSavedModule)
-      return OMPI_ERR_NOT_AVAILABLE;
+    if (route() == Route::kSaved) return OMPI_ERR_NOT_AVAILABLE;
     const std::size_t length = next_call().length;
     int rc = run();
     if (rc == OMPI_ERR_WOULD_BLOCK && path_ == Path::kMulticast)
       rc = multicast_->check(next_call(), operation_->awaits_members());
     if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
+    if (rc != OMPI_SUCCESS && rc != OMPI_ERR_NOT_AVAILABLE) {
+      error_ = rc;
+      return end();
+    }
     operation_.reset();
     if (rc == OMPI_ERR_NOT_AVAILABLE) {
       // Unfolds at the unit that the cut names, on all members alike.
@@ -88,7 +103,6 @@ int TeamBroadcast::progress() {
       reason_ = multicast_->breach();
       continue;
     }
-    if (rc != OMPI_SUCCESS) return rc;
     done_ += length;
     ++unit_;
   }
@@ -97,7 +111,7 @@ int TeamBroadcast::progress() {
 
 Route TeamBroadcast::route() const {
   if (path_ == Path::kMulticast) return small_ ? Route::kEager : Route::kBulk;
-  return otherwise_ == Otherwise::kTree ? Route::kTree : Route::kSaved;
+  return otherwise_ == Otherwise::kTree || done_ > 0 ? Route::kTree : Route::kSaved;
 }
 
 }  // namespace cepheus::coll

@@ -1,5 +1,6 @@
-// One broadcast among the members of a team: by multicast, unit by unit, and what that can't serve
-// down a binomial tree, or, where all ranks wait for it together, by the saved module.
+// One broadcast among the members of a team: by multicast, unit by unit. The rest of one whose group
+// breaks on the way goes down a binomial tree. One that multicast can't serve at all goes there,
+// too, or, where all ranks wait for it together, to the saved module.
 #pragma once
 
 #include <memory>
@@ -20,8 +21,9 @@ class TeamBroadcast final : public Course {
   TeamBroadcast(const Team& team, Multicast* multicast, const std::string& why, Payload& payload,
                 int root, bool attended, Otherwise otherwise);
 
+  // Before progress(), perhaps: OMPI_SUCCESS if it goes by multicast, OMPI_ERR_NOT_AVAILABLE if not.
+  int ready();
   int progress() override;
-  std::size_t done() const override { return done_; }
   std::chrono::nanoseconds spare_time() const override {
     return operation_ != nullptr ? operation_->spare_time() : std::chrono::nanoseconds(0);
   }
@@ -34,6 +36,7 @@ class TeamBroadcast final : public Course {
   int decide();
   Call next_call() const;
   int run();
+  int end();
 
   const Team& team_;
   Multicast* const multicast_;
@@ -47,6 +50,7 @@ class TeamBroadcast final : public Course {
   bool has_units_ = false;
   uint64_t unit_ = 0;     // the current one
   std::size_t done_ = 0;  // bytes of the units before it
+  int error_ = OMPI_SUCCESS;
   std::unique_ptr<Operation> operation_;
   std::string reason_;
 };

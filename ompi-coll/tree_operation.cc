@@ -3,12 +3,15 @@
 namespace cepheus::coll {
 
 int TreeOperation::start() {
+  started_ = true;
   window_ = call_.payload->window(call_.offset, call_.length);
-  if (window_ == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   if (call_.is_root()) {
-    return call_.payload->contiguous() ? OMPI_SUCCESS
-                                       : call_.payload->pack(call_.offset, window_, call_.length);
+    int rc = window_ != nullptr ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    if (rc == OMPI_SUCCESS && !call_.payload->contiguous())
+      rc = call_.payload->pack(call_.offset, window_, call_.length);
+    return rc == OMPI_SUCCESS ? rc : refuse(rc);
   }
+  if (window_ == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   receives_ = std::make_unique<Messages[]>(segments());
   int rc = OMPI_SUCCESS;
   for (size_t i = 0; i < segments() && rc == OMPI_SUCCESS; ++i) {
@@ -28,20 +31,44 @@ int TreeOperation::pass_on() {
   return rc;
 }
 
-int TreeOperation::progress(Actions&) {
-  int rc = window_ == nullptr ? start() : OMPI_SUCCESS;
+// The ranks below get the reason `why` instead of the segments that they lack.
+int TreeOperation::refuse(int why) {
+  refusal_ = why;
+  here_ = segments();
+  int rc = OMPI_SUCCESS;
+  Tree{position_of(call_)}.children([&](int rank) {
+    if (rc == OMPI_SUCCESS) rc = sends_.send(nullptr, 0, rank, Tag::kTree, *call_.team);
+    if (rc == OMPI_SUCCESS)
+      rc = sends_.send(&refusal_, sizeof refusal_, rank, Tag::kRefusal, *call_.team);
+  });
+  return rc;
+}
+
+// The next segment, or the reason why none comes.
+int TreeOperation::take() {
   int error = MPI_SUCCESS;
-  while (rc == OMPI_SUCCESS && here_ < segments()) {
-    if (!call_.is_root()) {
-      if (!receives_[here_].test(error)) return OMPI_ERR_WOULD_BLOCK;
-      if (error != MPI_SUCCESS) return error;
-    }
-    rc = pass_on();
+  if (is_refused_) {
+    if (!reason_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+    return refuse(error == MPI_SUCCESS ? refusal_ : error);
   }
+  if (!receives_[here_].test(error)) return OMPI_ERR_WOULD_BLOCK;
+  if (error == MPI_SUCCESS) return pass_on();
+  if (error != Messages::kEmpty) return refuse(error);
+  is_refused_ = true;
+  return reason_.receive(&refusal_, sizeof refusal_, Tree{position_of(call_)}.parent(),
+                         Tag::kRefusal, *call_.team);
+}
+
+int TreeOperation::progress(Actions&) {
+  int rc = started_ ? OMPI_SUCCESS : start();
+  while (rc == OMPI_SUCCESS && here_ < segments()) rc = call_.is_root() ? pass_on() : take();
   if (rc != OMPI_SUCCESS) return rc;
+  int error = MPI_SUCCESS;
   if (!sends_.test(error)) return OMPI_ERR_WOULD_BLOCK;
-  if (error != MPI_SUCCESS || call_.is_root()) return error;
-  return call_.payload->unpack(call_.offset, window_, call_.length);
+  if (refusal_ != OMPI_SUCCESS) return refusal_;
+  if (error == MPI_SUCCESS && !call_.is_root())
+    call_.payload->unpack(call_.offset, window_, call_.length);
+  return error;
 }
 
 }  // namespace cepheus::coll

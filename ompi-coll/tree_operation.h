@@ -1,5 +1,6 @@
 // A unit of a broadcast without a fabric: packed bytes down the binomial tree, over
-// Open MPI's own messages.
+// Open MPI's own messages. A rank without data sends an empty message in its place and the reason
+// behind it, so the ranks below end with the same error instead of waiting.
 //
 // It serves inside hosts, and where the saved module can't: whether a unit of a non-blocking
 // broadcast goes this way is known only when its turn has come, on each rank at another time, and
@@ -25,6 +26,8 @@ class TreeOperation final : public Operation {
  private:
   int start();
   int pass_on();
+  int take();
+  int refuse(int why);
 
   size_t segments() const { return (call_.length + kSegment - 1) / kSegment; }
   size_t segment_bytes(size_t index) const {
@@ -35,10 +38,14 @@ class TreeOperation final : public Operation {
   }
 
   Call call_;
+  bool started_ = false;
   void* window_ = nullptr;
   std::unique_ptr<Messages[]> receives_;  // a segment each; not the root's
   size_t here_ = 0;                       // segments that this rank has and has passed on
   Messages sends_;
+  bool is_refused_ = false;     // from above
+  int refusal_ = OMPI_SUCCESS;  // why the ranks below get no more data
+  Messages reason_;             // of those above
 };
 
 }  // namespace cepheus::coll

@@ -20,6 +20,13 @@ class SetUpRun(LiveRun):
     CHECK = PROGRAMS / "set_up_check"
 
 
+class SharedHostsRun(LiveRun):
+    def command(self, mca, program):
+        command = super().command(mca, program)
+        command[command.index("-np") + 1] = str(2 * len(self.hosts))
+        return [command[0], "--ranks-per-host", "2", *command[1:]]
+
+
 class SlowRun(LiveRun):
     CHECK = PROGRAMS / "slow_check"
 
@@ -73,6 +80,27 @@ class Fallback(EndToEnd):
         told = run.told()
         self.assertEqual(len(told), 2, run.everything())
         self.assertEqual(sorted("table space" in line for line in told), [False, True], run.everything())
+
+    # The root leads its host, or it does not.
+    def test_several_ranks_a_host_use_open_mpis_own_algorithm(self):
+        for root in (0, 1):
+            for size in (100, 200_000):
+                run = over_fabric(PROGRAMS / "counters_check", "--bytes", size, "--root", root, "--count", 5, options=("--ranks-per-host", 2),
+                                  topology=star(2, switch="max_groups = 0"), mca=VERBOSE)
+                self.assert_ok(run)
+                counted = run.variables()
+                self.assertEqual((counted["bcasts_saved"], counted["bcasts_hosts"]), (5, 0), run.everything())
+
+    def test_several_ranks_a_host_go_on_when_the_fabric_breaks(self):
+        with SharedHostsRun("--max", 100_000, hosts=2, mca=VERBOSE) as run:
+            run.wait_for_payload(100_000)
+            served = r"2 of 4 ranks.*multicast, eager lane"
+            before = run.err.count(served)
+            run.switch.kill()
+            self.assertTrue(run.err.wait_for("still open mpi's own algorithms"), run.everything())
+            run.switch.start()
+            self.assertTrue(run.err.wait_for(served, before + 1), run.everything())
+            self.assertEqual(run.finish(), 0, run.everything())
 
     def test_space_that_comes_free_is_used(self):
         run = over_fabric(PROGRAMS / "order_check", "--retry", 4, topology=star(4, switch="max_groups = 1"), mca=VERBOSE)

@@ -39,6 +39,24 @@ class Types(EndToEnd):
         self.assertNotEqual(run.code, 0)
         self.assertIn("rank 0: its data could not be packed", run.err)
 
+    def test_data_that_the_root_can_never_pack_is_an_error_on_every_rank(self):
+        no_group = star(3, switch="max_groups = 0")
+        one_by_one = {**VERBOSE, "coll_cepheus_eager_message": 8192}
+        for arguments, options in (
+                (("--size", 20_000, "--errors", 1, "--ibcast", 1), {"topology": no_group}),
+                # The group is given up in the middle of a broadcast, whose rest goes point to point.
+                (("--size", 20_000, "--errors", 2), {"hosts": 3, "mca": one_by_one}),
+                (("--size", 20_000, "--errors", 2, "--ibcast", 1), {"hosts": 3, "mca": one_by_one}),
+                (("--size", 1000, "--errors", 1, "--ibcast", 1), {"hosts": 2, "options": ("--ranks-per-host", 3)}),
+                (("--size", 200_000, "--errors", 1, "--root", 4), {"hosts": 2, "options": ("--ranks-per-host", 3)})):
+            with self.subTest(arguments=arguments):
+                run = over_fabric(PROGRAMS / "pack_check", *arguments, **{"mca": VERBOSE, **options}, timeout=60)
+                self.assert_ok(run)
+
+    def test_a_rank_that_can_not_unpack_takes_part_in_the_rest(self):
+        run = over_fabric(PROGRAMS / "pack_check", "--size", 20_000, "--unpack", 1, hosts=3, mca=VERBOSE, timeout=60)
+        self.assert_ok(run)
+
 
 class Order(EndToEnd):
     def test_the_first_broadcast_comes_while_a_communicator_is_being_duplicated(self):

@@ -1,7 +1,11 @@
-/* A root whose data can't be packed once: whatever serves the broadcast instead, no rank may be told
- * success without the data.
+/* A root whose data can't be packed, or a rank that can't unpack it: no rank may be told success
+ * without the data, and none may wait for ever.
  *
- *   pack_check --size BYTES [--ibcast 1]
+ *   pack_check --size BYTES [--ibcast 1]             packing fails once
+ *   pack_check --size BYTES [--ibcast 1] --errors N  packing by coll/cepheus fails from the Nth time
+ *                                                    on in one broadcast: an error on every rank
+ *   pack_check --size BYTES --unpack 1               unpacking fails once on the last rank, which
+ *                                                    alone gets an error
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,7 +13,14 @@
 
 #include "tests/mpi/pattern.h"
 
-static int armed;
+static int armed;     /* fails this time */
+static int countdown; /* coll/cepheus's calls fail from this one on; 0: none */
+
+/* Open MPI's own messages are packed by the same function. */
+static int is_component(void* caller) {
+  Dl_info info;
+  return dladdr(caller, &info) != 0 && strstr(info.dli_fname, "coll_cepheus") != NULL;
+}
 
 /* Comes before Open MPI's own, which packs what is not contiguous. */
 __attribute__((visibility("default"))) int32_t opal_convertor_pack(void* convertor,
@@ -21,16 +32,38 @@ __attribute__((visibility("default"))) int32_t opal_convertor_pack(void* convert
     armed = 0;
     return -1;
   }
+  if (countdown > 0 && is_component(__builtin_return_address(0)) &&
+      (countdown == 1 || --countdown < 1))
+    return -1;
+  return real(convertor, pieces, count, bytes);
+}
+
+static int armed_to_unpack;
+
+__attribute__((visibility("default"))) int32_t opal_convertor_unpack(void* convertor,
+                                                                     struct iovec* pieces,
+                                                                     uint32_t* count,
+                                                                     size_t* bytes) {
+  static int32_t (*real)(void*, struct iovec*, uint32_t*, size_t*);
+  if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "opal_convertor_unpack");
+  if (armed_to_unpack && is_component(__builtin_return_address(0))) {
+    armed_to_unpack = 0;
+    return -1;
+  }
   return real(convertor, pieces, count, bytes);
 }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank, wrong = 0;
+  int rank, ranks, wrong = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const int size = atoi(option(argc, argv, "--size", "1000"));
   const int non_blocking = atoi(option(argc, argv, "--ibcast", "0"));
-  const int root = 0;
+  const int errors = atoi(option(argc, argv, "--errors", "0"));
+  const int unpack = atoi(option(argc, argv, "--unpack", "0"));
+  const int root = atoi(option(argc, argv, "--root", "0"));
   MPI_Datatype half; /* every second byte */
   MPI_Type_vector(size, 1, 2, MPI_BYTE, &half);
   MPI_Type_commit(&half);
@@ -41,17 +74,28 @@ int main(int argc, char** argv) {
     memset(memory, 0xEE, (size_t)size * 2);
     fill(packed, (size_t)size, mix((uint64_t)i));
     for (int at = 0; rank == root && at < size; at++) memory[at * 2] = packed[at];
-    armed = rank == root && i == 1;
+    const int is_faulty = i == 1;
+    armed = is_faulty && rank == root && errors == 0 && !unpack;
+    countdown = is_faulty && rank == root ? errors : 0;
+    armed_to_unpack = is_faulty && rank == ranks - 1 && unpack;
+    const int ends_in_error = is_faulty && (errors > 0 || armed_to_unpack);
+    int rc;
     if (non_blocking) {
       MPI_Request request;
-      MPI_Ibcast(memory, 1, half, root, MPI_COMM_WORLD, &request);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      rc = MPI_Ibcast(memory, 1, half, root, MPI_COMM_WORLD, &request);
+      if (rc == MPI_SUCCESS) rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
-      MPI_Bcast(memory, 1, half, root, MPI_COMM_WORLD);
+      rc = MPI_Bcast(memory, 1, half, root, MPI_COMM_WORLD);
     }
+    countdown = 0;
+    if ((rc != MPI_SUCCESS) != ends_in_error) {
+      fprintf(stderr, "rank %d: broadcast %ld returns %d\n", rank, i, rc);
+      wrong = 1;
+    }
+    if (ends_in_error) continue;
     for (int at = 0; at < size; at++) packed[at] = memory[at * 2];
     wrong |= after_broadcast(packed, (size_t)size, mix((uint64_t)i), root, MPI_COMM_WORLD);
-    if (armed) {
+    if (armed || armed_to_unpack) {
       fprintf(stderr, "pack_check: nothing was packed\n");
       wrong = 1;
     }
