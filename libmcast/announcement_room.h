@@ -4,9 +4,10 @@
 
 #include <memory>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "libmcast/device.h"
+#include "libmcast/memory.h"
 #include "libmcast/queue_pair.h"
 #include "wire/announcement.h"
 
@@ -26,13 +27,12 @@ class AnnouncementRoom {
   void give_back() { --under_way_; }
 
  private:
-  AnnouncementRoom(std::size_t slot_size, std::uint32_t most)
-      : slot_size_(slot_size), most_(most), memory_(slot_size * most) {}
+  AnnouncementRoom(std::size_t slot_size, std::uint32_t most, std::unique_ptr<OwnPages> pages)
+      : slot_size_(slot_size), most_(most), pages_(std::move(pages)) {}
 
   const std::size_t slot_size_;
   const std::uint32_t most_;
-  std::vector<std::uint8_t> memory_;
-  MrHandle region_;
+  const std::unique_ptr<OwnPages> pages_;
   std::uint32_t next_ = 0, under_way_ = 0;
 };
 

@@ -3,6 +3,14 @@
 // Two locks. The progress lock is held by the one thread that is inside mcast_progress() (others
 // return at once) and by those that destroy: it keeps groups alive while callbacks run. The state
 // lock is held for moments and never during a callback. Order: progress, then state.
+//
+// Two calls of the device under the state lock may take long. A queue pair goes to RTR only once the
+// kernel has found its neighbour (a second at most, if nobody answers), and an operation without
+// registered memory registers its buffer. Either is one step of its group: between its parts no
+// other thread may post to the group, fail it or destroy it. Other calls on this context wait
+// meanwhile. No group is lost by that: switches wait 5 s for a member's sign of life. A program that
+// can't wait registers memory beforehand (mcast_mem_register(), which takes no lock), or gives the
+// groups a context of their own.
 #pragma once
 
 #include <array>

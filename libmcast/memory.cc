@@ -52,23 +52,35 @@ Expected<std::unique_ptr<Slab>> Slab::create(const Device& device, MemoryBudget&
                                          " are in use, free groups or raise max_eager_memory");
   }
   std::unique_ptr<Slab> slab(new Slab(budget, bytes));
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
-    return fail(MCAST_ERR_NO_MEMORY,
-                errno_text(std::to_string(bytes) + " bytes of eager buffers", errno));
-  }
-  slab->data_ = static_cast<std::byte*>(data);
-  madvise(data, bytes, MADV_DONTFORK);
-  auto region = device.register_memory(data, bytes, IBV_ACCESS_LOCAL_WRITE);
-  if (!region) return tl::unexpected(region.error());
-  slab->region_ = std::move(*region);
+  auto pages = OwnPages::create(device, bytes, IBV_ACCESS_LOCAL_WRITE);
+  if (!pages) return tl::unexpected(pages.error());
+  slab->pages_ = std::move(*pages);
   return slab;
 }
 
 Slab::~Slab() {
-  region_.reset();
-  if (data_ != nullptr) munmap(data_, bytes_);
+  pages_.reset();
   budget_.give_back(bytes_);
+}
+
+Expected<std::unique_ptr<OwnPages>> OwnPages::create(const Device& device, std::size_t bytes,
+                                                     int access) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return fail(MCAST_ERR_NO_MEMORY,
+                errno_text(std::to_string(bytes) + " bytes of buffers", errno));
+  }
+  std::unique_ptr<OwnPages> pages(new OwnPages({static_cast<std::byte*>(data), bytes}));
+  madvise(data, bytes, MADV_DONTFORK);
+  auto region = device.register_memory(data, bytes, access);
+  if (!region) return tl::unexpected(region.error());
+  pages->region_ = std::move(*region);
+  return pages;
+}
+
+OwnPages::~OwnPages() {
+  region_.reset();
+  munmap(bytes_.data(), bytes_.size());
 }
 
 }  // namespace cepheus::mcast

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "libmcast/device.h"
 
@@ -64,6 +65,25 @@ class MemoryBudget {
 
 // Page-aligned memory of our own, registered; a forked child does not get it, so that the parent's
 // pages never move.
+class OwnPages {
+ public:
+  static Expected<std::unique_ptr<OwnPages>> create(const Device& device, std::size_t bytes,
+                                                    int access);
+  ~OwnPages();
+  OwnPages(const OwnPages&) = delete;
+  OwnPages& operator=(const OwnPages&) = delete;
+
+  std::span<std::byte> bytes() const { return bytes_; }
+  std::uint32_t lkey() const { return region_->lkey; }
+
+ private:
+  explicit OwnPages(std::span<std::byte> bytes) : bytes_(bytes) {}
+
+  const std::span<std::byte> bytes_;
+  MrHandle region_;
+};
+
+// Such memory within a budget.
 class Slab {
  public:
   // MCAST_ERR_NO_MEMORY: over the budget, or the system's limits.
@@ -73,16 +93,15 @@ class Slab {
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
 
-  std::byte* data() const { return data_; }
-  std::uint32_t lkey() const { return region_->lkey; }
+  std::byte* data() const { return pages_->bytes().data(); }
+  std::uint32_t lkey() const { return pages_->lkey(); }
 
  private:
   Slab(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
 
   MemoryBudget& budget_;
   const std::size_t bytes_;
-  std::byte* data_ = nullptr;
-  MrHandle region_;
+  std::unique_ptr<OwnPages> pages_;
 };
 
 }  // namespace cepheus::mcast

@@ -1,6 +1,9 @@
 // Regions and WRITEs of one member: what it says to its switch, and what it posts.
 #include <endian.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "libmcast/fake_group.h"
 #include "wire/announcement.h"
@@ -256,6 +259,26 @@ TEST_F(AnnouncedWrites, NameAsManyMembersAsAPacketHasRoomFor) {
   EXPECT_EQ(write(op, targets(43)), MCAST_ERR_INVALID);
   EXPECT_THAT(mcast_last_error(), HasSubstr("names at most 42"));
   EXPECT_EQ(write(op, targets(42)), MCAST_INPROGRESS);
+  drop();
+}
+
+// The parent's pages would move at its next write, and the device would read the old ones.
+TEST_F(AnnouncedWrites, LieInMemoryThatNoForkedChildHas) {
+  Op op;
+  ASSERT_EQ(write(op, targets(1)), MCAST_INPROGRESS);
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = reinterpret_cast<void*>(
+      reinterpret_cast<std::uintptr_t>(pair().sends[0].address) / page * page);
+  const auto is_mapped = [&] {
+    unsigned char resident = 0;
+    return mincore(memory, page, &resident) == 0;
+  };
+  EXPECT_TRUE(is_mapped());
+  const pid_t child = fork();
+  if (child == 0) _exit(is_mapped() ? 1 : 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
   drop();
 }
 
