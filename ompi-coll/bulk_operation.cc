@@ -1,5 +1,6 @@
 #include "ompi-coll/bulk_operation.h"
 
+#include "ompi-coll/clock.h"
 #include "ompi-coll/counters.h"
 #include "ompi-coll/spare_time.h"
 
@@ -171,7 +172,7 @@ int BulkOperation::gather() {
     return OMPI_SUCCESS;
   }
   if (call_.is_root()) {
-    sending_since_ = std::chrono::steady_clock::now();
+    sending_since_ = Clock::now();
     step_ = Step::kSend;
     return OMPI_SUCCESS;
   }
@@ -183,7 +184,7 @@ int BulkOperation::gather() {
 int BulkOperation::report() {
   int error = MPI_SUCCESS;
   if (!messages_.test(error)) return OMPI_ERR_WOULD_BLOCK;
-  sending_since_ = std::chrono::steady_clock::now();
+  sending_since_ = Clock::now();
   step_ = Step::kTransfer;
   return error;
 }
@@ -215,14 +216,13 @@ int BulkOperation::transfer() {
   // Any other failure is the session's to notice.
   if (in_flight_ > 0 || failed_) return OMPI_ERR_WOULD_BLOCK;
   if (wrong_length_) return MPI_ERR_TRUNCATE;
-  if (call_.is_root() && !call_.unattended)
-    transfer_time_ = std::chrono::steady_clock::now() - sending_since_;
+  if (call_.is_root() && !call_.unattended) transfer_time_ = Clock::now() - sending_since_;
   return OMPI_SUCCESS;
 }
 
 std::chrono::nanoseconds BulkOperation::spare_time() const {
   if (step_ != Step::kTransfer) return {};
-  return SpareTime::of(call_.length, std::chrono::steady_clock::now() - sending_since_);
+  return SpareTime::of(call_.length, Clock::now() - sending_since_);
 }
 
 size_t BulkOperation::complete_bytes() const {

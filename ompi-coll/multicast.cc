@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "ompi-coll/clock.h"
 #include "ompi-coll/counters.h"
 #include "ompi-coll/eager_operation.h"
 #include "ompi-coll/parameters.h"
@@ -13,8 +14,6 @@
 namespace cepheus::coll {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLeaderSpeaksFirst{1};
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ompi-coll/clock.h"
 #include "ompi-coll/counters.h"
 #include "ompi-coll/parameters.h"
 
@@ -89,7 +90,7 @@ void Session::look() {
 
 void Session::stop() {
   stopping_ = true;
-  looked_at_ = std::chrono::steady_clock::now();
+  looked_at_ = Clock::now();
   each_ready([&](TeamLane& lane) { lane.stop(agreement_.reason().c_str()); });
 }
 
@@ -106,7 +107,7 @@ void Session::watch(Actions& out) {
     return;
   }
   if (!stopping_) stop();
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = Clock::now();
   drained_for_ += std::min<std::chrono::nanoseconds>(now - looked_at_, kLongestLook);
   looked_at_ = now;
   const bool patient = drained_for_ < kDrainPatience;

@@ -1,0 +1,342 @@
+// Multicast, Session, TeamLane and TearDown of all ranks of a job over an imitation of Open MPI's
+// messages and of a fabric, in random order on virtual time: whatever breaks, is refused or is lost
+// whenever, no rank is told success without its bytes, none waits for ever, and all agree on who
+// takes the saved module.
+#include "ompi-coll/multicast.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "ompi-coll/clock.h"
+#include "ompi-coll/fake_fabric.h"
+#include "ompi-coll/fake_open_mpi.h"
+#include "ompi-coll/parameters.h"
+#include "ompi-coll/team_broadcast.h"
+
+namespace cepheus::coll {
+
+namespace {
+Clock::time_point now_is{};
+}  // namespace
+
+Clock::time_point Clock::now() { return now_is; }
+
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Step {
+  int root;
+  std::size_t bytes;
+};
+
+enum class Fault : std::uint8_t {
+  kNone,
+  kCut,
+  kCutForLong,
+  kFailed,
+  kDeaf,
+  kRefused,
+  kTaken,
+  kCount
+};
+
+class World {
+ public:
+  World(unsigned seed, int size, std::size_t steps, Fault fault)
+      : random_(seed), attended_(pick(2) == 0), fault_(fault), open_mpi_(size) {
+    for (std::size_t i = 0; i < steps; ++i) {
+      const std::size_t bytes = pick(3) == 0 ? 300 + static_cast<std::size_t>(pick(700))
+                                             : 1 + static_cast<std::size_t>(pick(256));
+      program_.push_back({pick(size), bytes});
+    }
+    fault_step_ = static_cast<std::size_t>(pick(static_cast<int>(steps)));
+    for (int r = 0; r < size; ++r) ranks_.push_back(std::make_unique<Rank>(r, open_mpi_));
+    if (fault == Fault::kTaken) fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_OK};
+    if (fault == Fault::kRefused)
+      fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_ERR_TIMED_OUT, MCAST_OK, MCAST_ERR_REJECTED,
+                          MCAST_OK};
+  }
+
+  // To the end; false if nobody can go on.
+  bool run() {
+    constexpr std::size_t kMost = 400'000;  // events
+    for (std::size_t event = 0; !is_over(); ++event) {
+      if (event == kMost || testing::Test::HasFailure()) return false;
+      now_is += milliseconds(1);
+      if (struck_at_ == 0 && furthest() >= fault_step_ && strike()) struck_at_ = event + 1;
+      if (event == struck_at_ + 4000 && fault_ != Fault::kCutForLong) fabric_.mend();
+      idle_ = act() ? 0 : idle_ + 1;
+      if (idle_ > 40 * ranks_.size()) bark();
+    }
+    return true;
+  }
+
+  struct Rank {
+    Rank(int r, fake::OpenMpi& open_mpi)
+        : rank(r),
+          team(Team::all(open_mpi.communicator(r), reserve_tags(open_mpi.communicator(r)))),
+          multicast(std::make_unique<Multicast>(team, [] {})) {}
+    int rank;
+    Team team;
+    std::unique_ptr<Multicast> multicast;
+    std::size_t at = 0;  // step
+    std::uint64_t unit = 0;
+    bool saved = false;  // waits in the saved module
+    bool closed = false;
+    std::vector<std::byte> memory;
+    std::unique_ptr<Payload> payload;
+    std::unique_ptr<TeamBroadcast> broadcast;
+    std::string how;  // by step: multicast, tree, saved module, error
+  };
+  const std::vector<std::unique_ptr<Rank>>& ranks() const { return ranks_; }
+
+  // All agree on the saved module, but those whose data was lost.
+  void check_paths() const {
+    for (std::size_t step = 0; step < program_.size(); ++step) {
+      std::string all;
+      for (const auto& rank : ranks_) {
+        if (rank->how[step] != 'e') all += rank->how[step] == 's' ? 's' : 'm';
+      }
+      ASSERT_EQ(all.find_first_not_of(all[0]), std::string::npos) << "step " << step << ": " << all;
+    }
+  }
+
+ private:
+  int pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  template <typename T>
+  const T& one_of(const std::vector<T>& all) {
+    return all[static_cast<std::size_t>(pick(static_cast<int>(all.size())))];
+  }
+  static std::byte byte_of(std::size_t step, std::size_t at) {
+    return static_cast<std::byte>(step * 131 + at * 7 + 1);
+  }
+  bool is_over() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& r) { return r->closed; });
+  }
+
+  std::size_t furthest() const {
+    std::size_t most = 0;
+    for (const auto& rank : ranks_) most = std::max(most, rank->at);
+    return most;
+  }
+
+  // False: there is nothing to break yet.
+  bool strike() {
+    const std::vector<std::uint32_t> ends = fabric_.ends();
+    if (ends.empty() || pick(20) != 0) return false;
+    const std::uint32_t end = one_of(ends);
+    switch (fault_) {
+      case Fault::kCut:
+      case Fault::kCutForLong:
+        fabric_.cut_off(fabric_.rank_of(end));
+        break;
+      case Fault::kFailed:
+        fabric_.fail(end, MCAST_CAUSE_DEVICE, "the port is gone");
+        break;
+      case Fault::kDeaf:
+        fabric_.deafen(end);
+        break;
+      default:
+        break;
+    }
+    return true;
+  }
+
+  // Nothing moves: time goes by, and watchdogs see to the sends that wait.
+  void bark() {
+    now_is += milliseconds(500);
+    const std::vector<std::uint32_t> stalled = fabric_.stalled();
+    if (!stalled.empty() && pick(4) == 0)
+      fabric_.fail(one_of(stalled), MCAST_CAUSE_WATCHDOG, "nobody answers");
+    idle_ = 20 * ranks_.size();
+  }
+
+  // True if that changed anything.
+  bool act() {
+    switch (pick(4)) {
+      case 0: {
+        const auto messages = open_mpi_.deliverable();
+        if (messages.empty()) return false;
+        open_mpi_.deliver(one_of(messages));
+        return true;
+      }
+      case 1: {
+        const auto ends = fabric_.deliverable();
+        if (ends.empty()) return false;
+        fabric_.deliver(one_of(ends));
+        return true;
+      }
+      case 2: {
+        const auto leaders = fabric_.registering();
+        if (leaders.empty()) return false;
+        fabric_.conclude(one_of(leaders));
+        return true;
+      }
+      default:
+        return step(*one_of_ranks());
+    }
+  }
+  Rank* one_of_ranks() {
+    return ranks_[static_cast<std::size_t>(pick(static_cast<int>(ranks_.size())))].get();
+  }
+
+  bool step(Rank& rank) {
+    if (rank.closed) return false;
+    fabric_.caller = rank.rank;
+    if (rank.at == program_.size()) return close(rank);
+    if (rank.saved) return serve_saved(rank);
+    if (rank.broadcast == nullptr) {
+      if (pick(3) != 0) return false;  // the program computes
+      begin(rank);
+    }
+    if (pick(2) == 0) fabric_.progress(rank.rank);  // later completions come with the next look
+    const int rc = rank.broadcast->progress();
+    rank.multicast->look_after();
+    if (rc == OMPI_ERR_WOULD_BLOCK) return false;
+    if (rc == OMPI_ERR_NOT_AVAILABLE) {
+      rank.saved = true;
+      return true;
+    }
+    end(rank, rc);
+    return true;
+  }
+
+  void begin(Rank& rank) {
+    const Step& now = program_[rank.at];
+    rank.memory.assign(now.bytes, std::byte{0xEE});
+    if (now.root == rank.rank) fill(rank);
+    rank.payload = std::make_unique<Payload>(rank.memory.data(), now.bytes, &ompi_mpi_byte.dt);
+    rank.broadcast = std::make_unique<TeamBroadcast>(
+        rank.team, rank.multicast.get(), "", *rank.payload, now.root, attended_,
+        attended_ ? TeamBroadcast::Otherwise::kSavedModule : TeamBroadcast::Otherwise::kTree);
+  }
+  void fill(Rank& rank) {
+    for (std::size_t i = 0; i < rank.memory.size(); ++i) rank.memory[i] = byte_of(rank.at, i);
+  }
+
+  std::uint64_t units_of(std::size_t bytes) const {
+    const std::size_t unit = Multicast::unit_bytes(Multicast::is_small(bytes));
+    return (bytes + unit - 1) / unit;
+  }
+
+  void end(Rank& rank, int rc) {
+    const std::uint64_t units = units_of(program_[rank.at].bytes);
+    if (rc == OMPI_SUCCESS) {
+      for (std::size_t i = 0; i < rank.memory.size(); ++i) {
+        ASSERT_EQ(rank.memory[i], byte_of(rank.at, i))
+            << "rank " << rank.rank << " has success without byte " << i << " of step " << rank.at;
+      }
+      const bool is_tree = rank.broadcast->route() == Route::kTree;
+      rank.how += rank.saved ? 's' : is_tree ? 't' : 'm';
+    } else {
+      const auto lost = fabric_.lost().lower_bound({rank.rank, rank.unit});
+      const bool is_lost = lost != fabric_.lost().end() && lost->first == rank.rank &&
+                           lost->second < rank.unit + units;
+      ASSERT_TRUE(is_lost) << "rank " << rank.rank << " step " << rank.at << " ends in " << rc
+                           << ": " << program_[rank.at].bytes << " bytes from "
+                           << program_[rank.at].root << (attended_ ? "" : ", unattended");
+      rank.how += 'e';
+    }
+    rank.unit += units;
+    rank.saved = false;
+    rank.broadcast.reset();
+    rank.payload.reset();
+    ++rank.at;
+  }
+
+  // Open MPI's own algorithm, in which all ranks meet.
+  bool serve_saved(Rank& rank) {
+    const bool is_root = program_[rank.at].root == rank.rank;
+    if (!is_root && !saved_.contains(rank.at)) {
+      rank.multicast->look_after();
+      return false;
+    }
+    saved_.insert(rank.at);
+    fill(rank);
+    end(rank, OMPI_SUCCESS);
+    return true;
+  }
+
+  bool close(Rank& rank) {
+    fabric_.progress(rank.rank);
+    if (rank.multicast->has_groups() && !rank.multicast->tear_down()) return false;
+    rank.multicast->destroy_groups();
+    rank.multicast->detach();
+    return rank.closed = true;
+  }
+
+  std::mt19937 random_;
+  const bool attended_;
+  const Fault fault_;
+  std::size_t fault_step_, struck_at_ = 0, idle_ = 0;
+  fake::OpenMpi open_mpi_;
+  fake::Fabric fabric_;
+  std::vector<Step> program_;
+  std::set<std::size_t> saved_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+class SimulatedJob : public testing::Test {
+ protected:
+  void SetUp() override {
+    Parameters& p = parameters();
+    p.carrier = static_cast<int>(Carrier::kDirect);
+    p.eager_limit = 256;
+    p.eager_message = 64;
+    p.slow_fallback = 0;
+    if (const char* const only = std::getenv("CEPHEUS_SEED")) {
+      first_ = last_ = std::stoul(only);
+      output_stream() = opal_output_open(nullptr);
+      opal_output_set_verbosity(output_stream(), 2);
+    }
+  }
+  unsigned long first_ = 1, last_ = 700;
+  std::map<char, int> how_;  // steps of all ranks
+};
+
+// CEPHEUS_SEED=N runs that one.
+TEST_F(SimulatedJob, EndsRightWhateverBreaksWhenever) {
+  for (unsigned long seed = first_; seed <= last_; ++seed) {
+    SCOPED_TRACE("CEPHEUS_SEED=" + std::to_string(seed));
+    const auto fault = static_cast<Fault>(seed % static_cast<unsigned>(Fault::kCount));
+    World world(static_cast<unsigned>(seed), 2 + static_cast<int>(seed % 4), 60, fault);
+    ASSERT_TRUE(world.run()) << "nobody can go on";
+    world.check_paths();
+    ASSERT_FALSE(HasFailure());
+    for (const auto& rank : world.ranks()) {
+      for (const char how : rank->how) ++how_[how];
+      // An identifier that is in use is drawn again.
+      if (fault == Fault::kNone || fault == Fault::kTaken) {
+        ASSERT_EQ(rank->how, std::string(60, 'm'));
+      }
+    }
+  }
+  if (first_ == last_) return;
+  for (const char how : {'m', 't', 's', 'e'}) EXPECT_GT(how_[how], 20) << how;
+}
+
+TEST(Messages, AreSentThoughTheirSenderIsGone) {
+  fake::OpenMpi open_mpi(2);
+  const Team sender = Team::all(open_mpi.communicator(0), -10);
+  const Team receiver = Team::all(open_mpi.communicator(1), -10);
+  std::uint64_t value = 42, heard = 0;
+  {
+    Messages messages;
+    ASSERT_EQ(messages.send(&value, sizeof value, 1, Tag::kReady, sender), OMPI_SUCCESS);
+  }
+  value = 7;
+  Messages messages;
+  ASSERT_EQ(messages.receive(&heard, sizeof heard, 0, Tag::kReady, receiver), OMPI_SUCCESS);
+  open_mpi.deliver(open_mpi.deliverable().at(0));
+  int error = MPI_SUCCESS;
+  EXPECT_TRUE(messages.test(error));
+  EXPECT_EQ(error, MPI_SUCCESS);
+  EXPECT_EQ(heard, 42u);
+}
+
+}  // namespace
+}  // namespace cepheus::coll
