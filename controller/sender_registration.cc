@@ -17,6 +17,7 @@ using wire::MrpType;
 constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
 // Where messages are lost and ways are many, no attempt may ever come through whole.
 constexpr std::size_t kAttemptsThatDo = 4;
+constexpr auto kRole = Laggards::Role::kReceiver;  // of all who are named: the sender alone sends
 constexpr std::size_t kAttemptsKept = 8;  // with their pauses longer than a registration takes
 
 }  // namespace
@@ -138,7 +139,10 @@ void SenderRegistration::send_attempt(Instant now, Outbox& out) {
 
 void SenderRegistration::on_message(Instant now, Ipv4 from, const SenderGroupMessage& message,
                                     Outbox& out) {
-  if (!is_of_this_group(message) || message.header.epoch != group_.header.epoch) return;
+  if (!is_of_this_group(message)) return;
+  // A switch that has not taken the newest epoch yet still knows who lags, and whose port is down.
+  const bool is_report = message.header.type == MrpType::kReport;
+  if (message.header.epoch != group_.header.epoch && !is_report) return;
   switch (message.header.type) {
     case MrpType::kInstalled:
       on_installed(now, from, message, out);
@@ -222,9 +226,12 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
     group_.virtual_qpn = wire::Qpn(group_.virtual_qpn.value() + 1);
     return begin_step(now, State::kInstalling, "its virtual queue pair number is taken", out);
   }
-  // A switch whose ways have just changed may have none for a moment. INSTALL goes on, and who is
-  // cut off for good lags and is silent.
-  if (is_active() && reason == MrpReject::kNoRoute) return;
+  // A switch whose ways have just changed may have none for a moment. INSTALL goes on, and a receiver
+  // that is cut off for good is as silent as a dead one.
+  if (is_active() && reason == MrpReject::kNoRoute) {
+    for (const MrpMember& named : message.list()) on_silence(now, named.host, 0, out);
+    return;
+  }
   // Its queue pair is gone for good: as dead as its host would be.
   if (is_active() && from_receiver && reason == MrpReject::kNotMember) {
     return lose(now, receiver, "is gone: it has no such queue pair any more", out);
@@ -247,27 +254,36 @@ void SenderRegistration::query(Instant now, Outbox& out) {
 void SenderRegistration::on_report(Instant now, const SenderGroupMessage& report, Outbox& out) {
   if (!is_active() || report.receiver_count == 0) return;
   bool is_heard = false;
-  constexpr auto role = Laggards::Role::kReceiver;  // the sender alone sends
   for (const MrpMember& reported : report.list()) {
     const std::size_t receiver = find(reported.host);
     if (receiver == group_.receiver_count) continue;
     // It answers, or was not asked for what it lacks.
     if ((reported.flags & (wire::kMemberDown | wire::kMemberOwes)) == 0) {
       suspects_.forget(reported.host);
-      is_heard |= late_.name(now, reported.host, role, reported.qpn.value()).heard;
+      is_heard |= late_.name(now, reported.host, kRole, reported.qpn.value()).heard;
       continue;
     }
-    const auto verdict = suspects_.name(now, reported.host, role, reported.qpn.value());
-    is_heard |= verdict.heard;
-    const bool down = (reported.flags & wire::kMemberDown) != 0;
-    if (down || verdict.silence >= config_.evict_after) {
-      lose(now, receiver, loss_text(down, config_.evict_after), out);
-      if (!is_active()) return;
+    if ((reported.flags & wire::kMemberDown) != 0) {
+      lose(now, receiver, loss_text(true, config_.evict_after), out);
+    } else {
+      is_heard |= on_silence(now, reported.host, reported.qpn.value(), out);
     }
+    if (!is_active()) return;
   }
   if (is_heard && !suspects_.any_silent(now, config_.asker_patience)) alive_at_ = now;
   // Somebody lags: look again until nobody does.
   if (next_ask_ == kNever) next_ask_ = now + config_.ask_again;
+}
+
+// A receiver is named that holds the sender up, from which `heard` packets have come so far. True: some
+// since it was named last.
+bool SenderRegistration::on_silence(Instant now, Ipv4 host, std::uint32_t heard, Outbox& out) {
+  const auto verdict = suspects_.name(now, host, kRole, heard);
+  const std::size_t receiver = find(host);
+  if (receiver < group_.receiver_count && verdict.silence >= config_.evict_after) {
+    lose(now, receiver, loss_text(false, config_.evict_after), out);
+  }
+  return verdict.heard;
 }
 
 void SenderRegistration::lose(Instant now, std::size_t receiver, const std::string& how,

@@ -118,6 +118,7 @@ class SenderRegistration {
   void on_report(Instant now, const SenderGroupMessage& report, Outbox& out);
   void go_on(Instant now, Outbox& out);
   void query(Instant now, Outbox& out);
+  bool on_silence(Instant now, Ipv4 host, std::uint32_t heard, Outbox& out);
   void lose(Instant now, std::size_t receiver, const std::string& how, Outbox& out);
   void evict(Instant now, std::size_t receiver, Outbox& out);
   void fail(Instant now, wire::Error error, wire::MrpReject reject, Outbox& out);

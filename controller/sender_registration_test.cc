@@ -284,6 +284,30 @@ TEST(SenderRegistration, TellsSwitchesTheRegionsOfThoseThatAreLeft) {
   EXPECT_EQ(m.regions[1], (SenderGroupMessage::Region{1, {1, 0xC, 0, 64}}));
 }
 
+// It dies while the switches still know the list with the first.
+TEST(SenderRegistration, EvictsASecondReceiverWhomASwitchOfTheEpochBeforeNames) {
+  SenderNetwork net = active({3, 1, 1});
+  net.report(1, wire::kMemberDown);
+  net.report(2, wire::kMemberDown);
+  net.settle();
+  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.epoch(), 3);
+  EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(3)));
+}
+
+TEST(SenderRegistration, EvictsWhomASwitchHasHadNoWayToForFiveSeconds) {
+  SenderNetwork net = active({3, 1, 1});
+  for (auto t = 1s; t <= 5s; t += 1s) {
+    net.reject(kSwitch, MrpReject::kNoRoute, {bare(2)});
+    net.run(kStart + t);
+    ASSERT_EQ(net.sender.epoch(), 1) << t.count();
+  }
+  net.reject(kSwitch, MrpReject::kNoRoute, {bare(2)});
+  net.settle();
+  EXPECT_EQ(net.sender.epoch(), 2);
+  EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(1), member(3)));
+}
+
 TEST(SenderRegistration, AsksUntilNobodyLagsAndEvictsWhoIsSilentForFiveSeconds) {
   SenderNetwork net = active({3, 1, 1});
   net.ask();

@@ -60,8 +60,10 @@ void AckMerge::on_data(Instant now, Psn psn, bool ack_request) {
   timer_.on_packet(now);
   sample(now, psn, ack_request);
   for (Receiver& one : receivers_) {
-    const bool is_repeat = sent_ && !after(psn, *sent_);
-    if (is_repeat && lags(one) && (!one.is_known || !after(psn, one.acked + 1))) {
+    // What a switch sees first after its restart was sent before that, for all it knows.
+    const bool is_repeat = !sent_ || !after(psn, *sent_);
+    const bool may_lag = !sent_ || lags(one);
+    if (is_repeat && may_lag && (!one.is_known || !after(psn, one.acked + 1))) {
       one.unanswered.note(now);
     }
     if (one.is_known && psn == one.acked + 1) one.lacks.reset();

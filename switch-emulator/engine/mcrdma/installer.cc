@@ -157,14 +157,10 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   }
   std::size_t unreachable = 0;
   auto branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
-  if (branches.empty() && message.share == 0) {
-    // Cut off for now: what is known stays.
-    call.count(Counter::kSenderUnreachable);
-    if (group != nullptr) group->last_seen = call.now;
-    return;
-  }
   if (branches.empty()) {
-    return reject(call, message, MrpReject::kNoRoute, &message.receivers[unreachable]);
+    // Cut off for now: what is known stays. The sender takes out who is gone.
+    if (group != nullptr) group->last_seen = call.now;
+    return tell_cut_off(call, message, message.receivers[unreachable]);
   }
   // What an older epoch's copies were addressed to is nobody's any more.
   groups_.erase_if(key, [&](const SenderGroup& other) {
@@ -194,6 +190,18 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     if (answer) send_answer(call, *group, *answer);
   }
   pass_on(call, *group, MrpType::kInstall, message.share);
+}
+
+// One that cannot be reached keeps this switch from installing the group for all others. In
+// operation one whose port is down here is gone; another way may come back.
+void Installer::tell_cut_off(Call& call, const SenderGroupMessage& message,
+                             const MrpMember& receiver) {
+  call.count(Counter::kSenderUnreachable);
+  const auto route = routes_.find(receiver.host);
+  const bool is_here = route && call.port(routes_.ports(*route).front()).kind == PortKind::kHost;
+  const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
+  if (is_fresh || !is_here) return reject(call, message, MrpReject::kNoRoute, &receiver);
+  report_down(call, message, receiver.host);
 }
 
 void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
@@ -285,12 +293,15 @@ void Installer::on_port_down(Call& call) {
     }
     const auto all = group.said.list();
     const auto gone = std::ranges::find(all, host, &MrpMember::host);
-    if (gone == all.end()) return;
-    SenderGroupMessage report = news_of(group.said, MrpType::kReport);
-    report.add({host, Qpn(), wire::kMemberDown});
-    send_to_sender(call, report);
-    call.count(Counter::kMrpReport);
+    if (gone != all.end()) report_down(call, group.said, host);
   });
+}
+
+void Installer::report_down(Call& call, const SenderGroupMessage& said, Ipv4 host) {
+  SenderGroupMessage report = news_of(said, MrpType::kReport);
+  report.add({host, Qpn(), wire::kMemberDown});
+  send_to_sender(call, report);
+  call.count(Counter::kMrpReport);
 }
 
 void Installer::on_port_up(Call& call) {

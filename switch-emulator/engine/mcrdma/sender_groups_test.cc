@@ -302,6 +302,39 @@ TEST(SenderGroups, ARestartedSwitchBelievesAcknowledgementsOfWhatItMissed) {
   EXPECT_EQ(group.at_sender(), Texts());
 }
 
+// The switch can't install the group with that receiver, and is to be asked for no list without it.
+TEST(SenderGroups, ARestartedSwitchNamesAReceiverWhosePortIsDown) {
+  auto net = make_star(3, false);
+  net->set_port(0, net->port_of(2), false);
+  TestSender group(*net, 0, {1, 2});
+  group.install(false);
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  const auto report = group.told_to(0)[0];
+  EXPECT_EQ(report.header.type, wire::MrpType::kReport);
+  ASSERT_EQ(report.receiver_count, 1u);
+  EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(2));
+  EXPECT_EQ(report.receivers[0].flags, wire::kMemberDown);
+}
+
+// Its sender waits longer and longer between two repeats: there may not be three of them.
+TEST(SenderGroups, ARestartedSwitchTakesWhatItMissedForSentBefore) {
+  auto net = make_star(3, false);
+  TestSender group(*net, 0, {1, 2});
+  group.install(false);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    net->advance(1ms);
+    group.data(5);
+    group.ack(1, 5);
+  }
+  net->clear();
+  group.query();
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(report.receiver_count, 1u);
+  EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(2));
+  EXPECT_EQ(report.receivers[0].flags, wire::kMemberOwes);
+}
+
 TEST(SenderGroups, AnInstallInTheSendersNameByATrunkChangesNothingAtItsSwitch) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {1, 4});
