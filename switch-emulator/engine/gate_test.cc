@@ -165,6 +165,39 @@ TEST(Gate, WaitsAsLongAsTheOldSourceIsHeard) {
   EXPECT_EQ(net->inbox(2), Texts({"data 0", "data 0", "data 0", "data 0", "data 1"}));
 }
 
+// Host 1 computes and lacks packet 0, host 3 lacks packet 1. The old source repeats packet 0, which
+// the newcomer's switch does not lack, again and again.
+TEST(Gate, HearsAnOldSourceThatRepeatsForOtherBranches) {
+  auto net = make_pair_of_switches();
+  const Duration age = net->config(1).gate_age;
+  net->data(0, 0);
+  net->data(0, 1);
+  net->ack(2, 1);
+  net->ack(3, 0);
+  net->clear();
+  net->data(2, 0);
+  int over_trunk = 0;
+  net->on_trunk = [&](std::size_t, std::size_t, const wire::RoceHeaders& h) {
+    over_trunk += h.bth.opcode == wire::Opcode::kRcSendOnly;
+  };
+  constexpr int kRepeats = 64;
+  for (int i = 0; i < kRepeats; ++i) {
+    net->advance(age / 32 + 1ms);
+    net->data(0, 0);
+    net->rnr(1, 0);
+    net->data(2, 0);
+    EXPECT_EQ(net->inbox(2), Texts({"rnr 0 t14"}));
+  }
+  EXPECT_EQ(over_trunk, kRepeats / 2) << "seldom";
+  EXPECT_EQ(net->inbox(3), Texts()) << "hosts that lack nothing get nothing";
+  for (const int psn : {0, 1}) {
+    net->data(0, psn);
+    net->ack(1, psn);
+  }
+  net->ack(3, 1);
+  EXPECT_EQ(net->inbox(3), Texts({"data 1", "data 2"}));
+}
+
 TEST(Gate, ReleasesWhatItHoldsWhenTheGroupGoes) {
   auto net = make_star(3);
   net->data(0, 0);

@@ -125,16 +125,20 @@ struct AsAnnounced : AsItIs {
   }
 };
 
-// Copies to every path but the source's; to those that lack `psn` only, if it has been here before.
+// Copies to every path but the source's; to those that lack `psn` only, if it has been here before,
+// and now and then to all switches. Returns how many lack it.
 template <typename Copies>
 std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn psn, bool repeat,
                        const Copies& copies) {
   const TurnName turn = group.turn.name();
+  const bool to_all = !repeat || group.turn.is_to_be_heard(call.now, call.config.gate_age);
+  if (to_all) group.turn.on_heard_everywhere(call.now);
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
-    if (i == group.turn.source() || (repeat && !before(path.acked(), psn))) continue;
-    ++wanted;
+    const bool is_lacking = !repeat || before(path.acked(), psn);
+    if (i == group.turn.source() || (!is_lacking && (!to_all || path.is_host))) continue;
+    wanted += is_lacking;
     if (repeat && psn == path.acked() + 1) group.evidence[i].unanswered.note(call.now);
     if (!copies.send(call, group, path, packet, turn, psn)) continue;
     ++group.stats.copies;

@@ -79,6 +79,13 @@ class Turn {
   void pass_to(Ipv4 source_ip) { source_ip_ = source_ip; }
   // A packet of the source. True: it is new; false: a repeat.
   bool on_data(Psn psn, bool ends_message);
+  // A packet has gone to every path. Else switches behind paths that lack nothing would take the
+  // source for silent (Gate), though it repeats for others: is a repeat to go to them, too?
+  void on_heard_everywhere(Instant now) { heard_ms_ = milliseconds(now.time_since_epoch()); }
+  bool is_to_be_heard(Instant now, Duration gate_age) const {
+    return milliseconds(now.time_since_epoch()) - heard_ms_ >
+           milliseconds(gate_age / kHeardInGateAge);
+  }
   // Nothing else moves what a path has acknowledged.
   void set_acked(Paths& paths, PathNo path, Psn psn);
   // The source is told what all have. Returns that.
@@ -105,8 +112,16 @@ class Turn {
   // every acknowledgement, the aggregate, `sent` and every held NAK of a turn lie within 2^22 of each
   // other, and all circular comparisons among them are right.
   static constexpr std::int64_t kMostUnderWay = 1 << 22;
+  // A switch farther away hears the source as seldom as the sum of what switches before it leave
+  // out, and a source is silent itself between two repeats: together less than `gate_age`.
+  static constexpr int kHeardInGateAge = 16;
 
  private:
+  // On a circle of 49 days: a repeat that comes such a time after the last one may pass for too early,
+  // the next ones do not.
+  static std::uint32_t milliseconds(Duration d) {
+    return static_cast<std::uint32_t>(d / std::chrono::milliseconds(1));
+  }
   void finish(Paths& paths, Psn end, bool counts_turns);
   void find_slowest(const Paths& paths);
   bool find_as_slow_behind(const Paths& paths, PathNo path);
@@ -124,6 +139,7 @@ class Turn {
   Ipv4 source_ip_;
   Psn base_;
   Psn port_base_;
+  std::uint32_t heard_ms_ = 0;
   std::int64_t length_ = 0;  // packets of this turn so far
   Psn agg_;
   std::uint32_t messages_ = 0;
