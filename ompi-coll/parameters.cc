@@ -106,6 +106,11 @@ void register_parameters(const mca_base_component_t* component) {
                "Bytes of one such buffer: longer eager broadcasts take several", OPAL_INFO_LVL_6,
                &p.eager_message);
   register_int(
+      component, "attach_timeout_ms",
+      "How long a process waits for the fabric's switch to answer when it attaches, if the "
+      "switch runs and the machine is only busy; 0: 30000, or CEPHEUS_ATTACH_TIMEOUT_MS",
+      OPAL_INFO_LVL_5, &p.attach_timeout_ms);
+  register_int(
       component, "register_timeout_ms",
       "How long the switches and members have to confirm a group; 0: 1000, in mode require, "
       "which has no other way, 20000",
@@ -173,6 +178,9 @@ void register_parameters(const mca_base_component_t* component) {
   register_string(component, "uct_library",
                   "Path of libuct_rc_mcast.so; empty: the one installed with this component",
                   OPAL_INFO_LVL_9, &p.uct_library);
+  // The NIC reads it when it is first needed, whatever opens it.
+  if (p.attach_timeout_ms > 0)
+    setenv("CEPHEUS_ATTACH_TIMEOUT_MS", std::to_string(p.attach_timeout_ms).c_str(), 1);
 }
 
 void warn_of_unknown_parameters() {

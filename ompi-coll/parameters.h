@@ -21,6 +21,7 @@ struct Parameters {
   int min_members = 2;
   int eager_limit = 65536;   // bytes: up to here a broadcast is copied through the eager lane
   int eager_message = 8192;  // bytes of each of its messages
+  int attach_timeout_ms = 0;
   int register_timeout_ms = 0;
   int watchdog_ms = 0;
   int slow_fallback = 1;

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import tempfile
 import threading
 import unittest
@@ -59,6 +60,20 @@ class Fallback(EndToEnd):
         run = without_fabric(CHECK, *ARGUMENTS, mca={**VERBOSE, **PARTED})
         self.assert_ok(run)
         self.assert_told_once(run, "open mpi's own algorithms", "no ")
+
+    # It runs, accepts connections and says nothing. Without the parameter the ranks wait for 30 s.
+    def test_a_switch_that_answers_late_is_waited_for_as_long_as_the_user_says(self):
+        with tempfile.TemporaryDirectory(prefix="cepheus-late-") as scratch, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            path = f"{scratch}/fabric"
+            listener.bind(path)
+            listener.listen()
+            environment = {"LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so", "CEPHEUS_FABRIC": path}
+            run = without_fabric(CHECK, "--count", 1, "--max", 100, ranks=2, environment=environment,
+                                 mca={**VERBOSE, **PARTED, "coll_cepheus_attach_timeout_ms": 2600})
+            self.assert_ok(run)
+            waited = int(re.search(r"did not answer within (\d+) ms", run.err).group(1))
+            self.assertTrue(2600 <= waited < 30000, run.everything())
 
     def test_ranks_that_share_a_machine_have_something_faster(self):
         run = without_fabric(CHECK, *ARGUMENTS, mca=VERBOSE)

@@ -122,11 +122,12 @@ def over_fabric(program, *arguments, hosts=4, topology=None, mca=None, timeout=1
         return Run(completed, status)
 
 
-def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120):
+def without_fabric(program, *arguments, ranks=4, mca=None, timeout=120, environment=None):
     """Runs an MPI program with coll/cepheus loaded and nothing there that could serve it."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("CEPHEUS_")}
     env["OMPI_MCA_coll_cepheus_set_up_after"] = "0"  # as cepheus-run
     env["OMPI_MCA_mca_base_component_path"] = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
+    env.update(environment or {})
     command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
                "--mca", "btl_tcp_if_include", "lo"]
     if os.geteuid() == 0:
