@@ -8,7 +8,8 @@
 // likes. So a freed communicator that has groups is kept from Open MPI's destructor (as its own
 // requests in flight do) until the last member has come: MPI_Comm_free returns at once, and no new
 // communicator gets the context id while messages of the old one may be under way. MPI_Finalize, in
-// which Open MPI waits for all ranks anyway, waits for all of them.
+// which Open MPI waits for all ranks anyway, waits for all of them. Without MPI_Finalize, in programs
+// that have MPI sessions alone, MPI_Comm_free waits.
 #include "ompi-coll/lifetime.h"
 
 #include <sched.h>
@@ -97,14 +98,19 @@ extern "C" int progress(void) {
   return static_cast<int>(done);
 }
 
+// MPI_Init has been called. A program that has MPI sessions alone (MPI-4, Open MPI 5) has no
+// MPI_COMM_SELF, and MPI_Finalize never comes: all its communicators are freed by the program.
+bool is_world_model() { return ompi_mpi_state >= OMPI_MPI_STATE_INIT_STARTED; }
+
 extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
   state->finish_started();
   if (!state->has_groups() || state->close()) {
     forget(state);
     state->detach();
-  } else if (OMPI_COMM_IS_DYNAMIC(state->comm())) {
-    // Two jobs that part: neither shall wait for the other in its MPI_Finalize.
+  } else if (OMPI_COMM_IS_DYNAMIC(state->comm()) || !is_world_model()) {
+    // Two jobs that part: neither shall wait for the other in its MPI_Finalize. And the end of an
+    // MPI session waits for no rank.
     while (!state->close()) opal_progress();
     forget(state);
     state->detach();
@@ -193,7 +199,7 @@ void reap_communicators() {
 
 int watch_communicator(ompi_communicator_t* comm, CommunicatorState* state) {
   int rc = make_keyval(&comm_keyval, on_comm_free);
-  if (rc == OMPI_SUCCESS && self_keyval == MPI_KEYVAL_INVALID) {
+  if (rc == OMPI_SUCCESS && self_keyval == MPI_KEYVAL_INVALID && is_world_model()) {
     rc = make_keyval(&self_keyval, on_finalize);
     ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
     if (rc == OMPI_SUCCESS)

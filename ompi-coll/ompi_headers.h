@@ -51,6 +51,7 @@ END_C_DECLS;  // which that header forgets, too
 #include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/class/opal_object.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/mca/base/mca_base_var.h"
