@@ -116,6 +116,24 @@ unsigned mcast_progress(mcast_context_h context) {
   return done;
 }
 
+unsigned mcast_progress_all(mcast_context_h context) {
+  unsigned done = 0;
+  with(from(context), [&](Context& c) {
+    done = c.progress_all();
+    return MCAST_OK;
+  });
+  return done;
+}
+
+mcast_status_t mcast_context_verbs(mcast_context_h context, mcast_verbs_t* out) {
+  if (out == nullptr) return invalid("out is null");
+  return with(from(context), [&](Context& c) {
+    const Device& device = c.device();
+    *out = {device.context(), device.pd(), device.port(), c.stores_in_process() ? 1 : 0};
+    return MCAST_OK;
+  });
+}
+
 mcast_status_t mcast_context_arm(mcast_context_h context, int* fd) {
   if (fd == nullptr) return invalid("fd is null");
   *fd = -1;
@@ -280,6 +298,10 @@ mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t
     if (memory) *out = handle(memory->release());
     return status_of(memory);
   });
+}
+
+struct ibv_mr* mcast_mem_verbs(mcast_mem_h mem) {
+  return mem == nullptr ? nullptr : from(mem)->verbs();
 }
 
 void mcast_mem_deregister(mcast_mem_h mem) {

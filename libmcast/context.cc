@@ -55,6 +55,7 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       device_(std::move(device)),
       queues_(*device_),
       timers_(channel->timers()),
+      stores_in_process_(channel->stores_in_process()),
       control_plane_(control_plane_config(config, *device_), std::move(channel)),
       keep_alive_([this] {
         const auto locked = lock();
@@ -158,7 +159,17 @@ Group* Context::find_group(std::uint32_t number) {
 
 unsigned Context::progress() {
   const std::unique_lock progress(progress_mutex_, std::try_to_lock);
-  if (!progress) return 0;  // another thread does it
+  return progress ? progress_locked() : 0;  // another thread does it
+}
+
+unsigned Context::progress_all() {
+  const std::unique_lock progress(progress_mutex_, std::try_to_lock);
+  if (!progress) return 0;
+  idle_polls_ = kIdlePolls;
+  return progress_locked();
+}
+
+unsigned Context::progress_locked() {
   std::size_t done = 0;
   for (int batch = 0; batch < kMaxBatches; ++batch) {
     const std::size_t n = poll_completions();

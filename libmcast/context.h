@@ -55,7 +55,11 @@ class Context {
   bool is_ours() const;
   std::uint64_t fork_generation() const { return fork_generation_; }
 
+  bool stores_in_process() const { return stores_in_process_; }
+
   unsigned progress();
+  // With the control channel, device events and stalls, whatever its turn.
+  unsigned progress_all();
   // As mcast_context_arm().
   Expected<int> arm();
 
@@ -78,6 +82,7 @@ class Context {
           std::unique_ptr<ControlChannel> channel);
   Facilities facilities();
 
+  unsigned progress_locked();
   std::size_t poll_completions();
   void make_callbacks();
   void synchronise_due();
@@ -94,6 +99,7 @@ class Context {
   const std::shared_ptr<const Device> device_;
   CompletionQueues queues_;
   const Timers timers_;
+  const bool stores_in_process_;
 
   std::mutex progress_mutex_;
   std::mutex state_mutex_;

@@ -28,6 +28,8 @@ class ControlChannel {
   // This process's own UDP port, where the host's switch sends what is for it.
   virtual std::uint16_t port() const = 0;
   virtual Timers timers() const = 0;
+  // The NIC is this process's own code: what it receives is stored as the program's own stores are.
+  virtual bool stores_in_process() const { return false; }
 
   // The one that fits the device, on a UDP port of its own; `mrp_port` is the switches'.
   static Expected<std::unique_ptr<ControlChannel>> open(const Device& device,

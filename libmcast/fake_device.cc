@@ -40,7 +40,6 @@ Posted posted(std::uint64_t wr_id, const ibv_sge* sge, int count) {
 std::array<ibv_device, 4> the_devices;
 ibv_context the_context;
 cepheus_datagram_socket the_socket;
-ibv_comp_channel the_channel;
 std::unique_ptr<Device> the_one = std::make_unique<Device>();
 
 }  // namespace
@@ -56,7 +55,7 @@ void Device::complete(Pair& pair, const ibv_wc& wc) {
   completions_.back().second.qp_num = pair.verbs.qp_num;
   if (std::erase(armed_, pair.verbs.send_cq) == 0) return;
   fired_.push_back(pair.verbs.send_cq);
-  eventfd_write(the_channel.fd, 1);
+  eventfd_write(pair.verbs.send_cq->channel->fd, 1);
 }
 
 void Device::complete_send(Pair& pair, ibv_wc_status status) {
@@ -153,13 +152,15 @@ struct Calls {
     if (std::find(armed.begin(), armed.end(), cq) == armed.end()) armed.push_back(cq);
     return 0;
   }
-  static ibv_cq* fetch() {
+  static ibv_cq* fetch(const ibv_comp_channel& channel) {
     auto& fired = device().fired_;
-    if (fired.empty()) return nullptr;
+    const auto at = std::find_if(fired.begin(), fired.end(),
+                                 [&](const ibv_cq* cq) { return cq->channel == &channel; });
+    if (at == fired.end()) return nullptr;
     eventfd_t unused = 0;
-    eventfd_read(the_channel.fd, &unused);
-    ibv_cq* const cq = fired.front();
-    fired.pop_front();
+    eventfd_read(channel.fd, &unused);
+    ibv_cq* const cq = *at;
+    fired.erase(at);
     return cq;
   }
   static ibv_qp* create(ibv_pd* pd, ibv_qp_init_attr* init) {
@@ -300,9 +301,10 @@ EXPORTED ibv_pd* ibv_alloc_pd(ibv_context* context) {
 }
 EXPORTED int ibv_dealloc_pd(ibv_pd*) { return 0; }
 EXPORTED ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t,
-                                  unsigned) {
+                                  unsigned access) {
   static std::uint32_t keys = 0;
   ++Device::instance().regions;
+  Device::instance().registrations.push_back(access);
   const std::uint32_t key = ++keys;
   return new ibv_mr{pd->context, pd, address, length, key, key, key};
 }
@@ -310,13 +312,14 @@ EXPORTED ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int a
   return ibv_reg_mr_iova2(pd, address, length, 0, static_cast<unsigned>(access));
 }
 EXPORTED ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t length,
-                                        std::uint64_t iova, std::uint32_t key, unsigned) {
+                                        std::uint64_t iova, std::uint32_t key, unsigned access) {
   Device& device = Device::instance();
   if (device.refuse_chosen_keys != 0) {
     errno = device.refuse_chosen_keys;
     return nullptr;
   }
   ++device.regions;
+  device.registrations.push_back(access);
   device.chosen.push_back({iova, key});
   return new ibv_mr{pd->context, pd, address, length, key, key, key};
 }
@@ -327,19 +330,23 @@ EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
 }
 EXPORTED ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   if (!Device::instance().has_channels) return nullptr;
-  ibv_comp_channel& channel = cepheus::mcast::fake::the_channel;
-  channel = {context, eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), 0};
-  return &channel;
+  return new ibv_comp_channel{context, eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE), 0};
 }
-EXPORTED int ibv_destroy_comp_channel(ibv_comp_channel* channel) { return close(channel->fd); }
-EXPORTED int ibv_get_cq_event(ibv_comp_channel*, ibv_cq** cq, void** cq_context) {
-  *cq = Calls::fetch();
+EXPORTED int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  close(channel->fd);
+  delete channel;
+  return 0;
+}
+EXPORTED int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  *cq = Calls::fetch(*channel);
   *cq_context = nullptr;
   return *cq != nullptr ? 0 : -1;
 }
 EXPORTED void ibv_ack_cq_events(ibv_cq*, unsigned) {}
-EXPORTED ibv_cq* ibv_create_cq(ibv_context* context, int entries, void*, ibv_comp_channel*, int) {
+EXPORTED ibv_cq* ibv_create_cq(ibv_context* context, int entries, void*, ibv_comp_channel* channel,
+                               int) {
   auto* cq = new ibv_cq{};
+  cq->channel = channel;
   cq->context = context;
   cq->cqe = entries;
   return cq;

@@ -58,11 +58,12 @@ class Device {
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;
-  bool has_channels = true;                                     // completion channels
-  std::function<void()> on_open;                                // in ibv_open_device()
-  int opened = 0;                                               // contexts that are open
-  std::size_t regions = 0;                                      // registered
-  int refuse_chosen_keys = 0;                                   // errno
+  bool has_channels = true;             // completion channels
+  std::function<void()> on_open;        // in ibv_open_device()
+  int opened = 0;                       // contexts that are open
+  std::size_t regions = 0;              // registered
+  std::vector<unsigned> registrations;  // access of each, whether it still is or not
+  int refuse_chosen_keys = 0;           // errno
   std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far
 
   std::uint32_t next_qpn = 0x100;

@@ -119,15 +119,26 @@ Expected<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
   return {};
 }
 
-Expected<void> Group::publish(wire::Instant now, std::uint16_t number, void* address,
-                              std::size_t length) {
+Expected<void> Group::check_may_publish() const {
   if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
   if (role_ && state_ != MCAST_GROUP_WAITING) {
     return mcast::fail(MCAST_ERR_INVALID,
                        "the sender of a sender group is told of regions before it leads: publish "
                        "them before, or create fresh groups");
   }
+  return {};
+}
+
+Expected<void> Group::publish(wire::Instant now, std::uint16_t number, void* address,
+                              std::size_t length) {
+  if (auto may = check_may_publish(); !may) return may;
   return regions_.publish(now, number, address, length);
+}
+
+Expected<void> Group::publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
+                                   std::size_t offset, std::size_t length) {
+  if (auto may = check_may_publish(); !may) return may;
+  return regions_.publish_part(now, number, memory, offset, length);
 }
 
 Expected<void> Group::revoke(wire::Instant now, std::uint16_t number) {

@@ -113,6 +113,8 @@ class Group {
   // --- Memory that others may write to.
   Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
                          std::size_t length);
+  Expected<void> publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
+                              std::size_t offset, std::size_t length);
   Expected<void> revoke(wire::Instant now, std::uint16_t number);
   // What the sender of a sender group must be told of this member's memory. INVALID: it is no sender
   // group's.
@@ -165,6 +167,7 @@ class Group {
  private:
   Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
         std::unique_ptr<QueuePair> pair);
+  Expected<void> check_may_publish() const;
   Expected<void> check_lists(std::span<const mrp::MrpMember> members) const;
   void run_task(wire::Instant now, mrp::Membership::Task task, const wire::MrpHeader& header,
                 mrp::Outbox& out);

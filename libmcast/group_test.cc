@@ -174,6 +174,27 @@ TEST_F(GroupOverFake, EndsWhenTheLeaderSaysSoAndSaysWhy) {
   }
 }
 
+TEST_F(GroupOverFake, LooksAtControlMessagesAndDeviceEventsInOneCallOfProgressAll) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  device_.raise(IBV_EVENT_PORT_ERR, 1);
+  mcast_progress(context_);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK) << "it is not their turn";
+  mcast_progress_all(context_);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
+  EXPECT_EQ(mcast_progress_all(nullptr), 0u);
+}
+
+TEST_F(GroupOverFake, SharesItsPortWithVerbsOfTheApplication) {
+  mcast_verbs_t verbs{};
+  ASSERT_EQ(mcast_context_verbs(context_, &verbs), MCAST_OK);
+  EXPECT_EQ(verbs.port, 1);
+  EXPECT_EQ(verbs.pd->context, verbs.context);
+  EXPECT_EQ(verbs.stores_in_process, 1) << "it speaks as soft-roce";
+  EXPECT_EQ(mcast_context_verbs(context_, nullptr), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_mem_verbs(nullptr), nullptr);
+}
+
 TEST_F(GroupOverFake, DeviceEventsEndWhatTheyAreAbout) {
   make(MCAST_LANE_BULK);
   become_active();

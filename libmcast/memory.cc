@@ -21,9 +21,10 @@ Expected<std::unique_ptr<Memory>> Memory::create(std::shared_ptr<const Device> d
 
 Expected<std::unique_ptr<Memory>> Memory::create_writable(std::shared_ptr<const Device> device,
                                                           std::uint64_t fork_generation,
-                                                          void* address, std::size_t length) {
-  auto region =
-      device->register_memory(address, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+                                                          void* address, std::size_t length,
+                                                          int more) {
+  auto region = device->register_memory(address, length,
+                                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | more);
   if (!region) return tl::unexpected(region.error());
   return std::unique_ptr<Memory>(
       new Memory(std::move(device), fork_generation, std::move(*region), true, true));
@@ -33,6 +34,11 @@ bool Memory::covers(const void* address, std::size_t length) const {
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   const auto base = reinterpret_cast<std::uintptr_t>(region_->addr);
   return first >= base && length <= region_->length && first - base <= region_->length - length;
+}
+
+void* Memory::part(std::size_t offset, std::size_t length) const {
+  if (offset > region_->length || length > region_->length - offset) return nullptr;
+  return static_cast<std::byte*>(region_->addr) + offset;
 }
 
 bool MemoryBudget::take(std::size_t bytes, std::size_t limit) {

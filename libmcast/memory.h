@@ -20,18 +20,22 @@ class Memory {
   static Expected<std::unique_ptr<Memory>> create(std::shared_ptr<const Device> device,
                                                   std::uint64_t fork_generation, void* address,
                                                   std::size_t length);
-  // Others may write to it.
+  // Others may write to it; with IBV_ACCESS_REMOTE_READ in `more` they may read it, too.
   static Expected<std::unique_ptr<Memory>> create_writable(std::shared_ptr<const Device> device,
                                                            std::uint64_t fork_generation,
-                                                           void* address, std::size_t length);
+                                                           void* address, std::size_t length,
+                                                           int more = 0);
 
   bool covers(const void* address, std::size_t length) const;
+  // Null if it has no such part.
+  void* part(std::size_t offset, std::size_t length) const;
   bool is_writable() const { return writable_; }
   std::uint32_t lkey() const { return region_->lkey; }
   // What others name it by; none if they may not write to it.
   std::optional<std::uint32_t> rkey() const {
     return is_open_ ? std::optional(region_->rkey) : std::nullopt;
   }
+  ibv_mr* verbs() const { return region_.get(); }
   const Device& device() const { return *device_; }
   std::uint64_t fork_generation() const { return fork_generation_; }  // of the process it is in
 

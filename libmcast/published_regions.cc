@@ -9,8 +9,7 @@ Expected<MrHandle> PublishedRegions::register_region(std::uint16_t number, void*
                    : device_.register_memory(address, length, kAccess);
 }
 
-Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number, void* address,
-                                         std::size_t length) {
+Expected<void> PublishedRegions::check_room(std::uint16_t number) const {
   if (is_announced_) {
     return fail(
         MCAST_ERR_INVALID,
@@ -27,6 +26,12 @@ Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number
                                        std::to_string(wire::Publication::kMaxRegions) +
                                        " regions in a group: make them larger");
   }
+  return {};
+}
+
+Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number, void* address,
+                                         std::size_t length) {
+  if (auto room = check_room(number); !room) return room;
   auto region = register_region(number, address, length);
   if (!region) return tl::unexpected(region.error());
   if (!same_key_) {
@@ -34,6 +39,27 @@ Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number
                    {number, (*region)->rkey, reinterpret_cast<std::uintptr_t>(address), length});
   }
   memory_.emplace(number, std::move(*region));
+  return {};
+}
+
+Expected<void> PublishedRegions::publish_part(wire::Instant now, std::uint16_t number,
+                                              const Memory& memory, std::size_t offset,
+                                              std::size_t length) {
+  if (same_key_) {
+    return fail(MCAST_ERR_INVALID,
+                "a region of a group with same_key lies at address 0 under a key of its own: "
+                "register it anew with mcast_region_publish()");
+  }
+  const auto rkey = memory.rkey();
+  const void* const part = memory.part(offset, length);
+  if (!rkey || part == nullptr || &memory.device() != &device_) {
+    return fail(MCAST_ERR_INVALID,
+                "the memory has no such part, is closed to others, or another context's: register "
+                "it on the group's context with mcast_mem_register_writable()");
+  }
+  if (auto room = check_room(number); !room) return room;
+  publisher_.add(now, {number, *rkey, reinterpret_cast<std::uintptr_t>(part), length});
+  memory_.emplace(number, nullptr);
   return {};
 }
 

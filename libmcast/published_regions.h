@@ -1,6 +1,6 @@
-// Memory of this member that others of its group may write to (mcast_region_publish): registered
-// with the device, made known to the switch, and given back once the switch has forgotten it. Under
-// the context's state lock.
+// Memory of this member that others of its group may write to: made known to the switch. What
+// mcast_region_publish() registers is given back once the switch has forgotten it. Under the
+// context's state lock.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "controller/publisher.h"
-#include "libmcast/device.h"
+#include "libmcast/memory.h"
 
 namespace cepheus::mcast {
 
@@ -28,6 +28,10 @@ class PublishedRegions {
   // does not register it; INVALID: WRITEs are announced, the number is taken, or there are too many.
   Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
                          std::size_t length);
+  // The same of memory that the caller has registered, and keeps so. INVALID also: it has no such
+  // part, is closed to others or another device's, or the group is of same_key.
+  Expected<void> publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
+                              std::size_t offset, std::size_t length);
   Expected<void> revoke(wire::Instant now, std::uint16_t number);
 
   // By rising number; none with same_key.
@@ -50,14 +54,15 @@ class PublishedRegions {
   std::optional<wire::Publication> take_due(wire::Instant now) { return publisher_.take_due(now); }
 
  private:
+  Expected<void> check_room(std::uint16_t number) const;
   Expected<MrHandle> register_region(std::uint16_t number, void* address, std::size_t length) const;
 
   const Device& device_;
   const bool same_key_;
   bool is_announced_ = false;
   mrp::Publisher publisher_;
-  std::map<std::uint16_t, MrHandle> memory_;
-  std::vector<MrHandle> revoked_;  // a switch may still let WRITEs pass that end there
+  std::map<std::uint16_t, MrHandle> memory_;  // by number; null: the caller's
+  std::vector<MrHandle> revoked_;             // a switch may still let WRITEs pass that end there
 };
 
 }  // namespace cepheus::mcast

@@ -98,6 +98,66 @@ TEST_F(RegionsOfAMember, AreGivenBackWithTheGroup) {
   EXPECT_EQ(device_.regions, before);
 }
 
+TEST_F(RegionsOfAMember, ArePartsOfWhatIsRegisteredOnce) {
+  make(MCAST_LANE_BULK);
+  mcast_mem_h memory = nullptr;
+  ASSERT_EQ(mcast_mem_register_shared(context_, buffer_, sizeof buffer_, &memory), MCAST_OK);
+  EXPECT_EQ(device_.registrations.back(),
+            static_cast<unsigned>(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                  IBV_ACCESS_REMOTE_READ));
+  const std::size_t before = device_.registrations.size(), regions = device_.regions;
+  ASSERT_EQ(mcast_region_publish_part(group_, 7, memory, 8, 64), MCAST_OK) << mcast_last_error();
+  ASSERT_EQ(mcast_region_publish_part(group_, 8, memory, 0, sizeof buffer_), MCAST_OK);
+  tell(MrpType::kRegister);
+  ASSERT_FALSE(device_.published.empty());
+  const auto told = device_.published.back().list();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].number, 7);
+  EXPECT_EQ(told[0].rkey, mcast_mem_verbs(memory)->rkey);
+  EXPECT_EQ(told[0].virtual_address, reinterpret_cast<std::uintptr_t>(buffer_ + 8));
+  EXPECT_EQ(told[0].length, 64u);
+  EXPECT_EQ(told[1].rkey, told[0].rkey);
+  EXPECT_EQ(mcast_region_publish_part(group_, 7, memory, 0, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("published already"));
+  EXPECT_EQ(mcast_region_revoke(group_, 7), MCAST_OK);
+  progress();
+  confirm_regions();
+  drop();
+  EXPECT_EQ(device_.registrations.size(), before);
+  EXPECT_EQ(device_.regions, regions) << "it is the caller's";
+  mcast_mem_deregister(memory);
+  EXPECT_EQ(device_.regions, regions - 1);
+}
+
+TEST_F(RegionsOfAMember, AreNoPartsOfMemoryThatOthersMustNotWriteTo) {
+  make(MCAST_LANE_BULK);
+  mcast_mem_h open = nullptr, closed = nullptr, foreign = nullptr;
+  mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
+  mcast_context_h other = nullptr;
+  ASSERT_EQ(mcast_context_create(&params, &other), MCAST_OK);
+  ASSERT_EQ(mcast_mem_register_writable(context_, buffer_, sizeof buffer_, &open), MCAST_OK);
+  ASSERT_EQ(mcast_mem_register(context_, buffer_, sizeof buffer_, &closed), MCAST_OK);
+  ASSERT_EQ(mcast_mem_register_writable(other, buffer_, sizeof buffer_, &foreign), MCAST_OK);
+  const auto part = [&](mcast_mem_h memory, size_t offset, size_t length) {
+    return mcast_region_publish_part(group_, 7, memory, offset, length);
+  };
+  EXPECT_EQ(part(closed, 0, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_mem_register_writable"));
+  EXPECT_EQ(part(foreign, 0, 8), MCAST_ERR_INVALID);
+  EXPECT_EQ(part(open, 8, sizeof buffer_), MCAST_ERR_INVALID);
+  EXPECT_EQ(part(open, sizeof buffer_ + 1, 1), MCAST_ERR_INVALID);
+  EXPECT_EQ(part(open, 1, SIZE_MAX), MCAST_ERR_INVALID);
+  EXPECT_EQ(part(open, 0, 0), MCAST_ERR_INVALID);
+  EXPECT_EQ(part(nullptr, 0, 8), MCAST_ERR_INVALID);
+  EXPECT_EQ(part(open, sizeof buffer_ - 8, 8), MCAST_OK);
+  drop();
+  make(MCAST_LANE_BULK, nullptr, /*same_key=*/true);
+  EXPECT_EQ(part(open, 0, 8), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("mcast_region_publish()"));
+  for (mcast_mem_h memory : {open, closed, foreign}) mcast_mem_deregister(memory);
+  mcast_context_destroy(other);
+}
+
 TEST_F(RegionsOfAMember, AreWrittenToByNumberAndOffset) {
   make(MCAST_LANE_BULK);
   become_active();

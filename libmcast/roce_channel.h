@@ -22,6 +22,7 @@ class RoceChannel final : public ControlChannel {
   std::optional<Received> receive(std::span<std::uint8_t> out) override;
   std::uint16_t port() const override { return calls_.port(socket_); }
   Timers timers() const override { return kSoftRoceTimers; }
+  bool stores_in_process() const override { return true; }
 
  private:
   // The library's functions; addresses and ports in host byte order, errors as errno, nothing

@@ -60,10 +60,9 @@ MAY_INCLUDE = {
     "replica/sim": [WIRE, VOLUME, SIM_CORE, SIM_CHECKED],
     VOLUME_API: [],
     "replica/control": [WIRE, VOLUME],
-    # The device alone of libmcast's own code: how a port is chosen and opened is told once.
-    "replica/rdma": [WIRE, VOLUME, "replica/control", "libmcast"],
-    "replica/server": [WIRE, VOLUME, "replica/control", "replica/rdma", "libmcast"],
-    "replica/volume": [WIRE, VOLUME, "replica/control", "replica/rdma", "libmcast"],
+    "replica/rdma": [WIRE, VOLUME, "replica/control"],
+    "replica/server": [WIRE, VOLUME, "replica/control", "replica/rdma"],
+    "replica/volume": [WIRE, VOLUME, "replica/control", "replica/rdma"],
     "replica/nbdkit": [],
     "replica/tools": [WIRE, VOLUME, "replica/control", "replica/server"],
     "replica/e2e": [WIRE],
@@ -85,6 +84,7 @@ MAY_INCLUDE = {
 TESTS_MAY_INCLUDE = {
     "soft-roce/verbs": [LIVE],
     "controller": [NET],  # what both take a time to be
+    "replica/server": ["libmcast"],  # its fake device
 }
 
 # Other projects' headers that mark a border -> which folders or files may include them.

@@ -1,6 +1,9 @@
 #include "replica/rdma/rc_connection.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "replica/control/volume_key.h"
@@ -9,6 +12,24 @@ namespace cepheus::replica {
 namespace {
 
 constexpr std::uint8_t kReadsAtOnce = 16;  // what nearly all devices can
+constexpr std::uint8_t kAckTimeout = 14;   // 67 ms
+constexpr std::uint8_t kRetries = 7;
+constexpr std::uint8_t kRnrTimer = 1;  // 10 us
+constexpr std::uint8_t kHops = 64;
+
+// IBV_MTU_256 = 1 ... IBV_MTU_4096 = 5
+ibv_mtu code_of(std::uint32_t path_mtu) {
+  return static_cast<ibv_mtu>(std::bit_width(path_mtu) - std::bit_width(128u));
+}
+
+// ::ffff:a.b.c.d
+ibv_gid gid_of(std::uint32_t ipv4) {
+  ibv_gid gid{};
+  gid.raw[10] = gid.raw[11] = 0xFF;
+  const std::uint32_t bytes = htonl(ipv4);
+  std::memcpy(gid.raw + 12, &bytes, sizeof bytes);
+  return gid;
+}
 
 wire::Error failed(const char* what, int error) {
   return {wire::ErrorCode::kUnavailable,
@@ -26,35 +47,34 @@ wire::Result<std::unique_ptr<RcConnection>> RcConnection::create(RdmaPort& port,
   init.cap.max_recv_wr = 1;
   init.cap.max_send_sge = init.cap.max_recv_sge = 1;
   init.sq_sig_all = 1;
-  made->pair_.reset(ibv_create_qp(port.device().pd(), &init));
+  made->pair_.reset(ibv_create_qp(port.verbs().pd, &init));
   if (!made->pair_) return tl::unexpected(failed("no queue pair", errno));
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
-  attr.port_num = port.device().port();
+  attr.port_num = port.verbs().port;
   attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
   const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
   if (const int error = ibv_modify_qp(made->pair_.get(), &attr, mask)) {
     return tl::unexpected(failed("INIT", error));
   }
-  made->name_ = {port.device().ipv4().value(), made->pair_->qp_num,
+  made->name_ = {port.attributes().ipv4, made->pair_->qp_num,
                  static_cast<std::uint32_t>(random_number() & 0xFFFFFF)};
   return made;
 }
 
 wire::Result<void> RcConnection::connect(const RcName& peer) {
-  const mcast::Device& device = port_.device();
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_RTR;
-  attr.path_mtu = device.path_mtu_code();
+  attr.path_mtu = code_of(port_.attributes().path_mtu);
   attr.dest_qp_num = peer.qpn;
   attr.rq_psn = peer.psn;
   attr.max_dest_rd_atomic = kReadsAtOnce;
-  attr.min_rnr_timer = mcast::kSoftRoceTimers.min_rnr_timer;
+  attr.min_rnr_timer = kRnrTimer;
   attr.ah_attr.is_global = 1;
-  attr.ah_attr.port_num = device.port();
-  attr.ah_attr.grh.dgid = mcast::gid_of(wire::Ipv4(peer.ipv4));
-  attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device.gid_index());
-  attr.ah_attr.grh.hop_limit = 64;
+  attr.ah_attr.port_num = port_.verbs().port;
+  attr.ah_attr.grh.dgid = gid_of(peer.ipv4);
+  attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(port_.attributes().gid_index);
+  attr.ah_attr.grh.hop_limit = kHops;
   int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   if (const int error = ibv_modify_qp(pair_.get(), &attr, mask)) {
@@ -63,8 +83,8 @@ wire::Result<void> RcConnection::connect(const RcName& peer) {
   attr = {};
   attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = name_.psn;
-  attr.timeout = mcast::kSoftRoceTimers.ack_timeout;
-  attr.retry_cnt = mcast::kRetries;
+  attr.timeout = kAckTimeout;
+  attr.retry_cnt = kRetries;
   attr.rnr_retry = 7;
   attr.max_rd_atomic = kReadsAtOnce;
   mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

@@ -31,7 +31,10 @@ class RcConnection {
   explicit RcConnection(RdmaPort& port) : port_(port) {}
 
   RdmaPort& port_;
-  mcast::QpHandle pair_;
+  struct Deleter {
+    void operator()(ibv_qp* p) const { ibv_destroy_qp(p); }
+  };
+  std::unique_ptr<ibv_qp, Deleter> pair_;
   RcName name_;
 };
 

@@ -8,8 +8,6 @@ namespace cepheus::replica {
 namespace {
 
 constexpr int kCompletions = 4096;
-// libmcast looks at its control messages in every 64th call.
-constexpr int kControlTurn = 64;
 // A group that does not move for so long is made anew: the volume has another way to find out who is to blame.
 constexpr unsigned kGroupPatienceMs = 1000;
 
@@ -24,20 +22,20 @@ wire::Result<std::unique_ptr<RdmaPort>> RdmaPort::open(const std::string& device
     port->groups_ = nullptr;
     return wire::fail(wire::ErrorCode::kUnavailable, mcast_last_error());
   }
-  mcast_context_attr_t attr;
-  mcast_context_query(port->groups_, &attr);
-  auto opened = mcast::Device::open({attr.device, attr.gid_index, attr.path_mtu});
-  if (!opened) return wire::fail(wire::ErrorCode::kUnavailable, opened.error().text);
-  port->device_ = std::move(*opened);
+  mcast_context_query(port->groups_, &port->attributes_);
+  mcast_context_verbs(port->groups_, &port->verbs_);
+  ibv_context* const context = port->verbs_.context;
   const auto refused = [&](const char* what) {
-    return wire::fail(wire::ErrorCode::kUnavailable, port->device_->name() + " gives no " + what);
+    return wire::fail(wire::ErrorCode::kUnavailable,
+                      std::string(port->attributes_.device) + " gives no " + what);
   };
-  port->channel_.reset(ibv_create_comp_channel(port->device_->context()));
+  ibv_device_attr limits{};
+  if (ibv_query_device(context, &limits) != 0) return refused("limits");
+  port->channel_.reset(ibv_create_comp_channel(context));
   if (!port->channel_) return refused("completion channel");
   fcntl(port->channel_->fd, F_SETFL, fcntl(port->channel_->fd, F_GETFL) | O_NONBLOCK);
-  const int entries = std::min(kCompletions, static_cast<int>(port->device_->max_completions()));
-  port->queue_.reset(
-      ibv_create_cq(port->device_->context(), entries, nullptr, port->channel_.get(), 0));
+  const int entries = std::min(kCompletions, std::max(limits.max_cqe, 1));
+  port->queue_.reset(ibv_create_cq(context, entries, nullptr, port->channel_.get(), 0));
   if (!port->queue_) return refused("completion queue");
   return port;
 }
@@ -45,12 +43,12 @@ wire::Result<std::unique_ptr<RdmaPort>> RdmaPort::open(const std::string& device
 RdmaPort::~RdmaPort() {
   queue_.reset();
   channel_.reset();
-  device_.reset();
   if (groups_ != nullptr) mcast_context_destroy(groups_);
 }
 
-void RdmaPort::progress_groups() {
-  for (int i = 0; i < kControlTurn; ++i) mcast_progress(groups_);
+bool RdmaPort::is_up() const {
+  mcast_context_attr_t now;
+  return mcast_context_query(groups_, &now) == MCAST_OK && now.is_up != 0;
 }
 
 std::size_t RdmaPort::poll(std::span<ibv_wc> out) {

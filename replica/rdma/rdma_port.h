@@ -1,13 +1,13 @@
-// One device port of a volume's program: its context for groups, and beside it plain verbs for reads and copies.
+// One device port of a volume's program: its context for groups, whose verbs serve reads and copies, too.
 #pragma once
 
+#include <infiniband/verbs.h>
 #include <mcast/mcast.h>
 
 #include <memory>
 #include <span>
 #include <string>
 
-#include "libmcast/device.h"
 #include "wire/result.h"
 
 namespace cepheus::replica {
@@ -21,13 +21,13 @@ class RdmaPort {
   RdmaPort& operator=(const RdmaPort&) = delete;
 
   mcast_context_h groups() const { return groups_; }
-  const mcast::Device& device() const { return *device_; }
+  const mcast_verbs_t& verbs() const { return verbs_; }
+  // As it was opened.
+  const mcast_context_attr_t& attributes() const { return attributes_; }
   ibv_cq* queue() const { return queue_.get(); }
   // False: it never serves again, nor does what was made of it. Another one may be opened.
-  bool is_up() const { return device_->is_up(); }
+  bool is_up() const;
 
-  // All that libmcast can do now, its control messages among it.
-  void progress_groups();
   std::size_t poll(std::span<ibv_wc> out);
 
   // Readable when something completed on queue() since arm(); poll() once more after that.
@@ -35,17 +35,24 @@ class RdmaPort {
   void arm();
 
  private:
-  struct ChannelDeleter {
+  struct Deleter {
     void operator()(ibv_comp_channel* p) const { ibv_destroy_comp_channel(p); }
+    void operator()(ibv_cq* p) const { ibv_destroy_cq(p); }
   };
 
   RdmaPort() = default;
 
   mcast_context_h groups_ = nullptr;
-  std::unique_ptr<mcast::Device> device_;
-  std::unique_ptr<ibv_comp_channel, ChannelDeleter> channel_;
-  mcast::CqHandle queue_;
+  mcast_verbs_t verbs_{};
+  mcast_context_attr_t attributes_{};
+  std::unique_ptr<ibv_comp_channel, Deleter> channel_;
+  std::unique_ptr<ibv_cq, Deleter> queue_;
   bool is_armed_ = false;
 };
+
+struct MemoryDeleter {
+  void operator()(mcast_mem* p) const { mcast_mem_deregister(p); }
+};
+using MemoryHandle = std::unique_ptr<mcast_mem, MemoryDeleter>;
 
 }  // namespace cepheus::replica

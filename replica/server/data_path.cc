@@ -13,11 +13,13 @@ wire::Result<void> DataPath::open() {
   port_.reset();
   auto port = RdmaPort::open(device_);
   if (!port) return tl::unexpected(port.error());
-  constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-  auto memory = (*port)->device().register_memory(data_.data(), data_.size(), kAccess);
-  if (!memory) return wire::fail(wire::ErrorCode::kUnavailable, memory.error().text);
+  mcast_mem_h memory = nullptr;
+  if (mcast_mem_register_shared((*port)->groups(), data_.data(), data_.size(), &memory) !=
+      MCAST_OK) {
+    return wire::fail(wire::ErrorCode::kUnavailable, mcast_last_error());
+  }
   port_ = std::move(*port);
-  memory_ = std::move(*memory);
+  memory_.reset(memory);
   return {};
 }
 
@@ -37,7 +39,7 @@ wire::Result<JoinReply> DataPath::join(const RcName& writer, Multicast multicast
   mcast_region_t region{};
   size_t regions = 1;
   if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK ||
-      mcast_region_publish(group_, kDataRegion, data_.data(), data_.size()) != MCAST_OK ||
+      mcast_region_publish_part(group_, kDataRegion, memory_.get(), 0, data_.size()) != MCAST_OK ||
       mcast_group_member(group_, &member) != MCAST_OK ||
       (params.sender_group != 0 && mcast_group_regions(group_, &region, &regions) != MCAST_OK)) {
     const std::string why = mcast_last_error();
@@ -54,7 +56,7 @@ wire::Result<JoinReply> DataPath::join(const RcName& writer, Multicast multicast
   static_assert(sizeof reply.region == sizeof region);
   std::memcpy(reply.region.data(), &region, sizeof region);
   reply.rc = connection_->name();
-  reply.rkey = memory_->rkey;
+  reply.rkey = mcast_mem_verbs(memory_.get())->rkey;
   reply.address = reinterpret_cast<std::uintptr_t>(data_.data());
   return reply;
 }
@@ -72,7 +74,7 @@ bool DataPath::is_registering() const {
 }
 
 void DataPath::progress() {
-  if (port_) port_->progress_groups();
+  if (port_) mcast_progress_all(port_->groups());
 }
 
 std::string DataPath::state() const {

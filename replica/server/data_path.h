@@ -35,7 +35,8 @@ class DataPath {
   const std::string device_;
   const std::span<std::uint8_t> data_;
   std::unique_ptr<RdmaPort> port_;
-  mcast::MrHandle memory_;  // for reads and copies; the group registers its own
+  // Registered once for each port: every group publishes it, and reads and copies use it.
+  MemoryHandle memory_;
   mcast_group_h group_ = nullptr;
   std::unique_ptr<RcConnection> connection_;
 };

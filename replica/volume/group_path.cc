@@ -38,29 +38,21 @@ GroupPath::GroupPath(std::string device, Multicast multicast, unsigned replicas,
       ops_(depth + 2 * replicas),
       writes_(depth) {}
 
-GroupPath::~GroupPath() {
-  drop();
-  mcast_mem_deregister(group_memory_);
-}
+GroupPath::~GroupPath() { drop(); }
 
 wire::Result<void> GroupPath::open_port() {
   if (port_ && port_->is_up()) return {};
   drop();
-  mcast_mem_deregister(group_memory_);
-  group_memory_ = nullptr;
-  connection_memory_.reset();
+  registered_.reset();
   port_.reset();
   auto port = RdmaPort::open(device_);
   if (!port) return tl::unexpected(port.error());
-  auto memory =
-      (*port)->device().register_memory(memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE);
-  if (!memory) return wire::fail(wire::ErrorCode::kUnavailable, memory.error().text);
-  if (mcast_mem_register((*port)->groups(), memory_.data(), memory_.size(), &group_memory_) !=
-      MCAST_OK) {
+  mcast_mem_h memory = nullptr;
+  if (mcast_mem_register((*port)->groups(), memory_.data(), memory_.size(), &memory) != MCAST_OK) {
     return wire::fail(wire::ErrorCode::kUnavailable, mcast_last_error());
   }
   port_ = std::move(*port);
-  connection_memory_ = std::move(*memory);
+  registered_.reset(memory);
   return {};
 }
 
@@ -193,7 +185,7 @@ void GroupPath::post_writes(wire::Instant now) {
     free->op = {&GroupPath::on_written, &*free};
     free->path = this;
     free->attempt = next.attempt;
-    const mcast_status_t status = mcast_write(group_, next.data, next.length, group_memory_,
+    const mcast_status_t status = mcast_write(group_, next.data, next.length, registered_.get(),
                                               kDataRegion, next.offset, nullptr, &free->op);
     if (status == MCAST_ERR_AGAIN) return;
     if (status != MCAST_INPROGRESS) return suspect(now, mcast_last_error());
@@ -221,8 +213,8 @@ void GroupPath::post(OpKind kind, std::uint64_t attempt, unsigned replica, void*
   const auto slot = static_cast<std::uint64_t>(free - ops_.begin());
   const std::uint64_t id = std::uint64_t{free->turn} << kSlotBits | slot;
   const JoinReply& reply = replies_[replica];
-  const RcConnection::Piece piece{data, length, connection_memory_->lkey, reply.address + offset,
-                                  reply.rkey};
+  const RcConnection::Piece piece{data, length, mcast_mem_verbs(registered_.get())->lkey,
+                                  reply.address + offset, reply.rkey};
   const auto opcode = kind == OpKind::kCopyWrite ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
   if (connections_[replica]->post(id, opcode, piece)) return;
   ibv_wc wc{};
@@ -319,7 +311,7 @@ bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
     post_writes(now);
     mcast_progress(port_->groups());
   } else {
-    port_->progress_groups();
+    mcast_progress_all(port_->groups());
   }
   if (state_ == State::kActive && write_failed_) {
     mcast_group_attr_t attr;

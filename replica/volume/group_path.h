@@ -112,8 +112,7 @@ class GroupPath {
   const std::size_t copy_;
 
   std::unique_ptr<RdmaPort> port_;
-  mcast::MrHandle connection_memory_;
-  mcast_mem_h group_memory_ = nullptr;
+  MemoryHandle registered_;  // memory_
 
   State state_ = State::kNone;
   std::uint64_t generation_ = 0;

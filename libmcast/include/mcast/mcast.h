@@ -67,6 +67,10 @@ MCAST_API const char* mcast_status_string(mcast_status_t status);
 MCAST_API const char* mcast_last_error(void);
 MCAST_API const char* mcast_version_string(void);
 
+struct ibv_context;
+struct ibv_mr;
+struct ibv_pd;
+
 typedef struct mcast_context* mcast_context_h;
 typedef struct mcast_group* mcast_group_h;
 typedef struct mcast_mem* mcast_mem_h;
@@ -118,8 +122,11 @@ MCAST_API mcast_status_t mcast_context_create(const mcast_context_params_t* para
  * still registered stays so until mcast_mem_deregister(). */
 MCAST_API void mcast_context_destroy(mcast_context_h context);
 MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
-/* Does what can be done now for all groups; returns the number of things done. */
+/* Does what can be done now for all groups; returns the number of things done. Called in a loop:
+ * unless a group is being set up, only every 64th call looks at what mcast_context_arm() lists. */
 MCAST_API unsigned mcast_progress(mcast_context_h context);
+/* The same, and this call looks at that: for a program that calls now and then, between sleeps. */
+MCAST_API unsigned mcast_progress_all(mcast_context_h context);
 /* For a program that would rather sleep: whatever completes on the context from now on makes `fd`
  * readable, until the next call, which takes that back. What completed before wakes nobody, so:
  *
@@ -131,6 +138,20 @@ MCAST_API unsigned mcast_progress(mcast_context_h context);
  * MCAST_ERR_AGAIN: another thread makes progress; MCAST_ERR_NO_DEVICE: the device can't, keep
  * polling. */
 MCAST_API mcast_status_t mcast_context_arm(mcast_context_h context, int* fd);
+
+/* The context's device port, for verbs of the application's own beside its groups, such as READs on
+ * connections of its own. The handles stay the library's: make objects of them, and destroy those
+ * before the context. <infiniband/verbs.h> says what they are. */
+typedef struct mcast_verbs {
+  struct ibv_context* context; /* its asynchronous events are read by the library */
+  struct ibv_pd* pd;           /* which memory of mcast_mem_register() and its like is in, too */
+  uint8_t port;
+  /* Not 0: the NIC is code of this process (soft-roce), and its stores make pages of a mapped file
+   * dirty as the program's own do. 0: the device stores by DMA, or the kernel for it: the kernel does
+   * not write back a page that was changed so after it was written back once. */
+  int stores_in_process;
+} mcast_verbs_t;
+MCAST_API mcast_status_t mcast_context_verbs(mcast_context_h context, mcast_verbs_t* out);
 
 /* ---- groups ---- */
 
@@ -290,6 +311,8 @@ MCAST_API void mcast_recv_release(mcast_group_h group, void* data);
 MCAST_API mcast_status_t mcast_mem_register(mcast_context_h context, void* address, size_t length,
                                             mcast_mem_h* out);
 MCAST_API void mcast_mem_deregister(mcast_mem_h mem);
+/* What it is to verbs, with its keys: of the library until it is deregistered. Null for null. */
+MCAST_API struct ibv_mr* mcast_mem_verbs(mcast_mem_h mem);
 
 /* A bulk operation in flight: the caller's memory, untouched by the caller until done() ran,
  * exactly once. */
@@ -327,6 +350,14 @@ MCAST_API mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t le
  * Later: mcast_region_test() says when it is, and it is the application's to tell the writer. */
 MCAST_API mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
                                               size_t length);
+/* The same for `length` bytes from `offset` on of `mem`, which others may write to and the caller
+ * registered on the group's context: nothing is registered, so that large memory is published in
+ * group after group at once. Any number of regions may lie in `mem`, also over each other. It stays
+ * the caller's: deregister it after the group was destroyed, or the region revoked and that in force.
+ * MCAST_ERR_INVALID: `mem` has no such part, is closed to others, or another context's; or the group
+ * has same_key. */
+MCAST_API mcast_status_t mcast_region_publish_part(mcast_group_h group, uint16_t region,
+                                                   mcast_mem_h mem, size_t offset, size_t length);
 /* From now on nothing new is written there, once mcast_region_test() says MCAST_OK: the memory is
  * the caller's again. Nobody may be writing to it: a WRITE that is under way breaks the group, and
  * one that comes too late is refused. Regions of a group end with it. */
@@ -353,6 +384,10 @@ MCAST_API mcast_status_t mcast_write(mcast_group_h group, const void* data, size
 /* Memory as of mcast_mem_register() that others may write to as well, wherever a WRITE names it. */
 MCAST_API mcast_status_t mcast_mem_register_writable(mcast_context_h context, void* address,
                                                      size_t length, mcast_mem_h* out);
+
+/* Others may read it, too, on connections of the application's own (mcast_context_verbs). */
+MCAST_API mcast_status_t mcast_mem_register_shared(mcast_context_h context, void* address,
+                                                   size_t length, mcast_mem_h* out);
 
 /* `length` bytes of a member's memory. Plain bytes, to be brought to whoever writes there. */
 typedef struct mcast_target {
