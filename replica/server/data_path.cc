@@ -13,6 +13,13 @@ wire::Result<void> DataPath::open() {
   port_.reset();
   auto port = RdmaPort::open(device_);
   if (!port) return tl::unexpected(port.error());
+  if (maps_file_ && (*port)->verbs().stores_in_process == 0) {
+    return wire::fail(
+        wire::ErrorCode::kInvalid,
+        std::string((*port)->attributes().device) +
+            " stores data by DMA, which makes no page of a mapped file dirty: a flush "
+            "would leave data out. Serve the replica with --cache direct");
+  }
   mcast_mem_h memory = nullptr;
   if (mcast_mem_register_shared((*port)->groups(), data_.data(), data_.size(), &memory) !=
       MCAST_OK) {

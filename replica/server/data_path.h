@@ -12,13 +12,15 @@ namespace cepheus::replica {
 
 class DataPath {
  public:
-  DataPath(std::string device, std::span<std::uint8_t> data)
-      : device_(std::move(device)), data_(data) {}
+  // `maps_file`: the data are pages of a file, which the kernel writes back where they are dirty.
+  DataPath(std::string device, std::span<std::uint8_t> data, bool maps_file)
+      : device_(std::move(device)), data_(data), maps_file_(maps_file) {}
   ~DataPath() { fence(); }
   DataPath(const DataPath&) = delete;
   DataPath& operator=(const DataPath&) = delete;
 
-  // Opens the device, if it is not open, or gone. Says why it can't.
+  // Opens the device, if it is not open, or gone. Says why it can't. kInvalid: the device changes a
+  // mapped file's pages without making them dirty, so that a flush would leave them out.
   wire::Result<void> open();
   // What the writer is to know; the group is registered by it.
   wire::Result<JoinReply> join(const RcName& writer, Multicast multicast);
@@ -34,6 +36,7 @@ class DataPath {
  private:
   const std::string device_;
   const std::span<std::uint8_t> data_;
+  const bool maps_file_;
   std::unique_ptr<RdmaPort> port_;
   // Registered once for each port: every group publishes it, and reads and copies use it.
   MemoryHandle memory_;

@@ -20,7 +20,7 @@ class DataPathOverFake : public testing::Test {
   mcast::fake::Device& device_ = mcast::fake::Device::fresh();
   std::vector<std::uint8_t> data_ = std::vector<std::uint8_t>(1 << 20);
   std::vector<std::uint32_t> keys_;
-  DataPath path_{"", data_};
+  DataPath path_{"", data_, /*maps_file=*/true};
 };
 
 // Other replicas leave and return: each change of the group is a join of this one.
@@ -58,6 +58,19 @@ TEST_F(DataPathOverFake, RegistersAnewOnAnotherPortOnceItsOwnIsGone) {
   join();
   EXPECT_EQ(device_.registrations.size(), 2u);
   EXPECT_EQ(device_.regions, 1u);
+}
+
+// What a flush of a mapped file writes back is dirty: a device's DMA makes no page so.
+TEST_F(DataPathOverFake, RefusesAMappedFileWhereTheDeviceStoresByDma) {
+  device_.is_soft_roce = false;
+  device_.address = wire::Ipv4(127, 0, 0, 1);
+  const auto opened = path_.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, wire::ErrorCode::kInvalid);
+  EXPECT_NE(opened.error().text.find("--cache direct"), std::string::npos) << opened.error().text;
+  EXPECT_EQ(device_.registrations.size(), 0u);
+  DataPath own_memory("", data_, /*maps_file=*/false);
+  EXPECT_TRUE(own_memory.open());
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
       stored_(record_file_.stored()),
       file_(std::move(parts.file)),
       key_(std::move(parts.key)),
-      data_path_(parts.device, file_.data()) {
+      data_path_(parts.device, file_.data(), file_.outlives_program()) {
   const std::string boot = boot_id();
   // A volume that nobody has written to has nothing to lose.
   if (stored_.record.promised.number != 0) stored_.record.note_restart(boot != stored_.boot);

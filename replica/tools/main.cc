@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
       ->add_option_function<std::string>(
           "--cache",
           [&serving](const std::string& cache) { serving.is_direct = cache == "direct"; },
-          "page: the kernel's (default); direct: memory of the program's own, O_DIRECT")
+          "page: the kernel's (default); direct: the program's own memory, for NICs with DMA")
       ->check(CLI::IsMember({"page", "direct"}));
   serve->add_option("--listen", serving.listen, "host:port for writers")->required();
   serve->add_option("--device", serving.device,
