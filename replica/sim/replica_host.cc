@@ -29,8 +29,7 @@ void ReplicaHost::crash(bool with_host) {
   landing_.reset();
   if (with_host || world_.plan.is_direct) {
     has_forgotten_ = lost_memory_ = true;
-    ChunkBitmap all(world_.plan.settings({}).geometry.chunks());
-    all.set_all();
+    std::vector<bool> all(memory_.size(), true);
     if (!world_.plan.is_direct) write_back(all, 0.3);
     memory_ = disk_;
   }
@@ -54,24 +53,40 @@ void ReplicaHost::replace_disk() {
   disk_ = memory_;
 }
 
-void ReplicaHost::write_back(const ChunkBitmap& chunks, double share) {
-  for (std::uint32_t b = 0; b < memory_.size(); ++b) {
-    if (world_.plan.is_direct && !chunks.has(b / world_.plan.chunk_blocks)) continue;
-    if (share == 1 || world_.random.chance(share)) disk_[b] = memory_[b];
+// A block that the NIC is storing may reach the disk half old and half new.
+void ReplicaHost::write_back(std::vector<bool>& left, double share) {
+  for (std::size_t b = 0; b < left.size(); ++b) {
+    if (!left[b] || !world_.random.chance(share)) continue;
+    left[b] = false;
+    const bool is_landing = landing_ && landing_->first == b && memory_[b] != landing_->second;
+    disk_[b] = is_landing && world_.random.chance(0.5) ? world_.history.tear(landing_->second)
+                                                       : memory_[b];
   }
 }
 
-// It takes its time, in which data comes, requests are answered, and all may end.
+std::vector<bool> ReplicaHost::blocks_of(const ChunkBitmap& chunks) const {
+  std::vector<bool> blocks(memory_.size(), true);
+  for (std::uint32_t b = 0; world_.plan.is_direct && b < blocks.size(); ++b) {
+    blocks[b] = chunks.has(b / world_.plan.chunk_blocks);
+  }
+  return blocks;
+}
+
+// It takes its time, in which data comes, requests are answered, and all may end. Each block goes
+// to the disk once, at some moment of it: what lands there later is not flushed.
 void ReplicaHost::flush(Link& link, const ChunkBitmap& chunks, const Answer& answer) {
-  const Duration half = world_.soon(world_.random.chance(0.1) ? 3000 : 60);
+  const double dice = world_.random.fraction();
+  const Duration half = world_.soon(dice < 0.02 ? 15000 : dice < 0.1 ? 3000 : 60);
+  const auto left = std::make_shared<std::vector<bool>>(blocks_of(chunks));
   const auto in = [this, start = starts_](Duration delay, std::function<void()> what) {
     world_.events.in(delay, [this, start, what = std::move(what)] {
       if (starts_ == start) what();
     });
   };
-  in(half, [this, chunks] { write_back(chunks, 0.5); });
-  in(2 * half, [this, chunks, &link, answer] {
-    write_back(chunks, 1);
+  write_back(*left, 0.3);
+  in(half, [this, left] { write_back(*left, 0.5); });
+  in(2 * half, [this, left, &link, answer] {
+    write_back(*left, 1);
     if (link.replica_holds) world_.send(link, std::optional<Answer>(answer));
   });
 }

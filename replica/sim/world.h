@@ -63,7 +63,9 @@ class ReplicaHost {
 
  private:
   void flush(Link& link, const ChunkBitmap& chunks, const Answer& answer);
-  void write_back(const ChunkBitmap& chunks, double share);
+  // Each block that is still set in `left` with a probability of `share`; it is cleared there.
+  void write_back(std::vector<bool>& left, double share);
+  std::vector<bool> blocks_of(const ChunkBitmap& chunks) const;
   void save_record();
 
   World& world_;
