@@ -7,6 +7,7 @@
 
 #include "switch-emulator/live/test_datapath.h"
 #include "wire/ecn.h"
+#include "wire/sender_group.h"
 
 namespace cepheus::live {
 namespace {
@@ -99,13 +100,16 @@ class TwoUsersTest : public DatapathTest {
   void send_mrp(const wire::MrpMessage& message) {
     std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
     bytes.resize(message.emit(bytes));
+    send_registration(0, kGroup, bytes);
+  }
+  void send_registration(std::size_t host, wire::Ipv4 to, std::span<const std::uint8_t> bytes) {
     wire::UdpDatagram datagram;
-    datagram.ip.source = address(0);
-    datagram.ip.destination = kGroup;
+    datagram.ip.source = address(host);
+    datagram.ip.destination = to;
     datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
     wire::Frame frame;
     datagram.emit(frame, bytes);
-    send(0, frame);
+    send(host, frame);
   }
   // In a descriptor full of the sender's other bytes, as those of a client with a dirty stack are.
   void send(std::size_t host, const wire::Frame& frame) {
@@ -134,18 +138,40 @@ class TwoUsersTest : public DatapathTest {
     }
     send(host, frame);
   }
-  void send_to_group(wire::Psn psn, std::span<const std::uint8_t> payload) {
-    auto data = roce_headers(wire::Opcode::kRcSendOnly, address(0), kGroup);
-    data.bth.destination_qp = wire::kVirtualQpn;
+  void send_to_group(wire::Psn psn, std::span<const std::uint8_t> payload, std::size_t host = 0) {
+    send_data(host, kGroup, wire::kVirtualQpn, psn, payload);
+  }
+  void send_data(std::size_t host, wire::Ipv4 to, wire::Qpn qpn, wire::Psn psn,
+                 std::span<const std::uint8_t> payload) {
+    auto data = roce_headers(wire::Opcode::kRcSendOnly, address(host), to);
+    data.bth.destination_qp = qpn;
     data.bth.psn = psn;
     data.bth.ack_request = true;
-    send(0, data, payload);
+    send(host, data, payload);
   }
   void acknowledge(std::size_t host, wire::Psn psn) {
-    auto ack = roce_headers(wire::Opcode::kRcAcknowledge, address(host), kGroup);
-    ack.bth.destination_qp = wire::kVirtualQpn;
-    ack.bth.psn = psn;
-    send(host, ack);
+    answer(host, kGroup, wire::kVirtualQpn, psn, {});
+  }
+  void answer(std::size_t host, wire::Ipv4 to, wire::Qpn qpn, wire::Psn psn, const wire::Aeth& aeth,
+              bool becn = false) {
+    auto answer = roce_headers(wire::Opcode::kRcAcknowledge, address(host), to);
+    answer.bth.destination_qp = qpn;
+    answer.bth.psn = psn;
+    answer.bth.becn = becn;
+    answer.aeth = aeth;
+    send(host, answer);
+  }
+  // Every kind of feedback of the first user's hosts to host 2, the other user's.
+  void answer_in_every_way(wire::Ipv4 to, wire::Qpn qpn, wire::Psn first) {
+    for (const std::size_t host : {0, 1}) {
+      answer(host, to, qpn, first, {wire::AckKind::kAck, wire::Aeth::kNoCreditLimit, 1}, true);
+      answer(host, to, qpn, first + 1, {wire::AckKind::kNak, 0, 1});
+      answer(host, to, qpn, first + 2, {wire::AckKind::kRnrNak, 1, 1});
+      answer(host, to, qpn, first + 2, {wire::AckKind::kNak, 2, 1});
+      auto notification = roce_headers(wire::Opcode::kCnp, address(host), to);
+      notification.bth.destination_qp = qpn;
+      send(host, notification);
+    }
   }
   // How many frames all clients have been given. BareClient looks behind the lengths of each.
   std::uint32_t take_everything() {
@@ -182,6 +208,49 @@ TEST_F(TwoUsersTest, NothingCrossesBehindTheLengthsOfAFrame) {
     EXPECT_EQ(take_everything(), 1u) << "a merged acknowledgement, which the switch makes";
     psn = psn + 1;
   }
+  EXPECT_FALSE(second_user_has(std::span(secret).first(4)));
+}
+
+// Feedback that the switch merges and makes, of groups and of sender groups, and its own refusals.
+TEST_F(TwoUsersTest, NothingCrossesInWhatTheSwitchMakes) {
+  const std::vector<std::uint8_t> secret(40, kSecret), payload(600, 2);
+  take_everything();
+  const wire::Psn first = wire::group_start_psn(kGroup, kEpoch);
+  for (int n = 0; n < 3; ++n) send_to_group(first + n, payload, 2);
+  EXPECT_EQ(take_everything(), 9u);
+  answer(3, kGroup, wire::kVirtualQpn, first + 2, {});
+  answer_in_every_way(kGroup, wire::kVirtualQpn, first);
+  EXPECT_GT(take_everything(), 3u);
+
+  constexpr wire::Qpn kVirtual{0xC00042};
+  wire::SenderGroupMessage install;
+  install.header.type = wire::MrpType::kInstall;
+  install.header.flags = wire::SenderGroupMessage::kFresh;
+  install.header.mcst_id = address(2);
+  install.header.instance = install.header.epoch = 1;
+  install.control_port = 40000;
+  install.virtual_qpn = kVirtual;
+  install.sender_qpn = qpn_of(2);
+  install.start = first;
+  install.addressed = address(0);
+  install.share = wire::SenderGroupMessage::kWholeShare;
+  for (const std::size_t host : {0, 1}) install.add({address(host), qpn_of(host)});
+  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
+  bytes.resize(install.emit(bytes));
+  send_registration(2, address(0), bytes);
+  EXPECT_EQ(take_everything(), 2u);
+  for (int n = 0; n < 3; ++n) send_data(2, address(0), kVirtual, first + n, payload);
+  EXPECT_EQ(take_everything(), 6u);
+  answer_in_every_way(address(2), kVirtual, first);
+  EXPECT_GT(take_everything(), 3u);
+
+  auto stranger = message_of(wire::MrpType::kRegister);  // the identifier is another leader's
+  stranger.add({address(2), qpn_of(2)});
+  stranger.header.instance = 2;
+  bytes.resize(wire::MrpMessage::kMaxSize);
+  bytes.resize(stranger.emit(bytes));
+  send_registration(2, kGroup, bytes);
+  EXPECT_EQ(take_everything(), 1u);
   EXPECT_FALSE(second_user_has(std::span(secret).first(4)));
 }
 

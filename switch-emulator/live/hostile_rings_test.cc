@@ -27,23 +27,7 @@ enum Action : unsigned {
 
 class HostileRings : public DatapathTest {
  protected:
-  static constexpr std::size_t kWords = 8;
-
-  // Every word outside of the rings.
-  static std::array<std::function<void(std::uint32_t)>, kWords> words(BareClient& client) {
-    const auto index = [](fabric::SharedIndex* word) {
-      return [word](std::uint32_t value) { word->store(value); };
-    };
-    const fabric::PortSegment& shared = client.segment;
-    return {index(shared.tx().produced),
-            index(shared.rx().consumed),
-            index(shared.returns().consumed),
-            index(shared.tx().consumed),
-            index(shared.rx().produced),
-            index(shared.returns().produced),
-            [&shared](std::uint32_t value) { shared.client_sleeps().ask(value); },
-            [&shared](std::uint32_t value) { shared.switch_sleeps().ask(value); }};
-  }
+  static constexpr std::size_t kWords = fabric::kSharedWords;
 
   static void queue(BareClient& from, std::size_t sender, std::size_t to) {
     from.put(plain_datagram(sender, to, std::vector<std::uint8_t>(16, 1)), 0);
@@ -67,7 +51,7 @@ class HostileRings : public DatapathTest {
     if ((actions & kReadsAFrame) != 0) hostile.take();
     if ((actions & kLeavesAFrameUnread) == 0) take_all(hostile);
     if ((actions & kQueuesAFrame) != 0) queue(hostile, kHostile, kVictim);
-    const auto word = words(hostile);
+    const auto word = shared_words(hostile.segment);
     for (std::size_t n = 0; n < kWords; ++n) {
       if ((corrupted >> n & 1) != 0) word[n](random() >> random() % 32);
     }

@@ -51,6 +51,7 @@ RawClient::RawClient(const std::string& socket, const std::string& host)
   if (!welcome || answer->fds.size() != fabric::kGrantedFds)
     throw std::runtime_error("no port granted");
   granted_ = std::move(*answer);
+  identity_ = welcome->identity;
   auto segment = fabric::PortSegment::map(granted_.fds[fabric::kSegmentFd].get(),
                                           welcome->pool.slots_per_area);
   if (!segment) throw std::runtime_error(segment.error().text);

@@ -76,12 +76,18 @@ class RawClient {
  public:
   RawClient(const std::string& socket, const std::string& host);
   const fabric::PortSegment& segment() const { return segment_; }
+  const fabric::HostIdentity& identity() const { return identity_; }
+  // All that it can read: what it shares with the switch alone, and the pool of its user.
+  std::array<int, 2> shared_files() const {
+    return {granted_.fds[fabric::kSegmentFd].get(), granted_.fds[fabric::kPoolFd].get()};
+  }
   void ring_doorbell() const;
   int own_doorbell() const { return granted_.fds[fabric::kClientDoorbellFd].get(); }
 
  private:
   fabric::UniqueFd socket_;
   fabric::Message granted_;
+  fabric::HostIdentity identity_;
   fabric::PortSegment segment_;
 };
 

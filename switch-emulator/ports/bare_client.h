@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "switch-emulator/ports/handshake.h"
 #include "switch-emulator/ports/port_segment.h"
+#include "switch-emulator/ports/test_segment.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -71,14 +71,6 @@ class BareClient {
     rx.release();
     EXPECT_TRUE(has_nothing_behind_its_lengths(got));
     return got;
-  }
-  static bool has_nothing_behind_its_lengths(const Descriptor& d) {
-    const bool is_inline = d.payload == Descriptor::kInline;
-    const auto behind =
-        std::span(d.bytes).subspan(d.header_len + (is_inline ? d.payload_len : std::size_t{0}));
-    const bool has_icrc = d.icrc_state == static_cast<std::uint8_t>(wire::Icrc::kPresent);
-    return std::all_of(behind.begin(), behind.end(), [](std::uint8_t byte) { return byte == 0; }) &&
-           (d.icrc == 0 || has_icrc) && d.reserved0 == 0 && d.reserved1 == 0 && d.reserved2 == 0;
   }
 
   PoolGeometry geometry;
