@@ -53,6 +53,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   if (a.plan.per_request) command += " --per-request";
   if (a.plan.sender_groups) command += " --sender-groups";
   if (a.plan.congestion) command += " --congestion";
+  if (a.plan.nics) command += " --nics";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   if (!a.without.empty()) command += " --without " + to_text(a.without);
   return command + " --trace";
@@ -201,8 +202,9 @@ int run(int argc, char** argv) {
          "--fabrics", a.plan.fabrics,
          "leaf-spine fabrics and fat-trees in every seed, most small, some of hundreds of hosts")
       ->excludes(switches);
-  app.add_flag("--incidents", a.plan.incidents,
-               "one incident a seed: a death, a restart, a stall, forged packets");
+  app.add_flag(
+      "--incidents", a.plan.incidents,
+      "one to five incidents a seed, which may overlap: deaths, restarts, stalls, forgery");
   app.add_flag("--far", a.plan.far, "hosts whose delays differ by up to 2 ms in every seed");
   app.add_flag("--host-sync", a.plan.host_sync, "switches leave PSNs to hosts in every seed");
   app.add_flag("--writes", a.plan.writes, "members write into each other's regions in every seed");
@@ -212,6 +214,9 @@ int run(int argc, char** argv) {
                "MC-RDMA's multicast, one fixed sender a group, in every seed");
   app.add_flag("--congestion", a.plan.congestion,
                "queues that mark, and lossless links with hardly any room, in every seed");
+  app.add_flag(
+      "--nics", a.plan.nics,
+      "NICs of several makes in every seed: hosts acknowledge and ask again in other ways");
   app.add_flag("--cuts", a.plan.cuts,
                "equal-cost paths in every seed, and trunks that are cut or fall silent");
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")

@@ -34,7 +34,7 @@ Outcome expect_no_failure(std::uint64_t seeds, const char* flags, const PlanOpti
 class Seeds : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Seeds, HoldEveryInvariant) {
-  constexpr std::uint64_t kSeedsPerShard = 250;
+  constexpr std::uint64_t kSeedsPerShard = 200;
   expect_no_failure(kSeedsPerShard, "", {}, GetParam() * kSeedsPerShard);
 }
 
@@ -159,6 +159,24 @@ TEST(SeedsOfCongestion, HoldWhereSwitchesAnswerEachOther) {
   PlanOptions options;
   options.congestion = options.cuts = true;
   expect_no_failure_from(8924, 1, "--congestion --cuts", options);
+}
+
+// NICs that acknowledge, and ask again, in other ways than soft-roce does.
+TEST(SeedsOfOtherNics, HoldEveryInvariant) {
+  PlanOptions options;
+  options.nics = true;
+  const Outcome seen = expect_no_failure(400, "--nics", options);
+  EXPECT_GT(seen.naks, 500u);
+  options.incidents = true;
+  expect_no_failure(200, "--nics --incidents", options, 400);
+  options.fabrics = true;
+  expect_no_failure(100, "--nics --incidents --fabrics", options, 600);
+  options = {};
+  options.nics = options.sender_groups = options.incidents = true;
+  expect_no_failure(200, "--nics --sender-groups --incidents", options, 700);
+  options = {};
+  options.nics = options.host_sync = true;
+  expect_no_failure(100, "--nics --host-sync", options, 900);
 }
 
 // The farther members' answers come long after the repeats that the nearer ones asked for.

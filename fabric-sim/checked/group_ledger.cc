@@ -26,6 +26,7 @@ GroupLedger::GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& fi
                                   std::span<std::uint8_t> out) { fill_with(key, message, out); }),
       targets_(plan.members.size()),
       delivered_(plan.messages.size() * plan.members.size(), false),
+      arrived_(delivered_.size(), false),
       completed_(plan.messages.size(), false),
       posted_(plan.messages.size(), false),
       skipped_(plan.messages.size(), false),
@@ -95,6 +96,15 @@ bool GroupLedger::is_next(std::size_t member, std::uint32_t message) {
   return true;
 }
 
+void GroupLedger::on_arrived(std::size_t member, std::uint32_t message,
+                             std::span<const std::uint8_t> bytes) {
+  if (message >= plan_.messages.size() || plan_.messages[message].outside) return;
+  const bool is_write = plan_.messages[message].is_write();
+  const bool is_whole =
+      is_write ? regions_.shows(member, message, posted_) : matches(message, bytes);
+  if (is_whole) arrived_[message * plan_.members.size() + member] = true;
+}
+
 void GroupLedger::on_delivered(std::size_t member, std::uint32_t message,
                                std::span<const std::uint8_t> bytes) {
   if (!is_next(member, message)) return;
@@ -147,7 +157,8 @@ void GroupLedger::on_completed(std::size_t message) {
   }
   for (std::size_t member = 0; member < plan_.members.size(); ++member) {
     const bool is_excused = dead_[member] && !plan_.loss_ends;
-    if (has(message, member) || is_excused || take_untold(member, message)) continue;
+    const bool has_it = has(message, member) || has_arrived(message, member);
+    if (has_it || is_excused || take_untold(member, message)) continue;
     findings_.report(Invariant::kCompletion, name_of(message) + " completed, but member " +
                                                  std::to_string(member) + " lacks it");
     return;

@@ -2,6 +2,7 @@
 // decides nothing.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ class GroupLedger {
   // others.
   bool may_send(std::size_t member, std::size_t message) const;
 
+  // The member's NIC has the message, its program not yet: of a WRITE, `bytes` is empty.
+  void on_arrived(std::size_t member, std::uint32_t message, std::span<const std::uint8_t> bytes);
   // `message` is what the packet's immediate data says it is.
   void on_delivered(std::size_t member, std::uint32_t message, std::span<const std::uint8_t> bytes);
   // The same of a WRITE with immediate, which is in the member's region.
@@ -37,6 +40,9 @@ class GroupLedger {
   // it had begun may be lost, and all that comes after it.
   void on_death(std::size_t member);
   bool is_dead(std::size_t member) const { return dead_[member]; }
+  std::size_t living_members() const {
+    return static_cast<std::size_t>(std::ranges::count(dead_, false));
+  }
   // Operations may fail from here on. They may still not falsely complete.
   void on_disaster() { may_fail_ = true; }
   bool may_fail() const { return may_fail_; }
@@ -69,6 +75,9 @@ class GroupLedger {
   bool has(std::size_t message, std::size_t member) const {
     return delivered_[message * plan_.members.size() + member];
   }
+  bool has_arrived(std::size_t message, std::size_t member) const {
+    return arrived_[message * plan_.members.size() + member];
+  }
   bool matches(std::size_t message, std::span<const std::uint8_t> bytes) const;
   std::string name_of(std::size_t message) const;
 
@@ -78,6 +87,7 @@ class GroupLedger {
   RegionBooks regions_;
   std::vector<wire::AnnouncedTarget> targets_;
   std::vector<bool> delivered_;         // by message and member; true for the source
+  std::vector<bool> arrived_;           // ... as it should be, whether its program knows or not
   std::vector<bool> completed_;         // by message
   std::vector<bool> posted_, skipped_;  // by message
   std::vector<bool> dead_;              // by member

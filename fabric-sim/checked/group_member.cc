@@ -369,7 +369,8 @@ void GroupMember::watch() {
 
 void GroupMember::on_event(Instant now, std::uint64_t what) {
   if (!open_) return;
-  if (host_.awake_at() > now) return simulator_.schedule(host_.awake_at(), *this, what);
+  if (host_.programs_awake_at() > now)
+    return simulator_.schedule(host_.programs_awake_at(), *this, what);
   if (what == kWatch) {
     watching_ = false;
     if (!active_ || outstanding_ == 0) return;
@@ -390,6 +391,15 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
   } else {
     post_receive(static_cast<std::size_t>(what - kFirstReceive));
   }
+}
+
+void GroupMember::on_arrival(const rnic::Completion& completion) {
+  const bool is_receive = completion.wr_id < transport_.receive_slots;
+  if (!open_ || !is_receive || completion.status != rnic::WcStatus::kSuccess) return;
+  const auto bytes = slot_bytes(static_cast<std::size_t>(completion.wr_id));
+  const bool is_write = completion.opcode == rnic::WcOpcode::kRecvWriteImm;
+  ledger_.on_arrived(index_, completion.imm,
+                     is_write ? bytes.first(0) : bytes.first(completion.byte_len));
 }
 
 void GroupMember::on_completion(Instant now, const rnic::Completion& completion) {

@@ -43,6 +43,7 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
 
   void on_event(Instant now, std::uint64_t what) override;
   void on_completion(Instant now, const rnic::Completion& completion) override;
+  void on_arrival(const rnic::Completion& completion) override;
   void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override;
 
  protected:

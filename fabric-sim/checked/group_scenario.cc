@@ -128,12 +128,15 @@ void GroupScenario::dissolve() {
   }
   Duration rest{0};
   for (const net::SwitchSpec& s : plan_.topology.switches) rest = std::max(rest, s.config.rest);
-  run_until(std::max(simulator_.now(), Instant{plan_.faults.end}) + rest + 10ms);
+  const Duration calm = std::max(plan_.faults.end, end_of_stalls(plan_));
+  run_until(std::max(simulator_.now(), Instant{calm}) + rest + 10ms);
   // Every UNREGISTER may have been lost, or there was no leader to send it: then tables go with
   // age, and leave tombstones that go with age. When a trunk comes back switches tell others of sender
   // groups that they still hold, which are as young as that then.
   Duration age{0};
-  for (const net::SwitchSpec& s : plan_.topology.switches) age = std::max(age, s.config.age);
+  for (const net::SwitchSpec& s : plan_.topology.switches) {
+    age = std::max({age, s.config.age, s.config.pending_age});
+  }
   for (int i = 0; i < 2 && !findings_.first() && something_is_left(); ++i) {
     run_until(simulator_.now() + age + rest + 10ms);
   }

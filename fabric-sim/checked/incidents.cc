@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kOwnStream = 0xD1CE'0F'FA7E;  // the rest of the seed's plan stays as it is
 constexpr std::uint32_t kForgedFrames = 120;
+constexpr std::uint32_t kMostIncidents = 5;
 
 bool is_member(const GroupPlan& group, std::size_t host) {
   return std::any_of(group.members.begin(), group.members.end(),
@@ -28,13 +29,26 @@ std::optional<std::size_t> outsider(const ScenarioPlan& plan) {
   return std::nullopt;
 }
 
-}  // namespace
+bool is_death(const IncidentPlan& incident) {
+  return incident.kind == IncidentKind::kDeath || incident.kind == IncidentKind::kHostRestart;
+}
 
-void add_incident(ScenarioPlan& plan) {
-  Random random(plan.seed ^ kOwnStream);
-  IncidentPlan& incident = plan.incident;
+// Whether the host, its programs or its NIC stand still. Programs may compute for long, but not for
+// so long that a source's retries end before its leader evicts a silent member (docs/protocol.md,
+// "Limits"). All stalls of a seed begin within a few milliseconds.
+void choose_stall(Random& random, const ScenarioPlan& plan, IncidentPlan& incident) {
+  constexpr std::array kKinds{IncidentKind::kPause, IncidentKind::kProgramStall,
+                              IncidentKind::kNicStall};
+  incident.kind = kKinds[random.below(kKinds.size())];
+  if (incident.kind == IncidentKind::kProgramStall && random.chance(0.3)) {
+    incident.lasts = random.between(wire::Duration{8ms}, plan.transport.silence() / 3);
+  }
+}
+
+IncidentPlan draw(Random& random, const ScenarioPlan& plan) {
+  IncidentPlan incident;
   constexpr std::array kKinds{IncidentKind::kDeath,         IncidentKind::kDeath,
-                              IncidentKind::kHostRestart,   IncidentKind::kStall,
+                              IncidentKind::kHostRestart,   IncidentKind::kPause,
                               IncidentKind::kSwitchRestart, IncidentKind::kForgery};
   incident.kind = kKinds[random.below(kKinds.size())];
   incident.at = random.between(wire::Duration{50us}, wire::Duration{6ms});
@@ -48,98 +62,150 @@ void add_incident(ScenarioPlan& plan) {
       incident.host = *host;
       incident.at = random.between(wire::Duration{0}, wire::Duration{1ms});
     } else {
-      incident.kind = IncidentKind::kStall;
+      incident.kind = IncidentKind::kPause;
     }
   }
-  const bool dies =
-      incident.kind == IncidentKind::kDeath || incident.kind == IncidentKind::kHostRestart;
-  // Senders must outlast the time after which a silent member is given up.
-  // Nobody reports a sender group's receiver to it: its switch may have no part in the group.
-  const bool is_reported = incident.noticed && !plan.groups.front().has_one_sender;
-  if (dies && !is_reported) {
-    plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
-  }
+  // A host dies once.
+  const bool dies_already = std::ranges::any_of(plan.incidents, [&](const IncidentPlan& other) {
+    return is_death(other) && other.host == incident.host;
+  });
+  if (is_death(incident) && dies_already) incident.kind = IncidentKind::kPause;
+  if (incident.kind == IncidentKind::kPause) choose_stall(random, plan, incident);
   // A cable that was unplugged has nothing on its way when it is plugged in again: what its host
   // said before may not be taken for something that it says since.
   if (incident.kind == IncidentKind::kHostRestart && incident.noticed) {
     incident.lasts = std::max(incident.lasts, plan.faults.reorder_by);
   }
+  return incident;
+}
+
+}  // namespace
+
+void add_incidents(ScenarioPlan& plan) {
+  Random random(plan.seed ^ kOwnStream);
+  plan.incidents.push_back(draw(random, plan));
+  const std::uint32_t more = random.chance(0.5) ? random.between(1, kMostIncidents - 1) : 0;
+  for (std::uint32_t i = 0; i < more; ++i) {
+    const wire::Duration before = plan.incidents.back().at;
+    plan.incidents.push_back(draw(random, plan));
+    // Some follow so closely that what the last one made necessary is still under way.
+    if (random.chance(0.5)) {
+      plan.incidents.back().at = before + random.between(wire::Duration{0}, wire::Duration{1ms});
+    }
+  }
+  for (const IncidentPlan& incident : plan.incidents) {
+    // Senders must outlast the time after which a silent member is given up.
+    // Nobody reports a sender group's receiver to it: its switch may have no part in the group.
+    const bool is_reported = incident.noticed && !plan.groups.front().has_one_sender;
+    if (is_death(incident) && !is_reported) {
+      plan.transport.timeout_code = std::max<std::uint8_t>(plan.transport.timeout_code, 8);
+    }
+  }
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.orphan_age = 10ms;
 }
 
-Incidents::Incidents(Simulator& simulator, Network& network, const ScenarioPlan& plan)
-    : simulator_(simulator),
-      network_(network),
-      plan_(plan),
-      incident_(plan.incident),
-      random_(plan.seed * 3 + kOwnStream) {}
-
-void Incidents::start() {
-  if (incident_.kind == IncidentKind::kNone) return;
-  const bool forges = incident_.kind == IncidentKind::kForgery;
-  simulator_.schedule(Instant{incident_.at}, *this, forges ? kForge : kStrike);
+wire::Duration last_restart(const ScenarioPlan& plan) {
+  wire::Duration last{0};
+  for (const IncidentPlan& incident : plan.incidents) {
+    if (incident.kind == IncidentKind::kSwitchRestart) last = std::max(last, incident.at);
+  }
+  return last;
 }
 
-void Incidents::on_event(Instant now, std::uint64_t what) {
-  switch (static_cast<What>(what)) {
-    case kStrike:
-      return strike(now);
-    case kNotice:
-      return network_.set_host_port(now, incident_.host, false);
-    case kReturn:
-      network_.host(incident_.host).revive();
-      return network_.set_host_port(now, incident_.host, true);
-    case kForge:
-      return forge(now);
+wire::Duration end_of_stalls(const ScenarioPlan& plan) {
+  wire::Duration end{0};
+  for (const IncidentPlan& incident : plan.incidents) {
+    end = std::max(end, incident.at + incident.lasts);
+  }
+  return end;
+}
+
+Incidents::Incidents(Simulator& simulator, Network& network, const ScenarioPlan& plan)
+    : simulator_(simulator), network_(network), plan_(plan), random_(plan.seed * 3 + kOwnStream) {}
+
+void Incidents::start() {
+  for (std::size_t i = 0; i < plan_.incidents.size(); ++i) {
+    const bool forges = plan_.incidents[i].kind == IncidentKind::kForgery;
+    schedule(Instant{plan_.incidents[i].at}, forges ? kForge : kStrike, i);
   }
 }
 
-void Incidents::strike(Instant now) {
-  switch (incident_.kind) {
+void Incidents::on_event(Instant now, std::uint64_t what) {
+  const std::size_t number = what / kWhats;
+  const std::size_t host = plan_.incidents[number].host;
+  switch (static_cast<What>(what % kWhats)) {
+    case kStrike:
+      return strike(now, number);
+    case kNotice:
+      return network_.set_host_port(now, host, false);
+    case kReturn:
+      network_.host(host).revive();
+      return network_.set_host_port(now, host, true);
+    case kForge:
+      return forge(now, number);
+    case kWhats:
+      break;
+  }
+}
+
+void Incidents::strike(Instant now, std::size_t number) {
+  const IncidentPlan& incident = plan_.incidents[number];
+  Host& host = network_.host(incident.host);
+  SwitchNode& node = *network_.switches()[incident.at_switch];
+  const auto note = [&](const std::string& of, const char* text) {
+    simulator_.trace().note(now, of, text);
+  };
+  switch (incident.kind) {
     case IncidentKind::kDeath:
     case IncidentKind::kHostRestart:
-      simulator_.trace().note(now, network_.host(incident_.host).name(), "dies");
-      kill_host();
-      if (incident_.noticed) simulator_.schedule(now + 20us, *this, kNotice);
-      if (incident_.kind == IncidentKind::kHostRestart) {
-        simulator_.schedule(now + 20us + incident_.lasts, *this, kReturn);
+      note(host.name(), "dies");
+      kill_host(incident.host);
+      if (incident.noticed) schedule(now + 20us, kNotice, number);
+      if (incident.kind == IncidentKind::kHostRestart) {
+        schedule(now + 20us + incident.lasts, kReturn, number);
       }
       break;
-    case IncidentKind::kStall:
-      simulator_.trace().note(now, network_.host(incident_.host).name(), "is stopped");
-      network_.host(incident_.host).sleep_until(now + incident_.lasts);
+    case IncidentKind::kPause:
+      note(host.name(), "is paused");
+      host.pause(now + incident.lasts);
+      break;
+    case IncidentKind::kProgramStall:
+      note(host.name(), "has its programs stopped");
+      host.stall_programs(now + incident.lasts);
+      break;
+    case IncidentKind::kNicStall:
+      note(host.name(), "has its NIC stopped");
+      host.stall_nic(now + incident.lasts);
       break;
     case IncidentKind::kSwitchRestart:
-      simulator_.trace().note(now, network_.switches()[incident_.at_switch]->name(), "restarts");
-      restart_switch();
+      note(node.name(), "restarts");
+      restart_switch(node);
       break;
-    case IncidentKind::kNone:
     case IncidentKind::kForgery:
       break;
   }
 }
 
-void Incidents::kill_host() {
+void Incidents::kill_host(std::size_t host) {
   for (const Victim& group : groups_) {
     const GroupPlan& plan = group.ledger.plan();
     for (std::size_t i = 0; i < plan.members.size(); ++i) {
-      if (plan.members[i].host != incident_.host) continue;
+      if (plan.members[i].host != host) continue;
       // All or nothing until all are active; and nobody leads on.
       if (!group.leader.is_active() || i == plan.leader) group.ledger.on_disaster();
       group.ledger.on_death(i);
-      // With its only receiver a sender group ends.
-      if (plan.has_one_sender && plan.members.size() == 2) group.ledger.on_disaster();
+      // With its last receiver a sender group ends.
+      if (plan.has_one_sender && group.ledger.living_members() == 1) group.ledger.on_disaster();
       group.members[i]->die();
       if (i == plan.leader) group.leader.die();
       for (const auto& member : group.members) member->on_death_of_another();
     }
   }
-  network_.host(incident_.host).die();
+  network_.host(host).die();
 }
 
 // A group that is just being set up may go over any switch.
-void Incidents::restart_switch() {
-  SwitchNode& node = *network_.switches()[incident_.at_switch];
+void Incidents::restart_switch(SwitchNode& node) {
   for (const Victim& group : groups_) {
     const GroupPlan& plan = group.ledger.plan();
     const bool has_begun = Instant{plan.starts} <= simulator_.now();
@@ -149,19 +215,19 @@ void Incidents::restart_switch() {
   node.restart(simulator_.now());
 }
 
-void Incidents::forge(Instant now) {
+void Incidents::forge(Instant now, std::size_t number) {
+  Host& forger = network_.host(plan_.incidents[number].host);
+  if (forger.is_dead()) return;
   const GroupPlan& target = plan_.groups[random_.below(plan_.groups.size())];
-  network_.host(incident_.host)
-      .send_frame(random_.chance(0.5) ? forged_datagram(target) : forged_roce(target));
-  if (++forged_ == kForgedFrames) return;
-  simulator_.schedule(now + random_.between(wire::Duration{10us}, wire::Duration{80us}), *this,
-                      kForge);
+  forger.send_frame(random_.chance(0.5) ? forged_datagram(forger, target)
+                                        : forged_roce(forger, target));
+  if (++forged_ % kForgedFrames == 0) return;
+  schedule(now + random_.between(wire::Duration{10us}, wire::Duration{80us}), kForge, number);
 }
 
 // Registration in somebody else's name, or in its own about others.
-wire::Frame Incidents::forged_datagram(const GroupPlan& target) {
+wire::Frame Incidents::forged_datagram(const Host& forger, const GroupPlan& target) {
   const auto address = [&](std::size_t host) { return plan_.topology.hosts[host].address; };
-  const Host& forger = network_.host(incident_.host);
   const MemberPlan& somebody = target.members[random_.below(target.members.size())];
   const wire::Ipv4 leader = address(target.members[target.leader].host);
   wire::MrpMessage message;
@@ -196,9 +262,8 @@ wire::Frame Incidents::forged_datagram(const GroupPlan& target) {
 }
 
 // Data and feedback of a group that the forger does not belong to, near its window and far from it.
-wire::Frame Incidents::forged_roce(const GroupPlan& target) {
+wire::Frame Incidents::forged_roce(const Host& forger, const GroupPlan& target) {
   const auto address = [&](std::size_t host) { return plan_.topology.hosts[host].address; };
-  const Host& forger = network_.host(incident_.host);
   const MemberPlan& somebody = target.members[random_.below(target.members.size())];
   wire::RoceHeaders h;
   h.ethernet.destination = forger.gateway();

@@ -1,9 +1,11 @@
-// What befalls a run beside its cables' faults: one incident a seed, from a member's death to
-// forged packets.
+// What befalls a run beside its cables' faults: one to five incidents a seed that may overlap, from a
+// member's death to forged packets.
 //
 //   kDeath         a host falls silent for ever; its switch notices the port, or nobody does
 //   kHostRestart   the same, and the host comes back without its queue pairs
-//   kStall         a host does nothing for a while, then goes on where it was
+//   kPause         a host and its NIC stand still for a while, as a paused virtual machine does
+//   kProgramStall  its programs stand still, its NIC goes on acknowledging
+//   kNicStall      its NIC stands still, its programs go on
 //   kSwitchRestart a switch loses all its tables
 //   kForgery       a host that is no member forges: spoofed addresses, registration in the leader's
 //                  name, feedback, data, noise
@@ -29,25 +31,31 @@ class Incidents final : public Actor {
   void on_event(Instant now, std::uint64_t what) override;
 
  private:
-  enum What : std::uint64_t { kStrike, kNotice, kReturn, kForge };
+  enum What : std::uint64_t { kStrike, kNotice, kReturn, kForge, kWhats };  // ... + kWhats * number
 
-  void strike(Instant now);
-  void kill_host();
-  void restart_switch();
-  void forge(Instant now);
-  wire::Frame forged_datagram(const GroupPlan& target);
-  wire::Frame forged_roce(const GroupPlan& target);
+  void schedule(Instant at, What what, std::size_t number) {
+    simulator_.schedule(at, *this, what + kWhats * number);
+  }
+  void strike(Instant now, std::size_t number);
+  void kill_host(std::size_t host);
+  void restart_switch(SwitchNode& node);
+  void forge(Instant now, std::size_t number);
+  wire::Frame forged_datagram(const Host& forger, const GroupPlan& target);
+  wire::Frame forged_roce(const Host& forger, const GroupPlan& target);
 
   Simulator& simulator_;
   Network& network_;
   const ScenarioPlan& plan_;
-  const IncidentPlan& incident_;
   Random random_;
   std::vector<Victim> groups_;
   std::uint32_t forged_ = 0;
 };
 
-// Draws the seed's incident; changes the plan where the incident needs it.
-void add_incident(ScenarioPlan& plan);
+// Draws the seed's incidents; changes the plan where they need it.
+void add_incidents(ScenarioPlan& plan);
+// When a switch is restarted for the last time; 0: none is.
+wire::Duration last_restart(const ScenarioPlan& plan);
+// When nothing stands still any more.
+wire::Duration end_of_stalls(const ScenarioPlan& plan);
 
 }  // namespace cepheus::sim

@@ -101,6 +101,22 @@ TEST_F(Ledger, FindsACompletionThatComesTooEarly) {
   EXPECT_EQ(violated(), "completion");
 }
 
+// The NIC goes on while its program stands still.
+TEST_F(Ledger, CountsWhatANicHasTakenUnlessItIsAltered) {
+  deliver(1, 0);
+  auto bytes = content(0);
+  ledger_.on_arrived(2, 0, bytes);
+  ledger_.on_completed(0);
+  EXPECT_EQ(violated(), "none");
+  EXPECT_FALSE(ledger_.may_send(2, 2));
+  deliver(1, 1);
+  bytes = content(1);
+  bytes[0] ^= 1;
+  ledger_.on_arrived(2, 1, bytes);
+  ledger_.on_completed(1);
+  EXPECT_EQ(violated(), "completion");
+}
+
 TEST_F(Ledger, FindsACompletionThatComesTwice) {
   deliver(1, 0);
   deliver(2, 0);

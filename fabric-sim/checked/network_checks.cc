@@ -8,8 +8,9 @@ namespace cepheus::sim {
 
 IsolationWatch::IsolationWatch(const ScenarioPlan& plan, Findings& findings)
     : pool_(plan.topology.mcst_pool), findings_(findings) {
-  if (plan.incident.kind == IncidentKind::kForgery) {
-    forger_ = plan.topology.hosts[plan.incident.host].address;
+  for (const IncidentPlan& incident : plan.incidents) {
+    if (incident.kind != IncidentKind::kForgery) continue;
+    forger_ = plan.topology.hosts[incident.host].address;
   }
   for (const GroupPlan& group : plan.groups) {
     for (const MemberPlan& member : group.members) {

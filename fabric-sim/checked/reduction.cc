@@ -51,7 +51,9 @@ class Cutter {
     if (lacks(PartKind::kDuplicate)) plan_.faults.duplicate = 0;
     if (lacks(PartKind::kReorder)) plan_.faults.reorder = 0;
     if (lacks(PartKind::kCorrupt)) plan_.faults.corrupt = 0;
-    if (lacks(PartKind::kIncident)) plan_.incident = {};
+    std::size_t number = 0;
+    std::erase_if(plan_.incidents,
+                  [&](const IncidentPlan&) { return lacks(PartKind::kIncident, number++); });
     if (lacks(PartKind::kCut)) plan_.cut = {};
   }
   void leave_out_of_fabric();
@@ -85,14 +87,12 @@ void Cutter::leave_out_of_fabric() {
 
   for (std::size_t& trunk : plan_.cut.trunks) trunk = trunks[trunk];
   std::erase(plan_.cut.trunks, kGone);
-  IncidentPlan& incident = plan_.incident;
-  const bool restarts = incident.kind == IncidentKind::kSwitchRestart;
-  const std::size_t struck = restarts ? switches[incident.at_switch] : hosts_[incident.host];
-  if (struck == kGone) {
-    incident = {};
-  } else {
+  std::erase_if(plan_.incidents, [&](IncidentPlan& incident) {
+    const bool restarts = incident.kind == IncidentKind::kSwitchRestart;
+    const std::size_t struck = restarts ? switches[incident.at_switch] : hosts_[incident.host];
     (restarts ? incident.at_switch : incident.host) = struck;
-  }
+    return struck == kGone;
+  });
 }
 
 // Without messages if it is left out.
@@ -164,7 +164,7 @@ std::vector<Part> parts_of(const ScenarioPlan& plan) {
   const auto add = [&](PartKind kind, std::size_t count, std::size_t group = 0) {
     for (std::size_t i = 0; i < count; ++i) parts.push_back({kind, i, group});
   };
-  add(PartKind::kIncident, plan.incident.kind != IncidentKind::kNone);
+  add(PartKind::kIncident, plan.incidents.size());
   add(PartKind::kCut, !plan.cut.trunks.empty());
   add(PartKind::kGroup, plan.groups.size());
   add(PartKind::kSwitch, plan.topology.switches.size());

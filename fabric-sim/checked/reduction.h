@@ -1,8 +1,8 @@
 // A seed's plan without some of its parts: a smaller scenario, named by what it lacks.
 //
 // As text: h3-5 hosts 3 to 5 of the plan, s1 a switch with its hosts and trunks, t2 a trunk, g0 a
-// group, m0.4 message 4 of group 0; loss, duplicate, reorder, corrupt, incident, cut; packets: what
-// messages have beyond one packet. Numbers are those of the seed's whole plan.
+// group, m0.4 message 4 of group 0, i1 an incident; loss, duplicate, reorder, corrupt, cut; packets:
+// what messages have beyond one packet. Numbers are those of the seed's whole plan.
 #pragma once
 
 #include <compare>
@@ -42,7 +42,7 @@ using Reduction = std::set<Part>;
 // All that may be left out of it.
 std::vector<Part> parts_of(const ScenarioPlan& plan);
 
-// Hosts take what they send with them, and an incident of their own; a group that has lost its
+// Hosts take what they send with them, and incidents of their own; a group that has lost its
 // leader is led by another, one of a single member goes. kInvalid, with the reason, if a part is
 // none of the plan's, or what is left is no scenario: without a group, or with hosts that a cut
 // leaves no shortest way between.

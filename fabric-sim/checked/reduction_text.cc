@@ -17,7 +17,7 @@ struct Name {
 constexpr std::array kNames = {
     Name{PartKind::kHost, "h", true},           Name{PartKind::kSwitch, "s", true},
     Name{PartKind::kTrunk, "t", true},          Name{PartKind::kGroup, "g", true},
-    Name{PartKind::kMessage, "m", true},        Name{PartKind::kIncident, "incident", false},
+    Name{PartKind::kMessage, "m", true},        Name{PartKind::kIncident, "i", true},
     Name{PartKind::kCut, "cut", false},         Name{PartKind::kLoss, "loss", false},
     Name{PartKind::kReorder, "reorder", false}, Name{PartKind::kDuplicate, "duplicate", false},
     Name{PartKind::kCorrupt, "corrupt", false}, Name{PartKind::kPackets, "packets", false},
@@ -96,8 +96,8 @@ wire::Result<Reduction> reduction_from(std::string_view text) {
       return wire::fail(wire::ErrorCode::kInvalid,
                         "'" + std::string(part) +
                             "' names no part of a scenario: write h3-5 for hosts, s, t and g for "
-                            "switches, trunks and groups, m0.4 for a message of group 0, or loss, "
-                            "duplicate, reorder, corrupt, incident, cut, packets");
+                            "switches, trunks and groups, i for incidents, m0.4 for a message of "
+                            "group 0, or loss, duplicate, reorder, corrupt, cut, packets");
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }

@@ -9,6 +9,7 @@
 #include "fabric-sim/checked/host_sync_plan.h"
 #include "fabric-sim/checked/incidents.h"
 #include "fabric-sim/checked/mcrdma/sender_plan.h"
+#include "fabric-sim/checked/nic_plan.h"
 #include "fabric-sim/checked/scenario_parts.h"
 #include "fabric-sim/checked/trunk_cut.h"
 #include "fabric-sim/checked/write_plan.h"
@@ -246,15 +247,16 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.late_packets_meet_tombstone = random.chance(0.5);
   if (character.far) spread_delays(character.random, plan);
   if (character.plain_nics) use_plain_nics(plan);
+  if (options.nics) use_other_nics(plan);
   if (options.host_sync) use_host_sync(plan);
   if (options.writes || options.per_request) use_writes(plan);
   if (options.per_request) use_announcements(plan);
   if (options.sender_groups) use_sender_groups(plan);
-  if (options.incidents) add_incident(plan);
+  if (options.incidents) add_incidents(plan);
   if (options.cuts) {
     add_trunk_cut(character.random, plan);
-  } else if (options.fabrics && plan.incident.kind == IncidentKind::kSwitchRestart) {
-    add_successors(character.random, plan, plan.incident.at);
+  } else if (options.fabrics && last_restart(plan).count() > 0) {
+    add_successors(character.random, plan, last_restart(plan));
   }
   if (options.congestion) use_congestion(plan);
   for (net::SwitchSpec& spec : plan.topology.switches) {

@@ -76,15 +76,16 @@ struct TransportPlan {
 
 // fabric-sim/checked/incidents.h
 enum class IncidentKind : std::uint8_t {
-  kNone,
   kDeath,
   kHostRestart,
-  kStall,
+  kPause,
+  kProgramStall,
+  kNicStall,
   kSwitchRestart,
   kForgery
 };
 struct IncidentPlan {
-  IncidentKind kind = IncidentKind::kNone;
+  IncidentKind kind = IncidentKind::kDeath;
   wire::Duration at{0};
   wire::Duration lasts{0};
   std::size_t host = 0;
@@ -108,7 +109,7 @@ struct ScenarioPlan {
   std::vector<GroupPlan> groups;
   TransportPlan transport;
   Faults faults;
-  IncidentPlan incident;
+  std::vector<IncidentPlan> incidents;
   TrunkCutPlan cut;
   wire::Duration settle{std::chrono::milliseconds(400)};  // calm time in which all must end
   // Nobody waits for groups that a disaster may have ended: others of the same members come after.
@@ -119,7 +120,7 @@ struct ScenarioPlan {
 
 struct PlanOptions {
   std::optional<std::size_t> switches;  // instead of the seed's choice
-  bool incidents = false;               // every seed has one
+  bool incidents = false;               // every seed has one to five
   bool cuts = false;                    // every seed has equal-cost paths, and trunks that fail
   bool fabrics = false;                 // every seed has equal-cost paths, and up to 512 hosts
   bool far = false;                     // every seed has hosts whose delays differ by up to 2 ms
@@ -128,6 +129,7 @@ struct PlanOptions {
   bool per_request = false;             // the same, and every WRITE is announced
   bool sender_groups = false;           // every group has one fixed sender
   bool congestion = false;              // queues that mark in every seed, lossless links in most
+  bool nics = false;                    // every host has a NIC of some make
   net::Rules rules;
 };
 

@@ -67,10 +67,10 @@ TEST(Shrink, TakesNoMoreRunsThanItMay) {
 }
 
 TEST(Reduction, IsReadAsItIsWritten) {
-  const std::string text = "incident,cut,g1,s0,s2-4,h0-12,m0.3,m0.5-6,m1.0,t9,loss,packets";
+  const std::string text = "i0-2,cut,g1,s0,s2-4,h0-12,m0.3,m0.5-6,m1.0,t9,loss,packets";
   const auto parts = reduction_from(text);
   ASSERT_TRUE(parts) << parts.error().text;
-  EXPECT_EQ(parts->size(), 27u);
+  EXPECT_EQ(parts->size(), 29u);
   const auto again = reduction_from(to_text(*parts));
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, *parts);
@@ -105,14 +105,15 @@ class ReductionOfAFabric : public testing::Test {
 };
 
 TEST_F(ReductionOfAFabric, TakesWhatBelongsToAHostWithIt) {
-  plan_.incident.kind = IncidentKind::kStall;
-  plan_.incident.host = 0;
+  plan_.incidents = {{.kind = IncidentKind::kPause, .host = 0},
+                     {.kind = IncidentKind::kPause, .lasts = 1ms, .host = 3}};
   const auto smaller = without(plan_, *reduction_from("h0,s3,packets"));
   ASSERT_TRUE(smaller) << smaller.error().text;
   EXPECT_EQ(smaller->topology.hosts.front().name, "h1");
   EXPECT_EQ(smaller->nics.size(), 3u);
   EXPECT_EQ(smaller->topology.trunks.size(), 2u);
-  EXPECT_EQ(smaller->incident.kind, IncidentKind::kNone);
+  ASSERT_EQ(smaller->incidents.size(), 1u);
+  EXPECT_EQ(smaller->incidents[0].host, 2u);
   const GroupPlan& group = smaller->groups.front();
   EXPECT_EQ(group.leader, 0u) << "the leader was on it";
   ASSERT_EQ(group.messages.size(), 2u);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fabric-sim/checked/fabric_plan.h"
+#include "fabric-sim/checked/incidents.h"
 
 namespace cepheus::sim {
 using namespace std::chrono_literals;
@@ -22,7 +23,7 @@ void add_trunk_cut(Random& random, ScenarioPlan& plan) {
   cut.told = random.chance(0.6);
   cut.one_way = !cut.told && random.chance(0.3);
   if (random.chance(0.5)) cut.lasts = random.between(wire::Duration{3ms}, wire::Duration{40ms});
-  add_successors(random, plan, cut.at);
+  add_successors(random, plan, std::max(cut.at, last_restart(plan)));
 }
 
 void TrunkCut::start() {

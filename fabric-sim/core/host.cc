@@ -60,15 +60,30 @@ void Host::send_any(wire::Ipv4 to, const Message& message, std::uint16_t control
   after_nic_call();
 }
 
-void Host::sleep_until(Instant then) {
-  awake_at_ = then;
-  simulator_.schedule(then, *this, kWake);
+void Host::stall_nic(Instant until) {
+  if (until <= nic_awake_at_) return;
+  nic_awake_at_ = until;
+  simulator_.schedule(until, *this, kWakeNic);
+}
+
+void Host::stall_programs(Instant until) {
+  if (until <= programs_awake_at_) return;
+  programs_awake_at_ = until;
+  simulator_.schedule(until, *this, kWakePrograms);
+}
+
+void Host::pause(Instant until) {
+  stall_programs(until);
+  stall_nic(until);
 }
 
 void Host::die() {
   dead_ = true;
-  for (const wire::Frame& frame : missed_) pool_.unref(frame.ref);
-  missed_.clear();
+  nic_awake_at_ = programs_awake_at_ = {};
+  for (std::deque<wire::Frame>* const frames : {&missed_, &unread_}) {
+    for (const wire::Frame& frame : *frames) pool_.unref(frame.ref);
+    frames->clear();
+  }
   for (const wire::Frame& frame : datagrams_) {
     if (frame.external != nullptr) pool_.unref(frame.ref);
   }
@@ -84,7 +99,7 @@ void Host::send_frame(const wire::Frame& frame) {
 void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
   if (wire::PauseFrame::is_one(frame)) return on_pause(now, frame);
   if (dead_) return pool_.unref(frame.ref);
-  if (awake_at_ > now) return missed_.push_back(frame);
+  if (nic_awake_at_ > now) return missed_.push_back(frame);
   if (watch_ != nullptr) watch_->on_arrival(now, address(), frame);
   Recorder* const recorder = simulator_.trace().recorder();
   if (recorder != nullptr) recorder->arrives(now, number_, port, frame);
@@ -108,15 +123,24 @@ void Host::on_udp(Instant now, const wire::Frame& frame) {
     return;
   }
   ++datagrams_in_;
+  if (programs_awake_at_ > now || !unread_.empty()) {
+    pool_.ref(frame.ref);
+    return unread_.push_back(frame);
+  }
+  read(now, *datagram, frame.payload());
+}
+
+void Host::read(Instant now, const wire::UdpDatagram& datagram,
+                std::span<const std::uint8_t> signed_payload) {
   const auto payload =
-      key_ ? key_->verify(datagram->ip.source, frame.payload()) : std::optional(frame.payload());
+      key_ ? key_->verify(datagram.ip.source, signed_payload) : std::optional(signed_payload);
   if (!payload) return;
   const auto message = wire::MrpMessage::parse(*payload);
   const auto of_senders = message ? std::nullopt : wire::SenderGroupMessage::parse(*payload);
   for (const Listener& listener : listeners_) {
-    if (listener.port != datagram->udp.destination_port) continue;
-    if (message) listener.client->on_datagram(now, datagram->ip.source, *message);
-    if (of_senders) listener.client->on_sender_group(now, datagram->ip.source, *of_senders);
+    if (listener.port != datagram.udp.destination_port) continue;
+    if (message) listener.client->on_datagram(now, datagram.ip.source, *message);
+    if (of_senders) listener.client->on_sender_group(now, datagram.ip.source, *of_senders);
   }
 }
 
@@ -127,7 +151,9 @@ void Host::on_event(Instant now, std::uint64_t what) {
     if (what == kDeliver) delivery_scheduled_ = false;
     return;
   }
-  if (awake_at_ > now) return simulator_.schedule(awake_at_, *this, what);
+  const bool is_programs = what == kDeliver || what == kWakePrograms;
+  const Instant awake_at = is_programs ? programs_awake_at_ : nic_awake_at_;
+  if (awake_at > now) return simulator_.schedule(awake_at, *this, what);
   switch (static_cast<What>(what)) {
     case kTransmit:
       if (transmit_at_ <= now) transmit_at_ = wire::kNever;
@@ -137,13 +163,19 @@ void Host::on_event(Instant now, std::uint64_t what) {
       if (timer_at_ <= now) timer_at_ = wire::kNever;
       nic_.on_timer(now, actions_);
       break;
+    case kWakeNic:
+      for (; !missed_.empty(); missed_.pop_front()) {
+        receive(now, wire::PortId(0), missed_.front());
+      }
+      break;
     case kDeliver:
       delivery_scheduled_ = false;
       deliver(now);
       break;
-    case kWake:
-      for (; !missed_.empty(); missed_.pop_front()) {
-        receive(now, wire::PortId(0), missed_.front());
+    case kWakePrograms:
+      for (; !unread_.empty(); unread_.pop_front()) {
+        read(now, *wire::UdpDatagram::parse(unread_.front()), unread_.front().payload());
+        pool_.unref(unread_.front().ref);
       }
       break;
   }
@@ -225,6 +257,10 @@ void Host::after_nic_call() {
   if (is_checked_) nic_.check_consistent();
   if (Recorder* const recorder = simulator_.trace().recorder(); recorder != nullptr) {
     recorder->counted(simulator_.now(), number_, nic_.counters());
+  }
+  for (const rnic::Completion& completion : actions_.completions) {
+    const auto client = by_qpn_.find(completion.qpn);
+    if (client != by_qpn_.end()) client->second->on_arrival(completion);
   }
   if (!actions_.completions.empty()) {
     completions_.insert(completions_.end(), actions_.completions.begin(),

@@ -23,6 +23,8 @@ class CompletionClient {
  public:
   virtual ~CompletionClient() = default;
   virtual void on_completion(Instant now, const rnic::Completion& completion) = 0;
+  // The NIC has made one, which the program sees later. For those who keep books.
+  virtual void on_arrival(const rnic::Completion&) {}
 };
 
 // A program that listens at a UDP port of the host for registration.
@@ -66,9 +68,14 @@ class Host final : public Actor, public FrameSink {
   wire::Result<void> post_send(rnic::Qpn qpn, const rnic::SendWr& wr);
   wire::Result<void> post_recv(rnic::Qpn qpn, const rnic::RecvWr& wr);
   rnic::Nic& nic() { return nic_; }
-  // Nothing of what arrives or is due is seen until then.
-  void sleep_until(Instant then);
-  Instant awake_at() const { return awake_at_; }
+  // The NIC sees nothing of what arrives or is due until then. Programs go on.
+  void stall_nic(Instant until);
+  // Programs see no completions and no datagrams until then. The NIC goes on.
+  void stall_programs(Instant until);
+  // Both stand still, as in a virtual machine that is paused.
+  void pause(Instant until);
+  // Programs that have timers of their own wait until then.
+  Instant programs_awake_at() const { return programs_awake_at_; }
   // For ever, or until it is revived: frames are dropped, timers mean nothing.
   void die();
   void revive() { dead_ = false; }
@@ -94,7 +101,7 @@ class Host final : public Actor, public FrameSink {
   void on_event(Instant now, std::uint64_t what) override;
 
  private:
-  enum What : std::uint64_t { kTransmit, kTimer, kDeliver, kWake };
+  enum What : std::uint64_t { kTransmit, kTimer, kWakeNic, kDeliver, kWakePrograms };
 
   template <typename Message>
   void send_any(wire::Ipv4 to, const Message& message, std::uint16_t control_port);
@@ -106,6 +113,8 @@ class Host final : public Actor, public FrameSink {
   void arrange_transmission();
   void deliver(Instant now);
   void on_udp(Instant now, const wire::Frame& frame);
+  void read(Instant now, const wire::UdpDatagram& datagram,
+            std::span<const std::uint8_t> signed_payload);
 
   struct Listener {
     DatagramClient* client;
@@ -117,7 +126,8 @@ class Host final : public Actor, public FrameSink {
   BufferPool& pool_;
   FrameWatch* watch_ = nullptr;
   std::uint64_t frames_to_nic_ = 0;
-  Instant awake_at_{};
+  Instant nic_awake_at_{};
+  Instant programs_awake_at_{};
   Instant timer_at_ = wire::kNever;     // earliest timer event asked for
   Instant free_at_{};                   // when the cable has taken the last frame
   Instant transmit_at_ = wire::kNever;  // earliest transmission asked for
@@ -138,7 +148,8 @@ class Host final : public Actor, public FrameSink {
   std::map<rnic::Qpn, CompletionClient*> by_qpn_;
   std::vector<Listener> listeners_;
   std::uint64_t datagrams_in_ = 0;
-  std::deque<wire::Frame> missed_;  // arrived while asleep
+  std::deque<wire::Frame> missed_;  // arrived while the NIC stood still
+  std::deque<wire::Frame> unread_;  // ... while programs did
 };
 
 }  // namespace cepheus::sim

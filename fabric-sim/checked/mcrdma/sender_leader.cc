@@ -72,7 +72,7 @@ void SenderLeader::unregister() {
 
 void SenderLeader::on_event(Instant now, std::uint64_t) {
   if (is_dead()) return;
-  if (host_.awake_at() > now) return simulator_.schedule(host_.awake_at(), *this);
+  if (host_.programs_awake_at() > now) return simulator_.schedule(host_.programs_awake_at(), *this);
   if (timer_at_ <= now) timer_at_ = wire::kNever;
   if (registration_.deadline() <= now) registration_.on_timer(now, actions_);
   carry_out();

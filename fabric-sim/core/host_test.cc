@@ -1,0 +1,129 @@
+// Hosts that stand still on virtual time: the NIC alone, its programs alone, or both.
+#include <gtest/gtest.h>
+
+#include "fabric-sim/core/network.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A queue pair of a host, and when its completions were seen.
+class Program final : public CompletionClient {
+ public:
+  explicit Program(Host& host) : host_(host) {
+    rnic::QpInit init;
+    init.pd = 1;
+    init.send_cq = init.recv_cq = 1;
+    init.cap.max_send_wr = init.cap.max_recv_wr = 4;
+    qpn_ = *host.create_qp(init);
+    host.attach(qpn_, *this);
+  }
+  void connect(const Program& peer) {
+    rnic::QpAttr attr;
+    attr.state = rnic::QpState::kInit;
+    ASSERT_TRUE(host_.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
+    attr.state = rnic::QpState::kRtr;
+    attr.remote_ip = peer.host_.address();
+    attr.remote_qpn = peer.qpn_;
+    ASSERT_TRUE(host_.modify_qp(qpn_, attr,
+                                rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
+                                    rnic::kAttrPathMtu | rnic::kAttrRqPsn |
+                                    rnic::kAttrMinRnrTimer));
+    attr.state = rnic::QpState::kRts;
+    attr.timeout_code = 14;
+    attr.retry_count = attr.rnr_retry = 7;
+    ASSERT_TRUE(host_.modify_qp(qpn_, attr,
+                                rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
+                                    rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
+  }
+  void receive() { ASSERT_TRUE(host_.post_recv(qpn_, {})); }
+  void send() {
+    rnic::SendWr wr;
+    wr.signaled = true;
+    ASSERT_TRUE(host_.post_send(qpn_, wr));
+  }
+  void on_completion(Instant now, const rnic::Completion& completion) override {
+    EXPECT_EQ(completion.status, rnic::WcStatus::kSuccess);
+    seen_at.push_back(now);
+  }
+
+  std::vector<Instant> seen_at;
+
+ private:
+  Host& host_;
+  rnic::Qpn qpn_;
+};
+
+class StandingStill : public testing::Test {
+ protected:
+  StandingStill() {
+    sender_.connect(receiver_);
+    receiver_.connect(sender_);
+    receiver_.receive();
+  }
+
+  Simulator simulator_{10'000};
+  Network network_{simulator_, net::Topology::star(2), std::vector<rnic::NicConfig>(2)};
+  Host& host_ = network_.host(1);
+  Program sender_{network_.host(0)}, receiver_{host_};
+  const Instant then_{5ms};
+};
+
+TEST_F(StandingStill, ProgramsLeaveAcknowledgingToTheirNic) {
+  host_.stall_programs(then_);
+  sender_.send();
+  simulator_.run();
+  ASSERT_EQ(sender_.seen_at.size(), 1u);
+  EXPECT_LT(sender_.seen_at[0], then_);
+  EXPECT_EQ(receiver_.seen_at, std::vector{then_});
+}
+
+TEST_F(StandingStill, ANicAnswersOnceItGoesOn) {
+  host_.stall_nic(then_);
+  sender_.send();
+  simulator_.run();
+  ASSERT_EQ(sender_.seen_at.size(), 1u);
+  EXPECT_GE(sender_.seen_at[0], then_);
+  EXPECT_EQ(receiver_.seen_at, std::vector{then_});
+  EXPECT_EQ(host_.programs_awake_at(), Instant{});
+}
+
+TEST_F(StandingStill, APausedHostDoesNeither) {
+  host_.pause(then_);
+  host_.stall_programs(then_ - 1ms);  // the longest counts
+  sender_.send();
+  simulator_.run();
+  ASSERT_EQ(sender_.seen_at.size(), 1u);
+  EXPECT_GE(sender_.seen_at[0], then_);
+  EXPECT_EQ(receiver_.seen_at, std::vector{then_});
+}
+
+class Listener final : public DatagramClient {
+ public:
+  void on_datagram(Instant now, wire::Ipv4, const wire::MrpMessage&) override {
+    heard_at.push_back(now);
+  }
+  std::vector<Instant> heard_at;
+};
+
+// REGISTER of a group, which the switch passes on to its members.
+TEST_F(StandingStill, ProgramsReadDatagramsOnceTheyGoOn) {
+  constexpr std::uint16_t kPort = 40000;
+  Listener listener;
+  host_.listen(listener, kPort);
+  wire::MrpMessage message;
+  message.header.mcst_id = wire::McstId(198, 18, 0, 1);
+  message.header.epoch = 1;
+  for (const std::size_t host : {0, 1}) {
+    message.add({network_.host(host).address(), wire::Qpn(0x11), 0, kPort});
+  }
+  network_.host(0).send_datagram(message, kPort);
+  host_.stall_programs(then_);
+  simulator_.run(then_ + 1ms);
+  ASSERT_FALSE(listener.heard_at.empty());
+  EXPECT_EQ(listener.heard_at.front(), then_);
+}
+
+}  // namespace
+}  // namespace cepheus::sim
