@@ -17,8 +17,8 @@
 //
 // The instance tells apart two leader processes on one host; leader identity is (source IP,
 // instance). A 1500-byte MTU carries 89 members and a signature (mrp_key.h); signed or not, every
-// datagram leaves room for it. The paper's 183 members have neither McstID, instance, port nor
-// token.
+// datagram leaves room for it. The paper's datagram carries 183 members, whose records have neither
+// a control port nor a token.
 #pragma once
 
 #include <array>
