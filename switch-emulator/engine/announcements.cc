@@ -17,7 +17,7 @@ const Announcements::Queue* Announcements::find_queue(PortId port) const {
   return at < queues_.size() && queues_[at].port == port ? &queues_[at] : nullptr;
 }
 
-bool Announcements::note(PortId port, const Announced& announced, Psn acked) {
+bool Announcements::note(PortId port, const Announced& announced, std::int64_t acked) {
   const std::size_t at = place_of(port);
   if (at == queues_.size() || queues_[at].port != port) {
     Queue queue;
@@ -27,7 +27,7 @@ bool Announcements::note(PortId port, const Announced& announced, Psn acked) {
   Queue& queue = queues_[at];
   const auto begin = queue.entries.begin(), end = begin + queue.size;
   const auto kept = std::remove_if(begin, end, [&](const Announced& each) {
-    return !after(each.first, acked) || each.first == announced.first;
+    return each.first <= acked || each.first == announced.first;
   });
   queue.size = static_cast<std::uint16_t>(kept - begin);
   if (queue.size == kMost) return false;
@@ -36,7 +36,7 @@ bool Announcements::note(PortId port, const Announced& announced, Psn acked) {
   return true;
 }
 
-const Announced* Announcements::find(PortId port, Psn first) const {
+const Announced* Announcements::find(PortId port, std::int64_t first) const {
   const Queue* const queue = find_queue(port);
   if (queue == nullptr) return nullptr;
   for (std::size_t i = 0; i < queue->size; ++i) {

@@ -16,39 +16,46 @@ using wire::Reth;
 
 constexpr PortId kA(3), kB(5);
 
-Announced at(std::uint32_t first, std::uint32_t key) { return {Psn(first), key, 0x1000, 64}; }
+Announced at(std::int64_t first, std::uint32_t key) { return {first, 0x1000, 64, key}; }
 
-TEST(Announcements, AreFoundByMemberAndPsn) {
+TEST(Announcements, AreFoundByMemberAndPlace) {
   Announcements all;
-  EXPECT_TRUE(all.note(kB, at(10, 1), Psn(0)));
-  EXPECT_TRUE(all.note(kA, at(10, 2), Psn(0)));
-  EXPECT_TRUE(all.note(kA, at(12, 3), Psn(0)));
-  EXPECT_EQ(all.find(kA, Psn(10))->rkey, 2u);
-  EXPECT_EQ(all.find(kA, Psn(12))->rkey, 3u);
-  EXPECT_EQ(all.find(kB, Psn(10))->rkey, 1u);
-  EXPECT_EQ(all.find(kB, Psn(12)), nullptr);
-  EXPECT_EQ(all.find(PortId(4), Psn(10)), nullptr);
+  EXPECT_TRUE(all.note(kB, at(10, 1), 0));
+  EXPECT_TRUE(all.note(kA, at(10, 2), 0));
+  EXPECT_TRUE(all.note(kA, at(12, 3), 0));
+  EXPECT_EQ(all.find(kA, 10)->rkey, 2u);
+  EXPECT_EQ(all.find(kA, 12)->rkey, 3u);
+  EXPECT_EQ(all.find(kB, 10)->rkey, 1u);
+  EXPECT_EQ(all.find(kB, 12), nullptr);
+  EXPECT_EQ(all.find(PortId(4), 10), nullptr);
   all.remove(kA);
-  EXPECT_EQ(all.find(kA, Psn(10)), nullptr);
-  EXPECT_NE(all.find(kB, Psn(10)), nullptr);
+  EXPECT_EQ(all.find(kA, 10), nullptr);
+  EXPECT_NE(all.find(kB, 10), nullptr);
   all.clear();
-  EXPECT_EQ(all.find(kB, Psn(10)), nullptr);
+  EXPECT_EQ(all.find(kB, 10), nullptr);
 }
 
 TEST(Announcements, AreKeptUntilTheirMemberHasAcknowledgedThemAndNoMoreThanThereIsRoomFor) {
   Announcements all;
   const std::uint32_t last = Announcements::kMost - 1;
-  for (std::uint32_t i = 0; i <= last; ++i) {
-    // On a circle: the first lie before its end.
-    EXPECT_TRUE(all.note(kA, at(0xFFFFF0 + 2 * i, i), Psn(0xFFFFE0)));
+  for (std::uint32_t i = 0; i <= last; ++i) EXPECT_TRUE(all.note(kA, at(2 * i, i), -1));
+  EXPECT_TRUE(all.note(kA, at(0, 99), -1)) << "it replaces itself";
+  EXPECT_EQ(all.find(kA, 0)->rkey, 99u);
+  EXPECT_FALSE(all.note(kA, at(2 * (last + 1), 7), -1));
+  EXPECT_EQ(all.find(kA, 2 * last)->rkey, last) << "nobody lost anything by it";
+  EXPECT_TRUE(all.note(kA, at(2 * (last + 1), 7), 1));
+  EXPECT_EQ(all.find(kA, 0), nullptr);
+  EXPECT_EQ(all.find(kA, 2)->rkey, 1u);
+}
+
+TEST(Announcements, AreForgottenHoweverLateAfterThemTheNextOneComes) {
+  for (const int bits : {22, 23, 24, 31, 32, 40}) {
+    Announcements all;
+    for (std::uint32_t i = 0; i < Announcements::kMost; ++i) all.note(kA, at(2 * i, i), -1);
+    const std::int64_t later = std::int64_t{1} << bits;
+    EXPECT_TRUE(all.note(kA, at(later + 1, 7), later)) << bits;
+    EXPECT_EQ(all.find(kA, 2), nullptr) << bits;
   }
-  EXPECT_TRUE(all.note(kA, at(0xFFFFF0, 99), Psn(0xFFFFE0))) << "it replaces itself";
-  EXPECT_EQ(all.find(kA, Psn(0xFFFFF0))->rkey, 99u);
-  EXPECT_FALSE(all.note(kA, at(0xFFFFF0 + 2 * (last + 1), 7), Psn(0xFFFFE0)));
-  EXPECT_EQ(all.find(kA, Psn(0xFFFFF0 + 2 * last))->rkey, last) << "nobody lost anything by it";
-  EXPECT_TRUE(all.note(kA, at(0xFFFFF0 + 2 * (last + 1), 7), Psn(0xFFFFF1)));
-  EXPECT_EQ(all.find(kA, Psn(0xFFFFF0)), nullptr);
-  EXPECT_EQ(all.find(kA, Psn(0xFFFFF2))->rkey, 1u);
 }
 
 // --- Through switches.

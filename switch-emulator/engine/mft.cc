@@ -51,7 +51,7 @@ Regions& Group::own_regions() {
 
 void Group::begin_turn(PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first) {
   turn.begin(paths, newcomer, source_ip, first, port_first, strategies.numbering->counts_turns());
-  if (regions) regions->announcements().clear();
+  if (regions) regions->on_turn();
   cnps->on_turn(paths.size());
 }
 

@@ -66,8 +66,13 @@ void Regions::note_refusal(const WriteRefusal& refusal) {
   refusal_->count = before + 1;
 }
 
-void Regions::admit(Psn base, Psn first) {
-  if (refused_ && refused_->base == base && !after(first, refused_->first)) refused_.reset();
+void Regions::admit(Psn first) {
+  if (refused_ && !after(first, *refused_)) refused_.reset();
+}
+
+void Regions::on_turn() {
+  announcements_.clear();
+  refused_.reset();
 }
 
 std::size_t Regions::table_bytes() const {

@@ -33,6 +33,7 @@ class Regions {
   enum class Taken : std::uint8_t { kYes, kAlready, kTooOld };
 
   // All regions of the member at `port`, in place of those before; publication `serial` of its.
+  // Bound of serials: mrp::Publisher::kMostUnconfirmed.
   // `newest_only`: an older one, late, is not taken.
   Taken publish(PortId port, std::uint16_t serial, std::span<const wire::MrpRegion> regions,
                 bool newest_only);
@@ -48,13 +49,14 @@ class Regions {
   // A WRITE was refused, by this switch or by the member's NIC.
   void note_refusal(const WriteRefusal& refusal);
   const std::optional<WriteRefusal>& last_refusal() const { return refusal_; }
-  // Packets of the turn `base` behind `first`, which was refused, are part of the same message, or
-  // of no use without it.
-  void refuse_from(Psn base, Psn first) { refused_ = {base, first}; }
-  void admit(Psn base, Psn first);
-  bool refuses(Psn base, Psn psn) const {
-    return refused_ && refused_->base == base && after(psn, refused_->first);
-  }
+  // The turn's packets behind `first`, which was refused, are part of the same message, or of no
+  // use without it. Bound: a refusal is fatal to its source's queue pair, so what follows was under
+  // way, within 2^22 of it (Turn::kMostUnderWay), or `first` comes again.
+  void refuse_from(Psn first) { refused_ = first; }
+  void admit(Psn first);
+  bool refuses(Psn psn) const { return refused_ && after(psn, *refused_); }
+  // Another turn begins.
+  void on_turn();
 
   std::size_t table_bytes() const;
   std::size_t size() const { return regions_.size(); }
@@ -66,16 +68,13 @@ class Regions {
     PortId port;
     std::uint16_t serial;
   };
-  struct Refused {
-    Psn base, first;
-  };
   std::size_t place_of(PortId port, std::uint32_t number) const;
   std::vector<Serial>::iterator serial_of(PortId port);
 
   std::vector<Region> regions_;  // by port, then number
   std::vector<Serial> serials_;  // by port
   Announcements announcements_;
-  std::optional<Refused> refused_;
+  std::optional<Psn> refused_;  // a WRITE's first packet, of this turn
   std::optional<WriteRefusal> refusal_;
 };
 

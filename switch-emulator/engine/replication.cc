@@ -25,7 +25,7 @@ struct AsItIs {
 // ... of a WRITE's packets behind the first.
 struct Continued : AsItIs {
   bool is_refused(Call& call, Group& group, const GroupPacket&, Psn psn) const {
-    if (!group.regions || !group.regions->refuses(group.turn.base(), psn)) return false;
+    if (!group.regions || !group.regions->refuses(psn)) return false;
     call.count(Counter::kDropWriteRefused);
     return true;
   }
@@ -48,11 +48,11 @@ struct Addressed : AsItIs {
       const Path& path = group.paths[i];
       if (!path.is_host || i == group.turn.source() || !before(path.acked(), psn)) continue;
       if (region_of(call, group, path, reth) != nullptr) continue;
-      group.own_regions().refuse_from(group.turn.base(), psn);
+      group.own_regions().refuse_from(psn);
       refuse_write(call, group, path, reth);
       return true;
     }
-    if (group.regions) group.regions->admit(group.turn.base(), psn);
+    if (group.regions) group.regions->admit(psn);
     return false;
   }
   bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
@@ -76,8 +76,10 @@ struct Announcing : AsItIs {
     // Where it names no target, nothing may be written.
     const auto target =
         announcement.find(call.port(path.port).host).value_or(wire::AnnouncedTarget());
-    const Announced noted{psn + 1, target.rkey, target.virtual_address, target.length};
-    if (!group.own_regions().announcements().note(path.port, noted, path.acked())) {
+    const Turn& sent = group.turn;
+    const Announced noted{sent.place_of(psn) + 1, target.virtual_address, target.length,
+                          target.rkey};
+    if (!group.own_regions().announcements().note(path.port, noted, sent.place_of(path.acked()))) {
       call.lose(Counter::kDataCopies, Counter::kDropAnnouncementRoom);
       return false;
     }
@@ -91,7 +93,8 @@ struct AsAnnounced : AsItIs {
                                     Psn psn) {
     if (!group.regions) return nullptr;
     const Announcements& all = group.regions->announcements();
-    return call.rules().announced_by_psn ? all.find(path.port, psn) : all.newest(path.port);
+    return call.rules().announced_by_psn ? all.find(path.port, group.turn.place_of(psn))
+                                         : all.newest(path.port);
   }
   bool is_refused(Call& call, Group& group, const GroupPacket& packet, Psn psn) const {
     const wire::Reth& reth = packet.headers.reth;
@@ -103,11 +106,11 @@ struct AsAnnounced : AsItIs {
       const bool is_fine = target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
                                              : path.acked() + 1 != psn;
       if (is_fine) continue;
-      group.own_regions().refuse_from(group.turn.base(), psn);
+      group.own_regions().refuse_from(psn);
       refuse_write(call, group, path, reth);
       return true;
     }
-    if (group.regions) group.regions->admit(group.turn.base(), psn);
+    if (group.regions) group.regions->admit(psn);
     return false;
   }
   bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
