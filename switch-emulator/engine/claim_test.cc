@@ -216,6 +216,30 @@ TEST(HostSync, HoldsANewcomerAtTheGate) {
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
 }
 
+TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndSomebodyLacksItsData) {
+  auto net = make_star(4, true, host_sync);
+  net->data(1, 0);
+  for (const std::size_t host : {0, 3}) net->ack(host, 0);
+  net->control(0, wire::MrpType::kEvict, 1, {net->member(1)});
+  net->clear();
+  net->data(0, 1);
+  EXPECT_EQ(net->inbox(3), Texts()) << "host 2 will never have the packet before";
+  net->control(0, wire::MrpType::kEvict, 1, {net->member(2)});
+  EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
+}
+
+TEST(HostSync, AnswersOldDuplicatesWithTheirOwnPsnThoughTheLastSourceHasLeft) {
+  auto net = make_star(3, true, host_sync);
+  net->data(1, 0);
+  for (const std::size_t host : {0, 2}) net->ack(host, 0);
+  net->data(2, 1);
+  for (const std::size_t host : {0, 1}) net->ack(host, 1);
+  net->control(0, wire::MrpType::kEvict, 1, {net->member(2)});
+  net->clear();
+  net->data(1, 0);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 0"})) << "a NIC believes an ACK for more than it sent";
+}
+
 // The last source has not moved its queue pair's PSN on yet, so it asks for what it sent itself.
 TEST(HostSync, AsksTheNewSourceToWaitForTheLastOne) {
   auto net = next_source_has_begun();

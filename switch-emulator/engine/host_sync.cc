@@ -34,12 +34,15 @@ Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
   }
   const Psn psn = packet.psn();
   const Psn next = turn.next();
-  if (turn.source() != kNoPath) {
-    if (turn.begins_after(psn)) {
-      if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
-      admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
-      return Claim::kCurrent;
-    }
+  if (turn.begins_after(psn)) {
+    if (call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
+    admit(call, group, packet.path, packet.headers.ip.source, psn, psn);
+    return Claim::kCurrent;
+  }
+  // Nobody's turn, and all have what was sent: any packet of the next source begins its turn. Where
+  // a source has left and somebody lacks a part of its turn, a newcomer waits as for any other.
+  const bool is_free = turn.source() == kNoPath && turn.is_settled();
+  if (!is_free) {
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
                          after(psn, next) && !beyond_window(call, next, psn);
     if (psn != next && !follows) return ask_for_first(call, group, packet, next);
