@@ -167,7 +167,7 @@ using MrpRefusal = std::array<std::uint8_t, MrpHeader::kSize>;
 std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram);
 McstId group_of(const MrpRefusal& refusal);
 
-// Epochs compare circularly in 16 bits, as PSNs do in 24.
+// On a circle of 16 bits. Bound: 2^15 registrations take longer than a datagram or tombstone lasts.
 constexpr bool newer_epoch(std::uint16_t a, std::uint16_t b) {
   return static_cast<std::int16_t>(static_cast<std::uint16_t>(a - b)) > 0;
 }

@@ -24,7 +24,7 @@ class Psn {
   explicit constexpr Psn(std::uint32_t value) : value_(value & kMask) {}
   constexpr std::uint32_t value() const { return value_; }
 
-  // Signed steps from `from` to `to`, in [-2^23, 2^23).
+  // Signed steps from `from` to `to`, in [-2^23, 2^23): callers say what keeps both that near.
   friend constexpr std::int32_t distance(Psn from, Psn to) {
     const std::uint32_t d = (to.value_ - from.value_) & kMask;
     return d < (1u << 23) ? static_cast<std::int32_t>(d) : static_cast<std::int32_t>(d) - (1 << 24);

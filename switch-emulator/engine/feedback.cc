@@ -129,7 +129,9 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return ask_to_wait(call, group);
   }
-  // Real receivers send PSNs of long ago, and of before they were reset: rdma_rxe does.
+  // Real receivers send PSNs of long ago, and of before they were reset: rdma_rxe does. Bound: what a
+  // path has acknowledged and `sent` lie within 2^22 (Turn::kMostUnderWay), so of the PSNs of long
+  // ago only those of 2^24 packets ago can pass for one of these.
   if (after(cumulative, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
   if (before(cumulative, from.acked()) || (is_ack && cumulative == from.acked())) {
     if (call.rules().every_drop_counted) call.count(Counter::kDropFeedbackStale);

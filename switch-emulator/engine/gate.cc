@@ -18,6 +18,7 @@ Gate::Kept Gate::keep(const GroupPacket& packet, Ipv4 source, std::size_t most) 
   const Psn psn = packet.psn();
   const auto psn_of = [](const Held& held) { return held.headers.bth.psn; };
   std::size_t at = frames_.size();
+  // Bound: all of them lie in the data window behind the turn's end (claim.cc).
   while (at > 0 && before(psn, psn_of(frames_[at - 1]))) --at;
   if (at > 0 && psn_of(frames_[at - 1]) == psn) return Kept::kAlready;
   if (!lasting || frames_.size() >= most) return Kept::kNo;

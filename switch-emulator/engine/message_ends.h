@@ -1,7 +1,8 @@
 // Which of the PSNs on their way end a message: the aggregate's MSN counts the ends that it has
 // passed.
 //
-// A ring of bits, one a PSN. Ends further than kWindow beyond the aggregate are not noted; the MSN
+// A ring of bits, one a PSN. Bound of its comparisons: the aggregate and the turn's packets lie within
+// 2^22 of each other (Turn::kMostUnderWay). Ends further than kWindow beyond the aggregate are not noted; the MSN
 // then lags, which a requester may ignore (IBTA 9.7.7: it serves credits, and the aggregate
 // claims none).
 #pragma once

@@ -1,7 +1,9 @@
 // Which NAKs the source of a turn hears: the smallest, not before all have what it acknowledges,
 // and each packet's once (docs/protocol.md, "Feedback").
 //
-// All PSNs are the group's. `min`: what all have acknowledged.
+// All PSNs are the group's. `min`: what all have acknowledged. Bound of all comparisons: NAKs are of
+// packets in (min, sent], which lie within 2^22 (Turn::kMostUnderWay), and a NAK is forgotten when
+// `min` passes it, or the turn ends.
 #pragma once
 
 #include <array>

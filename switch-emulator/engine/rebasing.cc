@@ -8,6 +8,8 @@ Claim Rebasing::claim(Call& call, Group& group, const GroupPacket& packet) const
   const Path& path = group.paths[packet.path];
   const Psn psn = packet.psn();
   const Psn first = call.rules().psn_from_state ? group.start + path.turns() : psn;
+  // Bound: a host has fewer than 2^23 packets outstanding (IBTA 9.7.2), and its old duplicates are no
+  // older than that many of its own packets.
   const bool old = before(psn, first);
   if (old && call.rules().old_duplicate_answer) return answer_old_duplicate(call, group, packet);
   if (beyond_window(call, first, psn)) return drop(call, Counter::kDropDataWindow);

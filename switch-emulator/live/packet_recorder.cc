@@ -53,6 +53,7 @@ bool PacketRecorder::is_repeat(const Place& place, const wire::Frame& frame, std
                              std::uint64_t{place.at} << 50 ^
                              wire::load_be32(&frame.bytes[wire::kIpOffset + 16]);
   Stream& stream = streams_[(name * 0x9E3779B97F4A7C15ull) >> 56];
+  // Bound: none over a pause. Then a new packet may be drawn as a repeat, in the recording alone.
   const std::int32_t ahead = distance(wire::Psn(stream.psn), wire::Psn(psn));
   const bool again = stream.name == name && ahead <= 0 && ahead > -kRepeatWindow;
   if (!again) stream = {name, psn};

@@ -1,5 +1,9 @@
 // Merging of what the receivers of a sender group answer into the one stream that its sender's NIC
 // understands, at the sender's switch (docs/protocol.md, "Sender groups"; MC-RDMA IV-C, IV-D).
+//
+// Bound of all comparisons: a sender has fewer than 2^23 packets outstanding (IBTA 9.7.2), so what its
+// receivers have acknowledged, what it was asked for and what it sends lie that near. A request is
+// forgotten when all have what it asks for.
 #pragma once
 
 #include <memory>
