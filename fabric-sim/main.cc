@@ -54,6 +54,7 @@ std::string replay_command(std::uint64_t seed, const Arguments& a) {
   if (a.plan.sender_groups) command += " --sender-groups";
   if (a.plan.congestion) command += " --congestion";
   if (a.plan.nics) command += " --nics";
+  if (a.plan.long_turns) command += " --long-turns";
   for (const std::string& rule : a.disabled) command += " --disable " + rule;
   if (!a.without.empty()) command += " --without " + to_text(a.without);
   return command + " --trace";
@@ -141,9 +142,10 @@ int run_many(const Arguments& a) {
   std::printf(
       "seen: %llu turns, %llu gated packets, %llu time-outs, %llu NAKs, %llu RNR NAKs, "
       "%llu evicted, %llu spoofed, %llu WRITEs, %llu of their packets refused, %llu marks, "
-      "%llu pauses\n",
+      "%llu pauses, %llu packets jumped over\n",
       n(sum.turns), n(sum.gated), n(sum.time_outs), n(sum.naks), n(sum.rnr_naks), n(sum.evicted),
-      n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses));
+      n(sum.spoofed), n(sum.writes), n(sum.writes_refused), n(sum.marked), n(sum.pauses),
+      n(sum.jumped));
   return result.failures.empty() ? kAllHeld : kViolated;
 }
 
@@ -217,6 +219,8 @@ int run(int argc, char** argv) {
   app.add_flag(
       "--nics", a.plan.nics,
       "NICs of several makes in every seed: hosts acknowledge and ask again in other ways");
+  app.add_flag("--long-turns", a.plan.long_turns,
+               "turns of 2^22 to 2^32 packets, and numbers close before they wrap, in every seed");
   app.add_flag("--cuts", a.plan.cuts,
                "equal-cost paths in every seed, and trunks that are cut or fall silent");
   app.add_option("--failures", a.keep_going, "stop after so many failing seeds")

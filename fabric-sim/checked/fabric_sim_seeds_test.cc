@@ -124,6 +124,25 @@ TEST(SeedsOfAnnouncedWrites, HoldEveryInvariant) {
   expect_no_failure(150, "--per-request --host-sync", options, 1000);
 }
 
+// Turns that no PSN can measure, by both methods of changing the source, with sources that change
+// afterwards on a fabric that is still failing.
+TEST(SeedsOfLongTurns, HoldEveryInvariant) {
+  PlanOptions options;
+  options.long_turns = true;
+  EXPECT_GT(expect_no_failure(400, "--long-turns", options).jumped, std::uint64_t{1} << 32);
+  options.per_request = true;
+  expect_no_failure(150, "--long-turns --per-request", options, 400);
+  options = {};
+  options.long_turns = options.host_sync = true;
+  EXPECT_GT(expect_no_failure(300, "--long-turns --host-sync", options, 600).jumped,
+            std::uint64_t{1} << 30);
+  options.writes = true;
+  expect_no_failure(100, "--long-turns --host-sync --writes", options, 900);
+  options = {};
+  options.long_turns = options.fabrics = options.incidents = true;
+  expect_no_failure(100, "--long-turns --fabrics --incidents", options, 1000);
+}
+
 // MC-RDMA's multicast: trunks that fail and switches that are restarted end nothing.
 TEST(SeedsOfSenderGroups, HoldEveryInvariant) {
   PlanOptions options;

@@ -37,6 +37,31 @@ GroupLedger::GroupLedger(const GroupPlan& plan, std::uint64_t seed, Findings& fi
   for (std::size_t m = 0; m < plan.messages.size(); ++m) {
     delivered_[m * plan.members.size() + plan.messages[m].source] = true;
   }
+  find_jump(0);
+}
+
+void GroupLedger::find_jump(std::size_t from) {
+  jump_behind_ = from;
+  while (jump_behind_ < plan_.messages.size() && plan_.messages[jump_behind_].jump == 0) {
+    ++jump_behind_;
+  }
+  jump_left_ = jump_behind_ < plan_.messages.size() ? plan_.messages[jump_behind_].jump : 0;
+}
+
+std::optional<std::size_t> GroupLedger::due_jump() const {
+  if (jump_left_ == 0) return std::nullopt;
+  for (std::size_t m = 0; m <= jump_behind_; ++m) {
+    if (is_expected(m, plan_.messages[m].source) && !completed_[m]) return std::nullopt;
+    for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+      if (is_expected(m, member) && !has(m, member)) return std::nullopt;
+    }
+  }
+  return jump_behind_;
+}
+
+void GroupLedger::on_jump(std::uint64_t packets) {
+  jump_left_ -= packets;
+  if (jump_left_ == 0) find_jump(jump_behind_ + 1);
 }
 
 void GroupLedger::fill(std::size_t message, std::span<std::uint8_t> out) const {
@@ -58,6 +83,7 @@ std::string GroupLedger::name_of(std::size_t message) const {
 
 bool GroupLedger::may_send(std::size_t member, std::size_t message) const {
   if (!plan_.in_turns) return true;
+  if (message > jump_behind_) return false;
   std::size_t first_missing = next_[member];
   while (first_missing < message && (has(first_missing, member) || skipped_[first_missing])) {
     ++first_missing;

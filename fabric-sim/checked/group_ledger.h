@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,12 @@ class GroupLedger {
   void on_failed(std::size_t member, const std::string& what);
 
   void on_posted(std::size_t message) { posted_[message] = true; }
+
+  // The message behind which packets are to be jumped over before anybody may send another: once
+  // everybody has it and all before it. How many are left; on_jump() takes from them.
+  std::optional<std::size_t> due_jump() const;
+  std::uint64_t jump_left() const { return jump_left_; }
+  void on_jump(std::uint64_t packets);
 
   // The member is gone: nobody waits for it, and what it had not begun to send is never sent. What
   // it had begun may be lost, and all that comes after it.
@@ -72,6 +79,7 @@ class GroupLedger {
     delivered_[message * plan_.members.size() + member] = true;
   }
   void recount();
+  void find_jump(std::size_t from);
   bool has(std::size_t message, std::size_t member) const {
     return delivered_[message * plan_.members.size() + member];
   }
@@ -93,6 +101,8 @@ class GroupLedger {
   std::vector<bool> dead_;              // by member
   bool may_fail_ = false;
   std::vector<std::size_t> next_;  // by member: its next message, in turns
+  std::size_t jump_behind_ = 0;    // the next message with a jump; that many: there is none
+  std::uint64_t jump_left_ = 0;    // packets
   std::size_t open_deliveries_ = 0;
   std::size_t open_completions_ = 0;
 };

@@ -36,7 +36,7 @@ GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, 
       transport_(transport),
       random_(seed),
       membership_({}),
-      publisher_(kPublishRetries) {
+      publisher_(kPublishRetries, ledger.plan().first_publication) {
   create_queue_pair();
   membership_ = mrp::Membership(identity());
   allocate_memory();
@@ -316,6 +316,38 @@ void GroupMember::post_announcement(std::size_t message) {
   require(host_.post_send(qpn_, wr));
 }
 
+std::uint64_t GroupMember::room_to_jump(std::uint64_t wanted) {
+  // Some room is left for the messages around it.
+  constexpr std::uint64_t kAtOnce = mrp::PsnSync::kMostSent - 512;
+  const std::uint64_t packets = sync_.is_enabled() ? std::min(wanted, kAtOnce) : wanted;
+  if (sync_.may_send(packets)) return packets;
+  sync_.want_to_send();
+  if (sync_.due(outstanding_) == mrp::PsnSync::Step::kStop) synchronise();
+  return 0;
+}
+
+bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
+  const bool is_source = index_ == source;
+  const bool is_awake = host_.awake_at() < simulator_.now() && !host_.nic().wants_to_transmit();
+  if (!active_ || !is_awake) return false;
+  if (!host_.nic().jump(qpn_, is_source ? packets : 0, is_source ? 0 : packets)) return false;
+  if (packets == 0) return true;
+  if (is_source) {
+    sync_.sent(packets);
+    synchronise_soon();
+  } else {
+    sync_.received();
+  }
+  return true;
+}
+
+// Not at once: a program may be elsewhere.
+void GroupMember::synchronise_soon() {
+  if (sync_.due(outstanding_) != mrp::PsnSync::Step::kStop) return;
+  simulator_.schedule(simulator_.now() + random_.between(Duration{0}, transport_.late_sync), *this,
+                      kSynchronise);
+}
+
 std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
   const std::uint64_t announcements = message.is_write() && ledger_.plan().is_announced ? 1 : 0;
   const std::uint64_t mtu = transport_.path_mtu;
@@ -413,10 +445,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
     simulator_.trace().note(now, host_.name(), "completes message", completion.wr_id - kFirstSend);
     record(recording::Event::kCompleted, static_cast<std::size_t>(completion.wr_id - kFirstSend));
     ledger_.on_completed(static_cast<std::size_t>(completion.wr_id - kFirstSend));
-    if (sync_.due(outstanding_) == mrp::PsnSync::Step::kStop) {
-      simulator_.schedule(now + random_.between(Duration{0}, transport_.late_sync), *this,
-                          kSynchronise);
-    }
+    synchronise_soon();
   } else {
     on_receive(now, completion);
   }

@@ -36,6 +36,14 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   void activate(bool host_sync);
   // Somebody died whose messages this member may have waited for.
   void on_death_of_another() { post_turns(); }
+  // Of `wanted` packets that are to be jumped over in its turn, those that it may send at once. 0: its
+  // PSNs have to be moved on before.
+  std::uint64_t room_to_jump(std::uint64_t wanted);
+  // As if `source` had sent that many packets and this member had received them. False, and nothing
+  // changes: something is under way.
+  bool jump(std::size_t source, std::uint64_t packets);
+  // All have jumped as far as they should.
+  void on_jump() { post_turns(); }
   // Its host is gone, and all that was in it.
   void die() { close(); }
   // Destroys the queue pair.
@@ -85,6 +93,7 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   void connect();
   void initialise();
   void synchronise();
+  void synchronise_soon();
   void stop();
   void restart(wire::Psn psn);
   bool is_flushed(Instant now, const rnic::Completion& completion);

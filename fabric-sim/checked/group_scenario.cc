@@ -92,6 +92,42 @@ bool GroupScenario::all_done() const {
   });
 }
 
+// Everybody is where `packets` more of the source's would have brought him, or nobody is.
+bool GroupScenario::jump(Group& group, std::size_t source, std::uint64_t packets) {
+  const wire::McstId id = group.ledger.plan().id;
+  for (const std::uint64_t step : {std::uint64_t{0}, packets}) {  // first whether all can
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      if (!group.ledger.is_dead(i) && !group.members[i]->jump(source, step)) return false;
+    }
+    for (const auto& node : network_.switches()) {
+      const bool is_there = !node->engine().groups(id).empty();
+      if (is_there && !node->jump(id, step)) return false;
+    }
+  }
+  return true;
+}
+
+// Where a turn is to go on for more packets than anybody would simulate, and nothing is under way.
+void GroupScenario::jump() {
+  for (const auto& group : groups_) {
+    GroupLedger& ledger = group->ledger;
+    while (const auto message = ledger.due_jump()) {
+      const std::size_t source = ledger.plan().messages[*message].source;
+      std::uint64_t packets = ledger.jump_left();
+      // What a disaster may have ended has no turn that could go on.
+      if (!ledger.may_fail() && !ledger.is_dead(source)) {
+        packets = group->members[source]->room_to_jump(packets);
+        if (packets == 0 || network_.frames_in_flight() > 0) return;
+        if (!jump(*group, source, packets)) return;
+        simulator_.trace().note(simulator_.now(), "fabric", "jumps over packets", packets);
+        jumped_ += packets;
+      }
+      ledger.on_jump(packets);
+      for (const auto& member : group->members) member->on_jump();
+    }
+  }
+}
+
 // Until all operations have ended, and the faults: an end that comes early is no reason to stop
 // failing.
 void GroupScenario::run_operations() {
@@ -108,6 +144,7 @@ void GroupScenario::run_operations() {
     const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : calm;
     if (all_done() && simulator_.now() >= earliest) return;
     if (!run_until(std::min(simulator_.now() + kStep, end))) return;
+    jump();
   }
   for (const auto& group : groups_) group->ledger.check_ended();
 }
@@ -185,6 +222,7 @@ Outcome& Outcome::operator+=(const Outcome& other) {
   writes_refused += other.writes_refused;
   marked += other.marked;
   pauses += other.pauses;
+  jumped += other.jumped;
   return *this;
 }
 
@@ -194,6 +232,7 @@ Outcome GroupScenario::summary() {
   o.trace_hash = simulator_.trace().hash();
   o.events = simulator_.events();
   o.virtual_time = simulator_.now().time_since_epoch();
+  o.jumped = jumped_;
   for (const auto& node : network_.switches()) {
     const fabric::Counters& c = node->engine().counters();
     o.turns += c[fabric::Counter::kTurns];

@@ -37,6 +37,7 @@ struct Outcome {
   std::uint64_t writes_refused = 0;  // packets of those that go beyond a region
   std::uint64_t marked = 0;          // copies, by queues
   std::uint64_t pauses = 0;          // that switches sent, without their repeats
+  std::uint64_t jumped = 0;          // packets that nobody simulated
 
   // Adds up what several runs have been through.
   Outcome& operator+=(const Outcome& other);
@@ -67,6 +68,8 @@ class GroupScenario final : private Actor {
   bool all_done() const;
   bool something_is_left() const;
   void run_operations();
+  void jump();
+  bool jump(Group& group, std::size_t source, std::uint64_t packets);
   void dissolve();
   Outcome summary();
 
@@ -77,6 +80,7 @@ class GroupScenario final : private Actor {
   Network network_;
   std::optional<Recorder> recorder_;
   std::vector<std::unique_ptr<Group>> groups_;
+  std::uint64_t jumped_ = 0;
   Incidents incidents_;
   TrunkCut cut_;
 };

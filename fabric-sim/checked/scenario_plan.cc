@@ -8,6 +8,7 @@
 #include "fabric-sim/checked/fabric_plan.h"
 #include "fabric-sim/checked/host_sync_plan.h"
 #include "fabric-sim/checked/incidents.h"
+#include "fabric-sim/checked/long_turns_plan.h"
 #include "fabric-sim/checked/mcrdma/sender_plan.h"
 #include "fabric-sim/checked/nic_plan.h"
 #include "fabric-sim/checked/scenario_parts.h"
@@ -252,6 +253,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (options.writes || options.per_request) use_writes(plan);
   if (options.per_request) use_announcements(plan);
   if (options.sender_groups) use_sender_groups(plan);
+  if (options.long_turns) use_long_turns(plan, options.host_sync);
   if (options.incidents) add_incidents(plan);
   if (options.cuts) {
     add_trunk_cut(character.random, plan);

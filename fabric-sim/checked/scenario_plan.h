@@ -20,6 +20,7 @@ struct MessagePlan {
   MessageKind kind = MessageKind::kSend;
   std::uint32_t offset = 0;  // of a WRITE, in the members' regions
   bool outside = false;      // it ends beyond their end, and must be refused
+  std::uint64_t jump = 0;    // packets that seem to follow it: nobody simulates them one by one
 
   bool is_write() const { return kind != MessageKind::kSend; }
   bool is_told() const { return kind != MessageKind::kWrite; }  // receivers get a completion
@@ -42,9 +43,10 @@ struct GroupPlan {
   // turns. Without it members send when they like, which is an error of theirs: operations may
   // fail, but never falsely succeed.
   bool in_turns = true;
-  bool has_one_sender = false;  // a sender group: its leader alone sends
-  bool loss_ends = false;       // a lost member ends it: nobody acknowledges for the dead
-  wire::Duration starts{0};     // when the leader registers it
+  bool has_one_sender = false;          // a sender group: its leader alone sends
+  bool loss_ends = false;               // a lost member ends it: nobody acknowledges for the dead
+  wire::Duration starts{0};             // when the leader registers it
+  std::uint16_t first_publication = 0;  // members number theirs from here on
 
   // UDP port of its members: on a host, each group belongs to a program of its own.
   std::uint16_t control_port() const {
@@ -130,6 +132,7 @@ struct PlanOptions {
   bool sender_groups = false;           // every group has one fixed sender
   bool congestion = false;              // queues that mark in every seed, lossless links in most
   bool nics = false;                    // every host has a NIC of some make
+  bool long_turns = false;              // turns that are longer than PSNs can be compared
   net::Rules rules;
 };
 

@@ -30,6 +30,7 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
     return halted_ == nullptr ? net::HaltCounters() : halted_->totals(now);
   }
   const fabric::Switch& engine() const { return *engine_; }
+  bool jump(wire::McstId group, std::uint64_t packets) { return engine_->jump(group, packets); }
   const std::string& name() const { return engine_->config().name; }
   // Begins again without any table. Which of its ports are down it sees.
   void restart(Instant now);

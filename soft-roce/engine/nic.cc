@@ -177,6 +177,11 @@ bool Nic::fail_qp(Qpn qpn, NicOutput& out) {
   return true;
 }
 
+bool Nic::jump(Qpn qpn, std::uint64_t sent, std::uint64_t received) {
+  QueuePair* qp = state_->qps.find(qpn);
+  return qp != nullptr && qp->jump(sent, received);
+}
+
 bool Nic::destroy_qp(Qpn qpn) {
   QueuePair* qp = state_->qps.find(qpn);
   if (qp == nullptr) return false;

@@ -138,6 +138,10 @@ class Nic {
 
   // Empty: there is no such queue pair, or it has no congestion control.
   std::optional<CongestionState> congestion(Instant now, Qpn qpn) const;
+  // For simulation: as if a queue pair had sent `sent` messages of one packet, all of them
+  // acknowledged, and received `received`. False, and nothing changes: it is not an RC queue pair in
+  // RTS with nothing under way.
+  bool jump(Qpn qpn, std::uint64_t sent, std::uint64_t received);
   const Counters& counters() const;
   const NicConfig& config() const;
   void check_consistent() const;  // asserts the invariants of every QP; debug builds and tests

@@ -101,6 +101,15 @@ void QueuePair::reset() {
   heard_ = false;
 }
 
+bool QueuePair::jump(std::uint64_t sent, std::uint64_t received) {
+  const bool is_idle =
+      is_rc() && context_.state == QpState::kRts && requester_.is_idle() && responder_.is_idle();
+  if (!is_idle) return false;
+  requester_.jump(sent);
+  responder_.jump(received);
+  return true;
+}
+
 void QueuePair::start_receiving(Psn first) {
   is_rc() ? responder_.start(first) : uc_responder_.start(first);
 }

@@ -53,6 +53,7 @@ class QueuePair {
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
   std::optional<CongestionState> congestion(Instant now) const;
+  bool jump(std::uint64_t sent, std::uint64_t received);  // see Nic
   void check_consistent() const;
 
   // Places in the NIC's lists; the NIC's own business.

@@ -206,6 +206,12 @@ void Requester::drain() {
   }
 }
 
+void Requester::jump(std::uint64_t packets) {
+  assert(is_idle());
+  una_ += packets;
+  next_ = sent_ = posted_ = una_;
+}
+
 void Requester::check_consistent() const {
   assert(una_ <= next_ && next_ <= sent_ && sent_ <= posted_);
   assert(sent_ - una_ < 2 * std::uint64_t{qp_.port.config.window_packets});

@@ -59,6 +59,9 @@ class Requester {
   bool drained() const { return drain_limit_ && una_ == *drain_limit_; }
 
   Psn next_psn() const { return psn_of(sent_); }
+  // As if that many packets more had been sent and acknowledged. Precondition: is_idle().
+  void jump(std::uint64_t packets);
+  bool is_idle() const { return queue_.empty(); }
   void check_consistent() const;
 
  private:

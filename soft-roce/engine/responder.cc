@@ -24,6 +24,14 @@ void Responder::reset() {
   results_.clear();
 }
 
+void Responder::jump(std::uint64_t packets) {
+  assert(is_idle());
+  expected_ = expected_ + static_cast<std::int64_t>(packets);
+  msn_ = static_cast<std::uint32_t>(msn_ + packets) & Psn::kMask;
+  since_fetch_ = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(since_fetch_ + packets, kFarthestDuplicate));
+}
+
 bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
                            NicOutput& out) {
   const Manners& manners = qp_.port.config.manners;

@@ -44,6 +44,12 @@ class Responder {
   void flush(NicOutput& out);
 
   Psn expected_psn() const { return expected_; }
+  // As if that many messages of one packet had arrived and been acknowledged. Precondition:
+  // is_idle().
+  void jump(std::uint64_t packets);
+  bool is_idle() const {
+    return owed_ == Owed::kNothing && message_ == Message::kNone && results_.empty();
+  }
   void check_consistent() const;
 
  private:

@@ -99,6 +99,36 @@ TEST_F(FarResponder, CountsMessagesAroundTheCircle) {
   EXPECT_EQ(answer_to_duplicate(*empty_write_, 1).headers().aeth.msn, 0u);
 }
 
+// What the simulator takes for it.
+TEST_F(FarResponder, IsWhereAsManyPacketsWouldHaveBroughtIt) {
+  for (const std::uint32_t packets : {kHalfCircle + 10, kCircle - 1}) {
+    ASSERT_TRUE(b_.nic.jump(b_.qpn, 0, packets));
+    jumped_ += packets;
+    EXPECT_EQ(b_.nic.query_qp(b_.qpn)->rq_psn, Psn(expected()));
+    b_.nic.check_consistent();
+    expect_ack_of_all(kHalfCircle);
+    EXPECT_EQ(answer_to_duplicate(*empty_write_, 1).headers().aeth.msn, (1 + jumped_) & Psn::kMask);
+  }
+}
+
+TEST_F(FarResponder, JumpsWithItsPeerAndOnlyWhileNothingIsUnderWay) {
+  a_.write(2, 0, 10, b_, 0);
+  EXPECT_FALSE(a_.nic.jump(a_.qpn, kCircle, 0)) << "a request is posted";
+  b_.hear(a_.transmit_all());
+  EXPECT_FALSE(b_.nic.jump(b_.qpn, 0, kCircle)) << "it owes an ACK";
+  a_.hear(b_.transmit_all());
+  EXPECT_FALSE(a_.nic.jump(Qpn(a_.qpn.value() + 1), 1, 0)) << "another queue pair";
+  const Psn before = a_.nic.query_qp(a_.qpn)->sq_psn;
+  ASSERT_TRUE(a_.nic.jump(a_.qpn, kHalfCircle + 1, 0));
+  ASSERT_TRUE(b_.nic.jump(b_.qpn, 0, kHalfCircle + 1));
+  EXPECT_EQ(a_.nic.query_qp(a_.qpn)->sq_psn, before + kHalfCircle + 1);
+  a_.completions.clear();
+  a_.write(3, 0, 10, b_, 0);
+  b_.hear(a_.transmit_all());
+  a_.hear(b_.transmit_all());
+  EXPECT_EQ(a_.completions.size(), 1u);
+}
+
 TEST_F(FarResponder, AnAtomicAgainGivesWhatItGaveAndNotItsPsnsLastNamesake) {
   const auto add = [&](std::uint64_t id) {
     a_.atomic(id, SendOp::kFetchAdd, kResult, b_, 0, 1);

@@ -263,6 +263,13 @@ void Switch::list_copies(McstId group, PortId ingress, std::vector<PortId>& out)
 
 bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
 
+bool Switch::jump(McstId id, std::uint64_t packets) {
+  GroupEntry* const entry = state_->groups.find(id);
+  if (entry == nullptr || !entry->current) return false;
+  Group& group = entry->current->group;
+  return group.turn.jump(group.paths, packets);
+}
+
 const SwitchConfig& Switch::config() const { return state_->config; }
 const Counters& Switch::counters() const { return state_->counters; }
 

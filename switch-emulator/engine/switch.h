@@ -163,6 +163,10 @@ class Switch {
   // False: the port is down, or a trunk that is dark.
   bool is_up(PortId port) const;
 
+  // For simulation: as if the group's source had sent `packets` messages of one packet more, and all
+  // had acknowledged them. False, and nothing changes: no such table, or something is under way.
+  bool jump(McstId group, std::uint64_t packets);
+
   const SwitchConfig& config() const;
   const Counters& counters() const;
   std::vector<GroupView> groups() const;

@@ -101,6 +101,20 @@ std::uint8_t Turn::next_handover_timer() {
   return timer;
 }
 
+bool Turn::jump(Paths& paths, std::uint64_t packets) {
+  if (source_ == kNoPath || !is_settled() || gate_.holds() || agg_ != sent()) return false;
+  const auto steps = static_cast<std::int64_t>(packets);
+  for (PathNo i = 0; i < paths.size(); ++i) {
+    if (i != source_) paths[i].acked_ = paths[i].acked() + steps;
+  }
+  min_ = min_ + steps;
+  agg_ = agg_ + steps;
+  length_ += steps;
+  messages_ += static_cast<std::uint32_t>(packets);
+  naks_.reset();
+  return true;
+}
+
 void Turn::on_path_added(Paths& paths) {
   paths.back().acked_ = sent();
   if (slowest_ != kNoPath && !before(sent(), min_)) return;

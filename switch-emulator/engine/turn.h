@@ -103,6 +103,10 @@ class Turn {
   bool awaits_handover() const { return handover_timer_ != 0; }
   std::uint8_t next_handover_timer();
 
+  // For simulation: as if the source had sent `packets` messages of one packet more, and all had
+  // acknowledged them. False, and nothing changes: nobody's turn, or somebody waits for something.
+  bool jump(Paths& paths, std::uint64_t packets);
+
   // A path has come, as the last one; or left, and the last one got its number.
   void on_path_added(Paths& paths);
   void on_path_removed(const Paths& paths, PathNo gone, PathNo last);

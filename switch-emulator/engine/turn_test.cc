@@ -116,6 +116,40 @@ TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
   EXPECT_EQ(turn_.messages(), 0u);
 }
 
+// What the simulator takes for it.
+TEST_F(TurnTest, IsWhereAsManyPacketsWouldHaveBroughtIt) {
+  constexpr std::int64_t kPackets = 300;
+  for (const bool jumps : {false, true}) {
+    turn_ = Turn(kStart);
+    paths_.clear();
+    for (int i = 0; i < 4; ++i) add();
+    EXPECT_FALSE(turn_.jump(paths_, 1)) << "nobody has sent";
+    begin(2);
+    data(0);
+    EXPECT_FALSE(turn_.jump(paths_, 1)) << "nobody has it";
+    for (PathNo path : {0, 1, 3}) ack(path, 0);
+    EXPECT_FALSE(turn_.jump(paths_, 1)) << "the source does not know it";
+    turn_.acknowledge();
+    for (std::int64_t i = 1; !jumps && i <= kPackets; ++i) {
+      data(i);
+      for (PathNo path : {0, 1, 3}) ack(path, i);
+      turn_.acknowledge();
+    }
+    if (jumps) {
+      ASSERT_TRUE(turn_.jump(paths_, kPackets));
+    }
+    turn_.check_consistent(paths_, 0);
+    EXPECT_EQ(turn_.next(), kStart + kPackets + 1) << jumps;
+    EXPECT_EQ(turn_.acknowledged(), turn_.sent());
+    EXPECT_EQ(turn_.messages(), kPackets + 1);
+    EXPECT_EQ(paths_[0].acked(), turn_.sent());
+    EXPECT_EQ(turn_.place_of(kStart + kPackets), kPackets);
+    begin(0);
+    EXPECT_EQ(paths_[2].turns(), kPackets + 1) << jumps;
+    EXPECT_EQ(paths_[2].messages(), kPackets + 1);
+  }
+}
+
 TEST_F(TurnTest, TellsAPsnInTheNumberingOfItsSourcesPort) {
   begin(0);
   EXPECT_EQ(turn_.at_port(kStart + 20), kStart + 120);
