@@ -27,6 +27,10 @@ constexpr std::uint64_t kMostDigested = 16 << 20;
 
 }  // namespace
 
+bool ReplicaServer::can_go_on(const Peer& peer) {
+  return peer.has_more && (peer.socket.events() & POLLOUT) == 0;
+}
+
 wire::Result<std::unique_ptr<ReplicaServer>> ReplicaServer::start(Parts parts) {
   wire::UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake.is_open()) return wire::fail(wire::ErrorCode::kUnavailable, std::strerror(errno));
@@ -112,13 +116,16 @@ void ReplicaServer::wait() {
   std::vector<pollfd> fds{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   std::vector<std::uint64_t> links;
   for (const auto& [link, peer] : peers_) {
-    fds.push_back({peer.socket.fd(), peer.socket.events(), 0});
+    const bool must_read_first = peer.has_more && !can_go_on(peer);
+    fds.push_back({peer.socket.fd(), must_read_first ? short{POLLOUT} : peer.socket.events(), 0});
     links.push_back(link);
   }
-  if (peers_.size() == kMostPeers) fds[1].events = 0;
-  const int timeout = data_path_.is_registering() ? kRegisteringMs
-                      : data_path_.has_group()    ? kMemberMs
-                                                  : kIdleMs;
+  const bool has_more = std::any_of(peers_.begin(), peers_.end(),
+                                    [](const auto& each) { return can_go_on(each.second); });
+  const int timeout = has_more                      ? 0
+                      : data_path_.is_registering() ? kRegisteringMs
+                      : data_path_.has_group()      ? kMemberMs
+                                                    : kIdleMs;
   poll(fds.data(), fds.size(), timeout);
   data_path_.progress();
   if (fds[0].revents != 0) {
@@ -132,15 +139,30 @@ void ReplicaServer::wait() {
     const auto at = peers_.find(links[i]);
     if (at == peers_.end()) continue;
     const bool is_late = !at->second.hello && now >= at->second.until;
-    if (is_late || (fds[i + 2].revents != 0 && !serve(links[i], at->second))) hang_up(links[i]);
+    const bool has_turn = fds[i + 2].revents != 0 || can_go_on(at->second);
+    if (is_late || (has_turn && !serve(links[i], at->second))) hang_up(links[i]);
   }
   if (fds[1].revents != 0) accept_all();
 }
 
+// The oldest connection without a greeting gives way, else the oldest observer. False: all are
+// writers.
+bool ReplicaServer::make_room() {
+  const auto oldest = [&](const auto& gives_way) {
+    const auto at = std::find_if(peers_.begin(), peers_.end(),
+                                 [&](const auto& each) { return gives_way(each.second.hello); });
+    if (at != peers_.end()) hang_up(at->first);
+    return at != peers_.end();
+  };
+  return oldest([](const std::optional<Hello>& hello) { return !hello; }) ||
+         oldest([](const std::optional<Hello>& hello) { return hello->role == Role::kObserver; });
+}
+
 void ReplicaServer::accept_all() {
-  while (peers_.size() < kMostPeers) {
+  for (std::size_t n = 0; n < kMostPeers; ++n) {
     wire::UniqueFd fd = accept_from(listener_.get());
     if (!fd.is_open()) return;
+    if (peers_.size() >= kMostPeers && !make_room()) continue;
     Peer peer{FrameSocket(std::move(fd), kMostGreeting), random_nonce(),
               wire::monotonic_now() + kGreeting};
     encode(Challenge{kControlVersion, peer.nonce}, peer.socket.out());
@@ -148,15 +170,25 @@ void ReplicaServer::accept_all() {
   }
 }
 
+// A peer has one long answer at a time: the next one is made when the peer has read this one, and
+// others have had their turn.
 bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
   const bool lives = peer.socket.receive();
+  if (peer.has_more && !peer.socket.flush()) return false;
+  if (peer.has_more && !can_go_on(peer)) return lives;
+  peer.has_more = false;
   bool ok = true;
   while (const auto frame = peer.socket.next(ok)) {
+    const bool is_long = frame->type == MessageType::kDigestRequest;
     if (!take(link, peer, *frame)) {
       peer.socket.flush();  // why it was refused
       return false;
     }
     if (!peers_.contains(link)) return true;  // it was hung up on meanwhile
+    if (is_long) {
+      peer.has_more = true;
+      break;
+    }
   }
   return lives && ok && peer.socket.flush();
 }

@@ -40,6 +40,7 @@ class ReplicaServer {
     Nonce nonce;
     wire::Instant until;  // to have said hello
     std::optional<Hello> hello{};
+    bool has_more = false;  // requests that have come, for the next turn
   };
 
   ReplicaServer(Parts parts, wire::UniqueFd wake);
@@ -47,6 +48,8 @@ class ReplicaServer {
   int save_memory();
   void wait();
   void accept_all();
+  bool make_room();
+  static bool can_go_on(const Peer& peer);
   bool serve(std::uint64_t link, Peer& peer);  // false: hang up
   bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
   std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;

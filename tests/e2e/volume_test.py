@@ -6,6 +6,8 @@ import os
 import pathlib
 import random
 import resource
+import socket
+import struct
 import subprocess
 import time
 import unittest
@@ -15,7 +17,12 @@ from volume_kills import Campaign
 from volumes import REPLICA, Volume, on_host
 
 WRITES = 200
+HELLO, DIGEST_REQUEST, OBSERVER, NONCE, TAG, DIGEST = 2, 9, 2, 16, 20, 16  # replica/control/messages.h
 RECORD_SLOT = 8192  # bytes of one of the record's two slots, in these volumes
+
+
+def frame(kind, body):
+    return struct.pack(">IB", 1 + len(body), kind) + body
 
 
 def cpu_seconds(pid):
@@ -233,6 +240,30 @@ class Volumes(unittest.TestCase):
                 asked = volume.ask("status", replica.address, env=env)
                 self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
                 self.assertIn("key is another one" if code else "volume v", asked.stdout + asked.stderr)
+
+    def test_who_asks_for_much_and_reads_nothing_takes_no_memory(self):
+        """A few bytes ask for digests of half a megabyte. Answers wait for room, one at a time, and others have their turn."""
+        def peak_kib(pid):
+            lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+            return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+        hello = b"ceph-vol" + struct.pack(">HBHBB", 2, OBSERVER, 0, 0, 0) + bytes(NONCE + TAG)
+        size, unit = 16 << 20, 512
+        digests = frame(DIGEST_REQUEST, struct.pack(">QQI", 0, size, unit))
+        with Volume(replicas=1, size="16M", options=("--block", "512")) as volume, socket.socket() as observer:
+            replica = volume.replicas[0]
+            host, port = replica.address.split(":")
+            observer.connect((host, int(port)))
+            observer.sendall(frame(HELLO, hello) + digests)
+            length = 0
+            while length < size // unit * DIGEST:  # the first answer has come
+                part = observer.recv(1 << 16)
+                self.assertTrue(part, volume.logs())
+                length += len(part)
+            before = peak_kib(replica.process.pid)
+            observer.sendall(digests * 1000)
+            self.status(replica)
+            self.assertLess(peak_kib(replica.process.pid), before + (4 << 10))
 
     def test_two_servers_of_one_file_are_refused(self):
         with Volume(replicas=1, size="4M") as volume:
