@@ -2,17 +2,23 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <random>
 
 #include "switch-emulator/live/control_protocol.h"
+#include "switch-emulator/ports/test_segment.h"
 
 namespace cepheus::hostile {
 namespace {
 
 using fabric::UniqueFd;
+
+// What steady_check puts into all that it broadcasts (MARK there).
+constexpr std::uint8_t kMark[] = {0x75, 0xB1, 0x1F, 0x5E, 0xA5, 0xE7, 0xC4, 0x5E};
 
 // Without waiting; it may fail.
 UniqueFd connect_at_once(const std::string& path, int type) {
@@ -65,6 +71,154 @@ class RingAbuse final : public Conduct {
   const bool has_true_indices_;
   std::mt19937 random_{7};
   std::unique_ptr<live::RawClient> client_;
+};
+
+// switch-emulator/live/hostile_rings_test.cc does the same to a datapath, and counts it out.
+class WordAbuse final : public Conduct {
+ public:
+  explicit WordAbuse(const Place& place) : place_(place) {}
+  void step() override {
+    const auto client = attach_raw(place_);
+    fabric::RingConsumer<fabric::Descriptor> rx(client->segment().rx());
+    fabric::RingProducer<fabric::Descriptor> tx(client->segment().tx());
+    for (int round = 0; round < kRounds; ++round) {
+      const std::uint32_t corrupted = random_(), actions = random_();
+      if ((actions & 1) != 0 && rx.available() > 0) {
+        fabric::Descriptor thrown_away;
+        rx.take(thrown_away);
+        rx.release();
+      }
+      if ((actions & 2) != 0 && tx.room() > 0) {
+        tx.next() = to_victim();
+        tx.advance();
+        tx.publish();
+      }
+      // Mostly few: one that makes no sense ends the attachment.
+      const auto words = shared_words(client->segment());
+      for (std::size_t n = 0; n < words.size(); ++n) {
+        if ((corrupted >> 3 * n & 7) == 0) words[n](random_() >> random_() % 32);
+      }
+      if ((actions & 4) != 0) client->ring_doorbell();
+    }
+  }
+
+ private:
+  static constexpr int kRounds = 8;
+
+  fabric::Descriptor to_victim() const {
+    wire::UdpDatagram datagram;
+    datagram.ip.destination = place_.victim;
+    datagram.udp.destination_port = 9;  // RFC 863
+    wire::Frame frame;
+    datagram.emit(frame, std::array<std::uint8_t, 16>{});
+    fabric::Descriptor descriptor{};
+    write_descriptor(frame, fabric::Descriptor::kInline, descriptor);
+    return descriptor;
+  }
+
+  const Place place_;
+  std::mt19937 random_{7};
+};
+
+class Spy final : public Conduct {
+ public:
+  explicit Spy(const Place& place)
+      : place_(place),
+        client_(attach_raw(place)),
+        rx_(client_->segment().rx()),
+        tx_(client_->segment().tx()) {}
+  ~Spy() override {
+    read_all();
+    for (const int file : client_->shared_files()) look_through(file);
+  }
+  void step() override {
+    if (steps_++ % kBetweenQuestions == 0) ask();
+    read_all();
+    std::this_thread::yield();
+  }
+
+ private:
+  static constexpr std::size_t kAtOnce = 1 << 20;
+  static constexpr std::uint64_t kBetweenQuestions = 1024;
+  static constexpr wire::McstId kGroup{198, 18, 202, 1};
+
+  template <typename Headers>
+  Headers to_group() const {
+    Headers headers;
+    headers.ethernet.source = client_->identity().mac;
+    headers.ethernet.destination = client_->identity().gateway;
+    headers.ip.source = client_->identity().address;
+    headers.ip.destination = kGroup;
+    return headers;
+  }
+  void put(const wire::Frame& frame) {
+    if (tx_.room() == 0) return;
+    write_descriptor(frame, fabric::Descriptor::kInline, tx_.next());
+    tx_.advance();
+    tx_.publish();
+    client_->ring_doorbell();
+  }
+  // The victim refuses to be a member, and the switch to have the group read.
+  void ask() {
+    for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
+      wire::MrpMessage message;
+      message.header.type = type;
+      message.header.epoch = 1;
+      message.header.mcst_id = kGroup;
+      message.header.instance = 77;
+      message.header.flags = type == wire::MrpType::kActivate;
+      if (type == wire::MrpType::kRegister) {
+        message.add({client_->identity().address, wire::Qpn(0x77)});
+        message.add({place_.victim, wire::Qpn(0x78)});
+      }
+      std::array<std::uint8_t, wire::MrpMessage::kMaxSize> bytes;
+      auto datagram = to_group<wire::UdpDatagram>();
+      datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
+      wire::Frame frame;
+      datagram.emit(frame, std::span(bytes).first(message.emit(bytes)));
+      if (frame.external == nullptr) put(frame);
+    }
+    auto read = to_group<wire::RoceHeaders>();
+    read.bth.opcode = wire::Opcode::kRcReadRequest;
+    read.bth.destination_qp = wire::kVirtualQpn;
+    read.bth.psn = wire::group_start_psn(kGroup, 1);
+    read.reth = wire::Reth{0, 0, 1};
+    wire::Frame frame;
+    read.emit(frame, 0);
+    put(frame);
+  }
+
+  static void report(const char* what) {
+    std::fprintf(stderr, "leak: %s\n", what);
+    std::fflush(stderr);
+  }
+  void read_all() {
+    fabric::Descriptor got;
+    while (rx_.available() > 0) {
+      rx_.take(got);
+      if (!fabric::has_nothing_behind_its_lengths(got)) report("bytes behind a frame's lengths");
+    }
+    rx_.release();
+  }
+  // Every byte of the rings and of the pool, whether a frame refers to it or not.
+  static void look_through(int file) {
+    std::vector<std::uint8_t> bytes(kAtOnce + sizeof kMark);
+    for (off_t at = lseek(file, 0, SEEK_DATA); at >= 0; at = lseek(file, at, SEEK_DATA)) {
+      const ssize_t length = pread(file, bytes.data(), bytes.size(), at);
+      if (length <= 0) return;
+      const auto end = bytes.begin() + length;
+      if (std::search(bytes.begin(), end, std::begin(kMark), std::end(kMark)) != end) {
+        report("data of the honest hosts' user");
+      }
+      at += static_cast<off_t>(kAtOnce);
+    }
+  }
+
+  const Place place_;
+  std::unique_ptr<live::RawClient> client_;
+  fabric::RingConsumer<fabric::Descriptor> rx_;
+  fabric::RingProducer<fabric::Descriptor> tx_;
+  std::uint64_t steps_ = 0;
 };
 
 class BellAbuse final : public Conduct {
@@ -125,6 +279,12 @@ std::unique_ptr<Conduct> send_nonsense(const Place& place) {
 }
 std::unique_ptr<Conduct> lie_about_indices(const Place& place) {
   return std::make_unique<RingAbuse>(place, false);
+}
+std::unique_ptr<Conduct> corrupt_words(const Place& place) {
+  return std::make_unique<WordAbuse>(place);
+}
+std::unique_ptr<Conduct> look_for_others_bytes(const Place& place) {
+  return std::make_unique<Spy>(place);
 }
 std::unique_ptr<Conduct> ring_for_nothing(const Place& place) {
   return std::make_unique<BellAbuse>(place);

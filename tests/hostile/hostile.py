@@ -20,8 +20,10 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import strangers  # noqa: E402
 from harness import BUILD, PROGRAMS, REQUIRE  # noqa: E402
-from live import PATIENCE, LiveRun, private_kib  # noqa: E402
+from live import PATIENCE, Lines, LiveRun, Switch, private_kib  # noqa: E402
+from switch_process import star  # noqa: E402
 
 HONEST = 4
 # What each of the two hostile hosts does.
@@ -31,11 +33,15 @@ CONDUCTS = {
         "register-again", "descriptors", "indices", "doorbell", "control", "connect")},
     "accomplice": ("unicast-4k", "at-friend"),
     "collusion": ("at-friend", "at-friend"),
+    "words": ("words", "at-friend"),
+    "spy": ("spy", "own-group"),
 }
 REST = ("rest", "rest")
 LEAST = 0.8  # of the control's speed
 SETTLING = 0.1  # seconds from a change of conduct to the measurement
 SLACK = {"descriptors": 2, "KiB": 16 << 10}
+# Hostile hosts are another user's: only root can have two.
+STRANGER = 65534 if os.geteuid() == 0 else None
 
 
 class Broadcasts(LiveRun):
@@ -43,7 +49,13 @@ class Broadcasts(LiveRun):
 
     def __init__(self, size, switch=None):
         self.size = size
-        super().__init__(hosts=HONEST, fabric=("--hosts", HONEST + 2), mca=REQUIRE, switch=switch)
+        super().__init__(hosts=HONEST, mca=REQUIRE, switch=switch)
+
+    def fabric(self, _arguments, program):
+        users = "" if STRANGER is None else f'users = ["{STRANGER}"]'
+        switch = Switch(topology=star(HONEST + 2, fabric=users), program=program)
+        switch.directory.chmod(0o755)  # the other user goes through it
+        return switch
 
     def program(self, _arguments, _seed):
         path = pathlib.Path(self.scratch) / "meter"
@@ -102,18 +114,24 @@ class HostileHost:
 
     def __init__(self, socket, number, build):
         friendly = 2 * HONEST + 1 - number
-        self.process = subprocess.Popen([build / "tests/hostile_host", socket, f"h{number}", "10.0.0.2", f"10.0.0.{friendly + 1}"],
-                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        words = [build / "tests/hostile_host", socket, f"h{number}", "10.0.0.2", f"10.0.0.{friendly + 1}"]
+        self.process = subprocess.Popen(words + ([] if STRANGER is None else [str(STRANGER)]), text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.says = Lines(self.process.stderr)
 
     def do(self, conduct):
         self.process.stdin.write(conduct + "\n")
         self.process.stdin.flush()
         if self.process.stdout.readline() != f"doing {conduct}\n":
-            raise RuntimeError(f"hostile_host does not do {conduct}")
+            self.process.kill()
+            self.says.thread.join()
+            raise RuntimeError(f"hostile_host does not do {conduct}:\n{self.says.text()}")
 
     def close(self):
         self.process.kill()
         self.process.wait()
+        self.says.thread.join()
+        self.process.stderr.close()
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         self.process.stdout.close()
@@ -155,6 +173,7 @@ class Attack:
                                if after[name] > before[name] + slack]
             if intact and (run.finish() != 0 or "ok:" not in run.out.text()):
                 self.wrong.append("the broadcasts failed\n" + run.everything())
+        self.wrong += one.says.lines + other.says.lines
         if run.switch.process.returncode != 0:
             self.wrong.append(f"the switch ended with exit code {run.switch.process.returncode}")
 
@@ -202,6 +221,7 @@ def main():
     parser.add_argument("--sizes", default="64,65536", help="of broadcasts, bytes (default: %(default)s)")
     parser.add_argument("--turns", type=int, default=7, help="of each conduct, between turns of the control (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.4, help="of each turn (default: %(default)s)")
+    parser.add_argument("--strangers", type=int, default=10000, help="at each socket of each daemon (default: %(default)s)")
     parser.add_argument("--sanitized", type=pathlib.Path, help=argparse.SUPPRESS)  # a build with sanitizers: speeds mean nothing
     options = parser.parse_args()
     unknown = set(options.conducts) - set(CONDUCTS)
@@ -213,6 +233,9 @@ def main():
     for size in map(int, options.sizes.split(",")):
         wrong += Attack(size, options.turns, options.seconds, least=0 if sanitized else LEAST, sanitized=sanitized,
                         show=lambda line: print(line, flush=True)).run(options.conducts or CONDUCTS)
+    if not options.conducts:
+        print(strangers.HEAD)
+        wrong += strangers.besiege_all(options.strangers, sanitized or BUILD, lambda line: print(line, flush=True), not sanitized)
     for line in wrong:
         print(line, file=sys.stderr)
     print("hostile hosts took what was others'" if wrong else "hostile hosts took nothing that was others'")

@@ -1,8 +1,8 @@
 // One host of a fabric that misbehaves on request, as fast as a core lets it.
 //
-//     hostile_host SOCKET HOST VICTIM FRIEND
+//     hostile_host SOCKET HOST VICTIM FRIEND [USER]
 //
-// Attaches to the fabric at SOCKET as HOST. Each line on standard input names what it does from now
+// Attaches to the fabric at SOCKET as HOST, as the user with that number. Each line on standard input names what it does from now
 // on (kConducts, below, or "rest"); it says "doing NAME" once it does. VICTIM is the address of a host of
 // somebody else's group, two more of which follow it; FRIEND's is an accomplice's. Ends at the end
 // of its input.
@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 
@@ -58,6 +59,8 @@ constexpr NamedConduct kConducts[] = {
     {"own-group", flood_own_group},
     {"descriptors", send_nonsense},
     {"indices", lie_about_indices},
+    {"words", corrupt_words},
+    {"spy", look_for_others_bytes},
     {"doorbell", ring_for_nothing},
     {"control", ask_without_end},
     {"connect", come_without_a_word},
@@ -91,11 +94,16 @@ int misbehave(const Place& place) {
 
 int main(int argc, char** argv) {
   using cepheus::wire::Ipv4;
-  const auto address = [&](int n) { return argc == 5 ? Ipv4::parse(argv[n]) : std::nullopt; };
+  const bool is_usage = argc == 5 || argc == 6;
+  const auto address = [&](int n) { return is_usage ? Ipv4::parse(argv[n]) : std::nullopt; };
   const auto victim = address(3), friendly = address(4);
   if (!victim || !friendly) {
-    std::fprintf(stderr, "usage: hostile_host SOCKET HOST VICTIM FRIEND\n");
+    std::fprintf(stderr, "usage: hostile_host SOCKET HOST VICTIM FRIEND [USER]\n");
     return 2;
+  }
+  if (argc == 6 && setuid(static_cast<uid_t>(std::strtoul(argv[5], nullptr, 10))) != 0) {
+    std::perror("hostile_host: can't become that user");
+    return 1;
   }
   try {
     return cepheus::hostile::misbehave({argv[1], argv[2], *victim, *friendly});

@@ -7,6 +7,7 @@ A few moments of each conduct on a busy machine say nothing of speeds: those are
 import sys
 import unittest
 
+import strangers
 from hostile import CONDUCTS, Attack
 
 
@@ -14,6 +15,11 @@ class HostileHosts(unittest.TestCase):
     def test_take_nothing_of_others(self):
         print("\n" + Attack.HEAD, file=sys.stderr)
         wrong = Attack(65536, turns=1, seconds=0.3, least=0, show=lambda line: print(line, file=sys.stderr)).run(CONDUCTS)
+        self.assertEqual(wrong, [])
+
+    def test_strangers_leave_nothing_behind_and_keep_nobody_out(self):
+        print("\n" + strangers.HEAD, file=sys.stderr)
+        wrong = strangers.besiege_all(1000, show=lambda line: print(line, file=sys.stderr))
         self.assertEqual(wrong, [])
 
 

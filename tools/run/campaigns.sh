@@ -22,18 +22,19 @@ hostile_help() {
 usage: ./run hostile [--sanitize] [OPTIONS] [CONDUCT...]
 
 Measures what hosts that misbehave (floods; rings, doorbells and sockets abused) take from others, beside a CPU load:
-at least 80 % must be left. --sanitize: switch and hosts run under AddressSanitizer; speeds are not judged.
+at least 80 % must be left. Then strangers come to every socket of every daemon; memory and descriptors must not grow.
+--sanitize: switch, hosts and daemons run under AddressSanitizer; speeds and memory are not judged.
 
 TEXT
   exec /usr/bin/python3 tests/hostile/hostile.py --help
 }
 hostile_command() {
-  build_for_tests "${runtime_targets[@]}" broadcast_check steady_check hostile_host
+  build_for_tests "${runtime_targets[@]}" broadcast_check steady_check hostile_host cepheus-cmd cepheus-replica
   if [[ ${1:-} == --sanitize ]]; then
     shift
     configure asan
     say "building switch and hosts with sanitizers"
-    cmake --build build/asan --target cepheus-switch hostile_host >&2
+    cmake --build build/asan --target cepheus-switch cepheusctl cepheus-cmd cepheus-replica cepheus-roce hostile_host >&2
     set -- --sanitized build/asan "$@"
   fi
   CEPHEUS_BUILD=$PWD/$build exec /usr/bin/python3 tests/hostile/hostile.py "$@"
