@@ -229,7 +229,9 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
   // A switch whose ways have just changed may have none for a moment. INSTALL goes on, and a receiver
   // that is cut off for good is as silent as a dead one.
   if (is_active() && reason == MrpReject::kNoRoute) {
-    for (const MrpMember& named : message.list()) on_silence(now, named.host, 0, out);
+    for (const MrpMember& named : message.list()) {
+      if (is_active()) on_silence(now, named.host, 0, out);
+    }
     return;
   }
   // Its queue pair is gone for good: as dead as its host would be.

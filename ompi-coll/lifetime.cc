@@ -98,9 +98,12 @@ extern "C" int progress(void) {
   return static_cast<int>(done);
 }
 
-// MPI_Init has been called. A program that has MPI sessions alone (MPI-4, Open MPI 5) has no
+// MPI_Init has been called, and MPI_Finalize has not. A program that has MPI sessions alone (MPI-4, Open MPI 5) has no
 // MPI_COMM_SELF, and MPI_Finalize never comes: all its communicators are freed by the program.
-bool is_world_model() { return ompi_mpi_state >= OMPI_MPI_STATE_INIT_STARTED; }
+bool is_world_model() {
+  const auto state = ompi_mpi_state;
+  return state >= OMPI_MPI_STATE_INIT_STARTED && state < OMPI_MPI_STATE_FINALIZE_STARTED;
+}
 
 extern "C" int on_comm_free(MPI_Comm, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);

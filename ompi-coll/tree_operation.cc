@@ -31,13 +31,16 @@ int TreeOperation::pass_on() {
   return rc;
 }
 
-// The ranks below get the reason `why` instead of the segments that they lack.
+// The ranks below get an empty message for each segment that they lack, and then the reason `why`.
+// Each receive that they have posted has its message so: none is left for those of the next unit.
 int TreeOperation::refuse(int why) {
   refusal_ = why;
+  const size_t lacking = segments() - here_;
   here_ = segments();
   int rc = OMPI_SUCCESS;
   Tree{position_of(call_)}.children([&](int rank) {
-    if (rc == OMPI_SUCCESS) rc = sends_.send(nullptr, 0, rank, Tag::kTree, *call_.team);
+    for (size_t i = 0; i < lacking && rc == OMPI_SUCCESS; ++i)
+      rc = sends_.send(nullptr, 0, rank, Tag::kTree, *call_.team);
     if (rc == OMPI_SUCCESS)
       rc = sends_.send(&refusal_, sizeof refusal_, rank, Tag::kRefusal, *call_.team);
   });
@@ -59,12 +62,21 @@ int TreeOperation::take() {
                          Tag::kRefusal, *call_.team);
 }
 
+// Behind an error, too: what is under way from above uses this rank's memory.
+bool TreeOperation::has_received_all() {
+  int error = MPI_SUCCESS;
+  for (size_t i = 0; receives_ != nullptr && i < segments(); ++i) {
+    if (!receives_[i].test(error)) return false;
+  }
+  return true;
+}
+
 int TreeOperation::progress(Actions&) {
   int rc = started_ ? OMPI_SUCCESS : start();
   while (rc == OMPI_SUCCESS && here_ < segments()) rc = call_.is_root() ? pass_on() : take();
   if (rc != OMPI_SUCCESS) return rc;
   int error = MPI_SUCCESS;
-  if (!sends_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+  if (!sends_.test(error) || !has_received_all()) return OMPI_ERR_WOULD_BLOCK;
   if (refusal_ != OMPI_SUCCESS) return refusal_;
   if (error == MPI_SUCCESS && !call_.is_root())
     call_.payload->unpack(call_.offset, window_, call_.length);

@@ -1,6 +1,6 @@
 // A unit of a broadcast without a fabric: packed bytes down the binomial tree, over
-// Open MPI's own messages. A rank without data sends an empty message in its place and the reason
-// behind it, so the ranks below end with the same error instead of waiting.
+// Open MPI's own messages. A rank without data sends empty messages in its place and the reason
+// behind them, so the ranks below end with the same error instead of waiting.
 //
 // It serves inside hosts, and where the saved module can't: whether a unit of a non-blocking
 // broadcast goes this way is known only when its turn has come, on each rank at another time, and
@@ -28,6 +28,7 @@ class TreeOperation final : public Operation {
   int pass_on();
   int take();
   int refuse(int why);
+  bool has_received_all();
 
   size_t segments() const { return (call_.length + kSegment - 1) / kSegment; }
   size_t segment_bytes(size_t index) const {

@@ -44,6 +44,8 @@ class Types(EndToEnd):
         one_by_one = {**VERBOSE, "coll_cepheus_eager_message": 8192}
         for arguments, options in (
                 (("--size", 20_000, "--errors", 1, "--ibcast", 1), {"topology": no_group}),
+                # Several messages a broadcast: none of them is taken for one of the next broadcast.
+                (("--size", 4 << 20, "--errors", 1, "--ibcast", 1, "--behind", 1), {"topology": no_group}),
                 # The group is given up in the middle of a broadcast, whose rest goes point to point.
                 (("--size", 20_000, "--errors", 2), {"hosts": 3, "mca": one_by_one}),
                 (("--size", 20_000, "--errors", 2, "--ibcast", 1), {"hosts": 3, "mca": one_by_one}),

@@ -4,6 +4,8 @@
  *   pack_check --size BYTES [--ibcast 1]             packing fails once
  *   pack_check --size BYTES [--ibcast 1] --errors N  packing by coll/cepheus fails from the Nth time
  *                                                    on in one broadcast: an error on every rank
+ *       --behind 1                                   the others enter that broadcast when the root
+ *                                                    is in the next one (with --ibcast)
  *   pack_check --size BYTES --unpack 1               unpacking fails once on the last rank, which
  *                                                    alone gets an error
  */
@@ -64,6 +66,7 @@ int main(int argc, char** argv) {
   const int errors = atoi(option(argc, argv, "--errors", "0"));
   const int unpack = atoi(option(argc, argv, "--unpack", "0"));
   const int root = atoi(option(argc, argv, "--root", "0"));
+  const int behind = atoi(option(argc, argv, "--behind", "0"));
   MPI_Datatype half; /* every second byte */
   MPI_Type_vector(size, 1, 2, MPI_BYTE, &half);
   MPI_Type_commit(&half);
@@ -79,10 +82,19 @@ int main(int argc, char** argv) {
     countdown = is_faulty && rank == root ? errors : 0;
     armed_to_unpack = is_faulty && rank == ranks - 1 && unpack;
     const int ends_in_error = is_faulty && (errors > 0 || armed_to_unpack);
-    int rc;
+    int rc, begun = 0;
+    if (behind && i == 1 && rank != root)
+      MPI_Recv(&begun, 1, MPI_INT, root, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (non_blocking) {
       MPI_Request request;
       rc = MPI_Ibcast(memory, 1, half, root, MPI_COMM_WORLD, &request);
+      if (behind && i == 2 && rank == root) {
+        for (int looks = 0; looks < 1000 && !begun; looks++)
+          MPI_Test(&request, &begun, MPI_STATUS_IGNORE);
+        for (int to = 0; to < ranks; to++) {
+          if (to != root) MPI_Send(&begun, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+        }
+      }
       if (rc == MPI_SUCCESS) rc = MPI_Wait(&request, MPI_STATUS_IGNORE);
     } else {
       rc = MPI_Bcast(memory, 1, half, root, MPI_COMM_WORLD);

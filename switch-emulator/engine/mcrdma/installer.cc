@@ -200,6 +200,9 @@ void Installer::tell_cut_off(Call& call, const SenderGroupMessage& message,
   const auto route = routes_.find(receiver.host);
   const bool is_here = route && call.port(routes_.ports(*route).front()).kind == PortKind::kHost;
   const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
+  // Without HELLOs the sender's switch goes on to send INSTALL by ways that lead nowhere, beside
+  // those by which the receiver is reached.
+  if (!is_fresh && !is_here && config_.hello.count() == 0) return;
   if (is_fresh || !is_here) return reject(call, message, MrpReject::kNoRoute, &receiver);
   report_down(call, message, receiver.host);
 }
