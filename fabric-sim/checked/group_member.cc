@@ -328,7 +328,8 @@ std::uint64_t GroupMember::room_to_jump(std::uint64_t wanted) {
 
 bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
   const bool is_source = index_ == source;
-  const bool is_awake = host_.awake_at() < simulator_.now() && !host_.nic().wants_to_transmit();
+  const Instant awake_at = std::max(host_.programs_awake_at(), host_.nic_awake_at());
+  const bool is_awake = awake_at < simulator_.now() && !host_.nic().wants_to_transmit();
   if (!active_ || !is_awake) return false;
   if (!host_.nic().jump(qpn_, is_source ? packets : 0, is_source ? 0 : packets)) return false;
   if (packets == 0) return true;

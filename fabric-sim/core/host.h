@@ -76,6 +76,7 @@ class Host final : public Actor, public FrameSink {
   void pause(Instant until);
   // Programs that have timers of their own wait until then.
   Instant programs_awake_at() const { return programs_awake_at_; }
+  Instant nic_awake_at() const { return nic_awake_at_; }
   // For ever, or until it is revived: frames are dropped, timers mean nothing.
   void die();
   void revive() { dead_ = false; }
