@@ -7,7 +7,7 @@ namespace cepheus::replica::sim {
 std::uint64_t History::begin_write(Instant now, unsigned writer, std::size_t block,
                                    std::size_t count) {
   for (std::size_t b = block; b < block + count; ++b) blocks_[b].push_back({writes_.size(), {}});
-  writes_.push_back({writer, now, kNever, {}});
+  writes_.push_back({writer, now, is_superseded(writer) ? now : kNever, {}});
   return writes_.size() - 1;
 }
 
@@ -35,14 +35,20 @@ void History::lose_unflushed(Instant now) {
   }
 }
 
-void History::serve(Instant now, unsigned writer) {
+void History::serve(Instant now, unsigned writer, const Epoch& epoch) {
   served_.resize(std::max<std::size_t>(served_.size(), writer + 1), kNever);
-  served_[writer] = now;
+  epochs_.resize(served_.size());
+  served_[writer] = std::min(served_[writer], now);
+  epochs_[writer] = epoch;
   for (Write& write : writes_) {
-    if (write.writer != writer && served_at(write.writer) != kNever) {
-      write.end = std::min(write.end, now);
-    }
+    if (is_superseded(write.writer)) write.end = std::min(write.end, now);
   }
+}
+
+bool History::is_superseded(unsigned writer) const {
+  return served_at(writer) != kNever &&
+         std::any_of(epochs_.begin(), epochs_.end(),
+                     [&](const Epoch& other) { return epochs_[writer] < other; });
 }
 
 void History::resume(unsigned writer) {

@@ -2,7 +2,8 @@
 //
 // A read may find what was written by a write W, unless another write W' of that block began after
 // W had ended, and was acknowledged, or found by a read, before this read began. A write that is
-// never acknowledged ends when a later writer begins to serve: nothing of it may land after that.
+// never acknowledged ends when a writer of a later epoch begins to serve: nothing of it may land after
+// that. A writer that was stopped meanwhile may still believe that it serves.
 //
 // A loss of memory on all replicas in sync excuses what was not flushed, and towards later writers
 // only. A writer that served before the loss and serves again after it says that nothing is lost.
@@ -33,8 +34,8 @@ class History {
   void flushed(Instant since, unsigned writer);
   // All replicas that had everything have lost what was not flushed.
   void lose_unflushed(Instant now);
-  // `writer` serves from now on.
-  void serve(Instant now, unsigned writer);
+  // `writer` serves from now on, or again, by a claim of that epoch.
+  void serve(Instant now, unsigned writer, const Epoch& epoch);
   // ... again, after it could not for a while: it promises once more what it promised before.
   void resume(unsigned writer);
   Instant last_loss() const { return last_loss_; }
@@ -92,7 +93,10 @@ class History {
 
   std::vector<Write> writes_;  // by value; 0 is what is there at first
   std::vector<std::vector<Written>> blocks_;
+  bool is_superseded(unsigned writer) const;
+
   std::vector<Instant> served_;  // by writer, since when
+  std::vector<Epoch> epochs_;    // by writer, the last one that it served by
   std::vector<std::uint64_t> torn_;
   std::size_t excused_torn_ = 0;
   Instant last_loss_{};

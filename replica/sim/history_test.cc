@@ -41,12 +41,26 @@ TEST(History, RemembersWhatWasRead) {
 
 TEST(History, EndsWritesOfAWriterThatWasReplaced) {
   History history(1);
-  history.serve(at(0), 0);
+  history.serve(at(0), 0, {1, 0});
   const auto old = history.begin_write(at(1), 0, 0, 1);
-  history.serve(at(2), 1);
+  history.serve(at(2), 1, {2, 1});
   const auto young = history.begin_write(at(3), 1, 0, 1);
   history.acknowledge(at(4), young);
   EXPECT_TRUE(history.read({at(5), at(6), at(6)}, 9, 0, old));
+}
+
+TEST(History, EndsNothingForAWriterThatWasStoppedAndServesByAnOldClaim) {
+  History history(4);
+  history.serve(at(0), 1, {2, 1});
+  const auto first = history.begin_write(at(1), 1, 0, 1);
+  history.serve(at(2), 0, {1, 0});
+  const auto second = history.begin_write(at(3), 1, 0, 1);
+  history.acknowledge(at(4), second);
+  EXPECT_FALSE(history.read({at(5), at(6), at(6)}, 9, 0, first)) << "either may be the last one";
+  const auto stale = history.begin_write(at(7), 0, 1, 1);
+  const auto third = history.begin_write(at(8), 1, 1, 1);
+  history.acknowledge(at(9), third);
+  EXPECT_TRUE(history.read({at(10), at(11), at(11)}, 9, 1, stale)) << "it is fenced";
 }
 
 TEST(History, FlushedIsKeptThoughMemoryIsLost) {
@@ -72,7 +86,7 @@ TEST(History, AWriteWithFuaIsOnDisksWhenItIsAcknowledged) {
 // The loss excuses what a later writer finds; not one that goes on as if nothing had happened.
 TEST(History, AWriterThatServesOnAfterALossPromisesThatNothingIsLost) {
   History history(1);
-  history.serve(at(1), 0);
+  history.serve(at(1), 0, {1, 0});
   const auto write = history.begin_write(at(2), 0, 0, 1);
   history.acknowledge(at(3), write);
   history.lose_unflushed(at(4));
@@ -83,7 +97,7 @@ TEST(History, AWriterThatServesOnAfterALossPromisesThatNothingIsLost) {
 
 TEST(History, AFlushAfterALossPromisesWhatWasAcknowledgedBefore) {
   History history(1);
-  history.serve(at(1), 0);
+  history.serve(at(1), 0, {1, 0});
   const auto write = history.begin_write(at(2), 0, 0, 1);
   history.acknowledge(at(3), write);
   history.lose_unflushed(at(4));
@@ -94,7 +108,7 @@ TEST(History, AFlushAfterALossPromisesWhatWasAcknowledgedBefore) {
 // Acknowledged only after the loss: it must have been sent again.
 TEST(History, ALossExcusesNothingThatIsAcknowledgedByAWriterThatKnowsOfIt) {
   History history(1);
-  history.serve(at(1), 0);
+  history.serve(at(1), 0, {1, 0});
   const auto write = history.begin_write(at(2), 0, 0, 1);
   history.lose_unflushed(at(3));
   history.resume(0);
@@ -104,7 +118,7 @@ TEST(History, ALossExcusesNothingThatIsAcknowledgedByAWriterThatKnowsOfIt) {
 
 TEST(History, HalfABlockMayBeReadOnlyAfterAllInSyncWereKilled) {
   History history(1);
-  history.serve(at(1), 0);
+  history.serve(at(1), 0, {1, 0});
   const auto torn = history.tear(history.begin_write(at(2), 0, 0, 1));
   EXPECT_TRUE(history.read({at(3), at(4), at(4)}, 1, 0, torn));
   history.excuse_torn();

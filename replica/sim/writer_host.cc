@@ -59,11 +59,11 @@ void WriterHost::note_phase() {
     has_all &= links_[r] != nullptr && links_[r]->replica_holds;
   }
   world_.say("writer " + std::to_string(index_) + " serves" + (has_served_ ? " again" : ""));
+  world_.history.serve(world_.events.now(), index_, engine_->epoch());
   if (has_served_ && has_all) world_.history.resume(index_);
   if (has_served_) return;
   has_served_ = true;
   ++world_.outcome.takeovers;
-  world_.history.serve(world_.events.now(), index_);
 }
 
 void WriterHost::say_config() {
