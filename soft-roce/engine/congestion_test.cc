@@ -20,7 +20,7 @@ using wire::Opcode;
 constexpr std::uint64_t kGiga = 1'000'000'000;
 
 // Switches count notifications over a time that follows from this one.
-TEST(Congestion, NotifiesAsSeldomAsSwitchesExpect) {
+TEST(CongestionTimes, AreThoseThatSwitchesExpect) {
   EXPECT_EQ(CongestionConfig().cnp_interval, wire::times::kCnpGap);
 }
 

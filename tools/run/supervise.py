@@ -89,6 +89,7 @@ def clear(mark):
 def keep(command):
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     directory = tempfile.mkdtemp(prefix="cepheus-")
+    os.chmod(directory, 0o1777)  # as /tmp: a test may run programs as another user
     try:
         environment = {**os.environ, "TMPDIR": directory, "CEPHEUS_SUPERVISED": directory}
         environment.setdefault("CEPHEUS_REPORT_DIR", directory)
