@@ -15,7 +15,7 @@ import time
 
 from volumes import Volume, pause
 
-GOES_ON_SECONDS = 2  # after a replica's death
+GOES_ON_SECONDS = 4  # after a replica's death: before a silent member is evicted, after 5 s
 PATIENCE = 60
 
 

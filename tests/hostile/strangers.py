@@ -220,7 +220,10 @@ class Daemons:
         def attach_once():  # the replica has h1
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as host:
                 host.settimeout(PATIENCE)
-                host.connect(path)
+                try:
+                    host.connect(path)
+                except BlockingIOError:  # the listener's queue is full; with a limit of time connect() does not wait
+                    return False
                 host.send(hello_as(b"h2"))
                 status = struct.unpack("=H", host.recv(8)[-2:])[0]
                 if status not in (GRANTED, TAKEN, COME_AGAIN):  # a stranger may have had it a moment ago
