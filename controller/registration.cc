@@ -370,6 +370,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
         break;
       case State::kActivating:
         ask_again(MrpType::kActivate, out);
+        keep_pending(now, out);
         set_next_try(now);
         break;
       case State::kActive:
