@@ -16,6 +16,7 @@ mrp::RegistrationConfig make_config(const Host& host, const GroupPlan& plan,
   config.first_retry = 400us;
   config.max_retry = 2ms;
   config.refresh = 3ms;
+  config.refresh_pending = 10ms;  // several within the switches' pending_age
   config.unregister_repeats = 6;
   config.ask_again = 500us;
   config.evict_after = transport.silence();
