@@ -263,6 +263,9 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (options.congestion) use_congestion(plan);
   for (net::SwitchSpec& spec : plan.topology.switches) {
     spec.config.gate_age = 2 * plan.transport.silence();
+    // Longer than any program stands still: a leader that says nothing for as long is gone.
+    spec.config.age = std::max(spec.config.age, plan.transport.silence() / 2);
+    spec.config.pending_age = std::max(spec.config.pending_age, plan.transport.silence() / 2);
   }
   return plan;
 }
