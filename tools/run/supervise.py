@@ -62,6 +62,15 @@ def descendants(mark):
     return found
 
 
+def wait_for(child):
+    """The child's exit code. Orphans that end meanwhile are this process's children, and are reaped."""
+    while child.returncode is None:
+        pid, status = os.waitpid(-1, 0)
+        if pid == child.pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+    return child.returncode
+
+
 def reap():
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -95,7 +104,7 @@ def keep(command):
         environment.setdefault("CEPHEUS_REPORT_DIR", directory)
         try:
             on_signals(end)
-            code = subprocess.Popen(command, env=environment).wait()
+            code = wait_for(subprocess.Popen(command, env=environment))
         except Ended as ended:
             code = -ended.args[0]
         except OSError as error:
