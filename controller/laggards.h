@@ -12,7 +12,7 @@ namespace cepheus::mrp {
 
 class Laggards {
  public:
-  // One that was not named for so long is a new one when it is named again. Bound of the comparison
+  // A host that was not named during such a pause is a new one at its next naming. Bound of the comparison
   // of counts: fewer than 2^23 packets come from one host within a pause (2.5 s, 3.3 million a
   // second); over a longer one nothing is compared.
   explicit Laggards(wire::Duration pause) : pause_(pause) {}

@@ -138,8 +138,8 @@ void Registration::set_next_try(Instant now) {
   retry_ = std::min(retry_ * 2, config_.max_retry);
 }
 
-// Switches whose members have all confirmed hear no repeats: they would take the leader for gone
-// and forget their tables.
+// A switch with confirmed members only hears no repeats: it would take the leader for gone
+// and forget the table.
 void Registration::keep_pending(Instant now, Outbox& out) {
   if (now - refreshed_at_ < config_.refresh_pending) return;
   refreshed_at_ = now;
