@@ -228,6 +228,21 @@ TEST(HostSync, HoldsANewcomerWhereTheLastSourceHasLeftAndSomebodyLacksItsData) {
   EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
 }
 
+// Its packet says that it has all of that turn, which nobody is left to hear.
+TEST(HostSync, HoldsANewcomerThatLackedDataOfASourceThatHasLeft) {
+  auto net = make_star(4, true, host_sync);
+  net->data(1, 0);
+  net->data(1, 1);
+  net->ack(2, 0);
+  net->ack(3, 1);
+  net->control(0, wire::MrpType::kEvict, 1, {net->member(1)});
+  net->clear();
+  net->data(0, 2);
+  EXPECT_EQ(net->inbox(3), Texts());
+  net->control(0, wire::MrpType::kEvict, 1, {net->member(2)});
+  EXPECT_EQ(net->inbox(3), Texts({"data 2"}));
+}
+
 TEST(HostSync, AnswersOldDuplicatesWithTheirOwnPsnThoughTheLastSourceHasLeft) {
   auto net = make_star(3, true, host_sync);
   net->data(1, 0);

@@ -31,6 +31,7 @@ void send_nak(Call& call, const Group& group, const Nak& nak) {
 // knows. `from_slowest`: the feedback came by the path that the others were waiting for.
 void check(Call& call, Group& group, bool from_slowest) {
   Turn& turn = group.turn;
+  if (turn.source() == kNoPath) return;  // it has left
   const Rules& rules = call.rules();
   if (rules.drop_overtaken_nak) turn.naks().drop_overtaken(turn.min());
   std::optional<Nak> nak;
@@ -159,7 +160,7 @@ void acknowledge_by_sending(Call& call, Group& group, PathNo path) {
 }
 
 void recheck(Call& call, Group& group) {
-  if (group.turn.source() != kNoPath) check(call, group, true);
+  check(call, group, true);
 }
 
 void take_cnp(Call& call, Group& group, const GroupPacket& packet) {

@@ -14,14 +14,18 @@ using namespace std::chrono_literals;
 
 // Leaves 0, 1 and 2 under spines 3 and 4, three hosts at each leaf: host 3 l + i is at leaf l.
 std::unique_ptr<TestNetwork> make_leaf_spine(
-    net::SenderGroups how = net::SenderGroups::kEverywhere) {
+    net::SenderGroups how = net::SenderGroups::kEverywhere,
+    const std::function<void(SwitchConfig&)>& change = {}) {
   auto net = std::make_unique<TestNetwork>();
   for (int s = 0; s < 5; ++s) net->add_switch();
   for (std::size_t leaf = 0; leaf < 3; ++leaf) {
     for (const std::size_t spine : {3, 4}) net->link(leaf, spine);
   }
   for (std::size_t h = 0; h < 9; ++h) net->add_host(h / 3);
-  for (std::size_t s = 0; s < 5; ++s) net->config(s).sender_groups = how;
+  for (std::size_t s = 0; s < 5; ++s) {
+    net->config(s).sender_groups = how;
+    if (change) change(net->config(s));
+  }
   net->start();
   return net;
 }
@@ -568,6 +572,26 @@ TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
   for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
   apart.data(0);
   EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
+}
+
+// The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs by it. Host 3
+// is reached by spine 4.
+TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
+  auto net = make_leaf_spine(net::SenderGroups::kEverywhere,
+                             [](SwitchConfig& c) { c.hello = Duration(0); });
+  TestSender group(*net, 0, {3, 6});
+  group.set_up();
+  net->set_port(3, net->port_between(3, 1), false);
+  net->set_port(1, net->port_between(1, 3), false);
+  net->clear();
+  group.install(false);
+  EXPECT_EQ(net->count(Counter::kSenderUnreachable, 3), 1u);
+  EXPECT_TRUE(group.told_to(0).empty());
+  net->clear();
+  group.attempt = 1;
+  group.install();  // in a set-up it must be known
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  EXPECT_EQ(group.told_to(0)[0].header.type, wire::MrpType::kReject);
 }
 
 TEST(SenderGroups, RegistrationIsSignedWhereTheFabricHasAKey) {
