@@ -203,12 +203,12 @@ extern "C" {
 const char* mcast_last_error(void) { return "the test says so"; }
 mcast_status_t mcast_context_create(const mcast_context_params_t*, mcast_context_h* out) {
   *out = reinterpret_cast<mcast_context_h>(1);
-  return MCAST_OK;
+  return FabricCalls::fabric().on_open();
 }
 void mcast_context_destroy(mcast_context_h) {}
 mcast_status_t mcast_context_query(mcast_context_h, mcast_context_attr_t* out) {
   *out = {};
-  out->is_up = 1;
+  out->is_up = FabricCalls::fabric().is_port_up ? 1 : 0;
   return MCAST_OK;
 }
 unsigned mcast_progress(mcast_context_h) { return 0; }

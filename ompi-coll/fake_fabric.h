@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -64,6 +65,9 @@ class Fabric {
   int caller = 0;  // the rank that calls libmcast
   // Outcome of the registrations to come, the last one for all further ones.
   std::deque<mcast_status_t> outcomes{MCAST_OK};
+  // What opening the device comes to; called by the thread that opens.
+  std::function<mcast_status_t()> on_open = [] { return MCAST_OK; };
+  bool is_port_up = true;
 
   // Ends at which the next message of their group may arrive now.
   std::vector<std::uint32_t> deliverable() const;

@@ -4,9 +4,11 @@
 // takes the saved module.
 #include "ompi-coll/multicast.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <random>
 
@@ -15,6 +17,7 @@
 #include "ompi-coll/fake_open_mpi.h"
 #include "ompi-coll/parameters.h"
 #include "ompi-coll/team_broadcast.h"
+#include "ompi-coll/transport.h"
 
 namespace cepheus::coll {
 
@@ -317,6 +320,32 @@ TEST_F(SimulatedJob, EndsRightWhateverBreaksWhenever) {
   }
   if (first_ == last_) return;
   for (const char how : {'m', 't', 's', 'e'}) EXPECT_GT(how_[how], 20) << how;
+}
+
+// A call that broadcasts meanwhile goes on without multicast.
+TEST(OpeningAgain, MakesNobodyWait) {
+  parameters().carrier = static_cast<int>(Carrier::kDirect);
+  Transport& transport = Transport::instance();
+  fake::Fabric fabric;
+  std::string why;
+  fabric.is_port_up = false;
+  fabric.on_open = [] { return MCAST_ERR_TIMED_OUT; };
+  while (transport.open(why, true) == MCAST_ERR_AGAIN) {
+  }
+  ASSERT_EQ(transport.open(why, false), MCAST_ERR_TIMED_OUT);
+
+  std::promise<mcast_status_t> answer;
+  fabric.is_port_up = true;
+  fabric.on_open = [outcome = answer.get_future().share()] { return outcome.get(); };
+  EXPECT_EQ(transport.open(why, true), MCAST_ERR_AGAIN);
+  EXPECT_EQ(transport.open(why, false), MCAST_ERR_AGAIN);
+  EXPECT_THAT(why, testing::HasSubstr("has not answered yet"));
+  EXPECT_EQ(transport.host_address(), 0u);
+  answer.set_value(MCAST_OK);
+  mcast_status_t status = MCAST_ERR_AGAIN;
+  while (status == MCAST_ERR_AGAIN) status = transport.open(why, false);
+  EXPECT_EQ(status, MCAST_OK);
+  transport.close();
 }
 
 TEST(Messages, AreSentThoughTheirSenderIsGone) {

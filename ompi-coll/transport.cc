@@ -1,11 +1,17 @@
 #include "ompi-coll/transport.h"
 
+#include <chrono>
+#include <utility>
+
 #include "ompi-coll/direct_channel.h"
 #include "ompi-coll/parameters.h"
 
 namespace cepheus::coll {
 
 namespace {
+
+// What opening takes where the fabric answers.
+constexpr std::chrono::milliseconds kUsual(20);
 
 mcast_context_params_t context_params() {
   const Parameters& p = parameters();
@@ -35,13 +41,24 @@ mcast_status_t Transport::open(std::string& why, bool again) {
       why = "the fabric's port is down, and groups of other communicators still hold it";
       return MCAST_ERR_NO_DEVICE;
     }
-    tried_ = false;
+    again = true;
   }
-  if (!tried_ || again) {
-    close();
-    tried_ = true;
-    why_.clear();
-    outcome_ = open_once(why_);
+  if (!tried_ || again || opening_.valid()) {
+    if (!opening_.valid()) {
+      close();
+      // Where no thread can start, get() opens.
+      opening_ = std::async(std::launch::async | std::launch::deferred, &Transport::open_context);
+    }
+    if (tried_ && opening_.wait_for(kUsual) == std::future_status::timeout) {
+      outcome_ = MCAST_ERR_AGAIN;
+      why_ = "the fabric has not answered yet; Cepheus goes on attaching to it";
+    } else {
+      tried_ = true;
+      Opened opened = opening_.get();
+      context_ = opened.context;
+      why_ = std::move(opened.why);
+      outcome_ = opened.status == MCAST_OK ? open_carrier(why_) : opened.status;
+    }
   }
   why = why_;
   return outcome_;
@@ -54,15 +71,15 @@ uint32_t Transport::host_address() {
   return is_known ? attr.ipv4 : 0;
 }
 
-mcast_status_t Transport::open_once(std::string& why) {
+Transport::Opened Transport::open_context() {
+  Opened opened;
   const mcast_context_params_t params = context_params();
-  const mcast_status_t status = mcast_context_create(&params, &context_);
-  if (status != MCAST_OK) {
-    why = mcast_last_error();
-    context_ = nullptr;
-    return status;
+  opened.status = mcast_context_create(&params, &opened.context);
+  if (opened.status != MCAST_OK) {
+    opened.why = mcast_last_error();
+    opened.context = nullptr;
   }
-  return open_carrier(why);
+  return opened;
 }
 
 mcast_status_t Transport::open_carrier(std::string& why) {
@@ -99,6 +116,7 @@ std::uint64_t Transport::registered_bytes() {
 
 void Transport::close() {
   std::lock_guard<std::mutex> guard(mutex_);
+  if (opening_.valid()) context_ = opening_.get().context;
   uct_.reset();
   if (context_ != nullptr) mcast_context_destroy(context_);
   context_ = nullptr;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,7 +24,8 @@ class Transport {
 
   // MCAST_OK, or why this process can't multicast (the text says what to do). The outcome of the
   // first call stays, unless `again`. A port that went down is opened anew once no group but the
-  // caller's coming one, which it has added, uses it.
+  // caller's coming one, which it has added, uses it. The first call waits as long as opening
+  // takes; later ones let a thread open, and return MCAST_ERR_AGAIN while it is at it.
   mcast_status_t open(std::string& why, bool again);
   // This host's address as groups know it, in host byte order; 0: unknown.
   uint32_t host_address();
@@ -50,12 +52,19 @@ class Transport {
   unsigned progress();
 
  private:
+  struct Opened {
+    mcast_status_t status = MCAST_ERR_NO_DEVICE;
+    mcast_context_h context = nullptr;
+    std::string why;
+  };
+
   Transport() = default;
-  mcast_status_t open_once(std::string& why);
+  static Opened open_context();
   mcast_status_t open_carrier(std::string& why);
 
   std::mutex open_mutex_;
   bool tried_ = false;
+  std::future<Opened> opening_;  // valid: a thread is at it, or its outcome was not looked at yet
   mcast_status_t outcome_ = MCAST_ERR_NO_DEVICE;
   std::string why_;
 
