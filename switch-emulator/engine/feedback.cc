@@ -159,9 +159,7 @@ void acknowledge_by_sending(Call& call, Group& group, PathNo path) {
   check(call, group, from_slowest);
 }
 
-void recheck(Call& call, Group& group) {
-  check(call, group, true);
-}
+void recheck(Call& call, Group& group) { check(call, group, true); }
 
 void take_cnp(Call& call, Group& group, const GroupPacket& packet) {
   if (!concerns_turn(call, group, packet.path, packet.headers)) return;
