@@ -11,11 +11,11 @@ namespace {
 
 using Bytes12 = std::array<std::uint8_t, Bth::kSize>;
 
-constexpr Bytes12 kExample = {0x0A, 0xE0, 0x7F, 0xFF, 0x81, 0x12,
-                              0x34, 0x56, 0x82, 0xAB, 0xCD, 0xEF};
+constexpr Bytes12 kBthExample = {0x0A, 0xE0, 0x7F, 0xFF, 0x81, 0x12,
+                                 0x34, 0x56, 0x82, 0xAB, 0xCD, 0xEF};
 
 TEST(Bth, ReadsEveryFieldFromItsPlace) {
-  const auto b = Bth::parse(kExample);
+  const auto b = Bth::parse(kBthExample);
   ASSERT_TRUE(b);
   EXPECT_EQ(b->opcode, Opcode::kRcWriteOnly);
   EXPECT_TRUE(b->solicited);
@@ -34,7 +34,7 @@ TEST(Bth, ReadsEveryFieldFromItsPlace) {
 
 TEST(Bth, RefusesEveryShortLength) {
   for (std::size_t n = 0; n < Bth::kSize; ++n) {
-    EXPECT_FALSE(Bth::parse(std::span(kExample).first(n))) << n;
+    EXPECT_FALSE(Bth::parse(std::span(kBthExample).first(n))) << n;
   }
 }
 

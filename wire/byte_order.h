@@ -1,7 +1,8 @@
-// Big-endian loads and stores; the only place where network byte order is spelt out.
+// Loads and stores of words; the only place where network byte order is spelt out.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 namespace cepheus::wire {
 
@@ -32,6 +33,14 @@ constexpr void store_be32(std::uint8_t* p, std::uint32_t v) {
 constexpr void store_be64(std::uint8_t* p, std::uint64_t v) {
   store_be32(p, static_cast<std::uint32_t>(v >> 32));
   store_be32(p + 4, static_cast<std::uint32_t>(v));
+}
+
+// In this machine's byte order, from anywhere.
+template <typename Word>
+Word load_native(const std::uint8_t* p) {
+  Word word;
+  std::memcpy(&word, p, sizeof word);
+  return word;
 }
 
 }  // namespace cepheus::wire

@@ -7,11 +7,12 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "wire/byte_order.h"
 
 namespace cepheus::wire {
 namespace {
@@ -60,13 +61,6 @@ constexpr std::uint64_t kPower63 = std::uint64_t{power_of_x(63)} << 1;
 constexpr std::uint64_t kBarrettMu = 0x1F7011641;  // x^64 / P
 constexpr std::uint64_t kBarrettP = 0x1DB710641;   // P with x^32
 
-template <typename Word>
-Word load(const std::uint8_t* p) {
-  Word word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
-}
-
 #define CEPHEUS_CLMUL __attribute__((target("pclmul,sse4.1")))
 
 CEPHEUS_CLMUL inline __m128i product(std::uint64_t word, std::uint32_t power) {
@@ -95,13 +89,13 @@ CEPHEUS_CLMUL std::uint32_t shift_clmul(std::span<const std::uint8_t> bytes, std
   __m128i sum = _mm_setzero_si128();
   for (; left >= 8; p += 8) {
     left -= 8;
-    sum = _mm_xor_si128(sum, product(load<std::uint64_t>(p), kShift[left + zeros]));
+    sum = _mm_xor_si128(sum, product(load_native<std::uint64_t>(p), kShift[left + zeros]));
   }
   // Shorter words stand at the end of a longer one: zeros in front of them change nothing.
   if (left >= 4) {
     left -= 4;
-    sum = _mm_xor_si128(sum,
-                        product(std::uint64_t{load<std::uint32_t>(p)} << 32, kShift[left + zeros]));
+    sum = _mm_xor_si128(
+        sum, product(std::uint64_t{load_native<std::uint32_t>(p)} << 32, kShift[left + zeros]));
     p += 4;
   }
   for (; left > 0; ++p) {

@@ -8,7 +8,6 @@
 namespace cepheus::wire {
 namespace {
 
-constexpr std::size_t kIcrcSize = 4;
 constexpr std::size_t kMaxPayload = 0xFFFF;  // Frame::payload_len
 
 // Lengths in bytes, and whether an ICRC closes the packet.

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "wire/byte_order.h"
 #include "wire/crc32_shift.h"
 #include "wire/roce.h"
 
@@ -40,13 +41,6 @@ constexpr FixedWords kVariant = [] {
   return std::bit_cast<FixedWords>(bytes);
 }();
 
-template <typename Word>
-Word load(const std::uint8_t* p) {
-  Word word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
-}
-
 std::span<const std::uint8_t> bytes_of(const Covered& covered, std::size_t n) {
   return {reinterpret_cast<const std::uint8_t*>(covered.data()), n};
 }
@@ -59,7 +53,7 @@ std::uint32_t compute_icrc(const Frame& frame) {
   const std::size_t n = frame.header_len - kIpOffset;
   Covered covered;
   for (std::size_t i = 0; i < kVariant.size(); ++i) {
-    covered[i] = load<std::uint64_t>(header + 8 * i) | kVariant[i];
+    covered[i] = load_native<std::uint64_t>(header + 8 * i) | kVariant[i];
   }
   std::memcpy(covered.data() + kVariant.size(), header + kFixedSize, n - kFixedSize);
   const std::uint32_t crc = crc32_gzip_refl(kAfterOnes, bytes_of(covered, n).data(), n);
@@ -96,14 +90,17 @@ std::uint32_t patch_icrc(std::uint32_t icrc, std::span<const std::uint8_t> heade
   Covered difference;
   for (std::size_t i = 0; i < kVariant.size(); ++i) {
     difference[i] =
-        (load<std::uint64_t>(before + 8 * i) ^ load<std::uint64_t>(after + 8 * i)) & ~kVariant[i];
+        (load_native<std::uint64_t>(before + 8 * i) ^ load_native<std::uint64_t>(after + 8 * i)) &
+        ~kVariant[i];
   }
   std::size_t at = kFixedSize;
   for (; at + 8 <= n; at += 8) {
-    difference[at / 8] = load<std::uint64_t>(before + at) ^ load<std::uint64_t>(after + at);
+    difference[at / 8] =
+        load_native<std::uint64_t>(before + at) ^ load_native<std::uint64_t>(after + at);
   }
   if (at < n)
-    difference[at / 8] = load<std::uint32_t>(before + at) ^ load<std::uint32_t>(after + at);
+    difference[at / 8] =
+        load_native<std::uint32_t>(before + at) ^ load_native<std::uint32_t>(after + at);
   return icrc ^ crc32_shift(bytes_of(difference, n), payload_len);
 }
 

@@ -8,6 +8,8 @@
 
 namespace cepheus::wire {
 
+inline constexpr std::size_t kIcrcSize = 4;  // bytes at the end of a packet
+
 // The ICRC of a RoCE frame, as the little-endian integer of Frame::icrc. Reads headers and payload.
 std::uint32_t compute_icrc(const Frame& frame);
 

@@ -9,8 +9,8 @@ namespace {
 using Bytes20 = std::array<std::uint8_t, Ipv4Header::kSize>;
 
 // The example of many a textbook: 192.168.0.1 to 192.168.0.199, UDP, checksum 0xB861.
-constexpr Bytes20 kExample = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
-                              0xB8, 0x61, 0xC0, 0xA8, 0x00, 0x01, 0xC0, 0xA8, 0x00, 0xC7};
+constexpr Bytes20 kIpv4Example = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
+                                  0xB8, 0x61, 0xC0, 0xA8, 0x00, 0x01, 0xC0, 0xA8, 0x00, 0xC7};
 
 Bytes20 with_checksum(Bytes20 bytes) {
   const std::uint16_t sum = ipv4_checksum(bytes);
@@ -33,7 +33,7 @@ Ipv4Header any_header() {
 }
 
 TEST(Ipv4Header, ReadsAndWritesTheKnownExample) {
-  const auto h = Ipv4Header::parse(kExample);
+  const auto h = Ipv4Header::parse(kIpv4Example);
   ASSERT_TRUE(h);
   EXPECT_EQ(h->total_length, 0x73);
   EXPECT_EQ(h->source, Ipv4(192, 168, 0, 1));
@@ -41,18 +41,18 @@ TEST(Ipv4Header, ReadsAndWritesTheKnownExample) {
   Bytes20 out;
   out.fill(0xA5);
   h->emit(out);
-  EXPECT_EQ(out, kExample);
+  EXPECT_EQ(out, kIpv4Example);
 }
 
 TEST(Ipv4Header, RefusesEveryShortLength) {
   for (std::size_t n = 0; n < Ipv4Header::kSize; ++n) {
-    EXPECT_FALSE(Ipv4Header::parse(std::span(kExample).first(n))) << n;
+    EXPECT_FALSE(Ipv4Header::parse(std::span(kIpv4Example).first(n))) << n;
   }
 }
 
 TEST(Ipv4Header, RefusesEverySingleBitError) {
-  for (std::size_t bit = 0; bit < 8 * kExample.size(); ++bit) {
-    Bytes20 bytes = kExample;
+  for (std::size_t bit = 0; bit < 8 * kIpv4Example.size(); ++bit) {
+    Bytes20 bytes = kIpv4Example;
     bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
     EXPECT_FALSE(Ipv4Header::parse(bytes)) << "bit " << bit;
   }
@@ -60,7 +60,7 @@ TEST(Ipv4Header, RefusesEverySingleBitError) {
 
 TEST(Ipv4Header, RefusesOptionsFragmentsOtherVersionsAndImpossibleLengths) {
   const auto refused = [](std::size_t at, std::uint8_t value) {
-    Bytes20 bytes = kExample;
+    Bytes20 bytes = kIpv4Example;
     bytes[at] = value;
     return !Ipv4Header::parse(with_checksum(bytes));
   };

@@ -8,8 +8,7 @@
 namespace cepheus::wire {
 namespace {
 
-constexpr std::size_t kWord = 4;  // bytes
-constexpr std::uint8_t kMemberRecord = 1;
+constexpr std::size_t kWord = 4;          // bytes
 constexpr std::uint8_t kOptional = 0x80;  // in a record's type
 
 enum class Reading : std::uint8_t { kWhole, kMalformed, kUnknownRecord };
@@ -22,7 +21,7 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take) {
     const std::uint8_t type = records[0];
     const std::size_t size = records[1] * kWord;
     if (size == 0 || size > records.size()) return Reading::kMalformed;
-    if (type == kMemberRecord) {
+    if (type == MrpMember::kRecordType) {
       const auto member = MrpMember::parse(records);
       if (!member || !take(*member)) return Reading::kMalformed;
     } else if ((type & kOptional) == 0) {
@@ -153,14 +152,14 @@ void MrpHeader::emit(std::span<std::uint8_t, kSize> out) const {
 std::optional<MrpMember> MrpMember::parse(std::span<const std::uint8_t> data) {
   if (data.size() < kSize) return std::nullopt;
   const std::uint8_t* p = data.data();
-  if (p[0] != kMemberRecord || p[1] != kSize / kWord) return std::nullopt;
+  if (p[0] != kRecordType || p[1] != kSize / kWord) return std::nullopt;
   return MrpMember{Ipv4(load_be32(p + 4)), Qpn(load_be24(p + 9)), p[8], load_be16(p + 2),
                    load_be32(p + 12)};
 }
 
 void MrpMember::emit(std::span<std::uint8_t, kSize> out) const {
   std::uint8_t* p = out.data();
-  p[0] = kMemberRecord;
+  p[0] = kRecordType;
   p[1] = kSize / kWord;
   store_be16(p + 2, control_port);
   store_be32(p + 4, host.value());

@@ -92,6 +92,7 @@ inline constexpr std::uint8_t kMemberLate =
     8;  // it lags, but answers: no receive is posted, perhaps
 
 struct MrpMember {
+  static constexpr std::uint8_t kRecordType = 1;
   static constexpr std::size_t kSize = 16;
   Ipv4 host;
   Qpn qpn;

@@ -5,13 +5,12 @@
 namespace cepheus::wire {
 namespace {
 
-constexpr std::uint8_t kRegionRecord = 2;
 constexpr std::size_t kBeforeRegions = MrpHeader::kSize + MrpMember::kSize;
 
 }  // namespace
 
 std::optional<MrpRegion::Record> MrpRegion::parse(std::span<const std::uint8_t> data) {
-  if (data.size() < kSize || data[0] != kRegionRecord || data[1] != kSize / 4) return std::nullopt;
+  if (data.size() < kSize || data[0] != kRecordType || data[1] != kSize / 4) return std::nullopt;
   const std::uint8_t* p = data.data();
   const MrpRegion region{load_be16(p + 2), load_be32(p + 24), load_be64(p + 8), load_be64(p + 16)};
   if (region.virtual_address + region.length < region.virtual_address) return std::nullopt;
@@ -20,7 +19,7 @@ std::optional<MrpRegion::Record> MrpRegion::parse(std::span<const std::uint8_t> 
 
 void MrpRegion::emit(std::span<std::uint8_t, kSize> out, Ipv4 host) const {
   std::uint8_t* p = out.data();
-  p[0] = kRegionRecord;
+  p[0] = kRecordType;
   p[1] = kSize / 4;
   store_be16(p + 2, number);
   store_be32(p + 4, host.value());

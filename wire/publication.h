@@ -26,6 +26,7 @@
 namespace cepheus::wire {
 
 struct MrpRegion {
+  static constexpr std::uint8_t kRecordType = 2;
   static constexpr std::size_t kSize = 28;
 
   std::uint16_t number = 0;

@@ -9,7 +9,7 @@
 namespace cepheus::wire {
 namespace {
 
-constexpr Ipv4 kHost(10, 0, 0, 2);
+constexpr Ipv4 kPublisher(10, 0, 0, 2);
 
 std::vector<std::uint8_t> bytes_of(const Publication& publication) {
   std::vector<std::uint8_t> out(MrpMessage::kMaxSize, 0xA5);
@@ -20,7 +20,7 @@ std::vector<std::uint8_t> bytes_of(const Publication& publication) {
 Publication of_regions(std::size_t count) {
   Publication p;
   p.header.type = MrpType::kPublish;
-  p.member = {kHost, Qpn(0x11), 0, 40000, 7};
+  p.member = {kPublisher, Qpn(0x11), 0, 40000, 7};
   for (std::uint16_t i = 0; i < count; ++i) p.regions[i] = {i, 0x100u + i, 0x1000u * i, 64};
   p.count = count;
   return p;

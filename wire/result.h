@@ -28,4 +28,8 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string text) {
   return tl::unexpected<Error>(Error{code, std::move(text)});
 }
 
+inline tl::unexpected<Error> invalid(std::string text) {
+  return fail(ErrorCode::kInvalid, std::move(text));
+}
+
 }  // namespace cepheus::wire

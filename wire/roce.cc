@@ -3,11 +3,10 @@
 #include <cassert>
 
 #include "wire/byte_order.h"
+#include "wire/icrc.h"
 
 namespace cepheus::wire {
 namespace {
-
-constexpr std::size_t kIcrcSize = 4;
 
 // The next extension header, if there is one. Precondition: its bytes are there.
 template <typename Header>

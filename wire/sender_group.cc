@@ -7,8 +7,6 @@
 namespace cepheus::wire {
 namespace {
 
-constexpr std::uint8_t kMemberRecord = 1;
-constexpr std::uint8_t kRegionRecord = 2;
 constexpr std::uint8_t kSenderRecordType = 4;
 
 bool is_of_sender_groups(MrpType type) {
@@ -27,12 +25,12 @@ bool is_of_sender_groups(MrpType type) {
 
 // Takes the record at the beginning of `records`; its size, or 0 if it can't be.
 std::size_t take_record(SenderGroupMessage& message, std::span<const std::uint8_t> records) {
-  if (records[0] == kMemberRecord) {
+  if (records[0] == MrpMember::kRecordType) {
     const auto member = MrpMember::parse(records);
     if (!member || message.region_count > 0 || !message.add(*member)) return 0;
     return MrpMember::kSize;
   }
-  if (records[0] != kRegionRecord) return 0;
+  if (records[0] != MrpRegion::kRecordType) return 0;
   const auto read = MrpRegion::parse(records);
   if (!read) return 0;
   const auto owner = std::ranges::find(message.list(), read->host, &MrpMember::host);

@@ -21,6 +21,7 @@ namespace {
 
 using wire::ErrorCode;
 using wire::Icrc;
+using wire::kIcrcSize;
 
 constexpr std::uint16_t kBurst = 32;  // packets asked for, and given, at once
 constexpr std::uint16_t kRing = 1024;
@@ -28,7 +29,6 @@ constexpr unsigned kWholePackets = 4096 - 1;    // received ones, and copies tha
 constexpr unsigned kPieces = 3 * 2 * 1024 - 1;  // of copies: a ring of them, and one to come
 constexpr unsigned kCache = 250;
 constexpr std::uint16_t kPieceBytes = RTE_PKTMBUF_HEADROOM + 128;
-constexpr std::size_t kIcrcSize = 4;
 
 tl::unexpected<wire::Error> refused(const std::string& device, const std::string& what, int error) {
   return wire::fail(ErrorCode::kUnavailable,
