@@ -11,27 +11,27 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using wire::BitRate;
 
-constexpr BitRate kLink{40'000'000'000};
+constexpr BitRate kFortyGigabits{40'000'000'000};
 
 std::string error_of(std::string_view text) {
-  const auto parsed = parse_congestion(text, kLink);
+  const auto parsed = parse_congestion(text, kFortyGigabits);
   return parsed ? "" : parsed.error().text;
 }
 
 TEST(CongestionText, OffIsNothing) {
   for (const char* text : {"", "off"}) {
-    const auto parsed = parse_congestion(text, kLink);
+    const auto parsed = parse_congestion(text, kFortyGigabits);
     ASSERT_TRUE(parsed);
     EXPECT_FALSE(*parsed);
   }
 }
 
 TEST(CongestionText, NamesAParameterSetAndHowMarksAreAnswered) {
-  const CongestionConfig orig = **parse_congestion("orig", kLink);
-  EXPECT_EQ(orig.link.bits_per_second, kLink.bits_per_second);
+  const CongestionConfig orig = **parse_congestion("orig", kFortyGigabits);
+  EXPECT_EQ(orig.link.bits_per_second, kFortyGigabits.bits_per_second);
   EXPECT_EQ(orig.notification, Notification::kCnp);
   EXPECT_EQ(orig.reaction.rate_timer, 55us);
-  const CongestionConfig hpcc = **parse_congestion("hpcc,ce-echo", kLink);
+  const CongestionConfig hpcc = **parse_congestion("hpcc,ce-echo", kFortyGigabits);
   EXPECT_EQ(hpcc.notification, Notification::kCeEcho);
   EXPECT_EQ(hpcc.reaction.rate_timer, 300us);
   EXPECT_EQ(hpcc.reaction.additive_bps, 8'000'000u) << "of the link's rate";
@@ -39,10 +39,11 @@ TEST(CongestionText, NamesAParameterSetAndHowMarksAreAnswered) {
 
 // Each marked packet would cut the rate, and a burst of them take all of it.
 TEST(CongestionText, WhereMarksAreEchoedTheSenderKeepsCutsApart) {
-  EXPECT_EQ((*parse_congestion("orig", kLink))->reaction.cut_interval, 0us);
-  EXPECT_EQ((*parse_congestion("orig,ce-echo", kLink))->reaction.cut_interval, 50us);
-  EXPECT_EQ((*parse_congestion("orig,ce-echo,cut_interval_us=7", kLink))->reaction.cut_interval,
-            7us);
+  EXPECT_EQ((*parse_congestion("orig", kFortyGigabits))->reaction.cut_interval, 0us);
+  EXPECT_EQ((*parse_congestion("orig,ce-echo", kFortyGigabits))->reaction.cut_interval, 50us);
+  EXPECT_EQ(
+      (*parse_congestion("orig,ce-echo,cut_interval_us=7", kFortyGigabits))->reaction.cut_interval,
+      7us);
 }
 
 TEST(CongestionText, SetsEveryParameter) {
@@ -50,7 +51,7 @@ TEST(CongestionText, SetsEveryParameter) {
       "orig,g=0.5,alpha_timer_us=1.5,rate_timer_us=2,byte_counter=65536,"
       "fast_recovery=3,additive_mbps=7,hyper_mbps=8,hyper_grows=0,min_mbps=9,"
       "cut_interval_us=10,always_clamps=0,cnp_interval_us=11,link_mbps=2500",
-      kLink);
+      kFortyGigabits);
   EXPECT_EQ(c.reaction.g, 0.5);
   EXPECT_EQ(c.reaction.alpha_timer, 1500ns);
   EXPECT_EQ(c.reaction.rate_timer, 2us);

@@ -15,11 +15,11 @@ using wire::BitRate;
 using wire::Instant;
 
 constexpr std::uint64_t kGiga = 1'000'000'000;
-constexpr BitRate kLink{100 * kGiga};
+constexpr BitRate kHundredGigabits{100 * kGiga};
 constexpr Instant kStart{1s};
 
 struct Sender {
-  explicit Sender(const DcqcnParameters& p) : parameters(p), rate(parameters, kLink) {}
+  explicit Sender(const DcqcnParameters& p) : parameters(p), rate(parameters, kHundredGigabits) {}
   void pass(wire::Duration time) { rate.advance(now += time); }
   void notify() { rate.on_notification(now); }
   std::uint64_t bps() const { return rate.rate().bits_per_second; }
@@ -99,7 +99,7 @@ TEST(Dcqcn, BytesCountAsTheTimerDoesAndBothTogetherIncreaseFaster) {
 }
 
 TEST(Dcqcn, OfHpccCutsAreFourMicrosecondsApartAndATrainOfThemKeepsItsTarget) {
-  Sender sender(DcqcnParameters::hpcc(kLink));
+  Sender sender(DcqcnParameters::hpcc(kHundredGigabits));
   EXPECT_EQ(sender.parameters.additive_bps, 20'000'000u);
   EXPECT_EQ(sender.parameters.hyper_bps, 200'000'000u);
   sender.notify();
@@ -126,7 +126,8 @@ TEST(Dcqcn, OfHpccCutsAreFourMicrosecondsApartAndATrainOfThemKeepsItsTarget) {
 }
 
 TEST(Dcqcn, KeepsNoStateOnceTheRateIsTheLinksAgain) {
-  for (const DcqcnParameters& p : {DcqcnParameters::orig(), DcqcnParameters::hpcc(kLink)}) {
+  for (const DcqcnParameters& p :
+       {DcqcnParameters::orig(), DcqcnParameters::hpcc(kHundredGigabits)}) {
     Sender sender(p);
     for (int i = 0; i < 9; ++i) sender.notify();
     EXPECT_TRUE(sender.rate.is_limited());
@@ -153,7 +154,8 @@ TEST(Dcqcn, StaysAboveTheLeastRate) {
 TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
-    Sender seldom(seed % 2 == 0 ? DcqcnParameters::orig() : DcqcnParameters::hpcc(kLink));
+    Sender seldom(seed % 2 == 0 ? DcqcnParameters::orig()
+                                : DcqcnParameters::hpcc(kHundredGigabits));
     Sender often(seldom.parameters);
     for (int step = 0; step < 3000; ++step) {
       const wire::Duration time(random() % (step % 100 == 0 ? 5'000'000 : 60'000));
@@ -173,7 +175,7 @@ TEST(Dcqcn, KeepsItsBoundsAndDoesNotMindBeingLookedAt) {
       }
       const std::uint64_t least = seldom.parameters.min_bps;
       ASSERT_GE(seldom.bps(), least) << "seed " << seed;
-      ASSERT_LE(seldom.bps(), kLink.bits_per_second) << "seed " << seed;
+      ASSERT_LE(seldom.bps(), kHundredGigabits.bits_per_second) << "seed " << seed;
       ASSERT_LE(seldom.bps(), seldom.target_bps()) << "seed " << seed;
       ASSERT_GE(seldom.rate.alpha(), 0) << "seed " << seed;
       ASSERT_LE(seldom.rate.alpha(), 1) << "seed " << seed;
@@ -187,7 +189,7 @@ TEST(Dcqcn, NamesTheParameterThatCantBe) {
   const auto said = [](auto change) {
     DcqcnParameters p;
     change(p);
-    const auto checked = p.check(kLink);
+    const auto checked = p.check(kHundredGigabits);
     return checked ? std::string() : checked.error().text;
   };
   EXPECT_EQ(said([](auto&) {}), "");

@@ -16,8 +16,6 @@ using wire::AckKind;
 using wire::NakCode;
 using wire::Opcode;
 
-constexpr std::size_t kResult = 0x40000;
-
 class Fetch : public ::testing::Test {
  protected:
   explicit Fetch(const QpOptions& options = {.mtu = 256}, const NicConfig& config = {})

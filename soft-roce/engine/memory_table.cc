@@ -10,7 +10,7 @@ namespace cepheus::rnic {
 namespace {
 
 // So many deregistered slots rest before the first is used again; until then the table grows.
-constexpr std::size_t kRestingSlots = 64;
+constexpr std::size_t kRestingRegions = 64;
 constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 constexpr std::uint32_t kRemoteModify = kRemoteWrite | kRemoteAtomic;
 
@@ -46,7 +46,7 @@ wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_
                                              std::uint64_t iova, std::uint32_t access) {
   if (auto ok = check(memory, length, iova, access); !ok) return tl::unexpected(ok.error());
   std::uint32_t slot = 0;
-  if (regions_.size() < max_regions_ && free_slots_.size() < kRestingSlots) {
+  if (regions_.size() < max_regions_ && free_slots_.size() < kRestingRegions) {
     slot = static_cast<std::uint32_t>(regions_.size());
     Region fresh;
     fresh.key = (static_cast<std::uint32_t>(wire::splitmix(seed_, slot)) & ~slot_mask_) | slot;

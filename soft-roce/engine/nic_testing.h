@@ -30,6 +30,8 @@ struct Packet {
 // Rewrites the headers and makes the ICRC right again.
 Packet with_headers(const Packet& packet, const std::function<void(wire::RoceHeaders&)>& change);
 
+// Where in a host's memory the old values of atomics, and data that was read, are put.
+inline constexpr std::size_t kResult = 0x40000;
 inline constexpr std::uint32_t kAllAccess =
     kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
 

@@ -12,7 +12,7 @@ namespace {
 
 // So many destroyed QPs rest before the first number's slot is used again; until then the table
 // grows.
-constexpr std::size_t kRestingSlots = 64;
+constexpr std::size_t kRestingQps = 64;
 
 // Not the remote end of group connections, nor of those that switches keep for sender groups.
 bool can_be_given(Qpn qpn) {
@@ -29,7 +29,7 @@ QpTable::QpTable(std::uint32_t max_qps, std::uint64_t seed)
 
 QueuePair* QpTable::create(Port& port, const QpInit& init, SharedReceiveQueue* srq) {
   std::uint32_t index = 0;
-  if (slots_.size() < max_qps_ && free_slots_.size() < kRestingSlots) {
+  if (slots_.size() < max_qps_ && free_slots_.size() < kRestingQps) {
     index = static_cast<std::uint32_t>(slots_.size());
     const std::uint32_t slot = (index + first_slot_) & slot_mask_;
     const auto generation =

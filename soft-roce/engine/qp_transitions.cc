@@ -80,10 +80,6 @@ std::string names(std::uint32_t mask) {
   return text.empty() ? "unknown attributes" : text;
 }
 
-tl::unexpected<wire::Error> invalid(std::string text) {
-  return wire::fail(wire::ErrorCode::kInvalid, std::move(text));
-}
-
 }  // namespace
 
 wire::Result<void> check_transition(QpType type, QpState from, QpState to, std::uint32_t mask) {
@@ -96,8 +92,8 @@ wire::Result<void> check_transition(QpType type, QpState from, QpState to, std::
       if (exists && t.from == from && t.to == to) found = &t;
     }
     if (found == nullptr) {
-      return invalid(std::string("no transition from ") + to_string(from) + " to " + to_string(to) +
-                     ": go reset, init, rtr, rts");
+      return wire::invalid(std::string("no transition from ") + to_string(from) + " to " +
+                           to_string(to) + ": go reset, init, rtr, rts");
     }
     required = found->required & attributes_of(type);
     optional = found->optional & attributes_of(type);
@@ -105,10 +101,10 @@ wire::Result<void> check_transition(QpType type, QpState from, QpState to, std::
   const std::string step =
       std::string(" on the way from ") + to_string(from) + " to " + to_string(to);
   if (const std::uint32_t missing = required & ~mask; missing != 0) {
-    return invalid("set also " + names(missing) + step);
+    return wire::invalid("set also " + names(missing) + step);
   }
   if (const std::uint32_t extra = mask & ~(required | optional | kAlways); extra != 0) {
-    return invalid("do not set " + names(extra) + step);
+    return wire::invalid("do not set " + names(extra) + step);
   }
   return {};
 }
@@ -116,21 +112,25 @@ wire::Result<void> check_transition(QpType type, QpState from, QpState to, std::
 wire::Result<void> check_values(const QpAttr& attr, std::uint32_t mask, std::uint32_t max_mtu) {
   const auto has = [mask](std::uint32_t bit) { return (mask & bit) != 0; };
   if (has(kAttrPathMtu) && (!wire::is_path_mtu(attr.path_mtu) || attr.path_mtu > max_mtu)) {
-    return invalid("path mtu must be 256, 512, 1024, 2048 or 4096 and at most " +
-                   std::to_string(max_mtu));
+    return wire::invalid("path mtu must be 256, 512, 1024, 2048 or 4096 and at most " +
+                         std::to_string(max_mtu));
   }
-  if (has(kAttrAddress) && attr.remote_ip.is_unset()) return invalid("remote address is unset");
+  if (has(kAttrAddress) && attr.remote_ip.is_unset())
+    return wire::invalid("remote address is unset");
   constexpr std::uint32_t kAccessBits = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
-  if (has(kAttrAccess) && (attr.access & ~kAccessBits) != 0) return invalid("unknown access flags");
-  if (has(kAttrTimeout) && attr.timeout_code > 31) return invalid("timeout must be at most 31");
-  if (has(kAttrRetryCount) && attr.retry_count > 7) return invalid("retry count must be at most 7");
-  if (has(kAttrRnrRetry) && attr.rnr_retry > 7) return invalid("rnr retry must be at most 7");
+  if (has(kAttrAccess) && (attr.access & ~kAccessBits) != 0)
+    return wire::invalid("unknown access flags");
+  if (has(kAttrTimeout) && attr.timeout_code > 31)
+    return wire::invalid("timeout must be at most 31");
+  if (has(kAttrRetryCount) && attr.retry_count > 7)
+    return wire::invalid("retry count must be at most 7");
+  if (has(kAttrRnrRetry) && attr.rnr_retry > 7) return wire::invalid("rnr retry must be at most 7");
   if (has(kAttrMinRnrTimer) && attr.min_rnr_timer > 31) {
-    return invalid("min rnr timer must be at most 31");
+    return wire::invalid("min rnr timer must be at most 31");
   }
   if ((has(kAttrMaxRdAtomic) && attr.max_rd_atomic > kMaxRdAtomic) ||
       (has(kAttrMaxDestRdAtomic) && attr.max_dest_rd_atomic > kMaxRdAtomic)) {
-    return invalid("max rd atomic must be at most " + std::to_string(kMaxRdAtomic));
+    return wire::invalid("max rd atomic must be at most " + std::to_string(kMaxRdAtomic));
   }
   return {};
 }

@@ -12,10 +12,6 @@ using wire::Opcode;
 
 constexpr std::uint64_t kAtomicBytes = 8;
 
-tl::unexpected<wire::Error> invalid(std::string text) {
-  return wire::fail(wire::ErrorCode::kInvalid, std::move(text));
-}
-
 bool gives(QpType type, SendOp op) {
   switch (type) {
     case QpType::kRc:
@@ -68,34 +64,35 @@ SendQueue::SendQueue(const QpContext& qp)
       qp_(qp) {}
 
 wire::Result<void> SendQueue::check(const SendWr& wr, std::uint64_t length) const {
-  if (length > kMaxMessage) return invalid("message longer than 2^31 bytes: split it");
+  if (length > kMaxMessage) return wire::invalid("message longer than 2^31 bytes: split it");
   if (wr.inline_data && length > qp_.init.cap.max_inline) {
-    return invalid("inline data longer than the QP's max_inline");
+    return wire::invalid("inline data longer than the QP's max_inline");
   }
   if (!wr.inline_data && wr.sges.size() > qp_.init.cap.max_send_sge) {
-    return invalid("more SGEs than the QP's max_send_sge");
+    return wire::invalid("more SGEs than the QP's max_send_sge");
   }
   if (!gives(qp_.init.type, wr.op)) {
-    return invalid(qp_.init.type == QpType::kUc
-                       ? "UC gives SEND and WRITE, with or without immediate: use RC"
-                       : "UD gives SEND, with or without immediate: use RC");
+    return wire::invalid(qp_.init.type == QpType::kUc
+                             ? "UC gives SEND and WRITE, with or without immediate: use RC"
+                             : "UD gives SEND, with or without immediate: use RC");
   }
   if (qp_.init.type == QpType::kUd) {
     if (length > qp_.attr.path_mtu) {
-      return invalid("a datagram carries at most the port's mtu, " +
-                     std::to_string(qp_.attr.path_mtu) + " bytes: split it");
+      return wire::invalid("a datagram carries at most the port's mtu, " +
+                           std::to_string(qp_.attr.path_mtu) + " bytes: split it");
     }
-    if (wr.destination.ip.is_unset()) return invalid("a datagram needs an address: set wr.ud.ah");
+    if (wr.destination.ip.is_unset())
+      return wire::invalid("a datagram needs an address: set wr.ud.ah");
   }
   if (wr.op < SendOp::kRead) return {};
-  if (wr.inline_data) return invalid("READ and atomics give data back: do not send inline");
+  if (wr.inline_data) return wire::invalid("READ and atomics give data back: do not send inline");
   if (qp_.attr.max_rd_atomic == 0) {
-    return invalid(
+    return wire::invalid(
         "READ and atomics need max_rd_atomic above 0: set it on the "
         "way to rts");
   }
   if (wr.op != SendOp::kRead && length < kAtomicBytes) {
-    return invalid("an atomic gives 8 bytes back: its SGEs must have room for them");
+    return wire::invalid("an atomic gives 8 bytes back: its SGEs must have room for them");
   }
   return {};
 }

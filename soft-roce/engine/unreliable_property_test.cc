@@ -9,17 +9,17 @@
 namespace cepheus::rnic::testing {
 namespace {
 
-constexpr std::size_t kMessages = 60;
-constexpr std::size_t kSlot = 4000;
+constexpr std::size_t kSends = 60;
+constexpr std::size_t kSendSlot = 4000;
 constexpr std::size_t kInbox = Host::kMemory / 2;
 
 void deliver(QpType type, std::uint64_t seed, std::size_t& delivered, std::size_t& lost) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   TwoHosts hosts({.type = type, .mtu = 256u << random() % 5, .shared = random() % 2 == 0});
-  for (std::size_t i = 0; i < kMessages; ++i) {
-    hosts.b.receive(i, kInbox + i * kSlot, kSlot);
-    const Sge sge = hosts.a.piece(i * kSlot, static_cast<std::uint32_t>(random() % 3900));
+  for (std::size_t i = 0; i < kSends; ++i) {
+    hosts.b.receive(i, kInbox + i * kSendSlot, kSendSlot);
+    const Sge sge = hosts.a.piece(i * kSendSlot, static_cast<std::uint32_t>(random() % 3900));
     SendWr wr{.wr_id = i, .op = SendOp::kSendImm, .signaled = true, .sges = {&sge, 1}};
     wr.imm = static_cast<std::uint32_t>(i);
     wr.destination.ip = hosts.b.nic.config().address;
@@ -28,7 +28,7 @@ void deliver(QpType type, std::uint64_t seed, std::size_t& delivered, std::size_
     ASSERT_TRUE(hosts.a.post(wr));
     hosts.exchange([&](const Packet&, const Host&) { return random() % 10 == 0; });
   }
-  EXPECT_EQ(hosts.a.completions.size(), kMessages);
+  EXPECT_EQ(hosts.a.completions.size(), kSends);
   std::int64_t last = -1;
   for (std::size_t i = 0; i < hosts.b.completions.size(); ++i) {
     const Completion& c = hosts.b.completions[i];
@@ -42,11 +42,11 @@ void deliver(QpType type, std::uint64_t seed, std::size_t& delivered, std::size_
     const auto at = [&](const Host& host, std::size_t offset) {
       return std::span(host.memory).subspan(offset, length);
     };
-    EXPECT_TRUE(
-        std::ranges::equal(at(hosts.a, c.imm * kSlot), at(hosts.b, kInbox + i * kSlot + grh)));
+    EXPECT_TRUE(std::ranges::equal(at(hosts.a, c.imm * kSendSlot),
+                                   at(hosts.b, kInbox + i * kSendSlot + grh)));
   }
   delivered += hosts.b.completions.size();
-  lost += kMessages - hosts.b.completions.size();
+  lost += kSends - hosts.b.completions.size();
 }
 
 class UnreliableProperty : public ::testing::TestWithParam<QpType> {};

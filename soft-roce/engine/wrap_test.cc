@@ -17,7 +17,6 @@ using wire::Opcode;
 
 constexpr std::uint32_t kHalfCircle = 1u << 23;
 constexpr std::uint32_t kCircle = 1u << 24;
-constexpr std::size_t kResult = 0x40000;
 
 // Host b after any number of host a's packets, without host a having to send them.
 class FarResponder : public ::testing::Test {
