@@ -10,13 +10,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr wire::Instant kNow{std::chrono::milliseconds(1)};
-constexpr wire::McstId kOne(239, 0, 0, 1), kOther(239, 0, 0, 2);
+constexpr wire::McstId kGroup(239, 0, 0, 1), kOtherGroup(239, 0, 0, 2);
 constexpr wire::PortId kIngress(0), kSecond(1);
 
 // What waits are numbers; a group's ports are all paused until a time.
 class Halts : public testing::Test {
  protected:
+  static constexpr wire::Instant kNow{1ms};
+
   auto when() {
     return [this](wire::McstId group, int) { return paused_until[group]; };
   }
@@ -25,13 +26,14 @@ class Halts : public testing::Test {
     for (int item = 0; halt.pop(now, item, when());) taken.push_back(item);
     return taken;
   }
-  std::map<wire::McstId, wire::Instant> paused_until{{kOne, kNow + 10us}, {kOther, kNow + 5us}};
+  std::map<wire::McstId, wire::Instant> paused_until{{kGroup, kNow + 10us},
+                                                     {kOtherGroup, kNow + 5us}};
   GroupHalt<int> halt{2};
 };
 
 TEST_F(Halts, AGroupWaitsWhileAPortOfItsIsPausedAndThenGoesInOrder) {
-  EXPECT_TRUE(halt.must_wait(kOne, kIngress, kNow, paused_until[kOne]));
-  for (const int item : {1, 2, 3}) halt.push(kOne, kIngress, item, kNow);
+  EXPECT_TRUE(halt.must_wait(kGroup, kIngress, kNow, paused_until[kGroup]));
+  for (const int item : {1, 2, 3}) halt.push(kGroup, kIngress, item, kNow);
   EXPECT_TRUE(take(kNow + 9us).empty());
   EXPECT_EQ(halt.ready_at(when()), kNow + 10us);
   EXPECT_EQ(take(kNow + 10us), (std::vector{1, 2, 3}));
@@ -40,20 +42,20 @@ TEST_F(Halts, AGroupWaitsWhileAPortOfItsIsPausedAndThenGoesInOrder) {
 }
 
 TEST_F(Halts, ALaterFrameWaitsBehindThoseThatCameByItsPort) {
-  halt.push(kOne, kIngress, 1, kNow);
+  halt.push(kGroup, kIngress, 1, kNow);
   const wire::Instant later = kNow + 20us;
-  EXPECT_TRUE(halt.must_wait(kOne, kIngress, later, {})) << "its own ports are free";
-  halt.push(kOne, kIngress, 2, later);
+  EXPECT_TRUE(halt.must_wait(kGroup, kIngress, later, {})) << "its own ports are free";
+  halt.push(kGroup, kIngress, 2, later);
   EXPECT_EQ(take(later), (std::vector{1, 2}));
-  EXPECT_FALSE(halt.must_wait(kOne, kIngress, later, {}));
+  EXPECT_FALSE(halt.must_wait(kGroup, kIngress, later, {}));
 }
 
 // On their way up a tree and down, they wait for different ports: one after the other they would wait for
 // each other, at two switches.
 TEST_F(Halts, AFrameOfTheGroupThatCameByAnotherPortGoesOn) {
-  halt.push(kOne, kIngress, 1, kNow);
-  EXPECT_FALSE(halt.must_wait(kOne, kSecond, kNow, kNow));
-  halt.push(kOne, kSecond, 2, kNow);
+  halt.push(kGroup, kIngress, 1, kNow);
+  EXPECT_FALSE(halt.must_wait(kGroup, kSecond, kNow, kNow));
+  halt.push(kGroup, kSecond, 2, kNow);
   int item = 0;
   ASSERT_TRUE(halt.pop(kNow, item,
                        [](wire::McstId, int which) { return which == 1 ? kNow + 10us : kNow; }));
@@ -61,23 +63,23 @@ TEST_F(Halts, AFrameOfTheGroupThatCameByAnotherPortGoesOn) {
 }
 
 TEST_F(Halts, OneGroupDoesNotWaitForAnother) {
-  halt.push(kOne, kIngress, 1, kNow);
-  EXPECT_FALSE(halt.must_wait(kOther, kIngress, kNow, kNow));
-  halt.push(kOther, kIngress, 2, kNow);
+  halt.push(kGroup, kIngress, 1, kNow);
+  EXPECT_FALSE(halt.must_wait(kOtherGroup, kIngress, kNow, kNow));
+  halt.push(kOtherGroup, kIngress, 2, kNow);
   EXPECT_EQ(halt.ready_at(when()), kNow + 5us);
   EXPECT_EQ(take(kNow + 5us), (std::vector{2}));
   EXPECT_EQ(take(kNow + 10us), (std::vector{1}));
 }
 
 TEST_F(Halts, AreCountedWhereFramesCameInWithTheirTime) {
-  halt.push(kOne, kSecond, 1, kNow);
-  halt.push(kOne, kSecond, 2, kNow + 2us);
+  halt.push(kGroup, kSecond, 1, kNow);
+  halt.push(kGroup, kSecond, 2, kNow + 2us);
   EXPECT_EQ(halt.counters(kSecond, kNow + 4us).halts, 1u);
   EXPECT_EQ(halt.counters(kSecond, kNow + 4us).time, 4us) << "it lasts";
   EXPECT_EQ(halt.counters(kIngress, kNow + 4us).halts, 0u);
   take(kNow + 12us);
   EXPECT_EQ(halt.counters(kSecond, kNow + 30us).time, 12us) << "it has ended";
-  halt.push(kOther, kIngress, 3, kNow + 30us);
+  halt.push(kOtherGroup, kIngress, 3, kNow + 30us);
   EXPECT_EQ(halt.totals(kNow + 31us).halts, 2u);
   EXPECT_EQ(halt.totals(kNow + 31us).time, 13us);
 }

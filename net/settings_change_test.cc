@@ -10,16 +10,16 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Topology leaf_spine() { return *from_shape("leaf-spine:2x1x2"); }
+Topology two_leaves() { return *from_shape("leaf-spine:2x1x2"); }
 
 TEST(SettingsChange, IsNothingBetweenEquals) {
-  const auto change = compare(leaf_spine(), leaf_spine());
+  const auto change = compare(two_leaves(), two_leaves());
   EXPECT_THAT(change.taken, IsEmpty());
   EXPECT_THAT(change.needs_restart, IsEmpty());
 }
 
 TEST(SettingsChange, NamesWhatIsTaken) {
-  Topology next = leaf_spine();
+  Topology next = two_leaves();
   next.users = {"ann"};
   SwitchConfig& config = next.switches[1].config;
   config.max_groups = 1;
@@ -29,7 +29,7 @@ TEST(SettingsChange, NamesWhatIsTaken) {
   config.age = config.pending_age = config.orphan_age = config.gate_age = std::chrono::seconds(7);
   config.rules.cnp_policy = CnpPolicy::kTmcf;
   config.cnp_window = std::chrono::milliseconds(1);
-  const auto change = compare(leaf_spine(), next);
+  const auto change = compare(two_leaves(), next);
   const std::string of = "switch " + next.switches[1].name + ": ";
   EXPECT_THAT(
       change.taken,
@@ -38,17 +38,17 @@ TEST(SettingsChange, NamesWhatIsTaken) {
                   of + "max_groups_per_host = 2", of + "max_paths = 4", of + "orphan_age = \"7s\"",
                   of + "pending_age = \"7s\"", of + "register_rate = 3"));
   EXPECT_THAT(change.needs_restart, IsEmpty());
-  EXPECT_EQ(with_settings(leaf_spine(), next).to_toml(), next.to_toml());
+  EXPECT_EQ(with_settings(two_leaves(), next).to_toml(), next.to_toml());
 }
 
 TEST(SettingsChange, NamesWhatNeedsARestart) {
-  Topology next = leaf_spine();
+  Topology next = two_leaves();
   next.mtu = 1024;
   next.hello = std::chrono::milliseconds(5);
   next.switches[0].config.rules.source_change = SourceChange::kHostSync;
   next.switches[0].config.max_groups = 5;
   next.hosts[2].up.loss = next.hosts[2].down.loss = 0.5;
-  const auto change = compare(leaf_spine(), next);
+  const auto change = compare(two_leaves(), next);
   EXPECT_THAT(change.taken, ElementsAre("switch leaf0: max_groups = 5"));
   EXPECT_THAT(change.needs_restart, ElementsAre("hello = \"5ms\"", "mtu = 1024",
                                                 "switch leaf0: source_change = \"host-sync\"",
@@ -62,11 +62,11 @@ TEST(SettingsChange, NamesHostsAndTrunksThatComeGoAndMove) {
   Topology moved = three;
   std::swap(moved.hosts[0], moved.hosts[2]);
   EXPECT_THAT(compare(three, moved).needs_restart, ElementsAre("host h2 is where host h0 was"));
-  Topology cut = leaf_spine();
+  Topology cut = two_leaves();
   cut.trunks.pop_back();
-  EXPECT_THAT(compare(leaf_spine(), cut).needs_restart,
+  EXPECT_THAT(compare(two_leaves(), cut).needs_restart,
               ElementsAre("trunk [\"leaf1\", \"spine0\"] is gone"));
-  EXPECT_THAT(compare(leaf_spine(), three).needs_restart,
+  EXPECT_THAT(compare(two_leaves(), three).needs_restart,
               ElementsAre("switch s0 is where switch leaf0 was"));
 }
 

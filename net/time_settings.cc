@@ -12,7 +12,7 @@ constexpr Duration kLeastHello = 100us;
 // Instants are sums of ages, in 64 bits of nanoseconds.
 constexpr Duration kMost = 365 * 24h;
 
-struct Rule {
+struct TimeLimit {
   const char* setting;
   Duration SwitchConfig::*value;
   enum { kAbove, kBelow } side;
@@ -20,27 +20,27 @@ struct Rule {
   const char* why;  // what the limit is, and what goes wrong beyond it
 };
 
-const Rule kRules[] = {
-    {"confirm_wait", &SwitchConfig::confirm_wait, Rule::kBelow, times::kFirstRetry / 4,
+const TimeLimit kTimeLimits[] = {
+    {"confirm_wait", &SwitchConfig::confirm_wait, TimeLimit::kBelow, times::kFirstRetry / 4,
      "over four switches a leader would repeat REGISTER before it hears that members confirmed"},
-    {"pending_age", &SwitchConfig::pending_age, Rule::kAbove, times::kLeastPending,
+    {"pending_age", &SwitchConfig::pending_age, TimeLimit::kAbove, times::kLeastPending,
      "a registration that a leader still refreshes every second would be forgotten"},
-    {"orphan_age", &SwitchConfig::orphan_age, Rule::kAbove, times::kSenderLives,
+    {"orphan_age", &SwitchConfig::orphan_age, TimeLimit::kAbove, times::kSenderLives,
      "receivers that heard of their sender within this time don't believe that it is gone"},
-    {"orphan_age", &SwitchConfig::orphan_age, Rule::kBelow, times::kSenderGivesUp / 2,
+    {"orphan_age", &SwitchConfig::orphan_age, TimeLimit::kBelow, times::kSenderGivesUp / 2,
      "senders would give their group up before it ends without its leader"},
-    {"gate_age", &SwitchConfig::gate_age, Rule::kAbove, times::kLeaderEvicts,
+    {"gate_age", &SwitchConfig::gate_age, TimeLimit::kAbove, times::kLeaderEvicts,
      "a newcomer would be refused before the leader has evicted a silent member"},
-    {"rest", &SwitchConfig::rest, Rule::kAbove, times::kLongestRetry,
+    {"rest", &SwitchConfig::rest, TimeLimit::kAbove, times::kLongestRetry,
      "a leader's repeats of UNREGISTER would not be answered"},
-    {"rest", &SwitchConfig::rest, Rule::kBelow, times::kAddressRest,
+    {"rest", &SwitchConfig::rest, TimeLimit::kBelow, times::kAddressRest,
      "hosts would draw group addresses that the switch still refuses"},
-    {"age", &SwitchConfig::age, Rule::kAbove, 3 * times::kRefresh,
+    {"age", &SwitchConfig::age, TimeLimit::kAbove, 3 * times::kRefresh,
      "two lost REFRESHs of a leader would end its group"},
-    {"age", &SwitchConfig::age, Rule::kBelow, kMost, "it is more than a year"},
-    {"cnp_window", &SwitchConfig::cnp_window, Rule::kAbove, times::kCnpGap,
+    {"age", &SwitchConfig::age, TimeLimit::kBelow, kMost, "it is more than a year"},
+    {"cnp_window", &SwitchConfig::cnp_window, TimeLimit::kAbove, times::kCnpGap,
      "NICs send no two notifications of a connection within this time"},
-    {"cnp_window", &SwitchConfig::cnp_window, Rule::kBelow, kMost, "it is more than a year"},
+    {"cnp_window", &SwitchConfig::cnp_window, TimeLimit::kBelow, kMost, "it is more than a year"},
 };
 
 struct Order {
@@ -69,12 +69,12 @@ std::string advice(const char* name, Duration usual) {
 
 std::optional<TimeProblem> find_time_problem(const SwitchConfig& config) {
   const SwitchConfig usual;
-  for (const Rule& rule : kRules) {
+  for (const TimeLimit& rule : kTimeLimits) {
     const Duration value = config.*rule.value;
-    const bool holds = rule.side == Rule::kAbove ? value > rule.limit : value < rule.limit;
+    const bool holds = rule.side == TimeLimit::kAbove ? value > rule.limit : value < rule.limit;
     if (holds) continue;
     return TimeProblem{rule.setting, setting_text(rule.setting, value) + " is not " +
-                                         (rule.side == Rule::kAbove ? "above " : "below ") +
+                                         (rule.side == TimeLimit::kAbove ? "above " : "below ") +
                                          to_text(rule.limit) + ": " + rule.why +
                                          advice(rule.setting, usual.*rule.value)};
   }

@@ -242,14 +242,14 @@ class Reader {
   std::vector<std::size_t> switch_lines_, host_lines_, trunk_lines_;
 };
 
-std::string in_quotes(const std::string& text) { return "\"" + text + "\""; }
+std::string toml_string(const std::string& text) { return "\"" + text + "\""; }
 
 // "key = value" for each parameter of a link that is not the default.
 std::vector<std::string> link_settings(const LinkConfig& link) {
   const LinkConfig usual;
   std::vector<std::string> settings;
   const auto quantity = [&](const char* key, bool is_usual, const std::string& text) {
-    if (!is_usual) settings.push_back(std::string(key) + " = " + in_quotes(text));
+    if (!is_usual) settings.push_back(std::string(key) + " = " + toml_string(text));
   };
   const auto probability = [&](const char* key, double value) {
     if (value != 0) settings.push_back(std::string(key) + " = " + number_to_text(value));
@@ -282,9 +282,9 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
     if (value != usual_value) out << key << " = " << value << "\n";
   };
   const auto duration = [&](const char* key, wire::Duration value, wire::Duration usual_value) {
-    if (value != usual_value) out << key << " = " << in_quotes(to_text(value)) << "\n";
+    if (value != usual_value) out << key << " = " << toml_string(to_text(value)) << "\n";
   };
-  out << "\n[[switch]]\nname = " << in_quotes(spec.name) << "\n";
+  out << "\n[[switch]]\nname = " << toml_string(spec.name) << "\n";
   integer("max_groups", config.max_groups, usual.max_groups);
   integer("max_groups_per_host", config.max_groups_per_host, usual.max_groups_per_host);
   integer("register_rate", config.register_rate, usual.register_rate);
@@ -310,12 +310,12 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (config.sender_groups == SenderGroups::kRacks) out << "sender_groups = \"racks\"\n";
   if (config.sender_groups == SenderGroups::kOff) out << "sender_groups = \"off\"\n";
   const BufferConfig& buffer = config.buffer;
-  if (buffer.bytes != 0) out << "buffer = " << in_quotes(bytes_to_text(buffer.bytes)) << "\n";
+  if (buffer.bytes != 0) out << "buffer = " << toml_string(bytes_to_text(buffer.bytes)) << "\n";
   if (buffer.share != usual.buffer.share) {
     out << "buffer_share = " << number_to_text(buffer.share) << "\n";
   }
   if (buffer.reserve != usual.buffer.reserve) {
-    out << "buffer_reserve = " << in_quotes(bytes_to_text(buffer.reserve)) << "\n";
+    out << "buffer_reserve = " << toml_string(bytes_to_text(buffer.reserve)) << "\n";
   }
   if (buffer.group_halt) out << "group_halt = true\n";
 }
@@ -347,31 +347,31 @@ std::string Topology::to_toml() const {
     out << "mcst_pool = \"" << mcst_pool.base.to_string() << "/" << mcst_pool.length << "\"\n";
   }
   if (mrp_port != usual.mrp_port) out << "mrp_port = " << mrp_port << "\n";
-  if (hello != usual.hello) out << "hello = " << in_quotes(to_text(hello)) << "\n";
-  if (!one_armed.empty()) out << "one_armed = " << in_quotes(one_armed) << "\n";
+  if (hello != usual.hello) out << "hello = " << toml_string(to_text(hello)) << "\n";
+  if (!one_armed.empty()) out << "one_armed = " << toml_string(one_armed) << "\n";
   if (!one_armed_dpdk.empty()) {
-    out << "one_armed_dpdk = " << in_quotes(one_armed_dpdk) << "\n";
+    out << "one_armed_dpdk = " << toml_string(one_armed_dpdk) << "\n";
   }
-  if (!key_file.empty()) out << "key_file = " << in_quotes(key_file) << "\n";
+  if (!key_file.empty()) out << "key_file = " << toml_string(key_file) << "\n";
   for (std::size_t i = 0; i < users.size(); ++i) {
-    out << (i == 0 ? "users = [" : ", ") << in_quotes(users[i])
+    out << (i == 0 ? "users = [" : ", ") << toml_string(users[i])
         << (i + 1 == users.size() ? "]\n" : "");
   }
   for (const SwitchSpec& spec : switches) write_switch(out, spec);
   for (const HostSpec& host : hosts) {
-    out << "\n[[host]]\nname = " << in_quotes(host.name)
-        << "\naddress = " << in_quotes(host.address.to_string()) << "\n";
+    out << "\n[[host]]\nname = " << toml_string(host.name)
+        << "\naddress = " << toml_string(host.address.to_string()) << "\n";
     if (switches.size() > 1)
-      out << "switch = " << in_quotes(switches[host.switch_index].name) << "\n";
-    if (!host.interface.empty()) out << "interface = " << in_quotes(host.interface) << "\n";
+      out << "switch = " << toml_string(switches[host.switch_index].name) << "\n";
+    if (!host.interface.empty()) out << "interface = " << toml_string(host.interface) << "\n";
     if (host.any_mac || host.mac) {
-      out << "mac = " << in_quotes(host.any_mac ? "any" : host.mac->to_string()) << "\n";
+      out << "mac = " << toml_string(host.any_mac ? "any" : host.mac->to_string()) << "\n";
     }
     write_link(out, host.up);
   }
   for (const TrunkSpec& trunk : trunks) {
-    out << "\n[[trunk]]\nbetween = [" << in_quotes(switches[trunk.a].name) << ", "
-        << in_quotes(switches[trunk.b].name) << "]\n";
+    out << "\n[[trunk]]\nbetween = [" << toml_string(switches[trunk.a].name) << ", "
+        << toml_string(switches[trunk.b].name) << "]\n";
     write_link(out, trunk.ab);
   }
   return out.str();

@@ -35,7 +35,7 @@ void add_trunk(Topology& t, std::size_t a, std::size_t b) {
 }
 
 // Two leaves, two spines: two equal-cost paths between the leaves.
-Topology leaf_spine() {
+Topology leaves_and_spines() {
   Topology t = with_switches({"leaf0", "leaf1", "spine0", "spine1"});
   add_host(t, "h0", Ipv4(10, 0, 0, 1), 0);
   add_host(t, "h1", Ipv4(10, 0, 0, 2), 1);
@@ -66,7 +66,7 @@ TEST(Topology, StarHasItsHostsOnOneSwitch) {
 }
 
 TEST(Topology, GivesEachDirectionOfEachLinkItsOwnSeed) {
-  Topology t = leaf_spine();
+  Topology t = leaves_and_spines();
   t.assign_link_seeds();
   std::set<std::uint64_t> seeds;
   for (const HostSpec& host : t.hosts) seeds.insert({host.up.seed, host.down.seed});
@@ -110,7 +110,7 @@ TEST(TopologyPlan, KeepsSwitchAddressesAwayFromHosts) {
 }
 
 TEST(TopologyPlan, UsesEveryShortestPath) {
-  const auto plan = leaf_spine().plan();
+  const auto plan = leaves_and_spines().plan();
   ASSERT_TRUE(plan) << plan.error().text;
   // leaf0: port 0 is h0, 1 and 2 are the spines.
   EXPECT_THAT(route(plan->configs[0], Ipv4(10, 0, 0, 2)), ElementsAre(PortId(1), PortId(2)));
@@ -130,7 +130,7 @@ TEST(TopologyPlan, RoutesAlongAChainAndTakesAShortcut) {
 }
 
 TEST(TopologyPlan, LetsTheTwoEndsOfATrunkPointAtEachOther) {
-  const Topology t = leaf_spine();
+  const Topology t = leaves_and_spines();
   const auto plan = t.plan();
   ASSERT_TRUE(plan);
   std::size_t trunk_ports = 0;
