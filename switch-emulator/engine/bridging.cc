@@ -31,20 +31,11 @@ Rewrite to_host(const Call& call, const Group& group, const Path& path, Psn psn)
 RoceHeaders from_group(const Call& call, const Group& group, const Path& path,
                        const TurnName& turn) {
   RoceHeaders h;
-  h.ethernet.source = call.config.mac;
-  h.ethernet.destination = call.port(path.port).peer_mac;
   h.ip.source = group.id;
   h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
   h.udp.source_port = flow_port(group);
   h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
   return h;
-}
-
-void send_made(Call& call, Counter kind, PortId port, const RoceHeaders& headers) {
-  Frame frame;
-  headers.emit(frame, 0);
-  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call.emit(kind, port, frame);
 }
 
 }  // namespace
@@ -124,6 +115,14 @@ void send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHead
   rewrite(call, path.port, *copy, frame,
           {group.id, path.is_host ? call.port(path.port).host : turn.source, 0,
            path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value()), headers.bth.psn});
+}
+
+void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
+  headers.ethernet = {call.port(port).peer_mac, call.config.mac};
+  Frame frame;
+  headers.emit(frame, 0);
+  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
+  call.emit(kind, port, frame);
 }
 
 void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,

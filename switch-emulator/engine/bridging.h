@@ -49,6 +49,9 @@ void send_cnp(Call& call, const Group& group, const Frame& frame, const wire::Ro
 // One of the switch's own, to the source: what feedback that may be absorbed said of congestion.
 void make_cnp(Call& call, const Group& group);
 
+// Emits a packet of the switch's own; its addresses on Ethernet are filled in here.
+void send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);
+
 // Emits feedback on `path`; `psn` is in the numbering of that port. Credits and MSN are filled in
 // here.
 void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,

@@ -1,6 +1,6 @@
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 
-#include "wire/icrc.h"
+#include "switch-emulator/engine/bridging.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -17,14 +17,6 @@ RoceHeaders to_sender(const SenderGroup& group, Ipv4 from, Qpn qpn, Opcode opcod
   h.bth.opcode = opcode;
   h.bth.destination_qp = qpn;
   return h;
-}
-
-void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
-  headers.ethernet = {call.port(port).peer_mac, call.config.mac};
-  Frame frame;
-  headers.emit(frame, 0);
-  if (call.icrc == wire::Icrc::kPresent) wire::seal_icrc(frame);
-  call.emit(kind, port, frame);
 }
 
 void send(Call& call, PortId port, RoceHeaders headers, const AckMerge::Answer& answer) {
