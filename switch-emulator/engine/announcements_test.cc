@@ -81,12 +81,6 @@ std::unique_ptr<TestNetwork> star(std::size_t hosts,
   });
 }
 
-// Of the last packet that a host got.
-Reth reth_at(const TestNetwork& net, std::size_t host) {
-  const auto frame = Frame::from_bytes(net.frames(host).back());
-  EXPECT_TRUE(frame && wire::check_icrc(*frame));
-  return wire::RoceHeaders::parse(*frame)->reth;
-}
 Reth at_target(std::size_t host, std::uint32_t number, std::uint64_t offset = 0) {
   const AnnouncedTarget t = target(host, number);
   return {t.virtual_address + offset, t.rkey, 64};

@@ -8,12 +8,11 @@ namespace cepheus::fabric {
 namespace {
 
 using namespace std::chrono_literals;
-using net::CnpPolicy;
 
 // Four paths; time in microseconds.
 class CnpPolicyTest : public testing::Test {
  protected:
-  void use(CnpPolicy policy, Duration window = 500us) {
+  void use(net::CnpPolicy policy, Duration window = 500us) {
     policy_ = make_cnp_policy(policy, window);
     for (int i = 0; i < 4; ++i) policy_->on_path_added();
   }
@@ -31,13 +30,13 @@ class CnpPolicyTest : public testing::Test {
 };
 
 TEST_F(CnpPolicyTest, AllPassesEveryPaths) {
-  use(CnpPolicy::kAll);
+  use(net::CnpPolicy::kAll);
   for (const PathNo path : {1, 2, 3, 1}) EXPECT_TRUE(passes(0, path));
   EXPECT_EQ(policy_->table_bytes(), 0u);
 }
 
 TEST_F(CnpPolicyTest, WorstPathPassesThoseOfThePathThatHadMost) {
-  use(CnpPolicy::kWorstPath);
+  use(net::CnpPolicy::kWorstPath);
   EXPECT_TRUE(passes(0, 1));
   EXPECT_FALSE(passes(1, 2)) << "as many: who was chosen stays";
   EXPECT_TRUE(passes(2, 2)) << "one more";
@@ -45,7 +44,7 @@ TEST_F(CnpPolicyTest, WorstPathPassesThoseOfThePathThatHadMost) {
 }
 
 TEST_F(CnpPolicyTest, OfPathsThatAreEquallyCongestedOnesPass) {
-  use(CnpPolicy::kWorstPath);
+  use(net::CnpPolicy::kWorstPath);
   int all = 0;
   for (int round = 0; round < 100; ++round) {
     for (const PathNo path : {1, 2, 3}) all += passes(50 * round, path) ? 1 : 0;
@@ -54,7 +53,7 @@ TEST_F(CnpPolicyTest, OfPathsThatAreEquallyCongestedOnesPass) {
 }
 
 TEST_F(CnpPolicyTest, WorstPathForgetsByHalvesAPathThatIsCongestedNoMore) {
-  use(CnpPolicy::kWorstPath);
+  use(net::CnpPolicy::kWorstPath);
   EXPECT_EQ(passed(0, 50, 8, 1), 8);
   EXPECT_EQ(passed(500, 50, 4, 2), 0) << "4 of the 8 are left";
   EXPECT_TRUE(passes(700, 2));
@@ -62,7 +61,7 @@ TEST_F(CnpPolicyTest, WorstPathForgetsByHalvesAPathThatIsCongestedNoMore) {
 }
 
 TEST_F(CnpPolicyTest, TmcfPassesThoseOfThePathThatHadMostInTheLastSlot) {
-  use(CnpPolicy::kTmcf);
+  use(net::CnpPolicy::kTmcf);
   EXPECT_TRUE(passes(0, 1)) << "nothing is chosen yet";
   EXPECT_EQ(passed(100, 50, 5, 2), 0);
   EXPECT_EQ(passed(500, 50, 3, 2), 3);
@@ -71,7 +70,7 @@ TEST_F(CnpPolicyTest, TmcfPassesThoseOfThePathThatHadMostInTheLastSlot) {
 }
 
 TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
-  use(CnpPolicy::kTmcf);
+  use(net::CnpPolicy::kTmcf);
   EXPECT_TRUE(passes(0, 1));
   EXPECT_TRUE(passes(500 * 9, 1)) << "eight empty slots";
   EXPECT_FALSE(passes(500 * 9 + 1, 2));
@@ -82,19 +81,19 @@ TEST_F(CnpPolicyTest, TmcfKeepsItsChoiceOverEmptySlotsAndTies) {
 // Else the first slot of a queue that grows elsewhere is spent on a path that is long free again,
 // and a slot is much of the time that a source then needs to give way.
 TEST_F(CnpPolicyTest, TmcfForgetsItsChoiceOnceNobodyWasCongestedForAWhile) {
-  use(CnpPolicy::kTmcf);
+  use(net::CnpPolicy::kTmcf);
   EXPECT_TRUE(passes(0, 1));
   EXPECT_FALSE(passes(9'999, 2)) << "not that long";
   EXPECT_TRUE(passes(19'999, 3));
   EXPECT_FALSE(passes(20'000, 1));
-  use(CnpPolicy::kTmcf, 20ms);
+  use(net::CnpPolicy::kTmcf, 20ms);
   EXPECT_TRUE(passes(0, 1));
   EXPECT_FALSE(passes(19'999, 2));
   EXPECT_TRUE(passes(39'999, 3)) << "a slot";
 }
 
 TEST_F(CnpPolicyTest, AnotherTurnBeginsWithNothing) {
-  for (const CnpPolicy kind : {CnpPolicy::kWorstPath, CnpPolicy::kTmcf}) {
+  for (const net::CnpPolicy kind : {net::CnpPolicy::kWorstPath, net::CnpPolicy::kTmcf}) {
     use(kind);
     passed(0, 1, 50, 1);
     policy_->on_turn(4);
@@ -104,7 +103,7 @@ TEST_F(CnpPolicyTest, AnotherTurnBeginsWithNothing) {
 }
 
 TEST_F(CnpPolicyTest, APathThatLeavesTakesItsCountsAlong) {
-  for (const CnpPolicy kind : {CnpPolicy::kWorstPath, CnpPolicy::kTmcf}) {
+  for (const net::CnpPolicy kind : {net::CnpPolicy::kWorstPath, net::CnpPolicy::kTmcf}) {
     use(kind);
     passed(0, 1, 50, 1);
     policy_->on_path_removed(1, 3);  // 3 is called 1 from now on
@@ -114,7 +113,7 @@ TEST_F(CnpPolicyTest, APathThatLeavesTakesItsCountsAlong) {
 }
 
 TEST_F(CnpPolicyTest, TheLastPathKeepsWhatItHasUnderItsNewNumber) {
-  for (const CnpPolicy kind : {CnpPolicy::kWorstPath, CnpPolicy::kTmcf}) {
+  for (const net::CnpPolicy kind : {net::CnpPolicy::kWorstPath, net::CnpPolicy::kTmcf}) {
     use(kind);
     passed(0, 1, 50, 3);
     policy_->on_path_removed(1, 3);
@@ -124,7 +123,7 @@ TEST_F(CnpPolicyTest, TheLastPathKeepsWhatItHasUnderItsNewNumber) {
 }
 
 TEST_F(CnpPolicyTest, TakesTwoBytesAPath) {
-  use(CnpPolicy::kWorstPath);
+  use(net::CnpPolicy::kWorstPath);
   const std::size_t four = policy_->table_bytes();
   policy_->on_path_added();
   EXPECT_EQ(policy_->table_bytes(), four + 2);
@@ -132,7 +131,9 @@ TEST_F(CnpPolicyTest, TakesTwoBytesAPath) {
 
 // In a switch and over several.
 
-void choose_worst_path(SwitchConfig& config) { config.rules.cnp_policy = CnpPolicy::kWorstPath; }
+void choose_worst_path(SwitchConfig& config) {
+  config.rules.cnp_policy = net::CnpPolicy::kWorstPath;
+}
 
 TEST(Cnps, OfOtherPathsThanTheWorstAreCountedAndGoNowhere) {
   auto net = make_star(4, true, choose_worst_path);

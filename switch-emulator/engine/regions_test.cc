@@ -9,10 +9,10 @@ namespace {
 
 using wire::MrpRegion;
 
-constexpr PortId kA(3), kB(5);
+constexpr PortId kPortA(3), kPortB(5);
 
 TEST(Region, HoldsWhatEndsWithinIt) {
-  const Region region{~std::uint64_t{0} - 100, 100, 1, 1, kA};
+  const Region region{~std::uint64_t{0} - 100, 100, 1, 1, kPortA};
   EXPECT_TRUE(region.holds(0, 100));
   EXPECT_TRUE(region.holds(100, 0));
   EXPECT_FALSE(region.holds(1, 100));
@@ -24,38 +24,38 @@ TEST(Regions, AreFoundByMemberAndNumber) {
   Regions regions;
   const std::vector<MrpRegion> of_b{{1, 11, 0x1000, 64}, {9, 19, 0x9000, 64}};
   const std::vector<MrpRegion> of_a{{9, 90, 0x5000, 32}};
-  EXPECT_EQ(regions.publish(kB, 1, of_b, true), Regions::Taken::kYes);
-  EXPECT_EQ(regions.publish(kA, 1, of_a, true), Regions::Taken::kYes);
-  EXPECT_EQ(regions.find(kA, 9)->rkey, 90u);
-  EXPECT_EQ(regions.find(kB, 9)->rkey, 19u);
-  EXPECT_EQ(regions.find(kA, 1), nullptr);
-  EXPECT_EQ(regions.find(kB, 0x10009), nullptr) << "numbers have 16 bits";
-  EXPECT_EQ(regions.of(kB).size(), 2u);
+  EXPECT_EQ(regions.publish(kPortB, 1, of_b, true), Regions::Taken::kYes);
+  EXPECT_EQ(regions.publish(kPortA, 1, of_a, true), Regions::Taken::kYes);
+  EXPECT_EQ(regions.find(kPortA, 9)->rkey, 90u);
+  EXPECT_EQ(regions.find(kPortB, 9)->rkey, 19u);
+  EXPECT_EQ(regions.find(kPortA, 1), nullptr);
+  EXPECT_EQ(regions.find(kPortB, 0x10009), nullptr) << "numbers have 16 bits";
+  EXPECT_EQ(regions.of(kPortB).size(), 2u);
 }
 
 TEST(Regions, AreThoseOfTheNewestPublication) {
   Regions regions;
   const std::vector<MrpRegion> old{{1, 11, 0x1000, 64}, {2, 12, 0x2000, 64}}, now{{2, 22, 0, 8}};
-  regions.publish(kA, 0xFFFF, old, true);
-  EXPECT_EQ(regions.publish(kA, 0, now, true), Regions::Taken::kYes) << "over the wrap";
-  EXPECT_EQ(regions.find(kA, 1), nullptr) << "revoked";
-  EXPECT_EQ(regions.find(kA, 2)->rkey, 22u);
-  EXPECT_EQ(regions.publish(kA, 0, now, true), Regions::Taken::kAlready);
-  EXPECT_EQ(regions.publish(kA, 0xFFFF, old, true), Regions::Taken::kTooOld);
-  EXPECT_EQ(regions.find(kA, 1), nullptr) << "a late repeat brings nothing back";
+  regions.publish(kPortA, 0xFFFF, old, true);
+  EXPECT_EQ(regions.publish(kPortA, 0, now, true), Regions::Taken::kYes) << "over the wrap";
+  EXPECT_EQ(regions.find(kPortA, 1), nullptr) << "revoked";
+  EXPECT_EQ(regions.find(kPortA, 2)->rkey, 22u);
+  EXPECT_EQ(regions.publish(kPortA, 0, now, true), Regions::Taken::kAlready);
+  EXPECT_EQ(regions.publish(kPortA, 0xFFFF, old, true), Regions::Taken::kTooOld);
+  EXPECT_EQ(regions.find(kPortA, 1), nullptr) << "a late repeat brings nothing back";
 }
 
 TEST(Regions, LeaveWithTheirMember) {
   Group group(McstId(198, 18, 0, 7), 1, Strategies::of(SwitchConfig()));
   group.leader = group.add_path(PortId(0), true);
-  group.add_path(kA, true);
-  group.add_path(kB, true);
+  group.add_path(kPortA, true);
+  group.add_path(kPortB, true);
   const std::vector<MrpRegion> one{{1, 11, 0x1000, 64}};
-  group.own_regions().publish(kA, 1, one, true);
-  group.own_regions().publish(kB, 1, one, true);
-  group.remove_path(group.find(kA));
-  EXPECT_EQ(group.regions->find(kA, 1), nullptr);
-  EXPECT_NE(group.regions->find(kB, 1), nullptr);
+  group.own_regions().publish(kPortA, 1, one, true);
+  group.own_regions().publish(kPortB, 1, one, true);
+  group.remove_path(group.find(kPortA));
+  EXPECT_EQ(group.regions->find(kPortA, 1), nullptr);
+  EXPECT_NE(group.regions->find(kPortB, 1), nullptr);
   group.check_consistent(0);
 }
 
@@ -65,7 +65,7 @@ TEST(Regions, TakeAFewBytesBesideTheTable) {
   const std::size_t none = regions.table_bytes();
   EXPECT_LE(none, 160u);
   const std::vector<MrpRegion> two{{1, 11, 0x1000, 64}, {2, 12, 0x2000, 64}};
-  regions.publish(kA, 1, two, true);
+  regions.publish(kPortA, 1, two, true);
   EXPECT_EQ(regions.table_bytes(), none + 4 + 2 * 24);
 }
 

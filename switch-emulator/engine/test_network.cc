@@ -489,4 +489,10 @@ std::unique_ptr<TestNetwork> make_pair_of_switches(
   return net;
 }
 
+wire::Reth reth_at(const TestNetwork& net, std::size_t host) {
+  const auto frame = Frame::from_bytes(net.frames(host).back());
+  EXPECT_TRUE(frame && wire::check_icrc(*frame));
+  return wire::RoceHeaders::parse(*frame)->reth;
+}
+
 }  // namespace cepheus::fabric

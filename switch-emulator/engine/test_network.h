@@ -173,5 +173,7 @@ std::unique_ptr<TestNetwork> make_star(std::size_t hosts, bool ready = true,
 // Two switches, hosts 0 and 1 at the first, 2 and 3 at the second.
 std::unique_ptr<TestNetwork> make_pair_of_switches(
     bool ready = true, const std::function<void(SwitchConfig&)>& change = {});
+// Of the last packet that a host got.
+wire::Reth reth_at(const TestNetwork& net, std::size_t host);
 
 }  // namespace cepheus::fabric

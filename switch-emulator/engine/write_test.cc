@@ -37,13 +37,6 @@ std::unique_ptr<TestNetwork> pair_with_regions() {
   return net;
 }
 
-// Of the last packet that a host got.
-Reth reth_at(const TestNetwork& net, std::size_t host) {
-  const auto frame = Frame::from_bytes(net.frames(host).back());
-  EXPECT_TRUE(frame && wire::check_icrc(*frame));
-  return wire::RoceHeaders::parse(*frame)->reth;
-}
-
 TEST(Publish, IsConfirmedByTheOwnSwitchAndGoesNoFurther) {
   auto net = make_pair_of_switches();
   net->publish(3, 1, {region_of(3)});
