@@ -36,6 +36,9 @@ using FlushList = std::vector<AccessPort*>;
 
 class AccessPort {
  public:
+  // Between questions for the address of a silent host (RFC 1122, 2.3.2.1 asks for a limit; its own is 1 s).
+  static constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(100);
+
   virtual ~AccessPort() = default;
 
   virtual bool is_open() const = 0;

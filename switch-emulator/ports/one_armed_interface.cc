@@ -13,7 +13,7 @@
 namespace cepheus::fabric {
 namespace {
 
-constexpr std::uint32_t kMostAtOnce = 256;  // frames, before hosts have their turns
+constexpr std::uint32_t kFramesAtOnce = 256;  // frames, before hosts have their turns
 constexpr std::size_t kSourceOffset = wire::kIpOffset + 12;
 constexpr std::size_t kDestinationOffset = wire::kIpOffset + 16;
 
@@ -54,7 +54,7 @@ wire::Result<void> OneArmedInterface::open(wire::Instant now) {
 
 bool OneArmedInterface::take_in(wire::Instant now, std::vector<std::size_t>& woken) {
   std::uint32_t taken = 0;
-  for (; taken < kMostAtOnce; ++taken) {
+  for (; taken < kFramesAtOnce; ++taken) {
     const auto received = driver_->next();
     if (!received) break;
     if (received->losing) counters_.add(PortCounter::kDropKernelFull, driver_->take_dropped());

@@ -8,8 +8,6 @@ namespace {
 // How long a next hop is believed: less than a failed router takes to be replaced (VRRP, RFC 5798:
 // three advertisements of 1 s), and seldom enough that it costs nothing with thousands of hosts.
 constexpr wire::Duration kBelieved = std::chrono::seconds(1);
-// ... and one that has not answered: as a silent host of a wire port.
-constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(100);
 
 }  // namespace
 

@@ -15,7 +15,6 @@ namespace {
 // are used first, so memory that is not needed is never touched.
 constexpr std::uint32_t kMinSlotsPerArea = 4096;
 constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: what a BufferRef can name
-constexpr std::uint32_t kLine = 64;
 // Nobody's user id (setuid(2) takes it for an error).
 constexpr uid_t kNobody = ~uid_t{0};
 
@@ -30,7 +29,7 @@ PoolGeometry PoolGeometry::for_hosts(std::uint32_t hosts, std::uint32_t mtu) {
     geometry.slots_per_area /= 2;
   }
   const std::uint32_t most = std::max<std::uint32_t>(mtu, wire::MrpMessage::kMaxDatagram);
-  geometry.slot_bytes = (most + kLine - 1) / kLine * kLine + kLine;
+  geometry.slot_bytes = (most + kCacheLine - 1) / kCacheLine * kCacheLine + kCacheLine;
   return geometry;
 }
 
@@ -38,7 +37,7 @@ bool PoolGeometry::is_sane() const {
   const std::uint64_t slots = std::uint64_t{areas} * slots_per_area;
   return areas >= 2 && std::has_single_bit(slots_per_area) && areas <= slots_per_area &&
          slots <= kMaxSlots && slot_bytes >= 256 && slot_bytes <= 1u << 16 &&
-         slot_bytes % kLine == 0;
+         slot_bytes % kCacheLine == 0;
 }
 
 std::uint32_t PoolGeometry::guaranteed_slots() const {

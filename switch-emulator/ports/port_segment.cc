@@ -7,7 +7,6 @@
 namespace cepheus::fabric {
 namespace {
 
-constexpr std::size_t kLine = 64;
 constexpr std::size_t kRingsOffset = 4096;
 constexpr std::size_t kFrameRingBytes = kFrameRing * sizeof(Descriptor);
 
@@ -43,13 +42,13 @@ void copy_used(const Bytes& from, std::size_t used, Bytes& to) {
 }  // namespace
 
 struct PortSegment::Layout {
-  struct alignas(kLine) Line {
+  struct alignas(kCacheLine) Line {
     SharedIndex tx, rx, returns;
   };
   Line client;
   Line fabric;
-  alignas(kLine) WakeFlag client_sleeps;
-  alignas(kLine) WakeFlag switch_sleeps;
+  alignas(kCacheLine) WakeFlag client_sleeps;
+  alignas(kCacheLine) WakeFlag switch_sleeps;
 };
 
 void write_descriptor(const wire::Frame& frame, std::uint64_t payload, Descriptor& out) {

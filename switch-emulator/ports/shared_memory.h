@@ -14,6 +14,8 @@
 
 namespace cepheus::fabric {
 
+inline constexpr std::uint32_t kCacheLine = 64;  // bytes
+
 // A zeroed, sealed, close-on-exec memfd of `bytes` bytes; `name` shows up in /proc/PID/maps.
 wire::Result<UniqueFd> create_shared_memory(const char* name, std::size_t bytes);
 

@@ -17,7 +17,7 @@ using wire::Frame;
 using wire::kNoBuffer;
 
 // Descriptors that can't be, before other ports have their turn.
-constexpr std::uint32_t kMostAtOnce = 64;
+constexpr std::uint32_t kBadDescriptorsAtOnce = 64;
 constexpr std::size_t kPrefetch = 2;  // descriptors ahead: one is copied while the next two travel
 
 bool is_roce(const Frame& frame) {
@@ -106,7 +106,7 @@ bool SwitchPort::check(const Descriptor& descriptor, Frame& frame) {
 
 bool SwitchPort::receive(Frame& frame) {
   if (!open_) return false;
-  for (std::uint32_t n = 0; n < kMostAtOnce && tx_.available() > 0; ++n) {
+  for (std::uint32_t n = 0; n < kBadDescriptorsAtOnce && tx_.available() > 0; ++n) {
     tx_.prefetch(kPrefetch);
     mark_for_flush();
     Descriptor descriptor;

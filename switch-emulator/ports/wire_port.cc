@@ -13,11 +13,9 @@ namespace {
 
 constexpr wire::Mac kBroadcast{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 constexpr std::size_t kArpFrame = wire::Ethernet::kSize + wire::Arp::kSize;
-// Broadcasts for one host that is silent (RFC 1122 2.3.2.1 asks for a limit; it would have 1 s).
-constexpr wire::Duration kBetweenQuestions = std::chrono::milliseconds(100);
 // Frames that are none for the switch, before other ports have their turn: the kernel may bring them
 // as fast as they are read.
-constexpr std::uint32_t kMostAtOnce = 64;
+constexpr std::uint32_t kForeignFramesAtOnce = 64;
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
 
 }  // namespace
@@ -41,7 +39,7 @@ wire::Result<void> WirePort::open() {
 }
 
 bool WirePort::receive(wire::Frame& frame) {
-  for (std::uint32_t n = 0; n < kMostAtOnce; ++n) {
+  for (std::uint32_t n = 0; n < kForeignFramesAtOnce; ++n) {
     const auto received = socket_->next();
     if (!received) return false;
     const bool taken = take(*received, frame);
