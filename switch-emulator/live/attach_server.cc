@@ -18,8 +18,6 @@ using fabric::UniqueFd;
 using fabric::WelcomeStatus;
 using wire::Instant;
 
-constexpr int kAcceptsAtOnce = 16;
-
 UniqueFd watch_process(pid_t pid) {
   return UniqueFd(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
 }
@@ -81,7 +79,7 @@ bool AttachServer::start() {
 
 void AttachServer::accept_some() {
   const auto full = encode(refusal(WelcomeStatus::kFailed, std::string(kOutOfDescriptors)));
-  for (int n = 0; n < kAcceptsAtOnce; ++n) {
+  for (int n = 0; n < ListeningSocket::kAcceptsAtOnce; ++n) {
     UniqueFd socket = socket_.accept(full);
     if (!socket.is_open()) return;
     const auto peer = fabric::peer_credentials(socket.get());

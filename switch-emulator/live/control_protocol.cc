@@ -105,6 +105,8 @@ class Connection {
 
 }  // namespace
 
+nlohmann::json refusal(std::string_view why) { return {{"ok", false}, {"error", why}}; }
+
 std::string control_path(const std::string& fabric_socket) { return fabric_socket + ".ctl"; }
 
 wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request) {

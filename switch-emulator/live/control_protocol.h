@@ -15,11 +15,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "wire/result.h"
 
 namespace cepheus::live {
 
+nlohmann::json refusal(std::string_view why);                // {"ok": false, "error": why}
 std::string control_path(const std::string& fabric_socket);  // "<socket>.ctl"
 // Asks a running fabric; errors say whether it is not there, did not answer, or refused.
 wire::Result<nlohmann::json> ask(const std::string& fabric_socket, const nlohmann::json& request);

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/ports/handshake.h"
 #include "wire/clock.h"
@@ -15,11 +16,7 @@ namespace {
 using nlohmann::json;
 using wire::Instant;
 
-constexpr int kAcceptsAtOnce = 16;
-
 std::string to_line(const json& answer) { return json_text(answer) + "\n"; }
-
-std::string refusal(const std::string& why) { return to_line({{"ok", false}, {"error", why}}); }
 
 std::span<const std::uint8_t> as_bytes(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -55,8 +52,8 @@ Instant ControlServer::deadline() const {
 }
 
 void ControlServer::accept_some() {
-  const std::string full = refusal(std::string(kOutOfDescriptors));
-  for (int n = 0; n < kAcceptsAtOnce; ++n) {
+  const std::string full = to_line(refusal(kOutOfDescriptors));
+  for (int n = 0; n < ListeningSocket::kAcceptsAtOnce; ++n) {
     fabric::UniqueFd socket = socket_.accept(as_bytes(full));
     if (!socket.is_open()) return;
     const auto peer = fabric::peer_credentials(socket.get());
@@ -152,7 +149,7 @@ ControlConnection::Answer ControlServer::answer_line(const ControlConnection& co
   const json asked = json::parse(request, nullptr, false);
   if (!connection.may_command() && asked != json{{"ask", "status"}}) {
     return std::make_shared<const std::string>(
-        refusal("only the fabric's own user may do more than look"));
+        to_line(refusal("only the fabric's own user may do more than look")));
   }
   if (asked_ == request && answered_ != nullptr) return answered_;
   asked_ = request;

@@ -5,6 +5,7 @@
 
 #include "switch-emulator/live/test_datapath.h"
 #include "switch-emulator/live/test_fabric.h"
+#include "switch-emulator/live/test_group.h"
 #include "wire/byte_order.h"
 
 namespace cepheus::live {
@@ -15,11 +16,7 @@ using fabric::PortCounter;
 using wire::Frame;
 using wire::Instant;
 using wire::Ipv4;
-using wire::McstId;
-using wire::MrpType;
 using wire::Qpn;
-
-constexpr McstId kGroup{198, 18, 0, 7};
 
 // Host 0 floods for 10 ms; 1 is whom it floods, 2 sends to 3 now and then, if it does.
 class FloodTest : public DatapathTest {

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using fabric::BareClient;
 using std::chrono::microseconds;
 
-constexpr std::uint32_t kCount = 600;
+constexpr std::uint32_t kStreamPackets = 600;
 constexpr std::size_t kPayload = 1024;
 
 net::LinkConfig fast(bool lossless) {
@@ -58,14 +58,14 @@ class Queues : public DatapathTest {
     EXPECT_TRUE(fabric::read_descriptor(got, frame));
     return wire::RoceHeaders::parse(frame)->bth.psn.value();
   }
-  // What arrives of kCount packets that h0 sends as fast as it can, while the fabric looks every `step`.
+  // What arrives of kStreamPackets packets that h0 sends as fast as it can, while the fabric looks every `step`.
   std::vector<std::uint32_t> stream(wire::Duration step) {
     BareClient sender = attach(0), receiver = attach(1);
     std::vector<std::uint32_t> arrived;
     std::uint32_t sent = 0;
-    for (const wire::Instant until = now + 2s; now < until && arrived.size() < kCount;
+    for (const wire::Instant until = now + 2s; now < until && arrived.size() < kStreamPackets;
          now += step) {
-      while (sent < kCount && sender.tx.room() > 0) {
+      while (sent < kStreamPackets && sender.tx.room() > 0) {
         const auto slot = sender.take_slot();
         if (!slot) break;
         sender.put(packet(sent++), *slot);
@@ -90,8 +90,8 @@ class Queues : public DatapathTest {
     return sums;
   }
   static std::vector<std::uint32_t> all() {
-    std::vector<std::uint32_t> numbers(kCount);
-    for (std::uint32_t n = 0; n < kCount; ++n) numbers[n] = n;
+    std::vector<std::uint32_t> numbers(kStreamPackets);
+    for (std::uint32_t n = 0; n < kStreamPackets; ++n) numbers[n] = n;
     return numbers;
   }
 
@@ -102,7 +102,7 @@ TEST_F(Queues, DropWhatALossyLinkHasNoRoomFor) {
   net::Topology topology = narrowing(false);
   topology.hosts[1].down.ecn = {.on = true, .kmin = 9'000, .kmax = 12'000, .pmax = 0};
   build(topology);
-  EXPECT_LT(stream(20us).size(), kCount);
+  EXPECT_LT(stream(20us).size(), kStreamPackets);
   auto sums = counted();
   EXPECT_GT(sums["link_dropped_queue_full"] + sums["drop_queue_share"], 0u);
 }
@@ -137,7 +137,7 @@ TEST_F(Queues, NeedTheirHeadroom) {
   net::Topology topology = narrowing(true, 2);
   for (net::TrunkSpec& trunk : topology.trunks) trunk.ab.pfc.headroom = trunk.ba.pfc.headroom = 1;
   build(topology);
-  EXPECT_LT(stream(20us).size(), kCount);
+  EXPECT_LT(stream(20us).size(), kStreamPackets);
   EXPECT_GT(counted()["drop_headroom"], 0u);
 }
 

@@ -8,18 +8,10 @@
 #include "switch-emulator/live/link_counters.h"
 
 namespace cepheus::live {
-namespace {
-
-using NamedCounters = std::vector<std::pair<std::string, std::uint64_t>>;
-
-// What one slice copies: some ten microseconds' worth.
-constexpr std::size_t kPortsAtOnce = 16;
-constexpr std::size_t kPathsAtOnce = 128;
-constexpr std::size_t kGroupAsPaths = 32;  // what a group costs whatever its paths
 
 // Counters as they lie in memory: their names can wait.
 template <typename CounterType>
-struct Reading {
+struct CounterReading {
   std::array<std::uint64_t, static_cast<std::size_t>(CounterType::kCount)> values{};
 
   template <typename Get>
@@ -28,12 +20,19 @@ struct Reading {
   }
 };
 
+namespace {
+
+// What one slice copies: some ten microseconds' worth.
+constexpr std::size_t kPortsAtOnce = 16;
+constexpr std::size_t kPathsAtOnce = 128;
+constexpr std::size_t kGroupAsPaths = 32;  // what a group costs whatever its paths
+
 void put(NamedCounters& counters, std::string_view name, std::uint64_t value) {
   if (value != 0) counters.emplace_back(name, value);
 }
 
 template <typename CounterType>
-void put_all(NamedCounters& counters, const Reading<CounterType>& reading) {
+void put_all(NamedCounters& counters, const CounterReading<CounterType>& reading) {
   for (std::size_t c = 0; c < reading.values.size(); ++c) {
     put(counters, name(static_cast<CounterType>(c)), reading.values[c]);
   }
@@ -49,10 +48,10 @@ void put_fields(NamedCounters& counters, const CountedField<Counts> (&fields)[kF
 
 struct Datapath::PortReading {
   PortStatus status;  // without names
-  Reading<fabric::Counter> engine;
+  CounterReading<fabric::Counter> engine;
   LinkSideDrops drops;
   QueueReading queue;
-  Reading<fabric::PortCounter> access;
+  CounterReading<fabric::PortCounter> access;
 };
 
 void Datapath::read_port(const Port& port, PortReading& reading) const {
@@ -137,8 +136,8 @@ std::vector<SwitchStatus> Datapath::status(const Slice& slice) const {
   std::vector<SwitchStatus> all;
   for (const SwitchState& state : switches_) {
     SwitchStatus& status = all.emplace_back();
-    Reading<fabric::Counter> totals;
-    Reading<fabric::PortCounter> one_armed;  // all zero without it
+    CounterReading<fabric::Counter> totals;
+    CounterReading<fabric::PortCounter> one_armed;  // all zero without it
     status.name = state.engine->config().name;
     status.groups = status_of_groups(state, slice);
     status.ports = status_of_ports(state, slice);

@@ -15,8 +15,6 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr wire::McstId kGroup{198, 18, 0, 1};
-
 // Two leaves and a spine with a host at each leaf; h0 sends to h1.
 Snapshot leaf_spine() {
   Snapshot snapshot;

@@ -37,6 +37,8 @@ inline constexpr std::string_view kOutOfDescriptors =
 
 class ListeningSocket {
  public:
+  static constexpr int kAcceptsAtOnce = 16;  // before other descriptors have their turn
+
   // Listens without blocking on `path`, replacing a leftover. `type` is SOCK_SEQPACKET or
   // SOCK_STREAM; `mode` are the socket's permissions.
   static wire::Result<ListeningSocket> open(const std::string& path, int type, mode_t mode);

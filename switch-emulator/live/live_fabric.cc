@@ -35,8 +35,6 @@ constexpr wire::Duration kWakeUp = std::chrono::microseconds(60);
 // context: frames that leave their links within this time share one.
 constexpr wire::Duration kGather = std::chrono::microseconds(200);
 
-json refusal(const std::string& why) { return {{"ok", false}, {"error", why}}; }
-
 // The kernel wakes threads up to 50 us late to save energy; links are timed more finely than that.
 class FineTimers {
  public:

@@ -37,10 +37,6 @@ net::LinkConfig link_at(wire::BitRate rate) {
   return link;
 }
 
-const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
-  return status.switches[0].ports[host];
-}
-
 TEST(LiveFabric, RefusesLosslessLinksWhichItWouldNotKeep) {
   net::LinkConfig link;
   link.rate = wire::BitRate{1'000'000'000};

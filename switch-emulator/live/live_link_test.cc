@@ -16,10 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
-  return status.switches[0].ports[host];
-}
-
 constexpr std::uint32_t kWindow =
     128;  // packets ahead of the receiver, as a NIC keeps: nothing is dropped for lack of room
 

@@ -84,8 +84,7 @@ class Help {
   std::string whole_;
 };
 
-std::uint64_t value_of(const std::vector<std::pair<std::string, std::uint64_t>>& counters,
-                       std::string_view name) {
+std::uint64_t value_of(const NamedCounters& counters, std::string_view name) {
   const auto found =
       std::find_if(counters.begin(), counters.end(), [&](auto& c) { return c.first == name; });
   return found == counters.end() ? 0 : found->second;

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/control_protocol.h"
+
 namespace cepheus::live {
 namespace {
 
 using nlohmann::json;
 
 constexpr std::uint64_t kFewest = 100, kMost = 1'000'000;  // packets a second
-
-json refusal(const char* why) { return {{"ok", false}, {"error", why}}; }
 
 }  // namespace
 

@@ -13,6 +13,8 @@
 
 namespace cepheus::live {
 
+using NamedCounters = std::vector<std::pair<std::string, std::uint64_t>>;
+
 struct PortStatus {
   wire::PortId id;
   std::string name;  // what is behind it
@@ -32,8 +34,7 @@ struct PortStatus {
   std::uint64_t rx_payload_bytes = 0, tx_payload_bytes = 0;
   std::uint64_t rx_frames = 0, tx_frames = 0, rx_bytes = 0, tx_bytes = 0;
   std::uint64_t dropped_egress_full = 0;  // the client does not read
-  std::vector<std::pair<std::string, std::uint64_t>>
-      counters;  // the engine's, those that are not 0
+  NamedCounters counters;                 // the engine's, those that are not 0
 };
 struct SwitchStatus {
   std::string name;
@@ -41,7 +42,7 @@ struct SwitchStatus {
   std::vector<fabric::GroupView> groups;
   std::vector<fabric::SenderGroupView> sender_groups;
   std::size_t tombstones = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> counters;  // sums, those that are not 0
+  NamedCounters counters;  // sums, those that are not 0
 };
 struct FabricStatus {
   std::int64_t pid = 0;

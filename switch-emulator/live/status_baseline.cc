@@ -5,8 +5,6 @@
 namespace cepheus::live {
 namespace {
 
-using NamedCounters = std::vector<std::pair<std::string, std::uint64_t>>;
-
 void subtract(NamedCounters& counters, const NamedCounters& baseline) {
   for (auto& [name, value] : counters) {
     const auto before = std::find_if(baseline.begin(), baseline.end(),

@@ -8,16 +8,15 @@ namespace cepheus::live {
 namespace {
 
 using nlohmann::json;
-using NamedCounts = std::vector<std::pair<std::string, std::uint64_t>>;
 
-json counts_to_json(const NamedCounts& counts) {
+json counts_to_json(const NamedCounters& counts) {
   json out = json::object();
   for (const auto& [name, n] : counts) out[name] = n;
   return out;
 }
 
-NamedCounts counts_from_json(const json& in) {
-  NamedCounts counts;
+NamedCounters counts_from_json(const json& in) {
+  NamedCounters counts;
   for (const auto& [name, n] : in.items()) counts.emplace_back(name, n.get<std::uint64_t>());
   return counts;
 }

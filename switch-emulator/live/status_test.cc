@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/test_status.h"
+
 namespace cepheus::live {
 namespace {
 
@@ -12,8 +14,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-constexpr wire::McstId kGroup{198, 18, 0, 1};
 
 fabric::PathView host_path(std::uint16_t port, const std::string& name, std::uint32_t lag) {
   fabric::PathView path;
@@ -266,10 +266,10 @@ TEST(StatusText, ColoursOnlyForATerminal) {
 
 TEST(StatusJson, ReadsBackWhatItWrites) {
   for (const FabricStatus& status : {one_switch(), two_switches(20, 12)}) {
-    const nlohmann::json json = to_json(status);
-    const auto back = status_from_json(nlohmann::json::parse(json.dump()));
+    const nlohmann::json written = to_json(status);
+    const auto back = status_from_json(nlohmann::json::parse(written.dump()));
     ASSERT_TRUE(back) << back.error().text;
-    EXPECT_EQ(to_json(*back), json);
+    EXPECT_EQ(to_json(*back), written);
     for (const View view : {View::kPorts, View::kGroups, View::kCounters}) {
       EXPECT_EQ(to_text(*back, view, false), to_text(status, view, false));
     }
@@ -277,15 +277,15 @@ TEST(StatusJson, ReadsBackWhatItWrites) {
 }
 
 TEST(StatusJson, SaysWhoIsWaitedFor) {
-  const nlohmann::json json = to_json(one_switch());
-  EXPECT_EQ(json["switches"][0]["groups"][0]["waiting_for"],
+  const nlohmann::json written = to_json(one_switch());
+  EXPECT_EQ(written["switches"][0]["groups"][0]["waiting_for"],
             nlohmann::json({{"names", {"h2"}}, {"packets", 12}}));
 }
 
 TEST(StatusJson, OfAnotherVersionIsAnErrorAndNoCrash) {
-  nlohmann::json json = to_json(one_switch());
-  json["switches"][0]["ports"][0].erase("link");
-  EXPECT_THAT(status_from_json(json).error().text, HasSubstr("another version's"));
+  nlohmann::json written = to_json(one_switch());
+  written["switches"][0]["ports"][0].erase("link");
+  EXPECT_THAT(status_from_json(written).error().text, HasSubstr("another version's"));
   EXPECT_FALSE(status_from_json(nlohmann::json("text")));
   EXPECT_FALSE(status_from_json(nlohmann::json::array()));
 }

@@ -44,7 +44,7 @@ std::string loss_of(const PortStatus& port) {
   return in == out ? out : "rx " + in + ", tx " + out;
 }
 
-TextTable::Cell state_of(const PortStatus& port) {
+TextTable::Cell state_cell(const PortStatus& port) {
   if (!port.in_up || !port.out_up) {
     const char* way = port.in_up ? " (tx)" : port.out_up ? " (rx)" : "";
     return {std::string("cut") + way, Style::kAlarm};
@@ -78,7 +78,7 @@ std::string ports_text(const SwitchStatus& one, bool colour) {
     table.add({std::uint64_t{port.id.value()},
                port.name,
                port.kind == net::PortKind::kHost ? port.address.to_string() : "-",
-               state_of(port),
+               state_cell(port),
                net::to_text(port.link.rate),
                net::to_text(port.link.delay),
                loss_of(port),

@@ -91,8 +91,11 @@ class RawClient {
   fabric::PortSegment segment_;
 };
 
-inline std::uint64_t counter(const std::vector<std::pair<std::string, std::uint64_t>>& counters,
-                             std::string_view name) {
+inline const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
+  return status.switches[0].ports[host];
+}
+
+inline std::uint64_t counter(const NamedCounters& counters, std::string_view name) {
   for (const auto& [key, value] : counters) {
     if (key == name) return value;
   }

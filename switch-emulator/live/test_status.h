@@ -11,6 +11,8 @@
 
 namespace cepheus::live {
 
+inline constexpr wire::McstId kGroup{198, 18, 0, 1};
+
 // The status of a fabric of that shape on which nothing has happened yet.
 inline FabricStatus status_of(const net::Topology& topology) {
   const auto plan = topology.plan();

@@ -45,7 +45,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string number(double value) {
+std::string decimal(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", value);
   return text;
@@ -56,7 +56,7 @@ std::string bytes_text(std::uint64_t bytes) {
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return (unit == 0 ? std::to_string(bytes) : number(value)) + " " + kUnits[unit];
+  return (unit == 0 ? std::to_string(bytes) : decimal(value)) + " " + kUnits[unit];
 }
 
 struct Point {
@@ -76,7 +76,7 @@ class Drawing {
     }
     for (std::size_t s = 0; s < status_.switches.size(); ++s) nodes += switch_box(s);
     const std::string legend_text = legend();
-    const std::string size = number(width_) + " " + number(height_);
+    const std::string size = decimal(width_) + " " + decimal(height_);
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + size +
            "\" role=\"img\" aria-label=\"" + std::to_string(status_.switches.size()) +
            " switches, " + std::to_string(hosts_) + " hosts, " +
@@ -165,8 +165,8 @@ class Drawing {
   std::string line(std::size_t c, double shift, const std::string& attributes,
                    const std::string& title) const {
     const Point a = at_[graph_.cables[c].from], b = far_end(c);
-    return "<line " + attributes + " x1=\"" + number(a.x + shift) + "\" y1=\"" + number(a.y) +
-           "\" x2=\"" + number(b.x + shift) + "\" y2=\"" + number(b.y) + "\"><title>" +
+    return "<line " + attributes + " x1=\"" + decimal(a.x + shift) + "\" y1=\"" + decimal(a.y) +
+           "\" x2=\"" + decimal(b.x + shift) + "\" y2=\"" + decimal(b.y) + "\"><title>" +
            escaped(title) + "</title></line>\n";
   }
 
@@ -182,7 +182,7 @@ class Drawing {
     const double width = 1 + std::log10(1 + static_cast<double>(cable.payload_bytes) / 1e4);
     const std::string note =
         cable.state == TopologyGraph::State::kUp ? "" : std::string(", ") + kind;
-    return line(c, 0, std::string("class=\"") + kind + "\" stroke-width=\"" + number(width) + "\"",
+    return line(c, 0, std::string("class=\"") + kind + "\" stroke-width=\"" + decimal(width) + "\"",
                 name_of(c) + ": " + bytes_text(cable.payload_bytes) + " of payload" + note);
   }
 
@@ -203,17 +203,17 @@ class Drawing {
 
   std::string host(std::size_t c) const {
     const Point p = ends_[c];
-    return "<circle cx=\"" + number(p.x) + "\" cy=\"" + number(p.y) + "\" r=\"" +
-           number(kHostRadius) + "\"/><text x=\"" + number(p.x) + "\" y=\"" + number(p.y + 20) +
+    return "<circle cx=\"" + decimal(p.x) + "\" cy=\"" + decimal(p.y) + "\" r=\"" +
+           decimal(kHostRadius) + "\"/><text x=\"" + decimal(p.x) + "\" y=\"" + decimal(p.y + 20) +
            "\">" + escaped(graph_.cables[c].name) + "</text>\n";
   }
 
   std::string switch_box(std::size_t s) const {
     const double wide = box_width(s);
-    return "<rect x=\"" + number(at_[s].x - wide / 2) + "\" y=\"" +
-           number(at_[s].y - kSwitchHeight / 2) + "\" width=\"" + number(wide) + "\" height=\"" +
-           number(kSwitchHeight) + "\" rx=\"4\"/><text x=\"" + number(at_[s].x) + "\" y=\"" +
-           number(at_[s].y + 4) + "\">" + escaped(status_.switches[s].name) + "</text>\n";
+    return "<rect x=\"" + decimal(at_[s].x - wide / 2) + "\" y=\"" +
+           decimal(at_[s].y - kSwitchHeight / 2) + "\" width=\"" + decimal(wide) + "\" height=\"" +
+           decimal(kSwitchHeight) + "\" rx=\"4\"/><text x=\"" + decimal(at_[s].x) + "\" y=\"" +
+           decimal(at_[s].y + 4) + "\">" + escaped(status_.switches[s].name) + "</text>\n";
   }
 
   std::string legend() const {
@@ -227,12 +227,12 @@ class Drawing {
       if (t == kMostNamed) {
         says = "and " + std::to_string(graph_.trees.size() - t) + " more";
       } else {
-        text += "<line x1=\"" + number(kMargin) + "\" y1=\"" + number(y - 4) + "\" x2=\"" +
-                number(kMargin + 24) + "\" y2=\"" + number(y - 4) +
+        text += "<line x1=\"" + decimal(kMargin) + "\" y1=\"" + decimal(y - 4) + "\" x2=\"" +
+                decimal(kMargin + 24) + "\" y2=\"" + decimal(y - 4) +
                 "\" style=\"stroke: " + kColours[t % kColours.size()] + "; stroke-width: 3\"/>";
       }
-      text += "<text class=\"legend\" x=\"" + number(kMargin + 32) + "\" y=\"" + number(y) + "\">" +
-              escaped(says) + "</text>\n";
+      text += "<text class=\"legend\" x=\"" + decimal(kMargin + 32) + "\" y=\"" + decimal(y) +
+              "\">" + escaped(says) + "</text>\n";
     }
     return text;
   }

@@ -102,10 +102,10 @@ TEST_F(TreeOverSpine, HasAColouredLineOverEachOfItsCables) {
 }
 
 TEST_F(TreeOverSpine, IsInJsonByItsCables) {
-  const nlohmann::json json = topology_json(status_);
-  EXPECT_EQ(json["groups"][0]["root"], "leaf0");
-  EXPECT_EQ(json["groups"][0]["cables"].size(), 6u);
-  EXPECT_EQ(json["switches"].size(), 4u);
+  const nlohmann::json written = topology_json(status_);
+  EXPECT_EQ(written["groups"][0]["root"], "leaf0");
+  EXPECT_EQ(written["groups"][0]["cables"].size(), 6u);
+  EXPECT_EQ(written["switches"].size(), 4u);
 }
 
 TEST(TopologyText, SaysWhatIsCutAndWhatIsUpAndDown) {

@@ -86,9 +86,9 @@ TEST(Explain, ShowsFreedCommunicatorsInOneRow) {
   folded.ranks = 2000;
   const auto jobs = explain({report(1, "a", true, {folded})});
   EXPECT_THAT(to_text(jobs, false), HasSubstr("2000 that were freed"));
-  const auto json = to_json(jobs);
-  EXPECT_EQ(json["jobs"][0]["communicators"][0]["freed"], 2000);
-  EXPECT_EQ(json["jobs"][0]["communicators"][0]["paths"][0]["calls"], 4000);
+  const auto written = to_json(jobs);
+  EXPECT_EQ(written["jobs"][0]["communicators"][0]["freed"], 2000);
+  EXPECT_EQ(written["jobs"][0]["communicators"][0]["paths"][0]["calls"], 4000);
 }
 
 TEST(Explain, ShowsTheJobThatEndedLastBeforeEarlierOnes) {
@@ -129,10 +129,10 @@ TEST(Explain, SaysWhichDevicesWereTakenAndWhy) {
   const std::string text = to_text(jobs, false);
   EXPECT_THAT(text, HasSubstr("  device of 2 processes: mlx5_0, the only one\n"));
   EXPECT_THAT(text, HasSubstr("  device of 1 process: mlx5_1, nearest: at NUMA node 1\n"));
-  const auto json = to_json(jobs)["jobs"][0]["devices"];
-  ASSERT_EQ(json.size(), 2u);
-  EXPECT_EQ(json[0]["processes"], 2);
-  EXPECT_EQ(json[0]["device"], "mlx5_0, the only one");
+  const auto written = to_json(jobs)["jobs"][0]["devices"];
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0]["processes"], 2);
+  EXPECT_EQ(written[0]["device"], "mlx5_0, the only one");
 }
 
 TEST(Explain, NoTextOfAReportCommandsTheTerminal) {

@@ -8,7 +8,7 @@
 namespace cepheus::tools {
 namespace {
 
-constexpr std::chrono::milliseconds kInterval{500};
+constexpr std::chrono::milliseconds kBetweenViews{500};
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void FabricWatcher::run() {
     lock.lock();
     view_ = {std::move(text), view_.number + 1};
     changed_.notify_all();
-    changed_.wait_for(lock, kInterval, [this] { return ended_; });
+    changed_.wait_for(lock, kBetweenViews, [this] { return ended_; });
   }
 }
 

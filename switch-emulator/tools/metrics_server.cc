@@ -15,7 +15,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kFresh{1};
 // A connection that stops in the middle of its request keeps a worker for two seconds. A crowd of
 // such must not keep Prometheus out for its ten.
-constexpr HttpLimits kLimits{64, 32, 16, 4096};
+constexpr HttpLimits kMetricsLimits{64, 32, 16, 4096};
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
 // One page for all who ask within a second: a fabric's desk is not asked by every reader.
@@ -51,7 +51,7 @@ wire::Result<void> serve_metrics(const HttpAddress& address, std::function<std::
       response.set_content("cepheusctl metrics: GET /metrics\n", "text/plain");
     });
   };
-  return serve_http(address, kLimits, set_up, [](const std::string& url) {
+  return serve_http(address, kMetricsLimits, set_up, [](const std::string& url) {
     std::cout << "metrics at " << url << "/metrics" << std::endl;
     sd_notify(0, "READY=1");
   });

@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kInterval{1000}, kBetweenLooks{500};
+constexpr std::chrono::milliseconds kBetweenRates{1000}, kFirstRates{500};
 
 // Another screen, without echo and with keys as they come; the old one comes back at the end.
 class Terminal {
@@ -129,13 +129,13 @@ wire::Result<void> show_top(const std::string& fabric_socket, bool colour) {
   screen.colour = colour;
   const Signals signals;
   const Terminal terminal;
-  auto next = steady_clock::now() + kBetweenLooks;  // the first rates soon
+  auto next = steady_clock::now() + kFirstRates;  // the first rates soon
   while (true) {
     Terminal::measure(screen);
     Terminal::draw(top_frame(*view, screen));
     if (!wait(signals, next, screen)) return {};
     if (steady_clock::now() < next) continue;
-    next = steady_clock::now() + kInterval;
+    next = steady_clock::now() + kBetweenRates;
     auto newer = source.look();
     if (!newer) return tl::unexpected(newer.error());
     if (!screen.is_paused) view = std::move(newer);
@@ -145,7 +145,7 @@ wire::Result<void> show_top(const std::string& fabric_socket, bool colour) {
 wire::Result<std::string> top_once(const std::string& fabric_socket, bool as_json) {
   ViewSource source(fabric_socket);
   if (auto first = source.look(); !first) return tl::unexpected(first.error());
-  std::this_thread::sleep_for(kBetweenLooks);
+  std::this_thread::sleep_for(kFirstRates);
   const auto view = source.look();
   if (!view) return tl::unexpected(view.error());
   if (as_json) return live::json_text(*view, 2) + "\n";

@@ -26,7 +26,7 @@ using nlohmann::json;
 // A reader of events holds a worker, and for its two seconds of patience so does whoever says nothing
 // more: a crowd of those leaves some for the page itself. Who has said nothing yet waits in the kernel.
 constexpr int kMostReaders = 16, kMostSilent = 224;
-constexpr HttpLimits kLimits{kMostReaders + kMostSilent + 16, 32, 64, 4096};
+constexpr HttpLimits kWebLimits{kMostReaders + kMostSilent + 16, 32, 64, 4096};
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr int kForbidden = 403, kBadRequest = 400, kConflict = 409, kUnavailable = 503;
 
@@ -216,7 +216,7 @@ wire::Result<void> serve_web(const WebOptions& options) {
   pthread_sigmask(SIG_BLOCK, &endings, nullptr);
   Site site(options, token);
   return serve_http(
-      options.listen, kLimits, [&](httplib::Server& server) { site.set_up(server); },
+      options.listen, kWebLimits, [&](httplib::Server& server) { site.set_up(server); },
       [&](const std::string& url) {
         std::cout << "the fabric's picture at " << url << "/" << (token.empty() ? "" : "#" + token)
                   << std::endl;
