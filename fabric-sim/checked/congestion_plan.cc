@@ -8,7 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kOwnStream = 0xC0'96E5'7104;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kCongestionStream =
+    0xC0'96E5'7104;  // the rest of the seed's plan stays as it is
 constexpr std::uint64_t kHaltStream = 0x6'8A17'96E5;
 constexpr wire::Bytes kHardlyAny = 4'000;
 
@@ -94,7 +95,7 @@ void make_lossless(Random& random, ScenarioPlan& plan) {
 }  // namespace
 
 void use_congestion(ScenarioPlan& plan) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kCongestionStream);
   add_marks(random, plan.topology);
   choose_policies(random, plan.topology);
   if (random.chance(0.75)) make_lossless(random, plan);

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kOwnStream = 0xFAB'51'2E5;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kFabricStream = 0xFAB'51'2E5;  // the rest of the seed's plan stays as it is
 // Of a run; what it takes grows with the number of hosts.
 constexpr std::uint64_t kEventsPerHost = 30'000;
 
@@ -76,7 +76,7 @@ void use_small_fabric(Random& random, ScenarioPlan& plan) {
 }
 
 void use_fabric_of_any_size(ScenarioPlan& plan, bool hellos) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kFabricStream);
   const Size size = draw_size(random);
   net::Topology topology = draw_fabric(random, size);
   const bool some_send_hellos = size != Size::kHuge && random.chance(0.3);

@@ -9,12 +9,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kOwnStream = 0x5'A7C'5E7C;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kHostSyncStream =
+    0x5'A7C'5E7C;  // the rest of the seed's plan stays as it is
 
 }  // namespace
 
 void use_host_sync(ScenarioPlan& plan) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kHostSyncStream);
   for (net::SwitchSpec& spec : plan.topology.switches) {
     spec.config.rules.source_change = net::SourceChange::kHostSync;
   }

@@ -12,7 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kOwnStream = 0xD1CE'0F'FA7E;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kIncidentsStream =
+    0xD1CE'0F'FA7E;  // the rest of the seed's plan stays as it is
 constexpr std::uint32_t kForgedFrames = 120;
 constexpr std::uint32_t kMostIncidents = 5;
 
@@ -82,7 +83,7 @@ IncidentPlan draw(Random& random, const ScenarioPlan& plan) {
 }  // namespace
 
 void add_incidents(ScenarioPlan& plan) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kIncidentsStream);
   plan.incidents.push_back(draw(random, plan));
   const std::uint32_t more = random.chance(0.5) ? random.between(1, kMostIncidents - 1) : 0;
   for (std::uint32_t i = 0; i < more; ++i) {
@@ -121,7 +122,10 @@ wire::Duration end_of_stalls(const ScenarioPlan& plan) {
 }
 
 Incidents::Incidents(Simulator& simulator, Network& network, const ScenarioPlan& plan)
-    : simulator_(simulator), network_(network), plan_(plan), random_(plan.seed * 3 + kOwnStream) {}
+    : simulator_(simulator),
+      network_(network),
+      plan_(plan),
+      random_(plan.seed * 3 + kIncidentsStream) {}
 
 void Incidents::start() {
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) {

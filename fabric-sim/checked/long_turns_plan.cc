@@ -10,7 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kOwnStream = 0x10'6E52'7425;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kLongTurnsStream =
+    0x10'6E52'7425;  // the rest of the seed's plan stays as it is
 constexpr std::uint64_t kHalf = 1 << 23, kCircle = 1 << 24;
 constexpr std::array<std::uint64_t, 5> kLengths{kHalf / 2, kHalf, kCircle - kHalf / 2, kCircle,
                                                 kCircle + kHalf};
@@ -41,7 +42,7 @@ std::uint16_t late_epoch(Random& random, wire::McstId id) {
 }  // namespace
 
 void use_long_turns(ScenarioPlan& plan, bool host_sync) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kLongTurnsStream);
   for (GroupPlan& group : plan.groups) {
     if (group.has_one_sender) continue;
     group.in_turns = true;

@@ -7,7 +7,7 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr std::uint64_t kOwnStream = 0x4'1C0F'07E5;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kNicStream = 0x4'1C0F'07E5;  // the rest of the seed's plan stays as it is
 
 // An ACK of every 64th packet or so, and of a message's last.
 void ask_seldom(rnic::NicConfig& nic, std::uint32_t ack_every) {
@@ -34,7 +34,7 @@ constexpr std::array<Make, 7> kMakes{
 }  // namespace
 
 void use_other_nics(ScenarioPlan& plan) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kNicStream);
   for (rnic::NicConfig& nic : plan.nics) kMakes[random.below(kMakes.size())](nic);
 }
 

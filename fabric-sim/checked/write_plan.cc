@@ -8,7 +8,7 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr std::uint64_t kOwnStream = 0x3'217E'0F0F;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kWriteStream = 0x3'217E'0F0F;  // the rest of the seed's plan stays as it is
 
 void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu) {
   std::uint32_t largest = mtu;
@@ -36,7 +36,7 @@ void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu) {
 }  // namespace
 
 void use_writes(ScenarioPlan& plan) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kWriteStream);
   for (GroupPlan& group : plan.groups) {
     group.in_turns = true;
     make_writes(random, group, plan.transport.path_mtu);

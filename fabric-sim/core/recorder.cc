@@ -5,7 +5,6 @@
 namespace cepheus::sim {
 namespace {
 
-using recording::Event;
 using recording::Sighting;
 
 std::int64_t ns(wire::Instant at) { return at.time_since_epoch().count(); }
@@ -64,7 +63,7 @@ void Recorder::tell(Watch& watch, wire::Instant at, std::uint16_t node, const Co
     Sighting seen = in_hand_.value_or(Sighting());
     seen.at_ns = ns(at);
     seen.node = node;
-    seen.event = Event::kCounts;
+    seen.event = recording::Event::kCounts;
     seen.number = static_cast<std::uint32_t>(which);
     seen.bytes = static_cast<std::uint32_t>(more);
     timeline_.see(seen);
@@ -86,7 +85,7 @@ void Recorder::leaves(wire::Instant at, std::uint16_t node, wire::PortId port,
   seen.at_ns = ns(at);
   seen.node = node;
   seen.port = port.value();
-  seen.event = Event::kLeaves;
+  seen.event = recording::Event::kLeaves;
   seen.is_caused = in_hand_.has_value();
   seen.is_repeat = std::exchange(is_repeat_, false) && seen.kind == recording::PacketKind::kData;
   timeline_.see(seen);
@@ -99,7 +98,7 @@ void Recorder::lost(wire::Instant at, const std::string& cable, const char* how,
   timeline_.lost(seen, cable, how);
 }
 
-void Recorder::message(wire::Instant at, Event event, const Message& message) {
+void Recorder::message(wire::Instant at, recording::Event event, const Message& message) {
   Sighting seen;
   seen.at_ns = ns(at);
   seen.event = event;

@@ -6,7 +6,8 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr std::uint64_t kOwnStream = 0x5'E2DE'2000;  // the rest of the seed's plan stays as it is
+constexpr std::uint64_t kSenderStream =
+    0x5'E2DE'2000;  // the rest of the seed's plan stays as it is
 
 void use_one_sender(GroupPlan& group) {
   constexpr std::size_t kMost = wire::SenderGroupMessage::kMaxReceivers + 1;
@@ -21,7 +22,7 @@ void use_one_sender(GroupPlan& group) {
 }  // namespace
 
 void use_sender_groups(ScenarioPlan& plan) {
-  Random random(plan.seed ^ kOwnStream);
+  Random random(plan.seed ^ kSenderStream);
   const auto branching =
       random.chance(0.5) ? net::SenderGroups::kEverywhere : net::SenderGroups::kRacks;
   for (net::SwitchSpec& spec : plan.topology.switches) spec.config.sender_groups = branching;
