@@ -8,8 +8,8 @@ namespace cepheus::mrp {
 namespace {
 
 using namespace test;
-using State = Membership::State;
-using Task = Membership::Task;
+using MemberState = Membership::State;
+using MemberTask = Membership::Task;
 using wire::MrpReject;
 using wire::MrpType;
 
@@ -18,9 +18,9 @@ struct Member {
   Membership membership{member(1)};
   std::vector<MrpMessage> answers;
 
-  Task hear(const MrpMessage& m, Ipv4 from = host(0)) {
+  MemberTask hear(const MrpMessage& m, Ipv4 from = host(0)) {
     Outbox out;
-    const Task task = membership.on_message(kStart, from, m, out);
+    const MemberTask task = membership.on_message(kStart, from, m, out);
     answers = out.messages;
     return task;
   }
@@ -44,9 +44,9 @@ MrpMessage from_leader(MrpType type, std::vector<MrpMember> named = {}) {
 MrpMessage register_message() { return from_leader(MrpType::kRegister, {member(1)}); }
 
 void Member::join() {
-  EXPECT_EQ(hear(register_message()), Task::kConnect);
+  EXPECT_EQ(hear(register_message()), MemberTask::kConnect);
   connected(true);
-  EXPECT_EQ(hear(from_leader(MrpType::kActivate)), Task::kActivated);
+  EXPECT_EQ(hear(from_leader(MrpType::kActivate)), MemberTask::kActivated);
 }
 
 void expect_confirm(const std::vector<MrpMessage>& answers, MrpType of) {
@@ -71,9 +71,9 @@ void expect_reject(const std::vector<MrpMessage>& answers, MrpReject reason) {
 
 TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
   Member m;
-  EXPECT_EQ(m.hear(register_message()), Task::kConnect);
+  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
   EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.hear(register_message()), Task::kNone);  // repeated meanwhile
+  EXPECT_EQ(m.hear(register_message()), MemberTask::kNone);  // repeated meanwhile
   EXPECT_TRUE(m.answers.empty());
   m.connected(true);
   expect_confirm(m.answers, MrpType::kRegister);
@@ -82,22 +82,22 @@ TEST(Membership, ConfirmsOnlyOnceItsQueuePairIsUp) {
 TEST(Membership, ConfirmsEveryRepeatedMessageAgainWithoutActingTwice) {
   Member m;
   m.join();
-  EXPECT_EQ(m.hear(register_message()), Task::kNone);
+  EXPECT_EQ(m.hear(register_message()), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kRegister);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kActivate);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kDissolved);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kDissolved);
   expect_confirm(m.answers, MrpType::kUnregister);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kUnregister);
-  EXPECT_EQ(m.membership.state(), State::kGone);
+  EXPECT_EQ(m.membership.state(), MemberState::kGone);
 }
 
 TEST(Membership, TellsTheLeaderThatItsSwitchLeavesThePsnsToHosts) {
   Member m;
   MrpMessage message = register_message();
   message.header.flags = wire::MrpHeader::kHostSync;
-  EXPECT_EQ(m.hear(message), Task::kConnect);
+  EXPECT_EQ(m.hear(message), MemberTask::kConnect);
   m.connected(true);
   EXPECT_TRUE(m.membership.host_sync());
   ASSERT_EQ(m.answers.size(), 1u);
@@ -110,15 +110,16 @@ TEST(Membership, RejectsWhenItsQueuePairFails) {
   m.hear(register_message());
   m.connected(false);
   expect_reject(m.answers, MrpReject::kMemberFailed);
-  EXPECT_EQ(m.membership.state(), State::kFailed);
+  EXPECT_EQ(m.membership.state(), MemberState::kFailed);
 }
 
 TEST(Membership, IgnoresARegistrationThatNamesOthers) {
   Member m;
-  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {member(2)})), Task::kNone);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {member(2)})), MemberTask::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {{host(1), wire::Qpn(0x99), 0}})),
+            MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.membership.state(), State::kWaiting);
+  EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
 }
 
 // Who knows the address and the queue pair only was not given the member's name.
@@ -127,16 +128,16 @@ TEST(Membership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   MrpMember guessed = member(1);
   for (const std::uint32_t token : {0u, guessed.token + 1}) {
     guessed.token = token;
-    EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {guessed}), host(7)), Task::kNone);
-    EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {guessed}), host(7)), Task::kNone);
+    EXPECT_EQ(m.hear(from_leader(MrpType::kRegister, {guessed}), host(7)), MemberTask::kNone);
+    EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {guessed}), host(7)), MemberTask::kNone);
     EXPECT_TRUE(m.answers.empty());
-    EXPECT_EQ(m.membership.state(), State::kWaiting);
+    EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
   }
   m.hear(register_message());
-  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(7)), Task::kNone)
+  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(7)), MemberTask::kNone)
       << "one that has answered is its leader's, who has the address that it answered to";
-  EXPECT_EQ(m.membership.state(), State::kConnecting);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)})), Task::kDissolved);
+  EXPECT_EQ(m.membership.state(), MemberState::kConnecting);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)})), MemberTask::kDissolved);
 }
 
 TEST(Membership, RefusesASecondLeader) {
@@ -145,11 +146,11 @@ TEST(Membership, RefusesASecondLeader) {
   MrpMessage second = register_message();
   second.header.mcst_id = Ipv4(198, 18, 9, 9);
   second.header.instance = 0xBEEF;
-  EXPECT_EQ(m.hear(second, host(2)), Task::kNone);
+  EXPECT_EQ(m.hear(second, host(2)), MemberTask::kNone);
   expect_reject(m.answers, MrpReject::kIdInUse);
   EXPECT_EQ(m.answers[0].header.mcst_id, second.header.mcst_id);
   EXPECT_EQ(m.answers[0].header.instance, 0xBEEFu);
-  EXPECT_EQ(m.membership.state(), State::kActive);
+  EXPECT_EQ(m.membership.state(), MemberState::kActive);
   EXPECT_EQ(m.membership.id(), kGroup);
 }
 
@@ -167,11 +168,11 @@ TEST(Membership, ServesOneEpochOnly) {
   m.join();
   MrpMessage older = register_message();
   older.header.epoch -= 1;
-  EXPECT_EQ(m.hear(older), Task::kNone);
+  EXPECT_EQ(m.hear(older), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
   MrpMessage newer = register_message();
   newer.header.epoch += 1;
-  EXPECT_EQ(m.hear(newer), Task::kNone);
+  EXPECT_EQ(m.hear(newer), MemberTask::kNone);
   expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
@@ -179,7 +180,7 @@ TEST(Membership, RefusesOthersWhenItLeadsItself) {
   Member m;
   ASSERT_TRUE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
   EXPECT_FALSE(m.membership.lead(Ipv4(198, 18, 1, 1), 1, 0x77));
-  EXPECT_EQ(m.hear(register_message()), Task::kNone);
+  EXPECT_EQ(m.hear(register_message()), MemberTask::kNone);
   expect_reject(m.answers, MrpReject::kIdInUse);
 }
 
@@ -193,21 +194,21 @@ TEST(Membership, DoesNotLeadWhatALeaderHasAlready) {
 TEST(Membership, HeedsOnlyItsLeader) {
   Member m;
   m.join();
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister), host(3)), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister), host(3)), MemberTask::kNone);
   MrpMessage other_epoch = from_leader(MrpType::kUnregister);
   other_epoch.header.epoch += 1;
-  EXPECT_EQ(m.hear(other_epoch), Task::kNone);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(3)), Task::kNone);
+  EXPECT_EQ(m.hear(other_epoch), MemberTask::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kGiveUp, {member(1)}), host(3)), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.membership.state(), State::kActive);
+  EXPECT_EQ(m.membership.state(), MemberState::kActive);
 }
 
 TEST(Membership, IgnoresActivateAndUnregisterBeforeItWasRegistered) {
   Member m;
-  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), Task::kNone);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kActivate)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
   EXPECT_TRUE(m.answers.empty());
-  EXPECT_EQ(m.hear(register_message()), Task::kConnect);
+  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
 }
 
 MrpMessage given_up(MrpReject reason) {
@@ -218,10 +219,10 @@ MrpMessage given_up(MrpReject reason) {
 
 TEST(Membership, LearnsThatTheLeaderGaveUpEvenIfItNeverHeardOfTheGroup) {
   Member m;
-  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), Task::kDissolved);
-  EXPECT_EQ(m.membership.state(), State::kFailed);
+  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), MemberTask::kDissolved);
+  EXPECT_EQ(m.membership.state(), MemberState::kFailed);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kTableFull);
-  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), Task::kNone);
+  EXPECT_EQ(m.hear(given_up(MrpReject::kTableFull)), MemberTask::kNone);
 }
 
 // Anybody can send one, to every queue pair of a host if need be.
@@ -229,14 +230,14 @@ TEST(Membership, BelievesNoStrangerThatItsRegistrationIsOver) {
   Member m;
   MrpMessage guessed = given_up(MrpReject::kTableFull);
   guessed.members[0] = bare(1);
-  EXPECT_EQ(m.hear(guessed, host(9)), Task::kNone);
-  EXPECT_EQ(m.membership.state(), State::kWaiting);
-  EXPECT_EQ(m.hear(register_message()), Task::kConnect);
-  EXPECT_EQ(m.hear(guessed, host(9)), Task::kNone);
+  EXPECT_EQ(m.hear(guessed, host(9)), MemberTask::kNone);
+  EXPECT_EQ(m.membership.state(), MemberState::kWaiting);
+  EXPECT_EQ(m.hear(register_message()), MemberTask::kConnect);
+  EXPECT_EQ(m.hear(guessed, host(9)), MemberTask::kNone);
   m.connected(true);
   expect_confirm(m.answers, MrpType::kRegister);
-  EXPECT_EQ(m.hear(guessed, host(9)), Task::kNone);
-  EXPECT_EQ(m.hear(guessed), Task::kDissolved) << "its leader's counts";
+  EXPECT_EQ(m.hear(guessed, host(9)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(guessed), MemberTask::kDissolved) << "its leader's counts";
 }
 
 TEST(Membership, AsksItsLeaderWhetherTheGroupStands) {
@@ -253,10 +254,10 @@ TEST(Membership, AsksItsLeaderWhetherTheGroupStands) {
   EXPECT_EQ(out.messages[0].members[0].control_port, member(1).control_port);
   MrpMessage yes = from_leader(MrpType::kAlive, {bare(1)});
   yes.header.flags = wire::MrpHeader::kPresence;
-  EXPECT_EQ(m.hear(yes, host(3)), Task::kNone);
-  EXPECT_EQ(m.hear(yes), Task::kStands);
-  EXPECT_EQ(m.hear(given_up(MrpReject::kNotMember)), Task::kDissolved) << "it does not";
-  EXPECT_EQ(m.membership.state(), State::kGone);
+  EXPECT_EQ(m.hear(yes, host(3)), MemberTask::kNone);
+  EXPECT_EQ(m.hear(yes), MemberTask::kStands);
+  EXPECT_EQ(m.hear(given_up(MrpReject::kNotMember)), MemberTask::kDissolved) << "it does not";
+  EXPECT_EQ(m.membership.state(), MemberState::kGone);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
 }
 
@@ -265,19 +266,19 @@ TEST(Membership, BelievesItsSwitchThatTheGroupIsNoMore) {
   Member m;
   MrpMessage unknown = from_leader(MrpType::kReject);
   unknown.header.flags = static_cast<std::uint16_t>(MrpReject::kNotMember);
-  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), Task::kNone) << "it waits for its leader";
+  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kNone) << "it waits for its leader";
   m.join();
   MrpMessage other = unknown;
   ++other.header.instance;
-  EXPECT_EQ(m.hear(other, Ipv4(10, 255, 0, 1)), Task::kNone);
+  EXPECT_EQ(m.hear(other, Ipv4(10, 255, 0, 1)), MemberTask::kNone);
   MrpMessage of_another = unknown;
   of_another.add(bare(2));
-  EXPECT_EQ(m.hear(of_another, host(2)), Task::kNone) << "a member speaks of itself";
-  EXPECT_EQ(m.hear(unknown), Task::kNone) << "its leader says UNREGISTER or GIVE_UP";
-  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), Task::kDissolved);
-  EXPECT_EQ(m.membership.state(), State::kGone);
+  EXPECT_EQ(m.hear(of_another, host(2)), MemberTask::kNone) << "a member speaks of itself";
+  EXPECT_EQ(m.hear(unknown), MemberTask::kNone) << "its leader says UNREGISTER or GIVE_UP";
+  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kDissolved);
+  EXPECT_EQ(m.membership.state(), MemberState::kGone);
   EXPECT_EQ(m.membership.reject_reason(), MrpReject::kNotMember);
-  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), Task::kNone);
+  EXPECT_EQ(m.hear(unknown, Ipv4(10, 255, 0, 1)), MemberTask::kNone);
 }
 
 // Serves every deadline up to then; how often it spoke.
@@ -295,9 +296,9 @@ TEST(Membership, TellsItsLeaderThatItFailedUntilItIsAnswered) {
   Outbox out;
   m.membership.leave(kStart, out);
   expect_reject(out.messages, MrpReject::kMemberFailed);
-  EXPECT_EQ(m.membership.state(), State::kFailed);
+  EXPECT_EQ(m.membership.state(), MemberState::kFailed);
   EXPECT_GE(said(m.membership, 250ms), 2);
-  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), Task::kNone);
+  EXPECT_EQ(m.hear(from_leader(MrpType::kUnregister)), MemberTask::kNone);
   expect_confirm(m.answers, MrpType::kUnregister);
   EXPECT_EQ(said(m.membership, 1h), 0);
 }

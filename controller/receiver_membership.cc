@@ -9,12 +9,6 @@ using wire::MrpReject;
 using wire::MrpType;
 using wire::SenderGroupMessage;
 
-namespace {
-
-constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
-
-}  // namespace
-
 SenderGroupMessage answer_to(const SenderGroupMessage& asked, MrpType type, std::uint16_t flags,
                              const MrpMember& self) {
   SenderGroupMessage m = asked;
@@ -108,7 +102,7 @@ ReceiverMembership::Task ReceiverMembership::on_install(Instant now,
       const bool is_same = message.header.seq == group_.header.seq;
       const std::uint64_t before = is_same ? group_.share : 0;
       note(message);
-      if (is_same) group_.share = std::min(kWhole, before + message.share);
+      if (is_same) group_.share = std::min(SenderGroupMessage::kWholeShare, before + message.share);
       return Task::kNone;
     }
     default:

@@ -8,8 +8,8 @@ namespace cepheus::mrp {
 namespace {
 
 using namespace test;
-using State = ReceiverMembership::State;
-using Task = ReceiverMembership::Task;
+using ReceiverState = ReceiverMembership::State;
+using ReceiverTask = ReceiverMembership::Task;
 
 constexpr std::uint64_t kShare = SenderGroupMessage::kWholeShare / 4;
 
@@ -43,9 +43,9 @@ struct Receiver {
   ReceiverMembership membership{member(1)};
   std::vector<SenderGroupMessage> answers;
 
-  Task hear(const SenderGroupMessage& m, Instant now = kStart) {
+  ReceiverTask hear(const SenderGroupMessage& m, Instant now = kStart) {
     Outbox out;
-    const Task task = membership.on_message(now, m, out);
+    const ReceiverTask task = membership.on_message(now, m, out);
     answers = out.of_sender_groups;
     return task;
   }
@@ -55,9 +55,9 @@ struct Receiver {
     answers = out.of_sender_groups;
   }
   void join() {
-    EXPECT_EQ(hear(install()), Task::kConnect);
+    EXPECT_EQ(hear(install()), ReceiverTask::kConnect);
     connected(true);
-    EXPECT_EQ(hear(install(0, 2)), Task::kActivated);
+    EXPECT_EQ(hear(install(0, 2)), ReceiverTask::kActivated);
   }
 };
 
@@ -89,17 +89,17 @@ void expect_reject(const std::vector<SenderGroupMessage>& answers, MrpReject rea
 
 TEST(ReceiverMembership, AnswersOnceItsQueuePairIsUpWithTheShareThatCame) {
   Receiver r;
-  EXPECT_EQ(r.hear(install()), Task::kConnect);
+  EXPECT_EQ(r.hear(install()), ReceiverTask::kConnect);
   EXPECT_TRUE(r.answers.empty());
   EXPECT_EQ(r.membership.sender(), host(0));
   EXPECT_EQ(r.membership.virtual_qpn(), kVirtualQpn);
   EXPECT_EQ(r.membership.start_psn(), kStartPsn);
   r.connected(true);
   expect_installed(r.answers, MrpType::kInstall, install());
-  EXPECT_EQ(r.membership.state(), State::kConnected);
+  EXPECT_EQ(r.membership.state(), ReceiverState::kConnected);
   // Over another path, and again.
   const SenderGroupMessage other = install(kShare - 5);
-  EXPECT_EQ(r.hear(other), Task::kNone);
+  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
   expect_installed(r.answers, MrpType::kInstall, other);
 }
 
@@ -121,8 +121,8 @@ TEST(ReceiverMembership, IsActiveWhenTheSenderDoesNotAskAnyMore) {
   Receiver r;
   r.join();
   EXPECT_TRUE(r.answers.empty());
-  EXPECT_EQ(r.membership.state(), State::kActive);
-  EXPECT_EQ(r.hear(install(0, 3)), Task::kNone);  // once
+  EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
+  EXPECT_EQ(r.hear(install(0, 3)), ReceiverTask::kNone);  // once
   EXPECT_EQ(r.membership.installs_heard(), 3u);
 }
 
@@ -130,15 +130,15 @@ TEST(ReceiverMembership, NeitherHeedsNorAnswersWhoDoesNotKnowItsToken) {
   Receiver r;
   SenderGroupMessage stranger = install();
   ++stranger.receivers[0].token;
-  EXPECT_EQ(r.hear(stranger), Task::kNone);
+  EXPECT_EQ(r.hear(stranger), ReceiverTask::kNone);
   stranger.header.type = MrpType::kRemove;
-  EXPECT_EQ(r.hear(stranger), Task::kNone);
+  EXPECT_EQ(r.hear(stranger), ReceiverTask::kNone);
   EXPECT_TRUE(r.answers.empty());
-  EXPECT_EQ(r.membership.state(), State::kWaiting);
+  EXPECT_EQ(r.membership.state(), ReceiverState::kWaiting);
   r.join();
   stranger.header.type = MrpType::kInstall;
   ++stranger.header.instance;
-  EXPECT_EQ(r.hear(stranger), Task::kNone);
+  EXPECT_EQ(r.hear(stranger), ReceiverTask::kNone);
   EXPECT_TRUE(r.answers.empty());
 }
 
@@ -147,11 +147,11 @@ TEST(ReceiverMembership, HeedsTheProcessThatItAnsweredOnly) {
   r.join();
   SenderGroupMessage other = install();
   ++other.header.instance;
-  EXPECT_EQ(r.hear(other), Task::kNone);
+  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
   expect_reject(r.answers, MrpReject::kIdInUse, other);
   other.header.type = MrpType::kRemove;
-  EXPECT_EQ(r.hear(other), Task::kNone);
-  EXPECT_EQ(r.membership.state(), State::kActive);
+  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
+  EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
   EXPECT_EQ(r.membership.installs_heard(), 2u);
 }
 
@@ -160,10 +160,10 @@ TEST(ReceiverMembership, FollowsItsSenderToANewerEpoch) {
   r.join();
   SenderGroupMessage newer = install(kShare, 7);
   newer.header.epoch = 2;
-  EXPECT_EQ(r.hear(newer), Task::kNone);
+  EXPECT_EQ(r.hear(newer), ReceiverTask::kNone);
   expect_installed(r.answers, MrpType::kInstall, newer);
   EXPECT_EQ(r.membership.epoch(), 2);
-  EXPECT_EQ(r.hear(install()), Task::kNone);  // a late one
+  EXPECT_EQ(r.hear(install()), ReceiverTask::kNone);  // a late one
   EXPECT_TRUE(r.answers.empty());
 }
 
@@ -174,8 +174,8 @@ TEST(ReceiverMembership, IsNotEndedByWhoForgetsAnOlderEpoch) {
   SenderGroupMessage newer = install(kShare, 7);
   newer.header.epoch = 2;
   r.hear(newer);
-  EXPECT_EQ(r.hear(removal(MrpReject::kNone)), Task::kNone);
-  EXPECT_EQ(r.membership.state(), State::kActive);
+  EXPECT_EQ(r.hear(removal(MrpReject::kNone)), ReceiverTask::kNone);
+  EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
 }
 
 TEST(ReceiverMembership, KeepsTheVirtualQpnThatItSpeaksTo) {
@@ -183,7 +183,7 @@ TEST(ReceiverMembership, KeepsTheVirtualQpnThatItSpeaksTo) {
   r.join();
   SenderGroupMessage other = install(kShare, 7);
   other.virtual_qpn = wire::Qpn(kVirtualQpn.value() + 1);
-  EXPECT_EQ(r.hear(other), Task::kNone);
+  EXPECT_EQ(r.hear(other), ReceiverTask::kNone);
   expect_reject(r.answers, MrpReject::kIdInUse, other);
 }
 
@@ -192,7 +192,7 @@ TEST(ReceiverMembership, SaysThatItsQueuePairDidNotComeUp) {
   r.hear(install());
   r.connected(false);
   expect_reject(r.answers, MrpReject::kMemberFailed, install());
-  EXPECT_EQ(r.membership.state(), State::kFailed);
+  EXPECT_EQ(r.membership.state(), ReceiverState::kFailed);
   r.hear(install(kShare, 2));
   expect_reject(r.answers, MrpReject::kMemberFailed, install(kShare, 2));
 }
@@ -205,7 +205,7 @@ TEST(ReceiverMembership, TellsItsSenderThatItLeftUntilThatHasHeardIt) {
   expect_reject(out.of_sender_groups, MrpReject::kMemberFailed, install(0, 2));
   r.hear(install(0, 3));
   expect_reject(r.answers, MrpReject::kMemberFailed, install(0, 3));
-  EXPECT_EQ(r.hear(removal(MrpReject::kMemberFailed)), Task::kNone);
+  EXPECT_EQ(r.hear(removal(MrpReject::kMemberFailed)), ReceiverTask::kNone);
   expect_installed(r.answers, MrpType::kRemove, removal(MrpReject::kMemberFailed));
 }
 
@@ -213,11 +213,11 @@ TEST(ReceiverMembership, EndsOnRemoveAndAnswersItEachTime) {
   for (const auto why : {MrpReject::kNone, MrpReject::kEvicted}) {
     Receiver r;
     r.join();
-    EXPECT_EQ(r.hear(removal(why)), Task::kEnded);
+    EXPECT_EQ(r.hear(removal(why)), ReceiverTask::kEnded);
     expect_installed(r.answers, MrpType::kRemove, removal(why));
-    EXPECT_EQ(r.membership.state(), State::kGone);
+    EXPECT_EQ(r.membership.state(), ReceiverState::kGone);
     EXPECT_EQ(r.membership.reject_reason(), why);
-    EXPECT_EQ(r.hear(removal(why)), Task::kNone);
+    EXPECT_EQ(r.hear(removal(why)), ReceiverTask::kNone);
     expect_installed(r.answers, MrpType::kRemove, removal(why));
     r.hear(install());  // a late one
     expect_reject(r.answers, MrpReject::kNotMember, install());
@@ -231,8 +231,8 @@ TEST(ReceiverMembership, FailsIfTheSenderGaveUpBeforeItWasActive) {
       r.hear(install());
       r.connected(true);
     }
-    EXPECT_EQ(r.hear(removal(MrpReject::kTableFull)), Task::kEnded);
-    EXPECT_EQ(r.membership.state(), State::kFailed);
+    EXPECT_EQ(r.hear(removal(MrpReject::kTableFull)), ReceiverTask::kEnded);
+    EXPECT_EQ(r.membership.state(), ReceiverState::kFailed);
     EXPECT_EQ(r.membership.reject_reason(), MrpReject::kTableFull);
     EXPECT_EQ(r.membership.sender(), host(0));
   }
@@ -242,11 +242,11 @@ TEST(ReceiverMembership, BelievesASwitchThatItsSenderIsGoneUnlessThatWasJustHear
   Receiver r;
   r.join();
   const SenderGroupMessage m = from_sender(MrpType::kRemove, 0);
-  EXPECT_EQ(r.hear(m, kStart + 1s), Task::kNone);
-  EXPECT_EQ(r.hear(install(0, 3), kStart + 1s), Task::kNone);
-  EXPECT_EQ(r.hear(m, kStart + 2s), Task::kNone);
-  EXPECT_EQ(r.membership.state(), State::kActive);
-  EXPECT_EQ(r.hear(m, kStart + 2500ms), Task::kEnded);
+  EXPECT_EQ(r.hear(m, kStart + 1s), ReceiverTask::kNone);
+  EXPECT_EQ(r.hear(install(0, 3), kStart + 1s), ReceiverTask::kNone);
+  EXPECT_EQ(r.hear(m, kStart + 2s), ReceiverTask::kNone);
+  EXPECT_EQ(r.membership.state(), ReceiverState::kActive);
+  EXPECT_EQ(r.hear(m, kStart + 2500ms), ReceiverTask::kEnded);
   EXPECT_TRUE(r.answers.empty());
 }
 

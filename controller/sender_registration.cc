@@ -14,7 +14,6 @@ using wire::kNever;
 using wire::MrpReject;
 using wire::MrpType;
 
-constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
 // Where messages are lost and ways are many, no attempt may ever come through whole.
 constexpr std::size_t kAttemptsThatDo = 4;
 constexpr auto kRole = Laggards::Role::kReceiver;  // of all who are named: the sender alone sends
@@ -129,7 +128,7 @@ void SenderRegistration::send_attempt(Instant now, Outbox& out) {
   if (installs) m.region_count = group_.region_count;
   m.header.seq = ++seq_;
   if (state_ != State::kActive) {
-    m.share = kWhole;
+    m.share = SenderGroupMessage::kWholeShare;
     if (attempts_.size() == kAttemptsKept) attempts_.erase(attempts_.begin());
     attempts_.push_back({seq_, 0, {}});
   }
@@ -179,14 +178,15 @@ void SenderRegistration::on_installed(Instant now, Ipv4 from, const SenderGroupM
                           answer.receivers[0].is_same_as(group_.receivers[receiver]);
   if (!is_its_own || !is_awaited(static_cast<MrpType>(answer.header.flags))) return;
   const auto attempt = std::ranges::find(attempts_, answer.header.seq, &Attempt::seq);
-  if (attempt == attempts_.end() || answer.share > kWhole) return;
+  if (attempt == attempts_.end() || answer.share > SenderGroupMessage::kWholeShare) return;
   heard_.set(receiver);
   attempt->answered.set(receiver);
   // An answer that the network doubled counts twice: then a path may lack the rule, as after a
   // switch's restart, until the next INSTALL, and the sender's switch lets nothing complete.
-  attempt->share = std::min(kWhole, attempt->share + answer.share);
+  attempt->share = std::min(SenderGroupMessage::kWholeShare, attempt->share + answer.share);
   const std::size_t all = group_.receiver_count;
-  const bool is_whole = attempt->share == kWhole && attempt->answered.count() == all;
+  const bool is_whole =
+      attempt->share == SenderGroupMessage::kWholeShare && attempt->answered.count() == all;
   const bool has_done = attempts_.size() >= kAttemptsThatDo && heard_.count() == all;
   if (is_whole || has_done) go_on(now, out);
 }

@@ -12,18 +12,18 @@ namespace cepheus::mrp {
 namespace {
 
 using namespace test;
-using State = SenderRegistration::State;
+using SenderState = SenderRegistration::State;
 using To = SenderNetwork::To;
 
-struct Faults {
+struct SenderFaults {
   SenderNetworkShape shape;
   int loss_percent, double_percent, reorder_percent;
   Ipv4 unplugged;  // a receiver that nothing reaches
 };
 
-class Chaos {
+class SenderChaos {
  public:
-  Chaos(const Faults& faults, std::uint64_t seed)
+  SenderChaos(const SenderFaults& faults, std::uint64_t seed)
       : faults_(faults), random_(seed), net_(faults.shape) {}
 
   SenderNetwork& net() { return net_; }
@@ -64,7 +64,7 @@ class Chaos {
   // What must hold after every single step.
   void check() {
     for (const auto& [address, calls] : net_.connect_calls) RC_ASSERT(calls == 1);
-    if (net_.sender.state() != State::kActive) return;
+    if (net_.sender.state() != SenderState::kActive) return;
     for (const MrpMember& each : net_.sender.receivers()) {
       RC_ASSERT(net_.receivers.at(each.host).is_connected());
       RC_ASSERT(net_.answered_epoch[each.host] == net_.sender.epoch());
@@ -72,13 +72,13 @@ class Chaos {
   }
   bool chance(int percent) { return static_cast<int>(pick(100)) < percent; }
 
-  Faults faults_;
+  SenderFaults faults_;
   std::uint64_t random_;
   SenderNetwork net_;
 };
 
-Faults any_faults() {
-  Faults f{};
+SenderFaults any_sender_faults() {
+  SenderFaults f{};
   f.shape.receivers = *rc::gen::inRange<std::uint32_t>(1, 17);
   f.shape.racks = *rc::gen::inRange<std::uint32_t>(1, 5);
   f.shape.spines = *rc::gen::inRange<std::uint32_t>(1, 5);
@@ -90,24 +90,24 @@ Faults any_faults() {
 
 TEST(SenderRegistrationProperty, IsActiveWithAllOrFailsWithNobodyStrandedAfterwards) {
   EXPECT_TRUE(rc::check([] {
-    Faults f = any_faults();
+    SenderFaults f = any_sender_faults();
     if (*rc::gen::inRange(0, 3) == 0) {
       f.unplugged = host(*rc::gen::inRange<std::uint32_t>(1, f.shape.receivers + 1));
     }
-    Chaos chaos(f, *rc::gen::arbitrary<std::uint64_t>());
+    SenderChaos chaos(f, *rc::gen::arbitrary<std::uint64_t>());
     RC_ASSERT(chaos.net().start().has_value());
     chaos.run(kStart + 500ms, false);
     chaos.run(kStart + 3s, true);
     const auto& sender = chaos.net().sender;
-    RC_CLASSIFY(sender.state() == State::kActive);
+    RC_CLASSIFY(sender.state() == SenderState::kActive);
     if (f.unplugged == Ipv4()) {
-      RC_ASSERT(sender.state() == State::kActive);
+      RC_ASSERT(sender.state() == SenderState::kActive);
       for (const auto& [address, receiver] : chaos.net().receivers) {
         RC_ASSERT(receiver.state() == ReceiverMembership::State::kActive);
       }
       return;
     }
-    RC_ASSERT(sender.state() == State::kFailed);
+    RC_ASSERT(sender.state() == SenderState::kFailed);
     RC_ASSERT(!sender.error().text.empty());
     RC_ASSERT(sender.deadline() == wire::kNever);
     for (const auto& [address, receiver] : chaos.net().receivers) {
@@ -118,9 +118,9 @@ TEST(SenderRegistrationProperty, IsActiveWithAllOrFailsWithNobodyStrandedAfterwa
 
 TEST(SenderRegistrationProperty, GoesOnWithThoseThatAreLeftWhoeverIsGone) {
   EXPECT_TRUE(rc::check([] {
-    Faults f = any_faults();
+    SenderFaults f = any_sender_faults();
     f.shape.receivers = *rc::gen::inRange<std::uint32_t>(3, 17);
-    Chaos chaos(f, *rc::gen::arbitrary<std::uint64_t>());
+    SenderChaos chaos(f, *rc::gen::arbitrary<std::uint64_t>());
     RC_ASSERT(chaos.net().start().has_value());
     chaos.run(kStart + 500ms, true);
     const std::uint32_t gone = 1 + static_cast<std::uint32_t>(chaos.pick(f.shape.receivers));
@@ -132,7 +132,7 @@ TEST(SenderRegistrationProperty, GoesOnWithThoseThatAreLeftWhoeverIsGone) {
     chaos.run(kStart + 2s, false);
     chaos.run(kStart + 4s, true);
     const auto& sender = chaos.net().sender;
-    RC_ASSERT(sender.state() == State::kActive);
+    RC_ASSERT(sender.state() == SenderState::kActive);
     RC_ASSERT(sender.receivers().size() >= f.shape.receivers - 2u);
     for (const MrpMember& each : sender.receivers()) {
       RC_ASSERT(each.host != host(gone));
@@ -145,14 +145,14 @@ TEST(SenderRegistrationProperty, GoesOnWithThoseThatAreLeftWhoeverIsGone) {
 
 TEST(SenderRegistrationProperty, RemovingAtAnyMomentEndsWithinItsRepeats) {
   EXPECT_TRUE(rc::check([] {
-    const Faults f = any_faults();
-    Chaos chaos(f, *rc::gen::arbitrary<std::uint64_t>());
+    const SenderFaults f = any_sender_faults();
+    SenderChaos chaos(f, *rc::gen::arbitrary<std::uint64_t>());
     RC_ASSERT(chaos.net().start().has_value());
     const auto moment = kStart + std::chrono::milliseconds(*rc::gen::inRange(0, 1200));
     chaos.run(moment, false);
     chaos.net().remove();
     chaos.run(chaos.net().now + 200ms, false);
-    RC_ASSERT(chaos.net().sender.state() == State::kGone);
+    RC_ASSERT(chaos.net().sender.state() == SenderState::kGone);
   }));
 }
 

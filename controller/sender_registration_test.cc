@@ -13,26 +13,24 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using State = SenderRegistration::State;
+using SenderState = SenderRegistration::State;
 using To = SenderNetwork::To;
 using wire::ErrorCode;
-
-constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
 
 SenderNetwork active(SenderNetworkShape shape = {}) {
   SenderNetwork net(shape);
   EXPECT_TRUE(net.start());
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kActive) << net.sender.error().text;
+  EXPECT_EQ(net.sender.state(), SenderState::kActive) << net.sender.error().text;
   return net;
 }
 
 TEST(SenderRegistration, IsActiveOnceEveryReceiverHasAnsweredOverEveryPath) {
   SenderNetwork net({5, 3, 2});
   ASSERT_TRUE(net.start());
-  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
   for (const auto& [address, receiver] : net.receivers) {
     EXPECT_EQ(receiver.state(), ReceiverMembership::State::kActive) << address.to_string();
     EXPECT_EQ(receiver.sender(), host(0));
@@ -52,7 +50,7 @@ TEST(SenderRegistration, AddressesTheAliasAndSaysWhatSwitchesNeed) {
   EXPECT_EQ(destination(m), host(1));
   EXPECT_EQ(m.sender(), host(0));
   EXPECT_EQ(m.control_port, 41000);
-  EXPECT_EQ(m.share, kWhole);
+  EXPECT_EQ(m.share, SenderGroupMessage::kWholeShare);
   EXPECT_THAT(m.list(), ::testing::ElementsAre(member(1), member(2)));
   ASSERT_EQ(m.region_count, 1u);
   EXPECT_EQ(m.regions[0], (SenderGroupMessage::Region{1, region}));
@@ -68,10 +66,10 @@ TEST(SenderRegistration, CountsTheSharesOfOneAttemptOnly) {
   };
   ASSERT_TRUE(net.start());
   net.run(kStart + 139ms);
-  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
   net.lose = nullptr;
   net.run(kStart + 300ms);
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
 TEST(SenderRegistration, WaitsForEveryPathOfAReceiver) {
@@ -82,9 +80,9 @@ TEST(SenderRegistration, WaitsForEveryPathOfAReceiver) {
   };
   ASSERT_TRUE(net.start());
   net.run(kStart + 100ms);
-  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
   net.run(kStart + 500ms);
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
 TEST(SenderRegistration, DoublingAnAnswerDoesNotStandForAnotherReceivers) {
@@ -95,7 +93,7 @@ TEST(SenderRegistration, DoublingAnAnswerDoesNotStandForAnotherReceivers) {
   };
   ASSERT_TRUE(net.start());
   net.run(kStart + 900ms);
-  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
 }
 
 TEST(SenderRegistration, TakesAnswersToAnEarlierAttemptForGood) {
@@ -113,7 +111,7 @@ TEST(SenderRegistration, TakesAnswersToAnEarlierAttemptForGood) {
   const auto first = late;  // of the first attempt
   net.deliver(first[0]);
   net.deliver(first[1]);
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
 TEST(SenderRegistration, RepeatsWithGrowingPausesAndGoesOnWithoutAsking) {
@@ -145,7 +143,7 @@ TEST(SenderRegistration, TimesOutNamingWhoIsMissingAndTellsTheOthers) {
   };
   ASSERT_TRUE(net.start());
   net.run(kStart + 2s);
-  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.error().code, ErrorCode::kTimedOut);
   EXPECT_THAT(net.sender.error().text, HasSubstr("10.0.0.3 (qp 0x13) did not confirm within 1 s"));
   EXPECT_THAT(net.sender.error().text, Not(HasSubstr("10.0.0.2")));
@@ -163,9 +161,9 @@ TEST(SenderRegistration, IsActiveOnceAllHaveAnsweredSomeOfFourAttempts) {
   };
   ASSERT_TRUE(net.start());
   net.run(kStart + 139ms);  // 20, 40, 80 ms between them
-  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
   net.run(kStart + 200ms);
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
 TEST(SenderRegistration, FailsOnARefusalNamingWhoAndWhy) {
@@ -191,7 +189,7 @@ TEST(SenderRegistration, FailsOnARefusalNamingWhoAndWhy) {
     ASSERT_TRUE(net.start());
     net.reject(c.from, c.reason, c.named);
     net.settle();
-    EXPECT_EQ(net.sender.state(), State::kFailed);
+    EXPECT_EQ(net.sender.state(), SenderState::kFailed);
     EXPECT_EQ(net.sender.error().code, ErrorCode::kRefused);
     EXPECT_EQ(net.sender.reject_reason(), c.reason);
     EXPECT_THAT(net.sender.error().text, HasSubstr(c.text));
@@ -212,7 +210,7 @@ TEST(SenderRegistration, BelievesNoReceiverThatSpeaksOfAnother) {
   forged.message.header.flags = static_cast<std::uint16_t>(MrpType::kInstall);
   net.under_way.push_back(forged);  // names both
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kInstalling);
+  EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
 }
 
 TEST(SenderRegistration, TakesTheNextVirtualQpnWhileAnotherProcessHasIt) {
@@ -220,7 +218,7 @@ TEST(SenderRegistration, TakesTheNextVirtualQpnWhileAnotherProcessHasIt) {
   net.taken = {kVirtualQpn, wire::Qpn(kVirtualQpn.value() + 1)};
   ASSERT_TRUE(net.start());
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
   EXPECT_EQ(net.sender.virtual_qpn(), wire::Qpn(kVirtualQpn.value() + 2));
   EXPECT_EQ(net.said.size(), 4u);
 }
@@ -232,7 +230,7 @@ TEST(SenderRegistration, GivesUpWhenAFewVirtualQpnsAreTaken) {
   }
   ASSERT_TRUE(net.start());
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.reject_reason(), MrpReject::kIdInUse);
 }
 
@@ -240,7 +238,7 @@ TEST(SenderRegistration, EvictsAReceiverWhosePortIsDownAtOnce) {
   SenderNetwork net = active({3, 1, 1});
   net.report(1, wire::kMemberDown);
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
   EXPECT_EQ(net.sender.epoch(), 2);
   EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(2), member(3)));
   EXPECT_EQ(net.sender.alias(), host(1));           // in feedback and for data, though it is gone
@@ -256,7 +254,7 @@ TEST(SenderRegistration, EndsAGroupThatSurvivesNoLoss) {
   net.settle();
   net.report(1, wire::kMemberDown);
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.epoch(), 1);
   EXPECT_THAT(net.sender.error().text, ::testing::HasSubstr("is gone: its port is down"));
 }
@@ -269,7 +267,7 @@ TEST(SenderRegistration, HeedsNoRefusalOfAnOlderEpoch) {
   net.report(1, wire::kMemberDown);
   net.settle();
   net.deliver(late);
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
 }
 
 TEST(SenderRegistration, TellsSwitchesTheRegionsOfThoseThatAreLeft) {
@@ -290,7 +288,7 @@ TEST(SenderRegistration, EvictsASecondReceiverWhomASwitchOfTheEpochBeforeNames) 
   net.report(1, wire::kMemberDown);
   net.report(2, wire::kMemberDown);
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
   EXPECT_EQ(net.sender.epoch(), 3);
   EXPECT_THAT(net.sender.receivers(), ::testing::ElementsAre(member(3)));
 }
@@ -344,7 +342,7 @@ TEST(SenderRegistration, EvictsWhoseQueuePairIsGone) {
   SenderNetwork net = active({3, 1, 1});
   net.reject(host(2), MrpReject::kNotMember, {bare(2)});
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kActive);
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
   EXPECT_EQ(net.sender.receivers().size(), 2u);
 }
 
@@ -354,7 +352,7 @@ TEST(SenderRegistration, EndsWhenAReceiversOwnSideFails) {
   net.receivers.at(host(2)).leave(out);
   net.under_way.push_back({To::kSender, host(2), {}, 0, out.of_sender_groups.at(0)});
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.receivers.at(host(1)).state(), ReceiverMembership::State::kGone);
   EXPECT_EQ(net.receivers.at(host(1)).reject_reason(), MrpReject::kMemberFailed);
 }
@@ -363,7 +361,7 @@ TEST(SenderRegistration, FailsWithItsLastReceiver) {
   SenderNetwork net = active({1, 1, 1});
   net.report(1, wire::kMemberDown);
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_THAT(net.sender.error().text, HasSubstr("10.0.0.2 (qp 0x12), the last receiver, is gone"));
 }
 
@@ -371,7 +369,7 @@ TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {
   SenderNetwork net = active({3, 2, 2});
   net.remove();
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kGone);
+  EXPECT_EQ(net.sender.state(), SenderState::kGone);
   for (const auto& [address, receiver] : net.receivers) {
     EXPECT_EQ(receiver.state(), ReceiverMembership::State::kGone);
     EXPECT_EQ(receiver.reject_reason(), MrpReject::kNone);
@@ -381,7 +379,7 @@ TEST(SenderRegistration, IsGoneWhenAllHaveAnsweredRemoveOrItsRepeatsAreUsedUp) {
   lonely.said.clear();
   lonely.remove();
   lonely.run(kStart + 1s);
-  EXPECT_EQ(lonely.sender.state(), State::kGone);
+  EXPECT_EQ(lonely.sender.state(), SenderState::kGone);
   EXPECT_EQ(lonely.said.size(), 3u);
 }
 
@@ -389,7 +387,7 @@ TEST(SenderRegistration, GivingUpTellsEveryReceiver) {
   SenderNetwork net = active({3, 2, 1});
   net.give_up("the program said so");
   net.settle();
-  EXPECT_EQ(net.sender.state(), State::kFailed);
+  EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.error().text, "the program said so");
   for (const auto& [address, receiver] : net.receivers) {
     EXPECT_EQ(receiver.reject_reason(), MrpReject::kMemberFailed);
