@@ -9,7 +9,7 @@
 
 namespace cepheus::mcast {
 
-using Task = mrp::Membership::Task;
+using MemberTask = mrp::Membership::Task;
 
 // That this member may lead those.
 Expected<void> Group::check_lists(std::span<const mrp::MrpMember> members) const {
@@ -83,12 +83,12 @@ void Group::on_regions_confirmed(wire::Instant now, mrp::Outbox& out) {
   }
 }
 
-void Group::run_task(wire::Instant now, Task task, const wire::MrpHeader& header,
+void Group::run_task(wire::Instant now, MemberTask task, const wire::MrpHeader& header,
                      mrp::Outbox& out) {
   switch (task) {
-    case Task::kNone:
+    case MemberTask::kNone:
       return;
-    case Task::kConnect: {
+    case MemberTask::kConnect: {
       const auto connected =
           state_ == MCAST_GROUP_WAITING
               ? pair_->connect(group_end(membership_.id(), membership_.epoch()), timers_)
@@ -106,15 +106,15 @@ void Group::run_task(wire::Instant now, Task task, const wire::MrpHeader& header
       }
       return;
     }
-    case Task::kActivated:
+    case MemberTask::kActivated:
       if (state_ == MCAST_GROUP_REGISTERING) activate_with(membership_.host_sync());
       return;
-    case Task::kWait:
+    case MemberTask::kWait:
       watchdog_.calm();
       return presence_.heard();
-    case Task::kStands:
+    case MemberTask::kStands:
       return presence_.heard();
-    case Task::kDissolved: {
+    case MemberTask::kDissolved: {
       const bool was_active = membership_.state() == mrp::Membership::State::kGone;
       const Ending ending =
           ending_of(was_active, membership_.reject_reason(), membership_.leader());

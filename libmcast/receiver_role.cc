@@ -5,18 +5,18 @@
 
 namespace cepheus::mcast {
 
-using Task = mrp::ReceiverMembership::Task;
+using ReceiverTask = mrp::ReceiverMembership::Task;
 
 void ReceiverRole::on_message(wire::Instant now, wire::Ipv4,
                               const wire::SenderGroupMessage& message, mrp::Outbox& out) {
   switch (membership_.on_message(now, message, out)) {
-    case Task::kNone:
+    case ReceiverTask::kNone:
       return;
-    case Task::kConnect:
+    case ReceiverTask::kConnect:
       return connect(out);
-    case Task::kActivated:
+    case ReceiverTask::kActivated:
       return group_.activate();
-    case Task::kEnded: {
+    case ReceiverTask::kEnded: {
       const bool was_active = membership_.state() == mrp::ReceiverMembership::State::kGone;
       const Ending ending =
           ending_of(was_active, membership_.reject_reason(), membership_.sender());

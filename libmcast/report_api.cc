@@ -8,7 +8,7 @@ using namespace cepheus::mcast;
 
 namespace {
 
-ReportScope* from(mcast_report_h h) { return reinterpret_cast<ReportScope*>(h); }
+ReportScope* scope_of(mcast_report_h h) { return reinterpret_cast<ReportScope*>(h); }
 
 }  // namespace
 
@@ -24,7 +24,8 @@ mcast_status_t mcast_report_open(const char* name, unsigned rank, unsigned ranks
 }
 
 void mcast_report_call(mcast_report_h report, const char* path, const char* reason) {
-  if (report != nullptr && path != nullptr && reason != nullptr) from(report)->count(path, reason);
+  if (report != nullptr && path != nullptr && reason != nullptr)
+    scope_of(report)->count(path, reason);
 }
 
 uint64_t mcast_report_begin(void) {
@@ -35,7 +36,7 @@ void mcast_report_timed_call(mcast_report_h report, const char* path, const char
                              uint64_t begin_ns, uint64_t bytes, unsigned root) {
   mcast_report_call(report, path, reason);
   if (begin_ns == 0 || report == nullptr || path == nullptr || reason == nullptr) return;
-  from(report)->keep(path, reason, static_cast<std::int64_t>(begin_ns), bytes, root);
+  scope_of(report)->keep(path, reason, static_cast<std::int64_t>(begin_ns), bytes, root);
 }
 
-void mcast_report_close(mcast_report_h report) { delete from(report); }
+void mcast_report_close(mcast_report_h report) { delete scope_of(report); }

@@ -14,8 +14,6 @@ namespace {
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
-const json kEager = {{"group", "e"}, {"lane", "eager"}};
 const json kOpen = {{"do", "open"}, {"timeout_ms", 20'000}};
 // Links so slow that a broadcast of kLong takes its time: half a second at 64 Mbit/s.
 constexpr std::size_t kLong = 4 << 20;

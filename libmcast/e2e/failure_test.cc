@@ -9,9 +9,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const json kEager = {{"group", "e"}, {"lane", "eager"}};
-const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
-
 // A link that loses everything, without its port going down.
 void cut(const Fabric& fabric, const char* host, const char* direction) {
   fabric.ask({{"ask", "link"}, {"link", host}, {"direction", direction}, {"loss", 1}});

@@ -10,6 +10,10 @@
 
 namespace cepheus::mcast::e2e {
 
+inline constexpr int kHosts = 4;
+inline const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
+inline const json kEager = {{"group", "e"}, {"lane", "eager"}};
+
 struct Message {
   std::uint64_t seed = 1;
   std::size_t size = 0;

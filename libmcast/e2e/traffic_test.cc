@@ -10,10 +10,6 @@
 namespace cepheus::mcast::e2e {
 namespace {
 
-constexpr int kHosts = 4;
-const json kEager = {{"group", "e"}, {"lane", "eager"}};
-const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
-
 // Messages of random sizes from rotating roots, on both lanes.
 void rotate_roots(Team& team, int rounds, std::size_t most, std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -7,7 +7,6 @@ namespace cepheus::mcast::e2e {
 
 inline constexpr int kRegion = 7;
 inline constexpr std::size_t kSize = 64 * 1024;
-inline const json kBulk = {{"group", "b"}, {"lane", "bulk"}};
 
 inline json command(const char* what) {
   return {{"do", what}, {"group", "b"}, {"region", kRegion}};

@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kHosts = 4;
-
 // A group whose members have published `size` bytes each, member 2 perhaps fewer.
 void form(Team& team, std::size_t size, std::size_t of_member_2, json lane = kBulk) {
   const json names = team.create(lane);
