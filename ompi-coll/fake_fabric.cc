@@ -8,19 +8,19 @@
 namespace cepheus::coll::fake {
 
 namespace {
-Fabric* instance = nullptr;
+Fabric* running_fabric = nullptr;
 }  // namespace
 
 struct FabricCalls {
-  static Fabric& fabric() { return *instance; }
-  static auto& groups() { return instance->groups_; }
-  static std::uint32_t next_number() { return ++instance->numbers_; }
-  static void note_end_of(const mcast_group& end) { instance->note_end_of(end); }
-  static std::uint64_t next_serial() { return ++instance->serials_; }
+  static Fabric& fabric() { return *running_fabric; }
+  static auto& groups() { return running_fabric->groups_; }
+  static std::uint32_t next_number() { return ++running_fabric->numbers_; }
+  static void note_end_of(const mcast_group& end) { running_fabric->note_end_of(end); }
+  static std::uint64_t next_serial() { return ++running_fabric->serials_; }
 };
 
-Fabric::Fabric() { instance = this; }
-Fabric::~Fabric() { instance = nullptr; }
+Fabric::Fabric() { running_fabric = this; }
+Fabric::~Fabric() { running_fabric = nullptr; }
 
 mcast_group* Fabric::find(std::uint32_t end) const {
   const auto at = std::find_if(groups_.begin(), groups_.end(),

@@ -8,7 +8,7 @@ namespace cepheus::coll::fake {
 
 namespace {
 
-OpenMpi* instance = nullptr;
+OpenMpi* running_open_mpi = nullptr;
 
 template <typename T>
 std::unique_ptr<T, void (*)(void*)> zeroed() {
@@ -21,7 +21,7 @@ struct Calls {
   static int send(const void* memory, size_t count, ompi_datatype_t*, int to, int tag,
                   mca_pml_base_send_mode_t, ompi_communicator_t* comm, ompi_request_t** out) {
     auto* const request = OpenMpi::make(comm->c_my_rank, to, tag, const_cast<void*>(memory), count);
-    instance->messages_.push_back(request);
+    running_open_mpi->messages_.push_back(request);
     *out = request;
     return OMPI_SUCCESS;
   }
@@ -29,14 +29,14 @@ struct Calls {
                      ompi_communicator_t* comm, ompi_request_t** out) {
     auto* const request = OpenMpi::make(comm->c_my_rank, from, tag, memory, count);
     request->req_type = OMPI_REQUEST_PML;
-    instance->receives_.push_back(request);
+    running_open_mpi->receives_.push_back(request);
     *out = request;
     return OMPI_SUCCESS;
   }
   // As ob1: sends can't be cancelled.
   static int cancel(ompi_request_t* request, int) {
     auto* const mine = static_cast<OpenMpi::Request*>(request);
-    if (std::erase(instance->receives_, mine) > 0)
+    if (std::erase(running_open_mpi->receives_, mine) > 0)
       OpenMpi::complete(*mine, MPI_ANY_SOURCE, 0, MPI_SUCCESS);
     return OMPI_SUCCESS;
   }
@@ -53,7 +53,7 @@ struct Calls {
 };
 
 OpenMpi::OpenMpi(int ranks) {
-  instance = this;
+  running_open_mpi = this;
   mca_pml.pml_isend = Calls::send;
   mca_pml.pml_irecv = Calls::receive;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -72,7 +72,7 @@ OpenMpi::~OpenMpi() {
   // A send that was forgotten is looked at again with the next one.
   for (Request* each : messages_) complete(*each, each->rank, each->size, MPI_SUCCESS);
   for (Request* each : receives_) delete each;
-  instance = nullptr;
+  running_open_mpi = nullptr;
 }
 
 OpenMpi::Request* OpenMpi::make(int rank, int peer, int tag, void* memory, size_t size) {

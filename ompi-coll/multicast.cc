@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kLeaderSpeaksFirst{1};
 
-std::string address_text(uint32_t value) {
+std::string group_text(uint32_t value) {
   return std::to_string(value >> 24) + '.' + std::to_string(value >> 16 & 255) + '.' +
          std::to_string(value >> 8 & 255) + '.' + std::to_string(value & 255);
 }
@@ -379,7 +379,7 @@ void Multicast::report(const TeamLane& lane, bool again) {
   if (ready) {
     opal_output_verbose(level, output_stream(), "cepheus: %s: multicast, %s%s on %s %s epoch %u",
                         team_.name().c_str(), name.c_str(), of.c_str(),
-                        own ? "sender group from" : "group", address_text(lane.mcst_id()).c_str(),
+                        own ? "sender group from" : "group", group_text(lane.mcst_id()).c_str(),
                         lane.epoch());
   } else {
     opal_output_verbose(level, output_stream(),
