@@ -27,10 +27,6 @@ std::size_t slot_size(const Geometry& geometry) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-wire::Error failed(const std::string& path, int error) {
-  return {wire::ErrorCode::kFailed, path + ": " + std::strerror(error)};
-}
-
 int write_all(int fd, std::span<const std::uint8_t> bytes, std::size_t at) {
   while (!bytes.empty()) {
     const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
@@ -177,6 +173,10 @@ int RecordFile::save(const StoredReplica& stored) {
   if (fdatasync(file_.get()) != 0) return errno;
   sequence_ = sequence;
   return 0;
+}
+
+wire::Error failed(const std::string& path, int error) {
+  return {wire::ErrorCode::kFailed, path + ": " + std::strerror(error)};
 }
 
 int synchronise_directory_of(const std::string& path) {

@@ -55,6 +55,7 @@ class RecordFile {
   StoredReplica stored_;
 };
 
+wire::Error failed(const std::string& path, int error);  // errno
 // What a new file's name needs to survive the host.
 int synchronise_directory_of(const std::string& path);
 

@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 16 << 20;
 
-wire::Error failed(const std::string& path, int error) {
-  return {wire::ErrorCode::kFailed, path + ": " + std::strerror(error)};
-}
-
 }  // namespace
 
 wire::Result<void> VolumeFile::create(const std::string& path, std::uint64_t size) {

@@ -10,7 +10,7 @@
 namespace cepheus::replica {
 namespace {
 
-enum Exit { kAlike = 0, kDiffers = 1, kUnknown = 2 };
+enum CheckExit { kAlike = 0, kDiffers = 1, kUnknown = 2 };
 
 constexpr std::uint64_t kAtOnce = 16 << 20;  // what a replica makes digests of in one answer
 // A write is on its way to all for microseconds, and for a second if one of them dies: what differs for longer than

@@ -14,7 +14,7 @@
 namespace cepheus::replica {
 namespace {
 
-enum Exit { kDone = 0, kFailure = 1, kUsage = 2 };
+enum ServeExit { kDone = 0, kFailure = 1, kUsage = 2 };
 
 constexpr std::uint32_t kSmallestBlock = 512;
 

@@ -10,7 +10,6 @@ namespace cepheus::replica {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = GroupPath::Event::Kind;
 
 constexpr wire::Duration kJoinPatience = 1s;
 // Whoever is there answers a read within a few retries.
@@ -131,7 +130,7 @@ void GroupPath::look_at_registration(wire::Instant now) {
   if (status != MCAST_OK) return suspect(now, mcast_last_error());
   state_ = State::kActive;
   ++groups_formed_;
-  events_.push_back({Kind::kFormed, generation_});
+  events_.push_back({Event::Kind::kFormed, generation_});
 }
 
 void GroupPath::drop() {
@@ -167,7 +166,7 @@ void GroupPath::on_written(mcast_op_t* op, mcast_status_t status, std::size_t, s
   if (status != MCAST_OK || !path.all_are_members()) {
     path.write_failed_ = true;
   } else if (!path.write_failed_) {
-    path.events_.push_back({Kind::kWritten, write.attempt});
+    path.events_.push_back({Event::Kind::kWritten, write.attempt});
   }
 }
 
@@ -235,7 +234,7 @@ void GroupPath::copy(std::uint64_t attempt, unsigned source, Members targets, st
 }
 
 void GroupPath::end_copy() {
-  events_.push_back({Kind::kCopied, copying_->attempt, true, copying_->failed});
+  events_.push_back({Event::Kind::kCopied, copying_->attempt, true, copying_->failed});
   copied_bytes_ += copying_->length * (copying_->targets - copying_->failed).count();
   copying_.reset();
 }
@@ -257,7 +256,7 @@ void GroupPath::on_completion(const ibv_wc& wc) {
     case OpKind::kFree:
       break;
     case OpKind::kRead:
-      events_.push_back({Kind::kRead, done.attempt, ok});
+      events_.push_back({Event::Kind::kRead, done.attempt, ok});
       break;
     case OpKind::kCopyRead:
       if (!ok) {
@@ -298,7 +297,7 @@ void GroupPath::suspect(wire::Instant now, const std::string& why) {
 
 void GroupPath::fail(Members suspects) {
   state_ = State::kFailed;
-  events_.push_back({Kind::kFailed, generation_, false, suspects});
+  events_.push_back({Event::Kind::kFailed, generation_, false, suspects});
 }
 
 bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {

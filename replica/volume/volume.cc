@@ -15,7 +15,6 @@ namespace cepheus::replica {
 namespace {
 
 using namespace std::chrono_literals;
-using Kind = WriterAction::Kind;
 
 // While requests are under way the thread looks for so long after something happened, before it sleeps.
 constexpr wire::Duration kSpin = 40us;
@@ -326,33 +325,33 @@ void Volume::carry_out(wire::Instant now, WriterAction& action) {
     return requests_->slot(static_cast<unsigned>(io.id)).bounce;
   };
   switch (action.kind) {
-    case Kind::kSend: {
+    case WriterAction::Kind::kSend: {
       RequestMessage message{std::move(action.request)};
       if (message.request.ask == Ask::kPing) message.progress = progress_of(action.replica);
       links_[action.replica].send(message);
       break;
     }
-    case Kind::kHangUp:
+    case WriterAction::Kind::kHangUp:
       links_[action.replica].hang_up(now);
       break;
-    case Kind::kForm:
+    case WriterAction::Kind::kForm:
       form(now, action);
       break;
-    case Kind::kDrop:
+    case WriterAction::Kind::kDrop:
       path_->drop();
       break;
-    case Kind::kWrite:
+    case WriterAction::Kind::kWrite:
       path_->write(action.attempt, place(action.io), action.io.length, action.io.offset);
       break;
-    case Kind::kRead:
+    case WriterAction::Kind::kRead:
       path_->read(action.attempt, action.replica, place(action.io), action.io.length,
                   action.io.offset);
       break;
-    case Kind::kCopy:
+    case WriterAction::Kind::kCopy:
       path_->copy(action.attempt, action.replica, action.members, action.io.length,
                   action.io.offset);
       break;
-    case Kind::kComplete:
+    case WriterAction::Kind::kComplete:
       ++requests_done_;
       requests_->complete(static_cast<unsigned>(action.io.id), error_of(action.status));
       break;
