@@ -10,8 +10,6 @@
 namespace cepheus::reports {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 std::uint64_t share(std::uint64_t total, std::uint64_t part, std::uint64_t most) {
   return total == 0 ? most : std::min(total / part, most);
 }

@@ -7,6 +7,8 @@
 
 namespace cepheus::reports {
 
+inline constexpr std::uint64_t kMiB = 1 << 20;
+
 struct FileSystemRoom {
   std::uint64_t total = 0;  // bytes; 0: unlimited, or unknown
   std::uint64_t free = 0;   // bytes, for users other than root

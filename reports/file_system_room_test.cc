@@ -9,8 +9,6 @@
 namespace cepheus::reports {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
 TEST(FileSystemRoom, LeavesAQuarterOfASmallFileSystemToOthers) {
   EXPECT_TRUE((FileSystemRoom{64 * kMiB, 17 * kMiB}).allows(kMiB));
   EXPECT_FALSE((FileSystemRoom{64 * kMiB, 17 * kMiB - 1}).allows(kMiB));

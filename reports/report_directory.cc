@@ -28,7 +28,7 @@ constexpr std::string_view kSuffix = ".calls";
 constexpr char kTurns[] = ".clearing";
 constexpr char kRemedy[] = "; set CEPHEUS_REPORT_DIR to another directory";
 
-tl::unexpected<wire::Error> fail_errno(const std::string& what) {
+tl::unexpected<wire::Error> fail_errno_with_remedy(const std::string& what) {
   return wire::fail(ErrorCode::kUnavailable, what + ": " + std::strerror(errno) + kRemedy);
 }
 
@@ -111,7 +111,8 @@ wire::Result<ReportDirectory> ReportDirectory::open(const std::string& path) {
 }
 
 wire::Result<ReportDirectory> ReportDirectory::make(const std::string& path, RoomProbe room) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno("can't make " + path);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail_errno_with_remedy("can't make " + path);
   auto directory = open(path);
   if (!directory || !directory->is_ours()) {
     return wire::fail(ErrorCode::kUnavailable, path + " is no directory of this user" + kRemedy);
@@ -167,9 +168,9 @@ wire::Result<UniqueFd> ReportDirectory::write_hidden(const std::string& name,
   const std::string path = hidden(name);
   UniqueFd file(
       openat(fd_.get(), path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.is_open()) return fail_errno("can't create a report in " + path_);
+  if (!file.is_open()) return fail_errno_with_remedy("can't create a report in " + path_);
   if (reserve(file.get(), size) && write_all(file.get(), bytes)) return file;
-  auto failure = fail_errno("can't write a report in " + path_);
+  auto failure = fail_errno_with_remedy("can't write a report in " + path_);
   unlinkat(fd_.get(), path.c_str(), 0);
   return failure;
 }
@@ -183,7 +184,7 @@ wire::Result<ReportDirectory::Own> ReportDirectory::create(const ReportHeader& h
       renameat(fd_.get(), hidden(name).c_str(), fd_.get(), name.c_str()) == 0) {
     return Own{name, std::move(*file)};
   }
-  auto failure = fail_errno("can't lock a report in " + path_);
+  auto failure = fail_errno_with_remedy("can't lock a report in " + path_);
   unlinkat(fd_.get(), hidden(name).c_str(), 0);
   return failure;
 }
@@ -194,7 +195,8 @@ wire::Result<void> ReportDirectory::grow(const Own& report, std::size_t bytes) c
     return wire::fail(ErrorCode::kUnavailable, "the report has the size it may have");
   }
   if (auto enough = check_room(kReportStep); !enough) return enough;
-  if (!reserve(report.file.get(), bytes)) return fail_errno("can't extend a report in " + path_);
+  if (!reserve(report.file.get(), bytes))
+    return fail_errno_with_remedy("can't extend a report in " + path_);
   return {};
 }
 

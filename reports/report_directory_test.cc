@@ -27,7 +27,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using wire::UniqueFd;
 
-constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::time_t kHour = 3600;
 
 class Directory : public testing::Test {
