@@ -16,8 +16,7 @@ using wire::MrpType;
 using wire::Opcode;
 using wire::Qpn;
 
-constexpr McstId kNoGroup{198, 18, 200, 1}, kOwnGroup{198, 18, 201, 1};
-constexpr std::size_t kLarge = 4096;
+constexpr McstId kOwnGroup{198, 18, 201, 1};
 constexpr Qpn kNoQp(0x11);
 
 class RoceFlood final : public Flood {

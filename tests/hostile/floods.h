@@ -7,6 +7,9 @@
 
 namespace cepheus::hostile {
 
+inline constexpr std::size_t kLarge = 4096;  // bytes of a packet
+inline constexpr wire::McstId kNoGroup{198, 18, 200, 1};
+
 using Made = std::unique_ptr<Conduct>;
 
 // RoCE packets of a connection that is not there, at a host: SENDs, acknowledgements, CNPs.

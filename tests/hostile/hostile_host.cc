@@ -23,9 +23,8 @@ namespace {
 
 using wire::Opcode;
 
-constexpr std::size_t kSmall = 16, kLarge = 4096;
+constexpr std::size_t kSmall = 16;
 constexpr std::uint16_t kDiscard = 9;  // RFC 863
-constexpr wire::McstId kNoGroup{198, 18, 200, 1};
 
 struct NamedConduct {
   const char* name;
