@@ -1,0 +1,82 @@
+// Groups whose switches leave PSNs to the hosts (controller/psn_sync.h), over a device that the test
+// plays.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "libmcast/fake_group.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using wire::MrpType;
+
+class HostSyncGroup : public FakeGroup {
+ protected:
+  void start(mcast_lane_t lane) {
+    make(lane);
+    tell(MrpType::kRegister, wire::MrpHeader::kHostSync);
+    tell(MrpType::kActivate);
+  }
+};
+
+// A member that has received stops its queue pair, moves its send PSN on through RESET and posts
+// its receives again, before it sends.
+TEST_F(HostSyncGroup, SynchronisesItsPsnsBeforeItSendsIfSwitchesDoNot) {
+  start(MCAST_LANE_BULK);
+  Op first, second, send;
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &first), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_ + 8, 8, nullptr, &second), MCAST_INPROGRESS);
+  device_.deliver(pair(), "12345678", 7);
+  progress();
+  EXPECT_EQ(first.status, MCAST_OK);
+  pair().receive_psn += 1;  // as the device counts
+  const std::uint32_t next = pair().receive_psn;
+  pair().states.clear();
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
+  progress();
+  EXPECT_THAT(pair().states,
+              ElementsAre(IBV_QPS_ERR, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
+  EXPECT_EQ(pair().send_psn, next);
+  EXPECT_EQ(pair().receive_psn, next);
+  ASSERT_EQ(pair().receives.size(), 1u);
+  EXPECT_EQ(pair().receives.front().address, buffer_ + 8) << "the receive that was flushed";
+  EXPECT_EQ(second.calls, 0) << "it goes on";
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_INPROGRESS);
+  drop();  // before the operations
+}
+
+// A source that never pauses: before 2^22 packets its queue pair has to move its receive PSN on, or
+// it would take the next source's packets for old duplicates.
+TEST_F(HostSyncGroup, SynchronisesItsPsnsWithinHalfOfTheirCircleHoweverItsProgramSends) {
+  device_.max_message = std::size_t{1} << 31;
+  device_.mtu = IBV_MTU_256;
+  open({});
+  start(MCAST_LANE_BULK);
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // 2^22 packets
+  EXPECT_EQ(attr().max_message, kMost);
+  Op sends[4];
+  EXPECT_EQ(mcast_send(group_, kData, kMost + 1, nullptr, 1, &sends[0]), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("send it in parts"));
+  pair().states.clear();
+  ASSERT_EQ(mcast_send(group_, kData, kMost - 256, nullptr, 1, &sends[0]), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_send(group_, kData, 256, nullptr, 1, &sends[1]), MCAST_INPROGRESS);
+  EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_ERR_AGAIN);
+  device_.complete_send(pair());
+  progress();
+  EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_ERR_AGAIN);
+  EXPECT_THAT(pair().states, IsEmpty()) << "a send is still under way";
+  device_.complete_send(pair());
+  pair().send_psn += 1 << 22;  // as the device counts
+  const std::uint32_t next = pair().send_psn & wire::Psn::kMask;
+  progress();
+  EXPECT_EQ(pair().states.back(), IBV_QPS_RTS);
+  EXPECT_EQ(pair().receive_psn, next);
+  EXPECT_EQ(mcast_send(group_, kData, 1, nullptr, 1, &sends[2]), MCAST_INPROGRESS);
+  drop();  // before the operations
+}
+
+}  // namespace
+}  // namespace cepheus::mcast
