@@ -132,6 +132,7 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive && id.slot == WorkId::kMarker) return;  // what it announced ends, too
   Operation& operation = (id.is_receive ? receives_ : sends_)[id.slot];
+  if (operation.op == nullptr) return;  // it has completed (post_receives_again)
   const bool ok = wc.status == IBV_WC_SUCCESS;
   Event event;
   event.op = operation.op;

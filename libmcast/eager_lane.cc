@@ -65,9 +65,13 @@ std::uint32_t EagerLane::slot_of(const void* data) const {
   return slot < config_.depths.receive ? static_cast<std::uint32_t>(slot) : config_.depths.receive;
 }
 
-bool EagerLane::post_receive(std::uint32_t slot) {
+bool EagerLane::give_receive(std::uint32_t slot) {
   const Piece piece{receive_data(slot), config_.max_message, slab_->lkey()};
-  if (!pair_.post_receive(WorkId{config_.group, true, slot}.pack(), piece)) return false;
+  return pair_.post_receive(WorkId{config_.group, true, slot}.pack(), piece);
+}
+
+bool EagerLane::post_receive(std::uint32_t slot) {
+  if (!give_receive(slot)) return false;
   receives_[slot] = Receive::kPosted;
   ++receives_posted_;
   return true;
@@ -106,6 +110,7 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
     send_slots_.give_back(id.slot);
     return;
   }
+  if (receives_[id.slot] != Receive::kPosted) return;  // it has completed (post_receives_again)
   --receives_posted_;
   if (wc.status != IBV_WC_SUCCESS) {
     receives_[id.slot] = Receive::kIdle;
@@ -122,9 +127,8 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
 }
 
 bool EagerLane::post_receives_again() {
-  receives_posted_ = 0;
   for (std::uint32_t slot = 0; slot < receives_.size(); ++slot) {
-    if (receives_[slot] == Receive::kPosted && !post_receive(slot)) return false;
+    if (receives_[slot] == Receive::kPosted && !give_receive(slot)) return false;
   }
   return true;
 }

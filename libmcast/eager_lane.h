@@ -65,6 +65,7 @@ class EagerLane final : public Lane {
   enum class Receive : std::uint8_t { kPosted, kDelivered, kIdle };
 
   EagerLane(QueuePair& pair, const EagerConfig& config, std::unique_ptr<Slab> slab);
+  bool give_receive(std::uint32_t slot);  // to the device
   bool post_receive(std::uint32_t slot);
 
   QueuePair& pair_;

@@ -131,6 +131,8 @@ struct Calls {
   static int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
     *bad = wr;
     if (qp->state == IBV_QPS_RESET) return EINVAL;
+    if (device().receives_left == 0) return ENOMEM;
+    if (device().receives_left > 0) --device().receives_left;
     pair_of(qp).receives.push_back(posted(wr->wr_id, wr->sg_list, wr->num_sge));
     return 0;
   }

@@ -59,6 +59,7 @@ class Device {
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;
+  int receives_left = -1;               // taken before one is refused; -1: all are
   bool has_channels = true;             // completion channels
   std::function<void()> on_open;        // in ibv_open_device()
   int opened = 0;                       // contexts that are open

@@ -221,9 +221,12 @@ Expected<void> Group::take_step(mrp::PsnSync::Step step) {
   }
   const auto take = step == mrp::PsnSync::Step::kReceivePsn ? QueuePair::Take::kSendPsn
                                                             : QueuePair::Take::kReceivePsn;
-  const auto done = pair_->synchronise(take, [this] { return lane().post_receives_again(); });
+  const auto done = pair_->synchronise(take, [this] {
+    if (!lane().post_receives_again()) return false;
+    flushed_.clear();  // the device has them again, and completes them even if it goes no further
+    return true;
+  });
   if (!done) return done;
-  flushed_.clear();
   sync_.done();
   return {};
 }

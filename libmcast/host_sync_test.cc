@@ -48,6 +48,55 @@ TEST_F(HostSyncGroup, SynchronisesItsPsnsBeforeItSendsIfSwitchesDoNot) {
   drop();  // before the operations
 }
 
+// The switch may die while the queue pair is on its way up, or the device runs out of memory. Some
+// receives were posted again by then and come back flushed a second time.
+TEST_F(HostSyncGroup, ThatFailsOnItsWayUpEndsEachReceiveOnce) {
+  for (const bool is_refused_rtr : {true, false}) {
+    start(MCAST_LANE_BULK);
+    Op first, second, third, send;
+    for (Op* op : {&first, &second, &third}) {
+      ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, op), MCAST_INPROGRESS);
+    }
+    device_.deliver(pair(), "12345678", 7);
+    progress();
+    EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
+    if (is_refused_rtr) {
+      device_.refuse_modify = ETIMEDOUT;
+    } else {
+      device_.receives_left = 2;  // the one that marks the end, and `second`
+    }
+    progress();
+    device_.receives_left = -1;
+    EXPECT_EQ(attr().cause, MCAST_CAUSE_WORK);
+    EXPECT_THAT(attr().reason, HasSubstr(is_refused_rtr ? "nobody answered" : "refused a receive"));
+    for (const Op* op : {&second, &third}) {
+      EXPECT_EQ(op->status, MCAST_ERR_FABRIC);
+      EXPECT_EQ(op->calls, 1);
+    }
+    EXPECT_EQ(attr().recvs_posted, 0u);
+    drop();
+  }
+}
+
+TEST_F(HostSyncGroup, ThatFailsOnItsWayUpCountsEachEagerReceiveOnce) {
+  for (const bool is_refused_rtr : {true, false}) {
+    start(MCAST_LANE_EAGER);
+    device_.deliver(pair(), "12345678", 7);
+    progress();
+    EXPECT_EQ(mcast_send_eager(group_, kData, 8, 1), MCAST_ERR_AGAIN);
+    if (is_refused_rtr) {
+      device_.refuse_modify = ETIMEDOUT;
+    } else {
+      device_.receives_left = 2;
+    }
+    progress();
+    device_.receives_left = -1;
+    EXPECT_EQ(attr().cause, MCAST_CAUSE_WORK);
+    EXPECT_EQ(attr().recvs_posted, 0u);
+    drop();
+  }
+}
+
 // A source that never pauses: before 2^22 packets its queue pair has to move its receive PSN on, or
 // it would take the next source's packets for old duplicates.
 TEST_F(HostSyncGroup, SynchronisesItsPsnsWithinHalfOfTheirCircleHoweverItsProgramSends) {

@@ -60,7 +60,7 @@ class Lane {
   virtual void cancel(mcast_status_t status, Events& out) = 0;
   virtual std::size_t max_message() const = 0;
   // The queue pair went through RESET: posts again what was posted, in its order. False if the
-  // device refuses.
+  // device refuses one; those before it then complete twice, and on_completion() takes the first.
   virtual bool post_receives_again() = 0;
 
   unsigned sends_outstanding() const { return sends_outstanding_; }
