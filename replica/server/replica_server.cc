@@ -170,8 +170,8 @@ void ReplicaServer::accept_all() {
   }
 }
 
-// A peer has one long answer at a time: the next one is made when the peer has read this one, and
-// others have had their turn.
+// A peer has one answer at a time that it does not pay for: the next one is made when the peer has
+// read this one, and others have had their turn.
 bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
   const bool lives = peer.socket.receive();
   if (peer.has_more && !peer.socket.flush()) return false;
@@ -179,13 +179,14 @@ bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
   peer.has_more = false;
   bool ok = true;
   while (const auto frame = peer.socket.next(ok)) {
-    const bool is_long = frame->type == MessageType::kDigestRequest;
+    const bool is_free = frame->type == MessageType::kDigestRequest ||
+                         frame->type == MessageType::kStatusRequest;
     if (!take(link, peer, *frame)) {
       peer.socket.flush();  // why it was refused
       return false;
     }
     if (!peers_.contains(link)) return true;  // it was hung up on meanwhile
-    if (is_long) {
+    if (is_free) {
       peer.has_more = true;
       break;
     }

@@ -243,6 +243,16 @@ TEST(HostSync, HoldsANewcomerThatLackedDataOfASourceThatHasLeft) {
   EXPECT_EQ(net->inbox(3), Texts({"data 2"}));
 }
 
+TEST(HostSync, AdmitsTheLastOneThatLackedDataOfASourceThatHasLeft) {
+  auto net = make_star(4, true, host_sync);
+  net->data(1, 0);
+  for (const std::size_t host : {2, 3}) net->ack(host, 0);
+  net->control(0, wire::MrpType::kEvict, 1, {net->member(1)});
+  net->clear();
+  net->data(0, 1);
+  EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
+}
+
 TEST(HostSync, AnswersOldDuplicatesWithTheirOwnPsnThoughTheLastSourceHasLeft) {
   auto net = make_star(3, true, host_sync);
   net->data(1, 0);

@@ -75,6 +75,8 @@ class Campaign:
         self.volume.switch.start()
 
     def writer_killed(self):
+        if self.user.process.poll() is not None:
+            raise RuntimeError(f"the user ended by itself:\n{self.user.tail()}\n{self.volume.logs()}")
         self.user.kill()
         self.start_user()
 

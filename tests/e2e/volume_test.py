@@ -17,7 +17,7 @@ from volume_kills import Campaign
 from volumes import REPLICA, Volume, on_host
 
 WRITES = 200
-HELLO, DIGEST_REQUEST, OBSERVER, NONCE, TAG, DIGEST = 2, 9, 2, 16, 20, 16  # replica/control/messages.h
+HELLO, STATUS_REQUEST, DIGEST_REQUEST, OBSERVER, NONCE, TAG, DIGEST = 2, 7, 9, 2, 16, 20, 16  # replica/control/messages.h
 RECORD_SLOT = 8192  # bytes of one of the record's two slots, in these volumes
 
 
@@ -242,7 +242,7 @@ class Volumes(unittest.TestCase):
                 self.assertIn("key is another one" if code else "volume v", asked.stdout + asked.stderr)
 
     def test_who_asks_for_much_and_reads_nothing_takes_no_memory(self):
-        """A few bytes ask for digests of half a megabyte. Answers wait for room, one at a time, and others have their turn."""
+        """A few bytes ask for digests of half a megabyte, or for status. Answers wait for room, one at a time, and others have their turn."""
         def peak_kib(pid):
             lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
             return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
@@ -264,6 +264,10 @@ class Volumes(unittest.TestCase):
             observer.sendall(digests * 1000)
             self.status(replica)
             self.assertLess(peak_kib(replica.process.pid), before + (4 << 10))
+            with socket.create_connection((host, int(port))) as other:
+                other.sendall(frame(HELLO, hello) + frame(STATUS_REQUEST, b"") * 200_000)
+                self.status(replica)
+                self.assertLess(peak_kib(replica.process.pid), before + (8 << 10))
 
     def test_two_servers_of_one_file_are_refused(self):
         with Volume(replicas=1, size="4M") as volume:

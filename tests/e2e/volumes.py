@@ -74,7 +74,7 @@ class User:
             raise RuntimeError("the user did not end:\n" + self.tail()) from None
         finally:
             self.thread.join(READY_SECONDS)
-            return self.process.returncode
+        return self.process.returncode
 
 
 class Volume:
@@ -135,7 +135,7 @@ class Volume:
 
     def wait_for_sync(self, user, seconds=60):
         """Until the user's volume has all replicas in sync."""
-        wait_until(lambda: len(user.status().get("in_sync", [])) == len(self.replicas) or (user.process.poll() is not None and user._gone("sync")),
+        wait_until(lambda: (user.process.poll() is not None and user._gone("sync")) or len(user.status().get("in_sync", [])) == len(self.replicas),
                    lambda: f"all in sync; it said\n{user.tail()}\n{self.logs()}", seconds)
 
 

@@ -5,6 +5,7 @@
 
 #include "switch-emulator/engine/mcrdma/made_feedback.h"
 #include "switch-emulator/engine/signed_datagram.h"
+#include "wire/times.h"
 
 namespace cepheus::fabric {
 
@@ -149,6 +150,11 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   if (const MrpReject reason = refuse(call, message, group); reason != MrpReject::kNone) {
     return reject(call, message, reason, nullptr);
   }
+  // Feedback names the number alone, whatever host the data is addressed to.
+  const SenderGroup* merging = from_sender ? groups_.find_merge(key) : nullptr;
+  if (merging != nullptr && merging->said.header.instance != message.header.instance) {
+    return reject(call, message, MrpReject::kIdInUse, nullptr);
+  }
   if (group != nullptr && wire::newer_epoch(group->said.header.epoch, message.header.epoch)) {
     return call.count(Counter::kDropMrpStale);
   }
@@ -164,7 +170,8 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   }
   // What an older epoch's copies were addressed to is nobody's any more.
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    return &other != group && wire::newer_epoch(message.header.epoch, other.said.header.epoch);
+    return &other != group && other.said.header.instance == message.header.instance &&
+           wire::newer_epoch(message.header.epoch, other.said.header.epoch);
   });
   // Of another queue pair it is another group.
   if (group != nullptr && group->said.sender_qpn != message.sender_qpn) {
@@ -218,6 +225,11 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   const SenderGroup* known = groups_.find(key, addressed);
   if (known != nullptr && known->said.header.instance != message.header.instance) {
     return call.count(Counter::kDropMrpForeign);
+  }
+  // From a switch that no way leads to any more, while the sender comes by another one.
+  const bool is_sender = message.share != 0;
+  if (!is_sender && known != nullptr && call.now - known->last_seen <= wire::times::kSenderLives) {
+    return call.count(Counter::kDropMrpStale);
   }
   // A repeat: those behind may have missed the first.
   SenderGroup gone;

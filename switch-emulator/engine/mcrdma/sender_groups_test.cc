@@ -490,6 +490,25 @@ TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
   EXPECT_EQ(refused(other_process), wire::MrpReject::kIdInUse);
 }
 
+// Feedback could not be told apart: one's acknowledgements would count for the other.
+TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWhoeverTheirAliasesAre) {
+  auto net = make_star(4, false);
+  TestSender first(*net, 0, {1, 3}), second(*net, 0, {2, 3});
+  second.instance = 8;
+  second.epoch = 2;
+  first.set_up();
+  second.install();
+  ASSERT_EQ(first.told_to(0).size(), 1u);
+  EXPECT_EQ(first.told_to(0)[0].header.type, wire::MrpType::kReject);
+  EXPECT_EQ(static_cast<wire::MrpReject>(first.told_to(0)[0].header.flags),
+            wire::MrpReject::kIdInUse);
+  net->clear();
+  first.data(0);
+  first.ack(1, 0);
+  first.ack(3, 0);
+  EXPECT_EQ(first.at_sender(), Texts({"ack 0"}));
+}
+
 TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
   auto net = make_leaf_spine(net::SenderGroups::kOff);
   TestSender group(*net, 0, {3});
@@ -592,6 +611,23 @@ TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
   group.install();  // in a set-up it must be known
   ASSERT_EQ(group.told_to(0).size(), 1u);
   EXPECT_EQ(group.told_to(0)[0].header.type, wire::MrpType::kReject);
+}
+
+// Spine 3 has heard nothing since its trunk to the sender's leaf went dark, and tells those behind it.
+TEST(SenderGroups, WhereTheSenderComesByAnotherWayAForgottenOneEndsNothing) {
+  auto net = make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& c) { c.age = 10s; });
+  TestSender group(*net, 0, {3, 4, 6});
+  group.set_up();
+  net->set_port(0, net->port_between(0, 3), false);
+  net->set_port(3, net->port_between(3, 0), false);
+  for (int second = 0; second < 12 && !net->sw(3).sender_groups().empty(); ++second) {
+    group.install(false);
+    net->advance(1s);
+  }
+  ASSERT_TRUE(net->sw(3).sender_groups().empty());
+  net->clear();
+  group.data(0);
+  for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
 }
 
 TEST(SenderGroups, RegistrationIsSignedWhereTheFabricHasAKey) {
