@@ -179,8 +179,8 @@ bool ReplicaServer::serve(std::uint64_t link, Peer& peer) {
   peer.has_more = false;
   bool ok = true;
   while (const auto frame = peer.socket.next(ok)) {
-    const bool is_free = frame->type == MessageType::kDigestRequest ||
-                         frame->type == MessageType::kStatusRequest;
+    const bool is_free =
+        frame->type == MessageType::kDigestRequest || frame->type == MessageType::kStatusRequest;
     if (!take(link, peer, *frame)) {
       peer.socket.flush();  // why it was refused
       return false;
