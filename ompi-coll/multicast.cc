@@ -132,6 +132,7 @@ int Multicast::set_up(TeamLane& lane, uint64_t first) {
         opal_output(output_stream(), "cepheus: broadcast on %s: %s", team_.comm()->c_name,
                     lane.reason().c_str());
         lane.reset();
+        next_unit_ = first + 1;  // each member has counted by its own bytes
         return MPI_ERR_COUNT;
       }
       set_up_backoff_.ended(Clock::now().time_since_epoch());
@@ -256,8 +257,9 @@ int Multicast::check(const Call& call, bool awaits_members) {
 // Every member's call ends in an error that names the mistake.
 int Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mistake) {
   using Kind = CallCheck::Mistake::Kind;
-  current_ = nullptr;  // its operation ends
-  session_->agreement().leave(call.unit + 1, actions_);
+  current_ = nullptr;          // its operation ends
+  next_unit_ = call.unit + 1;  // each member has counted by its own bytes
+  session_->agreement().leave(next_unit_, actions_);
   if (mistake.kind == Kind::kTold) {
     (void)broken(call, mistake.reason.c_str());
     return static_cast<int>(mistake.bytes);
@@ -277,7 +279,6 @@ int Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mistak
   message.value = static_cast<uint64_t>(is_root ? MPI_ERR_ROOT : MPI_ERR_COUNT);
   snprintf(message.reason, sizeof message.reason, "%s", reason.c_str());
   (void)link_.send(Action::kEveryone, message);
-  next_unit_ = call.unit + (mistake.bytes + BulkOperation::kUnit - 1) / BulkOperation::kUnit;
   (void)broken(call, reason.c_str());
   if (is_root) return MPI_ERR_ROOT;
   return mistake.bytes > bytes ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT;

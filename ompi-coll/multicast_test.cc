@@ -12,7 +12,7 @@
 #include <map>
 #include <random>
 
-#include "ompi-coll/clock.h"
+#include "ompi-coll/fake_clock.h"
 #include "ompi-coll/fake_fabric.h"
 #include "ompi-coll/fake_open_mpi.h"
 #include "ompi-coll/parameters.h"
@@ -20,13 +20,6 @@
 #include "ompi-coll/transport.h"
 
 namespace cepheus::coll {
-
-namespace {
-Clock::time_point now_is{};
-}  // namespace
-
-Clock::time_point Clock::now() { return now_is; }
-
 namespace {
 
 using std::chrono::milliseconds;
@@ -69,7 +62,7 @@ class World {
     constexpr std::size_t kMost = 400'000;  // events
     for (std::size_t event = 0; !is_over(); ++event) {
       if (event == kMost || testing::Test::HasFailure()) return false;
-      now_is += milliseconds(1);
+      fake::now() += milliseconds(1);
       if (struck_at_ == 0 && furthest() >= fault_step_ && strike()) struck_at_ = event + 1;
       if (event == struck_at_ + 4000 && fault_ != Fault::kCutForLong) fabric_.mend();
       idle_ = act() ? 0 : idle_ + 1;
@@ -151,7 +144,7 @@ class World {
 
   // Nothing moves: time goes by, and watchdogs see to the sends that wait.
   void bark() {
-    now_is += milliseconds(500);
+    fake::now() += milliseconds(500);
     const std::vector<std::uint32_t> stalled = fabric_.stalled();
     if (!stalled.empty() && pick(4) == 0)
       fabric_.fail(one_of(stalled), MCAST_CAUSE_WATCHDOG, "nobody answers");

@@ -80,7 +80,7 @@ class Order(EndToEnd):
         run = over_fabric(PROGRAMS / "order_check", "--roots", 1, hosts=3, mca=VERBOSE, timeout=60)
         self.assert_ok(run)
         self.assertRegex(run.err, r"rank \d expects the data of rank \d, but rank \d calls with itself as the root")
-        self.assertIn("rank 2 passes 1000 bytes, but rank 0, the root, 200000", run.err)
+        self.assertIn("rank 2 passes 30000 bytes, but rank 0, the root, 200000", run.err)
 
     def test_another_count_in_the_first_broadcast(self):
         run = over_fabric(PROGRAMS / "order_check", "--first", 1, hosts=3, mca=VERBOSE, timeout=60)

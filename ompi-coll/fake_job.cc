@@ -1,0 +1,114 @@
+#include "ompi-coll/fake_job.h"
+
+#include <algorithm>
+
+#include "ompi-coll/fake_clock.h"
+#include "ompi-coll/parameters.h"
+
+namespace cepheus::coll::fake {
+
+namespace {
+
+std::byte byte_of(std::size_t bytes, std::size_t index) {
+  return static_cast<std::byte>(bytes * 131 + index * 7 + 1);
+}
+
+}  // namespace
+
+void use_small_sizes() {
+  Parameters& p = parameters();
+  p = {};
+  p.carrier = static_cast<int>(Carrier::kDirect);
+  p.eager_limit = 256;
+  p.eager_message = 64;
+  p.slow_fallback = 0;
+}
+
+Job::Job(int size) : open_mpi(size), ranks_(static_cast<std::size_t>(size)) {
+  for (int rank = 0; rank < size; ++rank) {
+    ompi_communicator_t* const comm = open_mpi.communicator(rank);
+    at(rank).team = std::make_unique<Team>(Team::all(comm, reserve_tags(comm)));
+    at(rank).multicast = std::make_unique<Multicast>(*at(rank).team, [] {});
+  }
+}
+
+void Job::begin(int rank, int root, std::size_t bytes, bool attended, ompi_datatype_t* type) {
+  Rank& self = at(rank);
+  self.memory.assign(bytes, std::byte{0xEE});
+  for (std::size_t i = 0; rank == root && i < bytes; ++i) self.memory[i] = byte_of(bytes, i);
+  self.payload = std::make_unique<Payload>(self.memory.data(), bytes, type);
+  self.broadcast =
+      std::make_unique<TeamBroadcast>(*self.team, self.multicast.get(), "", *self.payload, root,
+                                      attended, TeamBroadcast::Otherwise::kTree);
+  self.result = OMPI_ERR_WOULD_BLOCK;
+}
+
+void Job::begin_all(int root, std::size_t bytes, bool attended) {
+  for (int rank = 0; rank < size(); ++rank) begin(rank, root, bytes, attended);
+}
+
+void Job::look(int rank) {
+  Rank& self = at(rank);
+  fabric.caller = rank;
+  fabric.progress(rank);
+  if (self.result == OMPI_ERR_WOULD_BLOCK) {
+    self.result = self.broadcast->progress();
+    if (self.result == OMPI_SUCCESS) self.result = self.payload->error();
+  }
+  self.multicast->look_after();
+}
+
+bool Job::is_over() const {
+  return std::all_of(ranks_.begin(), ranks_.end(),
+                     [](const Rank& rank) { return rank.result != OMPI_ERR_WOULD_BLOCK; });
+}
+
+void Job::pass_moment() {
+  for (auto messages = open_mpi.deliverable(); !messages.empty();
+       messages = open_mpi.deliverable()) {
+    open_mpi.deliver(messages.front());
+  }
+  for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
+  for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
+    fabric.deliver(ends.front());
+  for (int rank = 0; rank < size(); ++rank) look(rank);
+  now() += std::chrono::milliseconds(1);
+}
+
+void Job::pass(std::chrono::milliseconds time) {
+  for (const auto end = now() + time; now() < end;) pass_moment();
+}
+
+bool Job::run(std::chrono::milliseconds most) {
+  for (const auto end = now() + most; !is_over() && now() < end;) pass_moment();
+  return is_over();
+}
+
+std::vector<int> Job::results() const {
+  std::vector<int> all;
+  for (const Rank& rank : ranks_) all.push_back(rank.result);
+  return all;
+}
+
+bool Job::has_data(int rank) const {
+  const std::vector<std::byte>& memory = at(rank).memory;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    if (memory[i] != byte_of(memory.size(), i)) return false;
+  }
+  return true;
+}
+
+bool Job::all_have_data() const {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!has_data(rank)) return false;
+  }
+  return true;
+}
+
+void Job::close(int rank) {
+  at(rank).broadcast.reset();
+  at(rank).multicast->destroy_groups();
+  at(rank).multicast->detach();
+}
+
+}  // namespace cepheus::coll::fake

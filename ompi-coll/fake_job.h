@@ -1,0 +1,65 @@
+// The ranks of a job over the imitations of Open MPI and of a fabric, for tests that tell one story:
+// each rank broadcasts when the test says so, and all that can move does.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "ompi-coll/fake_fabric.h"
+#include "ompi-coll/fake_open_mpi.h"
+#include "ompi-coll/team_broadcast.h"
+
+namespace cepheus::coll::fake {
+
+// Small broadcasts are those of up to 256 bytes, in messages of 64.
+void use_small_sizes();
+
+class Job {
+ public:
+  explicit Job(int size);
+
+  // The rank calls a broadcast. Its root's data depends on `bytes` alone.
+  void begin(int rank, int root, std::size_t bytes, bool attended = true,
+             ompi_datatype_t* type = &ompi_mpi_byte.dt);
+  void begin_all(int root, std::size_t bytes, bool attended = true);
+  // One look of the rank at its broadcast and at the groups.
+  void look(int rank);
+  // All ranks look, and all that can move does.
+  void pass(std::chrono::milliseconds time);
+  // The same until no rank broadcasts. False if one still does after `most`.
+  bool run(std::chrono::milliseconds most = std::chrono::seconds(20));
+
+  // What the rank's broadcast came to; OMPI_ERR_WOULD_BLOCK: it is not done.
+  int result(int rank) const { return at(rank).result; }
+  std::vector<int> results() const;
+  // Whether the rank has the data of its last broadcast.
+  bool has_data(int rank) const;
+  bool all_have_data() const;
+  TeamBroadcast& broadcast(int rank) { return *at(rank).broadcast; }
+  // Its lanes are gone, and what is posted on the communicator is taken back.
+  void close(int rank);
+
+  OpenMpi open_mpi;
+  Fabric fabric;
+
+ private:
+  struct Rank {
+    std::unique_ptr<Team> team;
+    std::unique_ptr<Multicast> multicast;
+    std::vector<std::byte> memory;
+    std::unique_ptr<Payload> payload;
+    std::unique_ptr<TeamBroadcast> broadcast;
+    int result = OMPI_SUCCESS;
+  };
+  Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  int size() const { return static_cast<int>(ranks_.size()); }
+  bool is_over() const;
+  void pass_moment();
+
+  std::vector<Rank> ranks_;
+};
+
+}  // namespace cepheus::coll::fake
