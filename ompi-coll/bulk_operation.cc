@@ -131,8 +131,9 @@ int BulkOperation::post() {
       const auto index = static_cast<size_t>(done - self.list_.data());
       if (done->done && length != self.piece_bytes(index)) self.wrong_length_ = true;
     };
-    const Channel::Status status = lane_.channel().receive(
-        memory() + started_ * kPiece, piece_bytes(started_), tag(started_), piece.transfer);
+    const Channel::Status status =
+        lane_.channel().receive(memory() + started_ * most_in_piece(), piece_bytes(started_),
+                                tag(started_), piece.transfer);
     if (status != Channel::Status::kStarted) return refused(status);
     ++in_flight_;
   }
@@ -200,8 +201,9 @@ int BulkOperation::send() {
       static_cast<BulkOperation*>(transfer->owner)
           ->ended(*reinterpret_cast<Piece*>(transfer), result);
     };
-    const Channel::Status status = lane_.channel().send(
-        memory() + started_ * kPiece, piece_bytes(started_), tag(started_), piece.transfer);
+    const Channel::Status status =
+        lane_.channel().send(memory() + started_ * most_in_piece(), piece_bytes(started_),
+                             tag(started_), piece.transfer);
     if (status != Channel::Status::kStarted) return refused(status);
     ++in_flight_;
     session_.agreement().mark_sent();

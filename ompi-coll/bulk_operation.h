@@ -1,4 +1,4 @@
-// One unit of a large broadcast, at most kUnit bytes: straight from the root's buffer into the
+// One unit of a large broadcast, at most most_bytes(): straight from the root's buffer into the
 // others'.
 //
 // Receivers post their buffers, then a count of ready members runs up a flat tree to the root,
@@ -16,14 +16,14 @@
 
 #include "ompi-coll/messages.h"
 #include "ompi-coll/operation.h"
+#include "ompi-coll/parameters.h"
 
 namespace cepheus::coll {
 
 class BulkOperation final : public Operation {
  public:
-  static constexpr size_t kUnit = size_t{64} << 20;
-  static constexpr size_t kPiece = size_t{4} << 20;
-  static constexpr size_t kPieces = kUnit / kPiece;
+  static constexpr size_t kPieces = 16;  // of a unit, at most
+  static size_t most_bytes() { return parameters().bulk_unit; }
 
   BulkOperation(const Call& call, Session& session)
       : call_(call), session_(session), lane_(*session.bulk(call.root)) {}
@@ -64,9 +64,10 @@ class BulkOperation final : public Operation {
   int repair_member(Actions& out);
   int finish(int rc, Actions& out);
 
-  size_t pieces() const { return (call_.length + kPiece - 1) / kPiece; }
+  static size_t most_in_piece() { return parameters().bulk_piece; }
+  size_t pieces() const { return (call_.length + most_in_piece() - 1) / most_in_piece(); }
   size_t piece_bytes(size_t index) const {
-    return index + 1 < pieces() ? kPiece : call_.length - index * kPiece;
+    return index + 1 < pieces() ? most_in_piece() : call_.length - index * most_in_piece();
   }
   std::byte* memory() { return static_cast<std::byte*>(window_); }
   uint32_t tag(size_t index) const { return static_cast<uint32_t>(call_.unit * kPieces + index); }

@@ -16,13 +16,13 @@ HostsBroadcast::HostsBroadcast(Hosts& hosts, Multicast* multicast, Payload& payl
       source_inside_(hosts.inside.member_of(root)),
       is_root_(ompi_comm_rank(hosts.inside.comm()) == root),
       root_leads_(hosts.leaders.rank_of(source_host_) == root),
-      group_(Multicast::is_small(std::min(BulkOperation::kUnit, payload.bytes())),
+      group_(Multicast::is_small(std::min(BulkOperation::most_bytes(), payload.bytes())),
              parameters().has_sender_groups() ? source_host_ : 0),
       attended_(attended),
       reason_("multicast among one rank of each host") {}
 
 int HostsBroadcast::open() {
-  length_ = std::min(BulkOperation::kUnit, payload_.bytes() - done_);
+  length_ = std::min(BulkOperation::most_bytes(), payload_.bytes() - done_);
   void* const memory = payload_.window(done_, length_);
   if (memory == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   window_.emplace(memory, length_, &ompi_mpi_byte.dt);

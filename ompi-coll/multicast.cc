@@ -50,7 +50,7 @@ Multicast::~Multicast() = default;
 bool Multicast::is_small(size_t bytes) { return bytes <= parameters().eager_bytes(); }
 
 size_t Multicast::unit_bytes(bool small) {
-  return small ? parameters().eager_unit() : BulkOperation::kUnit;
+  return small ? parameters().eager_unit() : BulkOperation::most_bytes();
 }
 
 uint64_t Multicast::take_units(size_t bytes) {

@@ -34,6 +34,10 @@ struct Parameters {
   int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
   int mrp_port = 0;
   unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
+  // No user's: tests make them small.
+  size_t bulk_unit = size_t{64} << 20;    // bytes of each operation of a large broadcast
+  size_t bulk_piece = size_t{4} << 20;    // bytes of each of its messages
+  size_t tree_segment = size_t{1} << 20;  // bytes of each message down a tree
   char* device = nullptr;
   char* mcst_pool = nullptr;
   char* uct_library = nullptr;

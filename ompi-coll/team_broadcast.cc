@@ -43,7 +43,7 @@ int TeamBroadcast::decide() {
 
 Call TeamBroadcast::next_call() const {
   const bool fabric = path_ == Path::kMulticast;
-  const std::size_t most = fabric ? Multicast::unit_bytes(small_) : BulkOperation::kUnit;
+  const std::size_t most = fabric ? Multicast::unit_bytes(small_) : BulkOperation::most_bytes();
   return {&team_,
           root_,
           unit_,

@@ -11,14 +11,12 @@
 
 #include "ompi-coll/messages.h"
 #include "ompi-coll/operation.h"
+#include "ompi-coll/parameters.h"
 
 namespace cepheus::coll {
 
 class TreeOperation final : public Operation {
  public:
-  // What a rank has received of a unit, it passes on before the rest has come.
-  static constexpr size_t kSegment = size_t{1} << 20;
-
   explicit TreeOperation(const Call& call) : call_(call) {}
   int progress(Actions& out) override;
   int serve(int, uint64_t) override { return OMPI_SUCCESS; }
@@ -30,12 +28,14 @@ class TreeOperation final : public Operation {
   int refuse(int why);
   bool has_received_all();
 
-  size_t segments() const { return (call_.length + kSegment - 1) / kSegment; }
+  // What a rank has received of a unit, it passes on before the rest has come.
+  static size_t segment() { return parameters().tree_segment; }
+  size_t segments() const { return (call_.length + segment() - 1) / segment(); }
   size_t segment_bytes(size_t index) const {
-    return index + 1 < segments() ? kSegment : call_.length - index * kSegment;
+    return index + 1 < segments() ? segment() : call_.length - index * segment();
   }
   std::byte* memory(size_t index) const {
-    return static_cast<std::byte*>(window_) + index * kSegment;
+    return static_cast<std::byte*>(window_) + index * segment();
   }
 
   Call call_;
