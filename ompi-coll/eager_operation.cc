@@ -50,9 +50,11 @@ int unreadable(const Call& call, Session& session) {
 }
 
 int lost(const Call& call) {
-  return broken(call,
-                "the fabric acknowledged data that did not arrive here, and the root has no copy; "
-                "the buffer is not valid");
+  call.payload->fail(
+      broken(call,
+             "the fabric acknowledged data that did not arrive here, and the root has no copy; "
+             "the buffer is not valid"));
+  return OMPI_SUCCESS;
 }
 
 namespace {

@@ -22,24 +22,54 @@ void use_small_sizes() {
   p.eager_limit = 256;
   p.eager_message = 64;
   p.slow_fallback = 0;
+  p.bulk_unit = 400;
+  p.bulk_piece = 50;
+  p.tree_segment = 100;
 }
 
-Job::Job(int size) : open_mpi(size), ranks_(static_cast<std::size_t>(size)) {
+Job::Job(int size, int ranks_per_host) : open_mpi(size), ranks_(static_cast<std::size_t>(size)) {
   for (int rank = 0; rank < size; ++rank) {
     ompi_communicator_t* const comm = open_mpi.communicator(rank);
-    at(rank).team = std::make_unique<Team>(Team::all(comm, reserve_tags(comm)));
-    at(rank).multicast = std::make_unique<Multicast>(*at(rank).team, [] {});
+    at(rank).all = std::make_unique<Team>(Team::all(comm, reserve_tags(comm)));
+    if (ranks_per_host > 1) place(rank, ranks_per_host);
+    const auto& hosts = at(rank).hosts;
+    const Team& team = hosts != nullptr ? hosts->leaders : *at(rank).all;
+    if (team.self() >= 0) at(rank).multicast = std::make_unique<Multicast>(team, [] {});
   }
+}
+
+void Job::place(int rank, int ranks_per_host) {
+  std::vector<int> leaders, inside, host_of;
+  for (int each = 0; each < size(); ++each) {
+    const int host = each / ranks_per_host;
+    host_of.push_back(host);
+    if (each % ranks_per_host == 0) leaders.push_back(each);
+    if (host == rank / ranks_per_host) inside.push_back(each);
+  }
+  const Team& all = *at(rank).all;
+  at(rank).hosts = std::make_unique<Hosts>(
+      Hosts{all.part(std::move(leaders)), all.part(std::move(inside)), std::move(host_of)});
+}
+
+void Job::fill(Rank& rank) {
+  const std::size_t bytes = rank.memory.size();
+  for (std::size_t i = 0; i < bytes; ++i) rank.memory[i] = byte_of(bytes, i);
 }
 
 void Job::begin(int rank, int root, std::size_t bytes, bool attended, ompi_datatype_t* type) {
   Rank& self = at(rank);
   self.memory.assign(bytes, std::byte{0xEE});
-  for (std::size_t i = 0; rank == root && i < bytes; ++i) self.memory[i] = byte_of(bytes, i);
+  if (rank == root) fill(self);
+  self.course.reset();
   self.payload = std::make_unique<Payload>(self.memory.data(), bytes, type);
-  self.broadcast =
-      std::make_unique<TeamBroadcast>(*self.team, self.multicast.get(), "", *self.payload, root,
-                                      attended, TeamBroadcast::Otherwise::kTree);
+  if (self.hosts != nullptr) {
+    self.course = std::make_unique<HostsBroadcast>(*self.hosts, self.multicast.get(), *self.payload,
+                                                   root, attended);
+  } else {
+    self.course =
+        std::make_unique<TeamBroadcast>(*self.all, self.multicast.get(), "", *self.payload, root,
+                                        attended, TeamBroadcast::Otherwise::kTree);
+  }
   self.result = OMPI_ERR_WOULD_BLOCK;
 }
 
@@ -52,10 +82,14 @@ void Job::look(int rank) {
   fabric.caller = rank;
   fabric.progress(rank);
   if (self.result == OMPI_ERR_WOULD_BLOCK) {
-    self.result = self.broadcast->progress();
+    self.result = self.course->progress();
     if (self.result == OMPI_SUCCESS) self.result = self.payload->error();
+    if (self.result == OMPI_ERR_NOT_AVAILABLE) {  // the saved module serves it
+      fill(self);
+      self.result = OMPI_SUCCESS;
+    }
   }
-  self.multicast->look_after();
+  if (self.multicast != nullptr) self.multicast->look_after();
 }
 
 bool Job::is_over() const {
@@ -105,8 +139,17 @@ bool Job::all_have_data() const {
   return true;
 }
 
+std::uint32_t Job::last_end(int rank) const {
+  std::uint32_t last = 0;
+  for (const std::uint32_t end : fabric.ends()) {
+    if (fabric.rank_of(end) == rank) last = end;
+  }
+  return last;
+}
+
 void Job::close(int rank) {
-  at(rank).broadcast.reset();
+  at(rank).course.reset();
+  if (at(rank).multicast == nullptr) return;
   at(rank).multicast->destroy_groups();
   at(rank).multicast->detach();
 }

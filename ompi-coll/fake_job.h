@@ -9,16 +9,18 @@
 
 #include "ompi-coll/fake_fabric.h"
 #include "ompi-coll/fake_open_mpi.h"
-#include "ompi-coll/team_broadcast.h"
+#include "ompi-coll/hosts_broadcast.h"
 
 namespace cepheus::coll::fake {
 
-// Small broadcasts are those of up to 256 bytes, in messages of 64.
+// Small broadcasts are those of up to 256 bytes, in messages of 64. Units of large ones have up to
+// 400 bytes, in pieces of 50; down a tree in segments of 100.
 void use_small_sizes();
 
 class Job {
  public:
-  explicit Job(int size);
+  // With several ranks a host the first one of each is its leader.
+  explicit Job(int size, int ranks_per_host = 1);
 
   // The rank calls a broadcast. Its root's data depends on `bytes` alone.
   void begin(int rank, int root, std::size_t bytes, bool attended = true,
@@ -37,7 +39,8 @@ class Job {
   // Whether the rank has the data of its last broadcast.
   bool has_data(int rank) const;
   bool all_have_data() const;
-  TeamBroadcast& broadcast(int rank) { return *at(rank).broadcast; }
+  // The rank's end of the lane that was set up last.
+  std::uint32_t last_end(int rank) const;
   // Its lanes are gone, and what is posted on the communicator is taken back.
   void close(int rank);
 
@@ -46,18 +49,21 @@ class Job {
 
  private:
   struct Rank {
-    std::unique_ptr<Team> team;
+    std::unique_ptr<Team> all;
+    std::unique_ptr<Hosts> hosts;  // null: one rank a host
     std::unique_ptr<Multicast> multicast;
     std::vector<std::byte> memory;
     std::unique_ptr<Payload> payload;
-    std::unique_ptr<TeamBroadcast> broadcast;
+    std::unique_ptr<Course> course;
     int result = OMPI_SUCCESS;
   };
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   int size() const { return static_cast<int>(ranks_.size()); }
   bool is_over() const;
+  static void fill(Rank& rank);
   void pass_moment();
+  void place(int rank, int ranks_per_host);
 
   std::vector<Rank> ranks_;
 };

@@ -1,11 +1,21 @@
 #include "ompi-coll/hosts_broadcast.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ompi-coll/parameters.h"
 #include "ompi-coll/tree_operation.h"
 
 namespace cepheus::coll {
+
+namespace {
+
+// The ranks' calls differ, so perhaps their windows do.
+bool is_mistake(int rc) {
+  return rc == MPI_ERR_COUNT || rc == MPI_ERR_TRUNCATE || rc == MPI_ERR_ROOT;
+}
+
+}  // namespace
 
 HostsBroadcast::HostsBroadcast(Hosts& hosts, Multicast* multicast, Payload& payload, int root,
                                bool attended)
@@ -79,8 +89,9 @@ int HostsBroadcast::decide() {
 int HostsBroadcast::across() {
   if (multicast_ == nullptr) return OMPI_SUCCESS;
   if (!across_) start_across();
-  const int rc = across_->progress();
+  int rc = across_->progress();
   if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
+  if (rc == OMPI_SUCCESS) rc = window_->error();
   if (across_->route() == Route::kTree)
     reason_ = "point to point among one rank of each host: " + across_->reason();
   across_.reset();
@@ -96,7 +107,10 @@ int HostsBroadcast::close() {
     hosts_.serving.erase(group_);
     reason_ = "the group of the hosts' leaders does not serve it";
   }
-  return error_;
+  if (error_ == OMPI_ERR_NOT_AVAILABLE || is_mistake(error_)) return error_;
+  // The other ranks may have the data: they need this one for the windows that follow.
+  payload_.fail(std::exchange(error_, OMPI_SUCCESS));
+  return OMPI_SUCCESS;
 }
 
 int HostsBroadcast::progress() {

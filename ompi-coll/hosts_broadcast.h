@@ -66,7 +66,7 @@ class HostsBroadcast final : public Course {
 
   Step step_ = Step::kOpen;
   std::size_t done_ = 0, length_ = 0;  // bytes before the window, and of it
-  int error_ = OMPI_SUCCESS;           // of this window
+  int error_ = OMPI_SUCCESS;           // of this window; that of the whole is the payload's
   std::optional<Payload> window_;      // as plain bytes
   std::byte verdict_byte_{};
   std::optional<Payload> verdict_;  // of the leader, for its host: spoiled if it says no

@@ -190,7 +190,8 @@ class World {
       begin(rank);
     }
     if (pick(2) == 0) fabric_.progress(rank.rank);  // later completions come with the next look
-    const int rc = rank.broadcast->progress();
+    int rc = rank.broadcast->progress();
+    if (rc == OMPI_SUCCESS) rc = rank.payload->error();
     rank.multicast->look_after();
     if (rc == OMPI_ERR_WOULD_BLOCK) return false;
     if (rc == OMPI_ERR_NOT_AVAILABLE) {

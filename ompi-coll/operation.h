@@ -59,7 +59,8 @@ int look_for_small(const Call& call, Session& session);
 
 // Says why on the component's output, and returns OMPI_ERROR.
 int broken(const Call& call, const char* why);
-// The same of a unit that the fabric lost and that its root has no copy of.
+// The same of a unit that the fabric lost and that its root has no copy of. This rank takes part in
+// the rest, so it returns OMPI_SUCCESS.
 int lost(const Call& call);
 
 }  // namespace cepheus::coll

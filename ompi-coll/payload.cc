@@ -69,8 +69,7 @@ int Payload::pack(size_t offset, void* memory, size_t length) {
 }
 
 void Payload::unpack(size_t offset, const void* memory, size_t length) {
-  const int rc = try_to_unpack(offset, memory, length);
-  if (error_ == OMPI_SUCCESS) error_ = rc;
+  if (error_ == OMPI_SUCCESS) error_ = try_to_unpack(offset, memory, length);
 }
 
 int Payload::try_to_unpack(size_t offset, const void* memory, size_t length) {

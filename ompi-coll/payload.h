@@ -25,8 +25,13 @@ class Payload {
   // cuts a basic element in two. Quickest from low offsets to high; what is unpacked begins at 0 and
   // leaves nothing out, though parts may come again.
   int pack(size_t offset, void* memory, size_t length);
-  // A failure stays in error(): this rank still takes part in the rest, because others wait for it.
+  // Does nothing after a failure.
   void unpack(size_t offset, const void* memory, size_t length);
+  // Some of the data is missing here, for the reason `rc`. The first failure stays in error(): the
+  // call ends in it, but this rank still takes part in the rest, because others wait for it.
+  void fail(int rc) {
+    if (error_ == OMPI_SUCCESS) error_ = rc;
+  }
   int error() const { return error_; }
   // There is no data, for the reason `rc`: pack() fails from now on.
   void spoil(int rc) { spoiled_ = rc; }
@@ -66,7 +71,7 @@ class Payload {
   size_t bytes_ = 0;
   bool contiguous_ = false;
   int spoiled_ = OMPI_SUCCESS;
-  int error_ = OMPI_SUCCESS;    // the first failure to unpack
+  int error_ = OMPI_SUCCESS;    // the first failure
   std::byte* first_ = nullptr;  // contiguous: the first byte
   std::unique_ptr<std::byte[]> staging_;
   size_t staging_bytes_ = 0;

@@ -56,5 +56,46 @@ TEST_F(MistakenCount, ThatARankLearnsOfLateLeavesAllAtTheSameUnit) {
   expect_right_broadcasts(job, 3);
 }
 
+using LostUnit = Story;
+
+// Rank 2 of 4 loses the first of the broadcast's three units, which the fabric acknowledges for it.
+void lose_first_unit(fake::Job& job, bool attended) {
+  expect_right_broadcasts(job, 4);
+  job.fabric.deafen(job.last_end(2));
+  job.begin_all(0, 1000, attended);
+  ASSERT_TRUE(job.run());
+}
+
+TEST_F(LostUnit, IsAnErrorOnTheRankThatLacksItAlone) {
+  fake::Job job(4);
+  lose_first_unit(job, true);
+  EXPECT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERROR, OMPI_SUCCESS));
+  expect_right_broadcasts(job, 4);
+}
+
+TEST_F(LostUnit, OfANonBlockingBroadcastIsAnErrorOnTheRankThatLacksItAlone) {
+  fake::Job job(4);
+  lose_first_unit(job, false);
+  EXPECT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERROR, OMPI_SUCCESS));
+  expect_right_broadcasts(job, 4);
+}
+
+TEST_F(LostUnit, IsAnErrorOnTheRanksOfTheHostThatLacksItAlone) {
+  fake::Job job(4, 2);
+  lose_first_unit(job, true);
+  EXPECT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERROR, OMPI_ERROR));
+  expect_right_broadcasts(job, 4);
+}
+
+TEST_F(LostUnit, IsAnErrorOnAHostThoughTheRootDoesNotLeadItsOwn) {
+  fake::Job job(4, 2);
+  expect_right_broadcasts(job, 4);
+  job.fabric.deafen(job.last_end(2));
+  job.begin_all(1, 1000);
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERROR, OMPI_ERROR));
+  expect_right_broadcasts(job, 4);
+}
+
 }  // namespace
 }  // namespace cepheus::coll
