@@ -33,6 +33,12 @@ class PsnSync {
 
   void sent(std::uint64_t packets) { sent_ += packets; }
   void received() { send_is_behind_ = true; }
+  // Both PSNs are the same as far as completions tell. Before it sends a member has to read them: a
+  // WRITE without immediate, and a message of a source that died on the way, move the receive PSN on
+  // and complete nothing. received() if they differ.
+  bool has_to_look() const {
+    return enabled_ && phase_ == Phase::kRunning && !send_is_behind_ && sent_ == 0;
+  }
   // False: a send of that many packets has to wait for the step that want_to_send() makes due. One
   // of more than kMostSent packets would wait for ever, and has to be refused.
   bool may_send(std::uint64_t packets) const {

@@ -94,6 +94,21 @@ TEST(PsnSync, KeepsTheNextSourcesPacketsInFrontOfTheReceivePsn) {
   EXPECT_FALSE(after(first + kMostUnderWay, expected)) << "there is no more room than that";
 }
 
+// Only in front of its turn: later its own packets make the difference.
+TEST(PsnSync, LooksAtThePsnsBeforeTheFirstSendOfATurn) {
+  EXPECT_FALSE(PsnSync().has_to_look()) << "switches rebase";
+  PsnSync sync = enabled();
+  EXPECT_TRUE(sync.has_to_look());
+  sync.sent(1);
+  EXPECT_FALSE(sync.has_to_look());
+  EXPECT_EQ(due_after_drain(sync), Step::kReceivePsn);
+  EXPECT_FALSE(sync.has_to_look());
+  sync.done();
+  EXPECT_TRUE(sync.has_to_look());
+  sync.received();
+  EXPECT_FALSE(sync.has_to_look()) << "it is known";
+}
+
 TEST(PsnSync, KnowsWhatHappenedBeforeItWasEnabled) {
   PsnSync sync;
   sync.received();

@@ -194,6 +194,14 @@ Expected<void> Group::check_may_send(std::size_t length) {
                            " bytes: where hosts synchronise their PSNs this path MTU allows " +
                            std::to_string(max_message()) + ", send it in parts");
   }
+  if (sync_.has_to_look()) {
+    const auto psns = pair_->psns();
+    if (!psns) {
+      fail(psns.error().status, MCAST_CAUSE_WORK, psns.error().text);
+      return mcast::fail(status_, reason_);
+    }
+    if (psns->send != psns->receive) sync_.received();
+  }
   if (sync_.may_send(packets_of(length))) return {};
   sync_.want_to_send();
   context_.note_sync_due(*this);

@@ -106,19 +106,25 @@ Expected<void> QueuePair::halt(std::uint64_t marker) {
   return modify(attributes, IBV_QP_STATE, "ERR");
 }
 
-Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {
+Expected<QueuePair::Psns> QueuePair::psns() const {
   ibv_qp_attr now{};
   ibv_qp_init_attr unused{};
   if (const int error = ibv_query_qp(handle_.get(), &now, IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &unused)) {
     return fail(MCAST_ERR_FABRIC, errno_text("its PSNs can't be read", error));
   }
+  return Psns{wire::Psn(now.sq_psn), wire::Psn(now.rq_psn)};
+}
+
+Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& post_receives) {
+  const auto now = psns();
+  if (!now) return tl::unexpected(now.error());
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RESET;
   if (const auto done = modify(attributes, IBV_QP_STATE, "RESET"); !done) return done;
   if (const auto done = initialise(); !done) return done;
   is_halted_ = false;
   if (!post_receives()) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
-  return bring_up(wire::Psn(take == Take::kReceivePsn ? now.rq_psn : now.sq_psn));
+  return bring_up(take == Take::kReceivePsn ? now->receive : now->send);
 }
 
 Expected<void> QueuePair::bring_up(wire::Psn psn) {

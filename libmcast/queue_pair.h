@@ -54,6 +54,11 @@ class QueuePair {
   // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`.
   // Receives posted from now on wait until it has come back. Precondition: no send is outstanding.
   Expected<void> halt(std::uint64_t marker);
+  // The next to be sent, and the next expected.
+  struct Psns {
+    wire::Psn send, receive;
+  };
+  Expected<Psns> psns() const;
   // After halt(), when the marker has completed: both PSNs become one of the two, by way of RESET
   // (paper III-E), and `post_receives` posts all receives again.
   enum class Take { kReceivePsn, kSendPsn };
