@@ -213,8 +213,12 @@ void Group::note_sent(std::size_t length) { sync_.sent(packets_of(length)); }
 
 void Group::synchronise(Events& out) {
   if (state_ == MCAST_GROUP_FAILED) {
-    for (const ibv_wc& wc : flushed_) complete(wc, out);
-    flushed_.clear();
+    ibv_wc flushed{};
+    flushed.status = IBV_WC_WR_FLUSH_ERR;
+    for (const std::uint64_t id : pair_->take_waiting()) {
+      flushed.wr_id = id;
+      complete(flushed, out);
+    }
   }
   if (state_ != MCAST_GROUP_ACTIVE) return;
   const auto done = take_step(sync_.due(lane().sends_outstanding()));
@@ -229,11 +233,7 @@ Expected<void> Group::take_step(mrp::PsnSync::Step step) {
   }
   const auto take = step == mrp::PsnSync::Step::kReceivePsn ? QueuePair::Take::kSendPsn
                                                             : QueuePair::Take::kReceivePsn;
-  const auto done = pair_->synchronise(take, [this] {
-    if (!lane().post_receives_again()) return false;
-    flushed_.clear();  // the device has them again, and completes them even if it goes no further
-    return true;
-  });
+  const auto done = pair_->synchronise(take, [this] { return lane().post_receives_again(); });
   if (!done) return done;
   sync_.done();
   return {};
@@ -244,7 +244,7 @@ void Group::on_completion(const ibv_wc& wc, Events& out) {
   if (id.is_receive && id.slot == WorkId::kMarker) return sync_.drained();
   const bool was_halted = sync_.is_stopped() && state_ == MCAST_GROUP_ACTIVE;
   if (was_halted && id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR) {
-    flushed_.push_back(wc);
+    pair_->wait(wc.wr_id);
     return;
   }
   if (wc.status != IBV_WC_SUCCESS) {
@@ -292,8 +292,9 @@ void Group::fail(mcast_status_t status, mcast_cause_t cause, std::string reason)
   status_ = status;
   cause_ = cause;
   reason_ = std::move(reason);
-  if (!flushed_.empty()) context_.note_sync_due(*this);
-  if (pair_) pair_->stop();
+  if (!pair_) return;
+  if (pair_->has_waiting()) context_.note_sync_due(*this);
+  pair_->stop();
 }
 
 void Group::shut_down(Events& out) {

@@ -196,7 +196,6 @@ class Group {
   bool watched_ = true;
   bool told_failure_ = false;
   mrp::PsnSync sync_;
-  std::vector<ibv_wc> flushed_;  // receives that came back because the pair was halted
   mrp::Membership membership_;
   std::unique_ptr<mrp::Registration> registration_;
   std::unique_ptr<Role> role_;  // of a sender group, which has neither of the two above

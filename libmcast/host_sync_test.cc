@@ -102,6 +102,28 @@ TEST_F(HostSyncGroup, ThatFailsOnItsWayUpEndsEachReceiveOnce) {
   }
 }
 
+// The device has not seen such a receive, so that it flushes none.
+TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedEndsReceivesPostedMeanwhile) {
+  start(MCAST_LANE_BULK);
+  Op first, second, third, send;
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &first), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_recv(group_, buffer_ + 8, 8, nullptr, &second), MCAST_INPROGRESS);
+  device_.deliver(pair(), "12345678", 7);
+  progress();
+  EXPECT_EQ(mcast_send(group_, kData, 8, nullptr, 1, &send), MCAST_ERR_AGAIN);
+  mcast_progress(context_);
+  ASSERT_EQ(pair().states.back(), IBV_QPS_ERR);
+  ASSERT_EQ(mcast_recv(group_, buffer_ + 16, 8, nullptr, &third), MCAST_INPROGRESS);
+  ASSERT_EQ(mcast_group_stop(group_, "the test"), MCAST_OK);
+  progress();
+  for (const Op* op : {&second, &third}) {
+    EXPECT_EQ(op->status, MCAST_ERR_FABRIC);
+    EXPECT_EQ(op->calls, 1);
+  }
+  EXPECT_EQ(attr().recvs_posted, 0u);
+  drop();  // before the operations
+}
+
 TEST_F(HostSyncGroup, ThatFailsOnItsWayUpCountsEachEagerReceiveOnce) {
   for (const bool is_refused_rtr : {true, false}) {
     start(MCAST_LANE_EAGER);

@@ -124,6 +124,7 @@ Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& po
   if (const auto done = initialise(); !done) return done;
   is_halted_ = false;
   if (!post_receives()) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
+  waiting_.clear();  // the device has them, and completes them even if it goes no further
   return bring_up(take == Take::kReceivePsn ? now->receive : now->send);
 }
 
@@ -201,7 +202,10 @@ bool QueuePair::post_announced_write(std::uint64_t silent, const Piece& announce
 }
 
 bool QueuePair::post_receive(std::uint64_t wr_id, const Piece& piece) {
-  if (is_halted_) return true;
+  if (is_halted_) {
+    wait(wr_id);
+    return true;
+  }
   ibv_sge sge = sge_of(piece);
   ibv_recv_wr wr{};
   wr.wr_id = wr_id;

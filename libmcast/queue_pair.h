@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/device.h"
@@ -52,15 +54,20 @@ class QueuePair {
   // second if nobody answers.
   Expected<void> connect(const RemoteEnd& remote, Timers timers);
   // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`.
-  // Receives posted from now on wait until it has come back. Precondition: no send is outstanding.
+  // Receives that are posted from now on wait. Precondition: no send is outstanding.
   Expected<void> halt(std::uint64_t marker);
+  // Receives that wait for synchronise(): they came back flushed, or were posted meanwhile. The
+  // device has none of them.
+  void wait(std::uint64_t wr_id) { waiting_.push_back(wr_id); }
+  bool has_waiting() const { return !waiting_.empty(); }
+  std::vector<std::uint64_t> take_waiting() { return std::exchange(waiting_, {}); }
   // The next to be sent, and the next expected.
   struct Psns {
     wire::Psn send, receive;
   };
   Expected<Psns> psns() const;
   // After halt(), when the marker has completed: both PSNs become one of the two, by way of RESET
-  // (paper III-E), and `post_receives` posts all receives again.
+  // (paper III-E), and `post_receives` posts all receives again. None waits if it could.
   enum class Take { kReceivePsn, kSendPsn };
   Expected<void> synchronise(Take take, const std::function<bool()>& post_receives);
   // To ERR: all work completes, flushed.
@@ -91,6 +98,7 @@ class QueuePair {
   const QueueDepths depths_;
   QpHandle handle_;
   bool is_halted_ = false;
+  std::vector<std::uint64_t> waiting_;
   RemoteEnd remote_;  // and how it was connected, for the next time
   Timers timers_{};
 };
