@@ -307,6 +307,42 @@ TEST(HostSync, AsksAgainForAsLongAsTheLastSourceIsSilent) {
   EXPECT_EQ(net->inbox(1), Texts({"ack 4"}));
 }
 
+// The last source is dead, and no leader takes it out.
+TEST(HostSync, TellsTheNewSourceThatTheLastOneNeverSynchronises) {
+  auto net = next_source_has_begun();
+  const wire::Duration age = net->config(0).gate_age;
+  net->nak(0, 0);
+  for (int i = 0; i < 4; ++i) {
+    net->advance(age / 4);
+    net->clear();
+    net->data(1, 3);
+    EXPECT_EQ(net->inbox(1), Texts({i == 0 ? "rnr 3 t22" : i == 1 ? "rnr 3 t24" : "rnr 3 t26"}));
+  }
+  net->advance(std::chrono::milliseconds(2));
+  net->clear();
+  net->data(1, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"fatal 3 c3"}));
+  EXPECT_EQ(net->count(Counter::kHandoverGaveUp), 1u);
+}
+
+// The last source hears only what the new one repeats.
+TEST(HostSync, WaitsForTheLastOneAgainAfterTheNewSourceWasSilentItself) {
+  auto net = next_source_has_begun();
+  const wire::Duration age = net->config(0).gate_age;
+  net->nak(0, 0);
+  for (const char* rnr : {"rnr 3 t22", "rnr 3 t24", "rnr 3 t26"}) {
+    net->advance(age / 2 + std::chrono::milliseconds(2));
+    net->clear();
+    net->data(1, 3);
+    EXPECT_EQ(net->inbox(1), Texts({rnr}));
+  }
+  net->ack(2, 3);
+  net->ack(0, 3);
+  net->clear();
+  net->data(1, 3);
+  EXPECT_EQ(net->inbox(1), Texts({"ack 3"}));
+}
+
 TEST(HostSync, LeavesRepeatsAloneWhereNobodyHasToWait) {
   auto net = next_source_has_begun();
   net->data(1, 3);

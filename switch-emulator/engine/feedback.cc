@@ -126,7 +126,7 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   if (aeth.is_sequence_nak() &&
       group.strategies.numbering->is_of_last_source(call, group, path, psn)) {
     call.count(Counter::kFeedbackTaken);
-    turn.await_handover();
+    turn.await_handover(call.now);
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return ask_to_wait(call, group);
   }
@@ -145,10 +145,14 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   take_nak(call, group, {psn, is_rnr, aeth.value}, from_slowest);
 }
 
+// A leader takes a dead last source out. As it has not done so within `gate_age`, there is none.
 void ask_to_wait_again(Call& call, Group& group) {
-  const Turn& turn = group.turn;
+  Turn& turn = group.turn;
   if (!turn.awaits_handover() || turn.previous() == kNoPath) return;
-  if (group.paths[turn.previous()].acked() == turn.base() - 1) ask_to_wait(call, group);
+  if (group.paths[turn.previous()].acked() != turn.base() - 1) return;
+  if (!turn.is_handover_past(call.now, call.config.gate_age)) return ask_to_wait(call, group);
+  call.count(Counter::kHandoverGaveUp);
+  fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational));
 }
 
 void acknowledge_by_sending(Call& call, Group& group, PathNo path) {

@@ -91,8 +91,17 @@ std::optional<Nak> Turn::take_due_nak() {
   return nak;
 }
 
-void Turn::await_handover() {
-  if (handover_timer_ == 0) handover_timer_ = kFirstHandoverTimer;
+void Turn::await_handover(Instant now) {
+  if (awaits_handover()) return;
+  handover_timer_ = kFirstHandoverTimer;
+  handover_since_ms_ = handover_repeat_ms_ = milliseconds(now.time_since_epoch());
+}
+
+bool Turn::is_handover_past(Instant now, Duration patience) {
+  const std::uint32_t ms = milliseconds(now.time_since_epoch());
+  if (ms - handover_repeat_ms_ > milliseconds(patience / 2)) handover_since_ms_ = ms;
+  handover_repeat_ms_ = ms;
+  return ms - handover_since_ms_ > milliseconds(patience);
 }
 
 std::uint8_t Turn::next_handover_timer() {

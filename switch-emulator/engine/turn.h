@@ -99,8 +99,11 @@ class Turn {
 
   // A last source that has not synchronised its PSNs (without rebasing only): the new one waits for
   // it, longer each time. Timer code of the next RNR.
-  void await_handover();
+  void await_handover(Instant now);
   bool awaits_handover() const { return handover_timer_ != 0; }
+  // The new source has begun again. Has it waited for `patience`? A new source that was silent for
+  // half of that gave the last one no chance to acknowledge, so the time begins again.
+  bool is_handover_past(Instant now, Duration patience);
   std::uint8_t next_handover_timer();
 
   // For simulation: as if the source had sent `packets` messages of one packet more, and all had
@@ -144,6 +147,7 @@ class Turn {
   Psn base_;
   Psn port_base_;
   std::uint32_t heard_ms_ = 0;
+  std::uint32_t handover_since_ms_ = 0, handover_repeat_ms_ = 0;
   std::int64_t length_ = 0;  // packets of this turn so far
   Psn agg_;
   std::uint32_t messages_ = 0;

@@ -187,7 +187,7 @@ TEST_F(TurnTest, PassesANakWithWhatItAcknowledges) {
 TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
   begin(0);
   EXPECT_FALSE(turn_.awaits_handover());
-  turn_.await_handover();
+  turn_.await_handover({});
   for (const int code : {20, 22, 24, 26, 26}) EXPECT_EQ(turn_.next_handover_timer(), code);
 }
 
