@@ -70,9 +70,10 @@ void Fabric::deliver(std::uint32_t end) {
   auto& send = const_cast<mcast_group::Send&>(*next_for(group, &from));
   send.lacking.erase(end);
   const auto* bytes = static_cast<const std::byte*>(send.memory);
+  std::uint64_t unit = send.imm / BulkOperation::kPieces;
+  if (send.op == nullptr) std::memcpy(&unit, bytes, sizeof unit);  // EagerHeader's
+  if (send.lacking.empty()) ++acknowledged_[unit];
   if (group.is_deaf) {
-    std::uint64_t unit = send.imm / BulkOperation::kPieces;
-    if (send.op == nullptr) std::memcpy(&unit, bytes, sizeof unit);  // EagerHeader's
     lost_.emplace(group.member, unit);
     return;
   }

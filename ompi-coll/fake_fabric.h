@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -76,6 +77,11 @@ class Fabric {
   void deafen(std::uint32_t end) { find(end)->is_deaf = true; }
   // The rank and the unit of what was lost so.
   const std::set<std::pair<int, std::uint64_t>>& lost() const { return lost_; }
+  // Messages of a unit that every member has acknowledged.
+  std::size_t acknowledged(std::uint64_t unit) const {
+    const auto at = acknowledged_.find(unit);
+    return at == acknowledged_.end() ? 0 : at->second;
+  }
   // A registration whose outcome may become known.
   std::vector<std::uint32_t> registering() const;
   void conclude(std::uint32_t end);
@@ -105,6 +111,7 @@ class Fabric {
   std::set<int> cut_;
   std::set<std::uint32_t> ended_;  // wires on which a sender left a message that some lack
   std::set<std::pair<int, std::uint64_t>> lost_;
+  std::map<std::uint64_t, std::size_t> acknowledged_;
 };
 
 }  // namespace cepheus::coll::fake
