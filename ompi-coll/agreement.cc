@@ -1,6 +1,7 @@
 #include "ompi-coll/agreement.h"
 
 #include <cstdio>
+#include <utility>
 
 namespace cepheus::coll {
 
@@ -49,6 +50,7 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
   asked_root_ = false;
   gone_ = false;
   ask_at_.reset();
+  asked_since_ = false;
   delivered_ = 0;
   retry_after_ = retry_after;
   if (is_root() && salvaged_ && !cut_) decide_cut(out);
@@ -113,6 +115,7 @@ void Agreement::watch(Time now, Actions& out) {
   if (!ask_at_) ask_at_ = now + kAsk;
   if (now < *ask_at_) return;
   ask_at_ = now + kAskAgain;
+  asked_since_ = true;
   send(root_, message(Kind::kWaiting, position_, 0), out);
 }
 
@@ -167,9 +170,11 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
   }
 }
 
-// The first answer may overtake a completion that this member's NIC is about to hand over.
+// The first answer may overtake a completion that this member's NIC is about to hand over. So may
+// answers that come together with it: the root was outside MPI while this member asked.
 void Agreement::take_delivered(int from, std::uint64_t unit) {
-  if (!inside_ || from != root_ || unit != position_ || ++delivered_ < 2) return;
+  if (!inside_ || from != root_ || unit != position_) return;
+  if (!std::exchange(asked_since_, false) || ++delivered_ < 2) return;
   fail(Cause::kLost, "the fabric acknowledged data that never arrived at member " +
                          std::to_string(rank_) + " (see old_duplicate_answered of the switches)");
 }

@@ -30,7 +30,8 @@
 //   WAITING(unit)                       -> DELIVERED(unit), once every member's NIC has acknowledged
 //                                          the unit; BROKEN if the group has failed at the root
 //
-// After two such answers the member takes the unit for lost, and the group for broken.
+// After two such answers the member takes the unit for lost, and the group for broken. The second
+// one answers a question that the member has sent after the first.
 #pragma once
 
 #include <chrono>
@@ -147,7 +148,8 @@ class Agreement {
   bool asked_root_ = false;     // LACK of the current unit is out
   bool gone_ = false;           // the root's answer to it
   std::optional<Time> ask_at_;  // WAITING of the current unit is due
-  int delivered_ = 0;           // answers to it
+  bool asked_since_ = false;    // WAITING was sent after the last answer
+  int delivered_ = 0;           // answers that count
   std::uint64_t retry_after_ = 0;
 
   bool broken_ = false;

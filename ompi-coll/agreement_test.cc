@@ -410,6 +410,31 @@ TEST(Agreement, AMemberThatWaitsForAUnitThatAllHaveFindsTheBreach) {
   EXPECT_EQ(member.cause(), Cause::kLost);
 }
 
+// A root outside MPI finds several questions in its queue and answers all at once. The member's NIC
+// may still have the data.
+TEST(Agreement, AnswersThatComeTogetherCountOnce) {
+  Actions out;
+  Agreement root(0, 2, 1), member(1, 2, 1);
+  root.enter(0, 0, 10, out);
+  root.mark_sent();
+  root.leave(1, out);
+  member.enter(0, 0, 10, out);
+  Agreement::Time now{};
+  member.watch(now, out);
+  now += Agreement::kAsk;
+  member.watch(now, out);
+  member.watch(now += Agreement::kAskAgain, out);
+  ASSERT_EQ(out.size(), 2u) << "asks again";
+  Actions answers;
+  for (std::size_t i = 0; i < 2; ++i) root.deliver(1, 0, answers);
+  for (const Action& answer : answers) member.receive(0, answer.message, out);
+  EXPECT_FALSE(member.is_broken());
+  member.watch(now += Agreement::kAskAgain, out);
+  ASSERT_EQ(out.size(), 3u);
+  member.receive(0, answers[0].message, out);
+  EXPECT_TRUE(member.is_broken());
+}
+
 TEST(Agreement, AMemberThatWaitsLearnsThatTheGroupBrokeAtItsRoot) {
   Actions out;
   Agreement root(0, 2, 1), member(1, 2, 1);
