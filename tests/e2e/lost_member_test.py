@@ -10,6 +10,7 @@ import unittest
 
 from harness import BUILD, star
 from live import LiveRun
+from live_fault_test import MULTICAST, OWN_ALGORITHMS
 
 MEGA = 1 << 20
 HOSTS = 4
@@ -38,8 +39,10 @@ class LostMember(unittest.TestCase):
         """... while the rank computes; the others go on."""
         with LostRun("--pause", 2, *arguments, mca={"coll_cepheus_verbose": 1}) as run:
             self.assertTrue(run.out.wait_for("^pausing"), run.everything())
+            self.assertTrue(run.err.wait_for(MULTICAST), "there is no group to be lost from\n" + run.everything())
             run.switch.set_links([f"h{LOST}"], up=False)
             self.check_right(run)
+            self.assertTrue(run.err.count(OWN_ALGORITHMS), "nobody was lost\n" + run.everything())
 
     def test_large_blocking(self):
         self.port_goes_down("--size", 16 * MEGA)
