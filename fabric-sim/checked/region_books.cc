@@ -14,17 +14,19 @@ void RegionBooks::attach(std::size_t member, std::span<const std::uint8_t> memor
 bool RegionBooks::shows(std::size_t member, std::size_t message,
                         const std::vector<bool>& posted) const {
   const MessagePlan& m = plan_.messages[message];
-  std::vector<std::uint8_t> expected(m.bytes);
-  fill_(message, expected);
-  const auto there = memory_[member].subspan(guard_ + m.offset, m.bytes);
-  if (std::ranges::equal(there, expected)) return true;
-  for (std::size_t later = message + 1; later < plan_.messages.size(); ++later) {
-    const MessagePlan& other = plan_.messages[later];
-    const bool overlaps =
-        other.offset < m.offset + m.bytes && m.offset < other.offset + other.bytes;
-    if (is_write_to(later, member, posted) && overlaps) return true;
+  std::vector<bool> is_there(m.bytes);
+  for (std::size_t of = message; of < plan_.messages.size(); ++of) {
+    if (of != message && !is_write_to(of, member, posted)) continue;
+    const MessagePlan& written = plan_.messages[of];
+    std::vector<std::uint8_t> content(written.bytes);
+    fill_(of, content);
+    const std::uint32_t end = std::min(m.offset + m.bytes, written.offset + written.bytes);
+    for (std::uint32_t at = std::max(m.offset, written.offset); at < end; ++at) {
+      if (memory_[member][guard_ + at] == content[at - written.offset])
+        is_there[at - m.offset] = true;
+    }
   }
-  return false;
+  return std::ranges::all_of(is_there, [](bool there) { return there; });
 }
 
 std::string RegionBooks::check(std::size_t member, const std::vector<bool>& posted,

@@ -26,7 +26,8 @@ class RegionBooks {
     return member < memory_.size() && !memory_[member].empty();
   }
 
-  // Does the member's region show a WRITE, or what may have been written over it since?
+  // Does the member's region show a WRITE? Each byte is the WRITE's own, or that of a later WRITE that
+  // was posted and covers this byte.
   bool shows(std::size_t member, std::size_t message, const std::vector<bool>& posted) const;
   // "" or what is wrong with the memory of `member`. `is_whole`: all that was posted has been
   // written, in order; else each byte may also be of an earlier time.

@@ -44,6 +44,16 @@ TEST_F(RegionBooksTest, ShowWhatWasWrittenOrWentOverIt) {
   EXPECT_TRUE(books_.shows(1, 0, both_));
 }
 
+TEST_F(RegionBooksTest, ShowNoWriteOfWhichAByteIsMissing) {
+  EXPECT_FALSE(books_.shows(1, 0, both_)) << "the later WRITE has not come, either";
+  write(1);
+  EXPECT_FALSE(books_.shows(1, 0, both_)) << "bytes 0 to 4 are nobody's";
+  write(0);
+  write(1);
+  memory_[kGuard + 4] = RegionBooks::kUntouched;
+  EXPECT_FALSE(books_.shows(1, 0, both_));
+}
+
 TEST_F(RegionBooksTest, HoldTheLastBytesOfAllWrites) {
   EXPECT_EQ(books_.check(1, none_, true), "");
   write(0);
