@@ -439,6 +439,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
   if (!open_ || is_flushed(now, completion)) return;
   if (completion.status != rnic::WcStatus::kSuccess) {
     active_ = false;
+    has_failed_ = true;
     ledger_.on_failed(index_,
                       std::string("work request ended with ") + rnic::to_string(completion.status));
   } else if (completion.wr_id >= kFirstSend) {

@@ -48,6 +48,8 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   void die() { close(); }
   // Destroys the queue pair.
   void close();
+  // A send has neither completed nor failed.
+  bool is_waiting() const { return open_ && !has_failed_ && outstanding_ > 0; }
 
   void on_event(Instant now, std::uint64_t what) override;
   void on_completion(Instant now, const rnic::Completion& completion) override;
@@ -137,6 +139,7 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   bool watching_ = false;
   bool pausing_ = false;
   bool active_ = false;
+  bool has_failed_ = false;  // a work request has ended with an error
   bool open_ = true;
 };
 

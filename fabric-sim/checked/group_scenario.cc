@@ -86,10 +86,32 @@ bool GroupScenario::run_until(Instant end) {
   return !findings_.first();
 }
 
+bool GroupScenario::Group::is_waiting() const {
+  return std::ranges::any_of(members, [](const auto& member) { return member->is_waiting(); });
+}
+
 bool GroupScenario::all_done() const {
-  return std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) {
-    return group->ledger.is_done() || (plan_.has_successors && group->ledger.may_fail());
+  return std::ranges::all_of(groups_, [&](const auto& group) {
+    const bool has_all = group->ledger.is_done();
+    const bool may_end_early = plan_.has_successors && group->ledger.may_fail();
+    return (has_all || may_end_early) && !(group->ledger.plan().in_turns && group->is_waiting());
   });
+}
+
+// A disaster lets sends fail, but none may stay open. It takes longer than a calm end: a leader gives
+// up one member after the other, and retries of those who still send begin after that.
+void GroupScenario::end_sends() {
+  const Instant end = simulator_.now() + plan_.settle;
+  for (const auto& group : groups_) {
+    if (!group->ledger.plan().in_turns) continue;
+    while (group->is_waiting() && simulator_.now() < end) {
+      if (!run_until(simulator_.now() + kStep)) return;
+    }
+    if (!group->is_waiting()) continue;
+    const auto id = group->ledger.plan().id;
+    findings_.report(Invariant::kLiveness,
+                     "a send to " + id.to_string() + " neither completed nor failed");
+  }
 }
 
 // Everybody is where `packets` more of the source's would have brought him, or nobody is.
@@ -147,6 +169,7 @@ void GroupScenario::run_operations() {
     jump();
   }
   for (const auto& group : groups_) group->ledger.check_ended();
+  if (!findings_.first()) end_sends();
 }
 
 void GroupScenario::dissolve() {

@@ -60,12 +60,16 @@ class GroupScenario final : private Actor {
     std::vector<std::unique_ptr<GroupMember>> members;
     std::unique_ptr<GroupLeader> leader;
     std::vector<wire::MrpMember> identities;
+
+    // A member has a send that has neither completed nor failed.
+    bool is_waiting() const;
   };
 
   void add_group(const GroupPlan& plan);
   void on_event(Instant now, std::uint64_t what) override;
   bool run_until(Instant end);
   bool all_done() const;
+  void end_sends();
   bool something_is_left() const;
   void run_operations();
   void jump();

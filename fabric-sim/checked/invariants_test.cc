@@ -244,5 +244,24 @@ TEST(Liveness, FindsAFabricThatNeverWorks) {
   EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
 }
 
+// A leader's death lets sends fail, but not stay open: without `gate_age` newcomers of some seeds wait
+// for ever.
+TEST(Liveness, FindsASendThatStaysOpenAfterADisaster) {
+  PlanOptions options;
+  options.incidents = true;
+  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+    ScenarioPlan plan = make_plan(seed, options);
+    for (net::SwitchSpec& spec : plan.topology.switches) {
+      spec.config.gate_age = std::chrono::hours(1);
+    }
+    const Outcome outcome = GroupScenario(plan).run();
+    if (!outcome.finding) continue;
+    EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
+    EXPECT_FALSE(run_seed(seed, options).finding) << "seed " << seed << " fails with it, too";
+    return;
+  }
+  ADD_FAILURE() << "no seed fails without `gate_age`";
+}
+
 }  // namespace
 }  // namespace cepheus::sim
