@@ -226,6 +226,25 @@ TEST_F(Residue, FindsAGroupThatNobodyUnregistered) {
   EXPECT_EQ(violated(), "residue");
 }
 
+// Age would heal it, but nobody may rely on that where no message is lost.
+TEST_F(Residue, IsFoundInACalmScenarioBeforeTablesAge) {
+  ScenarioPlan plan = make_plan(1);
+  plan.faults = Faults{};
+  plan.late_packets_meet_tombstone = false;
+  GroupScenario scenario(plan);
+  wire::MrpMessage message;
+  message.header.mcst_id = wire::McstId(plan.groups[0].id.value() + 1);
+  message.header.epoch = 1;
+  for (const std::size_t host : {0, 1}) {
+    message.add({scenario.network().host(host).address(), wire::Qpn(0x11), 0});
+  }
+  scenario.network().host(0).send_datagram(message, 40000);
+  const Outcome outcome = scenario.run();
+  ASSERT_TRUE(outcome.finding);
+  EXPECT_EQ(outcome.finding->invariant, Invariant::kResidue);
+  EXPECT_LT(outcome.virtual_time, plan.topology.switches[0].config.pending_age);
+}
+
 TEST(Progress, FindsARunThatUsesUpItsEventBudget) {
   ScenarioPlan plan = make_plan(1);
   plan.event_budget = 50;

@@ -27,9 +27,11 @@ class IsolationWatch final : public FrameWatch {
 
 // Frames out of every node = delivered + dropped by a named reason + in flight.
 void check_balance(const Network& network, Findings& findings);
-// After the end: no group, no tombstone, no frame, no buffer.
 // What a cut leaves without its pause may drop; else lossless is lossless.
 void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& findings);
+// No group and no tombstone in any switch.
+void check_tables_are_empty(const Network& network, Findings& findings);
+// After the end: no group, no tombstone, no frame, no buffer.
 void check_nothing_is_left(const Network& network, Findings& findings);
 
 }  // namespace cepheus::sim
