@@ -263,6 +263,25 @@ TEST(Liveness, FindsAFabricThatNeverWorks) {
   EXPECT_EQ(outcome.finding->invariant, Invariant::kLiveness);
 }
 
+// Its host stands still for longer than a sender waits; the cut leaves a way to it all the time.
+TEST(Liveness, FindsALivingReceiverThatIsTakenOutBesideACut) {
+  PlanOptions options;
+  options.sender_groups = options.cuts = true;
+  std::size_t found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ScenarioPlan plan = make_plan(seed, options);
+    IncidentPlan stall;
+    stall.kind = IncidentKind::kNicStall;
+    stall.at = std::chrono::microseconds(100);
+    stall.lasts = 2 * plan.transport.silence();
+    stall.host = plan.groups.front().members.back().host;
+    plan.incidents = {stall};
+    const Outcome outcome = GroupScenario(plan).run();
+    if (outcome.finding && outcome.finding->text.ends_with("lives, and is out")) ++found;
+  }
+  EXPECT_GT(found, 0u);
+}
+
 // A leader's death lets sends fail, but not stay open: without `gate_age` newcomers of some seeds wait
 // for ever.
 TEST(Liveness, FindsASendThatStaysOpenAfterADisaster) {

@@ -40,7 +40,6 @@ SenderLeader::SenderLeader(Simulator& simulator, Host& host,
       findings_(findings),
       registration_(make_config(host, members[ledger.plan().leader]->identity().qpn, ledger.plan(),
                                 plan.transport)),
-      may_be_cut_off_(!plan.cut.trunks.empty()),
       is_out_(members.size()) {
   host_.listen(*this, ledger.plan().control_port());
   member(ledger.plan().leader).set_ask([this] {
@@ -85,7 +84,8 @@ void SenderLeader::on_sender_group(Instant now, wire::Ipv4 from,
   carry_out();
 }
 
-// Whoever can't be heard is taken out. That is a mistake, unless it has died or a cut may keep it away.
+// Whoever can't be heard is taken out. That is a mistake unless it has died: a cut leaves a way to each
+// receiver (add_trunk_cut), which switches find long before the sender gives a receiver up.
 void SenderLeader::note_evictions() {
   const auto left = registration_.receivers();
   for (std::size_t i = 0; i < members_.size() && registration_.is_active(); ++i) {
@@ -95,7 +95,7 @@ void SenderLeader::note_evictions() {
     };
     if (std::ranges::any_of(left, is_it)) continue;
     is_out_[i] = true;
-    if (!ledger_.is_dead(i) && !may_be_cut_off_) {
+    if (!ledger_.is_dead(i)) {
       findings_.report(Invariant::kLiveness,
                        "receiver " + std::to_string(i) + " lives, and is out");
     }
@@ -110,11 +110,7 @@ void SenderLeader::carry_out() {
   }
   actions_.clear();
   if (registration_.is_active()) member(ledger_.plan().leader).begin(registration_);
-  // Cut off from all of them, or from its only one: what is not there can't be written to.
-  const bool lost_all =
-      registration_.reject_reason() == wire::MrpReject::kEvicted && may_be_cut_off_;
   const bool has_failed = registration_.state() == mrp::SenderRegistration::State::kFailed;
-  if (has_failed && lost_all) ledger_.on_disaster();
   if (has_failed && !ledger_.may_fail()) {
     findings_.report(Invariant::kLiveness, "registration: " + registration_.error().text);
   }

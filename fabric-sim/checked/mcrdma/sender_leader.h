@@ -42,7 +42,6 @@ class SenderLeader final : public GroupLeader {
   Findings& findings_;
   mrp::SenderRegistration registration_;
   mrp::Outbox actions_;
-  const bool may_be_cut_off_;
   std::vector<bool> is_out_;  // by member
   Instant timer_at_ = wire::kNever;
 };
