@@ -54,7 +54,9 @@ int BulkOperation::progress(Actions& out) {
     entered_ = true;
     agreement.enter(call_.unit, call_.root, call_.retry_after, out);
     window_ = call_.payload->window(call_.offset, call_.length);
-    if (window_ == nullptr && !call_.is_root()) return finish(OMPI_ERR_OUT_OF_RESOURCE, out);
+    if (window_ == nullptr && !call_.is_root()) {
+      agreement.fail(Cause::kWork, rank_text(*call_.team) + ": no memory to receive a broadcast");
+    }
   }
   switch (agreement.path()) {
     case Path::kMulticast:
@@ -66,7 +68,9 @@ int BulkOperation::progress(Actions& out) {
     case Path::kSaved:
       return OMPI_ERR_NOT_AVAILABLE;
     case Path::kGone:
-      return finish(lost(call_), out);
+      if (window_ != nullptr) return finish(lost(call_), out);
+      call_.payload->fail(OMPI_ERR_OUT_OF_RESOURCE);
+      return finish(OMPI_SUCCESS, out);
   }
   return OMPI_ERROR;
 }
@@ -114,8 +118,7 @@ int BulkOperation::run() {
 int BulkOperation::post() {
   if (call_.is_root()) {
     Payload& payload = *call_.payload;
-    if (window_ == nullptr || (!payload.contiguous() &&
-                               payload.pack(call_.offset, window_, call_.length) != OMPI_SUCCESS))
+    if (!payload.contiguous() && payload.pack(call_.offset, window_, call_.length) != OMPI_SUCCESS)
       return unreadable(call_, session_);
     step_ = Step::kListen;
     return OMPI_SUCCESS;
@@ -241,6 +244,10 @@ int BulkOperation::repair(Actions& out) {
 }
 
 int BulkOperation::repair_member(Actions& out) {
+  if (window_ == nullptr) {  // it can take nothing: GONE or a CUT is the answer
+    session_.agreement().lack(call_.length, out);
+    return OMPI_ERR_WOULD_BLOCK;
+  }
   if (asked_) {
     int error = MPI_SUCCESS;
     if (!repairs_.test(error)) return OMPI_ERR_WOULD_BLOCK;
@@ -259,7 +266,7 @@ int BulkOperation::repair_member(Actions& out) {
 }
 
 int BulkOperation::serve(int to, uint64_t bytes) {
-  if (bytes >= call_.length) return OMPI_SUCCESS;
+  if (bytes >= call_.length) return OMPI_ERR_NOT_AVAILABLE;
   counters().add(Counters::Which::kServed);
   return repairs_.send(memory() + bytes, call_.length - bytes, to, Tag::kRepair, *call_.team);
 }

@@ -66,9 +66,10 @@ void Job::begin(int rank, int root, std::size_t bytes, bool attended, ompi_datat
     self.course = std::make_unique<HostsBroadcast>(*self.hosts, self.multicast.get(), *self.payload,
                                                    root, attended);
   } else {
-    self.course =
-        std::make_unique<TeamBroadcast>(*self.all, self.multicast.get(), "", *self.payload, root,
-                                        attended, TeamBroadcast::Otherwise::kTree);
+    using Otherwise = TeamBroadcast::Otherwise;
+    self.course = std::make_unique<TeamBroadcast>(
+        *self.all, self.multicast.get(), "", *self.payload, root, attended,
+        attended ? Otherwise::kSavedModule : Otherwise::kTree);
   }
   self.result = OMPI_ERR_WOULD_BLOCK;
 }

@@ -34,8 +34,8 @@ HostsBroadcast::HostsBroadcast(Hosts& hosts, Multicast* multicast, Payload& payl
 int HostsBroadcast::open() {
   length_ = std::min(BulkOperation::most_bytes(), payload_.bytes() - done_);
   void* const memory = payload_.window(done_, length_);
-  if (memory == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   window_.emplace(memory, length_, &ompi_mpi_byte.dt);
+  if (memory == nullptr) spoil(OMPI_ERR_OUT_OF_RESOURCE);
   if (is_root_ && !payload_.contiguous()) spoil(payload_.pack(done_, memory, length_));
   return OMPI_SUCCESS;
 }
@@ -45,6 +45,7 @@ void HostsBroadcast::spoil(int rc) {
   if (rc == OMPI_SUCCESS || (error_ != OMPI_SUCCESS && rc != OMPI_ERR_NOT_AVAILABLE)) return;
   error_ = rc;
   window_->spoil(rc);
+  window_->fail(rc);
 }
 
 int HostsBroadcast::inside(Payload& payload, int root) {
@@ -55,8 +56,9 @@ int HostsBroadcast::inside(Payload& payload, int root) {
   }
   Actions none;
   const int rc = operation_->progress(none);
-  if (rc != OMPI_ERR_WOULD_BLOCK) operation_.reset();
-  return rc;
+  if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
+  operation_.reset();
+  return rc == OMPI_SUCCESS ? payload.error() : rc;
 }
 
 // The ranks of a root's host that have its data already would not learn of a refusal.

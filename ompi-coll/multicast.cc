@@ -329,7 +329,9 @@ void Multicast::take(const Actions& actions) {
           session_->agreement().deliver(action.to, action.message.unit, actions_);
         break;
       case Action::Kind::kServeCurrent:
-        if (current_ != nullptr) (void)current_->serve(action.to, action.message.value);
+        if (current_ != nullptr &&
+            current_->serve(action.to, action.message.value) == OMPI_ERR_NOT_AVAILABLE)
+          session_->agreement().gone(action.to, action.message.unit, actions_);
         break;
     }
   }

@@ -41,7 +41,8 @@ class Operation {
   virtual bool awaits_members() const { return false; }
   // After an error, until it is true: nothing of it uses the program's memory any more.
   virtual bool end() { return true; }
-  // Root of a large unit: member `to` lacks all behind its first `bytes`.
+  // Root of a large unit: member `to` lacks all behind its first `bytes`. OMPI_ERR_NOT_AVAILABLE:
+  // it can take nothing.
   virtual int serve(int to, uint64_t bytes) = 0;
 };
 

@@ -56,6 +56,7 @@ Payload::~Payload() { OBJ_DESTRUCT(&convertor_); }
 
 int Payload::pack(size_t offset, void* memory, size_t length) {
   if (spoiled_ != OMPI_SUCCESS) return spoiled_;
+  if (memory == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   if (contiguous_) {
     std::memcpy(memory, first_ + offset, length);
     return OMPI_SUCCESS;
@@ -111,7 +112,7 @@ int Payload::unpack_whole(size_t offset, const std::byte* from, size_t length) {
 }
 
 void* Payload::window(size_t offset, size_t length) {
-  if (contiguous_) return first_ + offset;
+  if (contiguous_) return first_ != nullptr ? first_ + offset : nullptr;
   if (staging_bytes_ < length) {
     staging_.reset(new (std::nothrow) std::byte[length]);
     staging_bytes_ = staging_ != nullptr ? length : 0;

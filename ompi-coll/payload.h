@@ -23,7 +23,7 @@ class Payload {
 
   // Copies bytes [offset, offset + length) of the packed form to or from `memory`, wherever that
   // cuts a basic element in two. Quickest from low offsets to high; what is unpacked begins at 0 and
-  // leaves nothing out, though parts may come again.
+  // leaves nothing out, though parts may come again. pack(): null is no memory.
   int pack(size_t offset, void* memory, size_t length);
   // Does nothing after a failure.
   void unpack(size_t offset, const void* memory, size_t length);
@@ -36,7 +36,7 @@ class Payload {
   // There is no data, for the reason `rc`: pack() fails from now on.
   void spoil(int rc) { spoiled_ = rc; }
   // Memory that holds [offset, offset + length): the user's own, or a staging buffer of `length`
-  // bytes.
+  // bytes. Null: there is none.
   void* window(size_t offset, size_t length);
 
  private:

@@ -3,8 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <new>
+#include <vector>
+
 #include "ompi-coll/fake_clock.h"
 #include "ompi-coll/fake_job.h"
+
+namespace {
+bool is_memory_scarce = false;
+}  // namespace
+
+// What a payload with gaps stages its data in.
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return is_memory_scarce ? nullptr : ::operator new[](bytes);
+}
 
 namespace cepheus::coll {
 namespace {
@@ -95,6 +108,64 @@ TEST_F(LostUnit, IsAnErrorOnAHostThoughTheRootDoesNotLeadItsOwn) {
   ASSERT_TRUE(job.run());
   EXPECT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERROR, OMPI_ERROR));
   expect_right_broadcasts(job, 4);
+}
+
+// The type of one rank has gaps, and there is no memory to stage its data in.
+class ScarceMemory : public Story {
+ protected:
+  void SetUp() override {
+    Story::SetUp();
+    with_gaps_ = ompi_mpi_byte.dt;
+    with_gaps_.super.flags &= static_cast<std::uint16_t>(~OPAL_DATATYPE_FLAG_CONTIGUOUS);
+    is_memory_scarce = true;
+  }
+  void TearDown() override { is_memory_scarce = false; }
+
+  // The ranks whose calls end in an error; the next broadcasts are right.
+  std::vector<int> failing_ranks(fake::Job& job, int scarce, bool attended = true) {
+    job.begin_all(0, 1000, attended);
+    job.begin(scarce, 0, 1000, attended, &with_gaps_);
+    EXPECT_TRUE(job.run());
+    std::vector<int> failing;
+    for (int rank = 0; rank < 4; ++rank) {
+      if (job.result(rank) == OMPI_ERR_OUT_OF_RESOURCE) failing.push_back(rank);
+      EXPECT_TRUE(job.result(rank) != OMPI_SUCCESS || job.has_data(rank)) << rank;
+    }
+    expect_right_broadcasts(job, 4);
+    return failing;
+  }
+
+  ompi_datatype_t with_gaps_;
+};
+
+TEST_F(ScarceMemory, DownATreeIsAnErrorOnTheRankAndThoseBelow) {
+  fake::Job job(4);
+  job.fabric.outcomes = {MCAST_ERR_REJECTED};
+  EXPECT_THAT(failing_ranks(job, 2, false), ElementsAre(2, 3));
+}
+
+// The saved module needs no such memory.
+TEST_F(ScarceMemory, InAGroupIsNoErrorIfTheSavedModuleCanServe) {
+  fake::Job job(4);
+  EXPECT_THAT(failing_ranks(job, 2), ElementsAre());
+}
+
+TEST_F(ScarceMemory, InAGroupIsAnErrorOnTheRankIfDataIsOnItsWay) {
+  fake::Job job(4);
+  EXPECT_THAT(failing_ranks(job, 2, false), ElementsAre(2, 3));
+}
+
+TEST_F(ScarceMemory, InsideAHostIsAnErrorOnTheRank) {
+  fake::Job job(4, 2);
+  EXPECT_THAT(failing_ranks(job, 1), ElementsAre(1));
+}
+
+TEST_F(ScarceMemory, OfAHostsLeaderIsAnErrorOnItsHostIfTheSavedModuleCanNotServe) {
+  for (const bool attended : {true, false}) {
+    fake::Job job(4, 2);
+    const std::vector<int> failing = failing_ranks(job, 2, attended);
+    EXPECT_THAT(failing, attended ? std::vector<int>{} : std::vector<int>({2, 3}));
+  }
 }
 
 }  // namespace

@@ -2,16 +2,27 @@
 
 namespace cepheus::coll {
 
+namespace {
+
+// A rank without memory for its data receives it here, so that none is left for the next broadcast.
+// A smaller receive is no way: Open MPI 4.1 writes a large message beyond its end.
+std::byte dropped[TreeOperation::kMostSegment];
+
+}  // namespace
+
+std::byte* TreeOperation::memory(size_t index) const {
+  return window_ == nullptr ? dropped : static_cast<std::byte*>(window_) + index * segment();
+}
+
 int TreeOperation::start() {
   started_ = true;
   window_ = call_.payload->window(call_.offset, call_.length);
   if (call_.is_root()) {
-    int rc = window_ != nullptr ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-    if (rc == OMPI_SUCCESS && !call_.payload->contiguous())
-      rc = call_.payload->pack(call_.offset, window_, call_.length);
+    Payload& payload = *call_.payload;
+    const int rc =
+        payload.contiguous() ? OMPI_SUCCESS : payload.pack(call_.offset, window_, call_.length);
     return rc == OMPI_SUCCESS ? rc : refuse(rc);
   }
-  if (window_ == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
   receives_ = std::make_unique<Messages[]>(segments());
   int rc = OMPI_SUCCESS;
   for (size_t i = 0; i < segments() && rc == OMPI_SUCCESS; ++i) {
@@ -55,7 +66,8 @@ int TreeOperation::take() {
     return refuse(error == MPI_SUCCESS ? refusal_ : error);
   }
   if (!receives_[here_].test(error)) return OMPI_ERR_WOULD_BLOCK;
-  if (error == MPI_SUCCESS) return pass_on();
+  if (error == MPI_SUCCESS)
+    return window_ != nullptr ? pass_on() : refuse(OMPI_ERR_OUT_OF_RESOURCE);
   if (error != Messages::kEmpty) return refuse(error);
   is_refused_ = true;
   return reason_.receive(&refusal_, sizeof refusal_, Tree{position_of(call_)}.parent(),
@@ -77,10 +89,12 @@ int TreeOperation::progress(Actions&) {
   if (rc != OMPI_SUCCESS) return rc;
   int error = MPI_SUCCESS;
   if (!sends_.test(error) || !has_received_all()) return OMPI_ERR_WOULD_BLOCK;
-  if (refusal_ != OMPI_SUCCESS) return refusal_;
-  if (error == MPI_SUCCESS && !call_.is_root())
+  if (error != MPI_SUCCESS) return error;
+  if (refusal_ != OMPI_SUCCESS)
+    call_.payload->fail(refusal_);
+  else if (!call_.is_root())
     call_.payload->unpack(call_.offset, window_, call_.length);
-  return error;
+  return OMPI_SUCCESS;
 }
 
 }  // namespace cepheus::coll
