@@ -283,7 +283,15 @@ void World::settle() {
   if (!outcome.failure) fail("replicas do not come to be alike");
 }
 
+// Replicas that return after the last reads are copied to and from: alike is not enough.
 void World::compare() {
+  const auto reader = static_cast<unsigned>(writers.size() - 1);
+  const Instant now = events.now();
+  for (std::size_t b = 0; b < plan.blocks; ++b) {
+    if (const auto wrong = history.read({now, now, now}, reader, b, replicas[0]->get(b))) {
+      fail("in the end " + *wrong);
+    }
+  }
   for (unsigned r = 0; r < plan.replicas; ++r) {
     for (std::size_t b = 0; b < plan.blocks; ++b) {
       if (replicas[r]->get(b) != replicas[0]->get(b)) {
