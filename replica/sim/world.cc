@@ -125,7 +125,17 @@ void World::add_writer() {
   if (!is_calm) writers.back()->start_client();
 }
 
+bool World::has_other_claim(const Epoch& own) const {
+  return std::any_of(claims_.begin(), claims_.end(), [&](const auto& claim) {
+    return claim.first != own.writer && own < claim.second;
+  });
+}
+
 void World::note_record() {
+  for (const auto& host : replicas) {
+    const Epoch& promised = host->record().promised;
+    claims_[promised.writer] = std::max(claims_[promised.writer], promised);
+  }
   for (const auto& host : replicas) {
     const Config& config = host->record().config;
     bool is_on_record = is_later(config, on_record_);

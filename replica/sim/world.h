@@ -153,8 +153,9 @@ class WriterHost {
   unsigned crash_in_ = 0;
   bool has_client_ = false, has_served_ = false, is_serving_ = false, has_ended_ = false;
   Instant armed_ = Instant::max();
-  Instant came_;
-  Config said_;  // in the trace
+  Instant sure_since_;  // all that was acknowledged before is there: it came, or serves again
+  Epoch held_;          // the last claim that it served by
+  Config said_;         // in the trace
   bool is_said_on_record_ = false;
 };
 
@@ -197,6 +198,8 @@ class World {
   // What a replica's death, or the loss of its memory, excuses.
   void note_crash();
   void note_record();
+  // Has a replica ever promised a writer other than that of `own` a claim later than `own`?
+  bool has_other_claim(const Epoch& own) const;
 
  private:
   void pump_down(Link& link);
@@ -215,6 +218,7 @@ class World {
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::vector<Instant>> cuts_;  // writer, replica
   Config on_record_;                        // with all whom it names, the latest there was
+  std::map<std::uint64_t, Epoch> claims_;   // the latest of each writer that a replica promised
 };
 
 // One seed, from its plan to the end of it.

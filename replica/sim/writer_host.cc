@@ -10,7 +10,7 @@ WriterHost::WriterHost(World& world, unsigned index)
       index_(index),
       engine_(std::make_unique<Writer>(world.plan.settings(world.rules), world.random.next())),
       links_(world.plan.replicas),
-      came_(world.events.now()) {
+      sure_since_(world.events.now()) {
   for (unsigned r = 0; r < links_.size(); ++r) dial(r, world_.soon(500));
 }
 
@@ -41,12 +41,16 @@ void WriterHost::note_phase() {
   const Writer::Phase phase = engine_->phase();
   if (phase == Writer::Phase::kFailed && !has_ended_) {
     world_.say("writer " + std::to_string(index_) + " says that data is lost");
-    if (has_served_ && world_.history.last_loss() < came_) {
+    if (world_.history.last_loss() < sure_since_) {
       world_.fail("a writer ended, though nothing was lost");
     }
     world_.events.in(world_.soon(5000), [this] {
       if (!world_.is_calm && world_.writers.back().get() == this) world_.add_writer();
     });
+  }
+  if (phase == Writer::Phase::kFenced && !has_ended_) {
+    const Epoch own = has_served_ ? held_ : engine_->epoch();
+    if (!world_.has_other_claim(own)) world_.fail("a writer ended, though there is no other");
   }
   has_ended_ = engine_->has_ended();
   const bool was_serving = is_serving_;
@@ -60,7 +64,11 @@ void WriterHost::note_phase() {
   }
   world_.say("writer " + std::to_string(index_) + " serves" + (has_served_ ? " again" : ""));
   world_.history.serve(world_.events.now(), index_, engine_->epoch());
-  if (has_served_ && has_all) world_.history.resume(index_);
+  held_ = engine_->epoch();
+  if (has_served_ && has_all) {
+    world_.history.resume(index_);
+    sure_since_ = world_.events.now();
+  }
   if (has_served_) return;
   has_served_ = true;
   ++world_.outcome.takeovers;
