@@ -375,7 +375,8 @@ EXPORTED int ibv_get_async_event(ibv_context*, ibv_async_event* out) {
 }
 EXPORTED void ibv_ack_async_event(ibv_async_event*) {}
 
-EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t, cepheus_datagram_socket** out) {
+EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t, std::uint16_t,
+                                   cepheus_datagram_socket** out) {
   *out = &cepheus::mcast::fake::the_socket;
   return Device::instance().is_soft_roce ? 0 : EOPNOTSUPP;
 }

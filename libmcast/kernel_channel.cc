@@ -1,10 +1,12 @@
 #include "libmcast/kernel_channel.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 namespace cepheus::mcast {
@@ -18,6 +20,17 @@ sockaddr_in socket_address(wire::Ipv4 address, std::uint16_t port) {
   return a;
 }
 
+// Datagrams of other source ports take no place in the socket's buffer: no switch has seen them, and
+// any host may send them.
+int keep_others_out(int fd, std::uint16_t port) {
+  constexpr std::uint32_t kSourcePort = 0, kAll = 0xFFFF;  // the UDP header's offset; bytes to keep
+  std::array<sock_filter, 4> code{{BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kSourcePort),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, kAll), BPF_STMT(BPF_RET | BPF_K, 0)}};
+  const sock_fprog program{code.size(), code.data()};
+  return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
@@ -27,6 +40,9 @@ Expected<std::unique_ptr<KernelChannel>> KernelChannel::open(wire::Ipv4 address,
   std::unique_ptr<KernelChannel> channel(new KernelChannel(fd, mrp_port));
   sockaddr_in own = socket_address(address, 0);
   socklen_t length = sizeof own;
+  if (keep_others_out(fd, mrp_port) != 0) {
+    return fail(MCAST_ERR_NO_DEVICE, errno_text("no filter for a UDP socket", errno));
+  }
   if (bind(fd, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0 ||
       getsockname(fd, reinterpret_cast<sockaddr*>(&own), &length) != 0) {
     return fail(MCAST_ERR_NO_DEVICE, errno_text("a UDP port of " + address.to_string(), errno));

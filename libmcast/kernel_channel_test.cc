@@ -80,6 +80,20 @@ TEST(KernelChannel, HearsWhatComesFromTheRegistrationPortAndNothingElse) {
   EXPECT_FALSE((*here)->receive(buffer));
 }
 
+// They would fill the socket's buffer, and a program that computes looks four times a second.
+TEST(KernelChannel, HasNoPlaceForStrangersDatagrams) {
+  FakeSwitch the_switch(kSwitch, mrp_port());
+  FakeSwitch stranger(kSwitch, 0);
+  auto here = KernelChannel::open(kHere, mrp_port());
+  ASSERT_TRUE(here);
+  for (int i = 0; i < 1000; ++i) stranger.send(kHere, (*here)->port(), {9});
+  the_switch.send(kHere, (*here)->port(), {1, 2, 3});
+  std::array<std::uint8_t, kMaxDatagram> buffer{};
+  const auto got = (*here)->receive(buffer);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->size, 3u);
+}
+
 TEST(KernelChannel, SurvivesThatNobodyListens) {
   auto here = KernelChannel::open(kHere, mrp_port());
   ASSERT_TRUE(here);

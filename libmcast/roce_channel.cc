@@ -29,7 +29,7 @@ Expected<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context,
   const auto calls = find_calls();
   if (!calls) return std::unique_ptr<RoceChannel>();
   cepheus_datagram_socket* socket = nullptr;
-  const int error = calls->open(context, 0, &socket);
+  const int error = calls->open(context, 0, mrp_port, &socket);
   if (error == EOPNOTSUPP) return std::unique_ptr<RoceChannel>();
   if (error != 0) {
     return fail(MCAST_ERR_NO_DEVICE, errno_text("a UDP port of the soft-roce NIC", error));
@@ -44,15 +44,11 @@ int RoceChannel::send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) {
 }
 
 std::optional<ControlChannel::Received> RoceChannel::receive(std::span<std::uint8_t> out) {
-  constexpr int kTries = 4;
-  for (int i = 0; i < kTries; ++i) {
-    std::uint32_t from = 0;
-    std::uint16_t from_port = 0;
-    const ssize_t n = calls_.recv(socket_, out.data(), out.size(), &from, &from_port);
-    if (n < 0) break;
-    if (from_port == mrp_port_) return Received{wire::Ipv4(from), static_cast<std::size_t>(n)};
-  }
-  return std::nullopt;
+  std::uint32_t from = 0;
+  std::uint16_t from_port = 0;
+  const ssize_t n = calls_.recv(socket_, out.data(), out.size(), &from, &from_port);
+  if (n < 0) return std::nullopt;
+  return Received{wire::Ipv4(from), static_cast<std::size_t>(n)};
 }
 
 }  // namespace cepheus::mcast

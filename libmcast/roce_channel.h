@@ -28,7 +28,8 @@ class RoceChannel final : public ControlChannel {
   // The library's functions; addresses and ports in host byte order, errors as errno, nothing
   // blocks.
   struct Calls {
-    int (*open)(ibv_context*, std::uint16_t port, cepheus_datagram_socket** out);
+    int (*open)(ibv_context*, std::uint16_t port, std::uint16_t from_port,
+                cepheus_datagram_socket** out);
     std::uint16_t (*port)(const cepheus_datagram_socket*);
     int (*send)(cepheus_datagram_socket*, std::uint32_t to, std::uint16_t port, const void* data,
                 std::size_t size);

@@ -17,10 +17,10 @@ extern "C" {
 
 struct cepheus_datagram_socket;
 
-/* Opens UDP port `udp_port` of the device behind `context`, or any that is free if it is 0. 0, or an
- * errno: EADDRINUSE (port taken in this process), EOPNOTSUPP (not a soft-roce device: use kernel
- * sockets). */
-int cepheus_datagram_open(struct ibv_context* context, uint16_t udp_port,
+/* Opens UDP port `udp_port` of the device behind `context`, or any that is free if it is 0. It takes
+ * datagrams of source port `from_port` only, or of any if that is 0. 0, or an errno: EADDRINUSE
+ * (port taken in this process), EOPNOTSUPP (not a soft-roce device: use kernel sockets). */
+int cepheus_datagram_open(struct ibv_context* context, uint16_t udp_port, uint16_t from_port,
                           struct cepheus_datagram_socket** out);
 uint16_t cepheus_datagram_port(const struct cepheus_datagram_socket* s);
 /* Sends one datagram of at most 1472 bytes from the NIC's own address; 0, EMSGSIZE, or EAGAIN (no

@@ -35,10 +35,10 @@ std::uint16_t DatagramSockets::free_port() const {
   return port;
 }
 
-DatagramSocket* DatagramSockets::open(std::uint16_t port) {
+DatagramSocket* DatagramSockets::open(std::uint16_t port, std::uint16_t from_port) {
   if (port == 0) port = free_port();
   if (port == 0 || find(port) != nullptr) return nullptr;
-  return sockets_.emplace_back(std::make_unique<DatagramSocket>(port)).get();
+  return sockets_.emplace_back(std::make_unique<DatagramSocket>(port, from_port)).get();
 }
 
 void DatagramSockets::close(DatagramSocket* socket) {
@@ -63,6 +63,8 @@ void DatagramSockets::deliver(const wire::Frame& frame) {
   DatagramSocket* socket = find(headers->udp.destination_port);
   if (socket == nullptr) {
     ++counters.dropped_port_closed;
+  } else if (!socket->takes_from(headers->udp.source_port)) {
+    ++counters.dropped_source_port;
   } else if (!socket->push(*headers, payload)) {
     ++counters.dropped_queue_full;
   } else {

@@ -27,8 +27,10 @@ class DatagramSocket {
  public:
   static constexpr std::size_t kQueue = 256;
 
-  explicit DatagramSocket(std::uint16_t port) : port_(port), queue_(kQueue) {}
+  DatagramSocket(std::uint16_t port, std::uint16_t from_port)
+      : port_(port), from_port_(from_port), queue_(kQueue) {}
   std::uint16_t port() const { return port_; }
+  bool takes_from(std::uint16_t port) const { return from_port_ == 0 || port == from_port_; }
 
   // False: the queue is full.
   bool push(const wire::UdpDatagram& headers, std::span<const std::uint8_t> payload);
@@ -38,6 +40,7 @@ class DatagramSocket {
 
  private:
   const std::uint16_t port_;
+  const std::uint16_t from_port_;  // 0: any
   std::vector<Datagram> queue_;
   std::size_t first_ = 0;
   std::size_t count_ = 0;
@@ -52,13 +55,15 @@ class DatagramSockets {
     std::uint64_t dropped_malformed = 0;
     std::uint64_t dropped_not_mine = 0;
     std::uint64_t dropped_port_closed = 0;
+    std::uint64_t dropped_source_port = 0;
     std::uint64_t dropped_queue_full = 0;
     std::uint64_t dropped_too_long = 0;
   };
 
   explicit DatagramSockets(wire::Ipv4 address) : address_(address) {}
-  // Port 0: any that is free. Null: another socket has the port, or none is free.
-  DatagramSocket* open(std::uint16_t port);
+  // Port 0: any that is free. `from_port`: the socket takes datagrams of that source port only; 0: of
+  // any. Null: another socket has the port, or none is free.
+  DatagramSocket* open(std::uint16_t port, std::uint16_t from_port = 0);
   void close(DatagramSocket* socket);
   // Hands a frame that is not RoCE to the socket it is for, or drops and counts it.
   void deliver(const wire::Frame& frame);

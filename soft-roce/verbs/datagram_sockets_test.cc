@@ -12,11 +12,12 @@ class Sockets : public ::testing::Test {
  protected:
   // The payload must outlive the frame.
   static wire::Frame datagram(wire::Ipv4 to, std::uint16_t port,
-                              std::span<const std::uint8_t> payload) {
+                              std::span<const std::uint8_t> payload,
+                              std::uint16_t from_port = 4242) {
     wire::UdpDatagram headers;
     headers.ip.source = kPeer;
     headers.ip.destination = to;
-    headers.udp.source_port = 4242;
+    headers.udp.source_port = from_port;
     headers.udp.destination_port = port;
     wire::Frame frame;
     headers.emit(frame, payload);
@@ -60,6 +61,18 @@ TEST_F(Sockets, EveryDatagramThatIsNotDeliveredIsCountedByReason) {
   sockets_.deliver(broken);
   EXPECT_EQ(sockets_.counters.dropped_malformed, 1u);
   EXPECT_EQ(socket->front(), nullptr);
+}
+
+TEST_F(Sockets, ForOneSourcePortHaveNoPlaceForOthersDatagrams) {
+  DatagramSocket* socket = sockets_.open(7, 18516);
+  for (std::size_t i = 0; i < DatagramSocket::kQueue + 1; ++i) {
+    sockets_.deliver(datagram(kMe, 7, hello_));
+  }
+  EXPECT_EQ(socket->front(), nullptr);
+  EXPECT_EQ(sockets_.counters.dropped_source_port, DatagramSocket::kQueue + 1);
+  sockets_.deliver(datagram(kMe, 7, hello_, 18516));
+  ASSERT_NE(socket->front(), nullptr);
+  EXPECT_EQ(socket->front()->from_port, 18516);
 }
 
 TEST_F(Sockets, AQueueHoldsItsBoundAndDropsTheYoungest) {

@@ -244,9 +244,9 @@ void LiveNic::take_down() {
   for (PortListener* listener : listeners_) listener->on_port_error();
 }
 
-DatagramSocket* LiveNic::open_socket(std::uint16_t port) {
+DatagramSocket* LiveNic::open_socket(std::uint16_t port, std::uint16_t from_port) {
   const std::scoped_lock lock(mutex_);
-  return sockets_.open(port);
+  return sockets_.open(port, from_port);
 }
 
 void LiveNic::close_socket(DatagramSocket* socket) {
@@ -310,6 +310,7 @@ std::string LiveNic::counters_text(bool described) {
   line("datagrams_dropped_malformed", udp.dropped_malformed);
   line("datagrams_dropped_not_mine", udp.dropped_not_mine);
   line("datagrams_dropped_port_closed", udp.dropped_port_closed);
+  line("datagrams_dropped_source_port", udp.dropped_source_port);
   line("datagrams_dropped_queue_full", udp.dropped_queue_full);
   line("datagrams_dropped_too_long", udp.dropped_too_long);
   const Instant now = wire::monotonic_now();
