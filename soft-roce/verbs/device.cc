@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <forward_list>
 #include <mutex>
 #include <optional>
 
@@ -27,7 +28,8 @@ void tell_counters(LiveNic& nic) {
     complain("counters of " + nic.identity().name + ":\n" + nic.counters_text(true));
 }
 
-// The process's NIC. Never destroyed: its thread may outlive static destructors.
+// The process's NIC, and those before it whose fabric is gone, as long as somebody holds them. Never
+// destroyed: their threads may outlive static destructors.
 class NicHolder {
  public:
   static NicHolder& instance() {
@@ -46,7 +48,7 @@ class NicHolder {
 
   std::shared_ptr<LiveNic> current() {
     const std::scoped_lock lock(mutex_);
-    return nic_.lock();
+    return nics_.empty() ? nullptr : nics_.front().nic.lock();
   }
 
   void release(std::shared_ptr<LiveNic> nic) {
@@ -73,20 +75,31 @@ class NicHolder {
   void at_exit() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;
-    const std::shared_ptr<LiveNic> nic = nic_.lock();
-    if (!nic || nic->is_abandoned()) return;
-    nic->poll();  // acknowledgements that wait for room
-    tell_counters(*nic);
+    for (const Attached& each : nics_) {
+      const std::shared_ptr<LiveNic> nic = each.nic.lock();
+      if (!nic || nic->is_abandoned()) continue;
+      nic->poll();  // acknowledgements that wait for room
+      tell_counters(*nic);
+    }
   }
 
  private:
+  struct Attached {
+    std::weak_ptr<LiveNic> nic;
+    // Between the handlers of one fork(), under the mutex:
+    std::shared_ptr<LiveNic> forking;
+    bool is_whole = false;
+  };
+
   NicHolder() {
     ::pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
                      [] { instance().after_fork(true); });
   }
 
   wire::Result<std::shared_ptr<LiveNic>> attached() {
-    if (auto nic = nic_.lock()) return nic;
+    if (!nics_.empty()) {
+      if (auto nic = nics_.front().nic.lock(); nic && nic->is_up()) return nic;
+    }
     const Environment environment = Environment::read();
     if (environment.fabric.empty()) {
       return wire::fail(
@@ -110,7 +123,8 @@ class NicHolder {
     const fabric::HostIdentity& identity = shared->identity();
     say("attached to " + environment.fabric + " as " + identity.name + ", " +
         identity.address.to_string());
-    nic_ = shared;
+    nics_.remove_if([](const Attached& each) { return each.nic.expired(); });
+    nics_.push_front({shared, nullptr, false});
     host_ = identity.name;
     address_ = identity.address;
     return shared;
@@ -137,39 +151,41 @@ class NicHolder {
       ++interrupted_;
       return;
     }
-    forking_ = nic_.lock();
-    nic_is_whole_ = forking_ && forking_->lock_for_fork();
+    for (Attached& each : nics_) {
+      each.forking = each.nic.lock();
+      each.is_whole = each.forking && each.forking->lock_for_fork();
+    }
   }
 
   void after_fork(bool in_child) {
     if (interrupted_ > 0) {
       --interrupted_;
-      if (const auto nic = nic_.lock(); nic && in_child) nic->abandon(false);
+      for (const Attached& each : nics_) {
+        if (const auto nic = each.nic.lock(); nic && in_child) nic->abandon(false);
+      }
       return;
     }
-    if (forking_) {
-      if (in_child) forking_->abandon(nic_is_whole_);
-      if (nic_is_whole_) forking_->unlock_after_fork();
+    for (Attached& each : nics_) {
+      const std::shared_ptr<LiveNic> nic = std::move(each.forking);
+      if (nic && in_child) nic->abandon(each.is_whole);
+      if (each.is_whole) nic->unlock_after_fork();
     }
     if (in_child) {
       // The child may attach a port of its own, as another host.
-      nic_.reset();
+      nics_.clear();
       pinned_.reset();
       host_.clear();
       address_ = wire::Ipv4();
     }
-    const std::shared_ptr<LiveNic> last = std::move(forking_);
     mutex_.unlock();
   }
 
   static inline std::atomic<NicHolder*> created_{nullptr};
 
   ForkMutex mutex_;
-  std::weak_ptr<LiveNic> nic_;
+  // Newest first. A list: a signal handler that forks may find it in the middle of a change.
+  std::forward_list<Attached> nics_;
   std::shared_ptr<LiveNic> pinned_;
-  // Between the handlers of one fork(), under the mutex:
-  std::shared_ptr<LiveNic> forking_;
-  bool nic_is_whole_ = false;
   int interrupted_ = 0;  // forks by handlers of signals that came while this thread had the mutex
   std::string host_;     // that this process was last
   wire::Ipv4 address_;

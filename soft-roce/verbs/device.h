@@ -36,7 +36,8 @@ std::optional<wire::Ipv4> address_of(const ibv_gid& gid);
 __be64 guid_of(wire::Ipv4 address);
 
 // This process's NIC, attached to the fabric at the first call and detached when the last holder
-// lets go. Errors as HostPort::attach.
+// lets go. If its fabric is gone: a fresh one, and holders of the old one keep that. Errors as
+// HostPort::attach.
 wire::Result<std::shared_ptr<LiveNic>> acquire_nic();
 // The NIC if this process is attached, else null.
 std::shared_ptr<LiveNic> current_nic();

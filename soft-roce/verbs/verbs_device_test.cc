@@ -258,6 +258,33 @@ TEST_F(OneHost, AFabricThatDiesIsAPortErrorAndEndsWork) {
   EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
 }
 
+// A program may hold on to what it had on the old one.
+TEST_F(OneHost, FindsARestartedFabricThoughAnOldContextIsOpen) {
+  Endpoint old;
+  fabric_.kill();
+  EXPECT_EQ(old.wait_async(), IBV_EVENT_PORT_ERR);
+  const SwitchProcess again(2);
+  const auto state = [](const Endpoint& e) {
+    ibv_port_attr port{};
+    EXPECT_EQ(ibv_query_port(e.context, 1, &port), 0);
+    return port.state;
+  };
+  Endpoint e;
+  ASSERT_EQ(state(e), IBV_PORT_ACTIVE);
+  EXPECT_EQ(state(old), IBV_PORT_DOWN);
+  EXPECT_EQ(e.name().gid.raw[15], old.name().gid.raw[15]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ibv_wc wc{};
+    bool ended = ibv_poll_cq(e.cq, 1, &wc) < 0 && ibv_poll_cq(old.cq, 1, &wc) < 0;
+    ended = ended && ibv_destroy_qp(e.qp) == 0 && ibv_destroy_qp(old.qp) == 0;
+    ::_exit(ended ? 0 : 1);
+  }
+  EXPECT_TRUE(ended_well(child));
+  EXPECT_EQ(state(e), IBV_PORT_ACTIVE);
+}
+
 TEST_F(OneHost, RefusesWhatItDoesNotDo) {
   Endpoint e;
   ibv_qp_init_attr init{};
