@@ -64,8 +64,10 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
 }  // namespace
 
 ProtectionDomain::ProtectionDomain(Context& owner) : ibv_pd{}, context_(owner.shared_from_this()) {
+  // The NIC knows it by this number, and all contexts of the process are the NIC's.
+  static std::atomic<std::uint32_t> domains{0};
   context = &owner.context;
-  handle = owner.next_handle();
+  handle = ++domains;
 }
 
 MemoryRegion::MemoryRegion(ProtectionDomain& domain, void* address, std::size_t bytes,

@@ -416,6 +416,19 @@ TEST_F(OneHost, ChecksMemoryBeforeItRegistersIt) {
   ::munmap(static_cast<char*>(gap) + 2 * page, page);
 }
 
+TEST_F(OneHost, AContextsMemoryIsNoOtherContexts) {
+  Endpoint mine, others;
+  mine.connect(mine.name());
+  const auto with_others_memory = [&](ibv_send_wr& wr) {
+    wr.sg_list->addr = reinterpret_cast<std::uintptr_t>(others.memory.data());
+    wr.sg_list->lkey = others.mr->lkey;
+  };
+  ASSERT_EQ(mine.post_send(1, 0, 8, with_others_memory), 0);
+  const auto wc = mine.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+}
+
 TEST_F(OneHost, ObjectsInUseAreNotDestroyed) {
   Endpoint e({.with_channel = true});
   EXPECT_EQ(ibv_destroy_cq(e.cq), EBUSY);
