@@ -36,6 +36,15 @@ std::uint64_t calls_of(CallRecord& record) {
 
 std::atomic<std::uint32_t> address_of_nic{0};
 
+constinit std::atomic<ReportFile*> current{nullptr};
+
+// When the process exits or the library is unloaded.
+[[maybe_unused]] const struct Ending {
+  ~Ending() {
+    if (ReportFile* const file = current.load(); file != nullptr) file->end();
+  }
+} kEnding;
+
 std::int64_t monotonic_ns() { return wire::monotonic_now().time_since_epoch().count(); }
 
 template <std::size_t N>
@@ -46,12 +55,21 @@ bool holds(const std::array<char, N>& field, const char* text) {
 }  // namespace
 
 ReportFile& ReportFile::instance() {
-  static ReportFile* const file = new ReportFile(reports::default_directory());
-  static const struct Ending {
-    ~Ending() { file->end(); }
-  } ending;
-  return *file;
+  const std::uint64_t generation = Process::instance().fork_generation();
+  ReportFile* known = current.load(std::memory_order_acquire);
+  while (known == nullptr || known->made_in_ != generation) {
+    auto* const fresh = new ReportFile(reports::default_directory());
+    fresh->parents_ = known;
+    if (current.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return *fresh;
+    delete fresh;  // another thread was first
+  }
+  return *known;
 }
+
+ReportFile::ReportFile(std::string directory, reports::RoomProbe room)
+    : made_in_(Process::instance().fork_generation()),
+      path_(std::move(directory)),
+      room_(std::move(room)) {}
 
 ReportFile::~ReportFile() {
   end();

@@ -25,13 +25,12 @@ namespace cepheus::mcast {
 
 class ReportFile {
  public:
-  // Made at the first call and never destroyed: scopes may outlive static destructors. It ends
-  // when the process exits or the library is unloaded. In the child of a fork scopes of the parent
-  // count nothing.
+  // Made at the first call, in a forked child again, and never destroyed: scopes may outlive static
+  // destructors. It ends when the process exits or the library is unloaded. In the child of a fork
+  // scopes of the parent count nothing.
   static ReportFile& instance();
 
-  explicit ReportFile(std::string directory, reports::RoomProbe room = reports::FileSystemRoom::of)
-      : path_(std::move(directory)), room_(std::move(room)) {}
+  explicit ReportFile(std::string directory, reports::RoomProbe room = reports::FileSystemRoom::of);
   ~ReportFile();
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
@@ -70,6 +69,8 @@ class ReportFile {
   reports::ReportHeader& header() const;
   reports::CallRecord* records() const;
 
+  const std::uint64_t made_in_;          // generation of forks
+  const ReportFile* parents_ = nullptr;  // so that a search for leaks finds it
   const std::string path_;
   const reports::RoomProbe room_;
   std::mutex mutex_;

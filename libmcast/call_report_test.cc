@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -322,6 +323,27 @@ TEST_F(Report, AForkedChildCountsNothingInItsParentsReport) {
   }
   waitpid(child, nullptr, 0);
   EXPECT_EQ(records()[0].calls, 1u);
+}
+
+// A lock that the other thread had at the fork stays locked in the child.
+TEST_F(Report, AForkedChildHasAReportOfItsOwnWhateverOtherThreadsWereAt) {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop.load()) ReportFile::instance().set_device("fake0");
+  });
+  int status = 0;
+  for (int i = 0; i < 100 && status == 0; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(10);
+      ReportFile::instance().set_device("fake1");
+      ::_exit(0);
+    }
+    ::waitpid(child, &status, 0);
+  }
+  stop = true;
+  other.join();
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Report, AForkedChildThatExitsLeavesItsParentsReportOpen) {

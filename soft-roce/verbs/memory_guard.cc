@@ -2,12 +2,12 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 
 namespace cepheus::verbs {
 namespace {
@@ -88,11 +88,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
-}  // namespace
-
-void install_memory_guard() {
-  static std::mutex mutex;
-  const std::scoped_lock lock(mutex);
+void install_handler() {
   struct sigaction now {};
   if (::sigaction(SIGSEGV, nullptr, &now) != 0) return;
   const bool is_ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault;
@@ -104,6 +100,18 @@ void install_memory_guard() {
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigaction(SIGSEGV, &ours, nullptr);
+}
+
+}  // namespace
+
+void install_memory_guard() {
+  // No lock: a forked child would wait for ever for a thread that it does not have.
+  static std::atomic<pid_t> installing{0};  // the process whose thread is at it
+  const pid_t me = ::getpid();
+  pid_t before = installing.load(std::memory_order_relaxed);
+  if (before == me || !installing.compare_exchange_strong(before, me)) return;
+  install_handler();
+  installing.store(0, std::memory_order_release);
 }
 
 bool guard_memory(const void* memory, std::size_t bytes, void (*work)(void*), void* argument) {

@@ -10,7 +10,7 @@
 namespace cepheus::verbs {
 
 // Puts the handler in place, in front of the program's own; again if the program has replaced it
-// since. Thread-safe. Later handlers of the program's replace ours: memory is registered more often
+// since. Thread-safe; if another thread is at it, that one does it. Later handlers of the program's replace ours: memory is registered more often
 // than handlers are set, so registering calls this, too.
 void install_memory_guard();
 

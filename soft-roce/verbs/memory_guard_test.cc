@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
 namespace cepheus::verbs {
 namespace {
@@ -51,6 +54,30 @@ TEST_F(Guarded, AnAccessEndsWhereMemoryDoes) {
   for (int i = 0; i < 100; ++i) ASSERT_FALSE(write(2 * kPage));
   EXPECT_EQ(pages_[kPage - 1], 'x');
   EXPECT_TRUE(write(kPage));
+}
+
+TEST_F(Guarded, AForkedChildInstallsTheHandlerThoughAnotherThreadWasAtIt) {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop.load()) install_memory_guard();
+  });
+  bool ended_well = true;
+  for (int i = 0; i < 100 && ended_well; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(10);  // ends a child that waits for the other thread
+      ::signal(SIGSEGV, SIG_DFL);
+      install_memory_guard();
+      ::munmap(pages_, 2 * kPage);
+      ::_exit(write(1) ? 1 : 0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    ended_well = status == 0;
+  }
+  stop = true;
+  other.join();
+  EXPECT_TRUE(ended_well);
 }
 
 TEST_F(Guarded, MemoryThatMayNotBeWrittenIsNotThere) {

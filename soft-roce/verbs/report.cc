@@ -3,38 +3,19 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
 
 #include "soft-roce/verbs/environment.h"
 
 namespace cepheus::verbs {
 namespace {
 
-// Never destroyed: the engine's thread may outlive static destructors.
-struct LastError {
-  std::mutex mutex;
-  std::string text;
-};
-LastError& the_last_error() {
-  static LastError* const error = new LastError;
-  return *error;
-}
+thread_local std::string the_last_error;
 
 }  // namespace
 
-void set_last_error(const std::string& text) {
-  LastError& error = the_last_error();
-  const std::scoped_lock lock(error.mutex);
-  error.text = text;
-}
+void set_last_error(const std::string& text) { the_last_error = text; }
 
-const char* last_error() {
-  thread_local std::string copy;
-  LastError& error = the_last_error();
-  const std::scoped_lock lock(error.mutex);
-  copy = error.text;
-  return copy.c_str();
-}
+const char* last_error() { return the_last_error.c_str(); }
 
 void complain(const std::string& text) {
   const int saved = errno;

@@ -5,9 +5,9 @@
 
 namespace cepheus::verbs {
 
-// Remembers `text` for cepheus_roce_last_error(). Thread-safe.
+// Remembers `text` for cepheus_roce_last_error() on the same thread.
 void set_last_error(const std::string& text);
-// The caller's own copy, valid until its next call on the same thread; "" if there was no error.
+// Valid until the thread's next error; "" if it has had none.
 const char* last_error();
 
 // One line "cepheus: <text>" on stderr: for errors that the program itself can't print usefully.
