@@ -17,9 +17,9 @@ SHOWN = {
 TITLE = "## Other senders, by both parameter sets and ways of notification"
 
 ABOUT = """
-Values beside the paper's, which each row of `paper` repeats, in Gb/s (fairness: Jain's index), by number of congested paths or
-time in ms as in the tables above; quick: with phases half as long. `ce-echo`: receivers echo marks in acknowledgements, which
-keeps no 50 us between two.
+Values beside what is expected (by theory; the papers' texts have no numbers) in Gb/s (fairness:
+Jain's index), by number of congested paths or time in ms as in the tables above; quick: with phases
+half as long. `ce-echo`: receivers echo marks in acknowledgements, which keeps no 50 us between two.
 
 - **All notifications**: a multicast falls with every congested path in every mode. How far, is the senders' (mcrdma-fig6): to C/(k+1) if
   they grow until they hear at one rate, to C/(1+sqrt k), 33.3 and 27.4 Gb/s for k = 4 and 7, if each notification takes the same part of
@@ -55,7 +55,7 @@ def block(name, results):
     if not all(file.is_file() for file in files):
         return ""
     by_mode = [json.loads(file.read_text()) for file in files]
-    wanted = [p for p in by_mode[0] if p["paper"] is not None and p["series"].startswith(tuple(SHOWN[name]))]
+    wanted = [p for p in by_mode[0] if p["expected"] is not None and p["series"].startswith(tuple(SHOWN[name]))]
     series = list(dict.fromkeys(p["series"] for p in wanted))
     xs = sorted({p["x"] for p in wanted})
     about = [json.loads((results / f"{name}.{mode}.about").read_text()) for mode in MODES]
@@ -65,7 +65,7 @@ def block(name, results):
         def cells(points, key, each=each):
             values = {p["x"]: p[key] for p in points if p["series"] == each}
             return [number(values[x]) if x in values else "" for x in xs]
-        rows.append([f"{each.removesuffix(', settled')}: paper", *cells(wanted, "paper")])
+        rows.append([f"{each.removesuffix(', settled')}: expected", *cells(wanted, "expected")])
         rows += [[f"  {mode}", *cells(points, "value")] for mode, points in zip(MODES, by_mode)]
     return table(rows)
 

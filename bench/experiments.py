@@ -23,17 +23,30 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 PREFACE = """# Experiments
 
-Figures and numbers of the papers, simulated: the switch's and the NIC's own engines on virtual time (`cepheus-sim
-experiment --list`). Each table has the paper's value beside ours where the paper's text has one; most of its curves have none.
-`low..high` is the range over seeds of random loss, places and hashes, the value their median; where there is no range, there was one seed.
-Times are virtual; the seconds behind each command are those of the machine that ran it, perhaps beside other work. Below each table: what was simulated, and why it differs from the paper where it does.
+Figures and numbers of the papers, simulated: the switch's and the NIC's own engines on virtual time
+(`cepheus-sim experiment --list`). Nothing on this page was measured on hardware.
+
+| column | what it has |
+|---|---|
+| value | ours, simulated: the median over seeds of random loss, places and hashes |
+| low..high | the range over the seeds; empty: one seed, or all alike |
+| paper | a number of the paper's text, or the ratio of two; most curves have none |
+| expected | by theory or by our own estimate; the paper does not print it |
+| note | a rival's best setting, or how the row was made if not like the others |
+
+Columns that no row of a table has are left out. Below each table: what was simulated, and why it
+differs from the paper where it does. The seconds behind each command are those of the machine that
+ran it, perhaps beside other work.
 
     ./run experiments                      all, with SVGs into build/experiments
     ./run experiments --quick --docs       a first look, and this page made of it
-    ./run experiments --modes --docs       those with congestion control, by both parameter sets and ways of notification
+    ./run experiments --modes --docs       those with congestion control, by both parameter sets
+                                           and ways of notification
 
-The rivals are schedules of unicasts over the same NICs and switches (`fabric-sim/experiments/rivals.h`), each held to its closed-form
-bound by a test. Queues never overflow, as if pause frames worked without cost. Where congestion is not what is measured nothing marks packets either.
+The rivals are schedules of unicasts over the same NICs and switches
+(`fabric-sim/experiments/rivals.h`). A test holds each to its closed-form bound. A rival has its best
+setting, named in the note, or the paper's, named below the table. Queues never overflow, as if pause
+frames worked without cost. Where congestion is not what is measured nothing marks packets either.
 """
 
 

@@ -45,12 +45,12 @@ void measure(std::uint64_t bytes, const Paper& paper, Report& report) {
   report.add("cepheus", x, ours, "us");
   report.add("cepheus, source told", x, microseconds(cepheus.completed), "us");
   report.add("chain", x, chain_us, "us");
-  report.add("over chain", x, chain_us / ours, "times", paper.chain);
+  report.add("over chain", x, chain_us / ours, "times", {.paper = paper.chain});
   // Beyond this size a tree only grows in proportion, and takes minutes to simulate.
   if (bytes > 16 * kMiB) return;
   const double tree_us = time_of_rival(binomial_tree(kMembers, bytes, 1));
   report.add("binomial tree", x, tree_us, "us");
-  report.add("over binomial tree", x, tree_us / ours, "times", paper.tree);
+  report.add("over binomial tree", x, tree_us / ours, "times", {.paper = paper.tree});
   if (bytes != kMiB && bytes != 16 * kMiB) return;
   const Schedule near_first = binomial_tree(kMembers, bytes, 1, Tree::kNearFirst);
   report.add("binomial tree, nearest child first", x, time_of_rival(near_first), "us");

@@ -28,10 +28,11 @@ void run(const ExperimentOptions&, Report& report) {
   const std::size_t n = kHosts.size();
   Testbed testbed = bed();
   report.add("cepheus", 4, microseconds(time_of_multicast(testbed, kHosts, kBytes).received),
-             "links", 6);
-  report.add("n unicasts", 4, links(fan_out(n, kBytes)), "links", 6);
-  report.add("binomial tree", 4, links(binomial_tree(n, kBytes, 1, Tree::kNearFirst)), "links", 8);
-  report.add("chain", 4, links(chain(n, kBytes, 1)), "links", 14);
+             "links", {.paper = 6});
+  report.add("n unicasts", 4, links(fan_out(n, kBytes)), "links", {.paper = 6});
+  report.add("binomial tree", 4, links(binomial_tree(n, kBytes, 1, Tree::kNearFirst)), "links",
+             {.paper = 8});
+  report.add("chain", 4, links(chain(n, kBytes, 1)), "links", {.paper = 14});
 }
 
 }  // namespace

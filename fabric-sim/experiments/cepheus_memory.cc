@@ -16,11 +16,11 @@ void run(const ExperimentOptions&, Report& report) {
     const auto table = static_cast<double>(TableBytes::sum(bytes.table));
     const auto beside = static_cast<double>(TableBytes::sum(bytes.beside));
     const auto x = static_cast<double>(paths);
-    // The paper's: an index of 64 bytes, and address, QPN and PSN for each path.
+    // Our arithmetic: an index of 64 bytes, and address, QPN and PSN for each path.
     const double fields = 64 + 10 * x;
     report.add("tables of 1024 groups", x, kGroups * table / kMiB, "MiB",
-               paths == kPorts ? std::optional(0.69) : std::nullopt);
-    report.add("the paper's fields, our sum", x, kGroups * fields / kMiB, "MiB");
+               {.paper = paths == kPorts ? std::optional(0.69) : std::nullopt});
+    report.add("fields that the paper names, our sum", x, kGroups * fields / kMiB, "MiB");
     report.add("one group's table", x, table, "B");
     report.add("beside it, while a turn runs", x, beside, "B");
   }

@@ -29,9 +29,9 @@ void run(const ExperimentOptions& options, Report& report) {
       Testbed testbed = congested_testbed(fabric, filter, options);
       const FlowRates rates = measure_flows(testbed, plan(change), 2 * change, 5ms);
       const double x = microseconds(window);
-      report.add("alike, " + name, x, rates.mean(0, change / 2, change), "Gb/s", 50);
+      report.add("alike, " + name, x, rates.mean(0, change / 2, change), "Gb/s", {.expected = 50});
       report.add("one worse, " + name, x, rates.mean(0, change + change / 2, 2 * change), "Gb/s",
-                 20);
+                 {.expected = 20});
     }
   }
 }

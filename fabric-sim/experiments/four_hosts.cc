@@ -54,8 +54,8 @@ void compare(std::uint64_t bytes, const Papers& paper, Report& report) {
   report.add("cepheus", x, ours, "us");
   report.add("chain", x, chained, "us");
   report.add("binomial tree", x, tree, "us");
-  report.add("over chain", x, chained / ours, "times", paper.over_chain);
-  report.add("over binomial tree", x, tree / ours, "times", paper.over_tree);
+  report.add("over chain", x, chained / ours, "times", {.paper = paper.over_chain});
+  report.add("over binomial tree", x, tree / ours, "times", {.paper = paper.over_tree});
 }
 
 void run_fig8(const ExperimentOptions&, Report& report) {
@@ -72,9 +72,9 @@ void run_fig9(const ExperimentOptions& options, Report& report) {
   compare(large, {1.3, 2.0}, report);
   const std::uint64_t bytes = 256 * kMiB;
   const auto x = static_cast<double>(bytes);
-  report.add("256 MiB, cepheus", x, time_of_cepheus(bytes) / 1000, "ms", 24.4);
+  report.add("256 MiB, cepheus", x, time_of_cepheus(bytes) / 1000, "ms", {.paper = 24.4});
   report.add("256 MiB, RDMC", x, time_of_rival(binomial_pipeline(kHosts, bytes, 256)) / 1000, "ms",
-             35);
+             {.paper = 35});
 }
 
 void compare_gleam(std::uint64_t bytes, std::optional<double> gleam_us,
@@ -85,11 +85,11 @@ void compare_gleam(std::uint64_t bytes, std::optional<double> gleam_us,
   // What its decision rules take for four ranks.
   const bool is_small = bytes < 8 * kKiB;
   const double rival = is_small ? time_of_tree(bytes) : time_of_rival(fan_out(kHosts, bytes));
-  report.add("gleam", x, ours, "us", gleam_us);
-  report.add("stock Open MPI", x, rival, "us", open_mpi_us);
+  report.add("gleam", x, ours, "us", {.expected = gleam_us});
+  report.add("stock Open MPI", x, rival, "us", {.expected = open_mpi_us});
   std::optional<double> paper;
   if (gleam_us && open_mpi_us) paper = *open_mpi_us / *gleam_us;
-  report.add("faster", x, rival / ours, "times", paper);
+  report.add("faster", x, rival / ours, "times", {.paper = paper});
 }
 
 void run_gleam_fig9(const ExperimentOptions& options, Report& report) {

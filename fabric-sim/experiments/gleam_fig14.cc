@@ -85,13 +85,13 @@ void measure(const Case& c, Placement placement, Report& report) {
     saved_from_one.push_back(100 * (1 - times.from_one / times.rival));
   }
   const auto n = static_cast<double>(c.n);
-  report.add("gleam", n, gleam, "ms", kPaperGleam);
-  report.add("gleam, a column's data at one", n, from_one, "ms", kPaperGleam);
-  report.add("ring and long", n, rival, "ms", c.paper_rival);
+  report.add("gleam", n, gleam, "ms", {.paper = kPaperGleam});
+  report.add("gleam, a column's data at one", n, from_one, "ms", {.paper = kPaperGleam});
+  report.add("ring and long", n, rival, "ms", {.paper = c.paper_rival});
   std::optional<double> paper_saved;
   if (c.paper_rival) paper_saved = 100 * (1 - kPaperGleam / *c.paper_rival);
-  report.add("saved", n, saved, "%", paper_saved);
-  report.add("saved, a column's data at one", n, saved_from_one, "%", paper_saved);
+  report.add("saved", n, saved, "%", {.paper = paper_saved});
+  report.add("saved, a column's data at one", n, saved_from_one, "%", {.paper = paper_saved});
 }
 
 void run(Placement placement, const ExperimentOptions& options, Report& report) {

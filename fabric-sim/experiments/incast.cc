@@ -60,11 +60,11 @@ void measure(const std::string& name, const CnpFilter& filter, Links links,
     shares.push_back(rates.mean(f, until / 2, until));
     (f < kRack ? groups : unicasts) += shares.back();
   }
-  report.add("a group, " + name, kRack, groups / kRack, "Gb/s", 20);
-  report.add("a unicast, " + name, kRack, unicasts / kRack, "Gb/s", 20);
+  report.add("a group, " + name, kRack, groups / kRack, "Gb/s", {.expected = 20});
+  report.add("a unicast, " + name, kRack, unicasts / kRack, "Gb/s", {.expected = 20});
   // What all receivers get together: each copy counts.
-  report.add("received, " + name, kRack, 4 * groups + unicasts, "Gb/s in all", 800);
-  report.add("fairness, " + name, kRack, fairness(shares), "Jain's index", 1);
+  report.add("received, " + name, kRack, 4 * groups + unicasts, "Gb/s in all", {.expected = 800});
+  report.add("fairness, " + name, kRack, fairness(shares), "Jain's index", {.expected = 1});
   std::uint64_t longest = 0;
   for (const auto& cable : testbed.network().cables()) {
     longest = std::max(longest, cable->queue_counters().high_water);

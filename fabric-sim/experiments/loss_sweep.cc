@@ -53,7 +53,7 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
       if (at == rate) paper = value;
     }
     report.add(series, rate, times, "ms");
-    report.add(series + ", goodput", rate, goodputs, "of lossless", paper);
+    report.add(series + ", goodput", rate, goodputs, "of lossless", {.paper = paper});
     report.add(series + ", time-outs", rate, timeouts, "time-outs");
     medians.push_back(median(times));
   }

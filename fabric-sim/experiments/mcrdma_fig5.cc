@@ -14,6 +14,8 @@ void run(const ExperimentOptions& options, Report& report) {
   constexpr double kLink = 100;
   // By flow and phase, where each receives notifications of every path that it shares.
   constexpr double kAll[3][3] = {{1, 1.0 / 2, 2.0 / 3}, {0, 1.0 / 2, 1.0 / 3}, {0, 0, 2.0 / 3}};
+  // The paper's text: m1 falls to a half, then to a third.
+  constexpr double kPaperM1[3] = {1, 1.0 / 2, 1.0 / 3};
   constexpr double kFiltered[3][3] = {{1, 0.5, 0.5}, {0, 0.5, 0.5}, {0, 0, 0.5}};
   for (const CnpFilter& filter : kCnpFilters) {
     report.say(filter.name);
@@ -24,10 +26,12 @@ void run(const ExperimentOptions& options, Report& report) {
     for (std::size_t f = 0; f < flows.size(); ++f) {
       const std::string series = flows[f].name + ", " + filter.name;
       for (int p = static_cast<int>(f); p < 3; ++p) {
-        const auto& shares = filter.policy == net::CnpPolicy::kAll ? kAll : kFiltered;
+        const bool is_all = filter.policy == net::CnpPolicy::kAll;
+        const auto& shares = is_all ? kAll : kFiltered;
+        Beside beside{.expected = kLink * shares[f][p]};
+        if (is_all && f == 0 && p > 0) beside.paper = kLink * kPaperM1[p];
         report.add(series + ", settled", milliseconds((p + 1) * phase),
-                   rates.mean(f, p * phase + phase / 2, (p + 1) * phase), "Gb/s settled",
-                   kLink * shares[f][p]);
+                   rates.mean(f, p * phase + phase / 2, (p + 1) * phase), "Gb/s settled", beside);
       }
       draw_course(report, series, rates, f, phase / 10);
     }
@@ -48,7 +52,7 @@ const Experiment kMcRdmaFig5 = {
     "20 ms (cnp-window). m1 goes from A1 to C1 and D1, m2 from C1 to D1 and A2, u1 from D1 to "
     "A2; each begins 100 ms (50 if quick) after the one before it. Settled values are of a "
     "phase's second half, and stand at its end. The paper's text has m1 fall to a half, then "
-    "a third; but m1 shares no link with u1, and its paths say what stands beside ours: m2 "
+    "a third; but m1 shares no link with u1, and its paths let expect something else: m2 "
     "has two congested paths in the third phase and falls to a third, m1 rises. mcrdma-fig6 "
     "says why shares by all notifications are less far apart than theory has them.",
     run};

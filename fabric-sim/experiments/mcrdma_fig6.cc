@@ -69,8 +69,8 @@ void measure(const CnpFilter& filter, const std::string& suffix, std::size_t con
   const bool is_all = filter.policy == net::CnpPolicy::kAll;
   const double share = is_all ? kLink / (k + 1) : kLink / 2;
   const std::string name = filter.name + suffix;
-  report.add("multicast, " + name, k, multicast, "Gb/s", share);
-  report.add("unicasts, " + name, k, unicasts, "Gb/s", kLink - share);
+  report.add("multicast, " + name, k, multicast, "Gb/s", {.expected = share});
+  report.add("unicasts, " + name, k, unicasts, "Gb/s", {.expected = kLink - share});
   report.add("marked, " + name, k, marked, "frames/ms");
   // Were it 1, as the theory says.
   report.add("notified, " + name, k, notified, "times a unicast");
@@ -105,8 +105,9 @@ const Experiment kMcRdmaFig6 = {
     "mark from 50 to 500 KB, with up to 1 %. Worst-path counts over 5 ms, tmcf over slots of "
     "20 ms (cnp-window). A multicast from one host to the seven others, and a unicast into "
     "each of the first k from the next one; 100 ms, of which the second half counts. No packet "
-    "is lost. Beside the shares that all notifications leave stands the paper's theory, "
-    "C/(k+1): where flows share a queue they hear of it equally often for what they send, and "
+    "is lost. Expected are, where all notifications pass, C/(k+1), as the "
+    "paper's theory in words comes to, and else a half; its text has no numbers: where flows share "
+    "a queue they hear of it equally often for what they send, and "
     "grow until they hear equally often. The second half takes senders whose growth depends on "
     "nothing but the time between two notifications. One that gains the same in any time and "
     "loses the same part of its rate by each notification settles where these are the rarer the "

@@ -62,7 +62,7 @@ void run(const Scene& scene, const ExperimentOptions& options, Report& report) {
   const unsigned seeds = options.seeds_or(1, 1);
   const auto against = [&](const std::string& series, double ours, double theirs,
                            std::optional<double> paper) {
-    report.add(series, plan.load, 100 * (ours / theirs - 1), "%", paper);
+    report.add(series, plan.load, 100 * (ours / theirs - 1), "%", {.paper = paper});
   };
   constexpr auto kFull = net::SenderGroups::kEverywhere;
   for (const double load : loads) {

@@ -115,10 +115,10 @@ void measure(bool has_control, const ExperimentOptions& options, Report& report)
       const std::optional<double> paper = mib == 8 ? std::optional(paper_at_8(way)) : std::nullopt;
       const double time = median(times);
       if (way == ReplicationWay::kMcRdma) ours = time;
-      report.add(name_of(way) + note, mib, times, "ms", paper);
+      report.add(name_of(way) + note, mib, times, "ms", {.paper = paper});
       if (way == ReplicationWay::kMcRdma) continue;
       report.add(name_of(way) + (" over mc-rdma" + note), mib, time / ours, "times",
-                 paper ? std::optional(*paper / kPaperMcRdma) : std::nullopt);
+                 {.paper = paper ? std::optional(*paper / kPaperMcRdma) : std::nullopt});
     }
   }
 }

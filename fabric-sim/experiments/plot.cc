@@ -134,15 +134,19 @@ void write_svg(std::ostream& out, const Report& report, std::string_view title,
                const PlotAxes& axes) {
   std::vector<std::string> names;  // as they came
   std::map<std::string, std::vector<Point>> series;
-  bool has_paper = false;
+  bool has_paper = false, has_expected = false;
   Scale x(axes.log_x, kLeft, kRight), y(axes.log_y, kBottom, kTop);
   for (const Point& p : report.points()) {
     if (p.unit != axes.plotted || !x.shows(p.x) || !y.shows(p.value)) continue;
     if (series[p.series].empty()) names.push_back(p.series);
     series[p.series].push_back(p);
-    has_paper = has_paper || p.paper.has_value();
+    has_paper = has_paper || p.beside.paper.has_value();
+    has_expected = has_expected || p.beside.expected.has_value();
     x.cover(p.x);
-    for (const double v : {p.value, p.low, p.high, p.paper.value_or(p.value)}) y.cover(v);
+    for (const double v : {p.value, p.low, p.high, p.beside.paper.value_or(p.value),
+                           p.beside.expected.value_or(p.value)}) {
+      y.cover(v);
+    }
   }
   x.finish();
   y.finish();
@@ -161,8 +165,12 @@ void write_svg(std::ostream& out, const Report& report, std::string_view title,
         out << "<path d=\"M" << px << ' ' << y.place(p.low) << 'V' << y.place(p.high)
             << "\" stroke=\"" << colour << "\"/>\n";
       }
-      if (p.paper && y.shows(*p.paper)) {
-        const double py = y.place(*p.paper);
+      if (p.beside.expected && y.shows(*p.beside.expected)) {
+        out << "<circle cx=\"" << px << "\" cy=\"" << y.place(*p.beside.expected)
+            << "\" r=\"6\" fill=\"none\" stroke=\"" << colour << "\" stroke-width=\"2\"/>\n";
+      }
+      if (p.beside.paper && y.shows(*p.beside.paper)) {
+        const double py = y.place(*p.beside.paper);
         out << "<path d=\"M" << px - 5 << ' ' << py - 5 << "l10 10m0 -10l-10 10\" stroke=\""
             << colour << "\" stroke-width=\"2\"/>\n";
       }
@@ -175,6 +183,7 @@ void write_svg(std::ostream& out, const Report& report, std::string_view title,
     write_text(out, kRight + 40, at + 5, "start", names[i]);
   }
   if (has_paper) write_text(out, kRight + 12, kBottom, "start", "crosses: the paper");
+  if (has_expected) write_text(out, kRight + 12, kBottom - 22, "start", "rings: expected");
   out << "</svg>\n";
 }
 

@@ -1,4 +1,4 @@
-// A report's series as one SVG of lines: our points, and the paper's as crosses.
+// A report's series as one SVG of lines: our points, the paper's as crosses, expected ones as rings.
 #pragma once
 
 #include <iosfwd>

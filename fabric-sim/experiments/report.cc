@@ -24,8 +24,22 @@ std::string json_number(double value) {
   return text.data();
 }
 
-// Names of series are the experiments' own: letters, digits, signs that JSON leaves alone.
+std::string json_or_null(const std::optional<double>& value) {
+  return value ? json_number(*value) : "null";
+}
+
+// Names of series and notes are the experiments' own: letters, digits, signs that JSON leaves alone.
 std::string in_quotes(const std::string& text) { return '"' + text + '"'; }
+
+std::string number_or_dash(const std::optional<double>& value) {
+  return value ? number(*value) : "-";
+}
+
+// Of a table: cells are aligned to the right (the first one to the left), the note follows them.
+struct Row {
+  std::vector<std::string> cells;
+  std::string note;
+};
 
 // Series after series, in the order in which they first came.
 std::vector<Point> by_series(const std::vector<Point>& points) {
@@ -48,18 +62,18 @@ double median(std::vector<double> values) {
 }
 
 void Report::add(const std::string& series, double x, double value, const std::string& unit,
-                 std::optional<double> paper) {
-  points_.push_back({series, x, value, unit, value, value, paper});
+                 const Beside& beside) {
+  points_.push_back({series, x, value, unit, value, value, beside});
 }
 
 void Report::draw(const std::string& series, double x, double value, const std::string& unit) {
-  points_.push_back({series, x, value, unit, value, value, std::nullopt, true});
+  points_.push_back({series, x, value, unit, value, value, {}, true});
 }
 
 void Report::add(const std::string& series, double x, std::vector<double> values,
-                 const std::string& unit, std::optional<double> paper) {
+                 const std::string& unit, const Beside& beside) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  points_.push_back({series, x, median(values), unit, *low, *high, paper});
+  points_.push_back({series, x, median(values), unit, *low, *high, beside});
 }
 
 void Report::say(const std::string& what) const {
@@ -74,30 +88,44 @@ void Report::write_json(std::ostream& out) const {
         << ", \"series\": " << in_quotes(p.series) << ", \"x\": " << json_number(p.x)
         << ", \"value\": " << json_number(p.value) << ", \"unit\": " << in_quotes(p.unit)
         << ", \"low\": " << json_number(p.low) << ", \"high\": " << json_number(p.high)
-        << ", \"paper\": " << (p.paper ? json_number(*p.paper) : "null") << '}';
+        << ", \"paper\": " << json_or_null(p.beside.paper)
+        << ", \"expected\": " << json_or_null(p.beside.expected)
+        << ", \"note\": " << in_quotes(p.beside.note) << '}';
     separator = ",\n";
   }
   out << "\n]\n";
 }
 
 void Report::write_table(std::ostream& out, std::string_view x_name) const {
-  using Row = std::array<std::string, 5>;
-  std::vector<Row> rows{{"series", std::string(x_name), "value", "low..high", "paper"}};
-  for (const Point& p : by_series(points_)) {
+  const std::vector<Point> points = by_series(points_);
+  const auto any = [&](auto&& has) { return std::any_of(points.begin(), points.end(), has); };
+  const bool has_paper = any([](const Point& p) { return p.beside.paper.has_value(); });
+  const bool has_expected = any([](const Point& p) { return p.beside.expected.has_value(); });
+  const bool has_note = any([](const Point& p) { return !p.beside.note.empty(); });
+  std::vector<Row> rows{{{"series", std::string(x_name), "value", "low..high"}, "note"}};
+  if (has_paper) rows[0].cells.emplace_back("paper");
+  if (has_expected) rows[0].cells.emplace_back("expected");
+  for (const Point& p : points) {
     if (p.is_course) continue;
     const std::string range = p.low == p.high ? "" : number(p.low) + ".." + number(p.high);
-    rows.push_back({p.series, number(p.x), number(p.value) + ' ' + p.unit, range,
-                    p.paper ? number(*p.paper) : "-"});
+    Row row{{p.series, number(p.x), number(p.value) + ' ' + p.unit, range}, p.beside.note};
+    if (has_paper) row.cells.push_back(number_or_dash(p.beside.paper));
+    if (has_expected) row.cells.push_back(number_or_dash(p.beside.expected));
+    rows.push_back(row);
   }
-  std::array<std::size_t, 5> width{};
+  if (!has_note) rows[0].note.clear();
+  std::vector<std::size_t> width(rows[0].cells.size(), 0);
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  for (const Row& row : rows) {
-    std::string line = row[0] + std::string(width[0] - row[0].size(), ' ');
-    for (std::size_t i = 1; i < row.size(); ++i) {
-      line += "  " + std::string(width[i] - row[i].size(), ' ') + row[i];
+    for (std::size_t i = 0; i < width.size(); ++i) {
+      width[i] = std::max(width[i], row.cells[i].size());
     }
+  }
+  for (const Row& row : rows) {
+    std::string line = row.cells[0] + std::string(width[0] - row.cells[0].size(), ' ');
+    for (std::size_t i = 1; i < width.size(); ++i) {
+      line += "  " + std::string(width[i] - row.cells[i].size(), ' ') + row.cells[i];
+    }
+    if (!row.note.empty()) line += "  " + row.note;
     out << line << '\n';
   }
 }

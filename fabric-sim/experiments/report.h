@@ -1,4 +1,5 @@
-// What an experiment found: points of series, each with the paper's value beside it where the paper has one.
+// What an experiment found: points of series. Beside a point stand the paper's number, what theory
+// expects, and a note, where there are any.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,20 @@
 
 namespace cepheus::sim {
 
+struct Beside {
+  std::optional<double> paper = {};     // a number of the paper's text, or the ratio of two of them
+  std::optional<double> expected = {};  // by theory or by our own estimate: no paper has it
+  std::string note = {};                // how the row was made, if not like the others
+};
+
 struct Point {
   std::string series;
   double x = 0;
   double value = 0;  // the median of the seeds
   std::string unit;
-  double low = 0, high = 0;     // of the seeds
-  std::optional<double> paper;  // none: the paper has no number here
-  bool is_course = false;       // one of many of a curve: not in the table
+  double low = 0, high = 0;  // of the seeds
+  Beside beside = {};
+  bool is_course = false;  // one of many of a curve: not in the table
 };
 
 // How a series is drawn.
@@ -35,10 +42,10 @@ class Report {
       : experiment_(std::move(experiment)), progress_(std::move(progress)) {}
 
   void add(const std::string& series, double x, double value, const std::string& unit,
-           std::optional<double> paper = std::nullopt);
+           const Beside& beside = {});
   // One value for each seed. Precondition: there is one.
   void add(const std::string& series, double x, std::vector<double> values, const std::string& unit,
-           std::optional<double> paper = std::nullopt);
+           const Beside& beside = {});
   // A point of a curve that is to be looked at: in JSON and drawings, not in the table.
   void draw(const std::string& series, double x, double value, const std::string& unit);
   // What is being done, for whoever waits.
@@ -47,9 +54,11 @@ class Report {
   const std::string& experiment() const { return experiment_; }
   const std::vector<Point>& points() const { return points_; }
 
-  // [{experiment, series, x, value, unit, low, high, paper}]: paper is a number or null.
+  // [{experiment, series, x, value, unit, low, high, paper, expected, note}]: paper and expected are
+  // numbers or null, the note is a text.
   void write_json(std::ostream& out) const;
-  // Series after series, in columns: series, x, value, range of the seeds, the paper's value.
+  // Series after series, in columns: series, x, value, range of the seeds, paper, expected, note. Of
+  // the last three, those that no row has are left out.
   void write_table(std::ostream& out, std::string_view x_name) const;
 
  private:

@@ -25,17 +25,19 @@ TEST(Report, GivesTheMedianAndTheRangeOfTheSeeds) {
   EXPECT_EQ(report.points()[1].value, 2.5);
 }
 
-TEST(Report, WritesJsonWithThePapersNumberOrNull) {
+TEST(Report, WritesJsonWithThePapersNumberOrNullApartFromTheory) {
   Report report("fig", {});
-  report.add("a", 64, 1.5, "us", 2.25);
-  report.add("a", 128, 3, "us");
+  report.add("a", 64, 1.5, "us", {.paper = 2.25});
+  report.add("a", 128, 3, "us", {.expected = 4, .note = "2 at once"});
   std::ostringstream out;
   report.write_json(out);
   const auto json = nlohmann::json::parse(out.str());
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[0], nlohmann::json::parse(R"({"experiment": "fig", "series": "a", "x": 64,
-      "value": 1.5, "unit": "us", "low": 1.5, "high": 1.5, "paper": 2.25})"));
+      "value": 1.5, "unit": "us", "low": 1.5, "high": 1.5, "paper": 2.25, "expected": null, "note": ""})"));
   EXPECT_TRUE(json[1]["paper"].is_null());
+  EXPECT_EQ(json[1]["expected"], 4);
+  EXPECT_EQ(json[1]["note"], "2 at once");
 }
 
 TEST(Report, CurvesAreDrawnAndInJsonButNotInTheTable) {
@@ -54,7 +56,7 @@ TEST(Report, CurvesAreDrawnAndInJsonButNotInTheTable) {
 
 TEST(Report, WritesSeriesAfterSeriesWithThePaperBeside) {
   Report report("fig", {});
-  report.add("a", 64, 1.5, "us", 2.25);
+  report.add("a", 64, 1.5, "us", {.paper = 2.25});
   report.add("b", 64, 7, "us");
   report.add("a", 128, 2, "us");
   std::ostringstream out;
@@ -66,14 +68,38 @@ TEST(Report, WritesSeriesAfterSeriesWithThePaperBeside) {
             "b          64    7 us                 -\n");
 }
 
+TEST(Report, KeepsTheoryApartFromThePaperAndNamesWhatIsSpecialAboutARow) {
+  Report report("fig", {});
+  report.add("a", 64, 1.5, "us", {.paper = 2.25});
+  report.add("b", 64, 7, "us", {.expected = 8, .note = "extrapolated"});
+  std::ostringstream out;
+  report.write_table(out, "bytes");
+  EXPECT_EQ(out.str(),
+            "series  bytes   value  low..high  paper  expected  note\n"
+            "a          64  1.5 us              2.25         -\n"
+            "b          64    7 us                 -         8  extrapolated\n");
+}
+
+TEST(Report, LeavesColumnsOutThatNoRowHas) {
+  Report report("fig", {});
+  report.add("a", 64, 1.5, "us");
+  std::ostringstream out;
+  report.write_table(out, "bytes");
+  EXPECT_EQ(out.str(),
+            "series  bytes   value  low..high\n"
+            "a          64  1.5 us           \n");
+}
+
 TEST(Plot, DrawsTheSeriesOfOneUnitAndEscapesNames) {
   Report report("fig", {});
-  report.add("a < b", 1, 10, "us", 20);
+  report.add("a < b", 1, 10, "us", {.paper = 20, .expected = 30});
   report.add("a < b", 100, 1000, "us");
   report.add("other", 1, 1, "ratio");
   std::ostringstream out;
   write_svg(out, report, "title", {"bytes", "us", true, true, "us"});
   EXPECT_THAT(out.str(), HasSubstr("a &lt; b"));
+  EXPECT_THAT(out.str(), HasSubstr("crosses: the paper"));
+  EXPECT_THAT(out.str(), HasSubstr("rings: expected"));
   EXPECT_THAT(out.str(), Not(HasSubstr("other")));
   EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
 }

@@ -200,7 +200,7 @@ void run_latency(const ExperimentOptions&, Report& report) {
     report.add("cepheus", x, ours, "us");
     report.add("1 unicast", x, one, "us");
     report.add("3 unicasts", x, three, "us");
-    report.add("against 3 unicasts", x, 100 * (ours / three - 1), "%", paper);
+    report.add("against 3 unicasts", x, 100 * (ours / three - 1), "%", {.paper = paper});
   }
 }
 
@@ -222,7 +222,7 @@ void run_gleam(const ExperimentOptions&, Report& report) {
     };
     report.add("gleam", x, microseconds(time_of(Way::kAnnounced, kOneByOne, bytes)), "us");
     report.add("3 unicasts", x, three, "us");
-    report.add("against 3 unicasts", x, against(Way::kAnnounced, kOneByOne), "%", paper);
+    report.add("against 3 unicasts", x, against(Way::kAnnounced, kOneByOne), "%", {.paper = paper});
     report.add("... announced by a call of its own", x, against(Way::kAnnounced, by_two_calls),
                "%");
     report.add("... nothing announced", x, against(Way::kMulticast, kOneByOne), "%");
@@ -244,13 +244,13 @@ void run_iops(const ExperimentOptions& options, Report& report) {
     const double ours = million_iops(Way::kMulticast, software, requests);
     const double one = million_iops(Way::kOneUnicast, software, requests);
     const double three = million_iops(Way::kThreeUnicasts, software, requests);
-    report.add("cepheus" + note, x, ours, "M/s", ours_paper);
+    report.add("cepheus" + note, x, ours, "M/s", {.paper = ours_paper});
     report.add("announced" + note, x, million_iops(Way::kAnnounced, software, requests), "M/s");
-    report.add("1 unicast" + note, x, one, "M/s", one_paper);
-    report.add("3 unicasts" + note, x, three, "M/s", three_paper);
+    report.add("1 unicast" + note, x, one, "M/s", {.paper = one_paper});
+    report.add("3 unicasts" + note, x, three, "M/s", {.paper = three_paper});
     std::optional<double> ratio;
     if (ours_paper && three_paper) ratio = *ours_paper / *three_paper;
-    report.add("over 3 unicasts" + note, x, ours / three, "times", ratio);
+    report.add("over 3 unicasts" + note, x, ours / three, "times", {.paper = ratio});
   };
   compare("", kPipelined, 1.167, 1.188, 0.413);
   compare(", links alone", kNone, {}, {}, {});

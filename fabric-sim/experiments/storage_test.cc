@@ -16,9 +16,9 @@ TEST(Storage, OneRequestSavesWhatThePapersSay) {
   int compared = 0;
   const Report report = quick_run("storage-latency");
   for (const Point& point : report.points()) {
-    if (!point.paper) continue;
+    if (!point.beside.paper) continue;
     ++compared;
-    EXPECT_NEAR(point.value, *point.paper, 5) << point.x << " bytes";
+    EXPECT_NEAR(point.value, *point.beside.paper, 5) << point.x << " bytes";
   }
   EXPECT_EQ(compared, 3);
 }
@@ -30,9 +30,9 @@ TEST(Storage, AnnouncedWritesSaveWhatGleamSays) {
   for (const Point& point : report.points()) {
     if (point.series == "against 3 unicasts" && point.x == 8192) announced = point.value;
     if (point.series == "... nothing announced" && point.x == 8192) silent = point.value;
-    if (!point.paper) continue;
+    if (!point.beside.paper) continue;
     ++compared;
-    EXPECT_NEAR(point.value, *point.paper, 5) << point.x << " bytes";
+    EXPECT_NEAR(point.value, *point.beside.paper, 5) << point.x << " bytes";
   }
   EXPECT_EQ(compared, 3);
   EXPECT_GT(announced, silent) << "an announcement takes its time on the wire";
@@ -44,8 +44,8 @@ TEST(Storage, RequestsASecondAreThoseOfOneUnicastAndALittleLessThanThreeTimesThr
   for (const Point& point : report.points()) {
     if (point.series == "cepheus") ours = point.value;
     if (point.series == "1 unicast") one = point.value;
-    if (!point.paper) continue;
-    EXPECT_NEAR(point.value / *point.paper, 1, 0.05) << point.series;
+    if (!point.beside.paper) continue;
+    EXPECT_NEAR(point.value / *point.beside.paper, 1, 0.05) << point.series;
     if (point.unit == "times") {
       EXPECT_NEAR(point.value, 2.83, 0.1);
     }

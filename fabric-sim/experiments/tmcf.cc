@@ -42,11 +42,11 @@ void measure(const CnpFilter& filter, const ExperimentOptions& options, Report& 
     const wire::Duration from = k * step + step / 2, to = (k + 1) * step;
     const double share = is_all ? kLink / (k + 1) : kLink / 2;
     report.add("multicast, " + name + ", settled", milliseconds(to), rates.mean(0, from, to),
-               "Gb/s settled", share);
+               "Gb/s settled", {.expected = share});
     double sum = 0;
     for (int f = 1; f <= k; ++f) sum += rates.mean(static_cast<std::size_t>(f), from, to);
     report.add("unicasts, " + name + ", settled", milliseconds(to), sum / k, "Gb/s settled",
-               kLink - share);
+               {.expected = kLink - share});
   }
   draw_course(report, "multicast, " + name, rates, 0, step / 10);
   draw_course(report, "first unicast, " + name, rates, 1, step / 10);
@@ -86,7 +86,7 @@ void run_fig6(const ExperimentOptions& options, Report& report) {
           is_all ? std::nullopt : std::optional<double>(phase.share);
       report.add("multicast, " + name + ", settled", milliseconds(phase.to * step),
                  rates.mean(0, (phase.from + phase.to) * step / 2, phase.to * step), "Gb/s settled",
-                 share);
+                 {.expected = share});
     }
     for (std::size_t f = 0; f < flows.size(); ++f) {
       draw_course(report, flows[f].name + ", " + name, rates, f, step / 10);
@@ -109,8 +109,8 @@ const Experiment kTmcfFig3 = {
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
     "with up to 1 %. A unicast more in each step: 1 to 2, 2 to 3, 3 to 1, 4 to 5, 5 to 6, 6 "
     "to 4; steps of 100 ms as in the paper (50 if quick). Settled values "
-    "are of a step's second half, and stand at its end. Beside them is C/(k+1) (mcrdma-fig6 says "
-    "what that takes).",
+    "are of a step's second half, and stand at its end. Expected is C/(k+1) (mcrdma-fig6 says "
+    "what that takes); the paper's text has no numbers.",
     run_fig3};
 const Experiment kTmcfFig4 = {
     "tmcf-fig4",
@@ -123,9 +123,10 @@ const Experiment kTmcfFig4 = {
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
     "with up to 1 %. A unicast more in each step: 1 to 2, 2 to 3, 3 to 1, 4 to 5, 5 to 6, 6 "
     "to 4; steps of 100 ms as in the paper (50 if quick). Settled values "
-    "are of a step's second half, and stand at its end. Beside them is a half: the worst of k "
+    "are of a step's second half, and stand at its end. Expected is a half: the worst of k "
     "equal paths is no "
-    "worse than one. tmcf's slots are 20 ms here, 50 us in the paper, whose receivers echo "
+    "worse than one. The paper's text has no numbers. tmcf's slots are 20 ms here, 50 us in the "
+    "paper, whose receivers echo "
     "every mark in an acknowledgement; ours make a notification in 50 us at most, and a slot "
     "of 50 us holds none or one of each path (cnp-window). Worst-path, Cepheus's filter, counts "
     "over 5 ms.",
@@ -143,7 +144,7 @@ const Experiment kTmcfFig6 = {
     "all that if quick). Settled values are of the second half of each of the "
     "four phases: alone; one unicast beside it; two at another receiver; one again. Filtered, "
     "the multicast has its share of the worst link; hearing of both links it has less in the "
-    "third phase, for which there is no theory.",
+    "third phase, for which there is no theory. The paper's text has no numbers.",
     run_fig6};
 
 }  // namespace cepheus::sim
