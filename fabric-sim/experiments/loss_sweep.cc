@@ -36,7 +36,10 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
                                const Measured& measured, Report& report,
                                const std::vector<std::pair<double, double>>& paper_goodput) {
   report.say(series + ", no loss");
-  const double lossless = run_with_loss(sweep, 0, 1, measured).ms;
+  std::vector<double> lossless;
+  for (unsigned seed = 1; seed <= sweep.seeds; ++seed) {
+    lossless.push_back(run_with_loss(sweep, 0, seed, measured).ms);
+  }
   report.add(series + ", lossless", 0, lossless, "ms");
   std::vector<double> medians;
   for (const double rate : sweep.rates) {
@@ -45,7 +48,7 @@ std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series
     for (unsigned seed = 1; seed <= sweep.seeds; ++seed) {
       const Run run = run_with_loss(sweep, rate, seed, measured);
       times.push_back(run.ms);
-      goodputs.push_back(lossless / run.ms);
+      goodputs.push_back(lossless[seed - 1] / run.ms);
       timeouts.push_back(run.timeouts);
     }
     std::optional<double> paper;

@@ -22,8 +22,8 @@ struct LossSweep {
 // Microseconds that the measured thing takes on a testbed of the sweep's hosts alone.
 using Measured = std::function<double(Testbed&)>;
 
-// Adds, for each rate, the time as `series` ("ms"), "SERIES, goodput" as a share of the one without
-// loss ("of lossless"), beside it what the papers say where `paper_goodput` has the rate, and the
+// Adds, for each rate, the time as `series` ("ms"), "SERIES, goodput" as a share of the same seed's
+// without loss ("of lossless": a seed sets flows' hashes, too), beside it what the papers say where `paper_goodput` has the rate, and the
 // NICs' time-outs: who lost a last packet or its acknowledgement waits for half a millisecond.
 // Returns the median times by rate, in ms.
 std::vector<double> sweep_loss(const LossSweep& sweep, const std::string& series,

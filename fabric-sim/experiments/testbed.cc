@@ -17,7 +17,8 @@ constexpr std::uint32_t kNoWindow = 1 << 16;
 }  // namespace
 
 Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
-    : simulator_(~std::uint64_t{0}),
+    : seed_(config.seed),
+      simulator_(~std::uint64_t{0}),
       memory_(std::make_unique_for_overwrite<std::uint8_t[]>(config.memory)),
       memory_size_(config.memory) {
   topology.hello = {};

@@ -32,6 +32,7 @@ class Testbed {
   // Precondition: the topology's plan succeeds.
   Testbed(net::Topology topology, const TestbedConfig& config);
 
+  std::uint64_t seed() const { return seed_; }
   Simulator& simulator() { return simulator_; }
   Network& network() { return *network_; }
   // Where all messages lie; its bytes are never touched.
@@ -52,6 +53,7 @@ class Testbed {
   Totals totals() const;
 
  private:
+  std::uint64_t seed_;
   Simulator simulator_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<std::uint8_t[]> memory_;
