@@ -1,5 +1,6 @@
 #include "fabric-sim/experiments/storage_cluster.h"
 
+#include <cassert>
 #include <cmath>
 
 namespace cepheus::sim {
@@ -86,7 +87,7 @@ void StorageCluster::send(Traffic traffic, std::size_t from, std::size_t to, std
 }
 
 void StorageCluster::issue(std::size_t client, Random& random) {
-  ++issued_;
+  const std::size_t number = issued_++;
   const Instant begin = testbed_.simulator().now();
   const std::size_t g = random.below(groups_.size());
   const std::size_t replica = groups_[g].hosts[random.below(kReplicas)];
@@ -94,8 +95,7 @@ void StorageCluster::issue(std::size_t client, Random& random) {
   if (random.chance(0.5)) {
     send(Traffic::kRequest, client, replica, kAsk, [=, this](Instant) {
       send(Traffic::kRead, replica, client, bytes, [=, this](Instant now) {
-        read_us_ += microseconds(now - begin);
-        ++reads_;
+        reads_.push_back({number, microseconds(now - begin)});
         ++ended_;
       });
     });
@@ -105,10 +105,21 @@ void StorageCluster::issue(std::size_t client, Random& random) {
   }
 }
 
-double StorageCluster::mean_read(Testbed& testbed) {
+void StorageCluster::run(Testbed& testbed) {
   for (const auto& client : clients_) client->schedule_next(testbed.simulator().now());
   testbed.run_until([&] { return ended_ == plan_.requests; });
-  return read_us_ / static_cast<double>(reads_);
+}
+
+double StorageCluster::mean_read(std::size_t first, std::size_t last) const {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const Read& read : reads_) {
+    if (read.number < first || read.number >= last) continue;
+    sum += read.us;
+    ++count;
+  }
+  assert(count > 0);
+  return sum / static_cast<double>(count);
 }
 
 }  // namespace cepheus::sim

@@ -30,8 +30,11 @@ class StorageCluster {
                  const MessageSizes& sizes, std::uint64_t seed);
   ~StorageCluster();
 
-  // All requests, from the first to the last one's end; mean time of reads in us.
-  double mean_read(Testbed& testbed);
+  // All requests, from the first to the last one's end.
+  void run(Testbed& testbed);
+  // Mean time in us of the reads among the requests [first, last), numbered as they were issued.
+  // Preconditions: run() has returned, and one of them is a read.
+  double mean_read(std::size_t first, std::size_t last) const;
 
  private:
   class Client;
@@ -59,8 +62,11 @@ class StorageCluster {
   std::vector<std::unique_ptr<Client>> clients_;
   std::map<std::tuple<Traffic, std::size_t, std::size_t>, std::unique_ptr<Way>> ways_;
   std::size_t issued_ = 0, ended_ = 0;
-  double read_us_ = 0;
-  std::size_t reads_ = 0;
+  struct Read {
+    std::size_t number;  // of the request
+    double us;
+  };
+  std::vector<Read> reads_;
 };
 
 }  // namespace cepheus::sim

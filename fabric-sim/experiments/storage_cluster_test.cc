@@ -1,0 +1,53 @@
+#include "fabric-sim/experiments/storage_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include "net/shapes.h"
+
+namespace cepheus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kRequests = 2000;
+
+struct Means {
+  double first_quarter, second_quarter, second_half;
+};
+
+Means reads_at(double load) {
+  net::Topology topology = net::fat_tree(6, paper_link(100, 500ns));
+  for (net::SwitchSpec& one : topology.switches) {
+    one.config.sender_groups = net::SenderGroups::kEverywhere;
+  }
+  const MessageSizes sizes = MessageSizes::alibaba_storage();
+  TestbedConfig config;
+  config.ack_timeout = kNoTimeout;
+  config.memory = sizes.largest();
+  config.max_qps = 1024;
+  Testbed testbed(topology, config);
+  StoragePlan plan;
+  plan.groups_of_a_primary = 2;
+  plan.load = load;
+  plan.requests = kRequests;
+  StorageCluster cluster(testbed, ReplicationWay::kMcRdma, plan, sizes, 1);
+  cluster.run(testbed);
+  return {cluster.mean_read(0, kRequests / 4), cluster.mean_read(kRequests / 4, kRequests / 2),
+          cluster.mean_read(kRequests / 2, kRequests)};
+}
+
+// A storing host receives 1.5 times the load. Beyond two thirds its queue grows as long as requests
+// come, and so do the times of reads: a mean is one of the run's length.
+TEST(StorageCluster, InOverloadReadsTakeTheLongerTheLaterTheyAre) {
+  const Means overload = reads_at(1.5);
+  EXPECT_GT(overload.second_quarter, 1.2 * overload.first_quarter);
+  EXPECT_GT(overload.second_half, 1.2 * overload.second_quarter);
+}
+
+TEST(StorageCluster, BelowOverloadReadsSettle) {
+  const Means calm = reads_at(0.1);
+  EXPECT_NEAR(calm.second_half / calm.second_quarter, 1, 0.5);
+}
+
+}  // namespace
+}  // namespace cepheus::sim
