@@ -3,17 +3,12 @@
 #include "fabric-sim/experiments/connection.h"
 
 namespace cepheus::sim {
-namespace {
-
-constexpr wire::Psn kStart{0};
-constexpr std::uint8_t kTimeoutCode = 1;  // the NIC's floor holds
-
-}  // namespace
-
 Channel::Channel(Testbed& testbed, std::size_t from, std::size_t to)
     : source_(testbed, testbed.network().host(from)), sink_(testbed, testbed.network().host(to)) {
-  connect(source_.host(), source_.qpn(), sink_.host().address(), sink_.qpn(), kStart, kTimeoutCode);
-  connect(sink_.host(), sink_.qpn(), source_.host().address(), source_.qpn(), kStart, kTimeoutCode);
+  connect(source_.host(), source_.qpn(), sink_.host().address(), sink_.qpn(), kFirstPsn,
+          kShortestTimeout);
+  connect(sink_.host(), sink_.qpn(), source_.host().address(), source_.qpn(), kFirstPsn,
+          kShortestTimeout);
   sink_.begin();
 }
 

@@ -8,6 +8,9 @@
 
 namespace cepheus::sim {
 
+inline constexpr wire::Psn kFirstPsn{0};
+inline constexpr std::uint8_t kShortestTimeout = 1;  // IBTA's code; the NIC's floor holds
+
 // What an experiment can't do without; throws std::logic_error if it was refused.
 template <typename T>
 T require(wire::Result<T> result) {

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kInstance = 1;
 constexpr std::uint16_t kEpoch = 1;
 constexpr std::uint32_t kToken = 0x70CE;
-constexpr std::uint8_t kTimeoutCode = 7;  // 0.5 ms
+constexpr std::uint8_t kGroupTimeout = 7;  // 0.5 ms
 
 mrp::RegistrationConfig config_of(const Host& host) {
   mrp::RegistrationConfig config;
@@ -165,7 +165,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
   }
   void connect() {
     const wire::Psn start = wire::group_start_psn(membership_.id(), kEpoch);
-    sim::connect(host_, qpn_, membership_.id(), wire::kVirtualQpn, start, kTimeoutCode);
+    sim::connect(host_, qpn_, membership_.id(), wire::kVirtualQpn, start, kGroupTimeout);
   }
   void say() {
     for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, control_port_);

@@ -10,10 +10,8 @@
 namespace cepheus::sim {
 namespace {
 
-constexpr std::uint32_t kInstance = 1;
-constexpr std::uint32_t kToken = 0x70CE;
-constexpr wire::Psn kStart{0};
-constexpr std::uint8_t kTimeoutCode = 1;  // the NIC's floor holds
+constexpr std::uint32_t kSenderInstance = 1;
+constexpr std::uint32_t kReceiverToken = 0x70CE;
 
 std::uint16_t control_port(std::uint32_t number) {
   return static_cast<std::uint16_t>(20000 + number % 10000);
@@ -26,7 +24,7 @@ class SenderGroup::Receiver final : public DatagramClient {
   Receiver(Testbed& testbed, Host& host, std::uint16_t control_port)
       : sink_(testbed, host),
         control_port_(control_port),
-        membership_({host.address(), sink_.qpn(), 0, control_port, kToken}) {
+        membership_({host.address(), sink_.qpn(), 0, control_port, kReceiverToken}) {
     host.listen(*this, control_port);
   }
 
@@ -37,7 +35,7 @@ class SenderGroup::Receiver final : public DatagramClient {
   void on_sender_group(Instant now, wire::Ipv4, const wire::SenderGroupMessage& message) override {
     if (membership_.on_message(now, message, out_) == mrp::ReceiverMembership::Task::kConnect) {
       connect(sink_.host(), sink_.qpn(), membership_.sender(), membership_.virtual_qpn(),
-              membership_.start_psn(), kTimeoutCode);
+              membership_.start_psn(), kShortestTimeout);
       sink_.begin();
       membership_.connected(true, out_);
     }
@@ -88,12 +86,12 @@ class SenderGroup::Sender final : public Actor, public DatagramClient {
   static mrp::SenderConfig config_of(const MessageSource& source, std::uint32_t number) {
     mrp::SenderConfig config;
     config.host = source.host().address();
-    config.instance = kInstance;
+    config.instance = kSenderInstance;
     config.control_port = control_port(number);
     config.qpn = source.qpn();
     config.virtual_qpn =
         wire::Qpn(wire::kFirstSenderGroupQpn + number * mrp::SenderRegistration::kVirtualQpnTries);
-    config.start = kStart;
+    config.start = kFirstPsn;
     return config;
   }
   void carry_out(Instant now) {
@@ -107,7 +105,7 @@ class SenderGroup::Sender final : public Actor, public DatagramClient {
     if (registration_.is_active() && !is_ready()) {
       ready_at_ = now;
       connect(source_.host(), source_.qpn(), registration_.alias(), registration_.virtual_qpn(),
-              registration_.start_psn(), kTimeoutCode);
+              registration_.start_psn(), kShortestTimeout);
     }
     if (const Instant due = registration_.deadline(); due < timer_at_) {
       timer_at_ = due;

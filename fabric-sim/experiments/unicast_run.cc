@@ -11,15 +11,13 @@ namespace cepheus::sim {
 namespace {
 
 constexpr std::uint64_t kSendFlag = std::uint64_t{1} << 63;
-constexpr wire::Psn kStart{0};
-constexpr std::uint8_t kTimeoutCode = 1;  // the NIC's floor holds
 
 void bring_up(Host& host, rnic::Qpn qpn, wire::Ipv4 peer, rnic::Qpn peer_qpn) {
   rnic::QpAttr attr;
   attr.state = rnic::QpState::kInit;
   attr.access = rnic::kLocalWrite;
   require(host.modify_qp(qpn, attr, rnic::kAttrState | rnic::kAttrAccess));
-  connect(host, qpn, peer, peer_qpn, kStart, kTimeoutCode);
+  connect(host, qpn, peer, peer_qpn, kFirstPsn, kShortestTimeout);
 }
 
 }  // namespace
