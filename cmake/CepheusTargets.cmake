@@ -20,6 +20,8 @@ foreach(sanitizer IN LISTS CEPHEUS_SANITIZE)
 endforeach()
 
 function(_cepheus_common target)
+  # Unity files include by absolute path. Without it in __FILE__, compiler caches serve every checkout.
+  target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:cepheus_warnings> $<BUILD_INTERFACE:cepheus_sanitizers>)
 endfunction()
@@ -34,10 +36,16 @@ function(cepheus_library name)
   _cepheus_common(cepheus_${name})
 endfunction()
 
-# cepheus_executable(NAME SOURCES ... [LIBS ...] [INSTALL]): program NAME in <build>/bin.
+# Sources whose own speed does not matter: tests, and programs that only read their command line and call libraries.
+set(CEPHEUS_COLD_OPTIONS "" CACHE STRING "Compiler options for sources whose own speed does not matter")
+
+# cepheus_executable(NAME SOURCES ... [LIBS ...] [INSTALL] [COLD]): program NAME in <build>/bin.
 function(cepheus_executable name)
-  cmake_parse_arguments(A "INSTALL" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "INSTALL;COLD" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
+  if(A_COLD)
+    target_compile_options(${name} PRIVATE ${CEPHEUS_COLD_OPTIONS})
+  endif()
   target_link_libraries(${name} PRIVATE ${A_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   _cepheus_common(${name})
@@ -68,6 +76,7 @@ function(cepheus_test name)
   endif()
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${CEPHEUS_COLD_OPTIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   _cepheus_common(${name})
   add_test(NAME ${name} COMMAND ${name})

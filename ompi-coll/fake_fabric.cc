@@ -213,7 +213,13 @@ mcast_status_t mcast_context_query(mcast_context_h, mcast_context_attr_t* out) {
   return MCAST_OK;
 }
 unsigned mcast_progress(mcast_context_h) { return 0; }
+mcast_status_t mcast_report_open(const char*, unsigned, unsigned, mcast_report_h*) {
+  return MCAST_OK;
+}
+void mcast_report_close(mcast_report_h) {}
 uint64_t mcast_report_begin(void) { return 0; }
+void mcast_report_timed_call(mcast_report_h, const char*, const char*, uint64_t, uint64_t,
+                             unsigned) {}
 
 mcast_status_t mcast_group_create(mcast_context_h, const mcast_group_params_t* params,
                                   mcast_group_h* out) {
