@@ -28,9 +28,10 @@ class Payload {
   // Does nothing after a failure.
   void unpack(size_t offset, const void* memory, size_t length);
   // Some of the data is missing here, for the reason `rc`. The first failure stays in error(): the
-  // call ends in it, but this rank still takes part in the rest, because others wait for it.
+  // call ends in it, but this rank still takes part in the rest, because others wait for it. That
+  // all go to the saved module (OMPI_ERR_NOT_AVAILABLE) counts more than what this rank lacks.
   void fail(int rc) {
-    if (error_ == OMPI_SUCCESS) error_ = rc;
+    if (error_ == OMPI_SUCCESS || rc == OMPI_ERR_NOT_AVAILABLE) error_ = rc;
   }
   int error() const { return error_; }
   // There is no data, for the reason `rc`: pack() fails from now on.

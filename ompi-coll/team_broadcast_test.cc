@@ -160,6 +160,17 @@ TEST_F(ScarceMemory, InsideAHostIsAnErrorOnTheRank) {
   EXPECT_THAT(failing_ranks(job, 1), ElementsAre(1));
 }
 
+TEST_F(ScarceMemory, OfAllRanksOfAHostSendsThemToTheSavedModuleWithTheOthers) {
+  for (const std::size_t bytes : {300u, 1000u}) {
+    fake::Job job(4, 2);
+    job.begin_all(0, bytes, true);
+    for (const int rank : {2, 3}) job.begin(rank, 0, bytes, true, &with_gaps_);
+    EXPECT_TRUE(job.run());
+    for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(job.result(rank), OMPI_SUCCESS) << rank;
+    expect_right_broadcasts(job, 4);
+  }
+}
+
 TEST_F(ScarceMemory, OfAHostsLeaderIsAnErrorOnItsHostIfTheSavedModuleCanNotServe) {
   for (const bool attended : {true, false}) {
     fake::Job job(4, 2);

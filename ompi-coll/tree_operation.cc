@@ -90,6 +90,8 @@ int TreeOperation::progress(Actions&) {
   int error = MPI_SUCCESS;
   if (!sends_.test(error) || !has_received_all()) return OMPI_ERR_WOULD_BLOCK;
   if (error != MPI_SUCCESS) return error;
+  if (refusal_ == MPI_ERR_TRUNCATE)
+    return refusal_;  // counts differ: there may be no next unit here
   if (refusal_ != OMPI_SUCCESS)
     call_.payload->fail(refusal_);
   else if (!call_.is_root())

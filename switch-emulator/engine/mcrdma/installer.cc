@@ -227,10 +227,12 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
     return call.count(Counter::kDropMrpForeign);
   }
   // From a switch that no way leads to any more, while the sender comes by another one.
+  const auto lives = [&](const SenderGroup& other) {
+    return other.said.header.instance == message.header.instance &&
+           call.now - other.last_seen <= wire::times::kSenderLives;
+  };
   const bool is_sender = message.share != 0;
-  if (!is_sender && known != nullptr && call.now - known->last_seen <= wire::times::kSenderLives) {
-    return call.count(Counter::kDropMrpStale);
-  }
+  if (!is_sender && groups_.any_of(key, lives)) return call.count(Counter::kDropMrpStale);
   // A repeat: those behind may have missed the first.
   SenderGroup gone;
   std::size_t unreachable = 0;

@@ -615,19 +615,26 @@ TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
 
 // Spine 3 has heard nothing since its trunk to the sender's leaf went dark, and tells those behind it.
 TEST(SenderGroups, WhereTheSenderComesByAnotherWayAForgottenOneEndsNothing) {
-  auto net = make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& c) { c.age = 10s; });
-  TestSender group(*net, 0, {3, 4, 6});
-  group.set_up();
-  net->set_port(0, net->port_between(0, 3), false);
-  net->set_port(3, net->port_between(3, 0), false);
-  for (int second = 0; second < 12 && !net->sw(3).sender_groups().empty(); ++second) {
-    group.install(false);
-    net->advance(1s);
+  for (const bool alias_leaves : {false, true}) {
+    auto net =
+        make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& c) { c.age = 10s; });
+    TestSender group(*net, 0, {3, 4, 6});
+    group.set_up();
+    net->set_port(0, net->port_between(0, 3), false);
+    net->set_port(3, net->port_between(3, 0), false);
+    if (alias_leaves) {
+      group.set_receivers({4, 6});
+      group.epoch = 2;
+    }
+    for (int second = 0; second < 12 && !net->sw(3).sender_groups().empty(); ++second) {
+      group.install(false);
+      net->advance(1s);
+    }
+    ASSERT_TRUE(net->sw(3).sender_groups().empty());
+    net->clear();
+    group.data(0);
+    for (const std::size_t r : {4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
   }
-  ASSERT_TRUE(net->sw(3).sender_groups().empty());
-  net->clear();
-  group.data(0);
-  for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
 }
 
 TEST(SenderGroups, RegistrationIsSignedWhereTheFabricHasAKey) {

@@ -1,6 +1,7 @@
 // The sender groups that a switch holds (docs/protocol.md, "Sender groups").
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -62,6 +63,8 @@ class SenderTable {
   // All records of a group for which `which(group)` holds.
   template <typename Which>
   void erase_if(const SenderKey& key, Which&& which);
+  template <typename Which>
+  bool any_of(const SenderKey& key, Which&& which) const;
 
   bool is_empty() const { return groups_.empty(); }
   std::size_t size() const { return size_; }
@@ -89,6 +92,13 @@ void SenderTable::erase_if(const SenderKey& key, Which&& which) {
   if (at == groups_.end()) return;
   size_ -= std::erase_if(at->second, [&](const auto& record) { return which(*record); });
   if (at->second.empty()) groups_.erase(at);
+}
+
+template <typename Which>
+bool SenderTable::any_of(const SenderKey& key, Which&& which) const {
+  const auto at = groups_.find(key);
+  return at != groups_.end() &&
+         std::ranges::any_of(at->second, [&](const auto& record) { return which(*record); });
 }
 
 }  // namespace cepheus::fabric
