@@ -96,6 +96,13 @@ void Agreement::decide_cut(Actions& out) {
   send(Action::kEveryone, message(Kind::kCut, position_, retry_at_), out);
 }
 
+void Agreement::give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason) {
+  fail(Cause::kWork, reason);
+  if (cut_) return;
+  cut_ = unit;
+  retry_at_ = retry_at;
+}
+
 void Agreement::lack(std::uint64_t bytes, Actions& out) {
   if (asked_root_) return;
   asked_root_ = true;

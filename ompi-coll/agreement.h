@@ -105,6 +105,9 @@ class Agreement {
   // The group is stopped and all that had arrived is at hand. `unacknowledged`: of what this rank
   // sent as a root that has returned, some may not have arrived everywhere.
   void salvaged(bool unacknowledged, Actions& out);
+  // All members know that the group of one has broken, and have all units before `unit`: this one and
+  // all later ones go by the saved module until `retry_at`.
+  void give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason);
   // Member, on path kRepair: it has the first `bytes` of the current unit. Asks once.
   void lack(std::uint64_t bytes, Actions& out);
   // Root: it has no copy of `unit`, which member `to` lacks.

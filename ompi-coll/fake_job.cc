@@ -98,7 +98,7 @@ bool Job::is_over() const {
                      [](const Rank& rank) { return rank.result != OMPI_ERR_WOULD_BLOCK; });
 }
 
-void Job::pass_moment() {
+void Job::move() {
   for (auto messages = open_mpi.deliverable(); !messages.empty();
        messages = open_mpi.deliverable()) {
     open_mpi.deliver(messages.front());
@@ -106,6 +106,10 @@ void Job::pass_moment() {
   for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
   for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
     fabric.deliver(ends.front());
+}
+
+void Job::pass_moment() {
+  move();
   for (int rank = 0; rank < size(); ++rank) look(rank);
   now() += std::chrono::milliseconds(1);
 }

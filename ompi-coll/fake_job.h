@@ -28,6 +28,8 @@ class Job {
   void begin_all(int root, std::size_t bytes, bool attended = true);
   // One look of the rank at its broadcast and at the groups.
   void look(int rank);
+  // All that can move does; no rank looks.
+  void move();
   // All ranks look, and all that can move does.
   void pass(std::chrono::milliseconds time);
   // The same until no rank broadcasts. False if one still does after `most`.
@@ -36,6 +38,7 @@ class Job {
   // What the rank's broadcast came to; OMPI_ERR_WOULD_BLOCK: it is not done.
   int result(int rank) const { return at(rank).result; }
   std::vector<int> results() const;
+  Route route(int rank) const { return at(rank).course->route(); }
   // Whether the rank has the data of its last broadcast.
   bool has_data(int rank) const;
   bool all_have_data() const;

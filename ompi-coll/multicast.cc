@@ -122,6 +122,8 @@ int Multicast::set_up(TeamLane& lane, uint64_t first) {
     Backoff next = set_up_backoff_;
     next.ended(Clock::now().time_since_epoch());
     lane.set_retry_after(retry_after(next));
+    const Agreement& agreement = session_->agreement();
+    if (agreement.is_broken()) lane.refuse(agreement.reason());
   }
   const bool again = lane.retry_at() != TeamLane::kNever;  // refused before
   switch (lane.progress()) {
@@ -139,6 +141,7 @@ int Multicast::set_up(TeamLane& lane, uint64_t first) {
       lane.set_retry_at(lane.retry_after() == TeamLane::kNever ? TeamLane::kNever
                                                                : first + lane.retry_after());
       reason_ = lane.reason();
+      if (lane.is_broken()) session_->agreement().give_up(first, lane.retry_at(), reason_);
       report(lane, again);
       // The leader ends the job with one error; the others wait for that here, and never return to
       // the program.

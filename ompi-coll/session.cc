@@ -77,6 +77,14 @@ void Session::each_ready(F f) const {
   }
 }
 
+// Also those whose set-up is under way: others may send there before this rank knows it.
+template <typename F>
+void Session::each_group(F f) const {
+  for (const auto& lane : lanes_) {
+    if (lane->has_group()) f(*lane);
+  }
+}
+
 void Session::look_at(const TeamLane& lane) {
   mcast_group_attr_t attr;
   if (!lane.has_failed(attr)) return;
@@ -91,7 +99,7 @@ void Session::look() {
 void Session::stop() {
   stopping_ = true;
   looked_at_ = Clock::now();
-  each_ready([&](TeamLane& lane) { lane.stop(agreement_.reason().c_str()); });
+  each_group([&](TeamLane& lane) { lane.stop(agreement_.reason().c_str()); });
 }
 
 void Session::watch(Actions& out) {
@@ -100,19 +108,14 @@ void Session::watch(Actions& out) {
     inbox_.drop_skipped();
   }
   look();
-  if (!agreement_.is_broken()) return;
-  if (agreement_.is_salvaged()) {
-    // A lane that was set up only after the break has carried nothing.
-    each_ready([](TeamLane& lane) { lane.destroy(); });
-    return;
-  }
+  if (!agreement_.is_broken() || agreement_.is_salvaged()) return;
   if (!stopping_) stop();
   const auto now = Clock::now();
   drained_for_ += std::min<std::chrono::nanoseconds>(now - looked_at_, kLongestLook);
   looked_at_ = now;
   const bool patient = drained_for_ < kDrainPatience;
   bool is_drained = true;
-  each_ready([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
+  each_group([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
   if (is_drained || !patient) salvage(out);
 }
 

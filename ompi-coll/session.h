@@ -64,6 +64,8 @@ class Session {
   };
   template <typename F>
   void each_ready(F f) const;
+  template <typename F>
+  void each_group(F f) const;
   void look_at(const TeamLane& lane);
   void stop();
   void salvage(Actions& out);

@@ -179,5 +179,39 @@ TEST_F(ScarceMemory, OfAHostsLeaderIsAnErrorOnItsHostIfTheSavedModuleCanNotServe
   }
 }
 
+// The lane of large broadcasts breaks at rank 2 alone, which nobody else knows, and then the small
+// ones' lane is set up. The root is two broadcasts ahead of rank 2.
+TEST_F(Story, ALaneThatIsSetUpBehindALocalBreachLosesNothing) {
+  fake::Job job(3);
+  job.begin_all(0, 300);
+  ASSERT_TRUE(job.run());
+  job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+  job.pass(milliseconds(20));
+
+  job.begin(2, 0, 10);
+  job.look(2);
+  for (const std::size_t bytes : {10u, 20u, 30u}) {
+    job.begin(0, 0, bytes);
+    job.begin(1, 0, bytes);
+    for (int i = 0; i < 20; ++i) {
+      job.move();
+      job.look(0);
+      job.look(1);
+    }
+    ASSERT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERR_WOULD_BLOCK));
+  }
+  for (const std::size_t bytes : {10u, 20u, 30u}) {
+    if (bytes > 10) job.begin(2, 0, bytes);
+    ASSERT_TRUE(job.run());
+    ASSERT_EQ(job.result(2), OMPI_SUCCESS) << bytes;
+    ASSERT_TRUE(job.has_data(2)) << bytes;
+  }
+  for (int i = 0; i < 10'000 && job.route(2) != Route::kEager; ++i) {
+    job.begin_all(0, 10);
+    ASSERT_TRUE(job.run());
+  }
+  EXPECT_EQ(job.route(2), Route::kEager) << "multicast never came back";
+}
+
 }  // namespace
 }  // namespace cepheus::coll

@@ -67,6 +67,7 @@ bool may_pass(int32_t status) {
     case MCAST_ERR_NO_MEMORY:
     case MCAST_ERR_NO_DEVICE:  // a port comes up again, a switch is started
     case MCAST_ERR_AGAIN:
+    case TeamLane::kBroken:
       return true;
     default:
       return false;
@@ -89,6 +90,11 @@ void TeamLane::make_group(MemberRecord& record) {
   record = {};
   record.fingerprint = parameters().fingerprint();
   record.lane = kind_;
+  if (!refusal_.empty()) {
+    record.status = kBroken;
+    snprintf(record.reason, sizeof record.reason, "%s", refusal_.c_str());
+    return;
+  }
   Transport& transport = Transport::instance();
   transport.add_group();
   std::string why;
@@ -121,6 +127,7 @@ void TeamLane::make_group(MemberRecord& record) {
 
 void TeamLane::start() {
   ++attempts_;
+  stopped_ = false;
   make_group(own_);
   int rc = OMPI_SUCCESS;
   if (is_leader()) {
@@ -160,7 +167,7 @@ std::string TeamLane::mistake() const {
 
 void TeamLane::gathered() {
   if (const std::string why = mistake(); !why.empty()) return announce(kMistaken, why);
-  if (group_ == nullptr && own_.status == MCAST_OK) return announce_destroyed();
+  if (is_lost()) return announce_lost();
   const std::string why = objection(records_, leader(), team_);
   if (!why.empty()) {
     // Where several object the most lasting reason counts.
@@ -185,8 +192,8 @@ void TeamLane::gathered() {
 }
 
 // The session broke meanwhile. The others still wait for the outcome.
-void TeamLane::announce_destroyed() {
-  announce(MCAST_ERR_FABRIC, rank_text(team_) + ": the fabric failed during the group's set-up");
+void TeamLane::announce_lost() {
+  announce(kBroken, rank_text(team_) + ": the fabric failed during the group's set-up");
 }
 
 void TeamLane::registered(mcast_status_t status) {
@@ -229,8 +236,8 @@ TeamLane::State TeamLane::progress() {
       if (messages_.test(error)) gathered();
       break;
     case State::kRegistering: {
-      if (group_ == nullptr) {
-        announce_destroyed();
+      if (is_lost()) {
+        announce_lost();
         break;
       }
       const mcast_status_t status = mcast_group_test(group_);
@@ -260,7 +267,10 @@ bool TeamLane::has_failed(mcast_group_attr_t& attr) const {
   return mcast_group_query(group_, &attr) == MCAST_OK;
 }
 
-void TeamLane::stop(const char* reason) { (void)mcast_group_stop(group_, reason); }
+void TeamLane::stop(const char* reason) {
+  stopped_ = true;
+  (void)mcast_group_stop(group_, reason);
+}
 
 bool TeamLane::is_drained() const {
   mcast_group_attr_t attr;

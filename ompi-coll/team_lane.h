@@ -66,6 +66,9 @@ class TeamLane {
     arrival_arg_ = arg;
   }
 
+  // This member's session has broken, for `reason`: the lane fails on all members. Data of a group
+  // that this member does not look after would be acknowledged and lost. Before start.
+  void refuse(const std::string& reason) { refusal_ = reason; }
   // The leader: what all learn if it fails in a way that may pass, see `retry_after()`.
   void set_retry_after(uint64_t units) { retry_after_ = units; }
   static constexpr uint64_t kNever = ~uint64_t{0};
@@ -77,7 +80,9 @@ class TeamLane {
   // kFailed -> kUnused, with fresh groups.
   void reset();
 
-  static constexpr int32_t kMistaken = -1000;  // no mcast_status_t
+  // No mcast_status_t:
+  static constexpr int32_t kMistaken = -1000;
+  static constexpr int32_t kBroken = -1001;
 
   State progress();
   State state() const { return state_; }
@@ -86,6 +91,8 @@ class TeamLane {
   std::string reason() const { return outcome_.reason; }
   // kFailed: members set up different lanes, because the counts that they pass differ.
   bool is_mistaken() const { return outcome_.status == kMistaken; }
+  // kFailed: a member's session has broken.
+  bool is_broken() const { return outcome_.status == kBroken; }
   // Of a sender group its sender's address.
   uint32_t mcst_id() const { return outcome_.mcst_id; }
   int sender() const { return sender_; }
@@ -94,9 +101,10 @@ class TeamLane {
   Channel& channel() const { return *channel_; }  // kReady
   // kReady: true if the group has failed in operation; why in `attr`.
   bool has_failed(mcast_group_attr_t& attr) const;
-  // kReady: takes this rank out of the group.
+  bool has_group() const { return group_ != nullptr; }  // as do the next two
+  // Takes this rank out of the group.
   void stop(const char* reason);
-  // kReady and stopped or failed: all that had arrived has been handed over.
+  // Stopped or failed: all that had arrived has been handed over.
   bool is_drained() const;
   // kReady: this rank's sends that not every member has acknowledged.
   unsigned outstanding() const;
@@ -114,7 +122,8 @@ class TeamLane {
   void gathered();
   void registered(mcast_status_t status);
   std::string mistake() const;
-  void announce_destroyed();
+  bool is_lost() const { return own_.status == MCAST_OK && (group_ == nullptr || stopped_); }
+  void announce_lost();
   void announce(int32_t status, const std::string& reason);
   void settle();
   void set_state(State state) { state_ = state; }
@@ -133,6 +142,8 @@ class TeamLane {
   int attempts_ = 0;
   mcast_group_h group_ = nullptr;
   std::unique_ptr<Channel> channel_;
+  bool stopped_ = false;
+  std::string refusal_;
   MemberRecord own_{};
   std::vector<MemberRecord> records_;  // the leader's
   LaneOutcome outcome_{};
