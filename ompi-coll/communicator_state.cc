@@ -72,6 +72,11 @@ bool CommunicatorState::is_time_to_look_again() {
   for (;;) {
     const Guard guard(busy_);
     if (!guard) continue;  // held for moments
+    // What was started before goes the old way on all ranks, also where its turn has not come.
+    (void)take_incoming();
+    for (const auto& started : started_) {
+      if (started->course == nullptr) (void)choose_course(*started);
+    }
     alike_ = false;
     settled_ = false;
     arrangement_.again();
@@ -197,19 +202,19 @@ void CommunicatorState::finish_started() {
   }
 }
 
+bool CommunicatorState::take_incoming() {
+  const std::lock_guard<std::mutex> incoming(incoming_mutex_);
+  std::move(incoming_.begin(), incoming_.end(), std::back_inserter(started_));
+  incoming_.clear();
+  if (!started_.empty()) return true;
+  if (in_flight_.exchange(false)) add_in_flight(-1);
+  return false;
+}
+
 void CommunicatorState::advance(std::vector<Finished>& out) {
   const Guard guard(busy_);
   if (!guard) return;
-  for (;;) {
-    {
-      const std::lock_guard<std::mutex> incoming(incoming_mutex_);
-      std::move(incoming_.begin(), incoming_.end(), std::back_inserter(started_));
-      incoming_.clear();
-      if (started_.empty()) {
-        if (in_flight_.exchange(false)) add_in_flight(-1);
-        return;
-      }
-    }
+  while (take_incoming()) {
     Broadcast& broadcast = *started_.front();
     const int rc = step(broadcast);
     look_after();

@@ -87,6 +87,8 @@ class CommunicatorState {
   // Under the guard:
   int step(Broadcast& broadcast);
   int choose_course(Broadcast& broadcast);
+  // Of started_; false if none is started.
+  bool take_incoming();
   bool is_earned(size_t bytes);
   bool is_time_to_look_again();
   void settle();

@@ -209,6 +209,7 @@ mcast_status_t mcast_context_create(const mcast_context_params_t*, mcast_context
 void mcast_context_destroy(mcast_context_h) {}
 mcast_status_t mcast_context_query(mcast_context_h, mcast_context_attr_t* out) {
   *out = {};
+  out->ipv4 = static_cast<std::uint32_t>(FabricCalls::fabric().caller) + 1;
   out->is_up = FabricCalls::fabric().is_port_up ? 1 : 0;
   return MCAST_OK;
 }
