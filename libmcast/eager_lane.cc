@@ -90,12 +90,12 @@ bool EagerLane::post(std::uint32_t slot, std::size_t length, std::uint32_t imm) 
   return true;
 }
 
-EagerLane::Release EagerLane::release(std::uint32_t slot) {
+EagerLane::Release EagerLane::release(std::uint32_t slot, bool is_usable) {
   if (slot >= receives_.size() || receives_[slot] != Receive::kDelivered) {
     return Release::kNotDelivered;
   }
   receives_[slot] = Receive::kIdle;
-  return post_receive(slot) ? Release::kDone : Release::kRefused;
+  return !is_usable || post_receive(slot) ? Release::kDone : Release::kRefused;
 }
 
 void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {

@@ -262,7 +262,7 @@ void Group::complete(const ibv_wc& wc, Events& out) {
 }
 
 bool Group::release_receive(std::uint32_t slot) {
-  switch (eager_->release(slot)) {
+  switch (eager_->release(slot, state_ != MCAST_GROUP_FAILED)) {
     case EagerLane::Release::kNotDelivered:
       return false;
     case EagerLane::Release::kRefused:

@@ -124,6 +124,22 @@ TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedEndsReceivesPostedMeanw
   drop();  // before the operations
 }
 
+// A program waits for recvs_posted to become 0, so as to lose nothing that has arrived.
+TEST_F(HostSyncGroup, ThatFailsWhileItsQueuePairIsStoppedPostsNoReceiveThatIsGivenBack) {
+  start(MCAST_LANE_EAGER);
+  answer_ = MCAST_INPROGRESS;
+  device_.deliver(pair(), "12345678", 7);
+  progress();
+  EXPECT_EQ(mcast_send_eager(group_, kData, 8, 1), MCAST_ERR_AGAIN);
+  (void)mcast_progress(context_);  // it stops
+  mcast_group_stop(group_);
+  progress();
+  EXPECT_EQ(attr().recvs_posted, 0u);
+  mcast_recv_release(group_, received_.at(0).at);
+  EXPECT_EQ(attr().recvs_posted, 0u);
+  drop();
+}
+
 TEST_F(HostSyncGroup, ThatFailsOnItsWayUpCountsEachEagerReceiveOnce) {
   for (const bool is_refused_rtr : {true, false}) {
     start(MCAST_LANE_EAGER);

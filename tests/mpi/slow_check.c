@@ -38,11 +38,8 @@ int main(int argc, char** argv) {
     MPI_Request request;
     MPI_Irecv(&done, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);
     long looks = 0;
-    for (int ended = 0, counts = 0; !ended; looks++) {
-      if (!counts && access(broken, F_OK) == 0) {
-        counts = 1;
-        looks = 0;
-      }
+    for (int ended = 0, counts = 0; !ended; looks += counts) {
+      if (!counts) counts = access(broken, F_OK) == 0;
       MPI_Test(&request, &ended, MPI_STATUS_IGNORE);
       usleep(1000);
     }
