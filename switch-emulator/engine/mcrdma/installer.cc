@@ -17,6 +17,10 @@ using wire::SenderGroupMessage;
 
 namespace {
 
+// Of a REMOVE by former ways. It is the sender's own, so its share is not 0; and far less than any part
+// of a whole share, so that it never passes for one that is missing.
+constexpr std::uint64_t kFormerShare = std::uint64_t{1} << 24;
+
 // Receivers that can be: not the sender, of a real queue pair.
 bool is_well_formed(const SenderGroupMessage& message) {
   const auto can_be = [&](const MrpMember& m) {
@@ -42,6 +46,22 @@ std::vector<Replica> rule_for(std::span<const MrpMember> receivers,
     rule.push_back({first.host, branch.is_one() ? first.qpn : Qpn(), branch.receivers.front()});
   }
   return rule;
+}
+
+void add_host(std::vector<MrpMember>& to, const MrpMember& member) {
+  if (std::ranges::find(to, member.host, &MrpMember::host) == to.end()) to.push_back(member);
+}
+
+// All that the record has named, now or formerly.
+void add_receivers(std::vector<MrpMember>& to, const SenderGroup& group) {
+  for (const MrpMember& m : group.said.list()) add_host(to, m);
+  for (const MrpMember& m : group.former) add_host(to, m);
+}
+
+// Of a message without regions, which would name receivers by their places.
+void remove_receiver(SenderGroupMessage& message, std::size_t at) {
+  for (; at + 1 < message.receiver_count; ++at) message.receivers[at] = message.receivers[at + 1];
+  --message.receiver_count;
 }
 
 // What a sender is to hear of its group.
@@ -169,15 +189,28 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
     return tell_cut_off(call, message, message.receivers[unreachable]);
   }
   // What an older epoch's copies were addressed to is nobody's any more.
+  std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    return &other != group && other.said.header.instance == message.header.instance &&
-           wire::newer_epoch(message.header.epoch, other.said.header.epoch);
+    if (&other == group || other.said.header.instance != message.header.instance ||
+        !wire::newer_epoch(message.header.epoch, other.said.header.epoch)) {
+      return false;
+    }
+    add_receivers(former, other);
+    return true;
   });
   // Of another queue pair it is another group.
   if (group != nullptr && group->said.sender_qpn != message.sender_qpn) {
     groups_.erase(*std::exchange(group, nullptr));
   }
   if (group == nullptr) group = &groups_.add(key, addressed);
+  add_receivers(former, *group);
+  std::erase_if(former, [&](const MrpMember& m) {
+    return std::ranges::find(message.list(), m.host, &MrpMember::host) != message.list().end();
+  });
+  if (former.size() > SenderGroupMessage::kMaxReceivers) {
+    former.resize(SenderGroupMessage::kMaxReceivers);
+  }
+  group->former = std::move(former);
   group->said = message;
   group->said.addressed = addressed;
   group->ingress = call.ingress;
@@ -235,15 +268,43 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   if (!is_sender && groups_.any_of(key, lives)) return call.count(Counter::kDropMrpStale);
   // A repeat: those behind may have missed the first.
   SenderGroup gone;
-  std::size_t unreachable = 0;
   gone.said = message;
+  gone.said.region_count = 0;
   gone.said.addressed = addressed;
-  gone.branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
-  gone.rule = rule_for(message.list(), gone.branches, gone.said.addressed);
+  branch_to_reachable(call, gone);
+  std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    return other.said.header.instance == message.header.instance;
+    if (other.said.header.instance != message.header.instance) return false;
+    for (const MrpMember& m : other.former) add_host(former, m);
+    return true;
   });
   pass_on(call, gone, MrpType::kRemove, message.share);
+  remove_former(call, gone, former);
+}
+
+// One that has no way to it keeps nobody else from being told of the end.
+void Installer::branch_to_reachable(const Call& call, SenderGroup& group) {
+  while (group.branches.empty() && group.said.receiver_count > 0) {
+    std::size_t unreachable = 0;
+    group.branches = bifurcate(config_, routes_, group.said.list(), call.ingress, unreachable);
+    if (group.branches.empty()) remove_receiver(group.said, unreachable);
+  }
+  group.rule = rule_for(group.said.list(), group.branches, group.said.addressed);
+}
+
+// Of several receivers behind a switch one may be left: then what is told to that one passes the
+// switch by, and the switch would keep its record until it ages.
+void Installer::remove_former(Call& call, const SenderGroup& gone,
+                              std::span<const MrpMember> former) {
+  SenderGroup all;
+  all.said = gone.said;
+  for (const MrpMember& m : former) {
+    const auto list = all.said.list();
+    if (std::ranges::find(list, m.host, &MrpMember::host) == list.end()) all.said.add(m);
+  }
+  if (all.said.receiver_count == gone.said.receiver_count) return;
+  branch_to_reachable(call, all);
+  pass_on(call, all, MrpType::kRemove, kFormerShare, &gone.branches);
 }
 
 void Installer::on_query(Call& call, const SenderGroupMessage& message) {

@@ -36,6 +36,8 @@ class Installer {
   void report_down(Call& call, const wire::SenderGroupMessage& said, Ipv4 host);
   void on_remove(Call& call, const wire::UdpDatagram& datagram,
                  const wire::SenderGroupMessage& message);
+  void branch_to_reachable(const Call& call, SenderGroup& group);
+  void remove_former(Call& call, const SenderGroup& gone, std::span<const wire::MrpMember> former);
   void on_query(Call& call, const wire::SenderGroupMessage& message);
   void on_answer(Call& call, const Frame& frame, const wire::UdpDatagram& datagram,
                  const wire::SenderGroupMessage& message);

@@ -538,6 +538,41 @@ TEST(SenderGroups, ARemovedGroupLeavesNothing) {
   EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
 }
 
+TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {1, 3, 4, 6});
+  group.set_up();
+  net->set_port(0, net->port_of(1), false);
+  net->clear();
+  group.remove();
+  for (const std::size_t r : {3, 4, 6}) {
+    ASSERT_FALSE(group.told_to(r).empty()) << r;
+    EXPECT_EQ(group.told_to(r).back().header.type, wire::MrpType::kRemove);
+  }
+  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+}
+
+// Two receivers at leaf 1 make it branch. When one is taken out, the spine speaks to the other one by
+// itself, and leaf 1 hears nothing of the group any more.
+TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
+  for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
+    for (const std::size_t out : {3, 4}) {
+      auto net = make_leaf_spine(how);
+      TestSender group(*net, 0, {6, 3, 4});
+      group.set_up();
+      ASSERT_FALSE(net->sw(1).sender_groups().empty());
+      group.set_receivers({6, 7 - out});
+      for (group.epoch = 2; group.epoch < 4; ++group.epoch) group.install(false);
+      net->set_port(1, net->port_of(out), false);
+      net->clear();
+      --group.epoch;
+      group.remove();
+      EXPECT_GE(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
+      for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+    }
+  }
+}
+
 TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});

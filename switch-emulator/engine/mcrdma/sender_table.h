@@ -40,6 +40,9 @@ struct SenderGroup {
   wire::SenderGroupMessage said;
   PortId ingress;  // where it came from; one of several, behind equal-cost paths
   std::vector<Branch> branches;
+  // Receivers of earlier INSTALLs that the last one does not name. Switches on the way to them may
+  // hold records that this switch no longer refreshes.
+  std::vector<wire::MrpMember> former;
   std::vector<Replica> rule;        // empty: the data goes on as it is
   std::unique_ptr<AckMerge> merge;  // at the sender's switch
   Instant last_seen;
