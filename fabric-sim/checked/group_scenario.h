@@ -70,6 +70,7 @@ class GroupScenario final : private Actor {
   bool run_until(Instant end);
   bool all_done() const;
   void end_sends();
+  bool has_sender_groups() const { return plan_.groups.front().has_one_sender; }
   bool all_is_calm() const;
   bool something_is_left() const;
   void run_operations();
