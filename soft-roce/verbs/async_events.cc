@@ -35,7 +35,7 @@ bool AsyncEvents::take(ibv_async_event& event) {
 }
 
 void AsyncEvents::on_forked() {
-  new (&mutex_) std::mutex;
+  new (&mutex_) InnerMutex;
   new (&waiting_) std::deque<Waiting>;  // another thread may have been about to change the old one
   ready_.renew();
 }

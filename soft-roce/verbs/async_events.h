@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "soft-roce/verbs/inner_mutex.h"
 #include "soft-roce/verbs/readiness.h"
 
 namespace cepheus::verbs {
@@ -42,7 +43,7 @@ class AsyncEvents {
   explicit AsyncEvents(Readiness ready) : ready_(std::move(ready)) {}
 
   Readiness ready_;
-  std::mutex mutex_;
+  InnerMutex mutex_;
   std::deque<Waiting> waiting_;
   std::uint64_t dropped_ = 0;
 };

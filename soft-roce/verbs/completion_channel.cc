@@ -45,7 +45,7 @@ std::uint32_t CompletionChannel::withdraw(EventSource& source) {
 }
 
 void CompletionChannel::on_forked() {
-  new (&mutex_) std::mutex;
+  new (&mutex_) InnerMutex;
   ready_.renew();
   while (head_ != nullptr) {
     EventSource* const source = head_;

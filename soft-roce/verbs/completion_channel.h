@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "soft-roce/verbs/inner_mutex.h"
 #include "soft-roce/verbs/readiness.h"
 #include "wire/result.h"
 
@@ -54,7 +55,7 @@ class CompletionChannel {
   void unlink(EventSource& source);
 
   Readiness ready_;
-  std::mutex mutex_;
+  InnerMutex mutex_;
   EventSource* head_ = nullptr;
   EventSource* tail_ = nullptr;
 };

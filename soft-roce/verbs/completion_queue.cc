@@ -71,7 +71,7 @@ std::uint32_t CompletionQueue::retire() {
 }
 
 void CompletionQueue::on_forked() {
-  new (&mutex_) std::mutex;
+  new (&mutex_) InnerMutex;
   disarm();
   if (channel_ != nullptr) channel_->on_forked();
 }

@@ -17,6 +17,7 @@
 #include "soft-roce/engine/verbs_types.h"
 #include "soft-roce/verbs/completion_channel.h"
 #include "soft-roce/verbs/engine_names.h"
+#include "soft-roce/verbs/inner_mutex.h"
 #include "soft-roce/verbs/notification.h"
 
 namespace cepheus::verbs {
@@ -65,7 +66,7 @@ class CompletionQueue {
   CompletionChannel* const channel_;
   EventSource source_;
   std::atomic<int>& armed_queues_;
-  mutable std::mutex mutex_;  // guards all below; head_ and tail_ are read without it
+  mutable InnerMutex mutex_;  // guards all below; head_ and tail_ are read without it
   std::uint32_t mask_;
   std::unique_ptr<Completion[]> ring_;
   std::atomic<std::uint64_t> head_{0};

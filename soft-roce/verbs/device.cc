@@ -8,6 +8,7 @@
 #include <cstring>
 #include <forward_list>
 #include <mutex>
+#include <new>
 #include <optional>
 
 #include "soft-roce/engine/congestion_text.h"
@@ -147,22 +148,21 @@ class NicHolder {
   }
 
   void before_fork() {
-    if (!mutex_.lock_for_fork()) {
-      ++interrupted_;
-      return;
-    }
+    const int held = InnerLocks::held();
+    const bool is_locked = mutex_.lock_for_fork(held);
+    locked_forks_ = locked_forks_ << 1 | (is_locked ? 1 : 0);
+    if (!is_locked) return;
     for (Attached& each : nics_) {
       each.forking = each.nic.lock();
-      each.is_whole = each.forking && each.forking->lock_for_fork();
+      each.is_whole = each.forking && each.forking->lock_for_fork(held);
     }
   }
 
   void after_fork(bool in_child) {
-    if (interrupted_ > 0) {
-      --interrupted_;
-      for (const Attached& each : nics_) {
-        if (const auto nic = each.nic.lock(); nic && in_child) nic->abandon(false);
-      }
+    const bool is_locked = (locked_forks_ & 1) != 0;
+    locked_forks_ >>= 1;
+    if (!is_locked) {
+      if (in_child) abandon_in_the_middle();
       return;
     }
     for (Attached& each : nics_) {
@@ -180,14 +180,30 @@ class NicHolder {
     mutex_.unlock();
   }
 
+  // In the child of a fork that could not lock the mutex.
+  void abandon_in_the_middle() {
+    for (const Attached& each : nics_) {
+      if (const auto nic = each.nic.lock()) nic->abandon(false);
+    }
+    if (mutex_.is_in_use_here()) return;  // by the thread that the signal handler interrupted
+    // Another thread had it, which is not in this process and may have left anything half done.
+    mutex_.renew();
+    new (&nics_) std::forward_list<Attached>;
+    new (&pinned_) std::shared_ptr<LiveNic>;
+    new (&host_) std::string;
+    address_ = wire::Ipv4();
+  }
+
   static inline std::atomic<NicHolder*> created_{nullptr};
 
-  ForkMutex mutex_;
+  // Of the forks that this thread is in, the innermost last: has it locked the mutex?
+  [[gnu::tls_model("initial-exec")]] static inline thread_local std::uint64_t locked_forks_ = 0;
+
+  ForkMutex mutex_{false};
   // Newest first. A list: a signal handler that forks may find it in the middle of a change.
   std::forward_list<Attached> nics_;
   std::shared_ptr<LiveNic> pinned_;
-  int interrupted_ = 0;  // forks by handlers of signals that came while this thread had the mutex
-  std::string host_;     // that this process was last
+  std::string host_;  // that this process was last
   wire::Ipv4 address_;
 };
 

@@ -330,6 +330,7 @@ void LiveNic::abandon(bool is_whole) {
   kick_.renew();
   if (!is_whole) {
     port_->isolate();
+    if (!mutex_.is_in_use_here()) mutex_.renew();  // its holder is not in this process
     return;
   }
   port_->abandon();

@@ -124,9 +124,10 @@ class LiveNic {
   // 0 say what they count.
   std::string counters_text(bool described = false);
 
-  // Around fork(): nobody is in the middle of anything while the process is copied. False: the
-  // calling thread itself is, and a signal handler called fork(); nothing is to be unlocked.
-  bool lock_for_fork() { return mutex_.lock_for_fork(); }
+  // Around fork(): nobody is in the middle of anything while the process is copied. `held`: of
+  // InnerLocks, at fork(). False: the calling thread itself is in the middle of something, and a
+  // signal handler called fork(); nothing is to be unlocked.
+  bool lock_for_fork(int held) { return mutex_.lock_for_fork(held); }
   void unlock_after_fork() { mutex_.unlock(); }
   // In the child. `is_whole`: what lock_for_fork() said. If not, the thread may go on with what it
   // was at, and reaches nothing of the parent's by it.
@@ -174,7 +175,7 @@ class LiveNic {
   const fabric::HostIdentity identity_;
   Nic engine_;
   DatagramSockets sockets_;
-  ForkMutex mutex_;
+  ForkMutex mutex_{true};
   NicOutput actions_;
   std::vector<Queue> queues_;  // by CqId
   std::unordered_map<Qpn, QpListener*> qps_;

@@ -195,15 +195,15 @@ TEST_F(OneHost, AChildsCleaningUpLeavesTheParentsEventsWaiting) {
   ibv_ack_cq_events(cq, 2);
 }
 
-int forks = 0;
-bool children_ended_well = true;
+std::atomic<int> forks{0};
+std::atomic<bool> children_ended_well{true};
 volatile bool is_child = false;
 
 // As debuggers are started by handlers of SIGSEGV. Every other child goes on behind the handler.
 void fork_in_handler(int) {
   const pid_t child = ::fork();
   if (child != 0) {
-    children_ended_well = children_ended_well && ended_well(child);
+    if (!ended_well(child)) children_ended_well = false;
     ++forks;
     return;
   }
@@ -212,7 +212,23 @@ void fork_in_handler(int) {
   is_child = true;
 }
 
-TEST_F(OneHost, ASignalHandlerMayForkInTheMiddleOfACall) {
+// Without signals: they are for the thread that polls.
+void fork_without_end() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  for (;;) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+class ForkingHandler : public OneHost, public ::testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(AloneAndBesideAThreadThatForks, ForkingHandler, ::testing::Bool());
+
+TEST_P(ForkingHandler, MayInterruptAnyCall) {
   // In a process of its own, which an alarm ends if it waits for itself.
   const pid_t program = ::fork();
   if (program == 0) {
@@ -222,6 +238,7 @@ TEST_F(OneHost, ASignalHandlerMayForkInTheMiddleOfACall) {
     struct sigaction action {};
     action.sa_handler = fork_in_handler;
     ::sigaction(SIGPROF, &action, nullptr);
+    if (GetParam()) std::thread(fork_without_end).detach();
     const itimerval often{{0, 1000}, {0, 1000}};
     ::setitimer(ITIMER_PROF, &often, nullptr);
     ibv_wc wc{};
