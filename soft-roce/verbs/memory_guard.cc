@@ -88,14 +88,30 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   pass_on(signal, info, context);
 }
 
+bool is_same(const struct sigaction& a, const struct sigaction& b) {
+  return a.sa_sigaction == b.sa_sigaction && a.sa_flags == b.sa_flags &&
+         std::memcmp(&a.sa_mask, &b.sa_mask, sizeof a.sa_mask) == 0;
+}
+
+// If the program has put an older handler back, those after it are gone. A program of very many
+// handlers loses the newest of them but one: the guard stays.
+void note_replaced(const struct sigaction& handler) {
+  int count = replaced_count.load(std::memory_order_relaxed);
+  for (int i = 0; i < count; ++i) {
+    if (!is_same(replaced[static_cast<std::size_t>(i)], handler)) continue;
+    return replaced_count.store(i + 1, std::memory_order_release);
+  }
+  if (count == kMostReplaced) replaced_count.store(--count, std::memory_order_release);
+  replaced[static_cast<std::size_t>(count)] = handler;
+  replaced_count.store(count + 1, std::memory_order_release);
+}
+
 void install_handler() {
   struct sigaction now {};
   if (::sigaction(SIGSEGV, nullptr, &now) != 0) return;
   const bool is_ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault;
-  const int count = replaced_count.load(std::memory_order_relaxed);
-  if (is_ours || count == kMostReplaced) return;
-  replaced[static_cast<std::size_t>(count)] = now;
-  replaced_count.store(count + 1, std::memory_order_release);
+  if (is_ours) return;
+  note_replaced(now);
   struct sigaction ours {};
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -144,6 +145,33 @@ TEST_F(GuardDeathTest, AHandlerThatPassesOnReachesTheOneBefore) {
     fault();
   };
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
+}
+
+template <int kNumber>
+void numbered(int) {
+  ::_exit(kNumber);
+}
+
+TEST_F(GuardDeathTest, HowManyHandlersAProgramEverSetTheGuardStays) {
+  const auto program = [this](bool different) {
+    const std::array<void (*)(int), 10> handlers = {
+        numbered<0>, numbered<1>, numbered<2>, numbered<3>, numbered<4>,
+        numbered<5>, numbered<6>, numbered<7>, numbered<8>, numbered<9>};
+    for (std::size_t i = 0; i < handlers.size(); ++i) {
+      set_handler(different ? handlers[i] : mine);
+      install_memory_guard();
+      if (different) continue;
+      set_handler(SIG_DFL);
+      install_memory_guard();
+    }
+    ::munmap(pages_, 2 * kPage);
+    if (write(1)) ::_exit(44);
+    set_handler(mine);
+    install_memory_guard();
+    fault();
+  };
+  EXPECT_EXIT(program(false), ::testing::ExitedWithCode(41), "");
+  EXPECT_EXIT(program(true), ::testing::ExitedWithCode(41), "");
 }
 
 TEST_F(GuardDeathTest, WithoutAHandlerAFaultEndsTheProcess) {
