@@ -78,10 +78,10 @@ void Job::begin_all(int root, std::size_t bytes, bool attended) {
   for (int rank = 0; rank < size(); ++rank) begin(rank, root, bytes, attended);
 }
 
-void Job::look(int rank) {
+void Job::look(int rank, bool at_nic) {
   Rank& self = at(rank);
   fabric.caller = rank;
-  fabric.progress(rank);
+  if (at_nic) fabric.progress(rank);
   if (self.result == OMPI_ERR_WOULD_BLOCK) {
     self.result = self.course->progress();
     if (self.result == OMPI_SUCCESS) self.result = self.payload->error();
@@ -99,10 +99,13 @@ bool Job::is_over() const {
 }
 
 void Job::move() {
-  for (auto messages = open_mpi.deliverable(); !messages.empty();
-       messages = open_mpi.deliverable()) {
+  const auto next = [this] {
+    std::vector<std::size_t> messages = open_mpi.deliverable();
+    std::erase_if(messages, [this](std::size_t i) { return open_mpi.receiver(i) == unheard; });
+    return messages;
+  };
+  for (auto messages = next(); !messages.empty(); messages = next())
     open_mpi.deliver(messages.front());
-  }
   for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
   for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
     fabric.deliver(ends.front());

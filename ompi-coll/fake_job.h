@@ -26,8 +26,8 @@ class Job {
   void begin(int rank, int root, std::size_t bytes, bool attended = true,
              ompi_datatype_t* type = &ompi_mpi_byte.dt);
   void begin_all(int root, std::size_t bytes, bool attended = true);
-  // One look of the rank at its broadcast and at the groups.
-  void look(int rank);
+  // One look of the rank at its broadcast and at the groups. `at_nic`: and, first, at its NIC.
+  void look(int rank, bool at_nic = true);
   // All that can move does; no rank looks.
   void move();
   // All ranks look, and all that can move does.
@@ -49,6 +49,7 @@ class Job {
 
   OpenMpi open_mpi;
   Fabric fabric;
+  int unheard = -1;  // no message reaches this rank but by the fabric
 
  private:
   struct Rank {

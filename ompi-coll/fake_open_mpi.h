@@ -23,6 +23,7 @@ class OpenMpi {
   ompi_communicator_t* communicator(int rank) { return ranks_[static_cast<size_t>(rank)].get(); }
   // Messages that may arrive now: the oldest of each sender, receiver and tag.
   std::vector<size_t> deliverable() const;
+  int receiver(size_t index) const { return messages_[index]->peer; }
   // Lets one arrive. What is sent is read only now.
   void deliver(size_t index);
   // Messages that nobody has received.
