@@ -100,9 +100,13 @@ class World {
   void check_paths() const {
     for (const auto& rank : ranks_) ASSERT_EQ(rank->saved, ranks_.front()->saved);
   }
-  // Multicast served a broadcast behind one that it did not.
-  bool has_come_back() const {
-    const std::string& how = ranks_.front()->how;
+  // Multicast served a broadcast behind one that it did not; of small ones or of large ones.
+  bool has_come_back() const { return has_come_back(true) || has_come_back(false); }
+  bool has_come_back(bool small) const {
+    std::string how;
+    for (std::size_t step = 0; step < program_.size(); ++step) {
+      if (Multicast::is_small(program_[step].bytes) == small) how += ranks_.front()->how[step];
+    }
     return how.find('m', how.find_first_of("st")) != std::string::npos;
   }
 
