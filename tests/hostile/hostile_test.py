@@ -8,7 +8,7 @@ import sys
 import unittest
 
 import strangers
-from hostile import CONDUCTS, Attack
+from hostile import CONDUCTS, STRANGER, Attack
 
 
 class HostileHosts(unittest.TestCase):
@@ -16,6 +16,11 @@ class HostileHosts(unittest.TestCase):
         print("\n" + Attack.HEAD, file=sys.stderr)
         wrong = Attack(65536, turns=1, seconds=0.3, least=0, show=lambda line: print(line, file=sys.stderr)).run(CONDUCTS)
         self.assertEqual(wrong, [])
+
+    def test_a_spy_was_among_them(self):
+        if STRANGER is None:
+            self.skipTest("SKIPPED: only root has hosts of two users, so nobody spied")
+        self.assertIn("spy", CONDUCTS)
 
     def test_strangers_leave_nothing_behind_and_keep_nobody_out(self):
         print("\n" + strangers.HEAD, file=sys.stderr)
