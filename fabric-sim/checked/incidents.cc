@@ -125,7 +125,8 @@ Incidents::Incidents(Simulator& simulator, Network& network, const ScenarioPlan&
     : simulator_(simulator),
       network_(network),
       plan_(plan),
-      random_(plan.seed * 3 + kIncidentsStream) {}
+      random_(plan.seed * 3 + kIncidentsStream),
+      forgery_(plan) {}
 
 void Incidents::start() {
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) {
@@ -225,6 +226,7 @@ void Incidents::forge(Instant now, std::size_t number) {
   const GroupPlan& target = plan_.groups[random_.below(plan_.groups.size())];
   forger.send_frame(random_.chance(0.5) ? forged_datagram(forger, target)
                                         : forged_roce(forger, target));
+  if (const auto frame = forgery_.next(forger, target)) forger.send_frame(*frame);
   if (++forged_ % kForgedFrames == 0) return;
   schedule(now + random_.between(wire::Duration{10us}, wire::Duration{80us}), kForge, number);
 }

@@ -16,6 +16,7 @@
 // falsely complete.
 #pragma once
 
+#include "fabric-sim/checked/forgery.h"
 #include "fabric-sim/checked/victim.h"
 #include "fabric-sim/core/network.h"
 #include "fabric-sim/core/random.h"
@@ -47,6 +48,7 @@ class Incidents final : public Actor {
   Network& network_;
   const ScenarioPlan& plan_;
   Random random_;
+  Forgery forgery_;
   std::vector<Victim> groups_;
   std::uint32_t forged_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fabric-sim/checked/mcrdma/sender_plan.h"
+
 namespace cepheus::sim {
 namespace {
 
@@ -15,8 +17,7 @@ mrp::SenderConfig make_config(const Host& host, rnic::Qpn qpn, const GroupPlan& 
   config.instance = 1;
   config.control_port = plan.control_port();
   config.qpn = qpn;
-  // Apart from those of a host's other groups, retries included.
-  config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn + (plan.id.value() & 0xFFFF) * 16);
+  config.virtual_qpn = virtual_qpn_of(plan);
   config.start = wire::group_start_psn(plan.id, plan.epoch);
   config.first_retry = 400us;
   config.max_retry = 2ms;

@@ -21,6 +21,10 @@ void use_one_sender(GroupPlan& group) {
 
 }  // namespace
 
+wire::Qpn virtual_qpn_of(const GroupPlan& group) {
+  return wire::Qpn(wire::kFirstSenderGroupQpn + (group.id.value() & 0xFFFF) * 16);
+}
+
 void use_sender_groups(ScenarioPlan& plan) {
   Random random(plan.seed ^ kSenderStream);
   const auto branching =

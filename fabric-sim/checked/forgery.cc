@@ -1,0 +1,131 @@
+#include "fabric-sim/checked/forgery.h"
+
+#include <array>
+
+#include "fabric-sim/checked/mcrdma/sender_plan.h"
+#include "wire/icrc.h"
+#include "wire/publication.h"
+#include "wire/roce.h"
+#include "wire/sender_group.h"
+
+namespace cepheus::sim {
+namespace {
+
+using wire::MrpType;
+
+constexpr std::uint64_t kForgeryStream = 0xF0'26'E2'1E5;
+constexpr std::uint16_t kRegion = 7;  // members' only one
+
+template <typename T, std::size_t N>
+T drawn_from(Random& random, const std::array<T, N>& values) {
+  return values[random.below(N)];
+}
+
+template <typename Message>
+std::vector<std::uint8_t> bytes_of(const Message& message) {
+  std::vector<std::uint8_t> bytes(wire::MrpMessage::kMaxSize);
+  bytes.resize(message.emit(bytes));
+  return bytes;
+}
+
+}  // namespace
+
+Forgery::Forgery(const ScenarioPlan& plan) : plan_(plan), random_(plan.seed ^ kForgeryStream) {}
+
+std::optional<wire::Frame> Forgery::next(const Host& forger, const GroupPlan& target) {
+  if (!target.has_one_sender) {
+    if (target.region_bytes == 0) return std::nullopt;
+    return publication(forger, target);
+  }
+  return random_.chance(0.5) ? sender_message(forger, target)
+                             : to_virtual_queue_pair(forger, target);
+}
+
+// Never an INSTALL for a group of the forger's own: that is no forgery.
+wire::Frame Forgery::sender_message(const Host& forger, const GroupPlan& target) {
+  const wire::Ipv4 sender = address_of(target.members[target.leader]);
+  const MemberPlan& somebody = one_of(target);
+  wire::SenderGroupMessage m;
+  constexpr std::array kTypes{MrpType::kInstall, MrpType::kRemove, MrpType::kInstalled,
+                              MrpType::kReject,  MrpType::kQuery,  MrpType::kReport};
+  m.header.type = drawn_from(random_, kTypes);
+  const bool is_answer = m.header.type == MrpType::kInstalled ||
+                         m.header.type == MrpType::kReject || m.header.type == MrpType::kReport;
+  constexpr std::array kAnswered{MrpType::kInstall, MrpType::kRemove};
+  m.header.flags = is_answer ? static_cast<std::uint16_t>(drawn_from(random_, kAnswered))
+                             : static_cast<std::uint16_t>(random_.below(2));
+  m.header.epoch = static_cast<std::uint16_t>(random_.below(3));
+  m.header.seq = static_cast<std::uint16_t>(random_.between(1, 6));
+  m.header.mcst_id = sender;
+  m.header.instance = random_.chance(0.8) ? 1 : 2;
+  m.control_port = target.control_port();
+  m.addressed = address_of(somebody);
+  m.virtual_qpn = wire::Qpn(virtual_qpn_of(target).value() + random_.below(2));
+  m.sender_qpn = rnic::Qpn(1 + random_.below(20));
+  m.start = wire::group_start_psn(target.id, target.epoch);
+  m.share = random_.chance(0.5) ? wire::SenderGroupMessage::kWholeShare : random_.next() >> 3;
+  m.add({random_.chance(0.3) ? forger.address() : address_of(somebody),
+         rnic::Qpn(1 + random_.below(20)), static_cast<std::uint8_t>(random_.below(8)),
+         target.control_port()});
+  const wire::Ipv4 from = random_.chance(0.4)   ? forger.address()
+                          : random_.chance(0.5) ? sender
+                                                : address_of(somebody);
+  const bool is_direct = random_.chance(0.2);  // to the process itself, past the switches
+  return datagram(forger, from, is_answer ? sender : address_of(somebody),
+                  is_direct ? target.control_port() : plan_.topology.mrp_port, bytes_of(m));
+}
+
+// Data and feedback, near the sender's window.
+wire::Frame Forgery::to_virtual_queue_pair(const Host& forger, const GroupPlan& target) {
+  wire::RoceHeaders h;
+  h.ethernet.destination = forger.gateway();
+  h.ip.source = random_.chance(0.6) ? forger.address() : address_of(one_of(target));
+  h.ip.destination = address_of(one_of(target));
+  h.udp.source_port = 0xC000;
+  constexpr std::array kOpcodes{wire::Opcode::kRcAcknowledge, wire::Opcode::kRcAcknowledge,
+                                wire::Opcode::kRcSendOnly, wire::Opcode::kCnp};
+  h.bth.opcode = drawn_from(random_, kOpcodes);
+  h.bth.destination_qp = wire::Qpn(virtual_qpn_of(target).value() + random_.below(2));
+  h.bth.psn = wire::group_start_psn(target.id, target.epoch) + random_.below(40) - 8;
+  constexpr std::array kKinds{wire::AckKind::kAck, wire::AckKind::kNak, wire::AckKind::kRnrNak};
+  h.aeth.kind = drawn_from(random_, kKinds);
+  h.aeth.value = static_cast<std::uint8_t>(random_.below(5));
+  wire::Frame frame;
+  h.emit(frame, 0);
+  wire::seal_icrc(frame);
+  return frame;
+}
+
+// A member's region lies somewhere else, says somebody.
+wire::Frame Forgery::publication(const Host& forger, const GroupPlan& target) {
+  const wire::Ipv4 member = address_of(one_of(target));
+  wire::Publication p;
+  p.header.type = MrpType::kPublish;
+  p.header.epoch = target.epoch;
+  p.header.mcst_id = target.id;
+  p.header.instance = 1;
+  p.header.seq = static_cast<std::uint16_t>(target.first_publication + random_.below(8));
+  p.member = {random_.chance(0.8) ? member : forger.address(), rnic::Qpn(1 + random_.below(20)), 0,
+              target.control_port()};
+  p.regions[0] = {kRegion, static_cast<std::uint32_t>(random_.next()), 0x100000 * random_.below(9),
+                  target.region_bytes};
+  p.count = 1;
+  const wire::Ipv4 from = random_.chance(0.5) ? forger.address() : member;
+  return datagram(forger, from, target.id, plan_.topology.mrp_port, bytes_of(p));
+}
+
+wire::Frame Forgery::datagram(const Host& forger, wire::Ipv4 from, wire::Ipv4 to,
+                              std::uint16_t port, std::vector<std::uint8_t> payload) {
+  payloads_.push_back(std::move(payload));
+  wire::UdpDatagram datagram;
+  datagram.ethernet.destination = forger.gateway();
+  datagram.ip.source = from;
+  datagram.ip.destination = to;
+  datagram.udp.source_port = random_.chance(0.3) ? plan_.topology.mrp_port : std::uint16_t{50000};
+  datagram.udp.destination_port = port;
+  wire::Frame frame;
+  datagram.emit(frame, payloads_.back());
+  return frame;
+}
+
+}  // namespace cepheus::sim
