@@ -44,9 +44,9 @@ ran it, perhaps beside other work.
                                            and ways of notification
 
 The rivals are schedules of unicasts over the same NICs and switches
-(`fabric-sim/experiments/rivals.h`). A test holds each to its closed-form bound. A rival has its best
-setting, named in the note, or the paper's, named below the table. Queues never overflow, as if pause
-frames worked without cost. Where congestion is not what is measured nothing marks packets either.
+(`fabric-sim/experiments/rivals.h`). A test holds each to its closed-form bound. A rival has its
+best setting, named in the note, or the paper's, named below the table. Queues never overflow, as if
+pause frames worked without cost. Where congestion is not what is measured nothing marks packets either.
 """
 
 
