@@ -280,12 +280,21 @@ void GroupMember::post_turns() {
                           *this, kStartTurn);
       return;
     }
-    if (!sync_.may_send(packets_of(plan.messages[m]))) {
+    if (!may_post(plan.messages[m])) {
       sync_.want_to_send();
       return synchronise();
     }
     post_send(m);
   }
+}
+
+// As libmcast decides it (Group::check_may_send).
+bool GroupMember::may_post(const MessagePlan& message) {
+  if (sync_.has_to_look()) {
+    const auto pair = require(host_.nic().query_qp(qpn_));
+    if (pair.sq_psn != pair.rq_psn) sync_.received();
+  }
+  return sync_.may_send(packets_of(message));
 }
 
 rnic::SendWr GroupMember::as_write(rnic::SendWr wr, const MessagePlan& message) {
@@ -417,6 +426,8 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
     synchronise();
   } else if (what == kPublish) {
     send_publication();
+  } else if (what == kTold) {
+    post_turns();
   } else if (what == kStartTurn) {
     pausing_ = false;
     paused_before_ = next_message_ + 1;
@@ -446,7 +457,11 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
     --outstanding_;
     simulator_.trace().note(now, host_.name(), "completes message", completion.wr_id - kFirstSend);
     record(recording::Event::kCompleted, static_cast<std::size_t>(completion.wr_id - kFirstSend));
-    ledger_.on_completed(static_cast<std::size_t>(completion.wr_id - kFirstSend));
+    const auto message = static_cast<std::size_t>(completion.wr_id - kFirstSend);
+    ledger_.on_completed(message);
+    const std::vector<MessagePlan>& all = ledger_.plan().messages;
+    const bool ends_turn = message + 1 < all.size() && all[message + 1].source != index_;
+    if (ends_turn && !all[message].is_told()) tell_();
     synchronise_soon();
   } else {
     on_receive(now, completion);

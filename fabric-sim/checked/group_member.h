@@ -31,6 +31,9 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   void set_ask(std::function<void()> ask) { ask_ = std::move(ask); }
   // What a leader does once its own regions are in force; before lead().
   void set_ready(std::function<void()> ready) { ready_ = std::move(ready); }
+  // How its program tells all others of a WRITE without immediate that has completed.
+  void set_tell(std::function<void()> tell) { tell_ = std::move(tell); }
+  void on_told() { simulator_.schedule(simulator_.now(), *this, kTold); }
   bool has_regions() const { return ledger_.plan().region_bytes > 0; }
   // Data may flow. `host_sync`: the queue pair's PSNs have to be moved on.
   void activate(bool host_sync);
@@ -78,6 +81,7 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
     kWatch,  // do sends end?
     kSynchronise,
     kPublish,
+    kTold,
     kFirstReceive
   };  // kFirstReceive + slot: post that receive
   // Forgers do not know it.
@@ -94,6 +98,7 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   void on_regions_confirmed(Instant now);
   void connect();
   void initialise();
+  bool may_post(const MessagePlan& message);
   void synchronise();
   void synchronise_soon();
   void stop();
@@ -130,6 +135,7 @@ class GroupMember : public Actor, public CompletionClient, public DatagramClient
   std::uint32_t region_key_ = 0;
   mrp::Publisher publisher_;
   std::function<void()> ready_;
+  std::function<void()> tell_;
   std::size_t next_message_ = 0;   // of the group: the next that may be ours to post
   std::size_t paused_before_ = 0;  // message + 1 before which we have paused already
   std::function<void()> ask_;

@@ -47,6 +47,9 @@ void GroupScenario::add_group(const GroupPlan& plan) {
                             : std::make_unique<GroupMember>(simulator_, host, group.ledger, i,
                                                             plan_.transport, random.next()));
     group.identities.push_back(group.members.back()->identity());
+    group.members.back()->set_tell([&group] {
+      for (const auto& member : group.members) member->on_told();
+    });
   }
   Host& host = network_.host(plan.members[plan.leader].host);
   if (plan.has_one_sender) {

@@ -250,7 +250,7 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
   if (character.plain_nics) use_plain_nics(plan);
   if (options.nics) use_other_nics(plan);
   if (options.host_sync) use_host_sync(plan);
-  if (options.writes || options.per_request) use_writes(plan);
+  if (options.writes || options.per_request) use_writes(plan, options.host_sync);
   if (options.per_request) use_announcements(plan);
   if (options.sender_groups) use_sender_groups(plan);
   if (options.long_turns) use_long_turns(plan, options.host_sync);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kWriteStream = 0x3'217E'0F0F;  // the rest of the seed's plan stays as it is
 
-void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu) {
+void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu, bool untold_ends) {
   std::uint32_t largest = mtu;
   for (const MessagePlan& m : group.messages) largest = std::max(largest, m.bytes);
   // Few places, so that WRITEs go over what others have written.
@@ -21,10 +21,11 @@ void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu) {
     if (random.chance(0.3)) continue;
     const auto place = static_cast<std::uint32_t>(random.below(places));
     m.offset = place * largest + static_cast<std::uint32_t>(random.below(largest - m.bytes + 1));
-    // Whoever is next to send has to know that this one is over.
+    // The next source has to know that this one is over: by immediate, or beside the network.
     const bool is_runs_last =
         i + 1 == group.messages.size() || group.messages[i + 1].source != m.source;
-    m.kind = is_runs_last || random.chance(0.5) ? MessageKind::kWriteImm : MessageKind::kWrite;
+    const bool is_told = (is_runs_last && !untold_ends) || random.chance(0.5);
+    m.kind = is_told ? MessageKind::kWriteImm : MessageKind::kWrite;
   }
   MessagePlan& last = group.messages.back();
   if (!random.chance(0.2) || last.bytes == 0) return;
@@ -35,11 +36,11 @@ void make_writes(Random& random, GroupPlan& group, std::uint32_t mtu) {
 
 }  // namespace
 
-void use_writes(ScenarioPlan& plan) {
+void use_writes(ScenarioPlan& plan, bool untold_ends) {
   Random random(plan.seed ^ kWriteStream);
   for (GroupPlan& group : plan.groups) {
     group.in_turns = true;
-    make_writes(random, group, plan.transport.path_mtu);
+    make_writes(random, group, plan.transport.path_mtu, untold_ends);
   }
 }
 
