@@ -279,7 +279,8 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
     return true;
   });
   pass_on(call, gone, MrpType::kRemove, message.share);
-  remove_former(call, gone, former);
+  // A switch that takes a sender for dead may be wrong: with share 0 receivers need not believe it.
+  if (message.share != 0) remove_former(call, gone, former);
 }
 
 // One that has no way to it keeps nobody else from being told of the end.

@@ -573,6 +573,24 @@ TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
   }
 }
 
+TEST(SenderGroups, ARemoveThatIsNotTheSendersOwnGoesByNoFormerWay) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {6, 3, 4});
+  group.set_up();
+  group.set_receivers({6, 3});
+  group.epoch = 2;
+  group.install(false);
+  net->advance(2s);  // since the last INSTALL
+  net->clear();
+  auto m = group.message(wire::MrpType::kRemove);
+  m.share = 0;
+  group.speak(0, m, group.alias());
+  ASSERT_FALSE(group.told_to(3).empty());
+  for (const std::size_t r : {3, 4, 6}) {
+    for (const auto& told : group.told_to(r)) EXPECT_EQ(told.share, 0u) << r;
+  }
+}
+
 TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
   auto net = make_leaf_spine();
   TestSender group(*net, 0, {3, 6});
