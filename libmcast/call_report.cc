@@ -36,12 +36,12 @@ std::uint64_t calls_of(CallRecord& record) {
 
 std::atomic<std::uint32_t> address_of_nic{0};
 
-constinit std::atomic<ReportFile*> current{nullptr};
+constinit std::atomic<ReportFile*> current_file{nullptr};
 
 // When the process exits or the library is unloaded.
 [[maybe_unused]] const struct Ending {
   ~Ending() {
-    if (ReportFile* const file = current.load(); file != nullptr) file->end();
+    if (ReportFile* const file = current_file.load(); file != nullptr) file->end();
   }
 } kEnding;
 
@@ -56,11 +56,12 @@ bool holds(const std::array<char, N>& field, const char* text) {
 
 ReportFile& ReportFile::instance() {
   const std::uint64_t generation = Process::instance().fork_generation();
-  ReportFile* known = current.load(std::memory_order_acquire);
+  ReportFile* known = current_file.load(std::memory_order_acquire);
   while (known == nullptr || known->made_in_ != generation) {
     auto* const fresh = new ReportFile(reports::default_directory());
     fresh->parents_ = known;
-    if (current.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return *fresh;
+    if (current_file.compare_exchange_strong(known, fresh, std::memory_order_acq_rel))
+      return *fresh;
     delete fresh;  // another thread was first
   }
   return *known;

@@ -8,7 +8,7 @@ namespace cepheus::mcast {
 namespace {
 
 constinit std::atomic<std::uint64_t> forks{0};
-constinit std::atomic<Process*> current{nullptr};
+constinit std::atomic<Process*> current_process{nullptr};
 
 [[maybe_unused]] const int kForksAreCounted =
     pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
@@ -17,10 +17,11 @@ constinit std::atomic<Process*> current{nullptr};
 
 Process& Process::instance() {
   const std::uint64_t generation = forks.load(std::memory_order_relaxed);
-  Process* known = current.load(std::memory_order_acquire);
+  Process* known = current_process.load(std::memory_order_acquire);
   while (known == nullptr || known->fork_generation_ != generation) {
     auto* const fresh = new Process(generation, known);
-    if (current.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return *fresh;
+    if (current_process.compare_exchange_strong(known, fresh, std::memory_order_acq_rel))
+      return *fresh;
     delete fresh;  // another thread was first
   }
   return *known;
