@@ -36,7 +36,7 @@ function(cepheus_library name)
   _cepheus_common(cepheus_${name})
 endfunction()
 
-# Sources whose own speed does not matter: tests, and programs that only read their command line and call libraries.
+# Sources whose own speed does not matter: tests that simulate nothing, and programs that call libraries for all that takes time.
 set(CEPHEUS_COLD_OPTIONS "" CACHE STRING "Compiler options for sources whose own speed does not matter")
 
 # cepheus_executable(NAME SOURCES ... [LIBS ...] [INSTALL] [COLD]): program NAME in <build>/bin.
@@ -76,7 +76,9 @@ function(cepheus_test name)
   endif()
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE ${CEPHEUS_COLD_OPTIONS})
+  if(NOT sim IN_LIST A_LABELS)
+    target_compile_options(${name} PRIVATE ${CEPHEUS_COLD_OPTIONS})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   _cepheus_common(${name})
   add_test(NAME ${name} COMMAND ${name})
