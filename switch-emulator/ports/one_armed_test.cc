@@ -298,7 +298,8 @@ TEST_P(OneArmedTest, FollowsAHostToAnotherMacAddressWithinASecond) {
 TEST_P(OneArmedTest, HasTheKernelAskForAHostThatItDoesNotKnow) {
   OneArmedPort& silent = add(kSilent);
   open();
-  const Frame copy = *Frame::from_bytes(data_frame({}, {}, kGroup, kSilent));
+  const auto bytes = data_frame({}, {}, kGroup, kSilent);
+  const Frame copy = *Frame::from_bytes(bytes);
   EXPECT_FALSE(silent.deliver(copy, kFabricItself, now));
   EXPECT_EQ(silent.counters()[PortCounter::kDropNoNeighbour], 1u);
   // Earlier tests' questions may still be there; the kernel heeds answers to its own ones only.
