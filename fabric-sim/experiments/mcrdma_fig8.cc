@@ -154,9 +154,8 @@ const Experiment kMcRdmaFig8Web = {
     "mc-rdma: reads wait behind these copies. So above a load of two thirds nothing settles: "
     "queues "
     "grow as long as requests come, and a mean time depends on the length of the run. The rows "
-    "with "
-    "half as many requests, of the same run, show how much. Rows whose two means are more than 5 % "
-    "apart at lower loads have not settled either (\"not settled\"): chance loads some hosts more. "
+    "with half as many requests, of the same run, show how much. At lower loads a row is marked "
+    "\"not settled\" if its two means are more than 5 % apart: chance loads some hosts more. "
     "Queues never overflow and nobody slows down.",
     run_web};
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -50,8 +51,9 @@ TEST_F(HostPortWaits, ForAFabricThatRunsAndAnswersLate) {
   const UniqueFd listener = listen();
   std::thread late([&] {
     const UniqueFd client(accept(listener.get(), nullptr, nullptr));
-    // Nothing to wait for: the delay is the fault.
-    std::this_thread::sleep_for(10 * options_.timeout);
+    pollfd given_up{client.get(), POLLRDHUP, 0};
+    const auto late_by = 10 * options_.timeout;
+    EXPECT_EQ(poll(&given_up, 1, static_cast<int>(late_by.count())), 0);
     Welcome welcome;
     welcome.status = WelcomeStatus::kHostTaken;
     welcome.text = "late, but here";
