@@ -18,6 +18,7 @@ std::optional<Hello> Hello::parse(std::span<const std::uint8_t> data) {
   }
   std::optional<Hello> hello(std::in_place);
   hello->hears = (header->flags & kHears) != 0;
+  hello->stamp = header->instance;
   hello->seq = header->seq;
   hello->total = header->total;
   const auto records = data.subspan(MrpHeader::kSize);
@@ -38,6 +39,7 @@ std::size_t Hello::emit(std::span<std::uint8_t> out) const {
   MrpHeader header;
   header.type = MrpType::kHello;
   header.flags = hears ? kHears : 0;
+  header.instance = stamp;
   header.seq = seq;
   header.total = total;
   header.emit(out.first<MrpHeader::kSize>());

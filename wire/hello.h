@@ -6,6 +6,7 @@
 //   |0|    3    |     2     |           0           |
 //   |            the switch's own IPv4              |
 // What does not fit into one datagram goes on in the next: MrpHeader::seq of MrpHeader::total.
+// MrpHeader::instance is the list's stamp.
 #pragma once
 
 #include <array>
@@ -23,6 +24,8 @@ struct Hello {
   static constexpr std::size_t kMaxSwitches = (MrpMessage::kMaxSize - MrpHeader::kSize) / kRecord;
 
   bool hears = false;  // something came from the other end of late
+  // Larger in each list than in the one before, in microseconds by the sender's clock.
+  std::uint32_t stamp = 0;
   std::uint16_t seq = 0;
   std::uint16_t total = 1;
   std::array<Ipv4, kMaxSwitches> unreachable;  // the first `count` are valid

@@ -18,6 +18,7 @@ std::vector<std::uint8_t> bytes_of(const Hello& hello) {
 RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
   Hello hello;
   hello.hears = *rc::gen::arbitrary<bool>();
+  hello.stamp = *rc::gen::arbitrary<std::uint32_t>();
   hello.total = *rc::gen::inRange<std::uint16_t>(1, 300);
   hello.seq = *rc::gen::inRange<std::uint16_t>(0, hello.total);
   hello.count = *rc::gen::inRange<std::size_t>(0, Hello::kMaxSwitches + 1);
@@ -29,6 +30,7 @@ RC_GTEST_PROP(Hello, SurvivesEmitAndParse, ()) {
   const auto parsed = Hello::parse(bytes);
   RC_ASSERT(parsed.has_value());
   RC_ASSERT(parsed->hears == hello.hears && parsed->seq == hello.seq);
+  RC_ASSERT(parsed->stamp == hello.stamp);
   RC_ASSERT(parsed->total == hello.total && std::ranges::equal(parsed->list(), hello.list()));
   // Whoever takes it for registration reads nothing of it: its records must be known.
   RC_ASSERT(hello.count == 0 || !MrpMessage::parse(bytes));

@@ -4,6 +4,7 @@
 #include <ostream>
 #include <span>
 
+#include "wire/hello.h"
 #include "wire/mrp.h"
 #include "wire/roce.h"
 #include "wire/sender_group.h"
@@ -95,12 +96,17 @@ void Trace::frame(wire::Instant at, std::string_view place, std::string_view ver
   } else if (const auto d = wire::UdpDatagram::parse(frame)) {
     const auto m = wire::MrpMessage::parse(frame.payload());
     const auto s = wire::SenderGroupMessage::parse(frame.payload());
+    const auto hello = m ? std::nullopt : wire::Hello::parse(frame.payload());
     *out_ << "mrp "
-          << (m   ? wire::to_string(m->header.type)
-              : s ? wire::to_string(s->header.type)
-                  : "malformed")
+          << (m       ? wire::to_string(m->header.type)
+              : s     ? wire::to_string(s->header.type)
+              : hello ? wire::to_string(wire::MrpType::kHello)
+                      : "malformed")
           << ' ' << d->ip.source.to_string() << " > " << d->ip.destination.to_string();
     if (m) print_members(*out_, m->list());
+    if (hello) {
+      for (const wire::Ipv4 one : hello->list()) *out_ << " not " << one.to_string();
+    }
     if (s) *out_ << " epoch " << s->header.epoch << " share " << s->share;
     if (s) print_members(*out_, s->list());
   } else {

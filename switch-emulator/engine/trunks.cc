@@ -4,6 +4,19 @@
 #include <utility>
 
 namespace cepheus::fabric {
+namespace {
+
+std::int64_t microseconds(Duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
+// How much older the stamp is of a list that another one overtook. Beyond that, the other end began
+// again with another clock.
+std::int32_t late_by(const Call& call) {
+  return static_cast<std::int32_t>(microseconds(wire::times::kHellosMissed * call.config.hello));
+}
+
+}  // namespace
 
 Trunks::Trunks(const SwitchConfig& config, Routes& routes)
     : routes_(routes), index_(config.ports.size(), kNone) {
@@ -25,14 +38,17 @@ void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders&
   }
   call.count(Counter::kHello);
   Trunk& trunk = at(call.ingress);
-  trunk.hears_us = hello->hears;
-  if (!trunk.is_up) ++trunk.in_a_row;
-  judge(call, trunk);
-  if (hello->seq == 0) {
+  const auto newer = static_cast<std::int32_t>(hello->stamp - trunk.stamp);
+  if (newer < 0 && newer > -late_by(call)) return;
+  if (newer != 0) {
+    trunk.stamp = hello->stamp;
     trunk.next_part = 0;
     trunk.coming.clear();
   }
-  if (hello->seq != trunk.next_part) return;  // a part was lost: the list comes again
+  trunk.hears_us = hello->hears;
+  if (!trunk.is_up) ++trunk.in_a_row;
+  judge(call, trunk);
+  if (hello->seq != trunk.next_part) return;  // a part was lost, or comes twice
   ++trunk.next_part;
   trunk.coming.insert(trunk.coming.end(), hello->list().begin(), hello->list().end());
   if (trunk.next_part < hello->total || trunk.coming == trunk.unreachable) return;
@@ -92,6 +108,7 @@ void Trunks::announce(Call& call, bool changed_only) {
   std::swap(before_, unreachable_);
   routes_.list_unreachable(unreachable_);
   if (changed_only && unreachable_ == before_) return;
+  stamp_ = std::max(stamp_ + 1, microseconds(call.now.time_since_epoch()));
   for (const Trunk& trunk : trunks_) {
     if (trunk.is_whole) send(call, trunk);
   }
@@ -108,6 +125,7 @@ void Trunks::send(Call& call, const Trunk& trunk) {
   datagram.udp.source_port = datagram.udp.destination_port = call.config.mrp_port;
   wire::Hello hello;
   hello.hears = trunk.is_heard;
+  hello.stamp = static_cast<std::uint32_t>(stamp_);
   hello.total = static_cast<std::uint16_t>(
       std::max<std::size_t>(1, (unreachable_.size() + kMost - 1) / kMost));
   for (hello.seq = 0; hello.seq < hello.total; ++hello.seq) {

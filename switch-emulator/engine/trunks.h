@@ -48,11 +48,12 @@ class Trunks {
     PortId port;
     bool is_whole = true;  // the cable
     bool is_up = true;
-    bool is_heard = true;   // ... here
-    bool hears_us = true;   // the other end says
-    unsigned missed = 0;    // HELLOs sent since something came from there
-    unsigned in_a_row = 0;  // HELLOs that came while it was dark
-    std::uint16_t next_part = 0;
+    bool is_heard = true;           // ... here
+    bool hears_us = true;           // the other end says
+    unsigned missed = 0;            // HELLOs sent since something came from there
+    unsigned in_a_row = 0;          // HELLOs that came while it was dark
+    std::uint32_t stamp = 0;        // of the newest list
+    std::uint16_t next_part = 0;    // ... of it
     std::vector<Ipv4> coming;       // of a list whose first parts have come
     std::vector<Ipv4> unreachable;  // from the other end
   };
@@ -67,6 +68,7 @@ class Trunks {
   std::vector<Trunk> trunks_;
   std::vector<Change> changes_;
   std::vector<Ipv4> unreachable_, before_;  // from here
+  std::int64_t stamp_ = 0;                  // of the list that was sent last
   Instant next_{};
 };
 

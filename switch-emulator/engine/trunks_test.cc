@@ -246,28 +246,47 @@ TEST_F(GroupOverSpines, LeavesNothingBeyondTheCut) {
   }
 }
 
-TEST_F(LeafSpine, HellosAreBelievedFromTheOtherEndOnly) {
-  // A host says that its switch hears nobody.
-  wire::Hello hello;
+// To leaf 0, from anybody.
+std::vector<std::uint8_t> hello_bytes(TestNetwork& net, wire::Ipv4 from, const wire::Hello& hello) {
   std::array<std::uint8_t, 64> bytes;
   wire::UdpDatagram datagram;
-  datagram.ip.source = TestNetwork::ip(0);
-  datagram.ip.destination = net_.config(0).address;
+  datagram.ip.source = from;
+  datagram.ip.destination = net.config(0).address;
   datagram.udp.source_port = datagram.udp.destination_port = wire::kDefaultMrpUdpPort;
   Frame frame;
   datagram.emit(frame, std::span(bytes).first(hello.emit(bytes)));
-  net_.inject(0, frame);
+  std::vector<std::uint8_t> raw(frame.size());
+  frame.to_bytes(raw);
+  return raw;
+}
+
+TEST_F(LeafSpine, HellosAreBelievedFromTheOtherEndOnly) {
+  // A host says that its switch hears nobody.
+  net_.inject_at(0, net_.port_of(0), hello_bytes(net_, TestNetwork::ip(0), {}));
   EXPECT_EQ(net_.count(Counter::kDropMrpForged), 1u);
   // Another switch's words, come round.
-  datagram.ip.source = net_.config(1).address;
-  Frame strange;
-  datagram.emit(strange, std::span(bytes).first(hello.emit(bytes)));
-  std::vector<std::uint8_t> raw(strange.size());
-  strange.to_bytes(raw);
   const auto malformed = net_.count(Counter::kDropMalformed);
-  net_.inject_at(0, net_.port_between(0, kSpine), raw);
+  net_.inject_at(0, net_.port_between(0, kSpine), hello_bytes(net_, net_.config(1).address, {}));
   EXPECT_EQ(net_.count(Counter::kDropMalformed), malformed + 1);
   EXPECT_TRUE(is_up(0, kSpine));
+}
+
+// A list that a newer one overtook would make two switches disagree: a new group's branches to one
+// leaf then come over two spines, and it is refused.
+TEST_F(LeafSpine, AListThatAnotherOneOvertookIsNotTaken) {
+  cut(kSpine, 2);
+  const auto say_all_is_reached = [this](std::uint32_t stamp) {
+    wire::Hello hello;
+    hello.hears = true;
+    hello.stamp = stamp;
+    net_.inject_at(0, net_.port_between(0, kSpine),
+                   hello_bytes(net_, net_.config(kSpine).address, hello));
+  };
+  const std::chrono::microseconds cut_at(net_.now().time_since_epoch() / 1us);
+  say_all_is_reached(static_cast<std::uint32_t>(cut_at.count() - 1));
+  EXPECT_EQ(arrive(0, 4), kFlows);
+  say_all_is_reached(3'000'000'000);  // began again, on a machine that has run for longer
+  EXPECT_LT(arrive(0, 4), kFlows);
 }
 
 }  // namespace
