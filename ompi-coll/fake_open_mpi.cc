@@ -21,6 +21,14 @@ struct Calls {
   static int send(const void* memory, size_t count, ompi_datatype_t*, int to, int tag,
                   mca_pml_base_send_mode_t, ompi_communicator_t* comm, ompi_request_t** out) {
     auto* const request = OpenMpi::make(comm->c_my_rank, to, tag, const_cast<void*>(memory), count);
+    const auto& lengths = running_open_mpi->wrong_lengths;
+    if (const auto wrong = lengths.find(tag); wrong != lengths.end()) {
+      const auto* const bytes = static_cast<const std::byte*>(memory);
+      request->forged.assign(bytes, bytes + std::min(count, wrong->second));
+      request->forged.resize(wrong->second, std::byte{0xBB});
+      request->memory = request->forged.data();
+      request->size = wrong->second;
+    }
     running_open_mpi->messages_.push_back(request);
     *out = request;
     return OMPI_SUCCESS;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,8 @@ class OpenMpi {
   // Messages that nobody has received.
   size_t under_way() const { return messages_.size(); }
   size_t receives() const { return receives_.size(); }
+  // By tag: what is sent there from now on has so many bytes, whatever its sender says.
+  std::map<int, size_t> wrong_lengths;
 
  private:
   struct Request : ompi_request_t {
@@ -37,6 +40,7 @@ class OpenMpi {
     int tag;
     void* memory;
     size_t size;
+    std::vector<std::byte> forged;  // of another length than the sender's memory
   };
   friend struct Calls;
   static Request* make(int rank, int peer, int tag, void* memory, size_t size);

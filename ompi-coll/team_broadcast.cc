@@ -93,7 +93,7 @@ int TeamBroadcast::progress() {
       rc = multicast_->check(next_call(), operation_->awaits_members());
     if (rc == OMPI_ERR_WOULD_BLOCK) return rc;
     if (rc != OMPI_SUCCESS && rc != OMPI_ERR_NOT_AVAILABLE) {
-      error_ = rc;
+      error_ = rc == Messages::kEmpty ? MPI_ERR_TRUNCATE : rc;  // MPI knows no kEmpty
       return end();
     }
     operation_.reset();

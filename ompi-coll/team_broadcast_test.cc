@@ -110,6 +110,39 @@ TEST_F(LostUnit, IsAnErrorOnAHostThoughTheRootDoesNotLeadItsOwn) {
   expect_right_broadcasts(job, 4);
 }
 
+using WrongRepair = Story;
+
+// The group of 3 breaks before rank 2 has the broadcast, and its root's repair has `length` bytes.
+void expect_error_of_repair(std::size_t bytes, std::size_t length) {
+  SCOPED_TRACE(length);
+  fake::Job job(3);
+  expect_right_broadcasts(job, 3);
+  job.open_mpi.wrong_lengths[job.tag(Tag::kRepair)] = length;
+  job.begin_all(0, bytes);
+  job.fabric.cut_off(2);
+  job.pass(milliseconds(20));
+  ASSERT_EQ(job.result(2), OMPI_ERR_WOULD_BLOCK);
+  job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, MPI_ERR_TRUNCATE));
+  EXPECT_TRUE(job.has_data(1));
+  job.open_mpi.wrong_lengths.clear();
+  job.fabric.mend();
+  expect_right_broadcasts(job, 3);
+}
+
+TEST_F(WrongRepair, OfASmallBroadcastIsAnErrorOnTheRankThatGetsIt) {
+  constexpr std::size_t kRight = sizeof(EagerHeader) + 10;
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, sizeof(EagerHeader), kRight - 1,
+                                   kRight + 1, 2 * kRight, std::size_t{1000}})
+    expect_error_of_repair(10, length);
+}
+
+TEST_F(WrongRepair, OfALargeBroadcastIsAnErrorOnTheRankThatGetsIt) {
+  for (const std::size_t length : {0u, 1u, 24u, 299u, 301u, 1000u})
+    expect_error_of_repair(300, length);
+}
+
 // The type of one rank has gaps, and there is no memory to stage its data in.
 class ScarceMemory : public Story {
  protected:
