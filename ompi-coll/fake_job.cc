@@ -1,5 +1,7 @@
 #include "ompi-coll/fake_job.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 
 #include "ompi-coll/fake_clock.h"
@@ -83,14 +85,24 @@ void Job::look(int rank, bool at_nic) {
   fabric.caller = rank;
   if (at_nic) fabric.progress(rank);
   if (self.result == OMPI_ERR_WOULD_BLOCK) {
-    self.result = self.course->progress();
-    if (self.result == OMPI_SUCCESS) self.result = self.payload->error();
-    if (self.result == OMPI_ERR_NOT_AVAILABLE) {  // the saved module serves it
-      fill(self);
-      self.result = OMPI_SUCCESS;
-    }
+    const int rc = self.course->progress();
+    end(rank, rc == OMPI_SUCCESS ? self.payload->error() : rc);
   }
   if (self.multicast != nullptr) self.multicast->look_after();
+}
+
+void Job::end(int rank, int rc) {
+  if (rc == OMPI_ERR_WOULD_BLOCK) return;
+  Rank& self = at(rank);
+  const bool is_saved = rc == OMPI_ERR_NOT_AVAILABLE;
+  self.result = is_saved ? OMPI_SUCCESS : rc;
+  if (is_saved) fill(self);
+  const std::size_t call = self.calls++;
+  // Ranks with different arguments may part.
+  if (rc == MPI_ERR_COUNT || rc == MPI_ERR_TRUNCATE || rc == MPI_ERR_ROOT) return;
+  EXPECT_EQ(is_saved, is_saved_.emplace(call, is_saved).first->second)
+      << "rank " << rank << (is_saved ? " takes" : " does not take")
+      << " the saved module for broadcast " << call << ", another rank does the opposite";
 }
 
 bool Job::is_over() const {

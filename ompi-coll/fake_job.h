@@ -1,9 +1,11 @@
 // The ranks of a job over the imitations of Open MPI and of a fabric, for tests that tell one story:
-// each rank broadcasts when the test says so, and all that can move does.
+// each rank broadcasts when the test says so, and all that can move does. A test fails if one rank
+// takes the saved module for a broadcast and another does not.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -62,16 +64,19 @@ class Job {
     std::unique_ptr<Payload> payload;
     std::unique_ptr<Course> course;
     int result = OMPI_SUCCESS;
+    std::size_t calls = 0;  // that have returned
   };
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   int size() const { return static_cast<int>(ranks_.size()); }
   bool is_over() const;
+  void end(int rank, int rc);
   static void fill(Rank& rank);
   void pass_moment();
   void place(int rank, int ranks_per_host);
 
   std::vector<Rank> ranks_;
+  std::map<std::size_t, bool> is_saved_;  // by call: whether its first rank took the saved module
 };
 
 }  // namespace cepheus::coll::fake
