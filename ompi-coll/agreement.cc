@@ -182,8 +182,8 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
 void Agreement::take_delivered(int from, std::uint64_t unit) {
   if (!inside_ || from != root_ || unit != position_) return;
   if (!std::exchange(asked_since_, false) || ++delivered_ < 2) return;
-  fail(Cause::kLost, "the fabric acknowledged data that never arrived at member " +
-                         std::to_string(rank_) + " (see old_duplicate_answered of the switches)");
+  fail(Cause::kLost, "the fabric lost data: it never arrived at member " + std::to_string(rank_) +
+                         ", but was acknowledged (see old_duplicate_answered of the switches)");
 }
 
 void Agreement::take_lack(int from, const ControlMessage& m, Actions& out) {

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "ompi-coll/abort_job.h"
 #include "ompi-coll/counters.h"
 #include "ompi-coll/lifetime.h"
 #include "ompi-coll/parameters.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 #include <utility>
 
+#include "ompi-coll/abort_job.h"
 #include "ompi-coll/clock.h"
 #include "ompi-coll/counters.h"
 #include "ompi-coll/eager_operation.h"
@@ -23,18 +23,6 @@ std::string group_text(uint32_t value) {
 }
 
 }  // namespace
-
-void abort_job(const Team& team, const std::string& reason) {
-  // Straight to standard error: help texts that travel through mpirun get lost when the abort
-  // overtakes them.
-  char* text = opal_show_help_string("help-coll-cepheus.txt", "require", 1, team.comm()->c_name,
-                                     ompi_comm_size(team.comm()), reason.c_str());
-  if (text != nullptr) fputs(text, stderr);
-  free(text);
-  fflush(stderr);
-  ompi_rte_abort(1, nullptr);
-  _exit(1);
-}
 
 Multicast::Multicast(const Team& team, std::function<void()> called)
     : team_(team),
@@ -292,6 +280,12 @@ int Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mistak
 void Multicast::look_after() {
   if (!link_.is_open()) return;
   receive();
+  const Agreement& agreement = session_->agreement();
+  // Only the rank that lacks the data knows of it yet. Later its own call would fail, and other
+  // ranks would end the job because the group broke.
+  if (agreement.is_broken() && agreement.cause() == Cause::kLost &&
+      parameters().chosen_mode() == Mode::kRequire)
+    abort_job(team_, agreement.reason());
   session_->watch(actions_);
   session_->agreement().watch(Clock::now(), actions_);
   // Acting may make more to do.

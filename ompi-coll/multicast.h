@@ -120,7 +120,4 @@ class Multicast {
   TearDown tear_down_;
 };
 
-// Ends the job, in mode "require": multicast can't serve the communicator.
-[[noreturn]] void abort_job(const Team& team, const std::string& reason);
-
 }  // namespace cepheus::coll

@@ -12,6 +12,7 @@
 #include <map>
 #include <random>
 
+#include "ompi-coll/fake_abort.h"
 #include "ompi-coll/fake_clock.h"
 #include "ompi-coll/fake_fabric.h"
 #include "ompi-coll/fake_job.h"
@@ -61,13 +62,16 @@ class World {
   // To the end; false if nobody can go on.
   bool run() {
     constexpr std::size_t kMost = 400'000;  // events
+    constexpr std::size_t kDying = 1000;  // events until all processes of an aborted job have ended
+    std::size_t dying = 0;
     for (std::size_t event = 0; !is_over(); ++event) {
+      if (!aborts_.empty() && ++dying > kDying) return true;
       if (event == kMost || testing::Test::HasFailure()) return false;
       fake::now() += milliseconds(1);
       if (struck_at_ == 0 && furthest() >= fault_step_ && strike()) struck_at_ = event + 1;
       if (event == struck_at_ + 4000 && fault_ != Fault::kCutForLong) fabric_.mend();
       idle_ = act() ? 0 : idle_ + 1;
-      if (idle_ > 40 * ranks_.size()) bark();
+      if (idle_ > 40 * ranks_.size() && aborts_.empty()) bark();
     }
     return true;
   }
@@ -91,6 +95,7 @@ class World {
     std::string saved;  // by step: whether the saved module served it
   };
   const std::vector<std::unique_ptr<Rank>>& ranks() const { return ranks_; }
+  const std::vector<fake::Aborted>& aborts() const { return aborts_; }
   // Receives that the component has left on the communicator.
   std::size_t receives() const { return open_mpi_.receives(); }
 
@@ -182,7 +187,16 @@ class World {
         return true;
       }
       default:
-        return step(*one_of_ranks());
+        return step_or_abort(*one_of_ranks());
+    }
+  }
+  bool step_or_abort(Rank& rank) {
+    try {
+      return step(rank);
+    } catch (const fake::Aborted& abort) {
+      aborts_.push_back(abort);
+      rank.closed = true;
+      return true;
     }
   }
   Rank* one_of_ranks() {
@@ -297,6 +311,7 @@ class World {
   fake::OpenMpi open_mpi_;
   fake::Fabric fabric_;
   std::vector<Step> program_;
+  std::vector<fake::Aborted> aborts_;
   std::set<std::size_t> saved_;
   std::vector<std::unique_ptr<Rank>> ranks_;
 };
@@ -342,6 +357,26 @@ TEST_F(SimulatedJob, EndsRightWhateverBreaksWhenever) {
   for (const char how : {'m', 't', 's', 'e'}) EXPECT_GT(how_[how], 20) << how;
   for (const Fault fault : {Fault::kCut, Fault::kFailed, Fault::kRefused})
     EXPECT_GT(come_back_[fault], 20) << static_cast<int>(fault);
+}
+
+// A job that requires multicast is aborted by one rank, whose message says that the fabric lost
+// data. No call returns an error.
+TEST_F(SimulatedJob, ThatRequiresMulticastIsAbortedOnceIfAUnitIsLost) {
+  parameters().mode = static_cast<int>(Mode::kRequire);
+  int aborted = 0;
+  for (unsigned long seed = first_; seed <= last_; ++seed) {
+    SCOPED_TRACE("CEPHEUS_SEED=" + std::to_string(seed));
+    World world(static_cast<unsigned>(seed), 2 + static_cast<int>(seed % 4), 60, Fault::kDeaf);
+    ASSERT_TRUE(world.run()) << "nobody can go on";
+    ASSERT_LE(world.aborts().size(), 1u);
+    for (const fake::Aborted& abort : world.aborts()) {
+      ++aborted;
+      ASSERT_THAT(abort.reason, testing::HasSubstr("lost"));
+    }
+    for (const auto& rank : world.ranks())
+      ASSERT_EQ(rank->how, std::string(rank->how.size(), 'm')) << "rank " << rank->rank;
+  }
+  EXPECT_TRUE(first_ == last_ || aborted > 20) << aborted;
 }
 
 // A call that broadcasts meanwhile goes on without multicast.
