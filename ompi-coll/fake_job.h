@@ -46,8 +46,8 @@ class Job {
   bool all_have_data() const;
   // The rank's end of the lane that was set up last.
   std::uint32_t last_end(int rank) const;
-  // Of the messages that all ranks send each other.
-  int tag(Tag tag) const { return at(0).all->tag(tag); }
+  // All ranks, as the rank knows them.
+  const Team& team(int rank) const { return *at(rank).all; }
   // Its lanes are gone, and what is posted on the communicator is taken back.
   void close(int rank);
 

@@ -117,7 +117,7 @@ void expect_error_of_repair(std::size_t bytes, std::size_t length) {
   SCOPED_TRACE(length);
   fake::Job job(3);
   expect_right_broadcasts(job, 3);
-  job.open_mpi.wrong_lengths[job.tag(Tag::kRepair)] = length;
+  job.open_mpi.wrong_lengths[job.team(0).tag(Tag::kRepair)] = length;
   job.begin_all(0, bytes);
   job.fabric.cut_off(2);
   job.pass(milliseconds(20));
@@ -141,6 +141,29 @@ TEST_F(WrongRepair, OfASmallBroadcastIsAnErrorOnTheRankThatGetsIt) {
 TEST_F(WrongRepair, OfALargeBroadcastIsAnErrorOnTheRankThatGetsIt) {
   for (const std::size_t length : {0u, 1u, 24u, 299u, 301u, 1000u})
     expect_error_of_repair(300, length);
+}
+
+// Ranks hear of a breach, and of what others lack, though messages of other lengths came before.
+TEST_F(Story, StrayMessagesDoNotCloseTheControlLink) {
+  constexpr std::size_t kRight = sizeof(ControlMessage);
+  for (const std::size_t length :
+       {std::size_t{0}, std::size_t{1}, kRight - 1, kRight + 1, 10 * kRight}) {
+    SCOPED_TRACE(length);
+    fake::Job job(3);
+    expect_right_broadcasts(job, 3);
+    const std::vector<std::byte> stray(length);
+    for (int to = 0; to < 3; ++to)
+      (void)Messages::post(stray.data(), length, to, Tag::kControl, job.team((to + 1) % 3));
+    job.pass(milliseconds(5));
+    job.begin_all(0, 10);
+    job.fabric.cut_off(2);
+    job.pass(milliseconds(20));
+    ASSERT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERR_WOULD_BLOCK));
+    job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
+    ASSERT_TRUE(job.run());
+    EXPECT_THAT(job.results(), Each(OMPI_SUCCESS));
+    EXPECT_TRUE(job.all_have_data());
+  }
 }
 
 // The type of one rank has gaps, and there is no memory to stage its data in.
