@@ -61,7 +61,7 @@ inline mcast_status_t check_bulk(Group& group, const void* data, std::size_t len
   return MCAST_OK;
 }
 
-inline mcast_status_t start_bulk(Group& group, const Expected<void>& posted) {
+inline mcast_status_t bulk_status(Group& group, const Expected<void>& posted) {
   if (posted) return MCAST_INPROGRESS;
   if (posted.error().status == MCAST_ERR_FABRIC) {
     group.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, posted.error().text);
@@ -69,11 +69,23 @@ inline mcast_status_t start_bulk(Group& group, const Expected<void>& posted) {
   return set_last_error(posted.error());
 }
 
+// Runs `start(group)` under the state lock, which checks everything and posts, unless the buffer
+// lacks a region. Then the buffer is registered without the lock, and `start` runs again.
+template <typename Start>
+mcast_status_t start_bulk(mcast_group_h group, Buffer& buffer, Start start) {
+  const mcast_status_t status = with(from(group), start);
+  if (status != MCAST_INPROGRESS || !buffer.lacks_region()) return status;
+  const mcast_status_t registered =
+      guarded([&] { return status_of(buffer.register_on(from(group)->context().device())); });
+  return registered == MCAST_OK ? with(from(group), start) : registered;
+}
+
 // What starts on a bulk lane under the one rule for senders; `post` posts it there.
 template <typename Post>
 mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t length,
-                             const mcast_op_t* op, Post post) {
-  return with(from(group), [&](Group& g) {
+                             mcast_mem_h mem, const mcast_op_t* op, Post post) {
+  Buffer buffer(data, length, from(mem), 0);  // the device only reads it
+  return start_bulk(group, buffer, [&](Group& g) {
     BulkLane* lane = nullptr;
     if (const auto status = check_bulk(g, data, length, op, lane); status != MCAST_OK) {
       return status;
@@ -81,9 +93,10 @@ mcast_status_t start_sending(mcast_group_h group, const void* data, std::size_t 
     if (const auto may_send = g.check_may_send(length); !may_send) {
       return set_last_error(may_send.error());
     }
-    const Expected<void> posted = post(g, *lane);
-    if (posted) g.note_sent(length);
-    return start_bulk(g, posted);
+    const bool is_posted = !buffer.lacks_region();
+    const Expected<void> posted = post(g, *lane, buffer);
+    if (posted && is_posted) g.note_sent(length);
+    return bulk_status(g, posted);
   });
 }
 

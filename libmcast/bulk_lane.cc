@@ -15,46 +15,45 @@ BulkLane::BulkLane(const Device& device, QueuePair& pair, std::uint32_t group, Q
       send_slots_(depths.send),
       receive_slots_(depths.receive) {}
 
-Expected<std::uint32_t> BulkLane::key_for(void* address, std::size_t length, const Memory* memory,
-                                          int access, MrHandle& region) const {
-  if (length == 0) return 0u;
-  if (memory != nullptr) {
-    if (&memory->device() != &device_ || !memory->covers(address, length)) {
-      return fail(MCAST_ERR_INVALID,
-                  "the buffer is not inside the registered memory passed: register all of it with "
-                  "the group's context, or pass none");
-    }
-    if ((access & IBV_ACCESS_LOCAL_WRITE) != 0 && !memory->is_writable()) {
-      return fail(MCAST_ERR_INVALID, "the registered memory passed can't be written to");
-    }
-    return memory->lkey();
-  }
-  auto own = device_.register_memory(address, length, access);
+Expected<void> Buffer::register_on(const Device& device) {
+  const std::size_t length = std::min(length_, device.max_message());  // no message is longer
+  auto own = device.register_memory(address_, length, access_);
   if (!own) return tl::unexpected(own.error());
-  region = std::move(*own);
-  return region->lkey;
+  own_ = std::move(*own);
+  return {};
 }
 
-Expected<void> BulkLane::send(const void* data, std::size_t length, const Memory* memory,
-                              std::uint32_t imm, mcast_op_t* op) {
-  return start_send(data, length, memory, op, [&](std::uint64_t id, const Piece& piece) {
+Expected<Piece> Buffer::piece(const Device& device, std::size_t length) const {
+  if (length == 0) return Piece{address_, 0, 0};
+  if (own_) return Piece{address_, length, own_->lkey};
+  if (&memory_->device() != &device || !memory_->covers(address_, length)) {
+    return fail(MCAST_ERR_INVALID,
+                "the buffer is not inside the registered memory passed: register all of it with "
+                "the group's context, or pass none");
+  }
+  if ((access_ & IBV_ACCESS_LOCAL_WRITE) != 0 && !memory_->is_writable()) {
+    return fail(MCAST_ERR_INVALID, "the registered memory passed can't be written to");
+  }
+  return Piece{address_, length, memory_->lkey()};
+}
+
+Expected<void> BulkLane::send(Buffer& buffer, std::uint32_t imm, mcast_op_t* op) {
+  return start_send(buffer, op, [&](std::uint64_t id, const Piece& piece) {
     return pair_.post_send(id, piece, imm);
   });
 }
 
-Expected<void> BulkLane::write(const void* data, std::size_t length, const Memory* memory,
-                               const RegionPlace& place, std::optional<std::uint32_t> imm,
-                               mcast_op_t* op) {
+Expected<void> BulkLane::write(Buffer& buffer, const RegionPlace& place,
+                               std::optional<std::uint32_t> imm, mcast_op_t* op) {
   if (room_ != nullptr) {
     return fail(MCAST_ERR_INVALID, "a group with per_request has no regions: use mcast_write_to()");
   }
-  return start_send(data, length, memory, op, [&](std::uint64_t id, const Piece& piece) {
+  return start_send(buffer, op, [&](std::uint64_t id, const Piece& piece) {
     return pair_.post_write(id, piece, place, imm);
   });
 }
 
-Expected<void> BulkLane::write_to(const void* data, std::size_t length, const Memory* memory,
-                                  std::span<const wire::AnnouncedTarget> targets,
+Expected<void> BulkLane::write_to(Buffer& buffer, std::span<const wire::AnnouncedTarget> targets,
                                   std::optional<std::uint32_t> imm, mcast_op_t* op) {
   if (room_ == nullptr) {
     return fail(MCAST_ERR_INVALID,
@@ -71,20 +70,19 @@ Expected<void> BulkLane::write_to(const void* data, std::size_t length, const Me
                 "as many announced WRITEs as switches keep are unacknowledged: "
                 "call mcast_progress()");
   }
-  std::uint32_t slot = 0;
-  const auto started =
-      start_send(data, length, memory, op, [&](std::uint64_t id, const Piece& piece) {
-        slot = WorkId::unpack(id).slot;
-        const std::uint64_t silent = WorkId{group_, false, WorkId::kMarker}.pack();
-        return pair_.post_announced_write(silent, room_->take(targets), id, piece, imm);
-      });
-  if (started) sends_[slot].is_announced = true;
+  std::optional<std::uint32_t> slot;
+  const auto started = start_send(buffer, op, [&](std::uint64_t id, const Piece& piece) {
+    slot = WorkId::unpack(id).slot;
+    const std::uint64_t silent = WorkId{group_, false, WorkId::kMarker}.pack();
+    return pair_.post_announced_write(silent, room_->take(targets), id, piece, imm);
+  });
+  if (started && slot) sends_[*slot].is_announced = true;
   return started;
 }
 
 template <typename Post>
-Expected<void> BulkLane::start_send(const void* data, std::size_t length, const Memory* memory,
-                                    mcast_op_t* op, Post&& post) {
+Expected<void> BulkLane::start_send(Buffer& buffer, mcast_op_t* op, Post&& post) {
+  const std::size_t length = buffer.length();
   if (length > max_message()) {
     return fail(MCAST_ERR_INVALID, "a message of " + std::to_string(length) +
                                        " bytes: the device sends at most " +
@@ -93,37 +91,33 @@ Expected<void> BulkLane::start_send(const void* data, std::size_t length, const 
   if (send_slots_.is_empty()) {
     return fail(MCAST_ERR_AGAIN, "send_depth messages are unacknowledged: call mcast_progress()");
   }
-  MrHandle region;
-  // The device only reads it.
-  const auto key = key_for(const_cast<void*>(data), length, memory, 0, region);
-  if (!key) return tl::unexpected(key.error());
+  if (buffer.lacks_region()) return {};
+  const auto piece = buffer.piece(device_, length);
+  if (!piece) return tl::unexpected(piece.error());
   const std::uint32_t slot = send_slots_.take();
-  const Piece piece{data, length, *key};
-  if (!post(WorkId{group_, false, slot}.pack(), piece)) {
+  if (!post(WorkId{group_, false, slot}.pack(), *piece)) {
     send_slots_.give_back(slot);
     return fail(MCAST_ERR_FABRIC, "the device refused a send: set up again with fresh groups");
   }
-  sends_[slot] = {op, length, ++turn_, piece, std::move(region)};
+  sends_[slot] = {op, length, ++turn_, *piece, buffer.take_region()};
   ++sends_outstanding_;
   return {};
 }
 
-Expected<void> BulkLane::receive(void* buffer, std::size_t length, const Memory* memory,
-                                 mcast_op_t* op) {
+Expected<void> BulkLane::receive(Buffer& buffer, mcast_op_t* op) {
   if (receive_slots_.is_empty()) {
     return fail(MCAST_ERR_AGAIN, "recv_depth receives are posted: call mcast_progress()");
   }
-  length = std::min(length, max_message());  // no message is longer
-  MrHandle region;
-  const auto key = key_for(buffer, length, memory, IBV_ACCESS_LOCAL_WRITE, region);
-  if (!key) return tl::unexpected(key.error());
+  if (buffer.lacks_region()) return {};
+  const std::size_t length = std::min(buffer.length(), max_message());
+  const auto piece = buffer.piece(device_, length);
+  if (!piece) return tl::unexpected(piece.error());
   const std::uint32_t slot = receive_slots_.take();
-  const Piece piece{buffer, length, *key};
-  if (!pair_.post_receive(WorkId{group_, true, slot}.pack(), piece)) {
+  if (!pair_.post_receive(WorkId{group_, true, slot}.pack(), *piece)) {
     receive_slots_.give_back(slot);
     return fail(MCAST_ERR_FABRIC, "the device refused a receive: set up again with fresh groups");
   }
-  receives_[slot] = {op, length, ++turn_, piece, std::move(region)};
+  receives_[slot] = {op, length, ++turn_, *piece, buffer.take_region()};
   ++receives_posted_;
   return {};
 }
@@ -148,6 +142,7 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
     traffic_.bytes_sent += event.length;
   }
   if (operation.is_announced) room_->give_back();
+  event.region = std::move(operation.region);
   operation = {};
   if (id.is_receive) {
     receive_slots_.give_back(id.slot);
@@ -157,7 +152,7 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
     --sends_outstanding_;
     ++sends_completed_;
   }
-  out.push_back(event);
+  out.push_back(std::move(event));
 }
 
 std::vector<BulkLane::Posted> BulkLane::open_operations() {
@@ -187,7 +182,8 @@ void BulkLane::cancel(mcast_status_t status, Events& out) {
     Event event;
     event.op = each.operation->op;
     event.status = status;
-    out.push_back(event);
+    event.region = std::move(each.operation->region);
+    out.push_back(std::move(event));
     *each.operation = {};
   }
   sends_outstanding_ = 0;

@@ -13,25 +13,49 @@
 
 namespace cepheus::mcast {
 
+// A buffer of the caller's. What is not in memory that the caller registered is registered for the
+// time of one operation.
+class Buffer {
+ public:
+  // `access` as ibv_reg_mr.
+  Buffer(const void* address, std::size_t length, const Memory* memory, int access)
+      : address_(const_cast<void*>(address)), length_(length), memory_(memory), access_(access) {}
+
+  std::size_t length() const { return length_; }
+  bool lacks_region() const { return length_ > 0 && memory_ == nullptr && !own_; }
+  // May take long (100 ms a gigabyte where pages are pinned), and needs no lock.
+  Expected<void> register_on(const Device& device);
+  // The first `length` bytes as `device` sees them. MCAST_ERR_INVALID: the memory does not cover
+  // them, or allows no such access. Not if it lacks a region.
+  Expected<Piece> piece(const Device& device, std::size_t length) const;
+  MrHandle take_region() { return std::move(own_); }
+
+ private:
+  void* address_;
+  std::size_t length_;
+  const Memory* memory_;
+  int access_;
+  MrHandle own_;
+};
+
 class BulkLane final : public Lane {
  public:
   BulkLane(const Device& device, QueuePair& pair, std::uint32_t group, QueueDepths depths);
 
-  // MCAST_ERR_AGAIN while the queue is full; MCAST_ERR_INVALID: too long, or not covered by
-  // `memory`. Null memory: the buffer is registered for the time of the operation.
-  Expected<void> send(const void* data, std::size_t length, const Memory* memory, std::uint32_t imm,
-                      mcast_op_t* op);
+  // MCAST_ERR_AGAIN while the queue is full; MCAST_ERR_INVALID: too long, or not covered by its
+  // memory. If the buffer lacks a region nothing is posted: all else is right, and the caller
+  // registers the buffer without the state lock, then calls again.
+  Expected<void> send(Buffer& buffer, std::uint32_t imm, mcast_op_t* op);
   // The same, into members' regions. Without `imm` members are not told.
-  Expected<void> write(const void* data, std::size_t length, const Memory* memory,
-                       const RegionPlace& place, std::optional<std::uint32_t> imm, mcast_op_t* op);
+  Expected<void> write(Buffer& buffer, const RegionPlace& place, std::optional<std::uint32_t> imm,
+                       mcast_op_t* op);
   // The same, to where `targets` say, one of each member: announced by a packet before it. Only if
   // there is room for announcements.
-  Expected<void> write_to(const void* data, std::size_t length, const Memory* memory,
-                          std::span<const wire::AnnouncedTarget> targets,
+  Expected<void> write_to(Buffer& buffer, std::span<const wire::AnnouncedTarget> targets,
                           std::optional<std::uint32_t> imm, mcast_op_t* op);
   void set_announcements(std::unique_ptr<AnnouncementRoom> room) { room_ = std::move(room); }
   bool is_announced() const { return room_ != nullptr; }  // each WRITE, by a packet before it
-  Expected<void> receive(void* buffer, std::size_t length, const Memory* memory, mcast_op_t* op);
+  Expected<void> receive(Buffer& buffer, mcast_op_t* op);
 
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
@@ -50,10 +74,7 @@ class BulkLane final : public Lane {
 
   // `post(wr_id, piece)` hands it to the device.
   template <typename Post>
-  Expected<void> start_send(const void* data, std::size_t length, const Memory* memory,
-                            mcast_op_t* op, Post&& post);
-  Expected<std::uint32_t> key_for(void* address, std::size_t length, const Memory* memory,
-                                  int access, MrHandle& region) const;
+  Expected<void> start_send(Buffer& buffer, mcast_op_t* op, Post&& post);
 
   struct Posted {
     Operation* operation;

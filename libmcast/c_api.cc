@@ -316,19 +316,20 @@ void mcast_mem_deregister(mcast_mem_h mem) {
 
 mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                           uint32_t imm, mcast_op_t* op) {
-  return start_sending(group, data, length, op, [&](Group&, BulkLane& lane) {
-    return lane.send(data, length, from(mem), imm, op);
+  return start_sending(group, data, length, mem, op, [&](Group&, BulkLane& lane, Buffer& buffer) {
+    return lane.send(buffer, imm, op);
   });
 }
 
 mcast_status_t mcast_recv(mcast_group_h group, void* buffer, size_t length, mcast_mem_h mem,
                           mcast_op_t* op) {
-  return with(from(group), [&](Group& g) {
+  Buffer room(buffer, length, from(mem), IBV_ACCESS_LOCAL_WRITE);
+  return start_bulk(group, room, [&](Group& g) {
     BulkLane* lane = nullptr;
     if (const auto status = check_bulk(g, buffer, length, op, lane); status != MCAST_OK) {
       return status;
     }
     if (g.state() == MCAST_GROUP_FAILED) return set_last_error(g.status(), g.reason());
-    return start_bulk(g, lane->receive(buffer, length, from(mem), op));
+    return bulk_status(g, lane->receive(room, op));
   });
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 #include <system_error>
 
@@ -58,7 +59,9 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       stores_in_process_(channel->stores_in_process()),
       control_plane_(control_plane_config(config, *device_), std::move(channel)),
       keep_alive_([this] {
+        std::vector<MrHandle> discarded;
         const auto locked = lock();
+        discarded.swap(discarded_);
         const wire::Instant time = wire::monotonic_now();
         control_plane_.poll(time);
         return std::min(control_plane_.deadline(), time + wire::times::kLook);
@@ -111,9 +114,9 @@ Expected<Group*> Context::create_group(const GroupConfig& config) {
 }
 
 void Context::destroy_group(Group& group) {
+  std::unique_ptr<Group> owned;  // ends without locks: it may have much memory
   const std::lock_guard progress(progress_mutex_);
   Process::instance().remove(group);
-  std::unique_ptr<Group> owned;
   Events canceled;
   bool on_duty = false;
   {
@@ -127,7 +130,14 @@ void Context::destroy_group(Group& group) {
     on_duty = control_plane_.is_on_duty();
   }
   update_keep_alive(on_duty);
-  for (const Event& e : canceled) e.op->done(e.op, e.status, e.length, e.imm);
+  for (Event& e : canceled) {
+    e.region.reset();
+    e.op->done(e.op, e.status, e.length, e.imm);
+  }
+}
+
+void Context::discard(std::vector<MrHandle> memory) {
+  std::ranges::move(memory, std::back_inserter(discarded_));
 }
 
 void Context::destroy_groups() {
@@ -231,12 +241,13 @@ void Context::synchronise_due() {
 }
 
 void Context::make_callbacks() {
-  for (const Event& e : events_) {
+  for (Event& e : events_) {
     if (e.op != nullptr) {
+      e.region.reset();
       e.op->done(e.op, e.status, e.length, e.imm);
     } else if (e.group->receive(e.group->eager()->receive_data(e.slot), e.length, e.imm) !=
                MCAST_INPROGRESS) {
-      consumed_.push_back(e);
+      consumed_.push_back(std::move(e));
     }
   }
   events_.clear();
@@ -249,6 +260,7 @@ void Context::make_callbacks() {
 unsigned Context::poll_control(bool look_for_device_events) {
   unsigned done = 0;
   bool on_duty = false;
+  std::vector<MrHandle> discarded;
   {
     const auto locked = lock();
     done = control_plane_.poll(wire::monotonic_now());
@@ -258,6 +270,7 @@ unsigned Context::poll_control(bool look_for_device_events) {
       look_for_stalls();
       control_plane_.look_for_leaders(wire::monotonic_now());
     }
+    discarded.swap(discarded_);
   }
   update_keep_alive(on_duty);
   return done;

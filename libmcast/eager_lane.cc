@@ -123,7 +123,7 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   event.slot = id.slot;
   event.length = wc.byte_len;
   event.imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0 ? ntohl(wc.imm_data) : 0;
-  out.push_back(event);  // the group fills its name in
+  out.push_back(std::move(event));  // the group fills its name in
 }
 
 bool EagerLane::post_receives_again() {

@@ -305,6 +305,7 @@ EXPORTED int ibv_dealloc_pd(ibv_pd*) { return 0; }
 EXPORTED ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t,
                                   unsigned access) {
   static std::uint32_t keys = 0;
+  Device::instance().look_at_memory();
   ++Device::instance().regions;
   Device::instance().registrations.push_back(access);
   const std::uint32_t key = ++keys;
@@ -316,6 +317,7 @@ EXPORTED ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int a
 EXPORTED ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t length,
                                         std::uint64_t iova, std::uint32_t key, unsigned access) {
   Device& device = Device::instance();
+  device.look_at_memory();
   if (device.refuse_chosen_keys != 0) {
     errno = device.refuse_chosen_keys;
     return nullptr;
@@ -326,6 +328,7 @@ EXPORTED ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t l
   return new ibv_mr{pd->context, pd, address, length, key, key, key};
 }
 EXPORTED int ibv_dereg_mr(ibv_mr* mr) {
+  Device::instance().look_at_memory();
   --Device::instance().regions;
   delete mr;
   return 0;

@@ -59,13 +59,14 @@ class Device {
   int refuse_modify = 0;  // errno of the next change to `refused_state`
   ibv_qp_state refused_state = IBV_QPS_RTR;
   bool refuse_sends = false;
-  int receives_left = -1;               // taken before one is refused; -1: all are
-  bool has_channels = true;             // completion channels
-  std::function<void()> on_open;        // in ibv_open_device()
-  int opened = 0;                       // contexts that are open
-  std::size_t regions = 0;              // registered
-  std::vector<unsigned> registrations;  // access of each, whether it still is or not
-  int refuse_chosen_keys = 0;           // errno
+  int receives_left = -1;                // taken before one is refused; -1: all are
+  bool has_channels = true;              // completion channels
+  std::function<void()> on_open;         // in ibv_open_device()
+  std::function<void()> on_next_memory;  // in the next ibv_reg_mr() or ibv_dereg_mr()
+  int opened = 0;                        // contexts that are open
+  std::size_t regions = 0;               // registered
+  std::vector<unsigned> registrations;   // access of each, whether it still is or not
+  int refuse_chosen_keys = 0;            // errno
   std::vector<std::pair<std::uint64_t, std::uint32_t>> chosen;  // address and key, so far
 
   std::uint32_t next_qpn = 0x100;
@@ -98,6 +99,9 @@ class Device {
   }
   std::vector<wire::Publication> published;                                 // so far
   void note(const wire::MrpMessage& message) { said_.push_back(message); }  // to be read again
+  void look_at_memory() {
+    if (const auto hook = std::exchange(on_next_memory, nullptr)) hook();
+  }
 
  private:
   friend struct Calls;

@@ -129,10 +129,14 @@ Expected<void> Group::check_may_publish() const {
   return {};
 }
 
-Expected<void> Group::publish(wire::Instant now, std::uint16_t number, void* address,
-                              std::size_t length) {
+Expected<void> Group::check_may_publish(std::uint16_t number) const {
   if (auto may = check_may_publish(); !may) return may;
-  return regions_.publish(now, number, address, length);
+  return regions_.check_room(number);
+}
+
+Expected<void> Group::publish(wire::Instant now, std::uint16_t number, MrHandle& memory) {
+  if (auto may = check_may_publish(); !may) return may;
+  return regions_.publish(now, number, memory);
 }
 
 Expected<void> Group::publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
@@ -141,7 +145,7 @@ Expected<void> Group::publish_part(wire::Instant now, std::uint16_t number, cons
   return regions_.publish_part(now, number, memory, offset, length);
 }
 
-Expected<void> Group::revoke(wire::Instant now, std::uint16_t number) {
+Expected<MrHandle> Group::revoke(wire::Instant now, std::uint16_t number) {
   if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
   if (role_) {
     return mcast::fail(MCAST_ERR_INVALID,

@@ -111,11 +111,17 @@ class Group {
   void calm() { watchdog_.calm(); }  // whoever holds its sends up is alive
 
   // --- Memory that others may write to.
-  Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
-                         std::size_t length);
+  Expected<void> check_may_publish(std::uint16_t number) const;
+  // Needs no lock; for publish().
+  Expected<MrHandle> register_region(std::uint16_t number, void* address,
+                                     std::size_t length) const {
+    return regions_.register_region(number, address, length);
+  }
+  Expected<void> publish(wire::Instant now, std::uint16_t number, MrHandle& memory);
   Expected<void> publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
                               std::size_t offset, std::size_t length);
-  Expected<void> revoke(wire::Instant now, std::uint16_t number);
+  // What the caller deregisters now, without the state lock; may be null.
+  Expected<MrHandle> revoke(wire::Instant now, std::uint16_t number);
   // What the sender of a sender group must be told of this member's memory. INVALID: it is no sender
   // group's.
   Expected<std::vector<wire::MrpRegion::Record>> named_regions() const;

@@ -75,6 +75,7 @@ void Group::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessag
 
 // This member takes part once its regions can be written to.
 void Group::on_regions_confirmed(wire::Instant now, mrp::Outbox& out) {
+  context_.discard(regions_.take_revoked());
   if (registration_) {
     registration_->release(now, out);
     follow_registration();

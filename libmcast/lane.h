@@ -42,6 +42,7 @@ struct Event {
   mcast_status_t status = MCAST_OK;
   std::uint32_t imm = 0;
   std::size_t length = 0;
+  MrHandle region;  // of a bulk operation's own: deregistered before its callback, without locks
 };
 using Events = std::vector<Event>;
 

@@ -29,16 +29,14 @@ Expected<void> PublishedRegions::check_room(std::uint16_t number) const {
   return {};
 }
 
-Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number, void* address,
-                                         std::size_t length) {
+Expected<void> PublishedRegions::publish(wire::Instant now, std::uint16_t number,
+                                         MrHandle& memory) {
   if (auto room = check_room(number); !room) return room;
-  auto region = register_region(number, address, length);
-  if (!region) return tl::unexpected(region.error());
   if (!same_key_) {
-    publisher_.add(now,
-                   {number, (*region)->rkey, reinterpret_cast<std::uintptr_t>(address), length});
+    const auto address = reinterpret_cast<std::uintptr_t>(memory->addr);
+    publisher_.add(now, {number, memory->rkey, address, memory->length});
   }
-  memory_.emplace(number, std::move(*region));
+  memory_.emplace(number, std::move(memory));
   return {};
 }
 
@@ -63,24 +61,22 @@ Expected<void> PublishedRegions::publish_part(wire::Instant now, std::uint16_t n
   return {};
 }
 
-Expected<void> PublishedRegions::revoke(wire::Instant now, std::uint16_t number) {
+Expected<MrHandle> PublishedRegions::revoke(wire::Instant now, std::uint16_t number) {
   const auto at = memory_.find(number);
   if (at == memory_.end()) {
     return fail(MCAST_ERR_INVALID, "no region " + std::to_string(number) + " is published here");
   }
-  if (!same_key_) {
-    publisher_.remove(now, number);
-    revoked_.push_back(std::move(at->second));
-  }
+  MrHandle memory = std::move(at->second);
   memory_.erase(at);
-  return {};
+  if (same_key_) return memory;
+  publisher_.remove(now, number);
+  revoked_.push_back(std::move(memory));
+  return MrHandle();
 }
 
 bool PublishedRegions::on_confirm(wire::Instant now, const wire::MrpHeader& header) {
   publisher_.on_confirm(now, header);
-  if (!publisher_.is_in_force()) return false;
-  revoked_.clear();
-  return true;
+  return publisher_.is_in_force();
 }
 
 }  // namespace cepheus::mcast

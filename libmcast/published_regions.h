@@ -1,11 +1,12 @@
 // Memory of this member that others of its group may write to: made known to the switch. What
 // mcast_region_publish() registers is given back once the switch has forgotten it. Under the
-// context's state lock.
+// context's state lock, but for register_region().
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "controller/publisher.h"
@@ -24,15 +25,19 @@ class PublishedRegions {
     publisher_.announce({});
   }
 
-  // `address` to `address + length` is the region of that number from now on. NO_MEMORY: the device
-  // does not register it; INVALID: WRITEs are announced, the number is taken, or there are too many.
-  Expected<void> publish(wire::Instant now, std::uint16_t number, void* address,
-                         std::size_t length);
+  // INVALID: WRITEs are announced, the number is taken, or there are too many.
+  Expected<void> check_room(std::uint16_t number) const;
+  // NO_MEMORY: the device does not register it. Needs no lock.
+  Expected<MrHandle> register_region(std::uint16_t number, void* address, std::size_t length) const;
+  // `memory` of register_region(), which is taken, is the region of that number from now on. INVALID
+  // as check_room().
+  Expected<void> publish(wire::Instant now, std::uint16_t number, MrHandle& memory);
   // The same of memory that the caller has registered, and keeps so. INVALID also: it has no such
   // part, is closed to others or another device's, or the group is of same_key.
   Expected<void> publish_part(wire::Instant now, std::uint16_t number, const Memory& memory,
                               std::size_t offset, std::size_t length);
-  Expected<void> revoke(wire::Instant now, std::uint16_t number);
+  // What may be deregistered at once, or null.
+  Expected<MrHandle> revoke(wire::Instant now, std::uint16_t number);
 
   // By rising number; none with same_key.
   const std::vector<wire::MrpRegion>& list() const { return publisher_.regions(); }
@@ -48,15 +53,14 @@ class PublishedRegions {
   }
   // True if with it all is in force that was published and revoked so far.
   bool on_confirm(wire::Instant now, const wire::MrpHeader& header);
+  // After on_confirm() was true: what was revoked and may be deregistered now.
+  std::vector<MrHandle> take_revoked() { return std::exchange(revoked_, {}); }
   bool is_in_force() const { return publisher_.is_in_force(); }
   void end() { publisher_.end(); }
   wire::Instant deadline() const { return publisher_.deadline(); }
   std::optional<wire::Publication> take_due(wire::Instant now) { return publisher_.take_due(now); }
 
  private:
-  Expected<void> check_room(std::uint16_t number) const;
-  Expected<MrHandle> register_region(std::uint16_t number, void* address, std::size_t length) const;
-
   const Device& device_;
   const bool same_key_;
   bool is_announced_ = false;

@@ -35,8 +35,18 @@ wire::MrpRegion::Record region_of(const mcast_region_t& r) {
 mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
                                     size_t length) {
   if (address == nullptr || length == 0) return invalid("there is no memory to publish");
+  const auto checked =
+      with(from(group), [&](Group& g) { return status_of(g.check_may_publish(region)); });
+  if (checked != MCAST_OK) return checked;
+  MrHandle memory;  // registered without the state lock, since that may take long
+  const auto registered = guarded([&] {
+    auto made = from(group)->register_region(region, address, length);
+    if (made) memory = std::move(*made);
+    return status_of(made);
+  });
+  if (registered != MCAST_OK) return registered;
   return with(from(group), [&](Group& g) {
-    return status_of(g.publish(wire::monotonic_now(), region, address, length));
+    return status_of(g.publish(wire::monotonic_now(), region, memory));
   });
 }
 
@@ -49,8 +59,12 @@ mcast_status_t mcast_region_publish_part(mcast_group_h group, uint16_t region, m
 }
 
 mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t region) {
-  return with(from(group),
-              [&](Group& g) { return status_of(g.revoke(wire::monotonic_now(), region)); });
+  MrHandle memory;  // deregistered without the state lock, since that may take long
+  return with(from(group), [&](Group& g) {
+    auto revoked = g.revoke(wire::monotonic_now(), region);
+    if (revoked) memory = std::move(*revoked);
+    return status_of(revoked);
+  });
 }
 
 mcast_status_t mcast_region_test(mcast_group_h group) {
@@ -62,9 +76,9 @@ mcast_status_t mcast_region_test(mcast_group_h group) {
 
 mcast_status_t mcast_write(mcast_group_h group, const void* data, size_t length, mcast_mem_h mem,
                            uint16_t region, uint64_t offset, const uint32_t* imm, mcast_op_t* op) {
-  return start_sending(group, data, length, op, [&](Group& g, BulkLane& lane) {
+  return start_sending(group, data, length, mem, op, [&](Group& g, BulkLane& lane, Buffer& buffer) {
     const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    return lane.write(data, length, from(mem), g.place_in(region, offset), with_imm, op);
+    return lane.write(buffer, g.place_in(region, offset), with_imm, op);
   });
 }
 
@@ -121,7 +135,7 @@ mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t leng
                               const mcast_target_t* targets, size_t count, const uint32_t* imm,
                               mcast_op_t* op) {
   if (targets == nullptr && count > 0) return invalid("targets is null");
-  return start_sending(group, data, length, op, [&](Group&, BulkLane& lane) {
+  return start_sending(group, data, length, mem, op, [&](Group&, BulkLane& lane, Buffer& buffer) {
     std::vector<wire::AnnouncedTarget> list;
     list.reserve(count);
     for (size_t i = 0; i < count; ++i) {
@@ -130,7 +144,7 @@ mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t leng
           {wire::Ipv4(ntohl(t.ipv4)), ntohl(t.rkey), be64toh(t.address), be64toh(t.length)});
     }
     const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
-    return lane.write_to(data, length, from(mem), list, with_imm, op);
+    return lane.write_to(buffer, list, with_imm, op);
   });
 }
 
