@@ -1,18 +1,16 @@
 #include "ompi-coll/device_memory.h"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <atomic>
 #include <cstdint>
 
+#include "ompi-coll/gpu_driver.h"
+
 namespace cepheus::coll {
 
 namespace {
 
-// CUDA driver API, "Unified Addressing": CUresult cuPointerGetAttribute(void*, CUpointer_attribute,
-// CUdeviceptr).
-using PointerGetAttribute = int (*)(void* data, int attribute, std::uint64_t pointer);
 constexpr int kMemoryTypeAttribute = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 constexpr unsigned kDeviceMemory = 2;    // CU_MEMORYTYPE_DEVICE
 
@@ -30,11 +28,11 @@ void look_for_gpu_driver() {
         return 1;
       },
       &loads);
+  // Set behind the driver: a thread that finds this number here finds the driver, too.
   static std::atomic<unsigned long long> looked_at{0};
-  if (looked_at.exchange(loads) == loads) return;
-  void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return;
-  driver.store(reinterpret_cast<PointerGetAttribute>(dlsym(library, "cuPointerGetAttribute")));
+  if (looked_at.load(std::memory_order_acquire) == loads) return;
+  if (const PointerGetAttribute found = find_gpu_driver()) driver.store(found);
+  looked_at.store(loads, std::memory_order_release);
 }
 
 }  // namespace
