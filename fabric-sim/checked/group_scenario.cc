@@ -132,10 +132,8 @@ bool GroupScenario::jump(Group& group, std::size_t source, std::uint64_t packets
   return true;
 }
 
-// Where a turn is to go on for more packets than anybody would simulate. False: one must wait, since
-// something is under way.
-bool GroupScenario::jump() {
-  bool all_have = true;
+// Where a turn is to go on for more packets than anybody would simulate, and none is under way.
+void GroupScenario::jump() {
   for (const auto& group : groups_) {
     GroupLedger& ledger = group->ledger;
     while (const auto message = ledger.due_jump()) {
@@ -144,10 +142,7 @@ bool GroupScenario::jump() {
       // What a disaster may have ended has no turn that could go on.
       if (!ledger.may_fail() && !ledger.is_dead(source)) {
         packets = group->members[source]->room_to_jump(packets);
-        if (packets == 0 || network_.frames_in_flight() > 0 || !jump(*group, source, packets)) {
-          all_have = false;
-          break;
-        }
+        if (packets == 0 || network_.carries_roce() || !jump(*group, source, packets)) break;
         simulator_.trace().note(simulator_.now(), "fabric", "jumps over packets", packets);
         jumped_ += packets;
       }
@@ -155,7 +150,6 @@ bool GroupScenario::jump() {
       for (const auto& member : group->members) member->on_jump();
     }
   }
-  return all_have;
 }
 
 // Until all operations have ended, and the faults: an end that comes early is no reason to stop
@@ -170,13 +164,11 @@ void GroupScenario::run_operations() {
   const bool must_end = std::any_of(plan_.groups.begin(), plan_.groups.end(),
                                     [](const GroupPlan& g) { return g.in_turns; });
   const Instant end = must_end ? give_up : calm + 20ms;
-  Duration step = kStep;
   while (simulator_.now() < end) {
     const Instant earliest = plan_.late_packets_meet_tombstone ? last_begins : calm;
     if (all_done() && simulator_.now() >= earliest) return;
-    if (!run_until(std::min(simulator_.now() + step, end))) return;
-    // Leaders that ask in the same rhythm would have something under way whenever it is looked.
-    step = jump() ? kStep : kStep / 16;
+    if (!run_until(std::min(simulator_.now() + kStep, end))) return;
+    jump();
   }
   for (const auto& group : groups_) group->ledger.check_ended();
   if (!findings_.first()) end_sends();

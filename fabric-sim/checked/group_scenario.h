@@ -74,7 +74,7 @@ class GroupScenario final : private Actor {
   bool all_is_calm() const;
   bool something_is_left() const;
   void run_operations();
-  bool jump();
+  void jump();
   bool jump(Group& group, std::size_t source, std::uint64_t packets);
   void dissolve();
   Outcome summary();

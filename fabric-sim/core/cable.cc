@@ -138,6 +138,17 @@ void Cable::carry(Instant now, const Frame& frame) {
   }
 }
 
+bool Cable::carries_roce() const {
+  const auto is_roce = [](const Frame& frame) { return frame.icrc_state != wire::Icrc::kNone; };
+  for (std::uint32_t i = 0; i < count_; ++i) {
+    if (is_roce(line_[(first_ + i) & (line_.size() - 1)])) return true;
+  }
+  for (std::uint32_t i = 0; i < strays_.size(); ++i) {
+    if (is_roce(strays_[i]) && std::ranges::count(free_, i) == 0) return true;
+  }
+  return waiting() > 0;
+}
+
 void Cable::deliver_at(Instant at, const Frame& frame) {
   if (count_ > 0 && at < last_arrival_) {
     if (free_.empty()) {

@@ -70,6 +70,8 @@ class Cable final : public Actor {
     return dropped_unreadable_;
   }  // damaged in their lengths
   std::size_t in_flight() const { return under_way() + waiting(); }
+  // A packet of a queue pair's is under way, or anything waits.
+  bool carries_roce() const;
   std::size_t waiting() const { return queue_ == nullptr ? 0 : queue_->items(); }
   // All 0 without a queue.
   net::QueueCounters queue_counters() const {

@@ -1,5 +1,6 @@
 #include "fabric-sim/core/network.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace cepheus::sim {
@@ -108,6 +109,10 @@ std::size_t Network::frames_in_flight() const {
   std::size_t n = 0;
   for (const auto& cable : cables_) n += cable->in_flight();
   return n;
+}
+
+bool Network::carries_roce() const {
+  return std::ranges::any_of(cables_, [](const auto& cable) { return cable->carries_roce(); });
 }
 
 }  // namespace cepheus::sim

@@ -34,6 +34,8 @@ class Network {
   const std::array<TrunkEnd, 2>& ends_of(std::size_t trunk) const { return trunk_ends_[trunk]; }
   void set_faults(double loss, double duplicate, double reorder, double corrupt);
   std::size_t frames_in_flight() const;
+  // Of queue pairs: registration and HELLOs apart.
+  bool carries_roce() const;
   // Whether engines check themselves after every call, which takes longer than what they do.
   void set_checked(bool checked);
 
