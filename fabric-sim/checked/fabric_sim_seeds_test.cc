@@ -141,8 +141,11 @@ TEST(SeedsOfLongTurns, HoldEveryInvariant) {
   options = {};
   options.long_turns = options.fabrics = options.incidents = true;
   expect_no_failure(100, "--long-turns --fabrics --incidents", options, 1000);
-  // A leader that asks in the very rhythm in which the simulator looks whether a turn may jump.
+  // Leaders whose messages are under way whenever the simulator looks whether a turn may jump.
   expect_no_failure_from(5000032, 1, "--long-turns --fabrics --incidents", options);
+  options = {};
+  options.long_turns = true;
+  expect_no_failure_from(300118907, 1, "--long-turns", options);
 }
 
 // MC-RDMA's multicast: trunks that fail and switches that are restarted end nothing.

@@ -81,6 +81,21 @@ TEST_F(CableTest, DeliversAfterTheLinksDelayAndGivesTheBufferBack) {
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
+// Long turns jump while nothing of a queue pair is under way.
+TEST_F(CableTest, TellsPacketsOfQueuePairsFromOtherFrames) {
+  net::LinkConfig link;
+  link.reorder = 1;  // each is held back beside the line
+  Cable cable = make(link);
+  wire::Frame other = packet();
+  other.icrc_state = wire::Icrc::kNone;
+  cable.send(simulator_.now(), other);
+  EXPECT_FALSE(cable.carries_roce());
+  cable.send(simulator_.now(), packet());
+  EXPECT_TRUE(cable.carries_roce());
+  simulator_.run();
+  EXPECT_FALSE(cable.carries_roce()) << "what has arrived is under way no more";
+}
+
 TEST_F(CableTest, GivesTheBufferOfALostFrameBack) {
   net::LinkConfig link;
   link.loss = 1;
