@@ -138,7 +138,7 @@ void Arrangement::place() {
     const Place place{host * 2 + (identities_[rank].can_lead != 0 ? 1 : 0)};
     std::memcpy(told_.data() + kReason + rank * sizeof place, &place, sizeof place);
   }
-  identities_ = {};
+  identities_ = std::vector<Identity>();  // "= {}" would keep its memory
 }
 
 // Passes the places on, and takes them in.
@@ -177,7 +177,7 @@ bool Arrangement::progress() {
     placement_.reason = "open mpi's point-to-point layer failed during set-up";
     state_ = State::kDone;
   }
-  if (state_ == State::kDone) told_ = {};
+  if (state_ == State::kDone) told_ = std::vector<char>();
   return state_ == State::kDone;
 }
 

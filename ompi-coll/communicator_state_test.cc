@@ -15,12 +15,19 @@
 namespace cepheus::coll {
 namespace {
 
-// Two ranks of which rank 0 is the root of all broadcasts.
-class Pair {
+// Ranks that each have a NIC. Rank 0 is the root of all broadcasts.
+class Ranks {
  public:
-  Pair() : open_mpi_(2) {
-    for (int rank = 0; rank < 2; ++rank)
+  explicit Ranks(int size) : open_mpi_(size) {
+    opal_progress_init();
+    fake::use_small_sizes();
+    parameters().ranks_per_host = -1;  // a host is a NIC
+    parameters().set_up_after = 0;
+    for (int rank = 0; rank < size; ++rank)
       states_.push_back(std::make_unique<CommunicatorState>(open_mpi_.communicator(rank)));
+    std::string why;
+    while (Transport::instance().open(why, true) != MCAST_OK) {
+    }
   }
 
   struct Started {
@@ -66,9 +73,11 @@ class Pair {
       for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
       for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
         fabric.deliver(ends.front());
-      for (int rank = 0; rank < 2; ++rank) look(rank);
+      for (int rank = 0; rank < size(); ++rank) look(rank);
     }
   }
+  int size() const { return static_cast<int>(states_.size()); }
+  std::size_t sent_bytes(int rank) const { return open_mpi_.sent_bytes(rank); }
   CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
 
   fake::Fabric fabric;
@@ -82,26 +91,19 @@ class Pair {
 // Persistent broadcasts ask nobody whether they are served. Two were started while the device was
 // missing at rank 1, and the second one's turn has come at the root alone when all ranks look again.
 TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
-  opal_progress_init();
-  fake::use_small_sizes();
-  parameters().ranks_per_host = -1;  // a host is a NIC
-  parameters().set_up_after = 0;
-  Pair job;
-  std::string why;
-  while (Transport::instance().open(why, true) != MCAST_OK) {
-  }
+  Ranks job(2);
   job.start(0, std::byte{1});
   job.fabric.is_port_up = false;
   job.fabric.on_open = [] { return MCAST_ERR_NO_DEVICE; };
-  const Pair::Started& settling = job.start(1, std::byte{1});
+  const Ranks::Started& settling = job.start(1, std::byte{1});
   job.pass();
   ASSERT_TRUE(settling.is_done());
   for (int rank = 0; rank < 2; ++rank) job.call_saved(rank);
 
-  Pair::Started& first = job.start(1, std::byte{2});
-  Pair::Started& second = job.start(1, std::byte{3});
-  Pair::Started& sent_first = job.start(0, std::byte{2});
-  Pair::Started& sent_second = job.start(0, std::byte{3});
+  Ranks::Started& first = job.start(1, std::byte{2});
+  Ranks::Started& second = job.start(1, std::byte{3});
+  Ranks::Started& sent_first = job.start(0, std::byte{2});
+  Ranks::Started& sent_second = job.start(0, std::byte{3});
   job.deliver_messages();
   job.look(0);
   ASSERT_TRUE(sent_first.is_done());
@@ -113,11 +115,11 @@ TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
     while (!job.state(rank).may_serve(100)) ++calls;
     EXPECT_EQ(calls, 64);
   }
-  Pair::Started& sent_third = job.start(0, std::byte{4});
-  Pair::Started& third = job.start(1, std::byte{4});
+  Ranks::Started& sent_third = job.start(0, std::byte{4});
+  Ranks::Started& third = job.start(1, std::byte{4});
   job.pass();
   EXPECT_TRUE(sent_second.is_done() && sent_third.is_done());
-  const auto expect_data = [](const Pair::Started& it, std::byte value) {
+  const auto expect_data = [](const Ranks::Started& it, std::byte value) {
     EXPECT_TRUE(it.is_done());
     EXPECT_EQ(it.memory, std::vector<std::byte>(100, value));
   };
@@ -125,6 +127,26 @@ TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
   expect_data(second, std::byte{3});
   expect_data(third, std::byte{4});
   EXPECT_TRUE(job.state(0).has_groups());
+}
+
+// The first broadcast gathers the ranks' places and sets a group up. What rank 0 sends grows as the
+// number of ranks does.
+TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {
+  constexpr std::size_t kMostPerRank = 512;
+  for (const int size : {16, 64, 128}) {
+    SCOPED_TRACE(size);
+    Ranks job(size);
+    std::vector<const Ranks::Started*> all;
+    for (int rank = 0; rank < size; ++rank) all.push_back(&job.start(rank, std::byte{1}));
+    job.pass();
+    for (const Ranks::Started* each : all)
+      ASSERT_EQ(each->memory, std::vector<std::byte>(100, std::byte{1}));
+    EXPECT_TRUE(job.state(0).has_groups());
+    for (int rank = 0; rank < size; ++rank) {
+      const std::size_t most = static_cast<std::size_t>(rank == 0 ? size : 16) * kMostPerRank;
+      EXPECT_LE(job.sent_bytes(rank), most) << "rank " << rank;
+    }
+  }
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Calls {
   static int send(const void* memory, size_t count, ompi_datatype_t*, int to, int tag,
                   mca_pml_base_send_mode_t, ompi_communicator_t* comm, ompi_request_t** out) {
     auto* const request = OpenMpi::make(comm->c_my_rank, to, tag, const_cast<void*>(memory), count);
+    running_open_mpi->sent_bytes_[static_cast<size_t>(comm->c_my_rank)] += count;
     const auto& lengths = running_open_mpi->wrong_lengths;
     if (const auto wrong = lengths.find(tag); wrong != lengths.end()) {
       const auto* const bytes = static_cast<const std::byte*>(memory);
@@ -60,7 +61,7 @@ struct Calls {
   }
 };
 
-OpenMpi::OpenMpi(int ranks) {
+OpenMpi::OpenMpi(int ranks) : sent_bytes_(static_cast<size_t>(ranks)) {
   running_open_mpi = this;
   mca_pml.pml_isend = Calls::send;
   mca_pml.pml_irecv = Calls::receive;

@@ -30,6 +30,7 @@ class OpenMpi {
   // Messages that nobody has received.
   size_t under_way() const { return messages_.size(); }
   size_t receives() const { return receives_.size(); }
+  size_t sent_bytes(int rank) const { return sent_bytes_[static_cast<size_t>(rank)]; }
   // By tag: what is sent there from now on has so many bytes, whatever its sender says.
   std::map<int, size_t> wrong_lengths;
 
@@ -49,6 +50,7 @@ class OpenMpi {
 
   std::vector<std::unique_ptr<ompi_communicator_t, void (*)(void*)>> ranks_;
   std::vector<std::unique_ptr<ompi_group_t, void (*)(void*)>> groups_;
+  std::vector<size_t> sent_bytes_;
   std::deque<Request*> messages_;  // sends that are not complete
   std::deque<Request*> receives_;
 };
