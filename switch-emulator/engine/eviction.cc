@@ -14,6 +14,7 @@ bool is_down(const Routes& routes, const Group& group, PathNo path) {
 std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
   const bool asked =
       group.evidence[path].unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
+  // Both are the turn's: within Turn::kMostUnderWay.
   const bool lags = before(group.paths[path].acked(), group.turn.sent());
   const bool down = is_down(routes, group, path);
   return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) |

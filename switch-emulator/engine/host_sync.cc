@@ -10,6 +10,7 @@ namespace {
 Claim ask_for_first(Call& call, Group& group, const GroupPacket& packet, Psn next) {
   Turn& turn = group.turn;
   const Path& path = group.paths[packet.path];
+  // Bound: the data window beyond `next`. What lies below `next` was an older turn's (begins_after).
   const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
                            !beyond_window(call, next, packet.psn());
   const bool is_asked = turn.gate().answered() == packet.path && call.rules().newcomer_nak_once;
@@ -43,6 +44,7 @@ Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
   // a source has left and somebody lacks a part of its turn, a newcomer waits as for any other.
   const bool is_free = turn.source() == kNoPath && turn.is_settled();
   if (!is_free) {
+    // Bounds: of PSNs the data window beyond `next`, of acknowledgements Turn::kMostUnderWay.
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
                          after(psn, next) && !beyond_window(call, next, psn);
     if (psn != next && !follows) return ask_for_first(call, group, packet, next);
@@ -71,7 +73,8 @@ std::optional<Psn> HostSync::first_outstanding(const Group& group, const Path& /
 }
 
 // Until it has moved its queue pair's PSN on through RESET it asks for what it sent itself, once,
-// and is silent from then on.
+// and is silent from then on. Bound: a host sends at most 2^22 packets before it moves its PSN on
+// (mrp::PsnSync::kMostSent), so what it asks for lies as near below the base.
 bool HostSync::is_of_last_source(const Call& call, const Group& group, PathNo path, Psn psn) const {
   const Path& from = group.paths[path];
   return call.rules().handover_rnr && from.is_host && path == group.turn.previous() &&

@@ -193,6 +193,39 @@ TEST(Epochs, AnOlderOneIsDropped) {
   EXPECT_EQ(net->count(Counter::kDropMrpStale), 3u);
 }
 
+// Epochs lie on a circle of 16 bits: behind 65535 comes 0. The tombstone of the last one, too, lets
+// the next one pass and no older one.
+TEST(Epochs, GoOnWhereTheyWrap) {
+  auto net = make_star(3, false);
+  net->set_up_group(0, 65534);
+  for (const std::uint16_t epoch : {65535, 0, 1}) {
+    const auto last = static_cast<std::uint16_t>(epoch - 1);
+    net->register_group(0, epoch);
+    net->control(0, MrpType::kActivate, last);
+    EXPECT_EQ(net->sw(0).group_count(), 2u) << "the last one is active already";
+    net->control(0, MrpType::kActivate, epoch);
+    EXPECT_EQ(net->sw(0).group_count(), 1u);
+    EXPECT_EQ(net->view().epoch, epoch);
+    const std::uint64_t stale = net->count(Counter::kDropMrpStale);
+    net->register_group(0, last);
+    EXPECT_EQ(net->count(Counter::kDropMrpStale), stale + 1);
+    net->clear();
+    net->epoch = epoch;
+    net->data(0, 0);
+    for (const std::size_t host : {1, 2}) {
+      EXPECT_EQ(net->inbox(host), Texts({"data 0"}));
+      net->ack(host, 0);
+    }
+    EXPECT_EQ(net->inbox(0), Texts({"ack 0"}));
+  }
+  net->control(0, MrpType::kUnregister, 1);
+  ASSERT_EQ(net->sw(0).tombstone_count(), 1u);
+  const std::uint64_t stale = net->count(Counter::kDropMrpStale);
+  net->register_group(0, 65535);
+  EXPECT_EQ(net->sw(0).group_count(), 0u);
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), stale + 1);
+}
+
 TEST(Epochs, AnAttemptThatFailsLeavesTheRunningTable) {
   auto net = make_star(2);
   net->register_group(0, 2);

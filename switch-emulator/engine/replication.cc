@@ -13,6 +13,11 @@
 namespace cepheus::fabric {
 namespace {
 
+// Does the path lack the packet? Bound: `psn` has been admitted, so it lies within the data window
+// beyond `sent` and above an older turn, and paths' acknowledgements lie within Turn::kMostUnderWay
+// of it (Turn::has_room_for()).
+bool lacks(const Path& path, Psn psn) { return before(path.acked(), psn); }
+
 // How the copies of a packet are made: as it is, but for what bridging rewrites.
 struct AsItIs {
   bool is_refused(Call&, Group&, const GroupPacket&, Psn) const { return false; }
@@ -46,7 +51,7 @@ struct Addressed : AsItIs {
     const wire::Reth& reth = packet.headers.reth;
     for (PathNo i = 0; i < group.paths.size(); ++i) {
       const Path& path = group.paths[i];
-      if (!path.is_host || i == group.turn.source() || !before(path.acked(), psn)) continue;
+      if (!path.is_host || i == group.turn.source() || !lacks(path, psn)) continue;
       if (region_of(call, group, path, reth) != nullptr) continue;
       group.own_regions().refuse_from(psn);
       refuse_write(call, group, path, reth);
@@ -100,7 +105,7 @@ struct AsAnnounced : AsItIs {
     const wire::Reth& reth = packet.headers.reth;
     for (PathNo i = 0; call.rules().write_bounds && i < group.paths.size(); ++i) {
       const Path& path = group.paths[i];
-      if (!path.is_host || i == group.turn.source() || !before(path.acked(), psn)) continue;
+      if (!path.is_host || i == group.turn.source() || !lacks(path, psn)) continue;
       const Announced* const target = target_of(call, group, path, psn);
       // Who has acknowledged all before it has had its announcement, if there was one.
       const bool is_fine = target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
@@ -139,7 +144,7 @@ std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn 
   std::uint32_t wanted = 0;
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
-    const bool is_lacking = !repeat || before(path.acked(), psn);
+    const bool is_lacking = !repeat || lacks(path, psn);
     if (i == group.turn.source() || (!is_lacking && (!to_all || path.is_host))) continue;
     wanted += is_lacking;
     if (repeat && psn == path.acked() + 1) group.evidence[i].unanswered.note(call.now);

@@ -124,8 +124,9 @@ class Turn {
   static constexpr int kHeardInGateAge = 16;
 
  private:
-  // On a circle of 49 days: a repeat that comes such a time after the last one may pass for too early,
-  // the next ones do not.
+  // On a circle of 2^32 ms, 49 days. Differences alone are taken, of now and a time before it. Bound:
+  // a source repeats within seconds. If one comes 49 days after the last repeat, it may pass for too
+  // early; the next ones do not.
   static std::uint32_t milliseconds(Duration d) {
     return static_cast<std::uint32_t>(d / std::chrono::milliseconds(1));
   }

@@ -191,6 +191,29 @@ TEST_F(TurnTest, WaitsLongerEachTimeForAHandover) {
   for (const int code : {20, 22, 24, 26, 26}) EXPECT_EQ(turn_.next_handover_timer(), code);
 }
 
+// Times lie on a circle of 2^32 ms: these pass its end, after 49 days.
+TEST_F(TurnTest, GoesOnWhereItsMillisecondsWrap) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kWrap{std::int64_t{1} << 32};
+  constexpr milliseconds kGateAge{1600}, kPatience{200};
+  for (const milliseconds before : {milliseconds(1), milliseconds(50), milliseconds(99)}) {
+    const Instant start{kWrap - before};
+    Turn turn(kStart);
+    turn.on_heard_everywhere(start);
+    EXPECT_FALSE(turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge, kGateAge));
+    EXPECT_TRUE(
+        turn.is_to_be_heard(start + kGateAge / Turn::kHeardInGateAge + milliseconds(1), kGateAge));
+    turn.await_handover(start);
+    // A source that repeats every 50 ms, each time within half of the patience.
+    for (milliseconds passed{0}; passed <= kPatience; passed += milliseconds(50)) {
+      EXPECT_FALSE(turn.is_handover_past(start + passed, kPatience)) << passed.count();
+    }
+    EXPECT_TRUE(turn.is_handover_past(start + kPatience + milliseconds(1), kPatience));
+    // One that was silent for longer begins again.
+    EXPECT_FALSE(turn.is_handover_past(start + kPatience + milliseconds(102), kPatience));
+  }
+}
+
 // What nobody may do past set_acked().
 using TurnDeathTest = TurnTest;
 

@@ -48,7 +48,7 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
     p.acked = path.acked();
     p.is_source = i == turn.source();
     p.towards_leader = i == group.leader;
-    const std::int32_t lag = distance(path.acked(), turn.sent());
+    const std::int32_t lag = distance(path.acked(), turn.sent());  // within kMostUnderWay
     p.lag = p.is_source || lag < 0 ? 0 : static_cast<std::uint32_t>(lag);
     p.turns_offset = path.turns();
     if (group.regions) {

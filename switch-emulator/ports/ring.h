@@ -2,7 +2,8 @@
 // hostile.
 //
 //   entries   capacity of them, a power of two; entry i of all time lives at i mod capacity
-//   indices   free-running 32-bit counts of entries ever produced and ever consumed, circular
+//   indices   free-running 32-bit counts of entries ever produced and ever consumed, circular;
+//             those of one ring lie at most `capacity` apart, far below 2^31
 //
 // Each side owns one index and keeps the truth about it in private memory: the shared word is
 // written, never read back. The other side's index is believed only while it lies where an honest
@@ -36,7 +37,9 @@ class RingProducer {
 
  public:
   RingProducer() = default;
-  explicit RingProducer(const RingView<Entry>& view) : ring_(view), mask_(view.capacity - 1) {}
+  // Of a ring in which `start` entries were produced and consumed before: both shared indices.
+  explicit RingProducer(const RingView<Entry>& view, std::uint32_t start = 0)
+      : ring_(view), mask_(view.capacity - 1), next_(start), published_(start), consumed_(start) {}
 
   // Entries that may be put before the consumer has to move; looks at the shared index only when it
   // must.
@@ -86,7 +89,9 @@ class RingConsumer {
 
  public:
   RingConsumer() = default;
-  explicit RingConsumer(const RingView<Entry>& view) : ring_(view), mask_(view.capacity - 1) {}
+  // As RingProducer.
+  explicit RingConsumer(const RingView<Entry>& view, std::uint32_t start = 0)
+      : ring_(view), mask_(view.capacity - 1), next_(start), released_(start), produced_(start) {}
 
   // Entries that can be taken; looks at the shared index only when none is known.
   std::uint32_t available() {

@@ -35,8 +35,16 @@ struct Shared {
   WakeFlag consumer_sleeps, producer_sleeps;
   std::array<Entry, kCapacity> entries;
 
+  explicit Shared(std::uint32_t start = 0) : produced(start), consumed(start) {}
   RingView<Entry> view() { return {&produced, &consumed, entries.data(), kCapacity}; }
 };
+
+// Counts of entries so far: none, or so many that steps of a test pass 2^31 or 2^32.
+rc::Gen<std::uint32_t> starts() {
+  return rc::gen::map(rc::gen::pair(rc::gen::element<std::uint32_t>(0, 1u << 31),
+                                    rc::gen::inRange<std::uint32_t>(0, 2 * kCapacity)),
+                      [](const auto& pair) { return pair.first - pair.second; });
+}
 
 TEST(Ring, ShowsNothingBeforePublishAndFreesNothingBeforeRelease) {
   auto shared = std::make_unique<Shared>();
@@ -60,12 +68,13 @@ TEST(Ring, ShowsNothingBeforePublishAndFreesNothingBeforeRelease) {
   EXPECT_EQ(producer.room(), 2u);
 }
 
-// Random batches of every operation against a queue, with indices that wrap around 32 bits on the
-// way.
+// Random batches of every operation against a queue. Its indices pass 2^31 or 2^32 on the way: 500
+// steps move them on by about 50.
 RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
-  auto shared = std::make_unique<Shared>();
-  RingProducer<Entry> producer(shared->view());
-  RingConsumer<Entry> consumer(shared->view());
+  const std::uint32_t start = *starts();
+  auto shared = std::make_unique<Shared>(start);
+  RingProducer<Entry> producer(shared->view(), start);
+  RingConsumer<Entry> consumer(shared->view(), start);
   std::deque<std::uint64_t> written, visible;
   std::uint32_t taken_unreleased = 0;
   std::uint64_t next = 0;
@@ -107,31 +116,63 @@ RC_GTEST_PROP(Ring, IsABoundedQueue, ()) {
   }
   RC_ASSERT(!producer.is_corrupt());
   RC_ASSERT(!consumer.is_corrupt());
+  RC_ASSERT(producer.produced() == static_cast<std::uint32_t>(start + next));
+}
+
+// Every step of a queue that is full again and again, once around each edge.
+TEST(Ring, GoesOnWhereItsIndicesWrap) {
+  for (const std::uint32_t edge : {0u, 1u << 31}) {
+    const std::uint32_t start = edge - 2 * kCapacity;
+    auto shared = std::make_unique<Shared>(start);
+    RingProducer<Entry> producer(shared->view(), start);
+    RingConsumer<Entry> consumer(shared->view(), start);
+    for (std::uint64_t n = 0; n < std::uint64_t{4} * kCapacity;) {
+      for (const std::uint64_t end = n + kCapacity; n < end; ++n) {
+        ASSERT_EQ(producer.room(), end - n);
+        producer.next() = entry_of(n);
+        producer.advance();
+      }
+      ASSERT_EQ(producer.room(), 0u);
+      producer.publish();
+      ASSERT_EQ(consumer.available(), kCapacity);
+      for (std::uint64_t m = n - kCapacity; m < n; ++m) {
+        Entry entry{};
+        consumer.take(entry);
+        ASSERT_EQ(entry.number, m);
+        ASSERT_TRUE(is_whole(entry));
+      }
+      consumer.release();
+      ASSERT_EQ(producer.consumed(), static_cast<std::uint32_t>(start + n));
+    }
+    EXPECT_EQ(producer.consumed(), edge + 2 * kCapacity);
+  }
 }
 
 RC_GTEST_PROP(Ring, BelievesNoImpossibleConsumer, (std::uint32_t lie)) {
-  auto shared = std::make_unique<Shared>();
-  RingProducer<Entry> producer(shared->view());
+  const std::uint32_t start = *starts();
+  auto shared = std::make_unique<Shared>(start);
+  RingProducer<Entry> producer(shared->view(), start);
   for (int n = 0; n < 3; ++n) {
     producer.next() = entry_of(0);
     producer.advance();
   }
   producer.publish();
-  shared->consumed = lie;
+  shared->consumed = start + lie;
   const std::uint32_t consumed = producer.consumed();
   RC_ASSERT(producer.is_corrupt() == (lie > 3));
-  RC_ASSERT(consumed == (lie > 3 ? 0 : lie));
+  RC_ASSERT(consumed - start == (lie > 3 ? 0 : lie));
   if (lie > 3) RC_ASSERT(producer.room() == 0u);
 }
 
 RC_GTEST_PROP(Ring, BelievesNoImpossibleProducer, (std::uint32_t lie)) {
-  auto shared = std::make_unique<Shared>();
-  RingConsumer<Entry> consumer(shared->view());
-  shared->produced = lie;
+  const std::uint32_t start = *starts();
+  auto shared = std::make_unique<Shared>(start);
+  RingConsumer<Entry> consumer(shared->view(), start);
+  shared->produced = start + lie;
   const bool possible = lie <= kCapacity;
   RC_ASSERT(consumer.available() == (possible ? lie : 0));
   RC_ASSERT(consumer.is_corrupt() == !possible);
-  shared->produced = 1;  // once a liar
+  shared->produced = start + 1;  // once a liar
   if (!possible) RC_ASSERT(consumer.available() == 0u);
 }
 
