@@ -143,6 +143,31 @@ TEST_F(WrongRepair, OfALargeBroadcastIsAnErrorOnTheRankThatGetsIt) {
     expect_error_of_repair(300, length);
 }
 
+// Rank 2's NIC has acknowledged the data, so the root has returned. The group breaks, and rank 2
+// computes for two seconds before MPI hands the data over.
+TEST_F(Story, ARankThatComputesAfterABreachLosesNothingThatHasArrived) {
+  for (const std::size_t bytes : {10u, 300u}) {
+    SCOPED_TRACE(bytes);
+    fake::Job job(3);
+    expect_right_broadcasts(job, 3);
+    job.begin_all(0, bytes, false);
+    job.look(2);
+    for (int i = 0; i < 20; ++i) {
+      job.move();
+      job.look(0);
+      job.look(1);
+    }
+    ASSERT_THAT(job.results(), ElementsAre(OMPI_SUCCESS, OMPI_SUCCESS, OMPI_ERR_WOULD_BLOCK));
+    job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+    job.look(2, false);
+    fake::now() += std::chrono::seconds(2);
+    job.look(2, false);
+    ASSERT_TRUE(job.run());
+    EXPECT_THAT(job.results(), Each(OMPI_SUCCESS));
+    EXPECT_TRUE(job.all_have_data());
+  }
+}
+
 // Ranks hear of a breach, and of what others lack, though messages of other lengths came before.
 TEST_F(Story, StrayMessagesDoNotCloseTheControlLink) {
   constexpr std::size_t kRight = sizeof(ControlMessage);
