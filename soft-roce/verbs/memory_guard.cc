@@ -1,5 +1,6 @@
 #include "soft-roce/verbs/memory_guard.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 namespace cepheus::verbs {
 namespace {
@@ -15,16 +17,26 @@ namespace {
 struct Attempt {
   const std::uint8_t* memory;
   std::size_t bytes;
+  Attempt* outer;  // that a handler with an attempt of its own has interrupted
   sigjmp_buf back;
 };
 
 // In the memory that every thread has from its start: a handler must not allocate.
 [[gnu::tls_model("initial-exec")]] thread_local Attempt* attempt = nullptr;
 
-// The handlers that ours has replaced, oldest first. A program's handler that was set after ours
-// may call ours back, as the one before it: then the next older one is meant.
+// A handler that ours has replaced. It never changes and stays for ever, since a thread may be about
+// to call it while another one installs ours anew.
+struct Handler {
+  struct sigaction action;
+  std::atomic<bool> is_used_up{false};  // SA_RESETHAND: it was called
+  Handler* next;
+};
+Handler* all_handlers = nullptr;  // each one once
+
+// Those that ours stands before, oldest first. A program's handler that was set after ours may call
+// ours back, as the one before it: then the next older one is meant.
 constexpr int kMostReplaced = 8;
-std::array<struct sigaction, kMostReplaced> replaced;
+std::array<std::atomic<Handler*>, kMostReplaced> replaced{};
 std::atomic<int> replaced_count{0};
 
 // A siginfo_t ends in bytes that the kernel clears. There we note which of `replaced` has had it.
@@ -57,20 +69,22 @@ void die_of(int signal, const siginfo_t* info) {
 void pass_on(int signal, siginfo_t* info, void* context) {
   const int which = next_handler(info);
   if (which < 0) return die_of(signal, info);
-  struct sigaction& action = replaced[static_cast<std::size_t>(which)];
+  Handler& handler = *replaced[static_cast<std::size_t>(which)].load(std::memory_order_acquire);
+  const struct sigaction& action = handler.action;
   if (action.sa_handler == SIG_IGN && info->si_code <= 0) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return die_of(signal, info);
-  const struct sigaction once = action;
-  if ((once.sa_flags & SA_RESETHAND) != 0) action.sa_handler = SIG_DFL;
-  sigset_t blocked = once.sa_mask;
-  if ((once.sa_flags & SA_NODEFER) == 0) ::sigaddset(&blocked, signal);
+  if ((action.sa_flags & SA_RESETHAND) != 0 && handler.is_used_up.exchange(true)) {
+    return die_of(signal, info);
+  }
+  sigset_t blocked = action.sa_mask;
+  if ((action.sa_flags & SA_NODEFER) == 0) ::sigaddset(&blocked, signal);
   sigset_t before;
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
   mark_as_had_by(which, info);
-  if ((once.sa_flags & SA_SIGINFO) != 0) {
-    once.sa_sigaction(signal, info, context);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
   } else {
-    once.sa_handler(signal);
+    action.sa_handler(signal);
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -82,64 +96,95 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   // interrupted us.
   if (at != nullptr && info->si_code > 0 &&
       where - reinterpret_cast<std::uintptr_t>(at->memory) < at->bytes) {
-    attempt = nullptr;
+    attempt = at->outer;
     siglongjmp(at->back, 1);  // the signal is not blocked (SA_NODEFER): no mask to restore
   }
   pass_on(signal, info, context);
 }
 
+// Behind the signals that there are, libc leaves anything in a mask.
 bool is_same(const struct sigaction& a, const struct sigaction& b) {
-  return a.sa_sigaction == b.sa_sigaction && a.sa_flags == b.sa_flags &&
-         std::memcmp(&a.sa_mask, &b.sa_mask, sizeof a.sa_mask) == 0;
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (::sigismember(&a.sa_mask, signal) != ::sigismember(&b.sa_mask, signal)) return false;
+  }
+  return a.sa_sigaction == b.sa_sigaction && a.sa_flags == b.sa_flags;
+}
+
+bool is_ours(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fault;
+}
+
+// Null without memory.
+Handler* find_or_add(const struct sigaction& action) {
+  for (Handler* each = all_handlers; each != nullptr; each = each->next) {
+    if (is_same(each->action, action)) return each;
+  }
+  auto* const added = new (std::nothrow) Handler{action, false, all_handlers};
+  if (added != nullptr) all_handlers = added;
+  return added;
 }
 
 // If the program has put an older handler back, those after it are gone. A program of very many
 // handlers loses the newest of them but one: the guard stays.
-void note_replaced(const struct sigaction& handler) {
+void note_replaced(const struct sigaction& action) {
+  Handler* const handler = find_or_add(action);
+  if (handler == nullptr) return;
+  handler->is_used_up = false;
   int count = replaced_count.load(std::memory_order_relaxed);
   for (int i = 0; i < count; ++i) {
-    if (!is_same(replaced[static_cast<std::size_t>(i)], handler)) continue;
+    if (replaced[static_cast<std::size_t>(i)] != handler) continue;
     return replaced_count.store(i + 1, std::memory_order_release);
   }
-  if (count == kMostReplaced) replaced_count.store(--count, std::memory_order_release);
-  replaced[static_cast<std::size_t>(count)] = handler;
+  if (count == kMostReplaced) --count;
+  replaced[static_cast<std::size_t>(count)].store(handler, std::memory_order_release);
   replaced_count.store(count + 1, std::memory_order_release);
 }
 
+// The handler that is there is noted first: a fault that comes at once finds it. If the program sets
+// another one between the two calls, that one is noted as well.
 void install_handler() {
   struct sigaction now {};
-  if (::sigaction(SIGSEGV, nullptr, &now) != 0) return;
-  const bool is_ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault;
-  if (is_ours) return;
+  if (::sigaction(SIGSEGV, nullptr, &now) != 0 || is_ours(now)) return;
   note_replaced(now);
-  struct sigaction ours {};
+  struct sigaction ours {
+  }, before{};
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  ::sigaction(SIGSEGV, &ours, nullptr);
+  if (::sigaction(SIGSEGV, &ours, &before) != 0) return;
+  if (!is_same(before, now) && !is_ours(before)) note_replaced(before);
 }
 
 }  // namespace
 
 void install_memory_guard() {
-  // No lock: a forked child would wait for ever for a thread that it does not have.
-  static std::atomic<pid_t> installing{0};  // the process whose thread is at it
+  // The process whose thread is at it. In a forked child that thread is not there: no lock.
+  static std::atomic<pid_t> installing{0};
+  // No handler interrupts the thread that installs, so that it ends soon, whatever others wait for.
+  sigset_t all, old;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &old);
   const pid_t me = ::getpid();
   pid_t before = installing.load(std::memory_order_relaxed);
-  if (before == me || !installing.compare_exchange_strong(before, me)) return;
+  while (before == me || !installing.compare_exchange_weak(before, me, std::memory_order_acquire)) {
+    if (before == me) ::sched_yield();
+    before = installing.load(std::memory_order_relaxed);
+  }
   install_handler();
   installing.store(0, std::memory_order_release);
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 bool guard_memory(const void* memory, std::size_t bytes, void (*work)(void*), void* argument) {
   Attempt mine;
   mine.memory = static_cast<const std::uint8_t*>(memory);
   mine.bytes = bytes;
+  mine.outer = attempt;
   if (sigsetjmp(mine.back, 0) != 0) return false;
   attempt = &mine;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   work(argument);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  attempt = nullptr;
+  attempt = mine.outer;
   return true;
 }
 

@@ -10,8 +10,9 @@
 namespace cepheus::verbs {
 
 // Puts the handler in place, in front of the program's own; again if the program has replaced it
-// since. Thread-safe; if another thread is at it, that one does it. Later handlers of the program's replace ours: memory is registered more often
-// than handlers are set, so registering calls this, too.
+// since. Thread-safe: it is in place when any thread's call returns. Later handlers of the program's
+// replace ours: memory is registered more often than handlers are set, so registering calls this,
+// too.
 void install_memory_guard();
 
 // A rnic::MemoryGuard. Without the handler, or in a thread that blocks SIGSEGV, a fault ends the

@@ -1,5 +1,6 @@
 #include "soft-roce/verbs/memory_guard.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,9 +9,28 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <thread>
+
+namespace {
+
+// Runs once, between the guard's question for the handler and its next step.
+std::atomic<void (*)()> after_question{nullptr};
+
+}  // namespace
+
+// The program's own, before libc's.
+extern "C" int sigaction(int signal, const struct sigaction* set, struct sigaction* old) noexcept {
+  using Sigaction = int (*)(int, const struct sigaction*, struct sigaction*);
+  static const auto libc = reinterpret_cast<Sigaction>(::dlsym(RTLD_NEXT, "sigaction"));
+  const int outcome = libc(signal, set, old);
+  if (signal == SIGSEGV && set == nullptr) {
+    if (void (*const then)() = after_question.exchange(nullptr)) then();
+  }
+  return outcome;
+}
 
 namespace cepheus::verbs {
 namespace {
@@ -27,6 +47,7 @@ class Guarded : public ::testing::Test {
   }
   ~Guarded() override { ::munmap(pages_, 2 * kPage); }
 
+ public:
   // Writes to [0, bytes), guarded.
   bool write(std::size_t bytes) {
     struct Work {
@@ -145,6 +166,65 @@ TEST_F(GuardDeathTest, AHandlerThatPassesOnReachesTheOneBefore) {
     fault();
   };
   EXPECT_EXIT(program(), ::testing::ExitedWithCode(41), "");
+}
+
+TEST_F(GuardDeathTest, AHandlerThatIsSetWhileTheGuardIsPutInPlaceIsMeant) {
+  const auto program = [] {
+    set_handler(mine);
+    after_question = [] { set_handler(other); };
+    install_memory_guard();
+    fault();
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(42), "");
+}
+
+std::atomic<bool> is_asking{false}, has_returned{false};
+
+// One thread is about to put the guard in place. Another one's call does not return before that.
+TEST_F(GuardDeathTest, IsInPlaceForWhoeverAskedForIt) {
+  const auto program = [this] {
+    set_handler(SIG_DFL);
+    after_question = [] {
+      is_asking = true;
+      const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+      while (!has_returned && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    };
+    std::thread slow([] { install_memory_guard(); });
+    while (!is_asking) std::this_thread::yield();
+    install_memory_guard();
+    ::munmap(pages_, 2 * kPage);
+    const bool was_written = write(1);  // ends the process if the guard is not there
+    has_returned = true;
+    slow.join();
+    ::_exit(was_written ? 44 : 45);
+  };
+  EXPECT_EXIT(program(), ::testing::ExitedWithCode(45), "");
+}
+
+// As of a signal handler that interrupts an access and has one of its own.
+TEST_F(Guarded, AnAccessWithinAnotherLeavesThatOneGuarded) {
+  struct Work {
+    Guarded* test;
+    bool inner_ended;
+    char* beyond;
+  };
+  char* const other =
+      static_cast<char*>(::mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(other, MAP_FAILED);
+  for (const bool inner_ends : {true, false}) {
+    if (!inner_ends) ::mprotect(pages_, kPage, PROT_NONE);
+    Work work{this, !inner_ends, other};
+    EXPECT_FALSE(guard_memory(
+        other, kPage,
+        [](void* w) {
+          Work& it = *static_cast<Work*>(w);
+          it.inner_ended = it.test->write(1);
+          *const_cast<volatile char*>(it.beyond) = 'x';
+        },
+        &work));
+    EXPECT_EQ(work.inner_ended, inner_ends);
+  }
+  ::munmap(other, kPage);
 }
 
 template <int kNumber>
