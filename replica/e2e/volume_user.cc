@@ -1,5 +1,6 @@
 // volume_user: a program that uses a volume and believes nothing. It first reads every block and holds it against the
-// ledger, then writes, reads and flushes here and there until a file says that it is enough, then reads all again.
+// ledger, then writes, reads and flushes here and there until a file says that it is enough, then reads all again. If it
+// is to flush once more before that, it waits for another file, and flushes none of its own writes until then.
 //
 // It prints a line for each step, {"event": ...}; what is wrong ends it with 1.
 #include <cepheus/volume.h>
@@ -26,7 +27,7 @@ using cepheus::replica::e2e::Ledger;
 using nlohmann::json;
 
 struct Settings {
-  std::string volume, replicas, ledger, until, status;
+  std::string volume, replicas, ledger, until, status, flush_when;
   std::string multicast = "cepheus";
   unsigned depth = 8;
   std::uint64_t seed = 1, copy_rate = 0, most_writes = 0;
@@ -60,6 +61,7 @@ class User {
         blocks_(cepheus_volume_size(volume) / block_),
         ledger_(settings.ledger, blocks_),
         is_busy_(blocks_),
+        may_flush_(settings.flush_when.empty()),
         random_(settings.seed),
         tasks_(settings.depth) {
     for (Task& task : tasks_) {
@@ -73,6 +75,7 @@ class User {
     if (const int error = read_all()) return error;
     say({{"event", "verified"}, {"blocks", blocks_}});
     if (settings_.verify_only) return 0;
+    if (!may_flush_ && !flush()) return 1;  // what others have written is on disks
     if (settings_.idle_ms != 0) {
       say({{"event", "idle"}});
       std::this_thread::sleep_for(std::chrono::milliseconds(settings_.idle_ms));
@@ -86,8 +89,15 @@ class User {
       if (!start(*task)) return 1;
     }
     if (!settle()) return 1;
+    if (!settings_.flush_when.empty() && !flush_when_told()) return 1;
     say({{"event", "done"}, {"writes", writes_}, {"reads", reads_}, {"longest_gap_ms", gap_ms_}});
     return read_all();
+  }
+
+  json status() {
+    std::vector<char> text(64 << 10);
+    const int n = cepheus_volume_status(volume_, text.data(), text.size());
+    return n > 0 ? json::parse(text.data(), nullptr, false) : json();
   }
 
  private:
@@ -100,20 +110,35 @@ class User {
     const auto now = Clock::now();
     if (now < look_at_) return false;
     look_at_ = now + std::chrono::milliseconds(50);
-    if (!settings_.status.empty() && now >= tell_at_) {
-      tell_at_ = now + std::chrono::milliseconds(200);
-      say({{"event", "running"},
-           {"writes", writes_},
-           {"longest_gap_ms", gap_ms_},
-           {"volume", status()}});
-    }
+    tell(now);
     return is_enough_ = !settings_.until.empty() && std::filesystem::exists(settings_.until);
   }
 
-  json status() {
-    std::vector<char> text(64 << 10);
-    const int n = cepheus_volume_status(volume_, text.data(), text.size());
-    return n > 0 ? json::parse(text.data(), nullptr, false) : json();
+  void tell(Clock::time_point now) {
+    if (settings_.status.empty() || now < tell_at_) return;
+    tell_at_ = now + std::chrono::milliseconds(200);
+    say({{"event", "running"},
+         {"writes", writes_},
+         {"longest_gap_ms", gap_ms_},
+         {"volume", status()}});
+  }
+
+  bool flush_when_told() {
+    say({{"event", "written"}});
+    while (!std::filesystem::exists(settings_.flush_when)) {
+      tell(Clock::now());
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return flush();
+  }
+
+  // False: it failed, or something before it.
+  bool flush() {
+    Task* task = next_free();
+    if (task == nullptr) return false;
+    task->what = What::kFlush;
+    task->count = 0;
+    return start(*task) && settle();
   }
 
   // What has ended is looked at, and given back; null: something was wrong.
@@ -159,6 +184,7 @@ class User {
   void choose(Task& task) {
     const auto dice = random_() % 100;
     task.what = dice < 70 ? What::kWrite : dice < 98 ? What::kRead : What::kFlush;
+    if (task.what == What::kFlush && !may_flush_) task.what = What::kWrite;
     task.count = 0;
     if (task.what == What::kFlush) return;
     std::uint64_t most = 1 + random_() % (random_() % 8 == 0 ? 64 : 4);
@@ -180,7 +206,8 @@ class User {
       Ledger::fill(task.first + b, write, std::span(task.buffer).subspan(b * block_, block_));
       ledger_.begin(task.first + b, write);
     }
-    const unsigned flags = random_() % 16 == 0 && write != 0 ? CEPHEUS_VOLUME_FUA : 0;
+    const bool is_fua = random_() % 16 == 0 && write != 0 && may_flush_;
+    const unsigned flags = is_fua ? CEPHEUS_VOLUME_FUA : 0;
     const std::uint64_t offset = task.first * block_;
     int taken = 0;
     switch (task.what) {
@@ -260,6 +287,7 @@ class User {
   const std::uint64_t blocks_;
   Ledger ledger_;
   std::vector<bool> is_busy_;
+  const bool may_flush_;  // any time
   std::mt19937_64 random_;
   std::vector<Task> tasks_;
   std::mutex mutex_;
@@ -283,6 +311,8 @@ int main(int argc, char** argv) {
   app.add_option("--ledger", settings.ledger)->required();
   app.add_option("--until", settings.until, "ends when there is such a file");
   app.add_option("--writes", settings.most_writes, "ends after so many");
+  app.add_option("--flush-when", settings.flush_when,
+                 "flushes once, after the writes, when there is such a file");
   app.add_option("--idle-ms", settings.idle_ms, "does nothing for so long first");
   app.add_option("--linger-ms", settings.linger_ms, "does nothing for so long in the end");
   app.add_option("--depth", settings.depth);
@@ -311,6 +341,9 @@ int main(int argc, char** argv) {
   std::cout << json{{"event", "open"}} << std::endl;
   User user(settings, volume);
   const int result = user.run();
+  if (result != 0) {
+    std::cout << json{{"event", "ended"}, {"volume", user.status()}} << std::endl;
+  }
   if (settings.linger_ms != 0) {
     std::cout << json{{"event", "lingers"}} << std::endl;
     std::this_thread::sleep_for(std::chrono::milliseconds(settings.linger_ms));

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Volumes of real processes: what is written is there, whoever is killed; who may write, and what replicas say of it all."""
 
+import errno
 import json
 import os
 import pathlib
@@ -14,7 +15,7 @@ import unittest
 
 from live import wait_until
 from volume_kills import Campaign
-from volumes import REPLICA, Volume, on_host
+from volumes import BLOCK, REPLICA, Volume, on_host
 
 WRITES = 200
 HELLO, STATUS_REQUEST, DIGEST_REQUEST, OBSERVER, NONCE, TAG, DIGEST = 2, 7, 9, 2, 16, 20, 16  # replica/control/messages.h
@@ -73,6 +74,35 @@ class Volumes(unittest.TestCase):
     def test_survives_kills_past_the_page_cache_too(self):
         with Volume(options=("--cache", "direct")) as volume:
             Campaign(volume, 1).run(3, ("replica_killed",))
+
+    def test_a_flush_after_the_last_replicas_death_is_honest(self):
+        """What was acknowledged and not flushed is there, or the user gets EIO and the status names the bytes. What was flushed is there."""
+        with Volume(replicas=2, size="16M", options=("--cache", "direct")) as volume:
+            away, last = volume.replicas
+            told = volume.directory / "flush"
+            told.touch()
+            self.write(volume, "--flush-when", told)
+            told.unlink()
+            user = volume.start_user("--idle-ms", 200, "--writes", 4, "--depth", 1, "--flush-when", told, seed=2)
+            user.await_event("idle")
+            away.kill()
+            user.await_event("written")
+            wait_until(lambda: user.status().get("in_sync") == [1], "the loss")
+            last.kill()
+            last.start()
+            told.touch()
+            if user.finish() == 0:  # it has read what it wrote
+                return
+            self.assertNotIn("wrong", user.events, volume.logs())
+            outcome = user.events.get("failed") or user.events["refused"]
+            self.assertEqual(outcome["error"], -errno.EIO, volume.logs())
+            status = user.events["ended"]["volume"]
+            self.assertIn("lost their memory", status["failure"])
+            self.assertEqual(last.end(), 0, volume.logs())
+            lost = {block for part in status["lost"] for block in range(part["offset"] // BLOCK, (part["offset"] + part["length"]) // BLOCK)}
+            self.assertTrue(lost)
+            self.assertLess(len(lost), 16 * 256, status)  # chunks that were flushed are not among them
+            self.assertLessEqual(volume.differing(last), lost)
 
     def test_a_replica_that_returns_is_copied_what_it_lacks_and_says_so(self):
         with Volume() as volume:

@@ -1,5 +1,6 @@
 """A volume on a fabric of its own: replicas, a user that believes nothing, and what may happen to all of them."""
 
+import array
 import contextlib
 import json
 import pathlib
@@ -16,6 +17,7 @@ from switch_process import Switch
 READY_SECONDS = volume_process.READY_SECONDS
 REPLICA = BUILD / "bin/cepheus-replica"
 USER = BUILD / "tests/volume_user"
+BLOCK = 4096  # bytes, unless a volume is made with others
 
 
 def on_host(fabric, index):
@@ -128,6 +130,13 @@ class Volume:
 
     def logs(self):
         return "\n".join(f"--- {r.address}\n{r.log.read_text()}" for r in self.replicas)
+
+    def differing(self, replica):
+        """Blocks of a replica's file that hold neither what was acknowledged last nor what was begun (replica/e2e/ledger.h)."""
+        ledger = array.array("Q", (self.directory / "ledger").read_bytes())
+        data = array.array("Q", replica.file.read_bytes())
+        writes = data[1::BLOCK // 8]  # the second word of each block
+        return {block for block, write in enumerate(writes) if write not in ledger[1 + 2 * block:3 + 2 * block]}
 
     def ask(self, command, *options, **kwargs):
         """cepheus-replica's answer."""
