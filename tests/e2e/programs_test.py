@@ -185,6 +185,14 @@ class Times(EndToEnd):
         self.assert_ok(run)
 
 
+class OwnGroups(EndToEnd):
+    def test_a_program_has_a_group_of_its_own_beside_mpis(self):
+        for first in ("own", "mpi"):
+            with self.subTest(first=first):
+                run = over_fabric(PROGRAMS / "own_group_check", "--first", first, mca=REQUIRE, timeout=60)
+                self.assert_ok(run)
+
+
 class Hosts(EndToEnd):
     def test_several_ranks_on_a_host(self):
         run = over_fabric(CHECK, "--count", 60, "--max", 1 << 18, "--root", "random", "--type", "mixed", hosts=3,
