@@ -94,6 +94,35 @@ TEST_F(GroupOverFake, SaysToAllWhySwitchesRefuseIt) {
   EXPECT_EQ(pair().states.back(), IBV_QPS_ERR);
 }
 
+// Members that have heard of the address have connected to it, and a queue pair serves one
+// registration: so all set up again, and the leader draws another address.
+TEST_F(GroupOverFake, WhoseAddressIsInUseIsSetUpAgainWithAnother) {
+  mcast_context_destroy(context_);
+  mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
+  params.mcst_pool = "198.18.0.0/30";  // two addresses
+  ASSERT_EQ(mcast_context_create(&params, &context_), MCAST_OK) << mcast_last_error();
+  make(MCAST_LANE_BULK);
+  lead();
+  const wire::McstId refused = registered().header.mcst_id;
+  said();
+  reject(MrpReject::kIdInUse);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE);
+  EXPECT_THAT(said(), ElementsAre("unregister", "give up 10.0.0.2 10.0.0.3"));
+  drop();
+  device_.said();
+  make(MCAST_LANE_BULK);
+  become_active_leader();
+  EXPECT_NE(registered().header.mcst_id, refused) << "it rests";
+}
+
+TEST_F(GroupOverFake, OfAMemberEndsAsItsLeadersWhoseAddressIsInUse) {
+  make(MCAST_LANE_BULK);
+  tell(MrpType::kRegister);
+  said();
+  tell(MrpType::kUnregister, static_cast<std::uint16_t>(MrpReject::kIdInUse));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE) << "so that it sets up again, too";
+}
+
 TEST_F(GroupOverFake, RefusesTheLeaderIfItsQueuePairDoesNotComeUp) {
   make(MCAST_LANE_EAGER);
   device_.refuse_modify = ETIMEDOUT;
