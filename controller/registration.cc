@@ -103,7 +103,8 @@ wire::Result<void> Registration::start(Instant now, std::span<const MrpMember> m
                                                " is not among the members: add it");
   }
   members_ = std::move(sorted);
-  give_up_ = now + config_.timeout;
+  latest_ = now + config_.timeout;
+  set_give_up(now);
   refreshed_at_ = now;
   begin_step(now, State::kRegistering, "started", out);
   check_consistent();
@@ -133,6 +134,10 @@ void Registration::begin_step(Instant now, State state, const char* reason, Outb
   set_next_try(now);
 }
 
+void Registration::set_give_up(Instant heard) {
+  give_up_ = config_.silence ? std::min(latest_, heard + *config_.silence) : latest_;
+}
+
 void Registration::set_next_try(Instant now) {
   next_ = now + retry_;
   retry_ = std::min(retry_ * 2, config_.max_retry);
@@ -150,6 +155,7 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
   const wire::MrpHeader& h = message.header;
   if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
   heard_at_ = now;
+  if (state_ == State::kRegistering || state_ == State::kActivating) set_give_up(now);
   if (h.type == MrpType::kConfirm) {
     on_confirm(now, from, message, out);
   } else if (h.type == MrpType::kReject) {
@@ -345,8 +351,9 @@ void Registration::unregister(Instant now, Outbox& out) {
 
 void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= give_up_) {
+    const Duration limit = give_up_ < latest_ ? *config_.silence : config_.timeout;
     const std::string text = missing_ > 0
-                                 ? time_out_text(missing(), members_.size(), config_.timeout)
+                                 ? time_out_text(missing(), members_.size(), limit)
                                  : "the switch did not confirm the leader's memory regions: bring "
                                    "it to the same version, or publish none";
     fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);

@@ -4,8 +4,8 @@
 //     start() -> REGISTER ... CONFIRM from every member ... ACTIVATE ... CONFIRM from every member
 //     -> kActive
 //
-// Retried until `timeout`, which covers both steps, for the members that are missing only; the
-// outcome is all or nothing: on a REJECT or a time-out the group is unregistered and error() names
+// Retried until `timeout`, which covers both steps, or until `silence`, for the members that are
+// missing only; the outcome is all or nothing: on a REJECT or a time-out the group is unregistered and error() names
 // who refused or was missing. Switches merge CONFIRMs: one names many. Members that no switch may
 // ever have named the group to are told as well, by GIVE_UP, which needs no table. While active,
 // REFRESH keeps the switches' tables from ageing.
@@ -66,6 +66,9 @@ struct RegistrationConfig {
   std::uint32_t instance = 0;  // this leader process
   LostMember lost_member = LostMember::kEvicted;
   Duration timeout = times::kRegister;
+  // Ends the registration earlier, if for so long nothing of it comes from the fabric. Unset: only
+  // `timeout` counts.
+  std::optional<Duration> silence;
   Duration first_retry = times::kFirstRetry;  // doubles up to max_retry
   Duration max_retry = times::kLongestRetry;
   Duration refresh = times::kRefresh;
@@ -140,6 +143,7 @@ class Registration {
   void expect_confirmations();
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
   void set_next_try(Instant now);
+  void set_give_up(Instant heard);
   void keep_pending(Instant now, Outbox& out);
   void send_list(wire::MrpType type, std::span<const MrpMember> list, Outbox& out) const;
   void ask_again(wire::MrpType type, Outbox& out) const;
@@ -171,6 +175,7 @@ class Registration {
   std::vector<bool> confirmed_;
   std::size_t missing_ = 0;
   Instant give_up_ = wire::kNever;
+  Instant latest_ = wire::kNever;  // whatever comes from the fabric
   Instant next_ = wire::kNever;
   Instant refreshed_at_{};  // before the group was active
   Duration retry_{0};

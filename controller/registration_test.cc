@@ -110,6 +110,72 @@ TEST(Registration, IsRefreshedAtAllSwitchesHoweverLongAMemberTakes) {
   EXPECT_LE(longest, times::kRefreshPending + times::kLongestRetry);
 }
 
+// Of eight members another one confirms every 700 ms, so each step takes more than 4 s.
+TEST(Registration, GoesOnWhileTheFabricAnswersAndEndsInItsSilence) {
+  for (const bool falls_silent : {false, true}) {
+    RegistrationConfig config = leader_config();
+    config.timeout = 20s;
+    config.silence = 1s;
+    Network net(8, config);
+    Instant step_began = kStart;
+    State step = State::kRegistering;
+    net.lose = [&](const Network::Datagram& d) {
+      if (net.leader.state() != step) {
+        step = net.leader.state();
+        step_began = net.now;
+      }
+      for (std::uint32_t i = 1; i < 8; ++i) {
+        if (d.from != host(i) || !is(d, MrpType::kConfirm)) continue;
+        return net.now < step_began + (i - 1) * 700ms || (falls_silent && i > 4);
+      }
+      return false;
+    };
+    ASSERT_TRUE(net.start());
+    net.run(kStart + 3s);
+    EXPECT_EQ(net.leader.state(), State::kRegistering);
+    net.run(kStart + 3200ms);
+    if (falls_silent) {
+      EXPECT_EQ(net.leader.state(), State::kFailed);
+      EXPECT_EQ(net.leader.error().code, ErrorCode::kTimedOut);
+      EXPECT_THAT(net.leader.error().text, HasSubstr("did not confirm within 1 s"));
+      continue;
+    }
+    EXPECT_EQ(net.leader.state(), State::kRegistering);
+    net.run(kStart + 15s);
+    EXPECT_EQ(net.leader.state(), State::kActive);
+  }
+}
+
+TEST(Registration, TimesOutWhileTheFabricAnswers) {
+  RegistrationConfig config = leader_config();
+  config.timeout = 2s;
+  config.silence = 1s;
+  Network net(4, config);
+  net.lose = [&](const Network::Datagram& d) {
+    return is(d, MrpType::kConfirm) && net.now < kStart + (d.from == host(1) ? 700ms : 1400ms);
+  };
+  net.unplugged = host(3);
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 1990ms);
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  net.run(kStart + 2s);
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) did not confirm within 2 s"));
+}
+
+TEST(Registration, EndsAfterItsSilenceIfNobodyAnswersAtAll) {
+  RegistrationConfig config = leader_config();
+  config.timeout = 20s;
+  config.silence = 1s;
+  Network net(3, config);
+  net.serves_groups = false;
+  ASSERT_TRUE(net.start());
+  net.run(kStart + 990ms);
+  EXPECT_EQ(net.leader.state(), State::kRegistering);
+  net.run(kStart + 1s);
+  EXPECT_EQ(net.leader.state(), State::kFailed);
+}
+
 TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
   Network net(4);
   net.unplugged = host(2);

@@ -28,6 +28,7 @@ ControlPlaneConfig control_plane_config(const ContextConfig& config, const Devic
   r.host = device.ipv4();
   r.instance = random();
   r.timeout = config.register_timeout;
+  r.silence = config.register_silence;
   r.pool = config.pool;
   r.key = config.key;
   r.seed = std::uint64_t{random()} << 32 | random();

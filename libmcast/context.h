@@ -37,6 +37,7 @@ struct ContextConfig {
   DeviceOptions device;
   std::uint16_t mrp_port = wire::kDefaultMrpUdpPort;
   wire::Duration register_timeout = std::chrono::seconds(1);
+  std::optional<wire::Duration> register_silence;  // as mrp::RegistrationConfig says
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
   std::optional<wire::Duration> progress_timeout;  // device.h says what comes of it

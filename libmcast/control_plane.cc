@@ -55,6 +55,7 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
   config.host = config_.host;
   config.instance = config_.instance;
   config.timeout = config_.timeout;
+  config.silence = config_.silence;
   config.lost_member = group.lost_member();
   auto started = group.lead(now, config, *lease, members, actions_);
   if (!started) allocator_.free(now, lease->id);
@@ -77,7 +78,7 @@ Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
   config.instance = config_.instance;
   config.control_port = channel_->port();
   config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn + number * kTries);
-  config.timeout = config_.timeout;
+  config.timeout = std::min(config_.timeout, config_.silence.value_or(config_.timeout));
   config.lost_receiver = group.lost_member();
   auto started = group.lead_as_sender(now, config, members, regions, actions_);
   if (started) ++sender_groups_led_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ControlPlaneConfig {
   wire::Ipv4Prefix pool;
   std::uint64_t seed = 0;                             // order of group addresses
   std::shared_ptr<const wire::MrpKey> key = nullptr;  // the fabric's; null: nothing is signed
+  std::optional<wire::Duration> silence = {};         // mrp::RegistrationConfig::silence
 };
 
 class ControlPlane {

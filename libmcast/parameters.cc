@@ -64,6 +64,9 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
   if (p.register_timeout_ms != 0) {
     config.register_timeout = std::chrono::milliseconds(p.register_timeout_ms);
   }
+  if (p.register_silence_ms != 0) {
+    config.register_silence = std::chrono::milliseconds(p.register_silence_ms);
+  }
   if (p.mcst_pool != nullptr) {
     const auto pool = wire::Ipv4Prefix::parse(p.mcst_pool);
     const bool class_d = pool && pool->base.value() >> 28 >= 0xE && pool->base.value() >> 28 < 0xF;

@@ -45,10 +45,21 @@ TEST(ContextParameters, HaveDefaults) {
     EXPECT_EQ(config->device.gid_index, -1);
     EXPECT_EQ(config->mrp_port, 18516);
     EXPECT_EQ(config->register_timeout, std::chrono::seconds(1));
+    EXPECT_FALSE(config->register_silence);
     EXPECT_EQ(config->pool.base, wire::Ipv4(198, 18, 0, 0));
     EXPECT_EQ(config->pool.length, 15);
     EXPECT_EQ(config->max_eager_memory, std::size_t{64} << 20);
   }
+}
+
+TEST(ContextParameters, LimitTheSilenceOfARegistrationIfAsked) {
+  auto params = defaults();
+  params.register_timeout_ms = 20'000;
+  params.register_silence_ms = 1000;
+  const auto config = context_config(&params);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->register_timeout, std::chrono::seconds(20));
+  EXPECT_EQ(config->register_silence, std::chrono::seconds(1));
 }
 
 TEST(ContextParameters, OfAnOlderCallerKeepDefaultsForWhatItLacks) {

@@ -202,7 +202,8 @@ mcast_status_t post(mcast_group_h group, mcast_group::Send send) {
 extern "C" {
 
 const char* mcast_last_error(void) { return "the test says so"; }
-mcast_status_t mcast_context_create(const mcast_context_params_t*, mcast_context_h* out) {
+mcast_status_t mcast_context_create(const mcast_context_params_t* params, mcast_context_h* out) {
+  FabricCalls::fabric().context_params = *params;
   *out = reinterpret_cast<mcast_context_h>(1);
   return FabricCalls::fabric().on_open();
 }

@@ -69,6 +69,7 @@ class Fabric {
   // What opening the device comes to; called by the thread that opens.
   std::function<mcast_status_t()> on_open = [] { return MCAST_OK; };
   bool is_port_up = true;
+  mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;  // of the last opening
 
   // Ends at which the next message of their group may arrive now.
   std::vector<std::uint32_t> deliverable() const;

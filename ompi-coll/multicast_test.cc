@@ -405,6 +405,28 @@ TEST(OpeningAgain, MakesNobodyWait) {
   transport.close();
 }
 
+// A job that can go on by other means gives a silent fabric up soon, and waits for a busy one as long
+// as a job that can't.
+TEST(Opening, LimitsTheFabricsSilenceOnlyIfThereIsAnotherWay) {
+  fake::use_small_sizes();
+  fake::Fabric fabric;
+  fabric.is_port_up = false;  // it is opened anew each time
+  const auto limits = [&fabric] {
+    std::string why;
+    while (Transport::instance().open(why, true) != MCAST_OK) {
+    }
+    const mcast_context_params_t& params = fabric.context_params;
+    return std::pair(params.register_timeout_ms, params.register_silence_ms);
+  };
+  EXPECT_EQ(limits(), std::pair(20'000u, 1000u));
+  parameters().mode = static_cast<int>(Mode::kRequire);
+  EXPECT_EQ(limits(), std::pair(20'000u, 0u));
+  parameters().register_timeout_ms = 3000;
+  EXPECT_EQ(limits(), std::pair(3000u, 0u));
+  parameters().mode = static_cast<int>(Mode::kTry);
+  EXPECT_EQ(limits(), std::pair(3000u, 0u));
+}
+
 TEST(Messages, AreSentThoughTheirSenderIsGone) {
   fake::OpenMpi open_mpi(2);
   const Team sender = Team::all(open_mpi.communicator(0), -10);

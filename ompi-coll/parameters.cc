@@ -112,8 +112,8 @@ void register_parameters(const mca_base_component_t* component) {
       OPAL_INFO_LVL_5, &p.attach_timeout_ms);
   register_int(
       component, "register_timeout_ms",
-      "How long the switches and members have to confirm a group; 0: 1000, in mode require, "
-      "which has no other way, 20000",
+      "How long the switches and members have to confirm a group; 0: 20000, in mode try also 1000 "
+      "after their last answer",
       OPAL_INFO_LVL_5, &p.register_timeout_ms);
   register_int(
       component, "watchdog_ms",

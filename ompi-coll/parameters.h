@@ -59,11 +59,12 @@ struct Parameters {
     constexpr int kOtherWay = 2000;
     return watchdog_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : watchdog_ms;
   }
-  // For how long a group may be registered; 0: libmcast's. A job that has no other way waits longer.
-  int registration_ms() const {
-    constexpr int kOnlyWay = 20000;
-    return register_timeout_ms == 0 && chosen_mode() == Mode::kRequire ? kOnlyWay
-                                                                       : register_timeout_ms;
+  // For how long a group may be registered while the fabric answers.
+  int registration_ms() const { return register_timeout_ms == 0 ? 20000 : register_timeout_ms; }
+  // For how long the fabric may be silent meanwhile; 0: as long. A job that has no other way waits.
+  int registration_silence_ms() const {
+    constexpr int kOtherWay = 1000;
+    return register_timeout_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : 0;
   }
   bool sets_up_at_once() const { return set_up_after <= 0 || chosen_mode() == Mode::kRequire; }
   // Why a communicator has no group yet.

@@ -20,6 +20,7 @@ mcast_context_params_t context_params() {
   if (p.mcst_pool != nullptr && *p.mcst_pool != '\0') params.mcst_pool = p.mcst_pool;
   params.mrp_port = static_cast<uint16_t>(p.mrp_port);
   params.register_timeout_ms = static_cast<uint32_t>(p.registration_ms());
+  params.register_silence_ms = static_cast<uint32_t>(p.registration_silence_ms());
   params.max_eager_memory = static_cast<size_t>(p.max_eager_memory);
   params.progress_timeout_ms = static_cast<uint32_t>(p.patience_ms());
   return params;

@@ -98,9 +98,13 @@ typedef struct mcast_context_params {
    * another way to send may rather want less. Never shorter than the device's time-out and retries
    * take (8600 on the kernel's Soft-RoCE, 540 on soft-roce). */
   uint32_t progress_timeout_ms;
+  /* A registration ends earlier than register_timeout_ms if no CONFIRM comes for so long. A program
+   * that has another way to send sets both: it gives a silent fabric up soon, and waits for a busy
+   * one. 0: register_timeout_ms alone counts. A sender group's ends after the shorter time. */
+  uint32_t register_silence_ms;
 } mcast_context_params_t;
 #define MCAST_CONTEXT_PARAMS_INIT \
-  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, 0, 0 }
+  { sizeof(mcast_context_params_t), NULL, -1, 0, 0, 0, NULL, 0, 0, 0 }
 
 typedef struct mcast_context_attr {
   char device[64];
