@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "soft-roce/verbs/environment.h"
@@ -9,13 +10,16 @@
 namespace cepheus::verbs {
 namespace {
 
-thread_local std::string the_last_error;
+// An object without a destructor: what ends with the thread may still report.
+thread_local std::array<char, 1024> the_last_error{};
 
 }  // namespace
 
-void set_last_error(const std::string& text) { the_last_error = text; }
+void set_last_error(const std::string& text) {
+  the_last_error[text.copy(the_last_error.data(), the_last_error.size() - 1)] = '\0';
+}
 
-const char* last_error() { return the_last_error.c_str(); }
+const char* last_error() { return the_last_error.data(); }
 
 void complain(const std::string& text) {
   const int saved = errno;
