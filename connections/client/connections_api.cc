@@ -1,8 +1,10 @@
 // The C API over Client: no exception crosses it.
 #include <cepheus/connections.h>
 
+#include <array>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include "connections/client/client.h"
 
@@ -19,15 +21,15 @@ struct cepheus_cmd_client {
 
 namespace {
 
-thread_local std::string last_error;
+// An object without a destructor: what ends with the thread may still fail.
+thread_local std::array<char, 1024> last_error{};
 
-cepheus_cmd_status_t failed(cepheus_cmd_status_t status, const char* text) {
-  last_error = text;
+cepheus_cmd_status_t failed(cepheus_cmd_status_t status, std::string_view text) {
+  last_error[text.copy(last_error.data(), last_error.size() - 1)] = '\0';
   return status;
 }
 
-cepheus_cmd_status_t failed(const wire::Error& error) {
-  last_error = error.text;
+cepheus_cmd_status_t status_of(const wire::Error& error) {
   switch (error.code) {
     case wire::ErrorCode::kInvalid:
       return CEPHEUS_CMD_ERR_INVALID;
@@ -38,6 +40,10 @@ cepheus_cmd_status_t failed(const wire::Error& error) {
     default:
       return CEPHEUS_CMD_ERR_GONE;
   }
+}
+
+cepheus_cmd_status_t failed(const wire::Error& error) {
+  return failed(status_of(error), error.text);
 }
 
 template <typename Work>
@@ -139,7 +145,7 @@ cepheus_cmd_status_t cepheus_cmd_open(const char* socket, cepheus_cmd_client_h* 
 
 void cepheus_cmd_destroy(cepheus_cmd_client_h client) { delete client; }
 
-const char* cepheus_cmd_last_error(void) { return last_error.c_str(); }
+const char* cepheus_cmd_last_error(void) { return last_error.data(); }
 
 int cepheus_cmd_fd(cepheus_cmd_client_h client) { return client->client.fd(); }
 
