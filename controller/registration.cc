@@ -155,8 +155,8 @@ void Registration::on_message(Instant now, Ipv4 from, const MrpMessage& message,
   const wire::MrpHeader& h = message.header;
   if (h.mcst_id != id_ || h.epoch != epoch_ || h.instance != config_.instance) return;
   heard_at_ = now;
-  if (state_ == State::kRegistering || state_ == State::kActivating) set_give_up(now);
   if (h.type == MrpType::kConfirm) {
+    if (state_ == State::kRegistering || state_ == State::kActivating) set_give_up(now);
     on_confirm(now, from, message, out);
   } else if (h.type == MrpType::kReject) {
     on_reject(now, from, message, out);
@@ -351,9 +351,10 @@ void Registration::unregister(Instant now, Outbox& out) {
 
 void Registration::on_timer(Instant now, Outbox& out) {
   if (now >= give_up_) {
-    const Duration limit = give_up_ < latest_ ? *config_.silence : config_.timeout;
+    const bool is_silence = give_up_ < latest_;
+    const Duration limit = is_silence ? *config_.silence : config_.timeout;
     const std::string text = missing_ > 0
-                                 ? time_out_text(missing(), members_.size(), limit)
+                                 ? time_out_text(missing(), members_.size(), limit, is_silence)
                                  : "the switch did not confirm the leader's memory regions: bring "
                                    "it to the same version, or publish none";
     fail(now, {ErrorCode::kTimedOut, text}, MrpReject::kNone, out);

@@ -104,11 +104,12 @@ std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const 
   return from.to_string() + what + reason_and_remedy(reason, id, named);
 }
 
-std::string time_out_text(std::span<const MrpMember> missing, std::size_t members,
-                          Duration timeout) {
+std::string time_out_text(std::span<const MrpMember> missing, std::size_t members, Duration timeout,
+                          bool is_silence) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g s", std::chrono::duration<double>(timeout).count());
-  const std::string text = list_of(missing) + " did not confirm within " + seconds;
+  const std::string text = list_of(missing) + " did not confirm" +
+                           (is_silence ? ", and no other member did for " : " within ") + seconds;
   if (missing.size() + 1 == members) {
     return text + ": no member answered, see whether the switch serves multicast groups";
   }

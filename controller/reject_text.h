@@ -15,8 +15,8 @@ std::string to_string(const MrpMember& member);
 std::string reject_text(wire::MrpReject reason, Ipv4 from, McstId id,
                         std::span<const MrpMember> named);
 // As a leader sees it: `missing` of all `members` have not confirmed in `timeout`.
-std::string time_out_text(std::span<const MrpMember> missing, std::size_t members,
-                          Duration timeout);
+std::string time_out_text(std::span<const MrpMember> missing, std::size_t members, Duration timeout,
+                          bool is_silence = false);
 // As a member sees it: the leader gave up (kNone: because of a time-out).
 std::string given_up_text(wire::MrpReject reason, Ipv4 leader);
 // The code that tells the caller what it can do.

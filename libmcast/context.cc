@@ -60,12 +60,13 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
       stores_in_process_(channel->stores_in_process()),
       control_plane_(control_plane_config(config, *device_), std::move(channel)),
       keep_alive_([this] {
-        std::vector<MrHandle> discarded;
-        const auto locked = lock();
-        discarded.swap(discarded_);
         const wire::Instant time = wire::monotonic_now();
+        auto locked = lock();
         control_plane_.poll(time);
-        return std::min(control_plane_.deadline(), time + wire::times::kLook);
+        const wire::Instant next = std::min(control_plane_.deadline(), time + wire::times::kLook);
+        locked.unlock();
+        deregister_discarded();
+        return next;
       }) {
   ReportFile::set_address(device_->ipv4());
   ReportFile::instance().set_device(device_->name() + ", " + device_->why());
@@ -139,6 +140,19 @@ void Context::destroy_group(Group& group) {
 
 void Context::discard(std::vector<MrHandle> memory) {
   std::ranges::move(memory, std::back_inserter(discarded_));
+}
+
+void Context::deregister_discarded() {
+  std::vector<MrHandle> memory;
+  {
+    const auto locked = lock();
+    if (discarded_.empty()) return;
+    memory.swap(discarded_);
+    ++deregistering_;
+  }
+  memory.clear();
+  const auto locked = lock();
+  --deregistering_;
 }
 
 void Context::destroy_groups() {
@@ -261,7 +275,6 @@ void Context::make_callbacks() {
 unsigned Context::poll_control(bool look_for_device_events) {
   unsigned done = 0;
   bool on_duty = false;
-  std::vector<MrHandle> discarded;
   {
     const auto locked = lock();
     done = control_plane_.poll(wire::monotonic_now());
@@ -271,9 +284,9 @@ unsigned Context::poll_control(bool look_for_device_events) {
       look_for_stalls();
       control_plane_.look_for_leaders(wire::monotonic_now());
     }
-    discarded.swap(discarded_);
   }
   update_keep_alive(on_duty);
+  deregister_discarded();
   return done;
 }
 

@@ -77,8 +77,9 @@ class Context {
   // The group's PSNs are synchronised at the next progress(). Under the state lock.
   void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }
 
-  // Nobody needs the memory any more: deregistered soon, without the state lock. Under it.
+  // Nobody needs the memory any more: deregistered soon, without the state lock. Both under it.
   void discard(std::vector<MrHandle> memory);
+  bool holds_discarded() const { return !discarded_.empty() || deregistering_ > 0; }
 
   // All that reads or changes a group.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(state_mutex_); }
@@ -92,6 +93,7 @@ class Context {
 
   unsigned progress_locked();
   std::size_t poll_completions();
+  void deregister_discarded();
   void make_callbacks();
   void synchronise_due();
   unsigned poll_control(bool look_for_device_events);
@@ -116,6 +118,7 @@ class Context {
   std::vector<std::unique_ptr<Group>> groups_;  // sorted by number
   std::vector<std::uint32_t> sync_due_;         // numbers of groups, perhaps gone or done
   std::vector<MrHandle> discarded_;
+  std::size_t deregistering_ = 0;  // threads that deregister what was discarded
   // Under the progress lock:
   std::array<ibv_wc, kBatch> completions_;
   Events events_;

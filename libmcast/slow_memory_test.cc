@@ -27,7 +27,8 @@ class SlowMemory : public FakeGroup {
 
   // Runs `slow` on a thread. The device stops in its first call for memory until another thread has
   // used the other group.
-  void expect_others_go_on_during(const std::function<void()>& slow) {
+  void expect_others_go_on_during(
+      const std::function<void()>& slow, const std::function<void()>& meanwhile = [] {}) {
     std::promise<void> reached, release;
     device_.on_next_memory = [&] {
       reached.set_value();
@@ -42,6 +43,7 @@ class SlowMemory : public FakeGroup {
         EXPECT_EQ(mcast_send_eager(other_, kData, 8, 1), MCAST_OK) << mcast_last_error();
         EXPECT_EQ(mcast_group_test(other_), MCAST_OK);
         mcast_progress(context_);
+        meanwhile();
         used.set_value();
       });
       EXPECT_EQ(used.get_future().wait_for(kDeadline), std::future_status::ready)
@@ -81,7 +83,12 @@ TEST_F(SlowMemory, OfARegionThatTheSwitchHasForgotten) {
   ASSERT_EQ(mcast_region_revoke(group_, 7), MCAST_OK);
   progress();
   confirm_regions();
-  expect_others_go_on_during([this] { progress(); });
+  expect_others_go_on_during([this] { progress(); },
+                             [this] {
+                               EXPECT_EQ(mcast_region_test(group_), MCAST_INPROGRESS)
+                                   << "it is registered still";
+                             });
+  EXPECT_EQ(mcast_region_test(group_), MCAST_OK);
   EXPECT_EQ(device_.regions, before - 1);
 }
 

@@ -97,7 +97,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (at != nullptr && info->si_code > 0 &&
       where - reinterpret_cast<std::uintptr_t>(at->memory) < at->bytes) {
     attempt = at->outer;
-    siglongjmp(at->back, 1);  // the signal is not blocked (SA_NODEFER): no mask to restore
+    // As before the fault: whoever calls this handler may block more than we asked for.
+    ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
+    siglongjmp(at->back, 1);
   }
   pass_on(signal, info, context);
 }
@@ -160,8 +162,10 @@ void install_memory_guard() {
   // The process whose thread is at it. In a forked child that thread is not there: no lock.
   static std::atomic<pid_t> installing{0};
   // No handler interrupts the thread that installs, so that it ends soon, whatever others wait for.
+  // Handlers of its own faults may have to run: programs write-protect their memory.
   sigset_t all, old;
   ::sigfillset(&all);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) ::sigdelset(&all, own);
   ::pthread_sigmask(SIG_SETMASK, &all, &old);
   const pid_t me = ::getpid();
   pid_t before = installing.load(std::memory_order_relaxed);

@@ -45,7 +45,8 @@ static void progress(double end, const char* what) {
 
 static void open_context(void) {
   mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
-  params.progress_timeout_ms = 7000;
+  params.register_timeout_ms = 60000; /* a busy machine must not look like a broken fabric */
+  params.progress_timeout_ms = 30000;
   params.max_eager_memory = 32 << 20;
   must(mcast_context_create(&params, &context), "mcast_context_create");
 }
