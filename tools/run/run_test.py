@@ -4,6 +4,7 @@
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -43,6 +44,15 @@ class Help(unittest.TestCase):
                 shown = run(*words)
                 self.assertEqual((shown.returncode, shown.stdout), (2, ""))
                 self.assertIn("usage: ", shown.stderr)
+
+
+class Demo(unittest.TestCase):
+    def test_needs_no_library_that_only_tests_use(self):
+        with tempfile.TemporaryDirectory() as build:
+            done = subprocess.run(["cmake", "-S", SOURCE, "-B", build, "-G", "Ninja", "-DBUILD_TESTING=OFF",
+                                   "-DCMAKE_DISABLE_FIND_PACKAGE_rapidcheck=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON"],
+                                  text=True, capture_output=True, timeout=110, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":
