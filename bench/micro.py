@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What the parts cost: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a
-round trip through the switch, and congestion control where there is no congestion."""
+round trip through the switch, congestion control where there is no congestion, and what a broadcast asks of the kernel."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ import sys
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests/onearmed"))
+import broadcast_costs  # noqa: E402
 from fabric import Fabric  # noqa: E402
 from records import Records, percentile  # noqa: E402
 
@@ -211,12 +212,16 @@ def source_change(build, records, rounds):
 def main():
     parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--only", choices=["broadcast"], help="what a broadcast asks of the kernel, and nothing else")
     parser.add_argument("--json", metavar="FILE", help="write the records to this file")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()
     os.environ["CEPHEUS_BUILD"] = str(build)  # for the tests' network
     records = Records("micro")
+    if options.only == "broadcast":
+        broadcast_costs.measure(build, records, 3 if options.quick else 7)
+        return records.save(options.json)
     icrc(build, records)
     table(build, records)
     rounds = 3 if options.quick else 7
@@ -226,6 +231,7 @@ def main():
     source_change(build, records, rounds)
     stream(build, records, rounds)
     congestion(build, records, rounds)
+    broadcast_costs.measure(build, records, rounds)
     records.save(options.json)
 
 

@@ -3,21 +3,25 @@
  *   mpirun ... mpi_bcast [OPTIONS] SIZE[,SIZE...]
  *   mpirun ... mpi_bcast [OPTIONS] --plan FILE
  *
- * Options: --seconds S for each size, --switch PID, --rotate the root from call to call.
+ * Options: --seconds S for each size, --switch PID, --rotate the root from call to call, --costs.
  *
  * A line of a plan is "SIZE ALGORITHM SEGMENT FANOUT", in bytes and in coll/tuned's numbers; it
  * needs coll_tuned_use_dynamic_rules=1, and has a communicator of its own, because coll/tuned reads
  * its parameters when one is made. Without a plan MPI_COMM_WORLD is used as it is.
  *
  * One JSON object per line of the plan on rank 0's standard output: {"size", "algorithm",
- * "segment", "fanout", "median", "p10", "p90", "n", "late", "discarded", "cpu"}: times in
+ * "segment", "fanout", "median", "p10", "p90", "n", "late", "discarded", "cpu", "events"}: times in
  * microseconds. "cpu" is the processor time of all ranks and of the switch process PID, per call.
+ * "events" are {"root", "receiver", "switch"}: of rank 0, of each other rank, and of PID, per call
+ * {"switches", "sched_waking", "sys_enter", ...}; null what the kernel does not count
+ * (event_counts.h).
  *
  * All ranks start a call at one moment (start_page.h), and it takes until the last has returned. A
  * rank may start late, because another one has its core. "late" is the median of the last rank's
  * lateness; calls that begin later than kMostLate are discarded, and counted in "discarded". Where
  * fewer than kLeastCalls begin in time, all count, and none is discarded.
- * Processor time is measured in calls of their own, between which ranks sleep.
+ * Processor time and events are measured in calls of their own, between which ranks sleep. With
+ * --costs there are no other calls, and "n" is 0.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -25,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/event_counts.h"
 #include "bench/start_page.h"
 
 enum { kMaxCalls = 20000, kWarmUp = 3, kLeastCalls = 5, kMostBudgets = 3 };
@@ -35,8 +40,9 @@ struct step {
   int algorithm, segment, fanout;
 };
 
-static int rank, ranks, rotate;
+static int rank, ranks, rotate, costs_only;
 static struct start_page page;
+static struct event_counts own_events, switch_events;
 
 static void die(const char* what, const char* detail) {
   if (rank == 0) fprintf(stderr, "mpi_bcast: %s%s\n", what, detail);
@@ -50,6 +56,7 @@ static int compare(const void* a, const void* b) {
 }
 
 static double percentile(const double* sorted, int n, double p) {
+  if (n == 0) return 0;
   return sorted[(int)(p * (n - 1) + 0.5)];
 }
 
@@ -134,27 +141,69 @@ static struct times* choose(struct figures* figures) {
   return chosen;
 }
 
-/* Microseconds of all processes together, per call; on rank 0. */
-static double cpu_per_call(const struct step* step, MPI_Comm comm, char* buffer, double budget,
-                           int switch_pid) {
-  double own = 0, all = 0, of_switch = 0;
+/* Per call. */
+struct costs {
+  double cpu; /* microseconds of all processes */
+  double root[kEvents], receiver[kEvents], of_switch[kEvents];
+};
+
+static void print_events(const char* whose, const double* events) {
+  printf("\"%s\": {", whose);
+  for (int i = 0; i < kEvents; i++) {
+    const char* const slash = strchr(kEventNames[i], '/');
+    printf("%s\"%s\": ", i > 0 ? ", " : "", slash != NULL ? slash + 1 : kEventNames[i]);
+    if (isnan(events[i]))
+      printf("null");
+    else
+      printf("%.2f", events[i]);
+  }
+  printf("}");
+}
+
+/* Of those counted since `before`, how many each of `calls` calls had. */
+static void events_per_call(const struct event_counts* counts, const double* before, int calls,
+                            double* events) {
+  event_counts_read(counts, events);
+  for (int i = 0; i < kEvents; i++) events[i] = (events[i] - before[i]) / calls;
+}
+
+/* On rank 0. */
+static struct costs costs_per_call(const struct step* step, MPI_Comm comm, char* buffer,
+                                   double budget, int switch_pid) {
+  struct costs costs;
+  double own = 0, of_switch = 0, here[kEvents], all[kEvents], before[kEvents],
+         before_there[kEvents];
   int calls = 0;
+  event_counts_read(&own_events, before);
+  event_counts_read(&switch_events, before_there);
   page.sleeps = 1;
   if (rank == 0) of_switch = process_cpu_us(switch_pid);
   const double began = seconds_now();
+  event_counts_go(&switch_events, 1);
   while (start_page_wait(&page)) {
-    const double before = own_cpu_us();
+    const double cpu = own_cpu_us();
+    event_counts_go(&own_events, 1);
     MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? calls % ranks : 0, comm);
+    event_counts_go(&own_events, 0);
     start_page_finish(&page);
-    own += own_cpu_us() - before;
+    own += own_cpu_us() - cpu;
     calls++;
     if (rank == 0 && calls >= kLeastCalls && seconds_now() - began >= budget / 2)
       start_page_stop(&page);
   }
+  event_counts_go(&switch_events, 0);
   page.sleeps = 0;
   if (rank == 0) own += process_cpu_us(switch_pid) - of_switch;
-  MPI_Reduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  return all / calls;
+  MPI_Reduce(&own, &costs.cpu, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  costs.cpu /= calls;
+  events_per_call(&own_events, before, calls, here);
+  events_per_call(&switch_events, before_there, calls, costs.of_switch);
+  MPI_Reduce(here, all, kEvents, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < kEvents; i++) {
+    costs.root[i] = here[i];
+    costs.receiver[i] = ranks > 1 ? (all[i] - here[i]) / (ranks - 1) : NAN;
+  }
+  return costs;
 }
 
 static void measure(const struct step* step, MPI_Comm comm, double budget, int switch_pid) {
@@ -162,8 +211,8 @@ static void measure(const struct step* step, MPI_Comm comm, double budget, int s
   char* buffer = malloc(step->size > 0 ? (size_t)step->size : 1);
   memset(buffer, rank, (size_t)step->size);
   figures.in_time.n = figures.late.n = 0;
-  time_calls(step, comm, buffer, budget, &figures);
-  const double cpu = cpu_per_call(step, comm, buffer, budget, switch_pid);
+  if (!costs_only) time_calls(step, comm, buffer, budget, &figures);
+  const struct costs costs = costs_per_call(step, comm, buffer, budget, switch_pid);
   if (rank == 0) {
     struct times* times = choose(&figures);
     const int n = times->n;
@@ -172,16 +221,23 @@ static void measure(const struct step* step, MPI_Comm comm, double budget, int s
     printf(
         "{\"size\": %ld, \"algorithm\": %d, \"segment\": %d, \"fanout\": %d, \"median\": %.2f, "
         "\"p10\": %.2f, \"p90\": %.2f, \"n\": %d, \"late\": %.2f, \"discarded\": %d, "
-        "\"cpu\": %.2f}\n",
+        "\"cpu\": %.2f, \"events\": {",
         step->size, step->algorithm, step->segment, step->fanout, percentile(times->took, n, 0.5),
         percentile(times->took, n, 0.1), percentile(times->took, n, 0.9), n,
-        percentile(times->lateness, n, 0.5), figures.late.n, cpu);
+        percentile(times->lateness, n, 0.5), figures.late.n, costs.cpu);
+    print_events("root", costs.root);
+    printf(", ");
+    print_events("receiver", costs.receiver);
+    printf(", ");
+    print_events("switch", costs.of_switch);
+    printf("}}\n");
     fflush(stdout);
   }
   free(buffer);
 }
 
 int main(int argc, char** argv) {
+  own_events = event_counts_open(0);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -201,6 +257,10 @@ int main(int argc, char** argv) {
       rotate = 1;
       continue;
     }
+    if (strcmp(argv[i], "--costs") == 0) {
+      costs_only = 1;
+      continue;
+    }
     if (i + 1 == argc) die("lacks its argument: ", argv[i]);
     if (strcmp(argv[i], "--seconds") == 0)
       budget = atof(argv[++i]);
@@ -214,6 +274,7 @@ int main(int argc, char** argv) {
   if ((plan == NULL) == (sizes == NULL))
     die("usage: mpi_bcast [--seconds S] [--switch PID] [--rotate] SIZE[,SIZE...] | --plan FILE",
         "");
+  if (rank == 0 && switch_pid != 0) switch_events = event_counts_open(switch_pid);
   struct step step = {0, 0, 0, 0};
   if (plan != NULL) {
     FILE* file = fopen(plan, "r");
