@@ -154,7 +154,7 @@ def record(records, way, size, hosts, rows):
 
 
 def print_shares(build, records, fabric, hosts, seconds):
-    print(f"  where processor time goes, by {SAMPLES_PER_SECOND} samples a second:")
+    print(f"  where processor time of whole jobs goes, their start included, by {SAMPLES_PER_SECOND} samples a second:")
     for size in SIZES:
         for way in WAYS:
             parts = Run(build, fabric, way, hosts, [size], 5 * seconds, profiles=True).shares
