@@ -6,12 +6,14 @@ usage: supervise.py COMMAND [ARGUMENTS]
 Two processes: the caller's own, which SIGKILL may end, and a keeper, which the kernel tells of that. All that the command
 starts belongs to the keeper, however deep, since the keeper is a subreaper. Processes without the variable CEPHEUS_SUPERVISED
 are left alone: services that come with packages. Temporary files go to a directory of this run (TMPDIR), which the keeper
-removes. The exit code is the command's, or 128 + the signal.
+removes. It removes Open MPI's shared memory, too: mpirun does that only for ranks that have told it of theirs. The exit code is
+the command's, or 128 + the signal.
 """
 
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +23,7 @@ import time
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE_SECONDS = 4  # from SIGTERM to SIGKILL
+SEGMENT = re.compile(r"(/dev/shm/(?:vader_segment|sm_segment|open_mpi)\.\S+)$", re.MULTILINE)
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -79,12 +82,21 @@ def reap():
         pass
 
 
+def segments(pid):
+    """Open MPI's shared memory that a process has."""
+    try:
+        return set(SEGMENT.findall(pathlib.Path(f"/proc/{pid}/maps").read_text()))
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return set()
+
+
 def clear(mark):
     """Ends all descendants: by SIGTERM, so that they clean up, and by SIGKILL those that remain."""
-    asked, limit = set(), time.monotonic() + PATIENCE_SECONDS
+    asked, limit, shared = set(), time.monotonic() + PATIENCE_SECONDS, set()
     while running := descendants(mark):
         late = time.monotonic() > limit
         for pid in running:
+            shared |= segments(pid)
             if late or pid not in asked:
                 try:
                     os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
@@ -93,6 +105,9 @@ def clear(mark):
                 asked.add(pid)
         reap()
         time.sleep(0.02)
+    for path in filter(os.path.exists, shared):
+        if not any(path in segments(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()):
+            pathlib.Path(path).unlink(missing_ok=True)
 
 
 def keep(command):

@@ -117,6 +117,16 @@ class Ends(unittest.TestCase):
         for signum in (signal.SIGTERM, signal.SIGKILL):
             self.ended_by(signum, ["lab"])
 
+    def test_shared_memory_of_a_rank_that_mpirun_does_not_know_yet_goes(self):
+        segment = SHARED_MEMORY / f"vader_segment.{os.getpid()}"
+        program = (f"import mmap, time; f = open('{segment}', 'w+b'); f.truncate(4096); m = mmap.mmap(f.fileno(), 4096); "
+                   "print('mapped', flush=True); time.sleep(600)")
+        run = subprocess.Popen([*SUPERVISE, sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(run.stdout.readline(), "mapped\n")
+        run.kill()
+        run.communicate()
+        until(lambda: not segment.exists(), lambda: segment)
+
     def test_the_exit_code_is_the_commands(self):
         self.assertEqual(subprocess.run([*SUPERVISE, "sh", "-c", "exit 3"]).returncode, 3)
 
