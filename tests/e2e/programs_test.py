@@ -93,7 +93,7 @@ class Order(EndToEnd):
         self.assertEqual([line for line in run.out.splitlines() if line.startswith("looks")], ["looks 1"])
 
     def test_fault_tolerant_programs_are_left_to_open_mpi(self):
-        run = over_fabric(PROGRAMS / "fault_tolerant_check", hosts=2, mca=REQUIRE)
+        run = over_fabric(PROGRAMS / "fault_tolerant_check", hosts=2, mca={**REQUIRE, "mpi_ft_enable": 1})
         self.assert_ok(run)
         self.assertEqual((run.variables()["bcasts_eager"], run.variables()["groups"]), (0, 0))
 
