@@ -119,8 +119,8 @@ class Ends(unittest.TestCase):
 
     def test_shared_memory_of_a_rank_that_mpirun_does_not_know_yet_goes(self):
         segment = SHARED_MEMORY / f"vader_segment.{os.getpid()}"
-        program = (f"import mmap, time; f = open('{segment}', 'w+b'); f.truncate(4096); m = mmap.mmap(f.fileno(), 4096); "
-                   "print('mapped', flush=True); time.sleep(600)")
+        program = (f"import mmap, signal; f = open('{segment}', 'w+b'); f.truncate(4096); m = mmap.mmap(f.fileno(), 4096); "
+                   "print('mapped', flush=True); signal.pause()")
         run = subprocess.Popen([*SUPERVISE, sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         self.assertEqual(run.stdout.readline(), "mapped\n")
         run.kill()
