@@ -130,6 +130,15 @@ class FakeGroup : public testing::Test {
     device_.tell(kLeader, m);
     progress();
   }
+  // The switch confirms the newest publication, at the next progress().
+  void confirm_regions() {
+    ASSERT_FALSE(device_.published.empty());
+    wire::MrpMessage m;
+    m.header = device_.published.back().header;
+    m.header.type = wire::MrpType::kConfirm;
+    m.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
+    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
+  }
   void become_active() {
     tell(wire::MrpType::kRegister);
     tell(wire::MrpType::kActivate);

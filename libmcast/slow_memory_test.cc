@@ -54,15 +54,6 @@ class SlowMemory : public FakeGroup {
     slow_thread.join();
     device_.on_next_memory = nullptr;
   }
-  void confirm_regions() {
-    ASSERT_FALSE(device_.published.empty());
-    wire::MrpMessage m;
-    m.header = device_.published.back().header;
-    m.header.type = MrpType::kConfirm;
-    m.header.flags = static_cast<std::uint16_t>(MrpType::kPublish);
-    device_.tell(wire::Ipv4(10, 255, 0, 1), m);
-  }
-
   mcast_group_h other_ = nullptr;
 };
 
