@@ -20,8 +20,8 @@
  * rank may start late, because another one has its core. "late" is the median of the last rank's
  * lateness; calls that begin later than kMostLate are discarded, and counted in "discarded". Where
  * fewer than kLeastCalls begin in time, all count, and none is discarded.
- * Processor time and events are measured in calls of their own, between which ranks sleep. With
- * --costs there are no other calls, and "n" is 0.
+ * Processor time is measured in calls of their own, between which ranks sleep. With --costs there
+ * are no other calls, "n" is 0, and events are counted; without it, all of them are null.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -181,12 +181,12 @@ static struct costs costs_per_call(const struct step* step, MPI_Comm comm, char*
   const double began = seconds_now();
   event_counts_go(&switch_events, 1);
   while (start_page_wait(&page)) {
-    const double cpu = own_cpu_us();
     event_counts_go(&own_events, 1);
+    const double cpu = own_cpu_us();
     MPI_Bcast(buffer, (int)step->size, MPI_BYTE, rotate ? calls % ranks : 0, comm);
+    own += own_cpu_us() - cpu;
     event_counts_go(&own_events, 0);
     start_page_finish(&page);
-    own += own_cpu_us() - cpu;
     calls++;
     if (rank == 0 && calls >= kLeastCalls && seconds_now() - began >= budget / 2)
       start_page_stop(&page);
@@ -237,7 +237,8 @@ static void measure(const struct step* step, MPI_Comm comm, double budget, int s
 }
 
 int main(int argc, char** argv) {
-  own_events = event_counts_open(0);
+  for (int i = 1; i < argc; i++) costs_only |= strcmp(argv[i], "--costs") == 0;
+  if (costs_only) own_events = event_counts_open(0); /* before there are threads */
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -257,10 +258,7 @@ int main(int argc, char** argv) {
       rotate = 1;
       continue;
     }
-    if (strcmp(argv[i], "--costs") == 0) {
-      costs_only = 1;
-      continue;
-    }
+    if (strcmp(argv[i], "--costs") == 0) continue;
     if (i + 1 == argc) die("lacks its argument: ", argv[i]);
     if (strcmp(argv[i], "--seconds") == 0)
       budget = atof(argv[++i]);
@@ -274,7 +272,7 @@ int main(int argc, char** argv) {
   if ((plan == NULL) == (sizes == NULL))
     die("usage: mpi_bcast [--seconds S] [--switch PID] [--rotate] SIZE[,SIZE...] | --plan FILE",
         "");
-  if (rank == 0 && switch_pid != 0) switch_events = event_counts_open(switch_pid);
+  if (costs_only && rank == 0 && switch_pid != 0) switch_events = event_counts_open(switch_pid);
   struct step step = {0, 0, 0, 0};
   if (plan != NULL) {
     FILE* file = fopen(plan, "r");
