@@ -60,7 +60,7 @@ class Run:
 
 
 def kind(library, symbol):
-    """Whose a sample is. The benchmark's own time, between calls, is nobody's."""
+    """The kind of work that a sample shows; None for the benchmark's own time between calls."""
     if library.startswith(("[kernel", "[k]", "[guest")):
         return "kernel"
     if re.search("mem(cpy|move|set)|copy_used", symbol):

@@ -66,7 +66,7 @@ struct RegistrationConfig {
   std::uint32_t instance = 0;  // this leader process
   LostMember lost_member = LostMember::kEvicted;
   Duration timeout = times::kRegister;
-  // Ends the registration earlier, if for so long nothing of it comes from the fabric. Unset: only
+  // Ends the registration earlier, if no CONFIRM comes for this time. Unset: only
   // `timeout` counts.
   std::optional<Duration> silence;
   Duration first_retry = times::kFirstRetry;  // doubles up to max_retry

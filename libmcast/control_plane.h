@@ -33,9 +33,9 @@ class ControlPlane {
   // Forgets the group; if it led, its registration is unregistered and goes on here until that is
   // done.
   void remove(wire::Instant now, Group& group);
-  // `regions`: of sender groups alone, whose receivers' they are. An address that another leader has
-  // ends the group (MCAST_ERR_ID_IN_USE), and none is drawn anew: members that switches named it to
-  // have connected their queue pairs to it.
+  // `regions`: those of a sender group's receivers; other groups have none here. An address that
+  // another leader has ends the group (MCAST_ERR_ID_IN_USE), and none is drawn anew: members that
+  // switches named it to have connected their queue pairs to it.
   Expected<void> lead(wire::Instant now, Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 

@@ -96,7 +96,7 @@ TEST_F(GroupOverFake, SaysToAllWhySwitchesRefuseIt) {
 
 // Members that have heard of the address have connected to it, and a queue pair serves one
 // registration: so all set up again, and the leader draws another address.
-TEST_F(GroupOverFake, WhoseAddressIsInUseIsSetUpAgainWithAnother) {
+TEST_F(GroupOverFake, IsSetUpAgainWithAnotherAddressIfItsOwnIsInUse) {
   mcast_context_destroy(context_);
   mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
   params.mcst_pool = "198.18.0.0/30";  // two addresses
@@ -115,7 +115,7 @@ TEST_F(GroupOverFake, WhoseAddressIsInUseIsSetUpAgainWithAnother) {
   EXPECT_NE(registered().header.mcst_id, refused) << "it rests";
 }
 
-TEST_F(GroupOverFake, OfAMemberEndsAsItsLeadersWhoseAddressIsInUse) {
+TEST_F(GroupOverFake, OfAMemberEndsAsItsLeadersIfTheAddressIsInUse) {
   make(MCAST_LANE_BULK);
   tell(MrpType::kRegister);
   said();

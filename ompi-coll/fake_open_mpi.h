@@ -31,7 +31,7 @@ class OpenMpi {
   size_t under_way() const { return messages_.size(); }
   size_t receives() const { return receives_.size(); }
   size_t sent_bytes(int rank) const { return sent_bytes_[static_cast<size_t>(rank)]; }
-  // By tag: what is sent there from now on has so many bytes, whatever its sender says.
+  // By tag: the length of every message sent there from now on, instead of its own.
   std::map<int, size_t> wrong_lengths;
 
  private:

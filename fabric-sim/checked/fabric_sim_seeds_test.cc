@@ -141,7 +141,7 @@ TEST(SeedsOfLongTurns, HoldEveryInvariant) {
   options = {};
   options.long_turns = options.fabrics = options.incidents = true;
   expect_no_failure(100, "--long-turns --fabrics --incidents", options, 1000);
-  // Leaders whose messages are under way whenever the simulator looks whether a turn may jump.
+  // Messages of leaders are under way whenever the simulator looks whether a turn may jump.
   expect_no_failure_from(5000032, 1, "--long-turns --fabrics --incidents", options);
   options = {};
   options.long_turns = true;

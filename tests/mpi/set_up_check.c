@@ -9,6 +9,7 @@
  */
 #include <unistd.h>
 
+#include "tests/mpi/file_watch.h"
 #include "tests/mpi/pattern.h"
 
 enum { kLarge = 300000 };
@@ -16,7 +17,7 @@ enum { kLarge = 300000 };
 static void start_at(const char* file) {
   printf("started\n");
   fflush(stdout);
-  while (access(file, F_OK) != 0) usleep(1000);
+  must_come(file);
 }
 
 /* Broadcasts of a fabric that is not there at the first of them. */
