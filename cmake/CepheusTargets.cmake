@@ -19,7 +19,11 @@ foreach(sanitizer IN LISTS CEPHEUS_SANITIZE)
   target_link_options(cepheus_sanitizers INTERFACE -fsanitize=${sanitizer})
 endforeach()
 
+# Unity files are so large that collecting the compiler's garbage would take a tenth of its time.
+set(unity_with_gnu $<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<COMPILE_LANG_AND_ID:CXX,GNU>>)
+
 function(_cepheus_common target)
+  target_compile_options(${target} PRIVATE $<${unity_with_gnu}:SHELL:--param=ggc-min-heapsize=524288>)
   # Unity files include by absolute path. Without it in __FILE__, compiler caches serve every checkout.
   target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})

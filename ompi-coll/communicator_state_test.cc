@@ -19,7 +19,7 @@ namespace {
 class Ranks {
  public:
   explicit Ranks(int size) : open_mpi_(size) {
-    [[maybe_unused]] static const int once = opal_progress_init();  // it frees nothing of before
+    fake::start_progress();
     fake::use_small_sizes();
     parameters().ranks_per_host = -1;  // a host is a NIC
     parameters().set_up_after = 0;

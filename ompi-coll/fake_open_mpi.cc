@@ -15,7 +15,20 @@ std::unique_ptr<T, void (*)(void*)> zeroed() {
   return {static_cast<T*>(std::calloc(1, sizeof(T))), std::free};
 }
 
+// A communicator's name is an array in Open MPI 4.1, and a pointer in 5.0.
+template <size_t size>
+[[maybe_unused]] void set_name(char (&name)[size], const char* text) {
+  std::strncpy(name, text, size - 1);
+}
+[[maybe_unused]] void set_name(char*& name, const char* text) { name = const_cast<char*>(text); }
+
 }  // namespace
+
+void start_progress() {
+  static const bool once =
+      opal_init_util(nullptr, nullptr) == OPAL_SUCCESS && opal_progress_init() == OPAL_SUCCESS;
+  if (!once) std::abort();
+}
 
 struct Calls {
   static int send(const void* memory, size_t count, ompi_datatype_t*, int to, int tag,
@@ -73,7 +86,7 @@ OpenMpi::OpenMpi(int ranks) : sent_bytes_(static_cast<size_t>(ranks)) {
     comm.c_my_rank = rank;
     comm.c_local_group = groups_.back().get();
     comm.c_nbc_tag = -1000;
-    std::strcpy(comm.c_name, "WORLD");
+    set_name(comm.c_name, "WORLD");
   }
 }
 

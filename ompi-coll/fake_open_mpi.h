@@ -13,6 +13,9 @@
 
 namespace cepheus::coll::fake {
 
+// opal_progress() works from now on. It frees nothing of before.
+void start_progress();
+
 class OpenMpi {
  public:
   // Puts itself in the place of Open MPI's layer; one at a time.

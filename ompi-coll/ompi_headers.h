@@ -56,11 +56,13 @@ END_C_DECLS;  // which that header forgets, too
 #include "opal/datatype/opal_convertor.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/mca.h"
+#include "opal/runtime/opal.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 #include "opal/util/show_help.h"
 #if OMPI_MAJOR_VERSION >= 5
 #include "ompi/runtime/ompi_rte.h"
+#include "opal/mca/accelerator/accelerator.h"
 #else
 #include "ompi/mca/rte/rte.h"
 #endif
@@ -80,6 +82,19 @@ inline constexpr int kCollInterface[] = {2, 0, 0};
 // Whether a convertor may be cut short and fed in parts, also in the middle of a basic element
 // (payload.h).
 inline constexpr bool kConvertorTakesParts = OMPI_MAJOR_VERSION < 5;
+
+// Whether Open MPI's own component for accelerators takes this for its device's memory: CUDA's,
+// ROCm's or Level Zero's. Version 4.1 has no such components.
+inline bool is_accelerator_memory([[maybe_unused]] const void* address) {
+#if OMPI_MAJOR_VERSION >= 5
+  int device = 0;
+  uint64_t flags = 0;
+  const auto check = opal_accelerator.check_addr;
+  return check != nullptr && check(address, &device, &flags) > 0;
+#else
+  return false;
+#endif
+}
 
 // Does the libmpi that was loaded lay out its objects as these headers do?
 inline bool layout_matches() {

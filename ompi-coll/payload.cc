@@ -11,12 +11,14 @@
 namespace cepheus::coll {
 namespace {
 
-// As many whole elements as `room` has room for.
+// As many whole elements as `room` has room for; `moved` stays as it is after an error.
 int pack_some(opal_convertor_t& convertor, std::byte* memory, size_t room, size_t& moved) {
   struct iovec piece = {memory, room};
   uint32_t pieces = 1;
-  moved = room;
-  return opal_convertor_pack(&convertor, &piece, &pieces, &moved) < 0 ? OMPI_ERROR : OMPI_SUCCESS;
+  size_t bytes = room;
+  if (opal_convertor_pack(&convertor, &piece, &pieces, &bytes) < 0) return OMPI_ERROR;
+  moved = bytes;
+  return OMPI_SUCCESS;
 }
 
 int unpack_all(opal_convertor_t& convertor, const std::byte* from, size_t length) {
@@ -40,7 +42,7 @@ Payload::Payload(void* buffer, size_t count, ompi_datatype_t* type)
   (void)ompi_datatype_type_size(type, &size);
   bytes_ = size * count;
   contiguous_ = ompi_datatype_is_contiguous_memory_layout(type, static_cast<int32_t>(count)) != 0;
-  if (is_device_memory(buffer)) {
+  if (is_device_memory(buffer) || is_accelerator_memory(buffer)) {
     contiguous_ = false;  // Open MPI's convertor knows how to copy it, and the NIC never sees it
     counters().add(Counters::Which::kDevice);
   }
@@ -95,6 +97,8 @@ int Payload::reserve_whole() {
 int Payload::pack_whole() {
   if (whole_.come == bytes_) return OMPI_SUCCESS;
   if (const int rc = reserve_whole(); rc != OMPI_SUCCESS) return rc;
+  size_t begin = 0;
+  (void)opal_convertor_set_position(&convertor_, &begin);  // an earlier try may have left it inside
   const int rc = pack_some(convertor_, whole_.bytes.get(), bytes_, whole_.come);
   return rc == OMPI_SUCCESS && whole_.come == bytes_ ? OMPI_SUCCESS : OMPI_ERROR;
 }

@@ -2,8 +2,6 @@
 // messages and of a fabric, in random order on virtual time: whatever breaks, is refused or is lost
 // whenever, no rank is told success without its bytes, none waits for ever, and all agree on who
 // takes the saved module.
-#include "ompi-coll/multicast.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +15,7 @@
 #include "ompi-coll/fake_fabric.h"
 #include "ompi-coll/fake_job.h"
 #include "ompi-coll/fake_open_mpi.h"
+#include "ompi-coll/multicast.h"
 #include "ompi-coll/parameters.h"
 #include "ompi-coll/team_broadcast.h"
 #include "ompi-coll/transport.h"
