@@ -275,6 +275,29 @@ TEST(Connection, LongMessageKeepsToTheWindowAndAsksForAcksUnderWay) {
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
+TEST(Connection, OfLongMessagesIsInBulkOnBothSides) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 100, .ack_every = 200});
+  const auto in_bulk = [&] {
+    return std::pair(hosts.a.nic.is_in_bulk(), hosts.b.nic.is_in_bulk());
+  };
+  const auto broadcast = [&](std::size_t packets) {
+    hosts.b.receive(1, 0, 256 * packets);
+    hosts.a.send(1, 0, 256 * packets);
+  };
+  broadcast(95);
+  hosts.b.hear(hosts.a.transmit_all());
+  EXPECT_EQ(in_bulk(), std::pair(false, false)) << "short";
+  hosts.exchange();
+  broadcast(150);
+  hosts.b.hear(hosts.a.transmit_all());
+  EXPECT_EQ(in_bulk(), std::pair(true, true));
+  hosts.exchange();
+  EXPECT_EQ(in_bulk(), std::pair(false, true)) << "the next may be as long";
+  broadcast(1);
+  hosts.exchange();
+  EXPECT_EQ(in_bulk(), std::pair(false, false));
+}
+
 TEST(Connection, QueuePairsOfOneNicTakeTurns) {
   TwoHosts hosts({.mtu = 256});
   const Qpn first = hosts.a.qpn;

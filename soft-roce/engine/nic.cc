@@ -52,6 +52,7 @@ struct Nic::State {
   // Brings lists and timer in line with what the QP has to do. After every call that may have
   // changed it.
   void refresh(QueuePair& qp) {
+    last_used = &qp;
     responding.set_member(qp, qp.has_response());
     sending.set_member(qp, qp.has_data());
     const Instant due = qp.deadline();
@@ -67,6 +68,7 @@ struct Nic::State {
   bool build_response(wire::Frame& frame);
   bool build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
+  const QueuePair* last_used = nullptr;
   // Asked after every call; the elements are those of `qps`.
   IntrusiveList<QueuePair, &QueuePair::response_hook> responding;
   IntrusiveList<QueuePair, &QueuePair::data_hook> sending;
@@ -188,6 +190,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   state_->responding.set_member(*qp, false);
   state_->sending.set_member(*qp, false);
   state_->timers.cancel(*qp);
+  if (state_->last_used == qp) state_->last_used = nullptr;
   state_->qps.destroy(*qp);
   return true;
 }
@@ -272,6 +275,10 @@ bool Nic::State::build_data(Instant now, std::span<std::uint8_t> buffer, wire::F
 
 bool Nic::wants_to_transmit() const {
   return !state_->responding.empty() || !state_->sending.empty();
+}
+
+bool Nic::is_in_bulk() const {
+  return state_->last_used != nullptr && state_->last_used->is_in_bulk();
 }
 
 void Nic::on_timer(Instant now, NicOutput& out) {

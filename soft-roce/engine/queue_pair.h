@@ -52,6 +52,9 @@ class QueuePair {
   bool has_data() const { return has_work() && !waits_for_rate(); }
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
+  bool is_in_bulk() const {
+    return is_rc() && (requester_.in_flight() >= kBulk || responder_.packets_of_message() >= kBulk);
+  }
   std::optional<CongestionState> congestion(Instant now) const;
   bool jump(std::uint64_t sent, std::uint64_t received);  // see Nic
   void check_consistent() const;
@@ -62,6 +65,8 @@ class QueuePair {
   TimerSlot timer;
 
  private:
+  static constexpr std::uint32_t kBulk = 96;  // packets
+
   QpType type() const { return context_.init.type; }
   bool is_rc() const { return type() == QpType::kRc; }
   bool has_work() const { return can_send() || responder_.has_result(); }

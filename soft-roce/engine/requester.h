@@ -62,6 +62,7 @@ class Requester {
   // As if that many packets more had been sent and acknowledged. Precondition: is_idle().
   void jump(std::uint64_t packets);
   bool is_idle() const { return queue_.empty(); }
+  std::uint64_t in_flight() const { return next_ - una_; }  // packets
   void check_consistent() const;
 
  private:

@@ -1,6 +1,7 @@
 #include "soft-roce/engine/responder.h"
 
 #include <cassert>
+#include <utility>
 
 #include "soft-roce/engine/packet_out.h"
 
@@ -21,6 +22,7 @@ void Responder::reset() {
   message_ = Message::kNone;
   offset_ = 0;
   since_fetch_ = kFarthestDuplicate;
+  packets_ = packets_before_ = 0;
   results_.clear();
 }
 
@@ -65,6 +67,8 @@ bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std
 
   said_nak_ = false;
   if (fetch) return true;
+  ++packets_;  // a message has at most 2^31 bytes
+  if (info.last) packets_before_ = std::exchange(packets_, 0);
   if (info.last) msn_ = (msn_ + 1) & Psn::kMask;
   expected_ = expected_ + 1;
   if (since_fetch_ < kFarthestDuplicate) ++since_fetch_;

@@ -6,6 +6,7 @@
 // said once per gap.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -50,6 +51,8 @@ class Responder {
   bool is_idle() const {
     return owed_ == Owed::kNothing && message_ == Message::kNone && results_.empty();
   }
+  // Of the message that is coming in, or of the one before, if that was longer so far.
+  std::uint32_t packets_of_message() const { return std::max(packets_, packets_before_); }
   void check_consistent() const;
 
  private:
@@ -98,8 +101,10 @@ class Responder {
   wire::NakCode fatal_code_ = wire::NakCode::kInvalidRequest;
   bool said_nak_ = false;  // silent about gaps until the expected packet comes
   Message message_ = Message::kNone;
-  std::uint64_t offset_ = 0;  // bytes of the message placed so far
-  wire::Reth write_;          // of the write in progress
+  std::uint32_t packets_ = 0;         // of it
+  std::uint32_t packets_before_ = 0;  // of the message before
+  std::uint64_t offset_ = 0;          // bytes of the message placed so far
+  wire::Reth write_;                  // of the write in progress
   Psn duplicate_psn_;
   // Packets executed since the last READ or atomic. It stops at half the circle: no duplicate lies
   // further back.

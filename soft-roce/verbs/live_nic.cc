@@ -17,6 +17,8 @@ namespace {
 // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
 // prompt.
 constexpr std::size_t kReceiveBatch = 64;
+// Frames that are written before the switch sees them: it takes them while the next are written.
+constexpr std::size_t kSendBatch = 128;
 // Packets to the NIC itself in one go: each may call for the next, so only this bounds how long the
 // lock is held.
 constexpr int kLoopBatch = 256;
@@ -45,6 +47,9 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   config.gateway = identity.gateway;
   config.max_mtu = identity.mtu;
   config.make_icrc = identity.icrc_always;
+  // Two batches: the peer takes one while the other is on its way.
+  config.window_packets = fabric::kFrameRing / 2;
+  config.ack_every = config.window_packets / 2;
   config.timeout_doublings = 6;  // a stopped process is not a lost one
   config.seed = random_seed();
   config.guard = guard_memory;
@@ -179,7 +184,7 @@ void LiveNic::settle(Instant now) {
 
 void LiveNic::transmit(Instant now) {
   if (is_abandoned()) return;
-  bool queued = false;
+  std::size_t queued = 0;
   int looped = 0;
   while (engine_.wants_to_transmit()) {
     wire::Frame frame;
@@ -198,9 +203,9 @@ void LiveNic::transmit(Instant now) {
       break;
     }
     port_->send(frame);
-    queued = true;
+    if (++queued % kSendBatch == 0) port_->flush();
   }
-  if (queued) port_->flush();
+  port_->flush();
 }
 
 void LiveNic::deliver() {

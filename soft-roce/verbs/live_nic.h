@@ -167,7 +167,7 @@ class LiveNic {
   void stay_out_of_the_way();
   // What a polling program does when there is nothing (waiting.cc).
   void rest();
-  bool nap();
+  bool nap(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
   void kick();
 
@@ -192,10 +192,10 @@ class LiveNic {
   // Under mutex_:
   DrivePolicy drive_;
   TimerTurn timers_;
-  bool thread_kicked_ = false;
-  Instant thread_wakes_ = Instant::min();  // min: it is awake
-  bool thread_on_port_ = false;            // it has armed the port and sleeps on it
-  bool napping_ = false;                   // the program has, and does
+  std::atomic<bool> thread_kicked_{false};  // read without it
+  Instant thread_wakes_ = Instant::min();   // min: it is awake
+  bool thread_on_port_ = false;             // it has armed the port and sleeps on it
+  bool napping_ = false;                    // the program has, and does
   // CPU clock of the thread that polled last; no clock has this number.
   clockid_t poller_clock_ = std::numeric_limits<clockid_t>::max();
 

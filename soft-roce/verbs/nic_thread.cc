@@ -102,7 +102,9 @@ void LiveNic::thread_loop() {
       if (!moved) check_fabric();
       if (!moved) {
         // arm() says no if something has arrived meanwhile.
-        on_port = is_up() && !napping_ && port_->arm();
+        on_port = is_up() && !napping_ &&
+                  port_->arm(engine_.is_in_bulk() ? fabric::HostPort::WaitFor::kBatch
+                                                  : fabric::HostPort::WaitFor::kFrame);
         moved = is_up() && !on_port;
       }
       if (!moved) {
@@ -137,7 +139,9 @@ void LiveNic::thread_loop() {
 }
 
 bool LiveNic::leaves_to_program(Instant now) {
-  const std::scoped_lock lock(mutex_);
+  // Who holds the lock drives the NIC.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return true;
   return drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_);
 }
 
@@ -152,18 +156,15 @@ void LiveNic::stay_out_of_the_way() {
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
   if (armed_queues_.load() == 0 && !stopping_.load()) {
     const Instant now = wire::monotonic_now();
-    {
-      const std::scoped_lock lock(mutex_);
+    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock())
       look_at_program(now);
-    }
     sleep_until(now + DrivePolicy::kPollGrace, false);
   }
   thread_defers_.store(false);
+  if (!thread_kicked_.load()) return;
   const std::scoped_lock lock(mutex_);
-  if (thread_kicked_) {
-    thread_kicked_ = false;
-    kick_.clear();
-  }
+  thread_kicked_ = false;
+  kick_.clear();
 }
 
 void LiveNic::sleep_until(Instant wake, bool on_port) {

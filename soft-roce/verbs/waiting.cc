@@ -1,5 +1,4 @@
 // A program's own polls, and how it waits between them (poll_rest.h).
-#include <poll.h>
 #include <sched.h>
 
 #include "soft-roce/verbs/live_nic.h"
@@ -10,7 +9,6 @@ namespace {
 
 // The thread must not take a program that naps for one that has ceased to poll.
 static_assert(PollRest::kNap < DrivePolicy::kPollGrace);
-constexpr timespec kNap{0, std::chrono::nanoseconds(PollRest::kNap).count()};
 
 thread_local PollRest polls;
 
@@ -24,6 +22,7 @@ clockid_t own_cpu_clock() {
 
 void LiveNic::poll() {
   bool moved = false;
+  bool awaits_batch = false;
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
     static thread_local const clockid_t clock = own_cpu_clock();
     const Instant now = wire::monotonic_now();
@@ -32,10 +31,11 @@ void LiveNic::poll() {
     moved = progress(now);
     if (moved) drive_.took_by_poll();
     if (!moved && polls.is_check_due()) check_fabric();
+    awaits_batch = !moved && engine_.is_in_bulk();
   }
   if (moved) {
     polls.fruitful();
-  } else {
+  } else if (!awaits_batch || !nap(fabric::HostPort::WaitFor::kBatch)) {
     rest();
   }
 }
@@ -43,13 +43,13 @@ void LiveNic::poll() {
 void LiveNic::rest() {
   const PollRest::Step step = polls.fruitless();
   if (step == PollRest::Step::kPollAgain) return;
-  if (step == PollRest::Step::kNap && nap()) return;
+  if (step == PollRest::Step::kNap && nap(fabric::HostPort::WaitFor::kFrame)) return;
   const Instant began = wire::monotonic_now();
   ::sched_yield();
   polls.yielded(wire::monotonic_now() - began);
 }
 
-bool LiveNic::nap() {
+bool LiveNic::nap(fabric::HostPort::WaitFor what) {
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || !is_up() || napping_) return false;
@@ -59,14 +59,13 @@ bool LiveNic::nap() {
       return false;
     }
     // Work in hand is done first, and something that has just arrived is not slept over.
-    if (engine_.wants_to_transmit() || !port_->arm()) return true;
+    if (engine_.wants_to_transmit() || !port_->arm(what)) return true;
     napping_ = true;
   }
-  pollfd want{port_->wait_fd(), POLLIN, 0};
-  ::ppoll(&want, 1, &kNap, nullptr);
+  port_->sleep(PollRest::kNap);
   const std::scoped_lock lock(mutex_);
   napping_ = false;
-  if (!is_abandoned()) port_->disarm();
+  if (!is_abandoned()) port_->withdraw();
   return true;
 }
 

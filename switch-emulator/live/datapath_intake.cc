@@ -98,6 +98,7 @@ std::size_t Datapath::take_from(Host& host, wire::Instant now) {
   }
   if (host.client->offence()) offend(host.identity.host_index);
   pace(host, now);
+  frames_taken_ += taken;
   if (taken > 0) {
     host.idle_rings = 0;
     note_sender(host.identity.host_index, now);

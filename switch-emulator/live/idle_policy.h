@@ -17,12 +17,18 @@ class IdlePolicy {
  public:
   explicit IdlePolicy(wire::Duration budget) : budget_(budget) {}
 
-  void worked(wire::Instant now) { last_work_ = now; }
+  // `frames`: how many it has taken since this was said last.
+  void worked(wire::Instant now, std::uint64_t frames) {
+    last_work_ = now;
+    burst_ += frames;
+    if (burst_ >= kBulk) bulk_until_ = now + kBulkLasts;
+  }
   // A yield takes long: whatever is waited for, sleep for it.
   bool is_contended(wire::Instant now) const { return now < contended_until_; }
   // Nothing was found at `now`: sleep, or yield and look again?
-  bool should_sleep(wire::Instant now) const {
-    return is_contended(now) || now - last_work_ >= budget_;
+  bool should_sleep(wire::Instant now) {
+    burst_ = 0;
+    return is_contended(now) || now < bulk_until_ || now - last_work_ >= budget_;
   }
   // A yield began and ended then.
   void yielded(wire::Instant began, wire::Instant ended) {
@@ -38,9 +44,15 @@ class IdlePolicy {
   static constexpr wire::Duration kPollersYield = std::chrono::milliseconds(1);
   static constexpr wire::Duration kContentionLasts = std::chrono::milliseconds(20);
 
+  // Hosts that send so many frames in a row go on while the switch sleeps, and fill a batch.
+  static constexpr std::uint64_t kBulk = 96;
+  static constexpr wire::Duration kBulkLasts = std::chrono::milliseconds(1);
+
   wire::Duration budget_;
   wire::Instant last_work_{};
   wire::Instant contended_until_{};
+  std::uint64_t burst_ = 0;
+  wire::Instant bulk_until_{};
   bool computing_ = false;
 };
 

@@ -197,12 +197,14 @@ void LiveFabric::State::run() {
   const FineTimers fine_timers;
   IdlePolicy idle(options.idle_polling);
   unsigned rounds = 0;
+  std::uint64_t taken = 0;
   while (!stopping.load(std::memory_order_acquire)) {
     const wire::Instant now = wire::monotonic_now();
     const bool worked = datapath.poll(now);
     close_offenders(now);
     if (worked) {
-      idle.worked(now);
+      idle.worked(now, datapath.frames_taken() - taken);
+      taken = datapath.frames_taken();
       if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
     } else if (idle.is_contended(now)) {
       sleep(now, -kGather);

@@ -317,22 +317,33 @@ void HostPort::flush() {
 
 int HostPort::wait_fd() const { return state_->own_doorbell.get(); }
 
-bool HostPort::arm() {
+bool HostPort::arm(WaitFor what) {
   State& s = *state_;
+  std::uint32_t reasons = what == WaitFor::kBatch ? kWakeOnBatch : kWakeOnFrames;
   const bool wants_room = room() == 0;
   const bool wants_slot = tx_buffer().empty();
-  s.segment.client_sleeps().ask(wants_room || wants_slot ? kWakeOnAny : kWakeOnFrames);
-  const bool something = s.rx.available() > 0 || (wants_room && room() > 0) ||
-                         (wants_slot && !tx_buffer().empty()) || !is_connected();
+  if (wants_room || wants_slot) reasons |= kWakeOnRoom;
+  s.segment.client_sleeps().ask(reasons);
+  const bool something =
+      s.rx.available() > 0 || (wants_room && room() > 0) || (wants_slot && !tx_buffer().empty());
   if (something) s.segment.client_sleeps().withdraw();
   return !something;
 }
 
 void HostPort::disarm() {
   State& s = *state_;
-  s.segment.client_sleeps().withdraw();
+  withdraw();
   std::array<epoll_event, 2> rung;
   epoll_wait(s.own_doorbell.get(), rung.data(), rung.size(), 0);
+}
+
+void HostPort::withdraw() { state_->segment.client_sleeps().withdraw(); }
+
+void HostPort::sleep(wire::Duration most) const {
+  std::array<epoll_event, 2> rung;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
+  const timespec timeout{seconds.count(), (most - seconds).count()};
+  epoll_pwait2(wait_fd(), rung.data(), rung.size(), &timeout, nullptr);
 }
 
 bool HostPort::is_connected() const {

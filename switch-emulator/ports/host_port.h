@@ -68,10 +68,15 @@ class HostPort {
 
   // For sleeping: a descriptor that becomes readable when frames arrive, room returns or the fabric
   // goes away, if arm() returned true before; false means there is something to do already.
-  // disarm() empties it.
+  // disarm() empties it, or sleep() does so and withdraw() ends the request. kBatch: frames of a message that goes on wake nobody, until one asks for an
+  // acknowledgement or half the ring is full.
+  enum class WaitFor : std::uint8_t { kFrame, kBatch };
   int wait_fd() const;
-  bool arm();
+  bool arm(WaitFor what = WaitFor::kFrame);
   void disarm();
+  // Waits on that descriptor, for `most` at most. Other threads may use the port meanwhile.
+  void sleep(wire::Duration most) const;
+  void withdraw();
   // False once the fabric has closed the port (the switch died or detached us). One system call:
   // ask when nothing has arrived for a while, and after waking up; a spinning caller does so every
   // few milliseconds.

@@ -56,7 +56,10 @@ bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame);
 enum WakeReason : std::uint32_t {
   kWakeOnFrames = 1,
   kWakeOnRoom = 2,  // ring entries or payload slots came back
-  kWakeOnAny = kWakeOnFrames | kWakeOnRoom,
+  // A frame that the receiver has to answer, or as many as it should take before more come: who
+  // waits for bulk data sleeps until there is a batch.
+  kWakeOnBatch = 4,
+  kWakeOnAny = kWakeOnFrames | kWakeOnRoom | kWakeOnBatch,
 };
 
 class PortSegment {

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "wire/byte_order.h"
 #include "wire/roce.h"
@@ -26,6 +27,15 @@ bool is_roce(const Frame& frame) {
          wire::load_be16(p + 12) == wire::Ethernet::kIpv4 &&
          p[wire::kIpOffset + 9] == wire::Ipv4Header::kUdp &&
          wire::load_be16(p + wire::kUdpOffset + 2) == wire::kRoceUdpPort;
+}
+
+// Data of a message that goes on, which its sender wants no acknowledgement for yet.
+bool may_wait(const Frame& frame) {
+  if (frame.icrc_state == wire::Icrc::kNone) return false;
+  const wire::OpcodeInfo& info =
+      opcode_info(static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]));
+  constexpr std::size_t kAckRequest = wire::kBthOffset + 8;
+  return (info.send || info.write) && !info.last && (frame.bytes[kAckRequest] & 0x80) == 0;
 }
 
 }  // namespace
@@ -182,6 +192,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   entry.sender = sender;
   ring_share_.add(sender);
   rx_.advance();
+  has_batch_ = has_batch_ || !may_wait(frame) || unread() >= kFrameRing / 2;
   mark_for_flush();
   return true;
 }
@@ -201,6 +212,7 @@ void SwitchPort::flush() {
   if (rx_.has_unpublished()) {
     rx_.publish();
     news |= kWakeOnFrames;
+    if (std::exchange(has_batch_, false)) news |= kWakeOnBatch;
   }
   if (tx_.has_unreleased()) {
     tx_.release();

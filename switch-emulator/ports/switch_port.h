@@ -89,6 +89,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   RingProducer<std::uint32_t> returns_;  // slots going home
   std::vector<RxEntry> rx_entries_;      // behind those of the rx ring
   RingShare ring_share_;
+  bool has_batch_ = false;       // among what is not published
   std::uint32_t reclaimed_ = 0;  // rx entries whose references were dropped
   EgressShare share_;
 };

@@ -173,6 +173,52 @@ TEST_F(SwitchPortTest, RingsWithoutSleepingWhateverTheClientDoesToItsDoorbell) {
   EXPECT_EQ(port.counters()[PortCounter::kDoorbells], 1u);
 }
 
+// A frame of `opcode` for `client`, which waits for `reasons`. True: the client was woken.
+class SwitchPortWakes : public SwitchPortTest {
+ protected:
+  bool is_woken(wire::Opcode opcode, bool asks_for_ack, std::uint32_t reasons = kWakeOnBatch) {
+    client.segment.client_sleeps().ask(reasons);
+    wire::RoceHeaders headers;
+    headers.bth.opcode = opcode;
+    headers.bth.ack_request = asks_for_ack;
+    Frame data{};
+    data.icrc_state = wire::Icrc::kDeferred;
+    headers.emit(data, 0);
+    return rings_for(data);
+  }
+  bool rings_for(const Frame& data) {
+    const std::uint64_t before = port.counters()[PortCounter::kDoorbells];
+    EXPECT_TRUE(port.deliver(data, kSender, wire::Instant{}));
+    flush();
+    return port.counters()[PortCounter::kDoorbells] != before;
+  }
+  BareClient client = open(port, 0);
+};
+
+TEST_F(SwitchPortWakes, LetsWhoWaitsForABatchSleepUntilItHasToAnswer) {
+  using wire::Opcode;
+  EXPECT_FALSE(is_woken(Opcode::kRcSendFirst, false));
+  EXPECT_FALSE(is_woken(Opcode::kRcWriteMiddle, false));
+  EXPECT_TRUE(is_woken(Opcode::kRcSendMiddle, true));
+  EXPECT_TRUE(is_woken(Opcode::kRcSendLast, false));
+  EXPECT_TRUE(is_woken(Opcode::kRcSendOnly, false));
+  EXPECT_TRUE(is_woken(Opcode::kRcReadRequest, false));
+  EXPECT_TRUE(is_woken(Opcode::kRcAcknowledge, false));
+  EXPECT_TRUE(is_woken(Opcode::kCnp, false));
+  EXPECT_TRUE(is_woken(Opcode::kRcSendMiddle, false, kWakeOnFrames));
+  Frame datagram{};
+  datagram.header_len = wire::kBthOffset;
+  datagram.icrc_state = wire::Icrc::kNone;
+  client.segment.client_sleeps().ask(kWakeOnBatch);
+  EXPECT_TRUE(rings_for(datagram));
+}
+
+TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchBeforeTheRingIsFull) {
+  std::uint32_t frames = 1;
+  while (!is_woken(wire::Opcode::kRcSendMiddle, false)) ++frames;
+  EXPECT_EQ(frames, kFrameRing / 2);
+}
+
 TEST_F(SwitchPortTest, NoticesADoorbellBehindWhichThousandsWait) {
   const GrantedFds fds = *port.open({getpid(), 1000});
   BareClient client(fds, kGeometry, 0), sender = open(other, 1);
