@@ -275,6 +275,25 @@ TEST(Connection, LongMessageKeepsToTheWindowAndAsksForAcksUnderWay) {
   EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
 }
 
+TEST(Connection, AsksForAcksMoreOftenOnceSomethingWasLost) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 200, .ack_every = 100});
+  const auto asking = [&](const std::vector<Packet>& packets) {
+    std::vector<std::uint32_t> psns;
+    for (const Packet& p : packets) {
+      if (p.asks_for_ack()) psns.push_back(p.psn());
+    }
+    return psns;
+  };
+  hosts.b.receive(1, 0, 256 * 150);
+  hosts.a.send(1, 0, 256 * 150);
+  auto burst = hosts.a.transmit_all();
+  EXPECT_THAT(asking(burst), ElementsAre(199, 249));
+  burst.erase(burst.begin());
+  hosts.b.hear(burst);
+  hosts.a.hear(hosts.b.transmit_all());
+  EXPECT_THAT(asking(hosts.a.transmit_all()), ElementsAre(131, 163, 195, 227, 249));
+}
+
 TEST(Connection, OfLongMessagesIsInBulkOnBothSides) {
   TwoHosts hosts({.mtu = 256}, {.window_packets = 100, .ack_every = 200});
   const auto in_bulk = [&] {

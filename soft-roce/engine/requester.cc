@@ -21,7 +21,7 @@ void Requester::start(Psn first) {
 
 void Requester::reset() {
   queue_.clear();
-  una_ = next_ = sent_ = posted_ = 0;
+  una_ = next_ = sent_ = posted_ = often_until_ = 0;
   cursor_ = queue_.head();
   probing_ = waits_for_receiver_ = local_failure_ = missed_result_ = false;
   fetches_in_flight_ = 0;
@@ -64,6 +64,13 @@ bool Requester::may_begin() const {
   return !wqe.is_fetch() || fetches_in_flight_ < qp_.attr.max_rd_atomic;
 }
 
+// Where something was lost, or the peer is slow, time-outs are far off only if ACKs come often.
+std::uint32_t Requester::ack_every() const {
+  constexpr std::uint32_t kOften = 32;
+  const std::uint32_t asked = qp_.port.config.ack_every;
+  return next_ < often_until_ ? std::min(asked, kOften) : asked;
+}
+
 Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame) {
   assert(can_send());
   const NicConfig& config = qp_.port.config;
@@ -81,7 +88,7 @@ Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame&
   headers.bth.opcode = opcode_of(wqe, first, last);
   headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
   headers.bth.solicited = last && wqe.solicited;
-  headers.bth.ack_request = last || fills_window || (index + 1) % config.ack_every == 0;
+  headers.bth.ack_request = last || fills_window || (index + 1) % ack_every() == 0;
   headers.bth.psn = psn_of(next_);
   headers.reth = {wqe.remote_address, wqe.rkey, wqe.length};
   headers.imm.value = headers.ieth.rkey = wqe.imm;
@@ -135,6 +142,8 @@ void Requester::on_sent(Instant now, std::uint64_t packets) {
 
 // Go-back-N: resend from the oldest packet that is not acknowledged.
 void Requester::go_back() {
+  constexpr std::uint64_t kWindows = 64;
+  often_until_ = sent_ + kWindows * qp_.port.config.window_packets;
   next_ = una_;
   cursor_ = queue_.head();
   fetches_in_flight_ = 0;

@@ -68,6 +68,7 @@ class Requester {
  private:
   std::uint64_t window() const;
   std::uint64_t read_piece() const;
+  std::uint32_t ack_every() const;
   bool may_begin() const;
   Build build_fetch(Instant now, const SendWqe& wqe, wire::Frame& frame);
   void on_sent(Instant now, std::uint64_t packets);
@@ -106,6 +107,7 @@ class Requester {
   std::uint64_t sent_ = 0;                  // one behind the last packet ever sent
   std::uint64_t cursor_ = 0;                // queue position of the message that `next_` belongs to
   std::uint32_t fetches_in_flight_ = 0;     // READ requests and atomics within [una, next)
+  std::uint64_t often_until_ = 0;           // packet; ACKs are asked for more often before
   bool missed_result_ = false;              // asked again for `una_` already; until progress
   std::optional<std::uint64_t> asked_for_;  // packet that the last sequence NAK asked for
   std::uint8_t retries_left_ = 0;

@@ -19,6 +19,9 @@ namespace {
 constexpr std::size_t kReceiveBatch = 64;
 // Frames that are written before the switch sees them: it takes them while the next are written.
 constexpr std::size_t kSendBatch = 128;
+// Far less than the shortest ACK time-out (NicConfig::min_ack_timeout).
+constexpr Duration kAckWithin = std::chrono::milliseconds(2);
+constexpr std::int64_t kLeastBatch = 32;
 // Packets to the NIC itself in one go: each may call for the next, so only this bounds how long the
 // lock is held.
 constexpr int kLoopBatch = 256;
@@ -50,6 +53,12 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   // Two batches: the peer takes one while the other is on its way.
   config.window_packets = fabric::kFrameRing / 2;
   config.ack_every = config.window_packets / 2;
+  if (!identity.rate.is_unlimited()) {
+    // A slow link must not take longer for a batch than an acknowledgement may be late.
+    const auto packets = kAckWithin / std::max(identity.rate.time_for(identity.mtu), Duration(1));
+    config.ack_every = static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(packets, kLeastBatch, config.ack_every));
+  }
   config.timeout_doublings = 6;  // a stopped process is not a lost one
   config.seed = random_seed();
   config.guard = guard_memory;

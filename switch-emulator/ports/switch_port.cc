@@ -35,7 +35,8 @@ bool may_wait(const Frame& frame) {
   const wire::OpcodeInfo& info =
       opcode_info(static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]));
   constexpr std::size_t kAckRequest = wire::kBthOffset + 8;
-  return (info.send || info.write) && !info.last && (frame.bytes[kAckRequest] & 0x80) == 0;
+  return (info.send || info.write || info.response) && !info.last &&
+         (frame.bytes[kAckRequest] & 0x80) == 0;
 }
 
 }  // namespace

@@ -199,6 +199,8 @@ TEST_F(SwitchPortWakes, LetsWhoWaitsForABatchSleepUntilItHasToAnswer) {
   using wire::Opcode;
   EXPECT_FALSE(is_woken(Opcode::kRcSendFirst, false));
   EXPECT_FALSE(is_woken(Opcode::kRcWriteMiddle, false));
+  EXPECT_FALSE(is_woken(Opcode::kRcReadResponseMiddle, false));
+  EXPECT_TRUE(is_woken(Opcode::kRcReadResponseLast, false));
   EXPECT_TRUE(is_woken(Opcode::kRcSendMiddle, true));
   EXPECT_TRUE(is_woken(Opcode::kRcSendLast, false));
   EXPECT_TRUE(is_woken(Opcode::kRcSendOnly, false));
