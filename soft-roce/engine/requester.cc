@@ -142,8 +142,6 @@ void Requester::on_sent(Instant now, std::uint64_t packets) {
 
 // Go-back-N: resend from the oldest packet that is not acknowledged.
 void Requester::go_back() {
-  constexpr std::uint64_t kWindows = 64;
-  often_until_ = sent_ + kWindows * qp_.port.config.window_packets;
   next_ = una_;
   cursor_ = queue_.head();
   fetches_in_flight_ = 0;
@@ -152,6 +150,8 @@ void Requester::go_back() {
 }
 
 void Requester::spend_retry() {
+  constexpr std::uint64_t kWindows = 64;
+  often_until_ = sent_ + kWindows * qp_.port.config.window_packets;
   if (retries_left_ == 0) {
     counters_.add(Counter::kRetriesExceeded);
     oldest_failure_ = WcStatus::kRetryExceeded;

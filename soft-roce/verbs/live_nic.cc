@@ -51,7 +51,7 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   config.max_mtu = identity.mtu;
   config.make_icrc = identity.icrc_always;
   // Two batches: the peer takes one while the other is on its way.
-  config.window_packets = fabric::kFrameRing / 2;
+  config.window_packets = fabric::kFrameRing / 4;
   config.ack_every = config.window_packets / 2;
   if (!identity.rate.is_unlimited()) {
     // A slow link must not take longer for a batch than an acknowledgement may be late.

@@ -166,7 +166,7 @@ class LiveNic {
   void look_at_program(Instant now);
   void stay_out_of_the_way();
   // What a polling program does when there is nothing (waiting.cc).
-  void rest();
+  void rest(bool in_bulk);
   bool nap(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
   void kick();
@@ -186,6 +186,7 @@ class LiveNic {
   std::atomic<bool> up_{true};
   std::atomic<bool> abandoned_{false};
 
+  bool leaves_ = false;  // the thread's own: what leaves_to_program() said last
   Readiness kick_;
   pthread_t thread_{};
   bool thread_runs_ = false;

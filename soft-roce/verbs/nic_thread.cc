@@ -139,10 +139,14 @@ void LiveNic::thread_loop() {
 }
 
 bool LiveNic::leaves_to_program(Instant now) {
-  // Who holds the lock drives the NIC.
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return true;
-  return drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_);
+  const bool is_armed = armed_queues_.load() > 0;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    if (leaves_ && !is_armed) return true;  // who holds the lock goes on driving the NIC
+    lock.lock();
+  }
+  leaves_ = drive_.leaves_to_program(now, is_armed, napping_);
+  return leaves_;
 }
 
 void LiveNic::look_at_program(Instant now) {

@@ -14,7 +14,7 @@ namespace cepheus::verbs {
 class PollRest {
  public:
   // What to do after a poll that found nothing.
-  enum class Step : std::uint8_t { kPollAgain, kYield, kNap };
+  enum class Step : std::uint8_t { kPollAgain, kYield, kNap, kNapForBatch };
 
   // How long a nap lasts: what a program that has other things to poll can miss.
   static constexpr wire::Duration kNap = std::chrono::microseconds(200);
@@ -22,8 +22,11 @@ class PollRest {
   static constexpr wire::Duration kLongYield = std::chrono::microseconds(500);
 
   void fruitful() { fruitless_ = 0; }
-  Step fruitless() {
+  // `in_bulk`: what comes next is a batch, or the acknowledgement of one; for a while that is slept
+  // for at once.
+  Step fruitless(bool in_bulk) {
     ++fruitless_;
+    if (in_bulk && fruitless_ <= kNapsForBatch) return Step::kNapForBatch;
     if (fruitless_ % (naps_left_ > 0 ? kPollsPerNap : kPollsPerYield) != 0) return Step::kPollAgain;
     if (naps_left_ == 0) return Step::kYield;
     --naps_left_;
@@ -42,6 +45,8 @@ class PollRest {
   static constexpr unsigned kPollsPerYield = 16;
   static constexpr unsigned kPollsPerNap = 64;
   static constexpr unsigned kPollsPerCheck = 4096;
+  // Who has found nothing after so many naps waits for something else.
+  static constexpr unsigned kNapsForBatch = 5;
   // Naps before the next yield asks whether the cores are still wanted.
   static constexpr unsigned kNapsPerYield = 100;
 

@@ -11,7 +11,7 @@ using Step = PollRest::Step;
 // Polls until it is time for something else; how many that took.
 int polls_until(PollRest& rest, Step wanted) {
   for (int polls = 1; polls < 10'000; ++polls) {
-    const Step step = rest.fruitless();
+    const Step step = rest.fruitless(false);
     if (step == wanted) return polls;
     EXPECT_EQ(step, Step::kPollAgain);
   }
@@ -28,7 +28,7 @@ TEST(PollRest, OffersTheCoreNowAndThen) {
 TEST(PollRest, OffersNothingWhilePacketsCome) {
   PollRest rest;
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(rest.fruitless(), Step::kPollAgain);
+    EXPECT_EQ(rest.fruitless(false), Step::kPollAgain);
     rest.fruitful();
   }
 }
@@ -53,12 +53,22 @@ TEST(PollRest, AsksAgainAfterAWhileWhetherTheCoresAreWanted) {
   EXPECT_EQ(polls_until(rest, Step::kYield), 16);
 }
 
+TEST(PollRest, SleepsForABatchAndAfterSomeEmptyNapsPollsAgain) {
+  PollRest rest;
+  for (int round = 0; round < 3; ++round) {
+    for (int naps = 0; naps < 5; ++naps) EXPECT_EQ(rest.fruitless(true), Step::kNapForBatch);
+    EXPECT_EQ(rest.fruitless(true), Step::kPollAgain) << "none comes";
+    rest.fruitful();
+  }
+  EXPECT_EQ(rest.fruitless(false), Step::kPollAgain);
+}
+
 TEST(PollRest, LooksAfterTheFabricRarely) {
   PollRest rest;
   int looks = 0;
   for (int i = 0; i < 10 * 4096; ++i) {
     looks += rest.is_check_due() ? 1 : 0;
-    rest.fruitless();
+    rest.fruitless(false);
   }
   EXPECT_EQ(looks, 10);
 }

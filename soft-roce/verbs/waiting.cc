@@ -1,6 +1,8 @@
 // A program's own polls, and how it waits between them (poll_rest.h).
 #include <sched.h>
 
+#include <algorithm>
+
 #include "soft-roce/verbs/live_nic.h"
 #include "soft-roce/verbs/poll_rest.h"
 
@@ -22,7 +24,7 @@ clockid_t own_cpu_clock() {
 
 void LiveNic::poll() {
   bool moved = false;
-  bool awaits_batch = false;
+  bool in_bulk = false;
   if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
     static thread_local const clockid_t clock = own_cpu_clock();
     const Instant now = wire::monotonic_now();
@@ -31,25 +33,28 @@ void LiveNic::poll() {
     moved = progress(now);
     if (moved) drive_.took_by_poll();
     if (!moved && polls.is_check_due()) check_fabric();
-    awaits_batch = !moved && engine_.is_in_bulk();
+    in_bulk = !moved && engine_.is_in_bulk();
   }
   if (moved) {
     polls.fruitful();
-  } else if (!awaits_batch || !nap(fabric::HostPort::WaitFor::kBatch)) {
-    rest();
+  } else {
+    rest(in_bulk);
   }
 }
 
-void LiveNic::rest() {
-  const PollRest::Step step = polls.fruitless();
+void LiveNic::rest(bool in_bulk) {
+  using WaitFor = fabric::HostPort::WaitFor;
+  const PollRest::Step step = polls.fruitless(in_bulk);
   if (step == PollRest::Step::kPollAgain) return;
-  if (step == PollRest::Step::kNap && nap(fabric::HostPort::WaitFor::kFrame)) return;
+  if (step == PollRest::Step::kNap && nap(WaitFor::kFrame)) return;
+  if (step == PollRest::Step::kNapForBatch && nap(WaitFor::kBatch)) return;
   const Instant began = wire::monotonic_now();
   ::sched_yield();
   polls.yielded(wire::monotonic_now() - began);
 }
 
 bool LiveNic::nap(fabric::HostPort::WaitFor what) {
+  Duration most = PollRest::kNap;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || !is_up() || napping_) return false;
@@ -59,10 +64,12 @@ bool LiveNic::nap(fabric::HostPort::WaitFor what) {
       return false;
     }
     // Work in hand is done first, and something that has just arrived is not slept over.
-    if (engine_.wants_to_transmit() || !port_->arm(what)) return true;
+    if (engine_.wants_to_transmit()) return false;
+    most = std::min(most, engine_.deadline() - wire::monotonic_now());
+    if (most <= Duration(0) || !port_->arm(what)) return true;
     napping_ = true;
   }
-  port_->sleep(PollRest::kNap);
+  port_->sleep(most);
   const std::scoped_lock lock(mutex_);
   napping_ = false;
   if (!is_abandoned()) port_->withdraw();

@@ -81,7 +81,7 @@ class Datapath {
 
   // One round; true if there was anything to do.
   bool poll(wire::Instant now);
-  std::uint64_t frames_taken() const { return frames_taken_; }  // from hosts' rings, of all time
+  std::uint64_t bulk_frames() const { return bulk_frames_; }  // from hosts' rings, of all time
   // When poll() has something to do without anybody ringing.
   wire::Instant deadline() const;
   // Asks every active client to ring. False if there is something to do already.
@@ -278,7 +278,7 @@ class Datapath {
   std::vector<std::size_t> active_;            // hosts whose rings are polled
   std::vector<std::size_t> unread_;            // hosts with entries on their rx ring
   std::vector<std::size_t> offenders_;
-  std::uint64_t frames_taken_ = 0;
+  std::uint64_t bulk_frames_ = 0;
   DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;
   bool has_queues_ = false;

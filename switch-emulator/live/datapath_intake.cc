@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "switch-emulator/live/datapath.h"
+#include "switch-emulator/ports/bulk_data.h"
 #include "wire/byte_order.h"
 
 namespace cepheus::live {
@@ -91,6 +92,7 @@ std::size_t Datapath::take_from(Host& host, wire::Instant now) {
   wire::Frame& frame = flight.frame;
   while (host.credit > 0 && !uplink_is_busy(host, now) && host.client->receive(frame)) {
     ++taken;
+    if (fabric::is_bulk_data(frame)) ++bulk_frames_;
     host.credit -= std::max(static_cast<std::int64_t>(frame.size()), kLeastCost);
     flight.origin.is_stray = is_stray(host, frame);
     carry(flight, now);
@@ -98,7 +100,6 @@ std::size_t Datapath::take_from(Host& host, wire::Instant now) {
   }
   if (host.client->offence()) offend(host.identity.host_index);
   pace(host, now);
-  frames_taken_ += taken;
   if (taken > 0) {
     host.idle_rings = 0;
     note_sender(host.identity.host_index, now);

@@ -17,10 +17,10 @@ class IdlePolicy {
  public:
   explicit IdlePolicy(wire::Duration budget) : budget_(budget) {}
 
-  // `frames`: how many it has taken since this was said last.
-  void worked(wire::Instant now, std::uint64_t frames) {
+  // `bulk_frames`: how many of long messages it has taken since this was said last.
+  void worked(wire::Instant now, std::uint64_t bulk_frames) {
     last_work_ = now;
-    burst_ += frames;
+    burst_ += bulk_frames;
     if (burst_ >= kBulk) bulk_until_ = now + kBulkLasts;
   }
   // A yield takes long: whatever is waited for, sleep for it.
@@ -44,7 +44,7 @@ class IdlePolicy {
   static constexpr wire::Duration kPollersYield = std::chrono::milliseconds(1);
   static constexpr wire::Duration kContentionLasts = std::chrono::milliseconds(20);
 
-  // Hosts that send so many frames in a row go on while the switch sleeps, and fill a batch.
+  // Hosts that send so many of them in a row go on while the switch sleeps, and fill a batch.
   static constexpr std::uint64_t kBulk = 96;
   static constexpr wire::Duration kBulkLasts = std::chrono::milliseconds(1);
 

@@ -197,14 +197,14 @@ void LiveFabric::State::run() {
   const FineTimers fine_timers;
   IdlePolicy idle(options.idle_polling);
   unsigned rounds = 0;
-  std::uint64_t taken = 0;
+  std::uint64_t bulk_frames = 0;
   while (!stopping.load(std::memory_order_acquire)) {
     const wire::Instant now = wire::monotonic_now();
     const bool worked = datapath.poll(now);
     close_offenders(now);
     if (worked) {
-      idle.worked(now, datapath.frames_taken() - taken);
-      taken = datapath.frames_taken();
+      idle.worked(now, datapath.bulk_frames() - bulk_frames);
+      bulk_frames = datapath.bulk_frames();
       if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
     } else if (idle.is_contended(now)) {
       sleep(now, -kGather);
@@ -241,7 +241,7 @@ bool LiveFabric::State::is_due(wire::Instant now) const {
 void LiveFabric::State::sleep(wire::Instant now, wire::Duration early) {
   const wire::Instant deadline = datapath.deadline();
   datapath.flush_captures();
-  if (!datapath.arm()) return;
+  if (!datapath.arm()) return poller.wait(wire::Duration{0});
   poller.wait(deadline == wire::kNever ? wire::Duration{-1}
                                        : std::max(deadline - early - now, wire::Duration{0}));
 }

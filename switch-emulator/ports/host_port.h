@@ -69,7 +69,7 @@ class HostPort {
   // For sleeping: a descriptor that becomes readable when frames arrive, room returns or the fabric
   // goes away, if arm() returned true before; false means there is something to do already.
   // disarm() empties it, or sleep() does so and withdraw() ends the request. kBatch: frames of a message that goes on wake nobody, until one asks for an
-  // acknowledgement or half the ring is full.
+  // acknowledgement, a quarter of the ring is full, or some were dropped.
   enum class WaitFor : std::uint8_t { kFrame, kBatch };
   int wait_fd() const;
   bool arm(WaitFor what = WaitFor::kFrame);

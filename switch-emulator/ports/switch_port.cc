@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "switch-emulator/ports/bulk_data.h"
 #include "wire/byte_order.h"
 #include "wire/roce.h"
 
@@ -27,16 +28,6 @@ bool is_roce(const Frame& frame) {
          wire::load_be16(p + 12) == wire::Ethernet::kIpv4 &&
          p[wire::kIpOffset + 9] == wire::Ipv4Header::kUdp &&
          wire::load_be16(p + wire::kUdpOffset + 2) == wire::kRoceUdpPort;
-}
-
-// Data of a message that goes on, which its sender wants no acknowledgement for yet.
-bool may_wait(const Frame& frame) {
-  if (frame.icrc_state == wire::Icrc::kNone) return false;
-  const wire::OpcodeInfo& info =
-      opcode_info(static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]));
-  constexpr std::size_t kAckRequest = wire::kBthOffset + 8;
-  return (info.send || info.write || info.response) && !info.last &&
-         (frame.bytes[kAckRequest] & 0x80) == 0;
 }
 
 }  // namespace
@@ -139,11 +130,18 @@ void SwitchPort::reclaim() {
   }
 }
 
+// A client that waits for more has to read what is there before more can come.
+void SwitchPort::drop(PortCounter why) {
+  counters_.add(why);
+  has_batch_ = true;
+  mark_for_flush();
+}
+
 // Takes the reference that the ring entry will hold.
 bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   copied = frame.ref == kNoBuffer || PayloadPools::pool_of(frame.ref) != pool_;
   if (copied && !pools_.copy_in(pool_, frame)) {
-    counters_.add(PortCounter::kDropNoSlot);
+    drop(PortCounter::kDropNoSlot);
     return false;
   }
   bool admitted = share_.try_add(frame.ref);
@@ -153,7 +151,7 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   }
   if (!admitted) {
     if (copied) pools_.drop(frame.ref);
-    counters_.add(PortCounter::kDropEgressFull);
+    drop(PortCounter::kDropEgressFull);
     return false;
   }
   if (copied) {
@@ -176,7 +174,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   const RingShare::Class sender = RingShare::of(from);
   if (!has_room(sender)) reclaim();
   if (!has_room(sender)) {
-    counters_.add(PortCounter::kDropEgressFull);
+    drop(PortCounter::kDropEgressFull);
     return false;
   }
   RxEntry& entry = rx_entries_[rx_.produced() % kFrameRing];
@@ -193,7 +191,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   entry.sender = sender;
   ring_share_.add(sender);
   rx_.advance();
-  has_batch_ = has_batch_ || !may_wait(frame) || unread() >= kFrameRing / 2;
+  has_batch_ = has_batch_ || !is_bulk_data(frame) || unread() >= kFrameRing / 4;
   mark_for_flush();
   return true;
 }
@@ -213,8 +211,8 @@ void SwitchPort::flush() {
   if (rx_.has_unpublished()) {
     rx_.publish();
     news |= kWakeOnFrames;
-    if (std::exchange(has_batch_, false)) news |= kWakeOnBatch;
   }
+  if (std::exchange(has_batch_, false)) news |= kWakeOnBatch;
   if (tx_.has_unreleased()) {
     tx_.release();
     news |= kWakeOnRoom;

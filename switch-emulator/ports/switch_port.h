@@ -71,6 +71,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
 
   void take_back(std::uint32_t slot) override;
   bool has_room(RingShare::Class sender);
+  void drop(PortCounter why);
   bool refer_or_copy(wire::Frame& frame, bool& copied);
   bool check(const Descriptor& descriptor, wire::Frame& frame);
 
@@ -89,7 +90,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   RingProducer<std::uint32_t> returns_;  // slots going home
   std::vector<RxEntry> rx_entries_;      // behind those of the rx ring
   RingShare ring_share_;
-  bool has_batch_ = false;       // among what is not published
+  bool has_batch_ = false;       // since the last flush(): who waits for one is woken
   std::uint32_t reclaimed_ = 0;  // rx entries whose references were dropped
   EgressShare share_;
 };

@@ -218,7 +218,31 @@ TEST_F(SwitchPortWakes, LetsWhoWaitsForABatchSleepUntilItHasToAnswer) {
 TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchBeforeTheRingIsFull) {
   std::uint32_t frames = 1;
   while (!is_woken(wire::Opcode::kRcSendMiddle, false)) ++frames;
-  EXPECT_EQ(frames, kFrameRing / 2);
+  EXPECT_EQ(frames, kFrameRing / 4);
+}
+
+TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchWhenAFrameIsMarkedOrDropped) {
+  wire::RoceHeaders headers;
+  headers.bth.opcode = wire::Opcode::kRcSendMiddle;
+  headers.ip.tos = 3;  // congestion experienced
+  Frame marked{};
+  headers.emit(marked, 0);
+  marked.icrc_state = wire::Icrc::kDeferred;
+  client.segment.client_sleeps().ask(kWakeOnBatch);
+  EXPECT_TRUE(rings_for(marked));
+
+  headers.ip.tos = 0;
+  Frame plain{};
+  headers.emit(plain, 0);
+  plain.icrc_state = wire::Icrc::kDeferred;
+  while (port.deliver(plain, kSender, wire::Instant{})) {
+  }
+  flush();
+  client.segment.client_sleeps().ask(kWakeOnBatch);
+  const std::uint64_t before = port.counters()[PortCounter::kDoorbells];
+  EXPECT_FALSE(port.deliver(plain, kSender, wire::Instant{})) << "its sender's share is used up";
+  flush();
+  EXPECT_EQ(port.counters()[PortCounter::kDoorbells], before + 1);
 }
 
 TEST_F(SwitchPortTest, NoticesADoorbellBehindWhichThousandsWait) {
