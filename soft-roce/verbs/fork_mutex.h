@@ -8,7 +8,6 @@
 #include <sched.h>
 
 #include <atomic>
-#include <mutex>
 #include <new>
 
 #include "soft-roce/verbs/inner_mutex.h"
@@ -23,21 +22,20 @@ class ForkMutex {
   void lock() {
     if (is_inner_) InnerLocks::enter();
     const Taking taking(this);
-    mutex_.lock();
-    holder_.store(self(), std::memory_order_relaxed);
+    for (int holder = 0; !holder_.compare_exchange_strong(holder, self()); holder = 0) {
+      holder_.wait(holder);
+    }
   }
   bool try_lock() {
     if (is_inner_) InnerLocks::enter();
-    if (take()) return true;
+    int holder = 0;
+    if (holder_.compare_exchange_strong(holder, self())) return true;
     if (is_inner_) InnerLocks::leave();
     return false;
   }
   void unlock() {
-    {
-      const Taking taking(this);
-      holder_.store(nullptr, std::memory_order_relaxed);
-      mutex_.unlock();
-    }
+    holder_.store(0);
+    holder_.notify_one();
     if (is_inner_) InnerLocks::leave();
   }
 
@@ -45,35 +43,19 @@ class ForkMutex {
   // forks, and the thread that it interrupted has the mutex, or has others, and this one stayed
   // taken. Nothing is to be unlocked.
   bool lock_for_fork(int held) {
-    if (holder_.load(std::memory_order_relaxed) == self()) return false;
-    const bool is_at_this_only = taking_ == this && held == (is_inner_ ? 1 : 0);
-    if (held > 0 && !is_at_this_only) return try_for_short();
-    // Interrupted while it waited for another thread, or between taking the mutex and noting it: then
-    // nobody is noted for long.
-    for (int unnoted = 0; taking_ == this && unnoted < kLong;) {
-      if (try_lock()) return true;
-      if (holder_.load(std::memory_order_relaxed) == nullptr) ++unnoted;
-      ::sched_yield();
-    }
-    if (taking_ == this) return false;
+    if (holder_.load() == self()) return false;
+    const bool waits_for_this_only = taking_ == this && held == (is_inner_ ? 1 : 0);
+    if (held > 0 && !waits_for_this_only) return try_for_short();
     lock();
     return true;
   }
 
-  // The calling thread has the mutex, or was interrupted while it took it or gave it back.
-  bool is_in_use_here() const {
-    return holder_.load(std::memory_order_relaxed) == self() || taking_ == this;
-  }
+  // The calling thread has the mutex.
+  bool is_in_use_here() const { return holder_.load() == self(); }
   // In the child of a fork, where no other thread is.
   void renew() { new (this) ForkMutex(is_inner_); }
 
  private:
-  bool take() {
-    const Taking taking(this);
-    if (!mutex_.try_lock()) return false;
-    holder_.store(self(), std::memory_order_relaxed);
-    return true;
-  }
   bool try_for_short() {
     for (int looks = 0; looks < kShort; ++looks) {
       if (try_lock()) return true;
@@ -82,7 +64,7 @@ class ForkMutex {
     return false;
   }
 
-  // Notes which mutex the thread is about to take or give back.
+  // Notes which mutex the thread waits for.
   class Taking {
    public:
     explicit Taking(const ForkMutex* mutex) : before_(taking_) {
@@ -100,16 +82,23 @@ class ForkMutex {
     const ForkMutex* const before_;
   };
 
-  static constexpr int kLong = 1000, kShort = 32;  // looks
+  static constexpr int kShort = 32;  // looks
 
-  static const void* self() { return &taking_; }  // each thread has its own
+  // Each thread's own number, which it keeps in the child of a fork.
+  static int self() {
+    if (self_ == 0) self_ = numbers_.fetch_add(1) + 1;
+    return self_;
+  }
 
   // In the memory that every thread has from its start: a handler must not allocate.
   [[gnu::tls_model("initial-exec")]] static inline thread_local const ForkMutex* taking_ = nullptr;
+  [[gnu::tls_model("initial-exec")]] static inline thread_local int self_ = 0;
+  static inline std::atomic<int> numbers_{0};
 
   const bool is_inner_;
-  std::mutex mutex_;
-  std::atomic<const void*> holder_{nullptr};
+  // The lock itself: taken in the same step in which its holder is noted, so that a handler that
+  // interrupts anything knows who has it. 0: nobody.
+  std::atomic<int> holder_{0};
 };
 
 }  // namespace cepheus::verbs

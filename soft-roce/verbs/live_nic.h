@@ -195,8 +195,9 @@ class LiveNic {
   TimerTurn timers_;
   std::atomic<bool> thread_kicked_{false};  // read without it
   Instant thread_wakes_ = Instant::min();   // min: it is awake
-  bool thread_on_port_ = false;             // it has armed the port and sleeps on it
-  bool napping_ = false;                    // the program has, and does
+  bool is_news_ = false;         // completions were delivered since the program's last poll
+  bool thread_on_port_ = false;  // it has armed the port and sleeps on it
+  bool napping_ = false;         // the program has, and does
   // CPU clock of the thread that polled last; no clock has this number.
   clockid_t poller_clock_ = std::numeric_limits<clockid_t>::max();
 

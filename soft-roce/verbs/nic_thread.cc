@@ -21,6 +21,9 @@ namespace {
 // us before.
 constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
 
+// A batch that has not come by then is not waited for.
+constexpr Duration kBatchPatience = std::chrono::milliseconds(2);
+
 // After so many exceptions the thread ends, and only a program that polls drives the NIC.
 constexpr int kMostFailures = 3;
 
@@ -82,7 +85,9 @@ void LiveNic::fail(std::string_view why) {
 
 void LiveNic::thread_loop() {
   fabric::ask_for_short_slices();
+  using WaitFor = fabric::HostPort::WaitFor;
   ThreadPace pace;
+  bool has_waited = false;  // for a batch, and none came
   while (!stopping_.load()) {
     const Instant now = wire::monotonic_now();
     if (leaves_to_program(now)) {
@@ -98,17 +103,20 @@ void LiveNic::thread_loop() {
       if (moved) {
         look_at_program(now);
         drive_.took_by_thread();
+        has_waited = false;
       }
       if (!moved) check_fabric();
+      const bool for_batch = engine_.is_in_bulk() && !has_waited;
       if (!moved) {
         // arm() says no if something has arrived meanwhile.
-        on_port = is_up() && !napping_ &&
-                  port_->arm(engine_.is_in_bulk() ? fabric::HostPort::WaitFor::kBatch
-                                                  : fabric::HostPort::WaitFor::kFrame);
+        on_port = is_up() && !napping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
         moved = is_up() && !on_port;
       }
       if (!moved) {
         wake = engine_.deadline();
+        // What a sender that has stopped in the middle left on the ring holds the fabric's memory.
+        if (for_batch) wake = std::min(wake, now + kBatchPatience);
+        has_waited = for_batch;
         if (is_up() && engine_.wants_to_transmit()) wake = std::min(wake, now + kRetryTransmit);
         thread_wakes_ = wake;
         thread_on_port_ = on_port;

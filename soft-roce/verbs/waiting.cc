@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "soft-roce/verbs/live_nic.h"
 #include "soft-roce/verbs/poll_rest.h"
@@ -13,6 +14,7 @@ namespace {
 static_assert(PollRest::kNap < DrivePolicy::kPollGrace);
 
 thread_local PollRest polls;
+thread_local const LiveNic* polled_last = nullptr;
 
 clockid_t own_cpu_clock() {
   clockid_t clock{};
@@ -33,7 +35,9 @@ void LiveNic::poll() {
     moved = progress(now);
     if (moved) drive_.took_by_poll();
     if (!moved && polls.is_check_due()) check_fabric();
-    in_bulk = !moved && engine_.is_in_bulk();
+    // Not over a completion that the caller has not seen, nor while another NIC has news for it.
+    const bool is_news = std::exchange(is_news_, false) || std::exchange(polled_last, this) != this;
+    in_bulk = !moved && !is_news && engine_.is_in_bulk();
   }
   if (moved) {
     polls.fruitful();

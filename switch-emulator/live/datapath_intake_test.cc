@@ -105,7 +105,7 @@ TEST_F(FloodTest, PassesWhileNobodyElseSends) {
 TEST_F(FloodTest, IsNoneIfItIsAnswered) {
   std::uint32_t answered = 0;
   const std::uint32_t passed = flood_with(roce(0, address(1)), [&](std::uint32_t so_far) {
-    if (so_far / 64 == answered / 64) return;
+    if (so_far / 128 == answered / 128) return;
     answered = so_far;
     clients[1].put(roce(1, address(0), wire::Opcode::kRcAcknowledge), 0);
   });

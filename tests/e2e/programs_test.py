@@ -60,6 +60,15 @@ class Types(EndToEnd):
         self.assert_ok(run)
 
 
+class Sessions(EndToEnd):
+    def test_communicators_of_a_session_multicast_without_mpi_init(self):
+        run = over_fabric(PROGRAMS / "session_check", hosts=3, mca=VERBOSE, timeout=60)
+        if run.code == 77:
+            self.skipTest("SKIPPED: Open MPI 4.1 has no sessions")
+        self.assert_ok(run)
+        self.assertIn("multicast", run.err)
+
+
 class Order(EndToEnd):
     def test_the_first_broadcast_comes_while_a_communicator_is_being_duplicated(self):
         run = over_fabric(PROGRAMS / "order_check", "--idup", 1, hosts=2, options=("--ranks-per-host", 2), mca=REQUIRE, timeout=30)
