@@ -45,7 +45,7 @@ class PollRest {
   static constexpr unsigned kPollsPerYield = 16;
   static constexpr unsigned kPollsPerNap = 64;
   static constexpr unsigned kPollsPerCheck = 4096;
-  // Who has found nothing after so many naps waits for something else.
+  // A thread that has found nothing after these naps waits for something else.
   static constexpr unsigned kNapsForBatch = 5;
   // Naps before the next yield asks whether the cores are still wanted.
   static constexpr unsigned kNapsPerYield = 100;

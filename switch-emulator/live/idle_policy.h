@@ -44,7 +44,7 @@ class IdlePolicy {
   static constexpr wire::Duration kPollersYield = std::chrono::milliseconds(1);
   static constexpr wire::Duration kContentionLasts = std::chrono::milliseconds(20);
 
-  // Hosts that send so many of them in a row go on while the switch sleeps, and fill a batch.
+  // Hosts that have sent this many of them in a row go on while the switch sleeps, and fill a batch.
   static constexpr std::uint64_t kBulk = 96;
   static constexpr wire::Duration kBulkLasts = std::chrono::milliseconds(1);
 
