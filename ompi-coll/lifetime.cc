@@ -89,7 +89,7 @@ void progress_broadcasts() {
   for (const Finished& each : finished) complete_request(each.request, each.rc);
 }
 
-// How many things were done; Open MPI gives the core away after 0 (mpi_yield_when_idle). A device of
+// 0: there was nothing to do, and Open MPI gives the core away (mpi_yield_when_idle). A device of
 // software that has moved packets or slept until some came is not idle, though none completes a
 // message: that shows in the time it took, which an empty queue of a hardware device never takes.
 extern "C" int progress(void) {

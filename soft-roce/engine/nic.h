@@ -130,8 +130,8 @@ class Nic {
   // built. False: nothing to send now, or among the few QPs looked at none without a buffer.
   bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
   bool wants_to_transmit() const;
-  // The queue pair used last is in the middle of long messages: what comes next for it is a batch of
-  // packets, or the acknowledgement of one.
+  // The queue pair used last is in the middle of long messages: a batch of packets comes next, or
+  // the acknowledgement of one.
   bool is_in_bulk() const;
   // ACK time-outs, RNR waits, and packets that waited for their QP's rate. The driver drains what has arrived before it calls this: a
   // descheduled process is not a loss.

@@ -97,7 +97,7 @@ class ForkMutex {
 
   const bool is_inner_;
   // The lock itself: taken in the same step in which its holder is noted, so that a handler that
-  // interrupts anything knows who has it. 0: nobody.
+  // interrupts anything knows its holder. 0: it is free.
   std::atomic<int> holder_{0};
 };
 

@@ -114,7 +114,7 @@ void LiveNic::thread_loop() {
       }
       if (!moved) {
         wake = engine_.deadline();
-        // What a sender that has stopped in the middle left on the ring holds the fabric's memory.
+        // Packets of a sender that has stopped in the middle hold the fabric's memory.
         if (for_batch) wake = std::min(wake, now + kBatchPatience);
         has_waited = for_batch;
         if (is_up() && engine_.wants_to_transmit()) wake = std::min(wake, now + kRetryTransmit);
@@ -150,7 +150,7 @@ bool LiveNic::leaves_to_program(Instant now) {
   const bool is_armed = armed_queues_.load() > 0;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
-    if (leaves_ && !is_armed) return true;  // who holds the lock goes on driving the NIC
+    if (leaves_ && !is_armed) return true;  // its holder goes on driving the NIC
     lock.lock();
   }
   leaves_ = drive_.leaves_to_program(now, is_armed, napping_);

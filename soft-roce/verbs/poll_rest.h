@@ -22,8 +22,8 @@ class PollRest {
   static constexpr wire::Duration kLongYield = std::chrono::microseconds(500);
 
   void fruitful() { fruitless_ = 0; }
-  // `in_bulk`: what comes next is a batch, or the acknowledgement of one; for a while that is slept
-  // for at once.
+  // `in_bulk`: a batch comes next, or the acknowledgement of one. The first polls that find nothing
+  // sleep for it at once.
   Step fruitless(bool in_bulk) {
     ++fruitless_;
     if (in_bulk && fruitless_ <= kNapsForBatch) return Step::kNapForBatch;

@@ -1,4 +1,4 @@
-// Which frames belong to bulk data: who receives or passes them on may wait for a batch.
+// Which frames belong to bulk data: receivers and switches may wait for a batch of them.
 #pragma once
 
 #include "wire/frame.h"

@@ -56,8 +56,8 @@ bool read_descriptor(const Descriptor& descriptor, wire::Frame& frame);
 enum WakeReason : std::uint32_t {
   kWakeOnFrames = 1,
   kWakeOnRoom = 2,  // ring entries or payload slots came back
-  // A frame that the receiver has to answer, or as many as it should take before more come: who
-  // waits for bulk data sleeps until there is a batch.
+  // A frame that the receiver has to answer, or a quarter of the ring: a receiver of bulk data sleeps
+  // until there is a batch.
   kWakeOnBatch = 4,
   kWakeOnAny = kWakeOnFrames | kWakeOnRoom | kWakeOnBatch,
 };

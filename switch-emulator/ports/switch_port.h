@@ -90,7 +90,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   RingProducer<std::uint32_t> returns_;  // slots going home
   std::vector<RxEntry> rx_entries_;      // behind those of the rx ring
   RingShare ring_share_;
-  bool has_batch_ = false;       // since the last flush(): who waits for one is woken
+  bool has_batch_ = false;       // since the last flush(): a client that waits for one is woken
   std::uint32_t reclaimed_ = 0;  // rx entries whose references were dropped
   EgressShare share_;
 };

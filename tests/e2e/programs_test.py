@@ -46,7 +46,7 @@ class Types(EndToEnd):
                 (("--size", 20_000, "--errors", 1, "--ibcast", 1), {"topology": no_group}),
                 # Several messages a broadcast: none of them is taken for one of the next broadcast.
                 (("--size", 4 << 20, "--errors", 1, "--ibcast", 1, "--behind", 1), {"topology": no_group}),
-                # The group is given up in the middle of a broadcast, whose rest goes point to point. Open MPI 5 packs all at once.
+                # The group is given up in the middle of a broadcast, and the rest goes point to point. Open MPI 5 packs all at once.
                 (("--size", 20_000, "--errors", 2), {"hosts": 3, "mca": one_by_one}),
                 (("--size", 20_000, "--errors", 2, "--ibcast", 1), {"hosts": 3, "mca": one_by_one}),
                 (("--size", 1000, "--errors", 1, "--ibcast", 1), {"hosts": 2, "options": ("--ranks-per-host", 3)}),
