@@ -30,18 +30,21 @@ function(_cepheus_common target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:cepheus_warnings> $<BUILD_INTERFACE:cepheus_sanitizers>)
 endfunction()
 
-# cepheus_library(NAME SOURCES ... [LIBS ...]): static library cepheus_NAME, alias cepheus::NAME.
+# Sources that no packet passes: tests that simulate nothing, programs that leave to libraries all that takes time.
+set(CEPHEUS_COLD_OPTIONS "" CACHE STRING "Compiler options for sources whose own speed does not matter")
+
+# cepheus_library(NAME SOURCES ... [LIBS ...] [COLD]): static library cepheus_NAME, alias cepheus::NAME.
 function(cepheus_library name)
-  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(A "COLD" "" "SOURCES;LIBS" ${ARGN})
   add_library(cepheus_${name} STATIC ${A_SOURCES})
+  if(A_COLD)
+    target_compile_options(cepheus_${name} PRIVATE ${CEPHEUS_COLD_OPTIONS})
+  endif()
   add_library(cepheus::${name} ALIAS cepheus_${name})
   target_link_libraries(cepheus_${name} PUBLIC ${A_LIBS})
   target_include_directories(cepheus_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   _cepheus_common(cepheus_${name})
 endfunction()
-
-# Sources whose own speed does not matter: tests that simulate nothing, and programs that call libraries for all that takes time.
-set(CEPHEUS_COLD_OPTIONS "" CACHE STRING "Compiler options for sources whose own speed does not matter")
 
 # cepheus_executable(NAME SOURCES ... [LIBS ...] [INSTALL] [COLD]): program NAME in <build>/bin.
 function(cepheus_executable name)
@@ -68,6 +71,25 @@ function(_cepheus_label name labels packages)
   set_tests_properties(${name} PROPERTIES LABELS "${labels};${packages}" SKIP_RETURN_CODE 77)
 endfunction()
 
+# What nearly every test includes takes longer to compile than most tests, so all cold tests share it precompiled.
+# A compiler cache does without: each change of a header would miss all of them.
+function(_cepheus_precompile name)
+  if(NOT CMAKE_UNITY_BUILD OR CMAKE_CXX_COMPILER_LAUNCHER OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  if(NOT TARGET cepheus_test_headers)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
+    add_executable(cepheus_test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
+    target_link_libraries(cepheus_test_headers PRIVATE GTest::gmock)
+    target_compile_options(cepheus_test_headers PRIVATE ${CEPHEUS_COLD_OPTIONS})
+    target_precompile_headers(cepheus_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>
+      <algorithm> <array> <chrono> <deque> <functional> <map> <memory> <optional> <set> <span> <string> <string_view>
+      <thread> <variant> <vector>)
+    _cepheus_common(cepheus_test_headers)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM cepheus_test_headers)
+endfunction()
+
 # cepheus_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
 function(cepheus_test name)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;LABELS;PACKAGES" ${ARGN})
@@ -81,6 +103,7 @@ function(cepheus_test name)
   target_link_libraries(${name} PRIVATE ${A_LIBS} GTest::gmock GTest::gtest_main)
   if(NOT sim IN_LIST A_LABELS)
     target_compile_options(${name} PRIVATE ${CEPHEUS_COLD_OPTIONS})
+    _cepheus_precompile(${name})
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   _cepheus_common(${name})

@@ -59,6 +59,8 @@ def commands(build):
         if "/Unity/" in entry["file"] and file.is_file():
             members = [pathlib.Path(name) for name in re.findall(r'#include "(.*)"', file.read_text(encoding="utf-8"))]
         options = [word for word in words[1:] if word not in ("-c", entry["file"])]
+        # Without the precompiled headers: a file has to include what it uses.
+        options = [word for n, word in enumerate(options) if word != "-include" and options[n - 1:n] != ["-include"] and word != "-Winvalid-pch"]
         if "-o" in options:
             del options[options.index("-o"):options.index("-o") + 2]
         for member in members:

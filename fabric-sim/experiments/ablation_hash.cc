@@ -4,7 +4,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace ablation_hash {
 
 constexpr std::size_t kPorts = 64, kPods = 16;
 constexpr double kGigabits = 200;
@@ -52,7 +52,7 @@ void run(const ExperimentOptions& options, Report& report) {
   }
 }
 
-}  // namespace
+}  // namespace ablation_hash
 
 const Experiment kAblationHash = {
     "ablation-hash",
@@ -68,6 +68,6 @@ const Experiment kAblationHash = {
     "of an edge switch share its trunks evenly, by hash some have two groups and others none. At "
     "random places each switch has few groups and knows of no others: 8 x 8 meet nowhere, and at "
     "16 x 16 they meet in other switches' links either way.",
-    run};
+    ablation_hash::run};
 
 }  // namespace cepheus::sim

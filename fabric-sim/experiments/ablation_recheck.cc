@@ -5,7 +5,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace ablation_recheck {
 
 constexpr std::size_t kPorts = 16, kMembers = 64;
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -27,7 +27,7 @@ void run(const ExperimentOptions& options, Report& report) {
   }
 }
 
-}  // namespace
+}  // namespace ablation_recheck
 
 const Experiment kAblationRecheck = {
     "ablation-recheck",
@@ -39,6 +39,6 @@ const Experiment kAblationRecheck = {
     "cepheus-fig13. The papers look at a NAK that waits for other paths only when an aggregated "
     "ACK is made; ours on every feedback. There is hardly a difference to 1e-4; at 1e-3 some NAKs "
     "wait for a time-out, a seventh of the time in all.",
-    run};
+    ablation_recheck::run};
 
 }  // namespace cepheus::sim

@@ -9,7 +9,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace cepheus_fig12 {
 
 constexpr std::size_t kPorts = 16;
 constexpr std::size_t kMembers = 512;
@@ -82,7 +82,7 @@ void run(const ExperimentOptions& options, Report& report) {
   measure(128 * kMiB, {2.1, std::nullopt}, report);
 }
 
-}  // namespace
+}  // namespace cepheus_fig12
 
 const Experiment kCepheusFig12 = {
     "cepheus-fig12",
@@ -115,6 +115,6 @@ const Experiment kCepheusFig12 = {
     "its "
     "time. By their bounds RDMC would take 1.1 times and long twice Cepheus's time; what they lose "
     "beyond has not been traced.",
-    run};
+    cepheus_fig12::run};
 
 }  // namespace cepheus::sim

@@ -7,7 +7,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace cepheus_fig13 {
 
 constexpr std::size_t kPorts = 16;
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -53,7 +53,7 @@ void run(const ExperimentOptions& options, Report& report) {
   measure(512, true, options, report);
 }
 
-}  // namespace
+}  // namespace cepheus_fig13
 
 const Experiment kCepheusFig13 = {
     "cepheus-fig13",
@@ -70,6 +70,6 @@ const Experiment kCepheusFig13 = {
     "and 37 packets 0.78 and 0.32 at 1e-4. With 512 one repeat serves several losses. With "
     "one NAK kept the larger of two is forgotten: if the smaller is overtaken, the other's "
     "receiver, who says it once, is left to a time-out of half a millisecond.",
-    run};
+    cepheus_fig13::run};
 
 }  // namespace cepheus::sim

@@ -4,7 +4,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace cepheus_fig14 {
 
 using namespace std::chrono_literals;
 
@@ -72,7 +72,7 @@ void run(const ExperimentOptions& options, Report& report) {
   }
 }
 
-}  // namespace
+}  // namespace cepheus_fig14
 
 const Experiment kCepheusFig14 = {
     "cepheus-fig14",
@@ -90,6 +90,6 @@ const Experiment kCepheusFig14 = {
     "all and worst-path do alike (mcrdma-fig6 and the figures of TMCF tell them apart). "
     "tmcf's slots are 20 ms (cnp-window); what it knows of f2's path is forgotten when f3 begins, "
     "since nobody was congested in between.",
-    run};
+    cepheus_fig14::run};
 
 }  // namespace cepheus::sim

@@ -7,7 +7,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace cepheus_hops {
 
 // The source, one receiver at its switch, one in its pod, two at one switch of another pod.
 const std::vector<std::size_t> kHosts = {0, 1, 2, 4, 5};
@@ -35,7 +35,7 @@ void run(const ExperimentOptions&, Report& report) {
   report.add("chain", 4, links(chain(n, kBytes, 1)), "links", {.paper = 14});
 }
 
-}  // namespace
+}  // namespace cepheus_hops
 
 const Experiment kCepheusHops = {
     "cepheus-hops",
@@ -47,6 +47,6 @@ const Experiment kCepheusHops = {
     "links. Receivers: one at the source's switch, one in its pod, two at one switch of "
     "another pod. n unicasts stand for the paper's native multicast, whose copies take the "
     "same ways.",
-    run};
+    cepheus_hops::run};
 
 }  // namespace cepheus::sim

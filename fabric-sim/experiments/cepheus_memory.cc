@@ -3,7 +3,7 @@
 #include "switch-emulator/engine/switch.h"
 
 namespace cepheus::sim {
-namespace {
+namespace cepheus_memory {
 
 constexpr std::size_t kPorts = 64;
 constexpr double kGroups = 1024;
@@ -26,7 +26,7 @@ void run(const ExperimentOptions&, Report& report) {
   }
 }
 
-}  // namespace
+}  // namespace cepheus_memory
 
 const Experiment kCepheusMemory = {
     "cepheus-memory",
@@ -37,6 +37,6 @@ const Experiment kCepheusMemory = {
     "Counted from the switch's own types. The paper gives one total, 0.69 MB. The fields that it "
     "names sum up to 64 bytes and 10 for each path, which is our arithmetic and gives the same. "
     "Our table also has what source changes, evictions and NAKs that wait need.",
-    run};
+    cepheus_memory::run};
 
 }  // namespace cepheus::sim

@@ -9,7 +9,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace cepheus_vs_mcrdma {
 
 constexpr std::uint32_t kSmall = 64 << 10, kLarge = 16 << 20;
 enum class Kind { kCepheus, kMcRdma, kMcRdmaRacks };
@@ -155,7 +155,7 @@ void run(const ExperimentOptions& options, Report& report) {
   for (const Kind kind : kKinds) compare_losses(kind, seeds, report);
 }
 
-}  // namespace
+}  // namespace cepheus_vs_mcrdma
 
 const Experiment kCepheusVsMcRdma = {
     "cepheus-vs-mcrdma",
@@ -172,6 +172,6 @@ const Experiment kCepheusVsMcRdma = {
     "hardware table would hold, by the switches' own account. A sender group has one sender: where "
     "all n "
     "members may send it takes n groups; a Cepheus group changes its source.",
-    run};
+    cepheus_vs_mcrdma::run};
 
 }  // namespace cepheus::sim

@@ -3,7 +3,7 @@
 #include "fabric-sim/experiments/congested.h"
 
 namespace cepheus::sim {
-namespace {
+namespace cnp_window {
 
 using namespace std::chrono_literals;
 
@@ -36,7 +36,7 @@ void run(const ExperimentOptions& options, Report& report) {
   }
 }
 
-}  // namespace
+}  // namespace cnp_window
 
 const Experiment kCnpWindow = {
     "cnp-window",
@@ -56,6 +56,6 @@ const Experiment kCnpWindow = {
     "the path that was worst in the last one has just been relieved, what comes from others "
     "is dropped, and the multicast gets more than its share. Slots of 20 ms and more average "
     "over that; the price is that a new worst path is heard of so much later.",
-    run};
+    cnp_window::run};
 
 }  // namespace cepheus::sim

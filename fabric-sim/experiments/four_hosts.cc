@@ -10,7 +10,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace four_hosts {
 
 using namespace std::chrono_literals;
 
@@ -149,14 +149,14 @@ void run_gleam_fig9(const ExperimentOptions& options, Report& report) {
 
 constexpr PlotAxes kAxes = {"bytes", "us", true, true, "us"};
 
-}  // namespace
+}  // namespace four_hosts
 
 const Experiment kCepheusFig8 = {
     "cepheus-fig8",
     "small broadcasts from one host to three: Cepheus beside Open MPI's chain and binomial tree",
     "Cepheus fig. 8",
     "seconds",
-    kAxes,
+    four_hosts::kAxes,
     "One switch, 100 Gb/s. The hosts' software is not simulated but added: 14.5 us a transfer and "
     "1.94 us a request, fitted to Cepheus fig. 10 (storage-latency). With these alone a broadcast "
     "of 64 bytes is 2.65 times as fast as by the chain and 1.76 times as fast as by the tree: half "
@@ -166,14 +166,14 @@ const Experiment kCepheusFig8 = {
     "paper by "
     "construction and prove nothing. The paper gives ranges (3 to 5.2 over chain, 2.5 to 3.5 over "
     "tree): their ends are beside our first and last size.",
-    run_fig8};
+    four_hosts::run_fig8};
 
 const Experiment kCepheusFig9 = {
     "cepheus-fig9",
     "large broadcasts from one host to three: Cepheus beside chain, binomial tree and RDMC",
     "Cepheus fig. 9",
     "seconds",
-    kAxes,
+    four_hosts::kAxes,
     "As cepheus-fig8. The chain has 4 slices, as in the paper. Links alone allow 1.5 over it and 2 "
     "over the tree, which is where ours end. The paper's ranges (1.3 to 2.8 and 2 to 2.8) stand "
     "beside our first and last size. The tuned chain has the best of 4, 16, 64, 256 and 1024 "
@@ -184,20 +184,20 @@ const Experiment kCepheusFig9 = {
     "says "
     "35 and names no setting. Cepheus fills the "
     "links here, and reaches 88 Gb/s there.",
-    run_fig9};
+    four_hosts::run_fig9};
 
 const Experiment kGleamFig9 = {
     "gleam-fig9",
     "broadcasts from one host to three by size: Gleam beside stock Open MPI",
     "Gleam fig. 9",
     "seconds",
-    kAxes,
+    four_hosts::kAxes,
     "As cepheus-fig8. Open MPI takes a binomial tree below 8 KiB, then the root sends to each. "
     "The paper says 12 us and 1.6 times at 64 KB, 124 ms and 2 times at 1 GB; the times that we "
     "expect follow from these. "
     "At 1 GiB the times of such a fan-out agree with that; its Gleam carries 69 Gb/s "
     "there, ours what the links carry, so that the ratio is the number of receivers here and 2 "
     "there.",
-    run_gleam_fig9};
+    four_hosts::run_gleam_fig9};
 
 }  // namespace cepheus::sim

@@ -8,7 +8,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace gleam_loss {
 
 constexpr std::size_t kPorts = 64, kPods = 16;
 constexpr double kGigabits = 200;
@@ -74,7 +74,7 @@ void run_fig16(const ExperimentOptions& options, Report& report) {
       report);
 }
 
-}  // namespace
+}  // namespace gleam_loss
 
 const Experiment kGleamFig15 = {
     "gleam-fig15",
@@ -94,7 +94,7 @@ const Experiment kGleamFig15 = {
     "a millisecond's silence tells, and all others wait for it; the smaller the shares, the "
     "more that counts. The paper gives neither its volume nor its time-out. Its grids of 512 x "
     "512 would need 262,144 hosts where its fabric has 16,384.",
-    run_fig15};
+    gleam_loss::run_fig15};
 
 const Experiment kGleamFig16 = {
     "gleam-fig16",
@@ -113,6 +113,6 @@ const Experiment kGleamFig16 = {
     "switches until every path has acknowledged what is before it, and our NIC acknowledges every "
     "32nd packet, 5 us apart here: where each is acknowledged a loss at 1e-4 costs 15 us, and at "
     "1e-3, where losses meet, they cost half the time.",
-    run_fig16};
+    gleam_loss::run_fig16};
 
 }  // namespace cepheus::sim

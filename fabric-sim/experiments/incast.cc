@@ -6,7 +6,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace incast {
 
 using namespace std::chrono_literals;
 
@@ -110,7 +110,7 @@ void run(const ExperimentOptions& options, Report& report) {
   measure("worst-path, group halt", kWorstPath, Links::kHalting, options, report);
 }
 
-}  // namespace
+}  // namespace incast
 
 const Experiment kIncast = {
     "incast",
@@ -126,6 +126,6 @@ const Experiment kIncast = {
     "hold whatever senders may have under way. Lossless: switches with 32 MiB pause who sends "
     "more than an eighth of what is free of it; where marks are heeded hardly anybody has to be. "
     "Group halt: a group waits where it came in while one of its ports is paused (Cepheus III-D).",
-    run};
+    incast::run};
 
 }  // namespace cepheus::sim

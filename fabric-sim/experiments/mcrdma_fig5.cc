@@ -3,7 +3,7 @@
 #include "fabric-sim/experiments/congested.h"
 
 namespace cepheus::sim {
-namespace {
+namespace mcrdma_fig5 {
 
 using namespace std::chrono_literals;
 
@@ -38,7 +38,7 @@ void run(const ExperimentOptions& options, Report& report) {
   }
 }
 
-}  // namespace
+}  // namespace mcrdma_fig5
 
 const Experiment kMcRdmaFig5 = {
     "mcrdma-fig5",
@@ -55,6 +55,6 @@ const Experiment kMcRdmaFig5 = {
     "a third; but m1 shares no link with u1, and its paths let expect something else: m2 "
     "has two congested paths in the third phase and falls to a third, m1 rises. mcrdma-fig6 "
     "says why shares by all notifications are less far apart than theory has them.",
-    run};
+    mcrdma_fig5::run};
 
 }  // namespace cepheus::sim

@@ -3,7 +3,7 @@
 #include "fabric-sim/experiments/congested.h"
 
 namespace cepheus::sim {
-namespace {
+namespace mcrdma_fig6 {
 
 using namespace std::chrono_literals;
 
@@ -91,7 +91,7 @@ void run(const ExperimentOptions& options, Report& report) {
   }
 }
 
-}  // namespace
+}  // namespace mcrdma_fig6
 
 const Experiment kMcRdmaFig6 = {
     "mcrdma-fig6",
@@ -122,6 +122,6 @@ const Experiment kMcRdmaFig6 = {
     "several. With 10 us (cnp_interval_us=10) the multicast has 19 Gb/s at seven paths, where "
     "theory has 12.5. Worst-path hears of whichever path takes the lead within its 5 ms, now of "
     "one, now of another, and leaves somewhat less than a half.",
-    run};
+    mcrdma_fig6::run};
 
 }  // namespace cepheus::sim

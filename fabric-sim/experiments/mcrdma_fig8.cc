@@ -8,7 +8,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace mcrdma_fig8 {
 
 using namespace std::chrono_literals;
 
@@ -134,14 +134,14 @@ void run_ali(const ExperimentOptions& options, Report& report) {
 
 constexpr PlotAxes kAxes = {"load", "us", false, true, "us"};
 
-}  // namespace
+}  // namespace mcrdma_fig8
 
 const Experiment kMcRdmaFig8Web = {
     "mcrdma-fig8-web",
     "storage with three replicas, messages as of web search: mean time of a read by load",
     "MC-RDMA fig. 8b",
     "20 s quick, minutes",
-    kAxes,
+    mcrdma_fig8::kAxes,
     "A fat-tree of 54 hosts, 100 Gb/s and 500 ns a link, MTU 4096; half are clients, half store. "
     "Every client asks for one message after another, Poisson, half reads and half writes, of as "
     "many bytes as make the load of its link; groups of a random primary with one other replica in "
@@ -157,14 +157,14 @@ const Experiment kMcRdmaFig8Web = {
     "with half as many requests, of the same run, show how much. At lower loads a row is marked "
     "\"not settled\" if its two means are more than 5 % apart: chance loads some hosts more. "
     "Queues never overflow and nobody slows down.",
-    run_web};
+    mcrdma_fig8::run_web};
 
 const Experiment kMcRdmaFig8Ali = {
     "mcrdma-fig8-ali",
     "storage with three replicas, messages as of Alibaba's storage: mean time of a read by load",
     "MC-RDMA fig. 8a",
     "20 s quick, minutes",
-    kAxes,
+    mcrdma_fig8::kAxes,
     "As mcrdma-fig8-web with 20000 requests that count after 6666 that do not (2000 and 666 if "
     "quick), mean size 40.9 kB; and with switches "
     "of "
@@ -175,6 +175,6 @@ const Experiment kMcRdmaFig8Ali = {
     "behind the copies that a storing host receives, 1.5 times the load either way. Only its "
     "answers "
     "wait less, behind one copy of a write instead of two.",
-    run_ali};
+    mcrdma_fig8::run_ali};
 
 }  // namespace cepheus::sim

@@ -10,7 +10,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace mcrdma_fig9 {
 
 using namespace std::chrono_literals;
 
@@ -128,7 +128,7 @@ void run(const ExperimentOptions& options, Report& report) {
   measure(true, options, report);
 }
 
-}  // namespace
+}  // namespace mcrdma_fig9
 
 const Experiment kMcRdmaFig9 = {
     "mcrdma-fig9",
@@ -152,6 +152,6 @@ const Experiment kMcRdmaFig9 = {
     "pause frames worked without cost; behind it the same with DCQCN (orig: as published; "
     "--congestion). Six gradients that begin at once are cut far below their share, and grow by "
     "40 Mb/s a step: that takes longer than the data.",
-    run};
+    mcrdma_fig9::run};
 
 }  // namespace cepheus::sim

@@ -5,7 +5,7 @@
 #include "fabric-sim/experiments/replication_rules.h"
 
 namespace cepheus::sim {
-namespace {
+namespace mcrdma_rules {
 
 constexpr std::size_t kHosts = 16;  // of a rack
 constexpr std::size_t kManyRacks = 20, kGroupsPerHost = 100;
@@ -44,7 +44,7 @@ void run(const ExperimentOptions& options, Report& report) {
              {.expected = of_one_rack(kManyRacks) + kHosts * kGroupsPerHost});
 }
 
-}  // namespace
+}  // namespace mcrdma_rules
 
 const Experiment kMcRdmaRules = {
     "mcrdma-rules",
@@ -61,6 +61,6 @@ const Experiment kMcRdmaRules = {
     "Some 40,000 rules are what its "
     "switch has room for: all patterns of four racks, or of 20 racks if a host is in at most 100 "
     "groups to two racks.",
-    run};
+    mcrdma_rules::run};
 
 }  // namespace cepheus::sim

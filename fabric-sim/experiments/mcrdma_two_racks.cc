@@ -8,7 +8,7 @@
 #include "fabric-sim/experiments/replication.h"
 
 namespace cepheus::sim {
-namespace {
+namespace mcrdma_two_racks {
 
 using namespace std::chrono_literals;
 
@@ -174,7 +174,7 @@ void run_fig7(const ExperimentOptions& options, Report& report) {
   for (const ReplicationWay way : kReplicationWays) measure_loss(way, options, report);
 }
 
-}  // namespace
+}  // namespace mcrdma_two_racks
 
 const Experiment kMcRdmaFig4 = {
     "mcrdma-fig4",
@@ -189,7 +189,7 @@ const Experiment kMcRdmaFig4 = {
     "the sender's completion, the mean of 400 messages (100 if quick); sent: what leaves the "
     "sender's NIC. "
     "Chain replication goes over D1, and its answer comes back up the chain.",
-    run_fig4};
+    mcrdma_two_racks::run_fig4};
 
 const Experiment kMcRdmaFig7 = {"mcrdma-fig7",
                                 "the same with loss on the way to the other rack: throughput and "
@@ -206,6 +206,6 @@ const Experiment kMcRdmaFig7 = {"mcrdma-fig7",
                                 "half of the throughput since two copies share the sender's link, "
                                 "so rivals are compared by what is "
                                 "left of their own without loss.",
-                                run_fig7};
+                                mcrdma_two_racks::run_fig7};
 
 }  // namespace cepheus::sim

@@ -5,7 +5,7 @@
 #include "net/shapes.h"
 
 namespace cepheus::sim {
-namespace {
+namespace tmcf {
 
 using namespace std::chrono_literals;
 
@@ -96,14 +96,14 @@ void run_fig6(const ExperimentOptions& options, Report& report) {
 
 constexpr PlotAxes kAxes = {"ms", "Gb/s", false, false, "Gb/s"};
 
-}  // namespace
+}  // namespace tmcf
 
 const Experiment kTmcfFig3 = {
     "tmcf-fig3",
     "a multicast that hears every notification, and six unicasts one after the other",
     "TMCF fig. 3",
     "15 s quick, 30 s",
-    kAxes,
+    tmcf::kAxes,
     "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
     "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s "
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
@@ -111,13 +111,13 @@ const Experiment kTmcfFig3 = {
     "to 4; steps of 100 ms as in the paper (50 if quick). Settled values "
     "are of a step's second half, and stand at its end. Expected is C/(k+1) (mcrdma-fig6 says "
     "what that takes); the paper's text has no numbers.",
-    run_fig3};
+    tmcf::run_fig3};
 const Experiment kTmcfFig4 = {
     "tmcf-fig4",
     "a multicast that hears of its worst path only, and six unicasts one after the other",
     "TMCF fig. 4",
     "25 s quick, 45 s",
-    kAxes,
+    tmcf::kAxes,
     "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
     "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s "
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
@@ -130,13 +130,13 @@ const Experiment kTmcfFig4 = {
     "every mark in an acknowledgement; ours make a notification in 50 us at most, and a slot "
     "of 50 us holds none or one of each path (cnp-window). Worst-path, Cepheus's filter, counts "
     "over 5 ms.",
-    run_fig4};
+    tmcf::run_fig4};
 const Experiment kTmcfFig6 = {
     "tmcf-fig6",
     "a multicast whose worst path is now here, now there",
     "TMCF fig. 6",
     "40 s quick, 80 s",
-    kAxes,
+    tmcf::kAxes,
     "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
     "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s "
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
@@ -145,6 +145,6 @@ const Experiment kTmcfFig6 = {
     "four phases: alone; one unicast beside it; two at another receiver; one again. Filtered, "
     "the multicast has its share of the worst link; hearing of both links it has less in the "
     "third phase, for which there is no theory. The paper's text has no numbers.",
-    run_fig6};
+    tmcf::run_fig6};
 
 }  // namespace cepheus::sim
