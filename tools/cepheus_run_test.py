@@ -55,7 +55,7 @@ def serve():
         launchers.append(launcher)
         wanted = launcher.recv(65536)
         magic, version, kind, number = struct.unpack_from("=IHHQ", wanted)
-        assert (magic, version, kind) == (0x43455048, 2, 2), wanted
+        assert (magic, version, kind) == (0x43455048, 3, 2), wanted
         if os.environ.get("FAKE_SWITCH") == "full":
             launcher.send(struct.pack("=IHH256s", magic, version, 3, b"2 free hosts are wanted") + bytes(120))
         else:

@@ -32,7 +32,7 @@ Testbed::Testbed(net::Topology topology, const TestbedConfig& config)
   nic.ack_every = config.ack_every;
   nic.min_ack_timeout = config.ack_timeout;
   nic.congestion = config.congestion;
-  if (config.congestion) nic.window_packets = kNoWindow;
+  if (config.congestion) nic.window_packets = nic.cautious_window = kNoWindow;
   std::vector<rnic::NicConfig> nics(topology.hosts.size(), nic);
   Random random(config.seed);
   for (rnic::NicConfig& n : nics) n.seed = random.next();

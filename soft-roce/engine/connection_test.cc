@@ -294,27 +294,37 @@ TEST(Connection, AsksForAcksMoreOftenOnceSomethingWasLost) {
   EXPECT_THAT(asking(hosts.a.transmit_all()), ElementsAre(131, 163, 195, 227, 249));
 }
 
+TEST(Connection, SendsHalfAWindowAtOnceAfterALoss) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 100, .cautious_window = 50, .ack_every = 100});
+  hosts.b.receive(1, 0, 256 * 200);
+  hosts.a.send(1, 0, 256 * 200);
+  auto burst = hosts.a.transmit_all();
+  EXPECT_EQ(burst.size(), 100u);
+  burst.erase(burst.begin());
+  hosts.b.hear(burst);
+  hosts.a.hear(hosts.b.transmit_all());
+  EXPECT_EQ(hosts.a.transmit_all().size(), 50u);
+}
+
 TEST(Connection, OfLongMessagesIsInBulkOnBothSides) {
   TwoHosts hosts({.mtu = 256}, {.window_packets = 100, .ack_every = 200});
-  const auto in_bulk = [&] {
-    return std::pair(hosts.a.nic.is_in_bulk(), hosts.b.nic.is_in_bulk());
-  };
+  const auto bulk = [&] { return std::pair(hosts.a.nic.bulk(), hosts.b.nic.bulk()); };
   const auto broadcast = [&](std::size_t packets) {
     hosts.b.receive(1, 0, 256 * packets);
     hosts.a.send(1, 0, 256 * packets);
   };
   broadcast(95);
   hosts.b.hear(hosts.a.transmit_all());
-  EXPECT_EQ(in_bulk(), std::pair(false, false)) << "short";
+  EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kNone)) << "short";
   hosts.exchange();
   broadcast(150);
   hosts.b.hear(hosts.a.transmit_all());
-  EXPECT_EQ(in_bulk(), std::pair(true, true));
+  EXPECT_EQ(bulk(), std::pair(Bulk::kAmid, Bulk::kAmid));
   hosts.exchange();
-  EXPECT_EQ(in_bulk(), std::pair(false, true)) << "the next may be as long";
+  EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kBetween)) << "the next may be as long";
   broadcast(1);
   hosts.exchange();
-  EXPECT_EQ(in_bulk(), std::pair(false, false));
+  EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kNone));
 }
 
 TEST(Connection, QueuePairsOfOneNicTakeTurns) {

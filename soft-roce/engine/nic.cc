@@ -16,6 +16,7 @@ namespace {
 NicConfig within_limits(NicConfig c) {
   constexpr std::uint32_t kLargestWindow = 1u << 22;  // well below half the PSN circle
   c.window_packets = std::clamp(c.window_packets, 1u, kLargestWindow);
+  c.cautious_window = std::clamp(c.cautious_window, 1u, c.window_packets);
   c.ack_every = std::max(c.ack_every, 1u);
   return c;
 }
@@ -277,8 +278,8 @@ bool Nic::wants_to_transmit() const {
   return !state_->responding.empty() || !state_->sending.empty();
 }
 
-bool Nic::is_in_bulk() const {
-  return state_->last_used != nullptr && state_->last_used->is_in_bulk();
+Bulk Nic::bulk() const {
+  return state_->last_used == nullptr ? Bulk::kNone : state_->last_used->bulk();
 }
 
 void Nic::on_timer(Instant now, NicOutput& out) {

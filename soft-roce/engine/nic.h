@@ -35,13 +35,17 @@ struct Manners {
   bool believes_ack_of_unsent = false;    // it acknowledges all that was sent
 };
 
+// Whether a queue pair carries long messages.
+enum class Bulk : std::uint8_t { kNone, kBetween, kAmid };
+
 struct NicConfig {
   Ipv4 address{};                // the port's own IPv4, its GID
   wire::Mac mac{};               // source of every packet
   wire::Mac gateway{};           // destination of every packet: the switch
   std::uint32_t max_mtu = 4096;  // largest path MTU, payload bytes
   bool make_icrc = true;         // false: leave it deferred (memory links), and trust deferred ones
-  std::uint32_t window_packets = 256;  // unacknowledged packets a requester may have in flight
+  std::uint32_t window_packets = 256;   // unacknowledged packets a requester may have in flight
+  std::uint32_t cautious_window = 256;  // the same after a loss; one READ asks for half of it
   std::uint32_t ack_every = 32;  // AckReq on every n-th packet of a long message, and the last
   Duration min_ack_timeout = std::chrono::milliseconds(50);  // floor under QpAttr::timeout_code
   // Consecutive ACK time-outs double the wait up to so often: recovery from the loss of a last
@@ -130,9 +134,9 @@ class Nic {
   // built. False: nothing to send now, or among the few QPs looked at none without a buffer.
   bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
   bool wants_to_transmit() const;
-  // The queue pair used last is in the middle of long messages: a batch of packets comes next, or
-  // the acknowledgement of one.
-  bool is_in_bulk() const;
+  // Of the queue pair used last. kAmid: a batch of packets comes next, or the acknowledgement of one.
+  // kBetween: its last message was a long one, and the next may be.
+  Bulk bulk() const;
   // ACK time-outs, RNR waits, and packets that waited for their QP's rate. The driver drains what has arrived before it calls this: a
   // descheduled process is not a loss.
   void on_timer(Instant now, NicOutput& out);

@@ -52,8 +52,10 @@ class QueuePair {
   bool has_data() const { return has_work() && !waits_for_rate(); }
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
-  bool is_in_bulk() const {
-    return is_rc() && (requester_.in_flight() >= kBulk || responder_.packets_of_message() >= kBulk);
+  Bulk bulk() const {
+    if (!is_rc()) return Bulk::kNone;
+    if (requester_.in_flight() >= kBulk || responder_.packets() >= kBulk) return Bulk::kAmid;
+    return responder_.packets_before() >= kBulk ? Bulk::kBetween : Bulk::kNone;
   }
   std::optional<CongestionState> congestion(Instant now) const;
   bool jump(std::uint64_t sent, std::uint64_t received);  // see Nic

@@ -43,7 +43,11 @@ void Requester::take_back() {
   queue_.pop_youngest();
 }
 
-std::uint64_t Requester::window() const { return probing_ ? 1 : qp_.port.config.window_packets; }
+std::uint64_t Requester::window() const {
+  if (probing_) return 1;
+  const NicConfig& config = qp_.port.config;
+  return next_ < often_until_ ? config.cautious_window : config.window_packets;
+}
 
 bool Requester::can_send() const {
   if (qp_.state != QpState::kRts && qp_.state != QpState::kSqd) return false;
@@ -53,7 +57,7 @@ bool Requester::can_send() const {
 
 // Packets of a READ that one request asks for at most.
 std::uint64_t Requester::read_piece() const {
-  return std::max(qp_.port.config.window_packets / 2, 1u);
+  return std::max(qp_.port.config.cautious_window / 2, 1u);
 }
 
 // Whether READs and atomics in flight let the message at the cursor go on

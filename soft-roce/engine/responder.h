@@ -51,8 +51,9 @@ class Responder {
   bool is_idle() const {
     return owed_ == Owed::kNothing && message_ == Message::kNone && results_.empty();
   }
-  // Of the message that is coming in, or of the one before, if that was longer so far.
-  std::uint32_t packets_of_message() const { return std::max(packets_, packets_before_); }
+  // Of the message that is coming in, and of the one before.
+  std::uint32_t packets() const { return packets_; }
+  std::uint32_t packets_before() const { return packets_before_; }
   void check_consistent() const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 // prompt.
 constexpr std::size_t kReceiveBatch = 64;
 // Frames that are written before the switch sees them: it takes them while the next are written.
-constexpr std::size_t kSendBatch = 128;
+constexpr std::size_t kSendBatch = fabric::kWindow / 2;
 // Far less than the shortest ACK time-out (NicConfig::min_ack_timeout).
 constexpr Duration kAckWithin = std::chrono::milliseconds(2);
 constexpr std::int64_t kLeastBatch = 32;
@@ -51,7 +51,10 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   config.max_mtu = identity.mtu;
   config.make_icrc = identity.icrc_always;
   // Two batches: the peer takes one while the other is on its way.
-  config.window_packets = fabric::kFrameRing / 4;
+  config.window_packets = fabric::kWindow;
+  config.cautious_window = fabric::kWindow / 2;
+  // What waits for a slow link waits in a queue, before everything else.
+  if (!identity.rate.is_unlimited()) config.window_packets = config.cautious_window;
   config.ack_every = config.window_packets / 2;
   if (!identity.rate.is_unlimited()) {
     // A slow link must not take longer for a batch than an acknowledgement may be late.

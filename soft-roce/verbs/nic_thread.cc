@@ -106,7 +106,7 @@ void LiveNic::thread_loop() {
         has_waited = false;
       }
       if (!moved) check_fabric();
-      const bool for_batch = engine_.is_in_bulk() && !has_waited;
+      const bool for_batch = engine_.bulk() != rnic::Bulk::kNone && !has_waited;
       if (!moved) {
         // arm() says no if something has arrived meanwhile.
         on_port = is_up() && !napping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);

@@ -10,9 +10,6 @@
 namespace cepheus::verbs {
 namespace {
 
-// The thread must not take a program that naps for one that has ceased to poll.
-static_assert(PollRest::kNap < DrivePolicy::kPollGrace);
-
 thread_local PollRest polls;
 thread_local const LiveNic* polled_last = nullptr;
 
@@ -37,7 +34,7 @@ void LiveNic::poll() {
     if (!moved && polls.is_check_due()) check_fabric();
     // Not over a completion that the caller has not seen, nor while another NIC has news for it.
     const bool is_news = std::exchange(is_news_, false) || std::exchange(polled_last, this) != this;
-    in_bulk = !moved && !is_news && engine_.is_in_bulk();
+    in_bulk = !moved && !is_news && engine_.bulk() != rnic::Bulk::kNone;
   }
   if (moved) {
     polls.fruitful();
@@ -69,6 +66,7 @@ bool LiveNic::nap(fabric::HostPort::WaitFor what) {
     }
     // Work in hand is done first, and something that has just arrived is not slept over.
     if (engine_.wants_to_transmit()) return false;
+    if (engine_.bulk() == rnic::Bulk::kAmid) most = PollRest::kNapAmidMessage;
     most = std::min(most, engine_.deadline() - wire::monotonic_now());
     if (most <= Duration(0) || !port_->arm(what)) return true;
     napping_ = true;
@@ -76,6 +74,7 @@ bool LiveNic::nap(fabric::HostPort::WaitFor what) {
   port_->sleep(most);
   const std::scoped_lock lock(mutex_);
   napping_ = false;
+  drive_.polled(wire::monotonic_now());  // as it will: the thread is not to come between
   if (!is_abandoned()) port_->withdraw();
   return true;
 }

@@ -15,8 +15,8 @@ namespace cepheus::live {
 
 class AnsweredFrames {
  public:
-  static constexpr std::uint32_t kPerAnswer = 512;  // NICs ask for one every 66 or 128 packets
-  static constexpr std::uint32_t kMost = 1024;      // that may be saved up
+  static constexpr std::uint32_t kPerAnswer = 512;  // NICs ask for one every 66 or 256 packets
+  static constexpr std::uint32_t kMost = 2048;      // that may be saved up
 
   AnsweredFrames() { left_.fill(kPerAnswer); }  // until the first comes
 

@@ -109,7 +109,7 @@ TEST(LiveGroup, CrossesTrunks) {
 // c's link is slow, so leaf1 pauses the trunk, and leaf0 lets the group wait where a sends it.
 TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
   TestFabric fabric(two_racks("rate = '1Gbps'\ndelay = '20us'\npfc = true", "group_halt = true",
-                              "link = { rate = '100Mbps' }"));
+                              "link = { rate = '10Mbps' }"));
   LiveGroup group(fabric, 3);
   ASSERT_NO_FATAL_FAILURE(group.set_up());
   constexpr std::uint32_t kPackets = 200;

@@ -34,7 +34,7 @@
 namespace cepheus::fabric {
 
 inline constexpr std::uint32_t kHandshakeMagic = 0x43455048;  // "CEPH" for the eye in a trace
-inline constexpr std::uint16_t kHandshakeVersion = 2;
+inline constexpr std::uint16_t kHandshakeVersion = 3;
 
 using ReservationId = std::uint64_t;  // not to be guessed; 0: none
 

@@ -11,9 +11,9 @@
 namespace cepheus::fabric {
 namespace {
 
-// A NIC's window of 256 packets towards each of a good many peers at once. The slots returned last
-// are used first, so memory that is not needed is never touched.
-constexpr std::uint32_t kMinSlotsPerArea = 4096;
+// A NIC's window towards each of a good many peers at once. The slots returned last are used first,
+// so memory that is not needed is never touched.
+constexpr std::uint32_t kMinSlotsPerArea = 8192;
 constexpr std::uint32_t kMaxSlots = 1u << 26;  // of a pool: what a BufferRef can name
 // Nobody's user id (setuid(2) takes it for an error).
 constexpr uid_t kNobody = ~uid_t{0};

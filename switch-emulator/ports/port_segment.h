@@ -22,7 +22,9 @@
 
 namespace cepheus::fabric {
 
-inline constexpr std::uint32_t kFrameRing = 1024;
+inline constexpr std::uint32_t kFrameRing = 2048;
+// Packets that a NIC may have under way to one peer: a ring holds those of four.
+inline constexpr std::uint32_t kWindow = kFrameRing / 4;
 
 // One frame on a ring: a wire::Frame whose payload pointer has become an offset into the payload
 // pool.

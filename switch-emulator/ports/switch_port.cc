@@ -33,7 +33,7 @@ bool is_roce(const Frame& frame) {
 }  // namespace
 
 SwitchPort::SwitchPort(PayloadPools& pools, std::uint32_t area, FlushList& flush_list)
-    : AccessPort(flush_list), pools_(pools), area_(area), rx_entries_(kFrameRing), share_(pools) {}
+    : AccessPort(flush_list), pools_(pools), area_(area), share_(pools) {}
 
 SwitchPort::~SwitchPort() { close(); }
 
@@ -64,6 +64,7 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   rx_ = RingProducer<Descriptor>(segment_.rx());
   returns_ = RingProducer<std::uint32_t>(segment_.returns());
   reclaimed_ = 0;
+  rx_entries_.resize(kFrameRing);
   ring_share_.clear();
   open_ = true;
   ++attachment_;
@@ -191,7 +192,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
   entry.sender = sender;
   ring_share_.add(sender);
   rx_.advance();
-  has_batch_ = has_batch_ || !is_bulk_data(frame) || unread() >= kFrameRing / 4;
+  has_batch_ = has_batch_ || !is_bulk_data(frame) || unread() >= kWindow;
   mark_for_flush();
   return true;
 }

@@ -218,7 +218,7 @@ TEST_F(SwitchPortWakes, LetsWhoWaitsForABatchSleepUntilItHasToAnswer) {
 TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchBeforeTheRingIsFull) {
   std::uint32_t frames = 1;
   while (!is_woken(wire::Opcode::kRcSendMiddle, false)) ++frames;
-  EXPECT_EQ(frames, kFrameRing / 4);
+  EXPECT_EQ(frames, kWindow);
 }
 
 TEST_F(SwitchPortWakes, WakesWhoWaitsForABatchWhenAFrameIsMarkedOrDropped) {
@@ -306,7 +306,6 @@ TEST_F(SwitchPortTest, DeliversByCopyToAnotherUser) {
 
 // Whatever one sender does, there is room for the window of another's NIC.
 TEST_F(SwitchPortTest, KeepsRoomOnTheRingForOtherSenders) {
-  constexpr std::uint32_t kWindow = 256;
   BareClient client = open(port, 0), sender = open(other, 1);
   const auto from = [&](SenderNo host) { return port.deliver(frame, host, wire::Instant{}); };
   sender.put(BareClient::valid_headers(4));

@@ -215,7 +215,7 @@ class Daemons:
         ctl, path = [self.bin / "cepheusctl", "--socket", self.switch.socket], self.switch.socket
 
         def hello_as(host):  # switch-emulator/ports/handshake.cc
-            return struct.pack("=IHHQ64s", 0x43455048, 2, 0, 0, host)
+            return struct.pack("=IHHQ64s", 0x43455048, 3, 0, 0, host)
 
         def attach_once():  # the replica has h1
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as host:
