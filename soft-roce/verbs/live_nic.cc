@@ -18,7 +18,7 @@ namespace {
 // prompt.
 constexpr std::size_t kReceiveBatch = 64;
 // Frames that are written before the switch sees them: it takes them while the next are written.
-constexpr std::size_t kSendBatch = fabric::kWindow / 2;
+constexpr std::size_t kSendBatch = fabric::kWindow / 4;
 // Far less than the shortest ACK time-out (NicConfig::min_ack_timeout).
 constexpr Duration kAckWithin = std::chrono::milliseconds(2);
 constexpr std::int64_t kLeastBatch = 32;
