@@ -88,6 +88,7 @@ function(_cepheus_precompile name)
     _cepheus_common(cepheus_test_headers)
   endif()
   target_precompile_headers(${name} REUSE_FROM cepheus_test_headers)
+  set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)  # where options differ, the headers are read as ever
 endfunction()
 
 # cepheus_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
