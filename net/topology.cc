@@ -184,6 +184,25 @@ Topology Topology::star(std::size_t n, const LinkConfig& link) {
   return t;
 }
 
+wire::BitRate Topology::slowest_rate() const {
+  wire::BitRate slowest;
+  const auto look_at = [&](const LinkConfig& link) {
+    if (link.rate.is_unlimited()) return;
+    if (slowest.is_unlimited() || link.rate.bits_per_second < slowest.bits_per_second) {
+      slowest = link.rate;
+    }
+  };
+  for (const HostSpec& host : hosts) {
+    look_at(host.up);
+    look_at(host.down);
+  }
+  for (const TrunkSpec& trunk : trunks) {
+    look_at(trunk.ab);
+    look_at(trunk.ba);
+  }
+  return slowest;
+}
+
 void Topology::assign_link_seeds() {
   std::uint64_t direction = 0;
   const auto next = [&] { return wire::splitmix(wire::splitmix(seed) + direction++); };

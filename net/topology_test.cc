@@ -81,6 +81,19 @@ TEST(Topology, DrawsOtherLinkSeedsFromAnotherSeed) {
   EXPECT_NE(a.hosts[0].up.seed, b.hosts[0].up.seed);
 }
 
+TEST(Topology, KnowsItsSlowestLinkInEitherDirection) {
+  Topology t = with_switches({"a", "b"});
+  add_host(t, "h0", Ipv4(10, 0, 0, 1), 0);
+  add_trunk(t, 0, 1);
+  EXPECT_TRUE(t.slowest_rate().is_unlimited());
+  t.hosts[0].down.rate = {5'000};
+  EXPECT_EQ(t.slowest_rate().bits_per_second, 5'000u);
+  t.trunks[0].ba.rate = {3'000};
+  EXPECT_EQ(t.slowest_rate().bits_per_second, 3'000u);
+  t.hosts[0].up.rate = {4'000};
+  EXPECT_EQ(t.slowest_rate().bits_per_second, 3'000u);
+}
+
 TEST(TopologyPlan, NamesPortsAndMacsOfAStar) {
   Topology t = Topology::star(2);
   t.mtu = 1024;

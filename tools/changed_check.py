@@ -60,7 +60,8 @@ def commands(build):
             members = [pathlib.Path(name) for name in re.findall(r'#include "(.*)"', file.read_text(encoding="utf-8"))]
         options = [word for word in words[1:] if word not in ("-c", entry["file"])]
         # Without the precompiled headers: a file has to include what it uses.
-        options = [word for n, word in enumerate(options) if word != "-include" and options[n - 1:n] != ["-include"] and word != "-Winvalid-pch"]
+        while (at := next((n for n, word in enumerate(options) if "/cmake_pch." in word), None)) is not None:
+            del options[at - 1:at + 1]
         if "-o" in options:
             del options[options.index("-o"):options.index("-o") + 2]
         for member in members:

@@ -125,6 +125,7 @@ class Scenario {
   NicConfig config() {
     NicConfig c;
     c.window_packets = static_cast<std::uint32_t>(pick(1, 128));
+    c.cautious_window = static_cast<std::uint32_t>(pick(1, 128));
     c.ack_every = static_cast<std::uint32_t>(pick(1, 64));
     c.seed = random_();
     if (chance(0.5)) {

@@ -53,7 +53,7 @@ class QueuePair {
   Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
 
   Bulk bulk() const {
-    if (!is_rc()) return Bulk::kNone;
+    if (!is_rc() || context_.state == QpState::kErr) return Bulk::kNone;
     if (requester_.in_flight() >= kBulk || responder_.packets() >= kBulk) return Bulk::kAmid;
     return responder_.packets_before() >= kBulk ? Bulk::kBetween : Bulk::kNone;
   }

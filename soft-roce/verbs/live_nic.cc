@@ -53,12 +53,13 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   // Two batches: the peer takes one while the other is on its way.
   config.window_packets = fabric::kWindow;
   config.cautious_window = fabric::kWindow / 2;
+  const wire::BitRate slowest = identity.slowest_rate;
   // What waits for a slow link waits in a queue, before everything else.
-  if (!identity.rate.is_unlimited()) config.window_packets = config.cautious_window;
+  if (!slowest.is_unlimited()) config.window_packets = config.cautious_window;
   config.ack_every = config.window_packets / 2;
-  if (!identity.rate.is_unlimited()) {
+  if (!slowest.is_unlimited()) {
     // A slow link must not take longer for a batch than an acknowledgement may be late.
-    const auto packets = kAckWithin / std::max(identity.rate.time_for(identity.mtu), Duration(1));
+    const auto packets = kAckWithin / std::max(slowest.time_for(identity.mtu), Duration(1));
     config.ack_every = static_cast<std::uint32_t>(
         std::clamp<std::int64_t>(packets, kLeastBatch, config.ack_every));
   }

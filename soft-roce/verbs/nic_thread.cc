@@ -165,11 +165,14 @@ void LiveNic::look_at_program(Instant now) {
 
 void LiveNic::stay_out_of_the_way() {
   thread_defers_.store(true);
+  const Instant now = wire::monotonic_now();
+  bool naps = false;  // what comes wakes the program, which tells whoever waits for it
+  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    look_at_program(now);
+    naps = napping_;
+  }
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
-  if (armed_queues_.load() == 0 && !stopping_.load()) {
-    const Instant now = wire::monotonic_now();
-    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock())
-      look_at_program(now);
+  if ((naps || armed_queues_.load() == 0) && !stopping_.load()) {
     sleep_until(now + DrivePolicy::kPollGrace, false);
   }
   thread_defers_.store(false);

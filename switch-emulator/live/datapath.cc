@@ -47,6 +47,8 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
   for (std::size_t port = 0; port < ports_.size(); ++port) {
     if (ports_[port].end.kind == net::PortKind::kHost) add_host(topology, port);
   }
+  const wire::BitRate slowest = topology.slowest_rate();
+  for (Host& host : hosts_) host.identity.slowest_rate = slowest;
 }
 
 void Datapath::build_switches(net::Topology::Plan& plan) {

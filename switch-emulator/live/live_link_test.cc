@@ -16,8 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-constexpr std::uint32_t kWindow =
-    128;  // packets ahead of the receiver, as a NIC keeps: nothing is dropped for lack of room
+// Packets ahead of the receiver, fewer than a NIC keeps: nothing is dropped for lack of room.
+constexpr std::uint32_t kWindow = 128;
 
 // Sends `count` packets of 4 KiB from h0 to h1 on one thread while this one receives until
 // `expected` have come.

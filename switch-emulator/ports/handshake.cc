@@ -39,6 +39,7 @@ struct RawWelcome {
   std::uint8_t mac[6];
   std::uint8_t gateway[6];
   std::uint64_t rate_bits_per_second;
+  std::uint64_t slowest_bits_per_second;
   std::uint32_t mtu;
   std::uint32_t icrc_always;
   std::uint32_t host_index;
@@ -50,7 +51,7 @@ struct RawWelcome {
 };
 static_assert(sizeof(RawHello) == 80);
 static_assert(sizeof(RawHosts) == 16);
-static_assert(sizeof(RawWelcome) == 384);
+static_assert(sizeof(RawWelcome) == 392);
 
 template <std::size_t N>
 void put_text(char (&field)[N], std::string_view text) {
@@ -113,6 +114,7 @@ std::vector<std::uint8_t> encode(const Welcome& welcome) {
   std::copy(identity.mac.octets.begin(), identity.mac.octets.end(), raw.mac);
   std::copy(identity.gateway.octets.begin(), identity.gateway.octets.end(), raw.gateway);
   raw.rate_bits_per_second = identity.rate.bits_per_second;
+  raw.slowest_bits_per_second = identity.slowest_rate.bits_per_second;
   raw.mtu = identity.mtu;
   raw.icrc_always = identity.icrc_always ? 1 : 0;
   raw.host_index = identity.host_index;
@@ -195,6 +197,7 @@ std::optional<Welcome> decode_welcome(std::span<const std::uint8_t> datagram) {
   std::copy(std::begin(raw.mac), std::end(raw.mac), identity.mac.octets.begin());
   std::copy(std::begin(raw.gateway), std::end(raw.gateway), identity.gateway.octets.begin());
   identity.rate.bits_per_second = raw.rate_bits_per_second;
+  identity.slowest_rate.bits_per_second = raw.slowest_bits_per_second;
   identity.mtu = raw.mtu;
   identity.icrc_always = raw.icrc_always != 0;
   identity.host_index = raw.host_index;

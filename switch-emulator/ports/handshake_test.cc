@@ -17,6 +17,7 @@ Welcome example() {
                       .gateway = {{2, 0xCE, 10, 255, 0, 1}},
                       .mtu = 1024,
                       .rate = {10'000'000'000},
+                      .slowest_rate = {1'000'000'000},
                       .icrc_always = true,
                       .host_index = 3,
                       .host_count = 4};
@@ -88,6 +89,7 @@ TEST(Handshake, CarriesAWelcome) {
   EXPECT_EQ(got->identity.gateway, sent.identity.gateway);
   EXPECT_EQ(got->identity.mtu, 1024u);
   EXPECT_EQ(got->identity.rate.bits_per_second, 10'000'000'000u);
+  EXPECT_EQ(got->identity.slowest_rate.bits_per_second, 1'000'000'000u);
   EXPECT_TRUE(got->identity.icrc_always);
   EXPECT_EQ(got->identity.host_index, 3u);
   EXPECT_EQ(got->identity.host_count, 4u);

@@ -26,6 +26,7 @@ struct HostIdentity {
   wire::Mac gateway;             // the switch's MAC
   std::uint32_t mtu = 4096;      // largest path MTU, payload bytes
   wire::BitRate rate;            // of the host's link; unlimited if unshaped
+  wire::BitRate slowest_rate;    // of any link of the fabric
   bool icrc_always = false;      // hosts make and check the ICRC
   std::uint32_t host_index = 0;  // position in the topology
   std::uint32_t host_count = 0;
