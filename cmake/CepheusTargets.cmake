@@ -30,7 +30,7 @@ function(_cepheus_common target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:cepheus_warnings> $<BUILD_INTERFACE:cepheus_sanitizers>)
 endfunction()
 
-# Sources that no packet passes: tests that simulate nothing, programs that leave to libraries all that takes time.
+# Cold sources handle no packets: tests without simulation, and programs whose libraries do all the work.
 set(CEPHEUS_COLD_OPTIONS "" CACHE STRING "Compiler options for sources whose own speed does not matter")
 
 # cepheus_library(NAME SOURCES ... [LIBS ...] [COLD]): static library cepheus_NAME, alias cepheus::NAME.
@@ -71,8 +71,8 @@ function(_cepheus_label name labels packages)
   set_tests_properties(${name} PROPERTIES LABELS "${labels};${packages}" SKIP_RETURN_CODE 77)
 endfunction()
 
-# What nearly every test includes takes longer to compile than most tests, so all cold tests share it precompiled.
-# A compiler cache does without: each change of a header would miss all of them.
+# GoogleTest's headers take longer to compile than most tests, so all cold tests share them precompiled. Builds with a
+# compiler cache do without: one changed header would miss all of them.
 function(_cepheus_precompile name)
   if(NOT CMAKE_UNITY_BUILD OR CMAKE_CXX_COMPILER_LAUNCHER OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()

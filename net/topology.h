@@ -126,7 +126,7 @@ struct Topology {
   // Gives each direction of each link its own seed, drawn from `seed`. star() and from_toml() have
   // done so.
   void assign_link_seeds();
-  // What any packet may have to pass: that of the slowest link.
+  // The rate of the slowest link.
   wire::BitRate slowest_rate() const;
   // The same as a TOML file; from_toml(to_toml()) is the identity on what a file can say (a link's
   // two directions differ in their seeds only, Rules in their policies only).

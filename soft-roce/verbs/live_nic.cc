@@ -54,7 +54,7 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   config.window_packets = fabric::kWindow;
   config.cautious_window = fabric::kWindow / 2;
   const wire::BitRate slowest = identity.slowest_rate;
-  // What waits for a slow link waits in a queue, before everything else.
+  // A window that waits in the queue of a slow link delays all other packets there.
   if (!slowest.is_unlimited()) config.window_packets = config.cautious_window;
   config.ack_every = config.window_packets / 2;
   if (!slowest.is_unlimited()) {

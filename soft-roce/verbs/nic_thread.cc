@@ -166,7 +166,7 @@ void LiveNic::look_at_program(Instant now) {
 void LiveNic::stay_out_of_the_way() {
   thread_defers_.store(true);
   const Instant now = wire::monotonic_now();
-  bool naps = false;  // what comes wakes the program, which tells whoever waits for it
+  bool naps = false;  // a packet wakes the program, and its poll tells other waiters
   if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
     look_at_program(now);
     naps = napping_;

@@ -18,7 +18,7 @@ class PollRest {
 
   // How long a nap lasts: what a program that has other things to poll can miss.
   static constexpr wire::Duration kNap = std::chrono::microseconds(200);
-  // And in the middle of a long message: the next batch wakes it before that.
+  // In the middle of a long message a nap may last longer: the next batch ends it.
   static constexpr wire::Duration kNapAmidMessage = std::chrono::milliseconds(1);
   // A core given away for longer than this went to somebody who computes.
   static constexpr wire::Duration kLongYield = std::chrono::microseconds(500);
