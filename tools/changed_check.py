@@ -73,7 +73,7 @@ def look_at(file, command):
     """What is wrong with it, as text."""
     directory, compiler, options = command
     if shutil.which("clang-tidy"):
-        words = ["clang-tidy", "--quiet", str(file), "--", *options, "-Wno-unknown-warning-option"]
+        words = ["clang-tidy", "--quiet", str(file), "--", *options, "-Wno-unknown-warning-option", "-Qunused-arguments"]
     else:
         words = [compiler, "-fsyntax-only", *options, str(file)]
     done = subprocess.run(words, cwd=directory, text=True, capture_output=True, check=False)
