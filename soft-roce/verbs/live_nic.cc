@@ -53,15 +53,14 @@ NicConfig config_of(const fabric::HostIdentity& identity,
   // Two batches: the peer takes one while the other is on its way.
   config.window_packets = fabric::kWindow;
   config.cautious_window = fabric::kWindow / 2;
-  const wire::BitRate slowest = identity.slowest_rate;
-  // A window that waits in the queue of a slow link delays all other packets there.
-  if (!slowest.is_unlimited()) config.window_packets = config.cautious_window;
   config.ack_every = config.window_packets / 2;
-  if (!slowest.is_unlimited()) {
-    // A slow link must not take longer for a batch than an acknowledgement may be late.
+  if (const wire::BitRate slowest = identity.slowest_rate; !slowest.is_unlimited()) {
+    // A window that waits in the queue of a slow link delays all other packets there, and a batch
+    // must not take longer than an acknowledgement may be late.
+    config.window_packets = config.cautious_window;
     const auto packets = kAckWithin / std::max(slowest.time_for(identity.mtu), Duration(1));
     config.ack_every = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(packets, kLeastBatch, config.ack_every));
+        std::clamp<std::int64_t>(packets, kLeastBatch, config.window_packets / 2));
   }
   config.timeout_doublings = 6;  // a stopped process is not a lost one
   config.seed = random_seed();

@@ -20,7 +20,7 @@ namespace {
 using wire::ErrorCode;
 using wire::fail;
 
-// Several of a NIC's windows; the kernel drops what comes while we do not run.
+// Several of a NIC's windows; the kernel drops packets that come while we do not run.
 constexpr std::uint32_t kReceiveSlots = 2048;
 constexpr std::uint32_t kSendSlots = 1024;
 constexpr std::uint32_t kBlockBytes = 64 << 10;  // physically contiguous
