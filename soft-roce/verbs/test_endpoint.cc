@@ -372,4 +372,9 @@ void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode) {
   EXPECT_EQ(wc->opcode, opcode);
 }
 
+bool ended_well(pid_t child) {
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 }  // namespace cepheus::verbs

@@ -127,4 +127,7 @@ std::string last_error();
 // There is a completion, of that kind, and it tells of success.
 void expect_success(const std::optional<ibv_wc>& wc, ibv_wc_opcode opcode);
 
+// Waits for a child: whether it exited with 0.
+bool ended_well(pid_t child);
+
 }  // namespace cepheus::verbs
