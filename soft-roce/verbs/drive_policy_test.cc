@@ -71,16 +71,5 @@ TEST(DrivePolicy, ForgetsWhatAProgramThatPollsTakesItself) {
   EXPECT_LT(polls, 100);
 }
 
-TEST(ThreadPace, GathersPacketsForAWhileAfterASlowYield) {
-  ThreadPace pace;
-  EXPECT_FALSE(pace.gathers(kStart));
-  pace.yielded(kStart, kStart + 500us);
-  EXPECT_FALSE(pace.gathers(kStart + 500us)) << "it went to a program that polls";
-  pace.yielded(kStart, kStart + 3ms);
-  EXPECT_TRUE(pace.gathers(kStart + 3ms));
-  EXPECT_TRUE(pace.gathers(kStart + 22ms));
-  EXPECT_FALSE(pace.gathers(kStart + 23ms));
-}
-
 }  // namespace
 }  // namespace cepheus::verbs

@@ -236,7 +236,7 @@ void LiveNic::deliver() {
 void LiveNic::deliver_completion(const Completion& completion) {
   if (completion.cq >= queues_.size() || queues_[completion.cq].queue == nullptr) return;
   const Queue& target = queues_[completion.cq];
-  is_news_ = true;
+  ++delivered_;
   if (target.queue->push(completion)) return;
   ++counters_.completions_lost;
   if (target.queue->report_overrun()) target.listener->on_overrun();

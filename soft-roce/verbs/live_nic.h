@@ -4,7 +4,8 @@
 // Who drives the engine: every call that gives it work sends what became ready before it returns;
 // poll() takes in what has arrived while the program polls; otherwise the thread does, asleep on
 // the port until there is something. Which of the two, and how each waits, is decided by objects
-// that do nothing else: drive_policy.h, poll_rest.h, timer_turn.h.
+// that do nothing else: drive_policy.h,
+// switch-emulator/ports/wait_policy.h, timer_turn.h.
 //
 // Lock order: a process's device lock, then the NIC's, then a completion queue's, then a channel's
 // or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only
@@ -162,11 +163,10 @@ class LiveNic {
   static void* thread_entry(void* self);
   void thread_loop();
   void fail(std::string_view why);
-  bool leaves_to_program(Instant now);
   void look_at_program(Instant now);
   void stay_out_of_the_way();
   // What a polling program does when there is nothing (waiting.cc).
-  void rest(bool in_bulk);
+  void rest(Instant now, bool amid_message);
   bool nap(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
   void kick();
@@ -186,7 +186,6 @@ class LiveNic {
   std::atomic<bool> up_{true};
   std::atomic<bool> abandoned_{false};
 
-  bool leaves_ = false;  // the thread's own: what leaves_to_program() said last
   Readiness kick_;
   pthread_t thread_{};
   bool thread_runs_ = false;
@@ -195,9 +194,10 @@ class LiveNic {
   TimerTurn timers_;
   std::atomic<bool> thread_kicked_{false};  // read without it
   Instant thread_wakes_ = Instant::min();   // min: it is awake
-  bool is_news_ = false;         // completions were delivered since the program's last poll
-  bool thread_on_port_ = false;  // it has armed the port and sleeps on it
-  bool napping_ = false;         // the program has, and does
+  std::uint64_t delivered_ = 0;             // completions, of all time
+  Instant fabric_check_{};                  // when a poll looks after the fabric next
+  bool thread_on_port_ = false;             // it has armed the port and sleeps on it
+  std::atomic<bool> napping_{false};        // the program has, and does; read without it
   // CPU clock of the thread that polled last; no clock has this number.
   clockid_t poller_clock_ = std::numeric_limits<clockid_t>::max();
 

@@ -1,6 +1,5 @@
 // The thread of a LiveNic: it drives the engine when the program does not poll.
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -12,6 +11,7 @@
 
 #include "soft-roce/verbs/live_nic.h"
 #include "soft-roce/verbs/report.h"
+#include "switch-emulator/ports/processor.h"
 #include "switch-emulator/ports/short_slices.h"
 
 namespace cepheus::verbs {
@@ -20,9 +20,6 @@ namespace {
 // Packets that found neither room nor a payload buffer are tried again after this, if nothing wakes
 // us before.
 constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
-
-// A batch that has not come by then is not waited for.
-constexpr Duration kBatchPatience = std::chrono::milliseconds(2);
 
 // After so many exceptions the thread ends, and only a program that polls drives the NIC.
 constexpr int kMostFailures = 3;
@@ -86,11 +83,11 @@ void LiveNic::fail(std::string_view why) {
 void LiveNic::thread_loop() {
   fabric::ask_for_short_slices();
   using WaitFor = fabric::HostPort::WaitFor;
-  ThreadPace pace;
-  bool has_waited = false;  // for a batch, and none came
+  using fabric::WaitPolicy;
+  WaitPolicy policy(Duration(0));
   while (!stopping_.load()) {
     const Instant now = wire::monotonic_now();
-    if (leaves_to_program(now)) {
+    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_)) {
       stay_out_of_the_way();
       continue;
     }
@@ -103,11 +100,14 @@ void LiveNic::thread_loop() {
       if (moved) {
         look_at_program(now);
         drive_.took_by_thread();
-        has_waited = false;
+        policy.found(now);
+      } else {
+        check_fabric();
       }
-      if (!moved) check_fabric();
-      const bool for_batch = engine_.bulk() != rnic::Bulk::kNone && !has_waited;
+      bool for_batch = false;
       if (!moved) {
+        for_batch = policy.found_nothing(now, engine_.bulk() != rnic::Bulk::kNone) ==
+                    WaitPolicy::Step::kSleepForBatch;
         // arm() says no if something has arrived meanwhile.
         on_port = is_up() && !napping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
         moved = is_up() && !on_port;
@@ -115,8 +115,7 @@ void LiveNic::thread_loop() {
       if (!moved) {
         wake = engine_.deadline();
         // Packets of a sender that has stopped in the middle hold the fabric's memory.
-        if (for_batch) wake = std::min(wake, now + kBatchPatience);
-        has_waited = for_batch;
+        if (for_batch) wake = std::min(wake, now + WaitPolicy::kForBatch);
         if (is_up() && engine_.wants_to_transmit()) wake = std::min(wake, now + kRetryTransmit);
         thread_wakes_ = wake;
         thread_on_port_ = on_port;
@@ -125,12 +124,10 @@ void LiveNic::thread_loop() {
     if (moved) {
       // Lets the program have the lock, or the peer the core; but a program that computes keeps it
       // for milliseconds.
-      if (pace.gathers(now)) {
-        sleep_until(now + ThreadPace::kGather, false);
+      if (policy.is_contended(now)) {
+        sleep_until(now + WaitPolicy::kGather, false);
       } else {
-        const Instant began = wire::monotonic_now();
-        ::sched_yield();
-        pace.yielded(began, wire::monotonic_now());
+        fabric::offer_core(policy);
       }
       continue;
     }
@@ -144,17 +141,6 @@ void LiveNic::thread_loop() {
       kick_.clear();
     }
   }
-}
-
-bool LiveNic::leaves_to_program(Instant now) {
-  const bool is_armed = armed_queues_.load() > 0;
-  std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    if (leaves_ && !is_armed) return true;  // its holder goes on driving the NIC
-    lock.lock();
-  }
-  leaves_ = drive_.leaves_to_program(now, is_armed, napping_);
-  return leaves_;
 }
 
 void LiveNic::look_at_program(Instant now) {

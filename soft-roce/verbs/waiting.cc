@@ -1,17 +1,26 @@
-// A program's own polls, and how it waits between them (poll_rest.h).
-#include <sched.h>
-
+// A program's own polls, and how it waits between them (wait_policy.h).
 #include <algorithm>
 #include <utility>
 
 #include "soft-roce/verbs/live_nic.h"
-#include "soft-roce/verbs/poll_rest.h"
+#include "switch-emulator/ports/processor.h"
 
 namespace cepheus::verbs {
 namespace {
 
-thread_local PollRest polls;
-thread_local const LiveNic* polled_last = nullptr;
+// To see whether the fabric is still there costs a system call.
+constexpr Duration kFabricCheck = std::chrono::milliseconds(5);
+
+// A program has other things to look at: it never sleeps only because nothing comes.
+thread_local fabric::WaitPolicy policy(Duration::max());
+
+// What a thread saw of a NIC at its last poll.
+struct View {
+  const LiveNic* nic;
+  std::uint64_t delivered;  // completions
+  bool operator==(const View&) const = default;
+};
+thread_local View last_view{};
 
 clockid_t own_cpu_clock() {
   clockid_t clock{};
@@ -23,39 +32,45 @@ clockid_t own_cpu_clock() {
 
 void LiveNic::poll() {
   bool moved = false;
-  bool in_bulk = false;
-  if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+  bool amid_message = false;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  const Instant now = wire::monotonic_now();
+  if (lock.owns_lock()) {
     static thread_local const clockid_t clock = own_cpu_clock();
-    const Instant now = wire::monotonic_now();
     poller_clock_ = clock;
     drive_.polled(now);
     moved = progress(now);
     if (moved) drive_.took_by_poll();
-    if (!moved && polls.is_check_due()) check_fabric();
+    if (!moved && now >= fabric_check_) {
+      check_fabric();
+      fabric_check_ = now + kFabricCheck;
+    }
     // Not over a completion that the caller has not seen, nor while another NIC has news for it.
-    const bool is_news = std::exchange(is_news_, false) || std::exchange(polled_last, this) != this;
-    in_bulk = !moved && !is_news && engine_.bulk() != rnic::Bulk::kNone;
+    const View view{this, delivered_};
+    const bool is_news = std::exchange(last_view, view) != view;
+    amid_message = !is_news && engine_.bulk() != rnic::Bulk::kNone;
+    lock.unlock();
   }
   if (moved) {
-    polls.fruitful();
+    policy.found(now);
   } else {
-    rest(in_bulk);
+    rest(now, amid_message);
   }
 }
 
-void LiveNic::rest(bool in_bulk) {
+void LiveNic::rest(Instant now, bool amid_message) {
+  using Step = fabric::WaitPolicy::Step;
   using WaitFor = fabric::HostPort::WaitFor;
-  const PollRest::Step step = polls.fruitless(in_bulk);
-  if (step == PollRest::Step::kPollAgain) return;
-  if (step == PollRest::Step::kNap && nap(WaitFor::kFrame)) return;
-  if (step == PollRest::Step::kNapForBatch && nap(WaitFor::kBatch)) return;
-  const Instant began = wire::monotonic_now();
-  ::sched_yield();
-  polls.yielded(wire::monotonic_now() - began);
+  const Step step = policy.found_nothing(now, amid_message);
+  if (step == Step::kLook) return;
+  if (step == Step::kSleep && nap(WaitFor::kFrame)) return;
+  if (step == Step::kSleepForBatch && nap(WaitFor::kBatch)) return;
+  fabric::offer_core(policy);
 }
 
 bool LiveNic::nap(fabric::HostPort::WaitFor what) {
-  Duration most = PollRest::kNap;
+  using fabric::WaitPolicy;
+  Duration most = WaitPolicy::kForFrame;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || !is_up() || napping_) return false;
@@ -66,15 +81,17 @@ bool LiveNic::nap(fabric::HostPort::WaitFor what) {
     }
     // Work in hand is done first, and something that has just arrived is not slept over.
     if (engine_.wants_to_transmit()) return false;
-    if (engine_.bulk() == rnic::Bulk::kAmid) most = PollRest::kNapAmidMessage;
+    if (what == fabric::HostPort::WaitFor::kBatch && engine_.bulk() == rnic::Bulk::kAmid) {
+      most = WaitPolicy::kForBatch;
+    }
     most = std::min(most, engine_.deadline() - wire::monotonic_now());
     if (most <= Duration(0) || !port_->arm(what)) return true;
     napping_ = true;
   }
   port_->sleep(most);
   const std::scoped_lock lock(mutex_);
-  napping_ = false;
   drive_.polled(wire::monotonic_now());  // as it will: the thread is not to come between
+  napping_ = false;
   if (!is_abandoned()) port_->withdraw();
   return true;
 }

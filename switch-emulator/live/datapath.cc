@@ -249,6 +249,7 @@ bool Datapath::poll(wire::Instant now) {
   worked = poll_hosts(now) || worked;
   worked = (has_queues_ ? run_links(now) : land_flights(now)) || worked;
   worked = fire_timers(now) || worked;
+  bulk_run_.looked(now, worked);
   publish();
   return worked;
 }

@@ -25,6 +25,7 @@
 #include "net/topology.h"
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/live/answered_frames.h"
+#include "switch-emulator/live/bulk_run.h"
 #include "switch-emulator/live/delay_line.h"
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
@@ -81,7 +82,8 @@ class Datapath {
 
   // One round; true if there was anything to do.
   bool poll(wire::Instant now);
-  std::uint64_t bulk_frames() const { return bulk_frames_; }  // from hosts' rings, of all time
+  // Hosts are in the middle of long messages.
+  bool is_amid_bulk(wire::Instant now) const { return bulk_run_.goes_on(now); }
   // When poll() has something to do without anybody ringing.
   wire::Instant deadline() const;
   // Asks every active client to ring. False if there is something to do already.
@@ -278,7 +280,7 @@ class Datapath {
   std::vector<std::size_t> active_;            // hosts whose rings are polled
   std::vector<std::size_t> unread_;            // hosts with entries on their rx ring
   std::vector<std::size_t> offenders_;
-  std::uint64_t bulk_frames_ = 0;
+  BulkRun bulk_run_;
   DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;
   bool has_queues_ = false;

@@ -92,7 +92,7 @@ std::size_t Datapath::take_from(Host& host, wire::Instant now) {
   wire::Frame& frame = flight.frame;
   while (host.credit > 0 && !uplink_is_busy(host, now) && host.client->receive(frame)) {
     ++taken;
-    if (fabric::is_bulk_data(frame)) ++bulk_frames_;
+    if (fabric::is_bulk_data(frame)) bulk_run_.took_frame();
     host.credit -= std::max(static_cast<std::int64_t>(frame.size()), kLeastCost);
     flight.origin.is_stray = is_stray(host, frame);
     carry(flight, now);

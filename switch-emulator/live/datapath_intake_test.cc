@@ -88,6 +88,22 @@ class FloodTest : public DatapathTest {
   std::uint32_t others_passed = 0;
 };
 
+TEST_F(FloodTest, ManyPacketsOfLongMessagesInARowAreBulk) {
+  const auto send = [&](int packets, wire::Opcode opcode) {
+    for (int i = 0; i < packets; ++i) clients[2].put(roce(2, address(3), opcode), 0);
+    while (datapath->poll(now)) {
+    }
+  };
+  send(100, wire::Opcode::kRcSendOnly);
+  EXPECT_FALSE(datapath->is_amid_bulk(now)) << "messages of one packet";
+  send(100, wire::Opcode::kRcSendMiddle);
+  EXPECT_TRUE(datapath->is_amid_bulk(now));
+  now += std::chrono::milliseconds(1);
+  EXPECT_FALSE(datapath->is_amid_bulk(now));
+  send(50, wire::Opcode::kRcSendMiddle);
+  EXPECT_FALSE(datapath->is_amid_bulk(now)) << "a few";
+}
+
 TEST_F(FloodTest, IsHeldBackWhileOthersSend) {
   const std::uint32_t passed = flood_with(roce(0, address(1)));
   EXPECT_LE(passed, kAllowed);

@@ -1,7 +1,5 @@
 #include "switch-emulator/live/live_fabric.h"
 
-#include <sched.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,12 +11,12 @@
 #include "net/settings_change.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/datapath.h"
-#include "switch-emulator/live/idle_policy.h"
 #include "switch-emulator/live/link_request.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/reception.h"
 #include "switch-emulator/live/record_request.h"
 #include "switch-emulator/live/status_baseline.h"
+#include "switch-emulator/ports/processor.h"
 #include "switch-emulator/ports/short_slices.h"
 #include "wire/clock.h"
 
@@ -29,23 +27,6 @@ using nlohmann::json;
 using wire::Instant;
 
 constexpr unsigned kRoundsBetweenEvents = 8;  // busy rounds before descriptors have their turn
-// Waking up takes so long; sleeping less would be over before it began.
-constexpr wire::Duration kWakeUp = std::chrono::microseconds(60);
-// Where cores are wanted by programs that compute, each wake-up costs one of them a switch of
-// context: frames that leave their links within this time share one.
-constexpr wire::Duration kGather = std::chrono::microseconds(200);
-
-// The kernel wakes threads up to 50 us late to save energy; links are timed more finely than that.
-class FineTimers {
- public:
-  FineTimers() : before_(prctl(PR_GET_TIMERSLACK)) { prctl(PR_SET_TIMERSLACK, 1000UL); }
-  ~FineTimers() { prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_ > 0 ? before_ : 0)); }
-  FineTimers(const FineTimers&) = delete;
-  FineTimers& operator=(const FineTimers&) = delete;
-
- private:
-  int before_;
-};
 
 }  // namespace
 
@@ -68,6 +49,7 @@ struct LiveFabric::State {
   wire::Result<void> watch_interface(Interface& port, Wake wake);
   void run();
   bool is_due(wire::Instant now) const;
+  void wait(fabric::WaitPolicy& policy, wire::Instant now);
   void sleep(wire::Instant now, wire::Duration early);
   void close_offenders(wire::Instant now);
   void stop();
@@ -79,6 +61,8 @@ struct LiveFabric::State {
   const LiveOptions options;
   net::Topology running;
   const wire::Instant started = wire::monotonic_now();
+  // A sleep that ends earlier would be over before it began.
+  const wire::Duration wake_up = fabric::cost_of_sleeping();
   PathLock lock;
   Poller poller;  // of the thread that serves, as all below
   const std::unique_ptr<Errands> errands;
@@ -194,32 +178,34 @@ void LiveFabric::State::stop() {
 }
 
 void LiveFabric::State::run() {
-  const FineTimers fine_timers;
-  IdlePolicy idle(options.idle_polling);
+  const fabric::FineTimers fine_timers;
+  fabric::WaitPolicy policy(wake_up, 1);  // a look at all rings takes as long as a yield
   unsigned rounds = 0;
-  std::uint64_t bulk_frames = 0;
   while (!stopping.load(std::memory_order_acquire)) {
     const wire::Instant now = wire::monotonic_now();
     const bool worked = datapath.poll(now);
     close_offenders(now);
-    if (worked) {
-      idle.worked(now, datapath.bulk_frames() - bulk_frames);
-      bulk_frames = datapath.bulk_frames();
-      if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
-    } else if (idle.is_contended(now)) {
-      sleep(now, -kGather);
-    } else if (idle.should_sleep(now) && !is_due(now)) {
-      sleep(now, kWakeUp);
-    } else {
-      poller.wait(wire::Duration{0});
-      const wire::Instant before = wire::monotonic_now();
-      sched_yield();
-      const bool computing = idle.sees_computing();
-      idle.yielded(before, wire::monotonic_now());
-      // Beside programs that poll, preempting them at every wake-up costs more than it saves.
-      if (idle.sees_computing() != computing) fabric::ask_for_short_slices(!computing);
+    if (!worked) {
+      wait(policy, now);
+      continue;
     }
+    policy.found(wire::monotonic_now());
+    if (++rounds % kRoundsBetweenEvents == 0) poller.wait(wire::Duration{0});
   }
+}
+
+void LiveFabric::State::wait(fabric::WaitPolicy& policy, wire::Instant now) {
+  using Step = fabric::WaitPolicy::Step;
+  const Step step = policy.found_nothing(now, datapath.is_amid_bulk(now));
+  if (step == Step::kLook) return;
+  if (step != Step::kYield && policy.is_contended(now))
+    return sleep(now, -fabric::WaitPolicy::kGather);
+  if (step != Step::kYield && !is_due(now)) return sleep(now, wake_up);
+  poller.wait(wire::Duration{0});
+  const bool saw_computing = policy.sees_computing();
+  fabric::offer_core(policy);
+  // Beside programs that poll, preempting them at every wake-up costs more than it saves.
+  if (policy.sees_computing() != saw_computing) fabric::ask_for_short_slices(!saw_computing);
 }
 
 void LiveFabric::State::close_offenders(wire::Instant now) {
@@ -234,7 +220,7 @@ void LiveFabric::State::close_offenders(wire::Instant now) {
 // The next frame leaves its link before a sleeper would have woken up.
 bool LiveFabric::State::is_due(wire::Instant now) const {
   const wire::Instant deadline = datapath.deadline();
-  return deadline != wire::kNever && deadline - now < kWakeUp;
+  return deadline != wire::kNever && deadline - now < wake_up;
 }
 
 // Until a client rings, or `early` before the next frame leaves its link.

@@ -27,7 +27,6 @@ struct LiveOptions {
   // The topology anew, for "reload" (control_protocol.h), on a thread of the fabric's; null: it is
   // from no file.
   std::function<wire::Result<net::Topology>()> reread{};
-  wire::Duration idle_polling = std::chrono::microseconds(200);  // looking for work before sleeping
   // With who connects to attach, and says nothing.
   wire::Duration patience = std::chrono::seconds(5);
 };
