@@ -11,15 +11,17 @@ using wire::Instant;
 
 constexpr std::size_t kFlightsPerRound = 1024;  // landings before the hosts have their turn
 
-// How much an uplink takes from its host's ring in advance: enough to keep the wire busy between
-// two looks.
-constexpr auto kBacklogTime = std::chrono::microseconds(200);
+// How much an uplink takes from its host's ring in advance: enough to keep the wire busy until the
+// next look, also where programs that compute want the cores (WaitPolicy::kGather). Of a lossless
+// link less, since what has been taken comes after a pause, too, and needs headroom.
+constexpr std::chrono::duration<double> kBacklogTime = std::chrono::milliseconds(1);
+constexpr std::chrono::duration<double> kLosslessBacklogTime = std::chrono::microseconds(200);
 constexpr wire::Bytes kMinBacklog = 16 << 10;
 
 wire::Bytes backlog_limit(const net::LinkConfig& config) {
-  const auto in_time =
-      static_cast<wire::Bytes>(static_cast<double>(config.rate.bits_per_second) / 8 *
-                               std::chrono::duration<double>(kBacklogTime).count());
+  const auto time = config.pfc.on ? kLosslessBacklogTime : kBacklogTime;
+  const auto in_time = static_cast<wire::Bytes>(
+      static_cast<double>(config.rate.bits_per_second) / 8 * time.count());
   return std::min(std::max(in_time, kMinBacklog), config.queue_bytes / 2 + 1);
 }
 

@@ -293,5 +293,25 @@ TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
   EXPECT_THAT(status[0].ports[1].counters, testing::Contains(marked));
 }
 
+// Beside programs that compute the switch sleeps for some hundred microseconds at a time.
+TEST_F(DatapathTest, AnUplinkIsBusyAllTheTimeThoughTheSwitchLooksSeldom) {
+  net::Topology topology = net::Topology::star(2);
+  const wire::BitRate rate{1'000'000'000};
+  topology.hosts[0].up.rate = rate;
+  build(topology);
+  BareClient sender = attach(0), receiver = attach(1);
+  const wire::Frame packet = data_packet(wire::Ecn::kNotCapable);
+  constexpr wire::Duration kBetween = std::chrono::microseconds(400);
+  constexpr int kLooks = 50;
+  std::uint32_t arrived = 0;
+  for (int look = 0; look < kLooks; ++look, now += kBetween) {
+    while (sender.tx.room() > 0) sender.put(packet, 0);
+    while (datapath->poll(now)) {
+    }
+    arrived += take_all(receiver);
+  }
+  EXPECT_GT(arrived * rate.time_for(packet.size()), kBetween * (kLooks - 2));
+}
+
 }  // namespace
 }  // namespace cepheus::live
