@@ -102,7 +102,9 @@ bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::u
   offset_ += data.size();
   if (!info.last) return true;
   message_ = Message::kNone;
-  return !(info.send || info.imm) || complete_receive(headers, out);
+  if (info.send || info.imm) return complete_receive(headers, out);
+  counters_.add(Counter::kRxSilent);
+  return true;
 }
 
 bool Responder::place_send(std::span<const std::uint8_t> data, NicOutput& out) {

@@ -58,6 +58,7 @@ bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) 
     return refuse(wire::NakCode::kInvalidRequest, out);
   }
   if (atomic ? !execute_atomic(headers, out) : !begin_read(headers, out)) return false;
+  if (atomic) counters_.add(Counter::kRxSilent);
   // The result acknowledges all before it.
   if (owed_ != Owed::kFatalNak) owed_ = Owed::kNothing;
   msn_ = (msn_ + 1) & Psn::kMask;

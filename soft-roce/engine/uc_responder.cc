@@ -47,7 +47,10 @@ bool UcResponder::on_request(const wire::RoceHeaders& headers, std::span<const s
   offset_ += data.size();
   if (!info.last) return true;
   message_ = Message::kNone;
-  if (!info.send && !info.imm) return true;
+  if (!info.send && !info.imm) {
+    counters_.add(Counter::kRxSilent);
+    return true;
+  }
   if (!receives_.hold(out)) {  // a write's immediate takes one now
     counters_.add(Counter::kRxDropNoReceive);
     return true;

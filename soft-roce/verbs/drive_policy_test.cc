@@ -33,42 +33,32 @@ TEST(DrivePolicy, DoesNotLeaveAProgramAloneThatIsAboutToSleep) {
   EXPECT_FALSE(drive.leaves_to_program(kStart + 1us, true, false));
 }
 
-// What the thread takes while a program has been on a core for `share` of the time.
-void take_by_thread(DrivePolicy& drive, int times, double share) {
-  static wire::Instant now = kStart;
-  static wire::Duration cpu{0};
-  drive.look_at_program(now, cpu);
-  for (int i = 0; i < times; ++i) {
-    now += 1ms;
-    cpu += std::chrono::duration_cast<wire::Duration>(1ms * share);
-    drive.look_at_program(now, cpu);
-    drive.took_by_thread();
-  }
-}
-
 TEST(DrivePolicy, FindsOutThatAProgramLooksAtItsMemory) {
   DrivePolicy drive;
-  take_by_thread(drive, 1, 1);
+  drive.thread_took(1);
   EXPECT_FALSE(drive.watches_memory()) << "it may have been late once";
-  take_by_thread(drive, 1, 1);
+  drive.thread_took(1);
   EXPECT_TRUE(drive.watches_memory());
   drive.polled(kStart);
   EXPECT_FALSE(drive.leaves_to_program(kStart, false, false)) << "only the thread brings it data";
 }
 
-TEST(DrivePolicy, TakesAProgramThatWasOffItsCoreForNoneOfThose) {
+TEST(DrivePolicy, TakesAProgramThatComputesForNoneOfThose) {
   DrivePolicy drive;
-  take_by_thread(drive, 100, 0.2);
+  for (int i = 0; i < 100; ++i) drive.thread_took(0);  // acknowledgements, messages
   EXPECT_FALSE(drive.watches_memory());
 }
 
 TEST(DrivePolicy, ForgetsWhatAProgramThatPollsTakesItself) {
   DrivePolicy drive;
-  take_by_thread(drive, 100, 1);
+  for (int i = 0; i < 100; ++i) drive.thread_took(1'000'000);
   int polls = 0;
-  for (; drive.watches_memory(); ++polls) drive.took_by_poll();
+  for (; drive.watches_memory(); ++polls) drive.program_took(1);
   EXPECT_GT(polls, 8) << "it polls for the completion of its own answer";
   EXPECT_LT(polls, 100);
+  drive.program_took(1'000'000);
+  drive.thread_took(2);
+  EXPECT_TRUE(drive.watches_memory()) << "it starts anew";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <sstream>
+#include <utility>
 
 #include "soft-roce/verbs/memory_guard.h"
 #include "soft-roce/verbs/report.h"
@@ -192,6 +193,19 @@ void LiveNic::settle(Instant now) {
   deliver();
   if (const auto lost = engine_.take_lost_region()) complain_of(*lost);
   if (engine_.deadline() < thread_wakes_) kick();
+}
+
+// A program that posts is likely to call again: the thread need not wake up for each acknowledgement
+// of one that posts for ever and never polls. But nobody may compute while a window waits.
+void LiveNic::go_on(Instant now) {
+  progress(now);
+  drive_.program_took(new_writes());
+  if (engine_.bulk() == rnic::Bulk::kNone) drive_.polled(now);
+}
+
+std::uint64_t LiveNic::new_writes() {
+  const std::uint64_t all = engine_.counters()[Counter::kRxSilent];
+  return all - std::exchange(writes_, all);
 }
 
 void LiveNic::transmit(Instant now) {

@@ -15,7 +15,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -101,7 +100,8 @@ class LiveNic {
   void add_srq(SrqId srq, SrqListener& listener);
   void remove_srq(SrqId srq);
 
-  // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it.
+  // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it. If it
+  // sent anything, what has arrived is taken in, too.
   template <typename Work>
   auto run(Work&& work);
   // Drives the NIC from the program's own thread; for calls that found nothing to return.
@@ -157,13 +157,14 @@ class LiveNic {
   void check_fabric();
   void take_down();
   void settle(Instant now);
+  void go_on(Instant now);
+  std::uint64_t new_writes();  // of peers, without a completion, since the last call
 
   // The thread (nic_thread.cc).
   wire::Result<void> start_thread();
   static void* thread_entry(void* self);
   void thread_loop();
   void fail(std::string_view why);
-  void look_at_program(Instant now);
   void stay_out_of_the_way();
   // What a polling program does when there is nothing (waiting.cc).
   void rest(Instant now, bool amid_message);
@@ -195,11 +196,10 @@ class LiveNic {
   std::atomic<bool> thread_kicked_{false};  // read without it
   Instant thread_wakes_ = Instant::min();   // min: it is awake
   std::uint64_t delivered_ = 0;             // completions, of all time
+  std::uint64_t writes_ = 0;                // what new_writes() has told, of all time
   Instant fabric_check_{};                  // when a poll looks after the fabric next
   bool thread_on_port_ = false;             // it has armed the port and sleeps on it
   std::atomic<bool> napping_{false};        // the program has, and does; read without it
-  // CPU clock of the thread that polled last; no clock has this number.
-  clockid_t poller_clock_ = std::numeric_limits<clockid_t>::max();
 
   std::atomic<bool> stopping_{false};
   // Each of the two sets its own and then looks at the other's: an arming program kicks the thread
@@ -213,7 +213,9 @@ auto LiveNic::run(Work&& work) {
   const std::scoped_lock lock(mutex_);
   const Instant now = wire::monotonic_now();
   auto result = work(engine_, now, actions_);
+  const bool sends = engine_.wants_to_transmit();
   settle(now);
+  if (sends) go_on(now);
   return result;
 }
 

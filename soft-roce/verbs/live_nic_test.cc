@@ -168,6 +168,30 @@ TEST_F(TwoNics, GoOnWhenAProgramStopsPolling) {
   EXPECT_TRUE(b_.wait(false));
 }
 
+// Each post takes in the acknowledgements of those before it.
+TEST_F(TwoNics, NeedNoThreadForAProgramThatOnlyPosts) {
+  constexpr std::uint64_t kPosts = 200;
+  a_.connect(b_);
+  b_.connect(a_);
+  std::uint64_t late = 0;  // by then the thread looks after the NIC
+  Instant last = wire::monotonic_now();
+  for (std::uint64_t i = 0; i < kPosts; ++i) {
+    ASSERT_TRUE(b_.post_recv(0, 64));
+    ASSERT_TRUE(a_.post_send(0, 64));
+    ASSERT_TRUE(b_.wait(false));
+    const Instant now = wire::monotonic_now();
+    late += now - std::exchange(last, now) > DrivePolicy::kPollGrace / 2 ? 1 : 0;
+  }
+  const auto status = fabric_.status();
+  const auto& counters = status.switches[0].ports[0].counters;
+  const auto woken =  // those that are 0 are left out
+      std::ranges::find(counters, std::string("doorbells"), [](auto& each) { return each.first; });
+  EXPECT_LE(woken == counters.end() ? 0 : woken->second, 2 * late + 5);
+  for (std::uint64_t i = 0; i < kPosts; ++i) {
+    ASSERT_TRUE(a_.wait(false)) << "the last ones come by the thread";
+  }
+}
+
 TEST_F(TwoNics, DropCompletionsOfAQueueThatHasGone) {
   a_.connect(b_);
   b_.connect(a_);

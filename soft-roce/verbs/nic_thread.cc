@@ -98,8 +98,7 @@ void LiveNic::thread_loop() {
       const std::scoped_lock lock(mutex_);
       moved = progress(now);
       if (moved) {
-        look_at_program(now);
-        drive_.took_by_thread();
+        drive_.thread_took(new_writes());
         policy.found(now);
       } else {
         check_fabric();
@@ -143,23 +142,12 @@ void LiveNic::thread_loop() {
   }
 }
 
-void LiveNic::look_at_program(Instant now) {
-  timespec t{};
-  if (::clock_gettime(poller_clock_, &t) != 0) return;  // nobody polls
-  drive_.look_at_program(now, std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec));
-}
-
 void LiveNic::stay_out_of_the_way() {
   thread_defers_.store(true);
-  const Instant now = wire::monotonic_now();
-  bool naps = false;  // a packet wakes the program, and its poll tells other waiters
-  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
-    look_at_program(now);
-    naps = napping_;
-  }
+  const bool naps = napping_;  // a packet wakes the program, and its poll tells other waiters
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
   if ((naps || armed_queues_.load() == 0) && !stopping_.load()) {
-    sleep_until(now + DrivePolicy::kPollGrace, false);
+    sleep_until(wire::monotonic_now() + DrivePolicy::kPollGrace, false);
   }
   thread_defers_.store(false);
   if (!thread_kicked_.load()) return;

@@ -22,12 +22,6 @@ struct View {
 };
 thread_local View last_view{};
 
-clockid_t own_cpu_clock() {
-  clockid_t clock{};
-  ::pthread_getcpuclockid(::pthread_self(), &clock);
-  return clock;
-}
-
 }  // namespace
 
 void LiveNic::poll() {
@@ -36,11 +30,9 @@ void LiveNic::poll() {
   std::unique_lock lock(mutex_, std::try_to_lock);
   const Instant now = wire::monotonic_now();
   if (lock.owns_lock()) {
-    static thread_local const clockid_t clock = own_cpu_clock();
-    poller_clock_ = clock;
     drive_.polled(now);
     moved = progress(now);
-    if (moved) drive_.took_by_poll();
+    if (moved) drive_.program_took(new_writes());
     if (!moved && now >= fabric_check_) {
       check_fabric();
       fabric_check_ = now + kFabricCheck;

@@ -20,8 +20,8 @@ constexpr wire::Bytes kMinBacklog = 16 << 10;
 
 wire::Bytes backlog_limit(const net::LinkConfig& config) {
   const auto time = config.pfc.on ? kLosslessBacklogTime : kBacklogTime;
-  const auto in_time = static_cast<wire::Bytes>(
-      static_cast<double>(config.rate.bits_per_second) / 8 * time.count());
+  const auto in_time =
+      static_cast<wire::Bytes>(static_cast<double>(config.rate.bits_per_second) / 8 * time.count());
   return std::min(std::max(in_time, kMinBacklog), config.queue_bytes / 2 + 1);
 }
 
