@@ -327,6 +327,26 @@ TEST(Connection, OfLongMessagesIsInBulkOnBothSides) {
   EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kNone));
 }
 
+TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 20});
+  const auto send = [&](std::size_t packets) {
+    hosts.b.receive(1, 0, 256 * packets);
+    hosts.a.send(1, 0, 256 * packets);
+  };
+  EXPECT_TRUE(hosts.a.nic.is_quiet());
+  send(5);
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "they are to be sent";
+  const auto sent = hosts.a.transmit_all();
+  EXPECT_TRUE(hosts.a.nic.is_quiet());
+  hosts.b.hear(sent);
+  EXPECT_FALSE(hosts.b.nic.is_quiet()) << "it owes the acknowledgement";
+  hosts.exchange();
+  EXPECT_TRUE(hosts.a.nic.is_quiet() && hosts.b.nic.is_quiet());
+  send(21);
+  (void)hosts.a.transmit_all();
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one has no room in the window";
+}
+
 TEST(Connection, QueuePairsOfOneNicTakeTurns) {
   TwoHosts hosts({.mtu = 256});
   const Qpn first = hosts.a.qpn;

@@ -282,6 +282,14 @@ Bulk Nic::bulk() const {
   return state_->last_used == nullptr ? Bulk::kNone : state_->last_used->bulk();
 }
 
+bool Nic::is_quiet() const {
+  const QueuePair* const last = state_->last_used;
+  if (wants_to_transmit() || (last != nullptr && !last->is_quiet())) return false;
+  // Who waits for anything has a timer.
+  const std::size_t waiting = state_->timers.size();
+  return waiting == 0 || (waiting == 1 && last != nullptr && last->timer.scheduled());
+}
+
 void Nic::on_timer(Instant now, NicOutput& out) {
   while (QueuePair* qp = state_->timers.pop_due(now)) {
     if (qp->deadline() <= now) qp->on_timer(now, out);

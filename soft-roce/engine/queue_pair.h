@@ -57,6 +57,12 @@ class QueuePair {
     if (requester_.in_flight() >= kBulk || responder_.packets() >= kBulk) return Bulk::kAmid;
     return responder_.packets_before() >= kBulk ? Bulk::kBetween : Bulk::kNone;
   }
+  // See Nic.
+  bool is_quiet() const {
+    if (!is_rc() || context_.state != QpState::kRts) return true;
+    return bulk() == Bulk::kNone && requester_.in_flight() <= kFew &&
+           requester_.awaits_acks_alone();
+  }
   std::optional<CongestionState> congestion(Instant now) const;
   bool jump(std::uint64_t sent, std::uint64_t received);  // see Nic
   void check_consistent() const;
@@ -67,7 +73,7 @@ class QueuePair {
   TimerSlot timer;
 
  private:
-  static constexpr std::uint32_t kBulk = 96;  // packets
+  static constexpr std::uint32_t kBulk = 96, kFew = 32;  // packets
 
   QpType type() const { return context_.init.type; }
   bool is_rc() const { return type() == QpType::kRc; }

@@ -63,6 +63,10 @@ class Requester {
   void jump(std::uint64_t packets);
   bool is_idle() const { return queue_.empty(); }
   std::uint64_t in_flight() const { return next_ - una_; }  // packets
+  // All that was posted has been sent, and only acknowledgements are to come.
+  bool awaits_acks_alone() const {
+    return next_ == posted_ && fetches_in_flight_ == 0 && !waits_for_receiver_ && !probing_;
+  }
   void check_consistent() const;
 
  private:

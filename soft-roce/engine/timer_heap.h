@@ -24,6 +24,7 @@ template <typename T, TimerSlot T::*kSlot>
 class TimerHeap {
  public:
   bool empty() const { return heap_.empty(); }
+  std::size_t size() const { return heap_.size(); }
   wire::Instant earliest() const { return heap_.empty() ? wire::kNever : slot(heap_[0]).due; }
 
   void schedule(T& element, wire::Instant due) {

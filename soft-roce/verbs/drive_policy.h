@@ -3,9 +3,9 @@
 // A program that polls does it best: nothing has to be woken. It is left alone for a moment after
 // each poll, unless it is about to sleep and only the thread could wake it (a completion queue is
 // armed), or looks at its memory between its polls for what peers write there: then only the thread
-// can bring that. No call says so; it shows in the writes without a completion that a polling
-// program leaves to the thread. One of those weighs as much as several that polls take: after each,
-// such a program polls for the completion of its own answer. Pure: time comes in as an argument.
+// can bring that. No call says so; it shows in writes without a completion that a polling program
+// leaves to the thread. They weigh as much as several polls that take packets: after each, such a
+// program polls for the completion of its own answer. Pure: time comes in as an argument.
 // Under the NIC's lock, but for what the thread asks first.
 #pragma once
 
@@ -22,11 +22,10 @@ class DrivePolicy {
   static constexpr wire::Duration kPollGrace = std::chrono::milliseconds(1);
 
   void polled(wire::Instant now) { last_poll_.store(now, kRelaxed); }
-  // Writes of peers that no completion tells of: how many the program took by a poll, or the thread.
-  void program_took(std::uint64_t writes) { add(-static_cast<std::int64_t>(writes)); }
-  void thread_took(std::uint64_t writes) {
-    add(kThreadTook * static_cast<std::int64_t>(std::min(writes, kMostEvidence)));
-  }
+  // A poll took packets in.
+  void program_took() { add(-1); }
+  // The thread did, writes of peers among them that no completion tells of.
+  void thread_took_writes() { add(kThreadTook); }
 
   // Without the lock, these two:
   bool watches_memory() const { return evidence_.load(kRelaxed) >= kWatches; }
@@ -40,17 +39,16 @@ class DrivePolicy {
 
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
-  static constexpr std::int64_t kThreadTook = 8;
-  static constexpr std::int64_t kWatches = 16;
-  static constexpr std::uint64_t kMostEvidence = 64;
+  static constexpr int kThreadTook = 8;
+  static constexpr int kWatches = 16;
+  static constexpr int kMostEvidence = 64;
 
-  void add(std::int64_t more) {
-    const std::int64_t sum = evidence_.load(kRelaxed) + more;
-    evidence_.store(std::clamp<std::int64_t>(sum, 0, kMostEvidence), kRelaxed);
+  void add(int more) {
+    evidence_.store(std::clamp(evidence_.load(kRelaxed) + more, 0, kMostEvidence), kRelaxed);
   }
 
   std::atomic<wire::Instant> last_poll_{wire::Instant::min()};  // min: never
-  std::atomic<std::int64_t> evidence_{0};
+  std::atomic<int> evidence_{0};
 };
 
 }  // namespace cepheus::verbs

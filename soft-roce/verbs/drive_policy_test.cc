@@ -35,29 +35,24 @@ TEST(DrivePolicy, DoesNotLeaveAProgramAloneThatIsAboutToSleep) {
 
 TEST(DrivePolicy, FindsOutThatAProgramLooksAtItsMemory) {
   DrivePolicy drive;
-  drive.thread_took(1);
+  drive.thread_took_writes();
   EXPECT_FALSE(drive.watches_memory()) << "it may have been late once";
-  drive.thread_took(1);
+  drive.thread_took_writes();
   EXPECT_TRUE(drive.watches_memory());
   drive.polled(kStart);
   EXPECT_FALSE(drive.leaves_to_program(kStart, false, false)) << "only the thread brings it data";
 }
 
-TEST(DrivePolicy, TakesAProgramThatComputesForNoneOfThose) {
+TEST(DrivePolicy, ForgetsThatWhileTheProgramTakesPacketsItself) {
   DrivePolicy drive;
-  for (int i = 0; i < 100; ++i) drive.thread_took(0);  // acknowledgements, messages
-  EXPECT_FALSE(drive.watches_memory());
-}
-
-TEST(DrivePolicy, ForgetsWhatAProgramThatPollsTakesItself) {
-  DrivePolicy drive;
-  for (int i = 0; i < 100; ++i) drive.thread_took(1'000'000);
+  for (int i = 0; i < 100; ++i) drive.thread_took_writes();
   int polls = 0;
-  for (; drive.watches_memory(); ++polls) drive.program_took(1);
+  for (; drive.watches_memory(); ++polls) drive.program_took();
   EXPECT_GT(polls, 8) << "it polls for the completion of its own answer";
   EXPECT_LT(polls, 100);
-  drive.program_took(1'000'000);
-  drive.thread_took(2);
+  for (int i = 0; i < 100; ++i) drive.program_took();
+  drive.thread_took_writes();
+  drive.thread_took_writes();
   EXPECT_TRUE(drive.watches_memory()) << "it starts anew";
 }
 

@@ -15,9 +15,6 @@
 namespace cepheus::verbs {
 namespace {
 
-// Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
-// prompt.
-constexpr std::size_t kReceiveBatch = 64;
 // Frames that are written before the switch sees them: it takes them while the next are written.
 constexpr std::size_t kSendBatch = fabric::kWindow / 4;
 // Far less than the shortest ACK time-out (NicConfig::min_ack_timeout).
@@ -162,14 +159,14 @@ void LiveNic::remove_srq(SrqId srq) {
   srqs_.erase(srq);
 }
 
-bool LiveNic::progress(Instant now) {
-  if (is_abandoned()) return false;
+std::size_t LiveNic::progress(Instant now) {
+  if (is_abandoned()) return 0;
   const std::size_t taken = is_up() ? receive(now) : 0;
   if (timers_.may_fire(now, engine_.deadline(), taken, taken < kReceiveBatch)) {
     engine_.on_timer(now, actions_);
   }
   settle(now);
-  return taken > 0;
+  return taken;
 }
 
 std::size_t LiveNic::receive(Instant now) {
@@ -192,15 +189,10 @@ void LiveNic::settle(Instant now) {
   transmit(now);
   deliver();
   if (const auto lost = engine_.take_lost_region()) complain_of(*lost);
-  if (engine_.deadline() < thread_wakes_) kick();
-}
-
-// A program that posts is likely to call again: the thread need not wake up for each acknowledgement
-// of one that posts for ever and never polls. But nobody may compute while a window waits.
-void LiveNic::go_on(Instant now) {
-  progress(now);
-  drive_.program_took(new_writes());
-  if (engine_.bulk() == rnic::Bulk::kNone) drive_.polled(now);
+  // A thread that fell asleep before does not know what found no room.
+  const bool is_left =
+      is_up() && engine_.wants_to_transmit() && thread_wakes_ > now + kRetryTransmit;
+  if (engine_.deadline() < thread_wakes_ || is_left) kick();
 }
 
 std::uint64_t LiveNic::new_writes() {

@@ -100,8 +100,8 @@ class LiveNic {
   void add_srq(SrqId srq, SrqListener& listener);
   void remove_srq(SrqId srq);
 
-  // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it. If it
-  // sent anything, what has arrived is taken in, too.
+  // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it. If
+  // there was anything to send, what has arrived is taken in, too.
   template <typename Work>
   auto run(Work&& work);
   // Drives the NIC from the program's own thread; for calls that found nothing to return.
@@ -135,6 +135,13 @@ class LiveNic {
   void abandon(bool is_whole);
 
  private:
+  // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
+  // prompt.
+  static constexpr std::size_t kReceiveBatch = 64;
+  // Packets that found neither room nor a payload buffer are tried again after this, if nothing
+  // wakes the thread before.
+  static constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
+
   struct Queue {
     CompletionQueue* queue = nullptr;
     QueueListener* listener = nullptr;
@@ -148,16 +155,16 @@ class LiveNic {
           const std::optional<rnic::CongestionConfig>& congestion, Readiness kick);
 
   // All below: under mutex_.
-  bool progress(Instant now);        // true: something had arrived
-  std::size_t receive(Instant now);  // how many frames; fewer than a batch: all
+  std::size_t progress(Instant now);  // how many frames had arrived; fewer than a batch: all
+  std::size_t receive(Instant now);
   void transmit(Instant now);
   void deliver();
   void deliver_completion(const Completion& completion);
   void deliver_event(const AsyncEvent& event);
   void check_fabric();
+  void check_fabric_sometimes(Instant now);
   void take_down();
   void settle(Instant now);
-  void go_on(Instant now);
   std::uint64_t new_writes();  // of peers, without a completion, since the last call
 
   // The thread (nic_thread.cc).
@@ -167,6 +174,7 @@ class LiveNic {
   void fail(std::string_view why);
   void stay_out_of_the_way();
   // What a polling program does when there is nothing (waiting.cc).
+  void on_sent(Instant now);
   void rest(Instant now, bool amid_message);
   bool nap(fabric::HostPort::WaitFor what);
   void sleep_until(Instant wake, bool on_port);
@@ -197,7 +205,7 @@ class LiveNic {
   Instant thread_wakes_ = Instant::min();   // min: it is awake
   std::uint64_t delivered_ = 0;             // completions, of all time
   std::uint64_t writes_ = 0;                // what new_writes() has told, of all time
-  Instant fabric_check_{};                  // when a poll looks after the fabric next
+  Instant fabric_check_{};                  // when the program looks after the fabric next
   bool thread_on_port_ = false;             // it has armed the port and sleeps on it
   std::atomic<bool> napping_{false};        // the program has, and does; read without it
 
@@ -215,7 +223,7 @@ auto LiveNic::run(Work&& work) {
   auto result = work(engine_, now, actions_);
   const bool sends = engine_.wants_to_transmit();
   settle(now);
-  if (sends) go_on(now);
+  if (sends) on_sent(now);
   return result;
 }
 

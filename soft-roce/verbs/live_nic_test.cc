@@ -36,16 +36,18 @@ class CountingPort final : public PortListener {
 class Host final : private QpListener, private QueueListener {
  public:
   Host(TestFabric& fabric, const std::string& name, CompletionChannel* channel = nullptr,
-       const std::optional<rnic::CongestionConfig>& congestion = {})
+       const std::optional<rnic::CongestionConfig>& congestion = {}, QpType type = QpType::kRc)
       : nic(std::move(*LiveNic::start(fabric.attach(name), congestion))),
         queue(256, channel, this, nic->armed_queues()),
-        memory(1 << 20) {
+        memory(1 << 20),
+        reliable(type == QpType::kRc) {
     cq = nic->add_queue(queue, *this);
     nic->run([&](Nic& engine, Instant now, NicOutput& out) {
       keys = *engine.register_memory(1, memory.data(), memory.size(),
                                      reinterpret_cast<std::uint64_t>(memory.data()),
                                      kLocalWrite | kRemoteWrite);
       QpInit init;
+      init.type = type;
       init.pd = 1;
       init.send_cq = init.recv_cq = cq;
       init.cap = {.max_send_wr = 64, .max_recv_wr = 64};
@@ -66,6 +68,8 @@ class Host final : private QpListener, private QueueListener {
 
   void connect(const Host& peer) {
     nic->run([&](Nic& engine, Instant now, NicOutput& out) {
+      const std::uint32_t of_rtr = reliable ? kAttrMinRnrTimer : 0u;
+      const std::uint32_t of_rts = reliable ? kAttrTimeout | kAttrRetryCount | kAttrRnrRetry : 0u;
       QpAttr a;
       a.state = QpState::kRtr;
       a.remote_ip = peer.nic->identity().address;
@@ -73,16 +77,12 @@ class Host final : private QpListener, private QueueListener {
       const bool ready = engine
                              .modify_qp(now, qpn, a,
                                         kAttrState | kAttrAddress | kAttrPathMtu | kAttrRemoteQpn |
-                                            kAttrRqPsn | kAttrMinRnrTimer,
+                                            kAttrRqPsn | of_rtr,
                                         out)
                              .has_value();
       a.state = QpState::kRts;
       return ready &&
-             engine
-                 .modify_qp(
-                     now, qpn, a,
-                     kAttrState | kAttrSqPsn | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry, out)
-                 .has_value();
+             engine.modify_qp(now, qpn, a, kAttrState | kAttrSqPsn | of_rts, out).has_value();
     });
   }
   Sge sge(std::size_t offset, std::size_t length) const {
@@ -96,13 +96,18 @@ class Host final : private QpListener, private QueueListener {
           .has_value();
     });
   }
-  bool post_send(std::size_t offset, std::size_t length) {
+  // All at once.
+  bool post_send(std::size_t offset, std::size_t length, std::size_t times = 1) {
     return nic->run([&](Nic& engine, Instant now, NicOutput& out) {
       const Sge one = sge(offset, length);
       SendWr wr;
       wr.wr_id = offset;
       wr.sges = {&one, 1};
-      return engine.post_send(now, qpn, wr, out).has_value();
+      bool posted = true;
+      for (std::size_t i = 0; i < times; ++i) {
+        posted = posted && engine.post_send(now, qpn, wr, out).has_value();
+      }
+      return posted;
     });
   }
   // The next completion; `polling` as a program that polls, else as one that only looks.
@@ -119,6 +124,7 @@ class Host final : private QpListener, private QueueListener {
   std::unique_ptr<LiveNic> nic;
   CompletionQueue queue;
   std::vector<std::uint8_t> memory;
+  const bool reliable;
   MemoryKeys keys;
   CqId cq = 0;
   Qpn qpn;
@@ -189,6 +195,26 @@ TEST_F(TwoNics, NeedNoThreadForAProgramThatOnlyPosts) {
   EXPECT_LE(woken == counters.end() ? 0 : woken->second, 2 * late + 5);
   for (std::uint64_t i = 0; i < kPosts; ++i) {
     ASSERT_TRUE(a_.wait(false)) << "the last ones come by the thread";
+  }
+}
+
+// Nothing answers a UC message, and no timer runs.
+TEST(UnreliableNic, SendsMoreThanItsRingHoldsByItself) {
+  TestFabric fabric(Topology::star(2));
+  Host a(fabric, "h0", nullptr, {}, QpType::kUc), b(fabric, "h1", nullptr, {}, QpType::kUc);
+  a.connect(b);
+  b.connect(a);
+  constexpr std::size_t kMessages = 3;  // of 1024 packets
+  for (int round = 0; round < 20; ++round) {
+    // The thread has something to do, and goes to sleep on the port.
+    ASSERT_TRUE(a.post_recv(0, 64));
+    ASSERT_TRUE(b.post_send(0, 64));
+    ASSERT_TRUE(a.wait(false));
+    ASSERT_TRUE(b.wait(false));
+    ASSERT_TRUE(a.post_send(0, a.memory.size(), kMessages));
+    for (std::size_t n = 0; n < kMessages; ++n) {
+      ASSERT_TRUE(a.wait(false)) << "of message " << n << ", round " << round;
+    }
   }
 }
 

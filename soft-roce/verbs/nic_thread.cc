@@ -17,10 +17,6 @@
 namespace cepheus::verbs {
 namespace {
 
-// Packets that found neither room nor a payload buffer are tried again after this, if nothing wakes
-// us before.
-constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
-
 // After so many exceptions the thread ends, and only a program that polls drives the NIC.
 constexpr int kMostFailures = 3;
 
@@ -96,9 +92,9 @@ void LiveNic::thread_loop() {
     bool moved = false;
     {
       const std::scoped_lock lock(mutex_);
-      moved = progress(now);
+      moved = progress(now) > 0;
       if (moved) {
-        drive_.thread_took(new_writes());
+        if (new_writes() > 0) drive_.thread_took_writes();
         policy.found(now);
       } else {
         check_fabric();

@@ -31,12 +31,10 @@ void LiveNic::poll() {
   const Instant now = wire::monotonic_now();
   if (lock.owns_lock()) {
     drive_.polled(now);
-    moved = progress(now);
-    if (moved) drive_.program_took(new_writes());
-    if (!moved && now >= fabric_check_) {
-      check_fabric();
-      fabric_check_ = now + kFabricCheck;
-    }
+    moved = progress(now) > 0;
+    if (moved) drive_.program_took();
+    (void)new_writes();
+    if (!moved) check_fabric_sometimes(now);
     // Not over a completion that the caller has not seen, nor while another NIC has news for it.
     const View view{this, delivered_};
     const bool is_news = std::exchange(last_view, view) != view;
@@ -48,6 +46,22 @@ void LiveNic::poll() {
   } else {
     rest(now, amid_message);
   }
+}
+
+// A program that posts for ever and never polls need not have its thread wake up for each
+// acknowledgement: its next post takes them. But nobody else may wait for that.
+void LiveNic::on_sent(Instant now) {
+  const std::size_t taken = progress(now);
+  (void)new_writes();
+  if (taken > 0) policy.found(now);
+  if (taken == 0) check_fabric_sometimes(now);
+  if (taken < kReceiveBatch && engine_.is_quiet()) drive_.polled(now);
+}
+
+void LiveNic::check_fabric_sometimes(Instant now) {
+  if (now < fabric_check_) return;
+  check_fabric();
+  fabric_check_ = now + kFabricCheck;
 }
 
 void LiveNic::rest(Instant now, bool amid_message) {

@@ -286,8 +286,9 @@ bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
     return true;
   }
   const wire::Bytes queued = uplink.link.queued_bytes(now);
-  if (queued < uplink.backlog_limit) return false;
-  host.resume = now + rate.time_for(queued - uplink.backlog_limit / 2);
+  const bool has_room = has_room_under_way({.host = host.identity.host_index});
+  if (queued < uplink.backlog_limit && (has_room || queued == 0)) return false;
+  host.resume = now + rate.time_for(queued - std::min(queued, uplink.backlog_limit) / 2);
   return true;
 }
 
