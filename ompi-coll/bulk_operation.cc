@@ -2,6 +2,7 @@
 
 #include "ompi-coll/clock.h"
 #include "ompi-coll/counters.h"
+#include "ompi-coll/spare_time.h"
 
 namespace cepheus::coll {
 
@@ -187,6 +188,7 @@ int BulkOperation::gather() {
 int BulkOperation::report() {
   int error = MPI_SUCCESS;
   if (!messages_.test(error)) return OMPI_ERR_WOULD_BLOCK;
+  sending_since_ = Clock::now();
   step_ = Step::kTransfer;
   return error;
 }
@@ -221,6 +223,11 @@ int BulkOperation::transfer() {
   if (wrong_length_) return MPI_ERR_TRUNCATE;
   if (call_.is_root() && !call_.unattended) transfer_time_ = Clock::now() - sending_since_;
   return OMPI_SUCCESS;
+}
+
+std::chrono::nanoseconds BulkOperation::spare_time() const {
+  if (step_ != Step::kTransfer) return {};
+  return SpareTime::of(call_.length, Clock::now() - sending_since_);
 }
 
 size_t BulkOperation::complete_bytes() const {

@@ -31,6 +31,7 @@ class BulkOperation final : public Operation {
   int progress(Actions& out) override;
   int serve(int to, uint64_t bytes) override;
   bool end() override { return repairs_.end(); }
+  std::chrono::nanoseconds spare_time() const override;
   bool awaits_members() const override { return call_.is_root() && step_ == Step::kGather; }
   // Root, done by multicast, attended: how long the fabric took.
   std::chrono::nanoseconds transfer_time() const { return transfer_time_; }
@@ -90,7 +91,7 @@ class BulkOperation final : public Operation {
   Messages messages_;
   Messages repairs_;
   bool asked_ = false;
-  std::chrono::steady_clock::time_point sending_since_;  // root
+  std::chrono::steady_clock::time_point sending_since_;  // members: receiving
   std::chrono::nanoseconds transfer_time_{0};
 };
 

@@ -1,6 +1,7 @@
 #include "ompi-coll/communicator_state.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "ompi-coll/abort_job.h"
@@ -100,6 +101,7 @@ int CommunicatorState::serve(Broadcast& broadcast) {
       }
     }
     opal_progress();
+    if (const auto nap = std::exchange(nap_, {}); nap.count() > 0) std::this_thread::sleep_for(nap);
   }
   alike_ = true;
   if (rc == OMPI_SUCCESS) count(broadcast);
@@ -112,6 +114,7 @@ int CommunicatorState::step(Broadcast& broadcast) {
     if (rc != OMPI_SUCCESS) return rc;
   }
   const int rc = broadcast.course->progress();
+  if (rc == OMPI_ERR_WOULD_BLOCK) nap_ = broadcast.course->spare_time();
   return rc == OMPI_SUCCESS ? broadcast.payload.error() : rc;
 }
 

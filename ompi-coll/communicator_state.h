@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -123,6 +124,7 @@ class CommunicatorState {
   std::optional<Hosts> hosts_;            // Shape::kHosts
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  std::chrono::nanoseconds nap_{0};  // the course in hand can spare the caller for so long
 
   std::deque<std::unique_ptr<Broadcast>> started_;  // the first is being served
   std::mutex incoming_mutex_;

@@ -2,6 +2,7 @@
 // Under the communicator's guard; never blocks.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,6 +20,8 @@ class Course {
   // OMPI_SUCCESS, an error, OMPI_ERR_WOULD_BLOCK: call again; OMPI_ERR_NOT_AVAILABLE, on all ranks
   // alike: the saved module shall serve it.
   virtual int progress() = 0;
+  // How long the caller may sleep without delaying it much.
+  virtual std::chrono::nanoseconds spare_time() const = 0;
   virtual Route route() const = 0;
   virtual const std::string& reason() const = 0;  // for the route
 };

@@ -35,6 +35,9 @@ class HostsBroadcast final : public Course {
   HostsBroadcast(Hosts& hosts, Multicast* multicast, Payload& payload, int root, bool attended);
 
   int progress() override;
+  std::chrono::nanoseconds spare_time() const override {
+    return across_ ? across_->spare_time() : std::chrono::nanoseconds(0);
+  }
   Route route() const override {
     return error_ == OMPI_ERR_NOT_AVAILABLE ? Route::kSaved : Route::kHosts;
   }

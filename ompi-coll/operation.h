@@ -1,6 +1,7 @@
 // One unit of one broadcast on its way, without blocking: call progress() until it is done.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "ompi-coll/payload.h"
@@ -34,6 +35,8 @@ class Operation {
   // OMPI_SUCCESS: root: the buffer may be reused; others: it is filled. OMPI_ERR_WOULD_BLOCK: call
   // again. OMPI_ERR_NOT_AVAILABLE: the saved module shall serve it. Under the communicator's guard.
   virtual int progress(Actions& out) = 0;
+  // How long the caller may sleep without delaying it much.
+  virtual std::chrono::nanoseconds spare_time() const { return {}; }
   // Root: it waits for members that have not come yet.
   virtual bool awaits_members() const { return false; }
   // After an error, until it is true: nothing of it uses the program's memory any more.

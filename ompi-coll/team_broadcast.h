@@ -24,6 +24,9 @@ class TeamBroadcast final : public Course {
   // Before progress(), perhaps: OMPI_SUCCESS if it goes by multicast, OMPI_ERR_NOT_AVAILABLE if not.
   int ready();
   int progress() override;
+  std::chrono::nanoseconds spare_time() const override {
+    return operation_ != nullptr ? operation_->spare_time() : std::chrono::nanoseconds(0);
+  }
   Route route() const override;
   const std::string& reason() const override { return reason_; }
 

@@ -61,7 +61,7 @@ class QueuePair {
   bool is_quiet() const {
     if (!is_rc() || context_.state != QpState::kRts) return true;
     return bulk() == Bulk::kNone && requester_.in_flight() <= kFew &&
-           requester_.awaits_acks_alone();
+           requester_.awaits_acks_alone() && !responder_.has_result();
   }
   std::optional<CongestionState> congestion(Instant now) const;
   bool jump(std::uint64_t sent, std::uint64_t received);  // see Nic
