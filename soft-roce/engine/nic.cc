@@ -285,7 +285,7 @@ Bulk Nic::bulk() const {
 bool Nic::is_quiet() const {
   const QueuePair* const last = state_->last_used;
   if (wants_to_transmit() || (last != nullptr && !last->is_quiet())) return false;
-  // Who waits for anything has a timer.
+  // A queue pair that waits for anything has a timer.
   const std::size_t waiting = state_->timers.size();
   return waiting == 0 || (waiting == 1 && last != nullptr && last->timer.scheduled());
 }

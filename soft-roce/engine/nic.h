@@ -137,8 +137,8 @@ class Nic {
   // Of the queue pair used last. kAmid: a batch of packets comes next, or the acknowledgement of one.
   // kBetween: its last message was a long one, and the next may be.
   Bulk bulk() const;
-  // Nothing waits to be sent, and of what was sent only acknowledgements of a few packets of one
-  // queue pair are to come.
+  // Nothing waits to be sent, and only acknowledgements of a few packets of one queue pair are to
+  // come.
   bool is_quiet() const;
   // ACK time-outs, RNR waits, and packets that waited for their QP's rate. The driver drains what has arrived before it calls this: a
   // descheduled process is not a loss.

@@ -50,7 +50,7 @@ class WaitPolicy {
     }
     if (looks_for_ == wire::Duration::zero()) return Step::kSleep;
     if (++looks_ % looks_per_yield_ != 0) return Step::kLook;
-    // The first offer comes before the first sleep: it shows who wants the core.
+    // The first offer comes before the first sleep: it shows whether others want the core.
     const bool has_looked = looks_ > looks_per_yield_ && now - found_ >= looks_for_;
     return has_looked || is_contended(now) ? Step::kSleep : Step::kYield;
   }
