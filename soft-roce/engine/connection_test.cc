@@ -347,6 +347,24 @@ TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
   EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one has no room in the window";
 }
 
+TEST(Connection, CountsWhatPeersDoToMemoryWithoutACompletion) {
+  TwoHosts hosts({.mtu = 256});
+  const auto silent = [&] { return hosts.b.nic.counters()[Counter::kRxSilent]; };
+  hosts.b.receive(1, 0, 1000);
+  hosts.a.send(1, 0, 1000);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 0u) << "a message completes a receive";
+  hosts.a.write(2, 0, 1000, hosts.b, 0);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 1u) << "a WRITE of several packets";
+  hosts.a.atomic(3, SendOp::kFetchAdd, 0, hosts.b, 8, 1);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 2u);
+  hosts.a.read(4, 0, 1000, hosts.b, 0);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 2u) << "a READ changes nothing";
+}
+
 TEST(Connection, QueuePairsOfOneNicTakeTurns) {
   TwoHosts hosts({.mtu = 256});
   const Qpn first = hosts.a.qpn;

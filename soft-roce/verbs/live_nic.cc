@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <sstream>
-#include <utility>
 
 #include "soft-roce/verbs/memory_guard.h"
 #include "soft-roce/verbs/report.h"
@@ -193,11 +192,6 @@ void LiveNic::settle(Instant now) {
   const bool is_left =
       is_up() && engine_.wants_to_transmit() && thread_wakes_ > now + kRetryTransmit;
   if (engine_.deadline() < thread_wakes_ || is_left) kick();
-}
-
-std::uint64_t LiveNic::new_writes() {
-  const std::uint64_t all = engine_.counters()[Counter::kRxSilent];
-  return all - std::exchange(writes_, all);
 }
 
 void LiveNic::transmit(Instant now) {

@@ -4,8 +4,8 @@
 // Who drives the engine: every call that gives it work sends what became ready before it returns;
 // poll() takes in what has arrived while the program polls; otherwise the thread does, asleep on
 // the port until there is something. Which of the two, and how each waits, is decided by objects
-// that do nothing else: drive_policy.h,
-// switch-emulator/ports/wait_policy.h, timer_turn.h.
+// that do nothing else: drive_policy.h, timer_turn.h,
+// switch-emulator/ports/wait_policy.h.
 //
 // Lock order: a process's device lock, then the NIC's, then a completion queue's, then a channel's
 // or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only
@@ -165,7 +165,6 @@ class LiveNic {
   void check_fabric_sometimes(Instant now);
   void take_down();
   void settle(Instant now);
-  std::uint64_t new_writes();  // of peers, without a completion, since the last call
 
   // The thread (nic_thread.cc).
   wire::Result<void> start_thread();
@@ -204,7 +203,6 @@ class LiveNic {
   std::atomic<bool> thread_kicked_{false};  // read without it
   Instant thread_wakes_ = Instant::min();   // min: it is awake
   std::uint64_t delivered_ = 0;             // completions, of all time
-  std::uint64_t writes_ = 0;                // what new_writes() has told, of all time
   Instant fabric_check_{};                  // when the program looks after the fabric next
   bool thread_on_port_ = false;             // it has armed the port and sleeps on it
   std::atomic<bool> napping_{false};        // the program has, and does; read without it

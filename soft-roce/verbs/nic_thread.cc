@@ -92,9 +92,10 @@ void LiveNic::thread_loop() {
     bool moved = false;
     {
       const std::scoped_lock lock(mutex_);
+      const std::uint64_t writes = engine_.counters()[Counter::kRxSilent];
       moved = progress(now) > 0;
       if (moved) {
-        if (new_writes() > 0) drive_.thread_took_writes();
+        if (engine_.counters()[Counter::kRxSilent] != writes) drive_.thread_took_writes();
         policy.found(now);
       } else {
         check_fabric();

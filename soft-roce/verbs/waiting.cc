@@ -33,7 +33,6 @@ void LiveNic::poll() {
     drive_.polled(now);
     moved = progress(now) > 0;
     if (moved) drive_.program_took();
-    (void)new_writes();
     if (!moved) check_fabric_sometimes(now);
     // Not over a completion that the caller has not seen, nor while another NIC has news for it.
     const View view{this, delivered_};
@@ -52,9 +51,11 @@ void LiveNic::poll() {
 // acknowledgement: its next post takes them. But nobody else may wait for that.
 void LiveNic::on_sent(Instant now) {
   const std::size_t taken = progress(now);
-  (void)new_writes();
-  if (taken > 0) policy.found(now);
-  if (taken == 0) check_fabric_sometimes(now);
+  if (taken > 0) {
+    policy.found(now);
+  } else {
+    check_fabric_sometimes(now);
+  }
   if (taken < kReceiveBatch && engine_.is_quiet()) drive_.polled(now);
 }
 
