@@ -20,6 +20,11 @@ class DrivePolicy {
  public:
   // A program that has polled within this time will poll again.
   static constexpr wire::Duration kPollGrace = std::chrono::milliseconds(1);
+  // How long the thread sleeps before it looks again whether the program polls, where it has polled
+  // for `streak` without a break. A program that stops waits one part of that for its thread.
+  static constexpr wire::Duration until_next_look(wire::Duration streak) {
+    return std::clamp(streak / kParts, kPollGrace, kMostGrace);
+  }
 
   void polled(wire::Instant now) { last_poll_.store(now, kRelaxed); }
   // A poll took packets in.
@@ -39,6 +44,8 @@ class DrivePolicy {
 
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
+  static constexpr int kParts = 8;
+  static constexpr wire::Duration kMostGrace = std::chrono::milliseconds(4);
   static constexpr int kThreadTook = 8;
   static constexpr int kWatches = 16;
   static constexpr int kMostEvidence = 64;

@@ -21,6 +21,13 @@ TEST(DrivePolicy, LeavesAProgramAloneForAMomentAfterEachPoll) {
   EXPECT_FALSE(drive.leaves_to_program(kStart + 1ms, false, false)) << "it computes";
 }
 
+TEST(DrivePolicy, LetsTheThreadSleepLongerTheLongerTheProgramHasPolled) {
+  EXPECT_EQ(DrivePolicy::until_next_look(0ms), 1ms);
+  EXPECT_EQ(DrivePolicy::until_next_look(8ms), 1ms) << "a program that waits now and then";
+  EXPECT_EQ(DrivePolicy::until_next_look(24ms), 3ms);
+  EXPECT_EQ(DrivePolicy::until_next_look(1h), 4ms) << "a time-out may be as short as 8 ms";
+}
+
 TEST(DrivePolicy, LeavesAProgramAloneThatNaps) {
   DrivePolicy drive;
   drive.polled(kStart);

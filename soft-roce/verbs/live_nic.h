@@ -171,7 +171,7 @@ class LiveNic {
   static void* thread_entry(void* self);
   void thread_loop();
   void fail(std::string_view why);
-  void stay_out_of_the_way();
+  void stay_out_of_the_way(Duration how_long);
   // What a polling program does when there is nothing (waiting.cc).
   void on_sent(Instant now);
   void rest(Instant now, bool amid_message);

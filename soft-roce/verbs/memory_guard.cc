@@ -159,6 +159,9 @@ void install_handler() {
 }  // namespace
 
 void install_memory_guard() {
+  // Memory is registered for each large message; the handler is hardly ever replaced in between.
+  struct sigaction now {};
+  if (::sigaction(SIGSEGV, nullptr, &now) == 0 && is_ours(now)) return;
   // The process whose thread is at it. In a forked child that thread is not there: no lock.
   static std::atomic<pid_t> installing{0};
   // No handler interrupts the thread that installs, so that it ends soon, whatever others wait for.

@@ -81,12 +81,14 @@ void LiveNic::thread_loop() {
   using WaitFor = fabric::HostPort::WaitFor;
   using fabric::WaitPolicy;
   WaitPolicy policy(Duration(0));
+  Instant polled_since = wire::monotonic_now();
   while (!stopping_.load()) {
     const Instant now = wire::monotonic_now();
     if (drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_)) {
-      stay_out_of_the_way();
+      stay_out_of_the_way(DrivePolicy::until_next_look(now - polled_since));
       continue;
     }
+    polled_since = now;
     Instant wake = wire::kNever;
     bool on_port = false;
     bool moved = false;
@@ -139,12 +141,12 @@ void LiveNic::thread_loop() {
   }
 }
 
-void LiveNic::stay_out_of_the_way() {
+void LiveNic::stay_out_of_the_way(Duration how_long) {
   thread_defers_.store(true);
   const bool naps = napping_;  // a packet wakes the program, and its poll tells other waiters
   // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
   if ((naps || armed_queues_.load() == 0) && !stopping_.load()) {
-    sleep_until(wire::monotonic_now() + DrivePolicy::kPollGrace, false);
+    sleep_until(wire::monotonic_now() + how_long, false);
   }
   thread_defers_.store(false);
   if (!thread_kicked_.load()) return;
