@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--with", dest="new", metavar="COMMIT", help="the new one (default: this checkout as it is)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each (default: 5)")
     parser.add_argument("--own-bench", action="store_true", help="measure each commit by its own bench/")
-    parser.add_argument("bench", metavar="BENCH", choices=["micro", "bcast", "overlap", "ranks", "web", "sim", "storage", "hpl"],
+    parser.add_argument("bench", metavar="BENCH", choices=["micro", "bcast", "overlap", "ranks", "sim", "storage", "hpl"],
                         help="as ./run bench has it, with its options behind it, such as --quick")
     parser.add_argument("options", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     words = parser.parse_args()
