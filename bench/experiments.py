@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""The papers' experiments in the simulator, several at a time: tables, JSON and SVGs into a folder, and the page about them.
+"""The papers' experiments in the simulator, several at a time: tables, JSON and SVGs into a folder, and the pages about them.
 
     experiments.py [--quick] [--seeds N] [--jobs N] [--modes] [--results DIRECTORY] [--docs FILE] [NAME...]
 
-Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that a page can be made of several
-runs; of what is not in the folder the page keeps what it has. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
+Each is a process of its own, `cepheus-sim experiment NAME`. Results stay in the folder, so that pages can be made of several runs.
+Each experiment has a page; those without results in the folder stay as they are. The index has a row of each page, below the text that
+it had. Exit code 0: all done; 1: some failed, the others' results are there; 2: bad usage.
 """
 
 import argparse
@@ -21,33 +22,7 @@ import experiment_modes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-PREFACE = """# Experiments
-
-Figures and numbers of the papers, simulated: the switch's and the NIC's own engines on virtual time
-(`cepheus-sim experiment --list`). Nothing on this page was measured on hardware.
-
-| column | what it has |
-|---|---|
-| value | ours, simulated: the median over seeds of random loss, places and hashes |
-| low..high | the range over the seeds; empty: one seed, or all alike |
-| paper | a number of the paper's text, or the ratio of two; most curves have none |
-| expected | by theory or by our own estimate; the paper does not print it |
-| note | a rival's best setting, or how the row was made if not like the others |
-
-Columns that no row of a table has are left out. Below each table: what was simulated, and why it
-differs from the paper where it does. The seconds behind each command are those of the machine that
-ran it, perhaps beside other work.
-
-    ./run experiments                      all, with SVGs into build/experiments
-    ./run experiments --quick --docs       a first look, and this page made of it
-    ./run experiments --modes --docs       those with congestion control, by both parameter sets
-                                           and ways of notification
-
-The rivals are schedules of unicasts over the same NICs and switches
-(`fabric-sim/experiments/rivals.h`). A test holds each to its closed-form bound. A rival has its
-best setting, named in the note, or the paper's, named below the table. Queues never overflow, as if
-pause frames worked without cost. Where congestion is not what is measured nothing marks packets either.
-"""
+INDEX_TABLE = "| figure | experiment | what | paper | ours | verdict |\n|---|---|---|---|---|---|\n"
 
 
 class Experiment:
@@ -72,15 +47,15 @@ class Experiment:
     def is_there(self):
         return self.table.is_file() and self.about.is_file()
 
-    def section(self):
-        head, table, method = self.table.read_text().rstrip("\n").split("\n\n", 2)
+    def page(self, index):
+        head, headline, table, method = self.table.read_text().rstrip("\n").split("\n\n", 3)
         about = json.loads(self.about.read_text())
-        says = head.split("): ", 1)[1]
+        shows = head.split("): ", 1)[1]
         figure = head.split(" (", 1)[1].split(", simulated", 1)[0]
         command = " ".join(["cepheus-sim experiment", self.name, *about["arguments"]])
-        return (f"\n## {self.name}: {figure}\n\n{says[0].upper()}{says[1:]}.\n\n"
-                + "\n".join(f"    {line}".rstrip() for line in table.split("\n"))
-                + f"\n\n{method}\n\n`{command}`: {about['seconds']} s.\n")
+        indented = "\n".join(f"    {line}".rstrip() for line in table.split("\n"))
+        return (f"# {self.name}: {figure}\n\n{shows[0].upper()}{shows[1:]}.\nThe [index](../{index}) explains the columns.\n\n"
+                f"{headline}\n\n{indented}\n\n{method}\n\n`{command}`: {about['seconds']} s.\n")
 
 
 def known(simulator):
@@ -88,16 +63,33 @@ def known(simulator):
     return [line for line in listed.splitlines() if line and not line.startswith(" ")]
 
 
-def sections_of(page):
-    """By the first word of their headings."""
-    parts = re.split(r"(?m)^(?=## )", page)[1:]
-    return {re.match(r"## (\S+?):? ", part)[1]: "\n" + part.rstrip("\n") + "\n" for part in parts}
+def split_page(path, mark, title):
+    """A page's text and its measured part, which begins with `mark`."""
+    text, found, measured = (path.read_text() if path.is_file() else f"# {title}\n").partition(mark)
+    return text, found + measured
 
 
-def write_page(path, names, results):
-    before = sections_of(path.read_text()) if path.is_file() else {}
-    sections = [e.section() if e.is_there() else before.get(e.name, "") for e in (Experiment(name, results) for name in names)]
-    path.write_text(PREFACE + "".join(sections) + (experiment_modes.section(results) or before.get("Other", "")))
+def index_row(page):
+    name, figure = re.match(r"# (\S+): (.+)", page).groups()
+    headline = re.search(r"^\|---.*\n\| (.+) \|$", page, re.MULTILINE)[1]
+    return f"| {figure} | [{name}] | {headline} |\n"
+
+
+def write_docs(index, names, results):
+    """A page for each experiment in the folder of the index's name, and the index of all pages that are there."""
+    folder = index.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    for experiment in (Experiment(name, results) for name in names):
+        if experiment.is_there():
+            (folder / f"{experiment.name}.md").write_text(experiment.page(index.name))
+    modes = folder / "modes.md"
+    text, before = split_page(modes, "\n    ", "Other senders, by parameter set and way of notification")
+    if tables := experiment_modes.tables(results, before):
+        modes.write_text(f"{text}\n{tables}\n")
+    pages = {name: folder / f"{name}.md" for name in names if (folder / f"{name}.md").is_file()}
+    rows = "".join(index_row(page.read_text()) for page in pages.values())
+    places = "".join(f"[{name}]: {folder.name}/{page.name}\n" for name, page in pages.items())
+    index.write_text(split_page(index, INDEX_TABLE, "Experiments\n")[0] + INDEX_TABLE + rows + "\n" + places)
 
 
 def main():
@@ -111,7 +103,7 @@ def main():
                         help="each of those with congestion control, by both parameter sets and ways of notification")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build/experiments")
     parser.add_argument("--docs", nargs="?", type=pathlib.Path, const=ROOT / "docs/experiments.md",
-                        help="write a page of all results in the folder (by default docs/experiments.md)")
+                        help="write a page of each result in the folder, and their index FILE (by default docs/experiments.md)")
     options = parser.parse_args()
     simulator = options.build / "bin/cepheus-sim"
     names = known(simulator)
@@ -136,7 +128,7 @@ def main():
             else:
                 failed.append(experiment.name)
     if options.docs:
-        write_page(options.docs, names, options.results)
+        write_docs(options.docs, names, options.results)
     if failed:
         print(f"experiments: failed: {' '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

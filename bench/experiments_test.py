@@ -22,7 +22,18 @@ SIMULATOR = """#!/bin/sh
 [ "$2" = bad ] && { echo "bad: broken" >&2; exit 1; }
 echo '[]' > "$4"
 echo '<svg/>' > "$6"
-printf 'good (Paper fig. 1, simulated): what it shows\\n\\nseries  x\\na       1\\n\\nHow it was done.\\n'
+cat <<'TEXT'
+good (Paper fig. 1, simulated): what it shows
+
+| what | paper | ours | verdict |
+|---|---|---|---|
+| a | 2 | 1 us | half |
+
+series  x
+a       1
+
+How it was done.
+TEXT
 """
 
 
@@ -60,24 +71,31 @@ class Experiments(unittest.TestCase):
 
     def test_the_page_has_what_the_folder_has(self):
         self.run_program("good", "--quick")
-        page = self.root / "page.md"
-        self.run_program("bad", "--docs", page)  # keeps what was there before
-        text = page.read_text()
-        self.assertIn("## good: Paper fig. 1\n\nWhat it shows.\n\n    series  x\n    a       1\n\nHow it was done.\n", text)
+        index = self.root / "figures.md"
+        self.run_program("bad", "--docs", index)
+        text = (self.root / "figures/good.md").read_text()
+        self.assertTrue(text.startswith("# good: Paper fig. 1\n\nWhat it shows.\nThe [index](../figures.md) explains the columns.\n\n"), text)
+        self.assertIn("| a | 2 | 1 us | half |\n\n    series  x\n    a       1\n\nHow it was done.\n", text)
         self.assertIn("`cepheus-sim experiment good --quick`", text)
-        self.assertNotIn("## bad", text)
         self.assertNotIn(str(self.root), text)
+        self.assertFalse((self.root / "figures/bad.md").exists())
 
-    def test_what_is_not_in_the_folder_stays_on_the_page(self):
-        page = self.root / "page.md"
-        page.write_text("# Experiments\n\n## bad: another figure\n\nWhat it showed.\n\n## old: gone\n\nNobody knows it.\n")
-        self.run_program("good", "--docs", page)
-        text = page.read_text()
-        self.assertIn("How it was done.", text)
-        self.assertTrue(text.endswith("\n\n## bad: another figure\n\nWhat it showed.\n"), text)
-        again = text
-        self.run_program("good", "--docs", page)
-        self.assertEqual(page.read_text(), again)
+    def test_the_index_keeps_its_text_and_the_pages_of_other_runs(self):
+        index = self.root / "figures.md"
+        index.write_text("# Figures\n\nThis stays.\n\n| figure | experiment | what | paper | ours | verdict |\n"
+                         "|---|---|---|---|---|---|\n| an older row |\n")
+        (self.root / "figures").mkdir()
+        bad = "# bad: Paper fig. 2\n\nWhat it showed.\n\n| what | paper | ours | verdict |\n|---|---|---|---|\n| b | - | 7 us | low |\n"
+        (self.root / "figures/bad.md").write_text(bad)
+        (self.root / "figures/old.md").write_text("Nobody knows it.\n")
+        self.run_program("good", "--docs", index)
+        text = index.read_text()
+        self.assertEqual(text, "# Figures\n\nThis stays.\n\n| figure | experiment | what | paper | ours | verdict |\n"
+                         "|---|---|---|---|---|---|\n| Paper fig. 1 | [good] | a | 2 | 1 us | half |\n"
+                         "| Paper fig. 2 | [bad] | b | - | 7 us | low |\n\n[good]: figures/good.md\n[bad]: figures/bad.md\n")
+        self.assertEqual((self.root / "figures/bad.md").read_text(), bad)
+        self.run_program("good", "--docs", index)
+        self.assertEqual(index.read_text(), text)
 
 
 class Modes(unittest.TestCase):
@@ -98,12 +116,21 @@ class Modes(unittest.TestCase):
     def test_a_figure_is_shown_once_all_modes_have_been_run(self):
         for mode in experiment_modes.MODES[:-1]:
             self.write(mode, 19)
-        self.assertEqual(experiment_modes.section(self.results), "")
+        self.assertEqual(experiment_modes.tables(self.results, ""), "")
         self.write(experiment_modes.MODES[-1], 25)
-        text = experiment_modes.section(self.results)
-        rows = [line.split() for line in text.splitlines() if line.startswith("    ")]
+        rows = [line.split() for line in experiment_modes.tables(self.results, "").splitlines()]
         self.assertEqual(rows, [["tmcf-fig3,", "quick", "100", "200"], ["multicast,", "all:", "expected", "20", "13.3"], ["orig", "19", "9.5"],
                                 ["orig,ce-echo", "19", "9.5"], ["hpcc", "19", "9.5"], ["hpcc,ce-echo", "25", "12.5"]])
+
+    def test_a_figure_that_was_not_run_keeps_its_table(self):
+        before = "\n    mcrdma-fig6  4\n    multicast   20\n\n    tmcf-fig3, quick  100\n    multicast, all      7\n"
+        for mode in experiment_modes.MODES:
+            self.write(mode, 19)
+        tables = experiment_modes.tables(self.results, before).split("\n\n")
+        self.assertEqual(len(tables), 2)
+        self.assertEqual(tables[0], "    mcrdma-fig6  4\n    multicast   20")
+        self.assertIn("19", tables[1])
+
 
 
 if __name__ == "__main__":

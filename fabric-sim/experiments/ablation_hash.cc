@@ -60,6 +60,8 @@ const Experiment kAblationHash = {
     "Cepheus III-C",
     "1 min quick, 10 min",
     {"n", "ms", true, false, "ms"},
+    "longer by hash, row by row",
+    "a hash costs a third or more; nothing at random places",
     "HPL's broadcasts by multicast as in gleam-fig14 and gleam-fig14-random, with 8 MB. Where "
     "several "
     "ports lead on, a switch takes one that is in the group's tree, else the one over which the "

@@ -90,6 +90,8 @@ const Experiment kCepheusFig12 = {
     "Cepheus fig. 12",
     "40 s quick, 3 min",
     {"bytes", "us", true, true, "us"},
+    "over chain",
+    "more at 64 bytes, equal at 128 MiB",
     "A fat-tree of 16-port switches (1024 places, the first 512 hosts used, rank after rank), "
     "100 Gb/s and 1 us a link, MTU 4096, no loss. Times end at the last receiver. The paper says "
     "up "

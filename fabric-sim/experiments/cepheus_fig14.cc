@@ -80,6 +80,8 @@ const Experiment kCepheusFig14 = {
     "Cepheus fig. 14",
     "40 s quick, 4 min",
     {"ms", "Gb/s", false, false, "Gb/s"},
+    "fairness beside f2, all",
+    "fair, as theory expects",
     "16 random hosts of a fat-tree of 1024 (16-port switches), 100 Gb/s and 1 us a link, MTU "
     "4096; queues mark from 50 to 500 KB, with up to 1 %. f1 is a multicast from the first to "
     "all others, f2 a unicast from the second to the third from 50 to 150 ms, f3 from the "

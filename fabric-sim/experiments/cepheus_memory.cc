@@ -34,6 +34,8 @@ const Experiment kCepheusMemory = {
     "Cepheus III-D",
     "nothing",
     {"paths of a group", "MiB", true, false, "MiB"},
+    "tables of 1024 groups",
+    "twice: a group of ours keeps more state",
     "Counted from the switch's own types. The paper gives one total, 0.69 MB. The fields that it "
     "names sum up to 64 bytes and 10 for each path, which is our arithmetic and gives the same. "
     "Our table also has what source changes, evictions and NAKs that wait need.",

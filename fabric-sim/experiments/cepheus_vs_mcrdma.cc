@@ -163,6 +163,8 @@ const Experiment kCepheusVsMcRdma = {
     "our own",
     "20 s quick, a minute",
     {"receivers", "us", false, false, "us"},
+    "mc-rdma, 16 MiB",
+    "equal to Cepheus's; its tables are smaller",
     "A fat-tree of 128 hosts, 100 Gb/s and 1 us a link, MTU 4096; sender and receivers at random "
     "places, "
     "as many as there are seeds. Time: from posting to the last receipt, with loss (of each copy "

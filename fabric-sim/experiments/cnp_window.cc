@@ -44,6 +44,8 @@ const Experiment kCnpWindow = {
     "our own",
     "90 s quick, 4 min",
     {"window, us", "Gb/s", true, false, "Gb/s"},
+    "alike, worst-path",
+    "short windows leave a multicast too little",
     "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third "
     "switch are one of 400 here, so that no hash decides. 500 ns a link, MTU 4096; queues "
     "mark from 50 to 500 KB, with up to 1 %. A multicast to seven hosts, each of whose links "

@@ -67,6 +67,8 @@ int run_experiment(const ExperimentCommand& command) {
   }
   std::cout << e->name << " (" << e->figure << ", simulated"
             << (command.options.quick ? ", quick" : "") << "): " << e->shows << "\n\n";
+  report.write_headline(std::cout, e->headline, e->verdict);
+  std::cout << '\n';
   report.write_table(std::cout, e->axes.x);
   std::cout << '\n';
   write_wrapped(std::cout, e->method);

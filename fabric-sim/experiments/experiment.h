@@ -27,7 +27,9 @@ struct Experiment {
   std::string_view figure;  // whose
   std::string_view cost;    // time on one core: "quick, full"
   PlotAxes axes;
-  std::string_view method;  // what was simulated, and where that differs from the paper and why
+  std::string_view headline;  // the series whose values stand in the index of all experiments
+  std::string_view verdict;   // those values beside the paper's, in a few words
+  std::string_view method;    // what was simulated, and where that differs from the paper and why
   void (*run)(const ExperimentOptions& options, Report& report);
 };
 

@@ -128,6 +128,8 @@ const Experiment kGleamFig14 = {
     "Gleam fig. 14",
     "30 s quick, 30 min",
     kAxes,
+    "saved",
+    "less at 8 x 8, more at 128 x 128",
     "A fat-tree of 64-port switches with 1024 hosts a pod, 200 Gb/s and 1 us a link, no loss. "
     "Nodes lie row by row on consecutive hosts. The volume is not in the paper: 64.6 MB each, "
     "which is what its 5.17 ms carry. Only 8 x 8 is simulated with all of it. Larger grids send a "
@@ -150,6 +152,8 @@ const Experiment kGleamFig14Random = {
     "Gleam fig. 14",
     "1 min quick, an hour",
     kAxes,
+    "saved",
+    "less: trees of several groups meet on links",
     "As gleam-fig14, in 16 pods of 1024 hosts, and 128 x 128 extrapolated by 16 and 32 times; the "
     "paper does not say how its nodes lie. Here "
     "the trees of several groups meet on links, too: a switch counts the groups that it knows, "

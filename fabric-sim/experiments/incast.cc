@@ -118,6 +118,8 @@ const Experiment kIncast = {
     "our own",
     "30 s quick, 90 s",
     {"groups", "Gb/s", false, false, "Gb/s"},
+    "fairness, worst-path",
+    "fair; all notifications leave multicasts too little",
     "Three racks of eight hosts, 100 Gb/s and 1 us a link, switches joined by links of 800. "
     "Eight multicasts from the first rack, each to four hosts of the last, and eight unicasts "
     "from the second: each receiver's link carries five flows, a fair share is 20 Gb/s, and "

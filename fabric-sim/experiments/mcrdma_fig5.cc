@@ -46,6 +46,8 @@ const Experiment kMcRdmaFig5 = {
     "MC-RDMA fig. 5",
     "10 s quick, 25 s",
     {"ms", "Gb/s", false, false, "Gb/s"},
+    "m1, all, settled",
+    "m1 rises: it shares no link with u1",
     "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third "
     "switch are one of 400 here, so that no hash decides. 500 ns a link, MTU 4096; queues "
     "mark from 50 to 500 KB, with up to 1 %. Worst-path counts over 5 ms, tmcf over slots of "

@@ -99,6 +99,8 @@ const Experiment kMcRdmaFig6 = {
     "MC-RDMA fig. 6",
     "2 min quick, 5 min",
     {"congested paths", "Gb/s", false, false, "Gb/s"},
+    "multicast, all",
+    "a quarter above theory at seven paths",
     "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third "
     "switch are one of 400 here, so that no hash decides. 500 ns a link, packets of 1024 bytes "
     "(the paper does not say; the simulators that DCQCN's figures come from send 1000); queues "

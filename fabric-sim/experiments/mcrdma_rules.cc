@@ -52,6 +52,8 @@ const Experiment kMcRdmaRules = {
     "MC-RDMA V-B",
     "seconds",
     {"racks", "rules", false, true, "rules"},
+    "rules of a switch",
+    "the paper's formula exactly",
     "Each sender to each two hosts, sorted by the switch's own bifurcation where only switches at "
     "the "
     "top of racks branch (sender_groups = \"racks\"); every rack's switch holds as many. The "

@@ -182,6 +182,8 @@ const Experiment kMcRdmaFig4 = {
     "MC-RDMA fig. 4",
     "10 s quick, a minute",
     {"bytes", "us", true, true, "us"},
+    "mc-rdma, throughput",
+    "twice fan-out's from 8 KiB on",
     "Two racks of four hosts as in mcrdma-fig5, from A1 to D1 and A2; NICs and links alone, "
     "without the "
     "time that a host's software takes, which is most of it for small messages. Latency: from "
@@ -197,6 +199,8 @@ const Experiment kMcRdmaFig7 = {"mcrdma-fig7",
                                 "MC-RDMA fig. 7",
                                 "10 s quick, 2 min",
                                 {"loss", "Gb/s", true, false, "Gb/s"},
+                                "mc-rdma, of its own without loss",
+                                "fan-out keeps more at 1/256, chains a little more",
                                 "As mcrdma-fig4, from A1 to B1 and A2, messages of 64 KiB, eight "
                                 "at a time. Loss on what goes from A1's "
                                 "rack to the other one, so that each way's long leg has it: A1's "

@@ -35,6 +35,19 @@ std::string number_or_dash(const std::optional<double>& value) {
   return value ? number(*value) : "-";
 }
 
+// "": none. A range of the paper's is a note, since a point has one number.
+std::string paper_text(const Point& p) {
+  constexpr std::string_view kRange = "paper: ";
+  if (p.beside.paper) return number(*p.beside.paper);
+  return p.beside.note.starts_with(kRange) ? p.beside.note.substr(kRange.size()) : "";
+}
+
+std::string expected_text(const Point& p) {
+  return p.beside.expected ? number(*p.beside.expected) : "";
+}
+
+std::string no_text(const Point&) { return "-"; }
+
 // Of a table: cells are aligned to the right (the first one to the left), the note follows them.
 struct Row {
   std::vector<std::string> cells;
@@ -128,6 +141,27 @@ void Report::write_table(std::ostream& out, std::string_view x_name) const {
     if (!row.note.empty()) line += "  " + row.note;
     out << line << '\n';
   }
+}
+
+void Report::write_headline(std::ostream& out, std::string_view series,
+                            std::string_view verdict) const {
+  const auto ends = [](const std::string& first, const std::string& last) {
+    return first == last ? first : first + ", " + last;
+  };
+  std::string paper = "-", ours = "-";
+  for (const auto beside : {paper_text, expected_text, no_text}) {
+    std::vector<Point> points;
+    std::copy_if(points_.begin(), points_.end(), std::back_inserter(points), [&](const Point& p) {
+      return p.series == series && !p.is_course && !beside(p).empty();
+    });
+    if (points.empty()) continue;
+    const Point &first = points.front(), &last = points.back();
+    paper = ends(beside(first), beside(last)) + (beside == expected_text ? " expected" : "");
+    ours = ends(number(first.value), number(last.value)) + ' ' + last.unit;
+    break;
+  }
+  out << "| what | paper | ours | verdict |\n|---|---|---|---|\n| " << series << " | " << paper
+      << " | " << ours << " | " << verdict << " |\n";
 }
 
 }  // namespace cepheus::sim

@@ -60,6 +60,9 @@ class Report {
   // Series after series, in columns: series, x, value, range of the seeds, paper, expected, note. Of
   // the last three, those that no row has are left out.
   void write_table(std::ostream& out, std::string_view x_name) const;
+  // A Markdown table of one row: the first and the last point of a series for which the paper has a
+  // number; if it has none, those with an expected value; else the series' own ends.
+  void write_headline(std::ostream& out, std::string_view series, std::string_view verdict) const;
 
  private:
   std::string experiment_;

@@ -90,6 +90,43 @@ TEST(Report, LeavesColumnsOutThatNoRowHas) {
             "a          64  1.5 us           \n");
 }
 
+std::string headline(const Report& report) {
+  std::ostringstream out;
+  report.write_headline(out, "a", "equal");
+  const std::string text = out.str();
+  EXPECT_THAT(text, testing::StartsWith("| what | paper | ours | verdict |\n|---|---|---|---|\n"));
+  return text.substr(text.rfind('\n', text.size() - 2) + 1);
+}
+
+TEST(Report, ItsHeadlineHasTheFirstAndTheLastPointOfWhichThePaperHasANumber) {
+  Report report("fig", {});
+  report.add("a", 1, 1, "us", {.expected = 9});
+  report.add("a", 2, 2, "us", {.paper = 2.5, .expected = 9});
+  report.add("b", 2, 7, "us", {.paper = 7.5});
+  report.add("a", 3, 3, "us", {.note = "paper: 3..4"});
+  report.add("a", 4, 4, "us", {.paper = 4.5});
+  report.add("a", 5, 5, "us");
+  EXPECT_EQ(headline(report), "| a | 2.5, 4.5 | 2, 4 us | equal |\n");
+}
+
+TEST(Report, ItsHeadlineHasWhatIsExpectedWhereThePaperHasNoNumber) {
+  Report report("fig", {});
+  report.add("a", 1, 1, "us");
+  report.add("a", 2, 2, "us", {.expected = 9});
+  report.add("a", 3, 3, "us", {.expected = 8});
+  EXPECT_EQ(headline(report), "| a | 9, 8 expected | 2, 3 us | equal |\n");
+}
+
+TEST(Report, ItsHeadlineHasTheEndsOfASeriesThatStandsAlone) {
+  Report report("fig", {});
+  EXPECT_EQ(headline(report), "| a | - | - | equal |\n");
+  report.add("a", 1, 1, "us");
+  report.add("a", 2, 7, "us");
+  report.draw("a", 3, 5, "us");
+  report.add("a", 3, 2, "us");
+  EXPECT_EQ(headline(report), "| a | - | 1, 2 us | equal |\n");
+}
+
 TEST(Plot, DrawsTheSeriesOfOneUnitAndEscapesNames) {
   Report report("fig", {});
   report.add("a < b", 1, 10, "us", {.paper = 20, .expected = 30});
@@ -119,7 +156,8 @@ TEST(Experiments, HaveNamesOfTheirOwnAndSayWhatTheyShow) {
   for (const Experiment& e : experiments()) {
     EXPECT_TRUE(names.insert(e.name).second) << e.name;
     EXPECT_EQ(find_experiment(e.name), &e);
-    for (const std::string_view text : {e.shows, e.figure, e.cost, e.method, e.axes.plotted}) {
+    for (const std::string_view text :
+         {e.shows, e.figure, e.cost, e.method, e.axes.plotted, e.headline, e.verdict}) {
       EXPECT_FALSE(text.empty()) << e.name;
     }
   }

@@ -104,6 +104,8 @@ const Experiment kTmcfFig3 = {
     "TMCF fig. 3",
     "15 s quick, 30 s",
     tmcf::kAxes,
+    "multicast, all, settled",
+    "falls with every path, less than theory expects",
     "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
     "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s "
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
@@ -118,6 +120,8 @@ const Experiment kTmcfFig4 = {
     "TMCF fig. 4",
     "25 s quick, 45 s",
     tmcf::kAxes,
+    "multicast, tmcf, settled",
+    "keeps its half, as theory expects",
     "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
     "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s "
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
@@ -137,6 +141,8 @@ const Experiment kTmcfFig6 = {
     "TMCF fig. 6",
     "40 s quick, 80 s",
     tmcf::kAxes,
+    "multicast, tmcf, settled",
+    "has its share of the worst link",
     "The source alone at a leaf, receivers 1 to 3 and 4 to 6 at two others, one spine: the "
     "paper's drawing is lost, but its round trips of 4 and 8 us and its pairs fit. 40 Gb/s "
     "and 1 us a link, packets of 1024 bytes (the paper: 1000), queues mark from 50 to 200 KB, "
