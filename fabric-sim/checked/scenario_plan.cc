@@ -4,16 +4,12 @@
 #include <array>
 #include <numeric>
 
-#include "fabric-sim/checked/congestion_plan.h"
 #include "fabric-sim/checked/fabric_plan.h"
-#include "fabric-sim/checked/host_sync_plan.h"
 #include "fabric-sim/checked/incidents.h"
-#include "fabric-sim/checked/long_turns_plan.h"
 #include "fabric-sim/checked/mcrdma/sender_plan.h"
-#include "fabric-sim/checked/nic_plan.h"
+#include "fabric-sim/checked/plan_variants.h"
 #include "fabric-sim/checked/scenario_parts.h"
 #include "fabric-sim/checked/trunk_cut.h"
-#include "fabric-sim/checked/write_plan.h"
 #include "fabric-sim/core/random.h"
 #include "wire/splitmix.h"
 

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "fabric-sim/experiments/channel.h"
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/multicast_time.h"
-#include "fabric-sim/experiments/unicast_stream.h"
 
 namespace cepheus::sim {
 namespace {
@@ -48,13 +48,23 @@ class MulticastFlow final : public Flow {
 class UnicastFlow final : public Flow {
  public:
   UnicastFlow(Testbed& testbed, const FlowPlan& plan)
-      : stream_(testbed, plan.from, plan.to.front(), kMessage) {}
-  void start() override { stream_.start(); }
-  void stop() override { stream_.stop(); }
-  std::uint64_t messages() const override { return stream_.messages(); }
+      : channel_(testbed, plan.from, plan.to.front()) {
+    channel_.on_acknowledged([this](Instant) {
+      ++messages_;
+      if (is_running_) channel_.send(kMessage);
+    });
+  }
+  void start() override {
+    is_running_ = true;
+    for (std::uint32_t i = 0; i < kPostedMessages; ++i) channel_.send(kMessage);
+  }
+  void stop() override { is_running_ = false; }  // what is posted still goes out
+  std::uint64_t messages() const override { return messages_; }
 
  private:
-  UnicastStream stream_;
+  Channel channel_;
+  bool is_running_ = false;
+  std::uint64_t messages_ = 0;
 };
 
 std::vector<std::unique_ptr<Flow>> make_flows(Testbed& testbed,

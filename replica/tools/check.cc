@@ -1,10 +1,9 @@
-#include "replica/tools/check.h"
-
 #include <algorithm>
 #include <iostream>
 #include <map>
 #include <thread>
 
+#include "replica/tools/commands.h"
 #include "replica/tools/observer.h"
 
 namespace cepheus::replica {

@@ -3,9 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "replica/tools/check.h"
-#include "replica/tools/serve.h"
-#include "replica/tools/status.h"
+#include "replica/tools/commands.h"
 
 int main(int argc, char** argv) {
   namespace replica = cepheus::replica;

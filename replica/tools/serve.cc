@@ -1,5 +1,3 @@
-#include "replica/tools/serve.h"
-
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <filesystem>
 
 #include "replica/server/replica_server.h"
+#include "replica/tools/commands.h"
 
 namespace cepheus::replica {
 namespace {

@@ -1,7 +1,6 @@
-#include "replica/tools/status.h"
-
 #include <iostream>
 
+#include "replica/tools/commands.h"
 #include "replica/tools/observer.h"
 
 namespace cepheus::replica {
