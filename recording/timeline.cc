@@ -147,16 +147,11 @@ void Timeline::packet(const Sighting& seen) {
   }
 }
 
-void Timeline::draw(const Place& from, const Place& to, const char* name) {
-  file_.arrow(from, to, name);
-  ++arrows_;
-}
-
 void Timeline::arrived(const Sighting& seen, Place place) {
   const std::uint32_t group = group_of(seen);
   const Wire wire{seen.node, seen.port, seen.source, seen.destination, seen.kind, seen.number};
   if (const auto at = under_way_.find(wire); at != under_way_.end()) {
-    draw(at->second, place, "cable");
+    file_.arrow(at->second, place, "cable");
     under_way_.erase(at);
   }
   causes_[seen.node] = Cause{seen, place};
@@ -176,7 +171,7 @@ void Timeline::left(const Sighting& seen, Place place) {
     merge(seen, place);
   } else if (const auto& cause = causes_[seen.node];
              seen.is_caused && cause && cause->seen.kind == seen.kind) {
-    draw(cause->place, place, "copy");
+    file_.arrow(cause->place, place, "copy");
   }
   const auto& peer = seen.port < node.ports.size() ? node.ports[seen.port] : std::nullopt;
   const bool is_to_host = peer && peer->node < nodes_.size() && !nodes_[peer->node].is_switch;
@@ -204,7 +199,7 @@ void Timeline::put_under_way(const Sighting& seen, Place place) {
 void Timeline::merge(const Sighting& seen, Place into) {
   const auto at = merging_.find({seen.node, group_of(seen)});
   if (at == merging_.end()) return;
-  for (const auto& [port, from] : at->second) draw(from, into, "merged");
+  for (const auto& [port, from] : at->second) file_.arrow(from, into, "merged");
   merging_.erase(at);
 }
 

@@ -49,8 +49,6 @@ class Timeline {
   // What lasts ends then, and is said not to have ended. Before the file's finish().
   void close(std::int64_t at_ns);
 
-  std::uint64_t arrows() const { return arrows_; }
-
  private:
   static constexpr std::uint32_t kFirstGroup = 1'000'000;  // process
   static constexpr std::uint32_t kCables = 999'999;        // process
@@ -90,7 +88,6 @@ class Timeline {
   void begin(Spans& spans, const Waiting& key, Span span);
   void end(Spans& spans, const Waiting& key, std::int64_t at_ns);
   void end_gates(const Sighting& seen);
-  void draw(const Place& from, const Place& to, const char* name);
   // The address that no node has, of the two: the group's; 0 if both are nodes'.
   std::uint32_t group_of(const Sighting& seen) const;
   std::uint32_t process_of_group(std::uint32_t group);
@@ -111,7 +108,6 @@ class Timeline {
   std::map<std::pair<std::uint16_t, std::uint32_t>, std::map<std::uint16_t, Place>> merging_;
   Spans turns_, gates_, rnr_waits_, messages_;
   std::map<Waiting, Place> receiving_;  // a message's first packet
-  std::uint64_t arrows_ = 0;
 };
 
 }  // namespace cepheus::recording

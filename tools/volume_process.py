@@ -49,9 +49,6 @@ class Replica:
         finally:
             os.close(ready)
 
-    def is_running(self):
-        return self.process is not None and self.process.poll() is None
-
     def stop(self):
         self.process.send_signal(signal.SIGSTOP)
         self.is_stopped = True

@@ -23,7 +23,6 @@ class Trace {
   void record_to(Recorder* recorder) { recorder_ = recorder; }
   Recorder* recorder() const { return recorder_; }
   bool is_off() const { return is_off_; }
-  bool is_printing() const { return out_ != nullptr; }
 
   // "12.5us h0 sends ...": a frame at a place, by headers, length and ICRC.
   void frame(wire::Instant at, std::string_view place, std::string_view verb,

@@ -62,15 +62,6 @@ Schedule chain(std::size_t ranks, std::uint64_t bytes, std::size_t slices) {
   return s;
 }
 
-Schedule chain_replication(std::size_t ranks, std::uint64_t bytes) {
-  Schedule s = chain(ranks, bytes, 1);
-  s.slices.push_back(0);  // the answer
-  for (Rank r = ranks - 1; r > 0; --r) {
-    s.sends[r].push_back({r - 1, 1, r + 1 == ranks ? std::size_t{0} : std::size_t{1}});
-  }
-  return s;
-}
-
 Schedule binomial_tree(std::size_t ranks, std::uint64_t bytes, std::size_t slices, Tree tree) {
   Schedule s = empty(ranks, bytes, slices);
   for (Rank r = 0; r < ranks; ++r) {

@@ -1,4 +1,4 @@
-// Broadcasts without multicast: what MPI libraries, HPL, RDMC and storage systems do instead. Rank 0 is the root; all
+// Broadcasts without multicast: what MPI libraries, HPL and RDMC do instead. Rank 0 is the root; all
 // others end with all `bytes`.
 //
 // Each with its bound where links are the only limit: the time that takes with full-duplex links of one rate, one to
@@ -14,9 +14,6 @@ Schedule fan_out(std::size_t ranks, std::uint64_t bytes);
 
 // Each rank to the next, slice by slice: pipelined. HPL's increasing ring, and Open MPI's chain of fan-out 1.
 Schedule chain(std::size_t ranks, std::uint64_t bytes, std::size_t slices);
-
-// Storage: the whole to the next rank, and when the last one has it its answer runs back to the root.
-Schedule chain_replication(std::size_t ranks, std::uint64_t bytes);
 
 // The child with the largest subtree is served first. `slices` > 1: each slice to all children
 // before the next, several at once.

@@ -58,13 +58,6 @@ TEST(Rivals, AChainTakesItsSlicesAndOneMoreForEachRank) {
   }
 }
 
-TEST(Rivals, ChainReplicationIsAChainOfWholesAndItsAnswer) {
-  for (const std::size_t n : {2, 3, 6}) {
-    const Schedule s = chain_replication(n, 8 * kMiB);
-    EXPECT_NEAR(over_bound(s, bound::chain(n, 8 * kMiB, 1)), 1, 0.03) << n;
-  }
-}
-
 TEST(Rivals, ABinomialTreeTakesARoundForEachDoubling) {
   for (const Tree tree : {Tree::kFarFirst, Tree::kNearFirst}) {
     for (const std::size_t n : {2, 3, 4, 8, 13, 16}) {

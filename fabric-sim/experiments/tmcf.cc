@@ -71,10 +71,9 @@ void run_fig6(const ExperimentOptions& options, Report& report) {
                                        {"6 to 4", 6, {4}, 3 * step, 5 * step}};
   struct Phase {
     int from, to;  // steps
-    double share, share_of_all;
+    double share;
   };
-  constexpr Phase kPhases[] = {
-      {0, 1, 40, 40}, {1, 3, 20, 20}, {3, 5, 40.0 / 3, 10}, {5, 7, 20, 20}};
+  constexpr Phase kPhases[] = {{0, 1, 40}, {1, 3, 20}, {3, 5, 40.0 / 3}, {5, 7, 20}};
   for (const CnpFilter& filter : kCnpFilters) {
     report.say(filter.name);
     Testbed testbed = congested_testbed(fabric(), filter, options);

@@ -20,7 +20,6 @@ class Ledger {
   std::uint64_t next_write() { return ++words_[0]; }
   void begin(std::uint64_t block, std::uint64_t write) { begun(block) = write; }
   void acknowledge(std::uint64_t block) { known(block) = begun(block); }
-  bool is_clear(std::uint64_t block) { return known(block) == begun(block); }
 
   // Takes what was read as what is there from now on. What is wrong, if it can't be there.
   std::optional<std::string> see(std::uint64_t block, std::span<const std::uint8_t> content);

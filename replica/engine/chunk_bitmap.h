@@ -34,7 +34,6 @@ class ChunkBitmap {
     for (std::uint32_t c = range.first; c < range.end(); ++c) clear(c);
   }
   void set_all() { set(ChunkRange{0, chunks_}); }
-  void clear_all() { words_.assign(words_.size(), 0); }
   void add(const ChunkBitmap& other) {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
   }

@@ -17,7 +17,6 @@ HOSTS = int(os.environ["CEPHEUS_LAB_HOSTS"])
 MPIRUN = PROJECT / "soft-roce/lab/mpirun"
 CHECK = BUILD / "tests/mpi/broadcast_check"
 KERNEL_HOSTS = [f"h{i}" for i in range(HOSTS)]
-SOFT_HOSTS = [f"m{i}" for i in range(HOSTS)]
 # The guest is emulated, on a machine that may be busy: what is slow here is not broken.
 PATIENCE = ["--mca", "coll_cepheus_register_timeout_ms", "60000", "--mca", "coll_cepheus_watchdog_ms", "60000"]
 

@@ -111,8 +111,3 @@ def dissect(capture, *arguments, **options):
     """A Packet for each of the capture's, or of those that a display filter (-Y) lets through."""
     xml_text = run(capture, "-T", "pdml", *arguments, **options)
     return [Packet(one) for one in xml.etree.ElementTree.fromstring(xml_text).iter("packet")]
-
-
-def info_lines(capture, *arguments, **options):
-    """The packet list's last column."""
-    return run(capture, "-T", "fields", "-e", "_ws.col.Info", *arguments, **options).splitlines()
