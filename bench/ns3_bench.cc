@@ -13,7 +13,6 @@
 #include <ns3/traffic-control-module.h>
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <string>

@@ -11,7 +11,6 @@
 // ends a pause.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,6 @@
 #include "wire/printable.h"
 
 #include <array>
-#include <cstdint>
 #include <cstdio>
 
 namespace cepheus::wire {

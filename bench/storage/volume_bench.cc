@@ -13,7 +13,6 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
-#include <random>
 
 #include "bench/storage/measurement.h"
 

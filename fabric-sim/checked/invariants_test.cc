@@ -5,7 +5,6 @@
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/checked/group_scenario.h"
 #include "fabric-sim/checked/network_checks.h"
-#include "wire/icrc.h"
 #include "wire/roce.h"
 
 namespace cepheus::sim {

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "controller/membership.h"
 #include "fabric-sim/core/network.h"

@@ -1,6 +1,5 @@
 // Both multicasts on the same scenes: what they take in switches, their times, and loss.
 #include <algorithm>
-#include <cmath>
 
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "fabric-sim/experiments/congested.h"
-#include "net/shapes.h"
 
 namespace cepheus::sim {
 namespace {

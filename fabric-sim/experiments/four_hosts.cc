@@ -7,7 +7,6 @@
 #include "fabric-sim/experiments/multicast_time.h"
 #include "fabric-sim/experiments/rivals.h"
 #include "fabric-sim/experiments/unicast_run.h"
-#include "net/shapes.h"
 
 namespace cepheus::sim {
 namespace four_hosts {

@@ -9,7 +9,6 @@
 #include "fabric-sim/experiments/host_software.h"
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/testbed.h"
-#include "net/shapes.h"
 
 namespace cepheus::sim {
 namespace storage {

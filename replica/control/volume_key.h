@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "replica/control/messages.h"
 #include "wire/mrp_key.h"

@@ -4,7 +4,6 @@
 #include <bit>
 #include <compare>
 #include <cstdint>
-#include <vector>
 
 #include "wire/types.h"
 

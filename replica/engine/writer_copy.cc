@@ -1,6 +1,5 @@
 // Making replicas alike: after a writer's death before anything is served, and when one returns.
 #include <algorithm>
-#include <cassert>
 
 #include "replica/engine/writer.h"
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
-#include <future>
 #include <semaphore>
 
 namespace cepheus::replica {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
-#include <vector>
 
 #include "replica/engine/volume_types.h"
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fabric-sim/core/random.h"
 #include "replica/engine/replica_engine.h"

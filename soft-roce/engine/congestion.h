@@ -8,8 +8,6 @@
 // Time is an argument. A queue pair of a NIC without congestion control has no such object.
 #pragma once
 
-#include <optional>
-
 #include "soft-roce/engine/counters.h"
 #include "soft-roce/engine/dcqcn.h"
 #include "wire/ecn.h"

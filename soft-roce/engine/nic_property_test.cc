@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <random>
 
 #include "soft-roce/engine/nic_testing.h"
 #include "wire/ecn.h"

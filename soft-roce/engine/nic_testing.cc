@@ -3,8 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include "wire/icrc.h"
+#include <random>
 
 namespace cepheus::rnic::testing {
 namespace {

@@ -2,9 +2,7 @@
 // lost.
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <random>
 #include <span>
 #include <vector>
 

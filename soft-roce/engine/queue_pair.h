@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "soft-roce/engine/intrusive_list.h"
 #include "soft-roce/engine/requester.h"

@@ -1,5 +1,6 @@
 #include "soft-roce/engine/responder.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 

@@ -6,8 +6,6 @@
 // said once per gap.
 #pragma once
 
-#include <algorithm>
-#include <optional>
 #include <span>
 
 #include "soft-roce/engine/build.h"

@@ -1,7 +1,6 @@
 // READs and atomics at the responder: executed when they come, answered when there is room.
 #include <algorithm>
 #include <atomic>
-#include <cassert>
 #include <cstring>
 
 #include "soft-roce/engine/packet_out.h"

@@ -1,7 +1,5 @@
 #include "soft-roce/engine/uc_responder.h"
 
-#include <cassert>
-
 namespace cepheus::rnic {
 
 UcResponder::UcResponder(const QpContext& context, ReceiveQueue& receives)

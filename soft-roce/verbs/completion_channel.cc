@@ -1,6 +1,6 @@
 #include "soft-roce/verbs/completion_channel.h"
 
-#include <cerrno>
+#include <mutex>
 
 namespace cepheus::verbs {
 

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "soft-roce/verbs/inner_mutex.h"
 #include "soft-roce/verbs/readiness.h"

@@ -1,6 +1,5 @@
 // ibv_get_device_list and what can be asked of a device that is not open.
 #include <cstdlib>
-#include <vector>
 
 #include "soft-roce/verbs/abi.h"
 #include "soft-roce/verbs/device.h"

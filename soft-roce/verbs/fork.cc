@@ -3,8 +3,6 @@
 #include <cstdlib>
 
 #include "soft-roce/verbs/abi.h"
-#include "soft-roce/verbs/device.h"
-#include "soft-roce/verbs/environment.h"
 #include "soft-roce/verbs/next_library.h"
 
 using namespace cepheus::verbs;

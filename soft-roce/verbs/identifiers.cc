@@ -1,9 +1,6 @@
 // The port's tables: one GID, one P_Key.
 #include <endian.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "soft-roce/verbs/context.h"
 #include "soft-roce/verbs/next_library.h"
 

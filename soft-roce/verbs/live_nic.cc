@@ -3,7 +3,6 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <cassert>
 #include <sstream>
 
 #include "soft-roce/verbs/memory_guard.h"

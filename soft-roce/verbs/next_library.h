@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <type_traits>
-#include <utility>
 
 namespace cepheus::verbs {
 

@@ -1,7 +1,6 @@
 // Queue pairs as verbs programs hold them.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <vector>

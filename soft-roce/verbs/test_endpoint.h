@@ -6,10 +6,8 @@
 #include <infiniband/verbs.h>
 #include <sys/types.h>
 
-#include <array>
 #include <chrono>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>

@@ -7,10 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
-#include <cstdlib>
 #include <thread>
-#include <vector>
 
 #include "soft-roce/verbs/test_endpoint.h"
 

@@ -22,8 +22,8 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "switch-emulator/ports/host_port.h"

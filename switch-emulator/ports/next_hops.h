@@ -7,7 +7,6 @@
 // each packet. Not thread-safe.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

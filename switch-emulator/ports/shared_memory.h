@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "switch-emulator/ports/unique_fd.h"
 #include "wire/result.h"

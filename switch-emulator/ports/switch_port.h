@@ -7,7 +7,6 @@
 // pool. Not thread-safe.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <vector>
 

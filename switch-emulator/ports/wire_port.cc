@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cstring>
 
 #include "switch-emulator/ports/received_frames.h"
