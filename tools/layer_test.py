@@ -29,8 +29,8 @@ DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECK
 VOLUME = "replica/engine"
 C_API = "libmcast/include"
 VOLUME_API = "replica/include"
-CONNECTIONS = "connections/engine"
-CONNECTIONS_API = "connections/include"
+CONNECTIONS = "controller/connections/engine"
+CONNECTIONS_API = "controller/connections/include"
 VOLUME_PATHS = ["replica/rdma", "replica/server", "replica/volume"]
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
@@ -68,9 +68,9 @@ MAY_INCLUDE = {
     "replica/e2e": [WIRE],
     CONNECTIONS_API: [],
     CONNECTIONS: [WIRE],
-    "connections/client": [WIRE, CONNECTIONS],
-    "connections/daemon": [WIRE, CONNECTIONS, "connections/client"],
-    "connections/e2e": [],
+    "controller/connections/client": [WIRE, CONNECTIONS],
+    "controller/connections/daemon": [WIRE, CONNECTIONS, "controller/connections/client"],
+    "controller/connections/e2e": [],
     "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
@@ -93,12 +93,12 @@ BORDERS = {
     r"hwloc": [LOCALITY],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
     r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", *VOLUME_PATHS, "tests", "bench"],
-    r"cepheus/connections\.h$": ["connections/client", "connections/e2e", CONNECTIONS_API, "tests", "bench"],
+    r"cepheus/connections\.h$": ["controller/connections/client", "controller/connections/e2e", CONNECTIONS_API, "tests", "bench"],
     r"cepheus/": ["replica/volume", "replica/nbdkit", "replica/e2e", VOLUME_API, "tests", "bench"],
     r"uct/api/": ["ucx-transport", "ucx-transport/e2e", "ompi-coll/uct_channel.h", "ompi-coll/uct_channel.cc", "tests"],
     r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],
-    r"wire/clock\.h$": [*DRIVERS, "switch-emulator/ports/processor.cc", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "replica/tools", "connections/daemon", "tests", "bench"],  # no engine
+    r"wire/clock\.h$": [*DRIVERS, "switch-emulator/ports/processor.cc", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "replica/tools", "controller/connections/daemon", "tests", "bench"],  # no engine
     r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],
     r"mpi\.h$": ["ompi-coll", "bench", "tests", "tools", "hpl-patches"],
 }

@@ -19,7 +19,7 @@ from live import Lines, private_kib, wait_until
 DAEMON = BUILD / "bin/cepheus-cmd"
 USER = BUILD / "tests/connections_user"
 SOON = 3  # seconds, in which a death is told
-TYPE_HELLO, TYPE_READY, TYPE_REFUSAL, TYPE_PROGRAM, TYPE_LISTEN = 1, 2, 4, 12, 13  # connections/engine/message.h
+TYPE_HELLO, TYPE_READY, TYPE_REFUSAL, TYPE_PROGRAM, TYPE_LISTEN = 1, 2, 4, 12, 13  # controller/connections/engine/message.h
 NO_TAG = bytes(20)  # of a daemon without a key
 
 

@@ -1,0 +1,93 @@
+// cepheus-cmd: the connection management daemon of one host, and what it says of itself.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "controller/connections/client/client.h"
+#include "controller/connections/daemon/daemon.h"
+#include "controller/connections/daemon/status.h"
+
+namespace {
+
+using namespace cepheus;
+
+constexpr int kUsage = 2;
+
+wire::Result<std::optional<wire::MrpKey>> read_key(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open()) {
+    return wire::fail(wire::ErrorCode::kInvalid, "can't read the key " + path + ": correct --key");
+  }
+  auto key = wire::MrpKey::parse(text);
+  if (!key) return wire::fail(key.error().code, path + ": " + key.error().text);
+  return std::optional(std::move(*key));
+}
+
+int serve(const std::string& host, const std::string& key_file,
+          connections::DaemonSettings settings) {
+  const auto fail = [](const std::string& why) {
+    std::cerr << "cepheus-cmd: " << why << "\n";
+    return kUsage;
+  };
+  const auto address = wire::Ipv4::parse(host);
+  if (!address || address->is_unset())
+    return fail("--host takes this host's address in the fabric");
+  settings.peers.host = *address;
+  auto key = read_key(key_file);
+  if (!key) return fail(key.error().text);
+  settings.peers.key = std::move(*key);
+  if (settings.peers.pattern.find("%h") == std::string::npos) {
+    return fail("--peers must have %h where a host's address is to stand");
+  }
+  if (settings.listen.empty()) {
+    settings.listen = host + ":" + std::to_string(connections::kDefaultPort);
+  }
+  const auto ended = connections::Daemon(settings).run();
+  return ended ? 0 : fail(ended.error().text);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Connects programs that send to a group of hosts with those that receive."};
+  app.set_version_flag("--version", CEPHEUS_VERSION);
+  connections::DaemonSettings settings;
+  settings.socket = connections::Client::default_socket();
+  settings.peers.pattern = "%h:" + std::to_string(connections::kDefaultPort);
+  const char* named = std::getenv("CEPHEUS_KEY_FILE");
+  std::string host, key_file = named == nullptr ? "" : named;
+  bool is_status = false, as_json = false;
+  app.add_option("--host", host, "This host's address in the fabric");
+  app.add_option(
+      "--listen", settings.listen,
+      "HOST:PORT or unix:PATH for other daemons (default: the host's address, port 18517)");
+  app.add_option("--socket", settings.socket, "UNIX socket for programs of this host")
+      ->capture_default_str();
+  app.add_option("--peers", settings.peers.pattern,
+                 "How another host's daemon is reached: HOST:PORT or unix:PATH, %h is its address")
+      ->capture_default_str();
+  app.add_option("--key", key_file, "File with the fabric's key (default: $CEPHEUS_KEY_FILE)");
+  app.add_option("--patience-ms", settings.peers.patience_ms,
+                 "Another daemon that is silent for so long is gone")
+      ->check(CLI::Range(100, 60000))
+      ->capture_default_str();
+  app.add_option("--ready-fd", settings.ready_fd, "Writes a line there once it serves");
+  auto* status = app.add_flag("--status", is_status, "What the running daemon says of itself");
+  app.add_flag("--json", as_json, "The status as one JSON object")->needs(status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    app.exit(e);
+    return kUsage;
+  }
+  if (is_status) return connections::show_status(settings.socket, as_json);
+  return serve(host, key_file, settings);
+}

@@ -1,0 +1,121 @@
+// The receivers' side of connections: services, offers, and what becomes of them.
+#include "controller/connections/engine/broker.h"
+
+namespace cepheus::connections {
+void Broker::listen(ProgramId program, const std::string& service, Actions& out) {
+  Program& p = programs_.at(program);
+  Message answer;
+  answer.type = MessageType::kNotListening;
+  answer.service = service;
+  const auto taken = services_.find(service);
+  if (taken != services_.end() && taken->second != program) {
+    refusals_.add(Refusal::kServiceTaken);
+    answer.text = "process " + std::to_string(programs_.at(taken->second).pid) +
+                  " of this host listens for it: end that, or choose another name";
+  } else if (taken == services_.end() && p.services.size() >= kMostServicesOfProgram) {
+    refusals_.add(Refusal::kTooManyServices);
+    answer.text = "one program listens for at most " + std::to_string(kMostServicesOfProgram) +
+                  " services: tell yours apart by the sender's data";
+  } else if (taken == services_.end() && services_.size() >= kMostServices) {
+    refusals_.add(Refusal::kTooManyServices);
+    answer.text = "this host has as many services as may be: end programs that listen";
+  } else {
+    answer.type = MessageType::kListening;
+    services_[service] = program;
+    p.services.insert(service);
+  }
+  out.to_programs.push_back({program, std::move(answer)});
+}
+
+void Broker::on_offer(wire::Instant now, LinkId id, const Message& offer, Actions& out) {
+  Link& link = links_.at(id);
+  if (by_theirs_.contains({id, offer.connection}) || offer.host != link.host) {
+    return hang_up(now, id, out);
+  }
+  const auto refuse = [&](Refusal why, const std::string& text) {
+    refusals_.add(why);
+    out.to_peers.push_back({id, about(MessageType::kRefuse, offer.connection, text)});
+  };
+  const auto service = services_.find(offer.service);
+  if (service == services_.end()) {
+    return refuse(Refusal::kNoService,
+                  "no program listens there for service '" + offer.service + "': start it first");
+  }
+  Program& p = programs_.at(service->second);
+  if (p.offers >= kMostOffersOfProgram || incoming_.size() >= kMostIncoming) {
+    return refuse(Refusal::kTooManyOffers,
+                  "it has as many connections under way as it may have: try again later");
+  }
+  const ConnectionId ours = next_connection_++;
+  Incoming& c = incoming_[ours];
+  c.owner = service->second;
+  c.link = id;
+  c.theirs = offer.connection;
+  c.service = offer.service;
+  c.virtual_qpn = offer.virtual_qpn;
+  c.since = now;
+  by_theirs_[{id, offer.connection}] = ours;
+  link.connections.insert(ours);
+  p.incoming.insert(ours);
+  ++p.offers;
+  Message told = offer;
+  told.connection = ours;
+  out.to_programs.push_back({c.owner, std::move(told)});
+}
+
+void Broker::on_news(LinkId link, const Message& news, Actions& out) {
+  const auto known = by_theirs_.find({link, news.connection});
+  if (known == by_theirs_.end()) return refusals_.add(Refusal::kStray);  // it crossed our LEFT
+  const auto entry = incoming_.find(known->second);
+  if (news.type != MessageType::kEstablished) return incoming_ended(entry, news.text, out);
+  Incoming& c = entry->second;
+  if (c.state != IncomingState::kAccepted) return refusals_.add(Refusal::kStray);
+  c.state = IncomingState::kEstablished;
+  --programs_.at(c.owner).offers;
+  out.to_programs.push_back({c.owner, about(MessageType::kEstablished, entry->first)});
+}
+
+void Broker::answer(ProgramId program, const Message& answer, Actions& out) {
+  const auto entry = incoming_.find(answer.connection);
+  if (entry == incoming_.end() || entry->second.owner != program ||
+      entry->second.state != IncomingState::kOffered) {
+    return refusals_.add(Refusal::kStray);  // it was cancelled meanwhile
+  }
+  Incoming& c = entry->second;
+  if (answer.type == MessageType::kRefuse) return end_incoming(entry, answer.text, out);
+  c.state = IncomingState::kAccepted;
+  Message accept = answer;
+  accept.connection = c.theirs;
+  out.to_peers.push_back({c.link, std::move(accept)});
+}
+
+void Broker::end_incoming(IncomingEntry entry, const std::string& why, Actions& out) {
+  const Incoming& c = entry->second;
+  const bool was_offered = c.state == IncomingState::kOffered;
+  Message message = about(was_offered ? MessageType::kRefuse : MessageType::kLeft, c.theirs, why);
+  message.host = was_offered ? wire::Ipv4{} : host_;
+  out.to_peers.push_back({c.link, std::move(message)});
+  forget_incoming(entry);
+}
+
+void Broker::incoming_ended(IncomingEntry entry, const std::string& why, Actions& out) {
+  const bool stood = entry->second.state == IncomingState::kEstablished;
+  out.to_programs.push_back(
+      {entry->second.owner,
+       about(stood ? MessageType::kClosed : MessageType::kCancel, entry->first, why)});
+  forget_incoming(entry);
+}
+
+void Broker::forget_incoming(IncomingEntry entry) {
+  const Incoming& c = entry->second;
+  Program& p = programs_.at(c.owner);
+  if (c.state != IncomingState::kEstablished) --p.offers;
+  p.incoming.erase(entry->first);
+  by_theirs_.erase({c.link, c.theirs});
+  if (const auto link = links_.find(c.link); link != links_.end()) {
+    link->second.connections.erase(entry->first);
+  }
+  incoming_.erase(entry);
+}
+
+}  // namespace cepheus::connections

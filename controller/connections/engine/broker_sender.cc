@@ -1,0 +1,187 @@
+// The sender's side of connections: offers, answers, and the one outcome.
+#include <algorithm>
+#include <cassert>
+#include <set>
+
+#include "controller/connections/engine/broker.h"
+
+namespace cepheus::connections {
+void Broker::connect(wire::Instant now, ProgramId program, const Message& request, Actions& out) {
+  const auto refuse = [&](Refusal why, wire::Ipv4 host, const std::string& text) {
+    refusals_.add(why);
+    Message failed = about(MessageType::kFailed, 0, text);
+    failed.request = request.request;
+    failed.host = host;
+    out.to_programs.push_back({program, std::move(failed)});
+  };
+  Program& p = programs_.at(program);
+  if (request.hosts.empty()) {
+    return refuse(Refusal::kBadHosts, {}, "a connection needs at least one receiver: name hosts");
+  }
+  std::set<wire::Ipv4> hosts;
+  std::size_t new_links = 0;
+  for (const wire::Ipv4 host : request.hosts) {
+    if (host == host_ || host.is_unset()) {
+      return refuse(Refusal::kBadHosts, host,
+                    "a sender's receivers are on other hosts: leave its own out");
+    }
+    if (!hosts.insert(host).second) {
+      return refuse(Refusal::kBadHosts, host, "it is named twice: name each receiver once");
+    }
+    if (!dialled_.contains(host)) ++new_links;
+  }
+  if (p.outgoing.size() >= kMostConnectionsOfProgram) {
+    return refuse(Refusal::kTooManyConnections, {},
+                  "one program has at most " + std::to_string(kMostConnectionsOfProgram) +
+                      " connections: close some");
+  }
+  if (dialled_.size() + new_links > kMostLinks) {
+    return refuse(
+        Refusal::kTooManyPeers, {},
+        "this host's cepheus-cmd is connected with as many others as it may be: try again "
+        "when some connections were closed");
+  }
+  const auto qpn = virtual_qpns_.take(now);
+  if (!qpn) {
+    return refuse(Refusal::kNoVirtualQpn, {},
+                  "all virtual queue pair numbers of this host are held: try again in 10 s");
+  }
+  const ConnectionId id = next_connection_++;
+  Outgoing& c = outgoing_[id];
+  c.owner = program;
+  c.request = request.request;
+  c.virtual_qpn = *qpn;
+  c.service = request.service;
+  c.data = request.data;
+  c.since = now;
+  const wire::Duration asked = std::chrono::milliseconds(request.time_ms);
+  c.give_up = now + (request.time_ms == 0 ? kDefaultPatience : std::min(asked, kMostPatience));
+  pending_.insert({c.give_up, id});
+  p.outgoing.insert(id);
+  Message connecting = about(MessageType::kConnecting, id);
+  connecting.request = c.request;
+  connecting.virtual_qpn = c.virtual_qpn;
+  out.to_programs.push_back({program, std::move(connecting)});
+  c.branches.resize(request.hosts.size());
+  for (std::size_t i = 0; i < request.hosts.size(); ++i) {
+    Branch& branch = c.branches[i];
+    branch.member.host = request.hosts[i];
+    branch.link = link_to(now, request.hosts[i], out);
+    Link& link = links_.at(branch.link);
+    link.connections.insert(id);
+    link.idle_until = wire::kNever;
+    if (link.is_up) offer(id, c, branch, out);
+  }
+}
+
+LinkId Broker::link_to(wire::Instant now, wire::Ipv4 host, Actions& out) {
+  const auto [entry, is_new] = dialled_.insert({host, next_link_});
+  if (!is_new) return entry->second;
+  Link& link = links_[next_link_];
+  link.host = host;
+  link.is_dialled = true;
+  link.since = now;
+  out.dials.push_back({next_link_, host});
+  return next_link_++;
+}
+
+void Broker::link_is_up(wire::Instant now, LinkId id, Actions& out) {
+  const auto entry = links_.find(id);
+  if (entry == links_.end() || entry->second.is_up) return;
+  entry->second.is_up = true;
+  entry->second.since = now;
+  for (const ConnectionId connection : entry->second.connections) {
+    Outgoing& c = outgoing_.at(connection);
+    for (Branch& branch : c.branches) {
+      if (branch.link == id) offer(connection, c, branch, out);
+    }
+  }
+}
+
+void Broker::offer(ConnectionId id, Outgoing& c, Branch& branch, Actions& out) {
+  Message offer = about(MessageType::kOffer, id);
+  offer.host = host_;
+  offer.virtual_qpn = c.virtual_qpn;
+  offer.service = c.service;
+  offer.data = c.data;
+  branch.state = BranchState::kOffered;
+  out.to_peers.push_back({branch.link, std::move(offer)});
+}
+
+void Broker::on_answer(wire::Instant now, LinkId link, const Message& answer, Actions& out) {
+  const auto entry = outgoing_.find(answer.connection);
+  if (entry == outgoing_.end()) return refusals_.add(Refusal::kStray);  // it crossed our CANCEL
+  Outgoing& c = entry->second;
+  const auto branch =
+      std::ranges::find_if(c.branches, [&](const Branch& b) { return b.link == link; });
+  if (branch == c.branches.end() || branch->state == BranchState::kLeft) {
+    return refusals_.add(Refusal::kStray);
+  }
+  if (answer.type != MessageType::kAccept) {
+    if (answer.type == MessageType::kRefuse) refusals_.add(Refusal::kRefusedByProgram);
+    return branch_ended(now, entry, *branch, answer.text, out);
+  }
+  if (branch->state != BranchState::kOffered) return refusals_.add(Refusal::kStray);
+  branch->state = BranchState::kAccepted;
+  branch->member.name = answer.name;
+  branch->member.data = answer.data;
+  const auto has_accepted = [](const Branch& b) { return b.state == BranchState::kAccepted; };
+  if (!std::ranges::all_of(c.branches, has_accepted)) return;
+  c.is_connected = true;
+  pending_.erase({c.give_up, entry->first});
+  c.data = {};
+  Message connected = about(MessageType::kConnected, entry->first);
+  connected.request = c.request;
+  connected.virtual_qpn = c.virtual_qpn;
+  for (Branch& b : c.branches) {
+    out.to_peers.push_back({b.link, about(MessageType::kEstablished, entry->first)});
+    connected.members.push_back(b.member);
+    b.member.data = {};
+  }
+  out.to_programs.push_back({c.owner, std::move(connected)});
+}
+
+void Broker::branch_ended(wire::Instant now, OutgoingEntry entry, Branch& branch,
+                          const std::string& why, Actions& out) {
+  leave_link(now, branch.link, entry->first);
+  branch.state = BranchState::kLeft;
+  if (!entry->second.is_connected) return fail(now, entry, branch.member.host, why, out);
+  Message left = about(MessageType::kLeft, entry->first, why);
+  left.host = branch.member.host;
+  out.to_programs.push_back({entry->second.owner, std::move(left)});
+}
+
+void Broker::fail(wire::Instant now, OutgoingEntry entry, wire::Ipv4 host, const std::string& why,
+                  Actions& out) {
+  Message failed = about(MessageType::kFailed, entry->first, why);
+  failed.request = entry->second.request;
+  failed.host = host;
+  out.to_programs.push_back({entry->second.owner, std::move(failed)});
+  end_outgoing(now, entry, host.is_unset() ? why : "receiver " + host.to_string() + ": " + why,
+               out);
+}
+
+void Broker::end_outgoing(wire::Instant now, OutgoingEntry entry, const std::string& why,
+                          Actions& out) {
+  const ConnectionId id = entry->first;
+  const Outgoing& c = entry->second;
+  const MessageType type = c.is_connected ? MessageType::kClosed : MessageType::kCancel;
+  for (const Branch& b : c.branches) {
+    if (b.state == BranchState::kLeft) continue;
+    if (b.state != BranchState::kDialling) out.to_peers.push_back({b.link, about(type, id, why)});
+    leave_link(now, b.link, id);
+  }
+  if (!c.is_connected) pending_.erase({c.give_up, id});
+  virtual_qpns_.give_back(c.virtual_qpn, now);
+  programs_.at(c.owner).outgoing.erase(id);
+  outgoing_.erase(entry);
+}
+
+void Broker::leave_link(wire::Instant now, LinkId id, ConnectionId connection) {
+  const auto entry = links_.find(id);
+  if (entry == links_.end()) return;  // it is the link that went
+  entry->second.connections.erase(connection);
+  if (entry->second.connections.empty()) entry->second.idle_until = now + kIdleLink;
+}
+
+}  // namespace cepheus::connections

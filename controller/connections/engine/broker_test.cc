@@ -1,0 +1,207 @@
+#include "controller/connections/engine/broker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "controller/connections/engine/test_hosts.h"
+
+namespace cepheus::connections {
+namespace {
+
+using testing::HasSubstr;
+
+// Host 0 sends, the others receive; each has one program, number 1.
+struct Hosts : testing::Test {
+  Hosts() {
+    for (std::size_t h = 0; h < 3; ++h) hosts.bring(h, 1);
+    for (std::size_t h = 1; h < 3; ++h) hosts.say(h, 1, listen_to("s"));
+  }
+  const Message& last(std::size_t host) { return hosts.told(host, 1).back(); }
+  Message accept(std::size_t host, std::uint8_t byte) {
+    Message m = about(MessageType::kAccept, last(host).connection);
+    m.name.fill(byte);
+    m.data = {byte};
+    return m;
+  }
+  void connect() {
+    hosts.say(0, 1, connect_to(5, {2, 1}));
+    hosts.settle();
+    for (std::size_t h = 1; h < 3; ++h) {
+      ASSERT_EQ(last(h).type, MessageType::kOffer);
+      hosts.say(h, 1, accept(h, static_cast<std::uint8_t>(h)));
+    }
+    hosts.settle();
+    ASSERT_EQ(last(0).type, MessageType::kConnected);
+  }
+  std::uint64_t refusals(std::size_t host, Refusal r) { return hosts.broker(host).refusals()[r]; }
+
+  TestHosts hosts{3};
+};
+
+TEST_F(Hosts, ConnectsTheSenderWithAllInItsOrder) {
+  connect();
+  const Message& connected = last(0);
+  EXPECT_EQ(connected.request, 5u);
+  ASSERT_EQ(connected.members.size(), 2u);
+  EXPECT_EQ(connected.members[0].host, TestHosts::address(2));
+  EXPECT_EQ(connected.members[0].name[0], 2);
+  EXPECT_EQ(connected.members[1].data, Data{1});
+  for (std::size_t h = 1; h < 3; ++h) {
+    EXPECT_EQ(last(h).type, MessageType::kEstablished);
+    const Message& offer = hosts.told(h, 1)[1];
+    EXPECT_EQ(offer.data, Data{9});
+    EXPECT_EQ(offer.host, TestHosts::address(0));
+    EXPECT_EQ(offer.virtual_qpn, connected.virtual_qpn);
+  }
+}
+
+TEST_F(Hosts, RefusalOfOneFailsAllAndTheOthersAreTold) {
+  hosts.say(0, 1, connect_to(5, {1, 2}));
+  hosts.settle();
+  hosts.say(1, 1, accept(1, 1));
+  hosts.say(2, 1, about(MessageType::kRefuse, last(2).connection, "no room"));
+  hosts.settle();
+  EXPECT_EQ(last(0).type, MessageType::kFailed);
+  EXPECT_EQ(last(0).host, TestHosts::address(2));
+  EXPECT_EQ(last(0).text, "no room");
+  EXPECT_EQ(last(1).type, MessageType::kCancel);
+  EXPECT_EQ(last(1).text, "receiver 10.0.0.3: no room");
+  EXPECT_EQ(refusals(0, Refusal::kRefusedByProgram), 1u);
+}
+
+TEST_F(Hosts, FailsAtOnceWhereNobodyListens) {
+  hosts.say(0, 1, connect_to(5, {1, 2}, "other"));
+  hosts.settle();
+  EXPECT_EQ(last(0).type, MessageType::kFailed);
+  EXPECT_THAT(last(0).text, HasSubstr("no program listens there for service 'other': start it"));
+}
+
+TEST_F(Hosts, FailsAfterItsPatienceAndNamesWhoIsLate) {
+  hosts.say(0, 1, connect_to(5, {1, 2}));
+  hosts.settle();
+  hosts.say(1, 1, accept(1, 1));
+  hosts.settle();
+  hosts.pass(Broker::kDefaultPatience - wire::Duration(1));
+  EXPECT_EQ(last(0).type, MessageType::kConnecting);
+  hosts.pass(wire::Duration(1));
+  hosts.settle();
+  EXPECT_EQ(last(0).type, MessageType::kFailed);
+  EXPECT_EQ(last(0).host, TestHosts::address(2));
+  EXPECT_EQ(last(1).type, MessageType::kCancel);
+  EXPECT_EQ(last(2).type, MessageType::kCancel);
+  EXPECT_EQ(refusals(0, Refusal::kTimedOut), 1u);
+}
+
+TEST_F(Hosts, ReceiverThatEndsIsLeftAndTheOthersStay) {
+  connect();
+  hosts.kill(1, 1);
+  hosts.settle();
+  EXPECT_EQ(last(0).type, MessageType::kLeft);
+  EXPECT_EQ(last(0).host, TestHosts::address(1));
+  EXPECT_EQ(last(0).text, "its program has ended");
+  EXPECT_EQ(last(2).type, MessageType::kEstablished);
+  hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
+  hosts.settle();
+  EXPECT_EQ(last(2).type, MessageType::kClosed);
+  EXPECT_EQ(refusals(1, Refusal::kStray), 0u);  // who has left hears nothing
+}
+
+TEST_F(Hosts, SenderThatEndsClosesAllReceivers) {
+  connect();
+  hosts.kill(0, 1);
+  hosts.settle();
+  for (std::size_t h = 1; h < 3; ++h) {
+    EXPECT_EQ(last(h).type, MessageType::kClosed);
+    EXPECT_EQ(last(h).text, "the sending program has ended");
+  }
+}
+
+TEST_F(Hosts, LostLinkIsToldOnBothSides) {
+  connect();
+  hosts.cut(0);  // to host 2
+  EXPECT_EQ(last(0).type, MessageType::kLeft);
+  EXPECT_EQ(last(0).host, TestHosts::address(2));
+  EXPECT_EQ(last(2).type, MessageType::kClosed);
+  EXPECT_EQ(last(1).type, MessageType::kEstablished);
+}
+
+TEST_F(Hosts, RefusesHostsThatCantBeReceivers) {
+  for (const auto& hosts_named : {std::initializer_list<std::size_t>{}, {0, 1}, {1, 1}}) {
+    hosts.say(0, 1, connect_to(1, hosts_named));
+    EXPECT_EQ(last(0).type, MessageType::kFailed);
+    EXPECT_EQ(last(0).connection, 0u);
+  }
+  EXPECT_EQ(refusals(0, Refusal::kBadHosts), 3u);
+}
+
+TEST_F(Hosts, ServicesHaveOneProgramAndABound) {
+  hosts.bring(1, 2);
+  hosts.say(1, 2, listen_to("s"));
+  EXPECT_EQ(hosts.told(1, 2).back().type, MessageType::kNotListening);
+  EXPECT_THAT(hosts.told(1, 2).back().text, HasSubstr("process 101 of this host listens for it"));
+  for (int i = 0; i < 10000; ++i) hosts.say(1, 2, listen_to("t" + std::to_string(i)));
+  EXPECT_EQ(refusals(1, Refusal::kTooManyServices), 10000 - Broker::kMostServicesOfProgram);
+  hosts.kill(1, 2);
+  EXPECT_EQ(hosts.broker(1).status(hosts.now)["services"].size(), 1u);
+}
+
+TEST_F(Hosts, ProgramHasSoManyConnectionsAndGetsThemBack) {
+  for (std::uint32_t i = 0; i <= Broker::kMostConnectionsOfProgram; ++i) {
+    hosts.say(0, 1, connect_to(i, {1}));
+  }
+  EXPECT_EQ(last(0).type, MessageType::kFailed);
+  EXPECT_EQ(last(0).request, Broker::kMostConnectionsOfProgram);
+  EXPECT_EQ(refusals(0, Refusal::kTooManyConnections), 1u);
+  hosts.say(0, 1, about(MessageType::kClose, hosts.told(0, 1).front().connection));
+  hosts.say(0, 1, connect_to(99, {1}));
+  EXPECT_EQ(last(0).type, MessageType::kConnecting);
+}
+
+TEST_F(Hosts, ProgramThatTakesNoOffersIsOfferedNoMoreThanSoMany) {
+  for (ProgramId p = 2; p < 8; ++p) {
+    hosts.bring(0, p);
+    for (std::uint32_t i = 0; i < Broker::kMostConnectionsOfProgram; ++i) {
+      hosts.say(0, p, connect_to(i, {1}));
+    }
+  }
+  hosts.settle();
+  EXPECT_EQ(refusals(1, Refusal::kTooManyOffers),
+            6 * Broker::kMostConnectionsOfProgram - Broker::kMostOffersOfProgram);
+}
+
+TEST_F(Hosts, WhoeverBreaksTheProtocolIsHungUpOn) {
+  connect();
+  Actions out;
+  const auto link = hosts.broker(1).link_came(hosts.now, TestHosts::address(7));
+  hosts.broker(1).on_peer(hosts.now, *link, about(MessageType::kAccept, 1), out);
+  EXPECT_THAT(out.hang_ups, testing::ElementsAre(*link));
+  out.clear();
+  hosts.broker(1).on_request(hosts.now, 1, about(MessageType::kLeft, 1), out);
+  EXPECT_THAT(out.drops, testing::ElementsAre(1u));
+  EXPECT_EQ(out.to_programs.back().message.type, MessageType::kRefusal);
+}
+
+TEST_F(Hosts, NobodyAnswersForAnotherProgram) {
+  hosts.bring(1, 2);
+  hosts.say(0, 1, connect_to(5, {1}));
+  hosts.settle();
+  hosts.say(1, 2, accept(1, 1));
+  hosts.settle();
+  EXPECT_EQ(last(0).type, MessageType::kConnecting);
+  EXPECT_EQ(refusals(1, Refusal::kStray), 1u);
+}
+
+TEST_F(Hosts, IdleLinksAreGivenUp) {
+  connect();
+  hosts.say(0, 1, about(MessageType::kClose, last(0).connection));
+  hosts.settle();
+  EXPECT_EQ(hosts.broker(0).status(hosts.now)["peers"].size(), 2u);
+  hosts.pass(Broker::kIdleLink);
+  EXPECT_EQ(hosts.broker(0).status(hosts.now)["peers"].size(), 0u);
+  EXPECT_EQ(hosts.broker(0).deadline(), wire::kNever);
+}
+
+}  // namespace
+}  // namespace cepheus::connections

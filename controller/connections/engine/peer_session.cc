@@ -1,0 +1,121 @@
+#include "controller/connections/engine/peer_session.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <cassert>
+#include <string_view>
+
+#include "wire/bytes.h"
+
+namespace cepheus::connections {
+namespace {
+
+constexpr std::string_view kPurpose = "cepheus-cmd";
+// Between them a link may be slow, and a bound of less would be met by a busy machine.
+constexpr std::uint32_t kLeastPatienceMs = 100;
+
+tl::unexpected<wire::Error> refuse(std::string text) {
+  return wire::fail(wire::ErrorCode::kRefused, std::move(text));
+}
+
+}  // namespace
+
+PeerSession::PeerSession(const Settings& settings) : settings_(settings) {
+  hello_.type = MessageType::kHello;
+  hello_.host = settings.host;
+  hello_.peer = settings.peer;
+  hello_.nonce = settings.nonce;
+  hello_.is_signed = settings.key != nullptr;
+  hello_.time_ms = settings.patience_ms;
+}
+
+PeerSession::Tag PeerSession::tag(bool by_dialler, std::uint64_t number,
+                                  std::span<const std::uint8_t> message) const {
+  Tag tag{};
+  if (settings_.key == nullptr) return tag;
+  std::vector<std::uint8_t> covered;
+  wire::ByteWriter out(covered);
+  out.text(kPurpose);
+  out.u8(by_dialler ? 1 : 0);
+  (settings_.is_dialler ? hello_ : *peers_hello_).emit(covered);
+  (settings_.is_dialler ? *peers_hello_ : hello_).emit(covered);
+  out.u64(number);
+  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest;
+  SHA256(message.data(), message.size(), digest.data());
+  out.bytes(digest);
+  const std::size_t size = covered.size();
+  covered.resize(size + tag.size());
+  const bool is_ours = by_dialler == settings_.is_dialler;
+  const std::size_t signed_size =
+      settings_.key->sign(is_ours ? hello_.host : peers_hello_->host, covered, size);
+  assert(signed_size == covered.size());  // two HELLOs and a digest: far below what can be signed
+  static_cast<void>(signed_size);
+  std::copy(covered.begin() + static_cast<std::ptrdiff_t>(size), covered.end(), tag.begin());
+  return tag;
+}
+
+std::vector<std::uint8_t> PeerSession::seal(const Message& message) {
+  assert(can_send());
+  std::vector<std::uint8_t> frame = frame_of(message);
+  const Tag t = tag(settings_.is_dialler, sent_++, std::span(frame).subspan(kFrameHeader));
+  frame.insert(frame.end(), t.begin(), t.end());
+  wire::store_be32(frame.data(), static_cast<std::uint32_t>(frame.size() - kFrameHeader));
+  return frame;
+}
+
+wire::Result<Message> PeerSession::take_hello(const Message& hello) {
+  if (hello.version != kVersion) {
+    return refuse("the daemons of " + settings_.host.to_string() + " and " +
+                  hello.host.to_string() + " speak versions " + std::to_string(kVersion) + " and " +
+                  std::to_string(hello.version) + ": install one release on both hosts");
+  }
+  if ((!settings_.peer.is_unset() && hello.host != settings_.peer) ||
+      (!hello.peer.is_unset() && hello.peer != settings_.host)) {
+    const bool was_dialled = settings_.peer.is_unset();
+    return refuse("the daemon that was reached as " +
+                  (was_dialled ? hello.peer : settings_.peer).to_string() + " is that of " +
+                  (was_dialled ? settings_.host : hello.host).to_string() +
+                  ": correct --peers or --host");
+  }
+  if (hello.is_signed != hello_.is_signed) {
+    return refuse("the daemon of " + (hello.is_signed ? settings_.host : hello.host).to_string() +
+                  " has no key and the other one has: give both the fabric's (--key)");
+  }
+  if (hello.time_ms < kLeastPatienceMs) {
+    return refuse("a patience of less than " + std::to_string(kLeastPatienceMs) +
+                  " ms can't be met: raise the other daemon's --patience-ms");
+  }
+  peers_hello_ = hello;
+  return hello;
+}
+
+wire::Result<Message> PeerSession::open(std::span<const std::uint8_t> frame) {
+  constexpr const char* kGarbage = "what came is no message of cepheus-cmd: see what connects here";
+  if (!peers_hello_) {
+    const auto message = Message::parse(frame);
+    if (message && message->type == MessageType::kRefusal) return refuse(message->text);
+    if (!message || message->type != MessageType::kHello) return refuse(kGarbage);
+    return take_hello(*message);
+  }
+  // Whoever refuses may have another key, and says so without a tag.
+  if (!is_ready_) {
+    const auto refusal = Message::parse(frame);
+    if (refusal && refusal->type == MessageType::kRefusal) return refuse(refusal->text);
+  }
+  if (frame.size() < wire::MrpKey::kTagSize) return refuse(kGarbage);
+  const auto body = frame.first(frame.size() - wire::MrpKey::kTagSize);
+  const Tag right = tag(!settings_.is_dialler, received_++, body);
+  if (CRYPTO_memcmp(right.data(), frame.data() + body.size(), right.size()) != 0) {
+    return refuse("the daemons of " + settings_.host.to_string() + " and " + peer().to_string() +
+                  " have different keys: give both the fabric's (--key)");
+  }
+  const auto message = Message::parse(body);
+  if (!message) return refuse(kGarbage);
+  if ((message->type == MessageType::kReady) == is_ready_) return refuse(kGarbage);
+  is_ready_ = true;
+  return *message;
+}
+
+}  // namespace cepheus::connections

@@ -1,0 +1,60 @@
+// One end of a TCP connection between two daemons, without I/O: who is there, and whether they may speak.
+//
+// Both say HELLO with a random challenge, then READY. From READY on each frame ends with a tag:
+//
+//   HMAC(key; speaker's host, "cepheus-cmd", direction, dialler's HELLO, accepter's HELLO, number of the frame,
+//        SHA-256 of the message)
+//
+// so READY answers the other's challenge, and nothing can be repeated, reordered, turned back or taken elsewhere.
+// Without a key on either end tags are zeros; with one on one end only, both refuse.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "controller/connections/engine/message.h"
+#include "wire/mrp_key.h"
+#include "wire/result.h"
+
+namespace cepheus::connections {
+
+class PeerSession {
+ public:
+  using Tag = std::array<std::uint8_t, wire::MrpKey::kTagSize>;
+
+  struct Settings {
+    bool is_dialler = false;
+    wire::Ipv4 host;  // our own
+    wire::Ipv4 peer;  // whom we dialled; unset: we were dialled
+    Nonce nonce{};    // random
+    std::uint32_t patience_ms = 2000;
+    const wire::MrpKey* key = nullptr;  // outlives the session; null: none
+  };
+  explicit PeerSession(const Settings& settings);
+
+  // The first frame to send, at once.
+  std::vector<std::uint8_t> hello() const { return frame_of(hello_); }
+  // A frame of that message. Only once can_send().
+  std::vector<std::uint8_t> seal(const Message& message);
+  // The other's next frame, without its length. HELLO and READY are messages like others: after HELLO one sends
+  // READY. Refused, in words for both ends: the connection is to be closed.
+  wire::Result<Message> open(std::span<const std::uint8_t> frame);
+
+  bool can_send() const { return peers_hello_.has_value(); }
+  bool is_ready() const { return is_ready_; }
+  // Of the other end; once can_send().
+  wire::Ipv4 peer() const { return peers_hello_->host; }
+  std::uint32_t peers_patience_ms() const { return peers_hello_->time_ms; }
+
+ private:
+  wire::Result<Message> take_hello(const Message& hello);
+  Tag tag(bool by_dialler, std::uint64_t number, std::span<const std::uint8_t> message) const;
+
+  Settings settings_;
+  Message hello_;
+  std::optional<Message> peers_hello_;
+  bool is_ready_ = false;
+  std::uint64_t sent_ = 0, received_ = 0;  // signed frames
+};
+
+}  // namespace cepheus::connections
