@@ -1,5 +1,5 @@
-// This process's report of calls (reports/call_report.h) and the scopes that count in it: what
-// mcast_report_h names.
+// This process's report of calls (support/reports/call_report.h) and the scopes that count in it:
+// what mcast_report_h names.
 //
 // The file is made at the first scope, grows with the records in use, and is ended with the
 // process. Counting is a comparison and an addition in shared memory: no system call, no lock.
@@ -16,9 +16,9 @@
 #include <string>
 
 #include "libmcast/failure.h"
-#include "reports/call_report.h"
-#include "reports/recorded_calls.h"
-#include "reports/report_directory.h"
+#include "support/reports/call_report.h"
+#include "support/reports/recorded_calls.h"
+#include "support/reports/report_directory.h"
 #include "wire/types.h"
 
 namespace cepheus::mcast {

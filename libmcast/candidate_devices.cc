@@ -1,6 +1,6 @@
 #include "libmcast/candidate_devices.h"
 
-#include "locality/machine.h"
+#include "support/locality/machine.h"
 
 namespace cepheus::mcast {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "locality/device_choice.h"
+#include "support/locality/device_choice.h"
 
 namespace cepheus::mcast {
 

@@ -15,7 +15,7 @@ namespace {
 class DevicesOfTwoNodes : public testing::Test {
  protected:
   DevicesOfTwoNodes() {
-    setenv("HWLOC_XMLFILE", CEPHEUS_SOURCE_DIR "/locality/testing/two_nodes.xml", 1);
+    setenv("HWLOC_XMLFILE", CEPHEUS_SOURCE_DIR "/support/locality/testing/two_nodes.xml", 1);
     setenv("HWLOC_THISSYSTEM", "1", 1);  // where the process may run is asked of the system
     sched_getaffinity(0, sizeof before_, &before_);
     device_.names = {"mlx5_0", "mlx5_1"};

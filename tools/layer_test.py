@@ -15,9 +15,9 @@ SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).re
 
 WIRE = "wire"
 NET = "net"
-REPORTS = "reports"
-RECORDING = "recording"
-LOCALITY = "locality"
+REPORTS = "support/reports"
+RECORDING = "support/recording"
+LOCALITY = "support/locality"
 ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"

@@ -11,7 +11,7 @@
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/core/host.h"
 #include "fabric-sim/core/random.h"
-#include "recording/sighting.h"
+#include "support/recording/sighting.h"
 
 namespace cepheus::sim {
 

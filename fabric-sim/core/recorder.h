@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "net/topology.h"
-#include "recording/counter_watch.h"
-#include "recording/timeline.h"
 #include "soft-roce/engine/counters.h"
+#include "support/recording/counter_watch.h"
+#include "support/recording/timeline.h"
 #include "switch-emulator/engine/incidents.h"
 #include "wire/frame.h"
 

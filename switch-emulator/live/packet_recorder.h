@@ -1,5 +1,5 @@
-// What a fabric's switches see of packets, kept for somebody who records (recording/timeline.h): a
-// ring between the datapath's thread, which writes and never waits, and whoever asks.
+// Packets that a fabric's switches see, kept for a recording (support/recording/timeline.h): a ring
+// between the datapath's thread, which writes and never waits, and the thread that answers requests.
 //
 // Data and acknowledgements are sampled by time: the first so many of each window, with all copies
 // and merged acknowledgements they caused, so that what is shown hangs together. What is rare is
@@ -13,8 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "recording/counter_watch.h"
-#include "recording/sighting.h"
+#include "support/recording/counter_watch.h"
+#include "support/recording/sighting.h"
 #include "switch-emulator/engine/incidents.h"
 #include "wire/frame.h"
 

@@ -1,7 +1,7 @@
 #include "switch-emulator/tools/call_tracks.h"
 
-#include "recording/timeline.h"
-#include "reports/call_report.h"
+#include "support/recording/timeline.h"
+#include "support/reports/call_report.h"
 
 namespace cepheus::tools {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "recording/trace_file.h"
-#include "reports/recorded_calls.h"
+#include "support/recording/trace_file.h"
+#include "support/reports/recorded_calls.h"
 
 namespace cepheus::tools {
 

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "reports/report_directory.h"
+#include "support/reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/counter_descriptions.h"
 #include "switch-emulator/live/metrics.h"

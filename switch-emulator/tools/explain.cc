@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "reports/report_directory.h"
+#include "support/reports/report_directory.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/text_table.h"
 #include "wire/unique_fd.h"

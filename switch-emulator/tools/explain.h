@@ -1,5 +1,5 @@
-// `cepheusctl explain`: the reports of all processes of this user (reports/), gathered by job and
-// communicator: how many calls took which path, and why. Files may hold anything.
+// `cepheusctl explain`: the reports of all processes of this user (support/reports/), gathered by
+// job and communicator: how many calls took which path, and why. Files may hold anything.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/call_report.h"
+#include "support/reports/call_report.h"
 #include "wire/result.h"
 
 namespace cepheus::tools {

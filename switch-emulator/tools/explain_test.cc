@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "reports/report_directory.h"
+#include "support/reports/report_directory.h"
 #include "switch-emulator/live/printable.h"
 
 namespace cepheus::tools {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "locality/device_choice.h"
+#include "support/locality/device_choice.h"
 #include "switch-emulator/live/printable.h"
 
 namespace cepheus::tools {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "locality/machine.h"
+#include "support/locality/machine.h"
 
 namespace cepheus::tools {
 

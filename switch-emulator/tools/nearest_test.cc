@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "locality/machine_testing.h"
+#include "support/locality/machine_testing.h"
 
 namespace cepheus::tools {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "locality/core_claim.h"
-#include "locality/machine.h"
-#include "locality/thread_placement.h"
+#include "support/locality/core_claim.h"
+#include "support/locality/machine.h"
+#include "support/locality/thread_placement.h"
 
 namespace cepheus::tools {
 

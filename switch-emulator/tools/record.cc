@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "recording/timeline.h"
-#include "reports/report_directory.h"
+#include "support/recording/timeline.h"
+#include "support/reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/tools/call_tracks.h"

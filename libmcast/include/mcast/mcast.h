@@ -440,9 +440,8 @@ MCAST_API mcast_status_t mcast_group_lead_regions(mcast_group_h group,
 /* ---- reports ---- */
 
 /* Counts of one communicator's collective calls by the path they took and why, in a file that
- * `cepheusctl explain` reads (docs: reports/call_report.h). `name` is the communicator's, at
- * most 56 bytes of it; `rank` of `ranks` is the caller's place. MCAST_ERR_NO_MEMORY if there is no
- * place for the file: go on without. */
+ * `cepheusctl explain` reads. `name` is the communicator's, at most 56 bytes of it; `rank` of `ranks`
+ * is the caller's place. MCAST_ERR_NO_MEMORY if there is no place for the file: go on without. */
 MCAST_API mcast_status_t mcast_report_open(const char* name, unsigned rank, unsigned ranks,
                                            mcast_report_h* out);
 /* Counts one call. `path` ("eager lane") and `reason` ("multicast") are short texts, compared with

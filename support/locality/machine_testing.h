@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "locality/machine.h"
+#include "support/locality/machine.h"
 
 namespace cepheus::locality {
 
@@ -28,7 +28,7 @@ inline Machine machine_from(const std::string& xml) {
 // Two packages of four cores with even and odd numbers: ens1 and mlx5_0 are at the first, ens2 and
 // mlx5_1 at the second, mlx5_9 is nobody knows where.
 inline Machine two_nodes() {
-  std::ifstream file(CEPHEUS_SOURCE_DIR "/locality/testing/two_nodes.xml");
+  std::ifstream file(CEPHEUS_SOURCE_DIR "/support/locality/testing/two_nodes.xml");
   return machine_from({std::istreambuf_iterator<char>(file), {}});
 }
 

@@ -1,9 +1,9 @@
-#include "reports/file_system_room.h"
+#include "support/reports/file_system_room.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include "reports/call_report.h"
+#include "support/reports/call_report.h"
 #include "wire/unique_fd.h"
 
 namespace cepheus::reports {

@@ -1,4 +1,4 @@
-#include "recording/timeline.h"
+#include "support/recording/timeline.h"
 
 #include <algorithm>
 

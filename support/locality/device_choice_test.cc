@@ -1,9 +1,9 @@
-#include "locality/device_choice.h"
+#include "support/locality/device_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "locality/machine_testing.h"
+#include "support/locality/machine_testing.h"
 
 namespace cepheus::locality {
 namespace {

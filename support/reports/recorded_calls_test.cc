@@ -1,4 +1,4 @@
-#include "reports/recorded_calls.h"
+#include "support/reports/recorded_calls.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "reports/call_report.h"
+#include "support/reports/call_report.h"
 
 namespace cepheus::reports {
 namespace {

@@ -1,4 +1,4 @@
-#include "reports/shared_turn.h"
+#include "support/reports/shared_turn.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "locality/device_choice.h"
+#include "support/locality/device_choice.h"
 
 #include <hwloc/distances.h>
 #include <hwloc/openfabrics-verbs.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "locality/machine.h"
+#include "support/locality/machine.h"
 
 namespace cepheus::locality {
 namespace {

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "reports/call_report.h"
-#include "reports/file_system_room.h"
+#include "support/reports/call_report.h"
+#include "support/reports/file_system_room.h"
 #include "wire/result.h"
 #include "wire/unique_fd.h"
 

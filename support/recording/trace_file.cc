@@ -1,4 +1,4 @@
-#include "recording/trace_file.h"
+#include "support/recording/trace_file.h"
 
 #include <algorithm>
 #include <ostream>

@@ -1,4 +1,4 @@
-#include "locality/machine.h"
+#include "support/locality/machine.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 
 #include <thread>
 
-#include "locality/machine_testing.h"
+#include "support/locality/machine_testing.h"
 
 namespace cepheus::locality {
 namespace {

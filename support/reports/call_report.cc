@@ -1,4 +1,4 @@
-#include "reports/call_report.h"
+#include "support/reports/call_report.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "locality/thread_placement.h"
+#include "support/locality/thread_placement.h"
 
 #include <algorithm>
 #include <vector>

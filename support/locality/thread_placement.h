@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "locality/machine.h"
+#include "support/locality/machine.h"
 
 namespace cepheus::locality {
 

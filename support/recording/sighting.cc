@@ -1,4 +1,4 @@
-#include "recording/sighting.h"
+#include "support/recording/sighting.h"
 
 #include "wire/byte_order.h"
 #include "wire/roce.h"

@@ -16,8 +16,8 @@
 #include <tuple>
 #include <vector>
 
-#include "recording/sighting.h"
-#include "recording/trace_file.h"
+#include "support/recording/sighting.h"
+#include "support/recording/trace_file.h"
 
 namespace cepheus::recording {
 

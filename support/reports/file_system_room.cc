@@ -1,11 +1,11 @@
-#include "reports/file_system_room.h"
+#include "support/reports/file_system_room.h"
 
 #include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cstdio>
 
-#include "reports/call_report.h"
+#include "support/reports/call_report.h"
 
 namespace cepheus::reports {
 namespace {

@@ -1,4 +1,4 @@
-#include "reports/recorded_calls.h"
+#include "support/reports/recorded_calls.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <new>
 
-#include "reports/call_report.h"
-#include "reports/file_system_room.h"
+#include "support/reports/call_report.h"
+#include "support/reports/file_system_room.h"
 
 namespace cepheus::reports {
 namespace {

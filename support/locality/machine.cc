@@ -1,4 +1,4 @@
-#include "locality/machine.h"
+#include "support/locality/machine.h"
 
 #include <array>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "locality/core_claim.h"
+#include "support/locality/core_claim.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,4 +1,4 @@
-#include "reports/report_directory.h"
+#include "support/reports/report_directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <cstring>
 #include <memory>
 
-#include "reports/shared_turn.h"
+#include "support/reports/shared_turn.h"
 
 namespace cepheus::reports {
 namespace {

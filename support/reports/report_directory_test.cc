@@ -1,4 +1,4 @@
-#include "reports/report_directory.h"
+#include "support/reports/report_directory.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@
 #include <future>
 #include <thread>
 
-#include "reports/shared_turn.h"
+#include "support/reports/shared_turn.h"
 
 namespace cepheus::reports {
 namespace {

@@ -1,12 +1,12 @@
-#include "locality/thread_placement.h"
+#include "support/locality/thread_placement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "locality/core_claim.h"
-#include "locality/machine_testing.h"
+#include "support/locality/core_claim.h"
+#include "support/locality/machine_testing.h"
 
 namespace cepheus::locality {
 namespace {
