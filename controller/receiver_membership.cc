@@ -41,8 +41,7 @@ bool ReceiverMembership::is_named_by(const SenderGroupMessage& message) const {
   });
 }
 
-// Its queue pair speaks to the virtual QPN that it was connected to. A sender whose first choice is taken
-// hears so from its own switch, before any receiver is named.
+// Its queue pair sends to the virtual QPN that it was connected to.
 bool ReceiverMembership::is_of_this_group(const SenderGroupMessage& message) const {
   return state_ != State::kWaiting && message.sender() == sender() &&
          message.header.instance == group_.header.instance &&

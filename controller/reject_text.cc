@@ -104,6 +104,14 @@ std::string reject_text(MrpReject reason, Ipv4 from, McstId id, std::span<const 
   return from.to_string() + what + reason_and_remedy(reason, id, named);
 }
 
+std::string taken_text(Ipv4 from, Ipv4 sender, wire::Qpn virtual_qpn) {
+  char number[16];
+  std::snprintf(number, sizeof number, "0x%x", virtual_qpn.value());
+  return from.to_string() + " refused the registration: another sender group of " +
+         sender.to_string() + " has the virtual QPN " + number +
+         ", or had it a moment ago: create fresh groups with another virtual_qpn";
+}
+
 std::string time_out_text(std::span<const MrpMember> missing, std::size_t members, Duration timeout,
                           bool is_silence) {
   char seconds[32];

@@ -14,6 +14,8 @@ std::string to_string(const MrpMember& member);
 // about.
 std::string reject_text(wire::MrpReject reason, Ipv4 from, McstId id,
                         std::span<const MrpMember> named);
+// As the sender of a sender group sees it: `from` refused its virtual QPN.
+std::string taken_text(Ipv4 from, Ipv4 sender, wire::Qpn virtual_qpn);
 // As a leader sees it: `missing` of all `members` have not confirmed in `timeout`.
 std::string time_out_text(std::span<const MrpMember> missing, std::size_t members, Duration timeout,
                           bool is_silence = false);

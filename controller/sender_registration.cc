@@ -220,12 +220,6 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
     if (at == group_.receiver_count || (from_receiver && at != receiver)) return;
   }
   if (from_receiver && message.receiver_count != 1) return;
-  if (state_ == State::kInstalling && reason == MrpReject::kIdInUse && !from_receiver &&
-      tries_left_ > 1) {
-    --tries_left_;
-    group_.virtual_qpn = wire::Qpn(group_.virtual_qpn.value() + 1);
-    return begin_step(now, State::kInstalling, "its virtual queue pair number is taken", out);
-  }
   // A switch whose ways have just changed may have none for a moment. INSTALL goes on, and a receiver
   // that is cut off for good is as silent as a dead one.
   if (is_active() && reason == MrpReject::kNoRoute) {
@@ -238,7 +232,10 @@ void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMess
   if (is_active() && from_receiver && reason == MrpReject::kNotMember) {
     return lose(now, receiver, "is gone: it has no such queue pair any more", out);
   }
-  fail(now, {reject_code(reason), reject_text(reason, from, group_.sender(), message.list())},
+  const bool is_taken = reason == MrpReject::kIdInUse && !from_receiver;
+  fail(now,
+       {reject_code(reason), is_taken ? taken_text(from, group_.sender(), group_.virtual_qpn)
+                                      : reject_text(reason, from, group_.sender(), message.list())},
        reason, out);
 }
 

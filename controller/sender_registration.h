@@ -37,9 +37,8 @@ struct SenderConfig {
   std::uint32_t instance = 0;      // this process
   std::uint16_t control_port = 0;  // where it listens
   wire::Qpn qpn;                   // its queue pair
-  // This and the next kVirtualQpnTries - 1 numbers are nobody else's in this process.
-  wire::Qpn virtual_qpn;
-  wire::Psn start;  // of all queue pairs
+  wire::Qpn virtual_qpn;           // no other group's of this host (controller/virtual_qpns.h)
+  wire::Psn start;                 // of all queue pairs
   Duration timeout = times::kRegister;
   Duration first_retry = times::kFirstRetry;  // doubles up to max_retry, while active install_again
   Duration max_retry = times::kLongestRetry;
@@ -62,7 +61,6 @@ class SenderRegistration {
     kRemoving,
     kGone
   };
-  static constexpr std::uint32_t kVirtualQpnTries = 4;  // while another process has the number
 
   explicit SenderRegistration(const SenderConfig& config);
 
@@ -133,7 +131,6 @@ class SenderRegistration {
   std::vector<Attempt> attempts_;  // the latest ones of the current step, oldest first
   std::bitset<SenderGroupMessage::kMaxReceivers> heard_;  // who has answered any of the step's
   std::uint16_t seq_ = 0;
-  std::uint32_t tries_left_ = kVirtualQpnTries;
   Instant give_up_ = wire::kNever;
   Instant next_ = wire::kNever;
   Instant next_ask_ = wire::kNever;

@@ -213,25 +213,16 @@ TEST(SenderRegistration, BelievesNoReceiverThatSpeaksOfAnother) {
   EXPECT_EQ(net.sender.state(), SenderState::kInstalling);
 }
 
-TEST(SenderRegistration, TakesTheNextVirtualQpnWhileAnotherProcessHasIt) {
+TEST(SenderRegistration, FailsIfAnotherGroupOfTheHostHasItsVirtualQpn) {
   SenderNetwork net({2, 1, 1});
-  net.taken = {kVirtualQpn, wire::Qpn(kVirtualQpn.value() + 1)};
-  ASSERT_TRUE(net.start());
-  net.settle();
-  EXPECT_EQ(net.sender.state(), SenderState::kActive);
-  EXPECT_EQ(net.sender.virtual_qpn(), wire::Qpn(kVirtualQpn.value() + 2));
-  EXPECT_EQ(net.said.size(), 4u);
-}
-
-TEST(SenderRegistration, GivesUpWhenAFewVirtualQpnsAreTaken) {
-  SenderNetwork net({2, 1, 1});
-  for (std::uint32_t i = 0; i < SenderRegistration::kVirtualQpnTries; ++i) {
-    net.taken.push_back(wire::Qpn(kVirtualQpn.value() + i));
-  }
+  net.is_taken = true;
   ASSERT_TRUE(net.start());
   net.settle();
   EXPECT_EQ(net.sender.state(), SenderState::kFailed);
   EXPECT_EQ(net.sender.reject_reason(), MrpReject::kIdInUse);
+  EXPECT_THAT(net.sender.error().text, HasSubstr("has the virtual QPN 0xc12345"));
+  EXPECT_THAT(net.sender.error().text, HasSubstr("with another virtual_qpn"));
+  EXPECT_TRUE(net.connect_calls.empty()) << "no receiver has heard of it";
 }
 
 TEST(SenderRegistration, EvictsAReceiverWhosePortIsDownAtOnce) {

@@ -135,7 +135,7 @@ class SenderNetwork {
   std::function<bool(Ipv4)> connects;  // unset: every queue pair connects
   std::map<Ipv4, int> connect_calls;
   std::map<Ipv4, std::uint16_t> answered_epoch;  // the newest INSTALL's that each has answered
-  std::vector<wire::Qpn> taken;                  // virtual QPNs of another process
+  bool is_taken = false;                         // another group has the virtual QPN
   std::vector<SenderGroupMessage> said;          // all that the sender has sent
 
  private:
@@ -167,9 +167,7 @@ class SenderNetwork {
   }
 
   void at_senders_switch(const SenderGroupMessage& m) {
-    if (std::find(taken.begin(), taken.end(), m.virtual_qpn) != taken.end()) {
-      return reject(kSwitch, MrpReject::kIdInUse);
-    }
+    if (is_taken) return reject(kSwitch, MrpReject::kIdInUse);
     std::map<std::uint32_t, std::vector<MrpMember>> racks;
     for (const MrpMember& each : m.list()) racks[rack_of(each.host)].push_back(each);
     std::size_t branches = 0, branch = 0;

@@ -68,23 +68,42 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
 Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
                                             std::span<const mrp::MrpMember> members,
                                             std::span<const wire::MrpRegion::Record> regions) {
-  constexpr std::uint32_t kTries = mrp::SenderRegistration::kVirtualQpnTries;
-  constexpr std::uint32_t kNumbers =
-      (wire::kLastSenderGroupQpn - wire::kFirstSenderGroupQpn + 1) / kTries;
-  // As a process that has ended began elsewhere, what switches still hold of it is rarely met.
-  const auto number = static_cast<std::uint32_t>((config_.seed + sender_groups_led_) % kNumbers);
+  if (auto checked = check_virtual_qpn(group); !checked) return checked;
   mrp::SenderConfig config;
   config.host = config_.host;
   config.instance = config_.instance;
   config.control_port = channel_->port();
-  config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn + number * kTries);
+  config.virtual_qpn = group.virtual_qpn();
   config.timeout = std::min(config_.timeout, config_.silence.value_or(config_.timeout));
   config.lost_receiver = group.lost_member();
   auto started = group.lead_as_sender(now, config, members, regions, actions_);
-  if (started) ++sender_groups_led_;
   send_all();
   update_busy();
   return started;
+}
+
+// Switches tell groups of other contexts apart by the instance. A REMOVE of an earlier group of this
+// context, which is repeated until all have answered, would end a group of the same number.
+Expected<void> ControlPlane::check_virtual_qpn(const Group& group) const {
+  const wire::Qpn number = group.virtual_qpn();
+  if (!wire::is_sender_group(number)) {
+    return fail(
+        MCAST_ERR_INVALID,
+        "virtual_qpn is 0: the member that leads a sender group needs one, from cepheus-cmd "
+        "(<cepheus/connections.h>) or chosen from MCAST_CHOSEN_QPN_FIRST to _LAST");
+  }
+  const auto leads_with_it = [&](const Group* other) {
+    return other != &group && other->is_sender_group() && other->is_leader() &&
+           other->virtual_qpn() == number;
+  };
+  const auto leaves_with_it = [&](const auto& each) { return each->virtual_qpn() == number; };
+  if (std::ranges::any_of(groups_, leads_with_it) ||
+      std::ranges::any_of(leaving_senders_, leaves_with_it)) {
+    return fail(MCAST_ERR_ID_IN_USE,
+                "another sender group of this context has the virtual_qpn, or is being removed: "
+                "create fresh groups with another virtual_qpn");
+  }
+  return {};
 }
 
 unsigned ControlPlane::poll(wire::Instant now) {

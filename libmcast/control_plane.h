@@ -57,6 +57,7 @@ class ControlPlane {
   Expected<void> lead_as_sender(wire::Instant now, Group& group,
                                 std::span<const mrp::MrpMember> members,
                                 std::span<const wire::MrpRegion::Record> regions);
+  Expected<void> check_virtual_qpn(const Group& group) const;
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message);
   void take_in(wire::Instant now, wire::Ipv4 from, const wire::SenderGroupMessage& message);
   unsigned run_timers(wire::Instant now);
@@ -76,7 +77,6 @@ class ControlPlane {
   std::vector<Group*> groups_;
   std::vector<std::unique_ptr<mrp::Registration>> leaving_;
   std::vector<std::unique_ptr<mrp::SenderRegistration>> leaving_senders_;
-  std::uint32_t sender_groups_led_ = 0;
   mrp::Outbox actions_;
   bool busy_ = false;
   int send_error_ = 0;  // the last errno of a datagram to a group that was more than a full queue

@@ -53,6 +53,7 @@ Group::Group(const Facilities& facilities, std::uint32_t number, const GroupConf
       number_(number),
       lane_kind_(config.lane),
       lost_member_(config.lost_member),
+      virtual_qpn_(config.virtual_qpn),
       timers_(facilities.timers),
       path_mtu_(facilities.device.path_mtu()),
       recv_cb_(config.recv_cb),

@@ -31,6 +31,7 @@ struct GroupConfig {
   bool same_key = false;      // of bulk lanes
   bool per_request = false;   // of bulk lanes
   bool sender_group = false;  // of bulk lanes
+  wire::Qpn virtual_qpn;      // of sender groups, for the member that leads; 0: it never leads
   mrp::LostMember lost_member = mrp::LostMember::kEvicted;
   mcast_recv_cb_t recv_cb = nullptr;
   void* recv_arg = nullptr;
@@ -62,6 +63,7 @@ class Group {
   mcast_group_state_t state() const { return state_; }
   bool is_leader() const { return role_ ? role_->is_sender() : registration_ != nullptr; }
   bool is_sender_group() const { return role_ != nullptr; }
+  wire::Qpn virtual_qpn() const { return virtual_qpn_; }  // GroupConfig's
   mrp::LostMember lost_member() const { return lost_member_; }
   // INPROGRESS until the outcome of the registration is known; then OK or the failure.
   mcast_status_t status() const;
@@ -189,6 +191,7 @@ class Group {
   const std::uint32_t number_;
   const mcast_lane_t lane_kind_;
   const mrp::LostMember lost_member_;
+  const wire::Qpn virtual_qpn_;
   const Timers timers_;
   const std::uint32_t path_mtu_;  // bytes
   mcast_recv_cb_t recv_cb_;

@@ -6,10 +6,16 @@
 #include <fstream>
 #include <iterator>
 
+#include "controller/virtual_qpns.h"
+#include "wire/sender_group.h"
+
 namespace cepheus::mcast {
 namespace {
 
 constexpr unsigned kMaxDepth = 16384;
+
+static_assert(MCAST_CHOSEN_QPN_FIRST == mrp::kChosenQpns.first);
+static_assert(MCAST_CHOSEN_QPN_LAST == mrp::kChosenQpns.last);
 
 // A copy of what the caller has of the struct over the defaults.
 template <typename Params>
@@ -86,6 +92,31 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
   return config;
 }
 
+namespace {
+
+Expected<void> check_sender_group(const mcast_group_params_t& p) {
+  if (p.sender_group == 0) {
+    if (p.virtual_qpn == 0) return {};
+    return fail(MCAST_ERR_INVALID, "virtual_qpn: only sender groups have one, set sender_group");
+  }
+  if (p.lane != MCAST_LANE_BULK) {
+    return fail(MCAST_ERR_INVALID, "sender_group: only bulk lanes have one fixed sender");
+  }
+  if (p.same_key != 0 || p.per_request != 0) {
+    return fail(MCAST_ERR_INVALID,
+                "sender_group: its WRITEs name regions by number, without same_key or per_request");
+  }
+  const bool is_virtual =
+      p.virtual_qpn >= wire::kFirstSenderGroupQpn && p.virtual_qpn <= wire::kLastSenderGroupQpn;
+  if (p.virtual_qpn != 0 && !is_virtual) {
+    return fail(MCAST_ERR_INVALID, "virtual_qpn " + std::to_string(p.virtual_qpn) +
+                                       ": use one of 0xC00000 to 0xFFFFFE");
+  }
+  return {};
+}
+
+}  // namespace
+
 Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device) {
   auto read_params = read(params, mcast_group_params_t MCAST_GROUP_PARAMS_INIT);
   if (!read_params) return tl::unexpected(read_params.error());
@@ -113,13 +144,7 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
   if (p.per_request != 0 && (config.lane != MCAST_LANE_BULK || p.same_key != 0)) {
     return fail(MCAST_ERR_INVALID, "per_request: of bulk lanes, and without same_key");
   }
-  if (p.sender_group != 0 && config.lane != MCAST_LANE_BULK) {
-    return fail(MCAST_ERR_INVALID, "sender_group: only bulk lanes have one fixed sender");
-  }
-  if (p.sender_group != 0 && (p.same_key != 0 || p.per_request != 0)) {
-    return fail(MCAST_ERR_INVALID,
-                "sender_group: its WRITEs name regions by number, without same_key or per_request");
-  }
+  if (const auto checked = check_sender_group(p); !checked) return tl::unexpected(checked.error());
   if (p.lost_member != MCAST_LOST_MEMBER_EVICTED && p.lost_member != MCAST_LOST_MEMBER_ENDS_GROUP) {
     return fail(MCAST_ERR_INVALID,
                 "lost_member: use MCAST_LOST_MEMBER_EVICTED or MCAST_LOST_MEMBER_ENDS_GROUP");
@@ -129,6 +154,7 @@ Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Dev
   config.same_key = p.same_key != 0;
   config.per_request = p.per_request != 0;
   config.sender_group = p.sender_group != 0;
+  config.virtual_qpn = wire::Qpn(p.virtual_qpn);
   config.recv_cb = p.recv_cb;
   config.recv_arg = p.recv_arg;
   return config;

@@ -17,11 +17,13 @@ using wire::SenderGroupMessage;
 
 constexpr std::uint64_t kWhole = SenderGroupMessage::kWholeShare;
 constexpr wire::Ipv4 kSwitch(10, 255, 0, 1);
+constexpr std::uint32_t kVirtualQpn = 0xC00010;
 
 mcast_group_params_t bulk_params() {
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.lane = MCAST_LANE_BULK;
   params.sender_group = 1;
+  params.virtual_qpn = kVirtualQpn;
   return params;
 }
 
@@ -37,7 +39,7 @@ class SenderGroup : public FakeGroup {
     m.header.mcst_id = kLeader;
     m.header.instance = kInstance;
     m.addressed = device_.address;
-    m.virtual_qpn = wire::Qpn(0xC00010);
+    m.virtual_qpn = wire::Qpn(kVirtualQpn);
     m.sender_qpn = wire::Qpn(0x500);
     m.start = wire::Psn(0x4711);
     m.share = share;
@@ -123,7 +125,8 @@ TEST_F(SenderGroup, AsItsSenderConnectsToTheAliasOnceAllAreThere) {
   EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
   EXPECT_THAT(pair().states, ElementsAre(IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS));
   EXPECT_EQ(pair().remote, wire::Ipv4(10, 0, 0, 2));
-  EXPECT_EQ(pair().remote_qpn, asked.virtual_qpn.value());
+  EXPECT_EQ(asked.virtual_qpn, wire::Qpn(kVirtualQpn)) << "the caller's, no other";
+  EXPECT_EQ(pair().remote_qpn, kVirtualQpn);
   EXPECT_EQ(pair().send_psn, asked.start.value());
   EXPECT_LT(asked.start.value(), 0xFF0000u);
   EXPECT_EQ(said_last().share, 0u) << "the receivers are told";
@@ -137,7 +140,7 @@ TEST_F(SenderGroup, AsAReceiverConnectsToTheSenderAndIsTold) {
   make();
   hear(from_sender(MrpType::kInstall, kWhole / 2));
   EXPECT_EQ(pair().remote, kLeader);
-  EXPECT_EQ(pair().remote_qpn, 0xC00010u);
+  EXPECT_EQ(pair().remote_qpn, kVirtualQpn);
   EXPECT_EQ(pair().receive_psn, 0x4711u);
   const SenderGroupMessage answer = said_last();
   EXPECT_EQ(answer.header.type, MrpType::kInstalled);
@@ -252,6 +255,69 @@ TEST_F(SenderGroup, WithOtherKindsOfRegionsOrLanesIsRefused) {
     EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID);
     EXPECT_THAT(mcast_last_error(), HasSubstr("without same_key or per_request"));
   }
+}
+
+TEST_F(SenderGroup, RefusesVirtualQpnsThatAreNone) {
+  mcast_group_params_t params = bulk_params();
+  for (const std::uint32_t wrong : {1u, 0xBFFFFFu, 0xFFFFFFu, 0x1C00010u}) {
+    params.virtual_qpn = wrong;
+    EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID) << wrong;
+    EXPECT_THAT(mcast_last_error(), HasSubstr("use one of 0xC00000 to 0xFFFFFE"));
+  }
+  params = bulk_params();
+  params.sender_group = 0;
+  EXPECT_EQ(mcast_group_create(context_, &params, &group_), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("only sender groups have one"));
+}
+
+TEST_F(SenderGroup, IsNotLedWithoutAVirtualQpn) {
+  mcast_group_params_t params = bulk_params();
+  params.virtual_qpn = 0;
+  FakeGroup::make(params);
+  EXPECT_EQ(lead_two(), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("virtual_qpn is 0"));
+  EXPECT_THAT(device_.said_of_sender_groups(), IsEmpty());
+  join();  // as a receiver it needs none
+}
+
+// A REMOVE of the first, which is repeated until all have answered, would end the second.
+TEST_F(SenderGroup, SharesNoVirtualQpnWithAnotherOfItsContext) {
+  make();
+  become_active_sender();
+  const mcast_group_params_t params = bulk_params();
+  mcast_group_h second = nullptr;
+  ASSERT_EQ(mcast_group_create(context_, &params, &second), MCAST_OK) << mcast_last_error();
+  mcast_member_t name;
+  ASSERT_EQ(mcast_group_member(second, &name), MCAST_OK);
+  const auto lead = [&] {
+    const mcast_member_t names[] = {name, receiver(1), receiver(2)};
+    return mcast_group_lead(second, names, 3);
+  };
+  EXPECT_EQ(lead(), MCAST_ERR_ID_IN_USE);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("create fresh groups with another virtual_qpn"));
+  EXPECT_EQ(mcast_group_test(group_), MCAST_OK);
+  drop();
+  EXPECT_EQ(lead(), MCAST_ERR_ID_IN_USE) << "not all have answered REMOVE";
+  const SenderGroupMessage removed = said_last();
+  ASSERT_EQ(removed.header.type, MrpType::kRemove);
+  installed(removed, 1);
+  installed(removed, 2);
+  EXPECT_EQ(lead(), MCAST_OK) << mcast_last_error();
+  mcast_group_destroy(second);
+}
+
+TEST_F(SenderGroup, WhoseVirtualQpnIsAnotherProgramsSaysWhatToDo) {
+  make();
+  ASSERT_EQ(lead_two(), MCAST_OK);
+  SenderGroupMessage m = said_last();
+  m.header.type = MrpType::kReject;
+  m.header.flags = static_cast<std::uint16_t>(MrpReject::kIdInUse);
+  m.receiver_count = m.region_count = 0;
+  hear_from(kSwitch, m);
+  EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_ID_IN_USE);
+  EXPECT_THAT(attr().reason, HasSubstr("has the virtual QPN 0xc00010"));
+  EXPECT_THAT(attr().reason, HasSubstr("create fresh groups with another virtual_qpn"));
+  EXPECT_EQ(said_last().virtual_qpn, wire::Qpn(kVirtualQpn)) << "it tries no other";
 }
 
 TEST_F(SenderGroup, OverADeviceThatNumbersQueuePairsSoIsRefused) {

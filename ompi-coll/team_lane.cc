@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <random>
 
 #include "ompi-coll/parameters.h"
 
@@ -74,6 +76,14 @@ bool may_pass(int32_t status) {
   }
 }
 
+// From a random place on, since other jobs of the host choose, too. A number that is taken is tried
+// again later as another one.
+uint32_t next_virtual_qpn() {
+  constexpr uint32_t kCount = MCAST_CHOSEN_QPN_LAST - MCAST_CHOSEN_QPN_FIRST + 1;
+  static std::atomic<uint32_t> next{std::random_device{}()};
+  return MCAST_CHOSEN_QPN_FIRST + next.fetch_add(1, std::memory_order_relaxed) % kCount;
+}
+
 }  // namespace
 
 // All members but the leader, until one call of `f` is no success.
@@ -103,7 +113,10 @@ void TeamLane::make_group(MemberRecord& record) {
     mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
     params.lane = kind_;
     params.max_eager = max_eager_;
-    params.sender_group = sender_ != kAnyMember ? 1 : 0;
+    if (sender_ != kAnyMember) {
+      params.sender_group = 1;
+      params.virtual_qpn = next_virtual_qpn();
+    }
     // MPI must not tell a root "done" while a rank that is only late, or cut off, lacks the data.
     params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
     params.recv_depth = params.send_depth =

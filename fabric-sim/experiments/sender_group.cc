@@ -89,8 +89,7 @@ class SenderGroup::Sender final : public Actor, public DatagramClient {
     config.instance = kSenderInstance;
     config.control_port = control_port(number);
     config.qpn = source.qpn();
-    config.virtual_qpn =
-        wire::Qpn(wire::kFirstSenderGroupQpn + number * mrp::SenderRegistration::kVirtualQpnTries);
+    config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn + number);
     config.start = kFirstPsn;
     return config;
   }

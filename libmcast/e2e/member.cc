@@ -67,6 +67,7 @@ json Member::create(const json& c) {
   params.same_key = c.value("same_key", 0);
   params.per_request = c.value("per_request", 0);
   params.sender_group = c.value("sender_group", 0);
+  params.virtual_qpn = c.value("virtual_qpn", 0u);
   const mcast_status_t status = mcast_group_create(context_, &params, &g.handle);
   json out = answer(status);
   if (status != MCAST_OK) {

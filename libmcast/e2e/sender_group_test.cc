@@ -9,7 +9,8 @@ namespace {
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-const json kSenderGroup = {{"group", "b"}, {"lane", "bulk"}, {"sender_group", 1}};
+const json kSenderGroup = {
+    {"group", "b"}, {"lane", "bulk"}, {"sender_group", 1}, {"virtual_qpn", 0xE00001}};
 
 // Two leaves and two spines, `hosts` at each leaf, whose switches branch where they are told to.
 std::string leaf_spine(const std::string& sender_groups, int hosts, double loss = 0) {

@@ -131,6 +131,7 @@ int main(int argc, char** argv) {
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.lane = MCAST_LANE_BULK;
   params.sender_group = 1;
+  params.virtual_qpn = MCAST_CHOSEN_QPN_FIRST; /* the only program of its host */
   mcast_group_h group;
   check(mcast_group_create(context, &params, &group), "mcast_group_create");
   mcast_mem_h mem;

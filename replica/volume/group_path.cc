@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "replica/control/data_region.h"
+#include "replica/control/volume_key.h"
 
 namespace cepheus::replica {
 namespace {
@@ -32,6 +33,7 @@ GroupPath::GroupPath(std::string device, Multicast multicast, unsigned replicas,
       depth_(depth),
       memory_(memory),
       copy_(copy),
+      virtual_qpns_(mrp::kChosenQpns, static_cast<std::uint32_t>(random_number())),
       connections_(replicas),
       replies_(replicas),
       ops_(depth + 2 * replicas),
@@ -80,11 +82,22 @@ void GroupPath::form(wire::Instant now, std::uint64_t generation, Members member
   params.lane = MCAST_LANE_BULK;
   params.send_depth = depth_;
   params.recv_depth = 1;
-  params.sender_group = multicast_ == Multicast::kMcRdma ? 1 : 0;
+  if (multicast_ == Multicast::kMcRdma) {
+    take_virtual_qpn(now);
+    params.sender_group = 1;
+    params.virtual_qpn = virtual_qpn_.value();
+  }
   if (mcast_group_create(port_->groups(), &params, &group_) != MCAST_OK) {
     group_ = nullptr;
     broken(mcast_last_error());
   }
+}
+
+// Another one for each group: the last group's may still be known in the fabric, or be another
+// program's.
+void GroupPath::take_virtual_qpn(wire::Instant now) {
+  if (virtual_qpn_ != wire::Qpn()) virtual_qpns_.give_back(virtual_qpn_, now);
+  virtual_qpn_ = virtual_qpns_.take(now).value();
 }
 
 void GroupPath::on_joined(wire::Instant now, unsigned replica, const AnswerMessage& message) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/virtual_qpns.h"
 #include "replica/rdma/rc_connection.h"
 
 namespace cepheus::replica {
@@ -92,6 +93,7 @@ class GroupPath {
   };
 
   static void on_written(mcast_op_t* op, mcast_status_t status, std::size_t, std::uint32_t);
+  void take_virtual_qpn(wire::Instant now);
   void register_group(wire::Instant now);
   void look_at_registration(wire::Instant now);
   void post_writes(wire::Instant now);
@@ -119,6 +121,8 @@ class GroupPath {
   Members members_, joining_, probing_;
   wire::Instant until_{};  // kJoining, kProbing: to give up
   mcast_group_h group_ = nullptr;
+  mrp::VirtualQpns virtual_qpns_;  // kMcRdma
+  wire::Qpn virtual_qpn_;          // group_'s, or the last one's; 0: none yet
   std::vector<std::unique_ptr<RcConnection>> connections_;
   std::vector<JoinReply> replies_;
   std::vector<Op> ops_;

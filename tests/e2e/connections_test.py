@@ -122,7 +122,7 @@ class Connections(unittest.TestCase):
                                    f"MEMBER {address(2)} ab receiver {receivers[0].process.pid}"])
         offer = receivers[0].await_line("OFFER").split()
         self.assertEqual(offer[1], address(1))
-        self.assertTrue(0xC00000 <= int(offer[2], 16) <= 0xFFFFFE, offer)
+        self.assertTrue(0xE00000 <= int(offer[2], 16) <= 0xFFFFFE, offer)
         self.assertEqual(" ".join(offer[3:]), "from the sender|")
         status = self.status(1)
         self.assertEqual([c["state"] for c in status["connections"]], ["connected"])

@@ -5,7 +5,8 @@
 
 namespace cepheus::connections {
 
-Broker::Broker(wire::Ipv4 host, std::uint32_t seed) : host_(host), virtual_qpns_(seed) {}
+Broker::Broker(wire::Ipv4 host, std::uint32_t seed)
+    : host_(host), virtual_qpns_(mrp::kDaemonQpns, seed) {}
 
 void Broker::program_came(wire::Instant now, ProgramId program, std::uint32_t pid) {
   Program& p = programs_[program];

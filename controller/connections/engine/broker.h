@@ -21,7 +21,7 @@
 
 #include "controller/connections/engine/message.h"
 #include "controller/connections/engine/refusals.h"
-#include "controller/connections/engine/virtual_qpns.h"
+#include "controller/virtual_qpns.h"
 
 namespace cepheus::connections {
 
@@ -162,7 +162,7 @@ class Broker {
   void hang_up(wire::Instant now, LinkId link, Actions& out);
 
   wire::Ipv4 host_;
-  VirtualQpns virtual_qpns_;
+  mrp::VirtualQpns virtual_qpns_;
   Refusals refusals_;
   ConnectionId next_connection_ = 1;
   LinkId next_link_ = 1;

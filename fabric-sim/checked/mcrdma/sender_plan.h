@@ -6,7 +6,7 @@
 namespace cepheus::sim {
 
 void use_sender_groups(ScenarioPlan& plan);
-// Apart from those of a host's other groups, retries included.
+// No other group's; forged packets use the next number, too, which no group has.
 wire::Qpn virtual_qpn_of(const GroupPlan& group);
 
 }  // namespace cepheus::sim

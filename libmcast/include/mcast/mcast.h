@@ -21,7 +21,7 @@
  * A group with one fixed sender, its leader, may be a *sender group* instead (MC-RDMA's multicast:
  * mcast_group_params_t::sender_group on all members): it needs no group address, switches keep
  * something of it only where its tree branches, and several paths share its load. Its data goes to at
- * most 16 receivers.
+ * most 16 receivers. The sender names it by a virtual QPN (mcast_group_params_t::virtual_qpn).
  *
  * A group that fails on one member fails on all: the leader ends it, and tells the others. Members
  * that wait for data ask the leader now and then whether the group still stands; if nobody answers
@@ -56,8 +56,9 @@ typedef enum mcast_status {
   MCAST_ERR_NO_MEMORY = -4, /* memory, or the eager buffers' bound per process: fall back */
   MCAST_ERR_REJECTED = -5, /* a switch or host refused the registration, with a reason: fall back */
   MCAST_ERR_TIMED_OUT = -6, /* registration was not answered in time: fall back */
-  MCAST_ERR_ID_IN_USE =
-      -7, /* the McstID belongs to another leader: set up again with fresh groups */
+  /* The McstID belongs to another leader: set up again with fresh groups. Or another sender group of
+   * the host has the virtual QPN: the same, with another one. */
+  MCAST_ERR_ID_IN_USE = -7,
   MCAST_ERR_FABRIC =
       -8, /* the group broke in operation: fall back, set up again later with fresh groups */
   MCAST_ERR_CANCELED = -9, /* the group was destroyed, or unregistered by its leader */
@@ -188,6 +189,11 @@ typedef enum mcast_lost_member {
   MCAST_LOST_MEMBER_ENDS_GROUP = 1,
 } mcast_lost_member_t;
 
+/* Virtual QPNs that programs may choose for themselves. Those above them, up to 0xFFFFFE, are
+ * cepheus-cmd's. */
+#define MCAST_CHOSEN_QPN_FIRST 0xC00000u
+#define MCAST_CHOSEN_QPN_LAST 0xDFFFFFu
+
 typedef struct mcast_group_params {
   size_t struct_size;
   mcast_lane_t lane;
@@ -209,12 +215,18 @@ typedef struct mcast_group_params {
    * fabric's sender_groups must be "everywhere" or "racks". Without same_key and per_request. The
    * same on all members. */
   int sender_group;
+  /* Of sender groups; the leader's counts, others may leave it 0. No other sender group of the host
+   * may have it at the same time, nor in the 10 s after its end. It comes from the host's
+   * cepheus-cmd (<cepheus/connections.h>), or the program chooses it from MCAST_CHOSEN_QPN_FIRST to
+   * _LAST, beginning at a random place if other programs of the host choose, too. If another group
+   * has it, the registration ends in MCAST_ERR_ID_IN_USE: create fresh groups with another one. */
+  uint32_t virtual_qpn;
   mcast_lost_member_t lost_member; /* the leader's counts */
 } mcast_group_params_t;
-#define MCAST_GROUP_PARAMS_INIT                                                   \
-  {                                                                               \
-    sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0, 0, \
-        MCAST_LOST_MEMBER_EVICTED                                                 \
+#define MCAST_GROUP_PARAMS_INIT                                                      \
+  {                                                                                  \
+    sizeof(mcast_group_params_t), MCAST_LANE_EAGER, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, \
+        MCAST_LOST_MEMBER_EVICTED                                                    \
   }
 
 typedef enum mcast_group_state {

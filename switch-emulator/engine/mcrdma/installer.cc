@@ -48,6 +48,12 @@ std::vector<Replica> rule_for(std::span<const MrpMember> receivers,
   return rule;
 }
 
+// Of one queue pair of one program. The number alone does not say so: a program that chose a number
+// that is in use speaks of another group.
+bool is_one_group(const SenderGroupMessage& a, const SenderGroupMessage& b) {
+  return a.header.instance == b.header.instance && a.sender_qpn == b.sender_qpn;
+}
+
 void add_host(std::vector<MrpMember>& to, const MrpMember& member) {
   if (std::ranges::find(to, member.host, &MrpMember::host) == to.end()) to.push_back(member);
 }
@@ -147,8 +153,7 @@ MrpReject Installer::refuse(Call& call, const SenderGroupMessage& message,
   if (config_.sender_groups == net::SenderGroups::kOff) return MrpReject::kNoSenderGroups;
   if (!is_well_formed(message)) return MrpReject::kMalformed;
   if (known != nullptr) {
-    const bool is_same = known->said.header.instance == message.header.instance;
-    return is_same ? MrpReject::kNone : MrpReject::kIdInUse;
+    return is_one_group(known->said, message) ? MrpReject::kNone : MrpReject::kIdInUse;
   }
   if (groups_.size() >= config_.max_groups) return MrpReject::kTableFull;
   if (groups_.count_of(message.sender()) >= config_.max_groups_per_host) {
@@ -172,7 +177,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   }
   // Feedback names the number alone, whatever host the data is addressed to.
   const SenderGroup* merging = from_sender ? groups_.find_merge(key) : nullptr;
-  if (merging != nullptr && merging->said.header.instance != message.header.instance) {
+  if (merging != nullptr && !is_one_group(merging->said, message)) {
     return reject(call, message, MrpReject::kIdInUse, nullptr);
   }
   if (group != nullptr && wire::newer_epoch(group->said.header.epoch, message.header.epoch)) {
@@ -191,17 +196,13 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   // What an older epoch's copies were addressed to is nobody's any more.
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (&other == group || other.said.header.instance != message.header.instance ||
+    if (&other == group || !is_one_group(other.said, message) ||
         !wire::newer_epoch(message.header.epoch, other.said.header.epoch)) {
       return false;
     }
     add_receivers(former, other);
     return true;
   });
-  // Of another queue pair it is another group.
-  if (group != nullptr && group->said.sender_qpn != message.sender_qpn) {
-    groups_.erase(*std::exchange(group, nullptr));
-  }
   if (group == nullptr) group = &groups_.add(key, addressed);
   add_receivers(former, *group);
   std::erase_if(former, [&](const MrpMember& m) {
@@ -256,12 +257,12 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   const SenderKey key{message.sender(), message.virtual_qpn};
   const Ipv4 addressed = is_from_sender(call) ? datagram.ip.destination : message.addressed;
   const SenderGroup* known = groups_.find(key, addressed);
-  if (known != nullptr && known->said.header.instance != message.header.instance) {
+  if (known != nullptr && !is_one_group(known->said, message)) {
     return call.count(Counter::kDropMrpForeign);
   }
   // From a switch that no way leads to any more, while the sender comes by another one.
   const auto lives = [&](const SenderGroup& other) {
-    return other.said.header.instance == message.header.instance &&
+    return is_one_group(other.said, message) &&
            call.now - other.last_seen <= wire::times::kSenderLives;
   };
   const bool is_sender = message.share != 0;
@@ -274,7 +275,7 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
   branch_to_reachable(call, gone);
   std::vector<MrpMember> former;
   groups_.erase_if(key, [&](const SenderGroup& other) {
-    if (other.said.header.instance != message.header.instance) return false;
+    if (!is_one_group(other.said, message)) return false;
     for (const MrpMember& m : other.former) add_host(former, m);
     return true;
   });

@@ -509,6 +509,24 @@ TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWhoeverTheirAliasesAre) {
   EXPECT_EQ(first.at_sender(), Texts({"ack 0"}));
 }
 
+TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
+  auto net = make_star(3, false);
+  TestSender first(*net, 0, {1, 2}), second(*net, 0, {1, 2});
+  second.qpn = Qpn(first.qpn.value() + 1);
+  first.set_up();
+  second.install();
+  ASSERT_EQ(second.told_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(second.told_to(0)[0].header.flags),
+            wire::MrpReject::kIdInUse);
+  net->clear();
+  second.remove();  // as a sender does whose registration was refused
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
+  first.data(0);
+  first.ack(1, 0);
+  first.ack(2, 0);
+  EXPECT_EQ(first.at_sender(), Texts({"ack 0"}));
+}
+
 TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
   auto net = make_leaf_spine(net::SenderGroups::kOff);
   TestSender group(*net, 0, {3});

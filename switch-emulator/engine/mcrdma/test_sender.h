@@ -16,7 +16,10 @@ class TestSender {
 
   // Hosts of the network; the first receiver is the alias. Shared with nobody: its QPN is the host's.
   TestSender(TestNetwork& net, std::size_t sender, std::vector<std::size_t> receivers)
-      : net_(net), sender_(sender), receivers_(std::move(receivers)) {}
+      : qpn(TestNetwork::qpn(sender)),
+        net_(net),
+        sender_(sender),
+        receivers_(std::move(receivers)) {}
 
   void set_receivers(std::vector<std::size_t> receivers) { receivers_ = std::move(receivers); }
   wire::SenderGroupMessage message(wire::MrpType type) const {
@@ -28,7 +31,7 @@ class TestSender {
     m.header.seq = attempt;
     m.control_port = TestNetwork::control_port(sender_);
     m.virtual_qpn = virtual_qpn;
-    m.sender_qpn = TestNetwork::qpn(sender_);
+    m.sender_qpn = qpn;
     m.start = net_.start_psn();
     m.addressed = alias();
     m.share = wire::SenderGroupMessage::kWholeShare;
@@ -156,7 +159,7 @@ class TestSender {
     return addressed_to.is_unset() ? TestNetwork::ip(receivers_[0]) : addressed_to;
   }
 
-  Qpn virtual_qpn = kVirtual;
+  Qpn virtual_qpn = kVirtual, qpn;
   Ipv4 addressed_to;  // unset: the first receiver
   std::uint32_t instance = 7;
   std::uint16_t epoch = 1, attempt = 0;

@@ -60,9 +60,11 @@ typedef struct {
 /* What the type has no field for is zero, an empty text, or NULL. */
 typedef struct {
   cepheus_cmd_event_type_t type;
-  uint32_t request;     /* as given to cepheus_cmd_connect() */
-  uint64_t connection;  /* of this client; never 0 if there is one */
-  uint32_t virtual_qpn; /* MC_ID: held by the connection, 0xC00000 to 0xFFFFFE */
+  uint32_t request;    /* as given to cepheus_cmd_connect() */
+  uint64_t connection; /* of this client; never 0 if there is one */
+  /* Held by the connection, for one sender group of the sending program
+   * (mcast_group_params_t::virtual_qpn): 0xE00000 to 0xFFFFFE, the paper's MC_ID. */
+  uint32_t virtual_qpn;
   char host[16];
   const char* service;
   const char* reason; /* a sentence; words of programs and daemons elsewhere may be in it */
