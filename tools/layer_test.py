@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Reads every include and holds it against the layer table of docs/architecture.md.
+"""Has the table of layers, and holds every include against it. Each folder has a README, which says its part of it.
 
 A finding is "file:line: rule". Engines are held to more: they do no I/O and read no clock.
 usage: layer_test.py [-v]        (a unittest program; CEPHEUS_SOURCE names another tree)
@@ -208,6 +208,10 @@ class OurTree(unittest.TestCase):
         table = LayerTable(SOURCE)
         self.assertGreater(table.files, 50, f"{SOURCE} is not the source tree")
         self.assertEqual(table.findings, [], "\n" + "\n".join(table.findings))
+
+    def test_has_a_readme_in_each_folder(self):
+        folders = {path.partition("/")[0] for path in MAY_INCLUDE}
+        self.assertEqual([f for f in sorted(folders) if not (SOURCE / f / "README.md").is_file()], [])
 
 
 class Rules(unittest.TestCase):
