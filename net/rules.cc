@@ -33,7 +33,6 @@ constexpr NamedRule kRules[] = {
     {"sender_rewritten", &Rules::sender_rewritten},
     {"newcomer_nak_once", &Rules::newcomer_nak_once},
     {"handover_rnr", &Rules::handover_rnr},
-    {"drop_overtaken_nak", &Rules::drop_overtaken_nak},
     {"recheck_held_nak", &Rules::recheck_held_nak},
     {"several_naks", &Rules::several_naks},
     {"sender_nak_once", &Rules::sender_nak_once},

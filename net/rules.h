@@ -10,7 +10,6 @@
 namespace cepheus::net {
 
 enum class SourceChange : std::uint8_t { kRebase, kHostSync };
-enum class NakPolicy : std::uint8_t { kHold, kRewrite };  // Cepheus III-D; MC-RDMA
 // Cepheus; Gleam; Gleam's appendix C.
 enum class WriteMode : std::uint8_t { kRegions, kPerRequest, kSameKey, kNone };
 enum class CnpPolicy : std::uint8_t { kAll, kWorstPath, kTmcf };  // MC-RDMA; Cepheus III-D; TMCF
@@ -46,7 +45,6 @@ struct Rules {
   bool newcomer_nak_once = true;  // a newcomer is asked once for a first packet that was lost
   // For speed.
   bool handover_rnr = true;  // a newcomer waits for a last source that has not moved its PSNs on
-  bool drop_overtaken_nak = true;
   bool recheck_held_nak = true;
   bool several_naks = true;  // NAKs behind the smallest that waits are kept; off, as in the papers
   bool sender_nak_once = true;   // a sender is asked for a packet once, until it comes again
@@ -54,7 +52,6 @@ struct Rules {
   bool fewest_groups = true;  // a new branch takes the port that the fewest groups use, or by hash
   // Policies.
   SourceChange source_change = SourceChange::kRebase;
-  NakPolicy nak_policy = NakPolicy::kHold;
   CnpPolicy cnp_policy = CnpPolicy::kAll;
   WriteMode write_mode = WriteMode::kRegions;
 

@@ -27,11 +27,10 @@
 //   max_groups = 1024         # also: max_groups_per_host, register_rate (a second), max_paths,
 //                             # data_window, max_held, age, pending_age, orphan_age, gate_age,
 //                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
-//                             # nak_policy = "hold"|"rewrite", cnp_policy = "all"|"worst-path"|
-//                             # "tmcf", cnp_window, write_mode = "regions"|"per-request"|
-//                             # "same-key"|"none", sender_groups = "everywhere"|"racks"|"off",
-//                             # buffer = "32MiB", buffer_share = 0.125, buffer_reserve = "4KiB",
-//                             # group_halt = true
+//                             # cnp_policy = "all"|"worst-path"|"tmcf", cnp_window,
+//                             # write_mode = "regions"|"per-request"|"same-key"|"none",
+//                             # sender_groups = "everywhere"|"racks"|"off", buffer = "32MiB",
+//                             # buffer_share = 0.125, buffer_reserve = "4KiB", group_halt = true
 //
 //   [[host]]
 //   name = "h0"

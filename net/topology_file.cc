@@ -104,14 +104,14 @@ class Reader {
 
   void read_switch(const toml::table& table) {
     const TomlTable in(errors_, table, "[[switch]]",
-                       {"name",           "max_groups",    "max_groups_per_host",
-                        "register_rate",  "max_paths",     "data_window",
-                        "max_held",       "age",           "pending_age",
-                        "orphan_age",     "gate_age",      "rest",
-                        "confirm_wait",   "source_change", "nak_policy",
-                        "write_mode",     "cnp_policy",    "cnp_window",
-                        "sender_groups",  "buffer",        "buffer_share",
-                        "buffer_reserve", "group_halt"});
+                       {"name",          "max_groups",    "max_groups_per_host",
+                        "register_rate", "max_paths",     "data_window",
+                        "max_held",      "age",           "pending_age",
+                        "orphan_age",    "gate_age",      "rest",
+                        "confirm_wait",  "source_change", "write_mode",
+                        "cnp_policy",    "cnp_window",    "sender_groups",
+                        "buffer",        "buffer_share",  "buffer_reserve",
+                        "group_halt"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -130,8 +130,6 @@ class Reader {
     in.read_choice("source_change",
                    {{"rebase", SourceChange::kRebase}, {"host-sync", SourceChange::kHostSync}},
                    config.rules.source_change);
-    in.read_choice("nak_policy", {{"hold", NakPolicy::kHold}, {"rewrite", NakPolicy::kRewrite}},
-                   config.rules.nak_policy);
     in.read_choice("write_mode",
                    {{"regions", WriteMode::kRegions},
                     {"per-request", WriteMode::kPerRequest},
@@ -300,7 +298,6 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (config.rules.source_change == SourceChange::kHostSync) {
     out << "source_change = \"host-sync\"\n";
   }
-  if (config.rules.nak_policy == NakPolicy::kRewrite) out << "nak_policy = \"rewrite\"\n";
   if (config.rules.write_mode == WriteMode::kPerRequest) out << "write_mode = \"per-request\"\n";
   if (config.rules.write_mode == WriteMode::kSameKey) out << "write_mode = \"same-key\"\n";
   if (config.rules.write_mode == WriteMode::kNone) out << "write_mode = \"none\"\n";

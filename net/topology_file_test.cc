@@ -35,7 +35,6 @@ pending_age = "4s"
 
 [[switch]]
 name = "s1"
-nak_policy = "rewrite"
 write_mode = "same-key"
 cnp_policy = "tmcf"
 cnp_window = "1ms"
@@ -75,7 +74,6 @@ TEST(TopologyFile, ReadsEveryKey) {
   EXPECT_EQ(t->switches[0].config.register_rate, 50u);
   EXPECT_EQ(t->switches[0].config.pending_age, std::chrono::seconds(4));
   EXPECT_EQ(t->switches[0].config.age, std::chrono::minutes(20));
-  EXPECT_EQ(t->switches[1].config.rules.nak_policy, NakPolicy::kRewrite);
   EXPECT_EQ(t->switches[1].config.rules.write_mode, WriteMode::kSameKey);
   EXPECT_EQ(t->switches[1].config.rules.cnp_policy, CnpPolicy::kTmcf);
   EXPECT_EQ(t->switches[1].config.cnp_window, std::chrono::milliseconds(1));
@@ -284,9 +282,6 @@ INSTANTIATE_TEST_SUITE_P(
             "[[switch]]\nname = \"a\"\nmax_groups_per_host = 0\n",
             "net.toml:3: max_groups_per_host = 0 is out of range; write a whole number from 1 to "
             "1048576, in [[switch]]"},
-        Mistake{"[[switch]]\nname = \"a\"\nnak_policy = \"drop\"\n",
-                "net.toml:3: nak_policy = \"drop\" is unknown; write \"hold\" or \"rewrite\", in "
-                "[[switch]]"},
         Mistake{"[[switch]]\nname = \"a\"\ncnp_policy = \"best\"\n",
                 "net.toml:3: cnp_policy = \"best\" is unknown; write \"all\" or \"worst-path\" or "
                 "\"tmcf\", in [[switch]]"},
@@ -368,7 +363,6 @@ rc::Gen<Topology> any_topology() {
       spec.config.cnp_window = between(51us, 1s);
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
-      spec.config.rules.nak_policy = *rc::gen::element(NakPolicy::kHold, NakPolicy::kRewrite);
       spec.config.rules.write_mode = *rc::gen::element(WriteMode::kRegions, WriteMode::kPerRequest,
                                                        WriteMode::kSameKey, WriteMode::kNone);
       spec.config.rules.cnp_policy =
@@ -432,7 +426,6 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.rest == b.rest);
   RC_ASSERT(a.confirm_wait == b.confirm_wait);
   RC_ASSERT(a.rules.source_change == b.rules.source_change);
-  RC_ASSERT(a.rules.nak_policy == b.rules.nak_policy);
   RC_ASSERT(a.rules.write_mode == b.rules.write_mode);
   RC_ASSERT(a.rules.cnp_policy == b.rules.cnp_policy);
   RC_ASSERT(a.cnp_window == b.cnp_window);

@@ -33,7 +33,7 @@ void check(Call& call, Group& group, bool from_slowest) {
   Turn& turn = group.turn;
   if (turn.source() == kNoPath) return;  // it has left
   const Rules& rules = call.rules();
-  if (rules.drop_overtaken_nak) turn.naks().drop_overtaken(turn.min());
+  turn.naks().drop_overtaken(turn.min());
   std::optional<Nak> nak;
   if (rules.recheck_held_nak || from_slowest) nak = turn.take_due_nak();
   if (nak) {
@@ -45,16 +45,16 @@ void check(Call& call, Group& group, bool from_slowest) {
   }
 }
 
-void take_nak(Call& call, Group& group, const Nak& from_receiver, bool from_slowest) {
+// A NAK waits until all have what it acknowledges (paper III-D).
+void take_nak(Call& call, Group& group, const Nak& nak, bool from_slowest) {
   Turn& turn = group.turn;
   const Rules& rules = call.rules();
-  const NakPolicy& policy = *group.strategies.naks;
-  const Nak nak = policy.for_source(from_receiver, turn.min());
-  if (policy.is_at_once(nak, rules)) {
+  const bool waits = nak.rnr ? rules.rnr_ordering : rules.nak_ordering;
+  if (!waits) {
     turn.naks().tell(nak);
     return send_nak(call, group, nak);
   }
-  if (rules.drop_overtaken_nak) turn.naks().drop_overtaken(turn.min());
+  turn.naks().drop_overtaken(turn.min());
   if (nak.rnr || !turn.naks().knows(nak.psn, rules.nak_once)) {
     turn.naks().hold(nak, rules.several_naks);
   }

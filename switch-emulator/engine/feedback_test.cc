@@ -166,15 +166,6 @@ TEST(Feedback, ForgetsAHeldNakWhosePacketComesAgain) {
   EXPECT_EQ(net->inbox(0), Texts({"ack 2"}));
 }
 
-TEST(Feedback, KeepsAnOvertakenNakWithTheRuleOff) {
-  auto net = make_star(3, true, with([](Rules& r) { r.drop_overtaken_nak = false; }));
-  net->message(0, 0, 4);
-  net->nak(1, 2);
-  net->ack(1, 4);
-  net->ack(2, 4);
-  EXPECT_TRUE(net->view().nak_held);
-}
-
 TEST(Feedback, LooksAtAHeldNakOnlyWhenTheSlowestMovesWithTheRuleOff) {
   for (const bool on : {true, false}) {
     auto net = make_star(3, true, with([=](Rules& r) { r.recheck_held_nak = on; }));
@@ -311,15 +302,6 @@ TEST(Feedback, IsDroppedWhileNobodyHasSent) {
   auto net = make_star(2);
   net->ack(1, 0);
   EXPECT_EQ(net->count(Counter::kDropFeedbackNoSource), 1u);
-}
-
-TEST(Feedback, RewritesNaksUnderThePolicyOfMcRdma) {
-  auto net = make_star(3, true, with([](Rules& r) { r.nak_policy = net::NakPolicy::kRewrite; }));
-  net->message(0, 0, 4);
-  net->clear();
-  net->ack(2, 1);
-  net->nak(1, 4);  // all have 0..1
-  EXPECT_EQ(net->inbox(0), Texts({"nak 2"}));
 }
 
 TEST(Feedback, PassesCongestionNotificationsToTheSource) {

@@ -10,8 +10,6 @@ namespace {
 const OneSource kOneSource;
 const Rebasing kRebasing;
 const HostSync kHostSync;
-const HoldNaks kHoldNaks;
-const RewriteNaks kRewriteNaks;
 const WritesToRegions kWritesToRegions;
 const AnnouncedWrites kAnnouncedWrites;
 const WritesAsTheyAre kWritesAsTheyAre;
@@ -36,13 +34,8 @@ const WriteMode* write_mode_of(net::WriteMode mode) {
 Strategies Strategies::of(const SwitchConfig& config) {
   const Rules& rules = config.rules;
   const bool rebases = rules.source_change == net::SourceChange::kRebase;
-  const bool holds = rules.nak_policy == net::NakPolicy::kHold;
-  return {&kOneSource,
-          rebases ? static_cast<const Numbering*>(&kRebasing) : &kHostSync,
-          holds ? static_cast<const NakPolicy*>(&kHoldNaks) : &kRewriteNaks,
-          write_mode_of(rules.write_mode),
-          rules.cnp_policy,
-          config.cnp_window};
+  return {&kOneSource, rebases ? static_cast<const Numbering*>(&kRebasing) : &kHostSync,
+          write_mode_of(rules.write_mode), rules.cnp_policy, config.cnp_window};
 }
 
 }  // namespace cepheus::fabric

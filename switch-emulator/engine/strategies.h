@@ -3,7 +3,7 @@
 #pragma once
 
 #include "switch-emulator/engine/behaviour.h"
-#include "switch-emulator/engine/nak_policy.h"
+#include "switch-emulator/engine/switch.h"
 
 namespace cepheus::fabric {
 
@@ -13,7 +13,6 @@ class WriteMode;
 struct Strategies {
   const Behaviour* behaviour;  // what it does with its packets
   const Numbering* numbering;  // how hosts' PSNs count
-  const NakPolicy* naks;       // what its source is asked for
   const WriteMode* writes;     // what it does with RDMA WRITEs
   net::CnpPolicy cnps;         // which congestion notifications its source hears
   Duration cnp_window;
