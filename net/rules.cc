@@ -65,6 +65,20 @@ const char* const kSafetyRules[] = {
     nullptr,
 };
 
+const char* to_string(WriteMode mode) {
+  switch (mode) {
+    case WriteMode::kRegions:
+      return "regions";
+    case WriteMode::kPerRequest:
+      return "per-request";
+    case WriteMode::kSameKey:
+      return "same-key";
+    case WriteMode::kNone:
+      return "none";
+  }
+  return "unknown";
+}
+
 bool set_rule(Rules& rules, std::string_view name, bool on) {
   for (const NamedRule& rule : kRules) {
     if (name != rule.name) continue;

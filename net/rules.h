@@ -14,6 +14,8 @@ enum class SourceChange : std::uint8_t { kRebase, kHostSync };
 enum class WriteMode : std::uint8_t { kRegions, kPerRequest, kSameKey, kNone };
 enum class CnpPolicy : std::uint8_t { kAll, kWorstPath, kTmcf };  // MC-RDMA; Cepheus III-D; TMCF
 
+const char* to_string(WriteMode);  // as in a topology file
+
 struct Rules {
   // Safety and liveness (docs/protocol.md names the section of each).
   bool nak_ordering = true;  // a NAK waits until every path has caught up with what it acknowledges

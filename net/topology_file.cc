@@ -298,9 +298,9 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (config.rules.source_change == SourceChange::kHostSync) {
     out << "source_change = \"host-sync\"\n";
   }
-  if (config.rules.write_mode == WriteMode::kPerRequest) out << "write_mode = \"per-request\"\n";
-  if (config.rules.write_mode == WriteMode::kSameKey) out << "write_mode = \"same-key\"\n";
-  if (config.rules.write_mode == WriteMode::kNone) out << "write_mode = \"none\"\n";
+  if (config.rules.write_mode != WriteMode::kRegions) {
+    out << "write_mode = \"" << to_string(config.rules.write_mode) << "\"\n";
+  }
   if (config.rules.cnp_policy == CnpPolicy::kWorstPath) out << "cnp_policy = \"worst-path\"\n";
   if (config.rules.cnp_policy == CnpPolicy::kTmcf) out << "cnp_policy = \"tmcf\"\n";
   duration("cnp_window", config.cnp_window, usual.cnp_window);

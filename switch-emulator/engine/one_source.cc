@@ -3,7 +3,6 @@
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/replication.h"
-#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -22,10 +21,8 @@ Disposition take(Call& call, Group& group, const GroupPacket& packet) {
     take_feedback(call, group, packet.path, packet.headers);
   } else if (opcode == wire::Opcode::kCnp) {
     take_cnp(call, group, packet);
-  } else if (info.multicastable() && info.send && !info.ieth) {
+  } else if (info.multicastable() && (info.write || (info.send && !info.ieth))) {
     return replicate(call, group, packet);
-  } else if (info.multicastable() && info.write) {
-    return group.strategies.writes->on_write(call, group, packet);
   } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
     refuse_operation(call, group, packet);
   } else {

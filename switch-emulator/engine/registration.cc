@@ -7,7 +7,6 @@
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
 #include "switch-emulator/engine/registration_messages.h"
-#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 
@@ -379,10 +378,11 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   if (path == kNoPath || group.paths[path].qpn != asked.member.qpn) {
     return call.count(Counter::kDropNotMember);
   }
-  const WriteMode& writes = *group.strategies.writes;
   const bool is_announced = (h.flags & wire::Publication::kAnnounced) != 0;
-  const bool is_served = is_announced ? writes.uses_announcements() && asked.count == 0
-                                      : writes.uses_regions() || asked.count == 0;
+  const net::WriteMode needed =
+      is_announced ? net::WriteMode::kPerRequest : net::WriteMode::kRegions;
+  const bool is_served = is_announced ? group.strategies.writes == needed && asked.count == 0
+                                      : group.strategies.writes == needed || asked.count == 0;
   if (!is_served) {
     call.leader = &entry->leader;
     return refuse_regions(call, group, group.paths[path]);

@@ -6,7 +6,6 @@
 #include "switch-emulator/engine/feedback.h"
 #include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
-#include "switch-emulator/engine/write_mode.h"
 #include "wire/announcement.h"
 #include "wire/icrc.h"
 
@@ -36,7 +35,9 @@ struct Continued : AsItIs {
   }
 };
 
-// ... of a WRITE's first packet: to hosts with the address and key of their own regions.
+// ... of a WRITE's first packet: to hosts with the address and key of their own regions. The offset
+// is its virtual address, the region's number its key. If one host at this switch has no such
+// region, or a smaller one, none of them gets the packet (refusals.h).
 struct Addressed : AsItIs {
   static const Region* region_of(const Call& call, const Group& group, const Path& path,
                                  const wire::Reth& reth) {
@@ -71,7 +72,9 @@ struct Addressed : AsItIs {
   }
 };
 
-// ... of an announcement: hosts get a WRITE without data, once it is noted what it says of them.
+// ... of an announcement (wire/announcement.h): the switch notes the targets of the hosts behind it
+// and sends them a WRITE without data. A host that has as many targets noted as there is room for
+// gets none, and asks for it again.
 struct Announcing : AsItIs {
   const wire::Announcement& announcement;
 
@@ -92,7 +95,9 @@ struct Announcing : AsItIs {
   }
 };
 
-// ... of the first packet of a WRITE that was announced.
+// ... of the first packet of a WRITE that was announced: to hosts with the address and key that were
+// noted for its PSN. It is refused as Addressed does. A host whose announcement was lost on the way
+// here gets no packet: the switch knows no key under which that packet would be harmless.
 struct AsAnnounced : AsItIs {
   static const Announced* target_of(const Call& call, const Group& group, const Path& path,
                                     Psn psn) {
@@ -190,22 +195,8 @@ Disposition replicate_by(Call& call, Group& group, const GroupPacket& packet,
   return Disposition::kDone;
 }
 
-}  // namespace
-
-Disposition replicate(Call& call, Group& group, const GroupPacket& packet) {
-  return replicate_by(call, group, packet, AsItIs());
-}
-
-Disposition replicate_addressed(Call& call, Group& group, const GroupPacket& packet) {
-  return replicate_by(call, group, packet, Addressed());
-}
-
-Disposition replicate_continued(Call& call, Group& group, const GroupPacket& packet) {
-  return replicate_by(call, group, packet, Continued());
-}
-
+// An announcement is acted on here, and its ICRC ends here.
 Disposition replicate_announcement(Call& call, Group& group, const GroupPacket& packet) {
-  // It is acted on here, and its ICRC ends here.
   if (!wire::check_icrc(packet.frame)) {
     call.count(Counter::kDropCorrupt);
     return Disposition::kDone;
@@ -218,8 +209,34 @@ Disposition replicate_announcement(Call& call, Group& group, const GroupPacket& 
   return replicate_by(call, group, packet, Announcing{{}, *announcement});
 }
 
-Disposition replicate_announced(Call& call, Group& group, const GroupPacket& packet) {
-  return replicate_by(call, group, packet, AsAnnounced());
+Disposition replicate_write(Call& call, Group& group, const GroupPacket& packet) {
+  const net::WriteMode mode = group.strategies.writes;
+  if (mode == net::WriteMode::kNone) {
+    refuse_operation(call, group, packet);
+    return Disposition::kDone;
+  }
+  if (mode == net::WriteMode::kSameKey) return replicate_by(call, group, packet, AsItIs());
+  if (!wire::opcode_info(packet.headers.bth.opcode).reth) {
+    return replicate_by(call, group, packet, Continued());
+  }
+  const bool is_announced = mode == net::WriteMode::kPerRequest;
+  const wire::Reth& reth = packet.headers.reth;
+  if (is_announced && reth.rkey == wire::Announcement::kKey) {
+    return replicate_announcement(call, group, packet);
+  }
+  // Nobody looks at the key of a WRITE without data (IBTA 9.7.4.1.5): one with immediate tells all
+  // members something, whether they have regions or not.
+  if (reth.dma_length == 0) return replicate_by(call, group, packet, AsItIs());
+  return is_announced ? replicate_by(call, group, packet, AsAnnounced())
+                      : replicate_by(call, group, packet, Addressed());
+}
+
+}  // namespace
+
+Disposition replicate(Call& call, Group& group, const GroupPacket& packet) {
+  return wire::opcode_info(packet.headers.bth.opcode).write
+             ? replicate_write(call, group, packet)
+             : replicate_by(call, group, packet, AsItIs());
 }
 
 void try_gate(Call& call, Group& group) {
@@ -234,10 +251,7 @@ void try_gate(Call& call, Group& group) {
     call.ingress = group.paths[path].port;
     call.count(Counter::kGateLetThrough);
     const GroupPacket packet{frame, headers, path};
-    const Disposition disposition = wire::opcode_info(headers.bth.opcode).write
-                                        ? group.strategies.writes->on_write(call, group, packet)
-                                        : replicate(call, group, packet);
-    if (disposition == Disposition::kDone) call.release(frame);
+    if (replicate(call, group, packet) == Disposition::kDone) call.release(frame);
   }
   gate.reuse(std::move(all));
 }

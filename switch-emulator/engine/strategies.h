@@ -8,12 +8,11 @@
 namespace cepheus::fabric {
 
 class Numbering;
-class WriteMode;
 
 struct Strategies {
   const Behaviour* behaviour;  // what it does with its packets
   const Numbering* numbering;  // how hosts' PSNs count
-  const WriteMode* writes;     // what it does with RDMA WRITEs
+  net::WriteMode writes;       // what it does with RDMA WRITEs
   net::CnpPolicy cnps;         // which congestion notifications its source hears
   Duration cnp_window;
 

@@ -1,7 +1,6 @@
 #include "switch-emulator/engine/views.h"
 
 #include "switch-emulator/engine/numbering.h"
-#include "switch-emulator/engine/write_mode.h"
 
 namespace cepheus::fabric {
 
@@ -27,7 +26,7 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
   view.leader = leader;
   view.active = active;
   view.source_change = group.strategies.numbering->name();
-  view.write_mode = group.strategies.writes->name();
+  view.write_mode = to_string(group.strategies.writes);
   if (group.regions) view.refused = group.regions->last_refusal();
   view.start = group.start;
   view.base = turn.base();

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/test_network.h"
-#include "switch-emulator/engine/write_mode.h"
 #include "wire/icrc.h"
 
 namespace cepheus::fabric {
