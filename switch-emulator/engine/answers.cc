@@ -83,7 +83,7 @@ std::optional<Answers::Party> Answers::find(McstId id, std::uint16_t epoch) {
 }
 
 void Answers::on_answer(Call& call, const MrpRequest& answer) {
-  const bool from_host = call.port(call.ingress).kind == PortKind::kHost;
+  const bool from_host = call.port(call.ingress()).kind == PortKind::kHost;
   if (from_host && !may_be_from_host(answer)) return call.count(Counter::kDropMrpForged);
   const auto party = find(answer.id(), answer.epoch());
   const wire::MrpHeader& header = answer.message.header;
@@ -103,7 +103,7 @@ void Answers::on_answer(Call& call, const MrpRequest& answer) {
     return say_it_is_over(call, answer, MrpReject::kEvicted);
   }
   // The leader has nothing to say to itself, and what comes from its side goes round.
-  if (call.ingress == party->towards_leader) return call.count(Counter::kDropNotMember);
+  if (call.ingress() == party->towards_leader) return call.count(Counter::kDropNotMember);
   if (party->towards_leader == PortId()) return;
   pass_up(call, answer, party->towards_leader, party->leader);
 }
@@ -113,7 +113,7 @@ void Answers::merge(Call& call, const MrpRequest& confirm, Roster& roster) {
   if (step_of(header) != roster.step()) return call.count(Counter::kDropMrpStale);
   std::size_t known = 0;
   for (const wire::MrpMember& m : confirm.message.list()) {
-    if (roster.confirm(m, call.ingress, is_host_sync(header))) ++known;
+    if (roster.confirm(m, call.ingress(), is_host_sync(header))) ++known;
   }
   if (known == 0) call.count(Counter::kDropNotMember);
 }

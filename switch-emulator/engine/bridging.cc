@@ -9,8 +9,8 @@ namespace {
 using wire::RoceHeaders;
 
 // The IBTA asks senders for a source port per flow, above 0xC000; it only spreads load.
-std::uint16_t flow_port(const Group& group) {
-  return static_cast<std::uint16_t>(0xC000 | (group.id.value() & 0x3FFF));
+std::uint16_t flow_port(const OneSource& group) {
+  return static_cast<std::uint16_t>(0xC000 | (group.tree.id.value() & 0x3FFF));
 }
 
 template <typename Header>
@@ -23,15 +23,16 @@ std::span<const std::uint8_t, Header::kSize> header_at(const Frame& frame, std::
 }
 
 // To a packet of the member's own connection.
-Rewrite to_host(const Call& call, const Group& group, const Path& path, Psn psn) {
-  return {group.id, call.port(path.port).host, 0, path.qpn, psn - path.turns()};
+Rewrite to_host(const Call& call, const OneSource& group, PathNo path, Psn psn) {
+  const Path& to = group.tree.paths[path];
+  return {group.tree.id, call.port(to.port).host, 0, to.qpn, psn - group.turn.turns(path)};
 }
 
 // A packet that the switch makes in the group's name, for whoever is behind `path`.
-RoceHeaders from_group(const Call& call, const Group& group, const Path& path,
+RoceHeaders from_group(const Call& call, const OneSource& group, const Path& path,
                        const TurnName& turn) {
   RoceHeaders h;
-  h.ip.source = group.id;
+  h.ip.source = group.tree.id;
   h.ip.destination = path.is_host ? call.port(path.port).host : turn.source;
   h.udp.source_port = flow_port(group);
   h.bth.destination_qp = path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value());
@@ -65,36 +66,39 @@ void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, co
                      ip.destination, 1);
 }
 
-bool send_data(Call& call, const Group& group, const Path& path, const Frame& frame,
+bool send_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
                const RoceHeaders& headers, const TurnName& turn, Psn psn) {
-  if (!path.is_host && headers.ip.ttl <= 1) {
+  const Path& to = group.tree.paths[path];
+  if (!to.is_host && headers.ip.ttl <= 1) {
     call.lose(Counter::kDataCopies, Counter::kDropCopyTtl);
     return false;
   }
-  Frame* copy = call.emit(Counter::kDataCopies, path.port, frame);
+  Frame* copy = call.emit(Counter::kDataCopies, to.port, frame);
   if (copy == nullptr) return false;
-  rewrite(call, path.port, *copy, frame,
-          path.is_host
+  rewrite(call, to.port, *copy, frame,
+          to.is_host
               ? to_host(call, group, path, psn)
               : Rewrite{headers.ip.source, headers.ip.destination, 1, Qpn(turn.base.value()), psn});
   return true;
 }
 
-bool send_addressed(Call& call, const Group& group, const Path& path, const Frame& frame, Psn psn,
+bool send_addressed(Call& call, const OneSource& group, PathNo path, const Frame& frame, Psn psn,
                     const wire::Reth& reth) {
-  Frame* copy = call.emit(Counter::kDataCopies, path.port, frame);
+  const PortId port = group.tree.paths[path].port;
+  Frame* copy = call.emit(Counter::kDataCopies, port, frame);
   if (copy == nullptr) return false;
   Rewrite r = to_host(call, group, path, psn);
   r.reth = &reth;
-  rewrite(call, path.port, *copy, frame, r);
+  rewrite(call, port, *copy, frame, r);
   return true;
 }
 
-bool send_without_data(Call& call, const Group& group, const Path& path, const Frame& frame,
+bool send_without_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
                        const RoceHeaders& headers, Psn psn) {
+  const PortId port = group.tree.paths[path].port;
   RoceHeaders h = headers;
   const Rewrite r = to_host(call, group, path, psn);
-  h.ethernet = {call.port(path.port).peer_mac, call.config.mac};
+  h.ethernet = {call.port(port).peer_mac, call.config.mac};
   h.ip.source = r.source;
   h.ip.destination = r.destination;
   h.bth.destination_qp = r.qpn;
@@ -104,16 +108,16 @@ bool send_without_data(Call& call, const Group& group, const Path& path, const F
   Frame bare;
   h.emit(bare, 0);
   if (frame.icrc_state == wire::Icrc::kPresent) wire::seal_icrc(bare);
-  return call.emit(Counter::kDataCopies, path.port, bare) != nullptr;
+  return call.emit(Counter::kDataCopies, port, bare) != nullptr;
 }
 
-void send_cnp(Call& call, const Group& group, const Frame& frame, const RoceHeaders& headers) {
+void send_cnp(Call& call, const OneSource& group, const Frame& frame, const RoceHeaders& headers) {
   const TurnName turn = group.turn.name();
-  const Path& path = group.paths[group.turn.source()];
+  const Path& path = group.tree.paths[group.turn.source()];
   Frame* copy = call.emit(Counter::kCnpToSource, path.port, frame);
   if (copy == nullptr) return;
   rewrite(call, path.port, *copy, frame,
-          {group.id, path.is_host ? call.port(path.port).host : turn.source, 0,
+          {group.tree.id, path.is_host ? call.port(path.port).host : turn.source, 0,
            path.is_host ? Qpn(path.qpn) : Qpn(turn.base.value()), headers.bth.psn});
 }
 
@@ -125,19 +129,20 @@ void send_made(Call& call, Counter kind, PortId port, RoceHeaders headers) {
   call.emit(kind, port, frame);
 }
 
-void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,
-                   wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t msn) {
-  RoceHeaders h = from_group(call, group, path, turn);
+void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnName& turn,
+                   wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t messages) {
+  const Path& to = group.tree.paths[path];
+  RoceHeaders h = from_group(call, group, to, turn);
   h.bth.opcode = wire::Opcode::kRcAcknowledge;
   h.bth.psn = psn;
   h.aeth.kind = kind;
   h.aeth.value = value;
-  h.aeth.msn = msn & Psn::kMask;
-  send_made(call, Counter::kFeedbackSent, path.port, h);
+  h.aeth.msn = (group.turn.messages(path) + messages) & Psn::kMask;
+  send_made(call, Counter::kFeedbackSent, to.port, h);
 }
 
-void make_cnp(Call& call, const Group& group) {
-  const Path& path = group.paths[group.turn.source()];
+void make_cnp(Call& call, const OneSource& group) {
+  const Path& path = group.tree.paths[group.turn.source()];
   RoceHeaders h = from_group(call, group, path, group.turn.name());
   h.bth.opcode = wire::Opcode::kCnp;
   h.bth.becn = true;

@@ -11,7 +11,7 @@
 //   feedback to a host  McstID        source host      source's              host's
 #pragma once
 
-#include "switch-emulator/engine/mft.h"
+#include "switch-emulator/engine/one_source.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
@@ -37,24 +37,25 @@ void route_on(Frame& copy, const Frame& original, const wire::Ipv4Header& ip, co
 // Emits a copy of group data (or of a CNP) on `path`, rewritten for who is behind it. `psn` counts
 // as the group does; `turn` names the turn between switches. A present ICRC is patched, a deferred
 // one stays deferred. Returns whether a copy went out.
-bool send_data(Call& call, const Group& group, const Path& path, const Frame& frame,
+bool send_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
                const wire::RoceHeaders& headers, const TurnName& turn, Psn psn);
 // The same of a WRITE's first packet to a host, with another address and key.
-bool send_addressed(Call& call, const Group& group, const Path& path, const Frame& frame, Psn psn,
+bool send_addressed(Call& call, const OneSource& group, PathNo path, const Frame& frame, Psn psn,
                     const wire::Reth& reth);
 // The same of an announcement to a host: a WRITE without data, which takes its PSN there.
-bool send_without_data(Call& call, const Group& group, const Path& path, const Frame& frame,
+bool send_without_data(Call& call, const OneSource& group, PathNo path, const Frame& frame,
                        const wire::RoceHeaders& headers, Psn psn);
-void send_cnp(Call& call, const Group& group, const Frame& frame, const wire::RoceHeaders& headers);
+void send_cnp(Call& call, const OneSource& group, const Frame& frame,
+              const wire::RoceHeaders& headers);
 // One of the switch's own, to the source: what feedback that may be absorbed said of congestion.
-void make_cnp(Call& call, const Group& group);
+void make_cnp(Call& call, const OneSource& group);
 
 // Emits a packet of the switch's own; its addresses on Ethernet are filled in here.
 void send_made(Call& call, Counter kind, PortId port, wire::RoceHeaders headers);
 
-// Emits feedback on `path`; `psn` is in the numbering of that port. Credits and MSN are filled in
-// here.
-void send_feedback(Call& call, const Group& group, const Path& path, const TurnName& turn,
-                   wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t msn);
+// Emits feedback on `path`; `psn` is in the numbering of that port. `messages`: of this turn, which
+// the MSN counts beyond those of the path's finished turns.
+void send_feedback(Call& call, const OneSource& group, PathNo path, const TurnName& turn,
+                   wire::AckKind kind, std::uint8_t value, Psn psn, std::uint32_t messages = 0);
 
 }  // namespace cepheus::fabric

@@ -33,23 +33,29 @@ class Scratch {
 };
 
 struct Call {
+  Call(const SwitchConfig& c, Counters& counts, Scratch& room, Instant time, SwitchOutput& outputs,
+       PortId port)
+      : config(c), counters(counts), scratch(room), now(time), out(outputs), ingress_(port) {}
+
   const SwitchConfig& config;
   Counters& counters;
   Scratch& scratch;
-  Instant now;
+  const Instant now;
   SwitchOutput& out;
-  PortId ingress;                       // counters of what arrived belong to this port
   wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled: its answers follow it
   bool may_hold = true;                 // the buffer of that frame, at a gate
   const Leader* leader = nullptr;       // of the group that it concerns, where that is known
   int fates = 0;  // of frames so far, less those that gates let through: 1, once it is said what
                   // became of the one that came in
 
+  // The port of the frame being handled: counters and emits are this port's. None: the switch acts on
+  // its own.
+  PortId ingress() const { return ingress_; }
   const Rules& rules() const { return config.rules; }
   const PortConfig& port(PortId id) const { return config.ports[id.value()]; }
 
   void count(Counter c) {
-    counters.add(ingress, c);
+    counters.add(ingress_, c);
     if (is_fate(c)) ++fates;
     if (part(c) == Part::kAgain) --fates;
   }
@@ -66,7 +72,7 @@ struct Call {
       counters.add(id, Counter::kDropTooLong);
       return nullptr;
     }
-    out.emits.emplace_back(id, frame);
+    out.emits.emplace_back(id, ingress_, frame);
     counters.add(id, Counter::kTxPackets);
     counters.add(id, Counter::kTxBytes, frame.size());
     return &out.emits.back().frame;
@@ -74,6 +80,39 @@ struct Call {
   void release(const Frame& frame) {
     if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
   }
+
+ private:
+  friend class Handling;
+  PortId ingress_;
+};
+
+// While it lives, the call handles another frame than the one that came in, or acts on its own.
+class Handling {
+ public:
+  // A frame that came by `port` before, and that the switch has kept.
+  Handling(Call& call, PortId port, wire::Icrc icrc) : Handling(call) {
+    call.ingress_ = port;
+    call.icrc = icrc;
+    call.may_hold = true;
+  }
+  // No frame: what the switch makes then has an ICRC.
+  static Handling none(Call& call) { return {call, PortId(), wire::Icrc::kPresent}; }
+  ~Handling() {
+    call_.ingress_ = ingress_;
+    call_.icrc = icrc_;
+    call_.may_hold = may_hold_;
+  }
+  Handling(const Handling&) = delete;
+  Handling& operator=(const Handling&) = delete;
+
+ private:
+  explicit Handling(Call& call)
+      : call_(call), ingress_(call.ingress_), icrc_(call.icrc), may_hold_(call.may_hold) {}
+
+  Call& call_;
+  const PortId ingress_;
+  const wire::Icrc icrc_;
+  const bool may_hold_;
 };
 
 }  // namespace cepheus::fabric

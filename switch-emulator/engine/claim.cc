@@ -9,15 +9,15 @@ TurnName name_of(const GroupPacket& packet) {
   return {packet.headers.ip.source, Psn(packet.headers.bth.destination_qp.value())};
 }
 
-void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first) {
-  group.begin_turn(newcomer, source_ip, first, port_first);
+void admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn first,
+           Psn port_first) {
+  group.begin_turn({newcomer, group.tree.paths[newcomer].is_host, source_ip, first, port_first});
   call.count(Counter::kTurns);
 }
 
-Claim answer_old_duplicate(Call& call, const Group& group, const GroupPacket& packet) {
-  const Path& path = group.paths[packet.path];
-  send_feedback(call, group, path, name_of(packet), wire::AckKind::kAck, wire::Aeth::kNoCreditLimit,
-                packet.psn(), path.messages());
+Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket& packet) {
+  send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kAck,
+                wire::Aeth::kNoCreditLimit, packet.psn());
   call.count(Counter::kOldDuplicateAnswered);
   return Claim::kSettled;
 }
@@ -35,7 +35,7 @@ bool beyond_window(const Call& call, Psn expected, Psn psn) {
 
 namespace {
 
-Claim claim_named(Call& call, Group& group, const GroupPacket& packet) {
+Claim claim_named(Call& call, OneSource& group, const GroupPacket& packet) {
   const TurnName name = name_of(packet);
   const Turn& turn = group.turn;
   if (turn.source() == packet.path && name == turn.name()) {
@@ -61,36 +61,39 @@ Claim claim_named(Call& call, Group& group, const GroupPacket& packet) {
 // The source has been silent for longer than any waits before it sends again, and somebody lacks a
 // part of its turn. Unless the leader takes out whoever that is, the turn never ends; and as it has
 // not done so by now, there is none.
-Claim give_up(Call& call, Group& group, const GroupPacket& packet, const TurnName& turn,
+Claim give_up(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
               Psn first) {
   Gate& gate = group.turn.gate();
   if (gate.holds_for(packet.path, turn.source)) {
-    gate.drop([&](const Frame& frame) {
-      call.release(frame);
-      call.count(Counter::kGateEmptied);
-    });
+    empty_gate(call, group, group.tree.paths[packet.path].port);
   }
-  const Path& path = group.paths[packet.path];
   const auto error = static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational);
-  send_feedback(call, group, path, turn, wire::AckKind::kNak, error, first, path.messages());
+  send_feedback(call, group, packet.path, turn, wire::AckKind::kNak, error, first);
   call.count(Counter::kGateGaveUp);
   return Claim::kSettled;
 }
 
 }  // namespace
 
-Claim claim_turn(Call& call, Group& group, const GroupPacket& packet) {
-  const bool is_host = group.paths[packet.path].is_host;
-  if (is_host) return group.strategies.numbering->claim(call, group, packet);
+Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet) {
+  const bool is_host = group.tree.paths[packet.path].is_host;
+  if (is_host) return group.numbering.claim(call, group, packet);
   if (!call.rules().named_turns) return claim_synchronised(call, group, packet);
   return claim_named(call, group, packet);
 }
 
-bool gate_is_open(const Call& call, const Group& group) {
+bool gate_is_open(const Call& call, const OneSource& group) {
   return !call.rules().gate || group.turn.is_settled();
 }
 
-Claim hold_at_gate(Call& call, Group& group, const GroupPacket& packet, const TurnName& turn,
+void empty_gate(Call& call, OneSource& group, PortId port) {
+  group.turn.gate().drop([&](const Frame& frame) {
+    call.release(frame);
+    call.counters.add(port, Counter::kGateEmptied);
+  });
+}
+
+Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
                    Psn first) {
   Gate& gate = group.turn.gate();
   gate.on_arrival(call.now);
@@ -118,8 +121,7 @@ Claim hold_at_gate(Call& call, Group& group, const GroupPacket& packet, const Tu
   const std::uint8_t timer = kept == Gate::Kept::kAlready
                                  ? Gate::kLongestTimer
                                  : gate.next_timer(call.config.gate_rnr_timer);
-  const Path& path = group.paths[packet.path];
-  send_feedback(call, group, path, turn, wire::AckKind::kRnrNak, timer, first, path.messages());
+  send_feedback(call, group, packet.path, turn, wire::AckKind::kRnrNak, timer, first);
   call.count(Counter::kGateRnr);
   return Claim::kSettled;
 }

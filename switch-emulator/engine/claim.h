@@ -12,8 +12,6 @@
 #include <optional>
 
 #include "switch-emulator/engine/bridging.h"
-#include "switch-emulator/engine/group_packet.h"
-#include "switch-emulator/engine/mft.h"
 
 namespace cepheus::fabric {
 
@@ -26,17 +24,20 @@ enum class Claim : std::uint8_t {
 };
 
 // Settles whose turn `packet` belongs to; admits a newcomer if the gate is open.
-Claim claim_turn(Call& call, Group& group, const GroupPacket& packet);
+Claim claim_turn(Call& call, OneSource& group, const GroupPacket& packet);
 
 // May a newcomer begin? With the rule on, once the turn is settled: all answers to the last turn
 // must be in, the newcomer's own, too: one that breaks rule C1 lacks what it would be taken to
 // have, and the old source would complete what one member never got.
-bool gate_is_open(const Call& call, const Group& group);
+bool gate_is_open(const Call& call, const OneSource& group);
 
 // Adds a packet to what the gate holds, or answers RNR(first). `first` is the newcomer's first PSN
 // in the numbering of its port, `turn` the name it goes by.
-Claim hold_at_gate(Call& call, Group& group, const GroupPacket& packet, const TurnName& turn,
+Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
                    Psn first);
+
+// Drops the frames that the gate holds. They came by `port`.
+void empty_gate(Call& call, OneSource& group, PortId port);
 
 // What the ways to tell share.
 
@@ -44,10 +45,11 @@ Claim hold_at_gate(Call& call, Group& group, const GroupPacket& packet, const Tu
 // none.
 TurnName name_of(const GroupPacket& packet);
 // Admits the newcomer at `path`, whose packets begin at `first`.
-void admit(Call& call, Group& group, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first);
+void admit(Call& call, OneSource& group, PathNo newcomer, Ipv4 source_ip, Psn first,
+           Psn port_first);
 // A packet of an earlier turn: its sender lost our last answer. Never answered with anything larger
 // than itself: a NIC believes an ACK for more than it sent.
-Claim answer_old_duplicate(Call& call, const Group& group, const GroupPacket& packet);
+Claim answer_old_duplicate(Call& call, const OneSource& group, const GroupPacket& packet);
 Claim drop(Call& call, Counter reason);
 bool beyond_window(const Call& call, Psn expected, Psn psn);
 

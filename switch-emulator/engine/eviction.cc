@@ -6,37 +6,14 @@
 namespace cepheus::fabric {
 namespace {
 
-bool is_down(const Routes& routes, const Group& group, PathNo path) {
-  return group.evidence[path].was_down || !routes.is_up(group.paths[path].port);
-}
+// In which order a REPORT names hosts, as long as there is room: the next QUERY is for the rest. The
+// source comes first: a member that lags may only have missed something, and it is the source that
+// should send again. Then those that may be gone.
+enum class Rank : std::uint8_t { kSource, kSilent, kLate };
 
-// What the leader should know of the receiver behind `path`; 0: nothing.
-std::uint8_t flags_of(const Call& call, const Routes& routes, const Group& group, PathNo path) {
-  const bool asked =
-      group.evidence[path].unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
-  // Both are the turn's: within Turn::kMostUnderWay.
-  const bool lags = before(group.paths[path].acked(), group.turn.sent());
-  const bool down = is_down(routes, group, path);
-  return static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) |
-                                   (lags && asked ? wire::kMemberOwes : 0) |
-                                   (lags && !asked && !down ? wire::kMemberLate : 0));
-}
-
-// The source, as long as not everybody has all of its turn: who lags may only have missed
-// something, and it is the source who should send again. Its count is that of its packets, which
-// only its own leaf sees all of.
-std::optional<wire::MrpMember> report_of_source(const Routes& routes, const Group& group) {
-  const PathNo source = group.turn.source();
-  if (source == kNoPath || source == group.leader) return std::nullopt;
-  if (!group.paths[source].is_host) return std::nullopt;
-  const bool down = is_down(routes, group, source);
-  const bool owes = !group.turn.is_settled();
-  if (!down && !owes) return std::nullopt;
-  return wire::MrpMember{
-      group.turn.name().source,
-      Qpn(static_cast<std::uint32_t>(group.stats.data_packets) & Psn::kMask),
-      static_cast<std::uint8_t>((down ? wire::kMemberDown : 0) | wire::kMemberSource |
-                                (owes ? wire::kMemberOwes : 0))};
+Rank rank_of(std::uint8_t flags) {
+  if ((flags & wire::kMemberSource) != 0) return Rank::kSource;
+  return flags == wire::kMemberLate ? Rank::kLate : Rank::kSilent;
 }
 
 }  // namespace
@@ -56,17 +33,14 @@ void report_hosts(Call& call, const Routes& routes, const Leader& leader, const 
   message.header.epoch = group.epoch;
   message.header.mcst_id = group.id;
   message.header.instance = leader.instance;
-  const auto source = report_of_source(routes, group);
-  if (source && (!only || *only == group.turn.source())) message.add(*source);
-  // Those who may be gone first, whatever there is room for; the next QUERY is for the rest.
-  for (const bool late : {false, true}) {
+  for (const Rank rank : {Rank::kSource, Rank::kSilent, Rank::kLate}) {
     for (PathNo i = 0; i < group.paths.size(); ++i) {
       const Path& path = group.paths[i];
-      if ((only && *only != i) || !path.is_host || i == group.turn.source()) continue;
-      const std::uint8_t flags = flags_of(call, routes, group, i);
-      if (flags == 0 || (flags == wire::kMemberLate) != late) continue;
-      if (i == group.leader && !late) continue;
-      if (!message.add({call.port(path.port).host, Qpn(group.evidence[i].heard), flags})) break;
+      if ((only && *only != i) || !path.is_host) continue;
+      const HostReport report = group.behaviour->report(call, i, routes.is_up(path.port));
+      if (report.flags == 0 || rank_of(report.flags) != rank) continue;
+      if (i == group.leader && rank != Rank::kLate) continue;
+      if (!message.add({call.port(path.port).host, Qpn(report.heard), report.flags})) break;
     }
   }
   if (message.member_count > 0 || even_if_empty) send_report(call, leader, group, message);
@@ -90,11 +64,8 @@ void report_lost_path(Call& call, const Leader& leader, const GroupInstance& tab
 
 void evict(Call& call, GroupTable& groups, Group& group, PathNo path) {
   if (!call.rules().eviction_counts) return;
-  groups.remove_path(group, path, call.out);
-  const PortId ingress = call.ingress;  // what the gate lets through came by another
-  call.icrc = wire::Icrc::kPresent;
-  group.strategies.behaviour->on_path_left(call, group);
-  call.ingress = ingress;
+  const auto own = Handling::none(call);
+  groups.remove_path(call, group, path);
 }
 
 }  // namespace cepheus::fabric

@@ -13,15 +13,14 @@ namespace {
 using wire::AckKind;
 
 // Sends to the source's port, in its numbering. `psn` is the group's.
-void to_source(Call& call, const Group& group, AckKind kind, std::uint8_t value, Psn psn) {
+void to_source(Call& call, const OneSource& group, AckKind kind, std::uint8_t value, Psn psn) {
   const Turn& turn = group.turn;
-  const Path& path = group.paths[turn.source()];
-  send_feedback(call, group, path, turn.name(), kind, value, turn.at_port(psn),
-                path.messages() + turn.messages());
+  send_feedback(call, group, turn.source(), turn.name(), kind, value, turn.at_port(psn),
+                turn.messages());
   call.count(Counter::kFeedbackToSource);
 }
 
-void send_nak(Call& call, const Group& group, const Nak& nak) {
+void send_nak(Call& call, const OneSource& group, const Nak& nak) {
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
   to_source(call, group, nak.rnr ? AckKind::kRnrNak : AckKind::kNak, nak.rnr ? nak.timer : sequence,
             nak.psn);
@@ -29,7 +28,7 @@ void send_nak(Call& call, const Group& group, const Nak& nak) {
 
 // What all have acknowledged may have grown to what the held NAK waits for, or past what the source
 // knows. `from_slowest`: the feedback came by the path that the others were waiting for.
-void check(Call& call, Group& group, bool from_slowest) {
+void check(Call& call, OneSource& group, bool from_slowest) {
   Turn& turn = group.turn;
   if (turn.source() == kNoPath) return;  // it has left
   const Rules& rules = call.rules();
@@ -46,7 +45,7 @@ void check(Call& call, Group& group, bool from_slowest) {
 }
 
 // A NAK waits until all have what it acknowledges (paper III-D).
-void take_nak(Call& call, Group& group, const Nak& nak, bool from_slowest) {
+void take_nak(Call& call, OneSource& group, const Nak& nak, bool from_slowest) {
   Turn& turn = group.turn;
   const Rules& rules = call.rules();
   const bool waits = nak.rnr ? rules.rnr_ordering : rules.nak_ordering;
@@ -62,7 +61,7 @@ void take_nak(Call& call, Group& group, const Nak& nak, bool from_slowest) {
 }
 
 // Is there a source to tell, and is the feedback about its turn? Counts the reason if not.
-bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::RoceHeaders& h) {
+bool concerns_turn(Call& call, const OneSource& group, PathNo path, const wire::RoceHeaders& h) {
   const Turn& turn = group.turn;
   if (turn.source() == kNoPath) {
     call.count(Counter::kDropFeedbackNoSource);
@@ -73,7 +72,7 @@ bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::Roce
     return false;
   }
   const TurnName named{h.ip.destination, Psn(h.bth.destination_qp.value())};
-  if (!group.paths[path].is_host && call.rules().named_turns && named != turn.name()) {
+  if (!group.tree.paths[path].is_host && call.rules().named_turns && named != turn.name()) {
     call.count(Counter::kDropFeedbackOtherTurn);
     return false;
   }
@@ -82,14 +81,14 @@ bool concerns_turn(Call& call, const Group& group, PathNo path, const wire::Roce
 
 // A receiver's acknowledgement echoes the mark of a packet. What it acknowledges may be merged into
 // later feedback, and is old news sometimes; the echo goes on by itself.
-void take_echo(Call& call, const Group& group, PathNo path) {
+void take_echo(Call& call, const OneSource& group, PathNo path) {
   if (!group.cnps->passes(call.now, path)) return call.count(Counter::kEchoFiltered);
   make_cnp(call, group);
 }
 
 // The source should begin its turn again later. Nobody else can be behind its first packet by less:
 // `min` is what lies before the turn.
-void ask_to_wait(Call& call, Group& group) {
+void ask_to_wait(Call& call, OneSource& group) {
   call.count(Counter::kHandoverRnr);
   Turn& turn = group.turn;
   turn.naks().hold({turn.base(), true, turn.next_handover_timer()});
@@ -98,33 +97,33 @@ void ask_to_wait(Call& call, Group& group) {
 
 }  // namespace
 
-void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeaders& headers) {
+void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHeaders& headers) {
   if (!concerns_turn(call, group, path, headers)) return;
   if (headers.bth.becn) take_echo(call, group, path);
   const wire::Aeth& aeth = headers.aeth;
   if (aeth.is_fatal_nak()) {
     call.count(Counter::kFeedbackTaken);
     const bool is_access = aeth.value == static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess);
-    if (is_access && group.paths[path].is_host) name_refuser(call, group, group.paths[path]);
+    if (is_access && group.tree.paths[path].is_host)
+      name_refuser(call, group, group.tree.paths[path]);
     return fail_source(call, group, aeth.value);
   }
   const bool is_ack = aeth.kind == AckKind::kAck;
   const bool is_rnr = aeth.kind == AckKind::kRnrNak;
   if (!is_ack && !is_rnr && !aeth.is_sequence_nak()) return call.count(Counter::kDropMalformed);
 
-  const Path& from = group.paths[path];
+  const Path& from = group.tree.paths[path];
   Evidence& evidence = group.evidence[path];
   ++evidence.heard;
   evidence.unanswered.clear();
   evidence.hear();
   Turn& turn = group.turn;
-  const Psn psn = headers.bth.psn + (from.is_host ? from.turns() : 0);
+  const Psn psn = headers.bth.psn + (from.is_host ? turn.turns(path) : 0);
   const Psn cumulative = is_ack ? psn : psn - 1;
   // A last source that takes nothing yet asks once, and is silent from then on. Asking the new one
   // to wait and begin again is safe, since the other acknowledges nothing of this turn; left alone,
   // it would have to time out.
-  if (aeth.is_sequence_nak() &&
-      group.strategies.numbering->is_of_last_source(call, group, path, psn)) {
+  if (aeth.is_sequence_nak() && group.numbering.is_of_last_source(call, group, path, psn)) {
     call.count(Counter::kFeedbackTaken);
     turn.await_handover(call.now);
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
@@ -134,48 +133,49 @@ void take_feedback(Call& call, Group& group, PathNo path, const wire::RoceHeader
   // path has acknowledged and `sent` lie within 2^22 (Turn::kMostUnderWay), so of the PSNs of long
   // ago only those of 2^24 packets ago can pass for one of these.
   if (after(cumulative, turn.sent())) return call.count(Counter::kDropFeedbackUnsent);
-  if (before(cumulative, from.acked()) || (is_ack && cumulative == from.acked())) {
+  const Psn acked = turn.acked(path);
+  if (before(cumulative, acked) || (is_ack && cumulative == acked)) {
     if (call.rules().every_drop_counted) call.count(Counter::kDropFeedbackStale);
     return;
   }
   call.count(Counter::kFeedbackTaken);
   const bool from_slowest = path == turn.slowest();
-  turn.set_acked(group.paths, path, cumulative);
+  turn.set_acked(path, cumulative);
   if (is_ack) return check(call, group, from_slowest);
   take_nak(call, group, {psn, is_rnr, aeth.value}, from_slowest);
 }
 
 // A leader takes a dead last source out. As it has not done so within `gate_age`, there is none.
-void ask_to_wait_again(Call& call, Group& group) {
+void ask_to_wait_again(Call& call, OneSource& group) {
   Turn& turn = group.turn;
   if (!turn.awaits_handover() || turn.previous() == kNoPath) return;
-  if (group.paths[turn.previous()].acked() != turn.base() - 1) return;
+  if (turn.acked(turn.previous()) != turn.base() - 1) return;
   if (!turn.is_handover_past(call.now, call.config.gate_age)) return ask_to_wait(call, group);
   call.count(Counter::kHandoverGaveUp);
   fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteOperational));
 }
 
-void acknowledge_by_sending(Call& call, Group& group, PathNo path) {
+void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
   Turn& turn = group.turn;
   const bool from_slowest = path == turn.slowest();
   ++group.evidence[path].heard;
-  turn.set_acked(group.paths, path, turn.sent());
+  turn.set_acked(path, turn.sent());
   check(call, group, from_slowest);
 }
 
-void recheck(Call& call, Group& group) { check(call, group, true); }
+void recheck(Call& call, OneSource& group) { check(call, group, true); }
 
-void take_cnp(Call& call, Group& group, const GroupPacket& packet) {
+void take_cnp(Call& call, OneSource& group, const GroupPacket& packet) {
   if (!concerns_turn(call, group, packet.path, packet.headers)) return;
   if (!group.cnps->passes(call.now, packet.path)) return call.count(Counter::kCnpFiltered);
   send_cnp(call, group, packet.frame, packet.headers);
 }
 
-void acknowledge_to_source(Call& call, Group& group) {
+void acknowledge_to_source(Call& call, OneSource& group) {
   to_source(call, group, AckKind::kAck, wire::Aeth::kNoCreditLimit, group.turn.acknowledge());
 }
 
-void fail_source(Call& call, Group& group, std::uint8_t code) {
+void fail_source(Call& call, OneSource& group, std::uint8_t code) {
   to_source(call, group, AckKind::kNak, code, group.turn.acknowledge() + 1);
 }
 

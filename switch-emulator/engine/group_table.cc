@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/check.h"
 
 namespace cepheus::fabric {
@@ -17,18 +18,8 @@ void list_branches(const Group& group, std::vector<PortId>& out) {
   }
 }
 
-GroupTable::GroupTable(const SwitchConfig& config, Counters& counters)
-    : config_(config), counters_(counters), over_port_(config.ports.size(), 0) {}
-
-void GroupTable::empty_gate(Group& group, SwitchOutput& out) {
-  Gate& gate = group.turn.gate();
-  if (!gate.holds()) return;
-  const PortId port = group.paths[gate.path()].port;
-  gate.drop([&](const Frame& frame) {
-    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
-    counters_.add(port, Counter::kGateEmptied);
-  });
-}
+GroupTable::GroupTable(const SwitchConfig& config, MakeBehaviour make)
+    : config_(config), make_(make), over_port_(config.ports.size(), 0) {}
 
 GroupEntry* GroupTable::find(McstId id) {
   const auto at = entries_.find(id);
@@ -55,8 +46,8 @@ GroupEntry& GroupTable::add_entry(McstId id, const Leader& leader, Instant now) 
 Group& GroupTable::add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch,
                                std::size_t route_classes) {
   assert(!entry.pending);
-  entry.pending = std::make_unique<GroupInstance>(id, epoch, Strategies::of(config_), route_classes,
-                                                  entry.leader.host);
+  entry.pending =
+      std::make_unique<GroupInstance>(id, epoch, make_, config_, route_classes, entry.leader.host);
   ++tables_;
   ++led_by_[entry.leader.host];
   return entry.pending->group;
@@ -72,15 +63,14 @@ PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
   return group.add_path(port, is_host);
 }
 
-void GroupTable::remove_path(Group& group, PathNo path, SwitchOutput& out) {
+void GroupTable::remove_path(Call& call, Group& group, PathNo path) {
   --over_port_[group.paths[path].port.value()];
-  if (group.turn.gate().path() == path) empty_gate(group, out);
-  group.remove_path(path);
+  group.remove_path(call, path);
 }
 
-void GroupTable::drop(std::unique_ptr<GroupInstance>& table, SwitchOutput& out) {
+void GroupTable::drop(Call& call, std::unique_ptr<GroupInstance>& table) {
   for (const Path& path : table->group.paths) --over_port_[path.port.value()];
-  empty_gate(table->group, out);
+  table->group.behaviour->release_held(call);
   const auto led = led_by_.find(table->leader);
   if (--led->second == 0) led_by_.erase(led);
   table.reset();
@@ -94,15 +84,15 @@ void GroupTable::erase(McstId id) {
   entries_.erase(at);
 }
 
-void GroupTable::bury(McstId id, std::uint16_t epoch, Instant now, SwitchOutput& out) {
+void GroupTable::bury(Call& call, McstId id, std::uint16_t epoch) {
   GroupEntry& entry = *find(id);
   GroupInstance& table = entry.pending ? *entry.pending : *entry.current;
   const Group& group = table.group;
   const PortId leader = group.leader == kNoPath ? PortId() : group.paths[group.leader].port;
   Tombstone stone{entry.leader, epoch, leader, {}, std::move(table.roster)};
   list_branches(group, stone.ports);
-  if (entry.current) drop(entry.current, out);
-  if (entry.pending) drop(entry.pending, out);
+  if (entry.current) drop(call, entry.current);
+  if (entry.pending) drop(call, entry.pending);
   erase(id);
   if (config_.max_tombstones == 0) return;
   if (burials_.size() >= config_.max_tombstones) {
@@ -110,7 +100,7 @@ void GroupTable::bury(McstId id, std::uint16_t epoch, Instant now, SwitchOutput&
     burials_.pop_front();
   }
   tombstones_.emplace(id, std::move(stone));
-  burials_.emplace_back(now + config_.rest, id);
+  burials_.emplace_back(call.now + config_.rest, id);
 }
 
 Instant GroupTable::deadline() const {
@@ -132,8 +122,13 @@ Instant GroupTable::expires(const GroupEntry& entry) const {
 
 void GroupTable::reschedule(McstId id, GroupEntry& entry) {
   order_.erase({entry.due, id});
-  entry.due = expires(entry);
+  entry.due = due(entry);
   order_.emplace(entry.due, id);
+}
+
+Instant GroupTable::due(const GroupEntry& entry) const {
+  const Instant age = expires(entry);
+  return entry.current ? std::min(age, entry.current->group.behaviour->deadline()) : age;
 }
 
 void GroupTable::expire_tombstones(Instant now) {
@@ -161,7 +156,7 @@ std::size_t GroupTable::held() const {
   std::size_t frames = 0;
   for (const auto& [id, entry] : entries_) {
     for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
-      if (table != nullptr) frames += table->group.turn.gate().size();
+      if (table != nullptr) frames += table->group.behaviour->held();
     }
   }
   return frames;

@@ -31,9 +31,9 @@ struct Leader {
 
 // A table and what only its registration needs.
 struct GroupInstance {
-  GroupInstance(McstId id, std::uint16_t epoch, const Strategies& how, std::size_t route_classes,
-                Ipv4 leaders_host)
-      : group(id, epoch, how), chosen(route_classes), leader(leaders_host) {}
+  GroupInstance(McstId id, std::uint16_t epoch, MakeBehaviour make, const SwitchConfig& config,
+                std::size_t route_classes, Ipv4 leaders_host)
+      : group(id, epoch, make, config), chosen(route_classes), leader(leaders_host) {}
 
   Group group;
   std::vector<PortId> chosen;  // port that this group takes per class of routes; empty once active
@@ -68,7 +68,7 @@ void list_branches(const Group& group, std::vector<PortId>& out);
 
 class GroupTable {
  public:
-  GroupTable(const SwitchConfig& config, Counters& counters);
+  GroupTable(const SwitchConfig& config, MakeBehaviour make);
 
   GroupEntry* find(McstId id);
   Tombstone* find_tombstone(McstId id);
@@ -84,28 +84,31 @@ class GroupTable {
   GroupEntry& add_entry(McstId id, const Leader& leader, Instant now);
   Group& add_pending(McstId id, GroupEntry& entry, std::uint16_t epoch, std::size_t route_classes);
   PathNo add_path(Group& group, PortId port, bool is_host);
-  // Takes a member out of a table; frames of its that the gate held are listed in `released`.
-  void remove_path(Group& group, PathNo path, SwitchOutput& out);
-  // Frees a table; frames that its gate held are listed in `released`. The entry may be left
-  // without any.
-  void drop(std::unique_ptr<GroupInstance>& table, SwitchOutput& out);
+  // Takes a member out of a table.
+  void remove_path(Call& call, Group& group, PathNo path);
+  // Frees a table. The entry may be left without any.
+  void drop(Call& call, std::unique_ptr<GroupInstance>& table);
   // Takes away an entry without tables. No tombstone: nothing of it was ever active.
   void erase(McstId id);
   // Buries an entry: frees its tables and rests the id until now + rest.
-  void bury(McstId id, std::uint16_t epoch, Instant now, SwitchOutput& out);
+  void bury(Call& call, McstId id, std::uint16_t epoch);
 
-  // Deadlines. `next_due` names an entry whose time has come; the caller looks and buries or
-  // reschedules it.
+  // Deadlines: of ages, and of active groups' timers. `next_due` names an entry whose time has come;
+  // the caller ages it, or runs its timer and reschedules it.
   Instant deadline() const;
   std::optional<McstId> next_due(Instant now) const;
   void reschedule(McstId id, GroupEntry& entry);
+  // The group has moved its timer, perhaps.
+  void note_timer(McstId id, GroupEntry& entry) {
+    if (entry.current->group.behaviour->deadline() < entry.due) reschedule(id, entry);
+  }
   Instant expires(const GroupEntry& entry) const;
   void expire_tombstones(Instant now);
   void set_orphaned(PortId port, std::optional<Instant> since);
   // The configuration has changed: other ages, another limit. What is there stays.
   void on_settings();
 
-  // Frames that gates hold, all together.
+  // Frames that groups hold, all together.
   std::size_t held() const;
 
   template <typename F>
@@ -115,10 +118,10 @@ class GroupTable {
   void check_consistent() const;
 
  private:
-  void empty_gate(Group& group, SwitchOutput& out);
+  Instant due(const GroupEntry& entry) const;
 
   const SwitchConfig& config_;
-  Counters& counters_;
+  const MakeBehaviour make_;
   std::unordered_map<McstId, std::unique_ptr<GroupEntry>> entries_;
   std::set<std::pair<Instant, McstId>> order_;
   std::unordered_map<McstId, Tombstone> tombstones_;

@@ -7,9 +7,9 @@ namespace {
 
 // The first packet of a newcomer's turn was lost: it would have to time out. Once, since each of
 // the packets behind it would cost the newcomer a retry.
-Claim ask_for_first(Call& call, Group& group, const GroupPacket& packet, Psn next) {
+Claim ask_for_first(Call& call, OneSource& group, const GroupPacket& packet, Psn next) {
   Turn& turn = group.turn;
-  const Path& path = group.paths[packet.path];
+  const Path& path = group.tree.paths[packet.path];
   // Bound: the data window beyond `next`. What lies below `next` was an older turn's (begins_after).
   const bool is_newcomer = path.is_host && turn.ends_message() && after(packet.psn(), next) &&
                            !beyond_window(call, next, packet.psn());
@@ -19,15 +19,14 @@ Claim ask_for_first(Call& call, Group& group, const GroupPacket& packet, Psn nex
   }
   turn.gate().on_asked(packet.path);
   const auto sequence = static_cast<std::uint8_t>(wire::NakCode::kSequenceError);
-  send_feedback(call, group, path, name_of(packet), wire::AckKind::kNak, sequence, next,
-                path.messages());
+  send_feedback(call, group, packet.path, name_of(packet), wire::AckKind::kNak, sequence, next);
   call.count(Counter::kNewcomerNak);
   return Claim::kSettled;
 }
 
 }  // namespace
 
-Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
+Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet) {
   Turn& turn = group.turn;
   if (turn.source() == packet.path) {
     turn.pass_to(packet.headers.ip.source);  // several hosts may be behind it
@@ -48,8 +47,9 @@ Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
     const bool follows = turn.gate().path() == packet.path && turn.gate().holds() &&
                          after(psn, next) && !beyond_window(call, next, psn);
     if (psn != next && !follows) return ask_for_first(call, group, packet, next);
-    const Path& path = group.paths[packet.path];
-    if (path.is_host && psn == next && turn.ends_message() && before(path.acked(), turn.sent())) {
+    const Path& path = group.tree.paths[packet.path];
+    if (path.is_host && psn == next && turn.ends_message() &&
+        before(turn.acked(packet.path), turn.sent())) {
       acknowledge_by_sending(call, group, packet.path);
     }
     if (!gate_is_open(call, group)) {
@@ -63,11 +63,11 @@ Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet) {
   return Claim::kCurrent;
 }
 
-Claim HostSync::claim(Call& call, Group& group, const GroupPacket& packet) const {
+Claim HostSync::claim(Call& call, OneSource& group, const GroupPacket& packet) const {
   return claim_synchronised(call, group, packet);
 }
 
-std::optional<Psn> HostSync::first_outstanding(const Group& group, const Path& /*path*/,
+std::optional<Psn> HostSync::first_outstanding(const OneSource& group, PathNo /*path*/,
                                                Psn psn) const {
   return psn == group.turn.next() ? std::optional(psn) : std::nullopt;
 }
@@ -75,10 +75,11 @@ std::optional<Psn> HostSync::first_outstanding(const Group& group, const Path& /
 // Until it has moved its queue pair's PSN on through RESET it asks for what it sent itself, once,
 // and is silent from then on. Bound: a host sends at most 2^22 packets before it moves its PSN on
 // (mrp::PsnSync::kMostSent), so what it asks for lies as near below the base.
-bool HostSync::is_of_last_source(const Call& call, const Group& group, PathNo path, Psn psn) const {
-  const Path& from = group.paths[path];
+bool HostSync::is_of_last_source(const Call& call, const OneSource& group, PathNo path,
+                                 Psn psn) const {
+  const Path& from = group.tree.paths[path];
   return call.rules().handover_rnr && from.is_host && path == group.turn.previous() &&
-         before(psn, group.turn.base()) && from.acked() == group.turn.base() - 1;
+         before(psn, group.turn.base()) && group.turn.acked(path) == group.turn.base() - 1;
 }
 
 }  // namespace cepheus::fabric

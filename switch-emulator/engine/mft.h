@@ -1,30 +1,28 @@
-// Multicast forwarding table of one group (paper III-B, figure 3): path index, path table, state of
-// the turn; and beside it what no hardware table would hold, the evidence of its paths.
+// Multicast forwarding table of one group (paper III-B, figure 3): its identity, its tree, and what
+// serves it.
 //
-// All PSNs here are group PSNs unless a name says "host". A path is known by its number in `paths`.
+// A path is known by its number in `paths`.
 #pragma once
 
-#include "switch-emulator/engine/cnp_policy.h"
-#include "switch-emulator/engine/evidence.h"
-#include "switch-emulator/engine/regions.h"
-#include "switch-emulator/engine/strategies.h"
-#include "switch-emulator/engine/turn.h"
+#include <memory>
+#include <vector>
+
+#include "switch-emulator/engine/behaviour.h"
+#include "switch-emulator/engine/path.h"
 
 namespace cepheus::fabric {
-
-struct GroupStats {
-  std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
-};
 
 struct Group {
   static constexpr std::size_t kMaxPaths = kNoPath;  // what the path index can name
 
-  Group(McstId mcst_id, std::uint16_t registration_epoch, const Strategies& how);
+  Group(McstId mcst_id, std::uint16_t registration_epoch, MakeBehaviour make,
+        const SwitchConfig& config)
+      : id(mcst_id), epoch(registration_epoch), behaviour(make(*this, config)) {}
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
 
-  const Strategies strategies;
   const McstId id;
   const std::uint16_t epoch;
-  const Psn start;  // S
 
   // Tree. `path_index[port]`, up to the group's highest port, means something only if that path's
   // port is `port`.
@@ -32,12 +30,7 @@ struct Group {
   std::vector<Path> paths;
   PathNo leader = kNoPath;  // path towards the leader: where registration came from
 
-  Turn turn;
-  std::unique_ptr<CnpPolicy> cnps;
-  GroupStats stats;
-  std::unique_ptr<Regions> regions;  // null: nobody here has published any
-
-  std::vector<Evidence> evidence;  // by path
+  const std::unique_ptr<Behaviour> behaviour;
 
   PathNo find(PortId port) const {
     if (port.value() >= path_index.size()) return kNoPath;
@@ -47,11 +40,7 @@ struct Group {
   PathNo add_path(PortId port,
                   bool is_host);  // precondition: no path there yet, fewer than kMaxPaths
   // Takes a path out; the last one gets its number. Precondition: it is not the leader's.
-  void remove_path(PathNo path);
-  Regions& own_regions();  // made, if there are none
-  // Ends the turn, whose packets end before `first`, and begins that of `newcomer`; `port_first`:
-  // `first` as its port counts.
-  void begin_turn(PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first);
+  void remove_path(Call& call, PathNo path);
   void check_consistent(std::size_t max_held) const;
 };
 

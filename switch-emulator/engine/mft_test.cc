@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "switch-emulator/engine/one_source.h"
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -29,7 +30,7 @@ TEST(Mft, NamesEveryPortOfAWideSwitch) {
   EXPECT_EQ(net->view().paths.size(), 600u);
   net->data(599, 0);
   EXPECT_EQ(net->count(Counter::kDataCopies), 599u);
-  Group group(TestNetwork::kGroup, 1, Strategies::of(SwitchConfig()));
+  Group group(TestNetwork::kGroup, 1, make_behaviour, SwitchConfig());
   for (std::uint16_t p = 0; p < 4500; ++p) group.add_path(PortId(4999 - p), true);
   EXPECT_EQ(group.find(PortId(4999)), 0);
   EXPECT_EQ(group.find(PortId(500)), 4499);
@@ -37,7 +38,7 @@ TEST(Mft, NamesEveryPortOfAWideSwitch) {
 }
 
 TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
-  Group group(TestNetwork::kGroup, 1, Strategies::of(SwitchConfig()));
+  Group group(TestNetwork::kGroup, 1, make_behaviour, SwitchConfig());
   group.add_path(PortId(3), true);
   group.add_path(PortId(7), false);
   EXPECT_EQ(group.path_index.size(), 8u);
@@ -51,8 +52,9 @@ TEST(Mft, FitsAHardwareTable) {
     return TableBytes::sum(Switch::table_bytes(64, paths).table);
   };
   EXPECT_LE(bytes(64), 1536u);
-  EXPECT_EQ(bytes(64) - bytes(2), 62 * sizeof(Path));
-  EXPECT_EQ(bytes(2), sizeof(Group) + 64 * sizeof(PathNo) + 2 * sizeof(Path));
+  constexpr std::size_t kPath = sizeof(Path) + sizeof(PathTurns);
+  EXPECT_EQ(bytes(64) - bytes(2), 62 * kPath);
+  EXPECT_EQ(bytes(2), sizeof(Group) + sizeof(OneSource) + 64 * sizeof(PathNo) + 2 * kPath);
 }
 
 TEST(Mft, CountsApartWhatIsBesideTheTable) {
@@ -64,17 +66,6 @@ TEST(Mft, CountsApartWhatIsBesideTheTable) {
   net->data(1, 5);
   EXPECT_EQ(net->view().table_bytes, idle.table_bytes);
   EXPECT_GE(net->view().beside_bytes, idle.beside_bytes + sizeof(Frame)) << "the gate holds one";
-}
-
-TEST(Mft, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {
-  Group group(TestNetwork::kGroup, 1, Strategies::of(SwitchConfig()));
-  for (std::uint16_t p = 0; p < 3; ++p) group.add_path(PortId(p), true);
-  group.leader = 0;
-  group.evidence[2].heard = 5;
-  group.remove_path(1);
-  EXPECT_EQ(group.find(PortId(2)), 1);
-  EXPECT_EQ(group.evidence[1].heard, 5u);
-  group.check_consistent(0);
 }
 
 TEST(Views, ShowWhoLags) {
@@ -91,18 +82,6 @@ TEST(Views, ShowWhoLags) {
   EXPECT_EQ(view.copies, 10u);
   EXPECT_EQ(view.data_bytes, 5u * 64);
   EXPECT_EQ(view.leader, TestNetwork::ip(0));
-}
-
-TEST(Rules, AreSetByName) {
-  for (const char* const* rule = net::kSafetyRules; *rule != nullptr; ++rule) {
-    Rules rules;
-    EXPECT_TRUE(set_rule(rules, *rule, false)) << *rule;
-  }
-  Rules rules;
-  set_rule(rules, "gate", false);
-  EXPECT_FALSE(rules.gate);
-  EXPECT_TRUE(rules.nak_ordering);
-  EXPECT_FALSE(set_rule(rules, "no such rule", false));
 }
 
 }  // namespace

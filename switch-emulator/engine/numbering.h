@@ -15,14 +15,14 @@ class Numbering {
   // Is T of a source counted on by the packets of its turn?
   virtual bool counts_turns() const = 0;
   // Settles whose turn a host's packet belongs to; admits a newcomer if the gate is open.
-  virtual Claim claim(Call& call, Group& group, const GroupPacket& packet) const = 0;
+  virtual Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const = 0;
   // The first PSN that the host on `path` can have outstanding, in its numbering. None: that can't
   // be told, or `psn` is another.
-  virtual std::optional<Psn> first_outstanding(const Group& group, const Path& path,
+  virtual std::optional<Psn> first_outstanding(const OneSource& group, PathNo path,
                                                Psn psn) const = 0;
   // A sequence NAK for `psn`, the group's: from the last turn's source, which takes nothing before
   // it has moved its PSNs on?
-  virtual bool is_of_last_source(const Call& call, const Group& group, PathNo path,
+  virtual bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
                                  Psn psn) const = 0;
 };
 
@@ -32,10 +32,11 @@ class Rebasing final : public Numbering {
   const char* name() const override { return "rebase"; }
   std::uint16_t register_flags() const override { return 0; }
   bool counts_turns() const override { return true; }
-  Claim claim(Call& call, Group& group, const GroupPacket& packet) const override;
-  std::optional<Psn> first_outstanding(const Group& group, const Path& path,
-                                       Psn psn) const override;
-  bool is_of_last_source(const Call&, const Group&, PathNo, Psn) const override { return false; }
+  Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
+  bool is_of_last_source(const Call&, const OneSource&, PathNo, Psn) const override {
+    return false;
+  }
 };
 
 // "host-sync": hosts set their PSNs to the group's between turns (paper III-E).
@@ -44,13 +45,13 @@ class HostSync final : public Numbering {
   const char* name() const override { return "host-sync"; }
   std::uint16_t register_flags() const override { return wire::MrpHeader::kHostSync; }
   bool counts_turns() const override { return false; }
-  Claim claim(Call& call, Group& group, const GroupPacket& packet) const override;
-  std::optional<Psn> first_outstanding(const Group& group, const Path& path,
-                                       Psn psn) const override;
-  bool is_of_last_source(const Call& call, const Group& group, PathNo path, Psn psn) const override;
+  Claim claim(Call& call, OneSource& group, const GroupPacket& packet) const override;
+  std::optional<Psn> first_outstanding(const OneSource& group, PathNo path, Psn psn) const override;
+  bool is_of_last_source(const Call& call, const OneSource& group, PathNo path,
+                         Psn psn) const override;
 };
 
 // As host-sync: PSNs mean the same on both sides of the port, and nothing names turns.
-Claim claim_synchronised(Call& call, Group& group, const GroupPacket& packet);
+Claim claim_synchronised(Call& call, OneSource& group, const GroupPacket& packet);
 
 }  // namespace cepheus::fabric

@@ -1,20 +1,30 @@
 #include "switch-emulator/engine/one_source.h"
 
 #include "switch-emulator/engine/call.h"
+#include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/feedback.h"
+#include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/replication.h"
 
 namespace cepheus::fabric {
 namespace {
 
-Disposition take(Call& call, Group& group, const GroupPacket& packet) {
+const Rebasing kRebasing;
+const HostSync kHostSync;
+
+const Numbering& numbering_of(net::SourceChange how) {
+  if (how == net::SourceChange::kHostSync) return kHostSync;
+  return kRebasing;
+}
+
+Disposition take(Call& call, OneSource& group, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
-  const bool is_host = group.paths[packet.path].is_host;
+  const bool is_host = group.tree.paths[packet.path].is_host;
   // What a host sends goes to the virtual QP; between switches, feedback is what comes from the
   // McstID.
   const bool is_feedback = opcode == wire::Opcode::kRcAcknowledge || opcode == wire::Opcode::kCnp;
-  const bool to_group = packet.headers.ip.destination == group.id;
+  const bool to_group = packet.headers.ip.destination == group.tree.id;
   if (is_host ? packet.headers.bth.destination_qp != wire::kVirtualQpn : is_feedback == to_group) {
     call.count(Counter::kDropMalformed);
   } else if (opcode == wire::Opcode::kRcAcknowledge) {
@@ -33,15 +43,108 @@ Disposition take(Call& call, Group& group, const GroupPacket& packet) {
 
 }  // namespace
 
-Disposition OneSource::on_packet(Call& call, Group& group, const GroupPacket& packet) const {
-  const Disposition disposition = take(call, group, packet);
-  try_gate(call, group);
+OneSource::OneSource(const Group& group, const SwitchConfig& config)
+    : tree(group),
+      numbering(numbering_of(config.rules.source_change)),
+      writes(config.rules.write_mode),
+      start(wire::group_start_psn(group.id, group.epoch)),
+      turn(start),
+      cnps(make_cnp_policy(config.rules.cnp_policy, config.cnp_window)) {}
+
+Disposition OneSource::on_packet(Call& call, const GroupPacket& packet) {
+  const Disposition disposition = take(call, *this, packet);
+  try_gate(call, *this);
   return disposition;
 }
 
-void OneSource::on_path_left(Call& call, Group& group) const {
-  recheck(call, group);
-  try_gate(call, group);
+void OneSource::on_path_added() {
+  evidence.emplace_back();
+  turn.on_path_added();
+  cnps->on_path_added();
+}
+
+void OneSource::on_path_removed(Call& call, const Removed& removed) {
+  const auto [gone, last, port] = removed;
+  if (turn.gate().path() == gone) empty_gate(call, *this, port);
+  if (regions) regions->remove(port);
+  evidence[gone] = evidence[last];
+  evidence.pop_back();
+  turn.on_path_removed(gone, last);
+  cnps->on_path_removed(gone, last);
+  recheck(call, *this);
+  try_gate(call, *this);
+}
+
+void OneSource::on_port_down(PathNo path) {
+  evidence[path].was_down = true;
+  evidence[path].is_back = false;
+}
+
+void OneSource::on_port_up(PathNo path) { evidence[path].is_back = evidence[path].was_down; }
+
+void OneSource::release_held(Call& call) {
+  const Gate& gate = turn.gate();
+  if (gate.holds()) empty_gate(call, *this, tree.paths[gate.path()].port);
+}
+
+std::uint16_t OneSource::register_flags() const { return numbering.register_flags(); }
+
+Behaviour::Published OneSource::on_publication(Call& call, PathNo path,
+                                               const wire::Publication& publication) {
+  const bool is_announced = (publication.header.flags & wire::Publication::kAnnounced) != 0;
+  const bool has_regions = publication.count > 0;
+  const bool is_served = is_announced ? writes == net::WriteMode::kPerRequest && !has_regions
+                                      : writes == net::WriteMode::kRegions || !has_regions;
+  if (!is_served) return Published::kNotServed;
+  const auto taken = own_regions().publish(tree.paths[path].port, publication.header.seq,
+                                           publication.list(), call.rules().newest_publication);
+  return taken == Regions::Taken::kTooOld ? Published::kTooOld : Published::kYes;
+}
+
+// The source, as long as not everybody has all of its turn. Its count is that of its packets, which
+// only its own leaf sees all of.
+HostReport OneSource::report(const Call& call, PathNo path, bool is_up) const {
+  const Evidence& seen = evidence[path];
+  const bool is_down = seen.was_down || !is_up;
+  const int down = is_down ? wire::kMemberDown : 0;
+  const auto flags = [](int all) { return static_cast<std::uint8_t>(all); };
+  if (path == turn.source()) {
+    const bool owes = !turn.is_settled();
+    if (!is_down && !owes) return {};
+    return {flags(down | wire::kMemberSource | (owes ? wire::kMemberOwes : 0)),
+            static_cast<std::uint32_t>(stats.data_packets) & Psn::kMask};
+  }
+  const bool is_asked = seen.unanswered.go_on(call.now) || !call.rules().lagging_is_silence;
+  const bool lags = before(turn.acked(path), turn.sent());  // within Turn::kMostUnderWay
+  const int owes = lags && is_asked ? wire::kMemberOwes : 0;
+  const int late = lags && !is_asked && !is_down ? wire::kMemberLate : 0;
+  return {flags(down | owes | late), seen.heard};
+}
+
+void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {
+  for (const Path& path : tree.paths) {
+    if (path.port != ingress) out.push_back(path.port);
+  }
+}
+
+void OneSource::begin_turn(const Turn::Newcomer& newcomer) {
+  turn.begin(newcomer, numbering.counts_turns());
+  if (regions) regions->on_turn();
+  cnps->on_turn(tree.paths.size());
+}
+
+Regions& OneSource::own_regions() {
+  if (!regions) regions = std::make_unique<Regions>();
+  return *regions;
+}
+
+void OneSource::check_consistent(std::size_t max_held) const {
+  must(evidence.size() == tree.paths.size(), "evidence of other paths than there are");
+  const auto is_member = [&](PortId port) {
+    return tree.find(port) != kNoPath && tree.paths[tree.find(port)].is_host;
+  };
+  must(!regions || regions->is_consistent(is_member), "regions of nobody, or out of order");
+  turn.check_consistent(tree.paths.size(), max_held);
 }
 
 }  // namespace cepheus::fabric

@@ -1,15 +1,59 @@
 // Cepheus's behaviour: one source at a time, whose data is replicated and whose feedback is merged
 // (paper III-B, III-D).
+//
+// This is the state; claim.h, replication.h, feedback.h and refusals.h work on it. All PSNs here are
+// group PSNs unless a name says "host".
 #pragma once
 
 #include "switch-emulator/engine/behaviour.h"
+#include "switch-emulator/engine/cnp_policy.h"
+#include "switch-emulator/engine/evidence.h"
+#include "switch-emulator/engine/mft.h"
+#include "switch-emulator/engine/regions.h"
+#include "switch-emulator/engine/turn.h"
 
 namespace cepheus::fabric {
 
+class Numbering;
+
 class OneSource final : public Behaviour {
  public:
-  Disposition on_packet(Call& call, Group& group, const GroupPacket& packet) const override;
-  void on_path_left(Call& call, Group& group) const override;
+  struct Stats {
+    std::uint64_t data_packets = 0, data_bytes = 0, copies = 0;
+  };
+
+  OneSource(const Group& group, const SwitchConfig& config);
+
+  Disposition on_packet(Call& call, const GroupPacket& packet) override;
+  void on_path_added() override;
+  void on_path_removed(Call& call, const Removed& removed) override;
+  void on_port_down(PathNo path) override;
+  void on_port_up(PathNo path) override;
+  std::size_t held() const override { return turn.gate().size(); }
+  void release_held(Call& call) override;
+  std::uint16_t register_flags() const override;
+  Published on_publication(Call& call, PathNo path, const wire::Publication& publication) override;
+  HostReport report(const Call& call, PathNo path, bool is_up) const override;
+  bool may_outlive(PathNo path) const override { return path != turn.source(); }
+  void show(const SwitchConfig& config, GroupView& view) const override;
+  TableBytes bytes() const override;
+  void list_copies(PortId ingress, std::vector<PortId>& out) const override;
+  bool jump(std::uint64_t packets) override { return turn.jump(packets); }
+  void check_consistent(std::size_t max_held) const override;
+
+  // Ends the turn, whose packets end before the newcomer's first, and begins that of the newcomer.
+  void begin_turn(const Turn::Newcomer& newcomer);
+  Regions& own_regions();  // made, if there are none
+
+  const Group& tree;
+  const Numbering& numbering;   // how hosts' PSNs count
+  const net::WriteMode writes;  // what becomes of RDMA WRITEs
+  const Psn start;              // S
+  Turn turn;
+  const std::unique_ptr<CnpPolicy> cnps;  // which congestion notifications the source hears
+  Stats stats;
+  std::unique_ptr<Regions> regions;  // null: nobody here has published any
+  std::vector<Evidence> evidence;    // by path
 };
 
 }  // namespace cepheus::fabric

@@ -68,7 +68,7 @@ std::optional<PortId> Placement::choose_port(const Call& call, GroupInstance& ta
   const std::uint64_t start = wire::splitmix(table.group.id.value(), call.config.address.value());
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const PortId port = ports[(start + i) % ports.size()];
-    if (port == call.ingress || !routes_.serves(port, c) ||
+    if (port == call.ingress() || !routes_.serves(port, c) ||
         call.port(port).kind == PortKind::kHost) {
       continue;
     }

@@ -3,11 +3,11 @@
 
 namespace cepheus::fabric {
 
-Claim Rebasing::claim(Call& call, Group& group, const GroupPacket& packet) const {
+Claim Rebasing::claim(Call& call, OneSource& group, const GroupPacket& packet) const {
   if (group.turn.source() == packet.path) return Claim::kCurrent;
-  const Path& path = group.paths[packet.path];
+  const Path& path = group.tree.paths[packet.path];
   const Psn psn = packet.psn();
-  const Psn first = call.rules().psn_from_state ? group.start + path.turns() : psn;
+  const Psn first = call.rules().psn_from_state ? group.start + group.turn.turns(packet.path) : psn;
   // Bound: a host has fewer than 2^23 packets outstanding (IBTA 9.7.2), and its old duplicates are no
   // older than that many of its own packets.
   const bool old = before(psn, first);
@@ -20,9 +20,9 @@ Claim Rebasing::claim(Call& call, Group& group, const GroupPacket& packet) const
   return Claim::kCurrent;
 }
 
-std::optional<Psn> Rebasing::first_outstanding(const Group& group, const Path& path,
+std::optional<Psn> Rebasing::first_outstanding(const OneSource& group, PathNo path,
                                                Psn /*psn*/) const {
-  return group.start + path.turns();
+  return group.start + group.turn.turns(path);
 }
 
 }  // namespace cepheus::fabric

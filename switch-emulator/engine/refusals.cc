@@ -22,26 +22,26 @@ void tell_leader(Call& call, const Group& group, const Path& path, wire::MrpReje
   call.count(Counter::kMrpReject);
 }
 
-void note(Call& call, Group& group, WriteRefusal refusal, const Path& path) {
+void note(Call& call, OneSource& group, WriteRefusal refusal, const Path& path) {
   refusal.host = call.port(path.port).host;
   group.own_regions().note_refusal(refusal);
 }
 
 }  // namespace
 
-void refuse_write(Call& call, Group& group, const Path& path, const wire::Reth& reth) {
+void refuse_write(Call& call, OneSource& group, const Path& path, const wire::Reth& reth) {
   call.count(Counter::kDropWriteRefused);
   note(call, group, {{}, reth.rkey, reth.virtual_address, reth.dma_length, false, 0}, path);
-  tell_leader(call, group, path, wire::MrpReject::kRemoteAccess);
+  tell_leader(call, group.tree, path, wire::MrpReject::kRemoteAccess);
   fail_source(call, group, static_cast<std::uint8_t>(wire::NakCode::kRemoteAccess));
 }
 
-void name_refuser(Call& call, Group& group, const Path& path) {
+void name_refuser(Call& call, OneSource& group, const Path& path) {
   note(call, group, {{}, 0, 0, 0, true, 0}, path);
-  tell_leader(call, group, path, wire::MrpReject::kRemoteAccess);
+  tell_leader(call, group.tree, path, wire::MrpReject::kRemoteAccess);
 }
 
-void refuse_regions(Call& call, Group& group, const Path& path) {
+void refuse_regions(Call& call, const Group& group, const Path& path) {
   tell_leader(call, group, path, wire::MrpReject::kWriteMode);
 }
 

@@ -2,7 +2,7 @@
 // (docs/protocol.md, "Multicast WRITE").
 #pragma once
 
-#include "switch-emulator/engine/mft.h"
+#include "switch-emulator/engine/one_source.h"
 #include "wire/extension_headers.h"
 
 namespace cepheus::fabric {
@@ -11,13 +11,13 @@ struct Call;
 
 // This switch refuses the WRITE that begins with `reth` for the member at `path`: NAK(remote
 // access) to the source, REJECT(remote access) with the member's name to the leader.
-void refuse_write(Call& call, Group& group, const Path& path, const wire::Reth& reth);
+void refuse_write(Call& call, OneSource& group, const Path& path, const wire::Reth& reth);
 
 // The NIC of the member at `path` has refused one: the leader is told. Its NAK goes its own way.
-void name_refuser(Call& call, Group& group, const Path& path);
+void name_refuser(Call& call, OneSource& group, const Path& path);
 
 // The member at `path` publishes regions in a group of another write mode, or wants its WRITEs
 // announced: the leader is told, REJECT(write mode).
-void refuse_regions(Call& call, Group& group, const Path& path);
+void refuse_regions(Call& call, const Group& group, const Path& path);
 
 }  // namespace cepheus::fabric

@@ -45,20 +45,6 @@ TEST(Regions, AreThoseOfTheNewestPublication) {
   EXPECT_EQ(regions.find(kPortA, 1), nullptr) << "a late repeat brings nothing back";
 }
 
-TEST(Regions, LeaveWithTheirMember) {
-  Group group(McstId(198, 18, 0, 7), 1, Strategies::of(SwitchConfig()));
-  group.leader = group.add_path(PortId(0), true);
-  group.add_path(kPortA, true);
-  group.add_path(kPortB, true);
-  const std::vector<MrpRegion> one{{1, 11, 0x1000, 64}};
-  group.own_regions().publish(kPortA, 1, one, true);
-  group.own_regions().publish(kPortB, 1, one, true);
-  group.remove_path(group.find(kPortA));
-  EXPECT_EQ(group.regions->find(kPortA, 1), nullptr);
-  EXPECT_NE(group.regions->find(kPortB, 1), nullptr);
-  group.check_consistent(0);
-}
-
 // Twenty bytes a path are the table's; a region is beside it.
 TEST(Regions, TakeAFewBytesBesideTheTable) {
   Regions regions;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "switch-emulator/engine/eviction.h"
-#include "switch-emulator/engine/numbering.h"
 #include "switch-emulator/engine/refusals.h"
 #include "switch-emulator/engine/registration_messages.h"
 
@@ -85,7 +84,7 @@ void Registrar::on_datagram(Call& call, const Frame& frame, const wire::UdpHeade
 void Registrar::on_register(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpRegister);
   if (is_stale(request)) return call.count(Counter::kDropMrpStale);
-  if (!is_under_way(request) && !rate_.admit(call.ingress, call.now)) {
+  if (!is_under_way(request) && !rate_.admit(call.ingress(), call.now)) {
     return call.count(Counter::kDropMrpRate);
   }
   if (const Refusal refusal = refuse(call, request)) {
@@ -100,8 +99,7 @@ void Registrar::on_register(Call& call, const MrpRequest& request) {
     if (is_new) close_refused(call, request.id(), entry);
     return send_reject(call, request, refusal.reason, refusal.member);
   }
-  ask(call, request, entry.pending->roster, {},
-      entry.pending->group.strategies.numbering->register_flags());
+  ask(call, request, entry.pending->roster, {}, entry.pending->group.behaviour->register_flags());
 }
 
 // Passes on what the leader asks of the members that it names, or of all on `ports`, where they
@@ -153,10 +151,10 @@ Refusal Registrar::refuse(Call& call, const MrpRequest& request) {
   if (entry != nullptr && entry->pending) {
     if (entry->pending->group.epoch == request.epoch()) {
       // From two sides at once: two switches disagree on the routes, and this would be no tree.
-      return leads_to(entry->pending->group, call.ingress) ? Refusal{}
-                                                           : Refusal{MrpReject::kNoRoute, {}};
+      return leads_to(entry->pending->group, call.ingress()) ? Refusal{}
+                                                             : Refusal{MrpReject::kNoRoute, {}};
     }
-    groups_.drop(entry->pending, call.out);
+    groups_.drop(call, entry->pending);
     if (!entry->current) groups_.erase(request.id());
   }
   if (groups_.size() >= call.config.max_groups) return {MrpReject::kTableFull, {}};
@@ -172,13 +170,13 @@ GroupEntry& Registrar::open_pending(Call& call, const MrpRequest& request) {
   if (entry == nullptr) entry = &groups_.add_entry(request.id(), request.leader(), call.now);
   Group& group = groups_.add_pending(request.id(), *entry, request.epoch(), routes_.class_count());
   entry->pending->loss_ends = (request.message.header.flags & wire::MrpHeader::kLossEnds) != 0;
-  const PortConfig& port = call.port(call.ingress);
-  group.leader = groups_.add_path(group, call.ingress, port.kind == PortKind::kHost);
+  const PortConfig& port = call.port(call.ingress());
+  group.leader = groups_.add_path(group, call.ingress(), port.kind == PortKind::kHost);
   return *entry;
 }
 
 void Registrar::close_refused(Call& call, McstId id, GroupEntry& entry) {
-  groups_.drop(entry.pending, call.out);
+  groups_.drop(call, entry.pending);
   if (!entry.current) groups_.erase(id);
 }
 
@@ -189,8 +187,9 @@ GroupEntry* Registrar::find_commanded(Call& call, const MrpRequest& request) {
                                                                : Counter::kDropUnknownGroup);
     return nullptr;
   }
-  const bool by_leaders_port = (entry->current && leads_to(entry->current->group, call.ingress)) ||
-                               (entry->pending && leads_to(entry->pending->group, call.ingress));
+  const bool by_leaders_port =
+      (entry->current && leads_to(entry->current->group, call.ingress())) ||
+      (entry->pending && leads_to(entry->pending->group, call.ingress()));
   if (entry->leader == request.leader() && by_leaders_port) return entry;
   call.count(Counter::kDropMrpForeign);
   return nullptr;
@@ -218,7 +217,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     if (entry->pending->roster.size() != request.message.header.flags) {
       return send_reject(call, request, MrpReject::kIncomplete, {});
     }
-    if (entry->current) groups_.drop(entry->current, call.out);
+    if (entry->current) groups_.drop(call, entry->current);
     entry->current = std::move(entry->pending);
     entry->current->chosen = {};
   }
@@ -235,7 +234,7 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   call.count(Counter::kMrpUnregister);
   if (Tombstone* stone = groups_.find_tombstone(request.id())) {
     // A repeat: those behind may have missed the first.
-    if (stone->leader != request.leader() || stone->leader_port != call.ingress) {
+    if (stone->leader != request.leader() || stone->leader_port != call.ingress()) {
       return call.count(Counter::kDropMrpForeign);
     }
     if (stone->epoch != request.epoch()) return call.count(Counter::kDropMrpStale);
@@ -254,9 +253,9 @@ void Registrar::on_unregister(Call& call, const MrpRequest& request) {
   ask(call, request, (*table)->roster, branches_);
   const bool only_one = !entry->current || !entry->pending;
   if (only_one) {
-    groups_.bury(request.id(), request.epoch(), call.now, call.out);
+    groups_.bury(call, request.id(), request.epoch());
   } else {
-    groups_.drop(*table, call.out);
+    groups_.drop(call, *table);
     groups_.reschedule(request.id(), *entry);
   }
 }
@@ -279,7 +278,7 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   list_branches(group, branches_);
   pass_on_to_switches(call, request, branches_);
   const bool is_presence = request.message.header.flags == wire::MrpHeader::kPresence;
-  const bool is_leaders_switch = call.port(call.ingress).kind == PortKind::kHost;
+  const bool is_leaders_switch = call.port(call.ingress()).kind == PortKind::kHost;
   report_hosts(call, routes_, entry->leader, group, std::nullopt, is_presence && is_leaders_switch);
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     if (group.paths[i].is_host || routes_.is_up(group.paths[i].port)) continue;
@@ -287,8 +286,7 @@ void Registrar::on_query(Call& call, const MrpRequest& request) {
   }
 }
 
-void Registrar::on_port_down(Call& call) {
-  const PortId down = call.ingress;
+void Registrar::on_port_down(Call& call, PortId down) {
   groups_.for_each([&](McstId, GroupEntry& entry) {
     for (GroupInstance* table : {entry.current.get(), entry.pending.get()}) {
       if (table == nullptr) continue;
@@ -298,20 +296,19 @@ void Registrar::on_port_down(Call& call) {
       if (!group.paths[path].is_host) {
         report_lost_path(call, entry.leader, *table, path);
       } else if (table == entry.current.get()) {
-        group.evidence[path].was_down = true;
-        group.evidence[path].is_back = false;
+        group.behaviour->on_port_down(path);
         report_hosts(call, routes_, entry.leader, group, path);
       }
     }
   });
 }
 
-void Registrar::on_port_up(Call& call) {
+void Registrar::on_port_up(PortId up) {
   groups_.for_each([&](McstId, GroupEntry& entry) {
     if (!entry.current) return;
     Group& group = entry.current->group;
-    const PathNo path = group.find(call.ingress);
-    if (path != kNoPath) group.evidence[path].is_back = group.evidence[path].was_down;
+    const PathNo path = group.find(up);
+    if (path != kNoPath) group.behaviour->on_port_up(path);
   });
 }
 
@@ -323,8 +320,8 @@ void Registrar::on_evict(Call& call, const MrpRequest& request) {
   Group& group = entry->current->group;
   list_branches(group, branches_);
   pass_down(call, request, branches_);
-  wire::MrpMessage done = request.message;
-  done.member_count = 0;
+  wire::MrpMessage done;
+  done.header = request.message.header;
   for (const wire::MrpMember& member : request.message.list()) {
     entry->current->roster.remove(member.host);
     const std::optional<PortId> port = own_port(call, routes_, member.host);
@@ -361,7 +358,7 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
   call.count(Counter::kMrpPublish);
   const wire::MrpHeader& h = asked.header;
   if (h.mcst_id != datagram.ip.destination) return call.count(Counter::kDropMalformed);
-  const bool is_host = call.port(call.ingress).kind == PortKind::kHost;
+  const bool is_host = call.port(call.ingress()).kind == PortKind::kHost;
   if (!is_host || asked.member.host != datagram.ip.source) {
     return call.count(Counter::kDropMrpForged);
   }
@@ -374,22 +371,19 @@ void Registrar::on_publish(Call& call, const wire::UdpDatagram& datagram,
                                                     : nullptr;
   if (table == nullptr) return call.count(Counter::kDropMrpStale);
   Group& group = table->group;
-  const PathNo path = group.find(call.ingress);
+  const PathNo path = group.find(call.ingress());
   if (path == kNoPath || group.paths[path].qpn != asked.member.qpn) {
     return call.count(Counter::kDropNotMember);
   }
-  const bool is_announced = (h.flags & wire::Publication::kAnnounced) != 0;
-  const net::WriteMode needed =
-      is_announced ? net::WriteMode::kPerRequest : net::WriteMode::kRegions;
-  const bool is_served = is_announced ? group.strategies.writes == needed && asked.count == 0
-                                      : group.strategies.writes == needed || asked.count == 0;
-  if (!is_served) {
-    call.leader = &entry->leader;
-    return refuse_regions(call, group, group.paths[path]);
+  switch (group.behaviour->on_publication(call, path, asked)) {
+    case Behaviour::Published::kNotServed:
+      call.leader = &entry->leader;
+      return refuse_regions(call, group, group.paths[path]);
+    case Behaviour::Published::kTooOld:
+      return call.count(Counter::kDropMrpStale);
+    case Behaviour::Published::kYes:
+      break;
   }
-  const auto taken = group.own_regions().publish(call.ingress, h.seq, asked.list(),
-                                                 call.rules().newest_publication);
-  if (taken == Regions::Taken::kTooOld) return call.count(Counter::kDropMrpStale);
   confirm_publication(call, datagram, asked);
 }
 
@@ -404,8 +398,8 @@ void Registrar::on_give_up(Call& call, const MrpRequest& request) {
   Split parts;
   for (const wire::MrpMember& m : request.message.list()) {
     const auto own = own_port(call, routes_, m.host);
-    const auto next = own ? own : routes_.next_hop(m.host, 0, call.ingress);
-    if (next && *next != call.ingress) parts.add(*next, m);
+    const auto next = own ? own : routes_.next_hop(m.host, 0, call.ingress());
+    if (next && *next != call.ingress()) parts.add(*next, m);
   }
   if (parts.is_empty()) return call.count(Counter::kDropNoRoute);
   parts.send(call, request);
@@ -419,12 +413,11 @@ void Registrar::age(Call& call, McstId id) {
   if (entry.orphaned && !entry.leaderless && entry.current && !entry.pending &&
       !(entry.current->loss_ends && call.rules().loss_ends)) {
     Group& group = entry.current->group;
-    if (group.paths[group.leader].is_host && group.leader != group.turn.source() &&
+    if (group.paths[group.leader].is_host && group.behaviour->may_outlive(group.leader) &&
         group.paths.size() > 2) {
       entry.leaderless = true;
       entry.orphaned = call.now;
       const PathNo leader = std::exchange(group.leader, kNoPath);
-      call.ingress = group.paths[leader].port;
       call.count(Counter::kPathsEvicted);
       evict(call, groups_, group, leader);
       return groups_.reschedule(id, entry);
@@ -440,12 +433,11 @@ void Registrar::dissolve(Call& call, McstId id, MrpReject why) {
   for (GroupInstance* table : {entry.current.get(), entry.pending.get()}) {
     if (table == nullptr) continue;
     const Group& group = table->group;
-    if (group.leader != kNoPath) call.ingress = group.paths[group.leader].port;
     list_branches(group, branches_);
     pass_on_aged(call, entry.leader, *table, branches_, why);
     table->roster.begin(wire::MrpType::kUnregister);  // nobody waits for the answers
   }
-  groups_.bury(id, entry.newest().epoch, call.now, call.out);
+  groups_.bury(call, id, entry.newest().epoch);
 }
 
 }  // namespace cepheus::fabric

@@ -51,9 +51,9 @@ class Registrar {
   // switch.
   void age(Call& call, McstId id);
   // A host's port went down: the leaders of its groups are told at once.
-  void on_port_down(Call& call);
+  void on_port_down(Call& call, PortId down);
   // It is up again: a member that is heard from now on is the same as before.
-  void on_port_up(Call& call);
+  void on_port_up(PortId up);
 
  private:
   void on_register(Call& call, const MrpRequest& request);

@@ -42,7 +42,7 @@ wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Lead
 
 // ... to whoever sent `asked`.
 wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
-  return to_leader(call, call.ingress, asked.ip.destination,
+  return to_leader(call, call.ingress(), asked.ip.destination,
                    {asked.ip.source, 0, asked.udp.source_port});
 }
 
@@ -143,7 +143,7 @@ void confirm_eviction(Call& call, const MrpRequest& request, const wire::MrpMess
   wire::MrpMessage message = evicted;
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kEvict);
-  send_signed(call, call.ingress, answer_to(call, request.datagram), message);
+  send_signed(call, call.ingress(), answer_to(call, request.datagram), message);
 }
 
 void confirm_publication(Call& call, const wire::UdpDatagram& asked,
@@ -153,7 +153,7 @@ void confirm_publication(Call& call, const wire::UdpDatagram& asked,
   message.header.type = wire::MrpType::kConfirm;
   message.header.flags = static_cast<std::uint16_t>(wire::MrpType::kPublish);
   message.add({publication.member.host, publication.member.qpn});
-  send_signed(call, call.ingress, answer_to(call, asked), message);
+  send_signed(call, call.ingress(), answer_to(call, asked), message);
 }
 
 void send_to_leader(Call& call, PortId port, const Leader& leader,
@@ -169,7 +169,7 @@ void send_report(Call& call, const Leader& leader, const Group& group,
 }
 
 void send_refusal(Call& call, const wire::UdpDatagram& asked, const wire::MrpRefusal& refusal) {
-  write_signed(call, call.ingress, answer_to(call, asked), [&](std::span<std::uint8_t> room) {
+  write_signed(call, call.ingress(), answer_to(call, asked), [&](std::span<std::uint8_t> room) {
     std::copy(refusal.begin(), refusal.end(), room.begin());
     return refusal.size();
   });
@@ -186,7 +186,7 @@ void send_reject(Call& call, const MrpRequest& request, wire::MrpReject reason,
   // Strangers may address a REJECT about the leader to the leader, who believes none of that kind.
   const bool names = !member.host.is_unset() && member.host != datagram.ip.destination;
   if (names) message.add(member);
-  send_signed(call, call.ingress, datagram, message);
+  send_signed(call, call.ingress(), datagram, message);
   call.count(Counter::kMrpReject);
 }
 

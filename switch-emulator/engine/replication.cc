@@ -15,20 +15,22 @@ namespace {
 // Does the path lack the packet? Bound: `psn` has been admitted, so it lies within the data window
 // beyond `sent` and above an older turn, and paths' acknowledgements lie within Turn::kMostUnderWay
 // of it (Turn::has_room_for()).
-bool lacks(const Path& path, Psn psn) { return before(path.acked(), psn); }
+bool lacks(const OneSource& group, PathNo path, Psn psn) {
+  return before(group.turn.acked(path), psn);
+}
 
 // How the copies of a packet are made: as it is, but for what bridging rewrites.
 struct AsItIs {
-  bool is_refused(Call&, Group&, const GroupPacket&, Psn) const { return false; }
-  bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
+  bool is_refused(Call&, OneSource&, const GroupPacket&, Psn) const { return false; }
+  bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
             const TurnName& turn, Psn psn) const {
-    return send_data(call, group, path, packet.frame, packet.headers, turn, psn);
+    return send_data(call, group, to, packet.frame, packet.headers, turn, psn);
   }
 };
 
 // ... of a WRITE's packets behind the first.
 struct Continued : AsItIs {
-  bool is_refused(Call& call, Group& group, const GroupPacket&, Psn psn) const {
+  bool is_refused(Call& call, OneSource& group, const GroupPacket&, Psn psn) const {
     if (!group.regions || !group.regions->refuses(psn)) return false;
     call.count(Counter::kDropWriteRefused);
     return true;
@@ -39,7 +41,7 @@ struct Continued : AsItIs {
 // is its virtual address, the region's number its key. If one host at this switch has no such
 // region, or a smaller one, none of them gets the packet (refusals.h).
 struct Addressed : AsItIs {
-  static const Region* region_of(const Call& call, const Group& group, const Path& path,
+  static const Region* region_of(const Call& call, const OneSource& group, const Path& path,
                                  const wire::Reth& reth) {
     const Region* region = group.regions ? group.regions->find(path.port, reth.rkey) : nullptr;
     const bool is_checked = call.rules().write_bounds;
@@ -48,11 +50,11 @@ struct Addressed : AsItIs {
     return fits ? region : nullptr;
   }
   // Whoever has it already is not asked: its region may have gone since.
-  bool is_refused(Call& call, Group& group, const GroupPacket& packet, Psn psn) const {
+  bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
     const wire::Reth& reth = packet.headers.reth;
-    for (PathNo i = 0; i < group.paths.size(); ++i) {
-      const Path& path = group.paths[i];
-      if (!path.is_host || i == group.turn.source() || !lacks(path, psn)) continue;
+    for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
+      const Path& path = group.tree.paths[i];
+      if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn)) continue;
       if (region_of(call, group, path, reth) != nullptr) continue;
       group.own_regions().refuse_from(psn);
       refuse_write(call, group, path, reth);
@@ -61,14 +63,15 @@ struct Addressed : AsItIs {
     if (group.regions) group.regions->admit(psn);
     return false;
   }
-  bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
+  bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
             const TurnName& turn, Psn psn) const {
-    if (!path.is_host) return AsItIs::send(call, group, path, packet, turn, psn);
+    const Path& path = group.tree.paths[to];
+    if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
     wire::Reth reth = packet.headers.reth;
     const Region& region = *region_of(call, group, path, reth);  // or it would be refused
     reth.virtual_address += region.virtual_address;
     reth.rkey = region.rkey;
-    return send_addressed(call, group, path, packet.frame, psn, reth);
+    return send_addressed(call, group, to, packet.frame, psn, reth);
   }
 };
 
@@ -78,20 +81,22 @@ struct Addressed : AsItIs {
 struct Announcing : AsItIs {
   const wire::Announcement& announcement;
 
-  bool send(Call& call, Group& group, const Path& path, const GroupPacket& packet,
+  bool send(Call& call, OneSource& group, PathNo to, const GroupPacket& packet,
             const TurnName& turn, Psn psn) const {
-    if (!path.is_host) return AsItIs::send(call, group, path, packet, turn, psn);
+    const Path& path = group.tree.paths[to];
+    if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
     // Where it names no target, nothing may be written.
     const auto target =
         announcement.find(call.port(path.port).host).value_or(wire::AnnouncedTarget());
     const Turn& sent = group.turn;
     const Announced noted{sent.place_of(psn) + 1, target.virtual_address, target.length,
                           target.rkey};
-    if (!group.own_regions().announcements().note(path.port, noted, sent.place_of(path.acked()))) {
+    if (!group.own_regions().announcements().note(path.port, noted,
+                                                  sent.place_of(sent.acked(to)))) {
       call.lose(Counter::kDataCopies, Counter::kDropAnnouncementRoom);
       return false;
     }
-    return send_without_data(call, group, path, packet.frame, packet.headers, psn);
+    return send_without_data(call, group, to, packet.frame, packet.headers, psn);
   }
 };
 
@@ -99,22 +104,22 @@ struct Announcing : AsItIs {
 // noted for its PSN. It is refused as Addressed does. A host whose announcement was lost on the way
 // here gets no packet: the switch knows no key under which that packet would be harmless.
 struct AsAnnounced : AsItIs {
-  static const Announced* target_of(const Call& call, const Group& group, const Path& path,
+  static const Announced* target_of(const Call& call, const OneSource& group, const Path& path,
                                     Psn psn) {
     if (!group.regions) return nullptr;
     const Announcements& all = group.regions->announcements();
     return call.rules().announced_by_psn ? all.find(path.port, group.turn.place_of(psn))
                                          : all.newest(path.port);
   }
-  bool is_refused(Call& call, Group& group, const GroupPacket& packet, Psn psn) const {
+  bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
     const wire::Reth& reth = packet.headers.reth;
-    for (PathNo i = 0; call.rules().write_bounds && i < group.paths.size(); ++i) {
-      const Path& path = group.paths[i];
-      if (!path.is_host || i == group.turn.source() || !lacks(path, psn)) continue;
+    for (PathNo i = 0; call.rules().write_bounds && i < group.tree.paths.size(); ++i) {
+      const Path& path = group.tree.paths[i];
+      if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn)) continue;
       const Announced* const target = target_of(call, group, path, psn);
       // Who has acknowledged all before it has had its announcement, if there was one.
       const bool is_fine = target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
-                                             : path.acked() + 1 != psn;
+                                             : group.turn.acked(i) + 1 != psn;
       if (is_fine) continue;
       group.own_regions().refuse_from(psn);
       refuse_write(call, group, path, reth);
@@ -123,9 +128,10 @@ struct AsAnnounced : AsItIs {
     if (group.regions) group.regions->admit(psn);
     return false;
   }
-  bool send(Call& call, const Group& group, const Path& path, const GroupPacket& packet,
+  bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
             const TurnName& turn, Psn psn) const {
-    if (!path.is_host) return AsItIs::send(call, group, path, packet, turn, psn);
+    const Path& path = group.tree.paths[to];
+    if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
     const Announced* const target = target_of(call, group, path, psn);
     if (target == nullptr) {
       call.lose(Counter::kDataCopies, Counter::kDropUnannounced);
@@ -134,33 +140,33 @@ struct AsAnnounced : AsItIs {
     wire::Reth reth = packet.headers.reth;
     reth.rkey = target->rkey;
     reth.virtual_address += target->virtual_address;
-    return send_addressed(call, group, path, packet.frame, psn, reth);
+    return send_addressed(call, group, to, packet.frame, psn, reth);
   }
 };
 
 // Copies to every path but the source's; to those that lack `psn` only, if it has been here before,
 // and now and then to all switches. Returns how many lack it.
 template <typename Copies>
-std::uint32_t copy_out(Call& call, Group& group, const GroupPacket& packet, Psn psn, bool repeat,
-                       const Copies& copies) {
+std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, Psn psn,
+                       bool repeat, const Copies& copies) {
   const TurnName turn = group.turn.name();
   const bool to_all = !repeat || group.turn.is_to_be_heard(call.now, call.config.gate_age);
   if (to_all) group.turn.on_heard_everywhere(call.now);
   std::uint32_t wanted = 0;
-  for (PathNo i = 0; i < group.paths.size(); ++i) {
-    const Path& path = group.paths[i];
-    const bool is_lacking = !repeat || lacks(path, psn);
+  for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
+    const Path& path = group.tree.paths[i];
+    const bool is_lacking = !repeat || lacks(group, i, psn);
     if (i == group.turn.source() || (!is_lacking && (!to_all || path.is_host))) continue;
     wanted += is_lacking;
-    if (repeat && psn == path.acked() + 1) group.evidence[i].unanswered.note(call.now);
-    if (!copies.send(call, group, path, packet, turn, psn)) continue;
+    if (repeat && psn == group.turn.acked(i) + 1) group.evidence[i].unanswered.note(call.now);
+    if (!copies.send(call, group, i, packet, turn, psn)) continue;
     ++group.stats.copies;
   }
   return wanted;
 }
 
 template <typename Copies>
-Disposition replicate_by(Call& call, Group& group, const GroupPacket& packet,
+Disposition replicate_by(Call& call, OneSource& group, const GroupPacket& packet,
                          const Copies& copies) {
   switch (claim_turn(call, group, packet)) {
     case Claim::kHeld:
@@ -196,7 +202,7 @@ Disposition replicate_by(Call& call, Group& group, const GroupPacket& packet,
 }
 
 // An announcement is acted on here, and its ICRC ends here.
-Disposition replicate_announcement(Call& call, Group& group, const GroupPacket& packet) {
+Disposition replicate_announcement(Call& call, OneSource& group, const GroupPacket& packet) {
   if (!wire::check_icrc(packet.frame)) {
     call.count(Counter::kDropCorrupt);
     return Disposition::kDone;
@@ -209,8 +215,8 @@ Disposition replicate_announcement(Call& call, Group& group, const GroupPacket& 
   return replicate_by(call, group, packet, Announcing{{}, *announcement});
 }
 
-Disposition replicate_write(Call& call, Group& group, const GroupPacket& packet) {
-  const net::WriteMode mode = group.strategies.writes;
+Disposition replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
+  const net::WriteMode mode = group.writes;
   if (mode == net::WriteMode::kNone) {
     refuse_operation(call, group, packet);
     return Disposition::kDone;
@@ -233,33 +239,29 @@ Disposition replicate_write(Call& call, Group& group, const GroupPacket& packet)
 
 }  // namespace
 
-Disposition replicate(Call& call, Group& group, const GroupPacket& packet) {
+Disposition replicate(Call& call, OneSource& group, const GroupPacket& packet) {
   return wire::opcode_info(packet.headers.bth.opcode).write
              ? replicate_write(call, group, packet)
              : replicate_by(call, group, packet, AsItIs());
 }
 
-void try_gate(Call& call, Group& group) {
+void try_gate(Call& call, OneSource& group) {
   Gate& gate = group.turn.gate();
   if (!gate.holds() || !gate_is_open(call, group)) return;
   const PathNo path = gate.path();
   // What the gate would hold anew goes into the empty one.
   std::vector<Gate::Held> all = gate.take();
-  call.may_hold = true;  // there is room for them: they are held
   for (const auto& [frame, headers] : all) {
-    call.icrc = frame.icrc_state;
-    call.ingress = group.paths[path].port;
+    const Handling held(call, group.tree.paths[path].port, frame.icrc_state);
     call.count(Counter::kGateLetThrough);
-    const GroupPacket packet{frame, headers, path};
-    if (replicate(call, group, packet) == Disposition::kDone) call.release(frame);
+    if (replicate(call, group, {frame, headers, path}) == Disposition::kDone) call.release(frame);
   }
   gate.reuse(std::move(all));
 }
 
-void refuse_operation(Call& call, Group& group, const GroupPacket& packet) {
+void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet) {
   call.count(Counter::kDropNotMulticastable);
-  const Path& path = group.paths[packet.path];
-  if (!path.is_host) return;
+  if (!group.tree.paths[packet.path].is_host) return;
   const auto invalid = static_cast<std::uint8_t>(wire::NakCode::kInvalidRequest);
   if (group.turn.source() == packet.path) {
     fail_source(call, group, invalid);
@@ -267,9 +269,9 @@ void refuse_operation(Call& call, Group& group, const GroupPacket& packet) {
   }
   // As a NAK acknowledges what lies below it, it names the first PSN that this host can have
   // outstanding.
-  const auto next = group.strategies.numbering->first_outstanding(group, path, packet.psn());
+  const auto next = group.numbering.first_outstanding(group, packet.path, packet.psn());
   if (!next) return;
-  send_feedback(call, group, path, {}, wire::AckKind::kNak, invalid, *next, path.messages());
+  send_feedback(call, group, packet.path, {}, wire::AckKind::kNak, invalid, *next);
 }
 
 }  // namespace cepheus::fabric

@@ -9,14 +9,14 @@ namespace cepheus::fabric {
 // Handles data of an active group; the frame's ICRC has been checked. What becomes of RDMA WRITEs is
 // the group's write mode (docs/protocol.md, "Multicast WRITE"). kHeld: the gate keeps the frame's
 // buffer.
-Disposition replicate(Call& call, Group& group, const GroupPacket& packet);
+Disposition replicate(Call& call, OneSource& group, const GroupPacket& packet);
 
 // Lets the held packets of a newcomer through, if the gate has opened. Call it after all else that
 // moves state.
-void try_gate(Call& call, Group& group);
+void try_gate(Call& call, OneSource& group);
 
 // READ, atomics, WRITE where there is none: tells a host, without acknowledging anything that is
 // not, that groups don't do this.
-void refuse_operation(Call& call, Group& group, const GroupPacket& packet);
+void refuse_operation(Call& call, OneSource& group, const GroupPacket& packet);
 
 }  // namespace cepheus::fabric

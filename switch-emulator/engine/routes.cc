@@ -91,7 +91,7 @@ std::optional<PortId> Routes::next_hop(Ipv4 destination, std::uint32_t flow, Por
 }
 
 void Routes::forward(Call& call, const Frame& frame, const wire::Ipv4Header& ip) const {
-  const auto port = next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress);
+  const auto port = next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress());
   if (!port) return call.count(Counter::kDropNoRoute);
   if (ip.ttl <= 1) return call.count(Counter::kDropTtl);
   Frame* copy = call.emit(Counter::kUnicastForwarded, *port, frame);

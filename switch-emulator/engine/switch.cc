@@ -18,18 +18,18 @@
 namespace cepheus::fabric {
 
 struct Switch::State {
-  explicit State(SwitchConfig c)
+  State(SwitchConfig c, MakeBehaviour make)
       : config(std::move(c)),
         counters(config.ports.size()),
         routes(config),
         trunks(config, routes),
-        groups(config, counters),
+        groups(config, make),
         registrar(config, routes, groups, std::make_unique<Placement>(routes, groups)),
         senders(config, routes) {}
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
-    return Call{config, counters, scratch, now, out, port};
+    return {config, counters, scratch, now, out, port};
   }
   Disposition on_frame(Call& call, const Frame& frame);
   Disposition on_group_packet(Call& call, McstId id, const Frame& frame,
@@ -86,7 +86,7 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
   const wire::Ipv4Header& ip = headers.ip;
   if (!headers.ip.read(bytes.subspan(wire::kIpOffset))) return drop(Counter::kDropMalformed);
   const Kind kind = kind_of(call, frame, headers);
-  const PortConfig& port = call.port(call.ingress);
+  const PortConfig& port = call.port(call.ingress());
   const bool is_host = port.kind == PortKind::kHost;
   const bool from_group = config.mcst_pool.contains(ip.source);
   if (is_host && ip.source != port.host && config.rules.port_binding) {
@@ -115,21 +115,18 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
 
 // Groups learn which trunks went dark or came back.
 void Switch::State::take_trunks(Call& call) {
-  const PortId ingress = call.ingress;
   Trunks::Change change;
-  bool any = false;
-  while (trunks.take(change)) {
-    any = true;
-    call.ingress = change.port;
+  if (!trunks.take(change)) return;
+  const auto own = Handling::none(call);
+  do {
     groups.set_orphaned(change.port, change.up ? std::nullopt : std::optional(call.now));
     if (change.up) {
-      registrar.on_port_up(call);
+      registrar.on_port_up(change.port);
     } else {
-      registrar.on_port_down(call);
+      registrar.on_port_down(call, change.port);
     }
-  }
-  call.ingress = ingress;
-  if (any) senders.on_routes_changed(call);
+  } while (trunks.take(change));
+  senders.on_routes_changed(call);
 }
 
 // The entry of a group whose data may flow; null and counted if there is none.
@@ -161,7 +158,7 @@ Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& f
   GroupEntry* entry = find_active(call, id);
   if (entry == nullptr) return Disposition::kDone;
   Group& group = entry->current->group;
-  const PathNo path = group.find(call.ingress);
+  const PathNo path = group.find(call.ingress());
   if (path == kNoPath) {
     call.count(Counter::kDropNotMember);
     return Disposition::kDone;
@@ -169,10 +166,13 @@ Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& f
   entry->last_seen = call.now;
   call.icrc = frame.icrc_state;
   call.leader = &entry->leader;
-  return group.strategies.behaviour->on_packet(call, group, {frame, *headers, path});
+  const Disposition disposition = group.behaviour->on_packet(call, {frame, *headers, path});
+  groups.note_timer(id, *entry);
+  return disposition;
 }
 
-Switch::Switch(SwitchConfig config) : state_(std::make_unique<State>(std::move(config))) {}
+Switch::Switch(SwitchConfig config, MakeBehaviour make)
+    : state_(std::make_unique<State>(std::move(config), make)) {}
 Switch::~Switch() = default;
 
 Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out,
@@ -201,9 +201,13 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
     GroupEntry& entry = *groups.find(*id);
     if (groups.expires(entry) <= now) {
       state_->registrar.age(call, *id);
-    } else {
-      groups.reschedule(*id, entry);
+      continue;
     }
+    if (entry.current && entry.current->group.behaviour->deadline() <= now) {
+      entry.current->group.behaviour->on_timer(call);
+      assert(entry.current->group.behaviour->deadline() > now);
+    }
+    groups.reschedule(*id, entry);
   }
 }
 
@@ -213,19 +217,19 @@ Instant Switch::deadline() const {
 }
 
 void Switch::on_port_up(Instant now, PortId port, SwitchOutput& out) {
-  Call call = state_->begin(now, port, out);
+  Call call = state_->begin(now, PortId(), out);
   if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
     state_->trunks.on_port(call, port, true);
     return state_->take_trunks(call);
   }
   // Behind a host's port a new program begins; a leader that only lost its link refreshes.
   state_->routes.set_up(port, true);
-  state_->registrar.on_port_up(call);
-  state_->senders.on_port_up(call);
+  state_->registrar.on_port_up(port);
+  state_->senders.on_port_up(port);
 }
 
 void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
-  Call call = state_->begin(now, port, out);
+  Call call = state_->begin(now, PortId(), out);
   if (state_->config.ports[port.value()].kind == PortKind::kSwitch) {
     state_->trunks.on_port(call, port, false);
     return state_->take_trunks(call);
@@ -233,8 +237,8 @@ void Switch::on_port_down(Instant now, PortId port, SwitchOutput& out) {
   if (!state_->routes.is_up(port)) return;
   state_->routes.set_up(port, false);
   state_->groups.set_orphaned(port, now);
-  state_->registrar.on_port_down(call);
-  state_->senders.on_port_down(call);
+  state_->registrar.on_port_down(call, port);
+  state_->senders.on_port_down(call, port);
 }
 
 void Switch::take_settings(const SwitchConfig& next) {
@@ -256,9 +260,8 @@ void Switch::list_copies(McstId group, PortId ingress, std::vector<PortId>& out)
   out.clear();
   const GroupEntry* const entry = state_->groups.find(group);
   if (entry == nullptr || !entry->current) return;
-  for (const Path& path : entry->current->group.paths) {
-    if (path.port != ingress && is_up(path.port)) out.push_back(path.port);
-  }
+  entry->current->group.behaviour->list_copies(ingress, out);
+  std::erase_if(out, [this](PortId port) { return !is_up(port); });
 }
 
 bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
@@ -266,8 +269,7 @@ bool Switch::is_up(PortId port) const { return state_->routes.is_up(port); }
 bool Switch::jump(McstId id, std::uint64_t packets) {
   GroupEntry* const entry = state_->groups.find(id);
   if (entry == nullptr || !entry->current) return false;
-  Group& group = entry->current->group;
-  return group.turn.jump(group.paths, packets);
+  return entry->current->group.behaviour->jump(packets);
 }
 
 const SwitchConfig& Switch::config() const { return state_->config; }

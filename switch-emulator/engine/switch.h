@@ -44,9 +44,11 @@ using net::Rules;
 using net::SourceChange;
 using net::SwitchConfig;
 
+// A frame to be sent. Its origin is the port of the frame that it is a copy of, or that it answers;
+// what the switch sends on its own has none, and is charged to nobody.
 struct Emit {
-  Emit(PortId p, const Frame& f) : port(p), frame(f) {}  // to be made in place
-  PortId port;
+  Emit(PortId to, PortId from, const Frame& f) : port(to), origin(from), frame(f) {}
+  PortId port, origin;
   Frame frame;
 };
 
@@ -140,9 +142,15 @@ struct TableBytes {
   static std::size_t sum(const Rows& rows);
 };
 
+class Behaviour;
+struct Group;
+// Chooses what a group does, when it is registered (behaviour.h).
+using MakeBehaviour = std::unique_ptr<Behaviour> (*)(const Group&, const SwitchConfig&);
+std::unique_ptr<Behaviour> make_behaviour(const Group& group, const SwitchConfig& config);
+
 class Switch {
  public:
-  explicit Switch(SwitchConfig config);
+  explicit Switch(SwitchConfig config, MakeBehaviour make = make_behaviour);
   ~Switch();
   Switch(const Switch&) = delete;
   Switch& operator=(const Switch&) = delete;

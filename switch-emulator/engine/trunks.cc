@@ -33,11 +33,11 @@ Trunks::Trunks(const SwitchConfig& config, Routes& routes)
 void Trunks::on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
   const auto datagram = wire::UdpDatagram::parse(frame, headers);
   const auto hello = wire::Hello::parse(frame.payload());
-  if (!datagram || !hello || datagram->ip.source != call.port(call.ingress).peer) {
+  if (!datagram || !hello || datagram->ip.source != call.port(call.ingress()).peer) {
     return call.count(Counter::kDropMalformed);
   }
   call.count(Counter::kHello);
-  Trunk& trunk = at(call.ingress);
+  Trunk& trunk = at(call.ingress());
   const auto newer = static_cast<std::int32_t>(hello->stamp - trunk.stamp);
   if (newer < 0 && newer > -late_by(call)) return;
   if (newer != 0) {

@@ -24,35 +24,35 @@ const char* to_string(Turn::State state) {
   return "unknown";
 }
 
-void Turn::begin(Paths& paths, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first,
-                 bool counts_turns) {
-  if (source_ != kNoPath) finish(paths, first - 1, counts_turns);
+void Turn::begin(const Newcomer& newcomer, bool counts_turns) {
+  if (source_ != kNoPath) finish(newcomer.first - 1, counts_turns);
   previous_ = source_;
-  source_ = newcomer;
-  source_ip_ = source_ip;
-  base_ = first;
-  port_base_ = port_first;
+  source_ = newcomer.path;
+  is_source_host_ = newcomer.is_host;
+  source_ip_ = newcomer.source;
+  base_ = newcomer.first;
+  port_base_ = newcomer.port_first;
   length_ = 0;
-  agg_ = first - 1;
+  agg_ = base_ - 1;
   messages_ = 0;
   handover_timer_ = 0;
   *ends_ = MessageEnds();
   naks_.reset();
   gate_.on_admitted();
-  paths[newcomer].acked_ = first - 1;
-  find_slowest(paths);
+  paths_[source_].acked = base_ - 1;
+  find_slowest();
   settle("another source has begun");
 }
 
 // Past the gate, all of the turn's messages have arrived everywhere.
-void Turn::finish(Paths& paths, Psn end, bool counts_turns) {
-  Path& source = paths[source_];
-  if (source.is_host) {
+void Turn::finish(Psn end, bool counts_turns) {
+  PathTurns& source = paths_[source_];
+  if (is_source_host_) {
     const auto packets = static_cast<std::uint32_t>(distance(base_, end + 1));
-    if (counts_turns) source.turns_ = source.turns_ + packets;
-    source.messages_ = source.messages_ + messages_ + ends_->take(agg_, end);
+    if (counts_turns) source.packets = source.packets + packets;
+    source.messages = source.messages + messages_ + ends_->take(agg_, end);
   }
-  source.acked_ = end;
+  source.acked = end;
 }
 
 bool Turn::on_data(Psn psn, bool ends_message) {
@@ -67,11 +67,11 @@ bool Turn::on_data(Psn psn, bool ends_message) {
   return true;
 }
 
-void Turn::set_acked(Paths& paths, PathNo path, Psn psn) {
-  if (paths[path].acked_ == psn) return;
-  paths[path].acked_ = psn;
+void Turn::set_acked(PathNo path, Psn psn) {
+  if (acked(path) == psn) return;
+  paths_[path].acked = psn;
   if (path != slowest_) return;
-  if (!find_as_slow_behind(paths, path)) find_slowest(paths);
+  if (!find_as_slow_behind(path)) find_slowest();
   settle("all have acknowledged all");
 }
 
@@ -110,11 +110,11 @@ std::uint8_t Turn::next_handover_timer() {
   return timer;
 }
 
-bool Turn::jump(Paths& paths, std::uint64_t packets) {
+bool Turn::jump(std::uint64_t packets) {
   if (source_ == kNoPath || !is_settled() || gate_.holds() || agg_ != sent()) return false;
   const auto steps = static_cast<std::int64_t>(packets);
-  for (PathNo i = 0; i < paths.size(); ++i) {
-    if (i != source_) paths[i].acked_ = paths[i].acked() + steps;
+  for (PathNo i = 0; i < paths_.size(); ++i) {
+    if (i != source_) paths_[i].acked = acked(i) + steps;
   }
   min_ = min_ + steps;
   agg_ = agg_ + steps;
@@ -124,14 +124,16 @@ bool Turn::jump(Paths& paths, std::uint64_t packets) {
   return true;
 }
 
-void Turn::on_path_added(Paths& paths) {
-  paths.back().acked_ = sent();
+void Turn::on_path_added() {
+  paths_.emplace_back().acked = sent();
   if (slowest_ != kNoPath && !before(sent(), min_)) return;
-  slowest_ = static_cast<PathNo>(paths.size() - 1);
+  slowest_ = static_cast<PathNo>(paths_.size() - 1);
   min_ = sent();
 }
 
-void Turn::on_path_removed(const Paths& paths, PathNo gone, PathNo last) {
+void Turn::on_path_removed(PathNo gone, PathNo last) {
+  paths_[gone] = paths_[last];
+  paths_.pop_back();
   for (PathNo* const number : {&source_, &previous_}) {
     if (*number == gone) {
       *number = kNoPath;
@@ -140,29 +142,29 @@ void Turn::on_path_removed(const Paths& paths, PathNo gone, PathNo last) {
     }
   }
   gate_.renumber(gone, last);
-  find_slowest(paths);
+  find_slowest();
   settle("a path has left");
 }
 
 // The slowest path is the first of several that are as slow. So the paths before it need no second
 // look, and find_slowest() runs only when all have acknowledged one packet more: at most once for each
 // packet, which cost as many copies as there are paths.
-bool Turn::find_as_slow_behind(const Paths& paths, PathNo path) {
-  for (std::size_t i = path + std::size_t{1}; i < paths.size(); ++i) {
-    if (i == source_ || paths[i].acked() != min_) continue;
+bool Turn::find_as_slow_behind(PathNo path) {
+  for (std::size_t i = path + std::size_t{1}; i < paths_.size(); ++i) {
+    if (i == source_ || acked(static_cast<PathNo>(i)) != min_) continue;
     slowest_ = static_cast<PathNo>(i);
     return true;
   }
   return false;
 }
 
-void Turn::find_slowest(const Paths& paths) {
+void Turn::find_slowest() {
   slowest_ = kNoPath;
-  for (PathNo i = 0; i < paths.size(); ++i) {
+  for (PathNo i = 0; i < paths_.size(); ++i) {
     if (i == source_) continue;
-    if (slowest_ == kNoPath || before(paths[i].acked(), paths[slowest_].acked())) slowest_ = i;
+    if (slowest_ == kNoPath || before(acked(i), acked(slowest_))) slowest_ = i;
   }
-  if (slowest_ != kNoPath) min_ = paths[slowest_].acked();
+  if (slowest_ != kNoPath) min_ = acked(slowest_);
 }
 
 Turn::State Turn::state_now() const {
@@ -178,19 +180,20 @@ void Turn::set_state(State state, const char* reason) {
   reason_ = reason;
 }
 
-void Turn::check_consistent(const Paths& paths, std::size_t max_held) const {
-  for (PathNo i = 0; i < paths.size(); ++i) {
+void Turn::check_consistent(std::size_t paths, std::size_t max_held) const {
+  must(paths_.size() == paths, "the turn knows other paths than the tree");
+  for (PathNo i = 0; i < paths; ++i) {
     if (i == source_) continue;
-    must(!after(paths[i].acked(), sent()), "a path acknowledged more than was sent");
-    must(slowest_ != kNoPath && !before(paths[i].acked(), min()), "a path is behind the slowest");
+    must(!after(acked(i), sent()), "a path acknowledged more than was sent");
+    must(slowest_ != kNoPath && !before(acked(i), min()), "a path is behind the slowest");
   }
-  must(source_ == kNoPath || source_ < paths.size(), "the source is no path");
-  must(slowest_ == kNoPath || (slowest_ < paths.size() && slowest_ != source_),
+  must(source_ == kNoPath || source_ < paths, "the source is no path");
+  must(slowest_ == kNoPath || (slowest_ < paths && slowest_ != source_),
        "the slowest path is none, or the source");
-  must(slowest_ == kNoPath || paths[slowest_].acked() == min_, "what all have is out of date");
+  must(slowest_ == kNoPath || acked(slowest_) == min_, "what all have is out of date");
   must(!after(agg_, sent()), "the source was told more than it sent");
   must(state_ == state_now(), "the turn is in another state than it says");
-  gate_.check_consistent(paths.size(), max_held);
+  gate_.check_consistent(paths, max_held);
 }
 
 }  // namespace cepheus::fabric

@@ -1,15 +1,17 @@
 // A turn: one source's run of messages, as one switch knows it. What was sent, what each path has
-// acknowledged, what the source was told, which NAK waits, and who waits for the turn's end.
+// acknowledged, what the source was told, which NAK waits, and which newcomer waits for the turn's
+// end.
 //
 //     kSettled -- data --> kRunning -- its source leaves --> kAbandoned
 //        ^                    |                                 |
 //        +-- all have all ----+--- whoever lacks it leaves -----+
 //
-// This class alone changes that state, and with it the acknowledgements that paths carry. All PSNs
-// are the group's unless a name says "port".
+// A path is known by its number in the group's tree. All PSNs are the group's unless a name says
+// "port".
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "switch-emulator/engine/gate.h"
 #include "switch-emulator/engine/message_ends.h"
@@ -25,8 +27,25 @@ struct TurnName {
   friend bool operator==(const TurnName&, const TurnName&) = default;
 };
 
+// What a hardware table would hold of a path for turns.
+struct PathTurns {
+  Packed24<Psn> acked, packets, messages;
+};
+
+// Congestion control needs 2 bytes more.
+inline constexpr std::size_t kMostPathBytes = 20;
+static_assert(sizeof(Path) + sizeof(PathTurns) + 2 <= kMostPathBytes);
+
 class Turn {
  public:
+  // A source that begins: `port_first` is `first` as its port counts.
+  struct Newcomer {
+    PathNo path;
+    bool is_host;
+    Ipv4 source;
+    Psn first;
+    Psn port_first;
+  };
   enum class State : std::uint8_t {
     kSettled,    // all have all of it, or nobody has sent yet: another source may begin
     kRunning,    // a message is on its way, or somebody lacks a part of one
@@ -71,10 +90,15 @@ class Turn {
   Psn at_port(Psn psn) const { return psn + distance(base_, port_base_); }
   Psn from_port(Psn psn) const { return psn + distance(port_base_, base_); }
 
-  // Ends this turn, whose packets end before `first`, and begins another. `port_first`: `first` as
-  // the newcomer's port counts. `counts_turns`: T of the source whose turn ends goes on by them.
-  void begin(Paths& paths, PathNo newcomer, Ipv4 source_ip, Psn first, Psn port_first,
-             bool counts_turns);
+  // Everything up to here has been acknowledged by all behind the path.
+  Psn acked(PathNo path) const { return paths_[path].acked; }
+  // T: packets of this host's finished turns, modulo 2^24; and the messages in them, for the MSN.
+  std::uint32_t turns(PathNo path) const { return paths_[path].packets.value(); }
+  std::uint32_t messages(PathNo path) const { return paths_[path].messages.value(); }
+
+  // Ends this turn, whose packets end before the newcomer's first, and begins another.
+  // `counts_turns`: T of the source whose turn ends goes on by its packets.
+  void begin(const Newcomer& newcomer, bool counts_turns);
   // Another host behind the same port goes on (without names, and without rebasing).
   void pass_to(Ipv4 source_ip) { source_ip_ = source_ip; }
   // A packet of the source. True: it is new; false: a repeat.
@@ -86,8 +110,7 @@ class Turn {
     return milliseconds(now.time_since_epoch()) - heard_ms_ >
            milliseconds(gate_age / kHeardInGateAge);
   }
-  // Nothing else moves what a path has acknowledged.
-  void set_acked(Paths& paths, PathNo path, Psn psn);
+  void set_acked(PathNo path, Psn psn);
   // The source is told what all have. Returns that.
   Psn acknowledge();
   // The held NAK, if the source may hear it now; it is told what lies below as well.
@@ -108,12 +131,12 @@ class Turn {
 
   // For simulation: as if the source had sent `packets` messages of one packet more, and all had
   // acknowledged them. False, and nothing changes: nobody's turn, or somebody waits for something.
-  bool jump(Paths& paths, std::uint64_t packets);
+  bool jump(std::uint64_t packets);
 
   // A path has come, as the last one; or left, and the last one got its number.
-  void on_path_added(Paths& paths);
-  void on_path_removed(const Paths& paths, PathNo gone, PathNo last);
-  void check_consistent(const Paths& paths, std::size_t max_held) const;
+  void on_path_added();
+  void on_path_removed(PathNo gone, PathNo last);
+  void check_consistent(std::size_t paths, std::size_t max_held) const;
 
   // Packets that a source may send beyond what all have acknowledged, whatever its NIC thinks. So
   // every acknowledgement, the aggregate, `sent` and every held NAK of a turn lie within 2^22 of each
@@ -130,15 +153,16 @@ class Turn {
   static std::uint32_t milliseconds(Duration d) {
     return static_cast<std::uint32_t>(d / std::chrono::milliseconds(1));
   }
-  void finish(Paths& paths, Psn end, bool counts_turns);
-  void find_slowest(const Paths& paths);
-  bool find_as_slow_behind(const Paths& paths, PathNo path);
+  void finish(Psn end, bool counts_turns);
+  void find_slowest();
+  bool find_as_slow_behind(PathNo path);
   void settle(const char* reason);
   void set_state(State state, const char* reason);
   State state_now() const;
 
   State state_ = State::kSettled;
   bool ended_ = true;
+  bool is_source_host_ = false;
   std::uint8_t handover_timer_ = 0;
   PathNo source_ = kNoPath;
   PathNo previous_ = kNoPath;
@@ -156,6 +180,7 @@ class Turn {
   NakFilter naks_;
   std::unique_ptr<MessageEnds> ends_ = std::make_unique<MessageEnds>();  // beside the table
   Gate gate_;
+  std::vector<PathTurns> paths_;
 };
 
 const char* to_string(Turn::State state);

@@ -18,32 +18,28 @@ class TurnTest : public testing::Test {
     for (int i = 0; i < 4; ++i) add();
   }
   void add() {
-    Path path;
-    path.is_host = true;
-    paths_.push_back(path);
-    turn_.on_path_added(paths_);
+    turn_.on_path_added();
+    ++paths_;
   }
   void begin(PathNo source) {
-    turn_.begin(paths_, source, Ipv4(10, 0, 0, 1), turn_.next(), turn_.next() + 100, true);
+    turn_.begin({source, true, Ipv4(10, 0, 0, 1), turn_.next(), turn_.next() + 100}, true);
   }
   void data(std::int64_t psn, bool ends_message = true) {
     turn_.on_data(kStart + psn, ends_message);
     turn_.check_consistent(paths_, 0);
   }
   void ack(PathNo path, std::int64_t psn) {
-    turn_.set_acked(paths_, path, kStart + psn);
+    turn_.set_acked(path, kStart + psn);
     turn_.check_consistent(paths_, 0);
   }
   void leave(PathNo path) {
-    const auto last = static_cast<PathNo>(paths_.size() - 1);
-    paths_[path] = paths_[last];
-    paths_.pop_back();
-    turn_.on_path_removed(paths_, path, last);
+    --paths_;
+    turn_.on_path_removed(path, static_cast<PathNo>(paths_));
     turn_.check_consistent(paths_, 0);
   }
 
   static constexpr Psn kStart{0xFFFFF0};  // close below the wrap
-  Paths paths_;
+  std::size_t paths_ = 0;
   Turn turn_{kStart};
 };
 
@@ -108,9 +104,9 @@ TEST_F(TurnTest, CountsAFinishedTurnsPacketsAndMessagesForItsHost) {
   EXPECT_EQ(turn_.acknowledge(), kStart + 2);
   EXPECT_EQ(turn_.messages(), 2u);
   begin(0);
-  EXPECT_EQ(paths_[2].turns(), 3u);
-  EXPECT_EQ(paths_[2].messages(), 2u);
-  EXPECT_EQ(paths_[2].acked(), kStart + 2) << "it has what it sent itself";
+  EXPECT_EQ(turn_.turns(2), 3u);
+  EXPECT_EQ(turn_.messages(2), 2u);
+  EXPECT_EQ(turn_.acked(2), kStart + 2) << "it has what it sent itself";
   EXPECT_EQ(turn_.previous(), 2);
   EXPECT_EQ(turn_.base(), kStart + 3);
   EXPECT_EQ(turn_.messages(), 0u);
@@ -121,14 +117,14 @@ TEST_F(TurnTest, IsWhereAsManyPacketsWouldHaveBroughtIt) {
   constexpr std::int64_t kPackets = 300;
   for (const bool jumps : {false, true}) {
     turn_ = Turn(kStart);
-    paths_.clear();
+    paths_ = 0;
     for (int i = 0; i < 4; ++i) add();
-    EXPECT_FALSE(turn_.jump(paths_, 1)) << "nobody has sent";
+    EXPECT_FALSE(turn_.jump(1)) << "nobody has sent";
     begin(2);
     data(0);
-    EXPECT_FALSE(turn_.jump(paths_, 1)) << "nobody has it";
+    EXPECT_FALSE(turn_.jump(1)) << "nobody has it";
     for (PathNo path : {0, 1, 3}) ack(path, 0);
-    EXPECT_FALSE(turn_.jump(paths_, 1)) << "the source does not know it";
+    EXPECT_FALSE(turn_.jump(1)) << "the source does not know it";
     turn_.acknowledge();
     for (std::int64_t i = 1; !jumps && i <= kPackets; ++i) {
       data(i);
@@ -136,17 +132,17 @@ TEST_F(TurnTest, IsWhereAsManyPacketsWouldHaveBroughtIt) {
       turn_.acknowledge();
     }
     if (jumps) {
-      ASSERT_TRUE(turn_.jump(paths_, kPackets));
+      ASSERT_TRUE(turn_.jump(kPackets));
     }
     turn_.check_consistent(paths_, 0);
     EXPECT_EQ(turn_.next(), kStart + kPackets + 1) << jumps;
     EXPECT_EQ(turn_.acknowledged(), turn_.sent());
     EXPECT_EQ(turn_.messages(), kPackets + 1);
-    EXPECT_EQ(paths_[0].acked(), turn_.sent());
+    EXPECT_EQ(turn_.acked(0), turn_.sent());
     EXPECT_EQ(turn_.place_of(kStart + kPackets), kPackets);
     begin(0);
-    EXPECT_EQ(paths_[2].turns(), kPackets + 1) << jumps;
-    EXPECT_EQ(paths_[2].messages(), kPackets + 1);
+    EXPECT_EQ(turn_.turns(2), kPackets + 1) << jumps;
+    EXPECT_EQ(turn_.messages(2), kPackets + 1);
   }
 }
 
@@ -220,27 +216,19 @@ using TurnDeathTest = TurnTest;
 TEST_F(TurnDeathTest, AnAcknowledgementOfWhatWasNotSentIsInconsistent) {
   begin(0);
   data(0);
-  turn_.set_acked(paths_, 1, kStart + 1);
+  turn_.set_acked(1, kStart + 1);
   EXPECT_DEATH(turn_.check_consistent(paths_, 0), "a path acknowledged more than was sent");
 }
 
-TEST_F(TurnDeathTest, PathsThatChangeBehindItsBackAreInconsistent) {
-  begin(0);
-  data(0);
-  for (PathNo path : {1, 2, 3}) ack(path, 0);
-  Paths others(4);  // that have acknowledged nothing
-  EXPECT_DEATH(turn_.check_consistent(others, 0), "inconsistent");
+TEST_F(TurnDeathTest, OtherPathsThanTheTreesAreInconsistent) {
+  EXPECT_DEATH(turn_.check_consistent(paths_ + 1, 0), "other paths than the tree");
 }
 
 // CPU time of a round of acknowledgements: each path has a packet, in the order in which copies leave.
-std::chrono::nanoseconds best_round(std::size_t paths_count) {
-  Paths paths;
+std::chrono::nanoseconds best_round(std::size_t paths) {
   Turn turn(Psn(0));
-  for (std::size_t i = 0; i < paths_count; ++i) {
-    paths.emplace_back().is_host = true;
-    turn.on_path_added(paths);
-  }
-  turn.begin(paths, 0, Ipv4(10, 0, 0, 1), turn.next(), turn.next(), true);
+  for (std::size_t i = 0; i < paths; ++i) turn.on_path_added();
+  turn.begin({0, true, Ipv4(10, 0, 0, 1), turn.next(), turn.next()}, true);
   const auto cpu_time = [] {
     timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -250,8 +238,8 @@ std::chrono::nanoseconds best_round(std::size_t paths_count) {
   for (int round = 0; round < 10; ++round) {
     turn.on_data(turn.next(), true);
     const auto begin = cpu_time();
-    for (std::size_t i = 1; i < paths_count; ++i) {
-      turn.set_acked(paths, static_cast<PathNo>(i), turn.sent());
+    for (std::size_t i = 1; i < paths; ++i) {
+      turn.set_acked(static_cast<PathNo>(i), turn.sent());
     }
     best = std::min(best, cpu_time() - begin);
     EXPECT_TRUE(turn.is_settled());
@@ -273,16 +261,16 @@ TEST_F(TurnTest, KnowsWhatAllHaveInAnyOrder) {
     random = random * 1664525 + 1013904223;
     return (random >> 8) % below;
   };
-  std::vector<std::int64_t> acked(paths_.size(), -1);
+  std::vector<std::int64_t> acked(paths_, -1);
   for (int step = 0; step < 3000; ++step) {
     if (step % 16 == 0) data(step / 16);
-    const auto path = static_cast<PathNo>(draw(paths_.size()));
+    const auto path = static_cast<PathNo>(draw(paths_));
     if (path == turn_.source()) continue;
     acked[path] += static_cast<std::int64_t>(
         draw(static_cast<std::size_t>(distance(kStart + acked[path], turn_.sent())) + 1));
     ack(path, acked[path]);  // check_consistent() compares
-    std::size_t first = 0;
-    while (first == turn_.source() || paths_[first].acked() != turn_.min()) ++first;
+    PathNo first = 0;
+    while (first == turn_.source() || turn_.acked(first) != turn_.min()) ++first;
     ASSERT_EQ(turn_.slowest(), first);
   }
 }

@@ -200,7 +200,7 @@ class Datapath {
   bool poll_hosts(wire::Instant now);
   std::size_t take_from(Host& host, wire::Instant now);
   bool is_stray(Host& host, const wire::Frame& frame);
-  void charge_copies(fabric::SenderNo sender);
+  void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
   void note_answer(Host& host, const Flight& flight);
   void pace(Host& host, wire::Instant now);
   bool others_send(std::size_t host, wire::Instant now) const;
@@ -254,7 +254,11 @@ class Datapath {
   bool icrc_is_good(const Port& port, const Flight& flight) const;
   fabric::EgressShare* share_at_gates(const Port& port, const wire::Frame& frame);
   void leave_gate(wire::BufferRef ref);
-  void dispatch(SwitchState& state, wire::Instant now, Origin origin = {});
+  // `origin`: of the frame that came by `ingress`, if one did.
+  void dispatch(SwitchState& state, wire::Instant now, Origin origin = {},
+                wire::PortId ingress = {});
+  Origin origin_of(const SwitchState& state, wire::PortId from, Origin origin,
+                   wire::PortId ingress) const;
   PacketRecorder::Place place_of(const Port& port) const {
     return {port.of_switch, port.id, port.end.kind == net::PortKind::kHost};
   }

@@ -145,9 +145,11 @@ void Datapath::note_answer(Host& host, const Flight& flight) {
 }
 
 // Of each frame that none paid for, more than one copy.
-void Datapath::charge_copies(fabric::SenderNo sender) {
-  for (std::size_t n = 1; n < actions_.emits.size(); ++n) {
-    hosts_[sender].strays += cost_of(actions_.emits[n].frame);
+void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
+  bool is_first = true;
+  for (const fabric::Emit& emit : actions_.emits) {
+    if (emit.origin != ingress) continue;
+    if (!std::exchange(is_first, false)) hosts_[sender].strays += cost_of(emit.frame);
   }
 }
 

@@ -209,20 +209,33 @@ void Datapath::put_in(Port& port, const wire::Frame& frame, Origin origin, wire:
   } else if (share != nullptr && may_hold) {
     share->remove(frame.ref);
   }
-  dispatch(state, now, origin);
+  dispatch(state, now, origin, port.id);
   if (entry_ != net::IngressBooks::kNone) {
     leave_buffer(state, std::exchange(entry_, net::IngressBooks::kNone), now);
   }
 }
 
-void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin) {
-  if (origin.is_stray) charge_copies(origin.host);
+// On whose account a switch sends what comes from port `from`. A gate lets frames of other ports
+// through: those of a host are the host's. What the switch sends on its own is nobody's.
+Origin Datapath::origin_of(const SwitchState& state, wire::PortId from, Origin origin,
+                           wire::PortId ingress) const {
+  if (from == ingress) return origin;
+  if (from == wire::PortId()) return {};
+  const net::PortEnd& end = ports_[state.first_port + from.value()].end;
+  if (end.kind != net::PortKind::kHost) return origin;
+  return {static_cast<fabric::SenderNo>(end.host)};
+}
+
+void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
+                        wire::PortId ingress) {
+  if (origin.is_stray) charge_copies(origin.host, ingress);
   if (recorder_ != nullptr) {
     recorder_->counted(place_of(ports_[state.first_port]), state.engine->counters());
   }
   for (fabric::Emit& emit : actions_.emits) {
     assert(emit.port.value() < state.engine->config().ports.size());
-    leave_switch(ports_[state.first_port + emit.port.value()], emit.frame, origin, now);
+    leave_switch(ports_[state.first_port + emit.port.value()], emit.frame,
+                 origin_of(state, emit.origin, origin, ingress), now);
   }
   if (recorder_ != nullptr) recorder_->handled();
   for (const wire::BufferRef ref : actions_.released) leave_gate(ref);

@@ -183,11 +183,11 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   if (group != nullptr && wire::newer_epoch(group->said.header.epoch, message.header.epoch)) {
     return call.count(Counter::kDropMrpStale);
   }
-  if (group == nullptr && !rate_.admit(call.ingress, call.now)) {
+  if (group == nullptr && !rate_.admit(call.ingress(), call.now)) {
     return call.count(Counter::kDropMrpRate);
   }
   std::size_t unreachable = 0;
-  auto branches = bifurcate(config_, routes_, message.list(), call.ingress, unreachable);
+  auto branches = bifurcate(config_, routes_, message.list(), call.ingress(), unreachable);
   if (branches.empty()) {
     // Cut off for now: what is known stays. The sender takes out who is gone.
     if (group != nullptr) group->last_seen = call.now;
@@ -214,7 +214,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   group->former = std::move(former);
   group->said = message;
   group->said.addressed = addressed;
-  group->ingress = call.ingress;
+  group->ingress = call.ingress();
   group->branches = std::move(branches);
   group->rule = rule_for(message.list(), group->branches, group->said.addressed);
   group->last_seen = call.now;
@@ -222,7 +222,7 @@ void Installer::on_install(Call& call, const wire::UdpDatagram& datagram,
   due_ = std::min(due_, expires(*group));
   if (from_sender) {
     if (!group->merge) {
-      group->merge = std::make_unique<AckMerge>(addressed, call.ingress, config_.rules.cnp_policy,
+      group->merge = std::make_unique<AckMerge>(addressed, call.ingress(), config_.rules.cnp_policy,
                                                 config_.cnp_window);
     }
     const bool is_fresh = (message.header.flags & SenderGroupMessage::kFresh) != 0;
@@ -288,7 +288,7 @@ void Installer::on_remove(Call& call, const wire::UdpDatagram& datagram,
 void Installer::branch_to_reachable(const Call& call, SenderGroup& group) {
   while (group.branches.empty() && group.said.receiver_count > 0) {
     std::size_t unreachable = 0;
-    group.branches = bifurcate(config_, routes_, group.said.list(), call.ingress, unreachable);
+    group.branches = bifurcate(config_, routes_, group.said.list(), call.ingress(), unreachable);
     if (group.branches.empty()) remove_receiver(group.said, unreachable);
   }
   group.rule = rule_for(group.said.list(), group.branches, group.said.addressed);
@@ -317,7 +317,7 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
   }
   SenderGroupMessage report = news_of(group->said, MrpType::kReport);
   for (const AckMerge::Receiver& one : group->merge->receivers()) {
-    const bool has_way = routes_.next_hop(one.host, 0, call.ingress).has_value();
+    const bool has_way = routes_.next_hop(one.host, 0, call.ingress()).has_value();
     if (has_way && !group->merge->lags(one)) continue;
     std::uint8_t flags = has_way ? 0 : wire::kMemberDown;
     if (group->merge->lags(one)) {
@@ -333,11 +333,11 @@ void Installer::on_query(Call& call, const SenderGroupMessage& message) {
 void Installer::on_answer(Call& call, const Frame& frame, const wire::UdpDatagram& datagram,
                           const SenderGroupMessage& message) {
   const bool is_own = is_from_sender(call) && message.receiver_count == 1 &&
-                      message.receivers[0].host == call.port(call.ingress).host;
+                      message.receivers[0].host == call.port(call.ingress()).host;
   if (!is_own || datagram.ip.destination != message.sender()) {
     return call.count(Counter::kDropMrpForged);
   }
-  const auto out = routes_.next_hop(datagram.ip.destination, 0, call.ingress);
+  const auto out = routes_.next_hop(datagram.ip.destination, 0, call.ingress());
   if (!out) return call.count(Counter::kDropNoRoute);
   wire::UdpDatagram passed = datagram;
   passed.ethernet = {call.port(*out).peer_mac, config_.mac};
@@ -364,10 +364,10 @@ void Installer::on_routes_changed(Call& call) {
   }
 }
 
-void Installer::on_port_down(Call& call) {
-  const Ipv4 host = call.port(call.ingress).host;
+void Installer::on_port_down(Call& call, PortId down) {
+  const Ipv4 host = call.port(down).host;
   groups_.for_each([&](SenderGroup& group) {
-    if (group.merge && group.merge->port() == call.ingress) {
+    if (group.merge && group.merge->port() == down) {
       group.orphaned = call.now;
       due_ = std::min(due_, expires(group));
     }
@@ -384,9 +384,9 @@ void Installer::report_down(Call& call, const SenderGroupMessage& said, Ipv4 hos
   call.count(Counter::kMrpReport);
 }
 
-void Installer::on_port_up(Call& call) {
+void Installer::on_port_up(PortId up) {
   groups_.for_each([&](SenderGroup& group) {
-    if (group.merge && group.merge->port() == call.ingress) group.orphaned.reset();
+    if (group.merge && group.merge->port() == up) group.orphaned.reset();
   });
 }
 

@@ -22,8 +22,8 @@ class Installer {
   // A port has come or gone, or a neighbour has other ways.
   void on_routes_changed(Call& call);
   // A host's port has gone: senders of what it receives are told, its own groups have no sender.
-  void on_port_down(Call& call);
-  void on_port_up(Call& call);
+  void on_port_down(Call& call, PortId down);
+  void on_port_up(PortId up);
   // Forgets groups that nobody uses or refreshes.
   void on_timer(Call& call);
   Instant deadline() const { return due_; }
@@ -44,7 +44,7 @@ class Installer {
   wire::MrpReject refuse(Call& call, const wire::SenderGroupMessage& message,
                          const SenderGroup* known);
   bool is_from_sender(const Call& call) const {
-    return call.ingress != PortId() && call.port(call.ingress).kind == net::PortKind::kHost;
+    return call.ingress() != PortId() && call.port(call.ingress()).kind == net::PortKind::kHost;
   }
   void pass_on(Call& call, const SenderGroup& group, wire::MrpType type, std::uint64_t share,
                const std::vector<Branch>* unless_as_before = nullptr);

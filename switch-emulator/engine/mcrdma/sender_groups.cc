@@ -77,17 +77,11 @@ bool SenderGroups::on_packet(Call& call, const Frame& frame, const wire::UdpHead
 // What is for a virtual queue pair, at the last switch before a host: no host has it. False: the
 // packet has still a way to go.
 bool SenderGroups::drop_unrewritten(Call& call, Ipv4 destination) const {
-  const auto out = routes_.next_hop(destination, 0, call.ingress);
+  const auto out = routes_.next_hop(destination, 0, call.ingress());
   const bool is_last = out && call.port(*out).kind == net::PortKind::kHost;
   if (!is_last || !call.rules().sender_rewritten) return false;
   call.count(Counter::kDropUnrewritten);
   return true;
-}
-
-void SenderGroups::on_routes_changed(Call& call) {
-  const PortId ingress = std::exchange(call.ingress, PortId());
-  installer_.on_routes_changed(call);
-  call.ingress = ingress;
 }
 
 // Where feedback is overdue, senders are asked again.
@@ -115,7 +109,7 @@ void SenderGroups::note_deadline(const Call& call, const SenderGroup& group) {
 bool SenderGroups::on_data(Call& call, SenderGroup& group, const Frame& frame,
                            const RoceHeaders& headers) {
   group.last_seen = call.now;
-  if (group.merge && call.ingress != group.merge->port()) {
+  if (group.merge && call.ingress() != group.merge->port()) {
     call.count(Counter::kDropNotMember);
     return true;
   }
@@ -165,7 +159,7 @@ void SenderGroups::replicate(Call& call, SenderGroup& group, const Frame& frame,
     wire::Ipv4Header ip = headers.ip;
     ip.destination = replica.destination;
     const auto out =
-        routes_.next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress);
+        routes_.next_hop(ip.destination, flow_hash(call.config.mac, frame, ip), call.ingress());
     if (!out) {
       call.lose(Counter::kDataCopies, Counter::kDropCopyNoRoute);
       continue;

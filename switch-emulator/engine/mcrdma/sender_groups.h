@@ -20,9 +20,9 @@ class SenderGroups {
   bool on_datagram(Call& call, const Frame& frame, const wire::UdpHeaders& headers) {
     return installer_.on_datagram(call, frame, headers);
   }
-  void on_routes_changed(Call& call);
-  void on_port_down(Call& call) { installer_.on_port_down(call); }
-  void on_port_up(Call& call) { installer_.on_port_up(call); }
+  void on_routes_changed(Call& call) { installer_.on_routes_changed(call); }
+  void on_port_down(Call& call, PortId down) { installer_.on_port_down(call, down); }
+  void on_port_up(PortId up) { installer_.on_port_up(up); }
   void on_timer(Call& call);
   Instant deadline() const { return std::min(installer_.deadline(), overdue_at_); }
 

@@ -1,0 +1,72 @@
+#include "switch-emulator/engine/call.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Both groups age by one call of the timer.
+TEST(Call, CountsATableThatAgesForNoPort) {
+  auto net = make_star(3, false);
+  for (const std::uint8_t leader : {0, 1}) {
+    auto message = TestNetwork::message_about(wire::MrpType::kRegister,
+                                              {net->member(0), net->member(1), net->member(2)});
+    message.header.mcst_id = McstId(198, 18, 1, leader);
+    net->speak(leader, message);
+  }
+  ASSERT_EQ(net->sw(0).group_count(), 2u);
+  net->advance(1min);
+  ASSERT_EQ(net->sw(0).group_count(), 0u);
+  EXPECT_EQ(net->count(Counter::kStaleTableAged), 2u);
+  EXPECT_EQ(net->sw(0).counters().of(PortId(), Counter::kStaleTableAged), 2u);
+}
+
+TEST(Call, ChargesACopyAndAnAnswerToThePortOfTheirFrame) {
+  auto net = make_star(3);
+  SwitchOutput out;
+  net->sw(0).on_packet(net->now(), net->port_of(1),
+                       net->make_frame(1, net->headers_from(1, wire::Opcode::kRcSendOnly, 0)), out);
+  ASSERT_EQ(out.emits.size(), 2u);
+  EXPECT_EQ(out.emits[0].origin, net->port_of(1));
+  EXPECT_EQ(out.emits[1].origin, net->port_of(1));
+  out.clear();
+  for (const std::size_t host : {0, 2}) {
+    const auto ack = net->headers_from(host, wire::Opcode::kRcAcknowledge, 0);
+    net->sw(0).on_packet(net->now(), net->port_of(host), net->make_frame(host, ack), out);
+  }
+  ASSERT_EQ(out.emits.size(), 1u) << "one ACK to the source, since all have it";
+  EXPECT_EQ(out.emits[0].origin, net->port_of(2));
+}
+
+TEST(Call, ChargesAFrameThatAGateLetsThroughToItsOwnPort) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->data(1, 0);  // waits until host 2 has the first message
+  SwitchOutput out;
+  const auto ack = net->headers_from(2, wire::Opcode::kRcAcknowledge, 0);
+  net->sw(0).on_packet(net->now(), net->port_of(2), net->make_frame(2, ack), out);
+  ASSERT_EQ(out.emits.size(), 3u);
+  EXPECT_EQ(out.emits[0].origin, net->port_of(2)) << "the ACK to the old source";
+  EXPECT_EQ(out.emits[1].origin, net->port_of(1));
+  EXPECT_EQ(out.emits[2].origin, net->port_of(1));
+}
+
+TEST(Call, ChargesTheSwitchsOwnFramesToNobody) {
+  auto net = make_star(3);
+  SwitchOutput out;
+  net->sw(0).on_port_down(net->now(), net->port_of(2), out);
+  ASSERT_EQ(out.emits.size(), 1u) << "a REPORT to the leader";
+  EXPECT_EQ(out.emits[0].origin, PortId());
+  out.clear();
+  net->sw(0).on_timer(net->now() + 1h, out);
+  ASSERT_FALSE(out.emits.empty()) << "UNREGISTER of a group that nobody uses";
+  for (const Emit& emit : out.emits) EXPECT_EQ(emit.origin, PortId());
+}
+
+}  // namespace
+}  // namespace cepheus::fabric

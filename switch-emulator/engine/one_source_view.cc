@@ -1,0 +1,77 @@
+// What an administrator sees of a group that has one source at a time, and what its table costs.
+#include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/one_source.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// The newcomer whose first packets the gate holds or has answered RNR.
+Ipv4 next_source(const SwitchConfig& config, const OneSource& group) {
+  const Gate& gate = group.turn.gate();
+  const PathNo waiting = gate.holds() ? gate.path() : gate.answered();
+  if (waiting == kNoPath) return {};
+  const Path& path = group.tree.paths[waiting];
+  if (path.is_host) return config.ports[path.port.value()].host;
+  return gate.holds() ? gate.source() : Ipv4();
+}
+
+}  // namespace
+
+void OneSource::show(const SwitchConfig& config, GroupView& view) const {
+  view.source_change = numbering.name();
+  view.write_mode = to_string(writes);
+  if (regions) view.refused = regions->last_refusal();
+  view.start = start;
+  view.base = turn.base();
+  view.sent = turn.sent();
+  view.acknowledged = turn.acknowledged();
+  view.source = turn.name().source;
+  view.next_source = next_source(config, *this);
+  view.nak_held = turn.naks().holds();
+  for (PathNo i = 0; i < view.paths.size(); ++i) {
+    PathView& path = view.paths[i];
+    path.acked = turn.acked(i);
+    path.is_source = i == turn.source();
+    const std::int32_t lag = distance(path.acked, turn.sent());  // within kMostUnderWay
+    path.lag = path.is_source || lag < 0 ? 0 : static_cast<std::uint32_t>(lag);
+    path.turns_offset = turn.turns(i);
+    if (!regions) continue;
+    for (const Region& r : regions->of(path.port)) {
+      path.regions.push_back({r.number, r.virtual_address, r.length});
+    }
+  }
+  view.data_packets = stats.data_packets;
+  view.data_bytes = stats.data_bytes;
+  view.copies = stats.copies;
+}
+
+TableBytes OneSource::bytes() const {
+  const std::size_t paths = tree.paths.size();
+  constexpr std::size_t kGate = sizeof(Gate), kNaks = sizeof(NakFilter);
+  TableBytes bytes;
+  bytes.table = {
+      {"path.ack", paths * sizeof(PathTurns::acked)},
+      {"path.turns", paths * sizeof(PathTurns::packets)},
+      {"path.messages", paths * sizeof(PathTurns::messages)},
+      {"group.turn", sizeof(Turn) - kNaks - kGate + sizeof(start)},
+      {"group.nak", kNaks},
+      {"group.gate", kGate},
+      {"group.stats", sizeof(stats)},
+      {"group.strategies", sizeof(writes)},
+  };
+  const std::size_t named = TableBytes::sum(bytes.table);
+  const std::size_t all = sizeof(OneSource) + paths * sizeof(PathTurns);
+  bytes.table.emplace_back("behaviour_padding_and_pointers", all - named);
+  if (const std::size_t congestion = cnps->table_bytes(); congestion > 0) {
+    bytes.table.emplace_back("cnps", congestion);
+  }
+  bytes.beside = {
+      {"path.evidence", paths * sizeof(Evidence)},
+      {"message_ends", sizeof(MessageEnds)},
+      {"held_frames", turn.gate().room() * sizeof(Gate::Held)},
+  };
+  if (regions) bytes.beside.emplace_back("regions", regions->table_bytes());
+  return bytes;
+}
+
+}  // namespace cepheus::fabric
