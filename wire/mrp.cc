@@ -13,9 +13,10 @@ constexpr std::uint8_t kOptional = 0x80;  // in a record's type
 
 enum class Reading : std::uint8_t { kWhole, kMalformed, kUnknownRecord };
 
-// Goes through the records behind a header; members are passed to `take`, which may refuse them.
-template <typename Take>
-Reading read_records(std::span<const std::uint8_t> records, Take&& take) {
+// Goes through the records behind a header; members are passed to `take`, which may refuse them, and
+// records that may be skipped to `skip`.
+template <typename Take, typename Skip>
+Reading read_records(std::span<const std::uint8_t> records, Take&& take, Skip&& skip) {
   while (!records.empty()) {
     if (records.size() < kWord) return Reading::kMalformed;
     const std::uint8_t type = records[0];
@@ -26,6 +27,8 @@ Reading read_records(std::span<const std::uint8_t> records, Take&& take) {
       if (!member || !take(*member)) return Reading::kMalformed;
     } else if ((type & kOptional) == 0) {
       return Reading::kUnknownRecord;
+    } else {
+      skip(records.first(size));
     }
     records = records.subspan(size);
   }
@@ -180,12 +183,19 @@ std::optional<MrpMessage> MrpMessage::parse(std::span<const std::uint8_t> data) 
   std::optional<MrpMessage> message(std::in_place);
   message->header = *parsed;
   const auto take = [&](const MrpMember& m) { return message->add(m); };
-  if (read_records(data.subspan(MrpHeader::kSize), take) != Reading::kWhole) return std::nullopt;
+  const auto skip = [&](std::span<const std::uint8_t> record) {
+    std::ranges::copy(
+        record, message->skipped.begin() + static_cast<std::ptrdiff_t>(message->skipped_size));
+    message->skipped_size += record.size();
+  };
+  const Reading reading = read_records(data.subspan(MrpHeader::kSize), take, skip);
+  if (reading != Reading::kWhole) return std::nullopt;
   return message;
 }
 
 std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
-  const std::size_t size = MrpHeader::kSize + member_count * MrpMember::kSize;
+  const std::size_t size =
+      MrpHeader::kSize + member_count * MrpMember::kSize + skipped_records().size();
   if (out.size() < size) return 0;
   header.emit(out.first<MrpHeader::kSize>());
   store_be16(out.data() + 10, static_cast<std::uint16_t>(size));
@@ -194,6 +204,7 @@ std::size_t MrpMessage::emit(std::span<std::uint8_t> out) const {
     m.emit(std::span<std::uint8_t, MrpMember::kSize>(p, MrpMember::kSize));
     p += MrpMember::kSize;
   }
+  std::ranges::copy(skipped_records(), p);
   return size;
 }
 
@@ -205,7 +216,8 @@ std::optional<MrpRefusal> refuse_version(std::span<const std::uint8_t> datagram)
   if (datagram[0] == MrpHeader::kVersion) {
     if (!has_stated_length(datagram)) return std::nullopt;
     const auto take = [](const MrpMember&) { return true; };
-    const Reading reading = read_records(datagram.subspan(MrpHeader::kSize), take);
+    const auto skip = [](std::span<const std::uint8_t>) {};
+    const Reading reading = read_records(datagram.subspan(MrpHeader::kSize), take, skip);
     if (reading != Reading::kUnknownRecord) return std::nullopt;
   }
   MrpRefusal answer{};

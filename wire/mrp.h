@@ -150,14 +150,20 @@ struct MrpMessage {
   MrpHeader header;
   std::array<MrpMember, kMaxMembers> members;  // the first member_count are valid
   std::size_t member_count = 0;
+  // Records of types that may be skipped, as they came: a switch that passes the message on, or a
+  // part of it, passes them on as well.
+  std::array<std::uint8_t, kMaxSize - MrpHeader::kSize> skipped{};
+  std::size_t skipped_size = 0;
 
   std::span<const MrpMember> list() const { return {members.data(), member_count}; }
+  std::span<const std::uint8_t> skipped_records() const { return {skipped.data(), skipped_size}; }
   bool add(const MrpMember& m);  // false if full
 
   // Empty on a wrong version or length, an unknown type, a record that is malformed or must be
   // known.
   static std::optional<MrpMessage> parse(std::span<const std::uint8_t> data);
-  std::size_t emit(std::span<std::uint8_t> out) const;  // bytes written, 0 if `out` is too small
+  // Skipped records stand behind the members. Bytes written, 0 if `out` is too small.
+  std::size_t emit(std::span<std::uint8_t> out) const;
 };
 static_assert(MrpMessage::kMaxMembers == 89);
 

@@ -47,10 +47,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::array<std::uint8_t, MrpMessage::kMaxSize> out;
   const std::size_t written = message->emit(out);
   const auto again = MrpMessage::parse(std::span(out).first(written));
-  // Records that were skipped are left out; without them every byte is the same.
-  const bool good = written <= size && again && again->header == message->header &&
+  // Records that were skipped stand behind the members; without them every byte is the same.
+  const bool good = written == size && again && again->header == message->header &&
                     std::ranges::equal(again->list(), message->list()) &&
-                    (written < size || std::equal(data, data + size, out.begin()));
+                    std::ranges::equal(again->skipped_records(), message->skipped_records()) &&
+                    (message->skipped_size > 0 || std::equal(data, data + size, out.begin()));
   if (!good) std::abort();
   return 0;
 }

@@ -115,6 +115,11 @@ TEST(MrpMessage, SkipsRecordsThatAreOptionalAndNoOthers) {
   ASSERT_TRUE(message);
   ASSERT_EQ(message->member_count, 1u);
   EXPECT_EQ(message->members[0].qpn, Qpn(1));
+  EXPECT_TRUE(std::ranges::equal(message->skipped_records(), optional)) << "to be passed on";
+  const auto passed_on = MrpMessage::parse(bytes_of(*message));
+  ASSERT_TRUE(passed_on);
+  EXPECT_TRUE(same(*passed_on, *message));
+  EXPECT_TRUE(std::ranges::equal(passed_on->skipped_records(), optional));
   auto mandatory = optional;
   mandatory[0] = 0x02;
   EXPECT_FALSE(MrpMessage::parse(with_record(mandatory)));

@@ -60,8 +60,7 @@ void Split::send(Call& call, const MrpRequest& request, const Roster* roster, st
   });
   const wire::MrpType type = request.message.header.type;
   const bool names_itself = type == wire::MrpType::kRegister || type == wire::MrpType::kGiveUp;
-  wire::MrpMessage part;
-  part.header = request.message.header;
+  wire::MrpMessage part = request.message;  // with the records that are unknown here
   part.header.flags |= flags;
   for (std::size_t i = 0; i < places.size();) {
     const PortId port = places[i].port;

@@ -1,0 +1,40 @@
+#include "switch-emulator/engine/registration_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+// The last datagram that a host got, as a message.
+std::optional<wire::MrpMessage> message_at(const TestNetwork& net, std::size_t host) {
+  const auto frame = Frame::from_bytes(net.frames(host).back());
+  const auto datagram = wire::UdpDatagram::parse(*frame);
+  return datagram ? wire::MrpMessage::parse(frame->payload()) : std::nullopt;
+}
+
+// Hosts 2 and 3 are behind another switch than the leader.
+TEST(Split, PassesOnRecordsThatTheSwitchDoesNotKnow) {
+  auto net = make_pair_of_switches(false);
+  std::vector<wire::MrpMember> members;
+  for (std::size_t host = 0; host < 4; ++host) members.push_back(net->member(host));
+  auto message = TestNetwork::message_about(wire::MrpType::kRegister, members);
+  const std::array<std::uint8_t, 12> records = {0x82, 2, 1, 2, 3, 4, 5, 6, 0x83, 1, 7, 8};
+  std::ranges::copy(records, message.skipped.begin());
+  message.skipped_size = records.size();
+  net->speak(0, message);
+  for (const std::size_t host : {1, 2, 3}) {
+    ASSERT_EQ(net->frames(host).size(), 1u) << host;
+    const auto got = message_at(*net, host);
+    ASSERT_TRUE(got) << host;
+    ASSERT_EQ(got->member_count, 1u);
+    EXPECT_EQ(got->members[0].host, TestNetwork::ip(host));
+    EXPECT_TRUE(std::ranges::equal(got->skipped_records(), records)) << host;
+  }
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
