@@ -235,9 +235,15 @@ int run(int argc, char** argv) {
   }
   for (const std::string& rule : a.disabled) {
     if (net::set_rule(a.plan.rules, rule, false)) continue;
-    std::cerr << "cepheus-sim: no rule is called '" << rule << "'; the safety rules are:";
-    for (const char* const* r = net::kSafetyRules; *r != nullptr; ++r) std::cerr << ' ' << *r;
+    std::cerr << "cepheus-sim: no rule '" << rule << "' can be switched off here; these can:";
+    for (const net::Rule& r : net::kRules) {
+      if (!net::is_fixed(r)) std::cerr << ' ' << r.name;
+    }
     std::cerr << '\n';
+    return kUsage;
+  }
+  if (a.mutation_check && net::kRulesAreFixed) {
+    std::cerr << "cepheus-sim: this build can't switch safety rules off; build one with tests\n";
     return kUsage;
   }
   const auto without = reduction_from(a.without_text);

@@ -1,33 +1,70 @@
 #include "fabric-sim/checked/mutation_check.h"
 
-#include <string_view>
-
 #include "fabric-sim/checked/group_scenario.h"
 
 namespace cepheus::sim {
 namespace {
 
-MutationResult check_mutation(const char* rule, PlanOptions options, std::uint64_t first_seed,
-                              std::uint64_t seeds) {
+using Plan = PlanOptions;
+
+struct Check {
+  const char* rule;
+  std::vector<bool Plan::*> parts = {};  // of the plans on which the rule matters
+  const char* where = "";
+};
+
+constexpr const char* kHostSync = "PSN synchronisation";
+constexpr const char* kWrites = "with WRITEs";
+constexpr const char* kAnnounced = "announced WRITEs";
+constexpr const char* kLossless = "lossless links";
+constexpr const char* kSenders = "sender groups";
+
+std::vector<Check> all_checks() {
+  return {
+      {"nak_ordering"},
+      {"lost_aggregate_answer"},
+      {"rnr_ordering"},
+      {"nak_once", {&Plan::far}},
+      {"gate"},
+      {"old_duplicate_answer"},
+      {"psn_from_state"},
+      {"named_turns"},
+      {"port_binding", {&Plan::incidents}},
+      {"eviction_counts", {&Plan::incidents}},
+      {"loss_ends", {&Plan::incidents}},
+      {"lagging_is_silence", {&Plan::incidents}},
+      {"dark_trunks", {&Plan::cuts}},
+      {"trunk_withdrawals", {&Plan::cuts}},
+      {"every_drop_counted"},
+      {"write_bounds", {&Plan::writes}, kWrites},
+      {"newest_publication", {&Plan::writes}, kWrites},
+      {"announced_by_psn", {&Plan::per_request}, kAnnounced},
+      {"pause_headroom", {&Plan::congestion}, kLossless},
+      {"nak_ordering", {&Plan::host_sync}, kHostSync},
+      {"lost_aggregate_answer", {&Plan::host_sync}, kHostSync},
+      {"rnr_ordering", {&Plan::host_sync}, kHostSync},
+      {"gate", {&Plan::host_sync}, kHostSync},
+      {"old_duplicate_answer", {&Plan::host_sync}, kHostSync},
+      {"newcomer_nak_once", {&Plan::host_sync}, kHostSync},
+      {"write_bounds", {&Plan::writes, &Plan::per_request}, kAnnounced},
+      {"sender_ack_minimum", {&Plan::sender_groups}, kSenders},
+      {"sender_nak_minimum", {&Plan::sender_groups}, kSenders},
+      {"sender_unknown", {&Plan::incidents, &Plan::sender_groups}, kSenders},
+      {"sender_rewritten", {&Plan::incidents, &Plan::sender_groups}, kSenders},
+      {"write_bounds", {&Plan::writes, &Plan::sender_groups}, kSenders},
+  };
+}
+
+MutationResult check_mutation(const Check& check, std::uint64_t first_seed, std::uint64_t seeds) {
   MutationResult result;
-  result.rule = rule;
-  result.host_sync = options.host_sync;
-  // Rules about deaths and forgery need deaths and forgery, one about late answers late answers.
-  const std::string_view name = rule;
-  options.incidents = name == "eviction_counts" || name == "loss_ends" ||
-                      name == "lagging_is_silence" || name == "port_binding";
-  options.far = name == "nak_once";
-  options.per_request |= name == "announced_by_psn";
-  result.per_request = options.per_request;
-  options.writes = result.writes = name == "write_bounds" || name == "newest_publication";
-  options.congestion = result.congestion = name == "pause_headroom";
-  result.sender_groups = options.sender_groups;
-  options.incidents |= name == "sender_unknown" || name == "sender_rewritten";
-  options.cuts = name == "dark_trunks" || name == "trunk_withdrawals";
-  const PlanOptions sound = options;
-  net::set_rule(options.rules, rule, false);
+  result.rule = check.rule;
+  result.where = check.where;
+  Plan sound;
+  for (bool Plan::*const part : check.parts) sound.*part = true;
+  Plan broken = sound;
+  net::set_rule(broken.rules, check.rule, false);
   for (std::uint64_t seed = first_seed; seed - first_seed < seeds; ++seed) {
-    const Outcome outcome = run_seed(seed, options);
+    const Outcome outcome = run_seed(seed, broken);
     // A seed that fails with every rule on says nothing about this one.
     if (!outcome.finding || run_seed(seed, sound).finding) continue;
     result.caught = true;
@@ -42,21 +79,8 @@ MutationResult check_mutation(const char* rule, PlanOptions options, std::uint64
 
 std::vector<MutationResult> check_mutations(std::uint64_t first_seed, std::uint64_t seeds) {
   std::vector<MutationResult> results;
-  for (const char* const* rule = net::kSafetyRules; *rule != nullptr; ++rule) {
-    results.push_back(check_mutation(*rule, {}, first_seed, seeds));
-  }
-  PlanOptions host_sync, per_request;
-  host_sync.host_sync = per_request.per_request = true;
-  for (const char* const rule : kHostSyncRules) {
-    results.push_back(check_mutation(rule, host_sync, first_seed, seeds));
-  }
-  for (const char* const rule : kPerRequestRules) {
-    results.push_back(check_mutation(rule, per_request, first_seed, seeds));
-  }
-  PlanOptions sender_groups;
-  sender_groups.sender_groups = true;
-  for (const char* const rule : kSenderGroupRules) {
-    results.push_back(check_mutation(rule, sender_groups, first_seed, seeds));
+  for (const Check& check : all_checks()) {
+    results.push_back(check_mutation(check, first_seed, seeds));
   }
   return results;
 }
@@ -66,12 +90,7 @@ std::string to_table(const std::vector<MutationResult>& results) {
   table += "|---|---|---|---|\n";
   for (const MutationResult& r : results) {
     table += "| `" + r.rule;
-    table += r.sender_groups ? "`, sender groups | "
-             : r.host_sync   ? "`, PSN synchronisation | "
-             : r.per_request ? "`, announced WRITEs | "
-             : r.writes      ? "`, with WRITEs | "
-             : r.congestion  ? "`, lossless links | "
-                             : "` | ";
+    table += (r.where.empty() ? "`" : "`, " + r.where) + " | ";
     table += r.caught ? std::to_string(r.seed) + " | " + to_string(r.finding.invariant) + " | " +
                             r.finding.text + " |\n"
                       : "none | | not caught |\n";
