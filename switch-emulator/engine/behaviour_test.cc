@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Its timer runs out a millisecond after each packet.
+// Its timer runs out a millisecond after each packet, and after a path has left.
 class Ticker final : public Behaviour {
  public:
   static inline int ticks = 0;
@@ -25,7 +25,7 @@ class Ticker final : public Behaviour {
     set_deadline(wire::kNever);
   }
   void on_path_added() override {}
-  void on_path_removed(Call&, const Removed&) override {}
+  void on_path_removed(Call& call, const Removed&) override { set_deadline(call.now + 1ms); }
   void on_port_down(PathNo) override {}
   void on_port_up(PathNo) override {}
   std::size_t held() const override { return 0; }
@@ -53,11 +53,13 @@ class BehaviourTest : public testing::Test {
     Ticker::ticks = 0;
     for (const auto type : {wire::MrpType::kRegister, wire::MrpType::kActivate}) {
       const bool activates = type == wire::MrpType::kActivate;
-      const auto bytes = TestNetwork::control_bytes(
-          0, type, 1, activates ? std::span<const wire::MrpMember>() : members_, 1, 0, 1, nullptr,
-          activates ? 2 : 0);
-      switch_.on_packet(now_, net_->port_of(0), *Frame::from_bytes(bytes), out_);
+      say(TestNetwork::control_bytes(0, type, 1,
+                                     activates ? std::span<const wire::MrpMember>() : members_, 1,
+                                     0, 1, nullptr, activates ? 2 : 0));
     }
+  }
+  void say(const std::vector<std::uint8_t>& bytes) {
+    switch_.on_packet(now_, net_->port_of(0), *Frame::from_bytes(bytes), out_);
   }
   void send_data() {
     const Frame data = net_->make_frame(0, net_->headers_from(0, wire::Opcode::kRcSendOnly, 0));
@@ -84,10 +86,16 @@ TEST_F(BehaviourTest, HasATimerOfItsOwn) {
   switch_.check_consistent();
 }
 
+TEST_F(BehaviourTest, MayMoveItsTimerWhenAMemberIsEvicted) {
+  say(TestNetwork::control_bytes(0, wire::MrpType::kEvict, 1, std::span(members_).last(1)));
+  ASSERT_EQ(switch_.counters()[Counter::kPathsEvicted], 1u);
+  EXPECT_EQ(switch_.deadline(), now_ + 1ms);
+  switch_.check_consistent();
+}
+
 TEST_F(BehaviourTest, TakesItsTimerWithIt) {
   send_data();
-  const auto bytes = TestNetwork::control_bytes(0, wire::MrpType::kUnregister, 1, {});
-  switch_.on_packet(now_, net_->port_of(0), *Frame::from_bytes(bytes), out_);
+  say(TestNetwork::control_bytes(0, wire::MrpType::kUnregister, 1, {}));
   ASSERT_EQ(switch_.group_count(), 0u);
   switch_.on_timer(now_ + 1ms, out_);
   EXPECT_EQ(Ticker::ticks, 0);

@@ -66,6 +66,8 @@ PathNo GroupTable::add_path(Group& group, PortId port, bool is_host) {
 void GroupTable::remove_path(Call& call, Group& group, PathNo path) {
   --over_port_[group.paths[path].port.value()];
   group.remove_path(call, path);
+  GroupEntry& entry = *find(group.id);
+  if (entry.current && &entry.current->group == &group) note_timer(group.id, entry);
 }
 
 void GroupTable::drop(Call& call, std::unique_ptr<GroupInstance>& table) {

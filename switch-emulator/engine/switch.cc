@@ -204,6 +204,7 @@ void Switch::on_timer(Instant now, SwitchOutput& out) {
       continue;
     }
     if (entry.current && entry.current->group.behaviour->deadline() <= now) {
+      const auto own = Handling::none(call);
       entry.current->group.behaviour->on_timer(call);
       assert(entry.current->group.behaviour->deadline() > now);
     }

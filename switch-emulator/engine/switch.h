@@ -9,10 +9,9 @@
 // (Frame::external, Frame::ref). A frame that the source-change gate holds back keeps its buffer:
 // on_packet says kHeld, and SwitchOutput::released names the buffer when the engine has let go of
 // it (after the emits of the same call). A caller that has no room for the buffer says so by
-// `may_hold`: the gate then answers as one that is full. A payload of the engine's own making (a long REGISTER) is
-// external without a BufferRef: its bytes stay valid until the next call into the engine.
-// docs/protocol.md states the rules; each safety rule can be switched off by name for the mutation
-// check.
+// `may_hold`: the gate then answers as one that is full. A payload of the engine's own making (a
+// long REGISTER) is external without a BufferRef: its bytes stay valid until the next call into the
+// engine. docs/protocol.md states the rules, net/rules.def lists them.
 #pragma once
 
 #include <memory>
