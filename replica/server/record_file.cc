@@ -1,6 +1,7 @@
 #include "replica/server/record_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,6 +50,15 @@ std::vector<std::uint8_t> read_all(int fd, std::size_t size, std::size_t at) {
   }
   bytes.resize(got);
   return bytes;
+}
+
+// One process at a time reads and writes the record: a second one would save what it read before the
+// first one's last mark or promise.
+wire::Result<void> lock_record(const wire::UniqueFd& file, const std::string& path) {
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return tl::unexpected(failed(path, errno));
+  return wire::fail(wire::ErrorCode::kRefused,
+                    path + " is in use by another process: end that process first");
 }
 
 }  // namespace
@@ -134,6 +144,7 @@ wire::Result<RecordFile> RecordFile::create(const std::string& path, const Store
   RecordFile made(wire::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)),
                   slot_size(stored.geometry));
   if (!made.file_.is_open()) return tl::unexpected(failed(path, errno));
+  if (auto locked = lock_record(made.file_, path); !locked) return tl::unexpected(locked.error());
   const auto size = static_cast<off_t>(2 * made.slot_);
   int error = posix_fallocate(made.file_.get(), 0, size);
   if (error == 0) error = made.save(stored);
@@ -147,6 +158,7 @@ wire::Result<RecordFile> RecordFile::create(const std::string& path, const Store
 wire::Result<RecordFile> RecordFile::open(const std::string& path) {
   wire::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!file.is_open()) return tl::unexpected(failed(path, errno));
+  if (auto locked = lock_record(file, path); !locked) return tl::unexpected(locked.error());
   struct stat found {};
   if (fstat(file.get(), &found) != 0) return tl::unexpected(failed(path, errno));
   RecordFile opened(std::move(file), static_cast<std::size_t>(found.st_size) / 2);

@@ -39,6 +39,7 @@ class RecordFile {
  public:
   // With its first content, durable when it returns. Refused if there is such a file.
   static wire::Result<RecordFile> create(const std::string& path, const StoredReplica& stored);
+  // Refused while another RecordFile has it open, in any process.
   static wire::Result<RecordFile> open(const std::string& path);
 
   // As it was opened.

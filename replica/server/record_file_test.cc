@@ -60,17 +60,35 @@ void spoil(const std::string& path, std::size_t at) {
   file.put(static_cast<char>(byte ^ 1));
 }
 
+TEST(RecordFile, IsReadByOneAtATime) {
+  const Directory directory;
+  const std::string path = directory.file("r");
+  StoredReplica last = some_replica();
+  {
+    auto first = RecordFile::create(path, some_replica());
+    ASSERT_TRUE(first);
+    const auto second = RecordFile::open(path);
+    ASSERT_FALSE(second) << "it would miss what the first one still saves";
+    EXPECT_EQ(second.error().code, wire::ErrorCode::kRefused);
+    last.record.promised = {9, 9};
+    ASSERT_EQ(first->save(last), 0);
+  }
+  const auto next = RecordFile::open(path);
+  ASSERT_TRUE(next);
+  expect_equal(next->stored(), last);
+}
+
 TEST(RecordFile, HoldsWhatWasSavedLast) {
   const Directory directory;
   StoredReplica stored = some_replica();
-  auto made = RecordFile::create(directory.file("r"), stored);
+  const auto made = RecordFile::create(directory.file("r"), stored).map([](const auto&) {});
   ASSERT_TRUE(made) << made.error().text;
   for (std::uint32_t chunk = 0; chunk < 5; ++chunk) {
-    stored.record.marks.set(chunk);
-    ASSERT_EQ(made->save(stored), 0);
-    const auto opened = RecordFile::open(directory.file("r"));
+    auto opened = RecordFile::open(directory.file("r"));
     ASSERT_TRUE(opened) << opened.error().text;
     expect_equal(opened->stored(), stored);
+    stored.record.marks.set(chunk);
+    ASSERT_EQ(opened->save(stored), 0);
   }
 }
 
@@ -81,9 +99,11 @@ TEST(RecordFile, HoldsTheLastButOneIfTheLastIsDamaged) {
   const StoredReplica first = some_replica();
   StoredReplica second = first;
   second.record.promised.number = 9;
-  auto made = RecordFile::create(path, first);
-  ASSERT_TRUE(made);
-  ASSERT_EQ(made->save(second), 0);
+  {
+    auto made = RecordFile::create(path, first);
+    ASSERT_TRUE(made);
+    ASSERT_EQ(made->save(second), 0);
+  }
   // Sequences 1 and 2 are in the slots 1 and 0.
   for (const std::size_t at :
        {std::size_t{0}, std::size_t{13}, encode_record(second, 2).size() - 1}) {

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   serve->add_option("--file", serving.file, "The data; beside it lies FILE.cepheus")->required();
   serve->add_option("--size", serving.size, "Bytes of a new replica, with K, M, G or T")
       ->transform(CLI::AsSizeValue(false));
-  serve->add_option("--block", serving.block, "Bytes of a new one's block (default: 4096)");
+  serve->add_option("--block", serving.block,
+                    "Bytes of a block: a power of two from 512 to 65536 (default: 4096)");
   serve->add_flag("--create", serving.create, "Makes the files if they are not there")
       ->needs("--size");
   serve

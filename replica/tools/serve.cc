@@ -16,6 +16,7 @@ namespace {
 enum ServeExit { kDone = 0, kFailure = 1, kUsage = 2 };
 
 constexpr std::uint32_t kSmallestBlock = 512;
+constexpr std::uint32_t kLargestBlock = 65536;  // what nbdkit takes as a smallest request
 
 ReplicaServer* serving = nullptr;
 
@@ -41,9 +42,9 @@ wire::Result<Geometry> geometry_of(const ServeArguments& arguments) {
     return wire::fail(wire::ErrorCode::kInvalid, why);
   };
   if (!std::has_single_bit(geometry.block) || geometry.block < kSmallestBlock ||
-      geometry.block > geometry.chunk) {
+      geometry.block > kLargestBlock) {
     return invalid("--block " + std::to_string(geometry.block) +
-                   " is no power of two from 512 to 1048576");
+                   ": it must be a power of two from 512 to 65536");
   }
   if (geometry.size == 0 || geometry.size % geometry.block != 0) {
     return invalid("--size " + std::to_string(geometry.size) + " is no multiple of the block");

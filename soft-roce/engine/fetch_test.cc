@@ -125,6 +125,52 @@ TEST_F(Fetch, ARepeatedReadIsCarriedOutAgainFromMemory) {
   EXPECT_EQ(b_.count(Counter::kRxDuplicate), 1u);
 }
 
+// The requester repeats all of them in one batch, before the responder answers any.
+TEST_F(Fetch, AllRequestsThatAreRepeatedAtOnceAreAnswered) {
+  a_.read(1, kResult, 600, b_, 0);
+  a_.atomic(2, SendOp::kFetchAdd, kResult + 1024, b_, 2048, 5);
+  a_.read(3, kResult + 2048, 300, b_, 4096);
+  const auto requests = a_.transmit_all();
+  ASSERT_EQ(requests.size(), 3u);
+  b_.hear(requests);
+  (void)b_.transmit_all();  // lost
+  b_.hear(requests);
+  a_.hear(b_.transmit_all());
+  EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3));
+  EXPECT_TRUE(same(kResult, 0, 600));
+  EXPECT_TRUE(same(kResult + 2048, 4096, 300));
+  EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 0u);
+}
+
+TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
+  a_.read(1, kResult, 600, b_, 0);
+  a_.read(2, kResult + 1024, 100, b_, 1024);
+  const auto requests = a_.transmit_all();
+  b_.hear(requests);
+  ASSERT_TRUE(b_.transmit());  // the first of three packets; lost, as the two after it
+  b_.hear(requests[0]);
+  const auto answers = b_.transmit_all();
+  EXPECT_EQ(opcodes(answers),
+            (std::vector{Opcode::kRcReadResponseFirst, Opcode::kRcReadResponseMiddle,
+                         Opcode::kRcReadResponseLast}))
+      << "the requester repeats the second request, too";
+}
+
+TEST_F(Fetch, RepeatedRequestsBeyondTheResponsesThatFitAreDropped) {
+  a_.read(1, kResult, 256 * (kMaxRdAtomic + 1), b_, 0);
+  const Packet request = *a_.transmit();
+  b_.hear(request);
+  (void)b_.transmit_all();
+  for (std::uint32_t i = 0; i <= kMaxRdAtomic; ++i) {
+    b_.hear(with_headers(request, [i](auto& h) {
+      h.bth.psn = h.bth.psn + i;
+      h.reth.dma_length = 256;
+    }));
+  }
+  EXPECT_EQ(b_.transmit_all().size(), kMaxRdAtomic);
+  EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 1u);
+}
+
 TEST_F(Fetch, ARepeatedReadThatCannotBeServedIsDropped) {
   a_.read(1, kResult, 10, b_, 0);
   const Packet request = *a_.transmit();

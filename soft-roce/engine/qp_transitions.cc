@@ -50,7 +50,7 @@ constexpr std::array kTransitions{
     Transition{QpState::kSqe, QpState::kRts, 0, kTunable},
     Transition{QpState::kSqd, QpState::kSqd, 0,
                kTunable | kAttrAddress | kAttrTimeout | kAttrRetryCount | kAttrRnrRetry |
-                   kAttrMaxRdAtomic},
+                   kAttrMaxRdAtomic | kAttrMaxDestRdAtomic},
 };
 
 constexpr std::array<std::pair<std::uint32_t, const char*>, 16> kNames{{

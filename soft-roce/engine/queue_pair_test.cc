@@ -193,6 +193,16 @@ TEST(QueuePair, IdleQueueIsDrainedAtOnce) {
   EXPECT_EQ(hosts.a.events.size(), 1u);
 }
 
+TEST(QueuePair, TakesLimitsOfReadsAndAtomicsWhileItsSendQueueIsDrained) {
+  TwoHosts hosts;
+  ASSERT_TRUE(hosts.a.to_drained());
+  QpAttr limits;
+  limits.max_rd_atomic = 2;
+  limits.max_dest_rd_atomic = 3;
+  ASSERT_TRUE(hosts.a.modify(limits, kAttrMaxRdAtomic | kAttrMaxDestRdAtomic));
+  EXPECT_EQ(hosts.a.nic.query_qp(hosts.a.qpn)->max_dest_rd_atomic, 3u);
+}
+
 TEST(QueuePair, IsSilentAboutDrainingUnlessItIsAsked) {
   TwoHosts hosts;
   ASSERT_TRUE(hosts.a.to_drained());

@@ -48,7 +48,16 @@ class ResponderResources {
     head_ = (head_ + 1) % pending_.size();
     --size_;
   }
+  bool full() const { return size_ == pending_.size(); }
   void clear_pending() { size_ = 0; }
+  // Drops the results whose next packet is `psn` or behind it. False: there was none.
+  // A requester has at most 2^23 PSNs in flight, so all of them lie within 2^23 of `psn`. One that
+  // breaks this rule loses its own results.
+  bool drop_from(Psn psn) {
+    const std::size_t before = size_;
+    while (size_ != 0 && distance(psn, back().psn) >= 0) --size_;
+    return size_ != before;
+  }
 
   // Whether the response packet `psn` is still to be sent.
   bool covers(Psn psn) const {

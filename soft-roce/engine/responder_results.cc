@@ -141,10 +141,12 @@ void Responder::repeat_fetch(const wire::RoceHeaders& headers) {
     counters_.add(Counter::kRxDropStaleRequest);
     return;
   }
-  // The requester went back to here: what is pending lies behind it and will be asked for again.
-  if (!results_.empty()) {
-    results_.clear_pending();
-    if (owed_ == Owed::kAck) owed_ = Owed::kNothing;
+  // The requester went back to this PSN and repeats every request behind it. Results before it stay:
+  // it has repeated several requests at once.
+  if (results_.drop_from(headers.bth.psn) && owed_ == Owed::kAck) owed_ = Owed::kNothing;
+  if (results_.full()) {
+    counters_.add(Counter::kRxDropStaleRequest);
+    return;
   }
   result.msn = msn_;
   result.repeated = true;

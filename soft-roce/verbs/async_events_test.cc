@@ -3,8 +3,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 namespace cepheus::verbs {
 namespace {
@@ -53,6 +58,58 @@ TEST_F(Async, WithdrawingForgetsOneObjectsEventsOnly) {
   ASSERT_TRUE(events_->take(got));
   EXPECT_EQ(other, 1u);
   EXPECT_FALSE(is_readable());
+}
+
+// A thread that waits for an event while signals come.
+class AsyncSignals : public ::testing::Test {
+ protected:
+  AsyncSignals()
+      : waiter_([this] {
+          ibv_async_event got{};
+          took_ = events_->take(got);
+          error_ = errno;
+          is_over_ = true;
+        }) {}
+  ~AsyncSignals() override { ::sigaction(SIGUSR1, &before_, nullptr); }
+
+  void handle(int flags) {
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++handled; };
+    action.sa_flags = flags;
+    ::sigaction(SIGUSR1, &action, &before_);
+    handled = 0;
+  }
+  // Returns once the handler has run.
+  void interrupt() {
+    const int old = handled;
+    ::pthread_kill(waiter_.native_handle(), SIGUSR1);
+    while (handled == old && !is_over_) ::sched_yield();
+  }
+
+  static inline std::atomic<int> handled{0};
+  std::unique_ptr<AsyncEvents> events_ = *AsyncEvents::create();
+  struct sigaction before_ {};
+  bool took_ = false;
+  int error_ = 0;
+  std::atomic<bool> is_over_{false};
+  std::thread waiter_;
+};
+
+TEST_F(AsyncSignals, ThatRestartCallsDoNotEndTheWait) {
+  handle(SA_RESTART);
+  for (int i = 0; i < 200; ++i) interrupt();
+  EXPECT_FALSE(is_over_);
+  events_->post({}, nullptr);
+  waiter_.join();
+  EXPECT_TRUE(took_);
+}
+
+TEST_F(AsyncSignals, ThatDoNotRestartCallsEndItWithEintr) {
+  handle(0);
+  while (!is_over_) interrupt();
+  waiter_.join();
+  EXPECT_FALSE(took_);
+  EXPECT_EQ(error_, EINTR);
 }
 
 TEST_F(Async, AProgramThatNeverReadsCostsBoundedMemory) {

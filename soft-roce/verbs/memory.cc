@@ -27,14 +27,28 @@ int check_access(unsigned access) {
   return 0;
 }
 
-// Hardware would pin the pages; we only make sure that there are any.
-bool is_mapped(void* address, std::size_t length) {
+// Whether the program itself may access the page at `address` so (since Linux 5.14; before, any page
+// that is mapped). Pages that nobody has touched are made, as pinning would make them.
+bool may_access(std::uintptr_t address, std::size_t page, bool writes) {
+  static const bool is_known = [&] {
+    const auto here = reinterpret_cast<std::uintptr_t>(&is_known) & ~(page - 1);
+    return ::madvise(reinterpret_cast<void*>(here), page, MADV_POPULATE_READ) == 0;
+  }();
+  return !is_known || ::madvise(reinterpret_cast<void*>(address & ~(page - 1)), page,
+                                writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
+}
+
+// Hardware would pin all pages. The emulated NIC checks that all are mapped, and that the first and the last one
+// may be accessed: a check of each costs as much as copying a large message.
+bool is_accessible(void* address, std::size_t length, bool writes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<std::uintptr_t>(address) & ~(page - 1);
-  const auto end = reinterpret_cast<std::uintptr_t>(address) + length;
-  if (end < first) return false;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t first = begin & ~(page - 1);
+  const std::uintptr_t end = begin + length;
+  if (end < begin) return false;
   // With this flag msync changes nothing, and fails where a page is not mapped.
-  return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
+  return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0 &&
+         may_access(begin, page, writes) && may_access(end - 1, page, writes);
 }
 
 // `key`: of the program's choice; without one, the NIC's.
@@ -45,7 +59,8 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
     LiveNic& nic = domain.owner().nic();
     if (nic.is_abandoned()) return refuse(ENODEV);
     if (const int error = check_access(access); error != 0) return refuse(error);
-    if (length > 0 && !is_mapped(address, length)) return refuse(EFAULT);
+    const bool writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+    if (length > 0 && !is_accessible(address, length, writes)) return refuse(EFAULT);
     install_memory_guard();
     auto keys = nic.run([&](Nic& engine, Instant, NicOutput&) {
       const unsigned rights = access & kUnderstoodAccess;

@@ -242,6 +242,9 @@ class OverLoss(Programs):
     def test_bandwidth_tests_finish(self):
         self.run_pair("ib_write_bw", "-d", "cepheus0", "-x", "0", "-n", "200", "-s", "16384")
         self.run_pair("ib_send_bw", "-d", "cepheus0", "-x", "0", "-n", "200", "-s", "16384")
+        # Many requests are in flight, and the requester repeats all of them at once.
+        self.run_pair("ib_read_bw", "-d", "cepheus0", "-x", "0", "-n", "2000", "-s", "1024")
+        self.run_pair("ib_atomic_bw", "-d", "cepheus0", "-x", "0", "-n", "2000")
         status = subprocess.run([CTL, "--socket", self.fabric.socket, "--json", "ports"], env=CLEAN,
                                 capture_output=True, text=True, check=True).stdout
         self.assertTrue(re.search(r'"dropped_loss": ?[1-9]', status), "the links lost nothing: nothing was tested")

@@ -84,8 +84,9 @@ QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpT
 }
 
 QueuePair::~QueuePair() {
-  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
+  // First the listener: once the queue pair is gone, another thread's may get its number.
   nic().remove_qp(qpn());
+  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
   await_acknowledgements(qp_base.mutex, qp_base.cond, [&] {
     return nic().is_abandoned() || qp_base.events_completed == fetched;

@@ -1,12 +1,13 @@
 #include "soft-roce/verbs/readiness.h"
 
 #include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
+#include <climits>
 #include <cstring>
 #include <string>
 
@@ -29,15 +30,22 @@ Readiness::~Readiness() {
 void Readiness::set() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
+  is_set_.store(1);
+  if (waiting_.load() > 0) {
+    ::syscall(SYS_futex, &is_set_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
 }
 
 void Readiness::clear() {
+  is_set_.store(0);
   // Never blocks, though the descriptor may: the owner's lock is held and the value is not 0.
   std::uint64_t value = 0;
   [[maybe_unused]] const ssize_t got = ::read(fd_, &value, sizeof value);
 }
 
 void Readiness::renew() {
+  is_set_.store(0);
+  waiting_.store(0);
   const int flags = ::fcntl(fd_, F_GETFL) & O_NONBLOCK;
   const int fresh = ::eventfd(0, EFD_CLOEXEC | (flags != 0 ? EFD_NONBLOCK : 0));
   if (fresh < 0) return;
@@ -45,14 +53,22 @@ void Readiness::renew() {
   ::close(fresh);
 }
 
-bool Readiness::wait() const {
-  pollfd want{fd_, POLLIN, 0};
+bool Readiness::wait() {
   if ((::fcntl(fd_, F_GETFL) & O_NONBLOCK) != 0) {
-    if (::poll(&want, 1, 0) > 0) return true;
+    if (is_set_.load() != 0) return true;
     errno = EAGAIN;
     return false;
   }
-  return ::poll(&want, 1, -1) > 0;
+  ++waiting_;
+  long rc = 0;
+  // EAGAIN: it was set in between.
+  while (is_set_.load() == 0 && (rc == 0 || errno == EAGAIN)) {
+    rc = ::syscall(SYS_futex, &is_set_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+  }
+  const int error = errno;
+  --waiting_;
+  errno = error;
+  return is_set_.load() != 0;
 }
 
 }  // namespace cepheus::verbs

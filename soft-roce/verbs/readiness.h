@@ -1,6 +1,8 @@
 // A descriptor that polls readable while something waits: an eventfd kept at 0 or 1 by its owner.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "wire/result.h"
@@ -12,6 +14,7 @@ class Readiness {
  public:
   static wire::Result<Readiness> create();
   ~Readiness();
+  // Before anything waits for it.
   Readiness(Readiness&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Readiness& operator=(Readiness&&) = delete;
 
@@ -22,12 +25,16 @@ class Readiness {
   // same number, and not readable.
   void renew();
   // Sleeps until readable. False with errno EAGAIN if the program made the descriptor non-blocking,
-  // EINTR if a signal came.
-  bool wait() const;
+  // EINTR if a signal came whose handler has no SA_RESTART, as with a read of the descriptor.
+  bool wait();
 
  private:
   explicit Readiness(int fd) : fd_(fd) {}
   int fd_;
+  // A poll of the descriptor ends at every signal, and a read would take the value. A wait on a
+  // futex does neither.
+  std::atomic<std::uint32_t> is_set_{0};
+  std::atomic<int> waiting_{0};
 };
 
 }  // namespace cepheus::verbs

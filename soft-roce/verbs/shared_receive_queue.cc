@@ -43,8 +43,9 @@ SharedReceiveQueue::SharedReceiveQueue(ProtectionDomain& domain, void* user_cont
 }
 
 SharedReceiveQueue::~SharedReceiveQueue() {
-  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_srq(id_).has_value(); });
+  // First the listener: once the queue is gone, another thread's queue may get its number.
   nic().remove_srq(id_);
+  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_srq(id_).has_value(); });
   const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
   await_acknowledgements(mutex, cond,
                          [&] { return nic().is_abandoned() || events_completed == fetched; });

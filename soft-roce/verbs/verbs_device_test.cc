@@ -262,6 +262,21 @@ TEST_F(OneHost, TheLimitsItTellsAreTheOnesItKeeps) {
   EXPECT_EQ(ibv_create_cq(e.context, 1, nullptr, nullptr, 1), nullptr) << "one vector only";
 }
 
+TEST_F(OneHost, RegistersMemoryForWhatTheProgramMayDoWithIt) {
+  Endpoint e;
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const memory = ::mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_EQ(ibv_reg_mr(e.pd, memory, page, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+  ibv_mr* const mr = ibv_reg_mr(e.pd, memory, page, IBV_ACCESS_REMOTE_READ);
+  ASSERT_NE(mr, nullptr) << "it may be read";
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  ASSERT_EQ(::mprotect(memory, page, PROT_NONE), 0);
+  EXPECT_EQ(ibv_reg_mr(e.pd, memory, page, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+  ::munmap(memory, page);
+}
+
 TEST_F(OneHost, ChecksMemoryBeforeItRegistersIt) {
   Endpoint e;
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

@@ -1,10 +1,13 @@
 // What each service carries between two plain verbs programs, through a real switch process.
 #include <endian.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "soft-roce/verbs/test_endpoint.h"
 
@@ -176,6 +179,34 @@ TEST_F(Services, TheExtendedInterfaceReadsAndCounts) {
   EXPECT_EQ(word(e, 8), 5u);
   EXPECT_EQ(word(e, 16), 7u);
   peer.signal();
+}
+
+// Another thread's queue ends at that moment, and its number is free again.
+TEST_F(Services, ALimitEventReachesASharedReceiveQueueWithANumberThatWasUsedBefore) {
+  Endpoint e;
+  ::fcntl(e.context->async_fd, F_SETFL, O_NONBLOCK);
+  ibv_srq_init_attr wanted{.srq_context = nullptr,
+                           .attr = {.max_wr = 1, .max_sge = 1, .srq_limit = 0}};
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) ibv_destroy_srq(ibv_create_srq(e.pd, &wanted));
+  });
+  int events = 0;
+  constexpr int kQueues = 50'000;
+  for (int i = 0; i < kQueues; ++i) {
+    ibv_srq* const srq = ibv_create_srq(e.pd, &wanted);
+    ibv_srq_attr low{.max_wr = 0, .max_sge = 0, .srq_limit = 1};  // nothing is posted
+    ibv_modify_srq(srq, &low, IBV_SRQ_LIMIT);
+    ibv_async_event event{};
+    if (ibv_get_async_event(e.context, &event) == 0) {
+      ++events;
+      ibv_ack_async_event(&event);
+    }
+    ibv_destroy_srq(srq);
+  }
+  stop = true;
+  other.join();
+  EXPECT_EQ(events, kQueues);
 }
 
 TEST_F(Services, ASharedReceiveQueueServesManyQueuePairsAndTellsWhenItRunsLow) {

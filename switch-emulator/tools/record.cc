@@ -146,15 +146,10 @@ wire::Result<void> cant_write(const std::string& file) {
   return wire::fail(wire::ErrorCode::kInvalid, file + " can't be written: " + std::strerror(errno));
 }
 
-}  // namespace
-
-wire::Result<void> record(const RecordOptions& options) {
+wire::Result<void> record_at(const RecordOptions& options) {
   const sigset_t endings = block_endings();
   const auto status = status_of(options.fabric_socket);
   if (!status) return tl::unexpected(status.error());
-  std::ofstream out(options.file);
-  if (!out) return cant_write(options.file);
-
   const std::string directory = reports::default_directory();
   if (auto made = reports::ReportDirectory::make(directory); !made) {
     return tl::unexpected(made.error());
@@ -165,6 +160,9 @@ wire::Result<void> record(const RecordOptions& options) {
   const std::int64_t began = now_ns();
   auto answer = packets.ask(false);
   if (!answer) return tl::unexpected(answer.error());
+  // Only now: a file of that name stays as it is if there is nothing to record.
+  std::ofstream out(options.file);
+  if (!out) return cant_write(options.file);
   recording::TraceFile file(out, began);
   const auto names = answer->value("counters", std::vector<std::string>());
   const Nodes nodes = Nodes::of(*status, names);
@@ -210,6 +208,18 @@ wire::Result<void> record(const RecordOptions& options) {
             << " passed over, " << packets.lost() << " lost) in " << options.file
             << ": open it at ui.perfetto.dev" << std::endl;
   return {};
+}
+
+}  // namespace
+
+wire::Result<void> record(const RecordOptions& options) {
+  try {
+    return record_at(options);
+  } catch (const json::exception& e) {
+    return wire::fail(wire::ErrorCode::kFailed, "the fabric's answer is no recording (" +
+                                                    std::string(e.what()) +
+                                                    "): is cepheus-switch of the same version?");
+  }
 }
 
 }  // namespace cepheus::tools

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import re
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -128,6 +129,33 @@ class Scripts(unittest.TestCase):
         self.assertEqual(switch.stat().st_uid, nobody.pw_uid)
         self.run_script("epilog", SLURM_JOB_UID=str(nobody.pw_uid))
         self.assertFalse(own.exists() or switch.exists())
+
+    def pid_of_the_fabric(self):
+        return int((self.directory / "fabrics/7-n0/fabric.lock").read_text())
+
+    def assert_ends(self, pid):
+        wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), lambda: f"process {pid} is there")
+
+    def test_a_fabric_that_its_user_stops_is_ended(self):
+        self.run_script("prolog")
+        pid = self.pid_of_the_fabric()
+        os.kill(pid, signal.SIGSTOP)
+        self.run_script("epilog")
+        self.assert_ends(pid)
+
+    def test_the_user_can_not_name_another_process_to_be_ended(self):
+        self.run_script("prolog")
+        pid = self.pid_of_the_fabric()
+        with subprocess.Popen(["sleep", "600"]) as other:
+            self.addCleanup(other.kill)
+            lock = self.directory / "fabrics/7-n0/fabric.lock"
+            lock.unlink()
+            lock.write_text(f"{other.pid}\n")
+            (self.directory / "fabrics/7-n0/fabric").unlink()  # nor can it be asked to end
+            self.run_script("epilog")
+            self.assertIsNone(other.poll())
+            self.assert_ends(pid)
+            other.kill()
 
     def test_a_fabric_of_another_job_is_not_ended(self):
         self.run_script("prolog")

@@ -306,7 +306,7 @@ class Volumes(unittest.TestCase):
             command[command.index("--listen") + 1] = "127.0.0.1:0"
             second = subprocess.run(command, env=on_host(volume.switch.socket, 0), text=True, capture_output=True, timeout=60, check=False)
             self.assertEqual(second.returncode, 1, second.stdout + second.stderr)
-            self.assertIn("served by another process", second.stdout + second.stderr)
+            self.assertIn("in use by another process", second.stdout + second.stderr)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
-UNITS = [BUILD / "tools" / f"{name}.service" for name in ("cepheus-switch", "cepheus-metrics", "cepheus-cmd")]
+NAMES = ("cepheus-switch", "cepheus-metrics", "cepheus-cmd")
 EXPOSURE = 30  # tenths, at most
 
 sys.path.insert(0, str(HERE.parent))
@@ -26,14 +27,35 @@ def run(*words):
 
 
 class Units(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.prefix = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="cepheus-units-")))
+        cls.install()
+        cls.units = [cls.prefix / "lib/systemd/system" / f"{name}.service" for name in NAMES]
+
+    @classmethod
+    def install(cls):
+        subprocess.run(["cmake", f"-DCMAKE_INSTALL_PREFIX={cls.prefix}", "-P", BUILD / "tools/cmake_install.cmake"], check=True, stdout=subprocess.DEVNULL)
+
+    def test_name_the_prefix_of_the_installation(self):
+        for unit in self.units:
+            self.assertIn(f"\nExecStart={self.prefix}/bin/cepheus", unit.read_text())
+
+    def test_a_second_installation_keeps_an_edited_topology(self):
+        topology = self.prefix / "etc/cepheus/fabric.toml"
+        self.assertEqual(topology.read_text(), (HERE / "fabric.toml").read_text())
+        topology.write_text("# edited\n")
+        self.install()
+        self.assertEqual(topology.read_text(), "# edited\n")
+
     def test_are_exposed_little(self):
-        for unit in UNITS:
+        for unit in self.units:
             code, said = run("systemd-analyze", "security", "--no-pager", "--offline=true", f"--threshold={EXPOSURE}", str(unit))
             self.assertEqual(code, 0, f"{unit}\n{said}")
             self.assertIn("Overall exposure level", said)
 
     def test_can_be_read(self):
-        for unit in UNITS:
+        for unit in self.units:
             code, said = run("systemd-analyze", "verify", "--man=no", str(unit))
             self.assertEqual((code, [line for line in said.splitlines() if unit.name in line and "is not executable" not in line]),
                              (code, []))
