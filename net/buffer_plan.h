@@ -17,6 +17,11 @@ struct BufferPlan {
   wire::Bytes least = 0;               // what headrooms, reserves and a few frames take
 
   bool has_lossless_ports() const { return least != 0; }
+  // Whether a queue stands before the switch's link `out`: a frame that came by a lossless link may
+  // have to wait before any other.
+  bool needs_queue(const LinkConfig& out) const {
+    return !out.rate.is_unlimited() && (out.has_queue() || has_lossless_ports());
+  }
 };
 
 // By switch, in the topology's order and its ports' (Topology::plan). Empty if no link is lossless.

@@ -12,22 +12,21 @@
 #include "net/ecn.h"
 #include "net/fifo.h"
 #include "net/link.h"
-#include "net/pause_state.h"
-#include "net/traffic_class.h"
+#include "net/pfc.h"
+#include "wire/ecn.h"
 
 namespace cepheus::net {
 
 struct QueueCounters {
-  std::uint64_t marked = 0;           // copies that a long queue marked
-  std::uint64_t high_water = 0;       // the most bytes that ever waited
-  std::uint64_t pauses_received = 0;  // not their repeats
+  std::uint64_t marked = 0;      // copies that a long queue marked
+  std::uint64_t high_water = 0;  // the most bytes that ever waited
 };
 
 template <typename Item>
 class EgressQueue {
  public:
   explicit EgressQueue(const LinkConfig& link)
-      : limit_(link.queue_bytes), marker_(EcnMarker::of(link)) {}
+      : rate_(link.rate), limit_(link.queue_bytes), marker_(EcnMarker::of(link)) {}
 
   bool is_empty() const { return items_ == 0; }
   std::size_t items() const { return items_; }
@@ -46,11 +45,14 @@ class EgressQueue {
   bool has_room(TrafficClass of, wire::Bytes bytes) const {
     return line(of).bytes + bytes <= limit_;
   }
-  // Whether the frame that is to be pushed next is to be marked, if its sender listens to marks.
-  bool wants_mark(TrafficClass of) {
-    return of == TrafficClass::kData && marker_.marks(line(of).bytes);
+  // Marks the frame that is to be pushed next, if the queue is long and its sender listens to it.
+  bool mark(TrafficClass of, wire::Frame& frame) {
+    if (of != TrafficClass::kData || !marker_.marks(line(of).bytes)) return false;
+    const auto ip = frame.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>();
+    if (!wire::mark_congestion(ip)) return false;
+    ++counters_.marked;
+    return true;
   }
-  void count_mark() { ++counters_.marked; }
 
   // Of a link's own frames the last word counts: it takes the place of one that still waits, so that
   // a pause never waits behind the end of the one before. They are of one size and hold no buffer.
@@ -66,13 +68,11 @@ class EgressQueue {
     ++items_;
     counters_.high_water = std::max(counters_.high_water, bytes_);
   }
-  // Data is silent until then; not after `now`: it goes on.
-  void pause(wire::Instant now, wire::Instant until) {
-    if (until > now && !pause_.is_paused(now)) ++counters_.pauses_received;
-    pause_.set(now, until);
+  // The far end has sent a pause frame. False: it does not name data.
+  bool on_pause(wire::Instant now, const wire::Frame& frame) {
+    return pause_.on_frame(now, frame, rate_);
   }
-  wire::Instant paused_until() const { return pause_.until(); }  // not after now: it is not
-  wire::Duration paused_time(wire::Instant now) const { return pause_.time(now); }
+  const PauseState& pause() const { return pause_; }
   // When somebody may go, were the link free; kNever if nobody waits.
   wire::Instant ready_at(wire::Instant now) const {
     if (items_ == 0) return wire::kNever;
@@ -112,6 +112,7 @@ class EgressQueue {
   std::array<Line, kTrafficClasses> lines_;  // the first goes first
   wire::Bytes bytes_ = 0;
   std::size_t items_ = 0;
+  const wire::BitRate rate_;
   const wire::Bytes limit_;
   EcnMarker marker_;
   PauseState pause_;

@@ -115,19 +115,37 @@ TEST(EgressQueue, HoldsNoMoreOfAClassThanItsLimit) {
       << "a HELLO must not fall over data that waits";
 }
 
-TEST(EgressQueue, WantsNoMarkOnControlAndGoesByDataAlone) {
+wire::Frame packet(wire::Ecn ecn) {
+  wire::RoceHeaders headers;
+  headers.ip.tos = static_cast<std::uint8_t>(ecn);
+  wire::Frame frame;
+  headers.emit(frame, 0);
+  return frame;
+}
+
+TEST(EgressQueue, MarksNoControlAndGoesByDataAlone) {
   EgressQueue<int> queue(link_with({.on = true, .kmin = 1000, .kmax = 1001}));
+  wire::Frame capable = packet(wire::Ecn::kEct0), deaf = packet(wire::Ecn::kNotCapable);
   queue.push(TrafficClass::kControl, 1, 5000);
-  EXPECT_FALSE(queue.wants_mark(TrafficClass::kData)) << "no data waits";
+  EXPECT_FALSE(queue.mark(TrafficClass::kData, capable)) << "no data waits";
   queue.push(TrafficClass::kData, 2, 1001);
-  EXPECT_TRUE(queue.wants_mark(TrafficClass::kData));
-  EXPECT_FALSE(queue.wants_mark(TrafficClass::kControl));
+  EXPECT_FALSE(queue.mark(TrafficClass::kControl, capable));
+  EXPECT_FALSE(queue.mark(TrafficClass::kData, deaf)) << "its sender does not listen to marks";
+  EXPECT_TRUE(queue.mark(TrafficClass::kData, capable));
+  EXPECT_EQ(wire::ecn_of(wire::RoceHeaders::parse(capable)->ip.tos), wire::Ecn::kExperienced);
+  EXPECT_EQ(queue.counters().marked, 1u);
 }
 
 TEST(EgressQueue, KeepsDataWhileItIsPausedAndLetsTheRestPass) {
   using namespace std::chrono_literals;
-  EgressQueue<int> queue(link_with({}));
-  queue.pause(kNow, kNow + 10us);
+  LinkConfig link = link_with({});
+  link.rate = wire::BitRate{512'000'000};  // a quantum takes a microsecond
+  EgressQueue<int> queue(link);
+  wire::PauseFrame words;
+  words.quanta[3] = 10;
+  wire::Frame pause;
+  words.emit(pause, {});
+  ASSERT_TRUE(queue.on_pause(kNow, pause));
   EXPECT_EQ(queue.ready_at(kNow), wire::kNever);
   EXPECT_TRUE(queue.must_wait(TrafficClass::kData, kNow));
   EXPECT_FALSE(queue.must_wait(TrafficClass::kControl, kNow));
@@ -142,23 +160,7 @@ TEST(EgressQueue, KeepsDataWhileItIsPausedAndLetsTheRestPass) {
   EXPECT_FALSE(queue.pop(kNow + 9us, item));
   ASSERT_TRUE(queue.pop(kNow + 10us, item)) << "its time is up";
   EXPECT_EQ(item, 1);
-  EXPECT_EQ(queue.paused_time(kNow + 20us), 10us);
-}
-
-TEST(EgressQueue, APauseIsLengthenedByTheNextAndEndedByOneOfNoTime) {
-  using namespace std::chrono_literals;
-  EgressQueue<int> queue(link_with({}));
-  queue.push(TrafficClass::kData, 1, 1000);
-  queue.pause(kNow, kNow + 10us);
-  queue.pause(kNow + 5us, kNow + 15us);
-  EXPECT_EQ(queue.ready_at(kNow + 12us), kNow + 15us);
-  queue.pause(kNow + 12us, kNow + 12us);
-  EXPECT_EQ(queue.ready_at(kNow + 12us), kNow + 12us);
-  EXPECT_EQ(queue.paused_time(kNow + 13us), 12us);
-  EXPECT_EQ(queue.counters().pauses_received, 1u);
-  queue.pause(kNow + 20us, kNow + 21us);
-  EXPECT_EQ(queue.paused_time(kNow + 30us), 13us);
-  EXPECT_EQ(queue.counters().pauses_received, 2u);
+  EXPECT_EQ(queue.pause().time(kNow + 20us), 10us);
 }
 
 // Whatever comes and goes, its books are those of two plain lists.

@@ -1,16 +1,15 @@
 // Multicast data that waits where it came in while a port of its group is paused (Cepheus III-D): a
-// line for each port that data of a halted group comes by.
+// line for each group and port that its data comes by.
 //
-// The driver asks must_wait() before the switch sees a group's data, keeps a frame that must in its
-// line, with the buffer's entry of the ingress port, and takes frames out again when a pause has
-// ended. Behind a frame that waits all later ones of the group do that come by its port: order is
-// kept. Those that come by another port are copied to others, and may have to wait for less; were they
-// behind it, frames on their way up a tree could hold those on their way down, and these them. When
-// the ports that a frame is copied to go on, as far as is known, the driver says (`free_at(group,
-// item)`, a time; not after now: none is paused).
+// Behind a frame that waits, all later frames of the group wait that come by its port: order is
+// kept. Frames that come by another port are copied to other ports, and may have to wait for less.
+// In one line with them, frames on their way up a tree could hold frames on their way down, and be
+// held by them. `free_at(group, port)` is the time when no port is paused to which the group copies
+// frames that came by `port`, as far as is known; not after now: none is paused.
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "net/fifo.h"
@@ -43,28 +42,28 @@ class GroupHalt {
     }
     at->items.push(item);
   }
-  // Takes out who is next of the line that may go and has waited longest; false if none may.
+  // Takes out the first frame of the line that may go and has waited longest. Returns the port that
+  // the frame came in by; nothing if no line may go.
   template <typename FreeAt>
-  bool pop(wire::Instant now, Item& item, FreeAt&& free_at) {
+  std::optional<wire::PortId> pop(wire::Instant now, Item& item, FreeAt&& free_at) {
     for (auto line = lines_.begin(); line != lines_.end(); ++line) {
-      if (free_at(line->group, line->items.front()) > now) continue;
+      if (free_at(line->group, line->port) > now) continue;
+      const wire::PortId port = line->port;
       item = line->items.front();
       line->items.pop();
       if (line->items.is_empty()) {
-        counters_[line->port.value()].time += now - line->since;
+        counters_[port.value()].time += now - line->since;
         lines_.erase(line);
       }
-      return true;
+      return port;
     }
-    return false;
+    return std::nullopt;
   }
   // When some line may go, if no pause ends earlier; kNever if none waits.
   template <typename FreeAt>
   wire::Instant ready_at(FreeAt&& free_at) const {
     wire::Instant first = wire::kNever;
-    for (const Line& line : lines_) {
-      first = std::min(first, free_at(line.group, line.items.front()));
-    }
+    for (const Line& line : lines_) first = std::min(first, free_at(line.group, line.port));
     return first;
   }
 

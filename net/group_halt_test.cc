@@ -19,7 +19,7 @@ class Halts : public testing::Test {
   static constexpr wire::Instant kNow{1ms};
 
   auto when() {
-    return [this](wire::McstId group, int) { return paused_until[group]; };
+    return [this](wire::McstId group, wire::PortId) { return paused_until[group]; };
   }
   std::vector<int> take(wire::Instant now) {
     std::vector<int> taken;
@@ -56,10 +56,13 @@ TEST_F(Halts, AFrameOfTheGroupThatCameByAnotherPortGoesOn) {
   halt.push(kGroup, kIngress, 1, kNow);
   EXPECT_FALSE(halt.must_wait(kGroup, kSecond, kNow, kNow));
   halt.push(kGroup, kSecond, 2, kNow);
+  const auto free_at = [](wire::McstId, wire::PortId port) {
+    return port == kIngress ? kNow + 10us : kNow;
+  };
   int item = 0;
-  ASSERT_TRUE(halt.pop(kNow, item,
-                       [](wire::McstId, int which) { return which == 1 ? kNow + 10us : kNow; }));
+  EXPECT_EQ(halt.pop(kNow, item, free_at), kSecond);
   EXPECT_EQ(item, 2);
+  EXPECT_FALSE(halt.pop(kNow, item, free_at));
 }
 
 TEST_F(Halts, OneGroupDoesNotWaitForAnother) {

@@ -1,9 +1,6 @@
 // What a switch with lossless links holds: one entry for each frame that came in, however many copies
-// of it wait, released when the last of them is on its way. And which neighbours are to be paused.
-//
-// The driver asks room() before the switch sees a frame, opens an entry, adds the copies that have to
-// wait, closes it, and tells of each copy that leaves. After close() and leave() it looks at
-// take_changes().
+// of it wait, released when the last of them is on its way. And which neighbours are to be paused: a
+// part of FlowControl (net/flow_control.h).
 #pragma once
 
 #include <optional>
@@ -34,7 +31,8 @@ class IngressBooks {
     ++counters_[port.value()].dropped_headroom;
     return false;
   }
-  // Preconditions: the port is lossless and admit() has said yes.
+  // A frame that is being handled holds its entry, as each copy that waits does. Preconditions: the
+  // port is lossless and admit() has said yes.
   EntryId open(wire::PortId port, wire::Bytes bytes);
   void add_copy(EntryId entry) { ++entries_[entry].holders; }
   // What a frame that is to leave by `out` holds in the buffer while it waits, made from the entry's: no
@@ -43,16 +41,14 @@ class IngressBooks {
   EntryId held_by(EntryId entry, wire::PortId out) const {
     return entry == kNone || entries_[entry].port == out ? kNone : entry;
   }
-  // All copies that wait have been added.
-  void close(EntryId entry) { leave(entry); }
-  // A copy does not wait any more.
+  // A copy does not wait any more, or the frame has been handled.
   void leave(EntryId entry);
 
   struct Change {
     wire::PortId port;
     bool pause = false;
   };
-  // Who is to be told something new, if anybody. At most one at a time.
+  // The neighbour that has to be told something new since the last leave(), if any.
   std::optional<Change> take_change();
 
   const SharedBuffer& buffer() const { return buffer_; }
@@ -65,7 +61,7 @@ class IngressBooks {
   struct Entry {
     wire::PortId port;
     wire::Bytes bytes = 0;
-    std::uint32_t holders = 0;  // copies, and whoever has not closed it yet
+    std::uint32_t holders = 0;
   };
 
   SharedBuffer buffer_;

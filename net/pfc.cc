@@ -3,6 +3,7 @@
 namespace cepheus::net {
 namespace {
 
+constexpr std::size_t kDataPriority = 3;  // as pause frames call it
 constexpr wire::Bytes kPauseFrame = wire::Ethernet::kSize + wire::PauseFrame::kPayload;
 
 wire::Bytes bytes_in(wire::BitRate rate, wire::Duration time) {
@@ -23,17 +24,19 @@ wire::Bytes headroom_for(const LinkConfig& in, const LinkConfig& out, wire::Byte
 
 void emit_pause(wire::Frame& frame, wire::Mac source, bool pause) {
   wire::PauseFrame words;
-  words.quanta[priority_of(TrafficClass::kData)] =
-      pause ? wire::PauseFrame::kLongest : std::uint16_t{0};
+  words.quanta[kDataPriority] = pause ? wire::PauseFrame::kLongest : std::uint16_t{0};
   words.emit(frame, source);
 }
 
-std::optional<wire::Duration> data_pause(const wire::Frame& frame, wire::BitRate rate) {
+bool PauseState::on_frame(wire::Instant now, const wire::Frame& frame, wire::BitRate rate) {
   const auto words = wire::PauseFrame::parse(frame);
-  if (!words) return std::nullopt;
-  const auto quanta = words->quanta[priority_of(TrafficClass::kData)];
-  if (!quanta) return std::nullopt;
-  return wire::pause_time(*quanta, rate);
+  if (!words || !words->quanta[kDataPriority]) return false;
+  const wire::Instant until = now + wire::pause_time(*words->quanta[kDataPriority], rate);
+  if (until > now && !is_paused(now)) ++pauses_;
+  total_ = time(now);
+  since_ = now;
+  until_ = until;
+  return true;
 }
 
 wire::Duration pause_repeat(wire::BitRate rate) {

@@ -29,18 +29,46 @@ TEST(Headroom, CountsTheWayBackAtItsOwnRate) {
             (8'000u + 10'272 + 4) * 5 / 4 + 2 * 1224);
 }
 
-TEST(Pause, IsForDataOnlyAndTakesItsTimeFromTheRate) {
+class Pause : public testing::Test {
+ protected:
+  static constexpr wire::Instant kNow{1ms};
+  static constexpr wire::BitRate kRate{512'000'000};  // a quantum takes a microsecond
+
+  static wire::Frame pause_of(std::uint16_t quanta, std::size_t priority = 3) {
+    wire::PauseFrame words;
+    words.quanta[priority] = quanta;
+    wire::Frame frame;
+    words.emit(frame, wire::mac_for(wire::Ipv4(10, 255, 0, 1)));
+    return frame;
+  }
+  PauseState data;
+};
+
+TEST_F(Pause, IsForDataOnlyAndTakesItsTimeFromTheRate) {
   wire::Frame frame;
   emit_pause(frame, wire::mac_for(wire::Ipv4(10, 255, 0, 1)), true);
   EXPECT_EQ(class_of(frame), TrafficClass::kLink);
   EXPECT_EQ(frame.size(), 60u);
-  EXPECT_EQ(data_pause(frame, wire::BitRate{1'000'000'000}), 65'535 * 512ns);
+  EXPECT_TRUE(data.on_frame(kNow, frame, wire::BitRate{1'000'000'000}));
+  EXPECT_EQ(data.until(), kNow + 65'535 * 512ns);
+  EXPECT_FALSE(data.on_frame(kNow, pause_of(0, 6), kRate)) << "another priority's";
+  EXPECT_TRUE(data.is_paused(kNow));
   emit_pause(frame, wire::mac_for(wire::Ipv4(10, 255, 0, 1)), false);
-  EXPECT_EQ(data_pause(frame, wire::BitRate{1'000'000'000}), 0ns);
-  wire::PauseFrame others;
-  others.quanta[priority_of(TrafficClass::kControl)] = 7;
-  others.emit(frame, {});
-  EXPECT_FALSE(data_pause(frame, wire::BitRate{1'000'000'000}));
+  EXPECT_TRUE(data.on_frame(kNow, frame, kRate));
+  EXPECT_FALSE(data.is_paused(kNow));
+}
+
+TEST_F(Pause, IsLengthenedByTheNextAndEndedByOneOfNoTime) {
+  data.on_frame(kNow, pause_of(10), kRate);
+  data.on_frame(kNow + 5us, pause_of(10), kRate);
+  EXPECT_EQ(data.until(), kNow + 15us);
+  data.on_frame(kNow + 12us, pause_of(0), kRate);
+  EXPECT_EQ(data.until(), kNow + 12us);
+  EXPECT_EQ(data.time(kNow + 13us), 12us);
+  EXPECT_EQ(data.pauses(), 1u) << "a repeat is no other pause";
+  data.on_frame(kNow + 20us, pause_of(1), kRate);
+  EXPECT_EQ(data.time(kNow + 30us), 13us) << "its time is up";
+  EXPECT_EQ(data.pauses(), 2u);
 }
 
 }  // namespace

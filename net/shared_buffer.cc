@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "wire/share.h"
+
 namespace cepheus::net {
 
 using wire::Bytes;
@@ -19,7 +21,7 @@ SharedBuffer::SharedBuffer(const BufferConfig& config, const std::vector<Bytes>&
 }
 
 Bytes SharedBuffer::threshold() const {
-  return static_cast<Bytes>(config_.share * static_cast<double>(shared_ - shared_used_));
+  return wire::dynamic_threshold(config_.share, shared_ - shared_used_);
 }
 
 // In its reserve and its share, that is. A frame is never in both parts.

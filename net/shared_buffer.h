@@ -1,5 +1,5 @@
 // A switch's memory for what waits, counted by the port where it came in, and who is to be told to
-// stop: dynamic thresholds (Choudhury and Hahne 1998) as data centres' switches have them.
+// stop: each port has a share of it (wire/share.h), as in data centres' switches.
 //
 //   +-----------+------------------------------------------+-----------------------+
 //   | reserves  |                shared                    |       headroom        |

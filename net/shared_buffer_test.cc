@@ -102,7 +102,7 @@ TEST(IngressBooks, CountAFrameOnceUntilItsLastCopyHasLeft) {
   ASSERT_TRUE(books.admit(kOne, 1'000));
   const auto entry = books.open(kOne, 1'000);
   for (int copy = 0; copy < 3; ++copy) books.add_copy(entry);
-  books.close(entry);
+  books.leave(entry);  // it has been handled
   EXPECT_EQ(books.buffer().used(), 1'000u);
   books.leave(entry);
   books.leave(entry);
@@ -111,51 +111,6 @@ TEST(IngressBooks, CountAFrameOnceUntilItsLastCopyHasLeft) {
   EXPECT_EQ(books.buffer().used(), 0u);
   EXPECT_EQ(books.open_entries(), 0u);
   EXPECT_FALSE(books.take_change());
-}
-
-TEST(IngressBooks, AnAnswerToWhereAFrameCameFromHoldsNothing) {
-  IngressBooks books(kSmall, kHeadroom);
-  const auto entry = books.open(kOne, 1'000);
-  EXPECT_EQ(books.held_by(entry, kTwo), entry);
-  EXPECT_EQ(books.held_by(entry, kOne), IngressBooks::kNone);
-  EXPECT_EQ(books.held_by(IngressBooks::kNone, kOne), IngressBooks::kNone);
-}
-
-TEST(IngressBooks, WhatOnlyPassesPausesNobody) {
-  IngressBooks books(kSmall, kHeadroom);
-  const auto entry = books.open(kOne, 6'000);
-  books.close(entry);
-  EXPECT_FALSE(books.take_change());
-  EXPECT_EQ(books.counters(kOne).pauses_sent, 0u);
-}
-
-TEST(IngressBooks, PauseWhoeverFillsItOnceAndLetItGoOnOnce) {
-  IngressBooks books(kSmall, kHeadroom);
-  std::deque<IngressBooks::EntryId> entries;
-  std::vector<bool> said;
-  const auto ask = [&] {
-    if (const auto change = books.take_change()) {
-      EXPECT_EQ(change->port, kOne);
-      said.push_back(change->pause);
-    }
-  };
-  for (int i = 0; i < 8; ++i) {
-    ASSERT_TRUE(books.admit(kOne, 1'000));
-    entries.push_back(books.open(kOne, 1'000));
-    books.add_copy(entries.back());
-    books.close(entries.back());
-    ask();
-  }
-  EXPECT_FALSE(books.admit(kOne, 1'000)) << "4,000 with its share, 4,000 of headroom";
-  EXPECT_EQ(books.counters(kOne).dropped_headroom, 1u);
-  EXPECT_EQ(said, (std::vector<bool>{true}));
-  for (; !entries.empty(); entries.pop_front()) {
-    books.leave(entries.front());
-    ask();
-  }
-  EXPECT_EQ(said, (std::vector<bool>{true, false}));
-  EXPECT_EQ(books.counters(kOne).pauses_sent, 1u);
-  EXPECT_EQ(books.buffer().used(), 0u);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ class CounterValues {
  public:
   void add(Counter c, std::uint64_t n = 1) { values_[static_cast<std::size_t>(c)] += n; }
   std::uint64_t operator[](Counter c) const { return values_[static_cast<std::size_t>(c)]; }
+  std::uint64_t& operator[](Counter c) { return values_[static_cast<std::size_t>(c)]; }
   void clear() { values_ = {}; }
 
  private:

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "fabric-sim/core/recorder.h"
-#include "wire/ecn.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 
@@ -75,10 +74,7 @@ bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId 
     return false;
   }
   Waiting waiting{frame, entry};
-  if (queue_->wants_mark(of) &&
-      wire::mark_congestion(
-          waiting.frame.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>())) {
-    queue_->count_mark();
+  if (queue_->mark(of, waiting.frame)) {
     simulator_.trace().note(now, name_, "marks what comes behind", queue_->bytes(of));
   }
   queue_->push(of, waiting, frame.size());
@@ -106,9 +102,9 @@ void Cable::arrange_transmission(Instant now) {
   simulator_.schedule(at, *this, kTransmit);
 }
 
-void Cable::pause(Instant now, Instant until) {
-  simulator_.trace().note(now, name_, until > now ? "is paused" : "goes on");
-  queue_->pause(now, until);
+void Cable::on_pause(Instant now, const Frame& frame) {
+  if (queue_ == nullptr || !queue_->on_pause(now, frame)) return;
+  simulator_.trace().note(now, name_, queue_->pause().is_paused(now) ? "is paused" : "goes on");
   arrange_transmission(now);
 }
 

@@ -48,13 +48,9 @@ class Cable final : public Actor {
   // watch hears of it, and it is lossless: no limit of the queue's holds it.
   bool send(Instant now, const wire::Frame& frame,
             net::IngressBooks::EntryId entry = net::IngressBooks::kNone);
-  // The far end wants no data until then; not after `now`: it does again.
-  void pause(Instant now, Instant until);
-  Instant paused_until() const { return queue_ == nullptr ? Instant{} : queue_->paused_until(); }
-  // Of data, so far.
-  Duration paused_time(Instant now) const {
-    return queue_ == nullptr ? Duration{0} : queue_->paused_time(now);
-  }
+  // The far end has sent a pause frame.
+  void on_pause(Instant now, const wire::Frame& frame);
+  const net::PauseState* pause() const { return queue_ == nullptr ? nullptr : &queue_->pause(); }
   void set_faults(double loss, double duplicate, double reorder, double corrupt) {
     link_.set_faults(loss, duplicate, reorder, corrupt);
   }

@@ -1,7 +1,6 @@
 #include "fabric-sim/core/host.h"
 
 #include "fabric-sim/core/recorder.h"
-#include "net/pfc.h"
 #include "wire/roce.h"
 
 namespace cepheus::sim {
@@ -199,11 +198,7 @@ void Host::transmit(Instant now) {
 
 // The port hears its switch whatever the host does.
 void Host::on_pause(Instant now, const wire::Frame& frame) {
-  const auto time = net::data_pause(frame, uplink_->config().rate);
-  if (!time) return;
-  if (time->count() > 0 && !data_pause_.is_paused(now)) ++pauses_received_;
-  data_pause_.set(now, now + *time);
-  if (!dead_) after_nic_call();
+  if (data_pause_.on_frame(now, frame, uplink_->config().rate) && !dead_) after_nic_call();
 }
 
 bool Host::may_send_first_datagram(Instant now) const {

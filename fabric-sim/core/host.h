@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fabric-sim/core/cable.h"
-#include "net/pause_state.h"
+#include "net/pfc.h"
 #include "soft-roce/engine/nic.h"
 #include "wire/mrp_key.h"
 #include "wire/publication.h"
@@ -93,8 +93,7 @@ class Host final : public Actor, public FrameSink {
   const std::string& name() const { return name_; }
   wire::Ipv4 address() const { return nic_.config().address; }
   std::uint64_t frames_to_nic() const { return frames_to_nic_; }
-  std::uint64_t pauses_received() const { return pauses_received_; }  // not their repeats
-  Duration paused_time(Instant now) const { return data_pause_.time(now); }
+  const net::PauseState& data_pause() const { return data_pause_; }
   // Registration's, that arrived for this host.
   std::uint64_t datagrams() const { return datagrams_in_; }
 
@@ -141,8 +140,7 @@ class Host final : public Actor, public FrameSink {
   std::deque<rnic::Completion> completions_;  // not yet seen by their program
   std::deque<wire::Frame> datagrams_;         // go before the NIC's packets
   Cable* uplink_ = nullptr;
-  net::PauseState data_pause_;  // the switch's word
-  std::uint64_t pauses_received_ = 0;
+  net::PauseState data_pause_;  // asked for by the switch
   const std::string name_;
   const std::uint16_t mrp_port_;
   std::shared_ptr<const wire::MrpKey> key_;

@@ -25,10 +25,11 @@ Network::Network(Simulator& simulator, const net::Topology& topology,
     const std::size_t number = hosts_.size() + switches_.size() - 1;
     switches_.back()->set_number(static_cast<std::uint16_t>(number));
   }
-  const auto buffers = net::buffer_plans(topology);
-  for (std::size_t at = 0; at < buffers.size(); ++at) {
-    if (buffers[at].has_lossless_ports()) switches_[at]->add_buffer(buffers[at]);
+  buffers_ = net::buffer_plans(topology);
+  for (std::size_t at = 0; at < buffers_.size(); ++at) {
+    switches_[at]->add_flow_control(buffers_[at]);
   }
+  buffers_.resize(switches_.size());
   for (std::size_t at = 0; at < plan->ends.size(); ++at) {
     for (std::size_t p = 0; p < plan->ends[at].size(); ++p) {
       const net::PortEnd& end = plan->ends[at][p];
@@ -49,9 +50,9 @@ Cable& Network::add_cable(const std::string& from, const std::string& to_name,
   return *cables_.back();
 }
 
-// Where something comes by a lossless link, it may have to wait before any other.
-bool Network::needs_queue(std::size_t at, const net::LinkConfig& link) const {
-  return link.has_queue() || (switches_[at]->books() != nullptr && !link.rate.is_unlimited());
+void Network::connect(std::size_t at, wire::PortId port, Cable& cable) {
+  if (buffers_[at].needs_queue(cable.config())) cable.add_queue(switches_[at].get());
+  switches_[at]->connect(port, cable);
 }
 
 void Network::wire_host(const net::Topology& topology, std::size_t at, wire::PortId port,
@@ -62,9 +63,7 @@ void Network::wire_host(const net::Topology& topology, std::size_t at, wire::Por
   host_ports_.resize(hosts_.size());
   host_ports_[host] = {&node, port};
   machine.connect(add_cable(spec.name, node.name(), spec.up, node, port));
-  Cable& down = add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0));
-  if (needs_queue(at, spec.down)) down.add_queue(&node);
-  node.connect(port, down);
+  connect(at, port, add_cable(node.name(), spec.name, spec.down, machine, wire::PortId(0)));
 }
 
 // The cable out of this port; the other direction belongs to the peer's port.
@@ -75,8 +74,7 @@ void Network::wire_trunk(const net::Topology& topology, std::size_t at, wire::Po
   SwitchNode& peer = *switches_[end.peer_switch];
   const net::LinkConfig& link = trunk.a == at ? trunk.ab : trunk.ba;
   Cable& cable = add_cable(node.name(), peer.name(), link, peer, end.peer_port);
-  if (needs_queue(at, link)) cable.add_queue(&node);
-  node.connect(port, cable);
+  connect(at, port, cable);
   trunk_ends_.resize(topology.trunks.size());
   trunk_cables_.resize(topology.trunks.size());
   const std::size_t which = trunk.a == at ? 0 : 1;

@@ -42,7 +42,8 @@ class Network {
  private:
   Cable& add_cable(const std::string& from, const std::string& to_name, const net::LinkConfig& link,
                    FrameSink& to, wire::PortId port);
-  bool needs_queue(std::size_t at, const net::LinkConfig& link) const;
+  // Out of a port of switch `at`, with the queue that it needs.
+  void connect(std::size_t at, wire::PortId port, Cable& cable);
   void wire_host(const net::Topology& topology, std::size_t at, wire::PortId port,
                  std::size_t host);
   void wire_trunk(const net::Topology& topology, std::size_t at, wire::PortId port,
@@ -55,6 +56,7 @@ class Network {
   std::vector<std::array<TrunkEnd, 2>> trunk_ends_;               // as the topology names them
   std::vector<std::array<Cable*, 2>> trunk_cables_;               // out of these ends
   std::vector<std::unique_ptr<SwitchNode>> switches_;
+  std::vector<net::BufferPlan> buffers_;  // theirs
   std::vector<std::unique_ptr<Cable>> cables_;
 };
 

@@ -102,10 +102,11 @@ TEST(Pause, KeepsEveryFrameOfAnIncastThatNoQueueHasRoomFor) {
   EXPECT_LE(fabric.network().switches()[0]->books()->buffer().high_water(), 100'000u);
   // 1000 frames take 874 us; each sender is silent for half of the time.
   const Instant end = fabric.simulator().now();
-  EXPECT_EQ(fabric.network().host(0).pauses_received() + fabric.network().host(1).pauses_received(),
+  EXPECT_EQ(fabric.network().host(0).data_pause().pauses() +
+                fabric.network().host(1).data_pause().pauses(),
             sums.pauses);
-  const Duration silent =
-      fabric.network().host(0).paused_time(end) + fabric.network().host(1).paused_time(end);
+  const Duration silent = fabric.network().host(0).data_pause().time(end) +
+                          fabric.network().host(1).data_pause().time(end);
   EXPECT_GT(silent, 600us);
   EXPECT_LT(silent, 1000us);
 }
@@ -164,10 +165,36 @@ TEST(Pause, GoesUpTheTreeToWhoeverSends) {
   fabric.send(0, 2, 1000, 1024);
   fabric.run();
   EXPECT_EQ(fabric.arrived(2), 1000u);
-  EXPECT_GT(fabric.network().host(0).pauses_received(), 0u);
-  EXPECT_EQ(fabric.network().host(1).pauses_received(), 0u);
+  EXPECT_GT(fabric.network().host(0).data_pause().pauses(), 0u);
+  EXPECT_EQ(fabric.network().host(1).data_pause().pauses(), 0u);
   EXPECT_EQ(fabric.sums().no_headroom, 0u);
   EXPECT_EQ(fabric.sums().held, 0u);
+}
+
+// h0 - s0 - s1 - h1: only the trunk from s0 to s1 is lossless. s0 has no lossless port itself, and
+// waits when s1 pauses it.
+TEST(Pause, IsHeededByASwitchWithoutLosslessPorts) {
+  net::LinkConfig link = lossless(10, 1us);
+  link.pfc.on = false;
+  net::Topology topology = net::Topology::star(2, link);
+  topology.mtu = 1024;
+  topology.hello = {};
+  topology.switches.push_back({"s1", {}});
+  topology.hosts[1].switch_index = 1;
+  topology.hosts[1].down.rate = wire::BitRate{1'000'000'000};
+  net::TrunkSpec trunk;
+  trunk.b = 1;
+  trunk.ab = trunk.ba = link;
+  trunk.ab.pfc.on = true;
+  topology.trunks.push_back(trunk);
+  topology.switches[1].config.buffer.bytes = 100'000;
+  topology.assign_link_seeds();
+  Fabric fabric(topology);
+  fabric.send(0, 1, 1000, 1024);
+  fabric.run();
+  EXPECT_GT(fabric.sums().pauses, 0u);
+  EXPECT_EQ(fabric.sums().no_headroom, 0u);
+  EXPECT_EQ(fabric.arrived(1), 1000u);
 }
 
 // Whatever the rates, delays, sizes and the buffer are: nothing is lost, and nothing is left.

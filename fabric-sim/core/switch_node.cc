@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "fabric-sim/core/recorder.h"
-#include "net/pfc.h"
 
 namespace cepheus::sim {
 
@@ -13,71 +12,54 @@ SwitchNode::SwitchNode(Simulator& simulator, BufferPool& pool, const net::Switch
       engine_(std::make_unique<fabric::Switch>(config)),
       cables_(config.ports.size()) {}
 
-void SwitchNode::add_buffer(const net::BufferPlan& plan) {
-  books_ = std::make_unique<net::IngressBooks>(plan.config, plan.headroom);
-  if (plan.config.group_halt) {
-    halted_ = std::make_unique<net::GroupHalt<Halted>>(plan.headroom.size());
-  }
-  repeat_ = plan.repeat;
-  repeat_at_.assign(plan.headroom.size(), wire::kNever);
+void SwitchNode::connect(wire::PortId port, Cable& cable) {
+  cables_[port.value()] = &cable;
+  if (flow_ != nullptr && cable.pause() != nullptr) flow_->watch(port, *cable.pause());
 }
 
 void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
-  if (books_ == nullptr) return take_in(now, port, frame);
-  const net::TrafficClass of = net::class_of(frame);
-  if (of == net::TrafficClass::kLink) return on_pause(now, port, frame);
-  if (of != net::TrafficClass::kData || !books_->buffer().is_lossless(port)) {
-    return take_in(now, port, frame);
+  if (flow_ == nullptr) return take_in(now, port, frame);
+  using enum net::FlowControl<wire::Frame>::Arrival;
+  switch (flow_->on_frame(now, *engine_, port, frame)) {
+    case kForward:
+      take_in(now, port, frame);
+      break;
+    case kHalt:
+      flow_->halt(now, frame);
+      simulator_.trace().note(now, name(), "halts a group that came by port", port.value());
+      break;
+    case kNoRoom:
+      simulator_.trace().note(now, name(), "has no headroom for what comes by port", port.value());
+      pool_.unref(frame.ref);
+      break;
+    case kPause:
+      cables_[port.value()]->on_pause(now, frame);
+      break;
   }
-  if (!books_->admit(port, frame.size())) {
-    simulator_.trace().note(now, name(), "has no headroom for what comes by port", port.value());
-    return pool_.unref(frame.ref);
-  }
-  entry_ = books_->open(port, frame.size());
-  if (!halt(now, port, frame)) take_in(now, port, frame);
-  books_->close(std::exchange(entry_, net::IngressBooks::kNone));
-  tell_neighbours(now);
+  run_flow_control(now);
 }
 
-// When no port is paused to which the group copies what came by `ingress`, as far as is known.
-Instant SwitchNode::free_at(wire::McstId group, wire::PortId ingress) {
-  engine_->list_copies(group, ingress, copies_);
-  Instant at{};
-  for (const wire::PortId port : copies_) {
-    at = std::max(at, cables_[port.value()]->paused_until());
+void SwitchNode::run_flow_control(Instant now) {
+  if (flow_ == nullptr) return;
+  using enum net::FlowControl<wire::Frame>::Step::What;
+  for (auto step = flow_->next(now, *engine_); step.what != kNothing;
+       step = flow_->next(now, *engine_)) {
+    if (step.what == kForward) {
+      take_in(now, step.port, flow_->released());
+    } else {
+      send_pause(now, step.port, step.what == kPause);
+    }
   }
-  return at;
+  if (const Instant due = flow_->deadline(); due < flow_timer_at_) {
+    flow_timer_at_ = due;
+    simulator_.schedule(due, *this, kFlowTimer);
+  }
 }
 
-// True if the frame has to wait here, in the buffer like a copy that waits before a link.
-bool SwitchNode::halt(Instant now, wire::PortId port, const wire::Frame& frame) {
-  if (halted_ == nullptr) return false;
-  const auto group = engine_->group_of_data(frame);
-  if (!group || !halted_->must_wait(*group, port, now, free_at(*group, port))) return false;
-  halted_->push(*group, port, {port, frame, entry_}, now);
-  books_->add_copy(entry_);
-  simulator_.trace().note(now, name(), "halts a group that came by port", port.value());
-  end_halts(now);
-  return true;
-}
-
-// Whoever may go does; for the others it is looked again when their pauses end.
-void SwitchNode::end_halts(Instant now) {
-  if (halted_ == nullptr) return;
-  const auto when = [this](wire::McstId group, const Halted& item) {
-    return free_at(group, item.port);
-  };
-  Halted next;
-  while (halted_->pop(now, next, when)) {
-    const auto outer = std::exchange(entry_, next.entry);
-    take_in(now, next.port, next.frame);
-    books_->leave(std::exchange(entry_, outer));
-    tell_neighbours(now);
-  }
-  const Instant at = halted_->ready_at(when);
-  if (at >= halts_end_) return;
-  halts_end_ = at;
-  simulator_.schedule(at, *this, kEndHalts);
+void SwitchNode::send_pause(Instant now, wire::PortId port, bool pause) {
+  wire::Frame frame;
+  net::emit_pause(frame, engine_->config().mac, pause);
+  cables_[port.value()]->send(now, frame);
 }
 
 void SwitchNode::take_in(Instant now, wire::PortId port, const wire::Frame& frame) {
@@ -113,25 +95,26 @@ void SwitchNode::set_port(Instant now, wire::PortId port, bool up) {
     engine_->on_port_down(now, port, actions_);
   }
   carry_out(now);
-  end_halts(now);
+  look_again(now);
 }
 
 void SwitchNode::on_event(Instant now, std::uint64_t what) {
-  if (what >= kRepeatPause) {
-    const wire::PortId port(static_cast<std::uint16_t>(what - kRepeatPause));
-    if (repeat_at_[port.value()] > now) return;
-    repeat_at_[port.value()] = wire::kNever;
-    if (books_->buffer().is_paused(port)) send_pause(now, port, true);
-    return;
-  }
-  if (what == kEndHalts) {
-    if (halts_end_ <= now) halts_end_ = wire::kNever;
-    return end_halts(now);
+  if (what == kFlowTimer) {
+    if (flow_timer_at_ <= now) flow_timer_at_ = wire::kNever;
+    flow_->on_timer(now);
+    return run_flow_control(now);
   }
   if (timer_at_ <= now) timer_at_ = wire::kNever;
   engine_->on_timer(now, actions_);
   carry_out(now);
-  end_halts(now);  // a trunk may have gone dark
+  look_again(now);  // a trunk may have gone dark
+}
+
+// A group may wait for fewer ports than before.
+void SwitchNode::look_again(Instant now) {
+  if (flow_ == nullptr) return;
+  flow_->look_again();
+  run_flow_control(now);
 }
 
 // What a gate had kept goes with the frame that opened it: its own memory is the gate's.
@@ -143,10 +126,9 @@ void SwitchNode::carry_out(Instant now) {
     ++frames_out_;
     if (recorder != nullptr) recorder->leaves(now, number_, emit.port, emit.frame);
     pool_.ref(emit.frame.ref);
-    const auto held =
-        books_ == nullptr ? net::IngressBooks::kNone : books_->held_by(entry_, emit.port);
-    const bool waits = cables_[emit.port.value()]->send(now, emit.frame, held);
-    if (waits && held != net::IngressBooks::kNone) books_->add_copy(held);
+    const auto entry = flow_ == nullptr ? net::IngressBooks::kNone : flow_->entry_for(emit.port);
+    const bool waits = cables_[emit.port.value()]->send(now, emit.frame, entry);
+    if (waits && flow_ != nullptr) flow_->add_copy(entry);
   }
   for (const wire::BufferRef buffer : actions_.released) {
     pool_.unref(buffer);
@@ -156,37 +138,13 @@ void SwitchNode::carry_out(Instant now) {
   actions_.clear();
   if (const Instant due = engine_->deadline(); due < timer_at_) {
     timer_at_ = due;
-    simulator_.schedule(due, *this);
+    simulator_.schedule(due, *this, kEngineTimer);
   }
 }
 
 void SwitchNode::on_copy_left(Instant now, net::IngressBooks::EntryId entry) {
-  books_->leave(entry);
-  tell_neighbours(now);
-}
-
-void SwitchNode::tell_neighbours(Instant now) {
-  const auto change = books_->take_change();
-  if (change) send_pause(now, change->port, change->pause);
-}
-
-void SwitchNode::send_pause(Instant now, wire::PortId port, bool pause) {
-  wire::Frame frame;
-  net::emit_pause(frame, engine_->config().mac, pause);
-  cables_[port.value()]->send(now, frame);
-  if (!pause) return;
-  // What it says ends by itself: said again as long as it holds.
-  Instant& repeat_at = repeat_at_[port.value()];
-  const Instant at = now + repeat_[port.value()];
-  if (at >= repeat_at) return;
-  repeat_at = at;
-  simulator_.schedule(at, *this, kRepeatPause + port.value());
-}
-
-void SwitchNode::on_pause(Instant now, wire::PortId port, const wire::Frame& frame) {
-  Cable& cable = *cables_[port.value()];
-  if (const auto time = net::data_pause(frame, cable.config().rate)) cable.pause(now, now + *time);
-  end_halts(now);
+  flow_->on_copy_left(entry);
+  run_flow_control(now);
 }
 
 }  // namespace cepheus::sim

@@ -1,5 +1,5 @@
-// A switch on virtual time: the switch's engine and a cable out of each port; where links are
-// lossless, the books of its buffer, and pause frames to the neighbours that fill it.
+// A switch on virtual time: the switch's engine, a cable out of each port, and flow control where
+// links of the fabric are lossless.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "fabric-sim/core/cable.h"
-#include "net/buffer_plan.h"
-#include "net/group_halt.h"
+#include "net/flow_control.h"
 #include "switch-emulator/engine/switch.h"
 
 namespace cepheus::sim {
@@ -17,17 +16,20 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
  public:
   SwitchNode(Simulator& simulator, BufferPool& pool, const net::SwitchConfig& config);
 
-  void connect(wire::PortId port, Cable& cable) { cables_[port.value()] = &cable; }
-  // Before the first frame; the cables out of it have queues. Precondition: the plan has lossless
-  // ports.
-  void add_buffer(const net::BufferPlan& plan);
-  const net::IngressBooks* books() const { return books_.get(); }  // null without a buffer
+  // Before connect().
+  void add_flow_control(const net::BufferPlan& plan) {
+    flow_ = std::make_unique<net::FlowControl<wire::Frame>>(plan);
+  }
+  // Before the first frame; the cable has its queue.
+  void connect(wire::PortId port, Cable& cable);
+  // Null if no link of the fabric is lossless.
+  const net::IngressBooks* books() const { return flow_ == nullptr ? nullptr : &flow_->books(); }
   net::IngressCounters pause_totals() const {
-    return books_ == nullptr ? net::IngressCounters() : books_->totals();
+    return flow_ == nullptr ? net::IngressCounters() : flow_->books().totals();
   }
   // Of groups that waited for a paused port; all 0 unless its buffer says so.
   net::HaltCounters halt_totals(Instant now) const {
-    return halted_ == nullptr ? net::HaltCounters() : halted_->totals(now);
+    return flow_ == nullptr ? net::HaltCounters() : flow_->halts(now);
   }
   const fabric::Switch& engine() const { return *engine_; }
   bool jump(wire::McstId group, std::uint64_t packets) { return engine_->jump(group, packets); }
@@ -46,22 +48,12 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   void on_copy_left(Instant now, net::IngressBooks::EntryId entry) override;
 
  private:
-  static constexpr std::uint64_t kTimer = 0;
-  static constexpr std::uint64_t kEndHalts = 1;
-  static constexpr std::uint64_t kRepeatPause = 2;  // and the port
-  struct Halted {
-    wire::PortId port;
-    wire::Frame frame;
-    net::IngressBooks::EntryId entry;
-  };
+  enum What : std::uint64_t { kEngineTimer, kFlowTimer };
 
   void take_in(Instant now, wire::PortId port, const wire::Frame& frame);
   void carry_out(Instant now);
-  bool halt(Instant now, wire::PortId port, const wire::Frame& frame);
-  void end_halts(Instant now);
-  Instant free_at(wire::McstId group, wire::PortId ingress);
-  void on_pause(Instant now, wire::PortId port, const wire::Frame& frame);
-  void tell_neighbours(Instant now);
+  void run_flow_control(Instant now);
+  void look_again(Instant now);
   void send_pause(Instant now, wire::PortId port, bool pause);
 
   Simulator& simulator_;
@@ -72,13 +64,8 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   std::vector<Cable*> cables_;
   std::vector<wire::PortId> down_;
   Instant timer_at_ = wire::kNever;
-  std::unique_ptr<net::IngressBooks> books_;
-  net::IngressBooks::EntryId entry_ = net::IngressBooks::kNone;  // of the frame being handled
-  std::unique_ptr<net::GroupHalt<Halted>> halted_;               // null: groups do not wait
-  std::vector<wire::PortId> copies_;                             // of free_at()
-  Instant halts_end_ = wire::kNever;                             // earliest look asked for
-  std::vector<Duration> repeat_;                                 // of pauses, by port
-  std::vector<Instant> repeat_at_;                               // ... when next
+  std::unique_ptr<net::FlowControl<wire::Frame>> flow_;  // null: no link is lossless
+  Instant flow_timer_at_ = wire::kNever;
   std::uint64_t frames_in_ = 0;
   std::uint64_t frames_out_ = 0;
   bool is_checked_ = true;

@@ -46,6 +46,15 @@ wire::UdpDatagram answer_to(const Call& call, const wire::UdpDatagram& asked) {
                    {asked.ip.source, 0, asked.udp.source_port});
 }
 
+// The same to everybody: without a list, with the records that this switch does not know.
+wire::MrpMessage without_members(const wire::MrpMessage& message) {
+  wire::MrpMessage bare;
+  bare.header = message.header;
+  bare.skipped = message.skipped;
+  bare.skipped_size = message.skipped_size;
+  return bare;
+}
+
 }  // namespace
 
 void Split::add(PortId port, const wire::MrpMember& member) {
@@ -79,8 +88,7 @@ void Split::send(Call& call, const MrpRequest& request, const Roster* roster, st
 
 void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> ports,
              const Roster& roster) {
-  wire::MrpMessage bare;
-  bare.header = request.message.header;
+  wire::MrpMessage bare = without_members(request.message);
   for (const PortId port : ports) {
     count_behind(roster, port, bare.header);
     if (!is_host(call, port)) {
@@ -92,8 +100,7 @@ void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> port
 }
 
 void pass_on_to_switches(Call& call, const MrpRequest& request, std::span<const PortId> ports) {
-  wire::MrpMessage bare;
-  bare.header = request.message.header;
+  const wire::MrpMessage bare = without_members(request.message);
   for (const PortId port : ports) {
     if (!is_host(call, port)) send_to_switch(call, request, port, bare);
   }

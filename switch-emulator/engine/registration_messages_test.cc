@@ -16,23 +16,43 @@ std::optional<wire::MrpMessage> message_at(const TestNetwork& net, std::size_t h
   return datagram ? wire::MrpMessage::parse(frame->payload()) : std::nullopt;
 }
 
+constexpr std::array<std::uint8_t, 12> kRecords = {0x82, 2, 1, 2, 3, 4, 5, 6, 0x83, 1, 7, 8};
+
+wire::MrpMessage with_records(wire::MrpMessage message) {
+  std::ranges::copy(kRecords, message.skipped.begin());
+  message.skipped_size = kRecords.size();
+  return message;
+}
+
 // Hosts 2 and 3 are behind another switch than the leader.
 TEST(Split, PassesOnRecordsThatTheSwitchDoesNotKnow) {
   auto net = make_pair_of_switches(false);
   std::vector<wire::MrpMember> members;
   for (std::size_t host = 0; host < 4; ++host) members.push_back(net->member(host));
-  auto message = TestNetwork::message_about(wire::MrpType::kRegister, members);
-  const std::array<std::uint8_t, 12> records = {0x82, 2, 1, 2, 3, 4, 5, 6, 0x83, 1, 7, 8};
-  std::ranges::copy(records, message.skipped.begin());
-  message.skipped_size = records.size();
-  net->speak(0, message);
+  net->speak(0, with_records(TestNetwork::message_about(wire::MrpType::kRegister, members)));
   for (const std::size_t host : {1, 2, 3}) {
     ASSERT_EQ(net->frames(host).size(), 1u) << host;
     const auto got = message_at(*net, host);
     ASSERT_TRUE(got) << host;
     ASSERT_EQ(got->member_count, 1u);
     EXPECT_EQ(got->members[0].host, TestNetwork::ip(host));
-    EXPECT_TRUE(std::ranges::equal(got->skipped_records(), records)) << host;
+    EXPECT_TRUE(std::ranges::equal(got->skipped_records(), kRecords)) << host;
+  }
+}
+
+TEST(WithoutMembers, PassesOnRecordsThatTheSwitchDoesNotKnow) {
+  auto net = make_pair_of_switches(false);
+  net->register_group(0, 1);
+  net->clear();
+  auto message = TestNetwork::message_about(wire::MrpType::kActivate, {});
+  message.header.flags = 3;  // members beside the leader
+  net->speak(0, with_records(message));
+  for (const std::size_t host : {1, 2, 3}) {
+    ASSERT_FALSE(net->frames(host).empty()) << host;
+    const auto got = message_at(*net, host);
+    ASSERT_TRUE(got) << host;
+    EXPECT_EQ(got->header.type, wire::MrpType::kActivate);
+    EXPECT_TRUE(std::ranges::equal(got->skipped_records(), kRecords)) << host;
   }
 }
 

@@ -1,4 +1,4 @@
-// What each counter of a fabric counts, for whoever looks at them.
+// What each reading of a fabric is (readings.h), in words.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,7 +6,7 @@
 
 namespace cepheus::live {
 
-// A table for people, by where they are counted.
+// A table for people, by scope.
 std::string describe_counters(bool colour);
 // {"drop_ttl": "time to live used up: a routing loop", ...}
 nlohmann::json counter_descriptions();

@@ -51,6 +51,7 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
   }
   const wire::BitRate slowest = topology.slowest_rate();
   for (Host& host : hosts_) host.identity.slowest_rate = slowest;
+  reporting_ = Reporting(report_sources());
 }
 
 void Datapath::build_switches(net::Topology::Plan& plan) {
@@ -136,6 +137,31 @@ void Datapath::add_host(const net::Topology& topology, std::size_t port) {
   host.client = std::move(wire);
 }
 
+std::vector<Reporting::SwitchSource> Datapath::report_sources() const {
+  std::vector<Reporting::SwitchSource> all(switches_.size());
+  for (std::size_t s = 0; s < switches_.size(); ++s) {
+    all[s].engine = switches_[s].engine.get();
+    if (one_armed_ != nullptr) all[s].one_armed = &one_armed_->counters();
+  }
+  for (const Port& port : ports_) {
+    Reporting::PortSource source{.in = &links_[port.in].link,
+                                 .out = &links_[port.out].link,
+                                 .rx = &port.rx,
+                                 .tx = &port.tx,
+                                 .drops = &port.drops};
+    if (has_queues_) source.queue = [this, &port] { return read_queue(port); };
+    if (port.end.kind == net::PortKind::kHost) {
+      const Host& host = hosts_[port.end.host];
+      source.access = host.client.get();
+      if (host.shared != nullptr) {
+        source.client_pid = [&host] { return std::int64_t{host.shared->client().pid}; };
+      }
+    }
+    all[port.of_switch].ports.push_back(std::move(source));
+  }
+  return all;
+}
+
 void Datapath::start(wire::Instant now) {
   for (Port& port : ports_) {
     if (port.end.kind != net::PortKind::kSwitch) continue;
@@ -192,7 +218,7 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
   actions_.clear();
   switches_[port.of_switch].engine->on_port_down(now, port.id, actions_);
   dispatch(switches_[port.of_switch], now);
-  end_halts(switches_[port.of_switch], now);
+  look_again(switches_[port.of_switch], now);
   publish();
 }
 
@@ -208,38 +234,6 @@ void Datapath::activate(std::size_t host) {
   if (hosts_[host].is_active) return;
   hosts_[host].is_active = true;
   active_.push_back(host);
-}
-
-Datapath::LinkState Datapath::link_state(std::uint32_t link) const {
-  const net::LinkConfig& config = links_[link].link.config();
-  return {config.loss, config.duplicate, config.reorder, config.corrupt, links_[link].link.is_up()};
-}
-
-void Datapath::set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state) {
-  DirectedLink& changed = links_[link];
-  changed.link.set_faults(state.loss, state.duplicate, state.reorder, state.corrupt);
-  changed.link.set_up(state.up);
-  Port& far = ports_[changed.port];
-  tell_if_cut(now, far);
-  if (changed.kind == LinkKind::kTrunk) tell_if_cut(now, ports_[links_[far.out].port]);
-  publish();
-}
-
-void Datapath::tell_if_cut(wire::Instant now, Port& port) {
-  const bool up = links_[port.in].link.is_up() && links_[port.out].link.is_up();
-  if (up == port.is_up) return;
-  port.is_up = up;
-  const bool is_host = port.end.kind == net::PortKind::kHost;
-  if (is_host && !hosts_[port.end.host].client->is_open()) return;  // down anyway
-  SwitchState& state = switches_[port.of_switch];
-  actions_.clear();
-  if (up) {
-    state.engine->on_port_up(now, port.id, actions_);
-  } else {
-    state.engine->on_port_down(now, port.id, actions_);
-  }
-  dispatch(state, now);
-  end_halts(state, now);
 }
 
 bool Datapath::poll(wire::Instant now) {
@@ -311,7 +305,7 @@ bool Datapath::land_flights(wire::Instant now) {
 void Datapath::land_next(wire::Instant now) {
   Flight flight;
   delay_line_.pop(flight);
-  count_under_way(flight.origin, -1);
+  if (flight.origin.host != fabric::kFabricItself) hosts_[flight.origin.host].flights.remove();
   let_go(links_[flight.link], flight.frame);
   arrive(flight, now);
   release(flight.frame);
@@ -327,7 +321,7 @@ bool Datapath::fire_timers(wire::Instant now) {
       actions_.clear();
       state.engine->on_timer(now, actions_);
       dispatch(state, now);
-      end_halts(state, now);  // a trunk may have gone dark
+      look_again(state, now);  // a trunk may have gone dark
     }
     earliest_timer_ = std::min(earliest_timer_, state.deadline);
   }
@@ -350,7 +344,7 @@ void Datapath::publish() {
 
 wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(delay_line_.next_arrival(), earliest_timer_);
-  if (has_queues_) next = std::min({next, next_transmission().at, repeat_due_, halts_due_});
+  if (has_queues_) next = std::min({next, next_transmission().at, flow_due_});
   for (const std::size_t host : active_) {
     if (hosts_[host].resume > last_poll_) next = std::min(next, hosts_[host].resume);
   }

@@ -10,32 +10,30 @@
 // and what happens on them happens in the order of its time, however long a round was away.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "net/buffer_plan.h"
 #include "net/egress_queue.h"
-#include "net/group_halt.h"
-#include "net/ingress_books.h"
+#include "net/flow_control.h"
 #include "net/link.h"
 #include "net/topology.h"
 #include "switch-emulator/engine/switch.h"
-#include "switch-emulator/live/answered_frames.h"
 #include "switch-emulator/live/bulk_run.h"
+#include "switch-emulator/live/contention.h"
 #include "switch-emulator/live/delay_line.h"
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/queue_share.h"
-#include "switch-emulator/live/status.h"
-#include "switch-emulator/live/stray_budget.h"
+#include "switch-emulator/live/reporting.h"
+#include "switch-emulator/live/stray_account.h"
 #include "switch-emulator/live/traffic.h"
 #include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/switch_port.h"
 #include "switch-emulator/ports/wire_port.h"
+#include "wire/share.h"
 
 namespace cepheus::live {
 
@@ -113,27 +111,21 @@ class Datapath {
   // Switches take what may be changed while they run (SwitchConfig::take_settings), in their order.
   void take_settings(const std::vector<net::SwitchSpec>& switches);
 
-  // Runs what it is given on the datapath's thread, before it returns.
-  using Slice = std::function<void(const std::function<void()>&)>;
-  // From any thread that may wait for the datapath's: what that has to copy is asked for in slices
-  // of some microseconds, so that packets hardly wait for it.
-  std::vector<SwitchStatus> status(const Slice& slice) const;
+  // What its switches, links and ports tell about themselves.
+  const Reporting& reporting() const { return reporting_; }
 
  private:
-  // What waits before a link, or where it came in since its group is halted; with a buffer's entry if
-  // it came by a lossless link.
+  // What waits before a link; with a buffer's entry if it came by a lossless link.
   struct Waiting {
     Flight flight;
     net::IngressBooks::EntryId entry = net::IngressBooks::kNone;
   };
   using WaitingLine = net::EgressQueue<Waiting>;
-  using HaltedGroups = net::GroupHalt<Waiting>;
+  using FlowControl = net::FlowControl<Flight>;
   struct SwitchState {
     std::unique_ptr<fabric::Switch> engine;
-    std::unique_ptr<net::IngressBooks> books;  // of its lossless ports, else null
-    std::unique_ptr<HaltedGroups> halted;      // null: groups do not wait for paused ports
-    std::vector<wire::Duration> repeat;        // by port: between the words of a pause
-    std::size_t first_port = 0;                // in ports_
+    std::unique_ptr<FlowControl> flow;  // null: no link of the fabric has a queue
+    std::size_t first_port = 0;         // in ports_
     wire::Instant deadline = wire::kNever;
   };
   struct Port {  // of a switch
@@ -142,7 +134,6 @@ class Datapath {
     net::PortEnd end;
     std::uint32_t in = 0, out = 0;  // links
     bool is_up = true;              // its cable is whole; what its switch has been told of it
-    wire::Instant repeat_at = wire::kNever;  // of the pause that its neighbour was told
     Traffic rx, tx;
     LinkSideDrops drops;
     std::unique_ptr<PcapTap> tap;
@@ -176,19 +167,12 @@ class Datapath {
     wire::Instant held_until{};  // since it sends too much that nobody answers
     net::PauseState pause;       // its switch asked for it
     std::int64_t credit = 0;     // of its turn
-    StrayBudget budget;
-    std::int64_t strays = 0;    // not charged yet
-    std::uint64_t refused = 0;  // by its port, and charged
-    std::size_t flights = 0;    // frames of its on links
-    AnsweredFrames answered;
+    StrayAccount strays;
+    wire::Share<std::size_t, 1> flights;  // frames of its on links
   };
 
-  struct PortReading;
-  void read_port(const Port& port, PortReading& reading) const;
+  std::vector<Reporting::SwitchSource> report_sources() const;
   QueueReading read_queue(const Port& port) const;
-  std::vector<PortStatus> status_of_ports(const SwitchState& state, const Slice& slice) const;
-  std::vector<fabric::GroupView> status_of_groups(const SwitchState& state,
-                                                  const Slice& slice) const;
 
   void tell_if_cut(wire::Instant now, Port& port);
   void build_switches(net::Topology::Plan& plan);
@@ -199,12 +183,9 @@ class Datapath {
   bool poll_one_armed(wire::Instant now);
   bool poll_hosts(wire::Instant now);
   std::size_t take_from(Host& host, wire::Instant now);
-  bool is_stray(Host& host, const wire::Frame& frame);
   void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
   void note_answer(Host& host, const Flight& flight);
   void pace(Host& host, wire::Instant now);
-  bool others_send(std::size_t host, wire::Instant now) const;
-  void note_sender(std::size_t host, wire::Instant now);
   void drain(Host& host, wire::Instant now);
   bool uplink_is_busy(Host& host, wire::Instant now);
   bool may_rest(Host& host);
@@ -212,6 +193,7 @@ class Datapath {
   bool land_flights(wire::Instant now);
   void land_next(wire::Instant now);
   void add_queues(const net::Topology& topology);
+  void add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint32_t mtu);
   bool run_links(wire::Instant now);
   struct Transmission {
     wire::Instant at = wire::kNever;  // kNever: nothing waits
@@ -221,18 +203,13 @@ class Datapath {
   void enqueue(std::uint32_t link, const Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
   void depart(DirectedLink& link, const Flight& flight, wire::Instant now);
-  bool admit(Port& port, const wire::Frame& frame, wire::Instant now);
-  void put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now);
-  bool halt(Port& port, const Flight& flight, wire::Instant now);
-  void end_halts(SwitchState& state, wire::Instant now);
-  void end_due_halts(wire::Instant now);
-  wire::Instant free_at(const SwitchState& state, wire::McstId group, wire::PortId ingress) const;
-  void leave_buffer(SwitchState& state, net::IngressBooks::EntryId entry, wire::Instant now);
-  void tell_neighbour(SwitchState& state, wire::Instant now);
+  void control(Port& port, const Flight& flight, wire::Instant now);
+  void run_flow_control(SwitchState& state, wire::Instant now);
+  void run_due_flow_control(wire::Instant now);
+  void look_again(SwitchState& state, wire::Instant now);
   void send_pause(Port& port, bool pause, wire::Instant now);
-  void on_pause(Port& port, const wire::Frame& frame, wire::Instant now);
   void on_pause(Host& host, const wire::Frame& frame, wire::Instant now);
-  bool repeat_pauses(wire::Instant now);
+  void put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now);
   bool fire_timers(wire::Instant now);
   void publish();
   void activate(std::size_t host);
@@ -248,7 +225,6 @@ class Datapath {
   void let_go(DirectedLink& link, const wire::Frame& frame);
   void arrive(const Flight& flight, wire::Instant now);
   bool has_room_under_way(const Origin& origin) const;
-  void count_under_way(const Origin& origin, std::ptrdiff_t more);
   void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
@@ -270,6 +246,7 @@ class Datapath {
   }
 
   const bool icrc_always_;
+  Reporting reporting_;
   fabric::PayloadPools pools_;
   fabric::FlushList flush_list_;
   std::vector<SwitchState> switches_;
@@ -285,22 +262,16 @@ class Datapath {
   std::vector<std::size_t> unread_;            // hosts with entries on their rx ring
   std::vector<std::size_t> offenders_;
   BulkRun bulk_run_;
+  Contention contention_;
   DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;
   bool has_queues_ = false;
   std::vector<std::uint32_t> waited_for_;  // links with a queue that is not empty
-  net::IngressBooks::EntryId entry_ =
-      net::IngressBooks::kNone;               // of the frame that is in a switch now
-  wire::Instant repeat_due_ = wire::kNever;   // the first of its ports'
-  wire::Instant halts_due_ = wire::kNever;    // the first that may end, of its switches'
-  mutable std::vector<wire::PortId> copies_;  // of free_at()
-  wire::Instant clock_{};                     // of what happened last on links with queues
+  wire::Instant flow_due_ = wire::kNever;  // the first deadline of flow control in its switches
+  wire::Instant clock_{};                  // of what happened last on links with queues
   fabric::SwitchOutput actions_;
   std::shared_ptr<PacketRecorder> recorder_;  // mostly null
   wire::Instant last_poll_{};
-  // Who sent last, when, and when anybody else did.
-  std::size_t last_sender_ = 0;
-  wire::Instant last_sent_{}, sent_before_{};
   std::vector<std::uint8_t> private_payload_, contiguous_;
 };
 

@@ -147,10 +147,9 @@ TEST_F(FloodTest, OfWhatIsDroppedIsHeldBackToo) {
   Frame stray = roce(0, address(1));
   wire::store_be32(stray.bytes.data() + wire::kIpOffset + 12, address(3).value());
   flood_with(stray);
-  const auto status = datapath->status([](const auto& slice) { slice(); });
-  const auto& counters = status[0].ports[0].counters;
-  EXPECT_LE(counter(counters, "drop_malformed") + counter(counters, "drop_spoofed_source"),
-            kAllowed);
+  const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
+  const PortStatus& port = status[0].ports[0];
+  EXPECT_LE(counter(port, "drop_malformed") + counter(port, "drop_spoofed_source"), kAllowed);
 }
 
 TEST_F(FloodTest, OfDescriptorsThatCantBeIsHeldBackToo) {
@@ -197,8 +196,8 @@ TEST_F(FloodTest, IsNotAnsweredByTheSwitch) {
   Frame refused;
   headers.emit(refused, 0);
   flood_with(refused);
-  const auto status = datapath->status([](const auto& slice) { slice(); });
-  const auto count = counter(status[0].ports[0].counters, "drop_not_multicastable");
+  const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
+  const auto count = counter(status[0].ports[0], "drop_not_multicastable");
   EXPECT_GT(count, 0u);
   EXPECT_LE(count, kAllowed);
 }

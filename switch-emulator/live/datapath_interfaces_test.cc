@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "switch-emulator/live/test_datapath.h"
+#include "switch-emulator/live/test_readings.h"
 #include "switch-emulator/ports/test_veth.h"
 
 namespace cepheus::live {
@@ -103,11 +104,8 @@ class HostsBehindAnInterface : public DatapathTest {
   static McstId group_number(std::uint32_t n) { return McstId(McstId(198, 18, 0, 1).value() + n); }
 
   std::uint64_t counted_of(std::size_t host, std::string_view name) const {
-    const auto status = datapath->status([](const auto& slice) { slice(); });
-    for (const auto& [each, value] : status[0].ports[host].counters) {
-      if (each == name) return value;
-    }
-    return 0;
+    const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
+    return counter(status[0].ports[host], name);
   }
 
   static constexpr std::size_t kNobody = 99;

@@ -1,12 +1,10 @@
-// Queues before links, and what switches tell their neighbours when these grow: as the simulator's
-// switches and cables do it (fabric-sim/core), with the same parts (net/).
+// Queues before links, and flow control of switches (net/flow_control.h), on the time of what
+// happens on links.
 #include <algorithm>
 #include <utility>
 
-#include "net/pfc.h"
 #include "net/topology.h"
 #include "switch-emulator/live/datapath.h"
-#include "wire/ecn.h"
 
 namespace cepheus::live {
 namespace {
@@ -18,33 +16,35 @@ constexpr std::size_t kStepsPerRound = 4096;  // before hosts have their turn
 void Datapath::add_queues(const net::Topology& topology) {
   std::vector<net::BufferPlan> plans = net::buffer_plans(topology);
   plans.resize(switches_.size());
-  for (std::size_t s = 0; s < switches_.size(); ++s) {
-    if (!plans[s].has_lossless_ports()) continue;
-    SwitchState& state = switches_[s];
-    for (std::size_t p = 0; p < plans[s].headroom.size(); ++p) {
-      if (plans[s].headroom[p] == 0) continue;
-      // What is taken from a host's ring in advance comes whatever the host is told meanwhile.
-      const DirectedLink& in = links_[ports_[state.first_port + p].in];
-      if (in.kind != LinkKind::kUplink) continue;
-      const wire::Bytes ahead = in.backlog_limit + net::largest_frame(topology.mtu);
-      plans[s].headroom[p] += ahead;
-      plans[s].config.bytes += ahead;
-    }
-    state.books = std::make_unique<net::IngressBooks>(plans[s].config, plans[s].headroom);
-    if (plans[s].config.group_halt) {
-      state.halted = std::make_unique<HaltedGroups>(plans[s].headroom.size());
-    }
-    state.repeat = std::move(plans[s].repeat);
-  }
   for (const Port& port : ports_) {
     DirectedLink& out = links_[port.out];
-    const net::LinkConfig& config = out.link.config();
-    // Where something comes by a lossless link, it may have to wait before any other.
-    const bool is_needed = config.has_queue() || switches_[port.of_switch].books != nullptr;
-    if (config.rate.is_unlimited() || !is_needed) continue;
-    out.waiting = std::make_unique<WaitingLine>(config);
+    if (!plans[port.of_switch].needs_queue(out.link.config())) continue;
+    out.waiting = std::make_unique<WaitingLine>(out.link.config());
     out.from = static_cast<std::size_t>(&port - ports_.data());
     has_queues_ = true;
+  }
+  if (!has_queues_) return;
+  for (std::size_t s = 0; s < switches_.size(); ++s) add_flow_control(s, plans[s], topology.mtu);
+}
+
+void Datapath::add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint32_t mtu) {
+  SwitchState& state = switches_[at];
+  const std::size_t ports = state.engine->config().ports.size();
+  plan.headroom.resize(ports);  // where no link of the fabric is lossless
+  plan.repeat.resize(ports);
+  for (std::size_t p = 0; p < ports; ++p) {
+    // What is taken from a host's ring in advance comes whatever the host is told meanwhile.
+    const DirectedLink& in = links_[ports_[state.first_port + p].in];
+    if (plan.headroom[p] == 0 || in.kind != LinkKind::kUplink) continue;
+    const wire::Bytes ahead = in.backlog_limit + net::largest_frame(mtu);
+    plan.headroom[p] += ahead;
+    plan.config.bytes += ahead;
+  }
+  state.flow = std::make_unique<FlowControl>(plan);
+  for (std::size_t p = 0; p < ports; ++p) {
+    const Port& port = ports_[state.first_port + p];
+    const auto& waiting = links_[port.out].waiting;
+    if (waiting != nullptr) state.flow->watch(port.id, waiting->pause());
   }
 }
 
@@ -55,20 +55,19 @@ bool Datapath::run_links(wire::Instant now) {
   for (; steps < kStepsPerRound; ++steps) {
     const Transmission next = next_transmission();
     const wire::Instant lands = delay_line_.next_arrival();
-    const wire::Instant due = std::min({next.at, lands, halts_due_});
+    const wire::Instant due = std::min({next.at, lands, flow_due_});
     if (due > now) break;
     clock_ = std::max(clock_, due);
-    if (halts_due_ == due) {
-      end_due_halts(clock_);
+    if (flow_due_ == due) {
+      run_due_flow_control(clock_);
     } else if (lands <= next.at) {
       land_next(clock_);
     } else {
       transmit(next.link, clock_);
     }
   }
-  const bool repeated = repeat_pauses(now);
   clock_ = std::max(clock_, now);
-  return steps > 0 || repeated;
+  return steps > 0;
 }
 
 // When the next frame leaves a queue, and by which link.
@@ -102,20 +101,14 @@ void Datapath::enqueue(std::uint32_t number, const Waiting& item, wire::Instant 
   }
   Waiting waiting = item;
   if (!keep(link, waiting.flight.frame)) return;
-  if (link.waiting->wants_mark(of) &&
-      wire::mark_congestion(
-          waiting.flight.frame.header().subspan<wire::kIpOffset, wire::Ipv4Header::kSize>())) {
-    link.waiting->count_mark();
-  }
+  link.waiting->mark(of, waiting.flight.frame);
   link.waiting->push(of, waiting, frame.size());
   if (is_lossy) {
     const wire::Bytes before = link.waiting->bytes() + link.link.queued_bytes(now);
     link.queue->add(item.flight.origin.host, frame.size(),
                     now + link.link.config().rate.time_for(before));
   }
-  if (item.entry != net::IngressBooks::kNone) {
-    switches_[ports_[link.from].of_switch].books->add_copy(item.entry);
-  }
+  switches_[ports_[link.from].of_switch].flow->add_copy(item.entry);
   if (!std::exchange(link.is_waited_for, true)) waited_for_.push_back(number);
 }
 
@@ -126,9 +119,9 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
     let_go(link, next.flight.frame);
     depart(link, next.flight, now);
     release(next.flight.frame);
-    if (next.entry != net::IngressBooks::kNone) {
-      leave_buffer(switches_[ports_[link.from].of_switch], next.entry, now);
-    }
+    SwitchState& state = switches_[ports_[link.from].of_switch];
+    state.flow->on_copy_left(next.entry);
+    run_flow_control(state, now);
   }
   if (!link.waiting->is_empty()) return;
   link.is_waited_for = false;
@@ -142,123 +135,72 @@ void Datapath::depart(DirectedLink& link, const Flight& flight, wire::Instant no
   if (passage.copies != 0) convey(flight, passage.arrival[0], now);
 }
 
-// False if the frame goes no further: it spoke to the port, or there is no headroom left for it.
-// Otherwise what came by a lossless link is in the buffer, as entry_.
-bool Datapath::admit(Port& port, const wire::Frame& frame, wire::Instant now) {
-  const net::TrafficClass of = net::class_of(frame);
-  if (of == net::TrafficClass::kLink) {
-    on_pause(port, frame, now);
-    return false;
-  }
-  net::IngressBooks* const books = switches_[port.of_switch].books.get();
-  if (books == nullptr || of != net::TrafficClass::kData || !books->buffer().is_lossless(port.id)) {
-    return true;
-  }
-  if (!books->admit(port.id, frame.size())) {
-    ++port.drops.no_headroom;
-    return false;
-  }
-  entry_ = books->open(port.id, frame.size());
-  return true;
-}
-
-// When no port is paused to which the group copies what came by `ingress`, as far as is known.
-wire::Instant Datapath::free_at(const SwitchState& state, wire::McstId group,
-                                wire::PortId ingress) const {
-  state.engine->list_copies(group, ingress, copies_);
-  wire::Instant at{};
-  for (const wire::PortId port : copies_) {
-    const auto& waiting = links_[ports_[state.first_port + port.value()].out].waiting;
-    if (waiting != nullptr) at = std::max(at, waiting->paused_until());
-  }
-  return at;
-}
-
-// True if the frame, which came by a lossless link, has to wait here, in the buffer like a copy that
-// waits before a link, or if there is no place for what does.
-bool Datapath::halt(Port& port, const Flight& flight, wire::Instant now) {
-  if (entry_ == net::IngressBooks::kNone) return false;
+// A frame comes into a switch; what flow control says becomes of it. Precondition: has_queues_.
+void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
   SwitchState& state = switches_[port.of_switch];
-  const auto group = state.engine->group_of_data(flight.frame);
-  if (!group || !state.halted->must_wait(*group, port.id, now, free_at(state, *group, port.id))) {
-    return false;
+  using enum FlowControl::Arrival;
+  switch (state.flow->on_frame(now, *state.engine, port.id, flight.frame)) {
+    case kForward:
+      put_in(port, flight.frame, flight.origin, now);
+      break;
+    case kHalt:
+      if (Flight halted = flight; keep(links_[port.in], halted.frame)) {
+        state.flow->halt(now, halted);
+      }
+      break;
+    case kNoRoom:
+      ++port.drops.no_headroom;
+      break;
+    case kPause:
+      if (const auto& waiting = links_[port.out].waiting; waiting != nullptr) {
+        waiting->on_pause(now, flight.frame);
+      }
+      break;
   }
-  Waiting waiting{flight, std::exchange(entry_, net::IngressBooks::kNone)};
-  if (keep(links_[port.in], waiting.flight.frame)) {
-    state.books->add_copy(waiting.entry);
-    state.halted->push(*group, port.id, waiting, now);
+  run_flow_control(state, now);
+}
+
+void Datapath::run_flow_control(SwitchState& state, wire::Instant now) {
+  using enum FlowControl::Step::What;
+  for (auto step = state.flow->next(now, *state.engine); step.what != kNothing;
+       step = state.flow->next(now, *state.engine)) {
+    Port& port = ports_[state.first_port + step.port.value()];
+    if (step.what == kForward) {
+      const Flight& halted = state.flow->released();
+      let_go(links_[port.in], halted.frame);
+      put_in(port, halted.frame, halted.origin, now);
+      release(halted.frame);
+    } else {
+      send_pause(port, step.what == kPause, now);
+    }
   }
-  leave_buffer(state, waiting.entry, now);
-  end_halts(state, now);
-  return true;
+  flow_due_ = std::min(flow_due_, state.flow->deadline());
 }
 
-// Whoever may go does; for the others it is looked again when their pauses end.
-void Datapath::end_halts(SwitchState& state, wire::Instant now) {
-  if (state.halted == nullptr) return;
-  const auto when = [&](wire::McstId group, const Waiting& item) {
-    return free_at(state, group, ports_[links_[item.flight.link].port].id);
-  };
-  Waiting next;
-  while (state.halted->pop(now, next, when)) {
-    DirectedLink& in = links_[next.flight.link];
-    let_go(in, next.flight.frame);
-    entry_ = next.entry;
-    put_in(ports_[in.port], next.flight.frame, next.flight.origin, now);
-    release(next.flight.frame);
+void Datapath::run_due_flow_control(wire::Instant now) {
+  flow_due_ = wire::kNever;
+  for (SwitchState& state : switches_) {
+    state.flow->on_timer(now);
+    run_flow_control(state, now);
   }
-  halts_due_ = std::min(halts_due_, state.halted->ready_at(when));
 }
 
-void Datapath::end_due_halts(wire::Instant now) {
-  halts_due_ = wire::kNever;
-  for (SwitchState& state : switches_) end_halts(state, now);
-}
-
-void Datapath::leave_buffer(SwitchState& state, net::IngressBooks::EntryId entry,
-                            wire::Instant now) {
-  state.books->leave(entry);
-  tell_neighbour(state, now);
-}
-
-void Datapath::tell_neighbour(SwitchState& state, wire::Instant now) {
-  const auto change = state.books->take_change();
-  if (change) send_pause(ports_[state.first_port + change->port.value()], change->pause, now);
+// A group may wait for fewer ports than before.
+void Datapath::look_again(SwitchState& state, wire::Instant now) {
+  if (state.flow == nullptr) return;
+  state.flow->look_again();
+  run_flow_control(state, now);
 }
 
 void Datapath::send_pause(Port& port, bool pause, wire::Instant now) {
-  const SwitchState& state = switches_[port.of_switch];
   wire::Frame frame;
-  net::emit_pause(frame, state.engine->config().mac, pause);
-  // What it says ends by itself: said again as long as it holds.
-  port.repeat_at = pause ? now + state.repeat[port.id.value()] : wire::kNever;
-  repeat_due_ = std::min(repeat_due_, port.repeat_at);
+  net::emit_pause(frame, switches_[port.of_switch].engine->config().mac, pause);
   leave_switch(port, frame, {}, now);
-}
-
-bool Datapath::repeat_pauses(wire::Instant now) {
-  if (repeat_due_ > now) return false;
-  repeat_due_ = wire::kNever;
-  for (Port& port : ports_) {
-    if (port.repeat_at <= now) send_pause(port, true, now);
-    repeat_due_ = std::min(repeat_due_, port.repeat_at);
-  }
-  return true;
-}
-
-void Datapath::on_pause(Port& port, const wire::Frame& frame, wire::Instant now) {
-  DirectedLink& out = links_[port.out];
-  const auto time = net::data_pause(frame, out.link.config().rate);
-  if (!time || out.waiting == nullptr) return;
-  out.waiting->pause(now, now + *time);
-  end_halts(switches_[port.of_switch], now);
 }
 
 // A host's NIC is its ring: while it is paused nothing is taken from it.
 void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now) {
-  const auto time = net::data_pause(frame, links_[host.uplink].link.config().rate);
-  if (!time) return;
-  host.pause.set(now, now + *time);
+  if (!host.pause.on_frame(now, frame, links_[host.uplink].link.config().rate)) return;
   host.resume = std::max(host.held_until, host.pause.until());
 }
 
@@ -269,19 +211,16 @@ QueueReading Datapath::read_queue(const Port& port) const {
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(time).count());
   };
-  if (const auto& books = switches_[port.of_switch].books; books != nullptr) {
-    reading.pauses_sent = books->counters(port.id).pauses_sent;
-  }
-  if (const auto& halted = switches_[port.of_switch].halted; halted != nullptr) {
-    const net::HaltCounters halts = halted->counters(port.id, clock_);
-    reading.group_halts = halts.halts;
-    reading.group_halted_us = microseconds(halts.time);
-  }
+  const FlowControl& flow = *switches_[port.of_switch].flow;
+  reading.pauses_sent = flow.books().counters(port.id).pauses_sent;
+  const net::HaltCounters halts = flow.halts(port.id, clock_);
+  reading.group_halts = halts.halts;
+  reading.group_halted_us = microseconds(halts.time);
   if (const auto& waiting = links_[port.out].waiting; waiting != nullptr) {
     reading.ecn_marked = waiting->counters().marked;
     reading.high_water = waiting->counters().high_water;
-    reading.pauses_received = waiting->counters().pauses_received;
-    reading.paused_us = microseconds(waiting->paused_time(clock_));
+    reading.pauses_received = waiting->pause().pauses();
+    reading.paused_us = microseconds(waiting->pause().time(clock_));
   }
   return reading;
 }

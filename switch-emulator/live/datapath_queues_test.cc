@@ -6,6 +6,7 @@
 
 #include "net/shapes.h"
 #include "switch-emulator/live/datapath.h"
+#include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/test_datapath.h"
 
 namespace cepheus::live {
@@ -80,10 +81,11 @@ class Queues : public DatapathTest {
   // Of all ports of all switches, by name; and of those of one neighbour.
   std::map<std::string, std::uint64_t> counted(const std::string& neighbour = {}) {
     std::map<std::string, std::uint64_t> sums;
-    for (const SwitchStatus& at : datapath->status([](const auto& slice) { slice(); })) {
+    for (const SwitchStatus& at :
+         datapath->reporting().status([](const auto& slice) { slice(); })) {
       for (const PortStatus& port : at.ports) {
         if (!neighbour.empty() && port.name != neighbour) continue;
-        for (const auto& [name, value] : port.counters) sums[name] += value;
+        for (const auto& each : readings<PortStatus>()) sums[each.full_name] += each.of(port);
         sums["link_dropped_queue_full"] += port.out.dropped_queue_full;
       }
     }
@@ -111,7 +113,8 @@ TEST_F(Queues, ALosslessLinkPausesItsHostAndLosesNothing) {
   build(narrowing(true));
   EXPECT_EQ(stream(20us), all());
   EXPECT_GT(counted("h0")["pauses_sent"], 0u);
-  EXPECT_GT(counted("h1")["queue_high_water"], 16u << 10) << "more than lossy frames may wait";
+  EXPECT_GT(counted("h1")["queue_high_water_bytes"], 16u << 10)
+      << "more than lossy frames may wait";
   EXPECT_EQ(counted()["drop_headroom"], 0u);
   EXPECT_EQ(counted()["link_dropped_queue_full"], 0u);
 }
@@ -139,6 +142,21 @@ TEST_F(Queues, NeedTheirHeadroom) {
   build(topology);
   EXPECT_LT(stream(20us).size(), kStreamPackets);
   EXPECT_GT(counted()["drop_headroom"], 0u);
+}
+
+// A link without a rate has no queue, and the quanta of a pause mean no time on it.
+TEST_F(Queues, IgnoreAPauseOfAHostWhoseLinkHasNoRate) {
+  net::Topology topology = narrowing(false);
+  topology.hosts[0].up.rate = topology.hosts[0].down.rate = {};
+  topology.hosts[1].down.ecn = {.on = true, .kmin = 9'000, .kmax = 12'000, .pmax = 0};
+  build(topology);
+  BareClient sender = attach(0), receiver = attach(1);
+  wire::Frame pause;
+  net::emit_pause(pause, {}, true);
+  sender.put(pause, 0);
+  sender.put(packet(1), *sender.take_slot());
+  poll_for(20ms);
+  ASSERT_TRUE(receiver.take());
 }
 
 TEST_F(Queues, LetNotificationsPassData) {

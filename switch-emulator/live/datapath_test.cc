@@ -288,9 +288,8 @@ TEST_F(DatapathTest, MarksWhatFindsALongQueueBeforeItsLinkAndWhoListens) {
   }
   using enum wire::Ecn;
   EXPECT_EQ(seen, (std::vector{kEct0, kEct0, kEct0, kExperienced, kNotCapable}));
-  const auto status = datapath->status([](const auto& slice) { slice(); });
-  const std::pair<std::string, std::uint64_t> marked{"ecn_marked", 1};
-  EXPECT_THAT(status[0].ports[1].counters, testing::Contains(marked));
+  const auto status = datapath->reporting().status([](const auto& slice) { slice(); });
+  EXPECT_EQ(status[0].ports[1].queue.ecn_marked, 1u);
 }
 
 // Beside programs that compute the switch sleeps for some hundred microseconds at a time.

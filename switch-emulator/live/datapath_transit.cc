@@ -87,7 +87,7 @@ void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant
   Flight waiting = flight;
   if (!keep(link, waiting.frame)) return;
   delay_line_.push(arrival, waiting);
-  count_under_way(flight.origin, 1);
+  if (flight.origin.host != fabric::kFabricItself) hosts_[flight.origin.host].flights.add();
 }
 
 // A frame that is to stay, with a reference of its own on its payload. False, and counted, if there
@@ -117,14 +117,11 @@ void Datapath::let_go(DirectedLink& link, const wire::Frame& frame) {
   if (frame.ref != kNoBuffer) link.under_way.remove(frame.ref);
 }
 
-// Of what is free a host may take half: whatever it sends, others' frames have room.
+// A host may have half of all frames under way: whatever it sends, others' frames have room.
 bool Datapath::has_room_under_way(const Origin& origin) const {
   const std::size_t free = kMaxFlights - delay_line_.size();
-  return origin.host == fabric::kFabricItself ? free > 0 : hosts_[origin.host].flights < free;
-}
-
-void Datapath::count_under_way(const Origin& origin, std::ptrdiff_t more) {
-  if (origin.host != fabric::kFabricItself) hosts_[origin.host].flights += more;
+  return origin.host == fabric::kFabricItself ? free > 0
+                                              : hosts_[origin.host].flights.has_room(free);
 }
 
 void Datapath::arrive(const Flight& flight, wire::Instant now) {
@@ -174,9 +171,7 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
     std::memcpy(private_payload_.data(), frame.external, length);
     frame.set_external_payload({private_payload_.data(), length}, kNoBuffer);
   }
-  const SwitchState& state = switches_[port.of_switch];
-  if (has_queues_ && !admit(port, frame, now)) return;
-  if (state.halted != nullptr && halt(port, {frame, flight.link, flight.origin}, now)) return;
+  if (has_queues_) return control(port, {frame, flight.link, flight.origin}, now);
   put_in(port, frame, flight.origin, now);
 }
 
@@ -196,7 +191,7 @@ void Datapath::leave_gate(wire::BufferRef ref) {
   pools_.drop(ref);
 }
 
-// Into the switch's engine, and what that sends on its way; `entry_` is the frame's.
+// Into the switch's engine, and what that sends on its way.
 void Datapath::put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now) {
   SwitchState& state = switches_[port.of_switch];
   actions_.clear();
@@ -210,9 +205,6 @@ void Datapath::put_in(Port& port, const wire::Frame& frame, Origin origin, wire:
     share->remove(frame.ref);
   }
   dispatch(state, now, origin, port.id);
-  if (entry_ != net::IngressBooks::kNone) {
-    leave_buffer(state, std::exchange(entry_, net::IngressBooks::kNone), now);
-  }
 }
 
 // On whose account a switch sends what comes from port `from`. A gate lets frames of other ports
@@ -249,9 +241,7 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
   if (recorder_ != nullptr) recorder_->leaves(place_of(port), frame);
   const Flight flight{frame, port.out, origin};
   if (links_[port.out].waiting != nullptr) {
-    const auto& books = switches_[port.of_switch].books;
-    const auto held = books == nullptr ? net::IngressBooks::kNone : books->held_by(entry_, port.id);
-    return enqueue(port.out, {flight, held}, now);
+    return enqueue(port.out, {flight, switches_[port.of_switch].flow->entry_for(port.id)}, now);
   }
   if (port.tap != nullptr) port.tap->write(frame);
   carry(flight, now);

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "switch-emulator/ports/ring_share.h"
+#include "switch-emulator/ports/sender_shares.h"
 #include "wire/frame.h"
 #include "wire/types.h"
 
@@ -15,7 +15,7 @@ namespace cepheus::live {
 // On whose account a frame is on its way.
 struct Origin {
   fabric::SenderNo host = fabric::kFabricItself;
-  bool is_stray = false;  // nobody has paid for it (stray_budget.h)
+  bool is_stray = false;  // nobody has paid for it (stray_account.h)
 };
 
 struct Flight {

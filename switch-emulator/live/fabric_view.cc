@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "switch-emulator/live/counter_descriptions.h"
-#include "switch-emulator/live/link_counters.h"
+#include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/topology_graph.h"
 
 namespace cepheus::live {
@@ -47,8 +46,8 @@ Flow flow_of(const TopologyGraph::Cable& cable, const PortStatus& port, const Ra
   if (rates.before() == nullptr) return {};
   const PortStatus* then = port_of(*rates.before(), cable.from, cable.port);
   if (then == nullptr) return {};
-  return {8 * rates.of(port.tx_payload_bytes, then->tx_payload_bytes),
-          8 * rates.of(port.rx_payload_bytes, then->rx_payload_bytes)};
+  return {8 * rates.of(port.tx.payload_bytes, then->tx.payload_bytes),
+          8 * rates.of(port.rx.payload_bytes, then->rx.payload_bytes)};
 }
 
 // As `cepheusctl link` calls it.
@@ -137,37 +136,21 @@ json group_json(const FabricStatus& status, const TopologyGraph::Tree& tree, con
           {"nak_held", group.nak_held}};
 }
 
-using Totals = std::map<std::string, std::uint64_t>;
-
-Totals totals_of(const FabricStatus& status) {
-  Totals totals;
-  for (const SwitchStatus& one : status.switches) {
-    for (const auto& [name, count] : one.counters) totals[name] += count;
-    for (const PortStatus& port : one.ports) {
-      const bool is_trunk = port.kind == net::PortKind::kSwitch;  // the way in is another's way out
-      for (const auto& field : kLinkCounters) {
-        std::uint64_t& total = totals[std::string(field.text.name)];
-        total += port.out.*field.value + (is_trunk ? 0 : port.in.*field.value);
-      }
-      totals["dropped_egress_full"] += port.dropped_egress_full;
-    }
-  }
-  return totals;
-}
-
 json counters_json(const FabricStatus& status, const Rates& rates) {
-  const json says = counter_descriptions();
-  const Totals now = totals_of(status);
-  const Totals before = rates.before() == nullptr ? now : totals_of(*rates.before());
+  const std::vector<Total> now = totals(status);
+  const std::vector<Total> before = rates.before() == nullptr ? now : totals(*rates.before());
   json list = json::array();
-  for (const auto& [name, total] : now) {
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const auto& [reading, total] = now[i];
     if (total == 0) continue;
-    const auto then = before.find(name);
-    list.push_back({{"name", name},
-                    {"says", says.value(name, "")},
+    const bool grows = reading->kind == Kind::kCounter;
+    list.push_back({{"name", reading->full_name},
+                    {"says", reading->says},
+                    {"kind", grows ? "counter" : "gauge"},
+                    {"unit", reading->unit()},
                     {"total", total},
-                    {"per_second", rates.of(total, then == before.end() ? 0 : then->second)},
-                    {"is_drop", name.find("drop") != std::string::npos}});
+                    {"per_second", grows ? rates.of(total, before[i].value) : 0},
+                    {"is_drop", reading->is_drop()}});
   }
   return list;
 }

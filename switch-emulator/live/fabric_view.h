@@ -22,9 +22,10 @@ struct Snapshot {
 //                "state": "up"|"dark"|"cut", "loss", "out_bps", "in_bps", "payload_bytes",
 //                "host": {"address", "pid", "attached"} or null}],     out: away from "from"
 //  "groups":   [{"id", "source", "leader", "next_source": names, "cables": [indices], "members",
-//                "bps", "copies", "behind": {"names", "packets"}, "nak_held"}],
+//                "bps", "behind": {"names", "packets"}, "nak_held"}],
 //  "sent_bps", "delivered_bps": payload of all hosts,
-//  "counters": [{"name", "says", "total", "per_second", "is_drop"}]}     those that are not 0
+//  "counters": [{"name", "says", "kind": "counter"|"gauge", "unit": "bytes"|"us"|"", "total",
+//                "per_second", "is_drop"}]}     every reading (readings.h) that is not 0
 nlohmann::json fabric_view(const Snapshot& now, const Snapshot* before);
 
 }  // namespace cepheus::live

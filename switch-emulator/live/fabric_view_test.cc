@@ -53,9 +53,9 @@ TEST(FabricView, SaysWhatFlowsBetweenTwoSnapshots) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   before.seconds = 10;
   now.seconds = 12;
-  port_to(before.status, "leaf0", "h0").rx_payload_bytes = 1000;
-  port_to(now.status, "leaf0", "h0").rx_payload_bytes = 3000;
-  port_to(now.status, "leaf1", "h1").tx_payload_bytes = 4000;
+  port_to(before.status, "leaf0", "h0").rx.payload_bytes = 1000;
+  port_to(now.status, "leaf0", "h0").rx.payload_bytes = 3000;
+  port_to(now.status, "leaf1", "h1").tx.payload_bytes = 4000;
   switch_called(now.status, "leaf0").groups[0].data_bytes = 500;
   const json view = fabric_view(now, &before);
   EXPECT_EQ(cable(view, "h0").at("in_bps"), 8000.0);
@@ -70,9 +70,9 @@ TEST(FabricView, SaysWhatFlowsBetweenTwoSnapshots) {
 TEST(FabricView, SaysNoRateWhereThereIsNone) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   now.seconds = 1;
-  port_to(before.status, "leaf0", "h0").rx_payload_bytes = 1000;
+  port_to(before.status, "leaf0", "h0").rx.payload_bytes = 1000;
   EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 0.0);
-  port_to(now.status, "leaf0", "h0").rx_payload_bytes = 5000;
+  port_to(now.status, "leaf0", "h0").rx.payload_bytes = 5000;
   now.status.pid = 8;
   EXPECT_EQ(fabric_view(now, &before).at("sent_bps"), 0.0) << "another fabric";
   now.status.pid = 7;
@@ -97,7 +97,11 @@ TEST(FabricView, NamesWhomAGroupWaitsFor) {
 TEST(FabricView, SumsCountersOverSwitchesAndSaysWhichAreDrops) {
   Snapshot before = leaf_spine(), now = leaf_spine();
   now.seconds = 2;
-  for (SwitchStatus& one : now.status.switches) one.counters = {{"drop_ttl", 4}, {"data_taken", 2}};
+  for (SwitchStatus& one : now.status.switches) {
+    one.engine[fabric::Counter::kDropTtl] = 4;
+    one.engine[fabric::Counter::kDataTaken] = 2;
+    one.ports[0].engine[fabric::Counter::kDropTtl] = 4;  // the switch's are its ports' together
+  }
   port_to(now.status, "leaf0", "h0").in.dropped_loss = 5;
   port_to(now.status, "leaf0", "spine0").out.dropped_loss = 2;
   port_to(now.status, "spine0", "leaf0").in.dropped_loss = 2;

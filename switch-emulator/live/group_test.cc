@@ -66,10 +66,10 @@ TEST(LiveGroup, ReachesEveryMemberByReferenceWithOneTransmission) {
     }
   }
   const auto ports = fabric.status().switches[0].ports;
-  EXPECT_EQ(ports[0].rx_payload_bytes, kPackets * 4096u);
+  EXPECT_EQ(ports[0].rx.payload_bytes, kPackets * 4096u);
   for (std::size_t host = 1; host < kHosts; ++host) {
-    EXPECT_EQ(ports[host].tx_payload_bytes, kPackets * 4096u);
-    EXPECT_EQ(counter(ports[host].counters, "copied_payloads"), 0u);
+    EXPECT_EQ(ports[host].tx.payload_bytes, kPackets * 4096u);
+    EXPECT_EQ(counter(ports[host], "copied_payloads"), 0u);
   }
 }
 
@@ -103,7 +103,7 @@ TEST(LiveGroup, CrossesTrunks) {
   }
   const auto status = fabric.status();
   EXPECT_EQ(status.switches[0].ports[1].kind, net::PortKind::kSwitch);
-  EXPECT_EQ(status.switches[0].ports[1].tx_payload_bytes, 2048u);  // once over the trunk
+  EXPECT_EQ(status.switches[0].ports[1].tx.payload_bytes, 2048u);  // once over the trunk
 }
 
 // c's link is slow, so leaf1 pauses the trunk, and leaf0 lets the group wait where a sends it.
@@ -133,11 +133,11 @@ TEST(LiveGroup, WaitsWhereItCameInWhileAPortOfItsIsPaused) {
     }
   }
   const auto status = fabric.status();
-  const auto& from_a = status.switches[0].ports[0].counters;
-  EXPECT_GT(counter(from_a, "group_halts"), 0u);
-  EXPECT_GT(counter(from_a, "group_halted_us"), 100u);
+  const QueueReading& from_a = status.switches[0].ports[0].queue;
+  EXPECT_GT(from_a.group_halts, 0u);
+  EXPECT_GT(from_a.group_halted_us, 100u);
   for (const SwitchStatus& at : status.switches) {
-    for (const PortStatus& port : at.ports) EXPECT_EQ(counter(port.counters, "drop_headroom"), 0u);
+    for (const PortStatus& port : at.ports) EXPECT_EQ(counter(port, "drop_headroom"), 0u);
   }
 }
 

@@ -81,7 +81,7 @@ wire::Ipv4 address_of(const fabric::HostPort& port) { return port.identity().add
 
 // What the switch has counted at the attacker's port.
 std::uint64_t counter_of(const FabricStatus& status, std::string_view name) {
-  return counter(status.switches[0].ports[3].counters, name);
+  return counter(status.switches[0].ports[3], name);
 }
 
 constexpr Attack kAttacks[] = {
@@ -256,14 +256,14 @@ TEST(HostilePeer, StopsReadingAndAnotherGroupGoesOn) {
     }
   }
   const auto status = fabric.status_when([](const FabricStatus& s) {
-    return s.switches[0].ports[1].dropped_egress_full > 0 &&
-           s.switches[0].ports[2].dropped_egress_full > 0;
+    return s.switches[0].ports[1].access[fabric::PortCounter::kDropEgressFull] > 0 &&
+           s.switches[0].ports[2].access[fabric::PortCounter::kDropEgressFull] > 0;
   });
   for (const std::size_t port : {1u, 2u}) {
-    EXPECT_GT(status.switches[0].ports[port].dropped_egress_full, 0u);
+    EXPECT_GT(status.switches[0].ports[port].access[fabric::PortCounter::kDropEgressFull], 0u);
   }
   for (const std::size_t port : {4u, 5u}) {
-    EXPECT_EQ(status.switches[0].ports[port].dropped_egress_full, 0u);
+    EXPECT_EQ(status.switches[0].ports[port].access[fabric::PortCounter::kDropEgressFull], 0u);
   }
 }
 
@@ -280,8 +280,8 @@ TEST(HostileMember, IsNotBelievedWhenItAcknowledgesWhatWasNotSent) {
   send_raw(group.port(1), feedback_frame(group.port(1), address_of(group.port(1)), start + 5));
   send_packet(group.port(0), {.to = kGroup, .qpn = wire::kVirtualQpn, .psn = start + 100'000});
   const auto refused = [](const FabricStatus& s) {
-    return std::pair(counter(s.switches[0].counters, "drop_feedback_unsent"),
-                     counter(s.switches[0].counters, "drop_data_window"));
+    return std::pair(counter(s.switches[0], "drop_feedback_unsent"),
+                     counter(s.switches[0], "drop_data_window"));
   };
   const std::pair<std::uint64_t, std::uint64_t> once(1, 1);
   const auto status = fabric.status_when([&](const FabricStatus& s) { return refused(s) == once; });
@@ -303,7 +303,7 @@ TEST(SignedGroup, IsRegisteredWithTheFabricsKeyOnly) {
   message.add({address_of(*h1), qpn_of(1), 0});
   send_mrp(*h0, message);
   const auto refused = [](const FabricStatus& s) {
-    return counter(s.switches[0].counters, "drop_mrp_unauthenticated") == 1;
+    return counter(s.switches[0], "drop_mrp_unauthenticated") == 1;
   };
   const auto status = fabric.status_when(refused);
   EXPECT_TRUE(refused(status));

@@ -296,7 +296,7 @@ FabricStatus LiveFabric::State::status() const {
   now.icrc_always = running.icrc_always;
   now.placement = options.placement;
   now.refused_users = reception->refused_users();
-  now.switches = datapath.status([this](const auto& slice) { errands->run(slice); });
+  now.switches = datapath.reporting().status([this](const auto& slice) { errands->run(slice); });
   reception->tell_reservations(now.switches);
   return now;
 }

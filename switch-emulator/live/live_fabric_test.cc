@@ -319,9 +319,9 @@ TEST(LiveFabric, KeepsServingOthersWhenAReceiverStopsReading) {
   const auto status = fabric.status();
   std::uint64_t read = 0;
   while (stopped->receive(frame)) ++read;
-  EXPECT_EQ(read + port_of(status, 1).dropped_egress_full, 3 * 1024u);
-  EXPECT_GT(port_of(status, 1).dropped_egress_full, 0u);
-  EXPECT_EQ(port_of(status, 3).dropped_egress_full, 0u);
+  EXPECT_EQ(read + port_of(status, 1).access[fabric::PortCounter::kDropEgressFull], 3 * 1024u);
+  EXPECT_GT(port_of(status, 1).access[fabric::PortCounter::kDropEgressFull], 0u);
+  EXPECT_EQ(port_of(status, 3).access[fabric::PortCounter::kDropEgressFull], 0u);
 }
 
 std::optional<fabric::Welcome> await_welcome(int fd) {
@@ -338,7 +338,7 @@ TEST(LiveFabric, DetachesAClientThatScribblesOverItsRing) {
   const auto status =
       fabric.status_when([](const FabricStatus& s) { return !port_of(s, 0).attached; });
   EXPECT_FALSE(port_of(status, 0).attached);
-  EXPECT_EQ(counter(port_of(status, 0).counters, "drop_ring_corrupt"), 1u);
+  EXPECT_EQ(counter(port_of(status, 0), "drop_ring_corrupt"), 1u);
   EXPECT_TRUE(h1->is_connected());
   EXPECT_NO_THROW(fabric.attach("h0"));
 }
@@ -375,11 +375,11 @@ TEST(LiveFabric, CountsWhatEachPortCarried) {
     h1->release();
   }
   const auto status = fabric.status();
-  EXPECT_EQ(port_of(status, 0).rx_frames, 10u);
-  EXPECT_EQ(port_of(status, 0).rx_payload_bytes, 10'000u);
-  EXPECT_EQ(port_of(status, 0).rx_bytes, 10 * (1000 + 54 + 4u));
-  EXPECT_EQ(port_of(status, 1).tx_payload_bytes, 10'000u);
-  EXPECT_EQ(port_of(status, 1).rx_frames, 0u);
+  EXPECT_EQ(port_of(status, 0).rx.frames, 10u);
+  EXPECT_EQ(port_of(status, 0).rx.payload_bytes, 10'000u);
+  EXPECT_EQ(port_of(status, 0).rx.bytes, 10 * (1000 + 54 + 4u));
+  EXPECT_EQ(port_of(status, 1).tx.payload_bytes, 10'000u);
+  EXPECT_EQ(port_of(status, 1).rx.frames, 0u);
   EXPECT_EQ(port_of(status, 1).client_pid, getpid());
 }
 
@@ -391,8 +391,8 @@ TEST(LiveFabric, ChecksTheIcrcOfWhatItActsOnAndLeavesPayloadsToTheReceiver) {
   EXPECT_TRUE(h1->identity().icrc_always);
   send_packet(*h0, {.to = h1->identity().address, .payload_bytes = 8, .damage_icrc = true});
   const auto status =
-      fabric.status_when([](const FabricStatus& s) { return port_of(s, 0).rx_frames == 1; });
-  EXPECT_EQ(counter(port_of(status, 0).counters, "drop_bad_icrc"), 1u);
+      fabric.status_when([](const FabricStatus& s) { return port_of(s, 0).rx.frames == 1; });
+  EXPECT_EQ(counter(port_of(status, 0), "drop_bad_icrc"), 1u);
   for (const bool damage : {false, true}) {
     send_packet(
         *h0,

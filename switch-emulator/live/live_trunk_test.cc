@@ -49,9 +49,9 @@ struct Fates {
 Fates fates(const FabricStatus& status) {
   Fates sum;
   for (const SwitchStatus& one : status.switches) {
-    sum.lost += counter(one.counters, "drop_no_route");
+    sum.lost += counter(one, "drop_no_route");
     for (const PortStatus& port : one.ports) {
-      if (port.kind == net::PortKind::kHost) sum.delivered += port.tx_frames;
+      if (port.kind == net::PortKind::kHost) sum.delivered += port.tx.frames;
       sum.lost += port.out.dropped_loss + port.out.dropped_down;
     }
   }
@@ -114,7 +114,7 @@ TEST_F(Trunks, ShareTheFlows) {
   EXPECT_EQ(arrive_from_s1(), kFlows);
   for (const PortStatus& port :
        {trunk(0, "s1"), trunk(0, "s1#2"), trunk(1, "s0"), trunk(1, "s0#2")}) {
-    EXPECT_GT(port.tx_frames, 0u) << port.name;
+    EXPECT_GT(port.tx.frames, 0u) << port.name;
   }
 }
 
@@ -124,7 +124,7 @@ TEST_F(Trunks, ThatAreCutCarryNothingAndBothSwitchesSendByTheOthers) {
   EXPECT_EQ(arrive_from_s1(), kFlows);
   for (const PortStatus& cut : {trunk(0, "s1"), trunk(1, "s0")}) {
     EXPECT_FALSE(cut.in_up || cut.out_up);
-    EXPECT_EQ(cut.tx_frames + cut.rx_frames, 0u);
+    EXPECT_EQ(cut.tx.frames + cut.rx.frames, 0u);
   }
   const std::string text = to_text(fabric_.status(), View::kPorts, false);
   EXPECT_THAT(text, AllOf(HasSubstr("s1    -         cut  "), HasSubstr("s1#2  -         trunk")));
@@ -135,7 +135,7 @@ TEST_F(Trunks, ThatAreAllCutLeaveNoRouteUntilOneIsMended) {
   ASSERT_EQ(set({{"link", "s1-s0#2"}, {"up", false}}), "");
   EXPECT_EQ(arrive_from_s0(), 0u);
   const FabricStatus status = fabric_.status();
-  EXPECT_EQ(counter(status.switches[0].counters, "drop_no_route"), kFlows);
+  EXPECT_EQ(counter(status.switches[0], "drop_no_route"), kFlows);
   ASSERT_EQ(set({{"link", "s1-s0"}, {"up", true}}), "");
   EXPECT_EQ(arrive_from_s0(), kFlows);
   EXPECT_EQ(arrive_from_s1(), kFlows);
@@ -149,10 +149,10 @@ TEST_F(Trunks, ThatAreCutOneWayAreDownForBothEnds) {
   EXPECT_FALSE(trunk(0, "s1").out_up);
   EXPECT_EQ(arrive_from_s0(), kFlows);
   EXPECT_EQ(arrive_from_s1(), kFlows);
-  EXPECT_EQ(trunk(1, "s0").tx_frames, 0u);
+  EXPECT_EQ(trunk(1, "s0").tx.frames, 0u);
   ASSERT_EQ(set({{"link", "s0-s1"}, {"up", true}}), "");
   EXPECT_EQ(arrive_from_s1(), kFlows);
-  EXPECT_GT(trunk(1, "s0").tx_frames, 0u);
+  EXPECT_GT(trunk(1, "s0").tx.frames, 0u);
 }
 
 TEST_F(Trunks, LoseFramesInTheDirectionAskedFor) {
@@ -160,7 +160,7 @@ TEST_F(Trunks, LoseFramesInTheDirectionAskedFor) {
   EXPECT_LT(arrive_from_s0(), kFlows);
   EXPECT_EQ(arrive_from_s1(), kFlows);
   const PortStatus lossy = trunk(0, "s1#2");
-  EXPECT_EQ(lossy.out.dropped_loss, lossy.tx_frames);
+  EXPECT_EQ(lossy.out.dropped_loss, lossy.tx.frames);
   EXPECT_EQ(lossy.in.dropped_loss, 0u);
 }
 
@@ -181,7 +181,7 @@ TEST_F(TrunksWithHellos, ThatAreSilentAreDarkUntilTheySpeakAgain) {
   const FabricStatus status = fabric_.status_when(are_dark(true));
   EXPECT_THAT(to_text(status, View::kPorts, false),
               AllOf(HasSubstr("s1    -         dark "), HasSubstr("s1#2  -         trunk")));
-  EXPECT_EQ(counter(status.switches[0].counters, "trunk_dark"), 1u);
+  EXPECT_EQ(counter(status.switches[0], "trunk_dark"), 1u);
   EXPECT_EQ(arrive_from_s0(), kFlows);
   EXPECT_EQ(arrive_from_s1(), kFlows);
   ASSERT_EQ(set({{"link", "s0-s1"}, {"loss", 0}}), "");

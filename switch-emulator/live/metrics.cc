@@ -1,22 +1,20 @@
 #include "switch-emulator/live/metrics.h"
 
-#include <algorithm>
 #include <charconv>
+#include <utility>
 
-#include "switch-emulator/engine/counters.h"
-#include "switch-emulator/live/link_counters.h"
 #include "switch-emulator/live/printable.h"
-#include "switch-emulator/ports/access_port.h"
+#include "switch-emulator/live/readings.h"
 
 namespace cepheus::live {
 namespace {
 
-using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
 // Within quotes: a label's value.
-std::string in_quotes(std::string_view value) {
+std::string in_quotes(const std::string& value) {
   std::string out = "\"";
-  for (const char c : printable(std::string(value))) {
+  for (const char c : printable(value)) {
     if (c == '\\' || c == '"') out += '\\';
     out += c;
   }
@@ -43,7 +41,7 @@ class Page {
     text_ += "\n# TYPE " + name_ + " " + type + "\n";
   }
   template <typename Number>
-  void sample(Labels labels, Number value) {
+  void sample(const Labels& labels, Number value) {
     if (samples_ == max_) {
       ++left_out_;
       return;
@@ -55,7 +53,7 @@ class Page {
       (text_ += before).append(name).append("=").append(in_quotes(content));
       before = ',';
     }
-    if (labels.size() != 0) text_ += '}';
+    if (!labels.empty()) text_ += '}';
     text_ += " " + number(value) + "\n";
   }
   std::string finish() {
@@ -70,156 +68,114 @@ class Page {
   std::string text_, name_;
 };
 
-// What a table's line counts. "... their bytes" goes on with the line before.
-class Help {
- public:
-  std::string operator()(std::string_view says) {
-    constexpr std::string_view kMore = "... ";
-    if (says.starts_with(kMore)) return whole_ + ", " + std::string(says.substr(kMore.size()));
-    whole_ = says;
-    return whole_;
+template <typename Object>
+struct Labelled {
+  Labels labels;
+  const Object* object = nullptr;
+};
+template <typename Object>
+using All = std::vector<Labelled<Object>>;
+
+// The objects of a status by scope.
+struct Objects {
+  explicit Objects(const FabricStatus& status) {
+    fabric.push_back({{}, &status});
+    for (const SwitchStatus& one : status.switches) add(one);
   }
+
+  All<FabricStatus> fabric;
+  All<SwitchStatus> switches;
+  All<PortStatus> ports;
+  All<net::LinkCounters> links;
+  All<fabric::GroupView> groups;
+  All<fabric::SenderGroupView> sender_groups;
 
  private:
-  std::string whole_;
+  void add(const SwitchStatus& one) {
+    switches.push_back({{{"switch", one.name}}, &one});
+    for (const PortStatus& port : one.ports) {
+      const Labels at = {{"switch", one.name}, {"port", port.name}};
+      ports.push_back({at, &port});
+      links.push_back({{at[0], at[1], {"way", "in"}}, &port.in});
+      links.push_back({{at[0], at[1], {"way", "out"}}, &port.out});
+    }
+    for (const fabric::GroupView& group : one.groups) {
+      groups.push_back({{{"switch", one.name},
+                         {"group", group.id.to_string()},
+                         {"epoch", std::to_string(group.epoch)}},
+                        &group});
+    }
+    for (const fabric::SenderGroupView& group : one.sender_groups) {
+      sender_groups.push_back({{{"switch", one.name},
+                                {"sender", group.sender.to_string()},
+                                {"qpn", std::to_string(group.virtual_qpn.value())},
+                                {"epoch", std::to_string(group.epoch)}},
+                               &group});
+    }
+  }
 };
 
-std::uint64_t value_of(const NamedCounters& counters, std::string_view name) {
-  const auto found =
-      std::find_if(counters.begin(), counters.end(), [&](auto& c) { return c.first == name; });
-  return found == counters.end() ? 0 : found->second;
-}
-
-template <typename F>
-void for_each_port(const FabricStatus& status, F&& f) {
-  for (const SwitchStatus& one : status.switches) {
-    for (const PortStatus& port : one.ports) f(one, port);
+// Prometheus counts time in seconds.
+struct Metric {
+  explicit Metric(const ReadingInfo& reading) : is_time(reading.unit() == "us") {
+    std::string_view name = reading.name;
+    if (is_time) name.remove_suffix(std::string_view("us").size());
+    if (reading.scope != "fabric") (family += reading.scope) += '_';
+    (family += name) += is_time ? "seconds" : "";
+    if (reading.kind == Kind::kCounter) family += "_total";
   }
-}
 
-void put_switches(Page& page, const FabricStatus& status) {
-  Help help;
-  for (const wire::CounterText& text : fabric::kCounterTexts) {
-    const std::string name(text.name);
-    page.family("cepheus_switch_" + name + "_total", "counter", help(text.says));
-    for (const SwitchStatus& one : status.switches) {
-      page.sample({{"switch", one.name}}, value_of(one.counters, name));
+  std::string family = "cepheus_";
+  bool is_time;
+};
+
+template <typename Object>
+void put_readings(Page& page, const All<Object>& objects) {
+  for (const Reading<Object>& reading : readings<Object>()) {
+    const Metric metric(reading);
+    page.family(metric.family, reading.kind == Kind::kCounter ? "counter" : "gauge", reading.says);
+    const bool is_rare = std::is_same_v<Object, PortStatus> && reading.listing != Listing::kOwn;
+    for (const auto& [labels, object] : objects) {
+      const std::uint64_t value = reading.of(*object);
+      if (is_rare && value == 0) continue;
+      if (metric.is_time) {
+        page.sample(labels, static_cast<double>(value) / 1e6);
+      } else {
+        page.sample(labels, value);
+      }
     }
   }
-  page.family("cepheus_switch_groups", "gauge", "tables of groups, pending ones included");
-  for (const SwitchStatus& one : status.switches) {
-    page.sample({{"switch", one.name}}, std::uint64_t{one.groups.size()});
-  }
-  page.family("cepheus_switch_tombstones", "gauge", "identifiers that rest after unregistering");
-  for (const SwitchStatus& one : status.switches) {
-    page.sample({{"switch", one.name}}, std::uint64_t{one.tombstones});
-  }
 }
 
-void put_port_counter(Page& page, const FabricStatus& status, std::string_view name,
-                      const std::string& help) {
-  page.family("cepheus_port_" + std::string(name) + "_total", "counter", help);
-  for_each_port(status, [&](const SwitchStatus& one, const PortStatus& port) {
-    const std::uint64_t value = value_of(port.counters, name);
-    if (value != 0) page.sample({{"switch", one.name}, {"port", port.name}}, value);
-  });
-}
-
-// A family with a sample for each way of each port.
-template <typename In, typename Out>
-void put_ways(Page& page, const FabricStatus& status, const std::string& name, const char* type,
-              std::string_view help, In&& in, Out&& out) {
-  page.family(name, type, help);
-  for_each_port(status, [&](const SwitchStatus& one, const PortStatus& port) {
-    page.sample({{"switch", one.name}, {"port", port.name}, {"way", "in"}}, in(port));
-    page.sample({{"switch", one.name}, {"port", port.name}, {"way", "out"}}, out(port));
-  });
-}
-
-void put_ports(Page& page, const FabricStatus& status) {
+// 0 or 1.
+void put_states(Page& page, const Objects& all) {
   page.family("cepheus_port_attached", "gauge", "1: a client holds the host's port");
-  for_each_port(status, [&](const SwitchStatus& one, const PortStatus& port) {
-    if (port.kind != net::PortKind::kHost) return;
-    page.sample({{"switch", one.name}, {"port", port.name}}, std::uint64_t{port.attached});
-  });
+  for (const auto& [labels, port] : all.ports) {
+    if (port->kind == net::PortKind::kHost) page.sample(labels, std::uint64_t{port->attached});
+  }
   page.family("cepheus_port_dark", "gauge", "1: a trunk that nothing comes from");
-  for_each_port(status, [&](const SwitchStatus& one, const PortStatus& port) {
-    if (port.kind == net::PortKind::kHost) return;
-    page.sample({{"switch", one.name}, {"port", port.name}}, std::uint64_t{port.dark});
-  });
-  using Port = const PortStatus&;
-  put_ways(
-      page, status, "cepheus_link_up", "gauge", "0: the link is cut",
-      [](Port p) { return std::uint64_t{p.in_up}; },
-      [](Port p) { return std::uint64_t{p.out_up}; });
-  put_ways(
-      page, status, "cepheus_port_frames_total", "counter", "frames, in to the switch or out of it",
-      [](Port p) { return p.rx_frames; }, [](Port p) { return p.tx_frames; });
-  put_ways(
-      page, status, "cepheus_port_frame_bytes_total", "counter", "bytes of frames",
-      [](Port p) { return p.rx_bytes; }, [](Port p) { return p.tx_bytes; });
-  put_ways(
-      page, status, "cepheus_port_payload_bytes_total", "counter",
-      "bytes of RoCE payload, repeats included", [](Port p) { return p.rx_payload_bytes; },
-      [](Port p) { return p.tx_payload_bytes; });
-  for (const auto& field : kLinkCounters) {
-    put_ways(
-        page, status, "cepheus_" + std::string(field.text.name) + "_total", "counter",
-        field.text.says, [&](Port p) { return p.in.*field.value; },
-        [&](Port p) { return p.out.*field.value; });
+  for (const auto& [labels, port] : all.ports) {
+    if (port->kind == net::PortKind::kSwitch) page.sample(labels, std::uint64_t{port->dark});
   }
-  Help help;
-  for (const wire::CounterText& text : fabric::kCounterTexts) {
-    put_port_counter(page, status, text.name, help(text.says));
-  }
-  for (const wire::CounterText& text : fabric::kPortCounterTexts) {
-    put_port_counter(page, status, text.name, help(text.says));
-  }
-  for (const auto& field : kLinkSideDrops) {
-    put_port_counter(page, status, field.text.name, help(field.text.says));
+  page.family("cepheus_link_up", "gauge", "0: the link is cut");
+  for (std::size_t p = 0; p < all.ports.size(); ++p) {
+    const PortStatus& port = *all.ports[p].object;
+    page.sample(all.links[2 * p].labels, std::uint64_t{port.in_up});
+    page.sample(all.links[2 * p + 1].labels, std::uint64_t{port.out_up});
   }
 }
 
-template <typename Value>
-void put_group_family(Page& page, const FabricStatus& status, const char* name, const char* type,
-                      const char* help, Value&& value) {
-  page.family(name, type, help);
-  for (const SwitchStatus& one : status.switches) {
-    for (const fabric::GroupView& group : one.groups) {
-      const std::string id = group.id.to_string(), epoch = std::to_string(group.epoch);
-      page.sample({{"switch", one.name}, {"group", id}, {"epoch", epoch}},
-                  std::uint64_t{value(group)});
-    }
-  }
-}
-
-void put_groups(Page& page, const FabricStatus& status) {
-  using Group = const fabric::GroupView&;
-  put_group_family(page, status, "cepheus_group_active", "gauge",
-                   "1: data may flow; 0: registration is under way",
-                   [](Group g) { return g.active; });
-  put_group_family(page, status, "cepheus_group_paths", "gauge",
-                   "ports of the switch that the group goes over",
-                   [](Group g) { return g.paths.size(); });
-  put_group_family(page, status, "cepheus_group_lag_packets", "gauge",
-                   "packets that the path furthest behind has not acknowledged", [](Group g) {
-                     std::uint32_t lag = 0;
-                     for (const fabric::PathView& path : g.paths) lag = std::max(lag, path.lag);
-                     return lag;
-                   });
-  put_group_family(page, status, "cepheus_group_table_bytes", "gauge",
-                   "what a hardware table would hold of it", [](Group g) { return g.table_bytes; });
-  put_group_family(page, status, "cepheus_group_data_packets_total", "counter",
-                   "data packets that came in", [](Group g) { return g.data_packets; });
-  put_group_family(page, status, "cepheus_group_data_bytes_total", "counter",
-                   "bytes of data that came in", [](Group g) { return g.data_bytes; });
-  put_group_family(page, status, "cepheus_group_copies_total", "counter", "copies sent",
-                   [](Group g) { return g.copies; });
+void put_groups(Page& page, const Objects& all) {
+  page.family("cepheus_group_active", "gauge", "1: data may flow; 0: registration is under way");
+  for (const auto& [labels, group] : all.groups) page.sample(labels, std::uint64_t{group->active});
+  put_readings(page, all.groups);
+  put_readings(page, all.sender_groups);
 }
 
 }  // namespace
 
 std::string to_metrics(const FabricStatus& status, std::size_t max_samples) {
+  const Objects all(status);
   Page page(max_samples);
   page.family("cepheus_up", "gauge", "1: the fabric answers");
   page.sample({}, std::uint64_t{1});
@@ -227,12 +183,12 @@ std::string to_metrics(const FabricStatus& status, std::size_t max_samples) {
   page.sample({}, status.uptime_seconds);
   page.family("cepheus_mtu_bytes", "gauge", "largest payload of a packet");
   page.sample({}, std::uint64_t{status.mtu});
-  page.family("cepheus_refused_users_total", "counter",
-              "connections of users who may not do what they asked for");
-  page.sample({}, status.refused_users);
-  put_switches(page, status);
-  put_ports(page, status);
-  put_groups(page, status);
+  put_readings(page, all.fabric);
+  put_readings(page, all.switches);
+  put_states(page, all);
+  put_readings(page, all.ports);
+  put_readings(page, all.links);
+  put_groups(page, all);
   return page.finish();
 }
 

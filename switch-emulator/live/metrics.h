@@ -1,11 +1,15 @@
-// A fabric's status for monitoring, in the text format of Prometheus (0.0.4). Names and help come
-// from the counters' own tables.
+// A fabric's status for monitoring, in the text format of Prometheus (0.0.4): every reading of
+// readings.h, and a few states.
 //
 //   cepheus_up                                      1: the fabric answers
-//   cepheus_switch_COUNTER_total{switch}            every counter of a switch, those that are 0 too
-//   cepheus_port_COUNTER_total{switch,port}         of a port; those that are not 0
-//   cepheus_link_COUNTER_total{switch,port,way}     of a port's two links, "in" to the switch
-//   cepheus_port_..., cepheus_link_..., cepheus_group_...{switch,group}   what counts otherwise
+//   cepheus_NAME                                    a reading of the fabric
+//   cepheus_switch_NAME{switch}                     of a switch
+//   cepheus_port_NAME{switch,port}                  of a port; "counters" that are 0 are left out
+//   cepheus_link_NAME{switch,port,way}              of a port's two links, "in" to the switch
+//   cepheus_group_NAME{switch,group,epoch}          of a group
+//   cepheus_sender_group_NAME{switch,sender,qpn,epoch}
+//
+// NAME is the reading's, with "_total" for counters; times are in seconds.
 #pragma once
 
 #include <string>

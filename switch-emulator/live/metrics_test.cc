@@ -22,15 +22,19 @@ FabricStatus some_status() {
   status.mtu = 4096;
   SwitchStatus s0;
   s0.name = "s0";
-  s0.counters = {{"rx_packets", 93}, {"drop_no_route", 4}};
+  s0.engine[fabric::Counter::kRxPackets] = 93;
+  s0.engine[fabric::Counter::kDropNoRoute] = 4;
   PortStatus host;
   host.name = "h0";
   host.attached = true;
-  host.rx_frames = 7;
-  host.tx_bytes = 18'000'000'000'000'000'000U;
+  host.rx.frames = 7;
+  host.tx.bytes = 18'000'000'000'000'000'000U;
   host.in.dropped_loss = 3;
   host.out_up = false;
-  host.counters = {{"drop_no_route", 4}, {"doorbells", 11}, {"drop_queue_share", 2}};
+  host.engine[fabric::Counter::kDropNoRoute] = 4;
+  host.access[fabric::PortCounter::kDoorbells] = 11;
+  host.drops.queue_share = 2;
+  host.queue.paused_us = 1500;
   PortStatus trunk;
   trunk.name = "s1";
   trunk.kind = net::PortKind::kSwitch;
@@ -62,10 +66,10 @@ TEST(Metrics, AreTheStatusByName) {
            "cepheus_port_attached{switch=\"s0\",port=\"h0\"} 1\n",
            "cepheus_port_dark{switch=\"s0\",port=\"s1\"} 1\n",
            "cepheus_link_up{switch=\"s0\",port=\"h0\",way=\"out\"} 0\n",
-           "cepheus_port_frames_total{switch=\"s0\",port=\"h0\",way=\"in\"} 7\n",
+           "cepheus_port_rx_frames_total{switch=\"s0\",port=\"h0\"} 7\n",
+           "cepheus_port_paused_seconds_total{switch=\"s0\",port=\"h0\"} 0.0015\n",
            "cepheus_link_dropped_loss_total{switch=\"s0\",port=\"h0\",way=\"in\"} 3\n",
-           "cepheus_port_frame_bytes_total{switch=\"s0\",port=\"h0\",way=\"out\"} "
-           "18000000000000000000\n",
+           "cepheus_port_tx_frame_bytes_total{switch=\"s0\",port=\"h0\"} 18000000000000000000\n",
            "cepheus_group_lag_packets{switch=\"s0\",group=\"198.18.0.1\",epoch=\"3\"} 12\n",
            "cepheus_group_copies_total{switch=\"s0\",group=\"198.18.0.1\",epoch=\"3\"} 180\n",
            "cepheus_metrics_left_out 0\n",

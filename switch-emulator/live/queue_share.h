@@ -1,11 +1,9 @@
-// Senders' shares of the queue before a link's rate, in bytes: whoever fills it leaves room for
-// others, as on rings (ports/ring_share.h).
+// Senders' shares of the queue before a link's rate, in bytes.
 #pragma once
 
-#include <array>
 #include <deque>
 
-#include "switch-emulator/ports/ring_share.h"
+#include "switch-emulator/ports/sender_shares.h"
 #include "wire/types.h"
 
 namespace cepheus::live {
@@ -15,25 +13,25 @@ class QueueShare {
   // Whether `sender` may have more waiting in a queue with `free` bytes left.
   bool has_room(wire::Instant now, fabric::SenderNo sender, wire::Bytes free) {
     for (; !waiting_.empty() && waiting_.front().until <= now; waiting_.pop_front()) {
-      held_[waiting_.front().sender] -= waiting_.front().bytes;
+      shares_[waiting_.front().sender].remove(waiting_.front().bytes);
     }
-    return held_[fabric::RingShare::of(sender)] < 2 * free;
+    return shares_[Shares::of(sender)].has_room(free);
   }
   // A frame waits `until` then: not before those that were added earlier.
   void add(fabric::SenderNo sender, wire::Bytes bytes, wire::Instant until) {
-    const auto its_class = fabric::RingShare::of(sender);
-    held_[its_class] += bytes;
-    waiting_.push_back({until, bytes, its_class});
+    shares_[Shares::of(sender)].add(bytes);
+    waiting_.push_back({until, bytes, Shares::of(sender)});
   }
 
  private:
+  using Shares = fabric::SenderShares<wire::Bytes>;
   struct Waiting {
     wire::Instant until;
     wire::Bytes bytes;
-    fabric::RingShare::Class sender;
+    Shares::Class sender;
   };
   std::deque<Waiting> waiting_;
-  std::array<wire::Bytes, fabric::RingShare::kClasses> held_{};
+  Shares shares_;
 };
 
 }  // namespace cepheus::live

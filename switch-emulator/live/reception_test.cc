@@ -157,20 +157,6 @@ TEST(Reception, RestsAfterItsWork) {
   EXPECT_LT(cpu_time() - before, took / kMostOfACore);
 }
 
-TEST(DatapathStatus, IsCopiedInSmallSlices) {
-  const net::Topology topology = net::Topology::star(512);
-  const Datapath datapath(topology, *topology.plan());
-  std::size_t slices = 0;
-  const auto status = datapath.status([&](const auto& slice) {
-    slice();
-    ++slices;
-  });
-  ASSERT_EQ(status.size(), 1u);
-  EXPECT_EQ(status[0].ports.size(), 512u);
-  EXPECT_EQ(status[0].ports[511].name, "h511");
-  EXPECT_GE(slices, 512u / 16);
-}
-
 TEST(Reception, KeepsLittleForWhoDoesNotRead) {
   TestFabric fabric(net::Topology::star(256));
   const long before = resident_kib();

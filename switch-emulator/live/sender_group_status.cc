@@ -5,6 +5,7 @@
 
 #include "switch-emulator/live/json_values.h"
 #include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/readings_json.h"
 #include "switch-emulator/live/text_table.h"
 
 namespace cepheus::live {
@@ -79,19 +80,17 @@ std::string record_text(const SwitchStatus& at, const SenderGroupView& group) {
 json sender_group_to_json(const SenderGroupView& group) {
   json receivers = json::array();
   for (const SenderReceiverView& one : group.receivers) receivers.push_back(receiver_to_json(one));
-  return {{"sender", group.sender.to_string()},
-          {"alias", group.alias.to_string()},
-          {"virtual_qpn", group.virtual_qpn.value()},
-          {"sender_qpn", group.sender_qpn.value()},
-          {"epoch", group.epoch},
-          {"merges", group.merges},
-          {"branches", group.branches},
-          {"replicas", group.replicas},
-          {"receivers", std::move(receivers)},
-          {"data_packets", group.data_packets},
-          {"copies", group.copies},
-          {"rule_bytes", group.rule_bytes},
-          {"merge_bytes", group.merge_bytes}};
+  json out = {{"sender", group.sender.to_string()},
+              {"alias", group.alias.to_string()},
+              {"virtual_qpn", group.virtual_qpn.value()},
+              {"sender_qpn", group.sender_qpn.value()},
+              {"epoch", group.epoch},
+              {"merges", group.merges},
+              {"branches", group.branches},
+              {"replicas", group.replicas},
+              {"receivers", std::move(receivers)}};
+  write_readings(group, out);
+  return out;
 }
 
 SenderGroupView sender_group_from_json(const json& in) {
@@ -105,10 +104,7 @@ SenderGroupView sender_group_from_json(const json& in) {
   group.branches = in.at("branches");
   group.replicas = in.at("replicas");
   for (const json& one : in.at("receivers")) group.receivers.push_back(receiver_from_json(one));
-  group.data_packets = in.at("data_packets");
-  group.copies = in.at("copies");
-  group.rule_bytes = in.at("rule_bytes");
-  group.merge_bytes = in.at("merge_bytes");
+  read_readings(in, group);
   return group;
 }
 

@@ -1,19 +1,19 @@
 // What a fabric tells about itself: a plain snapshot, its JSON and its text. cepheusctl prints it,
-// tests read it.
+// tests read it. Every number that is counted or measured is a line of the table of readings
+// (readings.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "net/link.h"
 #include "switch-emulator/engine/switch.h"
+#include "switch-emulator/live/traffic.h"
+#include "switch-emulator/ports/access_port.h"
 #include "wire/result.h"
 
 namespace cepheus::live {
-
-using NamedCounters = std::vector<std::pair<std::string, std::uint64_t>>;
 
 struct PortStatus {
   wire::PortId id;
@@ -29,12 +29,12 @@ struct PortStatus {
   bool in_up = true, out_up = true;  // false: cut
   bool dark = false;                 // a trunk that nothing comes from, though it is not cut
   net::LinkCounters in, out;         // links into and out of the switch
-  // RoCE payload bytes, first transmissions and repeats alike: what "the root's link carried"
-  // means.
-  std::uint64_t rx_payload_bytes = 0, tx_payload_bytes = 0;
-  std::uint64_t rx_frames = 0, tx_frames = 0, rx_bytes = 0, tx_bytes = 0;
-  std::uint64_t dropped_egress_full = 0;  // the client does not read
-  NamedCounters counters;                 // the engine's, those that are not 0
+  // RoCE payload of first transmissions and repeats alike: what "the root's link carried" means.
+  Traffic rx, tx;
+  LinkSideDrops drops;
+  QueueReading queue;
+  wire::CounterValues<fabric::Counter> engine;
+  fabric::PortCounters access;  // of the host's port
 };
 struct SwitchStatus {
   std::string name;
@@ -42,7 +42,8 @@ struct SwitchStatus {
   std::vector<fabric::GroupView> groups;
   std::vector<fabric::SenderGroupView> sender_groups;
   std::size_t tombstones = 0;
-  NamedCounters counters;  // sums, those that are not 0
+  wire::CounterValues<fabric::Counter> engine;  // its ports' together
+  fabric::PortCounters one_armed;               // of the one-armed interface
 };
 struct FabricStatus {
   std::int64_t pid = 0;

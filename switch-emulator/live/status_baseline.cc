@@ -2,53 +2,55 @@
 
 #include <algorithm>
 
+#include "switch-emulator/live/readings.h"
+
 namespace cepheus::live {
 namespace {
 
-void subtract(NamedCounters& counters, const NamedCounters& baseline) {
-  for (auto& [name, value] : counters) {
-    const auto before = std::find_if(baseline.begin(), baseline.end(),
-                                     [&](const auto& entry) { return entry.first == name; });
-    const bool is_sum = !name.ends_with("high_water");
-    if (before != baseline.end() && is_sum) value -= before->second;
+template <typename Object>
+void subtract_counters(Object& now, const Object& before) {
+  for (const Reading<Object>& reading : readings<Object>()) {
+    if (reading.kind != Kind::kCounter) continue;
+    const std::uint64_t value = reading.of(now), then = reading.of(before);
+    reading.set(now, value < then ? value : value - then);  // less: it began again meanwhile
   }
-  std::erase_if(counters, [](const auto& entry) { return entry.second == 0; });
 }
 
-void subtract(net::LinkCounters& counters, const net::LinkCounters& baseline) {
-  counters.frames -= baseline.frames;
-  counters.bytes -= baseline.bytes;
-  counters.dropped_loss -= baseline.dropped_loss;
-  counters.dropped_queue_full -= baseline.dropped_queue_full;
-  counters.dropped_down -= baseline.dropped_down;
-  counters.duplicated -= baseline.duplicated;
-  counters.reordered -= baseline.reordered;
-  counters.corrupted -= baseline.corrupted;
+// Of those that were there before.
+template <typename Group, typename IsSame>
+void subtract_groups(std::vector<Group>& groups, const std::vector<Group>& baseline,
+                     IsSame is_same) {
+  for (Group& group : groups) {
+    const auto before = std::find_if(baseline.begin(), baseline.end(),
+                                     [&](const Group& each) { return is_same(each, group); });
+    if (before != baseline.end()) subtract_counters(group, *before);
+  }
 }
 
 void subtract(PortStatus& port, const PortStatus& baseline) {
-  subtract(port.in, baseline.in);
-  subtract(port.out, baseline.out);
-  port.rx_payload_bytes -= baseline.rx_payload_bytes;
-  port.tx_payload_bytes -= baseline.tx_payload_bytes;
-  port.rx_frames -= baseline.rx_frames;
-  port.tx_frames -= baseline.tx_frames;
-  port.rx_bytes -= baseline.rx_bytes;
-  port.tx_bytes -= baseline.tx_bytes;
-  port.dropped_egress_full -= baseline.dropped_egress_full;
-  subtract(port.counters, baseline.counters);
+  subtract_counters(port, baseline);
+  subtract_counters(port.in, baseline.in);
+  subtract_counters(port.out, baseline.out);
+}
+
+void subtract(SwitchStatus& one, const SwitchStatus& baseline) {
+  subtract_counters(one, baseline);
+  for (std::size_t p = 0; p < std::min(one.ports.size(), baseline.ports.size()); ++p) {
+    subtract(one.ports[p], baseline.ports[p]);
+  }
+  subtract_groups(one.groups, baseline.groups,
+                  [](const auto& a, const auto& b) { return a.id == b.id && a.epoch == b.epoch; });
+  subtract_groups(one.sender_groups, baseline.sender_groups, [](const auto& a, const auto& b) {
+    return a.sender == b.sender && a.virtual_qpn == b.virtual_qpn && a.epoch == b.epoch;
+  });
 }
 
 }  // namespace
 
 void subtract(FabricStatus& status, const FabricStatus& baseline) {
+  subtract_counters(status, baseline);
   for (std::size_t s = 0; s < std::min(status.switches.size(), baseline.switches.size()); ++s) {
-    SwitchStatus& state = status.switches[s];
-    const SwitchStatus& before = baseline.switches[s];
-    subtract(state.counters, before.counters);
-    for (std::size_t p = 0; p < std::min(state.ports.size(), before.ports.size()); ++p) {
-      subtract(state.ports[p], before.ports[p]);
-    }
+    subtract(status.switches[s], baseline.switches[s]);
   }
 }
 

@@ -6,8 +6,8 @@
 
 namespace cepheus::live {
 
-// Takes what `baseline` counted off `status`. Both are of the same fabric, `baseline` the older
-// one.
+// Takes what `baseline` counted off `status`; gauges stay. Both are of the same fabric, and
+// `baseline` is the older one.
 void subtract(FabricStatus& status, const FabricStatus& baseline);
 
 }  // namespace cepheus::live

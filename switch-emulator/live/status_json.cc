@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/live/json_values.h"
+#include "switch-emulator/live/readings_json.h"
 #include "switch-emulator/live/sender_group_status.h"
 #include "switch-emulator/live/status.h"
 
@@ -8,18 +9,6 @@ namespace cepheus::live {
 namespace {
 
 using nlohmann::json;
-
-json counts_to_json(const NamedCounters& counts) {
-  json out = json::object();
-  for (const auto& [name, n] : counts) out[name] = n;
-  return out;
-}
-
-NamedCounters counts_from_json(const json& in) {
-  NamedCounters counts;
-  for (const auto& [name, n] : in.items()) counts.emplace_back(name, n.get<std::uint64_t>());
-  return counts;
-}
 
 json link_to_json(const net::LinkConfig& link) {
   return {{"rate_bps", link.rate.bits_per_second},
@@ -47,54 +36,29 @@ net::LinkConfig link_from_json(const json& in) {
   return link;
 }
 
-json link_counters_to_json(const net::LinkCounters& c) {
-  return {{"frames", c.frames},
-          {"bytes", c.bytes},
-          {"dropped_loss", c.dropped_loss},
-          {"dropped_queue_full", c.dropped_queue_full},
-          {"dropped_down", c.dropped_down},
-          {"duplicated", c.duplicated},
-          {"reordered", c.reordered},
-          {"corrupted", c.corrupted}};
-}
-
-net::LinkCounters link_counters_from_json(const json& in) {
-  net::LinkCounters c;
-  c.frames = in.at("frames");
-  c.bytes = in.at("bytes");
-  c.dropped_loss = in.at("dropped_loss");
-  c.dropped_queue_full = in.at("dropped_queue_full");
-  c.dropped_down = in.at("dropped_down");
-  c.duplicated = in.at("duplicated");
-  c.reordered = in.at("reordered");
-  c.corrupted = in.at("corrupted");
-  return c;
+template <typename Object>
+json with_readings(json out, const Object& object) {
+  write_readings(object, out);
+  return out;
 }
 
 json port_to_json(const PortStatus& port) {
-  return {{"id", port.id.value()},
-          {"name", port.name},
-          {"kind", port.kind == net::PortKind::kHost ? "host" : "switch"},
-          {"address", port.address.to_string()},
-          {"attached", port.attached},
-          {"client_pid", port.client_pid},
-          {"reserved", port.reserved},
-          {"reserved_by", port.reserved_by},
-          {"link", link_to_json(port.link)},
-          {"in_loss", port.in_loss},
-          {"in_up", port.in_up},
-          {"out_up", port.out_up},
-          {"dark", port.dark},
-          {"in", link_counters_to_json(port.in)},
-          {"out", link_counters_to_json(port.out)},
-          {"rx_payload_bytes", port.rx_payload_bytes},
-          {"tx_payload_bytes", port.tx_payload_bytes},
-          {"rx_frames", port.rx_frames},
-          {"tx_frames", port.tx_frames},
-          {"rx_bytes", port.rx_bytes},
-          {"tx_bytes", port.tx_bytes},
-          {"dropped_egress_full", port.dropped_egress_full},
-          {"counters", counts_to_json(port.counters)}};
+  json out = {{"id", port.id.value()},
+              {"name", port.name},
+              {"kind", port.kind == net::PortKind::kHost ? "host" : "switch"},
+              {"address", port.address.to_string()},
+              {"attached", port.attached},
+              {"client_pid", port.client_pid},
+              {"reserved", port.reserved},
+              {"reserved_by", port.reserved_by},
+              {"link", link_to_json(port.link)},
+              {"in_loss", port.in_loss},
+              {"in_up", port.in_up},
+              {"out_up", port.out_up},
+              {"dark", port.dark},
+              {"in", with_readings(json::object(), port.in)},
+              {"out", with_readings(json::object(), port.out)}};
+  return with_readings(std::move(out), port);
 }
 
 PortStatus port_from_json(const json& in) {
@@ -112,16 +76,9 @@ PortStatus port_from_json(const json& in) {
   port.in_up = in.at("in_up");
   port.out_up = in.at("out_up");
   port.dark = in.value("dark", false);
-  port.in = link_counters_from_json(in.at("in"));
-  port.out = link_counters_from_json(in.at("out"));
-  port.rx_payload_bytes = in.at("rx_payload_bytes");
-  port.tx_payload_bytes = in.at("tx_payload_bytes");
-  port.rx_frames = in.at("rx_frames");
-  port.tx_frames = in.at("tx_frames");
-  port.rx_bytes = in.at("rx_bytes");
-  port.tx_bytes = in.at("tx_bytes");
-  port.dropped_egress_full = in.at("dropped_egress_full");
-  port.counters = counts_from_json(in.at("counters"));
+  read_readings(in.at("in"), port.in);
+  read_readings(in.at("out"), port.out);
+  read_readings(in, port);
   return port;
 }
 
@@ -187,27 +144,23 @@ json group_to_json(const FabricStatus& status, const fabric::GroupView& group) {
   json paths = json::array();
   for (const fabric::PathView& path : group.paths) paths.push_back(path_to_json(path));
   const WaitedFor late = waited_for(status, group.id);
-  return {{"id", group.id.to_string()},
-          {"epoch", group.epoch},
-          {"leader", group.leader.to_string()},
-          {"active", group.active},
-          {"source_change", group.source_change},
-          {"write_mode", group.write_mode},
-          {"write_refused", refusal_to_json(group.refused)},
-          {"start", group.start.value()},
-          {"base", group.base.value()},
-          {"sent", group.sent.value()},
-          {"acknowledged", group.acknowledged.value()},
-          {"source", group.source.to_string()},
-          {"next_source", group.next_source.to_string()},
-          {"nak_held", group.nak_held},
-          {"waiting_for", {{"names", late.names}, {"packets", late.packets}}},
-          {"paths", std::move(paths)},
-          {"data_packets", group.data_packets},
-          {"data_bytes", group.data_bytes},
-          {"copies", group.copies},
-          {"table_bytes", group.table_bytes},
-          {"beside_bytes", group.beside_bytes}};
+  json out = {{"id", group.id.to_string()},
+              {"epoch", group.epoch},
+              {"leader", group.leader.to_string()},
+              {"active", group.active},
+              {"source_change", group.source_change},
+              {"write_mode", group.write_mode},
+              {"write_refused", refusal_to_json(group.refused)},
+              {"start", group.start.value()},
+              {"base", group.base.value()},
+              {"sent", group.sent.value()},
+              {"acknowledged", group.acknowledged.value()},
+              {"source", group.source.to_string()},
+              {"next_source", group.next_source.to_string()},
+              {"nak_held", group.nak_held},
+              {"waiting_for", {{"names", late.names}, {"packets", late.packets}}},
+              {"paths", std::move(paths)}};
+  return with_readings(std::move(out), group);
 }
 
 fabric::GroupView group_from_json(const json& in) {
@@ -227,11 +180,7 @@ fabric::GroupView group_from_json(const json& in) {
   group.next_source = address_from_json(in.at("next_source"));
   group.nak_held = in.at("nak_held");
   for (const json& path : in.at("paths")) group.paths.push_back(path_from_json(path));
-  group.data_packets = in.at("data_packets");
-  group.data_bytes = in.at("data_bytes");
-  group.copies = in.at("copies");
-  group.table_bytes = in.at("table_bytes");
-  group.beside_bytes = in.at("beside_bytes");
+  read_readings(in, group);
   return group;
 }
 
@@ -240,12 +189,11 @@ json switch_to_json(const FabricStatus& status, const SwitchStatus& one) {
   for (const auto& group : one.sender_groups) sender_groups.push_back(sender_group_to_json(group));
   for (const PortStatus& port : one.ports) ports.push_back(port_to_json(port));
   for (const fabric::GroupView& group : one.groups) groups.push_back(group_to_json(status, group));
-  return {{"name", one.name},
-          {"ports", std::move(ports)},
-          {"groups", std::move(groups)},
-          {"sender_groups", std::move(sender_groups)},
-          {"tombstones", one.tombstones},
-          {"counters", counts_to_json(one.counters)}};
+  json out = {{"name", one.name},
+              {"ports", std::move(ports)},
+              {"groups", std::move(groups)},
+              {"sender_groups", std::move(sender_groups)}};
+  return with_readings(std::move(out), one);
 }
 
 SwitchStatus switch_from_json(const json& in) {
@@ -256,8 +204,7 @@ SwitchStatus switch_from_json(const json& in) {
   for (const json& group : in.at("sender_groups")) {
     one.sender_groups.push_back(sender_group_from_json(group));
   }
-  one.tombstones = in.at("tombstones");
-  one.counters = counts_from_json(in.at("counters"));
+  read_readings(in, one);
   return one;
 }
 
@@ -266,13 +213,13 @@ SwitchStatus switch_from_json(const json& in) {
 json to_json(const FabricStatus& status) {
   json switches = json::array();
   for (const SwitchStatus& one : status.switches) switches.push_back(switch_to_json(status, one));
-  return {{"pid", status.pid},
-          {"uptime_seconds", status.uptime_seconds},
-          {"mtu", status.mtu},
-          {"icrc_always", status.icrc_always},
-          {"placement", status.placement},
-          {"refused_users", status.refused_users},
-          {"switches", std::move(switches)}};
+  json out = {{"pid", status.pid},
+              {"uptime_seconds", status.uptime_seconds},
+              {"mtu", status.mtu},
+              {"icrc_always", status.icrc_always},
+              {"placement", status.placement},
+              {"switches", std::move(switches)}};
+  return with_readings(std::move(out), status);
 }
 
 wire::Result<FabricStatus> status_from_json(const json& in) try {
@@ -282,7 +229,7 @@ wire::Result<FabricStatus> status_from_json(const json& in) try {
   status.mtu = in.at("mtu");
   status.icrc_always = in.at("icrc_always");
   status.placement = in.value("placement", "");
-  status.refused_users = in.at("refused_users");
+  read_readings(in, status);
   for (const json& one : in.at("switches")) status.switches.push_back(switch_from_json(one));
   return status;
 } catch (const json::exception& e) {

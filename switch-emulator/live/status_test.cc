@@ -78,15 +78,16 @@ FabricStatus one_switch() {
   s0.ports[0].link.rate.bits_per_second = 1'000'000'000;
   s0.ports[0].link.delay = std::chrono::microseconds(100);
   s0.ports[0].link.loss = s0.ports[0].in_loss = 0.01;
-  s0.ports[0].rx_payload_bytes = 368640;
+  s0.ports[0].rx.payload_bytes = 368640;
   s0.ports[0].in.dropped_loss = 3;
   s0.ports[0].in.frames = 90;
   s0.ports[0].out.corrupted = 2;
-  s0.ports[2].dropped_egress_full = 4;
-  s0.ports[2].counters = {{"drop_not_member", 5}, {"drop_egress_full", 4}};
+  s0.ports[2].access[fabric::PortCounter::kDropEgressFull] = 4;
+  s0.ports[2].engine[fabric::Counter::kDropNotMember] = 5;
   s0.groups = {group({host_path(0, "h0", 0), host_path(1, "h1", 0), host_path(2, "h2", 12)})};
   s0.tombstones = 1;
-  s0.counters = {{"drop_not_member", 5}, {"rx_packets", 93}};
+  s0.engine[fabric::Counter::kDropNotMember] = 5;
+  s0.engine[fabric::Counter::kRxPackets] = 93;
   status.switches = {s0};
   return status;
 }
@@ -249,12 +250,23 @@ TEST(StatusText, SaysSoIfNothingWasCounted) {
 TEST(StatusText, ShowsCountersWithThePortsThatCounted) {
   EXPECT_EQ(to_text(one_switch(), View::kCounters, false),
             "s0\n"
-            "  COUNTER            TOTAL  BY PORT\n"
-            "  drop_egress_full       4  h2 4\n"
-            "  drop_not_member        5  h2 5\n"
-            "  link_corrupted         2  to h0 2\n"
-            "  link_dropped_loss      3  from h0 3\n"
-            "  rx_packets            93\n");
+            "  READING              TOTAL  WHERE\n"
+            "  drop_egress_full         4  h2 4\n"
+            "  drop_not_member          5  h2 5\n"
+            "  group_beside_bytes      99  198.18.0.1 99\n"
+            "  group_copies           180  198.18.0.1 180\n"
+            "  group_data_bytes    368640  198.18.0.1 368640\n"
+            "  group_data_packets      90  198.18.0.1 90\n"
+            "  group_lag_packets       12  198.18.0.1 12\n"
+            "  group_paths              3  198.18.0.1 3\n"
+            "  group_table_bytes      321  198.18.0.1 321\n"
+            "  groups                   1\n"
+            "  link_corrupted           2  to h0 2\n"
+            "  link_dropped_loss        3  from h0 3\n"
+            "  link_frames             90  from h0 90\n"
+            "  rx_packets              93\n"
+            "  rx_payload_bytes    368640  h0 368640\n"
+            "  tombstones               1\n");
 }
 
 TEST(StatusText, ColoursOnlyForATerminal) {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "net/units.h"
-#include "switch-emulator/live/link_counters.h"
+#include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/sender_group_status.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/text_table.h"
@@ -28,13 +28,18 @@ std::string count_of(std::uint64_t n, const char* thing) {
   return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
 }
 
-std::uint64_t drops_of(const net::LinkCounters& c) {
-  return c.dropped_loss + c.dropped_queue_full + c.dropped_down;
+template <typename Object>
+std::uint64_t drops_of(const Object& object) {
+  std::uint64_t sum = 0;
+  for (const auto& reading : readings<Object>()) {
+    if (reading.is_drop() && reading.listing != Listing::kPart) sum += reading.of(object);
+  }
+  return sum;
 }
 
-// The engine's drops are in its counters; a port's row shows what its links and its ring have lost.
-std::uint64_t drops_of(const PortStatus& port) {
-  return drops_of(port.in) + drops_of(port.out) + port.dropped_egress_full;
+// The engine's drops are its switch's; a port's row shows what its links and the port have lost.
+std::uint64_t lost_at(const PortStatus& port) {
+  return drops_of(port.in) + drops_of(port.out) + drops_of(port);
 }
 
 // Both ways in one cell; each by name where they differ, as after `cepheusctl link --direction`.
@@ -74,7 +79,7 @@ std::string ports_text(const SwitchStatus& one, bool colour) {
                    {"TX PAYLOAD", true},
                    {"LOST", true}});
   for (const PortStatus& port : one.ports) {
-    const std::uint64_t lost = drops_of(port);
+    const std::uint64_t lost = lost_at(port);
     table.add({std::uint64_t{port.id.value()},
                port.name,
                port.kind == net::PortKind::kHost ? port.address.to_string() : "-",
@@ -82,10 +87,10 @@ std::string ports_text(const SwitchStatus& one, bool colour) {
                net::to_text(port.link.rate),
                net::to_text(port.link.delay),
                loss_of(port),
-               port.rx_frames,
-               port.rx_payload_bytes,
-               port.tx_frames,
-               port.tx_payload_bytes,
+               port.rx.frames,
+               port.rx.payload_bytes,
+               port.tx.frames,
+               port.tx.payload_bytes,
                {lost, lost == 0 ? Style::kPlain : Style::kAlarm}});
   }
   return styled(one.name, Style::kTitle, colour) + ": " + count_of(one.ports.size(), "port") +
@@ -270,57 +275,63 @@ std::string groups_text(const FabricStatus& status, bool colour) {
   return text.empty() ? "no groups\n" : text;
 }
 
-std::string counters_text(const SwitchStatus& one, bool colour) {
+// Readings that are not 0, with where they were read.
+class CounterRows {
+ public:
+  void add(const ReadingInfo& reading, std::uint64_t value, const std::string& where) {
+    if (value == 0) return;
+    Row& row = rows_[reading.full_name];
+    row.is_drop = reading.is_drop();
+    if (reading.listing != Listing::kPart) row.total = reading.combine(row.total, value);
+    if (where.empty()) return;
+    row.where += (row.where.empty() ? "" : ", ") + where + " " + std::to_string(value);
+  }
+  bool is_empty() const { return rows_.empty(); }
+  std::string to_text(const std::string& title, bool colour) const {
+    TextTable table({{"READING"}, {"TOTAL", true}, {"WHERE"}});
+    for (const auto& [name, row] : rows_) {
+      const Style style = row.is_drop ? Style::kAlarm : Style::kPlain;
+      table.add({std::string(name), {row.total, style}, row.where});
+    }
+    return styled(title, Style::kTitle, colour) + "\n" + table.to_text(colour);
+  }
+
+ private:
   struct Row {
     std::uint64_t total = 0;
-    std::string by_port;
+    bool is_drop = false;
+    std::string where;
   };
-  std::map<std::string, Row> rows;
-  // The switch's own sums come with it; what only ports and links count is added up here.
-  const std::map<std::string, std::uint64_t> sums(one.counters.begin(), one.counters.end());
-  const auto add = [&](const std::string& name, std::uint64_t n, const std::string& where) {
-    if (n == 0) return;
-    Row& row = rows[name];
-    row.by_port += (row.by_port.empty() ? "" : ", ") + where + " " + std::to_string(n);
-    if (!sums.contains(name)) row.total += n;
-  };
-  const auto add_link = [&](const net::LinkCounters& c, const std::string& where) {
-    for (const auto& field : kLinkCounters) {
-      add(std::string(field.text.name), c.*field.value, where);
-    }
-  };
-  for (const auto& [name, n] : sums) rows[name].total = n;
-  for (const PortStatus& port : one.ports) {
-    for (const auto& [name, n] : port.counters) add(name, n, port.name);
-    add_link(port.in, "from " + port.name);
-    add_link(port.out, "to " + port.name);
+  std::map<std::string_view, Row> rows_;
+};
+
+std::string counters_text(const FabricStatus& status, bool colour) {
+  CounterRows of_fabric;
+  for (const auto& reading : readings<FabricStatus>())
+    of_fabric.add(reading, reading.of(status), "");
+  std::string text = of_fabric.is_empty() ? "" : of_fabric.to_text("fabric", colour);
+  for (const SwitchStatus& one : status.switches) {
+    CounterRows rows;
+    for_each_value(one, [&](const ReadingInfo& reading, std::uint64_t value,
+                            const std::string& where, bool) { rows.add(reading, value, where); });
+    text += rows.is_empty() ? styled(one.name, Style::kTitle, colour) + ": all counters are 0\n"
+                            : rows.to_text(one.name, colour);
   }
-  if (rows.empty()) return styled(one.name, Style::kTitle, colour) + ": all counters are 0\n";
-  TextTable table({{"COUNTER"}, {"TOTAL", true}, {"BY PORT"}});
-  for (const auto& [name, row] : rows) {
-    const bool is_drop = name.find("drop") != std::string::npos;
-    table.add({name, {row.total, is_drop ? Style::kAlarm : Style::kPlain}, row.by_port});
-  }
-  return styled(one.name, Style::kTitle, colour) + "\n" + table.to_text(colour);
+  return text;
 }
 
 }  // namespace
 
 std::string to_text(const FabricStatus& status, View view, bool colour) {
   if (view == View::kGroups) return groups_text(status, colour);
-  std::string text;
-  if (view == View::kPorts) {
-    text = "fabric of pid " + std::to_string(status.pid) + ", up " +
-           one_decimal(status.uptime_seconds) + " s, path MTU " + std::to_string(status.mtu) +
-           ", ICRC " + (status.icrc_always ? "always" : "deferred");
-    if (status.refused_users != 0) {
-      text += ", " + count_of(status.refused_users, "user") + " refused";
-    }
-    text += "\n";
-  }
-  for (const SwitchStatus& one : status.switches) {
-    text += view == View::kPorts ? ports_text(one, colour) : counters_text(one, colour);
-  }
+  if (view == View::kCounters) return counters_text(status, colour);
+  std::string text = "fabric of pid " + std::to_string(status.pid) + ", up " +
+                     one_decimal(status.uptime_seconds) + " s, path MTU " +
+                     std::to_string(status.mtu) + ", ICRC " +
+                     (status.icrc_always ? "always" : "deferred");
+  if (status.refused_users != 0) text += ", " + count_of(status.refused_users, "user") + " refused";
+  text += "\n";
+  for (const SwitchStatus& one : status.switches) text += ports_text(one, colour);
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "switch-emulator/live/live_fabric.h"
+#include "switch-emulator/live/test_readings.h"
 #include "switch-emulator/ports/handshake.h"
 #include "switch-emulator/ports/host_port.h"
 #include "switch-emulator/ports/port_segment.h"
@@ -93,13 +94,6 @@ class RawClient {
 
 inline const PortStatus& port_of(const FabricStatus& status, std::size_t host) {
   return status.switches[0].ports[host];
-}
-
-inline std::uint64_t counter(const NamedCounters& counters, std::string_view name) {
-  for (const auto& [key, value] : counters) {
-    if (key == name) return value;
-  }
-  return 0;
 }
 
 // Waits for a frame as a NIC does: arm, sleep, disarm. False if none comes or the fabric goes away.

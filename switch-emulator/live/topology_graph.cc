@@ -20,7 +20,7 @@ Cable cable_at(std::size_t from, const PortStatus& port) {
   cable.port = port.id;
   cable.name = port.kind == net::PortKind::kHost ? port.name : neighbour_name(port.name);
   cable.state = state_of(port);
-  cable.payload_bytes = port.rx_payload_bytes + port.tx_payload_bytes;
+  cable.payload_bytes = port.rx.payload_bytes + port.tx.payload_bytes;
   return cable;
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "switch-emulator/ports/ring_share.h"
+#include "switch-emulator/ports/sender_shares.h"
 #include "wire/counter_table.h"
 #include "wire/frame.h"
 

@@ -1,14 +1,15 @@
 // Frames that wait for their hosts' turns, where all hosts' come by one interface: a queue a host,
 // in memory that is set aside once.
 //
-// A queue may hold twice as many frames as are free (dynamic thresholds, Choudhury and Hahne 1998;
-// as in ring_share.h): whoever sends more than his turns take leaves a third to whoever else comes.
+// Each queue has its share of the frames (wire/share.h): a host that sends more than its turns take
+// leaves a third to other hosts.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "wire/frame.h"
+#include "wire/share.h"
 
 namespace cepheus::fabric {
 
@@ -16,12 +17,12 @@ class FrameQueues {
  public:
   class Queue {
    public:
-    bool is_empty() const { return count_ == 0; }
+    bool is_empty() const { return share_.held() == 0; }
 
    private:
     friend class FrameQueues;
-    std::uint32_t first_ = 0, last_ = 0;  // where count_ > 0
-    std::uint32_t count_ = 0;
+    std::uint32_t first_ = 0, last_ = 0;  // where it is not empty
+    wire::Share<std::uint32_t> share_;
   };
 
   explicit FrameQueues(std::uint32_t capacity) : nodes_(capacity), free_count_(capacity) {
@@ -30,22 +31,22 @@ class FrameQueues {
 
   // False if the queue has its share.
   bool push(Queue& queue, const wire::Frame& frame) {
-    if (queue.count_ >= 2 * free_count_) return false;
+    if (!queue.share_.has_room(free_count_)) return false;
     const std::uint32_t at = free_;
     free_ = nodes_[at].next;
     --free_count_;
     nodes_[at].frame = frame;
-    (queue.count_ == 0 ? queue.first_ : nodes_[queue.last_].next) = at;
+    (queue.is_empty() ? queue.first_ : nodes_[queue.last_].next) = at;
     queue.last_ = at;
-    ++queue.count_;
+    queue.share_.add();
     return true;
   }
   // False if there is none.
   bool pop(Queue& queue, wire::Frame& frame) {
-    if (queue.count_ == 0) return false;
+    if (queue.is_empty()) return false;
     const std::uint32_t at = queue.first_;
     queue.first_ = nodes_[at].next;
-    --queue.count_;
+    queue.share_.remove();
     frame = nodes_[at].frame;
     nodes_[at].next = free_;
     free_ = at;

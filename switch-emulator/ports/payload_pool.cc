@@ -150,11 +150,11 @@ void PayloadPools::free(wire::BufferRef ref) {
   }
 }
 
-std::uint32_t& EgressShare::count(wire::BufferRef ref) {
+EgressShare::Slots& EgressShare::slots_of(wire::BufferRef ref) {
   const std::size_t index =
       std::size_t{PayloadPools::pool_of(ref)} * pools_.geometry().areas + pools_.area_of(ref);
-  if (index >= held_.size()) held_.resize(pools_.pool_count() * pools_.geometry().areas);
-  return held_[index];
+  if (index >= slots_.size()) slots_.resize(pools_.pool_count() * pools_.geometry().areas);
+  return slots_[index];
 }
 
 }  // namespace cepheus::fabric

@@ -13,16 +13,18 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "switch-emulator/ports/ring_share.h"
+#include "switch-emulator/ports/sender_shares.h"
 #include "switch-emulator/ports/shared_memory.h"
 #include "wire/frame.h"
 #include "wire/result.h"
+#include "wire/share.h"
 
 namespace cepheus::fabric {
 
@@ -150,9 +152,9 @@ class PayloadPools {
 
 // One egress's share of the slots: receivers that stopped reading must not take them all.
 //
-// A quarter of an area is set aside and divided evenly; of the rest an egress may hold twice as
-// many slots as are free (dynamic thresholds, Choudhury and Hahne 1998). So a single slow receiver
-// may lag far behind, and however many stop, the sender keeps slots to reach the others.
+// A quarter of an area is set aside and divided evenly; of the rest each egress has a share
+// (wire/share.h). So a single slow receiver may lag far behind, and however many stop, the sender
+// keeps slots to reach the others.
 class EgressShare {
  public:
   explicit EgressShare(const PayloadPools& pools)
@@ -162,21 +164,22 @@ class EgressShare {
 
   // Counts one more reference to the frame's slot, unless the share is used up.
   bool try_add(wire::BufferRef ref) {
-    std::uint32_t& held = count(ref);
-    const std::uint32_t in_use = pools_.in_use(ref);
-    if (held >= guaranteed_ && (in_use >= common_ || held > 2 * (common_ - in_use))) return false;
-    ++held;
+    Slots& slots = slots_of(ref);
+    const std::uint32_t free = common_ - std::min(pools_.in_use(ref), common_);
+    if (slots.held() >= guaranteed_ && slots.held() > Slots::threshold(free)) return false;
+    slots.add();
     return true;
   }
-  void remove(wire::BufferRef ref) { --count(ref); }
+  void remove(wire::BufferRef ref) { slots_of(ref).remove(); }
 
  private:
-  std::uint32_t& count(wire::BufferRef ref);
+  using Slots = wire::Share<std::uint32_t>;
+  Slots& slots_of(wire::BufferRef ref);
 
   const PayloadPools& pools_;
   std::uint32_t guaranteed_;
-  std::uint32_t common_;             // slots beyond the guaranteed ones
-  std::vector<std::uint32_t> held_;  // by pool and area; grows with the pools
+  std::uint32_t common_;      // slots beyond the guaranteed ones
+  std::vector<Slots> slots_;  // by pool and area; grows with the pools
 };
 
 }  // namespace cepheus::fabric

@@ -65,7 +65,7 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   returns_ = RingProducer<std::uint32_t>(segment_.returns());
   reclaimed_ = 0;
   rx_entries_.resize(kFrameRing);
-  ring_share_.clear();
+  ring_shares_ = {};
   open_ = true;
   ++attachment_;
   pools_.set_owner(pool_, area_, this);
@@ -124,7 +124,7 @@ void SwitchPort::reclaim() {
   if (reclaimed_ == rx_.produced()) return;
   for (const std::uint32_t consumed = rx_.consumed(); reclaimed_ != consumed; ++reclaimed_) {
     const auto [ref, sender] = rx_entries_[reclaimed_ % kFrameRing];
-    ring_share_.remove(sender);
+    ring_shares_[sender].remove();
     if (ref == kNoBuffer) continue;
     share_.remove(ref);
     pools_.drop(ref);
@@ -163,8 +163,8 @@ bool SwitchPort::refer_or_copy(Frame& frame, bool& copied) {
   return true;
 }
 
-bool SwitchPort::has_room(RingShare::Class sender) {
-  return unread() < kFrameRing && ring_share_.has_room(sender, kFrameRing - unread());
+bool SwitchPort::has_room(RingShares::Class sender) {
+  return unread() < kFrameRing && ring_shares_[sender].has_room(kFrameRing - unread());
 }
 
 bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
@@ -172,7 +172,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
     counters_.add(PortCounter::kDropNoClient);
     return false;
   }
-  const RingShare::Class sender = RingShare::of(from);
+  const RingShares::Class sender = RingShares::of(from);
   if (!has_room(sender)) reclaim();
   if (!has_room(sender)) {
     drop(PortCounter::kDropEgressFull);
@@ -190,7 +190,7 @@ bool SwitchPort::deliver(const Frame& frame, SenderNo from, wire::Instant) {
     entry.ref = referring.ref;
   }
   entry.sender = sender;
-  ring_share_.add(sender);
+  ring_shares_[sender].add();
   rx_.advance();
   has_batch_ = has_batch_ || !is_bulk_data(frame) || unread() >= kWindow;
   mark_for_flush();

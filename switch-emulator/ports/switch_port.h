@@ -65,11 +65,11 @@ class SwitchPort final : public AccessPort, public SlotOwner {
  private:
   struct RxEntry {
     wire::BufferRef ref;
-    RingShare::Class sender;
+    RingShares::Class sender;
   };
 
   void take_back(std::uint32_t slot) override;
-  bool has_room(RingShare::Class sender);
+  bool has_room(RingShares::Class sender);
   void drop(PortCounter why);
   bool refer_or_copy(wire::Frame& frame, bool& copied);
   bool check(const Descriptor& descriptor, wire::Frame& frame);
@@ -88,7 +88,7 @@ class SwitchPort final : public AccessPort, public SlotOwner {
   RingProducer<Descriptor> rx_;          // to the client
   RingProducer<std::uint32_t> returns_;  // slots going home
   std::vector<RxEntry> rx_entries_;      // behind those of the rx ring
-  RingShare ring_share_;
+  RingShares ring_shares_;
   bool has_batch_ = false;       // since the last flush(): a client that waits for one is woken
   std::uint32_t reclaimed_ = 0;  // rx entries whose references were dropped
   EgressShare share_;

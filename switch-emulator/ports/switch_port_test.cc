@@ -314,7 +314,7 @@ TEST_F(SwitchPortTest, KeepsRoomOnTheRingForOtherSenders) {
   for (std::uint32_t n = 0; n < 2 * kFrameRing; ++n) taken += from(1) ? 1 : 0;
   EXPECT_NEAR(taken, kFrameRing * 2 / 3, 1);
   EXPECT_EQ(port.counters()[PortCounter::kDropEgressFull], 2 * kFrameRing - taken);
-  EXPECT_FALSE(from(1 + RingShare::kClasses)) << "one of the same class";
+  EXPECT_FALSE(from(1 + RingShares::kClasses)) << "one of the same class";
   for (std::uint32_t n = 0; n < kWindow; ++n)
     ASSERT_TRUE(from(n % 2 == 0 ? 2 : kFabricItself)) << n;
   EXPECT_FALSE(from(1));

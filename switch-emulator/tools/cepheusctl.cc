@@ -43,7 +43,7 @@ struct Command {
   std::optional<double> watch_seconds;
   bool explains = false;                 // reads processes' reports, asks no fabric
   std::vector<std::string> nearest;      // of these devices, asks no fabric
-  bool describes = false;                // says what counters count, asks no fabric
+  bool describes = false;                // says what readings are, asks no fabric
   bool measures = false;                 // prints metrics
   std::optional<HttpAddress> listen;     // ... or serves them there
   std::optional<WebOptions> web;         // serves a picture
@@ -241,9 +241,9 @@ class CommandLine {
              live::View::kPorts);
     add_view("groups", "multicast groups: tree, what each path has acknowledged, who is waited for",
              live::View::kGroups);
-    add_view("counters", "named counters, those that are not 0, with the ports they belong to",
+    add_view("counters", "readings that are not 0, with the ports, links and groups they are of",
              live::View::kCounters)
-        ->add_flag("--describe", command_.describes, "say what each counter counts, instead")
+        ->add_flag("--describe", command_.describes, "say what each reading is, instead")
         ->excludes("--watch");
     add_topology();
     CLI::App* explains = app_.add_subcommand(

@@ -21,6 +21,7 @@ namespace cepheus::tools {
 namespace {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -166,7 +167,7 @@ live::FabricStatus some_status(std::uint32_t lag) {
   path.lag = lag;
   group.paths = {path};
   s0.groups = {group};
-  s0.counters = {{"drop_no_route", 4}};
+  s0.engine[fabric::Counter::kDropNoRoute] = 4;
   status.switches = {s0};
   return status;
 }
@@ -196,7 +197,7 @@ TEST(Cepheusctl, ShowsPortsGroupsAndCounters) {
   EXPECT_THAT(groups.output(), HasSubstr("waiting for h0 (12 packets)"));
   EXPECT_EQ(groups.exit_code(), 0);
   Invocation counters({"counters", "--socket", fabric.socket()});
-  EXPECT_THAT(counters.output(), HasSubstr("drop_no_route      4"));
+  EXPECT_THAT(counters.output(), ContainsRegex("drop_no_route +4"));
   EXPECT_EQ(counters.exit_code(), 0);
 }
 
@@ -281,7 +282,6 @@ TEST(Cepheusctl, NothingThatAFabricSaysCommandsTheTerminal) {
   status.switches[0].groups[0].paths[0].name = "\xC2\x9B";
   status.switches[0].groups[0].source = status.switches[0].groups[0].leader =
       wire::Ipv4(10, 0, 0, 1);
-  status.switches[0].counters = {{"drop\a", 4}};
   AnsweringFabric fabric(json{{"ok", true}, {"status", live::to_json(status)}});
   for (const char* view : {"ports", "groups", "counters"}) {
     Invocation shown({"--socket", fabric.socket(), view});

@@ -150,17 +150,30 @@ std::vector<Line> link_lines(const json& view, bool by_name) {
   return lines;
 }
 
-std::vector<Line> drop_lines(const json& view) {
+constexpr std::size_t kAmountColumns = 10;
+
+// Exact where the columns hold it.
+std::string amount(const json& reading) {
+  const std::uint64_t total = reading.at("total");
+  const std::string& unit = reading.at("unit").get_ref<const std::string&>();
+  const bool is_time = unit == "us";
+  const std::string exact = std::to_string(total) + (is_time ? " us" : unit == "bytes" ? " B" : "");
+  if (exact.size() <= kAmountColumns) return exact;
+  const auto value = static_cast<double>(total);
+  return is_time ? scaled(value / 1e6, "s") : scaled(value, unit == "bytes" ? "B" : "");
+}
+
+// Those of drops, or the others.
+std::vector<Line> reading_lines(const json& view, bool of_drops) {
   std::vector<Line> lines;
-  for (const json& c : view.at("counters")) {
-    if (!c.at("is_drop").get<bool>()) continue;
-    const double per_second = c.at("per_second");
-    lines.push_back({row({{c.at("name"), 26},
-                          {std::to_string(c.at("total").get<std::uint64_t>()), -10},
+  for (const json& each : view.at("counters")) {
+    if (each.at("is_drop") != of_drops) continue;
+    const double per_second = each.at("per_second");
+    lines.push_back({row({{each.at("name"), 26},
+                          {amount(each), -static_cast<int>(kAmountColumns)},
                           {per_second > 0 ? scaled(per_second, "/s") : "", -9},
-                          {c.at("says"), 0}})});
+                          {each.at("says"), 0}})});
   }
-  if (lines.empty()) lines.push_back({"nothing", Style::kQuiet});
   return lines;
 }
 
@@ -206,9 +219,16 @@ std::vector<std::string> top_frame(const json& view, const TopScreen& screen) {
     const auto add = [&](std::vector<Line> more) {
       std::move(more.begin(), more.end(), std::back_inserter(lines));
     };
-    std::vector<Line> groups = group_lines(view), drops = drop_lines(view);
+    std::vector<Line> groups = group_lines(view), links = link_lines(view, screen.by_name);
+    std::vector<Line> readings = reading_lines(view, true);
     const std::size_t for_groups = std::min(groups.size() + 1, third);
-    const std::size_t for_drops = std::min(drops.size() + 1, third);
+    // Links give way to drops, with their title and the line that says how many more readings there
+    // are. Other readings have what links leave.
+    const std::size_t for_drops = std::min(readings.size() + 2, third);
+    const std::size_t for_links = std::min(links.size() + 1, rows - for_groups - for_drops);
+    const std::vector<Line> others = reading_lines(view, false);
+    readings.insert(readings.end(), others.begin(), others.end());
+    if (readings.empty()) readings.push_back({"nothing", Style::kQuiet});
     add(section(
         {row({{"GROUP", 15}, {"FROM", 10}, {"MEMBERS", -7}, {"RATE", -11}, {"WAITS FOR", 0}}),
          Style::kTitle},
@@ -216,9 +236,10 @@ std::vector<std::string> top_frame(const json& view, const TopScreen& screen) {
     add(section(
         {row({{"LINK", 18}, {"STATE", 5}, {"IN", -11}, {"OUT", -11}, {"LOSS", -7}, {"", 0}}),
          Style::kTitle},
-        link_lines(view, screen.by_name), rows - for_groups - for_drops, screen.skip));
-    add(section({row({{"DROPPED", 26}, {"TOTAL", -10}, {"", -9}, {"WHY", 0}}), Style::kTitle},
-                std::move(drops), for_drops));
+        std::move(links), for_links, screen.skip));
+    add(section(
+        {row({{"DROPPED, COUNTED", 26}, {"TOTAL", -10}, {"", -9}, {"WHAT", 0}}), Style::kTitle},
+        std::move(readings), rows - for_groups - for_links));
   }
   lines.resize(screen.rows > 0 ? screen.rows - 1 : 0);
   lines.push_back({footer, Style::kQuiet});

@@ -1,4 +1,5 @@
-// One screen of `cepheusctl top`: what flows, who lags, what is dropped, in so many rows and columns.
+// One screen of `cepheusctl top`: rates, groups that lag, drops and the other readings, in so many
+// rows and columns.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -6,11 +6,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "switch-emulator/live/readings.h"
+
 namespace cepheus::tools {
 namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -27,6 +30,18 @@ json group(const std::string& id, double bps, unsigned behind = 0) {
           {"bps", bps}, {"next_source", ""}, {"behind", {{"names", names}, {"packets", behind}}}};
 }
 
+json reading(const std::string& name, const char* says, std::uint64_t total,
+             double per_second = 0) {
+  return {{"name", name},
+          {"says", says},
+          {"unit", name.ends_with("bytes") ? "bytes"
+                   : name.ends_with("_us") ? "us"
+                                           : ""},
+          {"total", total},
+          {"per_second", per_second},
+          {"is_drop", name.starts_with("drop")}};
+}
+
 json view_of(std::vector<json> cables, std::vector<json> groups) {
   return {{"uptime_seconds", 3725.4},
           {"sent_bps", 1e9},
@@ -34,16 +49,8 @@ json view_of(std::vector<json> cables, std::vector<json> groups) {
           {"cables", cables},
           {"groups", groups},
           {"counters",
-           {{{"name", "drop_ttl"},
-             {"says", "time to live used up"},
-             {"total", 12},
-             {"per_second", 2.5},
-             {"is_drop", true}},
-            {{"name", "data_taken"},
-             {"says", "data"},
-             {"total", 7},
-             {"per_second", 0.0},
-             {"is_drop", false}}}}};
+           {reading("pauses_sent", "pauses", 7), reading("queue_high_water_bytes", "queue", 90'000),
+            reading("drop_ttl", "time to live used up", 12, 2.5)}}};
 }
 
 std::size_t row_with(const std::vector<std::string>& frame, const std::string& text) {
@@ -62,7 +69,8 @@ TEST(Top, SaysWhatFlowsWhoLagsAndWhatIsDropped) {
   EXPECT_THAT(frame[row_with(frame, "h0  ")], HasSubstr("1.0 Gb/s"));
   EXPECT_THAT(frame[row_with(frame, "drop_ttl")],
               AllOf(HasSubstr("12"), HasSubstr("2 /s"), HasSubstr("time to live used up")));
-  EXPECT_EQ(row_with(frame, "data_taken"), frame.size()) << "no drop";
+  EXPECT_LT(row_with(frame, "drop_ttl"), row_with(frame, "pauses_sent")) << "drops come first";
+  EXPECT_THAT(frame[row_with(frame, "queue_high_water_bytes")], HasSubstr("90000 B"));
   EXPECT_EQ(frame[1], "") << "data flows: nobody is waited for in vain";
 }
 
@@ -93,8 +101,23 @@ TEST(Top, FitsTheScreen) {
   }
   const auto frame = top_frame(view, {});
   EXPECT_LT(row_with(frame, "LINK"), 24u);
-  EXPECT_LT(row_with(frame, "DROPPED"), 24u);
+  EXPECT_LT(row_with(frame, "drop_ttl"), 24u) << "links give way to drops";
   EXPECT_THAT(frame[row_with(frame, "more")], HasSubstr("and "));
+}
+
+TEST(Top, ShowsEveryReadingWhereThereIsRoom) {
+  json view = view_of({cable("h0", 1e9, 0)}, {});
+  json& readings = view.at("counters") = json::array();
+  for (const live::ReadingInfo* each : live::all_readings()) {
+    readings.push_back(reading(each->full_name, each->says.c_str(), 12'345'678'901));
+  }
+  const auto frame = top_frame(view, {.rows = 1000, .columns = 200});
+  for (const live::ReadingInfo* each : live::all_readings()) {
+    EXPECT_THAT(frame, Contains(AllOf(StartsWith(each->full_name + " "), HasSubstr(each->says))));
+  }
+  EXPECT_THAT(frame[row_with(frame, "paused_us")], HasSubstr("12.3 ks"));
+  EXPECT_THAT(frame[row_with(frame, "rx_bytes")], HasSubstr("12.3 GB"));
+  EXPECT_THAT(frame[row_with(frame, "doorbells")], HasSubstr("12.3 G"));
 }
 
 TEST(Top, SortsLinksByRateOrNameAndScrollsThem) {

@@ -240,8 +240,10 @@ function groupItem(group, g) {
               html("span", { class: "note" }, `${group.id}, ${plural(group.members, "member")}, led by ${group.leader}: ${behind}${next}`));
 }
 
+const amount = (c) => ({ bytes, us: (n) => scaled(n, 1000, ["us", "ms", "s"]) }[c.unit] ?? count)(c.total);
+
 function counterRow(c) {
-  return html("tr", {}, html("th", { scope: "row" }, c.name, html("small", {}, c.says)), html("td", {}, count(c.total)),
+  return html("tr", {}, html("th", { scope: "row" }, c.name, html("small", {}, c.says)), html("td", {}, amount(c)),
               html("td", {}, c.per_second > 0 ? `${scaled(c.per_second, 1000, ["", "k", "M"])}/s` : ""));
 }
 

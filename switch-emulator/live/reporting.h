@@ -1,0 +1,50 @@
+// What a live fabric tells about its switches, copied from the objects that count: engines, links
+// and ports.
+//
+// Those objects belong to the datapath's thread and stay where they are. What has to be copied is
+// asked for in slices of some microseconds, so that packets hardly wait for it.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "net/link.h"
+#include "switch-emulator/engine/switch.h"
+#include "switch-emulator/live/status.h"
+#include "switch-emulator/live/traffic.h"
+#include "switch-emulator/ports/access_port.h"
+
+namespace cepheus::live {
+
+class Reporting {
+ public:
+  // Where the readings of a port are. Null and empty: there are none.
+  struct PortSource {
+    const net::Link* in = nullptr;  // to the switch
+    const net::Link* out = nullptr;
+    const Traffic* rx = nullptr;
+    const Traffic* tx = nullptr;
+    const LinkSideDrops* drops = nullptr;
+    std::function<QueueReading()> queue = {};
+    const fabric::AccessPort* access = nullptr;  // hosts'
+    std::function<std::int64_t()> client_pid = {};
+  };
+  struct SwitchSource {
+    const fabric::Switch* engine = nullptr;
+    std::vector<PortSource> ports;  // in the engine's order
+    const fabric::PortCounters* one_armed = nullptr;
+  };
+  // Runs what it is given on the datapath's thread, before it returns.
+  using Slice = std::function<void(const std::function<void()>&)>;
+
+  explicit Reporting(std::vector<SwitchSource> switches = {}) : switches_(std::move(switches)) {}
+
+  // From any thread that may wait for the datapath's.
+  std::vector<SwitchStatus> status(const Slice& slice) const;
+
+ private:
+  std::vector<SwitchSource> switches_;
+};
+
+}  // namespace cepheus::live

@@ -1,0 +1,62 @@
+#include "switch-emulator/live/stray_account.h"
+
+#include <utility>
+
+#include "wire/byte_order.h"
+#include "wire/roce.h"
+
+namespace cepheus::live {
+namespace {
+
+constexpr std::uint32_t kSmallestMtu = 256;
+// Bytes that are read, checked and copied in the time that a frame takes which only passes.
+constexpr std::int64_t kReadAtCost = 64;
+
+wire::Ipv4 source_of(const wire::Frame& frame) {
+  return wire::Ipv4(wire::load_be32(frame.bytes.data() + wire::kIpOffset + 12));
+}
+wire::Ipv4 destination_of(const wire::Frame& frame) {
+  return wire::Ipv4(wire::load_be32(frame.bytes.data() + wire::kIpOffset + 16));
+}
+
+bool is_roce(const wire::Frame& frame) { return frame.icrc_state != wire::Icrc::kNone; }
+
+// Registration is read by switches and processes alike.
+std::int64_t cost_of(const wire::Frame& frame) {
+  return is_roce(frame) ? 1 : 1 + frame.payload_len / kReadAtCost;
+}
+
+// Response packets that a RoCE frame asks for at most.
+std::uint32_t responses_asked(const wire::Frame& frame) {
+  const auto opcode = static_cast<wire::Opcode>(frame.bytes[wire::kBthOffset]);
+  constexpr std::size_t kDmaLength = wire::kExtensionOffset + 12;
+  if (opcode != wire::Opcode::kRcReadRequest || frame.header_len < kDmaLength + 4) return 0;
+  return wire::load_be32(frame.bytes.data() + kDmaLength) / kSmallestMtu + 1;
+}
+
+}  // namespace
+
+// What is not RoCE has no stream that could be answered.
+bool StrayAccount::take(const wire::Frame& frame) {
+  if (is_roce(frame) && answered_.take(destination_of(frame))) return false;
+  unpaid_ += cost_of(frame);
+  return true;
+}
+
+void StrayAccount::charge_copy(const wire::Frame& copy) { unpaid_ += cost_of(copy); }
+
+void StrayAccount::on_answer(const wire::Frame& frame) {
+  if (is_roce(frame)) answered_.on_answer(source_of(frame), responses_asked(frame));
+}
+
+std::optional<wire::Instant> StrayAccount::settle(wire::Instant now, std::uint64_t refused,
+                                                  bool others_send) {
+  unpaid_ += static_cast<std::int64_t>(refused - std::exchange(refused_, refused));
+  if (unpaid_ == 0) return std::nullopt;
+  budget_.charge(now, std::exchange(unpaid_, 0));
+  if (others_send) return budget_.resume(now);
+  budget_.forgive(now);
+  return std::nullopt;
+}
+
+}  // namespace cepheus::live

@@ -1,0 +1,106 @@
+#include "switch-emulator/live/stray_account.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "switch-emulator/live/contention.h"
+#include "wire/roce.h"
+
+namespace cepheus::live {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr wire::Ipv4 kHost{10, 0, 0, 1}, kPeer{10, 0, 0, 2}, kAccomplice{10, 0, 0, 3};
+constexpr wire::Instant kNow{1h};
+
+wire::Frame roce(wire::Ipv4 from, wire::Ipv4 to) {
+  wire::RoceHeaders headers;
+  headers.bth.opcode = wire::Opcode::kRcAcknowledge;
+  headers.aeth = wire::Aeth{};
+  headers.ip.source = from;
+  headers.ip.destination = to;
+  wire::Frame frame;
+  headers.emit(frame, 0);
+  return frame;
+}
+
+wire::Frame datagram(const std::vector<std::uint8_t>& payload) {
+  wire::UdpDatagram headers;
+  headers.ip.source = kHost;
+  headers.ip.destination = kPeer;
+  wire::Frame frame;
+  headers.emit(frame, payload);
+  return frame;
+}
+
+// How many frames it takes until the host has to wait beside others.
+int frames_until_held(StrayAccount& account, const wire::Frame& frame) {
+  for (int sent = 1; sent < 100'000; ++sent) {
+    account.take(frame);
+    if (account.settle(kNow, 0, true).value_or(kNow) > kNow) return sent;
+  }
+  return 0;
+}
+
+TEST(StrayAccount, HoldsAHostThatNobodyAnswersBesideOthers) {
+  StrayAccount account;
+  const int sent = frames_until_held(account, roce(kHost, kPeer));
+  EXPECT_GT(sent, StrayBudget::kBurst);
+  EXPECT_LE(sent, StrayBudget::kBurst + static_cast<int>(AnsweredFrames::kPerAnswer) + 1);
+}
+
+TEST(StrayAccount, ForgivesAHostThatIsAlone) {
+  StrayAccount account;
+  for (int sent = 0; sent < 100'000; ++sent) account.take(roce(kHost, kPeer));
+  EXPECT_EQ(account.settle(kNow, 0, false), std::nullopt);
+  account.take(roce(kHost, kPeer));
+  EXPECT_LT(account.settle(kNow, 0, true).value(), kNow + 10ms) << "not the second for all those";
+}
+
+TEST(StrayAccount, AnAnswerPaysForFramesToWhomItCameFrom) {
+  StrayAccount account;
+  const auto exhaust = [&](wire::Ipv4 peer) {
+    while (!account.take(roce(kHost, peer))) {
+    }
+  };
+  exhaust(kPeer);
+  exhaust(kAccomplice);
+  account.on_answer(roce(kAccomplice, kHost));
+  EXPECT_TRUE(account.take(roce(kHost, kPeer)));
+  EXPECT_FALSE(account.take(roce(kHost, kAccomplice)));
+}
+
+TEST(StrayAccount, NothingPaysForDatagramsAndLongOnesCostMore) {
+  StrayAccount account;
+  account.on_answer(datagram({1}));
+  EXPECT_TRUE(account.take(datagram({1})));
+  StrayAccount few_bytes, many_bytes;
+  const int small = frames_until_held(few_bytes, datagram(std::vector<std::uint8_t>(1)));
+  const int large = frames_until_held(many_bytes, datagram(std::vector<std::uint8_t>(3 * 64)));
+  EXPECT_GT(small, 3 * large);
+}
+
+TEST(StrayAccount, CopiesAndFramesThatThePortRefusedCount) {
+  StrayAccount copies;
+  for (int n = 0; n < 2 * StrayBudget::kBurst; ++n) copies.charge_copy(roce(kHost, kPeer));
+  EXPECT_GT(copies.settle(kNow, 0, true).value(), kNow);
+  StrayAccount refused;
+  EXPECT_GT(refused.settle(kNow, 2 * StrayBudget::kBurst, true).value(), kNow);
+  EXPECT_EQ(refused.settle(kNow, 2 * StrayBudget::kBurst, true), std::nullopt) << "no new ones";
+}
+
+TEST(Contention, IsOfOtherHostsThatHaveSentLately) {
+  Contention contention;
+  contention.sent(0, kNow);
+  EXPECT_FALSE(contention.others_send(0, kNow));
+  EXPECT_TRUE(contention.others_send(1, kNow));
+  contention.sent(1, kNow + 1ms);
+  contention.sent(1, kNow + 2ms);
+  EXPECT_TRUE(contention.others_send(1, kNow + 2ms)) << "host 0 has";
+  EXPECT_FALSE(contention.others_send(1, kNow + Contention::kLasts));
+}
+
+}  // namespace
+}  // namespace cepheus::live

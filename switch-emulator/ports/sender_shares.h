@@ -1,0 +1,31 @@
+// Senders' shares of something that frames of all senders need: a port's ring, a link's queue.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "wire/share.h"
+
+namespace cepheus::fabric {
+
+// Who put a frame into the fabric: the index of a host, or kFabricItself.
+using SenderNo = std::uint32_t;
+inline constexpr SenderNo kFabricItself = 0xFFFFFFFF;
+
+template <typename Amount>
+class SenderShares {
+ public:
+  // Senders whose numbers are so far apart share.
+  static constexpr std::size_t kClasses = 256;
+  using Class = std::uint8_t;
+
+  static Class of(SenderNo sender) { return static_cast<Class>(sender % kClasses); }
+  wire::Share<Amount>& operator[](Class sender) { return shares_[sender]; }
+
+ private:
+  std::array<wire::Share<Amount>, kClasses> shares_{};
+};
+// Entries of a ring.
+using RingShares = SenderShares<std::uint16_t>;
+
+}  // namespace cepheus::fabric

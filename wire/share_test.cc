@@ -1,0 +1,40 @@
+#include "wire/share.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::wire {
+namespace {
+
+constexpr std::uint64_t kAll = 300;
+
+// What a user gets of kAll beside what others hold.
+template <typename S>
+std::uint64_t fill(S& share, std::uint64_t others = 0) {
+  while (share.has_room(kAll - others - share.held())) share.add();
+  return share.held();
+}
+
+TEST(Share, OfOneUserLeavesAThirdToOthers) {
+  Share<std::uint32_t> flood, late;
+  EXPECT_EQ(fill(flood), 200u);
+  EXPECT_EQ(fill(late, 200), 67u);
+}
+
+TEST(Share, OfOnceAsMuchAsIsFreeLeavesHalf) {
+  Share<std::uint32_t, 1> share;
+  EXPECT_EQ(fill(share), 150u);
+}
+
+TEST(Share, HasRoomAgainWhenSomethingIsGivenBack) {
+  Share<std::uint64_t> bytes;
+  bytes.add(1'500);
+  EXPECT_FALSE(bytes.has_room(750));
+  bytes.remove(1);
+  EXPECT_TRUE(bytes.has_room(750));
+  EXPECT_FALSE(bytes.has_room(0));
+}
+
+TEST(DynamicThreshold, MayBeAFraction) { EXPECT_EQ(dynamic_threshold(1.0 / 8, 1'000), 125u); }
+
+}  // namespace
+}  // namespace cepheus::wire
