@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""MPI_Bcast: Cepheus, also by sender groups, against Open MPI's algorithms over the same NIC and switch, over TCP loopback
-and shared memory.
+"""MPI_Bcast: Cepheus against Open MPI's algorithms over the same NIC and switch, over TCP loopback and shared memory.
 
 A calibration pass finds the best segment size of each algorithm at each size; then all are measured anew, in turns within
 one run. All ranks start at one moment, by shared memory, and a call takes until the last has returned. Calls that some rank
@@ -28,8 +27,6 @@ SEGMENTS = [0, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2 * MIB]
 LINKS = {"unshaped": "", "shaped": 'rate = "1Gbps"\ndelay = "100us"\nqueue = "64MiB"'}
 SHAPED = algorithms.Link(rate=1000.0, delay=100.0)
 JOB_SECONDS = 600
-GROUPS = {"cepheus": "any", "sender_groups": "sender"}  # multicast, by coll_cepheus_groups
-SENDER_GROUP_HOSTS = 17  # at most: the sender and 16 receivers
 
 
 class Scope:
@@ -85,8 +82,8 @@ class Jobs:
 
     def command(self, transport):
         tuned = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
-        if transport in GROUPS:
-            return self.on_fabric() + ["--mca", "coll_cepheus_mode", "require", "--mca", "coll_cepheus_groups", GROUPS[transport]]
+        if transport == "cepheus":
+            return self.on_fabric() + ["--mca", "coll_cepheus_mode", "require"]
         if transport == "rc":
             return self.on_fabric() + tuned + ["--mca", "coll_cepheus_mode", "off", *MESSAGES_OVER_NIC]
         network = {"tcp": "self,tcp", "shm": "self,vader"}[transport]
@@ -156,8 +153,7 @@ class Measurement:
         sizes = scope.sizes(link)
         with Fabric(build, hosts, link=LINKS[link]) as fabric:
             jobs = Jobs(build, fabric, hosts, scope.seconds)
-            groups = {transport: [Candidate(transport, None, size) for size in sizes] for transport in GROUPS
-                      if transport != "sender_groups" or hosts <= SENDER_GROUP_HOSTS}
+            groups = {"cepheus": [Candidate("cepheus", None, size) for size in sizes]}
             for transport in ("rc", "tcp", "shm") if link == "unshaped" else ("rc",):
                 progress(f"{hosts} hosts, {link}: calibrating {transport}")
                 if transport == "rc" or not scope.quick:

@@ -92,7 +92,7 @@ TEST_F(Eviction, IsRepeatedUntilTheSwitchConfirms) {
 TEST_F(Eviction, GivesUpOnASwitchThatNeverConfirms) {
   report(2, kDown);
   pass(60s);
-  EXPECT_EQ(sent(MrpType::kEvict), static_cast<int>(leader_config().evict_repeats));
+  EXPECT_EQ(sent(MrpType::kEvict), static_cast<int>(leader_config().repeats.evict.transmissions));
 }
 
 TEST_F(Eviction, AsksAgainWhileSomebodyLags) {

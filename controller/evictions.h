@@ -2,10 +2,10 @@
 // (docs/protocol.md, "Members that die or stall").
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
+#include "controller/backoff.h"
 #include "wire/mrp.h"
 #include "wire/types.h"
 
@@ -13,35 +13,30 @@ namespace cepheus::mrp {
 
 class Evictions {
  public:
-  void add(wire::Instant now, const wire::MrpMember& gone, wire::Duration first_retry,
-           unsigned repeats) {
+  void add(wire::Instant now, const wire::MrpMember& gone, Pace pace) {
     list_.push_back(gone);
-    retry_ = first_retry;
-    repeats_left_ = repeats;
-    next_ = now;
+    repeat_ = Backoff(pace, now);
   }
   void on_confirmed(std::span<const wire::MrpMember> confirmed) {
     for (const wire::MrpMember& member : confirmed) std::erase(list_, member);
     if (list_.empty()) stop();
   }
   // Whom EVICT is to name now; nobody any more once the repeats are used up.
-  std::span<const wire::MrpMember> take_due(wire::Instant now, wire::Duration longest_retry) {
-    if (repeats_left_ == 0) list_.clear();
-    stop();
-    if (list_.empty()) return {};
-    --repeats_left_;
-    next_ = now + retry_;
-    retry_ = std::min(2 * retry_, longest_retry);
+  std::span<const wire::MrpMember> take_due(wire::Instant now) {
+    if (repeat_.is_used_up()) list_.clear();
+    if (list_.empty()) {
+      stop();
+    } else {
+      repeat_.sent(now);
+    }
     return list_;
   }
-  void stop() { next_ = wire::kNever; }
-  wire::Instant deadline() const { return next_; }
+  void stop() { repeat_.stop(); }
+  wire::Instant deadline() const { return repeat_.deadline(); }
 
  private:
   std::vector<wire::MrpMember> list_;
-  wire::Instant next_ = wire::kNever;
-  wire::Duration retry_{0};
-  unsigned repeats_left_ = 0;
+  Backoff repeat_;
 };
 
 }  // namespace cepheus::mrp

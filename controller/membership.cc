@@ -8,12 +8,6 @@ namespace cepheus::mrp {
 using wire::MrpReject;
 using wire::MrpType;
 
-namespace {
-
-constexpr unsigned kLeaveRepeats = 5;
-
-}  // namespace
-
 void Membership::set_state(State state, const char* reason) {
   assert(state_ != State::kGone && state_ != State::kFailed);
   state_ = state;
@@ -84,7 +78,7 @@ Membership::Task Membership::on_message(Instant, Ipv4 from, const MrpMessage& me
     case MrpType::kUnregister: {
       if (!is_of_this_group(from, h)) return Task::kNone;
       answer(MrpType::kConfirm, static_cast<std::uint16_t>(MrpType::kUnregister), out);
-      next_leave_ = wire::kNever;
+      leave_.stop();
       if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
       if (state_ == State::kActive) {
         reject_ = static_cast<MrpReject>(h.flags);
@@ -137,18 +131,18 @@ void Membership::leave(Instant now, Outbox& out) {
   if (leader_ == self_.host || (state_ != State::kConfirmed && state_ != State::kActive)) return;
   reject_ = MrpReject::kMemberFailed;
   set_state(State::kFailed, "its owner's side failed");
-  leaves_left_ = kLeaveRepeats;
+  leave_ = Backoff(Repeats().leave, now);
   say_left(now, out);
 }
 
 void Membership::say_left(Instant now, Outbox& out) {
-  --leaves_left_;
   answer(MrpType::kReject, static_cast<std::uint16_t>(MrpReject::kMemberFailed), out);
-  next_leave_ = leaves_left_ > 0 ? now + times::kLeaveRetry : wire::kNever;
+  leave_.sent(now);
+  if (leave_.is_used_up()) leave_.stop();
 }
 
 void Membership::on_timer(Instant now, Outbox& out) {
-  if (now >= next_leave_) say_left(now, out);
+  if (leave_.is_due(now)) say_left(now, out);
 }
 
 void Membership::take_up(Ipv4 leader, const wire::MrpHeader& header) {
@@ -189,7 +183,7 @@ Membership::Task Membership::on_give_up(Ipv4 from, const MrpMessage& message) {
 }
 
 Membership::Task Membership::end(const wire::MrpHeader& why, const char* reason) {
-  next_leave_ = wire::kNever;
+  leave_.stop();
   if (state_ == State::kGone || state_ == State::kFailed) return Task::kNone;
   reject_ = static_cast<MrpReject>(why.flags);
   set_state(state_ == State::kActive ? State::kGone : State::kFailed, reason);

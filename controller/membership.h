@@ -43,7 +43,7 @@ class Membership {
   // The owner's side failed: tells the leader, again and again until it is answered.
   void leave(Instant now, Outbox& out);
   void on_timer(Instant now, Outbox& out);
-  Instant deadline() const { return next_leave_; }
+  Instant deadline() const { return leave_.deadline(); }
   // The QP is up (or not): answers CONFIRM or REJECT(member failed).
   void connected(Instant now, bool ok, Outbox& out);
 
@@ -82,8 +82,7 @@ class Membership {
   std::uint32_t instance_ = 0;
   Ipv4 leader_;
   bool host_sync_ = false;
-  Instant next_leave_ = wire::kNever;
-  unsigned leaves_left_ = 0;
+  Backoff leave_;
 };
 
 }  // namespace cepheus::mrp

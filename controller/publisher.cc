@@ -43,8 +43,7 @@ void Publisher::change(Instant now) {
   const auto unconfirmed = static_cast<std::uint16_t>(serial_ - confirmed_);
   is_overtaken_ = unconfirmed == kMostUnconfirmed;
   if (!is_overtaken_) ++serial_;
-  retry_ = retries_.first;
-  if (group_) next_ = now;
+  if (group_) repeat_ = Backoff(pace_, now);
 }
 
 void Publisher::begin(Instant now, const wire::MrpHeader& group, const wire::MrpMember& self) {
@@ -53,7 +52,7 @@ void Publisher::begin(Instant now, const wire::MrpHeader& group, const wire::Mrp
   group_->flags = 0;
   group_->total = 1;
   self_ = self;
-  if (!is_in_force()) next_ = now;
+  if (!is_in_force()) repeat_ = Backoff(pace_, now);
 }
 
 void Publisher::on_confirm(Instant now, const wire::MrpHeader& header) {
@@ -62,14 +61,13 @@ void Publisher::on_confirm(Instant now, const wire::MrpHeader& header) {
                          header.mcst_id == group_->mcst_id && header.instance == group_->instance;
   if (!is_newest) return;
   confirmed_ = serial_;
-  next_ = wire::kNever;
+  repeat_.stop();
   if (is_overtaken_) change(now);
 }
 
 std::optional<wire::Publication> Publisher::take_due(Instant now) {
-  if (next_ > now || !group_) return std::nullopt;
-  next_ = now + retry_;
-  retry_ = std::min(retry_ * 2, retries_.longest);
+  if (!repeat_.is_due(now)) return std::nullopt;
+  repeat_.sent(now);
   std::optional<wire::Publication> message(std::in_place);
   message->header = *group_;
   message->header.seq = serial_;

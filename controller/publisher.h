@@ -8,25 +8,16 @@
 #include <optional>
 #include <vector>
 
+#include "controller/backoff.h"
 #include "wire/publication.h"
-#include "wire/times.h"
 
 namespace cepheus::mrp {
-
-namespace times = wire::times;
-using wire::Duration;
-using wire::Instant;
-
-struct PublisherRetries {
-  Duration first = times::kFirstRetry;  // doubles up to `longest`
-  Duration longest = times::kLongestRetry;
-};
 
 class Publisher {
  public:
   // Publications have numbers on a circle of 16 bits, which begin behind `first`.
-  explicit Publisher(PublisherRetries retries = {}, std::uint16_t first = 0)
-      : retries_(retries), serial_(first), confirmed_(first) {}
+  explicit Publisher(Pace pace = Repeats().publish, std::uint16_t first = 0)
+      : pace_(pace), serial_(first), confirmed_(first) {}
 
   // Adds a region, or moves the one of that number. False: there are as many as one datagram names.
   bool add(Instant now, const wire::MrpRegion& region);
@@ -44,9 +35,9 @@ class Publisher {
   // All that was changed is in force at the switch. Before begin(): nothing was published.
   bool is_in_force() const { return confirmed_ == serial_ && !is_overtaken_; }
   // The group is no more.
-  void end() { next_ = wire::kNever; }
+  void end() { repeat_.stop(); }
 
-  Instant deadline() const { return next_; }
+  Instant deadline() const { return repeat_.deadline(); }
   // What is to be sent now; none before deadline().
   std::optional<wire::Publication> take_due(Instant now);
 
@@ -58,15 +49,14 @@ class Publisher {
 
   void change(Instant now);
 
-  PublisherRetries retries_;
+  Pace pace_;
   std::vector<wire::MrpRegion> regions_;
   bool is_announced_ = false;
   std::optional<wire::MrpHeader> group_;
   wire::MrpMember self_;
   std::uint16_t serial_, confirmed_;
   bool is_overtaken_ = false;  // by a change that gets the number behind `serial_`
-  Instant next_ = wire::kNever;
-  Duration retry_{0};
+  Backoff repeat_;
 };
 
 }  // namespace cepheus::mrp

@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using wire::MrpRegion;
 
-constexpr Instant kStart{};
+constexpr Instant kBegin{};
 constexpr MrpRegion kOne{7, 0x77, 0x1000, 64};
 const wire::MrpMember kSelf{wire::Ipv4(10, 0, 0, 2), wire::Qpn(0x11), 0, 40000, 9};
 
@@ -30,20 +30,20 @@ wire::MrpHeader confirm_of(const wire::Publication& sent) {
 
 TEST(Publisher, SaysNothingOfNothing) {
   Publisher p;
-  p.begin(kStart, group(), kSelf);
+  p.begin(kBegin, group(), kSelf);
   EXPECT_TRUE(p.is_in_force());
   EXPECT_EQ(p.deadline(), wire::kNever);
-  EXPECT_FALSE(p.take_due(kStart));
+  EXPECT_FALSE(p.take_due(kBegin));
 }
 
 TEST(Publisher, WaitsForTheGroupAndSaysItAllThen) {
   Publisher p;
-  EXPECT_TRUE(p.add(kStart, {9, 0x99, 0, 1}));
-  EXPECT_TRUE(p.add(kStart, kOne));
+  EXPECT_TRUE(p.add(kBegin, {9, 0x99, 0, 1}));
+  EXPECT_TRUE(p.add(kBegin, kOne));
   EXPECT_FALSE(p.is_in_force());
-  EXPECT_FALSE(p.take_due(kStart + 1h));
-  p.begin(kStart, group(), kSelf);
-  const auto sent = p.take_due(kStart);
+  EXPECT_FALSE(p.take_due(kBegin + 1h));
+  p.begin(kBegin, group(), kSelf);
+  const auto sent = p.take_due(kBegin);
   ASSERT_TRUE(sent);
   EXPECT_EQ(sent->header.type, wire::MrpType::kPublish);
   EXPECT_EQ(sent->header.epoch, 3);
@@ -54,30 +54,30 @@ TEST(Publisher, WaitsForTheGroupAndSaysItAllThen) {
 
 TEST(Publisher, IsRepeatedMoreAndMoreSlowlyUntilItIsConfirmed) {
   Publisher p;
-  p.add(kStart, kOne);
-  p.begin(kStart, group(), kSelf);
-  const auto first = p.take_due(kStart);
-  EXPECT_EQ(p.deadline(), kStart + times::kFirstRetry);
-  EXPECT_FALSE(p.take_due(kStart));
-  const auto again = p.take_due(kStart + times::kFirstRetry);
+  p.add(kBegin, kOne);
+  p.begin(kBegin, group(), kSelf);
+  const auto first = p.take_due(kBegin);
+  EXPECT_EQ(p.deadline(), kBegin + times::kFirstRetry);
+  EXPECT_FALSE(p.take_due(kBegin));
+  const auto again = p.take_due(kBegin + times::kFirstRetry);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->header.seq, first->header.seq);
-  EXPECT_EQ(p.deadline(), kStart + 3 * times::kFirstRetry);
-  p.on_confirm(kStart, confirm_of(*first));
+  EXPECT_EQ(p.deadline(), kBegin + 3 * times::kFirstRetry);
+  p.on_confirm(kBegin, confirm_of(*first));
   EXPECT_TRUE(p.is_in_force());
   EXPECT_EQ(p.deadline(), wire::kNever);
 }
 
 TEST(Publisher, IsInForceOnlyWhenTheNewestIsConfirmed) {
   Publisher p;
-  p.add(kStart, kOne);
-  p.begin(kStart, group(), kSelf);
-  const auto first = p.take_due(kStart);
-  EXPECT_TRUE(p.remove(kStart, 7));
-  EXPECT_FALSE(p.remove(kStart, 7));
-  p.on_confirm(kStart, confirm_of(*first));
+  p.add(kBegin, kOne);
+  p.begin(kBegin, group(), kSelf);
+  const auto first = p.take_due(kBegin);
+  EXPECT_TRUE(p.remove(kBegin, 7));
+  EXPECT_FALSE(p.remove(kBegin, 7));
+  p.on_confirm(kBegin, confirm_of(*first));
   EXPECT_FALSE(p.is_in_force());
-  const auto second = p.take_due(kStart);
+  const auto second = p.take_due(kBegin);
   ASSERT_TRUE(second) << "at once";
   EXPECT_EQ(second->count, 0u);
   for (int what = 0; what < 3; ++what) {  // of another group, epoch, leader
@@ -85,10 +85,10 @@ TEST(Publisher, IsInForceOnlyWhenTheNewestIsConfirmed) {
     if (what == 0) other.mcst_id = wire::McstId(198, 18, 0, 2);
     if (what == 1) ++other.epoch;
     if (what == 2) ++other.instance;
-    p.on_confirm(kStart, other);
+    p.on_confirm(kBegin, other);
     EXPECT_FALSE(p.is_in_force());
   }
-  p.on_confirm(kStart, confirm_of(*second));
+  p.on_confirm(kBegin, confirm_of(*second));
   EXPECT_TRUE(p.is_in_force());
 }
 
@@ -96,26 +96,26 @@ TEST(Publisher, IsInForceOnlyWhenTheNewestIsConfirmed) {
 // those that a program used up while nothing was sent.
 TEST(Publisher, IsTakenForNewHoweverOftenItHasChangedMeanwhile) {
   Publisher p({}, 0x7FF0);
-  p.begin(kStart, group(), kSelf);
-  p.add(kStart, kOne);
-  const auto known = p.take_due(kStart);
-  p.on_confirm(kStart, confirm_of(*known));
+  p.begin(kBegin, group(), kSelf);
+  p.add(kBegin, kOne);
+  const auto known = p.take_due(kBegin);
+  p.on_confirm(kBegin, confirm_of(*known));
   ASSERT_TRUE(p.is_in_force());
   MrpRegion last = kOne;
   for (std::uint32_t i = 0; i < 40'000; ++i) {
     last.rkey = i;
-    p.add(kStart, last);
+    p.add(kBegin, last);
   }
-  const auto first = p.take_due(kStart);
+  const auto first = p.take_due(kBegin);
   ASSERT_TRUE(first);
   EXPECT_TRUE(wire::newer_epoch(first->header.seq, known->header.seq));
-  p.on_confirm(kStart, confirm_of(*first));
+  p.on_confirm(kBegin, confirm_of(*first));
   EXPECT_FALSE(p.is_in_force()) << "the switch may have taken that number for an older change";
-  const auto second = p.take_due(kStart);
+  const auto second = p.take_due(kBegin);
   ASSERT_TRUE(second);
   EXPECT_TRUE(wire::newer_epoch(second->header.seq, first->header.seq));
   EXPECT_EQ(second->regions[0], last);
-  p.on_confirm(kStart, confirm_of(*second));
+  p.on_confirm(kBegin, confirm_of(*second));
   EXPECT_TRUE(p.is_in_force());
   EXPECT_EQ(p.deadline(), wire::kNever);
 }
@@ -123,20 +123,20 @@ TEST(Publisher, IsTakenForNewHoweverOftenItHasChangedMeanwhile) {
 TEST(Publisher, MovesARegionAndTakesNoMoreThanADatagram) {
   Publisher p;
   for (std::uint16_t i = 0; i < wire::Publication::kMaxRegions; ++i) {
-    EXPECT_TRUE(p.add(kStart, {i, 1, 0, 1}));
+    EXPECT_TRUE(p.add(kBegin, {i, 1, 0, 1}));
   }
-  EXPECT_FALSE(p.add(kStart, {1000, 1, 0, 1}));
-  EXPECT_TRUE(p.add(kStart, {3, 2, 0, 1}));
+  EXPECT_FALSE(p.add(kBegin, {1000, 1, 0, 1}));
+  EXPECT_TRUE(p.add(kBegin, {3, 2, 0, 1}));
   EXPECT_EQ(p.regions()[3].rkey, 2u);
 }
 
 TEST(Publisher, IsNotRepeatedOnceTheGroupHasEnded) {
   Publisher p;
-  p.add(kStart, kOne);
-  p.begin(kStart, group(), kSelf);
+  p.add(kBegin, kOne);
+  p.begin(kBegin, group(), kSelf);
   p.end();
   EXPECT_EQ(p.deadline(), wire::kNever);
-  EXPECT_FALSE(p.take_due(kStart + 1h));
+  EXPECT_FALSE(p.take_due(kBegin + 1h));
 }
 
 }  // namespace

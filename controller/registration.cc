@@ -125,22 +125,17 @@ void Registration::expect_confirmations() {
 void Registration::begin_step(Instant now, State state, const char* reason, Outbox& out) {
   set_state(state, reason);
   expect_confirmations();
-  retry_ = config_.first_retry;
+  repeat_ = Backoff(config_.repeats.set_up, now);
   if (state == State::kRegistering) {
     send_list(MrpType::kRegister, members_, out);
   } else {
     send_to_group(MrpType::kActivate, out);
   }
-  set_next_try(now);
+  repeat_.sent(now);
 }
 
 void Registration::set_give_up(Instant heard) {
   give_up_ = config_.silence ? std::min(latest_, heard + *config_.silence) : latest_;
-}
-
-void Registration::set_next_try(Instant now) {
-  next_ = now + retry_;
-  retry_ = std::min(retry_ * 2, config_.max_retry);
 }
 
 // A switch with confirmed members only hears no repeats: it would take the leader for gone
@@ -219,11 +214,11 @@ void Registration::go_on(Instant now, Outbox& out) {
     case State::kActivating:
       set_state(State::kActive, "every member is active");
       give_up_ = kNever;
-      next_ = now + config_.refresh;
+      repeat_ = Backoff(config_.repeats.refresh, now + config_.repeats.refresh.first);
       break;
     default:
       set_state(State::kGone, "every member confirmed unregistering");
-      next_ = kNever;
+      repeat_.stop();
   }
 }
 
@@ -278,8 +273,7 @@ void Registration::fail(Instant now, wire::Error error, MrpReject reject, Outbox
   reject_ = reject;
   give_up_ = next_ask_ = kNever;
   evictions_.stop();
-  repeats_left_ = config_.unregister_repeats;
-  retry_ = config_.first_retry;
+  repeat_ = Backoff(config_.repeats.farewell, now);
   send_farewell(now, out);
 }
 
@@ -292,29 +286,27 @@ void Registration::give_up(Instant now, std::string why, Outbox& out) {
 }
 
 void Registration::send_farewell(Instant now, Outbox& out) {
-  if (repeats_left_ > 0) {
-    const bool is_repeat = repeats_left_ < config_.unregister_repeats;
-    --repeats_left_;
-    if (is_repeat && state_ == State::kUnregistering && error_.text.empty()) {
-      ask_again(MrpType::kUnregister, out);
-    } else {
-      send_to_group(MrpType::kUnregister, out);
-      out.messages.back().header.flags = static_cast<std::uint16_t>(reject_);
-    }
-    if (!error_.text.empty()) {  // the registration failed: some members may not know of the group
-      std::vector<MrpMember> others = members_;
-      std::erase_if(others, [this](const MrpMember& m) { return m.host == config_.host; });
-      const std::size_t first = out.messages.size();
-      send_list(MrpType::kGiveUp, others, out);
-      for (std::size_t i = first; i < out.messages.size(); ++i) {
-        out.messages[i].header.flags = static_cast<std::uint16_t>(reject_);
-      }
-    }
-    set_next_try(now);
-  } else {
-    next_ = kNever;
+  if (repeat_.is_used_up()) {
+    repeat_.stop();
     if (state_ == State::kUnregistering) set_state(State::kGone, "unregistering was repeated");
+    return;
   }
+  if (!repeat_.is_first() && state_ == State::kUnregistering && error_.text.empty()) {
+    ask_again(MrpType::kUnregister, out);
+  } else {
+    send_to_group(MrpType::kUnregister, out);
+    out.messages.back().header.flags = static_cast<std::uint16_t>(reject_);
+  }
+  if (!error_.text.empty()) {  // the registration failed: some members may not know of the group
+    std::vector<MrpMember> others = members_;
+    std::erase_if(others, [this](const MrpMember& m) { return m.host == config_.host; });
+    const std::size_t first = out.messages.size();
+    send_list(MrpType::kGiveUp, others, out);
+    for (std::size_t i = first; i < out.messages.size(); ++i) {
+      out.messages[i].header.flags = static_cast<std::uint16_t>(reject_);
+    }
+  }
+  repeat_.sent(now);
 }
 
 void Registration::unregister(Instant now, Outbox& out) {
@@ -327,9 +319,9 @@ void Registration::unregister(Instant now, Outbox& out) {
       return;
     case State::kFailed:
       // UNREGISTER is on its way already: what is left of its repeats goes on.
-      if (repeats_left_ == 0) {
+      if (repeat_.is_used_up()) {
         set_state(State::kGone, "failed and unregistered");
-        next_ = kNever;
+        repeat_.stop();
       } else {
         set_state(State::kUnregistering, "failed, then asked to unregister");
         expect_confirmations();
@@ -340,8 +332,7 @@ void Registration::unregister(Instant now, Outbox& out) {
     case State::kActive:
       give_up_ = next_ask_ = kNever;
       evictions_.stop();
-      repeats_left_ = config_.unregister_repeats;
-      retry_ = config_.first_retry;
+      repeat_ = Backoff(config_.repeats.farewell, now);
       set_state(State::kUnregistering, "asked to unregister");
       expect_confirmations();
       send_farewell(now, out);
@@ -361,7 +352,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
     return check_consistent();
   }
   if (now >= evictions_.deadline()) {
-    send_list(MrpType::kEvict, evictions_.take_due(now, config_.max_retry), out);
+    send_list(MrpType::kEvict, evictions_.take_due(now), out);
   }
   if (now >= next_ask_) {
     // Only answers keep the questions going, and members that wait for those who are late.
@@ -369,21 +360,21 @@ void Registration::on_timer(Instant now, Outbox& out) {
     next_ask_ = kNever;
     if (suspects_.any(now) || is_waited_for) query(now, out);
   }
-  if (now >= next_) {
+  if (repeat_.is_due(now)) {
     switch (state_) {
       case State::kRegistering:
         ask_again(MrpType::kRegister, out);
         keep_pending(now, out);
-        set_next_try(now);
+        repeat_.sent(now);
         break;
       case State::kActivating:
         ask_again(MrpType::kActivate, out);
         keep_pending(now, out);
-        set_next_try(now);
+        repeat_.sent(now);
         break;
       case State::kActive:
         send_to_group(MrpType::kRefresh, out);
-        next_ = now + config_.refresh;
+        repeat_.sent(now);
         break;
       case State::kFailed:
       case State::kUnregistering:
@@ -398,7 +389,7 @@ void Registration::on_timer(Instant now, Outbox& out) {
 }
 
 Instant Registration::deadline() const {
-  return std::min({give_up_, next_, next_ask_, evictions_.deadline()});
+  return std::min({give_up_, repeat_.deadline(), next_ask_, evictions_.deadline()});
 }
 
 std::vector<MrpMember> Registration::missing() const {

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "controller/backoff.h"
 #include "controller/evictions.h"
 #include "controller/laggards.h"
 #include "wire/mrp.h"
@@ -34,9 +35,6 @@
 
 namespace cepheus::mrp {
 
-namespace times = wire::times;
-using wire::Duration;
-using wire::Instant;
 using wire::Ipv4;
 using wire::McstId;
 using wire::MrpMember;
@@ -69,16 +67,12 @@ struct RegistrationConfig {
   // Ends the registration earlier, if no CONFIRM comes for this time. Unset: only
   // `timeout` counts.
   std::optional<Duration> silence;
-  Duration first_retry = times::kFirstRetry;  // doubles up to max_retry
-  Duration max_retry = times::kLongestRetry;
-  Duration refresh = times::kRefresh;
+  Repeats repeats;
   Duration refresh_pending = times::kRefreshPending;  // until the group is active
-  unsigned unregister_repeats = 3;
-  Duration ask_again = times::kAskAgain;            // between two QUERYs while somebody lags
-  Duration evict_after = times::kEvict;             // of silence; a port that is down is enough
-  Duration source_grace = times::kSourceGrace;      // for answers to a source that is gone
-  Duration asker_patience = times::kAskerPatience;  // members that wait COMPLAIN more often
-  unsigned evict_repeats = 20;
+  Duration ask_again = times::kAskAgain;              // between two QUERYs while somebody lags
+  Duration evict_after = times::kEvict;               // of silence; a port that is down is enough
+  Duration source_grace = times::kSourceGrace;        // for answers to a source that is gone
+  Duration asker_patience = times::kAskerPatience;    // members that wait COMPLAIN more often
 };
 
 class Registration {
@@ -142,7 +136,6 @@ class Registration {
   void set_state(State state, const char* reason);
   void expect_confirmations();
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
-  void set_next_try(Instant now);
   void set_give_up(Instant heard);
   void keep_pending(Instant now, Outbox& out);
   void send_list(wire::MrpType type, std::span<const MrpMember> list, Outbox& out) const;
@@ -176,10 +169,8 @@ class Registration {
   std::size_t missing_ = 0;
   Instant give_up_ = wire::kNever;
   Instant latest_ = wire::kNever;  // whatever comes from the fabric
-  Instant next_ = wire::kNever;
-  Instant refreshed_at_{};  // before the group was active
-  Duration retry_{0};
-  unsigned repeats_left_ = 0;
+  Backoff repeat_;                 // of what its state has to send
+  Instant refreshed_at_{};         // before the group was active
   bool is_held_ = false;
   std::optional<bool> host_sync_;  // known with the first CONFIRM
   Laggards suspects_;              // silent, or down

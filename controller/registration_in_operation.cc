@@ -144,8 +144,8 @@ void Registration::evict(Instant now, std::size_t member, Outbox& out) {
   suspects_.forget(gone.host);
   late_.forget(gone.host);
   ++evicted_;
-  evictions_.add(now, gone, config_.first_retry, config_.evict_repeats);
-  send_list(MrpType::kEvict, evictions_.take_due(now, config_.max_retry), out);
+  evictions_.add(now, gone, config_.repeats.evict);
+  send_list(MrpType::kEvict, evictions_.take_due(now), out);
 }
 
 }  // namespace cepheus::mrp

@@ -100,13 +100,13 @@ void SenderRegistration::begin_step(Instant now, State state, const char* reason
   set_state(state, reason);
   attempts_.clear();
   heard_.reset();
-  retry_ = config_.first_retry;
+  repeat_ = Backoff(pace(), now);
   send_attempt(now, out);
 }
 
-void SenderRegistration::set_next_try(Instant now) {
-  next_ = now + retry_;
-  retry_ = std::min(retry_ * 2, is_active() ? config_.install_again : config_.max_retry);
+Pace SenderRegistration::pace() const {
+  if (is_active()) return config_.repeats.install;
+  return state_ == State::kInstalling ? config_.repeats.set_up : config_.repeats.farewell;
 }
 
 // Without regions, which INSTALL alone brings.
@@ -133,7 +133,7 @@ void SenderRegistration::send_attempt(Instant now, Outbox& out) {
     attempts_.push_back({seq_, 0, {}});
   }
   out.of_sender_groups.push_back(m);
-  set_next_try(now);
+  repeat_.sent(now);
 }
 
 void SenderRegistration::on_message(Instant now, Ipv4 from, const SenderGroupMessage& message,
@@ -204,8 +204,7 @@ void SenderRegistration::go_on(Instant now, Outbox& out) {
     default:
       break;
   }
-  repeats_left_ = 0;
-  next_ = kNever;
+  repeat_.stop();
 }
 
 void SenderRegistration::on_reject(Instant now, Ipv4 from, const SenderGroupMessage& message,
@@ -317,7 +316,6 @@ void SenderRegistration::fail(Instant now, wire::Error error, MrpReject reject, 
   error_ = std::move(error);
   reject_ = reject;
   give_up_ = next_ask_ = kNever;
-  repeats_left_ = config_.remove_repeats - 1;
   begin_step(now, State::kFailed,
              error_.code == ErrorCode::kTimedOut ? "timed out" : "refused, or a receiver failed",
              out);
@@ -339,7 +337,7 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
       return;
     case State::kFailed:
       // REMOVE is on its way already: what is left of its repeats goes on.
-      if (next_ == kNever) {
+      if (repeat_.deadline() == kNever) {
         set_state(State::kGone, "failed and removed");
       } else {
         set_state(State::kRemoving, "failed, then asked to remove");
@@ -347,7 +345,6 @@ void SenderRegistration::remove(Instant now, Outbox& out) {
       break;
     default:
       give_up_ = next_ask_ = kNever;
-      repeats_left_ = config_.remove_repeats - 1;
       begin_step(now, State::kRemoving, "asked to remove", out);
   }
   check_consistent();
@@ -380,22 +377,20 @@ void SenderRegistration::on_timer(Instant now, Outbox& out) {
     next_ask_ = kNever;
     if (suspects_.any(now)) query(now, out);  // only answers keep the questions going
   }
-  if (now >= next_) {
-    const bool ends = state_ == State::kFailed || state_ == State::kRemoving;
-    if (!ends) {
-      send_attempt(now, out);
-    } else if (repeats_left_ > 0) {
-      --repeats_left_;
+  if (repeat_.is_due(now)) {
+    if (!repeat_.is_used_up()) {
       send_attempt(now, out);
     } else {
-      next_ = kNever;
+      repeat_.stop();
       if (state_ == State::kRemoving) set_state(State::kGone, "REMOVE was repeated");
     }
   }
   check_consistent();
 }
 
-Instant SenderRegistration::deadline() const { return std::min({give_up_, next_, next_ask_}); }
+Instant SenderRegistration::deadline() const {
+  return std::min({give_up_, repeat_.deadline(), next_ask_});
+}
 
 std::size_t SenderRegistration::find(Ipv4 host) const {
   const auto list = group_.list();

@@ -40,10 +40,7 @@ struct SenderConfig {
   wire::Qpn virtual_qpn;           // no other group's of this host (controller/virtual_qpns.h)
   wire::Psn start;                 // of all queue pairs
   Duration timeout = times::kRegister;
-  Duration first_retry = times::kFirstRetry;  // doubles up to max_retry, while active install_again
-  Duration max_retry = times::kLongestRetry;
-  Duration install_again = times::kInstallAgain;
-  unsigned remove_repeats = 3;
+  Repeats repeats;
   Duration ask_again = times::kAskAgain;  // between two QUERYs while somebody lags
   Duration evict_after = times::kEvict;   // of silence; a port that is down is enough
   Duration asker_patience = times::kAskerPatience;
@@ -108,7 +105,7 @@ class SenderRegistration {
 
   void set_state(State state, const char* reason);
   void begin_step(Instant now, State state, const char* reason, Outbox& out);
-  void set_next_try(Instant now);
+  Pace pace() const;
   void send_attempt(Instant now, Outbox& out);
   SenderGroupMessage message(wire::MrpType type, std::uint16_t flags) const;
   void on_installed(Instant now, Ipv4 from, const SenderGroupMessage& answer, Outbox& out);
@@ -132,10 +129,8 @@ class SenderRegistration {
   std::bitset<SenderGroupMessage::kMaxReceivers> heard_;  // who has answered any of the step's
   std::uint16_t seq_ = 0;
   Instant give_up_ = wire::kNever;
-  Instant next_ = wire::kNever;
+  Backoff repeat_;  // of what its state has to send
   Instant next_ask_ = wire::kNever;
-  Duration retry_{0};
-  unsigned repeats_left_ = 0;
   Laggards suspects_;  // silent, or down
   Laggards late_;      // they answer, or were not asked
   Instant alive_at_{};

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <endian.h>
+#include <mcast/write.h>
 
 #include "libmcast/context.h"
 #include "libmcast/failure.h"
 #include "libmcast/guarded.h"
 #include "libmcast/memory.h"
+#include "libmcast/sized.h"
 
 namespace cepheus::mcast {
 
@@ -22,6 +25,13 @@ inline mcast_mem_h handle(Memory* m) { return reinterpret_cast<mcast_mem_h>(m); 
 template <typename T>
 mcast_status_t status_of(const Expected<T>& outcome) {
   return outcome ? MCAST_OK : set_last_error(outcome.error());
+}
+
+// That `out` is a structure which write_sized() may fill.
+template <typename T>
+mcast_status_t check_output(const T* out) {
+  return out == nullptr ? invalid("out is null")
+                        : guarded([&] { return status_of(check_size(*out)); });
 }
 
 // Runs `body(context)` if the context may be used in this process.
@@ -49,6 +59,11 @@ inline mrp::MrpMember member_of(const mcast_member_t& m) {
 }
 inline mcast_member_t member_of(const mrp::MrpMember& m) {
   return {htonl(m.host.value()), htonl(m.qpn.value()), htons(m.control_port), 0, htonl(m.token)};
+}
+
+inline mcast_target_t target_of(wire::Ipv4 host, std::uint32_t rkey, std::uint64_t address,
+                                std::uint64_t length) {
+  return {htonl(host.value()), htonl(rkey), htobe64(address), htobe64(length)};
 }
 
 // A bulk operation's arguments; the lane in `lane`.

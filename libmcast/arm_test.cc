@@ -1,6 +1,7 @@
 // mcast_context_arm() over a device that the test plays: what wakes a program that sleeps, and what does not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <mcast/wait.h>
 #include <poll.h>
 
 #include "libmcast/fake_group.h"

@@ -1,10 +1,15 @@
-// <mcast/mcast.h> but for WRITEs and reports: checks handles, takes the lock, turns outcomes into
+// <mcast/mcast.h> and its small neighbours: checks handles, takes the lock, turns outcomes into
 // statuses; lets no exception through.
+#include <mcast/recovery.h>
+#include <mcast/senders.h>
+#include <mcast/verbs.h>
+#include <mcast/wait.h>
+
 #include <cstring>
 
 #include "libmcast/api.h"
+#include "libmcast/forks.h"
 #include "libmcast/parameters.h"
-#include "libmcast/process.h"
 
 using namespace cepheus::mcast;
 namespace mrp = cepheus::mrp;
@@ -12,15 +17,17 @@ namespace wire = cepheus::wire;
 
 namespace {
 
-void describe(const Device& device, mcast_context_attr_t& out) {
-  out = {};
+mcast_context_attr_t attributes_of(const Device& device) {
+  mcast_context_attr_t out MCAST_CONTEXT_ATTR_INIT;
   device.name().copy(out.device, sizeof out.device - 1);
+  device.why().copy(out.device_why, sizeof out.device_why - 1);
   out.ipv4 = device.ipv4().value();
   out.gid_index = device.gid_index();
   out.path_mtu = device.path_mtu();
   out.max_message = device.max_message();
   out.is_up = device.is_up() ? 1 : 0;
-  out.registered_bytes = registered_bytes.load(std::memory_order_relaxed);
+  out.registered_bytes = device.registered_bytes();
+  return out;
 }
 
 mcast_status_t check_eager(Group& group, EagerLane* lane) {
@@ -100,9 +107,9 @@ void mcast_context_destroy(mcast_context_h context) {
 }
 
 mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out) {
-  if (out == nullptr) return invalid("out is null");
+  if (const auto status = check_output(out); status != MCAST_OK) return status;
   return with(from(context), [&](Context& c) {
-    describe(c.device(), *out);
+    write_sized(attributes_of(c.device()), *out);
     return MCAST_OK;
   });
 }
@@ -126,10 +133,12 @@ unsigned mcast_progress_all(mcast_context_h context) {
 }
 
 mcast_status_t mcast_context_verbs(mcast_context_h context, mcast_verbs_t* out) {
-  if (out == nullptr) return invalid("out is null");
+  if (const auto status = check_output(out); status != MCAST_OK) return status;
   return with(from(context), [&](Context& c) {
     const Device& device = c.device();
-    *out = {device.context(), device.pd(), device.port(), c.stores_in_process() ? 1 : 0};
+    write_sized<mcast_verbs_t>({sizeof(mcast_verbs_t), device.context(), device.pd(), device.port(),
+                                c.stores_in_process() ? 1 : 0},
+                               *out);
     return MCAST_OK;
   });
 }
@@ -182,20 +191,11 @@ mcast_status_t mcast_group_test(mcast_group_h group) {
 }
 
 mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
-  if (out == nullptr) return invalid("out is null");
+  if (const auto status = check_output(out); status != MCAST_OK) return status;
   return with(from(group), [&](Group& g) {
-    g.describe(*out);
+    write_sized(g.attributes(), *out);
     return MCAST_OK;
   });
-}
-
-mcast_group_h mcast_group_by_id(uint32_t id) {
-  Group* group = nullptr;
-  guarded([&] {
-    group = Process::instance().find_group(id);
-    return MCAST_OK;
-  });
-  return handle(group);
 }
 
 mcast_context_h mcast_group_context(mcast_group_h group) {
@@ -228,7 +228,7 @@ mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason) {
 
 mcast_status_t mcast_group_set_watchdog(mcast_group_h group, int on) {
   return with(from(group), [&](Group& g) {
-    g.set_watched(on != 0);
+    g.engine().set_watched(on != 0);
     return MCAST_OK;
   });
 }
@@ -308,7 +308,7 @@ void mcast_mem_deregister(mcast_mem_h mem) {
   if (mem == nullptr) return;
   guarded([&] {
     // In the child of a fork it is still the parent's.
-    const bool ours = from(mem)->fork_generation() == Process::instance().fork_generation();
+    const bool ours = from(mem)->fork_generation() == current_fork_generation();
     if (ours) delete from(mem);
     return MCAST_OK;
   });

@@ -7,9 +7,8 @@
 #include <random>
 #include <system_error>
 
-#include "libmcast/call_report.h"
 #include "libmcast/device_events.h"
-#include "libmcast/process.h"
+#include "libmcast/forks.h"
 #include "wire/clock.h"
 
 namespace cepheus::mcast {
@@ -53,12 +52,13 @@ Expected<std::unique_ptr<Context>> Context::create(const ContextConfig& config) 
 Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
                  std::unique_ptr<ControlChannel> channel)
     : config_(config),
-      fork_generation_(Process::instance().fork_generation()),
+      fork_generation_(current_fork_generation()),
       device_(std::move(device)),
       queues_(*device_),
       timers_(channel->timers()),
       stores_in_process_(channel->stores_in_process()),
       control_plane_(control_plane_config(config, *device_), std::move(channel)),
+      eager_budget_(config.max_eager_memory),
       keep_alive_([this] {
         const wire::Instant time = wire::monotonic_now();
         auto locked = lock();
@@ -68,8 +68,6 @@ Context::Context(const ContextConfig& config, std::unique_ptr<Device> device,
         deregister_discarded();
         return next;
       }) {
-  ReportFile::set_address(device_->ipv4());
-  ReportFile::instance().set_device(device_->name() + ", " + device_->why());
   // Device events are looked for, never waited for.
   const int fd = device_->context()->async_fd;
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -88,14 +86,13 @@ Context::~Context() {
   }
 }
 
-bool Context::is_ours() const { return fork_generation_ == Process::instance().fork_generation(); }
+bool Context::is_ours() const { return fork_generation_ == current_fork_generation(); }
 
 Facilities Context::facilities() {
   return {*this,
           *device_,
           queues_,
-          Process::instance().eager_budget(),
-          config_.max_eager_memory,
+          eager_budget_,
           timers_,
           sender_patience(config_.progress_timeout, timers_),
           receiver_patience(config_.progress_timeout),
@@ -106,19 +103,17 @@ Facilities Context::facilities() {
 
 Expected<Group*> Context::create_group(const GroupConfig& config) {
   const auto locked = lock();
-  auto group = Group::create(facilities(), Process::instance().next_group_number(), config);
+  auto group = Group::create(facilities(), ++last_group_, config);
   if (!group) return tl::unexpected(group.error());
   groups_.push_back(std::move(*group));  // numbers only grow: the list stays sorted
   Group& added = *groups_.back();
   control_plane_.add(added);
-  Process::instance().add(added);
   return &added;
 }
 
 void Context::destroy_group(Group& group) {
   std::unique_ptr<Group> owned;  // ends without locks: it may have much memory
   const std::lock_guard progress(progress_mutex_);
-  Process::instance().remove(group);
   Events canceled;
   bool on_duty = false;
   {
@@ -313,7 +308,7 @@ void Context::poll_device_events() {
 
 void Context::look_for_stalls() {
   const wire::Instant time = wire::monotonic_now();
-  for (const auto& group : groups_) group->look_for_stall(time);
+  for (const auto& group : groups_) group->engine().look_for_stall(time);
 }
 
 void Context::take_device_event(const ibv_async_event& event) {

@@ -41,7 +41,7 @@ struct ContextConfig {
   wire::Ipv4Prefix pool = wire::kDefaultMcstPool;
   std::size_t max_eager_memory = std::size_t{64} << 20;
   std::optional<wire::Duration> progress_timeout;  // device.h says what comes of it
-  std::shared_ptr<const wire::MrpKey> key;         // from $CEPHEUS_KEY_FILE
+  std::shared_ptr<const wire::MrpKey> key;         // null: nothing is signed
 };
 
 class Context {
@@ -115,6 +115,8 @@ class Context {
   std::mutex state_mutex_;
   // Under the state lock:
   ControlPlane control_plane_;
+  MemoryBudget eager_budget_;
+  std::uint32_t last_group_ = 0;                // its number
   std::vector<std::unique_ptr<Group>> groups_;  // sorted by number
   std::vector<std::uint32_t> sync_due_;         // numbers of groups, perhaps gone or done
   std::vector<MrHandle> discarded_;

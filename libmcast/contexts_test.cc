@@ -2,34 +2,139 @@
 // device that the test plays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <mcast/query.h>
+#include <mcast/wait.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "libmcast/fake_group.h"
+#include "wire/mrp_key.h"
 
 namespace cepheus::mcast {
 namespace {
 
 class SecondContext : public FakeGroup {
  protected:
-  SecondContext() {
-    mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
-    params.progress_timeout_ms = 20'000;  // other settings than the first user's
-    params.max_eager_memory = 1 << 20;
-    EXPECT_EQ(mcast_context_create(&params, &second_), MCAST_OK) << mcast_last_error();
-  }
+  SecondContext() { open_second(MCAST_CONTEXT_PARAMS_INIT); }
   ~SecondContext() override {
     if (second_ != nullptr) mcast_context_destroy(second_);
+  }
+  void open_second(const mcast_context_params_t& params) {
+    if (second_ != nullptr) mcast_context_destroy(second_);
+    ASSERT_EQ(mcast_context_create(&params, &second_), MCAST_OK) << mcast_last_error();
+  }
+  static std::uint64_t registered_bytes(mcast_context_h context) {
+    mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
+    EXPECT_EQ(mcast_context_query(context, &attr), MCAST_OK);
+    return attr.registered_bytes;
   }
   mcast_context_h second_ = nullptr;
 };
 
-TEST_F(SecondContext, HasSettingsOfItsOwn) { EXPECT_NE(second_, context_); }
+// A program's MPI and its volume, say: one of them has used up its eager buffers.
+TEST_F(SecondContext, HasABoundOfEagerMemoryOfItsOwn) {
+  mcast_context_params_t narrow = MCAST_CONTEXT_PARAMS_INIT;
+  narrow.max_eager_memory = 200'000;
+  open_second(narrow);
+  const auto fill = [](mcast_context_h context) {
+    mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+    params.max_eager = 1000;
+    mcast_group_h group = nullptr;
+    int made = 0;
+    while (made < 4 && mcast_group_create(context, &params, &group) == MCAST_OK) ++made;
+    return made;
+  };
+  EXPECT_EQ(fill(second_), 1);
+  EXPECT_EQ(fill(context_), 4) << "64 MiB are its own";
+  EXPECT_EQ(fill(second_), 0);
+}
+
+TEST_F(SecondContext, HasAPathMtuOfItsOwn) {
+  mcast_context_params_t narrow = MCAST_CONTEXT_PARAMS_INIT;
+  narrow.path_mtu = 256;
+  open_second(narrow);
+  mcast_context_attr_t first = MCAST_CONTEXT_ATTR_INIT, second = MCAST_CONTEXT_ATTR_INIT;
+  ASSERT_EQ(mcast_context_query(context_, &first), MCAST_OK);
+  ASSERT_EQ(mcast_context_query(second_, &second), MCAST_OK);
+  EXPECT_EQ(first.path_mtu, 1024u);
+  EXPECT_EQ(second.path_mtu, 256u);
+}
+
+// One program on two fabrics: what one context says is signed with its own key.
+TEST_F(SecondContext, SignsWithAKeyOfItsOwn) {
+  const std::string path = "/tmp/cepheus-key-" + std::to_string(getpid());
+  const std::string digits = "000102030405060708090a0b0c0d0e0f";
+  std::ofstream(path) << digits << '\n';
+  mcast_context_params_t keyed = MCAST_CONTEXT_PARAMS_INIT;
+  keyed.key_file = path.c_str();
+  open_second(keyed);
+  std::filesystem::remove(path);
+  const wire::MrpKey key = *wire::MrpKey::parse(digits);
+  const auto is_signed = [&](mcast_context_h context) {
+    const mcast_context_h before = std::exchange(context_, context);
+    device_.datagrams.clear();
+    make(MCAST_LANE_BULK);
+    mcast_member_t names[] = {own(), own()};
+    names[1].ipv4 = htonl(device_.address.value() + 1);
+    EXPECT_EQ(mcast_group_lead(group_, names, 2), MCAST_OK) << mcast_last_error();
+    const bool verified = key.verify(device_.address, device_.datagrams.at(0)).has_value();
+    drop();
+    context_ = before;
+    return verified;
+  };
+  EXPECT_TRUE(is_signed(second_));
+  EXPECT_FALSE(is_signed(context_));
+}
+
+TEST_F(SecondContext, CountsItsOwnMemory) {
+  const std::uint64_t before = registered_bytes(context_);
+  mcast_mem_h memory = nullptr;
+  ASSERT_EQ(mcast_mem_register(second_, buffer_, sizeof buffer_, &memory), MCAST_OK);
+  EXPECT_EQ(registered_bytes(second_), sizeof buffer_);
+  EXPECT_EQ(registered_bytes(context_), before);
+  mcast_mem_deregister(memory);
+  EXPECT_EQ(registered_bytes(second_), 0u);
+}
+
+// Each context has a thread of its own: neither waits for a callback of the other's.
+TEST_F(SecondContext, MakesProgressWhileACallbackOfTheFirstTakesLong) {
+  make(MCAST_LANE_BULK);
+  become_active();
+  struct SlowReceive : mcast_op_t {
+    mcast_context_h other = nullptr;
+    bool other_went_on = false;
+  } receive;
+  receive.other = second_;
+  receive.done = [](mcast_op_t* op, mcast_status_t, size_t, std::uint32_t) {
+    auto& self = *static_cast<SlowReceive*>(op);
+    std::thread([&self] {
+      mcast_progress_all(self.other);
+      mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+      mcast_group_h group = nullptr;
+      self.other_went_on = mcast_group_create(self.other, &params, &group) == MCAST_OK;
+      mcast_group_destroy(group);
+    }).join();
+  };
+  ASSERT_EQ(mcast_recv(group_, buffer_, 8, nullptr, &receive), MCAST_INPROGRESS);
+  device_.deliver(pair(), kData, 5);
+  progress();
+  EXPECT_TRUE(receive.other_went_on);
+  drop();
+}
+
+TEST_F(SecondContext, SaysWhyItTookItsDevice) {
+  mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
+  ASSERT_EQ(mcast_context_query(second_, &attr), MCAST_OK);
+  EXPECT_STREQ(attr.device_why, "the only one");
+}
 
 TEST_F(SecondContext, RunsNoCallbackOfTheFirst) {
   make(MCAST_LANE_BULK);
@@ -110,7 +215,7 @@ void open_while_forking() {
   if (child == 0) {
     alarm(20);
     fake::Device::instance().on_open = nullptr;
-    mcast_context_attr_t attr;
+    mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
     const bool refuses = mcast_context_query(first, &attr) == MCAST_ERR_INVALID;
     mcast_context_h own = nullptr;
     const bool serves = mcast_context_create(nullptr, &own) == MCAST_OK;

@@ -27,12 +27,12 @@ void ControlPlane::add(Group& group) {
 
 void ControlPlane::remove(wire::Instant now, Group& group) {
   std::erase(groups_, &group);
-  group.tell_failure(now, actions_);
-  if (auto registration = group.take_registration()) {
+  group.engine().tell_failure(now, actions_);
+  if (auto registration = group.engine().role().take_registration()) {
     registration->unregister(now, actions_);
     leaving_.push_back(std::move(registration));
   }
-  if (auto registration = group.take_sender_registration()) {
+  if (auto registration = group.engine().role().take_sender_registration()) {
     registration->remove(now, actions_);
     leaving_senders_.push_back(std::move(registration));
   }
@@ -44,7 +44,7 @@ void ControlPlane::remove(wire::Instant now, Group& group) {
 Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
                                   std::span<const mrp::MrpMember> members,
                                   std::span<const wire::MrpRegion::Record> regions) {
-  if (group.is_sender_group()) return lead_as_sender(now, group, members, regions);
+  if (group.engine().is_sender_group()) return lead_as_sender(now, group, members, regions);
   if (!regions.empty()) {
     return fail(MCAST_ERR_INVALID,
                 "the leader names regions of sender groups only: switches are told of others'");
@@ -57,7 +57,7 @@ Expected<void> ControlPlane::lead(wire::Instant now, Group& group,
   config.timeout = config_.timeout;
   config.silence = config_.silence;
   config.lost_member = group.lost_member();
-  auto started = group.lead(now, config, *lease, members, actions_);
+  auto started = group.engine().lead(now, config, *lease, members, actions_);
   if (!started) allocator_.free(now, lease->id);
   send_all();
   publish_due(now);
@@ -76,7 +76,7 @@ Expected<void> ControlPlane::lead_as_sender(wire::Instant now, Group& group,
   config.virtual_qpn = group.virtual_qpn();
   config.timeout = std::min(config_.timeout, config_.silence.value_or(config_.timeout));
   config.lost_receiver = group.lost_member();
-  auto started = group.lead_as_sender(now, config, members, regions, actions_);
+  auto started = group.engine().lead_as_sender(now, config, members, regions, actions_);
   send_all();
   update_busy();
   return started;
@@ -93,8 +93,8 @@ Expected<void> ControlPlane::check_virtual_qpn(const Group& group) const {
         "(<cepheus/connections.h>) or chosen from MCAST_CHOSEN_QPN_FIRST to _LAST");
   }
   const auto leads_with_it = [&](const Group* other) {
-    return other != &group && other->is_sender_group() && other->is_leader() &&
-           other->virtual_qpn() == number;
+    return other != &group && other->engine().is_sender_group() &&
+           other->engine().role().is_leader() && other->virtual_qpn() == number;
   };
   const auto leaves_with_it = [&](const auto& each) { return each->virtual_qpn() == number; };
   if (std::ranges::any_of(groups_, leads_with_it) ||
@@ -138,8 +138,8 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
       for (const wire::MrpMember& m : message.list()) {
         if (m.host != config_.host) continue;
         Group* const group = find(m);
-        if (group != nullptr && !group->is_sender_group()) {
-          group->on_message(now, from, message, actions_);
+        if (group != nullptr && !group->engine().is_sender_group()) {
+          group->engine().role().on_message(now, from, message, actions_);
         } else {
           refuse_unknown(message);
         }
@@ -151,10 +151,10 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMe
         // A leader that gave up may speak to a member that never heard of the group's address.
         const auto named = message.list();
         const auto is_it = [&](const wire::MrpMember& m) { return m.is_same_as(group->member()); };
-        const bool is_its_group = group->mcst_id() == message.header.mcst_id;
-        known |= is_its_group && group->is_leader();
+        const bool is_its_group = group->engine().role().mcst_id() == message.header.mcst_id;
+        known |= is_its_group && group->engine().role().is_leader();
         if (is_its_group || std::any_of(named.begin(), named.end(), is_it)) {
-          group->on_message(now, from, message, actions_);
+          group->engine().role().on_message(now, from, message, actions_);
         }
       }
       for (const auto& each : leaving_) {
@@ -175,15 +175,17 @@ void ControlPlane::take_in(wire::Instant now, wire::Ipv4 from,
     for (const wire::MrpMember& m : message.list()) {
       if (m.host != config_.host) continue;
       Group* const group = find(m);
-      if (group != nullptr && group->is_sender_group()) {
-        group->on_message(now, from, message, actions_);
+      if (group != nullptr && group->engine().is_sender_group()) {
+        group->engine().role().on_sender_group_message(now, from, message, actions_);
       } else if (const auto answer = mrp::answer_of_nobody(message, m)) {
         actions_.of_sender_groups.push_back(*answer);
       }
     }
   } else if (message.sender() == config_.host) {
     for (Group* group : groups_) {
-      if (group->is_leader()) group->on_message(now, from, message, actions_);
+      if (group->engine().role().is_leader()) {
+        group->engine().role().on_sender_group_message(now, from, message, actions_);
+      }
     }
     for (const auto& each : leaving_senders_) each->on_message(now, from, message, actions_);
   }
@@ -216,7 +218,7 @@ void ControlPlane::answer_for_unknown_group(wire::Ipv4 from, const wire::MrpMess
 }
 
 void ControlPlane::look_for_leaders(wire::Instant now) {
-  for (Group* group : groups_) group->look_for_leader(now, actions_);
+  for (Group* group : groups_) group->engine().role().look(now, actions_);
   send_all();
 }
 
@@ -237,11 +239,11 @@ unsigned ControlPlane::publish_due(wire::Instant now) {
 unsigned ControlPlane::run_timers(wire::Instant now) {
   unsigned done = publish_due(now);
   for (Group* group : groups_) {
-    group->look_for_laggards(now, actions_);
-    group->tell_failure(now, actions_);
+    group->engine().look_for_laggards(now, actions_);
+    group->engine().tell_failure(now, actions_);
     if (group->deadline() > now) continue;
-    const bool was_settled = group->is_settled();
-    group->on_timer(now, actions_);
+    const bool was_settled = group->engine().is_settled();
+    group->engine().role().on_timer(now, actions_);
     if (!was_settled) note_failed_sends(*group);
     ++done;
   }
@@ -298,7 +300,8 @@ void ControlPlane::send_all() {
 // "Nobody answered" is half the truth if nothing could be sent.
 void ControlPlane::note_failed_sends(Group& group) {
   if (send_error_ == 0 || group.status() != MCAST_ERR_TIMED_OUT) return;
-  group.add_to_reason(errno_text("; sending to " + group.registers_at().to_string(), send_error_));
+  group.engine().add_to_reason(
+      errno_text("; sending to " + group.engine().role().peer().to_string(), send_error_));
 }
 
 wire::Instant ControlPlane::deadline() const {
@@ -310,13 +313,14 @@ wire::Instant ControlPlane::deadline() const {
 }
 
 void ControlPlane::update_busy() {
-  busy_ = is_unregistering() || std::any_of(groups_.begin(), groups_.end(),
-                                            [](const Group* g) { return !g->is_settled(); });
+  busy_ = is_unregistering() || std::any_of(groups_.begin(), groups_.end(), [](const Group* g) {
+            return !g->engine().is_settled();
+          });
 }
 
 bool ControlPlane::is_on_duty() const {
   return std::any_of(groups_.begin(), groups_.end(),
-                     [](const Group* g) { return g->is_on_duty(); });
+                     [](const Group* g) { return g->engine().is_on_duty(); });
 }
 
 Group* ControlPlane::find(const wire::MrpMember& member) const {

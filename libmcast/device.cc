@@ -187,11 +187,11 @@ Expected<MrHandle> Device::register_memory_as(std::uint32_t key, void* address, 
   return registered(region, length);
 }
 
-Expected<MrHandle> Device::registered(ibv_mr* made, std::size_t length) {
+Expected<MrHandle> Device::registered(ibv_mr* made, std::size_t length) const {
   const int error = errno;
-  MrHandle region(made);
+  MrHandle region(made, {&registered_bytes_});
   if (region) {
-    registered_bytes.fetch_add(region->length, std::memory_order_relaxed);
+    registered_bytes_.fetch_add(region->length, std::memory_order_relaxed);
     return region;
   }
   std::string text = errno_text("registering " + std::to_string(length) + " bytes", error);

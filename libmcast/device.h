@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -68,7 +69,10 @@ class Device {
   std::uint32_t max_work_requests() const { return max_work_requests_; }  // of one queue
   std::uint32_t max_completions() const { return max_completions_; }      // of one completion queue
 
-  bool is_up() const;  // asks the port
+  bool is_up() const;                       // asks the port
+  std::uint64_t registered_bytes() const {  // in regions that were registered here
+    return registered_bytes_.load(std::memory_order_relaxed);
+  }
 
   // `access` as ibv_reg_mr. MCAST_ERR_NO_MEMORY names the limit that is usually in the way.
   Expected<MrHandle> register_memory(void* address, std::size_t length, int access) const;
@@ -79,7 +83,7 @@ class Device {
 
  private:
   Device() = default;
-  static Expected<MrHandle> registered(ibv_mr* region, std::size_t length);
+  Expected<MrHandle> registered(ibv_mr* region, std::size_t length) const;
   Expected<void> open_port(ibv_device* device, const DeviceOptions& options);
   Expected<void> choose_gid(int wanted);
   Expected<void> choose_mtu(std::uint32_t wanted, ibv_mtu active);
@@ -95,6 +99,7 @@ class Device {
   std::size_t max_message_ = 0;
   std::uint32_t max_work_requests_ = 0;
   std::uint32_t max_completions_ = 0;
+  mutable std::atomic<std::uint64_t> registered_bytes_{0};
 };
 
 // The IPv4 address in an IPv4-mapped GID, ::ffff:a.b.c.d; unset if it is none.

@@ -25,9 +25,9 @@ std::size_t EagerLane::memory_needed(const EagerConfig& config) {
 }
 
 Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, QueuePair& pair,
-                                                       MemoryBudget& budget, std::size_t limit,
+                                                       MemoryBudget& budget,
                                                        const EagerConfig& config) {
-  auto slab = Slab::create(device, budget, limit, memory_needed(config));
+  auto slab = Slab::create(device, budget, memory_needed(config));
   if (!slab) return tl::unexpected(slab.error());
   std::unique_ptr<EagerLane> lane(new EagerLane(pair, config, std::move(*slab)));
   for (std::uint32_t slot = 0; slot < config.depths.receive; ++slot) {

@@ -23,7 +23,7 @@ struct EagerConfig {
 class EagerLane final : public Lane {
  public:
   static Expected<std::unique_ptr<EagerLane>> create(const Device& device, QueuePair& pair,
-                                                     MemoryBudget& budget, std::size_t limit,
+                                                     MemoryBudget& budget,
                                                      const EagerConfig& config);
 
   // Bytes of the slab for one group.

@@ -213,6 +213,7 @@ struct Calls {
   }
   static int say(const void* data, std::size_t size) {
     const auto* bytes = static_cast<const std::uint8_t*>(data);
+    device().datagrams.emplace_back(bytes, bytes + size);
     if (const auto publication = wire::Publication::parse({bytes, size})) {
       device().published.push_back(*publication);
     } else if (const auto of_sender = wire::SenderGroupMessage::parse({bytes, size})) {

@@ -97,7 +97,8 @@ class Device {
     bytes.resize(message.emit(bytes));
     told_.emplace_back(from, std::move(bytes));
   }
-  std::vector<wire::Publication> published;                                 // so far
+  std::vector<wire::Publication> published;          // so far
+  std::vector<std::vector<std::uint8_t>> datagrams;  // all that was said so far
   void note(const wire::MrpMessage& message) { said_.push_back(message); }  // to be read again
   void look_at_memory() {
     if (const auto hook = std::exchange(on_next_memory, nullptr)) hook();

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <mcast/mcast.h>
+#include <mcast/query.h>
 
 #include <chrono>
 #include <string>
@@ -88,7 +89,7 @@ class FakeGroup : public testing::Test {
     for (int i = 0; i < 130; ++i) mcast_progress(context_);
   }
   mcast_group_attr_t attr() {
-    mcast_group_attr_t out;
+    mcast_group_attr_t out = MCAST_GROUP_ATTR_INIT;
     EXPECT_EQ(mcast_group_query(group_, &out), MCAST_OK);
     return out;
   }

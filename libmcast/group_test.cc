@@ -2,6 +2,10 @@
 // failures, who is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <mcast/verbs.h>
+#include <mcast/wait.h>
+
+#include <array>
 
 #include "libmcast/fake_group.h"
 
@@ -215,13 +219,29 @@ TEST_F(GroupOverFake, LooksAtControlMessagesAndDeviceEventsInOneCallOfProgressAl
 }
 
 TEST_F(GroupOverFake, SharesItsPortWithVerbsOfTheApplication) {
-  mcast_verbs_t verbs{};
+  mcast_verbs_t verbs = MCAST_VERBS_INIT;
   ASSERT_EQ(mcast_context_verbs(context_, &verbs), MCAST_OK);
   EXPECT_EQ(verbs.port, 1);
   EXPECT_EQ(verbs.pd->context, verbs.context);
   EXPECT_EQ(verbs.stores_in_process, 1) << "it speaks as soft-roce";
   EXPECT_EQ(mcast_context_verbs(context_, nullptr), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_mem_verbs(nullptr), nullptr);
+}
+
+// A caller that forgets the size would have its stack overwritten by a newer library.
+TEST_F(GroupOverFake, FillsNoStructureThatDoesNotTellItsSize) {
+  make(MCAST_LANE_BULK);
+  mcast_context_attr_t context = MCAST_CONTEXT_ATTR_INIT;
+  mcast_group_attr_t group = MCAST_GROUP_ATTR_INIT;
+  mcast_verbs_t verbs = MCAST_VERBS_INIT;
+  EXPECT_EQ(mcast_context_query(context_, &context), MCAST_OK);
+  EXPECT_EQ(context.struct_size, sizeof context);
+  context.struct_size = group.struct_size = verbs.struct_size = 8;
+  EXPECT_EQ(mcast_context_query(context_, &context), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_group_query(group_, &group), MCAST_ERR_INVALID);
+  EXPECT_EQ(mcast_context_verbs(context_, &verbs), MCAST_ERR_INVALID);
+  EXPECT_THAT(mcast_last_error(), HasSubstr("_INIT macro"));
+  EXPECT_EQ(verbs.pd, nullptr);
 }
 
 TEST_F(GroupOverFake, DeviceEventsEndWhatTheyAreAbout) {
@@ -243,6 +263,27 @@ TEST_F(GroupOverFake, DeviceEventsEndWhatTheyAreAbout) {
   EXPECT_EQ(mcast_group_test(group_), MCAST_ERR_FABRIC);
   EXPECT_THAT(attr().reason, HasSubstr("the device reports"));
   EXPECT_EQ(attr().cause, MCAST_CAUSE_DEVICE);
+}
+
+// The callback of a group that is being destroyed may look at it.
+TEST_F(GroupOverFake, MayBeQueriedWhileItsDestructionCancelsWork) {
+  struct Looking : mcast_op_t {
+    explicit Looking(mcast_group_h of) : mcast_op_t{end, this}, group(of) {}
+    static void end(mcast_op_t* op, mcast_status_t, size_t, std::uint32_t) {
+      auto& self = *static_cast<Looking*>(op);
+      self.query = mcast_group_query(self.group, &self.attr);
+    }
+    mcast_group_h group;
+    mcast_status_t query = MCAST_INPROGRESS;
+    mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+  };
+  make(MCAST_LANE_BULK);
+  become_active();
+  Looking receive(group_);
+  std::array<std::uint8_t, 64> memory{};
+  ASSERT_EQ(mcast_recv(group_, memory.data(), memory.size(), nullptr, &receive), MCAST_INPROGRESS);
+  drop();
+  EXPECT_EQ(receive.query, MCAST_OK);
 }
 
 TEST_F(GroupOverFake, ThatIsDestroyedCancelsWhatIsOutstandingAndIgnoresWhatComesLate) {

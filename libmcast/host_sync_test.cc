@@ -2,6 +2,7 @@
 // plays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <mcast/recovery.h>
 
 #include "libmcast/fake_group.h"
 

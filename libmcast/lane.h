@@ -4,10 +4,11 @@
 // with no lock held.
 #pragma once
 
+#include <mcast/mcast.h>
+
 #include <cstdint>
 #include <vector>
 
-#include "libmcast/include/mcast/mcast.h"
 #include "libmcast/queue_pair.h"
 
 namespace cepheus::mcast {

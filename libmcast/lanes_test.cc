@@ -2,6 +2,7 @@
 // is called back with what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <mcast/recovery.h>
 
 #include <cstring>
 

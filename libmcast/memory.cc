@@ -41,20 +41,20 @@ void* Memory::part(std::size_t offset, std::size_t length) const {
   return static_cast<std::byte*>(region_->addr) + offset;
 }
 
-bool MemoryBudget::take(std::size_t bytes, std::size_t limit) {
+bool MemoryBudget::take(std::size_t bytes) {
   std::size_t used = used_.load(std::memory_order_relaxed);
   do {
-    if (used > limit || bytes > limit - used) return false;
+    if (used > limit_ || bytes > limit_ - used) return false;
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   return true;
 }
 
 Expected<std::unique_ptr<Slab>> Slab::create(const Device& device, MemoryBudget& budget,
-                                             std::size_t limit, std::size_t bytes) {
-  if (!budget.take(bytes, limit)) {
+                                             std::size_t bytes) {
+  if (!budget.take(bytes)) {
     return fail(MCAST_ERR_NO_MEMORY, "eager buffers of " + std::to_string(bytes) +
                                          " bytes: " + std::to_string(budget.used()) + " of " +
-                                         std::to_string(limit) +
+                                         std::to_string(budget.limit()) +
                                          " are in use, free groups or raise max_eager_memory");
   }
   std::unique_ptr<Slab> slab(new Slab(budget, bytes));

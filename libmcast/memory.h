@@ -55,15 +55,19 @@ class Memory {
   bool is_open_;
 };
 
-// Bytes of eager buffers over all groups of a process.
+// Bytes of eager buffers over all groups of a context.
 class MemoryBudget {
  public:
-  // False if that would exceed `limit`.
-  bool take(std::size_t bytes, std::size_t limit);
+  explicit MemoryBudget(std::size_t limit) : limit_(limit) {}
+
+  // False if that would exceed the limit.
+  bool take(std::size_t bytes);
   void give_back(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   std::size_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::size_t limit() const { return limit_; }
 
  private:
+  const std::size_t limit_;
   std::atomic<std::size_t> used_{0};
 };
 
@@ -92,7 +96,7 @@ class Slab {
  public:
   // MCAST_ERR_NO_MEMORY: over the budget, or the system's limits.
   static Expected<std::unique_ptr<Slab>> create(const Device& device, MemoryBudget& budget,
-                                                std::size_t limit, std::size_t bytes);
+                                                std::size_t bytes);
   ~Slab();
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;

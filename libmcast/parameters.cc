@@ -1,12 +1,13 @@
 #include "libmcast/parameters.h"
 
-#include <algorithm>
+#include <mcast/senders.h>
+
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 
 #include "controller/virtual_qpns.h"
+#include "libmcast/sized.h"
 #include "wire/sender_group.h"
 
 namespace cepheus::mcast {
@@ -17,32 +18,16 @@ constexpr unsigned kMaxDepth = 16384;
 static_assert(MCAST_CHOSEN_QPN_FIRST == mrp::kChosenQpns.first);
 static_assert(MCAST_CHOSEN_QPN_LAST == mrp::kChosenQpns.last);
 
-// A copy of what the caller has of the struct over the defaults.
-template <typename Params>
-Expected<Params> read(const Params* given, Params defaults) {
-  if (given == nullptr) return defaults;
-  if (given->struct_size < sizeof(given->struct_size) || given->struct_size > 4096) {
-    return fail(MCAST_ERR_INVALID, "struct_size is not set: start from the _PARAMS_INIT macro");
-  }
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (std::size_t i = sizeof(Params); i < given->struct_size; ++i) {
-    if (bytes[i] != 0) {
-      return fail(MCAST_ERR_INVALID,
-                  "a parameter is set that this version of libmcast does not know: update it");
-    }
-  }
-  std::memcpy(&defaults, given, std::min(given->struct_size, sizeof(Params)));
-  return defaults;
-}
-
-// The key in $CEPHEUS_KEY_FILE, as the fabric's switches have it; null if none is named.
-Expected<std::shared_ptr<const wire::MrpKey>> fabric_key() {
-  const char* path = std::getenv("CEPHEUS_KEY_FILE");
+// The key that the fabric's switches have, from `named` or else $CEPHEUS_KEY_FILE; null if neither
+// names a file.
+Expected<std::shared_ptr<const wire::MrpKey>> fabric_key(const char* named) {
+  const char* path = named != nullptr ? named : std::getenv("CEPHEUS_KEY_FILE");
   if (path == nullptr || *path == '\0') return nullptr;
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (!file.is_open()) {
-    return fail(MCAST_ERR_INVALID, std::string("CEPHEUS_KEY_FILE: can't read ") + path);
+    return fail(MCAST_ERR_INVALID,
+                std::string("the key file (key_file, $CEPHEUS_KEY_FILE): can't read ") + path);
   }
   auto key = wire::MrpKey::parse(text);
   if (!key) return fail(MCAST_ERR_INVALID, std::string(path) + ": " + key.error().text);
@@ -52,7 +37,7 @@ Expected<std::shared_ptr<const wire::MrpKey>> fabric_key() {
 }  // namespace
 
 Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
-  auto read_params = read(params, mcast_context_params_t MCAST_CONTEXT_PARAMS_INIT);
+  auto read_params = read_sized(params, mcast_context_params_t MCAST_CONTEXT_PARAMS_INIT);
   if (!read_params) return tl::unexpected(read_params.error());
   const mcast_context_params_t& p = *read_params;
   ContextConfig config;
@@ -82,7 +67,7 @@ Expected<ContextConfig> context_config(const mcast_context_params_t* params) {
     }
     config.pool = *pool;
   }
-  auto key = fabric_key();
+  auto key = fabric_key(p.key_file);
   if (!key) return tl::unexpected(key.error());
   config.key = std::move(*key);
   if (p.max_eager_memory != 0) config.max_eager_memory = p.max_eager_memory;
@@ -118,7 +103,7 @@ Expected<void> check_sender_group(const mcast_group_params_t& p) {
 }  // namespace
 
 Expected<GroupConfig> group_config(const mcast_group_params_t* params, const Device& device) {
-  auto read_params = read(params, mcast_group_params_t MCAST_GROUP_PARAMS_INIT);
+  auto read_params = read_sized(params, mcast_group_params_t MCAST_GROUP_PARAMS_INIT);
   if (!read_params) return tl::unexpected(read_params.error());
   const mcast_group_params_t& p = *read_params;
   GroupConfig config;

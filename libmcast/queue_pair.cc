@@ -87,10 +87,6 @@ Expected<void> QueuePair::modify(ibv_qp_attr& attributes, int mask, const char* 
   return fail(MCAST_ERR_FABRIC, text);
 }
 
-RemoteEnd group_end(wire::McstId id, std::uint16_t epoch) {
-  return {id, wire::kVirtualQpn, wire::group_start_psn(id, epoch)};
-}
-
 Expected<void> QueuePair::connect(const RemoteEnd& remote, Timers timers) {
   remote_ = remote;
   timers_ = timers;

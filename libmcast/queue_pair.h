@@ -10,6 +10,7 @@
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/device.h"
+#include "libmcast/engine/remote_end.h"
 
 namespace cepheus::mcast {
 
@@ -30,15 +31,6 @@ struct RegionPlace {
   std::uint32_t rkey = 0;  // the region's number, or its key on all members
   std::uint64_t offset = 0;
 };
-
-// What a queue pair is connected to; both its PSNs begin with `start`.
-struct RemoteEnd {
-  wire::Ipv4 address;
-  wire::Qpn qpn;
-  wire::Psn start{0};
-};
-// A group's: destination address the McstID, destination QPN 0x1.
-RemoteEnd group_end(wire::McstId id, std::uint16_t epoch);
 
 class QueuePair {
  public:

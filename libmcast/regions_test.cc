@@ -1,6 +1,8 @@
 // Regions and WRITEs of one member: what it says to its switch, and what it posts.
 #include <endian.h>
 #include <gmock/gmock.h>
+#include <mcast/verbs.h>
+#include <mcast/write.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

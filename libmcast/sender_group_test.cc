@@ -2,6 +2,8 @@
 // receiver's.
 #include <endian.h>
 #include <gmock/gmock.h>
+#include <mcast/recovery.h>
+#include <mcast/senders.h>
 
 #include "libmcast/fake_group.h"
 

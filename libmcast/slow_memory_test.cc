@@ -1,6 +1,7 @@
 // While the device registers or deregisters memory for one group, other groups of the context are
 // served: on NICs that pin pages a gigabyte takes 100 ms and more.
 #include <gtest/gtest.h>
+#include <mcast/write.h>
 
 #include <chrono>
 #include <functional>

@@ -1,36 +1,14 @@
-// <mcast/mcast.h>: memory that others may write to, and writing to it.
-#include <arpa/inet.h>
-#include <endian.h>
+// <mcast/write.h>: memory that others may write to, and WRITEs into it.
+#include <mcast/write.h>
 
 #include <utility>
 #include <vector>
 
 #include "libmcast/api.h"
-#include "libmcast/process.h"
 #include "wire/clock.h"
 
 using namespace cepheus::mcast;
-namespace mrp = cepheus::mrp;
 namespace wire = cepheus::wire;
-
-namespace {
-
-mcast_target_t target_of(wire::Ipv4 host, std::uint32_t rkey, std::uint64_t address,
-                         std::uint64_t length) {
-  return {htonl(host.value()), htonl(rkey), htobe64(address), htobe64(length)};
-}
-mcast_region_t region_of(const wire::MrpRegion::Record& r) {
-  return {target_of(r.host, r.region.rkey, r.region.virtual_address, r.region.length),
-          htons(r.region.number),
-          {}};
-}
-wire::MrpRegion::Record region_of(const mcast_region_t& r) {
-  const mcast_target_t& t = r.target;
-  return {wire::Ipv4(ntohl(t.ipv4)),
-          {ntohs(r.number), ntohl(t.rkey), be64toh(t.address), be64toh(t.length)}};
-}
-
-}  // namespace
 
 mcast_status_t mcast_region_publish(mcast_group_h group, uint16_t region, void* address,
                                     size_t length) {
@@ -69,7 +47,7 @@ mcast_status_t mcast_region_revoke(mcast_group_h group, uint16_t region) {
 
 mcast_status_t mcast_region_test(mcast_group_h group) {
   return with(from(group), [&](Group& g) {
-    const mcast_status_t status = g.regions_status();
+    const mcast_status_t status = g.engine().regions_status();
     if (status == MCAST_OK && g.context().holds_discarded()) return MCAST_INPROGRESS;
     return status < 0 ? set_last_error(status, g.reason()) : status;
   });
@@ -146,36 +124,5 @@ mcast_status_t mcast_write_to(mcast_group_h group, const void* data, size_t leng
     }
     const auto with_imm = imm != nullptr ? std::optional(*imm) : std::nullopt;
     return lane.write_to(buffer, list, with_imm, op);
-  });
-}
-
-// --- Regions that are brought to a sender.
-
-mcast_status_t mcast_group_regions(mcast_group_h group, mcast_region_t* out, size_t* count) {
-  if (count == nullptr || (out == nullptr && *count > 0)) return invalid("out, or count, is null");
-  return with(from(group), [&](Group& g) {
-    const auto regions = g.named_regions();
-    if (!regions) return set_last_error(regions.error());
-    const size_t room = std::exchange(*count, regions->size());
-    if (room < *count) return invalid("there is room for fewer regions than were published");
-    for (size_t i = 0; i < *count; ++i) out[i] = region_of((*regions)[i]);
-    return MCAST_OK;
-  });
-}
-
-mcast_status_t mcast_group_lead_regions(mcast_group_h group, const mcast_member_t* members,
-                                        size_t count, const mcast_region_t* regions,
-                                        size_t region_count) {
-  if (group == nullptr) return invalid("the group is null");
-  if (members == nullptr && count > 0) return invalid("members is null");
-  if (regions == nullptr && region_count > 0) return invalid("regions is null");
-  return with(&from(group)->context(), [&](Context& c) {
-    std::vector<mrp::MrpMember> list;
-    list.reserve(count);
-    for (size_t i = 0; i < count; ++i) list.push_back(member_of(members[i]));
-    std::vector<wire::MrpRegion::Record> named;
-    named.reserve(region_count);
-    for (size_t i = 0; i < region_count; ++i) named.push_back(region_of(regions[i]));
-    return status_of(c.lead(*from(group), list, named));
   });
 }

@@ -1,14 +1,16 @@
 // coll/cepheus: MPI_Bcast by multicast. The MCA component that Open MPI loads.
+#include <algorithm>
 #include <cstring>
 
-#include "ompi-coll/counters.h"
-#include "ompi-coll/lifetime.h"
+#include "collectives/communicators.h"
+#include "collectives/group/transport.h"
 #include "ompi-coll/module.h"
 #include "ompi-coll/parameters.h"
+#include "ompi-coll/variables.h"
 
 namespace {
 
-using namespace cepheus::coll;
+using namespace cepheus::ompi;
 
 extern "C" int cepheus_register(void);
 
@@ -22,15 +24,16 @@ extern "C" int cepheus_open(void) {
     return OMPI_ERROR;
   }
   output_stream() = opal_output_open(nullptr);
-  opal_output_set_verbosity(output_stream(), parameters().verbose);
+  // Errors are at level 0: they are always told.
+  opal_output_set_verbosity(output_stream(), std::max(0, cepheus::coll::parameters().verbose));
   opal_show_help_add_dir(component_directory());
   warn_of_unknown_parameters();
   return OMPI_SUCCESS;
 }
 
 extern "C" int cepheus_close(void) {
-  end_background_progress();
-  Transport::instance().close();
+  cepheus::coll::end_background_progress();
+  cepheus::coll::Transport::instance().close();
   opal_output_close(output_stream());
   return OMPI_SUCCESS;
 }
@@ -75,6 +78,6 @@ __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_cepheu
 
 extern "C" int cepheus_register(void) {
   register_parameters(&mca_coll_cepheus_component.collm_version);
-  counters().register_variables(&mca_coll_cepheus_component.collm_version);
+  register_variables(&mca_coll_cepheus_component.collm_version);
   return OMPI_SUCCESS;
 }

@@ -2,13 +2,18 @@
 
 #include <memory>
 #include <new>
-#include <utility>
+#include <optional>
 
-#include "ompi-coll/lifetime.h"
-#include "ompi-coll/parameters.h"
+#include "collectives/bcast.h"
+#include "collectives/core/parameters.h"
+#include "ompi-coll/attributes.h"
+#include "ompi-coll/buffer.h"
+#include "ompi-coll/codes.h"
+#include "ompi-coll/host_objects.h"
 #include "ompi-coll/request.h"
 
-using namespace cepheus::coll;
+using namespace cepheus::ompi;
+using cepheus::coll::CommunicatorState;
 
 // Open MPI 4.1 has none.
 extern "C" __attribute__((weak)) bool ompi_ftmpi_enabled;
@@ -44,81 +49,58 @@ static void destruct_module(cepheus_module_t* module) {
 OBJ_CLASS_DECLARATION(cepheus_module_t);
 OBJ_CLASS_INSTANCE(cepheus_module_t, mca_coll_base_module_t, construct_module, destruct_module);
 
-namespace cepheus::coll {
+namespace cepheus::ompi {
+
+using namespace coll;
 
 namespace {
-
-size_t bytes_of(size_t count, const ompi_datatype_t* type) {
-  size_t size = 0;
-  (void)ompi_datatype_type_size(type, &size);
-  return size * count;
-}
 
 // User-level fault mitigation, as the user can switch it on in Open MPI 5: survivors go on when a
 // rank has died. Here they would wait for it.
 bool is_fault_tolerant() { return &ompi_ftmpi_enabled != nullptr && ompi_ftmpi_enabled; }
 
-extern "C" int cepheus_bcast(void* buffer, int count, ompi_datatype_t* type, int root,
+extern "C" int cepheus_bcast(void* memory, int count, ompi_datatype_t* type, int root,
                              ompi_communicator_t* comm, mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  const size_t bytes = bytes_of(static_cast<size_t>(count), type);
-  if (bytes == 0) return OMPI_SUCCESS;
-  const auto saved = [&] {
-    return module->saved_bcast(buffer, count, type, root, comm, module->saved_module);
-  };
-  if (!module->state->may_serve(bytes)) {
-    const uint64_t began = mcast_report_begin();
-    const int rc = saved();
-    module->state->count_saved(true, began, bytes, root);
-    return rc;
-  }
-  Broadcast broadcast(buffer, static_cast<size_t>(count), type, root, true);
-  int rc = module->state->serve(broadcast);
-  if (rc != OMPI_ERR_NOT_AVAILABLE) return rc;
-  rc = saved();
-  module->state->count(broadcast);
-  return rc;
+  const auto n = static_cast<size_t>(count);
+  std::optional<Buffer> buffer;
+  const Code code = bcast(
+      *module->state, bytes_of(n, type), root,
+      [&] { return buffer.emplace(memory, n, type).payload(); },
+      [&] {
+        return to_code(module->saved_bcast(memory, count, type, root, comm, module->saved_module));
+      });
+  return from_code(code);
 }
 
-extern "C" int cepheus_ibcast(void* buffer, int count, ompi_datatype_t* type, int root,
+extern "C" int cepheus_ibcast(void* memory, int count, ompi_datatype_t* type, int root,
                               ompi_communicator_t* comm, ompi_request_t** request,
                               mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  const size_t bytes = bytes_of(static_cast<size_t>(count), type);
+  const BroadcastCall call{memory, static_cast<size_t>(count), type, root};
+  const size_t bytes = bytes_of(call.count, type);
   if (bytes == 0) {
     *request = &ompi_request_empty;
     return OMPI_SUCCESS;
   }
-  if (!requests_fit() || !module->state->may_serve(bytes)) {
-    module->state->count_saved(false, mcast_report_begin(), bytes, root);
-    return module->saved_ibcast(buffer, count, type, root, comm, request,
+  if (!ibcast_is_served(*module->state, bytes, root)) {
+    return module->saved_ibcast(memory, count, type, root, comm, request,
                                 module->saved_ibcast_module);
   }
-  *request = make_request(comm);
-  if (*request == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  auto broadcast =
-      std::make_unique<Broadcast>(buffer, static_cast<size_t>(count), type, root, false);
-  broadcast->request = *request;
-  module->state->start(std::move(broadcast));
-  return OMPI_SUCCESS;
+  *request = start_request(*module->state, call);
+  return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
-// MPI-4.1 6.13 lets ranks start persistent collectives in different orders, also around other
-// collectives. Multicast needs one order on all ranks, so it serves them only if the user promises
-// that order; then each start is a non-blocking broadcast.
-extern "C" int cepheus_bcast_init(void* buffer, int count, ompi_datatype_t* type, int root,
+extern "C" int cepheus_bcast_init(void* memory, int count, ompi_datatype_t* type, int root,
                                   ompi_communicator_t* comm, ompi_info_t* info,
                                   ompi_request_t** request, mca_coll_base_module_t* base) {
   auto* module = reinterpret_cast<cepheus_module_t*>(base);
-  // A request that is started again and again earns a group.
-  if (parameters().ordered_starts == 0 || !requests_fit() ||
-      !module->state->may_serve(CommunicatorState::kMany)) {
-    module->state->count_saved(false, 0, 0, root);
-    return module->saved_bcast_init(buffer, count, type, root, comm, info, request,
+  if (!bcast_init_is_served(*module->state, root)) {
+    return module->saved_bcast_init(memory, count, type, root, comm, info, request,
                                     module->saved_bcast_init_module);
   }
   *request =
-      make_persistent_request(*module->state, {buffer, static_cast<size_t>(count), type, root});
+      make_persistent_request(*module->state, {memory, static_cast<size_t>(count), type, root});
   return *request == nullptr ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
@@ -138,9 +120,9 @@ extern "C" int cepheus_module_enable(mca_coll_base_module_t* base, ompi_communic
   module->saved_bcast_init = coll->coll_bcast_init;
   module->saved_bcast_init_module = coll->coll_bcast_init_module;
   if (module->saved_bcast_init_module != nullptr) OBJ_RETAIN(module->saved_bcast_init_module);
-  module->state = new (std::nothrow) CommunicatorState(comm);
+  module->state = new (std::nothrow) CommunicatorState(port_of(comm));
   if (module->state == nullptr) return OMPI_ERR_OUT_OF_RESOURCE;
-  return watch_communicator(comm, module->state);
+  return attach(comm, *module->state);
 }
 
 extern "C" int cepheus_module_disable(mca_coll_base_module_t*, ompi_communicator_t*) {
@@ -170,9 +152,11 @@ extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm,
   module->super.coll_module_enable = cepheus_module_enable;
   module->super.coll_module_disable = cepheus_module_disable;
   module->super.coll_bcast = cepheus_bcast;
-  module->super.coll_ibcast = cepheus_ibcast;
-  module->super.coll_bcast_init = cepheus_bcast_init;
+  if (requests_fit()) {
+    module->super.coll_ibcast = cepheus_ibcast;
+    module->super.coll_bcast_init = cepheus_bcast_init;
+  }
   return &module->super;
 }
 
-}  // namespace cepheus::coll
+}  // namespace cepheus::ompi

@@ -4,8 +4,8 @@
 
 #include "ompi-coll/ompi_headers.h"
 
-namespace cepheus::coll {
+namespace cepheus::ompi {
 
 extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm, int* priority);
 
-}  // namespace cepheus::coll
+}  // namespace cepheus::ompi

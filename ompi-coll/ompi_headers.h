@@ -67,7 +67,7 @@ END_C_DECLS;  // which that header forgets, too
 #include "ompi/mca/rte/rte.h"
 #endif
 
-namespace cepheus::coll {
+namespace cepheus::ompi {
 
 // The version of coll's interface that these headers declare. Open MPI refuses any other than its
 // own.
@@ -104,4 +104,4 @@ inline bool layout_matches() {
          mca_coll_base_module_t_class.cls_sizeof == sizeof(mca_coll_base_module_t);
 }
 
-}  // namespace cepheus::coll
+}  // namespace cepheus::ompi

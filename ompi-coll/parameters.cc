@@ -9,26 +9,13 @@
 #include <string_view>
 #include <vector>
 
-namespace cepheus::coll {
+namespace cepheus::ompi {
 
-Parameters& parameters() {
-  static Parameters p;
-  return p;
-}
+using namespace coll;
 
 int& output_stream() {
   static int stream = -1;
   return stream;
-}
-
-unsigned Parameters::fingerprint() const {
-  unsigned hash = 2166136261u;
-  for (const int value :
-       {mode, min_members, eager_limit, eager_message, mrp_port, ranks_per_host, groups,
-        max_senders, set_up_after, static_cast<int>(set_up_bytes), ordered_starts}) {
-    hash = (hash ^ static_cast<unsigned>(value)) * 16777619u;
-  }
-  return hash;
 }
 
 namespace {
@@ -68,7 +55,7 @@ void register_bytes(const mca_base_component_t* component, const char* name, con
 }
 
 void register_string(const mca_base_component_t* component, const char* name, const char* help,
-                     mca_base_var_info_lvl_t level, char** storage) {
+                     mca_base_var_info_lvl_t level, const char** storage) {
   known_names().push_back(name);
   (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_STRING, nullptr, 0,
                                         static_cast<mca_base_var_flag_t>(0), level,
@@ -79,6 +66,7 @@ void register_string(const mca_base_component_t* component, const char* name, co
 
 void register_parameters(const mca_base_component_t* component) {
   Parameters& p = parameters();
+  p.component_directory = component_directory();
   register_int(component, "priority", "Priority of the component; the highest one serves MPI_Bcast",
                OPAL_INFO_LVL_6, &p.priority);
   register_int(component, "verbose",
@@ -138,17 +126,6 @@ void register_parameters(const mca_base_component_t* component) {
       {{static_cast<int>(Carrier::kAuto), "auto"},
        {static_cast<int>(Carrier::kUcx), "ucx"},
        {static_cast<int>(Carrier::kDirect), "direct"}});
-  register_choice(
-      component, "groups",
-      "any: groups in which every rank may send; sender: one group for each root, with "
-      "this fixed sender (MC-RDMA's): no group addresses, at most 17 hosts, and every "
-      "broadcast waits for its receivers",
-      OPAL_INFO_LVL_5, &p.groups,
-      {{static_cast<int>(Groups::kAny), "any"}, {static_cast<int>(Groups::kSender), "sender"}});
-  register_int(component, "max_senders",
-               "With groups=sender: the roots of a communicator that get a group, first come first "
-               "served; broadcasts of others use Open MPI's own algorithms",
-               OPAL_INFO_LVL_5, &p.max_senders);
   register_int(
       component, "set_up_after",
       "Number of broadcasts after which a communicator gets a group, because setting it up costs "
@@ -218,4 +195,4 @@ const char* component_directory() {
   return directory.c_str();
 }
 
-}  // namespace cepheus::coll
+}  // namespace cepheus::ompi

@@ -1,83 +1,12 @@
 // MCA parameters of coll/cepheus; `ompi_info --param coll cepheus --level 9` lists them.
 #pragma once
 
-#include <cstddef>
-#include <string>
-
+#include "collectives/core/parameters.h"
 #include "ompi-coll/ompi_headers.h"
 
-namespace cepheus::coll {
+namespace cepheus::ompi {
 
-// Who carries the ends of groups.
-enum class Carrier : int { kAuto = 0, kUcx = 1, kDirect = 2 };
-// Which groups carry broadcasts: one of all, whoever sends, or one for each root (MC-RDMA's).
-enum class Groups : int { kAny = 0, kSender = 1 };
-enum class Mode : int { kOff = 0, kTry = 1, kRequire = 2 };
-
-struct Parameters {
-  int priority = 95;
-  int verbose = 0;
-  int mode = static_cast<int>(Mode::kTry);
-  int min_members = 2;
-  int eager_limit = 65536;   // bytes: up to here a broadcast is copied through the eager lane
-  int eager_message = 8192;  // bytes of each of its messages
-  int attach_timeout_ms = 0;
-  int register_timeout_ms = 0;
-  int watchdog_ms = 0;
-  int slow_fallback = 1;
-  int ranks_per_host = 0;
-  int carrier = static_cast<int>(Carrier::kAuto);
-  int groups = static_cast<int>(Groups::kAny);
-  int max_senders = 4;
-  int set_up_after = 32;                      // broadcasts of a communicator before its group
-  unsigned long long set_up_bytes = 1 << 20;  // ... or bytes of them
-  int ordered_starts = 0;  // 1: all ranks start persistent broadcasts in one order
-  int mrp_port = 0;
-  unsigned long long max_eager_memory = 0;  // bytes; 0: libmcast's
-  // No user's: tests make them small.
-  size_t bulk_unit = size_t{64} << 20;    // bytes of each operation of a large broadcast
-  size_t bulk_piece = size_t{4} << 20;    // bytes of each of its messages
-  size_t tree_segment = size_t{1} << 20;  // bytes of each message down a tree
-  char* device = nullptr;
-  char* mcst_pool = nullptr;
-  char* uct_library = nullptr;
-
-  bool has_sender_groups() const { return static_cast<Groups>(groups) == Groups::kSender; }
-  // Sender groups have no eager lane.
-  size_t eager_bytes() const {
-    return eager_limit > 0 && !has_sender_groups() ? static_cast<size_t>(eager_limit) : 0;
-  }
-  size_t eager_unit() const { return eager_message > 0 ? static_cast<size_t>(eager_message) : 1; }
-  Mode chosen_mode() const { return static_cast<Mode>(mode); }
-  Carrier chosen_carrier() const { return static_cast<Carrier>(carrier); }
-  bool falls_back_when_slow() const {
-    return slow_fallback != 0 && chosen_mode() != Mode::kRequire;
-  }
-  // For how long sends may not complete; 0: as long as libmcast thinks right. Who can go on by
-  // other means rather does so.
-  int patience_ms() const {
-    constexpr int kOtherWay = 2000;
-    return watchdog_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : watchdog_ms;
-  }
-  // For how long a group may be registered while the fabric answers.
-  int registration_ms() const { return register_timeout_ms == 0 ? 20000 : register_timeout_ms; }
-  // For how long the fabric may be silent meanwhile; 0: as long. A job that has no other way waits.
-  int registration_silence_ms() const {
-    constexpr int kOtherWay = 1000;
-    return register_timeout_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : 0;
-  }
-  bool sets_up_at_once() const { return set_up_after <= 0 || chosen_mode() == Mode::kRequire; }
-  // Why a communicator has no group yet.
-  std::string not_earned() const {
-    return "a group is set up after " + std::to_string(set_up_after) + " broadcasts or " +
-           std::to_string(set_up_bytes) +
-           " bytes of them (coll_cepheus_set_up_after, coll_cepheus_set_up_bytes)";
-  }
-  // What must be equal on all ranks for a communicator to agree on paths.
-  unsigned fingerprint() const;
-};
-Parameters& parameters();
-
+// Fills coll::parameters() in.
 void register_parameters(const mca_base_component_t* component);
 // Open MPI ignores what it does not know: rank 0 of a job warns of coll_cepheus_* that is none.
 void warn_of_unknown_parameters();
@@ -86,4 +15,4 @@ const char* component_directory();
 // Verbosity stream; -1 before open.
 int& output_stream();
 
-}  // namespace cepheus::coll
+}  // namespace cepheus::ompi

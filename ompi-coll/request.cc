@@ -1,12 +1,33 @@
 #include "ompi-coll/request.h"
 
 #include <cstddef>
-#include <memory>
-#include <utility>
+#include <new>
 
-#include "ompi-coll/communicator_state.h"
+#include "collectives/broadcast.h"
+#include "ompi-coll/buffer.h"
+#include "ompi-coll/codes.h"
+#include "ompi-coll/host_objects.h"
 
-using namespace cepheus::coll;
+using namespace cepheus::ompi;
+using cepheus::coll::Broadcast;
+using cepheus::coll::Code;
+using cepheus::coll::CommunicatorState;
+
+struct cepheus_request_t;
+
+namespace {
+
+struct BufferOf {
+  explicit BufferOf(cepheus_request_t& of);
+  cepheus_request_t& request;
+  Buffer buffer;
+};
+// While a broadcast is under way.
+struct Running : BufferOf, Broadcast {
+  explicit Running(cepheus_request_t& of);
+};
+
+}  // namespace
 
 // MPI_Ibcast and MPI_Bcast_init themselves hold the datatype until the request is complete or freed,
 // and keep it in the request, which they take for an ompi_coll_base_nbc_request_t. The header that
@@ -17,16 +38,45 @@ struct cepheus_request_t {
   void* callback;
   void* callback_data;
   void* held[10];  // Open MPI 4.1 has 2
-  // What follows is ours: a persistent one's.
+  // What follows is ours.
   CommunicatorState* state;
-  PersistentCall call;
+  bool is_persistent;
+  BroadcastCall call;
+  alignas(Running) std::byte room[sizeof(Running)];
 };
+
+namespace {
+
+BufferOf::BufferOf(cepheus_request_t& of)
+    : request(of), buffer(of.call.memory, of.call.count, of.call.type) {}
+
+// May call back into MPI: nothing is held.
+void complete(Broadcast* broadcast, Code code) {
+  auto* const running = static_cast<Running*>(broadcast);
+  ompi_request_t* const request = &running->request.super;
+  running->~Running();
+  request->req_status.MPI_ERROR = from_code(code);
+  ompi_request_complete(request, true);
+}
+
+Running::Running(cepheus_request_t& of)
+    : BufferOf(of), Broadcast(buffer.payload(), of.call.root, complete) {}
+
+void start(cepheus_request_t& request) {
+  request.super.req_status.MPI_ERROR = MPI_SUCCESS;
+  request.super.req_complete = REQUEST_PENDING;
+  request.super.req_state = OMPI_REQUEST_ACTIVE;
+  request.state->start(*new (request.room) Running(request));
+}
+
+}  // namespace
+
 extern "C" opal_class_t ompi_coll_base_nbc_request_t_class;
 
 extern "C" int cepheus_request_free(ompi_request_t** request) {
   if (!REQUEST_COMPLETE(*request)) return MPI_ERR_REQUEST;
   auto* const made = reinterpret_cast<cepheus_request_t*>(*request);
-  if (made->state != nullptr) OBJ_RELEASE(made->call.type);
+  if (made->is_persistent) OBJ_RELEASE(made->call.type);
   OMPI_REQUEST_FINI(*request);
   OBJ_RELEASE(*request);
   *request = MPI_REQUEST_NULL;
@@ -40,19 +90,11 @@ extern "C" int cepheus_request_cancel(ompi_request_t*, int) { return MPI_ERR_REQ
 extern "C" int cepheus_request_start(size_t count, ompi_request_t** requests) {
   for (size_t i = 0; i < count; ++i) {
     auto* const made = reinterpret_cast<cepheus_request_t*>(requests[i]);
-    ompi_request_t& base = made->super;
-    const PersistentCall& call = made->call;
-    auto broadcast =
-        std::make_unique<Broadcast>(call.buffer, call.count, call.type, call.root, false);
-    if (broadcast->payload.bytes() == 0) {
-      base.req_state = OMPI_REQUEST_ACTIVE;
-      continue;  // complete from the beginning
+    if (bytes_of(made->call.count, made->call.type) == 0) {
+      made->super.req_state = OMPI_REQUEST_ACTIVE;  // complete from the beginning
+    } else {
+      start(*made);
     }
-    base.req_status.MPI_ERROR = MPI_SUCCESS;
-    base.req_complete = REQUEST_PENDING;
-    base.req_state = OMPI_REQUEST_ACTIVE;
-    broadcast->request = &base;
-    made->state->start(std::move(broadcast));
   }
   return OMPI_SUCCESS;
 }
@@ -63,13 +105,12 @@ static void construct_request(cepheus_request_t* request) {
   base.req_start = cepheus_request_start;
   base.req_free = cepheus_request_free;
   base.req_cancel = cepheus_request_cancel;
-  request->state = nullptr;
 }
 
 OBJ_CLASS_DECLARATION(cepheus_request_t);
 OBJ_CLASS_INSTANCE(cepheus_request_t, ompi_coll_base_nbc_request_t, construct_request, nullptr);
 
-namespace cepheus::coll {
+namespace cepheus::ompi {
 
 bool requests_fit() {
   return ompi_coll_base_nbc_request_t_class.cls_sizeof <= offsetof(cepheus_request_t, state);
@@ -77,37 +118,33 @@ bool requests_fit() {
 
 namespace {
 
-cepheus_request_t* make(ompi_communicator_t* comm, bool persistent) {
+cepheus_request_t* make(CommunicatorState& state, const BroadcastCall& call, bool persistent) {
   auto* made = OBJ_NEW(cepheus_request_t);
   if (made == nullptr) return nullptr;
   ompi_request_t* const request = &made->super;
   OMPI_REQUEST_INIT(request, persistent);
   request->req_status = {MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, 0, 0};
-  request->req_mpi_object.comm = comm;
+  request->req_mpi_object.comm = communicator(state.comm());
+  made->state = &state;
+  made->is_persistent = persistent;
+  made->call = call;
   return made;
 }
 
 }  // namespace
 
-ompi_request_t* make_request(ompi_communicator_t* comm) {
-  cepheus_request_t* const made = make(comm, false);
+ompi_request_t* start_request(CommunicatorState& state, const BroadcastCall& call) {
+  cepheus_request_t* const made = make(state, call, false);
   if (made == nullptr) return nullptr;
-  made->super.req_state = OMPI_REQUEST_ACTIVE;
+  start(*made);
   return &made->super;
 }
 
-ompi_request_t* make_persistent_request(CommunicatorState& state, const PersistentCall& call) {
-  cepheus_request_t* const made = make(state.comm(), true);
+ompi_request_t* make_persistent_request(CommunicatorState& state, const BroadcastCall& call) {
+  cepheus_request_t* const made = make(state, call, true);
   if (made == nullptr) return nullptr;
-  made->state = &state;
-  made->call = call;
   OBJ_RETAIN(call.type);
   return &made->super;
 }
 
-void complete_request(ompi_request_t* request, int rc) {
-  request->req_status.MPI_ERROR = rc;
-  ompi_request_complete(request, true);
-}
-
-}  // namespace cepheus::coll
+}  // namespace cepheus::ompi

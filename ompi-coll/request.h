@@ -1,18 +1,17 @@
 // MPI_Request of a non-blocking broadcast: made active, completed once, freed by Open MPI; and of a
-// persistent one, which is started any number of times.
+// persistent one, which is started any number of times. Each has room for its broadcast.
 #pragma once
 
 #include <cstddef>
 
+#include "collectives/communicator_state.h"
 #include "ompi-coll/ompi_headers.h"
 
-namespace cepheus::coll {
+namespace cepheus::ompi {
 
-class CommunicatorState;
-
-// What MPI_Bcast_init was given.
-struct PersistentCall {
-  void* buffer;
+// The arguments of MPI_Ibcast, or of MPI_Bcast_init.
+struct BroadcastCall {
+  void* memory;
   std::size_t count;
   ompi_datatype_t* type;
   int root;  // rank
@@ -20,10 +19,8 @@ struct PersistentCall {
 
 // False: this Open MPI's requests of collectives are not what they were when this was built.
 bool requests_fit();
-// Null if there is no memory.
-ompi_request_t* make_request(ompi_communicator_t* comm);
-ompi_request_t* make_persistent_request(CommunicatorState& state, const PersistentCall& call);
-// `rc`: OMPI_SUCCESS or the broadcast's error. May call back into MPI: call it with nothing held.
-void complete_request(ompi_request_t* request, int rc);
+// Of a broadcast of more than no bytes, which has begun. Null if there is no memory.
+ompi_request_t* start_request(coll::CommunicatorState& state, const BroadcastCall& call);
+ompi_request_t* make_persistent_request(coll::CommunicatorState& state, const BroadcastCall& call);
 
-}  // namespace cepheus::coll
+}  // namespace cepheus::ompi

@@ -18,7 +18,7 @@ NET = "net"
 REPORTS = "support/reports"
 RECORDING = "support/recording"
 LOCALITY = "support/locality"
-ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller"]
+ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller", "libmcast/engine"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
 SIM_CORE = "fabric-sim/core"
@@ -28,9 +28,13 @@ BELOW_DRIVERS = [WIRE, NET, *ENGINES, PORTS]
 DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
 VOLUME = "replica/engine"
 C_API = "libmcast/include"
+UCT_API = "ucx-transport/include"
 VOLUME_API = "replica/include"
 CONNECTIONS = "controller/connections/engine"
 CONNECTIONS_API = "controller/connections/include"
+COLL = "collectives"
+COLL_CORE, COLL_HOST, COLL_REPORTS, COLL_GROUP, COLL_UNITS = COLL_PARTS = [
+    "collectives/core", "collectives/host_mpi.h", "collectives/reports", "collectives/group", "collectives/units"]
 VOLUME_PATHS = ["replica/rdma", "replica/server", "replica/volume"]
 
 # Folder -> folders it may include from, besides itself. The longest matching folder counts.
@@ -53,9 +57,18 @@ MAY_INCLUDE = {
     SIM_EXPERIMENTS: [WIRE, NET, *ENGINES, SIM_CORE],
     "fabric-sim": [WIRE, NET, *ENGINES, SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS],
     C_API: [],
-    "libmcast": [WIRE, LOCALITY, REPORTS, "controller", C_API],
+    "libmcast/engine": [WIRE, "controller"],
+    "libmcast": [WIRE, LOCALITY, "controller", "libmcast/engine", C_API],
+    UCT_API: [],
     "ucx-transport": [],
-    "ompi-coll": [],
+    COLL_CORE: [],
+    COLL_HOST: [COLL_CORE],
+    COLL_REPORTS: [WIRE, REPORTS],
+    COLL_GROUP: [WIRE, COLL_CORE, COLL_HOST, COLL_REPORTS],
+    COLL_UNITS: [COLL_CORE, COLL_HOST, COLL_GROUP],
+    COLL: COLL_PARTS,
+    "collectives/fakes": [COLL, *COLL_PARTS],
+    "ompi-coll": [COLL, *COLL_PARTS],
     VOLUME: [WIRE],
     "replica/sim": [WIRE, VOLUME, SIM_CORE, SIM_CHECKED],
     VOLUME_API: [],
@@ -75,6 +88,7 @@ MAY_INCLUDE = {
     "ucx-transport/e2e": ["libmcast/e2e"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
     "tests": [*BELOW_DRIVERS, *DRIVERS],
+    "tests/e2e/call_reports.cc": [COLL_REPORTS],
     "tests/mpi/tags_check.cc": ["ompi-coll", "tests"],  # it speaks on Open MPI's own tags, as another component would
     "tools": [],
     "hpl-patches": [],
@@ -85,6 +99,7 @@ TESTS_MAY_INCLUDE = {
     "soft-roce/verbs": [LIVE],
     "controller": [NET],  # what both take a time to be
     "replica/server": ["libmcast"],  # its fake device
+    **{folder: ["collectives/fakes"] for folder in [COLL, COLL_GROUP]},
 }
 
 # Other projects' headers that mark a border -> which folders or files may include them.
@@ -92,13 +107,14 @@ BORDERS = {
     r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
     r"hwloc": [LOCALITY],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
-    r"mcast/": ["libmcast", "libmcast/e2e", C_API, "ucx-transport", "ucx-transport/e2e", "ompi-coll", *VOLUME_PATHS, "tests", "bench"],
+    r"mcast/uct\.h$": ["ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h"],
+    r"mcast/": ["libmcast", "libmcast/engine", "libmcast/e2e", C_API, UCT_API, "ucx-transport", "ucx-transport/e2e", COLL, COLL_GROUP, COLL_UNITS, "collectives/fakes", *VOLUME_PATHS, "tests", "bench"],
     r"cepheus/connections\.h$": ["controller/connections/client", "controller/connections/e2e", CONNECTIONS_API, "tests", "bench"],
     r"cepheus/": ["replica/volume", "replica/nbdkit", "replica/e2e", VOLUME_API, "tests", "bench"],
-    r"uct/api/": ["ucx-transport", "ucx-transport/e2e", "ompi-coll/uct_channel.h", "ompi-coll/uct_channel.cc", "tests"],
+    r"uct/api/": [UCT_API, "ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h", "collectives/group/uct_channel.cc", "tests"],
     r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],
-    r"wire/clock\.h$": [*DRIVERS, "switch-emulator/ports/processor.cc", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "replica/tools", "controller/connections/daemon", "tests", "bench"],  # no engine
+    r"wire/clock\.h$": [*DRIVERS, "switch-emulator/ports/processor.cc", "libmcast", "libmcast/e2e", COLL_REPORTS, *VOLUME_PATHS, "replica/tools", "controller/connections/daemon", "tests", "bench"],  # no engine
     r"(ompi|opal|orte)/|ompi_config\.h$": ["ompi-coll"],
     r"mpi\.h$": ["ompi-coll", "bench", "tests", "tools", "hpl-patches"],
 }
@@ -279,7 +295,13 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.findings(tree=tree)), 1)
         tree = {"ompi-coll/module.cc": '#include <ucs/type/class.h>\n#include <infiniband/verbs.h>\n#include <uct/api/uct.h>\n'
                                        '#include <mcast/mcast.h>\n#include "ompi/mca/coll/coll.h"\n'}
-        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], [f"ompi-coll/module.cc:{line}" for line in (1, 2, 3)])
+        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], [f"ompi-coll/module.cc:{line}" for line in (1, 2, 3, 4)])
+
+    def test_collectives_know_no_mpi_implementation(self):
+        tree = {"ompi-coll/module.h": "", "collectives/host_mpi.h": "", "collectives/bcast.cc":
+                '#include <mcast/mcast.h>\n#include "collectives/host_mpi.h"\n#include "ompi/mca/coll/coll.h"\n#include <mpi.h>\n'
+                '#include "ompi-coll/module.h"\n'}
+        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], [f"collectives/bcast.cc:{line}" for line in (3, 4, 5)])
 
     def test_engines_read_no_clock_and_do_no_io(self):
         for code, what in [("auto t = std::chrono::steady_clock::now();", "reads a clock"),

@@ -1,5 +1,6 @@
 // UCT component "mcast" with its one transport rc_mcast, registered when the library is loaded.
 #include <dlfcn.h>
+#include <mcast/uct.h>
 
 #include <cstdio>
 
@@ -135,14 +136,12 @@ __attribute__((destructor)) void unload() {
 
 }  // namespace
 
-// An interface that is a member of `group`, for callers in this process that have the group itself:
-// its progress is mcast_progress(), which they call for the whole context.
-extern "C" __attribute__((visibility("default"))) ucs_status_t cepheus_uct_rc_mcast_open(
-    uct_md_h md, uct_worker_h worker, mcast_group_h group, uct_iface_h* out) {
+ucs_status_t cepheus_uct_rc_mcast_open(uct_md_h md, uct_worker_h worker, mcast_group_h group,
+                                       uct_iface_h* out) {
   uct_iface_config_t* config = nullptr;
   ucs_status_t status = uct_md_iface_config_read(md, transport.name, nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
-  reinterpret_cast<InterfaceConfig*>(config)->handle = group;
+  reinterpret_cast<InterfaceConfig*>(config)->group = group;
   uct_iface_params_t params;
   memset(&params, 0, sizeof params);
   params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
@@ -156,6 +155,4 @@ extern "C" __attribute__((visibility("default"))) ucs_status_t cepheus_uct_rc_mc
   return status;
 }
 
-extern "C" __attribute__((visibility("default"))) int cepheus_uct_rc_mcast_registered(void) {
-  return registered;
-}
+int cepheus_uct_rc_mcast_registered(void) { return registered; }

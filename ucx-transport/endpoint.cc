@@ -31,17 +31,14 @@ ucs_status_t to_ucs(mcast_status_t status) {
 }
 
 ucs_status_t check_endpoint_params(const uct_ep_params_t* params) {
-  const uint32_t group_id = interface_of(params->iface)->state->group_id;
-  const auto* address = reinterpret_cast<const GroupAddress*>(params->iface_addr);
-  if ((params->field_mask & UCT_EP_PARAM_FIELD_IFACE_ADDR) == 0 ||
-      address->magic != kAddressMagic || address->group_id != group_id) {
-    ucs_error(
-        "rc_mcast: an endpoint sends to the group of its interface (%u); pass that interface's own "
-        "address",
-        group_id);
-    return UCS_ERR_UNREACHABLE;
+  const bool has_address = (params->field_mask & UCT_EP_PARAM_FIELD_IFACE_ADDR) != 0;
+  if (has_address && uct_iface_is_reachable(params->iface, nullptr, params->iface_addr) != 0) {
+    return UCS_OK;
   }
-  return UCS_OK;
+  ucs_error(
+      "rc_mcast: an endpoint sends to the group of its interface: pass that interface's own "
+      "address");
+  return UCS_ERR_UNREACHABLE;
 }
 
 namespace {

@@ -8,9 +8,6 @@ namespace cepheus::uct {
 ucs_config_field_t interface_config_table[] = {
     {"", "", nullptr, offsetof(InterfaceConfig, super),
      UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
-    {"GROUP", "0",
-     "Number of the libmcast group (mcast_group_attr_t.id) that the interface is a member of",
-     offsetof(InterfaceConfig, group), UCS_CONFIG_TYPE_UINT},
     {},
 };
 
@@ -71,8 +68,7 @@ ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
 }
 
 ucs_status_t get_address(uct_iface_h iface, uct_iface_addr_t* out) {
-  const GroupAddress address{kAddressMagic, interface_of(iface)->state->group_id};
-  memcpy(out, &address, sizeof address);
+  memcpy(out, &interface_of(iface)->state->address, sizeof(GroupAddress));
   return UCS_OK;
 }
 
@@ -84,7 +80,7 @@ int is_reachable(const uct_iface_h iface, const uct_device_addr_t*, const uct_if
   GroupAddress address;
   if (to == nullptr) return 0;
   memcpy(&address, to, sizeof address);
-  return address.magic == kAddressMagic && address.group_id == interface_of(iface)->state->group_id;
+  return address == interface_of(iface)->state->address;
 }
 
 unsigned run_pending(InterfaceState& state) {
@@ -142,20 +138,21 @@ ucs_status_t interface_flush(InterfaceState& state, uct_completion_t* comp) {
 
 ucs_status_t open_state(uct_base_iface_t& base, const InterfaceConfig& config,
                         InterfaceState** out) {
-  mcast_group_h group = config.handle != nullptr ? config.handle : mcast_group_by_id(config.group);
-  mcast_group_attr_t attr;
-  if (group == nullptr || mcast_group_query(group, &attr) != MCAST_OK) {
+  mcast_group_h group = config.group;
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+  mcast_member_t member;
+  if (group == nullptr || mcast_group_query(group, &attr) != MCAST_OK ||
+      mcast_group_member(group, &member) != MCAST_OK) {
     ucs_error(
-        "rc_mcast: no group %u in this process; make one with mcast_group_create() and set GROUP "
-        "to its id",
-        config.group);
+        "rc_mcast: an interface is a member of a group: open it with cepheus_uct_rc_mcast_open() "
+        "(<mcast/uct.h>), which takes the group's handle");
     return UCS_ERR_INVALID_PARAM;
   }
   auto* state = new (std::nothrow) InterfaceState;
   if (state == nullptr) return UCS_ERR_NO_MEMORY;
   state->group = group;
   state->context = mcast_group_context(group);
-  state->group_id = attr.id;
+  state->address = {kAddressMagic, member.ipv4, member.qpn};
   state->lane = attr.lane;
   state->max_message = attr.max_message;
   state->release.super.cb = release_buffer;

@@ -1,14 +1,12 @@
 // rc_mcast's interface and endpoint: one interface is one member of one group, its endpoint the
 // sending end.
 //
-// Mapping (docs/architecture.md): AM short/bcopy -> eager lane; tag eager zcopy and tag receive ->
-// bulk lane, where messages match in order and the low 32 bits of the sender's tag travel as
-// immediate data; puts -> multicast WRITE on a bulk lane, whose `remote_addr` is an offset in the
-// region whose number is `rkey`. Flush: every member has acknowledged. Not thread-safe beyond what UCT promises
-// for UCS_THREAD_MODE_SINGLE.
+// <mcast/uct.h> says which call of UCT becomes which of libmcast. Messages of a bulk lane match in
+// order. Not thread-safe beyond what UCT promises for UCS_THREAD_MODE_SINGLE.
 #pragma once
 
 #include <mcast/mcast.h>
+#include <mcast/query.h>
 
 #include <deque>
 #include <vector>
@@ -18,18 +16,19 @@
 
 namespace cepheus::uct {
 
-// What a peer must know to name a group: its process-local number is enough, since endpoints are
-// made locally.
+// An interface's own member: an endpoint sends to the group of its interface and to nothing else. No
+// other member of any process has the same one.
 struct GroupAddress {
   uint32_t magic;
-  uint32_t group_id;
+  uint32_t ipv4, qpn;  // as in mcast_member_t
+
+  bool operator==(const GroupAddress&) const = default;
 };
 inline constexpr uint32_t kAddressMagic = 0x6d636173;  // "mcas"
 
 struct InterfaceConfig {
   uct_iface_config_t super;
-  unsigned group;
-  mcast_group_h handle;  // set by cepheus_uct_rc_mcast_open(), instead of the number
+  mcast_group_h group;  // of cepheus_uct_rc_mcast_open(): no configuration string sets it
 };
 extern ucs_config_field_t interface_config_table[];
 
@@ -46,7 +45,7 @@ struct BufferRelease {
 struct InterfaceState {
   mcast_group_h group = nullptr;
   mcast_context_h context = nullptr;
-  uint32_t group_id = 0;
+  GroupAddress address{};
   mcast_lane_t lane = MCAST_LANE_EAGER;
   size_t max_message = 0;
   BufferRelease release{};

@@ -1,5 +1,7 @@
 // Multicast WRITE behind UCT's put calls. `remote_addr` is an offset in the region whose number is
 // `rkey`, as mcast_region_publish() numbers them: no key needs to be packed or unpacked.
+#include <mcast/write.h>
+
 #include "ucx-transport/memory_domain.h"
 #include "ucx-transport/operation.h"
 

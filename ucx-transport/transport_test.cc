@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mcast/mcast.h>
+#include <mcast/query.h>
+#include <mcast/uct.h>
+#include <mcast/write.h>
 #include <uct/api/uct.h>
 // uct.h first: the next one insists on it.
 #include <ucs/async/async_fwd.h>
@@ -29,7 +32,7 @@ struct Written {
 
 // One group, and what the transport did with it.
 struct Library {
-  mcast_group_attr_t attr{};
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   mcast_status_t test = MCAST_OK, send = MCAST_OK, recv = MCAST_INPROGRESS;
   unsigned outstanding = 0;
   unsigned progressed = 0;
@@ -44,7 +47,7 @@ struct Library {
   int registered = 0;
 } lib;
 
-constexpr std::uint32_t kGroupId = 17;
+constexpr mcast_member_t kMember{0x0A000001, 17, 0, 0, 0};
 const auto kGroup = reinterpret_cast<mcast_group_h>(&lib.attr);
 const auto kContext = reinterpret_cast<mcast_context_h>(&lib.outstanding);
 const auto kMem = reinterpret_cast<mcast_mem_h>(&lib.registered);
@@ -53,8 +56,9 @@ const auto kMem = reinterpret_cast<mcast_mem_h>(&lib.registered);
 
 #define EXPORTED extern "C" __attribute__((visibility("default"), used))
 
-EXPORTED mcast_group_h mcast_group_by_id(std::uint32_t id) {
-  return id == kGroupId ? kGroup : nullptr;
+EXPORTED mcast_status_t mcast_group_member(mcast_group_h, mcast_member_t* out) {
+  *out = kMember;
+  return MCAST_OK;
 }
 EXPORTED mcast_status_t mcast_group_query(mcast_group_h, mcast_group_attr_t* out) {
   *out = lib.attr;
@@ -133,6 +137,7 @@ class Ucx {
     static Ucx ucx;
     return ucx;
   }
+  rc_mcast_open_t open_group = nullptr;
   uct_component_h component = nullptr;
   ucs_async_context_t* async = nullptr;
   uct_worker_h worker = nullptr;
@@ -149,7 +154,9 @@ class Ucx {
 
  private:
   Ucx() {
-    if (dlopen(RC_MCAST, RTLD_NOW) == nullptr) ADD_FAILURE() << dlerror();
+    void* const module = dlopen(RC_MCAST, RTLD_NOW);
+    if (module == nullptr) ADD_FAILURE() << dlerror();
+    open_group = reinterpret_cast<rc_mcast_open_t>(dlsym(module, RC_MCAST_OPEN));
     uct_component_h* components = nullptr;
     unsigned count = 0;
     EXPECT_EQ(uct_query_components(&components, &count), UCS_OK);
@@ -197,7 +204,6 @@ class RcMcast : public testing::Test {
   RcMcast() {
     lib = {};
     lib.attr.state = MCAST_GROUP_ACTIVE;
-    lib.attr.id = kGroupId;
     md_ = Ucx::instance().open("fake0");
   }
   ~RcMcast() override {
@@ -206,10 +212,13 @@ class RcMcast : public testing::Test {
     uct_md_close(md_);
   }
 
-  ucs_status_t open(const char* group) {
+  ucs_status_t open() {
+    return Ucx::instance().open_group(md_, Ucx::instance().worker, kGroup, &iface_);
+  }
+  // As UCP opens interfaces, by UCT's own call.
+  ucs_status_t open_without_group() {
     uct_iface_config_t* config = nullptr;
     EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &config), UCS_OK);
-    EXPECT_EQ(uct_config_modify(config, "GROUP", group), UCS_OK);
     uct_iface_params_t params{};
     params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
                         UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
@@ -222,8 +231,8 @@ class RcMcast : public testing::Test {
     uct_config_release(config);
     return status;
   }
-  ucs_status_t connect(std::uint32_t magic = 0x6d636173, std::uint32_t group = kGroupId) {
-    const std::uint32_t address[2] = {magic, group};
+  ucs_status_t connect(std::uint32_t magic = 0x6d636173, std::uint32_t qpn = kMember.qpn) {
+    const std::uint32_t address[3] = {magic, kMember.ipv4, qpn};
     uct_ep_params_t params{};
     params.field_mask =
         UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
@@ -234,7 +243,7 @@ class RcMcast : public testing::Test {
   void make(mcast_lane_t lane, size_t max_message) {
     lib.attr.lane = lane;
     lib.attr.max_message = max_message;
-    ASSERT_EQ(open("17"), UCS_OK);
+    ASSERT_EQ(open(), UCS_OK);
     ASSERT_EQ(connect(), UCS_OK);
   }
   uct_iface_attr_t attr() {
@@ -285,9 +294,9 @@ TEST_F(RcMcast, ShowsADeviceOnlyToThoseWhoNameOne) {
   }
 }
 
-TEST_F(RcMcast, OpensGroupsOfThisProcessOnly) {
-  EXPECT_EQ(open("99"), UCS_ERR_INVALID_PARAM);
-  EXPECT_EQ(open("17"), UCS_OK);
+TEST_F(RcMcast, OpensNoInterfaceWithoutAGroup) {
+  EXPECT_EQ(open_without_group(), UCS_ERR_INVALID_PARAM);
+  EXPECT_EQ(open(), UCS_OK);
 }
 
 TEST_F(RcMcast, EagerLaneIsActiveMessages) {
@@ -310,19 +319,22 @@ TEST_F(RcMcast, BulkLaneIsTagMatching) {
 // UCP passes peers' addresses around: none of them may look like a way.
 TEST_F(RcMcast, ReachesItsOwnGroupAndNothingElse) {
   lib.attr.max_message = 64;
-  ASSERT_EQ(open("17"), UCS_OK);
-  std::uint32_t address[2];
+  ASSERT_EQ(open(), UCS_OK);
+  std::uint32_t address[3];
   ASSERT_EQ(attr().iface_addr_len, sizeof address);
   ASSERT_EQ(uct_iface_get_address(iface_, reinterpret_cast<uct_iface_addr_t*>(address)), UCS_OK);
   const auto reaches = [&] {
     return uct_iface_is_reachable(iface_, nullptr, reinterpret_cast<uct_iface_addr_t*>(address));
   };
   EXPECT_TRUE(reaches());
-  ++address[1];
-  EXPECT_FALSE(reaches());
-  EXPECT_EQ(connect(0x6d636173, kGroupId + 1), UCS_ERR_UNREACHABLE);
+  for (std::uint32_t& part : address) {
+    ++part;
+    EXPECT_FALSE(reaches()) << "part " << &part - address;
+    --part;
+  }
+  EXPECT_EQ(connect(0x6d636173, kMember.qpn + 1), UCS_ERR_UNREACHABLE);
   ep_ = nullptr;
-  EXPECT_EQ(connect(0, kGroupId), UCS_ERR_UNREACHABLE);
+  EXPECT_EQ(connect(0), UCS_ERR_UNREACHABLE);
   ep_ = nullptr;
 }
 

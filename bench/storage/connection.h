@@ -3,6 +3,7 @@
 
 #include <infiniband/verbs.h>
 #include <mcast/mcast.h>
+#include <mcast/query.h>
 #include <unistd.h>
 
 #include <cstdint>

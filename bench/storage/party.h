@@ -1,6 +1,9 @@
 // What the writer and its replicas both have: a group of all, and connections in pairs.
 #pragma once
 
+#include <mcast/query.h>
+#include <mcast/write.h>
+
 #include <memory>
 #include <thread>
 #include <vector>
@@ -29,7 +32,7 @@ class Party {
     mcast_context_params_t params = MCAST_CONTEXT_PARAMS_INIT;
     params.register_timeout_ms = params.progress_timeout_ms = 60'000;
     check(mcast_context_create(&params, &context_), "mcast_context_create");
-    mcast_context_attr_t attr{};
+    mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
     check(mcast_context_query(context_, &attr), "mcast_context_query");
     device_ = std::make_unique<Device>(attr);
     cq_ = ibv_create_cq(device_->context, 4 * kQueue, nullptr, device_->channel, 0);

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <random>
 
 #include "bench/storage/measurement.h"
 

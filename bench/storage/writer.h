@@ -1,6 +1,8 @@
 // The writer: takes all ways in turns, and reads back what it wrote.
 #pragma once
 
+#include <mcast/write.h>
+
 #include "bench/storage/measurement.h"
 #include "bench/storage/party.h"
 

@@ -13,11 +13,11 @@ mrp::RegistrationConfig make_config(const Host& host, const GroupPlan& plan,
   config.lost_member = plan.loss_ends ? mrp::LostMember::kEndsGroup : mrp::LostMember::kEvicted;
   config.host = host.address();
   config.instance = kInstance;
-  config.first_retry = 400us;
-  config.max_retry = 2ms;
-  config.refresh = 3ms;
+  config.repeats.set_up = {400us, 2ms};
+  config.repeats.refresh = {3ms, 3ms};
+  config.repeats.evict = {400us, 2ms, 20};
+  config.repeats.farewell = {400us, 2ms, 6};
   config.refresh_pending = 10ms;  // several within the switches' pending_age
-  config.unregister_repeats = 6;
   config.ask_again = 500us;
   config.evict_after = transport.silence();
   config.source_grace = 2ms;

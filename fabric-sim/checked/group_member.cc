@@ -20,8 +20,7 @@ T require(wire::Result<T> result) {
 }
 
 constexpr wire::Duration kPatience = std::chrono::milliseconds(2);
-constexpr mrp::PublisherRetries kPublishRetries{std::chrono::microseconds(400),
-                                                std::chrono::milliseconds(2)};
+constexpr mrp::Pace kPublishPace{std::chrono::microseconds(400), std::chrono::milliseconds(2)};
 constexpr std::size_t kGuard = 8192;       // bytes on each side of a region
 constexpr std::uint8_t kUntouched = 0xEE;  // receive buffers, before data
 
@@ -36,7 +35,7 @@ GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, 
       transport_(transport),
       random_(seed),
       membership_({}),
-      publisher_(kPublishRetries, ledger.plan().first_publication) {
+      publisher_(kPublishPace, ledger.plan().first_publication) {
   create_queue_pair();
   membership_ = mrp::Membership(identity());
   allocate_memory();

@@ -1,6 +1,7 @@
 // What members are told when a group can't be, or can't go on: the same everywhere, and what to do.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <mcast/query.h>
 
 #include "libmcast/e2e/team.h"
 

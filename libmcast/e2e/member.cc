@@ -1,5 +1,8 @@
 #include "libmcast/e2e/member.h"
 
+#include <mcast/query.h>
+#include <mcast/recovery.h>
+#include <mcast/senders.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +49,7 @@ json Member::open(const json& c) {
   const mcast_status_t status = mcast_context_create(&params, &context_);
   json out = answer(status);
   if (status == MCAST_OK) {
-    mcast_context_attr_t attr;
+    mcast_context_attr_t attr = MCAST_CONTEXT_ATTR_INIT;
     mcast_context_query(context_, &attr);
     out["ipv4"] = attr.ipv4;
     out["path_mtu"] = attr.path_mtu;
@@ -95,7 +98,7 @@ json Member::settle(Group& g) {
 }
 
 json Member::query(Group& g) {
-  mcast_group_attr_t attr;
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   json out = answer(mcast_group_query(g.handle, &attr));
   out["state"] = attr.state;
   out["group_status"] = attr.status;
@@ -110,7 +113,6 @@ json Member::query(Group& g) {
   out["bytes_received"] = attr.bytes_received;
   out["sends_outstanding"] = attr.sends_outstanding;
   out["recvs_posted"] = attr.recvs_posted;
-  out["found_by_id"] = mcast_group_by_id(attr.id) == g.handle;
   return out;
 }
 
@@ -222,7 +224,7 @@ json Member::close_while_another_opens(Group& g) {
   struct Newcomer {
     mcast_op_t op{};
     mcast_context_h context = nullptr;
-    std::uint32_t group_id = 0;
+    mcast_group_h group = nullptr;
     std::array<std::uint8_t, 64> buffer{};
   } newcomer;
   newcomer.op.user = &newcomer;
@@ -233,11 +235,7 @@ json Member::close_while_another_opens(Group& g) {
     if (mcast_context_create(&params, &self.context) != MCAST_OK) return;
     mcast_group_params_t group_params = MCAST_GROUP_PARAMS_INIT;
     group_params.lane = MCAST_LANE_BULK;
-    mcast_group_h group = nullptr;
-    mcast_group_attr_t attr{};
-    if (mcast_group_create(self.context, &group_params, &group) != MCAST_OK) return;
-    mcast_group_query(group, &attr);
-    self.group_id = attr.id;
+    mcast_group_create(self.context, &group_params, &self.group);
   };
   const mcast_status_t posted =
       mcast_recv(g.handle, newcomer.buffer.data(), newcomer.buffer.size(), nullptr, &newcomer.op);
@@ -246,8 +244,8 @@ json Member::close_while_another_opens(Group& g) {
   groups_.clear();
   context_ = newcomer.context;
   return {{"status", MCAST_OK},
-          {"opened", newcomer.group_id != 0},
-          {"kept", mcast_group_by_id(newcomer.group_id) != nullptr}};
+          {"opened", newcomer.group != nullptr},
+          {"kept", mcast_group_test(newcomer.group) == MCAST_INPROGRESS}};
 }
 
 // What a program that forks might do by accident: use and destroy the parent's objects in the
@@ -331,7 +329,7 @@ json Member::run(const json& c) {
   if (what == "stop") return answer(mcast_group_stop(g.handle, "told to"));
   if (what == "await_drained") {
     const bool drained = wait([&] {
-      mcast_group_attr_t attr;
+      mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
       mcast_group_query(g.handle, &attr);
       return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
     });

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <mcast/mcast.h>
+#include <mcast/write.h>
 
 #include <atomic>
 #include <chrono>

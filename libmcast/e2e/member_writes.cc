@@ -1,5 +1,6 @@
 // Memory that others write to, and multicast WRITEs.
 #include <endian.h>
+#include <mcast/senders.h>
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mcast/mcast.h>
+#include <mcast/senders.h>
 
 #include <nlohmann/json.hpp>
 #include <vector>

@@ -6,6 +6,7 @@
  * shared: members leave their names and regions there, and that they are done. Receivers compare every byte.
  */
 #define _POSIX_C_SOURCE 200809L
+#include <mcast/senders.h>
 #include <string.h>
 #include <time.h>
 

@@ -5,6 +5,7 @@
  * on each of RANKS hosts. The directory is shared: members leave their names there, and that they are done. Every member
  * publishes a page; rank 0 writes a line into everybody's, and then the last rank another one.
  */
+#include <mcast/write.h>
 #include <string.h>
 
 #include "libmcast/e2e/meeting.h"

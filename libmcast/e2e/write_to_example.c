@@ -5,6 +5,7 @@
  * on each of RANKS hosts of a fabric with write_mode = "per-request". The directory is shared: members leave their names
  * and targets there. Rank 0 and the last rank write in turns, each time somewhere else.
  */
+#include <mcast/write.h>
 #include <string.h>
 
 #include "libmcast/e2e/meeting.h"

@@ -47,7 +47,7 @@ RdmaPort::~RdmaPort() {
 }
 
 bool RdmaPort::is_up() const {
-  mcast_context_attr_t now;
+  mcast_context_attr_t now = MCAST_CONTEXT_ATTR_INIT;
   return mcast_context_query(groups_, &now) == MCAST_OK && now.is_up != 0;
 }
 

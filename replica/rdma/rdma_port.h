@@ -3,6 +3,8 @@
 
 #include <infiniband/verbs.h>
 #include <mcast/mcast.h>
+#include <mcast/query.h>
+#include <mcast/verbs.h>
 
 #include <memory>
 #include <span>
@@ -43,8 +45,8 @@ class RdmaPort {
   RdmaPort() = default;
 
   mcast_context_h groups_ = nullptr;
-  mcast_verbs_t verbs_{};
-  mcast_context_attr_t attributes_{};
+  mcast_verbs_t verbs_ = MCAST_VERBS_INIT;
+  mcast_context_attr_t attributes_ = MCAST_CONTEXT_ATTR_INIT;
   std::unique_ptr<ibv_comp_channel, Deleter> channel_;
   std::unique_ptr<ibv_cq, Deleter> queue_;
   bool is_armed_ = false;

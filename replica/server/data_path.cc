@@ -1,5 +1,9 @@
 #include "replica/server/data_path.h"
 
+#include <mcast/senders.h>
+#include <mcast/verbs.h>
+#include <mcast/wait.h>
+
 #include <cstring>
 
 #include "replica/control/data_region.h"

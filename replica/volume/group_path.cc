@@ -1,5 +1,10 @@
 #include "replica/volume/group_path.h"
 
+#include <mcast/query.h>
+#include <mcast/senders.h>
+#include <mcast/verbs.h>
+#include <mcast/wait.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -184,7 +189,7 @@ void GroupPath::on_written(mcast_op_t* op, mcast_status_t status, std::size_t, s
 }
 
 bool GroupPath::all_are_members() const {
-  mcast_group_attr_t attr;
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
   return mcast_group_query(group_, &attr) == MCAST_OK && attr.members == members_.count() + 1;
 }
 
@@ -326,7 +331,7 @@ bool GroupPath::progress(wire::Instant now, std::vector<Event>& out) {
     mcast_progress_all(port_->groups());
   }
   if (state_ == State::kActive && write_failed_) {
-    mcast_group_attr_t attr;
+    mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
     const bool is_known = mcast_group_query(group_, &attr) == MCAST_OK && attr.reason[0] != '\0';
     suspect(now, is_known ? attr.reason : "the group gave a member up");
   }

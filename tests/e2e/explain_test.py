@@ -62,13 +62,6 @@ class Explain(EndToEnd):
                                                 "(coll_cepheus_set_up_after, coll_cepheus_set_up_bytes)"))
         self.assertEqual(calls["eager lane"][0], 12)
 
-    def test_tells_of_sender_groups(self):
-        self.assert_ok(over_fabric(CHECK, "--count", 8, "--max", 100_000, mca={**REQUIRE, "coll_cepheus_groups": "sender"}))
-        _, world = self.world()
-        for path in world["paths"]:
-            self.assertEqual(path["path"], "bulk lane")
-            self.assertRegex(path["reason"], f"^{MULTICAST}, a sender group for each root$")
-
     def test_names_the_reason_for_open_mpis_own_algorithms(self):
         run = over_fabric(CHECK, "--count", 5, "--max", 1000,
                           topology=star(4, switch="max_groups = 0"))

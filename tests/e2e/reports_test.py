@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Reports of calls (libmcast, `cepheusctl explain`): small, bounded, and of no harm to anybody."""
+"""Reports of calls (`cepheusctl explain`): small, bounded, and of no harm to anybody."""
 
 import ctypes
 import json
@@ -18,8 +18,8 @@ from harness import BUILD, CHECK, EndToEnd, REQUIRE, VERBOSE, over_fabric
 MIB = 1 << 20
 PAGE = 4096
 # Loaded before the forks; used after them only.
-MCAST = ctypes.CDLL(str(BUILD / "lib/libmcast.so"))
-MCAST.mcast_last_error.restype = ctypes.c_char_p
+REPORTS = ctypes.CDLL(str(BUILD / "tests/libcall_reports.so"))
+REPORTS.report_open.restype = ctypes.c_void_p
 
 
 def count_calls(job, communicators):
@@ -27,10 +27,11 @@ def count_calls(job, communicators):
     os.environ["PMIX_NAMESPACE"] = job
     scopes = []
     for name, path, reason in communicators:
-        scope = ctypes.c_void_p()
-        if MCAST.mcast_report_open(name, 0, 2, ctypes.byref(scope)) != 0:
-            raise OSError(MCAST.mcast_last_error().decode())
-        MCAST.mcast_report_call(scope, path, reason)
+        why = ctypes.c_char_p()
+        scope = ctypes.c_void_p(REPORTS.report_open(name, ctypes.byref(why)))
+        if not scope:
+            raise OSError(why.value.decode())
+        REPORTS.report_call(scope, path, reason)
         scopes.append(scope)
 
 

@@ -51,7 +51,7 @@ check "cepheus doctor finds UCX's and Open MPI's parts" 'mpirun: +its programs f
 for page in cepheus cepheus-run cepheus-sim cepheus-switch cepheusctl; do check "man $page" "/$page\." man -w "$page"; done
 check "man cepheus-run can be read" 'run an MPI program' man -P cat cepheus-run
 check "pkg-config mcast" '0\.[0-9]' pkg-config --modversion mcast
-check "pkg-config finds the header" 'ok' sh -c 'test -e "$(pkg-config --variable=includedir mcast)/mcast/mcast.h" && echo ok'
+check "pkg-config finds the headers" 'ok' sh -c 'cd "$(pkg-config --variable=includedir mcast)/mcast" && ls mcast.h write.h && echo ok'
 check "cepheus-sim" 'seeds' cepheus-sim --seeds 20
 check "Slurm's scripts" 'task-prolog' ls /usr/share/cepheus/slurm
 check "the unit can be read" 'cepheus-switch --topology' grep ExecStart /lib/systemd/system/cepheus-switch.service

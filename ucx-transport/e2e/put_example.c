@@ -6,6 +6,8 @@
  * page, one packed and one from where it lies, and tells them by the flag behind them: puts arrive in their order.
  */
 #include <dlfcn.h>
+#include <mcast/uct.h>
+#include <mcast/write.h>
 #include <string.h>
 #include <uct/api/uct.h>
 /* uct.h first: the next one insists on it. */
@@ -27,15 +29,13 @@ static void check_ucs(ucs_status_t status, const char* what) {
   exit(1);
 }
 
-typedef ucs_status_t (*open_t)(uct_md_h, uct_worker_h, mcast_group_h, uct_iface_h*);
-
-static uct_component_h component_of(const char* transport, open_t* open_interface) {
+static uct_component_h component_of(const char* transport, rc_mcast_open_t* open_interface) {
   void* const library = dlopen(transport, RTLD_NOW);
   if (library == NULL) {
     fprintf(stderr, "%s\n", dlerror());
     exit(1);
   }
-  *open_interface = (open_t)dlsym(library, "cepheus_uct_rc_mcast_open");
+  *open_interface = (rc_mcast_open_t)dlsym(library, RC_MCAST_OPEN);
   uct_component_h *components, found = NULL;
   unsigned count;
   check_ucs(uct_query_components(&components, &count), "uct_query_components");
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   check(mcast_group_create(context, &params, &group), "mcast_group_create");
   check(mcast_region_publish(group, kRegion, &page, sizeof page), "mcast_region_publish");
 
-  open_t open_interface;
+  rc_mcast_open_t open_interface;
   const uct_component_h component = component_of(argv[1], &open_interface);
   const uct_md_h md = open_domain(component);
   ucs_async_context_t* async;

@@ -19,10 +19,9 @@ mrp::SenderConfig make_config(const Host& host, rnic::Qpn qpn, const GroupPlan& 
   config.qpn = qpn;
   config.virtual_qpn = virtual_qpn_of(plan);
   config.start = wire::group_start_psn(plan.id, plan.epoch);
-  config.first_retry = 400us;
-  config.max_retry = 2ms;
-  config.install_again = 1ms;
-  config.remove_repeats = 6;
+  config.repeats.set_up = {400us, 2ms};
+  config.repeats.install = {400us, 1ms};
+  config.repeats.farewell = {400us, 2ms, 6};
   config.ask_again = 500us;
   // A NAK has perhaps spent one of the sender's retries, and with it half of the time that they take.
   config.evict_after = transport.silence() / 2;

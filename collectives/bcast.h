@@ -1,0 +1,35 @@
+// MPI_Bcast and MPI_Ibcast, as a host enters them.
+#pragma once
+
+#include "collectives/communicator_state.h"
+
+namespace cepheus::coll {
+
+// A blocking broadcast of `bytes` from rank `root`. `payload()` makes its Payload, if it is needed;
+// `saved()` serves it by the host's own algorithm. Both run at most once.
+template <typename MakePayload, typename Saved>
+Code bcast(CommunicatorState& state, size_t bytes, int root, MakePayload payload, Saved saved) {
+  if (bytes == 0) return Code::kDone;
+  if (!state.may_serve(bytes)) {
+    const std::int64_t began = ReportFile::instance().begin_call();
+    const Code rc = saved();
+    state.count_saved(true, {began, bytes, root});
+    return rc;
+  }
+  Broadcast broadcast(payload(), root);
+  Code rc = state.serve(broadcast);
+  if (rc != Code::kNotServed) return rc;
+  rc = saved();
+  state.count(broadcast);
+  return rc;
+}
+
+// Whether a non-blocking broadcast of more than no bytes is ours. If not, the host's own algorithm
+// serves it.
+bool ibcast_is_served(CommunicatorState& state, size_t bytes, int root);
+// MPI-4.1 6.13 lets ranks start persistent collectives in different orders, also around other
+// collectives. Multicast needs one order on all ranks, so it serves them only if the user promises
+// that order; then each start is a non-blocking broadcast.
+bool bcast_init_is_served(CommunicatorState& state, int root);
+
+}  // namespace cepheus::coll

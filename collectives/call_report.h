@@ -1,0 +1,55 @@
+// What `cepheusctl explain` shows of one communicator: calls by path and reason.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "collectives/host_mpi.h"
+#include "collectives/reports/report_file.h"
+
+namespace cepheus::coll {
+
+class CallReport {
+ public:
+  struct Times {
+    std::int64_t began;  // ReportFile::begin_call()'s
+    std::size_t bytes;
+    int root;
+  };
+
+  // One call on `comm`, which ends now. Opened at the first one: by then programs have named their
+  // communicators. Without room for reports nothing is counted, and nothing else changes.
+  void count(const host::Communicator& comm, const char* path, const char* reason,
+             const Times& times) {
+    if (!tried_) open(comm);
+    if (!scope_) return;
+    scope_->count(path, reason);
+    if (times.began != 0)
+      scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));
+  }
+
+ private:
+  void open(const host::Communicator& comm) {
+    tried_ = true;
+    const int rank = host::rank(comm);
+    ReportFile& file = ReportFile::instance();
+    if (const auto opened = file.open(); opened) {
+      scope_.emplace(file, host::name(comm), static_cast<unsigned>(rank),
+                     static_cast<unsigned>(host::size(comm)));
+    } else if (rank == 0) {
+      say_why_not(opened.error().text.c_str());
+    }
+  }
+  // Once a process.
+  static void say_why_not(const char* why) {
+    static std::atomic<bool> said{false};
+    if (said.exchange(true)) return;
+    host::log(1, "cepheus: cepheusctl explain won't show this process: %s", why);
+  }
+
+  bool tried_ = false;
+  std::optional<ReportScope> scope_;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,280 @@
+#include "collectives/communicator_state.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "collectives/communicators.h"
+#include "collectives/core/counters.h"
+#include "collectives/core/parameters.h"
+
+namespace cepheus::coll {
+
+using Shape = Placement::Shape;
+
+CommunicatorState::CommunicatorState(host::Communicator& comm)
+    : all_(Team::all(comm, reserve_tags(comm))), arrangement_(all_), team_course_(all_) {}
+
+bool CommunicatorState::may_serve(size_t bytes) {
+  std::call_once(first_call_, [this] {
+    if (!arrangement_.is_known_to_all()) return;
+    alike_ = true;
+    if (is_unserved()) tell_unserved();
+  });
+  if (alike_.load(std::memory_order_relaxed) && is_unserved()) return is_time_to_look_again();
+  return earned_.load(std::memory_order_relaxed) || is_earned(bytes);
+}
+
+bool CommunicatorState::is_earned(size_t bytes) {
+  const Parameters& p = parameters();
+  const uint64_t calls = ++first_calls_;
+  earned_ = p.sets_up_at_once() || calls > static_cast<uint64_t>(p.set_up_after) ||
+            (first_bytes_ += bytes) >= p.set_up_bytes;
+  if (calls == 1 && !earned_ && all_.is_leader()) {
+    host::log(1, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
+              host::implementation(), p.not_earned().c_str());
+  }
+  return earned_;
+}
+
+// Multicast was impossible: a rank had no device, or could not open it. That may be over.
+bool CommunicatorState::is_time_to_look_again() {
+  constexpr uint64_t kFactor = 4, kMost = 1 << 20;
+  if (!arrangement_.may_change() || ++saved_calls_ < look_again_after_) return false;
+  saved_calls_ = 0;
+  look_again_after_ = std::min(look_again_after_ * kFactor, kMost);
+  for (;;) {
+    const Guard guard(busy_);
+    if (!guard) continue;  // held for moments
+    // What was started before goes the old way on all ranks, also where its turn has not come.
+    (void)take_incoming();
+    for (Broadcast* each = started_.front(); each != nullptr; each = each->behind)
+      each->is_unserved = true;
+    unserved_reason_ = placement().reason;
+    alike_ = false;
+    settled_ = false;
+    arrangement_.again();
+    return true;
+  }
+}
+
+// --- Blocking broadcasts.
+
+Code CommunicatorState::serve(Broadcast& broadcast) {
+  finish_started();
+  reap_communicators();
+  Code rc = Code::kPending;
+  while (rc == Code::kPending) {
+    {
+      const Guard guard(busy_);
+      if (guard) {
+        rc = step(broadcast);
+        look_after();
+        serves_ = rc == Code::kPending;
+        if (!serves_) break;
+      }
+    }
+    host::progress();
+    if (const auto nap = std::exchange(nap_, {}); nap.count() > 0) std::this_thread::sleep_for(nap);
+  }
+  alike_ = true;
+  if (rc == Code::kDone) count(broadcast);
+  return rc;
+}
+
+Code CommunicatorState::step(Broadcast& broadcast) {
+  if (broadcast.course == nullptr) {
+    const Code rc = choose_course(broadcast);
+    if (rc != Code::kDone) return rc;
+  }
+  const Code rc = broadcast.course->progress();
+  if (rc == Code::kPending) nap_ = broadcast.course->spare_time();
+  return rc == Code::kDone ? broadcast.payload.error() : rc;
+}
+
+void CommunicatorState::take_team_course(Broadcast& broadcast, const std::string& why) {
+  using Otherwise = TeamBroadcast::Otherwise;
+  const bool attended = broadcast.attended();
+  team_course_.begin({broadcast.is_unserved ? nullptr : multicast_.get(), why, broadcast.payload,
+                      broadcast.root, attended,
+                      attended ? Otherwise::kSavedFunction : Otherwise::kTree});
+  broadcast.course = &team_course_;
+}
+
+Code CommunicatorState::choose_course(Broadcast& broadcast) {
+  if (broadcast.is_unserved) {
+    take_team_course(broadcast, unserved_reason_);
+    return Code::kDone;
+  }
+  if (!settled_) {
+    if (!arrangement_.progress()) return Code::kPending;
+    settle();
+  }
+  if (placement().shape == Shape::kNone && parameters().chosen_mode() == Mode::kRequire) {
+    if (all_.is_leader()) host::abort_job(comm(), placement().reason);
+    return Code::kPending;  // until then
+  }
+  if (hosts_course_) {
+    hosts_course_->begin(broadcast.payload, broadcast.root, broadcast.attended());
+    broadcast.course = &*hosts_course_;
+  } else {
+    take_team_course(broadcast, placement().reason);
+  }
+  return Code::kDone;
+}
+
+// It is known who shares a host.
+void CommunicatorState::settle() {
+  settled_ = true;
+  switch (placement().shape) {
+    case Shape::kFlat:
+      multicast_ = std::make_unique<Multicast>(all_, [this] { call(); });
+      break;
+    case Shape::kHosts: {
+      std::vector<int> host_of(static_cast<size_t>(all_.size()));
+      for (size_t host = 0; host < placement().hosts.size(); ++host) {
+        for (const int rank : placement().hosts[host])
+          host_of[static_cast<size_t>(rank)] = static_cast<int>(host);
+      }
+      const int own = host_of[static_cast<size_t>(all_.self())];
+      hosts_.emplace(Hosts{all_.part(placement().leaders()),
+                           all_.part(placement().hosts[static_cast<size_t>(own)]),
+                           std::move(host_of)});
+      if (hosts_->leaders.self() >= 0)
+        multicast_ = std::make_unique<Multicast>(hosts_->leaders, [this] { call(); });
+      hosts_course_.emplace(*hosts_, multicast_.get());
+      if (all_.is_leader()) {
+        host::log(1,
+                  "cepheus: %s: %d hosts; multicast among one rank of each, point to "
+                  "point inside",
+                  all_.name().c_str(), hosts_->leaders.size());
+      }
+      break;
+    }
+    case Shape::kOneHost:
+    case Shape::kNone:
+      tell_unserved();
+      break;
+  }
+  if (multicast_ != nullptr) begin_background_progress();
+}
+
+void CommunicatorState::tell_unserved() {
+  const int level = std::exchange(told_unserved_, true) ? 2 : 1;
+  if (!all_.is_leader()) return;
+  host::log(level, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
+            host::implementation(), placement().reason.c_str());
+}
+
+// --- Non-blocking ones.
+
+void CommunicatorState::start(Broadcast& broadcast) {
+  {
+    const std::lock_guard<std::mutex> guard(incoming_mutex_);
+    incoming_.push(&broadcast);
+    if (!in_flight_.exchange(true)) add_in_flight(1);
+  }
+  BroadcastQueue complete;
+  advance(complete);
+  finish(complete);
+}
+
+void CommunicatorState::finish_started() {
+  while (is_in_flight()) {
+    BroadcastQueue complete;
+    advance(complete);
+    finish(complete);
+    if (is_in_flight()) host::progress();
+  }
+}
+
+void CommunicatorState::finish(BroadcastQueue& complete) {
+  while (Broadcast* const broadcast = complete.pop())
+    broadcast->done(broadcast, broadcast->outcome);
+}
+
+bool CommunicatorState::take_incoming() {
+  const std::lock_guard<std::mutex> incoming(incoming_mutex_);
+  started_.take(incoming_);
+  if (!started_.is_empty()) return true;
+  if (in_flight_.exchange(false)) add_in_flight(-1);
+  return false;
+}
+
+void CommunicatorState::advance(BroadcastQueue& out) {
+  const Guard guard(busy_);
+  if (!guard || serves_) return;
+  while (take_incoming()) {
+    Broadcast& broadcast = *started_.front();
+    broadcast.outcome = step(broadcast);
+    look_after();
+    if (broadcast.outcome == Code::kPending) return;
+    if (broadcast.outcome == Code::kDone) count(broadcast);
+    out.push(started_.pop());
+  }
+}
+
+// --- What was done.
+
+void CommunicatorState::count_saved(bool attended, const CallReport::Times& times) {
+  const bool is_early = !earned_ && !(alike_ && is_unserved());
+  count(Route::kSaved, attended, is_early ? parameters().not_earned() : placement().reason, times);
+}
+
+void CommunicatorState::count(const Broadcast& broadcast) {
+  const Course& course = *broadcast.course;
+  count(course.route(), broadcast.attended(), course.reason(),
+        {broadcast.began, broadcast.payload.bytes(), broadcast.root});
+}
+
+void CommunicatorState::count(Route route, bool attended, const std::string& reason,
+                              const CallReport::Times& times) {
+  counters().add_broadcast(route, attended);
+  const RouteText text = text_of(route);
+  const std::lock_guard<std::mutex> guard(calls_mutex_);
+  calls_.count(comm(), attended ? text.attended : text.unattended, reason.c_str(), times);
+}
+
+// --- Beside the program's calls.
+
+void CommunicatorState::look_after() {
+  if (multicast_ == nullptr) return;
+  multicast_->look_after();
+  if (multicast_->is_settling()) call();
+}
+
+void CommunicatorState::call() {
+  if (!called_.exchange(true)) add_called(1);
+}
+
+bool CommunicatorState::take_call() {
+  const bool was_called = called_.load(std::memory_order_relaxed) && called_.exchange(false);
+  if (was_called) add_called(-1);
+  return was_called;
+}
+
+void CommunicatorState::watch() {
+  if (is_closing()) {
+    (void)close();
+    return;
+  }
+  const Guard guard(busy_);
+  if (guard) look_after();
+}
+
+bool CommunicatorState::close() {
+  closing_ = true;
+  if (closed_) return true;
+  const Guard guard(busy_);
+  if (!guard || (multicast_ != nullptr && !multicast_->tear_down())) return false;
+  if (multicast_ != nullptr) multicast_->destroy_groups();
+  closed_ = true;
+  return true;
+}
+
+void CommunicatorState::detach() {
+  if (multicast_ != nullptr) multicast_->detach();
+  (void)take_call();
+}
+
+}  // namespace cepheus::coll

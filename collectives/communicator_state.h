@@ -1,0 +1,141 @@
+// coll/cepheus on one communicator: its broadcasts in the order of their calls, and the course that
+// each takes, which its ranks' places decide.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "collectives/broadcast.h"
+#include "collectives/call_report.h"
+#include "collectives/group/arrangement.h"
+#include "collectives/hosts_broadcast.h"
+#include "collectives/multicast.h"
+
+namespace cepheus::coll {
+
+class CommunicatorState {
+ public:
+  explicit CommunicatorState(host::Communicator& comm);
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+
+  // Before each broadcast, of `bytes`. False, on all ranks alike: the saved function shall serve it.
+  bool may_serve(size_t bytes);
+  static constexpr size_t kMany = ~size_t{0} / 2;
+  // The saved function has served it alone.
+  void count_saved(bool attended, const CallReport::Times& times);
+  void count(const Broadcast& broadcast);
+
+  // Serves a blocking broadcast of more than no bytes, or returns Code::kNotServed: the saved
+  // function shall serve it, and count() be told.
+  Code serve(Broadcast& broadcast);
+  // Starts a non-blocking one of more than no bytes; never blocks.
+  void start(Broadcast& broadcast);
+  // Some are not complete.
+  bool is_in_flight() const { return in_flight_.load(); }
+  // What can be done for them now; those that are complete are added to `out`, for finish(). Never
+  // blocks.
+  void advance(BroadcastQueue& out);
+  // Tells their callers. Call it with nothing held.
+  static void finish(BroadcastQueue& complete);
+  // Until none is in flight.
+  void finish_started();
+
+  // What must go on while the program is elsewhere in MPI: others may need what this rank has.
+  // Never blocks; returns at once if another call is at it.
+  void watch();
+  // Another rank may need what this one has: watch() shall come soon. Runs anywhere.
+  void call();
+  // True once after a call().
+  bool take_call();
+
+  // All ranks that are members agree: groups were set up, so they are torn down together.
+  bool has_groups() const { return multicast_ != nullptr && multicast_->has_groups(); }
+  // No broadcast will follow. True once nobody needs the groups any more and they are gone; call
+  // it, or watch(), until then. Never blocks.
+  bool close();
+  bool is_closing() const { return closing_.load(); }
+  bool is_closed() const { return closed_.load(); }
+  // Local, when it is closed: what is still posted on the communicator is taken back.
+  void detach();
+  // The program has freed the communicator: its object waits until the state is closed.
+  bool is_freed() const { return freed_.load(); }
+  void set_freed() { freed_ = true; }
+  host::Communicator& comm() const { return all_.comm(); }
+
+ private:
+  // Held for moments, by whoever works on this state; never waits for another.
+  class Guard {
+   public:
+    explicit Guard(std::atomic_flag& busy) : busy_(busy), held_(!busy.test_and_set()) {}
+    ~Guard() {
+      if (held_) busy_.clear();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    explicit operator bool() const { return held_; }
+
+   private:
+    std::atomic_flag& busy_;
+    const bool held_;
+  };
+
+  // Under the guard:
+  Code step(Broadcast& broadcast);
+  Code choose_course(Broadcast& broadcast);
+  void take_team_course(Broadcast& broadcast, const std::string& why);
+  // Into started_; false if none is started.
+  bool take_incoming();
+  bool is_earned(size_t bytes);
+  bool is_time_to_look_again();
+  void settle();
+  void tell_unserved();
+  void look_after();
+  void count(Route route, bool attended, const std::string& reason, const CallReport::Times& times);
+
+  const Placement& placement() const { return arrangement_.placement(); }
+  bool is_unserved() const {
+    return placement().shape == Placement::Shape::kOneHost ||
+           placement().shape == Placement::Shape::kNone;
+  }
+
+  const Team all_;
+  std::once_flag first_call_;
+  Arrangement arrangement_;
+  bool settled_ = false;  // the arrangement, and what follows from it
+  // Setting up a group costs more than a few broadcasts gain. Every rank counts the same calls and
+  // bytes until they are enough.
+  std::atomic<bool> earned_{false};
+  std::atomic<uint64_t> first_calls_{0}, first_bytes_{0};
+  bool told_unserved_ = false;
+  // Calls that the saved function has served since the last look at the ranks' places, and after how
+  // many the next one comes. Every rank counts the same calls.
+  std::atomic<uint64_t> saved_calls_{0};
+  uint64_t look_again_after_ = 64;
+  std::atomic<bool> alike_ = false;       // all ranks know it when they make their next call
+  std::string unserved_reason_;           // of broadcasts from before the last look
+  std::optional<Hosts> hosts_;            // Shape::kHosts
+  std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
+  // One broadcast has its turn at a time, so they share their courses.
+  TeamBroadcast team_course_;
+  std::optional<HostsBroadcast> hosts_course_;  // Shape::kHosts
+  bool serves_ = false;                         // a blocking one has its turn
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  std::chrono::nanoseconds nap_{0};  // the course in hand can spare the caller for so long
+
+  BroadcastQueue started_;  // the first is being served
+  std::mutex incoming_mutex_;
+  BroadcastQueue incoming_;
+  std::atomic<bool> in_flight_{false};
+
+  std::atomic<bool> called_{false};
+  std::atomic<bool> closing_{false}, closed_{false}, freed_{false};
+  std::mutex calls_mutex_;
+  CallReport calls_;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,188 @@
+#include "collectives/communicator_state.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/core/parameters.h"
+#include "collectives/fakes/allocations.h"
+#include "collectives/fakes/fake_fabric.h"
+#include "collectives/fakes/fake_job.h"
+#include "collectives/fakes/fake_mpi.h"
+#include "collectives/group/transport.h"
+
+namespace cepheus::coll {
+namespace {
+
+// Calls are counted in reports of this program's own.
+class Reports : public testing::Environment {
+  void SetUp() override {
+    setenv("CEPHEUS_REPORT_DIR", mkdtemp((path_ = testing::TempDir() + "reports-XXXXXX").data()),
+           1);
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+  std::string path_;
+};
+[[maybe_unused]] const auto* const kReports = testing::AddGlobalTestEnvironment(new Reports);
+
+// Ranks that each have a NIC. Rank 0 is the root of all broadcasts.
+class Ranks {
+ public:
+  explicit Ranks(int size) : mpi_(size) {
+    fake::use_small_sizes();
+    parameters().ranks_per_host = -1;  // a host is a NIC
+    parameters().set_up_after = 0;
+    for (int rank = 0; rank < size; ++rank)
+      states_.push_back(std::make_unique<CommunicatorState>(mpi_.communicator(rank)));
+    std::string why;
+    while (Transport::instance().open(why, true) != MCAST_OK) {
+    }
+  }
+
+  struct Memory {
+    std::vector<std::byte> memory;
+  };
+  struct Started : Memory, Broadcast {
+    explicit Started(std::byte value)
+        : Memory{std::vector<std::byte>(100, value)},
+          Broadcast(Payload(memory.data(), memory.size()), 0, [](Broadcast* broadcast, Code) {
+            static_cast<Started*>(broadcast)->is_over = true;
+          }) {}
+    bool is_done() const { return is_over; }
+    bool is_over = false;
+  };
+  Started& start(int rank, std::byte value) {
+    started_.push_back(std::make_unique<Started>(rank == 0 ? value : std::byte{0xEE}));
+    Started& it = *started_.back();
+    const fake::Counting counted(true);
+    fabric.caller = rank;
+    state(rank).start(it);
+    return it;
+  }
+  // A blocking one that the saved function serves.
+  void call_saved(int rank) {
+    std::byte memory[100];
+    Broadcast broadcast(Payload(memory, sizeof memory), 0);
+    fabric.caller = rank;
+    ASSERT_TRUE(state(rank).may_serve(sizeof memory));
+    ASSERT_EQ(state(rank).serve(broadcast), Code::kNotServed);
+  }
+  void look(int rank) {
+    fabric.caller = rank;
+    fabric.progress(rank);
+    const fake::Counting counted(true);
+    BroadcastQueue complete;
+    state(rank).advance(complete);
+    CommunicatorState::finish(complete);
+    state(rank).watch();
+  }
+  void deliver_messages() {
+    for (auto all = mpi_.deliverable(); !all.empty(); all = mpi_.deliverable())
+      mpi_.deliver(all.front());
+  }
+  void pass() {
+    for (int i = 0; i < 200; ++i) {
+      deliver_messages();
+      for (const std::uint32_t end : fabric.registering()) fabric.conclude(end);
+      for (auto ends = fabric.deliverable(); !ends.empty(); ends = fabric.deliverable())
+        fabric.deliver(ends.front());
+      for (int rank = 0; rank < size(); ++rank) look(rank);
+    }
+  }
+  int size() const { return static_cast<int>(states_.size()); }
+  std::size_t sent_bytes(int rank) const { return mpi_.sent_bytes(rank); }
+  CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
+
+  fake::Fabric fabric;
+
+ private:
+  fake::Mpi mpi_;
+  std::vector<std::unique_ptr<CommunicatorState>> states_;
+  std::vector<std::unique_ptr<Started>> started_;
+};
+
+// Persistent broadcasts ask nobody whether they are served. Two were started while the device was
+// missing at rank 1, and the second one's turn has come at the root alone when all ranks look again.
+TEST(CommunicatorState, WhatWasStartedBeforeANewLookAtThePlacesGoesTheOldWay) {
+  Ranks job(2);
+  job.start(0, std::byte{1});
+  job.fabric.is_port_up = false;
+  job.fabric.on_open = [] { return MCAST_ERR_NO_DEVICE; };
+  const Ranks::Started& settling = job.start(1, std::byte{1});
+  job.pass();
+  ASSERT_TRUE(settling.is_done());
+  for (int rank = 0; rank < 2; ++rank) job.call_saved(rank);
+
+  Ranks::Started& first = job.start(1, std::byte{2});
+  Ranks::Started& second = job.start(1, std::byte{3});
+  Ranks::Started& sent_first = job.start(0, std::byte{2});
+  Ranks::Started& sent_second = job.start(0, std::byte{3});
+  job.deliver_messages();
+  job.look(0);
+  ASSERT_TRUE(sent_first.is_done());
+
+  job.fabric.is_port_up = true;
+  job.fabric.on_open = [] { return MCAST_OK; };
+  for (int rank = 0; rank < 2; ++rank) {
+    int calls = 1;
+    while (!job.state(rank).may_serve(100)) ++calls;
+    EXPECT_EQ(calls, 64);
+  }
+  Ranks::Started& sent_third = job.start(0, std::byte{4});
+  Ranks::Started& third = job.start(1, std::byte{4});
+  job.pass();
+  EXPECT_TRUE(sent_second.is_done() && sent_third.is_done());
+  const auto expect_data = [](const Ranks::Started& it, std::byte value) {
+    EXPECT_TRUE(it.is_done());
+    EXPECT_EQ(it.memory, std::vector<std::byte>(100, value));
+  };
+  expect_data(first, std::byte{2});
+  expect_data(second, std::byte{3});
+  expect_data(third, std::byte{4});
+  EXPECT_TRUE(job.state(0).has_groups());
+}
+
+// The first broadcast gathers the ranks' places and sets a group up. What rank 0 sends grows as the
+// number of ranks does.
+TEST(CommunicatorState, RankZeroSendsFewBytesPerRankForTheFirstBroadcast) {
+  constexpr std::size_t kMostPerRank = 512;
+  for (const int size : {16, 64, 128}) {
+    SCOPED_TRACE(size);
+    Ranks job(size);
+    std::vector<const Ranks::Started*> all;
+    for (int rank = 0; rank < size; ++rank) all.push_back(&job.start(rank, std::byte{1}));
+    job.pass();
+    for (const Ranks::Started* each : all)
+      ASSERT_EQ(each->memory, std::vector<std::byte>(100, std::byte{1}));
+    EXPECT_TRUE(job.state(0).has_groups());
+    for (int rank = 0; rank < size; ++rank) {
+      const std::size_t most = static_cast<std::size_t>(rank == 0 ? size : 16) * kMostPerRank;
+      EXPECT_LE(job.sent_bytes(rank), most) << "rank " << rank;
+    }
+  }
+}
+
+// Started ones, which each rank's progress serves.
+TEST(CommunicatorState, AllocatesNothingForABroadcastOnceItHasServedSome) {
+  constexpr int kRanks = 3, kWarmUp = 20, kCounted = 100;
+  Ranks job(kRanks);
+  std::size_t before = 0;
+  for (int i = 0; i < kWarmUp + kCounted; ++i) {
+    if (i == kWarmUp) before = fake::allocations();
+    std::vector<const Ranks::Started*> all;
+    for (int rank = 0; rank < kRanks; ++rank)
+      all.push_back(&job.start(rank, static_cast<std::byte>(i)));
+    job.pass();
+    for (const Ranks::Started* each : all)
+      ASSERT_EQ(each->memory, std::vector<std::byte>(100, static_cast<std::byte>(i)));
+  }
+  EXPECT_GT(before, 0u) << "setting groups up is counted";
+  EXPECT_EQ(fake::allocations() - before, 0u);
+}
+
+}  // namespace
+}  // namespace cepheus::coll

@@ -1,0 +1,178 @@
+#include "collectives/communicators.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "collectives/group/clock.h"
+#include "collectives/group/transport.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+// Taken by whoever comes; who only progresses passes by.
+std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
+std::vector<CommunicatorState*> watched;
+std::size_t next_watched = 0;
+std::atomic<bool> is_progressed{false};
+std::atomic<int> in_flight{0};  // communicators with non-blocking broadcasts
+std::atomic<int> called{0};     // communicators that other ranks may need something of
+std::atomic<int> closing{0};  // communicators that the program has freed and that are still watched
+
+class ListGuard {
+ public:
+  ListGuard() {
+    while (list_busy.test_and_set()) sched_yield();
+  }
+  ~ListGuard() { list_busy.clear(); }
+  ListGuard(const ListGuard&) = delete;
+  ListGuard& operator=(const ListGuard&) = delete;
+};
+
+void forget(const CommunicatorState* state) {
+  const ListGuard guard;
+  std::erase(watched, state);
+}
+
+// A state that is watched no more. If the program has freed the communicator, this ends both.
+void release(CommunicatorState* state) {
+  const bool freed = state->is_freed();
+  state->detach();
+  if (!freed) return;
+  host::Communicator& comm = state->comm();
+  closing.fetch_sub(1);
+  host::release(comm);
+}
+
+// Lets those communicators do what they have to that are called, and one after the other of all:
+// with hundreds of them alive a look at all would be felt.
+void progress_communicators() {
+  if (list_busy.test_and_set()) return;  // another thread is at it, or this is inside one
+  if (called.load(std::memory_order_relaxed) > 0) {
+    for (CommunicatorState* state : watched) {
+      if (state->take_call()) state->watch();
+    }
+  }
+  if (!watched.empty()) {
+    next_watched = next_watched + 1 < watched.size() ? next_watched + 1 : 0;
+    watched[next_watched]->watch();
+  }
+  list_busy.clear();
+}
+
+// What non-blocking broadcasts in flight can do now.
+void progress_broadcasts() {
+  if (in_flight.load(std::memory_order_relaxed) == 0) return;
+  if (list_busy.test_and_set()) return;
+  BroadcastQueue complete;
+  for (CommunicatorState* state : watched) {
+    if (state->is_in_flight()) state->advance(complete);
+  }
+  list_busy.clear();
+  CommunicatorState::finish(complete);
+}
+
+}  // namespace
+
+// A device of software that has moved packets or slept until some came is not idle, though none
+// completes a message: that shows in the time it took, which an empty queue of a hardware device
+// never takes.
+bool progress_in_background() {
+  constexpr auto kIdleLook = std::chrono::microseconds(10);
+  static std::atomic<unsigned> calls{0};
+  constexpr unsigned kWatchEvery = 8;
+  const bool is_turn = calls.fetch_add(1, std::memory_order_relaxed) % kWatchEvery == 0;
+  if (is_turn || called.load(std::memory_order_relaxed) > 0) progress_communicators();
+  const Clock::time_point began = Clock::now();
+  const unsigned done = Transport::instance().progress();
+  const bool was_idle = done == 0 && Clock::now() - began < kIdleLook;
+  progress_broadcasts();
+  return !was_idle;
+}
+
+void free_communicator(CommunicatorState& state) {
+  state.finish_started();
+  if (!state.has_groups() || state.close()) {
+    forget(&state);
+    state.detach();
+  } else if (host::is_dynamic(state.comm()) || !host::will_finalize()) {
+    // Two jobs that part: neither shall wait for the other in its MPI_Finalize. And the end of an
+    // MPI session waits for no rank.
+    while (!state.close()) host::progress();
+    forget(&state);
+    state.detach();
+  } else {
+    host::retain(state.comm());
+    state.set_freed();
+    closing.fetch_add(1);
+  }
+  reap_communicators();
+}
+
+void finalize_communicators() {
+  std::vector<CommunicatorState*> states;
+  {
+    const ListGuard guard;
+    states = watched;
+  }
+  // What was started needs the others, who may hold communicators in another order: all of them go
+  // on meanwhile.
+  for (CommunicatorState* state : states) {
+    if (!state->is_closing()) state->finish_started();
+  }
+  reap_communicators();
+  {
+    const ListGuard guard;
+    states.swap(watched);
+    watched.clear();
+  }
+  // All at once: ranks may hold communicators in different orders.
+  std::vector<CommunicatorState*> left;
+  for (CommunicatorState* state : states) {
+    if (state->has_groups()) left.push_back(state);
+  }
+  while (!left.empty()) {
+    std::erase_if(left, [](CommunicatorState* state) { return state->close(); });
+    if (!left.empty()) host::progress();
+  }
+  for (CommunicatorState* state : states) release(state);
+}
+
+void begin_background_progress() {
+  if (!is_progressed.exchange(true)) host::start_background_progress();
+}
+
+void end_background_progress() {
+  if (is_progressed.exchange(false)) host::stop_background_progress();
+}
+
+void add_in_flight(int communicators) {
+  if (communicators > 0) begin_background_progress();
+  in_flight.fetch_add(communicators);
+}
+
+void add_called(int communicators) { called.fetch_add(communicators); }
+
+void reap_communicators() {
+  if (closing.load(std::memory_order_relaxed) == 0) return;
+  std::vector<CommunicatorState*> gone;
+  {
+    const ListGuard guard;
+    const auto end = std::partition(watched.begin(), watched.end(), [](CommunicatorState* state) {
+      return !state->is_freed() || !state->is_closed();
+    });
+    gone.assign(end, watched.end());
+    watched.erase(end, watched.end());
+  }
+  for (CommunicatorState* state : gone) release(state);
+}
+
+void watch_communicator(CommunicatorState& state) {
+  const ListGuard guard;
+  watched.push_back(&state);
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,39 @@
+// All communicators that the collectives serve: their progress beside the program's calls, and their
+// end, as they are freed or at the start of MPI_Finalize, while messages still flow.
+//
+// Groups go once all members have everything, and a member may come to MPI_Comm_free as late as it
+// likes. So a freed communicator that has groups is kept from the host's destructor until the last
+// member has come: MPI_Comm_free returns at once, and no new communicator gets the context id while
+// messages of the old one may be under way. MPI_Finalize, in which the host waits for all ranks
+// anyway, waits for all of them. Without MPI_Finalize, in programs that have MPI sessions alone,
+// MPI_Comm_free waits.
+#pragma once
+
+#include "collectives/communicator_state.h"
+
+namespace cepheus::coll {
+
+// One more that is served.
+void watch_communicator(CommunicatorState& state);
+// The program frees it: messages still flow, and no call on it follows.
+void free_communicator(CommunicatorState& state);
+// The program is in MPI_Finalize: messages still flow on all communicators.
+void finalize_communicators();
+
+// The host's progress calls it. False: there was nothing to do, so the core may be given away.
+bool progress_in_background();
+// Before anything needs that, it is not asked for: where many ranks share a core, each look costs
+// all.
+void begin_background_progress();
+// At the component's end.
+void end_background_progress();
+
+// One more communicator has non-blocking broadcasts in flight, or one less.
+void add_in_flight(int communicators);
+// One more communicator is called, or one less: the next progress looks at those.
+void add_called(int communicators);
+// Gives those back to the host that were freed by the program and whose groups are gone. Not from
+// progress_in_background().
+void reap_communicators();
+
+}  // namespace cepheus::coll

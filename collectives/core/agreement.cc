@@ -1,0 +1,223 @@
+#include "collectives/core/agreement.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace cepheus::coll {
+
+using Kind = ControlMessage::Kind;
+
+const char* name(Cause cause) {
+  switch (cause) {
+    case Cause::kWork:
+      return "work";
+    case Cause::kWatchdog:
+      return "watchdog";
+    case Cause::kDevice:
+      return "device";
+    case Cause::kLeader:
+      return "leader";
+    case Cause::kSlow:
+      return "slow";
+    case Cause::kLost:
+      return "lost";
+    case Cause::kCount:
+      break;
+  }
+  return "unknown";
+}
+
+ControlMessage Agreement::message(Kind kind, std::uint64_t unit, std::uint64_t value) const {
+  ControlMessage m{};
+  m.kind = kind;
+  m.generation = generation_;
+  m.unit = unit;
+  m.value = value;
+  m.cause = cause_;
+  std::snprintf(m.reason, sizeof m.reason, "%s", reason_.c_str());
+  return m;
+}
+
+void Agreement::send(int to, const ControlMessage& m, Actions& out) const {
+  out.push_back({Action::Kind::kSend, to, m});
+}
+
+void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, Actions& out) {
+  position_ = unit;
+  inside_ = true;
+  root_ = root;
+  sent_ = false;
+  asked_root_ = false;
+  gone_ = false;
+  ask_at_.reset();
+  ask_in_ = kAsk;
+  ask_again_in_ = kAskAgain;
+  asked_since_ = false;
+  delivered_ = 0;
+  retry_after_ = retry_after;
+  if (is_root() && salvaged_ && !cut_) decide_cut(out);
+}
+
+void Agreement::leave(std::uint64_t next_unit, Actions& out) {
+  std::erase_if(asked_, [&](const Asked& asked) {
+    if (asked.unit >= next_unit) return false;
+    // A LACK was an answer, too.
+    const bool answered = asked_root_ && asked.unit == position_;
+    if (!answered) send(asked.by, message(Kind::kHave, asked.unit, 0), out);
+    return true;
+  });
+  position_ = next_unit;
+  inside_ = false;
+}
+
+void Agreement::fail(Cause cause, const std::string& reason) {
+  if (broken_) return;
+  broken_ = true;
+  cause_ = cause;
+  reason_ = reason;
+}
+
+void Agreement::salvaged(bool unacknowledged, Actions& out) {
+  if (salvaged_) return;
+  salvaged_ = true;
+  if (is_root() && sent_) {
+    answered_.assign(static_cast<std::size_t>(size_), false);
+    unanswered_ = size_ - 1;
+    send(Action::kEveryone, message(Kind::kBroken, position_, 0), out);
+  } else {
+    if (is_root() && !cut_) decide_cut(out);
+    if (unacknowledged) send(Action::kEveryone, message(Kind::kBroken, kNoUnit, 0), out);
+  }
+  for (const Deferred& each : deferred_) take_lack(each.from, each.message, out);
+  deferred_.clear();
+}
+
+void Agreement::decide_cut(Actions& out) {
+  cut_ = position_;
+  retry_at_ = position_ + retry_after_;
+  send(Action::kEveryone, message(Kind::kCut, position_, retry_at_), out);
+}
+
+void Agreement::give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason) {
+  fail(Cause::kWork, reason);
+  if (cut_) return;
+  cut_ = unit;
+  retry_at_ = retry_at;
+}
+
+void Agreement::lack(std::uint64_t bytes, Actions& out) {
+  if (asked_root_) return;
+  asked_root_ = true;
+  send(root_, message(Kind::kLack, position_, bytes), out);
+}
+
+void Agreement::gone(int to, std::uint64_t unit, Actions& out) const {
+  send(to, message(Kind::kGone, unit, 0), out);
+}
+
+void Agreement::deliver(int to, std::uint64_t unit, Actions& out) const {
+  send(to, message(Kind::kDelivered, unit, 0), out);
+}
+
+void Agreement::watch(Time now, Actions& out) {
+  if (!inside_ || is_root() || broken_) return;
+  if (!ask_at_) ask_at_ = now + ask_in_;
+  if (now < *ask_at_) return;
+  ask_at_ = now + ask_again_in_;
+  ask_again_in_ = std::min(2 * ask_again_in_, kAskSeldom);
+  asked_since_ = true;
+  send(root_, message(Kind::kWaiting, position_, 0), out);
+}
+
+void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
+  switch (m.kind) {
+    case Kind::kBroken:
+      fail(m.cause, m.reason);
+      if (m.unit == kNoUnit) return;
+      if (m.unit < position_) {
+        send(from, message(Kind::kHave, m.unit, 0), out);
+      } else {
+        asked_.push_back({m.unit, from});
+      }
+      return;
+    case Kind::kCut:
+      fail(m.cause, m.reason);
+      if (cut_) return;
+      cut_ = m.unit;
+      retry_at_ = m.value;
+      return;
+    case Kind::kLack:
+      fail(m.cause, m.reason);
+      if (salvaged_) {
+        take_lack(from, m, out);
+      } else {
+        deferred_.push_back({from, m});
+      }
+      return;
+    case Kind::kHave:
+      if (m.unit == position_) take_answer(from);
+      return;
+    case Kind::kGone:
+      gone_ = gone_ || (inside_ && asked_root_ && from == root_ && m.unit == position_);
+      return;
+    case Kind::kWaiting:
+      return take_waiting(from, m.unit, out);
+    case Kind::kDelivered:
+      return take_delivered(from, m.unit);
+    case Kind::kCalled:
+    case Kind::kMistake:
+      return;  // none of its business
+  }
+}
+
+// The root may have returned long ago. One that is still inside, or not there yet, says nothing.
+void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
+  if (unit >= position_) return;
+  if (broken_) {
+    send(from, message(Kind::kBroken, kNoUnit, 0), out);
+  } else {
+    out.push_back({Action::Kind::kTellDelivered, from, message(Kind::kWaiting, unit, 0)});
+  }
+}
+
+// The first answer may overtake a completion that this member's NIC is about to hand over. So may
+// answers that come together with it: the root was outside MPI while this member asked.
+void Agreement::take_delivered(int from, std::uint64_t unit) {
+  if (!inside_ || from != root_ || unit != position_) return;
+  if (!std::exchange(asked_since_, false)) return;
+  if (++delivered_ < 2) {
+    ask_at_.reset();
+    ask_in_ = ask_again_in_ = kAskAgain;
+    return;
+  }
+  fail(Cause::kLost, "the fabric lost data: it never arrived at member " + std::to_string(rank_) +
+                         ", but was acknowledged (see old_duplicate_answered of the switches)");
+}
+
+void Agreement::take_lack(int from, const ControlMessage& m, Actions& out) {
+  if (cut_ && m.unit >= *cut_) return;  // the CUT is the answer
+  if (m.unit < position_) {
+    out.push_back({Action::Kind::kServeStored, from, m});
+  } else if (m.unit == position_ && is_root() && sent_) {
+    take_answer(from);
+    out.push_back({Action::Kind::kServeCurrent, from, m});
+  }
+  // Else this rank is not there yet: it will decide on a cut at that unit.
+}
+
+void Agreement::take_answer(int from) {
+  const auto at = static_cast<std::size_t>(from);
+  if (at >= answered_.size() || answered_[at]) return;
+  answered_[at] = true;
+  --unanswered_;
+}
+
+Agreement::Path Agreement::path() const {
+  if (!broken_) return Path::kMulticast;
+  if (!salvaged_) return Path::kSalvage;  // buffers may still be written to
+  if (gone_) return Path::kGone;
+  return cut_ && position_ >= *cut_ ? Path::kSaved : Path::kRepair;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,182 @@
+// How the members of a communicator agree, unit by unit, on the path of their broadcasts once its
+// fabric has broken. Pure: no messages are sent and no memory is moved here, both come out as
+// actions.
+//
+// A *unit* is what one multicast operation carries: a small broadcast, or up to 64 MiB of a large
+// one. All members count units alike. The root of a unit decides its path, and nobody else:
+//
+//   root that finds the group whole     sends by multicast
+//   root that knows it to be broken     CUT(unit) to all: this unit and all later ones go by the
+//                                       saved function
+//
+// Two roots never decide differently: a member gets past the unit of a CUT only by that CUT, so
+// whoever is the root of a later unit knows it. Units before the cut were sent by multicast,
+// perhaps not to all: a member whose side is broken takes in what had arrived, then asks the unit's
+// root:
+//
+//   LACK(unit, bytes it has)            -> the rest, point to point; or a CUT answers it
+//
+// The root of a small unit has mostly returned; it keeps what not all have acknowledged and serves
+// from its progress. The root of a large one is still inside: it sends BROKEN(unit) to all, and
+// returns when each has said HAVE(unit) or LACK(unit) and has been served. Members hear of a breach
+// by BROKEN, LACK or CUT, or find it themselves.
+//
+// A root that has no copy of a unit any more answers LACK by GONE: the member's call ends in an
+// error. That takes a fabric that acknowledged data and then lost it.
+//
+// Such a loss also shows while the group seems whole, because a member waits for ever. So a member
+// that has waited for long asks the unit's root, again and again. Without an answer it asks less
+// and less often: questions pile up at a root whose program is elsewhere.
+//
+//   WAITING(unit)                       -> DELIVERED(unit), once every member's NIC has acknowledged
+//                                          the unit; BROKEN if the group has failed at the root
+//
+// After two such answers the member takes the unit for lost, and the group for broken. The second
+// one answers a question that the member has sent after the first.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cepheus::coll {
+
+enum class Cause : std::uint32_t { kWork, kWatchdog, kDevice, kLeader, kSlow, kLost, kCount };
+const char* name(Cause cause);  // "watchdog"
+
+inline constexpr std::uint64_t kNoUnit = ~std::uint64_t{0};
+
+// Travels as it is: all ranks run the same build.
+struct ControlMessage {
+  enum class Kind : std::uint32_t {
+    kBroken = 1,
+    kCut,
+    kLack,
+    kHave,
+    kGone,
+    kWaiting,
+    kDelivered,
+    kCalled,  // this and the next one are CallCheck's
+    kMistake
+  };
+  Kind kind;
+  std::uint32_t generation;  // of the groups; counted alike by all
+  std::uint64_t unit;        // kBroken: that must be answered for, or kNoUnit; kCut: the first unit
+  std::uint64_t value;       // kLack: bytes it has; kCut: the unit at which to try multicast again
+  Cause cause;
+  char reason[180];  // of the breach, naming the rank that found it
+};
+
+struct Action {
+  // kTellDelivered: deliver() if every member's NIC has acknowledged the unit.
+  enum class Kind : std::uint8_t { kSend, kServeStored, kServeCurrent, kTellDelivered };
+  static constexpr int kEveryone = -1;
+  Kind kind;
+  int to;
+  ControlMessage message;  // kSend; of the others unit and value
+};
+using Actions = std::vector<Action>;
+
+class Agreement {
+ public:
+  enum class Path : std::uint8_t {
+    kMulticast,
+    kSalvage,  // the group has broken: wait for salvaged()
+    kRepair,   // member: take it from what was salvaged, or lack(); root: until is_answered()
+    kSaved,
+    kGone,  // member: nobody has the unit for it any more
+  };
+  using Time = std::chrono::steady_clock::time_point;
+  // A member asks its root after kAsk of waiting, and again after kAskAgain. Without an answer that
+  // time doubles up to kAskSeldom; after one it is kAskAgain.
+  static constexpr std::chrono::milliseconds kAsk{4000}, kAskAgain{2000}, kAskSeldom{64000};
+
+  Agreement(int rank, int size, std::uint32_t generation)
+      : rank_(rank), size_(size), generation_(generation) {}
+
+  // --- The member's own course. Units only grow.
+  // `retry_after`: should this rank decide on a cut, how many units later multicast is tried again.
+  void enter(std::uint64_t unit, int root, std::uint64_t retry_after, Actions& out);
+  void mark_sent() { sent_ = true; }  // root: something of the unit was sent by multicast
+  void leave(std::uint64_t next_unit, Actions& out);
+
+  // --- What happens.
+  void fail(Cause cause, const std::string& reason);  // found here
+  // The group is stopped and all that had arrived is at hand. `unacknowledged`: of what this rank
+  // sent as a root that has returned, some may not have arrived everywhere.
+  void salvaged(bool unacknowledged, Actions& out);
+  // All members know that the group of one has broken, and have all units before `unit`: this one and
+  // all later ones go by the saved function until `retry_at`.
+  void give_up(std::uint64_t unit, std::uint64_t retry_at, const std::string& reason);
+  // Member, on path kRepair: it has the first `bytes` of the current unit. Asks once.
+  void lack(std::uint64_t bytes, Actions& out);
+  // Root: it has no copy of `unit`, which member `to` lacks.
+  void gone(int to, std::uint64_t unit, Actions& out) const;
+  // Root: every member's NIC has acknowledged `unit`, which member `to` waits for.
+  void deliver(int to, std::uint64_t unit, Actions& out) const;
+  // The time goes by; call now and then.
+  void watch(Time now, Actions& out);
+  void receive(int from, const ControlMessage& message, Actions& out);
+
+  // --- Questions.
+  Path path() const;  // of the current unit
+  bool is_broken() const { return broken_; }
+  bool is_salvaged() const { return salvaged_; }
+  Cause cause() const { return cause_; }
+  const std::string& reason() const { return reason_; }
+  std::optional<std::uint64_t> cut() const { return cut_; }
+  std::uint64_t retry_at() const { return retry_at_; }  // if there is a cut
+  void set_retry_at(std::uint64_t unit) { retry_at_ = unit; }
+  // Root on path kRepair: every member has said what it has.
+  bool is_answered() const { return unanswered_ == 0; }
+
+ private:
+  ControlMessage message(ControlMessage::Kind kind, std::uint64_t unit, std::uint64_t value) const;
+  void send(int to, const ControlMessage& message, Actions& out) const;
+  void decide_cut(Actions& out);
+  void take_lack(int from, const ControlMessage& message, Actions& out);
+  void take_answer(int from);
+  void take_waiting(int from, std::uint64_t unit, Actions& out);
+  void take_delivered(int from, std::uint64_t unit);
+  bool is_root() const { return inside_ && root_ == rank_; }
+
+  const int rank_, size_;
+  const std::uint32_t generation_;
+
+  std::uint64_t position_ =
+      0;  // the current unit, or the next one: all before it are complete here
+  bool inside_ = false;
+  int root_ = 0;
+  bool sent_ = false;
+  bool asked_root_ = false;     // LACK of the current unit is out
+  bool gone_ = false;           // the root's answer to it
+  std::optional<Time> ask_at_;  // WAITING of the current unit is due; else in ask_in_ from now on
+  std::chrono::milliseconds ask_in_ = kAsk, ask_again_in_ = kAskAgain;
+  bool asked_since_ = false;  // WAITING was sent after the last answer
+  int delivered_ = 0;         // answers that count
+  std::uint64_t retry_after_ = 0;
+
+  bool broken_ = false;
+  bool salvaged_ = false;
+  Cause cause_ = Cause::kWork;
+  std::string reason_;
+  std::optional<std::uint64_t> cut_;
+  std::uint64_t retry_at_ = kNoUnit;
+
+  struct Asked {  // BROKEN(unit) that is to be answered when the unit is complete here
+    std::uint64_t unit;
+    int by;
+  };
+  std::vector<Asked> asked_;  // unattended roots of several units may ask at the same time
+  struct Deferred {
+    int from;
+    ControlMessage message;
+  };
+  std::vector<Deferred> deferred_;  // LACKs that came before salvaged()
+  std::vector<bool> answered_;
+  int unanswered_ = 0;
+};
+
+}  // namespace cepheus::coll

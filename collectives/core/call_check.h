@@ -1,0 +1,60 @@
+// Ranks whose arguments of one broadcast differ, where no data shows it: a root of a large broadcast
+// waits for members that wait for something else.
+//
+//   root that has waited for kPatience      CALLED(unit, bytes) to all
+//   member whose call of that unit differs  MISTAKE(unit, reason) to all: every rank's call ends in
+//                                           an error
+//
+// A member that has not come to the unit keeps CALLED until it does. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "collectives/core/agreement.h"
+
+namespace cepheus::coll {
+
+struct CallAtHand {
+  std::uint64_t unit;
+  int root;             // member
+  std::uint64_t bytes;  // of the whole broadcast
+};
+
+class CallCheck {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::milliseconds kPatience{1000};
+
+  struct Mistake {
+    enum class Kind : std::uint8_t {
+      kRoot,   // `from` calls with itself as the root
+      kCount,  // the root `from` passes `bytes`
+      kTold    // `from` has found it, see `reason`
+    };
+    Kind kind;
+    int from;
+    std::uint64_t bytes;
+    std::string reason;
+  };
+
+  // Root of a large broadcast that waits for its members: true once a unit, when CALLED is due.
+  bool is_due(const CallAtHand& own, Time now);
+  void receive(int from, const ControlMessage& message);
+  // What is known to be wrong with the caller's own call.
+  std::optional<Mistake> look(const CallAtHand& own) const;
+
+ private:
+  struct Heard {
+    int from;
+    ControlMessage message;
+  };
+  std::uint64_t unit_ = kNoUnit;  // that this root waits in
+  Time since_;
+  bool called_ = false;
+  std::optional<Heard> heard_called_, heard_mistake_;
+};
+
+}  // namespace cepheus::coll

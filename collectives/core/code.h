@@ -1,0 +1,19 @@
+// What a step of a collective came to.
+#pragma once
+
+namespace cepheus::coll {
+
+// Any other value is an error code of the MPI implementation's own, which the program gets as it is.
+enum class Code : int {
+  kDone = 0,
+  kPending = 1 << 24,  // call again
+  kNotServed,          // on all ranks alike: the saved function shall serve the call
+  kFailed,
+  kNoMemory,
+  kTruncated,     // of a receive: the message had another length
+  kEmpty,         // of a receive of more than no bytes: the message had none
+  kCountsDiffer,  // between the ranks of one call, as do the next one's
+  kRootsDiffer
+};
+
+}  // namespace cepheus::coll

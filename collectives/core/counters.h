@@ -1,0 +1,50 @@
+// What the collectives have done in this process. The host shows the numbers (MPI_T).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "collectives/core/agreement.h"
+#include "collectives/core/route.h"
+
+namespace cepheus::coll {
+
+class Counters {
+ public:
+  enum class Which : std::uint8_t {
+    kEager,  // blocking broadcasts, by route
+    kBulk,
+    kHosts,
+    kSaved,        // also the rest of one point to point
+    kIbcastEager,  // non-blocking ones
+    kIbcastBulk,
+    kIbcastHosts,
+    kIbcastTree,
+    kIbcastSaved,
+    kRepaired,  // pieces of broadcasts that this rank received point to point
+    kServed,    // ... that it sent
+    kGroups,    // groups set up
+    kDevice,    // buffers in a GPU's memory, which the host copied
+    kCount
+  };
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(Which::kCount);
+  static constexpr std::size_t kCauses = static_cast<std::size_t>(Cause::kCount);
+
+  void add(Which which) { bump(values_[static_cast<std::size_t>(which)]); }
+  void add_broadcast(Route route, bool attended);
+  void add_fallback(Cause cause) { bump(fallbacks_[static_cast<std::size_t>(cause)]); }
+
+  // The numbers themselves, which tools read while they grow: by Which, and by Cause.
+  std::array<unsigned long long, kKinds>& values() { return values_; }
+  std::array<unsigned long long, kCauses>& fallbacks() { return fallbacks_; }
+
+ private:
+  static void bump(unsigned long long& value) { __atomic_fetch_add(&value, 1, __ATOMIC_RELAXED); }
+
+  std::array<unsigned long long, kKinds> values_{};
+  std::array<unsigned long long, kCauses> fallbacks_{};
+};
+
+Counters& counters();
+
+}  // namespace cepheus::coll

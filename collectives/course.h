@@ -1,0 +1,26 @@
+// How one broadcast is served from its beginning to its end: call progress() until it is done.
+// Under the communicator's guard; never blocks. A communicator keeps its courses for the broadcasts
+// to come: each class has a begin(), which forgets the last one.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "collectives/core/code.h"
+#include "collectives/core/route.h"
+
+namespace cepheus::coll {
+
+class Course {
+ public:
+  virtual ~Course() = default;
+  // Code::kDone, an error, Code::kPending: call again; Code::kNotServed, on all ranks alike: the
+  // saved function shall serve it.
+  virtual Code progress() = 0;
+  // How long the caller may sleep without delaying it much.
+  virtual std::chrono::nanoseconds spare_time() const = 0;
+  virtual Route route() const = 0;
+  virtual const std::string& reason() const = 0;  // for the route
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,50 @@
+#include "collectives/device_memory.h"
+
+#include <link.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectives/gpu_driver.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr int kMemoryTypeAttribute = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+constexpr unsigned kDeviceMemory = 2;    // CU_MEMORYTYPE_DEVICE
+
+std::atomic<PointerGetAttribute> driver{nullptr};
+
+// Looks whether the program has CUDA's driver library loaded by now. Programs load it when they
+// like, so every broadcast looks; that is cheap unless they have loaded anything since.
+void look_for_gpu_driver() {
+  if (driver.load(std::memory_order_relaxed) != nullptr) return;
+  // How many libraries the loader has loaded, which it says with the first.
+  unsigned long long loads = 0;
+  (void)dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
+        return 1;
+      },
+      &loads);
+  // Set behind the driver: a thread that finds this number here finds the driver, too.
+  static std::atomic<unsigned long long> looked_at{0};
+  if (looked_at.load(std::memory_order_acquire) == loads) return;
+  if (const PointerGetAttribute found = find_gpu_driver()) driver.store(found);
+  looked_at.store(loads, std::memory_order_release);
+}
+
+}  // namespace
+
+bool is_device_memory(const void* address) {
+  look_for_gpu_driver();
+  const PointerGetAttribute ask = driver.load(std::memory_order_relaxed);
+  if (ask == nullptr || address == nullptr) return false;
+  unsigned type = 0;
+  // Memory that the driver does not know is an error to it.
+  return ask(&type, kMemoryTypeAttribute, reinterpret_cast<std::uintptr_t>(address)) == 0 &&
+         type == kDeviceMemory;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,119 @@
+// libmcast over a fabric, as a test holds both in its hands: groups whose data the test lets arrive,
+// and that break, refuse or lose as it likes. A message is acknowledged by each member's NIC as it
+// arrives; its send is complete when all have acknowledged it. Members hear of that, and of what
+// arrived, in progress().
+#pragma once
+
+#include <mcast/mcast.h>
+#include <mcast/query.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+struct mcast_group {
+  int member = 0;  // of the world, the rank
+  mcast_group_params_t params = {};
+  std::uint32_t number = 0;  // of this end
+  std::uint32_t wire = 0;    // of the group, from its leader's registration on
+  mcast_status_t status = MCAST_INPROGRESS;
+  mcast_cause_t cause = MCAST_CAUSE_NONE;
+  std::string reason;
+  std::vector<std::uint32_t> members;  // numbers of all ends; the leader's from the beginning
+  bool is_watched = true;
+  bool is_deaf = false;
+
+  struct Receive {
+    void* memory;
+    std::size_t size;
+    mcast_op_t* op;
+  };
+  std::deque<Receive> receives;
+  struct Arrived {
+    std::vector<std::byte> data;
+    mcast_op_t* op;  // null: a small one
+    std::uint32_t imm;
+  };
+  std::deque<Arrived> arrived;  // and not handed over yet
+  std::deque<std::unique_ptr<std::vector<std::byte>>> lent;
+  struct Send {
+    std::uint64_t serial;
+    std::vector<std::byte> copy;  // of a small one
+    const void* memory;
+    std::size_t size;
+    std::uint32_t imm;
+    mcast_op_t* op;
+    std::set<std::uint32_t> lacking;  // ends
+  };
+  std::deque<Send> sends;
+};
+
+namespace cepheus::coll::fake {
+
+class Fabric {
+ public:
+  Fabric();
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  int caller = 0;  // the rank that calls libmcast
+  // Outcome of the registrations to come, the last one for all further ones.
+  std::deque<mcast_status_t> outcomes{MCAST_OK};
+  // What opening the device comes to; called by the thread that opens.
+  std::function<mcast_status_t()> on_open = [] { return MCAST_OK; };
+  bool is_port_up = true;
+  mcast_context_params_t context_params = MCAST_CONTEXT_PARAMS_INIT;  // of the last opening
+
+  // Ends at which the next message of their group may arrive now.
+  std::vector<std::uint32_t> deliverable() const;
+  void deliver(std::uint32_t end);
+  // From now on what arrives there is acknowledged and lost, as by a switch that takes it for old.
+  void deafen(std::uint32_t end) { find(end)->is_deaf = true; }
+  // The rank and the unit of what was lost so.
+  const std::set<std::pair<int, std::uint64_t>>& lost() const { return lost_; }
+  // Messages of a unit that every member has acknowledged.
+  std::size_t acknowledged(std::uint64_t unit) const {
+    const auto at = acknowledged_.find(unit);
+    return at == acknowledged_.end() ? 0 : at->second;
+  }
+  // A registration whose outcome may become known.
+  std::vector<std::uint32_t> registering() const;
+  void conclude(std::uint32_t end);
+  // The end fails, and what it has of the group.
+  void fail(std::uint32_t end, mcast_cause_t cause, const std::string& why);
+  // Nothing moves from or to this rank any more.
+  void cut_off(int rank) { cut_.insert(rank); }
+  void mend() { cut_.clear(); }
+  bool is_whole() const { return cut_.empty(); }
+  // Ends with sends that wait: their watchdogs would bark.
+  std::vector<std::uint32_t> stalled() const;
+  std::vector<std::uint32_t> ends() const;
+  int rank_of(std::uint32_t end) const { return find(end)->member; }
+  // Completions of the rank's ends.
+  void progress(int rank);
+
+ private:
+  friend struct FabricCalls;
+  mcast_group* find(std::uint32_t end) const;
+  const mcast_group::Send* next_for(const mcast_group& end, mcast_group** from) const;
+
+  std::vector<std::unique_ptr<mcast_group>> groups_;
+  std::uint32_t numbers_ = 0;
+  std::uint64_t serials_ = 0;
+  void note_end_of(const mcast_group& end);
+
+  std::set<int> cut_;
+  std::set<std::uint32_t> ended_;  // wires on which a sender left a message that some lack
+  std::set<std::pair<int, std::uint64_t>> lost_;
+  std::map<std::uint64_t, std::size_t> acknowledged_;
+};
+
+}  // namespace cepheus::coll::fake

@@ -1,0 +1,165 @@
+#include "collectives/fakes/fake_mpi.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "collectives/fakes/allocations.h"
+
+namespace cepheus::coll::fake {
+
+namespace {
+Mpi* running_mpi = nullptr;
+}  // namespace
+
+Mpi::Mpi(int ranks)
+    : ranks_(static_cast<std::size_t>(ranks)), sent_bytes_(static_cast<std::size_t>(ranks)) {
+  running_mpi = this;
+  for (int rank = 0; rank < ranks; ++rank) {
+    communicator(rank).rank = rank;
+    communicator(rank).size = ranks;
+  }
+}
+
+Mpi::~Mpi() {
+  // A send that was forgotten is looked at again with the next one.
+  for (Request* each : messages_) complete(*each, each->rank, each->size, Code::kDone);
+  for (Request* each : receives_) delete each;
+  running_mpi = nullptr;
+}
+
+void Mpi::send(Request* request) {
+  sent_bytes_[static_cast<std::size_t>(request->rank)] += request->size;
+  if (const auto wrong = wrong_lengths.find(request->tag); wrong != wrong_lengths.end()) {
+    const auto* const bytes = static_cast<const std::byte*>(request->memory);
+    request->forged.assign(bytes, bytes + std::min(request->size, wrong->second));
+    request->forged.resize(wrong->second, std::byte{0xBB});
+    request->memory = request->forged.data();
+    request->size = wrong->second;
+  }
+  messages_.push_back(request);
+}
+
+// As MPI: sends can't be cancelled.
+void Mpi::cancel(Request& request) {
+  request.notice = nullptr;
+  if (std::erase(receives_, &request) > 0) complete(request, host::kAnyRank, 0, Code::kDone);
+}
+
+void Mpi::complete(Request& request, int from, std::size_t bytes, Code error) {
+  request.status = {error, from, bytes};
+  request.is_complete = true;
+  if (request.notice != nullptr) request.notice->run(request.notice);
+  if (request.is_forgotten) delete &request;
+}
+
+std::deque<host::Request*>::const_iterator Mpi::receive_for(const Request& send) const {
+  return std::find_if(receives_.begin(), receives_.end(), [&](const Request* each) {
+    return each->rank == send.peer && each->tag == send.tag &&
+           (each->peer == send.rank || each->peer == host::kAnyRank);
+  });
+}
+
+std::vector<std::size_t> Mpi::deliverable() const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    const Request& one = *messages_[i];
+    const auto is_before = [&](const Request* each) {
+      return each->rank == one.rank && each->peer == one.peer && each->tag == one.tag;
+    };
+    const auto first = std::find_if(messages_.begin(), messages_.end(), is_before);
+    const bool is_first = static_cast<std::size_t>(first - messages_.begin()) == i;
+    if (is_first && receive_for(one) != receives_.end()) found.push_back(i);
+  }
+  return found;
+}
+
+void Mpi::deliver(std::size_t index) {
+  Request& send = *messages_[index];
+  const auto at = receive_for(send);
+  Request& receive = **at;
+  messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(index));
+  receives_.erase(at);
+  if (send.size > 0) std::memcpy(receive.memory, send.memory, std::min(send.size, receive.size));
+  const int from = send.rank;
+  const std::size_t bytes = send.size;
+  complete(send, from, bytes, Code::kDone);
+  complete(receive, from, bytes, bytes > receive.size ? Code::kTruncated : Code::kDone);
+}
+
+}  // namespace cepheus::coll::fake
+
+namespace cepheus::coll::host {
+
+using fake::running_mpi;
+
+int rank(const Communicator& comm) { return comm.rank; }
+int size(const Communicator& comm) { return comm.size; }
+const char* name(const Communicator&) { return "WORLD"; }
+bool is_dynamic(const Communicator&) { return false; }
+bool shares_machine(const Communicator&, int) { return false; }
+PlaceInJob place_in_job(const Communicator&, int rank) {
+  return {1, static_cast<std::uint32_t>(rank)};
+}
+int reserve_tags(Communicator& comm, int count) {
+  const int first = comm.next_tag;
+  comm.next_tag -= count;
+  return first;
+}
+void retain(Communicator&) {}
+void release(Communicator&) {}
+void abort_job(const Communicator& comm, const std::string& reason) {
+  throw fake::Aborted{comm.rank, reason};
+}
+
+Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out) {
+  const fake::Counting uncounted(false);
+  out = new Request{true, false, false, comm.rank, to, tag, const_cast<void*>(data), size};
+  running_mpi->send(out);
+  return Code::kDone;
+}
+Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out) {
+  const fake::Counting uncounted(false);
+  out = new Request{false, false, false, comm.rank, from, tag, data, size};
+  running_mpi->receive(out);
+  return Code::kDone;
+}
+bool is_complete(const Request& request) { return request.is_complete; }
+Received received(const Request& request) { return request.status; }
+void on_complete(Request& request, Notice& notice) {
+  if (request.is_complete)
+    notice.run(&notice);
+  else
+    request.notice = &notice;
+}
+void cancel(Request& request) {
+  const fake::Counting uncounted(false);
+  running_mpi->cancel(request);
+}
+void free(Request* request) {
+  if (request->is_complete)
+    delete request;
+  else
+    request->is_forgotten = true;
+}
+
+const char* implementation() { return "open mpi"; }
+void progress() {}
+void start_background_progress() {}
+void stop_background_progress() {}
+bool will_finalize() { return true; }
+
+// CEPHEUS_VERBOSE is the verbosity.
+void log(int level, const char* format, ...) {
+  static const char* const verbosity = std::getenv("CEPHEUS_VERBOSE");
+  if (verbosity == nullptr || level > std::atoi(verbosity)) return;
+  va_list arguments;
+  va_start(arguments, format);
+  std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  std::fputc('\n', stderr);
+}
+
+}  // namespace cepheus::coll::host

@@ -1,0 +1,181 @@
+#include "collectives/group/arrangement.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "collectives/core/parameters.h"
+#include "collectives/group/transport.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+// FNV-1a.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 14695981039346656037u;
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return value;
+}
+
+// Of this machine since it started; containers of other names count as others.
+std::uint64_t machine() {
+  static const std::uint64_t value = [] {
+    char name[256] = "";
+    (void)gethostname(name, sizeof name - 1);
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    return hash(std::string(name) + '\n' + boot);
+  }();
+  return value;
+}
+
+bool is_on_this_machine(const Team& team) {
+  if (host::is_dynamic(team.comm())) return false;
+  for (int member = 0; member < team.size(); ++member) {
+    if (!host::shares_machine(team.comm(), team.rank_of(member))) return false;
+  }
+  return true;
+}
+
+// As cepheus-run says: ranks of a job share hosts in a row, the first of each has the NIC.
+Identity given_identity(host::PlaceInJob place, int ranks_per_host) {
+  const auto per_host = static_cast<std::uint32_t>(ranks_per_host);
+  Identity identity{std::uint64_t{place.job} << 32 | place.rank / per_host,
+                    place.rank % per_host == 0, ""};
+  snprintf(identity.reason, sizeof identity.reason,
+           "rank %u of its job, which has this host's NIC, is not in the communicator",
+           place.rank - place.rank % per_host);
+  return identity;
+}
+
+// Hosts are NICs' addresses, whatever machine the ranks share.
+bool is_by_nic() {
+  return parameters().ranks_per_host < 0 || parameters().chosen_mode() == Mode::kRequire;
+}
+
+Identity own_identity(bool again) {
+  std::string why;
+  Transport& transport = Transport::instance();
+  transport.add_group();  // none; it keeps the port open meanwhile
+  const mcast_status_t status = transport.open(why, again);
+  const uint32_t address = transport.host_address();
+  transport.remove_group();
+  Identity identity{machine(), status == MCAST_OK, ""};
+  if (is_by_nic())
+    identity.host = address != 0 ? address : machine() ^ static_cast<std::uint64_t>(getpid());
+  snprintf(identity.reason, sizeof identity.reason, "%s", why.c_str());
+  return identity;
+}
+
+}  // namespace
+
+bool Arrangement::is_known_to_all() {
+  const int ranks_per_host = parameters().ranks_per_host;
+  std::vector<Identity> identities;
+  if (ranks_per_host > 0) {
+    for (int member = 0; member < team_.size(); ++member) {
+      identities.push_back(
+          given_identity(host::place_in_job(team_.comm(), team_.rank_of(member)), ranks_per_host));
+    }
+  } else if (!is_by_nic() && is_on_this_machine(team_)) {
+    identities.assign(static_cast<std::size_t>(team_.size()), Identity{machine(), 0, ""});
+  } else {
+    return false;
+  }
+  placement_ = Placement::of(identities);
+  if (ranks_per_host == 0) {
+    placement_.reason =
+        "all ranks are on one machine, where shared memory is faster; coll_cepheus_ranks_per_host "
+        "= 1 makes each a host of its own";
+  }
+  state_ = State::kDone;
+  return true;
+}
+
+void Arrangement::again() {
+  state_ = State::kNew;
+  again_ = true;
+  placement_ = {};
+}
+
+Code Arrangement::start() {
+  asked_ = true;
+  own_ = own_identity(again_);
+  told_.assign(told_bytes(), 0);
+  state_ = State::kGathering;
+  if (!team_.is_leader()) {
+    const Code rc = messages_.send(&own_, sizeof own_, Team::kLeader, Tag::kArrange, team_);
+    if (rc != Code::kDone) return rc;
+    return messages_.receive(told_.data(), told_.size(), tree().parent(), Tag::kPlaces, team_);
+  }
+  identities_.assign(static_cast<std::size_t>(team_.size()), own_);
+  Code rc = Code::kDone;
+  for (int member = 1; member < team_.size() && rc == Code::kDone; ++member) {
+    rc = messages_.receive(&identities_[static_cast<std::size_t>(member)], sizeof(Identity), member,
+                           Tag::kArrange, team_);
+  }
+  return rc;
+}
+
+// Rank 0: all identities are here.
+void Arrangement::place() {
+  const Placement placement = Placement::of(identities_);
+  snprintf(told_.data(), kReason, "%s", placement.reason.c_str());
+  std::map<std::uint64_t, std::int32_t> hosts;
+  for (std::size_t rank = 0; rank < identities_.size(); ++rank) {
+    const auto next = static_cast<std::int32_t>(hosts.size());
+    const std::int32_t host = hosts.emplace(identities_[rank].host, next).first->second;
+    const Place place{host * 2 + (identities_[rank].can_lead != 0 ? 1 : 0)};
+    std::memcpy(told_.data() + kReason + rank * sizeof place, &place, sizeof place);
+  }
+  identities_ = std::vector<Identity>();  // "= {}" would keep its memory
+}
+
+// Passes the places on, and takes them in.
+Code Arrangement::tell() {
+  state_ = State::kTelling;
+  std::vector<Identity> ranks(static_cast<std::size_t>(team_.size()));
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    Place place{};
+    std::memcpy(&place, told_.data() + kReason + rank * sizeof place, sizeof place);
+    ranks[rank].host = static_cast<std::uint64_t>(place.host_and_lead / 2);
+    ranks[rank].can_lead = place.host_and_lead % 2;
+  }
+  placement_ = Placement::of(ranks);
+  placement_.reason = told_.data();
+  Code rc = Code::kDone;
+  tree().children([&](int member) {
+    if (rc == Code::kDone)
+      rc = messages_.send(told_.data(), told_.size(), member, Tag::kPlaces, team_);
+  });
+  return rc;
+}
+
+bool Arrangement::progress() {
+  Code error = state_ == State::kNew ? start() : Code::kDone;
+  while (error == Code::kDone && state_ != State::kDone && messages_.test(error)) {
+    if (error != Code::kDone) break;
+    if (state_ == State::kTelling) {
+      state_ = State::kDone;
+    } else {
+      if (team_.is_leader()) place();
+      error = tell();
+    }
+  }
+  if (error != Code::kDone) {
+    placement_ = {};
+    placement_.reason =
+        std::string(host::implementation()) + "'s point-to-point layer failed during set-up";
+    state_ = State::kDone;
+  }
+  if (state_ == State::kDone) told_ = std::vector<char>();
+  return state_ == State::kDone;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,63 @@
+// Finds out which ranks share a host: at once where every rank knows it of all others, else rank 0
+// gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never blocks: call
+// progress() until it returns true.
+//
+// A host is what cepheus-run or coll_cepheus_ranks_per_host says; else, in mode "require", a NIC's
+// address; else a machine, because ranks that share its memory pass data through that faster than
+// any NIC can.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/core/placement.h"
+#include "collectives/core/tree.h"
+#include "collectives/group/messages.h"
+#include "collectives/group/team.h"
+
+namespace cepheus::coll {
+
+class Arrangement {
+ public:
+  explicit Arrangement(const Team& team) : team_(team) {}
+
+  // True when placement() is known.
+  bool progress();
+  const Placement& placement() const { return placement_; }
+  // Before the first progress(), once: true if it needs no message. Every rank knows it then.
+  bool is_known_to_all();
+  // No rank knew it beforehand, and multicast was impossible: a device that was missing may be
+  // there by now.
+  bool may_change() const { return asked_ && placement_.shape == Placement::Shape::kNone; }
+  // Starts anew; all ranks must do so at the same broadcast.
+  void again();
+
+ private:
+  enum class State : std::uint8_t { kNew, kGathering, kTelling, kDone };
+  // What rank 0 sends: behind the reason, for each rank the number of its host, and whether it can
+  // lead there.
+  struct Place {
+    std::int32_t host_and_lead;
+  };
+  static constexpr std::size_t kReason = 192;  // bytes
+
+  Code start();
+  void place();
+  Code tell();
+  Tree tree() const { return {{team_.self(), team_.size(), 0}}; }
+  std::size_t told_bytes() const {
+    return kReason + static_cast<std::size_t>(team_.size()) * sizeof(Place);
+  }
+
+  const Team& team_;
+  State state_ = State::kNew;
+  bool asked_ = false, again_ = false;
+  Identity own_{};
+  std::vector<Identity> identities_;  // rank 0's, until it knows the placement
+  std::vector<char> told_;
+  Messages messages_;
+  Placement placement_;
+};
+
+}  // namespace cepheus::coll

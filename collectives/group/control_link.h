@@ -1,0 +1,46 @@
+// Control messages between the members of a team: one receive for any member is always
+// posted, sends are forgotten once they are out. Never blocks.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "collectives/core/agreement.h"
+#include "collectives/group/messages.h"
+
+namespace cepheus::coll {
+
+class ControlLink {
+ public:
+  // `arrived` runs when a message may be there, inside the host's progress: it must not call MPI.
+  ControlLink(const Team& team, std::function<void()> arrived)
+      : team_(team), arrival_{{run}, std::move(arrived)} {}
+  ~ControlLink() { close(); }
+  ControlLink(const ControlLink&) = delete;
+  ControlLink& operator=(const ControlLink&) = delete;
+
+  // Posts the receive.
+  Code open();
+  bool is_open() const { return receive_ != nullptr; }
+  // While the communicator can communicate: takes the receive back.
+  void close();
+
+  // `to`: a member or Action::kEveryone.
+  Code send(int to, const ControlMessage& message);
+  // The next message, if one has arrived.
+  bool receive(int& from, ControlMessage& out);
+
+ private:
+  struct Arrival : host::Notice {
+    std::function<void()> arrived;
+  };
+  static void run(host::Notice* self) { static_cast<Arrival*>(self)->arrived(); }
+  Code post();
+
+  const Team& team_;
+  Arrival arrival_;
+  host::Request* receive_ = nullptr;
+  ControlMessage incoming_{};
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,74 @@
+#include "collectives/group/direct_channel.h"
+
+#include <new>
+
+namespace cepheus::coll {
+
+namespace {
+
+Channel::Status to_status(mcast_status_t status) {
+  switch (status) {
+    case MCAST_OK:
+    case MCAST_INPROGRESS:
+      return Channel::Status::kStarted;
+    case MCAST_ERR_AGAIN:
+      return Channel::Status::kFull;
+    default:
+      return Channel::Status::kFailed;
+  }
+}
+
+mcast_op_t& operation_in(Transfer& transfer, decltype(mcast_op_t::done) done) {
+  static_assert(sizeof(mcast_op_t) <= Transfer::kRoom);
+  auto* const operation = new (transfer.room) mcast_op_t{done, &transfer};
+  return *operation;
+}
+
+void sent(mcast_op_t* operation, mcast_status_t status, std::size_t length, std::uint32_t) {
+  auto* const transfer = static_cast<Transfer*>(operation->user);
+  transfer->done(transfer, status == MCAST_OK ? Transfer::Result::kDone : Transfer::Result::kFailed,
+                 length);
+}
+
+void received(mcast_op_t* operation, mcast_status_t status, std::size_t length, std::uint32_t imm) {
+  auto* const transfer = static_cast<Transfer*>(operation->user);
+  Transfer::Result result = Transfer::Result::kDone;
+  if (status != MCAST_OK) {
+    result = Transfer::Result::kFailed;
+  } else if (imm != transfer->tag) {
+    result = Transfer::Result::kMistaken;
+  }
+  transfer->done(transfer, result, length);
+}
+
+}  // namespace
+
+DirectChannel::DirectChannel(mcast_group_h group, Arrival arrival, void* arg)
+    : group_(group), arrival_(arrival), arrival_arg_(arg) {
+  if (arrival != nullptr) (void)mcast_group_set_recv(group, on_small, this);
+}
+
+mcast_status_t DirectChannel::on_small(void* arg, void* data, std::size_t length, std::uint32_t) {
+  auto* const self = static_cast<DirectChannel*>(arg);
+  self->arrival_(self->arrival_arg_, self, data, length);
+  return MCAST_INPROGRESS;
+}
+
+Channel::Status DirectChannel::send_small(mcast_pack_cb_t pack, void* arg) {
+  std::size_t length = 0;
+  return to_status(mcast_send_eager_pack(group_, pack, arg, kSmallId, &length));
+}
+
+Channel::Status DirectChannel::send(const void* data, std::size_t length, std::uint32_t tag,
+                                    Transfer& transfer) {
+  transfer.tag = tag;
+  return to_status(mcast_send(group_, data, length, nullptr, tag, &operation_in(transfer, sent)));
+}
+
+Channel::Status DirectChannel::receive(void* data, std::size_t length, std::uint32_t tag,
+                                       Transfer& transfer) {
+  transfer.tag = tag;
+  return to_status(mcast_recv(group_, data, length, nullptr, &operation_in(transfer, received)));
+}
+
+}  // namespace cepheus::coll

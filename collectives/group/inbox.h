@@ -1,0 +1,63 @@
+// Small broadcasts that have arrived and that no call has taken yet.
+//
+// Buffers are the channel's, bounded by the lane's depth, until the lane goes: then they are
+// copied. Under the transport's mutex.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "collectives/group/fifo.h"
+#include "collectives/group/transport.h"
+
+namespace cepheus::coll {
+
+// In front of every small broadcast's data.
+struct EagerHeader {
+  uint64_t unit;
+  uint64_t bytes;  // of the data
+  uint32_t root;
+  uint32_t left;  // messages of the broadcast that come after this one
+};
+
+struct Arrived {
+  Channel* channel = nullptr;
+  void* data = nullptr;
+  size_t length = 0;
+  std::unique_ptr<std::byte[]> copy;  // owns `data` if it is no longer the channel's
+
+  void release();
+};
+
+class Inbox {
+ public:
+  Inbox() = default;
+  ~Inbox() { clear(); }
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  // Channel::Arrival; `arg` is the Inbox.
+  static void on_message(void* arg, Channel* channel, void* data, size_t length);
+
+  bool is_empty() const { return queue_.is_empty(); }
+  // The unit of the oldest message. Precondition: not empty.
+  uint64_t first_unit() const;
+  Arrived pop() { return queue_.pop(); }
+  // The oldest message's header, if it belongs to `unit`.
+  std::optional<EagerHeader> header_of(uint64_t unit) const;
+  // Messages of units before `unit` are not wanted, here or to come: a call ended in an error.
+  void skip_to(uint64_t unit) { wanted_ = unit; }
+  bool skips() const { return wanted_ > 0; }
+  void drop_skipped();
+  // Copies all, so that the lane may go.
+  void salvage();
+  void clear();
+
+ private:
+  Fifo<Arrived> queue_;
+  uint64_t wanted_ = 0;  // the first unit
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,117 @@
+#include "collectives/group/messages.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace cepheus::coll {
+
+namespace {
+
+// Sends whose sender has gone: their copies stay until the host has taken them. Never destroyed.
+template <typename Pending>
+struct Kept {
+  std::mutex mutex;
+  std::vector<Pending> sends;
+};
+
+}  // namespace
+
+void Messages::keep(Pending pending) {
+  static auto& kept = *new Kept<Pending>;
+  const std::lock_guard<std::mutex> guard(kept.mutex);
+  std::erase_if(kept.sends, [](Pending& each) {
+    const bool is_complete = host::is_complete(*each.request);
+    if (is_complete) host::free(each.request);
+    return is_complete;
+  });
+  kept.sends.push_back(std::move(pending));
+}
+
+void Messages::forget() {
+  for (; tested_ < started_; ++tested_) {
+    Pending& pending = pending_[tested_];
+    if (pending.is_copied && !host::is_complete(*pending.request)) {
+      keep(std::exchange(pending, {}));
+      continue;
+    }
+    if (!host::is_complete(*pending.request)) host::cancel(*pending.request);
+    host::free(pending.request);
+  }
+  started_ = tested_ = 0;
+  error_ = Code::kDone;
+}
+
+Messages::Pending& Messages::next() {
+  if (started_ == pending_.size()) pending_.emplace_back();
+  return pending_[started_];
+}
+
+Code Messages::start(const void* data, std::size_t size, int to, Tag tag, const Team& team,
+                     Pending& out) {
+  out.is_receive = false;
+  out.is_copied = size <= kCopied;
+  out.size = size;
+  if (out.is_copied) {
+    const std::size_t room = std::max<std::size_t>(size, 1);
+    if (out.room < room) {
+      out.copy = std::make_unique<std::byte[]>(room);
+      out.room = room;
+    }
+    if (size > 0) std::memcpy(out.copy.get(), data, size);
+    data = out.copy.get();
+  }
+  return host::send(team.comm(), data, size, team.rank_of(to), team.tag(tag), out.request);
+}
+
+Code Messages::send(const void* data, std::size_t size, int to, Tag tag, const Team& team) {
+  const Code rc = start(data, size, to, tag, team, next());
+  if (rc == Code::kDone) ++started_;
+  return rc;
+}
+
+Code Messages::post(const void* data, std::size_t size, int to, Tag tag, const Team& team) {
+  Pending pending;
+  const Code rc = start(data, size, to, tag, team, pending);
+  if (rc == Code::kDone) keep(std::move(pending));
+  return rc;
+}
+
+Code Messages::receive(void* data, std::size_t size, int from, Tag tag, const Team& team) {
+  Pending& pending = next();
+  pending.is_receive = true;
+  pending.is_copied = false;
+  pending.size = size;
+  const Code rc =
+      host::receive(team.comm(), data, size, team.rank_of(from), team.tag(tag), pending.request);
+  if (rc == Code::kDone) ++started_;
+  return rc;
+}
+
+bool Messages::test(Code& error) {
+  for (; tested_ < started_; ++tested_) {
+    const Pending& pending = pending_[tested_];
+    if (!host::is_complete(*pending.request)) return false;
+    const host::Received received = host::received(*pending.request);
+    Code error_here = received.error;
+    if (error_here == Code::kDone && pending.is_receive && received.bytes != pending.size)
+      error_here = received.bytes == 0 ? Code::kEmpty : Code::kTruncated;
+    if (error_ == Code::kDone) error_ = error_here;
+    host::free(pending.request);
+  }
+  started_ = tested_ = 0;
+  error = std::exchange(error_, Code::kDone);
+  return true;
+}
+
+bool Messages::end() {
+  for (std::size_t i = tested_; i < started_; ++i) {
+    const Pending& pending = pending_[i];
+    if (pending.is_receive && !host::is_complete(*pending.request)) host::cancel(*pending.request);
+  }
+  Code error = Code::kDone;
+  return test(error);
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,65 @@
+// Small messages between the members of a team over the host's point-to-point layer, on the team's
+// tags.
+//
+// The management network: set-up, readiness, tear-down and repairs travel here, never user data of
+// a healthy group. Requests are started and tested, never waited for.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "collectives/group/team.h"
+
+namespace cepheus::coll {
+
+// Several sends and receives in flight together. The host reads and writes the caller's memory
+// until test() says that all are complete, but for sends of up to kCopied bytes, which it gets a
+// copy of. An object that is used again allocates nothing for messages of the same lengths.
+class Messages {
+ public:
+  static constexpr std::size_t kCopied = 4096;
+
+  Messages() = default;
+  ~Messages() { forget(); }
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
+
+  // A message of another length than `size` is Code::kTruncated: no receive here takes less than it
+  // asks for. One without any bytes is Code::kEmpty.
+  Code send(const void* data, std::size_t size, int to, Tag tag, const Team& team);
+  Code receive(void* data, std::size_t size, int from, Tag tag, const Team& team);
+  // Sends a copy of up to kCopied bytes, and forgets it.
+  static Code post(const void* data, std::size_t size, int to, Tag tag, const Team& team);
+  // True once all are complete; `error` then holds the first failure, or Code::kDone.
+  bool test(Code& error);
+  // Takes receives back that nothing has come for. True once nothing uses the caller's memory.
+  bool end();
+  // What has not completed never will (a peer is gone): receives are taken back, sends can't be.
+  void forget();
+  // Frees memory that is kept for the next messages, if none is under way.
+  void shrink() {
+    if (started_ == 0) std::vector<Pending>().swap(pending_);
+  }
+
+ private:
+  struct Pending {
+    host::Request* request = nullptr;
+    bool is_receive = false;
+    bool is_copied = false;
+    std::size_t size = 0;
+    std::unique_ptr<std::byte[]> copy;  // room for what is sent; kept for the next message
+    std::size_t room = 0;
+  };
+  static Code start(const void* data, std::size_t size, int to, Tag tag, const Team& team,
+                    Pending& out);
+  static void keep(Pending pending);
+  Pending& next();
+
+  std::vector<Pending> pending_;
+  std::size_t started_ = 0;  // those behind them are spare
+  std::size_t tested_ = 0;   // those before it are complete
+  Code error_ = Code::kDone;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,165 @@
+#include "collectives/group/session.h"
+
+#include <mcast/recovery.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/core/counters.h"
+#include "collectives/core/parameters.h"
+#include "collectives/group/clock.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr size_t kHeaderRoom = 64;  // for the header, rounded to a cache line
+// A device that died may never complete what was posted. Only the time counts that this rank spends
+// looking: between two looks the program may be elsewhere, and nothing is handed over.
+constexpr std::chrono::seconds kDrainPatience{1};
+constexpr std::chrono::milliseconds kLongestLook{10};
+
+Cause cause_of(mcast_cause_t cause) {
+  switch (cause) {
+    case MCAST_CAUSE_WATCHDOG:
+      return Cause::kWatchdog;
+    case MCAST_CAUSE_DEVICE:
+      return Cause::kDevice;
+    case MCAST_CAUSE_LEADER:
+      return Cause::kLeader;
+    case MCAST_CAUSE_NONE:
+    case MCAST_CAUSE_REGISTRATION:
+    case MCAST_CAUSE_WORK:
+    case MCAST_CAUSE_STOPPED:
+      break;
+  }
+  return Cause::kWork;
+}
+
+}  // namespace
+
+Session::Session(const Team& team, uint32_t generation, bool again)
+    : team_(team),
+      generation_(generation),
+      eager_(team, MCAST_LANE_EAGER, parameters().eager_unit() + kHeaderRoom, again),
+      bulk_(team, MCAST_LANE_BULK, 0, again),
+      agreement_(team.self(), team.size(), generation) {
+  eager_.set_arrival(Inbox::on_message, &inbox_);
+}
+
+Session::~Session() { destroy_groups(); }
+
+// Buffers go back to the interface before it goes.
+void Session::destroy_groups() {
+  {
+    std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+    inbox_.clear();
+  }
+  eager_.destroy();
+  bulk_.destroy();
+}
+
+template <typename F>
+void Session::each_ready(F f) const {
+  for (const TeamLane* lane : {&eager_, &bulk_}) {
+    if (lane->state() == TeamLane::State::kReady) f(*lane);
+  }
+}
+
+// Also those whose set-up is under way: others may send there before this rank knows it.
+template <typename F>
+void Session::each_group(F f) {
+  for (TeamLane* lane : {&eager_, &bulk_}) {
+    if (lane->has_group()) f(*lane);
+  }
+}
+
+void Session::look_at(const TeamLane& lane) {
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+  if (!lane.has_failed(attr)) return;
+  agreement_.fail(cause_of(attr.cause), rank_text(team_) + ": " + attr.reason);
+}
+
+void Session::look() {
+  if (agreement_.is_broken()) return;
+  each_ready([&](const TeamLane& lane) { look_at(lane); });
+}
+
+void Session::stop() {
+  stopping_ = true;
+  looked_at_ = Clock::now();
+  each_group([&](TeamLane& lane) { lane.stop(agreement_.reason().c_str()); });
+}
+
+void Session::watch(Actions& out) {
+  if (inbox_.skips()) {
+    std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+    inbox_.drop_skipped();
+  }
+  look();
+  if (!agreement_.is_broken() || agreement_.is_salvaged()) return;
+  if (!stopping_) stop();
+  const auto now = Clock::now();
+  drained_for_ += std::min<std::chrono::nanoseconds>(now - looked_at_, kLongestLook);
+  looked_at_ = now;
+  const bool patient = drained_for_ < kDrainPatience;
+  bool is_drained = true;
+  each_group([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
+  if (is_drained || !patient) salvage(out);
+}
+
+void Session::salvage(Actions& out) {
+  {
+    std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+    inbox_.salvage();
+  }
+  if (eager().state() == TeamLane::State::kReady) {
+    const void* data = nullptr;
+    size_t length = 0;
+    uint32_t imm = 0;
+    for (unsigned i = 0;
+         mcast_group_unacknowledged(eager().group(), i, &data, &length, &imm) == MCAST_OK; ++i) {
+      const auto* bytes = static_cast<const std::byte*>(data);
+      EagerHeader header{};
+      std::memcpy(&header, bytes, sizeof header);
+      stored_.push_back({header.unit, {bytes, bytes + length}});
+    }
+  }
+  eager_.destroy();
+  bulk_.destroy();
+  counters().add_fallback(agreement_.cause());
+  agreement_.salvaged(!stored_.empty(), out);
+}
+
+uint64_t Session::follow(const EagerHeader& header) {
+  next_unit_ = header.unit + header.left + 1;
+  inbox_.skip_to(*next_unit_);
+  return *next_unit_;
+}
+
+bool Session::is_drained() const {
+  if (agreement_.is_broken()) return agreement_.is_salvaged();
+  bool clear = true;
+  each_ready([&](const TeamLane& lane) { clear = clear && lane.outstanding() == 0; });
+  return clear;
+}
+
+void Session::note_eager_sent(uint64_t unit) { recent_[eager_sent_++ % recent_.size()] = unit; }
+
+// Sends end in their order: those that are outstanding are the last ones.
+bool Session::is_delivered(uint64_t unit) const {
+  if (eager_.state() != TeamLane::State::kReady) return true;  // it was a large one
+  const uint64_t outstanding = std::min<uint64_t>(eager_.outstanding(), eager_sent_);
+  for (uint64_t i = eager_sent_ - outstanding; i < eager_sent_; ++i) {
+    if (recent_[i % recent_.size()] == unit) return false;
+  }
+  return true;
+}
+
+const std::vector<std::byte>* Session::stored(uint64_t unit) const {
+  const auto at = std::find_if(stored_.begin(), stored_.end(),
+                               [&](const Stored& each) { return each.unit == unit; });
+  return at == stored_.end() ? nullptr : &at->message;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,85 @@
+// The groups of one team from their set-up until they break: lanes, what arrived, the
+// agreement about the break, and what is salvaged then.
+//
+// Everything here runs under the communicator's guard.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "collectives/core/agreement.h"
+#include "collectives/group/inbox.h"
+#include "collectives/group/team_lane.h"
+
+namespace cepheus::coll {
+
+class Session {
+ public:
+  // `generation`: sessions of a communicator, counted alike by all ranks. `again`: not the first.
+  Session(const Team& team, uint32_t generation, bool again);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  uint32_t generation() const { return generation_; }
+  TeamLane& eager() { return eager_; }
+  TeamLane& bulk() { return bulk_; }
+  Inbox& inbox() { return inbox_; }
+  Agreement& agreement() { return agreement_; }
+  // This rank's call of `unit` differs from its root's, which has sent the message with `header`:
+  // the next broadcast's first unit is the one that the root counts. Under the transport's mutex.
+  uint64_t follow(const EagerHeader& header);
+  // The unit that follows `unit`: the next one, or that.
+  uint64_t unit_after(uint64_t unit) const { return next_unit_.value_or(unit + 1); }
+  // That unit, once.
+  std::optional<uint64_t> take_next_unit() { return std::exchange(next_unit_, std::nullopt); }
+
+  // Notices that a group has failed; once it has, stops all lanes, waits until all that had
+  // arrived is handed over, keeps it, and destroys the groups.
+  void watch(Actions& out);
+  // Looks only for a failure; cheaper.
+  void look();
+  // Nothing that this rank sent may be missing anywhere, as far as it can know.
+  bool is_drained() const;
+  // Local. What had arrived and was not asked for is gone, too.
+  void destroy_groups();
+  // Small broadcasts of this rank that not all have, after the break: header and data, or null.
+  const std::vector<std::byte>* stored(uint64_t unit) const;
+  void note_eager_sent(uint64_t unit);
+  // Every member's NIC has acknowledged `unit`, which this rank sent as its root and returned from.
+  // Precondition: the groups are whole.
+  bool is_delivered(uint64_t unit) const;
+
+ private:
+  struct Stored {
+    uint64_t unit;
+    std::vector<std::byte> message;
+  };
+  template <typename F>
+  void each_ready(F f) const;
+  template <typename F>
+  void each_group(F f);
+  void look_at(const TeamLane& lane);
+  void stop();
+  void salvage(Actions& out);
+
+  const Team& team_;
+  const uint32_t generation_;
+  Inbox inbox_;  // outlives the lane that fills it
+  TeamLane eager_, bulk_;
+  Agreement agreement_;
+  std::optional<uint64_t> next_unit_;
+  std::vector<Stored> stored_;
+  std::array<uint64_t, TeamLane::kMaxEagerDepth> recent_{};  // units of the last small sends
+  uint64_t eager_sent_ = 0;
+  bool stopping_ = false;
+  std::chrono::steady_clock::time_point looked_at_;
+  std::chrono::nanoseconds drained_for_{0};
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,295 @@
+#include "collectives/group/team_lane.h"
+
+#include <arpa/inet.h>
+#include <mcast/recovery.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "collectives/core/parameters.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr int kMaxAttempts = 4;
+
+// Buffers of an eager lane each way, where so many groups are in being: the process's budget has to
+// do for hundreds of communicators, of which the first are mostly the busy ones.
+unsigned eager_depth(int groups) {
+  if (groups < 16) return TeamLane::kMaxEagerDepth;
+  if (groups < 64) return 16;
+  return groups < 192 ? 8 : 4;
+}
+
+std::string address_text(uint32_t network_order) {
+  char text[INET_ADDRSTRLEN];
+  inet_ntop(AF_INET, &network_order, text, sizeof text);
+  return text;
+}
+
+// Why these members can't form a group; empty if they can.
+std::string objection(const std::vector<MemberRecord>& records, const Team& team) {
+  const MemberRecord& first = records.front();
+  std::map<uint32_t, std::string> hosts;
+  for (size_t member = 0; member < records.size(); ++member) {
+    const MemberRecord& record = records[member];
+    const std::string rank = "rank " + std::to_string(team.rank_of(static_cast<int>(member)));
+    if (record.status != MCAST_OK) return rank + ": " + record.reason;
+    if (record.fingerprint != first.fingerprint) {
+      return rank + " has other coll_cepheus parameters than rank " +
+             std::to_string(team.rank_of(Team::kLeader)) + ": give all ranks the same";
+    }
+    const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
+    if (!fresh) {
+      return other->second + " and " + rank + " share host " + address_text(record.member.ipv4) +
+             ": a group has one member a host";
+    }
+  }
+  return "";
+}
+
+// libmcast names its own parameter.
+std::string in_our_words(std::string why) {
+  constexpr char kTheirs[] = "max_eager_memory";
+  const size_t at = why.find(kTheirs);
+  return at == std::string::npos ? why : why.insert(at, "coll_cepheus_");
+}
+
+// Whether what failed may do some time later without anybody's help.
+bool may_pass(int32_t status) {
+  switch (status) {
+    case MCAST_ERR_REJECTED:
+    case MCAST_ERR_TIMED_OUT:
+    case MCAST_ERR_ID_IN_USE:
+    case MCAST_ERR_FABRIC:
+    case MCAST_ERR_NO_MEMORY:
+    case MCAST_ERR_NO_DEVICE:  // a port comes up again, a switch is started
+    case MCAST_ERR_AGAIN:
+    case TeamLane::kBroken:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// All members but the leader, until one call of `f` is no success.
+template <typename F>
+Code TeamLane::others(F f) const {
+  Code rc = Code::kDone;
+  for (int member = 1; member < team_.size() && rc == Code::kDone; ++member) rc = f(member);
+  return rc;
+}
+
+void TeamLane::make_group(MemberRecord& record) {
+  record = {};
+  record.fingerprint = parameters().fingerprint();
+  record.lane = kind_;
+  if (!refusal_.empty()) {
+    record.status = kBroken;
+    snprintf(record.reason, sizeof record.reason, "%s", refusal_.c_str());
+    return;
+  }
+  Transport& transport = Transport::instance();
+  transport.add_group();
+  std::string why;
+  mcast_status_t status = transport.open(why, again_);
+  if (status == MCAST_OK) {
+    mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+    params.lane = kind_;
+    params.max_eager = max_eager_;
+    // MPI must not tell a root "done" while a rank that is only late, or cut off, lacks the data.
+    params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP;
+    params.recv_depth = params.send_depth =
+        kind_ == MCAST_LANE_EAGER ? eager_depth(transport.groups() - 1) : 0;
+    status = mcast_group_create(transport.context(), &params, &group_);
+    if (status != MCAST_OK) {
+      why = in_our_words(mcast_last_error());
+      group_ = nullptr;
+    }
+  }
+  if (group_ == nullptr) transport.remove_group();
+  if (status == MCAST_OK) {
+    (void)mcast_group_member(group_, &record.member);
+    std::lock_guard<std::mutex> guard(transport.mutex());
+    channel_ = transport.open_channel(group_, arrival_, arrival_arg_, why);
+    if (channel_ == nullptr) status = MCAST_ERR_NO_DEVICE;
+  }
+  record.status = status;
+  snprintf(record.reason, sizeof record.reason, "%s", why.c_str());
+}
+
+void TeamLane::start() {
+  ++attempts_;
+  stopped_ = false;
+  make_group(own_);
+  Code rc = Code::kDone;
+  if (team_.is_leader()) {
+    records_.assign(static_cast<size_t>(team_.size()), MemberRecord{});
+    records_.front() = own_;
+    rc = others([&](int member) {
+      return messages_.receive(&records_[static_cast<size_t>(member)], sizeof(MemberRecord), member,
+                               Tag::kSetUp, team_);
+    });
+  } else {
+    rc = messages_.send(&own_, sizeof own_, Team::kLeader, Tag::kSetUp, team_);
+    if (rc == Code::kDone)
+      rc = messages_.receive(&outcome_, sizeof outcome_, Team::kLeader, Tag::kOutcome, team_);
+  }
+  if (rc != Code::kDone) {
+    outcome_.status = MCAST_ERR_FABRIC;
+    outcome_.retry_after = kNever;
+    snprintf(outcome_.reason, sizeof outcome_.reason,
+             "%s's point-to-point layer failed during set-up (%d)", host::implementation(),
+             static_cast<int>(rc));
+    settle();
+    return;
+  }
+  set_state(team_.is_leader() ? State::kGathering : State::kAnnouncing);
+}
+
+// Small and large broadcasts have lanes of their own.
+std::string TeamLane::mistake() const {
+  for (size_t member = 0; member < records_.size(); ++member) {
+    if (records_[member].lane == own_.lane) continue;
+    const bool is_small = records_[member].lane == MCAST_LANE_EAGER;
+    return "rank " + std::to_string(team_.rank_of(static_cast<int>(member))) + " passes " +
+           (is_small ? "fewer" : "more") + " bytes than rank " +
+           std::to_string(team_.rank_of(Team::kLeader));
+  }
+  return "";
+}
+
+void TeamLane::gathered() {
+  if (const std::string why = mistake(); !why.empty()) return announce(kMistaken, why);
+  if (is_lost()) return announce_lost();
+  const std::string why = objection(records_, team_);
+  if (!why.empty()) {
+    // Where several object the most lasting reason counts.
+    const auto lasting = std::find_if(records_.begin(), records_.end(), [](const MemberRecord& r) {
+      return r.status != MCAST_OK && !may_pass(r.status);
+    });
+    const auto any = std::find_if(records_.begin(), records_.end(),
+                                  [](const MemberRecord& r) { return r.status != MCAST_OK; });
+    const bool passes = lasting == records_.end() && any != records_.end();
+    announce(passes ? any->status : static_cast<int32_t>(MCAST_ERR_INVALID), why);
+    return;
+  }
+  std::vector<mcast_member_t> members;
+  members.reserve(records_.size());
+  for (const MemberRecord& record : records_) members.push_back(record.member);
+  const mcast_status_t status = mcast_group_lead(group_, members.data(), members.size());
+  if (status != MCAST_OK && status != MCAST_INPROGRESS) {
+    announce(status, mcast_last_error());
+    return;
+  }
+  set_state(State::kRegistering);
+}
+
+// The session broke meanwhile. The others still wait for the outcome.
+void TeamLane::announce_lost() {
+  announce(kBroken, rank_text(team_) + ": the fabric failed during the group's set-up");
+}
+
+void TeamLane::registered(mcast_status_t status) {
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+  (void)mcast_group_query(group_, &attr);
+  outcome_.mcst_id = attr.mcst_id;
+  outcome_.epoch = attr.epoch;
+  announce(status, status == MCAST_OK ? "" : attr.reason);
+}
+
+void TeamLane::announce(int32_t status, const std::string& reason) {
+  outcome_.status = status;
+  outcome_.retry_after = may_pass(status) ? retry_after_ : kNever;
+  snprintf(outcome_.reason, sizeof outcome_.reason, "%s", reason.c_str());
+  // If that fails the job is coming down: nothing we say reaches them.
+  (void)others([&](int member) {
+    return messages_.send(&outcome_, sizeof outcome_, member, Tag::kOutcome, team_);
+  });
+  set_state(State::kAnnouncing);
+}
+
+void TeamLane::settle() {
+  messages_.shrink();  // a lane is set up once
+  if (outcome_.status == MCAST_OK) {
+    // Without a group this member's session has broken meanwhile.
+    set_state(group_ != nullptr ? State::kReady : State::kClosed);
+    return;
+  }
+  destroy();
+  const bool again = outcome_.status == MCAST_ERR_ID_IN_USE && attempts_ < kMaxAttempts;
+  set_state(again ? State::kUnused : State::kFailed);
+}
+
+TeamLane::State TeamLane::progress() {
+  Code error = Code::kDone;
+  switch (state_) {
+    case State::kUnused:
+      start();
+      break;
+    case State::kGathering:
+      if (messages_.test(error)) gathered();
+      break;
+    case State::kRegistering: {
+      if (is_lost()) {
+        announce_lost();
+        break;
+      }
+      const mcast_status_t status = mcast_group_test(group_);
+      if (status != MCAST_INPROGRESS) registered(status);
+      break;
+    }
+    case State::kAnnouncing:
+      if (messages_.test(error)) settle();
+      break;
+    case State::kReady:
+    case State::kFailed:
+    case State::kClosed:
+      break;
+  }
+  return state_;
+}
+
+void TeamLane::reset() {
+  attempts_ = 0;
+  again_ = true;
+  outcome_ = {};
+  set_state(State::kUnused);
+}
+
+bool TeamLane::has_failed(mcast_group_attr_t& attr) const {
+  if (mcast_group_test(group_) >= 0) return false;
+  return mcast_group_query(group_, &attr) == MCAST_OK;
+}
+
+void TeamLane::stop(const char* reason) {
+  stopped_ = true;
+  (void)mcast_group_stop(group_, reason);
+}
+
+bool TeamLane::is_drained() const {
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+  if (mcast_group_query(group_, &attr) != MCAST_OK) return true;
+  return attr.recvs_posted == 0 && attr.sends_outstanding == 0;
+}
+
+unsigned TeamLane::outstanding() const { return mcast_group_outstanding(group_); }
+
+void TeamLane::destroy() {
+  Transport& transport = Transport::instance();
+  std::lock_guard<std::mutex> guard(transport.mutex());
+  if (state_ == State::kReady) set_state(State::kClosed);
+  const bool existed = group_ != nullptr;
+  if (existed) mcast_group_destroy(group_);
+  group_ = nullptr;
+  channel_.reset();
+  if (existed) transport.remove_group();
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,147 @@
+// One lane of one team: a libmcast group of its members, set up at the first message that needs it.
+// Member 0 leads it.
+//
+//   every member: make the group -> the leader gathers the members' names -> it registers -> it
+//   tells all the outcome
+//
+// A state machine that never blocks: progress() is called until the state is kReady or kFailed,
+// which is the same on all members. A McstID that another leader holds is retried with fresh
+// groups.
+#pragma once
+
+#include <mcast/mcast.h>
+#include <mcast/query.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/group/messages.h"
+#include "collectives/group/transport.h"
+
+namespace cepheus::coll {
+
+// What a member tells the leader about itself. Plain bytes: all ranks run the same build.
+struct MemberRecord {
+  int32_t status;        // mcast_status_t of making the group
+  uint32_t fingerprint;  // of the parameters that all ranks must share
+  int32_t lane;          // mcast_lane_t
+  mcast_member_t member;
+  char reason[160];
+};
+// What the leader tells all.
+struct LaneOutcome {
+  int32_t status;  // mcast_status_t; MCAST_ERR_ID_IN_USE: set up again
+  uint32_t mcst_id;
+  uint32_t epoch;
+  uint64_t retry_after;  // units after which multicast is tried again; kNever
+  char reason[256];
+};
+
+class TeamLane {
+ public:
+  enum class State : std::uint8_t {
+    kUnused,
+    kGathering,
+    kRegistering,
+    kAnnouncing,
+    kReady,
+    kFailed,
+    kClosed  // it was ready, and is destroyed
+  };
+
+  // `again`: the fabric may serve now though it did not before.
+  static constexpr unsigned kMaxEagerDepth = 64;  // buffers of an eager lane each way
+  TeamLane(const Team& team, mcast_lane_t kind, size_t max_eager, bool again)
+      : team_(team), kind_(kind), max_eager_(max_eager), again_(again) {}
+  ~TeamLane() { destroy(); }
+  TeamLane(const TeamLane&) = delete;
+  TeamLane& operator=(const TeamLane&) = delete;
+
+  // Who takes arriving small messages; before the first progress().
+  void set_arrival(Channel::Arrival arrival, void* arg) {
+    arrival_ = arrival;
+    arrival_arg_ = arg;
+  }
+
+  // This member's session has broken, for `reason`: the lane fails on all members. Data of a group
+  // that this member does not look after would be acknowledged and lost. Before start.
+  void refuse(const std::string& reason) { refusal_ = reason; }
+  // The leader: what all learn if it fails in a way that may pass, see `retry_after()`.
+  void set_retry_after(uint64_t units) { retry_after_ = units; }
+  static constexpr uint64_t kNever = ~uint64_t{0};
+  // kFailed: the same on all members. kNever where only the user can mend what is wrong.
+  uint64_t retry_after() const { return outcome_.retry_after; }
+  // kFailed: from the unit `first` on it may be tried again.
+  void set_retry_at(uint64_t first) { retry_at_ = first; }
+  uint64_t retry_at() const { return retry_at_; }
+  // kFailed -> kUnused, with fresh groups.
+  void reset();
+
+  // No mcast_status_t:
+  static constexpr int32_t kMistaken = -1000;
+  static constexpr int32_t kBroken = -1001;
+
+  State progress();
+  State state() const { return state_; }
+  // kFailed: why, naming the rank or switch.
+  mcast_status_t status() const { return static_cast<mcast_status_t>(outcome_.status); }
+  const char* reason() const { return outcome_.reason; }
+  // kFailed: members set up different lanes, because the counts that they pass differ.
+  bool is_mistaken() const { return outcome_.status == kMistaken; }
+  // kFailed: a member's session has broken.
+  bool is_broken() const { return outcome_.status == kBroken; }
+  uint32_t mcst_id() const { return outcome_.mcst_id; }
+  uint32_t epoch() const { return outcome_.epoch; }
+
+  Channel& channel() const { return *channel_; }  // kReady
+  // kReady: true if the group has failed in operation; why in `attr`.
+  bool has_failed(mcast_group_attr_t& attr) const;
+  bool has_group() const { return group_ != nullptr; }  // as do the next two
+  // Takes this rank out of the group.
+  void stop(const char* reason);
+  // Stopped or failed: all that had arrived has been handed over.
+  bool is_drained() const;
+  // kReady: this rank's sends that not every member has acknowledged.
+  unsigned outstanding() const;
+  mcast_group_h group() const { return group_; }
+  // Local: the group and its channel are gone afterwards.
+  void destroy();
+
+ private:
+  template <typename F>
+  Code others(F f) const;
+  void make_group(MemberRecord& record);
+  void start();
+  void gathered();
+  void registered(mcast_status_t status);
+  std::string mistake() const;
+  bool is_lost() const { return own_.status == MCAST_OK && (group_ == nullptr || stopped_); }
+  void announce_lost();
+  void announce(int32_t status, const std::string& reason);
+  void settle();
+  void set_state(State state) { state_ = state; }
+
+  const Team& team_;
+  mcast_lane_t kind_;
+  size_t max_eager_;
+  bool again_;
+  uint64_t retry_after_ = 0;
+  uint64_t retry_at_ = kNever;
+  Channel::Arrival arrival_ = nullptr;
+  void* arrival_arg_ = nullptr;
+
+  State state_ = State::kUnused;
+  int attempts_ = 0;
+  mcast_group_h group_ = nullptr;
+  std::unique_ptr<Channel> channel_;
+  bool stopped_ = false;
+  std::string refusal_;
+  MemberRecord own_{};
+  std::vector<MemberRecord> records_;  // the leader's
+  LaneOutcome outcome_{};
+  Messages messages_;
+};
+
+}  // namespace cepheus::coll

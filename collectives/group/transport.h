@@ -1,0 +1,78 @@
+// The process's way to groups: libmcast's context, and who carries the groups' ends. Opened at
+// first need.
+//
+// UCT objects are single-threaded: every call on a channel, and every callback from one, runs under
+// mutex(). The host is not called with the mutex held, so it is never held across its progress.
+#pragma once
+
+#include <mcast/mcast.h>
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "collectives/group/uct_channel.h"
+
+namespace cepheus::coll {
+
+class Transport {
+ public:
+  static Transport& instance();
+
+  // MCAST_OK, or why this process can't multicast (the text says what to do). The outcome of the
+  // first call stays, unless `again`. A port that went down is opened anew once no group but the
+  // caller's coming one, which it has added, uses it. The first call waits as long as opening
+  // takes; later ones let a thread open, and return MCAST_ERR_AGAIN while it is at it.
+  mcast_status_t open(std::string& why, bool again);
+  // This host's address as groups know it, in host byte order; 0: unknown.
+  uint32_t host_address();
+  // Groups in being; from before their creation to after their destruction.
+  void add_group() { groups_.fetch_add(1); }
+  void remove_group() { groups_.fetch_sub(1); }
+  int groups() const { return groups_.load(); }
+  // Frees what open() made. Lanes must be gone.
+  void close();
+
+  mcast_context_h context() const { return context_; }
+  // Bytes registered with the device; 0 while it is not open.
+  std::uint64_t registered_bytes();
+  std::mutex& mutex() { return mutex_; }
+
+  // This member's end of a group; see DirectChannel's constructor. Call under mutex(). Null: why
+  // not.
+  std::unique_ptr<Channel> open_channel(mcast_group_h group, Channel::Arrival arrival, void* arg,
+                                        std::string& why);
+  // Who carries channels, for `cepheusctl explain`: "multicast", and if UCX does not, why.
+  std::string carrier() const;
+
+  // Progress of all groups; 0 at once if another thread is at it.
+  unsigned progress();
+
+ private:
+  struct Opened {
+    mcast_status_t status = MCAST_ERR_NO_DEVICE;
+    mcast_context_h context = nullptr;
+    std::string why;
+  };
+
+  Transport() = default;
+  static Opened open_context();
+  mcast_status_t open_carrier(std::string& why);
+
+  std::mutex open_mutex_;
+  bool tried_ = false;
+  std::future<Opened> opening_;  // valid: a thread is at it, or its outcome was not looked at yet
+  mcast_status_t outcome_ = MCAST_ERR_NO_DEVICE;
+  std::string why_;
+
+  std::mutex mutex_;
+  mcast_context_h context_ = nullptr;
+  std::unique_ptr<UctDomain> uct_;  // null: libmcast directly
+  std::string carrier_ = "multicast";
+  std::atomic<int> groups_{0};
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,65 @@
+#include "collectives/group/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <utility>
+
+#include "collectives/core/parameters.h"
+#include "collectives/fakes/fake_fabric.h"
+#include "collectives/fakes/fake_job.h"
+
+namespace cepheus::coll {
+namespace {
+
+// A call that broadcasts meanwhile goes on without multicast.
+TEST(OpeningAgain, MakesNobodyWait) {
+  parameters().carrier = static_cast<int>(Carrier::kDirect);
+  Transport& transport = Transport::instance();
+  fake::Fabric fabric;
+  std::string why;
+  fabric.is_port_up = false;
+  fabric.on_open = [] { return MCAST_ERR_TIMED_OUT; };
+  while (transport.open(why, true) == MCAST_ERR_AGAIN) {
+  }
+  ASSERT_EQ(transport.open(why, false), MCAST_ERR_TIMED_OUT);
+
+  std::promise<mcast_status_t> answer;
+  fabric.is_port_up = true;
+  fabric.on_open = [outcome = answer.get_future().share()] { return outcome.get(); };
+  EXPECT_EQ(transport.open(why, true), MCAST_ERR_AGAIN);
+  EXPECT_EQ(transport.open(why, false), MCAST_ERR_AGAIN);
+  EXPECT_THAT(why, testing::HasSubstr("has not answered yet"));
+  EXPECT_EQ(transport.host_address(), 0u);
+  answer.set_value(MCAST_OK);
+  mcast_status_t status = MCAST_ERR_AGAIN;
+  while (status == MCAST_ERR_AGAIN) status = transport.open(why, false);
+  EXPECT_EQ(status, MCAST_OK);
+  transport.close();
+}
+
+// A job that can go on by other means gives a silent fabric up soon, and waits for a busy one as long
+// as a job that can't.
+TEST(Opening, LimitsTheFabricsSilenceOnlyIfThereIsAnotherWay) {
+  fake::use_small_sizes();
+  fake::Fabric fabric;
+  fabric.is_port_up = false;  // it is opened anew each time
+  const auto limits = [&fabric] {
+    std::string why;
+    while (Transport::instance().open(why, true) != MCAST_OK) {
+    }
+    const mcast_context_params_t& params = fabric.context_params;
+    return std::pair(params.register_timeout_ms, params.register_silence_ms);
+  };
+  EXPECT_EQ(limits(), std::pair(20'000u, 1000u));
+  parameters().mode = static_cast<int>(Mode::kRequire);
+  EXPECT_EQ(limits(), std::pair(20'000u, 0u));
+  parameters().register_timeout_ms = 3000;
+  EXPECT_EQ(limits(), std::pair(3000u, 0u));
+  parameters().mode = static_cast<int>(Mode::kTry);
+  EXPECT_EQ(limits(), std::pair(3000u, 0u));
+}
+
+}  // namespace
+}  // namespace cepheus::coll

@@ -1,0 +1,96 @@
+// The port: all that collectives need of the MPI implementation that they run in, their host.
+//
+// The host defines these functions when the program is linked, so a poll costs a plain call. They
+// know nothing of multicast. Unless one says otherwise, any thread that may call MPI may call it,
+// and none blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "collectives/core/code.h"
+
+namespace cepheus::coll {
+
+// The program's data where it has gaps, or where the CPU can't reach it: the host copies it as the
+// bytes of MPI's packed form. Offsets may cut a basic element in two.
+class Packing {
+ public:
+  // Copies bytes [offset, offset + length) of the packed form. Quickest from low offsets to high;
+  // what is unpacked begins at 0 and leaves nothing out, though parts may come again.
+  virtual Code pack(std::size_t offset, void* memory, std::size_t length) = 0;
+  virtual Code unpack(std::size_t offset, const void* memory, std::size_t length) = 0;
+
+ protected:
+  ~Packing() = default;
+};
+
+namespace host {
+
+// --- Communicators: the host's own objects.
+struct Communicator;
+
+int rank(const Communicator& comm);
+int size(const Communicator& comm);
+// As the program has named it by now.
+const char* name(const Communicator& comm);
+// Its ranks belong to several jobs, which may not know of each other.
+bool is_dynamic(const Communicator& comm);
+// The host's shared memory connects the caller and `rank`.
+bool shares_machine(const Communicator& comm, int rank);
+struct PlaceInJob {
+  std::uint32_t job;
+  std::uint32_t rank;  // of the job
+};
+PlaceInJob place_in_job(const Communicator& comm, int rank);
+// Takes `count` tags that nobody else on the communicator uses, counting down from the one that it
+// returns. Every rank calls it at the same point of the communicator's life.
+int reserve_tags(Communicator& comm, int count);
+// The object lives on after the program has freed the communicator, until release().
+void retain(Communicator& comm);
+void release(Communicator& comm);
+// Ends the job, because the user requires multicast.
+[[noreturn]] void abort_job(const Communicator& comm, const std::string& reason);
+
+// --- Messages of bytes between two ranks, in order by tag.
+struct Request;  // a send or a receive that was started
+inline constexpr int kAnyRank = -1;
+
+// The memory is the host's until the request is complete. Errors leave `out` as it is.
+Code send(Communicator& comm, const void* data, std::size_t size, int to, int tag, Request*& out);
+Code receive(Communicator& comm, void* data, std::size_t size, int from, int tag, Request*& out);
+bool is_complete(const Request& request);
+// Of a receive that is complete; of a send `error` alone.
+struct Received {
+  Code error;
+  int from;
+  std::size_t bytes;
+};
+Received received(const Request& request);
+// Runs `notice` once when a receive completes, perhaps at once, inside progress(): it must not call
+// the host.
+struct Notice {
+  void (*run)(Notice* self);
+};
+void on_complete(Request& request, Notice& notice);
+// Takes a receive back that no message has come for; sends go on. No notice follows.
+void cancel(Request& request);
+// Gives the request back; one that is not complete goes on without its owner.
+void free(Request* request);
+
+// --- The process.
+// Its name in log lines: "open mpi".
+const char* implementation();
+// Lets the host work, and what runs beside it: see start_background_progress().
+void progress();
+// From now on the host's progress calls progress_in_background() (communicators.h).
+void start_background_progress();
+void stop_background_progress();
+// MPI_Finalize will come, in which the host waits for all ranks.
+bool will_finalize();
+// One line for the user, if the verbosity is at least `level`; 0: always.
+void log(int level, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+}  // namespace host
+}  // namespace cepheus::coll

@@ -1,0 +1,167 @@
+#include "collectives/hosts_broadcast.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cepheus::coll {
+
+namespace {
+
+// The ranks' calls differ, so perhaps their windows do.
+bool is_mistake(Code rc) {
+  return rc == Code::kCountsDiffer || rc == Code::kTruncated || rc == Code::kRootsDiffer;
+}
+
+}  // namespace
+
+void HostsBroadcast::begin(Payload& payload, int root, bool attended) {
+  payload_ = &payload;
+  source_host_ = hosts_.host_of[static_cast<std::size_t>(root)];
+  source_inside_ = hosts_.inside.member_of(root);
+  is_root_ = host::rank(hosts_.inside.comm()) == root;
+  root_leads_ = hosts_.leaders.rank_of(source_host_) == root;
+  const bool small = Multicast::is_small(std::min(BulkOperation::most_bytes(), payload.bytes()));
+  serves_ = &hosts_.serving[small ? 1 : 0];
+  attended_ = attended;
+  step_ = Step::kOpen;
+  done_ = length_ = 0;
+  error_ = Code::kDone;
+  finish_inside();
+  is_across_ = false;
+  window_.reset();
+  verdict_.reset();
+  reason_ = "multicast among one rank of each host";
+}
+
+Code HostsBroadcast::open() {
+  length_ = std::min(BulkOperation::most_bytes(), payload_->bytes() - done_);
+  void* const memory = payload_->window(done_, length_);
+  window_.emplace(memory, length_);
+  if (memory == nullptr) spoil(Code::kNoMemory);
+  if (is_root_ && !payload_->contiguous()) spoil(payload_->pack(done_, memory, length_));
+  return Code::kDone;
+}
+
+// This rank has no data of the window. The ranks that wait for it get the error.
+void HostsBroadcast::spoil(Code rc) {
+  if (rc == Code::kDone || (error_ != Code::kDone && rc != Code::kNotServed)) return;
+  error_ = rc;
+  window_->spoil(rc);
+  window_->fail(rc);
+}
+
+Code HostsBroadcast::inside(Payload& payload, int root) {
+  if (hosts_.inside.size() == 1) return Code::kDone;
+  if (!is_inside_) {
+    tree_.begin({&hosts_.inside, root, 0, 0, &payload, 0, payload.bytes(), !attended_});
+    is_inside_ = true;
+  }
+  Actions none;
+  const Code rc = tree_.progress(none);
+  if (rc == Code::kPending) return rc;
+  finish_inside();
+  return rc == Code::kDone ? payload.error() : rc;
+}
+
+void HostsBroadcast::finish_inside() {
+  tree_.finish();
+  is_inside_ = false;
+}
+
+// The ranks of a root's host that have its data already would not learn of a refusal.
+void HostsBroadcast::start_across() {
+  using Otherwise = TeamBroadcast::Otherwise;
+  const bool may_refuse = attended_ && done_ == 0 && root_leads_;
+  across_.begin({multicast_, "", *window_, source_host_, attended_,
+                 may_refuse ? Otherwise::kSavedFunction : Otherwise::kTree});
+  is_across_ = true;
+}
+
+// Whether the leaders' group serves it, on all ranks.
+Code HostsBroadcast::decide() {
+  if (!verdict_) {
+    Code rc = Code::kDone;
+    if (multicast_ != nullptr) {
+      if (!is_across_) start_across();
+      rc = across_.ready();
+      if (rc == Code::kPending) return rc;
+      if (rc != Code::kDone) is_across_ = false;
+    }
+    verdict_.emplace(&verdict_byte_, 1);
+    verdict_->spoil(rc);
+    if (rc != Code::kDone && hosts_.inside.size() == 1) return rc;
+  }
+  const Code rc = inside(*verdict_, 0);
+  if (rc == Code::kDone) *serves_ = true;
+  return rc;
+}
+
+Code HostsBroadcast::across() {
+  if (multicast_ == nullptr) return Code::kDone;
+  if (!is_across_) start_across();
+  Code rc = across_.progress();
+  if (rc == Code::kPending) return rc;
+  if (rc == Code::kDone) rc = window_->error();
+  if (across_.route() == Route::kTree)
+    reason_.assign("point to point among one rank of each host: ").append(across_.reason());
+  is_across_ = false;
+  return rc;
+}
+
+Code HostsBroadcast::close() {
+  if (!is_root_ && error_ == Code::kDone)
+    payload_->unpack(done_, window_->window(0, length_), length_);
+  window_.reset();
+  done_ += length_;
+  if (error_ == Code::kNotServed) {
+    *serves_ = false;
+    reason_ = "the group of the hosts' leaders does not serve it";
+  }
+  if (error_ == Code::kNotServed || is_mistake(error_)) return error_;
+  // The other ranks may have the data: they need this one for the windows that follow.
+  payload_->fail(std::exchange(error_, Code::kDone));
+  return Code::kDone;
+}
+
+Code HostsBroadcast::progress() {
+  // A root that leads its host needs nobody's help to give the data to the other hosts.
+  const bool collects = source_inside_ > 0;
+  const Step after_decision = collects ? Step::kCollect : Step::kAcross;
+  const bool decides = attended_ && done_ == 0 && !*serves_;
+  while (done_ < payload_->bytes()) {
+    Code rc = Code::kDone;
+    Step next = Step::kOpen;
+    switch (step_) {
+      case Step::kOpen:
+        rc = open();
+        next = decides ? Step::kDecide : after_decision;
+        break;
+      case Step::kDecide:
+        rc = decide();
+        next = rc == Code::kDone ? after_decision : Step::kClose;
+        break;
+      case Step::kCollect:
+        rc = inside(*window_, source_inside_);
+        next = Step::kAcross;
+        break;
+      case Step::kAcross:
+        rc = across();
+        next = collects ? Step::kClose : Step::kSpread;
+        break;
+      case Step::kSpread:
+        rc = inside(*window_, 0);
+        next = Step::kClose;
+        break;
+      case Step::kClose:
+        rc = close();
+        next = Step::kOpen;
+        break;
+    }
+    if (rc == Code::kPending || (!window_ && rc != Code::kDone)) return rc;
+    if (window_) spoil(rc);
+    step_ = next;
+  }
+  return Code::kDone;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,83 @@
+// One broadcast where several ranks share a host, window after window: a root that is not its
+// host's leader gives its host the data first; then the hosts' leaders broadcast among themselves,
+// by multicast where possible; then each leader gives it to its host. Inside a host packed bytes go
+// down a binomial tree of the host's own messages, so through its memory.
+//
+// If the leaders' group does not serve a broadcast that all ranks wait for, the saved function serves
+// it among all of them. The leaders alone see their group. Until all ranks know that it serves, each
+// leader says so to its host first. Later it answers its host with a refusal instead of data.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "collectives/course.h"
+#include "collectives/team_broadcast.h"
+
+namespace cepheus::coll {
+
+// The places of a communicator's ranks, as one of them sees them.
+struct Hosts {
+  Team leaders;              // of all hosts; self() is -1 on a rank that is none
+  Team inside;               // the ranks of this host, its leader first
+  std::vector<int> host_of;  // by rank: index among the leaders
+  // Whether the lane of large broadcasts serves, and that of small ones, as all ranks know.
+  std::array<bool, 2> serving = {};
+};
+
+class HostsBroadcast final : public Course {
+ public:
+  // `multicast`: the leaders'; null on other ranks.
+  HostsBroadcast(Hosts& hosts, Multicast* multicast)
+      : hosts_(hosts), multicast_(multicast), across_(hosts.leaders) {}
+  HostsBroadcast(const HostsBroadcast&) = delete;
+  HostsBroadcast& operator=(const HostsBroadcast&) = delete;
+
+  // `root`: rank of the communicator.
+  void begin(Payload& payload, int root, bool attended);
+  Code progress() override;
+  std::chrono::nanoseconds spare_time() const override {
+    return is_across_ ? across_.spare_time() : std::chrono::nanoseconds(0);
+  }
+  Route route() const override {
+    return error_ == Code::kNotServed ? Route::kSaved : Route::kHosts;
+  }
+  const std::string& reason() const override { return reason_; }
+
+ private:
+  enum class Step : std::uint8_t { kOpen, kDecide, kCollect, kAcross, kSpread, kClose };
+
+  Code open();
+  Code decide();
+  void start_across();
+  Code across();
+  Code inside(Payload& payload, int root);
+  void finish_inside();
+  Code close();
+  void spoil(Code rc);
+
+  Hosts& hosts_;
+  Multicast* const multicast_;
+  std::optional<Payload> window_;  // as plain bytes
+  std::byte verdict_byte_{};
+  std::optional<Payload> verdict_;  // of the leader, for its host: spoiled if it says no
+  TeamBroadcast across_;            // kept for all windows, as is the next one
+  TreeOperation tree_;
+
+  Payload* payload_ = nullptr;
+  int source_host_ = 0;
+  int source_inside_ = -1;  // the root among the ranks of its host, if that is this host; else -1
+  bool is_root_ = false;
+  bool root_leads_ = false;  // its host
+  bool* serves_ = nullptr;   // the lane, as all ranks know
+  bool attended_ = false;
+
+  Step step_ = Step::kOpen;
+  std::size_t done_ = 0, length_ = 0;  // bytes before the window, and of it
+  Code error_ = Code::kDone;           // of this window; that of the whole is the payload's
+  bool is_inside_ = false, is_across_ = false;  // the operation, or the course, has begun
+  std::string reason_;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,368 @@
+#include "collectives/multicast.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include "collectives/core/counters.h"
+#include "collectives/core/parameters.h"
+#include "collectives/group/clock.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+constexpr std::chrono::seconds kLeaderSpeaksFirst{1};
+
+std::string group_text(uint32_t value) {
+  return std::to_string(value >> 24) + '.' + std::to_string(value >> 16 & 255) + '.' +
+         std::to_string(value >> 8 & 255) + '.' + std::to_string(value & 255);
+}
+
+}  // namespace
+
+Multicast::Multicast(const Team& team, std::function<void()> called)
+    : team_(team),
+      session_(std::make_unique<Session>(team, 1, false)),
+      link_(team, std::move(called)),
+      since_(Clock::now()),
+      tear_down_(team) {}
+
+Multicast::~Multicast() = default;
+
+// --- Broadcasts.
+
+bool Multicast::is_small(size_t bytes) { return bytes <= parameters().eager_bytes(); }
+
+size_t Multicast::unit_bytes(bool small) {
+  return small ? parameters().eager_unit() : BulkOperation::most_bytes();
+}
+
+uint64_t Multicast::take_units(size_t bytes) {
+  if (const auto next = session_->take_next_unit()) next_unit_ = *next;
+  const size_t unit = unit_bytes(is_small(bytes));
+  const uint64_t first = next_unit_;
+  next_unit_ += (bytes + unit - 1) / unit;
+  ++broadcasts_;
+  return first;
+}
+
+// A cut before the unit's broadcast is known to all members alike, so they all do the same there.
+bool Multicast::is_cut_before(uint64_t unit) const {
+  const auto cut = session_->agreement().cut();
+  return cut.has_value() && *cut < unit;
+}
+
+Code Multicast::prepare(uint64_t first, bool small) {
+  if (is_cut_before(first) && first >= session_->agreement().retry_at()) {
+    const Code rc = try_again(first);
+    if (rc != Code::kDone) return rc;
+  }
+  if (is_cut_before(first)) {
+    reason_ = session_->agreement().reason();
+    return Code::kNotServed;
+  }
+  TeamLane& needed = small ? session_->eager() : session_->bulk();
+  switch (needed.state()) {
+    case TeamLane::State::kReady:
+    case TeamLane::State::kClosed:
+      reason_ = carrier_;
+      return Code::kDone;
+    case TeamLane::State::kFailed:
+      if (first < needed.retry_at()) {
+        reason_ = needed.reason();
+        return Code::kNotServed;
+      }
+      needed.reset();
+      break;
+    default:
+      break;
+  }
+  return set_up(needed, first);
+}
+
+Code Multicast::set_up(TeamLane& lane, uint64_t first) {
+  if (lane.state() == TeamLane::State::kUnused) {
+    Backoff next = set_up_backoff_;
+    next.ended(Clock::now().time_since_epoch());
+    lane.set_retry_after(retry_after(next));
+    const Agreement& agreement = session_->agreement();
+    if (agreement.is_broken()) lane.refuse(agreement.reason());
+  }
+  const bool again = lane.retry_at() != TeamLane::kNever;  // refused before
+  switch (lane.progress()) {
+    case TeamLane::State::kReady:
+      break;
+    case TeamLane::State::kFailed:
+      if (lane.is_mistaken()) {
+        host::log(0, "cepheus: broadcast on %s: %s", host::name(team_.comm()), lane.reason());
+        lane.reset();
+        next_unit_ = first + 1;  // each member has counted by its own bytes
+        return Code::kCountsDiffer;
+      }
+      set_up_backoff_.ended(Clock::now().time_since_epoch());
+      lane.set_retry_at(lane.retry_after() == TeamLane::kNever ? TeamLane::kNever
+                                                               : first + lane.retry_after());
+      reason_ = lane.reason();
+      if (lane.is_broken()) session_->agreement().give_up(first, lane.retry_at(), reason_);
+      report(lane, again);
+      // The leader ends the job with one error; the others wait for that here, and never return to
+      // the program.
+      return parameters().chosen_mode() == Mode::kRequire ? Code::kPending : Code::kNotServed;
+    default:
+      return Code::kPending;
+  }
+  const Code rc = link_.open();
+  if (rc != Code::kDone) return rc;
+  set_up_backoff_.began(Clock::now().time_since_epoch());
+  counters().add(Counters::Which::kGroups);
+  carrier_ = Transport::instance().carrier();
+  reason_ = carrier_;
+  report(lane, again);
+  return Code::kDone;
+}
+
+// A session has broken, and the agreed unit for another attempt has come. All members are here.
+Code Multicast::try_again(uint64_t unit) {
+  if (next_session_ == nullptr) {
+    next_session_ = std::make_unique<Session>(team_, session_->generation() + 1, true);
+    Backoff next = backoff_;
+    next.ended(Clock::now().time_since_epoch());
+    next_session_->eager().set_retry_after(retry_after(next));
+  }
+  // The port can be opened anew only when nothing holds it any more.
+  if (!session_->agreement().is_salvaged()) return Code::kPending;
+  TeamLane& lane = next_session_->eager();
+  const TeamLane::State state = lane.progress();
+  if (state != TeamLane::State::kReady && state != TeamLane::State::kFailed) return Code::kPending;
+  Code error = Code::kDone;
+  if (!repairs_.test(error)) return Code::kPending;
+
+  const auto now = Clock::now();
+  backoff_.ended(now.time_since_epoch());
+  since_ = now;
+  since_unit_ = unit;
+  std::unique_ptr<Session> next = std::move(next_session_);
+  if (state == TeamLane::State::kFailed) {
+    session_->agreement().set_retry_at(
+        lane.retry_after() == TeamLane::kNever ? kNoUnit : unit + lane.retry_after());
+    if (team_.is_leader()) {
+      host::log(1, "cepheus: %s: still %s's own algorithms: %s", team_.name().c_str(),
+                host::implementation(), lane.reason());
+    }
+    return Code::kDone;
+  }
+  backoff_.began(now.time_since_epoch());
+  counters().add(Counters::Which::kGroups);
+  speed_.forget();
+  carrier_ = Transport::instance().carrier();
+  session_.swap(next);
+  std::vector<Held> held;
+  held.swap(held_);
+  for (const Held& each : held) session_->agreement().receive(each.from, each.message, actions_);
+  reported_ = false;
+  report(lane, false);
+  return Code::kDone;
+}
+
+uint64_t Multicast::retry_after(Backoff backoff) const {
+  backoff.ended(Clock::now().time_since_epoch());
+  return Backoff::units_for(backoff.interval(), next_unit_ - since_unit_, Clock::now() - since_);
+}
+
+Operation& Multicast::begin(const Call& call, bool small) {
+  if (small) {
+    eager_.begin(call, *session_);
+    return eager_;
+  }
+  bulk_.begin(call, *session_);
+  return bulk_;
+}
+
+Code Multicast::run(Operation& operation) {
+  current_ = &operation;
+  const Code rc = operation.progress(actions_);
+  if (rc != Code::kPending) current_ = nullptr;
+  return rc;
+}
+
+void Multicast::note_speed(const Call& call) {
+  const auto time = bulk_.transfer_time();
+  if (time.count() == 0 || session_->agreement().is_broken()) return;
+  const double usual = speed_.usual(call.length);
+  if (!speed_.note(call.length, time) || !parameters().falls_back_when_slow()) return;
+  char text[160];
+  snprintf(text, sizeof text,
+           "%s: broadcasts of %zu bytes take more than twice as long as usual (%.0f MB/s)",
+           rank_text(team_).c_str(), call.length, usual / 1e6);
+  session_->agreement().fail(Cause::kSlow, text);
+}
+
+Code Multicast::check(const Call& call, bool awaits_members) {
+  const CallAtHand own{call.unit, call.root, call.payload->bytes()};
+  if (awaits_members && check_.is_due(own, Clock::now())) {
+    ControlMessage message{};
+    message.kind = ControlMessage::Kind::kCalled;
+    message.generation = session_->generation();
+    message.unit = own.unit;
+    message.value = own.bytes;
+    (void)link_.send(Action::kEveryone, message);
+  }
+  const auto mistake = check_.look(own);
+  return mistake ? end_in_mistake(call, *mistake) : Code::kPending;
+}
+
+// Every member's call ends in an error that names the mistake.
+Code Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mistake) {
+  using Kind = CallCheck::Mistake::Kind;
+  current_ = nullptr;          // its operation ends
+  next_unit_ = call.unit + 1;  // each member has counted by its own bytes
+  session_->agreement().leave(next_unit_, actions_);
+  if (mistake.kind == Kind::kTold) {
+    (void)broken(call, mistake.reason.c_str());
+    return static_cast<Code>(static_cast<int>(mistake.bytes));
+  }
+  const size_t bytes = call.payload->bytes();
+  const auto rank = [&](int member) { return "rank " + std::to_string(team_.rank_of(member)); };
+  const bool is_root = mistake.kind == Kind::kRoot;
+  const std::string reason =
+      is_root ? rank_text(team_) + " expects the data of " + rank(call.root) + ", but " +
+                    rank(mistake.from) + " calls with itself as the root"
+              : rank_text(team_) + " passes " + std::to_string(bytes) + " bytes, but " +
+                    rank(mistake.from) + ", the root, " + std::to_string(mistake.bytes);
+  ControlMessage message{};
+  message.kind = ControlMessage::Kind::kMistake;
+  message.generation = session_->generation();
+  message.unit = call.unit;
+  message.value = static_cast<uint64_t>(is_root ? Code::kRootsDiffer : Code::kCountsDiffer);
+  snprintf(message.reason, sizeof message.reason, "%s", reason.c_str());
+  (void)link_.send(Action::kEveryone, message);
+  (void)broken(call, reason.c_str());
+  if (is_root) return Code::kRootsDiffer;
+  return mistake.bytes > bytes ? Code::kTruncated : Code::kCountsDiffer;
+}
+
+// --- Beside them.
+
+void Multicast::look_after() {
+  if (!link_.is_open()) return;
+  receive();
+  const Agreement& agreement = session_->agreement();
+  // Only the rank that lacks the data knows of it yet. Later its own call would fail, and other
+  // ranks would end the job because the group broke.
+  if (agreement.is_broken() && agreement.cause() == Cause::kLost &&
+      parameters().chosen_mode() == Mode::kRequire)
+    host::abort_job(team_.comm(), agreement.reason());
+  session_->watch(actions_);
+  session_->agreement().watch(Clock::now(), actions_);
+  // Acting may make more to do.
+  while (!actions_.empty()) {
+    Actions now;
+    now.swap(actions_);
+    take(now);
+  }
+}
+
+void Multicast::receive() {
+  int from = 0;
+  ControlMessage message{};
+  while (link_.receive(from, message)) {
+    if (message.kind == ControlMessage::Kind::kCalled ||
+        message.kind == ControlMessage::Kind::kMistake) {
+      check_.receive(from, message);
+    } else if (message.generation == session_->generation()) {
+      session_->agreement().receive(from, message, actions_);
+    } else if (message.generation > session_->generation()) {
+      held_.push_back({from, message});
+    }
+  }
+}
+
+void Multicast::take(const Actions& actions) {
+  for (const Action& action : actions) {
+    switch (action.kind) {
+      case Action::Kind::kSend:
+        if (action.to == Action::kEveryone) announce(action.message);
+        (void)link_.send(action.to, action.message);
+        break;
+      case Action::Kind::kServeStored:
+        serve_stored(action.to, action.message.unit);
+        break;
+      case Action::Kind::kTellDelivered:
+        if (session_->is_delivered(action.message.unit))
+          session_->agreement().deliver(action.to, action.message.unit, actions_);
+        break;
+      case Action::Kind::kServeCurrent:
+        if (current_ != nullptr &&
+            current_->serve(action.to, action.message.value) == Code::kNotServed)
+          session_->agreement().gone(action.to, action.message.unit, actions_);
+        break;
+    }
+  }
+}
+
+void Multicast::serve_stored(int to, uint64_t unit) {
+  const std::vector<std::byte>* message = session_->stored(unit);
+  if (message == nullptr) return session_->agreement().gone(to, unit, actions_);
+  counters().add(Counters::Which::kServed);
+  (void)repairs_.send(message->data(), message->size(), to, Tag::kRepair, team_);
+}
+
+// This member is about to tell the others that the group is given up.
+void Multicast::announce(const ControlMessage& message) {
+  if (parameters().chosen_mode() == Mode::kRequire) {
+    // The leader knows the reason. It ends the job itself, unless its program computes.
+    if (message.cause == Cause::kLeader && !team_.is_leader())
+      std::this_thread::sleep_for(kLeaderSpeaksFirst);
+    host::abort_job(team_.comm(), message.reason);
+  }
+  const std::string team = team_.name();
+  const auto call = static_cast<unsigned long long>(broadcasts_);
+  if (message.kind == ControlMessage::Kind::kCut) {
+    host::log(1,
+              "cepheus: %s: %s's own algorithms from broadcast %llu on (%s): %s; "
+              "multicast is tried again after %llu more",
+              team.c_str(), host::implementation(), call, name(message.cause), message.reason,
+              static_cast<unsigned long long>(message.value - message.unit));
+  } else {
+    host::log(1,
+              "cepheus: %s: the group broke (%s), what is in flight after broadcast %llu "
+              "began is completed point to point: %s",
+              team.c_str(), name(message.cause), call, message.reason);
+  }
+}
+
+// `again`: it was refused before, and so reported.
+void Multicast::report(const TeamLane& lane, bool again) {
+  const char* const name = &lane == &session_->eager() ? "eager lane" : "bulk lane";
+  const bool first = !reported_;
+  reported_ = true;
+  if (!team_.is_leader()) return;
+  const bool ready = lane.state() != TeamLane::State::kFailed;
+  if (!ready && parameters().chosen_mode() == Mode::kRequire)
+    host::abort_job(team_.comm(), lane.reason());
+  const int level = (ready ? first || again : !again) ? 1 : 2;
+  if (ready) {
+    host::log(level, "cepheus: %s: multicast, %s on group %s epoch %u", team_.name().c_str(), name,
+              group_text(lane.mcst_id()).c_str(), lane.epoch());
+  } else {
+    host::log(level, "cepheus: %s: %s's own algorithms for the %s: %s", team_.name().c_str(),
+              host::implementation(), name, lane.reason());
+  }
+}
+
+// --- Tear-down.
+
+bool Multicast::tear_down() {
+  tear_down_started_ = true;
+  look_after();
+  Code error = Code::kDone;
+  return tear_down_.progress(session_->is_drained()) && repairs_.test(error);
+}
+
+void Multicast::destroy_groups() { session_->destroy_groups(); }
+
+void Multicast::detach() { link_.close(); }
+
+}  // namespace cepheus::coll

@@ -1,0 +1,123 @@
+// A team's broadcasts by multicast: its session, the next one while multicast is tried again after
+// a breach, and what the members say to each other about both.
+//
+// Everything here runs under the communicator's guard and never blocks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/core/backoff.h"
+#include "collectives/core/call_check.h"
+#include "collectives/core/speed_guard.h"
+#include "collectives/group/control_link.h"
+#include "collectives/group/session.h"
+#include "collectives/group/tear_down.h"
+#include "collectives/units/bulk_operation.h"
+#include "collectives/units/eager_operation.h"
+
+namespace cepheus::coll {
+
+class Multicast {
+ public:
+  // `called` runs when another member may need something of this one: look_after() soon. It runs
+  // inside the host's progress.
+  Multicast(const Team& team, std::function<void()> called);
+  ~Multicast();
+  Multicast(const Multicast&) = delete;
+  Multicast& operator=(const Multicast&) = delete;
+
+  // --- One broadcast after the other, in the same order on all members.
+  // Whether one of so many bytes is copied through posted buffers.
+  static bool is_small(size_t bytes);
+  static size_t unit_bytes(bool small);
+  // The units of the next one: the number of the first.
+  uint64_t take_units(size_t bytes);
+  // Readies the lane of the broadcast whose units start at `first`. Code::kDone: by multicast;
+  // Code::kNotServed: not by it, on all members alike; Code::kPending: call again.
+  // reason(): for either.
+  Code prepare(uint64_t first, bool small);
+  const std::string& reason() const { return reason_; }
+  // Why the session has broken.
+  const std::string& breach() const { return session_->agreement().reason(); }
+  // The operation of a unit, until its finish().
+  Operation& begin(const Call& call, bool small);
+  // While prepare() is not done: an error if the root has sent `call` another way.
+  Code look_for_mistake(const Call& call) {
+    return session_->eager().state() == TeamLane::State::kReady ? look_for_small(call, *session_)
+                                                                : Code::kPending;
+  }
+  // While `call` waits: an error if it is known to differ from the other members', else
+  // Code::kPending. `awaits_members`: a root's, of a large broadcast.
+  Code check(const Call& call, bool awaits_members);
+  // One step of a unit.
+  Code run(Operation& operation);
+  // Root of an attended large unit that is through.
+  void note_speed(const Call& call);
+  // Units until multicast is tried again, should this member have to decide on that now.
+  uint64_t retry_after() const { return retry_after(backoff_); }
+
+  // --- Beside them.
+  // What must go on while the program is elsewhere in MPI: others may need what this member has.
+  void look_after();
+  // The group has broken, and look_after() is needed soon again.
+  bool is_settling() const {
+    const Agreement& agreement = session_->agreement();
+    return agreement.is_broken() && !agreement.is_salvaged();
+  }
+  // Groups were set up: all members agree on that, so they are torn down together.
+  bool has_groups() const { return link_.is_open() || tear_down_started_; }
+  // True when all members have all data.
+  bool tear_down();
+  void destroy_groups();  // local only
+  void detach();          // local: takes back what is posted on the communicator
+
+ private:
+  struct Held {
+    int from;
+    ControlMessage message;
+  };
+
+  bool is_cut_before(uint64_t unit) const;
+  Code set_up(TeamLane& lane, uint64_t first);
+  Code try_again(uint64_t unit);
+  uint64_t retry_after(Backoff backoff) const;
+  void receive();
+  void take(const Actions& actions);
+  void serve_stored(int to, uint64_t unit);
+  Code end_in_mistake(const Call& call, const CallCheck::Mistake& mistake);
+  void announce(const ControlMessage& message);
+  void report(const TeamLane& lane, bool again);
+
+  const Team& team_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Session> next_session_;  // while multicast is tried again
+  ControlLink link_;
+  CallCheck check_;
+  std::vector<Held> held_;  // of a session that this member has not entered yet
+  EagerOperation eager_;    // kept for all units, as is the next one
+  BulkOperation bulk_;
+  Operation* current_ = nullptr;
+  Actions actions_;
+  Messages repairs_;
+  std::string carrier_;  // how the fabric is reached
+  std::string reason_;
+
+  uint64_t broadcasts_ = 0;
+  uint64_t next_unit_ = 0;  // counted alike by all members
+  SpeedGuard speed_;
+  Backoff backoff_;                              // between sessions
+  Backoff set_up_backoff_;                       // between attempts at a session's lanes
+  std::chrono::steady_clock::time_point since_;  // of the rate of units
+  uint64_t since_unit_ = 0;
+  bool reported_ = false;
+
+  bool tear_down_started_ = false;
+  TearDown tear_down_;
+};
+
+}  // namespace cepheus::coll

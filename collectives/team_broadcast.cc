@@ -1,0 +1,126 @@
+#include "collectives/team_broadcast.h"
+
+#include <algorithm>
+
+namespace cepheus::coll {
+
+void TeamBroadcast::begin(const Arguments& arguments) {
+  finish_unit();
+  multicast_ = arguments.multicast;
+  payload_ = &arguments.payload;
+  root_ = arguments.root;
+  attended_ = arguments.attended;
+  otherwise_ = arguments.otherwise;
+  small_ = Multicast::is_small(payload_->bytes());
+  path_ = multicast_ != nullptr ? Path::kUndecided : Path::kOther;
+  has_units_ = false;
+  unit_ = 0;
+  done_ = 0;
+  error_ = Code::kDone;
+  reason_ = arguments.why;
+}
+
+// When its turn has come: every member chooses the same, because all units before it have been
+// settled here.
+Code TeamBroadcast::decide() {
+  if (!has_units_) {
+    unit_ = multicast_->take_units(payload_->bytes());
+    has_units_ = true;
+  }
+  const Code rc = multicast_->prepare(unit_, small_);
+  if (rc == Code::kNotServed) {
+    path_ = Path::kOther;
+    reason_ = multicast_->reason();
+    return Code::kDone;
+  }
+  if (rc == Code::kDone) {
+    path_ = Path::kMulticast;
+    reason_ = multicast_->reason();
+  }
+  if (rc != Code::kPending) return rc;
+  const Call call = next_call();
+  const Code looked = small_ ? rc : multicast_->look_for_mistake(call);
+  return looked != rc ? looked : multicast_->check(call, call.is_root() && !small_);
+}
+
+Call TeamBroadcast::next_call() const {
+  const bool fabric = path_ == Path::kMulticast;
+  const std::size_t most = fabric ? Multicast::unit_bytes(small_) : BulkOperation::most_bytes();
+  return {&team_,
+          root_,
+          unit_,
+          fabric ? multicast_->retry_after() : 0,
+          payload_,
+          done_,
+          std::min(most, payload_->bytes() - done_),
+          !attended_};
+}
+
+Code TeamBroadcast::run() {
+  const Call call = next_call();
+  if (path_ == Path::kOther) {
+    if (operation_ == nullptr) {
+      tree_.begin(call);
+      operation_ = &tree_;
+    }
+    Actions none;
+    return operation_->progress(none);
+  }
+  if (operation_ == nullptr) operation_ = &multicast_->begin(call, small_);
+  const Code rc = multicast_->run(*operation_);
+  if (rc == Code::kDone && !small_ && attended_ && call.is_root()) multicast_->note_speed(call);
+  return rc;
+}
+
+Code TeamBroadcast::end() {
+  if (operation_ != nullptr && !operation_->end()) return Code::kPending;
+  finish_unit();
+  return error_;
+}
+
+void TeamBroadcast::finish_unit() {
+  if (operation_ != nullptr) operation_->finish();
+  operation_ = nullptr;
+}
+
+Code TeamBroadcast::ready() {
+  const Code rc = path_ == Path::kUndecided ? decide() : Code::kDone;
+  return rc == Code::kDone && path_ == Path::kOther ? Code::kNotServed : rc;
+}
+
+Code TeamBroadcast::progress() {
+  if (error_ != Code::kDone) return end();
+  if (path_ == Path::kUndecided) {
+    const Code rc = decide();
+    if (rc != Code::kDone) return rc;
+  }
+  while (done_ < payload_->bytes()) {
+    if (route() == Route::kSaved) return Code::kNotServed;
+    const std::size_t length = next_call().length;
+    Code rc = run();
+    if (rc == Code::kPending && path_ == Path::kMulticast)
+      rc = multicast_->check(next_call(), operation_->awaits_members());
+    if (rc == Code::kPending) return rc;
+    if (rc != Code::kDone && rc != Code::kNotServed) {
+      error_ = rc == Code::kEmpty ? Code::kTruncated : rc;  // MPI knows no empty ones
+      return end();
+    }
+    finish_unit();
+    if (rc == Code::kNotServed) {
+      // Unfolds at the unit that the cut names, on all members alike.
+      path_ = Path::kOther;
+      reason_ = multicast_->breach();
+      continue;
+    }
+    done_ += length;
+    ++unit_;
+  }
+  return Code::kDone;
+}
+
+Route TeamBroadcast::route() const {
+  if (path_ == Path::kMulticast) return small_ ? Route::kEager : Route::kBulk;
+  return otherwise_ == Otherwise::kTree || done_ > 0 ? Route::kTree : Route::kSaved;
+}
+
+}  // namespace cepheus::coll

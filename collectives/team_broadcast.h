@@ -1,0 +1,71 @@
+// One broadcast among the members of a team: by multicast, unit by unit. The rest of one whose group
+// breaks on the way goes down a binomial tree. One that multicast can't serve at all goes there,
+// too, or, where all ranks wait for it together, to the saved function.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "collectives/course.h"
+#include "collectives/multicast.h"
+#include "collectives/units/payload.h"
+#include "collectives/units/tree_operation.h"
+
+namespace cepheus::coll {
+
+class TeamBroadcast final : public Course {
+ public:
+  enum class Otherwise : std::uint8_t { kSavedFunction, kTree };
+  struct Arguments {
+    Multicast* multicast;  // null if the team has none...
+    std::string_view why;  // ... for this reason
+    Payload& payload;
+    int root;       // member
+    bool attended;  // the program waits inside MPI until it is done
+    Otherwise otherwise;
+  };
+
+  explicit TeamBroadcast(const Team& team) : team_(team) {}
+  ~TeamBroadcast() override { finish_unit(); }
+  TeamBroadcast(const TeamBroadcast&) = delete;
+  TeamBroadcast& operator=(const TeamBroadcast&) = delete;
+
+  void begin(const Arguments& arguments);
+  // Before progress(), perhaps: Code::kDone if it goes by multicast, Code::kNotServed if not.
+  Code ready();
+  Code progress() override;
+  std::chrono::nanoseconds spare_time() const override {
+    return operation_ != nullptr ? operation_->spare_time() : std::chrono::nanoseconds(0);
+  }
+  Route route() const override;
+  const std::string& reason() const override { return reason_; }
+
+ private:
+  enum class Path : std::uint8_t { kUndecided, kMulticast, kOther };
+
+  Code decide();
+  Call next_call() const;
+  Code run();
+  Code end();
+  void finish_unit();
+
+  const Team& team_;
+  TreeOperation tree_;
+
+  Multicast* multicast_ = nullptr;
+  Payload* payload_ = nullptr;
+  int root_ = 0;
+  bool attended_ = false;
+  Otherwise otherwise_ = Otherwise::kTree;
+  bool small_ = false;
+
+  Path path_ = Path::kUndecided;
+  bool has_units_ = false;
+  uint64_t unit_ = 0;     // the current one
+  std::size_t done_ = 0;  // bytes of the units before it
+  Code error_ = Code::kDone;
+  Operation* operation_ = nullptr;  // of the unit
+  std::string reason_;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,309 @@
+#include "collectives/team_broadcast.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "collectives/fakes/allocations.h"
+#include "collectives/fakes/fake_clock.h"
+#include "collectives/fakes/fake_job.h"
+
+namespace cepheus::coll {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::Each;
+using testing::ElementsAre;
+
+class Story : public testing::Test {
+ protected:
+  void SetUp() override { fake::use_small_sizes(); }
+};
+
+// Broadcasts of both lanes from every root.
+void expect_right_broadcasts(fake::Job& job, int size) {
+  for (int root = 0; root < size; ++root) {
+    for (const std::size_t bytes : {10u, 200u, 300u}) {
+      job.begin_all(root, bytes);
+      ASSERT_TRUE(job.run()) << bytes << " bytes from " << root;
+      ASSERT_THAT(job.results(), Each(Code::kDone));
+      ASSERT_TRUE(job.all_have_data());
+    }
+  }
+}
+
+using MistakenCount = Story;
+
+TEST_F(MistakenCount, InTheFirstBroadcastLeavesAllAtTheSameUnit) {
+  fake::Job job(3);
+  job.begin(0, 0, 300);
+  job.begin(1, 0, 300);
+  job.begin(2, 0, 200);  // in four messages
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), Each(Code::kCountsDiffer));
+  expect_right_broadcasts(job, 3);
+}
+
+TEST_F(MistakenCount, ThatARankLearnsOfLateLeavesAllAtTheSameUnit) {
+  fake::Job job(3);
+  expect_right_broadcasts(job, 3);
+  job.begin(0, 0, 300);
+  job.begin(1, 0, 200);
+  ASSERT_TRUE(job.run());
+  job.pass(milliseconds(10));
+  EXPECT_THAT(job.results(), ElementsAre(Code::kCountsDiffer, Code::kTruncated, Code::kDone));
+  job.begin(2, 0, 200);
+  ASSERT_TRUE(job.run());
+  EXPECT_EQ(job.result(2), Code::kCountsDiffer);
+  expect_right_broadcasts(job, 3);
+}
+
+using LostUnit = Story;
+
+// Rank 2 of 4 loses the first of the broadcast's three units, which the fabric acknowledges for it.
+void lose_first_unit(fake::Job& job, bool attended) {
+  expect_right_broadcasts(job, 4);
+  job.fabric.deafen(job.last_end(2));
+  job.begin_all(0, 1000, attended);
+  ASSERT_TRUE(job.run());
+}
+
+TEST_F(LostUnit, IsAnErrorOnTheRankThatLacksItAlone) {
+  fake::Job job(4);
+  lose_first_unit(job, true);
+  EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kFailed, Code::kDone));
+  expect_right_broadcasts(job, 4);
+}
+
+TEST_F(LostUnit, OfANonBlockingBroadcastIsAnErrorOnTheRankThatLacksItAlone) {
+  fake::Job job(4);
+  lose_first_unit(job, false);
+  EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kFailed, Code::kDone));
+  expect_right_broadcasts(job, 4);
+}
+
+TEST_F(LostUnit, IsAnErrorOnTheRanksOfTheHostThatLacksItAlone) {
+  fake::Job job(4, 2);
+  lose_first_unit(job, true);
+  EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kFailed, Code::kFailed));
+  expect_right_broadcasts(job, 4);
+}
+
+TEST_F(LostUnit, IsAnErrorOnAHostThoughTheRootDoesNotLeadItsOwn) {
+  fake::Job job(4, 2);
+  expect_right_broadcasts(job, 4);
+  job.fabric.deafen(job.last_end(2));
+  job.begin_all(1, 1000);
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kFailed, Code::kFailed));
+  expect_right_broadcasts(job, 4);
+}
+
+using WrongRepair = Story;
+
+// The group of 3 breaks before rank 2 has the broadcast, and its root's repair has `length` bytes.
+void expect_error_of_repair(std::size_t bytes, std::size_t length) {
+  SCOPED_TRACE(length);
+  fake::Job job(3);
+  expect_right_broadcasts(job, 3);
+  job.mpi.wrong_lengths[job.team(0).tag(Tag::kRepair)] = length;
+  job.begin_all(0, bytes);
+  job.fabric.cut_off(2);
+  job.pass(milliseconds(20));
+  ASSERT_EQ(job.result(2), Code::kPending);
+  job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kTruncated));
+  EXPECT_TRUE(job.has_data(1));
+  job.mpi.wrong_lengths.clear();
+  job.fabric.mend();
+  expect_right_broadcasts(job, 3);
+}
+
+TEST_F(WrongRepair, OfASmallBroadcastIsAnErrorOnTheRankThatGetsIt) {
+  constexpr std::size_t kRight = sizeof(EagerHeader) + 10;
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, sizeof(EagerHeader), kRight - 1,
+                                   kRight + 1, 2 * kRight, std::size_t{1000}})
+    expect_error_of_repair(10, length);
+}
+
+TEST_F(WrongRepair, OfALargeBroadcastIsAnErrorOnTheRankThatGetsIt) {
+  for (const std::size_t length : {0u, 1u, 24u, 299u, 301u, 1000u})
+    expect_error_of_repair(300, length);
+}
+
+// Rank 2's NIC has acknowledged the data, so the root has returned. The group breaks, and rank 2
+// computes for two seconds before MPI hands the data over.
+TEST_F(Story, ARankThatComputesAfterABreachLosesNothingThatHasArrived) {
+  for (const std::size_t bytes : {10u, 300u}) {
+    SCOPED_TRACE(bytes);
+    fake::Job job(3);
+    expect_right_broadcasts(job, 3);
+    job.begin_all(0, bytes, false);
+    job.look(2);
+    for (int i = 0; i < 20; ++i) {
+      job.move();
+      job.look(0);
+      job.look(1);
+    }
+    ASSERT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kPending));
+    job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+    job.look(2, false);
+    fake::now() += std::chrono::seconds(2);
+    job.look(2, false);
+    ASSERT_TRUE(job.run());
+    EXPECT_THAT(job.results(), Each(Code::kDone));
+    EXPECT_TRUE(job.all_have_data());
+  }
+}
+
+// Ranks hear of a breach, and of what others lack, though messages of other lengths came before.
+TEST_F(Story, StrayMessagesDoNotCloseTheControlLink) {
+  constexpr std::size_t kRight = sizeof(ControlMessage);
+  for (const std::size_t length :
+       {std::size_t{0}, std::size_t{1}, kRight - 1, kRight + 1, 10 * kRight}) {
+    SCOPED_TRACE(length);
+    fake::Job job(3);
+    expect_right_broadcasts(job, 3);
+    const std::vector<std::byte> stray(length);
+    for (int to = 0; to < 3; ++to)
+      (void)Messages::post(stray.data(), length, to, Tag::kControl, job.team((to + 1) % 3));
+    job.pass(milliseconds(5));
+    job.begin_all(0, 10);
+    job.fabric.cut_off(2);
+    job.pass(milliseconds(20));
+    ASSERT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kPending));
+    job.fabric.fail(job.last_end(0), MCAST_CAUSE_WATCHDOG, "nobody answers");
+    ASSERT_TRUE(job.run());
+    EXPECT_THAT(job.results(), Each(Code::kDone));
+    EXPECT_TRUE(job.all_have_data());
+  }
+}
+
+// The type of one rank has gaps, and there is no memory to stage its data in.
+class ScarceMemory : public Story {
+ protected:
+  void SetUp() override {
+    Story::SetUp();
+    fake::make_memory_scarce(true);
+  }
+  void TearDown() override { fake::make_memory_scarce(false); }
+
+  // The ranks whose calls end in an error; the next broadcasts are right.
+  std::vector<int> failing_ranks(fake::Job& job, int scarce, bool attended = true) {
+    job.begin_all(0, 1000, attended);
+    job.begin(scarce, 0, 1000, attended, true);
+    EXPECT_TRUE(job.run());
+    std::vector<int> failing;
+    for (int rank = 0; rank < 4; ++rank) {
+      if (job.result(rank) == Code::kNoMemory) failing.push_back(rank);
+      EXPECT_TRUE(job.result(rank) != Code::kDone || job.has_data(rank)) << rank;
+    }
+    expect_right_broadcasts(job, 4);
+    return failing;
+  }
+};
+
+TEST_F(ScarceMemory, DownATreeIsAnErrorOnTheRankAndThoseBelow) {
+  fake::Job job(4);
+  job.fabric.outcomes = {MCAST_ERR_REJECTED};
+  EXPECT_THAT(failing_ranks(job, 2, false), ElementsAre(2, 3));
+}
+
+// The saved function needs no such memory.
+TEST_F(ScarceMemory, InAGroupIsNoErrorIfTheSavedFunctionCanServe) {
+  fake::Job job(4);
+  EXPECT_THAT(failing_ranks(job, 2), ElementsAre());
+}
+
+TEST_F(ScarceMemory, InAGroupIsAnErrorOnTheRankIfDataIsOnItsWay) {
+  fake::Job job(4);
+  EXPECT_THAT(failing_ranks(job, 2, false), ElementsAre(2, 3));
+}
+
+TEST_F(ScarceMemory, InsideAHostIsAnErrorOnTheRank) {
+  fake::Job job(4, 2);
+  EXPECT_THAT(failing_ranks(job, 1), ElementsAre(1));
+}
+
+TEST_F(ScarceMemory, OfAllRanksOfAHostSendsThemToTheSavedFunctionWithTheOthers) {
+  for (const std::size_t bytes : {300u, 1000u}) {
+    fake::Job job(4, 2);
+    job.begin_all(0, bytes, true);
+    for (const int rank : {2, 3}) job.begin(rank, 0, bytes, true, true);
+    EXPECT_TRUE(job.run());
+    for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(job.result(rank), Code::kDone) << rank;
+    expect_right_broadcasts(job, 4);
+  }
+}
+
+TEST_F(ScarceMemory, OfAHostsLeaderIsAnErrorOnItsHostIfTheSavedFunctionCanNotServe) {
+  for (const bool attended : {true, false}) {
+    fake::Job job(4, 2);
+    const std::vector<int> failing = failing_ranks(job, 2, attended);
+    EXPECT_THAT(failing, attended ? std::vector<int>{} : std::vector<int>({2, 3}));
+  }
+}
+
+// The lane of large broadcasts breaks at rank 2 alone, which nobody else knows, and then the small
+// ones' lane is set up. The root is two broadcasts ahead of rank 2.
+TEST_F(Story, ALaneThatIsSetUpBehindALocalBreachLosesNothing) {
+  fake::Job job(3);
+  job.begin_all(0, 300);
+  ASSERT_TRUE(job.run());
+  job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+  job.pass(milliseconds(20));
+
+  job.begin(2, 0, 10);
+  job.look(2);
+  for (const std::size_t bytes : {10u, 20u, 30u}) {
+    job.begin(0, 0, bytes);
+    job.begin(1, 0, bytes);
+    for (int i = 0; i < 20; ++i) {
+      job.move();
+      job.look(0);
+      job.look(1);
+    }
+    ASSERT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kPending));
+  }
+  for (const std::size_t bytes : {10u, 20u, 30u}) {
+    if (bytes > 10) job.begin(2, 0, bytes);
+    ASSERT_TRUE(job.run());
+    ASSERT_EQ(job.result(2), Code::kDone) << bytes;
+    ASSERT_TRUE(job.has_data(2)) << bytes;
+  }
+  for (int i = 0; i < 10'000 && job.route(2) != Route::kEager; ++i) {
+    job.begin_all(0, 10);
+    ASSERT_TRUE(job.run());
+  }
+  EXPECT_EQ(job.route(2), Route::kEager) << "multicast never came back";
+}
+
+// Rank 2's lane of large broadcasts breaks before it hears that the small ones' lane is ready, where
+// its NIC has data already.
+TEST_F(Story, ABreachDuringTheSetUpOfALaneLosesNothing) {
+  fake::Job job(3);
+  job.begin_all(0, 300);
+  ASSERT_TRUE(job.run());
+  const std::uint32_t bulk = job.last_end(2);
+  job.begin_all(1, 10);
+  for (int rank = 0; rank < 3; ++rank) job.look(rank);
+  job.unheard = 2;
+  for (int i = 0; i < 20; ++i) {
+    job.move();
+    job.look(0);
+    job.look(1);
+  }
+  ASSERT_EQ(job.result(1), Code::kDone);
+  job.fabric.fail(bulk, MCAST_CAUSE_DEVICE, "the port is gone");
+  job.look(2, false);
+  job.look(2, false);
+  job.unheard = -1;
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), Each(Code::kDone));
+  EXPECT_TRUE(job.all_have_data());
+}
+
+}  // namespace
+}  // namespace cepheus::coll

@@ -1,0 +1,291 @@
+#include "collectives/units/bulk_operation.h"
+
+#include <mcast/recovery.h>
+
+#include "collectives/core/counters.h"
+#include "collectives/core/spare_time.h"
+#include "collectives/group/clock.h"
+
+namespace cepheus::coll {
+
+using Path = Agreement::Path;
+
+// Only after an error of the program's is something still posted: it must not outlive the buffers,
+// and nothing can be posted behind it.
+void BulkOperation::finish() {
+  if (in_flight_ > 0) {
+    lane_->destroy();
+    session_->agreement().fail(Cause::kWork,
+                               rank_text(*call_.team) + ": a broadcast ended in an error");
+  }
+  messages_.forget();
+  repairs_.forget();
+}
+
+void BulkOperation::begin(const Call& call, Session& session) {
+  call_ = call;
+  session_ = &session;
+  lane_ = &session.bulk();
+  entered_ = failed_ = mistaken_ = wrong_length_ = asked_ = false;
+  step_ = Step::kPost;
+  started_ = in_flight_ = 0;
+  for (size_t i = 0; i < pieces(); ++i) list_[i].done = false;
+  ready_.clear();
+  transfer_time_ = {};
+}
+
+template <typename F>
+void BulkOperation::ready_children(F f) const {
+  if (!call_.unattended) return FanIn{position_of(call_)}.children(f);
+  if (!call_.is_root()) return;
+  for (int rank = 0; rank < call_.team->size(); ++rank) {
+    if (rank != call_.root) f(rank);
+  }
+}
+
+int BulkOperation::ready_parent() const {
+  return call_.unattended ? call_.root : FanIn{position_of(call_)}.parent();
+}
+
+// A piece could not be posted: the queue is full, the group has failed, or the memory can't be
+// registered.
+Code BulkOperation::refused(Channel::Status status) {
+  if (status != Channel::Status::kFull) {
+    const std::string why = mcast_last_error();
+    session_->look();
+    session_->agreement().fail(Cause::kWork, rank_text(*call_.team) + ": " + why);
+  }
+  return Code::kPending;
+}
+
+void BulkOperation::ended(Piece& piece, Transfer::Result result) {
+  --in_flight_;
+  piece.done = result == Transfer::Result::kDone;
+  failed_ = failed_ || result == Transfer::Result::kFailed;
+  mistaken_ = mistaken_ || result == Transfer::Result::kMistaken;
+}
+
+Code BulkOperation::progress(Actions& out) {
+  Agreement& agreement = session_->agreement();
+  if (!entered_) {
+    entered_ = true;
+    agreement.enter(call_.unit, call_.root, call_.retry_after, out);
+    window_ = call_.payload->window(call_.offset, call_.length);
+    if (window_ == nullptr && !call_.is_root()) {
+      agreement.fail(Cause::kWork, rank_text(*call_.team) + ": no memory to receive a broadcast");
+    }
+  }
+  switch (agreement.path()) {
+    case Path::kMulticast:
+      return end_unit(run_and_look(), out);
+    case Path::kSalvage:
+      return Code::kPending;
+    case Path::kRepair:
+      return end_unit(repair(out), out);
+    case Path::kSaved:
+      return Code::kNotServed;
+    case Path::kGone:
+      if (window_ != nullptr) return end_unit(lost(call_), out);
+      call_.payload->fail(Code::kNoMemory);
+      return end_unit(Code::kDone, out);
+  }
+  return Code::kFailed;
+}
+
+Code BulkOperation::end_unit(Code rc, Actions& out) {
+  if (rc == Code::kPending) return rc;
+  if (rc == Code::kDone && !call_.is_root() && !call_.payload->contiguous())
+    call_.payload->unpack(call_.offset, window_, call_.length);
+  session_->agreement().leave(session_->unit_after(call_.unit), out);
+  return rc;
+}
+
+Code BulkOperation::run_and_look() {
+  const Code rc = run();
+  return rc == Code::kPending ? look_for_small(call_, *session_) : rc;
+}
+
+Code BulkOperation::run() {
+  for (;;) {
+    Code rc = Code::kDone;
+    switch (step_) {
+      case Step::kPost:
+        rc = post();
+        break;
+      case Step::kListen:
+        rc = listen();
+        break;
+      case Step::kGather:
+        rc = gather();
+        break;
+      case Step::kReport:
+        rc = report();
+        break;
+      case Step::kSend:
+        rc = send();
+        break;
+      case Step::kTransfer:
+        return transfer();
+    }
+    if (rc != Code::kDone) return rc;
+  }
+}
+
+// Receivers post their buffer before anyone hears that they are ready.
+Code BulkOperation::post() {
+  if (call_.is_root()) {
+    Payload& payload = *call_.payload;
+    if (!payload.contiguous() && payload.pack(call_.offset, window_, call_.length) != Code::kDone)
+      return unreadable(call_, *session_);
+    step_ = Step::kListen;
+    return Code::kDone;
+  }
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  for (; started_ < pieces(); ++started_) {
+    Piece& piece = list_[started_];
+    piece.transfer.owner = this;
+    piece.transfer.done = [](Transfer* transfer, Transfer::Result result, size_t length) {
+      auto& self = *static_cast<BulkOperation*>(transfer->owner);
+      auto* const done = reinterpret_cast<Piece*>(transfer);
+      self.ended(*done, result);
+      const auto index = static_cast<size_t>(done - self.list_.data());
+      if (done->done && length != self.piece_bytes(index)) self.wrong_length_ = true;
+    };
+    const Channel::Status status =
+        lane_->channel().receive(memory() + started_ * most_in_piece(), piece_bytes(started_),
+                                 tag(started_), piece.transfer);
+    if (status != Channel::Status::kStarted) return refused(status);
+    ++in_flight_;
+  }
+  step_ = Step::kListen;
+  return Code::kDone;
+}
+
+Code BulkOperation::listen() {
+  ready_children([&](int rank) { ready_.push_back({rank, 0}); });
+  Code rc = Code::kDone;
+  for (Ready& each : ready_) {
+    if (rc == Code::kDone)
+      rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, *call_.team);
+  }
+  step_ = call_.unattended && call_.is_root() ? Step::kSend : Step::kGather;
+  return rc;
+}
+
+Code BulkOperation::gather() {
+  Code error = Code::kDone;
+  if (!messages_.test(error)) return Code::kPending;
+  if (error != Code::kDone) return error;
+  Code rc = Code::kDone;
+  bool stale = false;
+  for (Ready& each : ready_) {
+    if (each.unit > call_.unit) return broken(call_, "ranks disagree on the order of broadcasts");
+    if (each.unit == call_.unit || rc != Code::kDone) continue;
+    // Said before a unit that then went another way.
+    stale = true;
+    rc = messages_.receive(&each.unit, sizeof each.unit, each.rank, Tag::kReady, *call_.team);
+  }
+  if (rc != Code::kDone) return rc;
+  if (stale) return Code::kPending;
+  if (call_.is_root() && call_.unattended) {
+    (void)mcast_group_set_watchdog(lane_->group(), 1);
+    step_ = Step::kTransfer;
+    return Code::kDone;
+  }
+  if (call_.is_root()) {
+    sending_since_ = Clock::now();
+    step_ = Step::kSend;
+    return Code::kDone;
+  }
+  ready_out_ = call_.unit;
+  step_ = Step::kReport;
+  return messages_.send(&ready_out_, sizeof ready_out_, ready_parent(), Tag::kReady, *call_.team);
+}
+
+Code BulkOperation::report() {
+  Code error = Code::kDone;
+  if (!messages_.test(error)) return Code::kPending;
+  sending_since_ = Clock::now();
+  step_ = Step::kTransfer;
+  return error;
+}
+
+Code BulkOperation::send() {
+  // Nothing is known yet of who has posted.
+  if (call_.unattended) (void)mcast_group_set_watchdog(lane_->group(), 0);
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  for (; started_ < pieces(); ++started_) {
+    Piece& piece = list_[started_];
+    piece.transfer.owner = this;
+    piece.transfer.done = [](Transfer* transfer, Transfer::Result result, size_t) {
+      static_cast<BulkOperation*>(transfer->owner)
+          ->ended(*reinterpret_cast<Piece*>(transfer), result);
+    };
+    const Channel::Status status =
+        lane_->channel().send(memory() + started_ * most_in_piece(), piece_bytes(started_),
+                              tag(started_), piece.transfer);
+    if (status != Channel::Status::kStarted) return refused(status);
+    ++in_flight_;
+    session_->agreement().mark_sent();
+  }
+  step_ = call_.unattended ? Step::kGather : Step::kTransfer;
+  return Code::kDone;
+}
+
+Code BulkOperation::transfer() {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  if (mistaken_) return broken(call_, "ranks disagree on the order or the roots of broadcasts");
+  // Any other failure is the session's to notice.
+  if (in_flight_ > 0 || failed_) return Code::kPending;
+  if (wrong_length_) return Code::kTruncated;
+  if (call_.is_root() && !call_.unattended) transfer_time_ = Clock::now() - sending_since_;
+  return Code::kDone;
+}
+
+std::chrono::nanoseconds BulkOperation::spare_time() const {
+  if (step_ != Step::kTransfer) return {};
+  return SpareTime::of(call_.length, Clock::now() - sending_since_);
+}
+
+size_t BulkOperation::complete_bytes() const {
+  size_t bytes = 0;
+  for (size_t i = 0; i < pieces() && list_[i].done; ++i) bytes += piece_bytes(i);
+  return bytes;
+}
+
+Code BulkOperation::repair(Actions& out) {
+  if (!call_.is_root()) return repair_member(out);
+  Code error = Code::kDone;
+  if (!repairs_.test(error) || !session_->agreement().is_answered()) return Code::kPending;
+  return error;
+}
+
+Code BulkOperation::repair_member(Actions& out) {
+  if (window_ == nullptr) {  // it can take nothing: GONE or a CUT is the answer
+    session_->agreement().lack(call_.length, out);
+    return Code::kPending;
+  }
+  if (asked_) {
+    Code error = Code::kDone;
+    if (!repairs_.test(error)) return Code::kPending;
+    if (error == Code::kDone) counters().add(Counters::Which::kRepaired);
+    return error;
+  }
+  const size_t have = complete_bytes();  // the lane is gone: nothing writes there any more
+  if (wrong_length_) return Code::kTruncated;
+  if (have == call_.length) return Code::kDone;
+  asked_ = true;
+  const Code rc =
+      repairs_.receive(memory() + have, call_.length - have, call_.root, Tag::kRepair, *call_.team);
+  if (rc != Code::kDone) return rc;
+  session_->agreement().lack(have, out);
+  return Code::kPending;
+}
+
+Code BulkOperation::serve(int to, uint64_t bytes) {
+  if (bytes >= call_.length) return Code::kNotServed;
+  counters().add(Counters::Which::kServed);
+  return repairs_.send(memory() + bytes, call_.length - bytes, to, Tag::kRepair, *call_.team);
+}
+
+}  // namespace cepheus::coll

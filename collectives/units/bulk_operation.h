@@ -1,0 +1,97 @@
+// One unit of a large broadcast, at most most_bytes(): straight from the root's buffer into the
+// others'.
+//
+// Receivers post their buffers, then a count of ready members runs up a flat tree to the root,
+// which sends. Unattended the root does not wait for that count, which needs the ranks' attention:
+// it sends at once, its NIC waits for whoever has not posted yet (RNR), and the count, which then
+// comes to the root directly, says from when on a send that stalls means trouble. A unit travels in
+// pieces, so that progress shows long before a slow link has carried all of it, and a repair sends
+// only what is missing.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "collectives/core/parameters.h"
+#include "collectives/group/messages.h"
+#include "collectives/units/operation.h"
+
+namespace cepheus::coll {
+
+class BulkOperation final : public Operation {
+ public:
+  static constexpr size_t kPieces = 16;  // of a unit, at most
+  static size_t most_bytes() { return parameters().bulk_unit; }
+
+  ~BulkOperation() override { finish(); }
+  void begin(const Call& call, Session& session);
+  Code progress(Actions& out) override;
+  Code serve(int to, uint64_t bytes) override;
+  bool end() override { return repairs_.end(); }
+  void finish() override;
+  std::chrono::nanoseconds spare_time() const override;
+  bool awaits_members() const override { return call_.is_root() && step_ == Step::kGather; }
+  // Root, done by multicast, attended: how long the fabric took.
+  std::chrono::nanoseconds transfer_time() const { return transfer_time_; }
+
+ private:
+  enum class Step : uint8_t { kPost, kListen, kGather, kReport, kSend, kTransfer };
+  struct Piece {
+    Transfer transfer;  // first: what is called back with is one
+    bool done;
+  };
+  struct Ready {  // from a child of the tree
+    int rank;
+    uint64_t unit;
+  };
+
+  void ended(Piece& piece, Transfer::Result result);
+  template <typename F>
+  void ready_children(F f) const;
+  int ready_parent() const;
+  Code run();
+  Code run_and_look();
+  Code post();
+  Code listen();
+  Code gather();
+  Code report();
+  Code send();
+  Code transfer();
+  Code refused(Channel::Status status);
+  Code repair(Actions& out);
+  Code repair_member(Actions& out);
+  Code end_unit(Code rc, Actions& out);
+
+  static size_t most_in_piece() { return parameters().bulk_piece; }
+  size_t pieces() const { return (call_.length + most_in_piece() - 1) / most_in_piece(); }
+  size_t piece_bytes(size_t index) const {
+    return index + 1 < pieces() ? most_in_piece() : call_.length - index * most_in_piece();
+  }
+  std::byte* memory() { return static_cast<std::byte*>(window_); }
+  uint32_t tag(size_t index) const { return static_cast<uint32_t>(call_.unit * kPieces + index); }
+  // Bytes of the leading pieces that are complete. Under the transport's mutex.
+  size_t complete_bytes() const;
+
+  Call call_{};
+  Session* session_ = nullptr;
+  TeamLane* lane_ = nullptr;
+  bool entered_ = false;
+  Step step_ = Step::kPost;
+  void* window_ = nullptr;
+  std::array<Piece, kPieces> list_{};
+  size_t started_ = 0;  // pieces posted
+  size_t in_flight_ = 0;
+  bool failed_ = false;
+  bool mistaken_ = false;  // another message came than was meant
+  bool wrong_length_ = false;
+  std::vector<Ready> ready_;
+  uint64_t ready_out_ = 0;
+  Messages messages_;
+  Messages repairs_;
+  bool asked_ = false;
+  std::chrono::steady_clock::time_point sending_since_;  // members: receiving
+  std::chrono::nanoseconds transfer_time_{0};
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,186 @@
+#include "collectives/units/eager_operation.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "collectives/core/counters.h"
+#include "collectives/core/parameters.h"
+
+namespace cepheus::coll {
+
+using Path = Agreement::Path;
+
+Code broken(const Call& call, const char* why) {
+  host::log(0, "cepheus: broadcast on %s: %s", host::name(call.team->comm()), why);
+  return Code::kFailed;
+}
+
+Code mismatch(const Call& call, const EagerHeader& header, Session& session) {
+  const std::string self = rank_text(*call.team);
+  const std::string sender =
+      "rank " + std::to_string(call.team->rank_of(static_cast<int>(header.root)));
+  const std::size_t from_here = call.payload->bytes() - call.offset;
+  const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
+  (void)session.follow(header);
+  if (header.root != static_cast<uint32_t>(call.root)) {
+    (void)broken(
+        call, (self + " expects the data of rank " + std::to_string(call.team->rank_of(call.root)) +
+               ", but " + sender + " calls with itself as the root")
+                  .c_str());
+    return Code::kRootsDiffer;
+  }
+  const bool is_longer = sent > from_here;
+  (void)broken(call, (self + " passes " + std::to_string(call.payload->bytes()) + " bytes, but " +
+                      sender + ", the root, " + (is_longer ? "more" : "fewer"))
+                         .c_str());
+  return is_longer ? Code::kTruncated : Code::kCountsDiffer;
+}
+
+Code look_for_small(const Call& call, Session& session) {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  const std::optional<EagerHeader> header = session.inbox().header_of(call.unit);
+  return header ? mismatch(call, *header, session) : Code::kPending;
+}
+
+Code unreadable(const Call& call, Session& session) {
+  session.agreement().fail(
+      Cause::kWork, rank_text(*call.team) + ": its data could not be packed for a broadcast");
+  return Code::kPending;
+}
+
+Code lost(const Call& call) {
+  call.payload->fail(
+      broken(call,
+             "the fabric acknowledged data that did not arrive here, and the root has no copy; "
+             "the buffer is not valid"));
+  return Code::kDone;
+}
+
+namespace {
+
+uint32_t units_left(const Call& call) {
+  const std::size_t unit = parameters().eager_unit();
+  return static_cast<uint32_t>((call.payload->bytes() - call.offset - call.length + unit - 1) /
+                               unit);
+}
+
+struct PackArgument {
+  const Call* call;
+  Code rc;
+};
+
+size_t pack_message(void* dest, void* arg) {
+  auto* argument = static_cast<PackArgument*>(arg);
+  const Call& call = *argument->call;
+  const EagerHeader header{call.unit, call.length, static_cast<uint32_t>(call.root),
+                           units_left(call)};
+  std::memcpy(dest, &header, sizeof header);
+  argument->rc =
+      call.payload->pack(call.offset, static_cast<std::byte*>(dest) + sizeof header, call.length);
+  // A length that no message may have: nothing is sent.
+  return argument->rc == Code::kDone ? sizeof header + call.length : SIZE_MAX;
+}
+
+}  // namespace
+
+void EagerOperation::begin(const Call& call, Session& session) {
+  call_ = call;
+  session_ = &session;
+  entered_ = false;
+}
+
+void EagerOperation::finish() {
+  messages_.forget();
+  repair_.reset();
+}
+
+Code EagerOperation::progress(Actions& out) {
+  Agreement& agreement = session_->agreement();
+  if (!entered_) {
+    entered_ = true;
+    agreement.enter(call_.unit, call_.root, call_.retry_after, out);
+  }
+  switch (agreement.path()) {
+    case Path::kMulticast:
+      return end_unit(call_.is_root() ? send() : receive(), out);
+    case Path::kSalvage:
+      return Code::kPending;
+    case Path::kRepair:
+      return end_unit(repair(out), out);
+    case Path::kSaved:
+      return Code::kNotServed;
+    case Path::kGone:
+      return end_unit(lost(call_), out);
+  }
+  return Code::kFailed;
+}
+
+Code EagerOperation::end_unit(Code rc, Actions& out) {
+  if (rc != Code::kPending) session_->agreement().leave(session_->unit_after(call_.unit), out);
+  return rc;
+}
+
+Code EagerOperation::send() {
+  PackArgument argument{&call_, Code::kDone};
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  const Channel::Status sent = session_->eager().channel().send_small(pack_message, &argument);
+  if (argument.rc != Code::kDone) return unreadable(call_, *session_);
+  // A failed group is noticed by the session.
+  if (sent != Channel::Status::kStarted) return Code::kPending;
+  session_->agreement().mark_sent();
+  session_->note_eager_sent(call_.unit);
+  return Code::kDone;
+}
+
+Code EagerOperation::receive() {
+  std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+  session_->inbox().drop_skipped();
+  if (session_->inbox().is_empty()) return Code::kPending;
+  Arrived arrived = session_->inbox().pop();
+  const Code rc = take(arrived.data, arrived.length);
+  arrived.release();
+  return rc;
+}
+
+// The fabric has broken: perhaps the message had arrived before; else the root is asked for it.
+Code EagerOperation::repair(Actions& out) {
+  if (repair_ == nullptr) {
+    {
+      std::lock_guard<std::mutex> guard(Transport::instance().mutex());
+      Inbox& inbox = session_->inbox();
+      if (!inbox.is_empty() && inbox.first_unit() == call_.unit) {
+        Arrived arrived = inbox.pop();
+        const Code rc = take(arrived.data, arrived.length);
+        arrived.release();
+        return rc;
+      }
+    }
+    repair_ = std::make_unique<std::byte[]>(message_bytes());
+    const Code rc =
+        messages_.receive(repair_.get(), message_bytes(), call_.root, Tag::kRepair, *call_.team);
+    if (rc != Code::kDone) return rc;
+    session_->agreement().lack(0, out);
+    return Code::kPending;
+  }
+  Code error = Code::kDone;
+  if (!messages_.test(error)) return Code::kPending;
+  if (error != Code::kDone) return error;
+  counters().add(Counters::Which::kRepaired);
+  return take(repair_.get(), message_bytes());
+}
+
+Code EagerOperation::take(const void* data, size_t length) {
+  EagerHeader header{};
+  if (length < sizeof header) return broken(call_, "a message shorter than its header");
+  std::memcpy(&header, data, sizeof header);
+  if (header.unit != call_.unit) return broken(call_, "ranks disagree on the order of broadcasts");
+  if (header.root != static_cast<uint32_t>(call_.root) || header.bytes != call_.length ||
+      header.left != units_left(call_) || length != sizeof header + header.bytes)
+    return mismatch(call_, header, *session_);
+  call_.payload->unpack(call_.offset, static_cast<const std::byte*>(data) + sizeof header,
+                        header.bytes);
+  return Code::kDone;
+}
+
+}  // namespace cepheus::coll

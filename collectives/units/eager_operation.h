@@ -1,0 +1,33 @@
+// A small broadcast: copied by the root into a send buffer, by the others out of a posted one.
+#pragma once
+
+#include <memory>
+
+#include "collectives/group/messages.h"
+#include "collectives/units/operation.h"
+
+namespace cepheus::coll {
+
+class EagerOperation final : public Operation {
+ public:
+  void begin(const Call& call, Session& session);
+  Code progress(Actions& out) override;
+  Code serve(int, uint64_t) override { return Code::kDone; }
+  void finish() override;
+
+ private:
+  Code send();
+  Code receive();
+  Code repair(Actions& out);
+  Code take(const void* data, size_t length);
+  Code end_unit(Code rc, Actions& out);
+  size_t message_bytes() const { return sizeof(EagerHeader) + call_.length; }
+
+  Call call_{};
+  Session* session_ = nullptr;
+  bool entered_ = false;
+  std::unique_ptr<std::byte[]> repair_;  // being received; before the request that fills it
+  Messages messages_;
+};
+
+}  // namespace cepheus::coll

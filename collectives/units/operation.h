@@ -1,0 +1,70 @@
+// One unit of one broadcast on its way, without blocking: call progress() until it is done.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "collectives/core/tree.h"
+#include "collectives/group/session.h"
+#include "collectives/units/payload.h"
+
+namespace cepheus::coll {
+
+// The same on all members but for the payload: derived from size x count only.
+struct Call {
+  const Team* team;
+  int root;  // member
+  uint64_t unit;
+  uint64_t retry_after;  // should this rank have to decide, see Agreement
+  Payload* payload;
+  size_t offset, length;  // of the unit in the packed payload
+  // The program may be elsewhere until it is done: whatever the NICs can do by themselves is begun
+  // at the first progress().
+  bool unattended;
+
+  bool is_root() const { return team->self() == root; }
+};
+
+inline Position position_of(const Call& call) {
+  return {call.team->self(), call.team->size(), call.root};
+}
+
+// Kept for the units to come: each class has a begin(), which forgets the last one.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  // Code::kDone: root: the buffer may be reused; others: it is filled. Code::kPending: call again.
+  // Code::kNotServed: the saved function shall serve it. Under the communicator's guard.
+  virtual Code progress(Actions& out) = 0;
+  // How long the caller may sleep without delaying it much.
+  virtual std::chrono::nanoseconds spare_time() const { return {}; }
+  // Root: it waits for members that have not come yet.
+  virtual bool awaits_members() const { return false; }
+  // After an error, until it is true: nothing of it uses the program's memory any more.
+  virtual bool end() { return true; }
+  // Root of a large unit: member `to` lacks all behind its first `bytes`. Code::kNotServed: it can
+  // take nothing.
+  virtual Code serve(int to, uint64_t bytes) = 0;
+  // The unit is over: what is still under way of it is forgotten.
+  virtual void finish() = 0;
+};
+
+// The root can't pack its data, so the others must not get any: the group is given up before
+// anything of the unit is sent, and the saved function serves it. Returns Code::kPending.
+Code unreadable(const Call& call, Session& session);
+
+// The caller's arguments differ from those of the root that has sent the message with `header`.
+// Says so, makes the next broadcast's units the root's, and returns the error. Under the transport's
+// mutex.
+Code mismatch(const Call& call, const EagerHeader& header, Session& session);
+// For a rank that waits for something else in a large broadcast: mismatch() if its root has sent a
+// small one, else Code::kPending.
+Code look_for_small(const Call& call, Session& session);
+
+// Says why in the log, and returns Code::kFailed.
+Code broken(const Call& call, const char* why);
+// The same of a unit that the fabric lost and that its root has no copy of. This rank takes part in
+// the rest, so it returns Code::kDone.
+Code lost(const Call& call);
+
+}  // namespace cepheus::coll

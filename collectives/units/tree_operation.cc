@@ -1,0 +1,113 @@
+#include "collectives/units/tree_operation.h"
+
+namespace cepheus::coll {
+
+namespace {
+
+// A rank without memory for its data receives it here, so that none is left for the next broadcast.
+// A smaller receive won't do: Open MPI 4.1 writes a large message beyond its end.
+std::byte dropped[TreeOperation::kMostSegment];
+
+}  // namespace
+
+std::byte* TreeOperation::memory(size_t index) const {
+  return window_ == nullptr ? dropped : static_cast<std::byte*>(window_) + index * segment();
+}
+
+void TreeOperation::begin(const Call& call) {
+  call_ = call;
+  started_ = false;
+  here_ = 0;
+  is_refused_ = false;
+  refusal_ = Code::kDone;
+}
+
+void TreeOperation::finish() {
+  for (Messages& each : receives_) each.forget();
+  sends_.forget();
+  reason_.forget();
+}
+
+Code TreeOperation::start() {
+  started_ = true;
+  window_ = call_.payload->window(call_.offset, call_.length);
+  if (call_.is_root()) {
+    Payload& payload = *call_.payload;
+    const Code rc =
+        payload.contiguous() ? Code::kDone : payload.pack(call_.offset, window_, call_.length);
+    return rc == Code::kDone ? rc : refuse(rc);
+  }
+  while (receives_.size() < segments()) receives_.emplace_back();
+  Code rc = Code::kDone;
+  for (size_t i = 0; i < segments() && rc == Code::kDone; ++i) {
+    rc = receives_[i].receive(memory(i), segment_bytes(i), Tree{position_of(call_)}.parent(),
+                              Tag::kTree, *call_.team);
+  }
+  return rc;
+}
+
+Code TreeOperation::pass_on() {
+  Code rc = Code::kDone;
+  Tree{position_of(call_)}.children([&](int rank) {
+    if (rc == Code::kDone)
+      rc = sends_.send(memory(here_), segment_bytes(here_), rank, Tag::kTree, *call_.team);
+  });
+  ++here_;
+  return rc;
+}
+
+// The ranks below get an empty message for each segment that they lack, and then the reason `why`.
+// Each receive that they have posted has its message so: none is left for those of the next unit.
+Code TreeOperation::refuse(Code why) {
+  refusal_ = why;
+  const size_t lacking = segments() - here_;
+  here_ = segments();
+  Code rc = Code::kDone;
+  Tree{position_of(call_)}.children([&](int rank) {
+    for (size_t i = 0; i < lacking && rc == Code::kDone; ++i)
+      rc = sends_.send(nullptr, 0, rank, Tag::kTree, *call_.team);
+    if (rc == Code::kDone)
+      rc = sends_.send(&refusal_, sizeof refusal_, rank, Tag::kRefusal, *call_.team);
+  });
+  return rc;
+}
+
+// The next segment, or the reason why none comes.
+Code TreeOperation::take() {
+  Code error = Code::kDone;
+  if (is_refused_) {
+    if (!reason_.test(error)) return Code::kPending;
+    return refuse(error == Code::kDone ? refusal_ : error);
+  }
+  if (!receives_[here_].test(error)) return Code::kPending;
+  if (error == Code::kDone) return window_ != nullptr ? pass_on() : refuse(Code::kNoMemory);
+  if (error != Code::kEmpty) return refuse(error);
+  is_refused_ = true;
+  return reason_.receive(&refusal_, sizeof refusal_, Tree{position_of(call_)}.parent(),
+                         Tag::kRefusal, *call_.team);
+}
+
+// Behind an error, too: what is under way from above uses this rank's memory.
+bool TreeOperation::has_received_all() {
+  Code error = Code::kDone;
+  return std::all_of(receives_.begin(), receives_.end(),
+                     [&](Messages& each) { return each.test(error); });
+}
+
+Code TreeOperation::progress(Actions&) {
+  Code rc = started_ ? Code::kDone : start();
+  while (rc == Code::kDone && here_ < segments()) rc = call_.is_root() ? pass_on() : take();
+  if (rc != Code::kDone) return rc;
+  Code error = Code::kDone;
+  if (!sends_.test(error) || !has_received_all()) return Code::kPending;
+  if (error != Code::kDone) return error;
+  if (refusal_ == Code::kTruncated)
+    return refusal_;  // counts differ: there may be no next unit here
+  if (refusal_ != Code::kDone)
+    call_.payload->fail(refusal_);
+  else if (!call_.is_root())
+    call_.payload->unpack(call_.offset, window_, call_.length);
+  return Code::kDone;
+}
+
+}  // namespace cepheus::coll

@@ -1,0 +1,55 @@
+// A unit of a broadcast without a fabric: packed bytes down the binomial tree, over
+// the host's own messages. A rank without data sends empty messages in its place and the reason
+// behind them, so the ranks below end with the same error instead of waiting. The error is the
+// payload's: all ranks take part in the units that follow.
+//
+// It serves inside hosts, and where the saved function can't: whether a unit of a non-blocking
+// broadcast goes this way is known only when its turn has come, on each rank at another time, and
+// MPI's non-blocking collectives must be started in one order on all ranks.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+
+#include "collectives/core/parameters.h"
+#include "collectives/group/messages.h"
+#include "collectives/units/operation.h"
+
+namespace cepheus::coll {
+
+class TreeOperation final : public Operation {
+ public:
+  static constexpr size_t kMostSegment = size_t{1} << 20;
+
+  void begin(const Call& call);
+  Code progress(Actions& out) override;
+  Code serve(int, uint64_t) override { return Code::kDone; }
+  void finish() override;
+
+ private:
+  Code start();
+  Code pass_on();
+  Code take();
+  Code refuse(Code why);
+  bool has_received_all();
+
+  // What a rank has received of a unit, it passes on before the rest has come.
+  static size_t segment() { return std::min(parameters().tree_segment, kMostSegment); }
+  size_t segments() const { return (call_.length + segment() - 1) / segment(); }
+  size_t segment_bytes(size_t index) const {
+    return index + 1 < segments() ? segment() : call_.length - index * segment();
+  }
+  std::byte* memory(size_t index) const;
+
+  Call call_{};
+  bool started_ = false;
+  void* window_ = nullptr;
+  std::deque<Messages> receives_;  // a segment each, kept; not the root's
+  size_t here_ = 0;                // segments that this rank has and has passed on
+  Messages sends_;
+  bool is_refused_ = false;     // from above
+  Code refusal_ = Code::kDone;  // why the ranks below get no more data
+  Messages reason_;             // of those above
+};
+
+}  // namespace cepheus::coll

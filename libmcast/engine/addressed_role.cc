@@ -1,0 +1,46 @@
+#include "libmcast/engine/addressed_role.h"
+
+#include "libmcast/engine/group_engine.h"
+
+namespace cepheus::mcast {
+
+AddressedRole::AddressedRole(GroupEngine& group, wire::Duration patience)
+    : group_(group), presence_(patience, group.member().qpn.value()) {}
+
+void AddressedRole::on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+                               mrp::Outbox& out) {
+  const wire::MrpHeader& header = message.header;
+  if (header.type == wire::MrpType::kConfirm && group_.port().confirm_regions(now, header)) {
+    on_regions_in_force(now, out);
+  }
+  take_in(now, from, message, out);
+}
+
+void AddressedRole::look(wire::Instant now, mrp::Outbox& out) {
+  if (group_.state() != MCAST_GROUP_ACTIVE) return;
+  const Flow flow = group_.port().flow();
+  switch (presence_.look(now, flow.messages_received, flow.receives_posted > 0)) {
+    case Presence::Step::kNone:
+      return;
+    case Presence::Step::kAsk:
+      return ask_for_presence(out);
+    case Presence::Step::kGiveUp:
+      break;
+  }
+  group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
+              asked() + " has not answered for " + milliseconds_text(presence_.limit()) +
+                  ": it is gone, or the way there is; set up again with fresh groups");
+}
+
+Expected<void> AddressedRole::check_may_name_regions() const {
+  return fail(MCAST_ERR_INVALID,
+              "only a sender group's regions are brought to its sender: others' switches are told "
+              "of them");
+}
+
+mcast_status_t AddressedRole::regions_status() const {
+  const bool is_known = group_.state() != MCAST_GROUP_WAITING;
+  return is_known && group_.port().are_regions_in_force() ? MCAST_OK : MCAST_INPROGRESS;
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,42 @@
+// What leader and member of a group with an address have in common: its switches are told of this
+// member's regions, and a member that waits for data asks whether the group still stands
+// (docs/protocol.md, "Multicast WRITE", "Members that die or stall").
+#pragma once
+
+#include "libmcast/engine/presence.h"
+#include "libmcast/engine/role.h"
+
+namespace cepheus::mcast {
+
+class GroupEngine;
+
+class AddressedRole : public Role {
+ public:
+  wire::Ipv4 address() const override { return mcst_id(); }
+  wire::Ipv4 peer() const override { return mcst_id(); }
+  void on_message(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+                  mrp::Outbox& out) override;
+  void look(wire::Instant now, mrp::Outbox& out) override;
+  Expected<void> check_may_name_regions() const override;
+  mcast_status_t regions_status() const override;
+
+ protected:
+  // `patience`: for how long questions may go unanswered.
+  AddressedRole(GroupEngine& group, wire::Duration patience);
+
+  virtual void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+                       mrp::Outbox& out) = 0;
+  // The switch knows all regions that this member has published.
+  virtual void on_regions_in_force(wire::Instant now, mrp::Outbox& out) = 0;
+  // This member waits for data: asks `asked()` whether the group stands.
+  virtual void ask_for_presence(mrp::Outbox& out) const = 0;
+  virtual std::string asked() const = 0;
+  void heard() { presence_.heard(); }  // it has answered
+
+  GroupEngine& group_;
+
+ private:
+  Presence presence_;
+};
+
+}  // namespace cepheus::mcast

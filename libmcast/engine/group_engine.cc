@@ -1,0 +1,214 @@
+#include "libmcast/engine/group_engine.h"
+
+#include <algorithm>
+
+#include "controller/reject_text.h"
+#include "libmcast/engine/leader_role.h"
+#include "libmcast/engine/member_role.h"
+#include "libmcast/engine/receiver_role.h"
+#include "libmcast/engine/sender_role.h"
+
+namespace cepheus::mcast {
+
+GroupEngine::GroupEngine(GroupPort& port, const Config& config)
+    : port_(port),
+      self_(config.self),
+      is_sender_group_(config.is_sender_group),
+      receiver_patience_(config.receiver_patience),
+      watchdog_(config.sender_patience) {
+  if (is_sender_group_) {
+    role_ = std::make_unique<ReceiverRole>(*this, receiver_patience_);
+  } else {
+    role_ = std::make_unique<MemberRole>(*this, receiver_patience_);
+  }
+}
+
+mcast_status_t GroupEngine::status() const {
+  switch (state_) {
+    case MCAST_GROUP_ACTIVE:
+      return MCAST_OK;
+    case MCAST_GROUP_FAILED:
+      return status_;
+    case MCAST_GROUP_WAITING:
+    case MCAST_GROUP_REGISTERING:
+      break;
+  }
+  return MCAST_INPROGRESS;
+}
+
+Expected<void> GroupEngine::check_not_failed() const {
+  if (state_ == MCAST_GROUP_FAILED) return mcast::fail(status_, reason_);
+  return {};
+}
+
+Expected<void> GroupEngine::check_active() const {
+  if (state_ == MCAST_GROUP_ACTIVE) return {};
+  if (auto stands = check_not_failed(); !stands) return stands;
+  return mcast::fail(MCAST_ERR_INVALID, "the group is not active yet: wait for mcast_group_test()");
+}
+
+Expected<void> GroupEngine::check_may_send() const {
+  if (auto may = role_->check_may_send(); !may) return may;
+  return check_active();
+}
+
+// --- The source changes.
+
+Expected<void> GroupEngine::check_psns(std::uint64_t packets) {
+  if (sync_.has_to_look()) {
+    const auto apart = port_.are_psns_apart();
+    if (!apart) {
+      fail(apart.error().status, MCAST_CAUSE_WORK, apart.error().text);
+      return check_active();
+    }
+    if (*apart) sync_.received();
+  }
+  if (sync_.may_send(packets)) return {};
+  sync_.want_to_send();
+  port_.on_sync_due();
+  return mcast::fail(MCAST_ERR_AGAIN,
+                     "the queue pair is being synchronised with the group: call mcast_progress()");
+}
+
+void GroupEngine::synchronise() {
+  using Step = mrp::PsnSync::Step;
+  if (state_ != MCAST_GROUP_ACTIVE) return;
+  const Step step = sync_.due(port_.flow().sends_outstanding);
+  if (step == Step::kNone) return;
+  if (step == Step::kStop) sync_.stopped();
+  if (const auto done = port_.take_step(step); !done) {
+    return fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
+  }
+  if (step != Step::kStop) sync_.done();
+}
+
+// --- Registration.
+
+Expected<void> GroupEngine::check_may_lead(std::span<const mrp::MrpMember> members) const {
+  if (!port_.can_receive()) {
+    return mcast::fail(MCAST_ERR_INVALID,
+                       "set the receive callback before the group is registered");
+  }
+  const bool listed = std::find(members.begin(), members.end(), self_) != members.end();
+  if (!listed) {
+    return mcast::fail(MCAST_ERR_INVALID, mrp::to_string(self_) +
+                                              ", the leader itself, is not among the members: add "
+                                              "what mcast_group_member() says");
+  }
+  if (state_ != MCAST_GROUP_WAITING) {
+    return mcast::fail(MCAST_ERR_INVALID, "the group has a leader already: use a fresh group");
+  }
+  return {};
+}
+
+Expected<void> GroupEngine::lead(wire::Instant now, const mrp::RegistrationConfig& config,
+                                 const mrp::McstAllocator::Lease& lease,
+                                 std::span<const mrp::MrpMember> members, mrp::Outbox& out) {
+  if (auto may = check_may_lead(members); !may) return may;
+  auto role = std::make_unique<LeaderRole>(*this, receiver_patience_, config, lease);
+  if (auto started = role->start(now, members, out); !started) return started;
+  // Before anybody can answer: the first member to be active may send at once.
+  if (!connect(group_end(lease.id, lease.epoch))) {
+    out.clear();
+    return mcast::fail(status_, reason_);
+  }
+  role_ = std::move(role);
+  port_.begin_regions(now, out.messages.back().header);
+  return {};
+}
+
+Expected<void> GroupEngine::lead_as_sender(wire::Instant now, const mrp::SenderConfig& config,
+                                           std::span<const mrp::MrpMember> members,
+                                           std::span<const wire::MrpRegion::Record> regions,
+                                           mrp::Outbox& out) {
+  if (auto may = check_may_lead(members); !may) return may;
+  auto role = std::make_unique<SenderRole>(*this, config);
+  if (auto started = role->start(now, members, regions, out); !started) return started;
+  role_ = std::move(role);
+  state_ = MCAST_GROUP_REGISTERING;
+  return {};
+}
+
+bool GroupEngine::connect(const RemoteEnd& remote) {
+  const auto connected = port_.connect(remote);
+  if (!connected) {
+    fail(connected.error().status, MCAST_CAUSE_REGISTRATION, connected.error().text);
+    return false;
+  }
+  if (state_ == MCAST_GROUP_WAITING) state_ = MCAST_GROUP_REGISTERING;
+  return true;
+}
+
+void GroupEngine::activate(bool host_sync) {
+  state_ = MCAST_GROUP_ACTIVE;
+  if (host_sync) sync_.enable();
+}
+
+mcast_status_t GroupEngine::regions_status() const {
+  return state_ == MCAST_GROUP_FAILED ? status_ : role_->regions_status();
+}
+
+bool GroupEngine::is_on_duty() const {
+  if (!role_->is_leader()) return false;
+  const bool is_telling = !told_failure_ || role_->deadline() != wire::kNever;
+  return state_ == MCAST_GROUP_ACTIVE || (state_ == MCAST_GROUP_FAILED && is_telling);
+}
+
+bool GroupEngine::is_settled() const {
+  return state_ == MCAST_GROUP_FAILED ||
+         (state_ == MCAST_GROUP_ACTIVE && regions_status() == MCAST_OK);
+}
+
+// --- Failure.
+
+void GroupEngine::set_watched(bool watched) {
+  watched_ = watched;
+  watched_sends_ = {};
+}
+
+void GroupEngine::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
+  const Flow flow = port_.flow();
+  if (state_ != MCAST_GROUP_ACTIVE || !watched_ || flow.sends_outstanding == 0) return;
+  const std::pair sends(flow.messages_sent, flow.sends_outstanding);
+  if (sends != watched_sends_) {
+    watched_sends_ = sends;
+    unmoved_since_ = now;
+  } else if (now - unmoved_since_ >= wire::times::kSenderAsks) {
+    unmoved_since_ = now;
+    role_->ask(now, out);
+  }
+}
+
+void GroupEngine::look_for_stall(wire::Instant now) {
+  if (state_ != MCAST_GROUP_ACTIVE) return;
+  const Flow flow = port_.flow();
+  const bool waiting = watched_ && flow.sends_outstanding > 0;
+  if (!watchdog_.look(now, flow.sends_completed, waiting)) return;
+  fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
+       "no send completed for " + milliseconds_text(watchdog_.limit()) +
+           ": a member or the switch stopped acknowledging, cepheusctl groups shows who lags; "
+           "set up again with fresh groups");
+}
+
+void GroupEngine::fail(mcast_status_t status, mcast_cause_t cause, std::string reason) {
+  if (state_ == MCAST_GROUP_FAILED) return;
+  state_ = MCAST_GROUP_FAILED;
+  status_ = status;
+  cause_ = cause;
+  reason_ = std::move(reason);
+  port_.on_failed();
+}
+
+void GroupEngine::fail_with(const wire::Error& error, wire::MrpReject reject) {
+  if (state_ == MCAST_GROUP_ACTIVE) return fail(MCAST_ERR_FABRIC, MCAST_CAUSE_LEADER, error.text);
+  const bool taken = reject == wire::MrpReject::kIdInUse;
+  fail(taken ? MCAST_ERR_ID_IN_USE : status_of(error.code), MCAST_CAUSE_REGISTRATION, error.text);
+}
+
+void GroupEngine::tell_failure(wire::Instant now, mrp::Outbox& out) {
+  if (state_ != MCAST_GROUP_FAILED || told_failure_) return;
+  told_failure_ = true;
+  role_->tell_failure(now, reason_, out);
+}
+
+}  // namespace cepheus::mcast

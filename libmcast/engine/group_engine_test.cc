@@ -1,0 +1,267 @@
+// Members of a group without queue pairs, on virtual time: the test is their port, and the network
+// between them.
+#include "libmcast/engine/group_engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "controller/test_network.h"
+
+namespace cepheus::mcast {
+namespace {
+
+using namespace std::chrono_literals;
+using mrp::test::kEpoch;
+using mrp::test::kGroup;
+using mrp::test::kStart;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// What a queue pair, a lane and regions would do.
+struct FakePort final : GroupPort {
+  Flow data;
+  bool has_receiver = true, connects = true, knows_regions = true, psns_apart = false;
+  std::vector<std::string> steps;
+
+  Flow flow() const override { return data; }
+  bool can_receive() const override { return has_receiver; }
+  Expected<void> connect(const RemoteEnd& remote) override {
+    steps.push_back("connect " + remote.address.to_string());
+    if (!connects) return fail(MCAST_ERR_NO_DEVICE, "no route to host");
+    return {};
+  }
+  void on_sync_due() override { steps.emplace_back("sync due"); }
+  Expected<bool> are_psns_apart() override { return psns_apart; }
+  Expected<void> take_step(mrp::PsnSync::Step step) override {
+    steps.emplace_back(step == mrp::PsnSync::Step::kStop         ? "halt"
+                       : step == mrp::PsnSync::Step::kReceivePsn ? "receive at the send PSN"
+                                                                 : "send at the receive PSN");
+    return {};
+  }
+  void on_failed() override { steps.emplace_back("failed"); }
+  void begin_regions(wire::Instant, const wire::MrpHeader&) override {}
+  bool confirm_regions(wire::Instant, const wire::MrpHeader&) override { return false; }
+  bool are_regions_in_force() const override { return knows_regions; }
+};
+
+struct Member {
+  explicit Member(std::uint32_t number, bool of_sender_group = false)
+      : engine(port, {mrp::test::member(number), of_sender_group, 8s, 5s}) {}
+  FakePort port;
+  GroupEngine engine;
+};
+
+class TwoMembers : public testing::Test {
+ protected:
+  mrp::RegistrationConfig config() const {
+    mrp::RegistrationConfig c = mrp::test::leader_config();
+    c.host = leader_.engine.member().host;
+    return c;
+  }
+  void lead() {
+    const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
+    ASSERT_TRUE(led) << led.error().text;
+  }
+  // All that was said, and what that causes.
+  void deliver() {
+    while (!leaders_.messages.empty() || !members_.messages.empty()) {
+      give(leaders_, leader_, member_, members_);
+      give(members_, member_, leader_, leaders_);
+    }
+  }
+  void give(mrp::Outbox& from, const Member& sender, Member& to, mrp::Outbox& answers) const {
+    const auto messages = std::exchange(from.messages, {});
+    for (const wire::MrpMessage& m : messages) {
+      to.engine.role().on_message(now_, sender.engine.member().host, m, answers);
+    }
+  }
+  void become_active() {
+    lead();
+    deliver();
+    ASSERT_EQ(leader_.engine.status(), MCAST_OK);
+    ASSERT_EQ(member_.engine.status(), MCAST_OK);
+  }
+  static std::vector<std::string> types(const mrp::Outbox& out) {
+    std::vector<std::string> all;
+    for (const wire::MrpMessage& m : out.messages) all.emplace_back(to_string(m.header.type));
+    return all;
+  }
+
+  wire::Instant now_ = kStart;
+  const std::vector<mrp::MrpMember> names_ = mrp::test::members(2);
+  Member leader_{0}, member_{1};
+  mrp::Outbox leaders_, members_;  // what they say
+};
+
+TEST_F(TwoMembers, ConnectBeforeEitherIsActive) {
+  become_active();
+  EXPECT_TRUE(leader_.engine.role().is_leader());
+  EXPECT_FALSE(member_.engine.role().is_leader());
+  for (const Member* each : {&leader_, &member_}) {
+    EXPECT_THAT(each->port.steps, ElementsAre("connect " + kGroup.to_string()));
+    EXPECT_EQ(each->engine.role().mcst_id(), kGroup);
+  }
+}
+
+TEST_F(TwoMembers, WaitForAMemberThatHasNobodyToHandDataTo) {
+  member_.port.has_receiver = false;
+  lead();
+  deliver();
+  EXPECT_EQ(member_.engine.state(), MCAST_GROUP_WAITING);
+  EXPECT_EQ(leader_.engine.status(), MCAST_INPROGRESS);
+  member_.port.has_receiver = true;
+  now_ = leader_.engine.role().deadline();
+  leader_.engine.role().on_timer(now_, leaders_);
+  deliver();
+  EXPECT_EQ(leader_.engine.status(), MCAST_OK);
+}
+
+TEST_F(TwoMembers, FailTogetherIfOneCannotConnect) {
+  member_.port.connects = false;
+  lead();
+  deliver();
+  EXPECT_EQ(member_.engine.status(), MCAST_ERR_NO_DEVICE);
+  EXPECT_EQ(leader_.engine.status(), MCAST_ERR_REJECTED);
+  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_REGISTRATION);
+  EXPECT_THAT(leader_.port.steps, ElementsAre("connect " + kGroup.to_string(), "failed"));
+}
+
+TEST_F(TwoMembers, SayNothingIfTheLeaderCannotConnect) {
+  leader_.port.connects = false;
+  const auto led = leader_.engine.lead(now_, config(), {kGroup, kEpoch}, names_, leaders_);
+  ASSERT_FALSE(led);
+  EXPECT_THAT(led.error().text, HasSubstr("no route"));
+  EXPECT_THAT(types(leaders_), IsEmpty());
+  EXPECT_FALSE(leader_.engine.role().is_leader());
+}
+
+// A receiver sends nothing, so nothing of its own fails when the leader is gone.
+TEST_F(TwoMembers, AreGivenUpByOneThatWaitsForALeaderThatIsGone) {
+  become_active();
+  member_.port.data.receives_posted = 1;
+  unsigned questions = 0;
+  const wire::Instant limit = now_ + 20s;
+  for (; now_ < limit && member_.engine.status() == MCAST_OK; now_ += 50ms) {
+    member_.engine.role().look(now_, members_);
+    questions += static_cast<unsigned>(members_.messages.size());
+    members_.clear();  // lost
+  }
+  EXPECT_EQ(member_.engine.status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(member_.engine.cause(), MCAST_CAUSE_WATCHDOG);
+  EXPECT_THAT(member_.engine.reason(), HasSubstr("the leader 10.0.0.1 has not answered"));
+  EXPECT_GE(questions, 5u);
+}
+
+TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
+  become_active();
+  member_.port.data.receives_posted = 1;
+  for (const wire::Instant limit = now_ + 60s; now_ < limit; now_ += 50ms) {
+    member_.engine.role().look(now_, members_);
+    deliver();
+  }
+  EXPECT_EQ(member_.engine.status(), MCAST_OK);
+}
+
+TEST_F(TwoMembers, AskForLaggardsOnlyWhileSendsDoNotMove) {
+  become_active();
+  Flow& data = member_.port.data;
+  data = {1, 0, 0, 1, 0};
+  member_.engine.look_for_laggards(now_, members_);
+  member_.engine.look_for_laggards(now_ + 400ms, members_);
+  EXPECT_THAT(types(members_), IsEmpty());
+  data.messages_sent = 2;
+  member_.engine.look_for_laggards(now_ + 600ms, members_);
+  EXPECT_THAT(types(members_), IsEmpty()) << "it has sent more";
+  member_.engine.look_for_laggards(now_ + 1100ms, members_);
+  EXPECT_THAT(types(members_), ElementsAre("complain"));
+}
+
+TEST_F(TwoMembers, FailOnceAndTellTheOthersOnce) {
+  become_active();
+  member_.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_STOPPED, "first");
+  member_.engine.fail(MCAST_ERR_CANCELED, MCAST_CAUSE_DEVICE, "second");
+  EXPECT_EQ(member_.engine.reason(), "first");
+  member_.engine.tell_failure(now_, members_);
+  EXPECT_THAT(types(members_), ElementsAre("reject"));
+  deliver();
+  member_.engine.tell_failure(now_, members_);
+  EXPECT_THAT(types(members_), IsEmpty());
+  EXPECT_EQ(leader_.engine.status(), MCAST_ERR_FABRIC);
+  EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_LEADER);
+}
+
+// Of a group whose switches leave the PSNs to the hosts.
+TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
+  Member member(1);
+  member.engine.activate(true);
+  EXPECT_TRUE(member.engine.check_psns(1)) << "nothing has been received";
+  member.engine.received();
+  const auto again = member.engine.check_psns(1);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().status, MCAST_ERR_AGAIN);
+  member.engine.synchronise();
+  EXPECT_TRUE(member.engine.is_halted());
+  member.engine.synchronise();  // not before all that was posted has come back
+  member.engine.drained();
+  member.engine.synchronise();
+  EXPECT_THAT(member.port.steps, ElementsAre("sync due", "halt", "send at the receive PSN"));
+  EXPECT_TRUE(member.engine.check_psns(1));
+  EXPECT_FALSE(member.engine.is_halted());
+}
+
+TEST(SourceChange, IsDueOnceAllThatTheSourceSentIsAcknowledged) {
+  Member source(0);
+  source.engine.activate(true);
+  source.port.data.sends_outstanding = 1;
+  source.engine.sent(3);
+  source.engine.synchronise();
+  EXPECT_THAT(source.port.steps, IsEmpty());
+  source.port.data.sends_outstanding = 0;
+  EXPECT_TRUE(source.engine.is_sync_due(0));
+  source.engine.synchronise();
+  source.engine.drained();
+  source.engine.synchronise();
+  EXPECT_THAT(source.port.steps, ElementsAre("halt", "receive at the send PSN"));
+}
+
+TEST(SourceChange, IsTheSwitchesMatterInOtherGroups) {
+  Member member(1);
+  member.engine.activate(false);
+  member.engine.received();
+  EXPECT_TRUE(member.engine.check_psns(1));
+  EXPECT_FALSE(member.engine.is_sync_due(0));
+}
+
+TEST(SenderGroup, LetsItsReceiversNeitherSendNorRevoke) {
+  const Member receiver(1, true);
+  EXPECT_TRUE(receiver.engine.is_sender_group());
+  EXPECT_FALSE(receiver.engine.role().check_may_send());
+  EXPECT_FALSE(receiver.engine.role().check_may_revoke());
+  EXPECT_TRUE(receiver.engine.role().check_may_publish()) << "before it is named";
+  EXPECT_TRUE(receiver.engine.role().check_may_name_regions());
+}
+
+TEST(SenderGroup, HasALeaderThatSendsAndHasNoAddress) {
+  Member sender(0, true);
+  mrp::SenderConfig config;
+  config.host = sender.engine.member().host;
+  config.virtual_qpn = wire::Qpn(wire::kFirstSenderGroupQpn);
+  mrp::Outbox out;
+  const auto led = sender.engine.lead_as_sender(kStart, config, mrp::test::members(3), {}, out);
+  ASSERT_TRUE(led) << led.error().text;
+  EXPECT_EQ(out.of_sender_groups.size(), 1u);
+  EXPECT_TRUE(sender.engine.role().is_leader());
+  EXPECT_TRUE(sender.engine.role().check_may_send());
+  EXPECT_FALSE(sender.engine.role().check_may_publish()) << "receivers are told with INSTALL";
+  EXPECT_TRUE(sender.engine.role().mcst_id().is_unset());
+  EXPECT_EQ(sender.engine.role().address(), config.host);
+  EXPECT_THAT(sender.port.steps, IsEmpty()) << "the virtual QPN may be another process's";
+}
+
+}  // namespace
+}  // namespace cepheus::mcast

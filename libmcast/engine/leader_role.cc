@@ -1,0 +1,71 @@
+#include "libmcast/engine/leader_role.h"
+
+#include <cassert>
+
+#include "libmcast/engine/group_engine.h"
+
+namespace cepheus::mcast {
+
+LeaderRole::LeaderRole(GroupEngine& group, wire::Duration patience,
+                       const mrp::RegistrationConfig& config,
+                       const mrp::McstAllocator::Lease& lease)
+    : AddressedRole(group, patience),
+      registration_(std::make_unique<mrp::Registration>(config, lease.id, lease.epoch)),
+      membership_(group.member()) {
+  const bool free_to_lead = membership_.lead(lease.id, lease.epoch, config.instance);
+  assert(free_to_lead);
+  static_cast<void>(free_to_lead);
+}
+
+Expected<void> LeaderRole::start(wire::Instant now, std::span<const mrp::MrpMember> members,
+                                 mrp::Outbox& out) {
+  if (!group_.port().are_regions_in_force()) registration_->hold();  // others might write before
+  if (const auto started = registration_->start(now, members, out); !started) {
+    return tl::unexpected(failure_of(started.error()));
+  }
+  return {};
+}
+
+void LeaderRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+                         mrp::Outbox& out) {
+  registration_->on_message(now, from, message, out);
+  follow();
+  if (message.header.type == wire::MrpType::kRegister) {
+    membership_.on_message(now, from, message, out);
+  }
+}
+
+void LeaderRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
+  registration_->release(now, out);
+  follow();
+}
+
+void LeaderRole::on_timer(wire::Instant now, mrp::Outbox& out) {
+  if (registration_->deadline() > now) return;
+  registration_->on_timer(now, out);
+  follow();
+}
+
+void LeaderRole::follow() {
+  using State = mrp::Registration::State;
+  const mrp::Registration& r = *registration_;
+  if (alive_at_ != r.alive_at()) {
+    alive_at_ = r.alive_at();
+    group_.calm();
+  }
+  if (heard_at_ != r.heard_at()) {
+    heard_at_ = r.heard_at();
+    heard();
+  }
+  if (r.state() == State::kFailed) {
+    group_.fail_with(r.error(), r.reject_reason());
+  } else if (r.state() == State::kActive && group_.state() == MCAST_GROUP_REGISTERING) {
+    group_.activate(r.host_sync());
+  }
+}
+
+void LeaderRole::tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
+  registration_->give_up(now, reason, out);
+}
+
+}  // namespace cepheus::mcast

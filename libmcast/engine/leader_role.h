@@ -1,0 +1,49 @@
+// The member that leads a group with an address: registers it, keeps it alive, and answers for it.
+#pragma once
+
+#include <span>
+
+#include "controller/mcst_allocator.h"
+#include "controller/membership.h"
+#include "libmcast/engine/addressed_role.h"
+
+namespace cepheus::mcast {
+
+class LeaderRole final : public AddressedRole {
+ public:
+  // The registration of `group` at the leased address, not started yet.
+  LeaderRole(GroupEngine& group, wire::Duration patience, const mrp::RegistrationConfig& config,
+             const mrp::McstAllocator::Lease& lease);
+
+  Expected<void> start(wire::Instant now, std::span<const mrp::MrpMember> members,
+                       mrp::Outbox& out);
+
+  bool is_leader() const override { return true; }
+  // Callbacks of a group that is being destroyed may ask: its registration was taken by then.
+  wire::McstId mcst_id() const override { return membership_.id(); }
+  std::uint16_t epoch() const override { return membership_.epoch(); }
+  std::size_t member_count() const override {
+    return registration_ ? registration_->member_count() : 0;
+  }
+  void on_timer(wire::Instant now, mrp::Outbox& out) override;
+  wire::Instant deadline() const override { return registration_->deadline(); }
+  void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
+  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  std::unique_ptr<mrp::Registration> take_registration() override {
+    return std::move(registration_);
+  }
+
+ private:
+  void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+               mrp::Outbox& out) override;
+  void on_regions_in_force(wire::Instant now, mrp::Outbox& out) override;
+  void ask_for_presence(mrp::Outbox& out) const override { registration_->look(out); }
+  std::string asked() const override { return "the switch"; }
+  void follow();
+
+  std::unique_ptr<mrp::Registration> registration_;
+  mrp::Membership membership_;             // refuses other leaders
+  wire::Instant alive_at_{}, heard_at_{};  // as the registration had them at the last look
+};
+
+}  // namespace cepheus::mcast

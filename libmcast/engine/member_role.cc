@@ -1,0 +1,60 @@
+#include "libmcast/engine/member_role.h"
+
+#include "libmcast/engine/ending.h"
+#include "libmcast/engine/group_engine.h"
+
+namespace cepheus::mcast {
+
+MemberRole::MemberRole(GroupEngine& group, wire::Duration patience)
+    : AddressedRole(group, patience), membership_(group.member()) {}
+
+void MemberRole::take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+                         mrp::Outbox& out) {
+  using Task = mrp::Membership::Task;
+  // Nobody to hand data to yet: the leader repeats what is not answered now.
+  if (message.header.type == wire::MrpType::kRegister && !group_.port().can_receive()) return;
+  switch (membership_.on_message(now, from, message, out)) {
+    case Task::kNone:
+      return;
+    case Task::kConnect:
+      return connect(now, message.header, out);
+    case Task::kActivated:
+      if (group_.state() == MCAST_GROUP_REGISTERING) group_.activate(membership_.host_sync());
+      return;
+    case Task::kWait:
+      group_.calm();
+      return heard();
+    case Task::kStands:
+      return heard();
+    case Task::kDissolved: {
+      const bool was_active = membership_.state() == mrp::Membership::State::kGone;
+      const Ending ending =
+          ending_of(was_active, membership_.reject_reason(), membership_.leader());
+      return group_.fail(ending.status, ending.cause, ending.reason);
+    }
+  }
+}
+
+void MemberRole::connect(wire::Instant now, const wire::MrpHeader& header, mrp::Outbox& out) {
+  const bool is_connected = group_.state() == MCAST_GROUP_WAITING &&
+                            group_.connect(group_end(membership_.id(), membership_.epoch()));
+  if (is_connected) group_.port().begin_regions(now, header);
+  // The switch is told of its regions first: whoever is told that the group is active may write.
+  if (!is_connected || group_.port().are_regions_in_force())
+    membership_.connected(now, is_connected, out);
+}
+
+// This member takes part once its regions can be written to.
+void MemberRole::on_regions_in_force(wire::Instant now, mrp::Outbox& out) {
+  if (group_.state() == MCAST_GROUP_REGISTERING) membership_.connected(now, true, out);
+}
+
+void MemberRole::on_timer(wire::Instant now, mrp::Outbox& out) {
+  if (membership_.deadline() <= now) membership_.on_timer(now, out);
+}
+
+void MemberRole::tell_failure(wire::Instant now, const std::string&, mrp::Outbox& out) {
+  membership_.leave(now, out);
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,32 @@
+// A member of a group that another one leads, or will: answers its leader.
+#pragma once
+
+#include "controller/membership.h"
+#include "libmcast/engine/addressed_role.h"
+
+namespace cepheus::mcast {
+
+class MemberRole final : public AddressedRole {
+ public:
+  MemberRole(GroupEngine& group, wire::Duration patience);
+
+  bool is_leader() const override { return false; }
+  wire::McstId mcst_id() const override { return membership_.id(); }
+  std::uint16_t epoch() const override { return membership_.epoch(); }
+  void on_timer(wire::Instant now, mrp::Outbox& out) override;
+  wire::Instant deadline() const override { return membership_.deadline(); }
+  void ask(wire::Instant, mrp::Outbox& out) override { membership_.complain(out); }
+  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+
+ private:
+  void take_in(wire::Instant now, wire::Ipv4 from, const wire::MrpMessage& message,
+               mrp::Outbox& out) override;
+  void on_regions_in_force(wire::Instant now, mrp::Outbox& out) override;
+  void ask_for_presence(mrp::Outbox& out) const override { membership_.ask(out); }
+  std::string asked() const override { return "the leader " + membership_.leader().to_string(); }
+  void connect(wire::Instant now, const wire::MrpHeader& header, mrp::Outbox& out);
+
+  mrp::Membership membership_;
+};
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,73 @@
+// When a member that waits for data asks whether its group still stands, and when nobody has
+// answered for too long. A receiver sends nothing, so nothing of its own ever fails: without asking
+// it would wait for ever for a leader that is gone, or behind a link that is dead.
+//
+// It asks after kReceiverAsks without data, then less and less often, so that idle groups cost
+// little; while nobody answers, every kReceiverAsksAgain. Members that fell idle at one moment
+// don't ask at one moment: each has a place of its own. Time counts only while somebody looks
+// (attention.h). Pure: time comes in as an argument.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "libmcast/engine/attention.h"
+#include "wire/times.h"
+
+namespace cepheus::mcast {
+
+class Presence {
+ public:
+  enum class Step : std::uint8_t { kNone, kAsk, kGiveUp };
+
+  // `limit`: how long a question may go unanswered. `place`: any number, best different on all
+  // members.
+  Presence(wire::Duration limit, std::uint32_t place)
+      : limit_(limit), spread_(static_cast<int>(place % kPlaces)) {
+    begin();
+  }
+
+  // Call it after all that has arrived was taken in. `received` counts the group's messages,
+  // `waiting`: some receive is posted.
+  Step look(wire::Instant now, std::uint64_t received, bool waiting) {
+    const wire::Duration passed = attention_.look(now);
+    if (!waiting || received != received_) {
+      received_ = received;
+      interval_ = wire::times::kReceiverAsks;
+      begin();
+      return Step::kNone;
+    }
+    idle_ += passed;
+    if (asked_) unanswered_ += passed;
+    if (unanswered_ >= limit_) return Step::kGiveUp;
+    if (idle_ < next_) return Step::kNone;
+    asked_ = true;
+    next_ = idle_ + wire::times::kReceiverAsksAgain;
+    return Step::kAsk;
+  }
+  // Whoever was asked has answered.
+  void heard() {
+    if (asked_) interval_ = std::min(2 * interval_, wire::times::kReceiverAsksLast);
+    begin();
+  }
+  wire::Duration limit() const { return limit_; }
+
+ private:
+  static constexpr int kPlaces = 16;
+
+  void begin() {
+    asked_ = false;
+    unanswered_ = idle_ = wire::Duration(0);
+    next_ = interval_ - interval_ * spread_ / (4 * kPlaces);  // up to a quarter earlier
+  }
+
+  const wire::Duration limit_;
+  const int spread_;
+  Attention attention_;
+  wire::Duration interval_ = wire::times::kReceiverAsks;
+  wire::Duration idle_{0}, next_{0}, unanswered_{0};
+  std::uint64_t received_ = 0;
+  bool asked_ = false;
+};
+
+}  // namespace cepheus::mcast

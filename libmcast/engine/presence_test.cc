@@ -1,0 +1,112 @@
+#include "libmcast/engine/presence.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cepheus::mcast {
+namespace {
+
+using namespace std::chrono_literals;
+using Step = Presence::Step;
+
+// A program that looks every 10 ms.
+class Receiver {
+ public:
+  explicit Receiver(std::uint32_t place = 0) : presence_(5s, place) {}
+
+  // When it asked in that time, from now on; stops at giving up.
+  std::vector<wire::Duration> wait(wire::Duration time, bool answered, bool waiting = true) {
+    std::vector<wire::Duration> asked;
+    const wire::Instant began = now_;
+    while (now_ - began < time && !gave_up_) {
+      now_ += 10ms;
+      const Step step = presence_.look(now_, received_, waiting);
+      if (step == Step::kAsk) {
+        asked.push_back(now_ - began);
+        if (answered) presence_.heard();
+      }
+      gave_up_ = step == Step::kGiveUp;
+    }
+    return asked;
+  }
+  void receive() { ++received_; }
+  void be_away(wire::Duration time) { now_ += time; }
+  bool gave_up() const { return gave_up_; }
+  wire::Instant now() const { return now_; }
+
+ private:
+  Presence presence_;
+  wire::Instant now_{1h};
+  std::uint64_t received_ = 0;
+  bool gave_up_ = false;
+};
+
+TEST(Presence, IsNotAskedForWhileDataComes) {
+  Receiver receiver;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(receiver.wait(900ms, true).empty());
+    receiver.receive();
+  }
+}
+
+TEST(Presence, IsAskedForAfterASecondThenLessAndLessOften) {
+  Receiver receiver;
+  const auto asked = receiver.wait(40s, true);
+  ASSERT_GE(asked.size(), 6u);
+  EXPECT_NEAR(static_cast<double>(asked[0].count()), 1e9, 2e7);
+  EXPECT_NEAR(static_cast<double>((asked[1] - asked[0]).count()), 2e9, 2e7);
+  EXPECT_NEAR(static_cast<double>((asked[2] - asked[1]).count()), 4e9, 2e7);
+  EXPECT_NEAR(static_cast<double>((asked[5] - asked[4]).count()), 8e9, 2e7);
+  EXPECT_FALSE(receiver.gave_up());
+}
+
+TEST(Presence, IsGivenUpWhenNobodyAnswers) {
+  Receiver receiver;
+  const wire::Instant began = receiver.now();
+  const auto asked = receiver.wait(60s, false);
+  EXPECT_TRUE(receiver.gave_up());
+  EXPECT_LT(receiver.now() - began, 6100ms);
+  EXPECT_GE(asked.size(), 9u) << "one question may be lost";
+}
+
+TEST(Presence, LastsOverAQuestionThatWasLost) {
+  Receiver receiver;
+  receiver.wait(4s, false);
+  EXPECT_FALSE(receiver.gave_up());
+  receiver.wait(60s, true);
+  EXPECT_FALSE(receiver.gave_up());
+}
+
+TEST(Presence, IsShownByDataToo) {
+  Receiver receiver;
+  receiver.wait(5s, false);
+  receiver.receive();
+  receiver.wait(5s, false);
+  EXPECT_FALSE(receiver.gave_up());
+}
+
+TEST(Presence, IsNotAskedForByWhoWaitsForNothing) {
+  Receiver receiver;
+  EXPECT_TRUE(receiver.wait(60s, false, false).empty());
+  EXPECT_FALSE(receiver.gave_up());
+}
+
+TEST(Presence, DoesNotCountTimeThatNobodyLookedAt) {
+  Receiver receiver;
+  receiver.wait(1500ms, false);
+  for (int i = 0; i < 5; ++i) {
+    receiver.be_away(60s);  // computing, or stopped
+    receiver.wait(200ms, false);
+  }
+  EXPECT_FALSE(receiver.gave_up());
+}
+
+// Whoever answers thousands is not asked by all at once.
+TEST(Presence, IsAskedForAtDifferentTimes) {
+  Receiver first(0), second(8);
+  EXPECT_GT(first.wait(1100ms, true).at(0) - second.wait(1100ms, true).at(0), 50ms);
+}
+
+}  // namespace
+}  // namespace cepheus::mcast

@@ -1,0 +1,61 @@
+#include "libmcast/engine/receiver_role.h"
+
+#include "libmcast/engine/ending.h"
+#include "libmcast/engine/group_engine.h"
+
+namespace cepheus::mcast {
+
+using ReceiverTask = mrp::ReceiverMembership::Task;
+
+ReceiverRole::ReceiverRole(GroupEngine& group, wire::Duration patience)
+    : SenderGroupRole(group), membership_(group.member()), silence_(patience) {}
+
+Expected<void> ReceiverRole::check_may_send() const {
+  return fail(
+      MCAST_ERR_INVALID,
+      "only the member that leads a sender group sends: create groups without sender_group, "
+      "or one for each sender");
+}
+
+void ReceiverRole::on_sender_group_message(wire::Instant now, wire::Ipv4,
+                                           const wire::SenderGroupMessage& message,
+                                           mrp::Outbox& out) {
+  switch (membership_.on_message(now, message, out)) {
+    case ReceiverTask::kNone:
+      return;
+    case ReceiverTask::kConnect:
+      return connect(out);
+    case ReceiverTask::kActivated:
+      return group_.activate(false);
+    case ReceiverTask::kEnded: {
+      const bool was_active = membership_.state() == mrp::ReceiverMembership::State::kGone;
+      const Ending ending =
+          ending_of(was_active, membership_.reject_reason(), membership_.sender());
+      return group_.fail(ending.status, ending.cause, ending.reason);
+    }
+  }
+}
+
+void ReceiverRole::connect(mrp::Outbox& out) {
+  const bool is_connected =
+      group_.state() == MCAST_GROUP_WAITING &&
+      group_.connect({membership_.sender(), membership_.virtual_qpn(), membership_.start_psn()});
+  membership_.connected(is_connected, out);
+}
+
+void ReceiverRole::look(wire::Instant now, mrp::Outbox&) {
+  if (group_.state() == MCAST_GROUP_FAILED) return;
+  const bool is_refreshed = membership_.is_connected();
+  if (!silence_.look(now, membership_.installs_heard(), is_refreshed)) return;
+  group_.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
+              "the sender " + membership_.sender().to_string() + " has not been heard for " +
+                  milliseconds_text(silence_.limit()) +
+                  ": it is gone, or has taken this member for dead, or the way there is; set up "
+                  "again with fresh groups");
+}
+
+void ReceiverRole::tell_failure(wire::Instant, const std::string&, mrp::Outbox& out) {
+  membership_.leave(out);
+}
+
+}  // namespace cepheus::mcast

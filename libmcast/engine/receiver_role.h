@@ -1,0 +1,35 @@
+// A member of a sender group that receives: answers its sender, and finds out when that is gone.
+#pragma once
+
+#include "controller/receiver_membership.h"
+#include "libmcast/engine/sender_group_role.h"
+#include "libmcast/engine/watchdog.h"
+
+namespace cepheus::mcast {
+
+class ReceiverRole final : public SenderGroupRole {
+ public:
+  // `patience`: for how long no INSTALL may come.
+  ReceiverRole(GroupEngine& group, wire::Duration patience);
+
+  bool is_leader() const override { return false; }
+  wire::Ipv4 peer() const override { return membership_.sender(); }
+  std::uint16_t epoch() const override { return membership_.epoch(); }
+  void on_sender_group_message(wire::Instant now, wire::Ipv4 from,
+                               const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
+  void on_timer(wire::Instant, mrp::Outbox&) override {}
+  wire::Instant deadline() const override { return wire::kNever; }
+  void ask(wire::Instant, mrp::Outbox&) override {}  // it sends nothing
+  void look(wire::Instant now, mrp::Outbox& out) override;
+  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  Expected<void> check_may_send() const override;
+
+ private:
+  wire::Ipv4 sender() const override { return membership_.sender(); }
+  void connect(mrp::Outbox& out);
+
+  mrp::ReceiverMembership membership_;
+  Watchdog silence_;
+};
+
+}  // namespace cepheus::mcast

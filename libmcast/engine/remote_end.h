@@ -1,0 +1,21 @@
+// What a member's queue pair is connected to.
+#pragma once
+
+#include "wire/sender_group.h"
+#include "wire/types.h"
+
+namespace cepheus::mcast {
+
+// Both of the queue pair's PSNs begin with `start`.
+struct RemoteEnd {
+  wire::Ipv4 address;
+  wire::Qpn qpn;
+  wire::Psn start{0};
+};
+
+// A group's: destination address the McstID, destination QPN 0x1.
+inline RemoteEnd group_end(wire::McstId id, std::uint16_t epoch) {
+  return {id, wire::kVirtualQpn, wire::group_start_psn(id, epoch)};
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,57 @@
+// What a member is in its group: leader or member of a group with an address, sender or receiver of a
+// sender group. A group has one role at a time; mcast_group_lead() makes the leader of a member, and
+// the sender of a receiver.
+//
+// A role holds the member's part of registration (controller/). It tells its group what becomes of it,
+// and makes no callback. Under the context's state lock.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "controller/sender_registration.h"
+#include "libmcast/engine/failure.h"
+
+namespace cepheus::mcast {
+
+class Role {
+ public:
+  virtual ~Role() = default;
+
+  virtual bool is_leader() const = 0;
+  // What the group is called by: its address, or its sender's; unset while that is not known.
+  virtual wire::Ipv4 address() const = 0;
+  // Where this member's datagrams go to.
+  virtual wire::Ipv4 peer() const = 0;
+  // The group's address; unset of sender groups, which have none.
+  virtual wire::McstId mcst_id() const { return {}; }
+  virtual std::uint16_t epoch() const = 0;
+  virtual std::size_t member_count() const { return 0; }  // as the leader knows it; 0 of others
+
+  virtual void on_message(wire::Instant, wire::Ipv4, const wire::MrpMessage&, mrp::Outbox&) {}
+  virtual void on_sender_group_message(wire::Instant, wire::Ipv4, const wire::SenderGroupMessage&,
+                                       mrp::Outbox&) {}
+  virtual void on_timer(wire::Instant now, mrp::Outbox& out) = 0;
+  virtual wire::Instant deadline() const = 0;
+  // This member's sends do not end: asks for the members that hold them up.
+  virtual void ask(wire::Instant now, mrp::Outbox& out) = 0;
+  // After all that has arrived was taken in: fails the group if the other side is gone.
+  virtual void look(wire::Instant now, mrp::Outbox& out) = 0;
+  // The group has failed here because of `reason`: tells the others.
+  virtual void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) = 0;
+
+  // What the member may do; INVALID with the remedy.
+  virtual Expected<void> check_may_send() const { return {}; }
+  virtual Expected<void> check_may_publish() const { return {}; }
+  virtual Expected<void> check_may_revoke() const { return {}; }
+  // ... bring its regions to the member that leads, with its name.
+  virtual Expected<void> check_may_name_regions() const = 0;
+  // OK: all that was published and revoked is in force.
+  virtual mcast_status_t regions_status() const = 0;
+
+  // The leader's half of the registration, which goes on after the group: one of the two, or none.
+  virtual std::unique_ptr<mrp::Registration> take_registration() { return nullptr; }
+  virtual std::unique_ptr<mrp::SenderRegistration> take_sender_registration() { return nullptr; }
+};
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,27 @@
+// What sender and receivers of a sender group have in common (docs/protocol.md, "Sender groups"): the
+// sender is told of regions with the members' names, and they last as long as the group.
+#pragma once
+
+#include "libmcast/engine/role.h"
+
+namespace cepheus::mcast {
+
+class GroupEngine;
+
+class SenderGroupRole : public Role {
+ public:
+  wire::Ipv4 address() const override { return sender(); }
+  Expected<void> check_may_publish() const override;
+  Expected<void> check_may_revoke() const override;
+  Expected<void> check_may_name_regions() const override { return {}; }
+  mcast_status_t regions_status() const override;
+
+ protected:
+  explicit SenderGroupRole(GroupEngine& group) : group_(group) {}
+
+  virtual wire::Ipv4 sender() const = 0;  // unset while that is not known
+
+  GroupEngine& group_;
+};
+
+}  // namespace cepheus::mcast

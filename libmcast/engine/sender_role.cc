@@ -1,0 +1,82 @@
+#include "libmcast/engine/sender_role.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "libmcast/engine/group_engine.h"
+
+namespace cepheus::mcast {
+
+namespace {
+
+mrp::SenderConfig of_its_queue_pair(mrp::SenderConfig config, wire::Qpn qpn) {
+  config.qpn = qpn;
+  config.start =
+      wire::group_start_psn(config.host, static_cast<std::uint16_t>(config.virtual_qpn.value()));
+  return config;
+}
+
+}  // namespace
+
+SenderRole::SenderRole(GroupEngine& group, const mrp::SenderConfig& config)
+    : SenderGroupRole(group),
+      registration_(std::make_unique<mrp::SenderRegistration>(
+          of_its_queue_pair(config, group.member().qpn))) {}
+
+wire::Ipv4 SenderRole::sender() const { return group_.member().host; }
+
+Expected<void> SenderRole::start(wire::Instant now, std::span<const mrp::MrpMember> members,
+                                 std::span<const wire::MrpRegion::Record> regions,
+                                 mrp::Outbox& out) {
+  std::vector<mrp::MrpMember> receivers(members.begin(), members.end());
+  std::erase(receivers, group_.member());
+  std::vector<wire::SenderGroupMessage::Region> theirs;
+  for (const wire::MrpRegion::Record& each : regions) {
+    if (each.host == sender()) continue;
+    const auto owner = std::ranges::find(receivers, each.host, &mrp::MrpMember::host);
+    if (owner == receivers.end()) {
+      return fail(MCAST_ERR_INVALID, "a region of " + each.host.to_string() +
+                                         ", which is no member: name only members'");
+    }
+    theirs.push_back({static_cast<std::uint8_t>(owner - receivers.begin()), each.region});
+  }
+  if (const auto started = registration_->start(now, receivers, theirs, out); !started) {
+    return tl::unexpected(failure_of(started.error()));
+  }
+  return {};
+}
+
+void SenderRole::on_sender_group_message(wire::Instant now, wire::Ipv4 from,
+                                         const wire::SenderGroupMessage& message,
+                                         mrp::Outbox& out) {
+  if (!registration_->is_of_this_group(message)) return;
+  registration_->on_message(now, from, message, out);
+  follow();
+}
+
+void SenderRole::on_timer(wire::Instant now, mrp::Outbox& out) {
+  if (registration_->deadline() > now) return;
+  registration_->on_timer(now, out);
+  follow();
+}
+
+void SenderRole::follow() {
+  using State = mrp::SenderRegistration::State;
+  const mrp::SenderRegistration& r = *registration_;
+  if (alive_at_ != r.alive_at()) {
+    alive_at_ = r.alive_at();
+    group_.calm();
+  }
+  if (r.state() == State::kFailed) {
+    group_.fail_with(r.error(), r.reject_reason());
+  } else if (r.is_active() && group_.state() == MCAST_GROUP_REGISTERING) {
+    // Not before: the virtual QPN may have been another process's.
+    if (group_.connect({r.alias(), r.virtual_qpn(), r.start_psn()})) group_.activate(false);
+  }
+}
+
+void SenderRole::tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) {
+  registration_->give_up(now, reason, out);
+}
+
+}  // namespace cepheus::mcast

@@ -1,0 +1,47 @@
+// The one member of a sender group that sends: registers it, and connects its queue pair to the alias
+// once all receivers are there.
+#pragma once
+
+#include <span>
+
+#include "libmcast/engine/sender_group_role.h"
+
+namespace cepheus::mcast {
+
+class SenderRole final : public SenderGroupRole {
+ public:
+  // The registration of `group`, not started yet; `config` without the queue pair and its first PSN.
+  SenderRole(GroupEngine& group, const mrp::SenderConfig& config);
+
+  // `members` and their `regions`, the caller's own among them or not. INVALID: a region of a
+  // stranger's.
+  Expected<void> start(wire::Instant now, std::span<const mrp::MrpMember> members,
+                       std::span<const wire::MrpRegion::Record> regions, mrp::Outbox& out);
+
+  bool is_leader() const override { return true; }
+  wire::Ipv4 peer() const override { return registration_ ? registration_->alias() : wire::Ipv4(); }
+  // Callbacks of a group that is being destroyed may ask: its registration was taken by then.
+  std::uint16_t epoch() const override { return registration_ ? registration_->epoch() : 0; }
+  std::size_t member_count() const override {
+    return registration_ ? registration_->receivers().size() + 1 : 0;
+  }
+  void on_sender_group_message(wire::Instant now, wire::Ipv4 from,
+                               const wire::SenderGroupMessage& message, mrp::Outbox& out) override;
+  void on_timer(wire::Instant now, mrp::Outbox& out) override;
+  wire::Instant deadline() const override { return registration_->deadline(); }
+  void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
+  void look(wire::Instant, mrp::Outbox&) override {}  // a sender waits for nobody
+  void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  std::unique_ptr<mrp::SenderRegistration> take_sender_registration() override {
+    return std::move(registration_);
+  }
+
+ private:
+  wire::Ipv4 sender() const override;
+  void follow();
+
+  std::unique_ptr<mrp::SenderRegistration> registration_;
+  wire::Instant alive_at_{};  // as the registration had it at the last look
+};
+
+}  // namespace cepheus::mcast

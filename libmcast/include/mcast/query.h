@@ -1,0 +1,73 @@
+/* libmcast: what a context is, and how a group fares. */
+#ifndef MCAST_QUERY_H
+#define MCAST_QUERY_H
+
+#include <mcast/mcast.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mcast_context_attr {
+  size_t struct_size;
+  char device[64];
+  char device_why[128]; /* why this device: "asked for by name", "the only one" */
+  uint32_t ipv4;        /* host byte order; the host's identity in groups */
+  int gid_index;
+  uint32_t path_mtu;         /* bytes */
+  size_t max_message;        /* largest bulk message, bytes */
+  int is_up;                 /* the port is active; once it was not, open another context */
+  uint64_t registered_bytes; /* memory that is registered with this context */
+} mcast_context_attr_t;
+#define MCAST_CONTEXT_ATTR_INIT \
+  { sizeof(mcast_context_attr_t), {0}, {0}, 0, 0, 0, 0, 0, 0 }
+
+MCAST_API mcast_status_t mcast_context_query(mcast_context_h context, mcast_context_attr_t* out);
+
+typedef enum mcast_group_state {
+  MCAST_GROUP_WAITING,     /* created: answers a leader's REGISTER */
+  MCAST_GROUP_REGISTERING, /* REGISTER sent (leader) or confirmed (member) */
+  MCAST_GROUP_ACTIVE,
+  MCAST_GROUP_FAILED,
+} mcast_group_state_t;
+
+typedef enum mcast_cause {
+  MCAST_CAUSE_NONE,         /* it has not failed */
+  MCAST_CAUSE_REGISTRATION, /* refused, or not answered in time */
+  MCAST_CAUSE_WORK,         /* a work request failed: retries exceeded, or a wrong length */
+  MCAST_CAUSE_WATCHDOG,     /* no send completed, or the leader did not answer, for too long */
+  MCAST_CAUSE_DEVICE,       /* the device or its port reports that it is gone */
+  MCAST_CAUSE_LEADER,       /* the leader unregistered the group, perhaps because a member failed */
+  MCAST_CAUSE_STOPPED,      /* mcast_group_stop() */
+} mcast_cause_t;
+
+typedef struct mcast_group_attr {
+  size_t struct_size;
+  mcast_group_state_t state;
+  mcast_lane_t lane;
+  mcast_status_t status; /* as mcast_group_test() */
+  mcast_cause_t cause;
+  char reason[256]; /* of the failure: names the missing or refusing member */
+  uint32_t mcst_id; /* group address, host byte order; a sender group's: the sender's; 0: none */
+  uint16_t epoch;   /* of mcst_id */
+  uint32_t members; /* leader: members without the evicted ones; others: 0 */
+  int is_leader;
+  size_t max_message; /* bytes: max_eager, or the largest of the device and path MTU */
+  uint64_t messages_sent, bytes_sent, messages_received, bytes_received;
+  unsigned sends_outstanding; /* not yet acknowledged by every member */
+  unsigned recvs_posted;      /* 0 once a failed group has handed over all that had arrived */
+} mcast_group_attr_t;
+#define MCAST_GROUP_ATTR_INIT                                                                      \
+  {                                                                                                \
+    sizeof(mcast_group_attr_t), MCAST_GROUP_WAITING, MCAST_LANE_EAGER, MCAST_OK, MCAST_CAUSE_NONE, \
+        {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                       \
+  }
+
+MCAST_API mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out);
+/* Sends of this member that not every member has acknowledged yet, eager and bulk. */
+MCAST_API unsigned mcast_group_outstanding(mcast_group_h group);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,7 +1,0 @@
-#include "ompi-coll/clock.h"
-
-namespace cepheus::coll {
-
-Clock::time_point Clock::now() { return std::chrono::steady_clock::now(); }
-
-}  // namespace cepheus::coll
