@@ -1,4 +1,4 @@
-// How registration (MRP) datagrams leave and reach this host: kernel UDP sockets, or a soft-roce
+// How registration (MRP) datagrams leave and reach this host: kernel UDP sockets, or an emulated
 // NIC, which has no kernel interface.
 #pragma once
 

@@ -166,7 +166,7 @@ Expected<MrHandle> Device::register_memory(void* address, std::size_t length, in
 
 Expected<MrHandle> Device::register_memory_as(std::uint32_t key, void* address, std::size_t length,
                                               int access) const {
-  // soft-roce/verbs/chosen_key.h
+  // nic-emulator/verbs/chosen_key.h
   using Register = ibv_mr*(ibv_pd*, void*, std::size_t, std::uint64_t, std::uint32_t, unsigned);
   auto* const call = reinterpret_cast<Register*>(dlsym(RTLD_DEFAULT, "cepheus_roce_reg_mr_as"));
   ibv_mr* region = nullptr;

@@ -29,10 +29,10 @@ struct Timers {
 };
 // Kernel Soft-RoCE does not cancel the retransmission timer: below 18 it retransmits spuriously.
 inline constexpr Timers kDefaultTimers{18, 12};  // 1.07 s, 0.64 ms
-// soft-roce times both exactly, and doubles the time-out while nobody answers: short after the loss
-// of a message's last packet, and eight of them still outlast a process that was stopped for
+// The emulated NIC times both exactly, and doubles the time-out while nobody answers: short after
+// the loss of a message's last packet, and eight of them still outlast a process that was stopped for
 // seconds.
-inline constexpr Timers kSoftRoceTimers{14, 1};  // 67 ms, 10 us
+inline constexpr Timers kEmulatedTimers{14, 1};  // 67 ms, 10 us
 inline constexpr std::uint8_t kRetries = 7;
 
 // How long a queue pair asks before it gives a silent peer up, if time-outs do not grow: the first

@@ -10,15 +10,15 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Patience, OfASenderOutlastsTheDevicesRetriesWhateverIsAsked) {
-  EXPECT_EQ(sender_patience(2s, kSoftRoceTimers), 2s);
-  EXPECT_EQ(sender_patience(200ms, kSoftRoceTimers), retry_time(kSoftRoceTimers));
+  EXPECT_EQ(sender_patience(2s, kEmulatedTimers), 2s);
+  EXPECT_EQ(sender_patience(200ms, kEmulatedTimers), retry_time(kEmulatedTimers));
   EXPECT_EQ(retry_time(kDefaultTimers), 8 * 4096ns * (1 << 18));
   EXPECT_EQ(sender_patience(2s, kDefaultTimers), retry_time(kDefaultTimers));
 }
 
 // A member that died is taken out before the others give up what they sent.
 TEST(Patience, OfASenderOutlastsAMembersEviction) {
-  EXPECT_GT(sender_patience({}, kSoftRoceTimers), mrp::RegistrationConfig{}.evict_after);
+  EXPECT_GT(sender_patience({}, kEmulatedTimers), mrp::RegistrationConfig{}.evict_after);
   EXPECT_GT(sender_patience({}, kDefaultTimers), mrp::RegistrationConfig{}.evict_after);
 }
 

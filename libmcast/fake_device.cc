@@ -382,7 +382,7 @@ EXPORTED void ibv_ack_async_event(ibv_async_event*) {}
 EXPORTED int cepheus_datagram_open(ibv_context*, std::uint16_t, std::uint16_t,
                                    cepheus_datagram_socket** out) {
   *out = &cepheus::mcast::fake::the_socket;
-  return Device::instance().is_soft_roce ? 0 : EOPNOTSUPP;
+  return Device::instance().is_emulated ? 0 : EOPNOTSUPP;
 }
 EXPORTED std::uint16_t cepheus_datagram_port(const cepheus_datagram_socket*) {
   return cepheus::mcast::fake::kOwnPort;

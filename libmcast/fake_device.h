@@ -53,7 +53,7 @@ class Device {
   std::string without_port;                 // the one whose port is not active
   bool is_up = true;
   bool is_ethernet = true;
-  bool is_soft_roce = true;  // else datagrams go through the kernel, from `address`
+  bool is_emulated = true;  // else datagrams go through the kernel, from `address`
   ibv_mtu mtu = IBV_MTU_1024;
   std::size_t max_message = std::size_t{1} << 30;
   int refuse_modify = 0;  // errno of the next change to `refused_state`

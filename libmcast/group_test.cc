@@ -223,7 +223,7 @@ TEST_F(GroupOverFake, SharesItsPortWithVerbsOfTheApplication) {
   ASSERT_EQ(mcast_context_verbs(context_, &verbs), MCAST_OK);
   EXPECT_EQ(verbs.port, 1);
   EXPECT_EQ(verbs.pd->context, verbs.context);
-  EXPECT_EQ(verbs.stores_in_process, 1) << "it speaks as soft-roce";
+  EXPECT_EQ(verbs.stores_in_process, 1) << "it speaks as the emulated NIC";
   EXPECT_EQ(mcast_context_verbs(context_, nullptr), MCAST_ERR_INVALID);
   EXPECT_EQ(mcast_mem_verbs(nullptr), nullptr);
 }
@@ -311,7 +311,7 @@ TEST_F(GroupOverFake, ALeaderThatDestroysItsGroupUnregistersIt) {
 }
 
 TEST_F(GroupOverFake, FailsWhenNoSendCompletesAndNobodyIsHeardOf) {
-  open({.patience_ms = 600});  // soft-roce's retries take 540
+  open({.patience_ms = 600});  // The emulated NIC's retries take 540
   make(MCAST_LANE_BULK);
   become_active();
   Op send;

@@ -32,7 +32,7 @@ Expected<std::unique_ptr<RoceChannel>> RoceChannel::open(ibv_context* context,
   const int error = calls->open(context, 0, mrp_port, &socket);
   if (error == EOPNOTSUPP) return std::unique_ptr<RoceChannel>();
   if (error != 0) {
-    return fail(MCAST_ERR_NO_DEVICE, errno_text("a UDP port of the soft-roce NIC", error));
+    return fail(MCAST_ERR_NO_DEVICE, errno_text("a UDP port of the emulated NIC", error));
   }
   return std::unique_ptr<RoceChannel>(new RoceChannel(*calls, socket, mrp_port));
 }

@@ -1,4 +1,4 @@
-// Registration through a soft-roce NIC: datagram calls that its library exports, found at run time,
+// Registration through an emulated NIC: datagram calls that its library exports, found at run time,
 // so that libmcast needs nothing but libibverbs to be built and to run on other devices.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace cepheus::mcast {
 
 class RoceChannel final : public ControlChannel {
  public:
-  // Null if the device is not soft-roce's: use kernel sockets.
+  // Null if the device is not the emulated NIC's: use kernel sockets.
   static Expected<std::unique_ptr<RoceChannel>> open(ibv_context* context, std::uint16_t mrp_port);
   ~RoceChannel() override;
   RoceChannel(const RoceChannel&) = delete;
@@ -21,7 +21,7 @@ class RoceChannel final : public ControlChannel {
   int send(wire::Ipv4 to, std::span<const std::uint8_t> datagram) override;
   std::optional<Received> receive(std::span<std::uint8_t> out) override;
   std::uint16_t port() const override { return calls_.port(socket_); }
-  Timers timers() const override { return kSoftRoceTimers; }
+  Timers timers() const override { return kEmulatedTimers; }
   bool stores_in_process() const override { return true; }
 
  private:

@@ -1,5 +1,5 @@
-// The test program plays the soft-roce library: it exports the datagram calls that the channel
-// looks up at run time.
+// The test program plays the library of the emulated NIC: it exports the datagram calls that the
+// channel looks up at run time.
 #include "libmcast/roce_channel.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST(RoceChannel, SaysWhyNoPortCanBeOpened) {
   const auto channel = RoceChannel::open(nullptr, 18516);
   ASSERT_FALSE(channel);
   EXPECT_EQ(channel.error().status, MCAST_ERR_NO_DEVICE);
-  EXPECT_NE(channel.error().text.find("a UDP port of the soft-roce NIC"), std::string::npos);
+  EXPECT_NE(channel.error().text.find("a UDP port of the emulated NIC"), std::string::npos);
 }
 
 }  // namespace

@@ -18,14 +18,14 @@ NET = "net"
 REPORTS = "support/reports"
 RECORDING = "support/recording"
 LOCALITY = "support/locality"
-ENGINES = ["soft-roce/engine", "switch-emulator/engine", "controller", "libmcast/engine"]
+ENGINES = ["nic-emulator/engine", "switch-emulator/engine", "controller", "libmcast/engine"]
 PORTS = "switch-emulator/ports"
 LIVE = "switch-emulator/live"
 SIM_CORE = "fabric-sim/core"
 SIM_CHECKED = "fabric-sim/checked"
 SIM_EXPERIMENTS = "fabric-sim/experiments"
 BELOW_DRIVERS = [WIRE, NET, *ENGINES, PORTS]
-DRIVERS = ["soft-roce/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
+DRIVERS = ["nic-emulator/verbs", LIVE, "switch-emulator/tools", SIM_CORE, SIM_CHECKED, SIM_EXPERIMENTS, "fabric-sim"]
 VOLUME = "replica/engine"
 C_API = "libmcast/include"
 UCT_API = "ucx-transport/include"
@@ -45,11 +45,11 @@ MAY_INCLUDE = {
     REPORTS: [WIRE],
     RECORDING: [WIRE],
     LOCALITY: [WIRE],
-    "soft-roce/engine": [WIRE],
+    "nic-emulator/engine": [WIRE],
     "switch-emulator/engine": [WIRE, NET],
     "controller": [WIRE],
     PORTS: [WIRE],
-    "soft-roce/verbs": [WIRE, "soft-roce/engine", PORTS],
+    "nic-emulator/verbs": [WIRE, "nic-emulator/engine", PORTS],
     LIVE: [WIRE, NET, RECORDING, "switch-emulator/engine", PORTS],
     "switch-emulator/tools": [WIRE, NET, LOCALITY, REPORTS, RECORDING, PORTS, LIVE],
     SIM_CORE: [WIRE, NET, RECORDING, *ENGINES],
@@ -96,7 +96,7 @@ MAY_INCLUDE = {
 
 # Folder -> what only its tests may include: they need a neighbour to talk to.
 TESTS_MAY_INCLUDE = {
-    "soft-roce/verbs": [LIVE],
+    "nic-emulator/verbs": [LIVE],
     "controller": [NET],  # what both take a time to be
     "replica/server": ["libmcast"],  # its fake device
     **{folder: ["collectives/fakes"] for folder in [COLL, COLL_GROUP]},
@@ -104,7 +104,7 @@ TESTS_MAY_INCLUDE = {
 
 # Other projects' headers that mark a border -> which folders or files may include them.
 BORDERS = {
-    r"infiniband/verbs\.h$": ["soft-roce/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
+    r"infiniband/verbs\.h$": ["nic-emulator/verbs", "libmcast", "libmcast/e2e", *VOLUME_PATHS, "tests", "bench"],
     r"hwloc": [LOCALITY],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
     r"mcast/uct\.h$": ["ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h"],
@@ -242,24 +242,24 @@ class Rules(unittest.TestCase):
             return LayerTable(root).findings
 
     def test_an_engine_may_include_wire(self):
-        tree = {"wire/types.h": "", "soft-roce/engine/nic.cc": '#include <vector>\n#include "wire/types.h"\n'}
+        tree = {"wire/types.h": "", "nic-emulator/engine/nic.cc": '#include <vector>\n#include "wire/types.h"\n'}
         self.assertEqual(self.findings(tree=tree), [])
 
     def test_no_engine_includes_the_clock_and_drivers_do(self):
         clock = {"wire/clock.h": "inline auto now() { return std::chrono::steady_clock::now(); }\n"}
-        for path in ["wire/a.h", "net/a.h", "soft-roce/engine/a.h", "switch-emulator/engine/a.h", "controller/a.h",
+        for path in ["wire/a.h", "net/a.h", "nic-emulator/engine/a.h", "switch-emulator/engine/a.h", "controller/a.h",
                      "replica/engine/a.h"]:
             self.assertEqual(len(self.findings(tree={**clock, path: '#include "wire/clock.h"\n'})), 1, path)
-        self.assertEqual(self.findings(tree={**clock, "soft-roce/verbs/a.h": '#include "wire/clock.h"\n'}), [])
+        self.assertEqual(self.findings(tree={**clock, "nic-emulator/verbs/a.h": '#include "wire/clock.h"\n'}), [])
 
     def test_wire_may_not_include_an_engine(self):
-        tree = {"soft-roce/engine/nic.h": "", "wire/types.h": '// one\n#include "soft-roce/engine/nic.h"\n'}
+        tree = {"nic-emulator/engine/nic.h": "", "wire/types.h": '// one\n#include "nic-emulator/engine/nic.h"\n'}
         self.assertEqual(self.findings(tree=tree),
-                         ["wire/types.h:2: wire may not include soft-roce/engine (soft-roce/engine/nic.h)"])
+                         ["wire/types.h:2: wire may not include nic-emulator/engine (nic-emulator/engine/nic.h)"])
 
     def test_engines_may_not_include_each_other_nor_drivers(self):
-        tree = {"soft-roce/engine/nic.h": "", "switch-emulator/ports/ring.h": "",
-                "switch-emulator/engine/switch.cc": '#include "soft-roce/engine/nic.h"\n#include "switch-emulator/ports/ring.h"\n'}
+        tree = {"nic-emulator/engine/nic.h": "", "switch-emulator/ports/ring.h": "",
+                "switch-emulator/engine/switch.cc": '#include "nic-emulator/engine/nic.h"\n#include "switch-emulator/ports/ring.h"\n'}
         self.assertEqual(len(self.findings(tree=tree)), 2)
 
     def test_nothing_includes_what_stands_above_it(self):
@@ -274,13 +274,13 @@ class Rules(unittest.TestCase):
             self.assertEqual(self.findings(tree={**floors, includer: f'#include "{below}"\n'}), [], includer)
 
     def test_a_neighbour_may_be_for_tests_only(self):
-        tree = {"switch-emulator/live/test_fabric.h": "", "soft-roce/verbs/nic_test.cc": '#include "switch-emulator/live/test_fabric.h"\n'}
+        tree = {"switch-emulator/live/test_fabric.h": "", "nic-emulator/verbs/nic_test.cc": '#include "switch-emulator/live/test_fabric.h"\n'}
         self.assertEqual(self.findings(tree=tree), [])
-        tree["soft-roce/verbs/nic.cc"] = tree["soft-roce/verbs/nic_test.cc"]
-        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], ["soft-roce/verbs/nic.cc:1"])
+        tree["nic-emulator/verbs/nic.cc"] = tree["nic-emulator/verbs/nic_test.cc"]
+        self.assertEqual([f.split(": ")[0] for f in self.findings(tree=tree)], ["nic-emulator/verbs/nic.cc:1"])
 
     def test_libmcast_may_not_include_the_nic_or_the_switch(self):
-        tree = {"soft-roce/verbs/device.h": "", "libmcast/group.cc": '#include "soft-roce/verbs/device.h"\n'}
+        tree = {"nic-emulator/verbs/device.h": "", "libmcast/group.cc": '#include "nic-emulator/verbs/device.h"\n'}
         self.assertEqual(len(self.findings(tree=tree)), 1)
         tree = {"controller/registration.h": "", "libmcast/group.cc":
                 '#include <infiniband/verbs.h>\n#include "controller/registration.h"\n#include "libmcast/group.h"\n', "libmcast/group.h": ""}

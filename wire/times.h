@@ -60,7 +60,7 @@ inline constexpr Duration kReceiverGivesUp = 5s;
 inline constexpr Duration kLeaveRetry = 100ms;
 
 // --- Of others.
-// The longest that soft-roce waits before it repeats a packet: 67 ms, doubled six times.
+// The longest that the emulated NIC waits before it repeats a packet: 67 ms, doubled six times.
 inline constexpr Duration kSourceRepeats = 4300ms;
 // Switches, where their topology says nothing else: those who have confirmed wait so long for the
 // others, to be named with them; a group whose leader's port is down goes on for so long, then as

@@ -185,7 +185,7 @@ TEST(SeedsOfCongestion, HoldWhereSwitchesAnswerEachOther) {
   expect_no_failure_from(8924, 1, "--congestion --cuts", options);
 }
 
-// NICs that acknowledge, and ask again, in other ways than soft-roce does.
+// NICs that acknowledge, and ask again, in other ways than the emulated NIC does.
 TEST(SeedsOfOtherNics, HoldEveryInvariant) {
   PlanOptions options;
   options.nics = true;

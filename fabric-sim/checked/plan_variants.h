@@ -6,8 +6,8 @@
 
 namespace cepheus::sim {
 
-// Hosts have NICs of different makes: each draws soft-roce's own manners, one other manner, or those
-// of rdma_rxe.
+// Hosts have NICs of different makes: each draws the emulated NIC's own manners, one
+// other manner, or those of rdma_rxe.
 void use_other_nics(ScenarioPlan& plan);
 
 // Switches leave the groups' PSNs to hosts, which move them on through RESET (controller/psn_sync.h).

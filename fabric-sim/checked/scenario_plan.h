@@ -9,7 +9,7 @@
 
 #include "fabric-sim/checked/faults.h"
 #include "net/topology.h"
-#include "soft-roce/engine/nic.h"
+#include "nic-emulator/engine/nic.h"
 
 namespace cepheus::sim {
 

@@ -10,7 +10,7 @@
 
 #include "fabric-sim/core/cable.h"
 #include "net/pfc.h"
-#include "soft-roce/engine/nic.h"
+#include "nic-emulator/engine/nic.h"
 #include "wire/mrp_key.h"
 #include "wire/publication.h"
 #include "wire/sender_group.h"

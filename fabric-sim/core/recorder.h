@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "net/topology.h"
-#include "soft-roce/engine/counters.h"
+#include "nic-emulator/engine/counters.h"
 #include "support/recording/counter_watch.h"
 #include "support/recording/timeline.h"
 #include "switch-emulator/engine/incidents.h"

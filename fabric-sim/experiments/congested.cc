@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "net/shapes.h"
-#include "soft-roce/engine/congestion_text.h"
+#include "nic-emulator/engine/congestion_text.h"
 
 namespace cepheus::sim {
 

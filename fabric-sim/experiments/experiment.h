@@ -10,7 +10,7 @@
 namespace cepheus::sim {
 
 struct ExperimentOptions {
-  // Congestion control of those experiments that have it (soft-roce/engine/congestion_text.h).
+  // Congestion control of those experiments that have it (nic-emulator/engine/congestion_text.h).
   std::string congestion = "orig";
   // File of message sizes (message_sizes.h) instead of an experiment's own; "": none.
   std::string cdf = "";

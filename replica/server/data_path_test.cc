@@ -62,7 +62,7 @@ TEST_F(DataPathOverFake, RegistersAnewOnAnotherPortOnceItsOwnIsGone) {
 
 // What a flush of a mapped file writes back is dirty: a device's DMA makes no page so.
 TEST_F(DataPathOverFake, RefusesAMappedFileWhereTheDeviceStoresByDma) {
-  device_.is_soft_roce = false;
+  device_.is_emulated = false;
   device_.address = wire::Ipv4(127, 0, 0, 1);
   const auto opened = path_.open();
   ASSERT_FALSE(opened);

@@ -118,7 +118,7 @@ class Marks(Lab):
     CAPABLE = 2  # ECT(0) as a traffic class
 
     def run_pair(self, switch, client, server, port, traffic_class=0):
-        """What the soft-roce end counted; all that both tried went well."""
+        """What the emulated end counted; all that both tried went well."""
         with tempfile.TemporaryFile("w+") as errors:
             outcomes = matrix.run_pair(switch, client, server, port, traffic_class, errors)
             errors.seek(0)

@@ -8,13 +8,13 @@ import sys
 import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(PROJECT / "soft-roce/lab"), str(PROJECT / "tools"), str(PROJECT / "tests/e2e")]
+sys.path[:0] = [str(PROJECT / "nic-emulator/lab"), str(PROJECT / "tools"), str(PROJECT / "tests/e2e")]
 import switch_process  # noqa: E402
 from topology import lab_topology  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["CEPHEUS_BUILD"])
 HOSTS = int(os.environ["CEPHEUS_LAB_HOSTS"])
-MPIRUN = PROJECT / "soft-roce/lab/mpirun"
+MPIRUN = PROJECT / "nic-emulator/lab/mpirun"
 CHECK = BUILD / "tests/mpi/broadcast_check"
 KERNEL_HOSTS = [f"h{i}" for i in range(HOSTS)]
 # The guest is emulated, on a machine that may be busy: what is slow here is not broken.

@@ -12,7 +12,7 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 def run_in_guest(checks, *options, seconds):
     """A script of this directory on a machine with these options of ./run lab; its exit code."""
-    command = ["/usr/bin/python3", PROJECT / "soft-roce/lab/lab.py", "--build", os.environ["CEPHEUS_BUILD"],
+    command = ["/usr/bin/python3", PROJECT / "nic-emulator/lab/lab.py", "--build", os.environ["CEPHEUS_BUILD"],
                "--cache", os.environ["CEPHEUS_LAB_CACHE"], "--no-switch", "--seconds", str(seconds), *options,
                "/usr/bin/python3", f"tests/lab/{checks}"]
     return subprocess.run(command, cwd=PROJECT).returncode

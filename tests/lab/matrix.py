@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""In the lab: soft-roce and the kernel's rdma_rxe on each other, operation by operation, as a table.
+"""In the lab: the emulated NIC and the kernel's rdma_rxe on each other, operation by operation, as a table.
 
 Exit code 0 if every cell passed.
 """
@@ -28,7 +28,7 @@ def kernel_end(index):
 def soft_end(index, verbose=False):
     """`verbose`: says at its end what it has counted."""
     preload = {"LD_PRELOAD": f"{BUILD}/lib/libcepheus-roce.so", "CEPHEUS_HOST": f"m{index}", "CEPHEUS_VERBOSE": str(int(verbose))}
-    return End("soft-roce", "cepheus0", preload)
+    return End("emulated", "cepheus0", preload)
 
 
 def run_pair(switch, client, server, port, traffic_class=0, errors=None):

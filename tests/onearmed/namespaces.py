@@ -1,6 +1,6 @@
 """Hosts and a one-armed switch in network namespaces, on a plain Linux bridge or behind a router.
 
-Each namespace of a host has a wire_host, which soft-roce's processes attach to: they run where mpirun does and are that host.
+Each namespace of a host has a wire_host, which the emulated NIC's processes attach to: they run where mpirun does and are that host.
 Nothing but the kernel's bridge or its forwarding is between the hosts and the switch.
 """
 

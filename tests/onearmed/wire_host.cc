@@ -1,4 +1,4 @@
-// A host on a real network, for tests in network namespaces: soft-roce's port on one side, a network
+// A host on a real network, for tests in network namespaces: the emulated NIC's port on one side, a network
 // interface on the other.
 //
 //   wire_host INTERFACE ADDRESS SOCKET MTU

@@ -27,7 +27,7 @@ lab_help() {
   cat <<'TEXT'
 usage: ./run lab [OPTIONS] [COMMAND...]
        ./run lab demo [FILE]          broadcast a file to every host with plain MPI_Bcast; print the kernel's counters
-       ./run lab matrix               try every verbs operation between soft-roce and rdma_rxe; print a table
+       ./run lab matrix               try every verbs operation between the emulated NIC and rdma_rxe; print a table
        ./run lab soak [--count N]     N broadcasts (default 1000) under loss, by each source-change method
        ./run lab ext4 [--files N]     ext4 on a replicated volume over nbd, while a replica dies and comes back
 
@@ -35,13 +35,13 @@ Runs COMMAND (none: a shell) in a virtual machine with Debian's kernel. Its host
 cepheus-switch between them. demo, matrix, soak and ext4 need the tests' libraries, too.
 
 TEXT
-  exec /usr/bin/python3 soft-roce/lab/lab.py --help
+  exec /usr/bin/python3 nic-emulator/lab/lab.py --help
 }
 lab_command() {
   need "${packages[@]}" "${test_packages[@]}" "${lab_packages[@]}"
   local programs=("${runtime_targets[@]}" broadcast_check verbs_pair)
   case ${1:-} in
-    demo) shift; set -- /usr/bin/python3 soft-roce/lab/demo.py "$@" ;;
+    demo) shift; set -- /usr/bin/python3 nic-emulator/lab/demo.py "$@" ;;
     matrix) shift; set -- --no-switch /usr/bin/python3 tests/lab/matrix.py "$@" ;;
     soak) shift; set -- --no-switch /usr/bin/python3 tests/lab/soak.py "$@" ;;
     ext4)
@@ -51,5 +51,5 @@ lab_command() {
       set -- --no-switch /usr/bin/python3 tests/lab/ext4.py "$@" ;;
   esac
   build "${programs[@]}"
-  exec /usr/bin/python3 soft-roce/lab/lab.py --build "$build" "$@"
+  exec /usr/bin/python3 nic-emulator/lab/lab.py --build "$build" "$@"
 }

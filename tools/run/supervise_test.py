@@ -29,7 +29,7 @@ PROGRAMS = {
     "demo-storage": (["tools/demo/storage_demo.py", "--build", BUILD], "fio"),
     "bench overlap": (["bench/overlap.py", "--build", BUILD], "mpi_overlap"),
     "faults": (["tests/e2e/live_fault_test.py", "--moments", "20"], "broadcast_check"),
-    "lab": (["soft-roce/lab/lab.py", "--build", BUILD, "--cache", os.environ.get("CEPHEUS_LAB_CACHE", SOURCE / "build/lab"),
+    "lab": (["nic-emulator/lab/lab.py", "--build", BUILD, "--cache", os.environ.get("CEPHEUS_LAB_CACHE", SOURCE / "build/lab"),
              "--no-switch", "sleep", "600"], "qemu-system-x86_64"),
 }
 

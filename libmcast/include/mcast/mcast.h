@@ -81,7 +81,8 @@ typedef struct mcast_context_params {
   /* A group fails if no send completes for this time and no lagging member is known to be alive, or
    * if a waiting member gets no answer from the leader for this time (5000 at least). Only time
    * within mcast_progress() counts. 0: 8000, in which the leader evicts a dead member first. The
-   * device's time-out and retries are the lower bound (8600 with rdma_rxe, 540 with soft-roce). */
+   * device's time-out and retries are the lower bound (8600 with rdma_rxe, 540 with the emulated
+   * NIC). */
   uint32_t progress_timeout_ms;
   /* Registration also ends if no CONFIRM comes for this time, so that a silent fabric is given up
    * sooner than a busy one. 0: register_timeout_ms alone counts. */

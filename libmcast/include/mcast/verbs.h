@@ -18,8 +18,8 @@ typedef struct mcast_verbs {
   struct ibv_context* context; /* the library reads its asynchronous events */
   struct ibv_pd* pd;           /* memory of mcast_mem_register() and the like is in it, too */
   uint8_t port;
-  /* Not 0: the NIC is code of this process (soft-roce), and its stores make pages of a mapped file
-   * dirty as the program's own do. 0: the device stores by DMA, or the kernel for it. The kernel
+  /* Not 0: the NIC is code of this process (the emulated NIC), and its stores make pages of a mapped
+   * file dirty as the program's own do. 0: the device stores by DMA, or the kernel for it. The kernel
    * does not write such a page back again after it was written back once. */
   int stores_in_process;
 } mcast_verbs_t;

@@ -11,8 +11,8 @@
  *                                   its number, so that switches replace nothing
  *     "per-request"   per_request   memory of each member, anew each time: mcast_write_to()
  *
- * With same_key the NIC must let programs choose keys (soft-roce does), only the NIC checks bounds,
- * and a region's number is unique among all groups of the process.
+ * With same_key the NIC must let programs choose keys (the emulated NIC does), only the NIC checks
+ * bounds, and a region's number is unique among all groups of the process.
  *
  * WRITEs and sends may alternate, under the rule of order in <mcast/mcast.h>. A WRITE that does
  * not fit is refused as a whole at that member's switch, and fails the group on all members

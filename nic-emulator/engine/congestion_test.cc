@@ -1,0 +1,297 @@
+// Congestion control of queue pairs: marks, notifications, paces.
+#include "nic-emulator/engine/congestion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nic-emulator/engine/nic_testing.h"
+#include "wire/times.h"
+
+namespace cepheus::rnic::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using wire::Ecn;
+using wire::Opcode;
+
+constexpr std::uint64_t kGiga = 1'000'000'000;
+
+// Switches count notifications over a time that follows from this one.
+TEST(CongestionTimes, AreThoseThatSwitchesExpect) {
+  EXPECT_EQ(CongestionConfig().cnp_interval, wire::times::kCnpGap);
+}
+
+NicConfig with(Notification notification, std::uint64_t gigabits = 10) {
+  CongestionConfig congestion;
+  congestion.notification = notification;
+  congestion.link = {gigabits * kGiga};
+  NicConfig config;
+  config.congestion = congestion;
+  return config;
+}
+
+Packet marked(const Packet& packet) {
+  return with_headers(packet, [](wire::RoceHeaders& h) {
+    h.ip.tos = static_cast<std::uint8_t>(h.ip.tos | static_cast<int>(Ecn::kExperienced));
+  });
+}
+
+std::vector<Opcode> opcodes(const std::vector<Packet>& packets) {
+  std::vector<Opcode> list;
+  for (const Packet& p : packets) list.push_back(p.opcode());
+  return list;
+}
+
+Ecn ecn(const Packet& packet) { return wire::ecn_of(packet.headers().ip.tos); }
+
+// Host a sends to host b.
+class Congestion : public ::testing::Test {
+ protected:
+  explicit Congestion(const NicConfig& config = with(Notification::kCnp))
+      : hosts_({.mtu = 1024}, config), a_(hosts_.a), b_(hosts_.b) {}
+
+  std::uint64_t rate() { return a_.nic.congestion(hosts_.now, a_.qpn)->rate.bits_per_second; }
+  // One packet of a's reaches b with a mark; what b answers.
+  std::vector<Packet> answers_to_mark() {
+    b_.receive(1, 0, 1024);
+    a_.send(1, 0, 1024);
+    b_.hear(marked(*a_.transmit()));
+    return b_.transmit_all();
+  }
+
+  TwoHosts hosts_;
+  Host &a_, &b_;
+};
+
+TEST_F(Congestion, DataAsksForMarksAndAnswersDoNot) {
+  b_.receive(1, 0, 1024);
+  a_.send(1, 0, 1024);
+  const Packet data = *a_.transmit();
+  EXPECT_EQ(ecn(data), Ecn::kEct0);
+  b_.hear(data);
+  const std::vector<Packet> answers = b_.transmit_all();
+  EXPECT_THAT(opcodes(answers), ElementsAre(Opcode::kRcAcknowledge));
+  EXPECT_EQ(ecn(answers[0]), Ecn::kNotCapable);
+  EXPECT_EQ(b_.count(Counter::kRxCeMarked), 0u);
+}
+
+TEST_F(Congestion, AMarkIsAnsweredWithACnpBeforeTheAck) {
+  const std::vector<Packet> answers = answers_to_mark();
+  EXPECT_THAT(opcodes(answers), ElementsAre(Opcode::kCnp, Opcode::kRcAcknowledge));
+  const wire::RoceHeaders cnp = answers[0].headers();
+  EXPECT_TRUE(cnp.bth.becn);
+  EXPECT_EQ(cnp.bth.destination_qp, a_.qpn);
+  EXPECT_EQ(cnp.ip.destination, a_.nic.config().address);
+  EXPECT_EQ(wire::ecn_of(cnp.ip.tos), Ecn::kNotCapable);
+  EXPECT_THAT(answers[0].data(), Each(0));
+  EXPECT_EQ(b_.count(Counter::kRxCeMarked), 1u);
+  EXPECT_EQ(b_.count(Counter::kTxCnp), 1u);
+}
+
+TEST_F(Congestion, CnpsAreFiftyMicrosecondsApart) {
+  answers_to_mark();
+  hosts_.now += 49us;
+  EXPECT_THAT(opcodes(answers_to_mark()), ElementsAre(Opcode::kRcAcknowledge));
+  hosts_.now += 1us;
+  EXPECT_THAT(opcodes(answers_to_mark()), ElementsAre(Opcode::kCnp, Opcode::kRcAcknowledge));
+  EXPECT_EQ(b_.count(Counter::kRxCeMarked), 3u);
+}
+
+// A packet of 1082 bytes takes 865.6 ns of 10 Gb/s, twice that after a cut.
+TEST_F(Congestion, ACnpSlowsDownAndPacketsKeepTheirDistance) {
+  a_.hear(answers_to_mark());
+  EXPECT_EQ(rate(), 5 * kGiga);
+  EXPECT_EQ(a_.count(Counter::kRxCnp), 1u);
+  EXPECT_EQ(a_.count(Counter::kRateCuts), 1u);
+  a_.send(2, 0, 4096);
+  ASSERT_TRUE(a_.transmit());
+  EXPECT_FALSE(a_.transmit());
+  EXPECT_FALSE(a_.nic.wants_to_transmit());
+  EXPECT_EQ(a_.nic.deadline(), hosts_.now + 1731ns);
+  hosts_.now += 1730ns;
+  a_.tick();
+  EXPECT_FALSE(a_.transmit());
+  hosts_.now += 1ns;
+  a_.tick();
+  EXPECT_TRUE(a_.transmit());
+  EXPECT_FALSE(a_.transmit());
+  EXPECT_EQ(a_.count(Counter::kPacedWaits), 2u);
+  EXPECT_EQ(a_.nic.congestion(hosts_.now, Qpn(0)), std::nullopt);
+}
+
+TEST_F(Congestion, WithoutStateNobodyWaits) {
+  a_.send(2, 0, 4096);
+  EXPECT_EQ(a_.transmit_all().size(), 4u);
+  EXPECT_EQ(a_.count(Counter::kPacedWaits), 0u);
+}
+
+TEST_F(Congestion, WhoHasNothingToSendAsksForNoTimer) {
+  a_.hear(answers_to_mark());
+  b_.receive(2, 0, 1024);
+  a_.send(2, 0, 1024);
+  b_.hear(*a_.transmit());
+  a_.hear(b_.transmit_all());
+  EXPECT_EQ(a_.nic.deadline(), wire::kNever);
+  a_.send(3, 0, 1024);
+  EXPECT_FALSE(a_.transmit()) << "too soon";
+  EXPECT_EQ(a_.nic.deadline(), hosts_.now + 1731ns);
+  a_.receive(4, 0, 1024);
+  hosts_.pass_deadline();
+  b_.receive(3, 0, 1024);
+  b_.hear(*a_.transmit());
+  a_.hear(b_.transmit_all());
+  hosts_.now += 2us;
+  a_.send(4, 0, 1024);
+  EXPECT_TRUE(a_.transmit()) << "its time has passed, whether a timer said so or not";
+}
+
+TEST_F(Congestion, RepeatsKeepTheirDistanceToo) {
+  a_.hear(answers_to_mark());
+  b_.receive(2, 0, 4096);
+  a_.send(2, 0, 4096);
+  const Packet lost = *a_.transmit();
+  hosts_.pass_deadline();
+  b_.hear(*a_.transmit());
+  a_.hear(b_.transmit_all());
+  ASSERT_EQ(a_.count(Counter::kRxNakSequence), 1u);
+  EXPECT_FALSE(a_.transmit()) << "two have just left";
+  hosts_.pass_deadline();
+  EXPECT_EQ(a_.transmit()->psn(), lost.psn());
+  EXPECT_EQ(a_.count(Counter::kTxRetransmitted), 1u);
+  EXPECT_FALSE(a_.transmit());
+}
+
+TEST_F(Congestion, AnswersDoNotWait) {
+  a_.hear(answers_to_mark());
+  a_.send(2, 0, 4096);
+  a_.receive(1, 0, 1024);
+  ASSERT_TRUE(a_.transmit());
+  ASSERT_FALSE(a_.transmit());
+  b_.send(3, 0, 1024);
+  a_.hear(*b_.transmit());
+  EXPECT_THAT(opcodes(a_.transmit_all()), ElementsAre(Opcode::kRcAcknowledge));
+}
+
+TEST_F(Congestion, MarkedReadResponsesSlowTheResponderDown) {
+  a_.read(1, 0, 1024, b_, 0);
+  b_.hear(*a_.transmit());
+  const Packet response = *b_.transmit();
+  EXPECT_EQ(ecn(response), Ecn::kEct0);
+  a_.hear(marked(response));
+  const std::vector<Packet> answers = a_.transmit_all();
+  ASSERT_THAT(opcodes(answers), ElementsAre(Opcode::kCnp));
+  b_.hear(answers);
+  EXPECT_TRUE(b_.nic.congestion(hosts_.now, b_.qpn)->is_limited);
+}
+
+TEST_F(Congestion, AQueuePairThatBeginsAgainHasForgottenIt) {
+  a_.hear(answers_to_mark());
+  a_.send(2, 0, 4096);
+  a_.transmit_all();
+  ASSERT_TRUE(a_.to(QpState::kReset));
+  EXPECT_FALSE(a_.nic.congestion(hosts_.now, a_.qpn)->is_limited);
+  EXPECT_EQ(a_.nic.deadline(), wire::kNever);
+}
+
+// Two queue pairs to the same peer: the one that waits does not hold the other up.
+TEST_F(Congestion, OthersGoOnWhileOneWaits) {
+  a_.hear(answers_to_mark());
+  a_.send(1, 0, 4096);
+  const Qpn slow = a_.qpn;
+  ASSERT_TRUE(a_.transmit());
+  ASSERT_FALSE(a_.transmit());
+  a_.create(hosts_.options);
+  ASSERT_TRUE(a_.to_init(hosts_.options));
+  ASSERT_TRUE(a_.to_rtr(hosts_.options, b_, Psn(1)));
+  ASSERT_TRUE(a_.to_rts(hosts_.options, Psn(1)));
+  a_.send(2, 0, 4096);
+  EXPECT_EQ(a_.transmit_all().size(), 4u);
+  a_.qpn = slow;
+  hosts_.pass_deadline();
+  EXPECT_EQ(a_.transmit_all().size(), 1u);
+}
+
+TEST_F(Congestion, WhoIsLateMayCatchUpALittle) {
+  NicConfig config = with(Notification::kCnp);
+  config.congestion->catch_up = 10us;
+  TwoHosts hosts({.mtu = 1024}, config);
+  hosts.b.receive(1, 0, 1024);
+  hosts.a.send(1, 0, 1024);
+  hosts.b.hear(marked(*hosts.a.transmit()));
+  hosts.a.hear(hosts.b.transmit_all());
+  hosts.a.send(2, 0, 32768);
+  hosts.now += 5us;  // since when nothing was sent
+  EXPECT_EQ(hosts.a.transmit_all().size(), 6u) << "10 us of 5 Gb/s, begun";
+  hosts.now += 1s;
+  hosts.a.tick();
+  EXPECT_LE(hosts.a.transmit_all().size(), 12u) << "not what a second would have let go";
+}
+
+class CeEcho : public Congestion {
+ protected:
+  CeEcho() : Congestion(with(Notification::kCeEcho)) {}
+};
+
+TEST_F(CeEcho, EachMarkCallsForAnAckThatEchoesIt) {
+  b_.receive(1, 0, 4096);
+  a_.send(1, 0, 4096);
+  const std::vector<Packet> data = a_.transmit_all();
+  ASSERT_FALSE(data[0].asks_for_ack());
+  b_.hear(data[0]);
+  EXPECT_THAT(b_.transmit_all(), IsEmpty());
+  b_.hear(marked(data[1]));
+  const std::vector<Packet> answers = b_.transmit_all();
+  ASSERT_THAT(opcodes(answers), ElementsAre(Opcode::kRcAcknowledge));
+  EXPECT_EQ(answers[0].psn(), data[1].psn());
+  EXPECT_TRUE(answers[0].headers().bth.becn);
+  b_.hear(data[2]);
+  b_.hear(data[3]);
+  const std::vector<Packet> last = b_.transmit_all();
+  ASSERT_THAT(opcodes(last), ElementsAre(Opcode::kRcAcknowledge));
+  EXPECT_FALSE(last[0].headers().bth.becn);
+  EXPECT_EQ(b_.count(Counter::kTxCeEcho), 1u);
+  a_.hear(answers);
+  EXPECT_EQ(rate(), 5 * kGiga);
+  EXPECT_EQ(a_.count(Counter::kRxCeEcho), 1u);
+  EXPECT_EQ(a_.count(Counter::kRxCnp), 0u);
+}
+
+// The echo goes with the NAK, which must not be hidden.
+TEST_F(CeEcho, OfAPacketBehindAGapGoesWithTheNak) {
+  b_.receive(1, 0, 4096);
+  a_.send(1, 0, 4096);
+  const std::vector<Packet> data = a_.transmit_all();
+  b_.hear(marked(data[1]));
+  const std::vector<Packet> answers = b_.transmit_all();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].headers().aeth.is_sequence_nak());
+  EXPECT_TRUE(answers[0].headers().bth.becn);
+}
+
+TEST_F(CeEcho, OfAReadsResponseIsACnp) {
+  a_.read(1, 0, 1024, b_, 0);
+  b_.hear(*a_.transmit());
+  a_.hear(marked(*b_.transmit()));
+  EXPECT_THAT(opcodes(a_.transmit_all()), ElementsAre(Opcode::kCnp));
+}
+
+TEST(NoCongestionControl, AsksForNoMarksAndAnswersNone) {
+  TwoHosts hosts({.mtu = 1024});
+  hosts.b.receive(1, 0, 1024);
+  hosts.a.send(1, 0, 1024);
+  const Packet data = *hosts.a.transmit();
+  EXPECT_EQ(ecn(data), Ecn::kNotCapable);
+  hosts.b.hear(marked(data));
+  const std::vector<Packet> answers = hosts.b.transmit_all();
+  EXPECT_THAT(opcodes(answers), ElementsAre(Opcode::kRcAcknowledge));
+  hosts.a.hear(with_headers(answers[0], [](auto& h) { h.bth.becn = true; }));
+  hosts.a.send(2, 0, 4096);
+  EXPECT_EQ(hosts.a.transmit_all().size(), 4u);
+  EXPECT_EQ(hosts.a.nic.congestion(hosts.now, hosts.a.qpn), std::nullopt);
+}
+
+}  // namespace
+}  // namespace cepheus::rnic::testing

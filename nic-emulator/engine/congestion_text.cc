@@ -1,0 +1,136 @@
+#include "nic-emulator/engine/congestion_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace cepheus::rnic {
+namespace {
+
+constexpr wire::BitRate kUsualLink{100'000'000'000};
+constexpr std::string_view kLink = "link_mbps";
+
+wire::Duration microseconds(double us) {
+  return wire::Duration(static_cast<std::int64_t>(std::llround(us * 1000)));
+}
+std::uint64_t megabits(double mbps) {
+  return static_cast<std::uint64_t>(std::llround(mbps * 1'000'000));
+}
+std::uint64_t whole(double n) { return static_cast<std::uint64_t>(std::llround(n)); }
+
+struct Parameter {
+  std::string_view name;
+  void (*set)(CongestionConfig& config, double value);
+};
+
+constexpr std::array kParameters = {
+    Parameter{kLink, [](auto& c, double v) { c.link = {megabits(v)}; }},
+    Parameter{"cnp_interval_us", [](auto& c, double v) { c.cnp_interval = microseconds(v); }},
+    Parameter{"g", [](auto& c, double v) { c.reaction.g = v; }},
+    Parameter{"alpha_timer_us",
+              [](auto& c, double v) { c.reaction.alpha_timer = microseconds(v); }},
+    Parameter{"rate_timer_us", [](auto& c, double v) { c.reaction.rate_timer = microseconds(v); }},
+    Parameter{"byte_counter", [](auto& c, double v) { c.reaction.byte_counter = whole(v); }},
+    Parameter{
+        "fast_recovery",
+        [](auto& c, double v) { c.reaction.fast_recovery = static_cast<std::uint32_t>(whole(v)); }},
+    Parameter{"additive_mbps", [](auto& c, double v) { c.reaction.additive_bps = megabits(v); }},
+    Parameter{"hyper_mbps", [](auto& c, double v) { c.reaction.hyper_bps = megabits(v); }},
+    Parameter{"hyper_grows", [](auto& c, double v) { c.reaction.hyper_grows = v != 0; }},
+    Parameter{"min_mbps", [](auto& c, double v) { c.reaction.min_bps = megabits(v); }},
+    Parameter{"cut_interval_us",
+              [](auto& c, double v) { c.reaction.cut_interval = microseconds(v); }},
+    Parameter{"always_clamps", [](auto& c, double v) { c.reaction.always_clamps = v != 0; }},
+};
+
+tl::unexpected<wire::Error> refuse(std::string_view text, const std::string& why) {
+  return wire::fail(wire::ErrorCode::kInvalid,
+                    "congestion control '" + std::string(text) + "': " + why);
+}
+
+std::string known_names() {
+  std::string names;
+  for (const Parameter& p : kParameters) names += (names.empty() ? "" : ", ") + std::string(p.name);
+  return names;
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    words.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return words;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+// Empty if the word is no number that a parameter may have.
+std::optional<double> number_in(std::string_view text) {
+  constexpr double kMost = 1e12;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole_text = error == std::errc() && end == text.data() + text.size();
+  if (!is_whole_text || !(value >= 0 && value <= kMost)) return std::nullopt;
+  return value;
+}
+
+const Parameter* find_parameter(std::string_view name) {
+  for (const Parameter& p : kParameters) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+// The rate that the text gives the link, or `link`; what is wrong with the word is said later.
+wire::BitRate link_in(const std::vector<std::string_view>& words, wire::BitRate link) {
+  for (const std::string_view word : words) {
+    if (!word.starts_with(std::string(kLink) + "=")) continue;
+    if (const auto value = number_in(word.substr(kLink.size() + 1))) return {megabits(*value)};
+  }
+  return link.is_unlimited() ? kUsualLink : link;
+}
+
+}  // namespace
+
+wire::Result<std::optional<CongestionConfig>> parse_congestion(std::string_view text,
+                                                               wire::BitRate link) {
+  const std::vector<std::string_view> words = words_of(text);
+  if (text.empty() || text == "off") return std::nullopt;
+  CongestionConfig config;
+  config.link = link_in(words, link);
+  if (words[0] == "hpcc") {
+    config.reaction = DcqcnParameters::hpcc(config.link);
+  } else if (words[0] != "orig") {
+    return refuse(text, "begin with off, orig or hpcc");
+  }
+  // Nobody else keeps notifications apart then.
+  const bool echoes = std::find(words.begin(), words.end(), "ce-echo") != words.end();
+  if (words[0] == "orig" && echoes) config.reaction.cut_interval = config.cnp_interval;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "cnp" || word == "ce-echo") {
+      config.notification = word == "cnp" ? Notification::kCnp : Notification::kCeEcho;
+      continue;
+    }
+    const std::size_t sign = word.find('=');
+    const Parameter* const parameter = find_parameter(word.substr(0, sign));
+    if (sign == std::string_view::npos || parameter == nullptr) {
+      return refuse(text, "'" + std::string(word) +
+                              "' is none of cnp, ce-echo and NAME=NUMBER; names are " +
+                              known_names());
+    }
+    const auto value = number_in(word.substr(sign + 1));
+    if (!value) {
+      return refuse(text,
+                    "'" + std::string(word) + "' needs a number from 0 to 1e12, without a unit");
+    }
+    parameter->set(config, *value);
+  }
+  if (auto ok = config.check(); !ok) return refuse(text, ok.error().text);
+  return config;
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,414 @@
+// What two connected queue pairs do for each other when nothing goes wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "nic-emulator/engine/nic_testing.h"
+
+namespace cepheus::rnic::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using wire::Opcode;
+
+std::span<const std::uint8_t> part(const Host& host, std::size_t offset, std::size_t length) {
+  return std::span(host.memory).subspan(offset, length);
+}
+void expect_same(const Host& a, std::size_t from, const Host& b, std::size_t to, std::size_t n) {
+  const auto x = part(a, from, n);
+  const auto y = part(b, to, n);
+  EXPECT_TRUE(std::equal(x.begin(), x.end(), y.begin(), y.end()));
+}
+
+TEST(Connection, SendOfOnePacketArrivesAndCompletesOnBothSides) {
+  TwoHosts hosts;
+  hosts.b.receive(7, 4096, 512);
+  hosts.a.send(5, 0, 300);
+
+  const auto request = hosts.a.transmit_all();
+  ASSERT_EQ(request.size(), 1u);
+  EXPECT_EQ(request[0].opcode(), Opcode::kRcSendOnly);
+  EXPECT_EQ(request[0].psn(), 100u);
+  EXPECT_TRUE(request[0].asks_for_ack());
+  hosts.b.hear(request);
+  ASSERT_EQ(hosts.b.completions.size(), 1u);
+  const Completion& received = hosts.b.completions[0];
+  EXPECT_EQ(received.wr_id, 7u);
+  EXPECT_EQ(received.status, WcStatus::kSuccess);
+  EXPECT_EQ(received.opcode, WcOpcode::kRecv);
+  EXPECT_EQ(received.byte_len, 300u);
+  EXPECT_EQ(received.cq, Host::kRecvCq);
+  EXPECT_EQ(received.qpn, hosts.b.qpn);
+  EXPECT_FALSE(received.has_imm);
+  expect_same(hosts.a, 0, hosts.b, 4096, 300);
+
+  EXPECT_TRUE(hosts.a.completions.empty()) << "not before it is acknowledged";
+  const auto ack = hosts.b.transmit_all();
+  ASSERT_EQ(ack.size(), 1u);
+  EXPECT_EQ(ack[0].opcode(), Opcode::kRcAcknowledge);
+  EXPECT_EQ(ack[0].psn(), 100u);
+  EXPECT_EQ(ack[0].headers().aeth, (wire::Aeth{wire::AckKind::kAck, 31, 1}));
+  hosts.a.hear(ack);
+  ASSERT_EQ(hosts.a.completions.size(), 1u);
+  EXPECT_EQ(hosts.a.completions[0].wr_id, 5u);
+  EXPECT_EQ(hosts.a.completions[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(hosts.a.completions[0].opcode, WcOpcode::kSend);
+  EXPECT_EQ(hosts.a.completions[0].cq, Host::kSendCq);
+  EXPECT_EQ(hosts.a.nic.deadline(), wire::kNever);
+}
+
+TEST(Connection, SendOfManyPacketsIsCutAtTheMtu) {
+  TwoHosts hosts;
+  hosts.b.receive(1, 0, 4000);
+  hosts.a.send(1, 10, 2049);
+  const auto packets = hosts.a.transmit_all();
+  ASSERT_EQ(packets.size(), 3u);
+  EXPECT_EQ(packets[0].opcode(), Opcode::kRcSendFirst);
+  EXPECT_EQ(packets[1].opcode(), Opcode::kRcSendMiddle);
+  EXPECT_EQ(packets[2].opcode(), Opcode::kRcSendLast);
+  EXPECT_EQ(packets[2].data().size(), 1u);
+  EXPECT_EQ(packets[2].headers().bth.pad_count, 3);
+  EXPECT_FALSE(packets[0].asks_for_ack());
+  EXPECT_TRUE(packets[2].asks_for_ack());
+  hosts.b.hear(packets);
+  hosts.exchange();
+  expect_same(hosts.a, 10, hosts.b, 0, 2049);
+  EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
+}
+
+TEST(Connection, WriteLandsWithoutAReceiveAndTellsNobody) {
+  TwoHosts hosts;
+  hosts.a.write(9, 0, 5000, hosts.b, 100);
+  const auto packets = hosts.a.transmit_all();
+  ASSERT_EQ(packets.size(), 5u);
+  EXPECT_EQ(packets[0].opcode(), Opcode::kRcWriteFirst);
+  EXPECT_EQ(packets[0].headers().reth.dma_length, 5000u);
+  EXPECT_EQ(packets[4].opcode(), Opcode::kRcWriteLast);
+  hosts.b.hear(packets);
+  hosts.exchange();
+  expect_same(hosts.a, 0, hosts.b, 100, 5000);
+  EXPECT_TRUE(hosts.b.completions.empty());
+  ASSERT_EQ(hosts.a.completions.size(), 1u);
+  EXPECT_EQ(hosts.a.completions[0].opcode, WcOpcode::kWrite);
+}
+
+TEST(Connection, ImmediatesReachTheReceiver) {
+  TwoHosts hosts;
+  hosts.b.receive(1, 8192, 3000);
+  hosts.b.receive(2, 0, 0);
+  const Sge sge = hosts.a.piece(0, 3000);
+  SendWr wr{
+      .wr_id = 1, .op = SendOp::kSendImm, .solicited = true, .imm = 0xCAFE0001, .sges = {&sge, 1}};
+  ASSERT_TRUE(hosts.a.post(wr));
+  wr.op = SendOp::kWriteImm;
+  wr.imm = 0xCAFE0002;
+  wr.solicited = false;
+  wr.remote_address = hosts.b.piece(20000, 0).address;
+  wr.rkey = hosts.b.keys.rkey;
+  ASSERT_TRUE(hosts.a.post(wr));
+  hosts.exchange();
+  ASSERT_EQ(hosts.b.completions.size(), 2u);
+  EXPECT_EQ(hosts.b.completions[0].opcode, WcOpcode::kRecv);
+  EXPECT_EQ(hosts.b.completions[0].imm, 0xCAFE0001u);
+  EXPECT_TRUE(hosts.b.completions[0].has_imm);
+  EXPECT_TRUE(hosts.b.completions[0].solicited);
+  EXPECT_EQ(hosts.b.completions[1].opcode, WcOpcode::kRecvWriteImm);
+  EXPECT_EQ(hosts.b.completions[1].imm, 0xCAFE0002u);
+  EXPECT_EQ(hosts.b.completions[1].byte_len, 3000u);
+  EXPECT_FALSE(hosts.b.completions[1].solicited);
+  expect_same(hosts.a, 0, hosts.b, 8192, 3000);
+  expect_same(hosts.a, 0, hosts.b, 20000, 3000);
+  EXPECT_TRUE(hosts.a.completions.empty()) << "unsignalled";
+}
+
+TEST(Connection, EmptyMessagesTakeOnePacketEach) {
+  TwoHosts hosts;
+  hosts.b.receive(1, 0, 0);
+  hosts.b.receive(2, 0, 0);
+  SendWr wr{.wr_id = 1, .signaled = true, .sges = {}};
+  ASSERT_TRUE(hosts.a.post(wr));
+  wr.op = SendOp::kWrite;  // with key and address that nobody looks at
+  wr.wr_id = 2;
+  ASSERT_TRUE(hosts.a.post(wr));
+  wr.op = SendOp::kWriteImm;
+  wr.wr_id = 3;
+  ASSERT_TRUE(hosts.a.post(wr));
+  hosts.exchange();
+  EXPECT_THAT(hosts.a.ids(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(hosts.b.ids(), ElementsAre(1, 2));
+  EXPECT_EQ(hosts.a.nic.query_qp(hosts.a.qpn)->sq_psn, Psn(103));
+  EXPECT_EQ(hosts.b.nic.query_qp(hosts.b.qpn)->rq_psn, Psn(103));
+}
+
+TEST(Connection, EveryMtuCarriesMessagesAroundItsSize) {
+  for (const std::uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u}) {
+    for (const std::uint32_t length : {1u, mtu - 1, mtu, mtu + 1, 3 * mtu, 3 * mtu + 2}) {
+      SCOPED_TRACE(::testing::Message() << "mtu " << mtu << ", length " << length);
+      TwoHosts hosts({.mtu = mtu});
+      hosts.b.receive(1, 0, length);
+      hosts.a.send(1, 1, length);
+      hosts.exchange();
+      EXPECT_THAT(hosts.b.statuses(), ElementsAre(WcStatus::kSuccess));
+      expect_same(hosts.a, 1, hosts.b, 0, length);
+      EXPECT_EQ(hosts.a.count(Counter::kTxPackets), (length + mtu - 1) / mtu);
+    }
+  }
+}
+
+TEST(Connection, PiecesAreGatheredAndScattered) {
+  TwoHosts hosts({.mtu = 256});
+  const Sge from[] = {hosts.a.piece(0, 100), hosts.a.piece(1000, 0), hosts.a.piece(2000, 457),
+                      hosts.a.piece(5000, 300)};
+  const Sge to[] = {hosts.b.piece(0, 300), hosts.b.piece(4000, 1), hosts.b.piece(8000, 4000)};
+  ASSERT_TRUE(hosts.b.post(RecvWr{.wr_id = 1, .sges = to}));
+  ASSERT_TRUE(hosts.a.post(SendWr{.wr_id = 1, .signaled = true, .sges = from}));
+  hosts.exchange();
+  std::vector<std::uint8_t> sent;
+  std::vector<std::uint8_t> got;
+  for (const auto& [offset, n] : {std::pair{0, 100}, {2000, 457}, {5000, 300}}) {
+    const auto bytes = part(hosts.a, offset, n);
+    sent.insert(sent.end(), bytes.begin(), bytes.end());
+  }
+  for (const auto& [offset, n] : {std::pair{0, 300}, {4000, 1}, {8000, 556}}) {
+    const auto bytes = part(hosts.b, offset, n);
+    got.insert(got.end(), bytes.begin(), bytes.end());
+  }
+  EXPECT_EQ(sent, got);
+}
+
+TEST(Connection, InlineDataMayChangeAfterThePost) {
+  TwoHosts hosts;
+  hosts.b.receive(1, 0, 128);
+  std::vector<std::uint8_t> first(60, 0x11);
+  std::vector<std::uint8_t> second(68, 0x22);
+  const Sge sges[] = {{reinterpret_cast<std::uint64_t>(first.data()), 60, 0},
+                      {reinterpret_cast<std::uint64_t>(second.data()), 68, 0}};
+  ASSERT_TRUE(hosts.a.post(SendWr{.wr_id = 1, .inline_data = true, .sges = sges}));
+  first.assign(60, 0xEE);
+  second.assign(68, 0xEE);
+  hosts.exchange();
+  EXPECT_EQ(hosts.b.memory[0], 0x11);
+  EXPECT_EQ(hosts.b.memory[59], 0x11);
+  EXPECT_EQ(hosts.b.memory[60], 0x22);
+  EXPECT_EQ(hosts.b.memory[127], 0x22);
+}
+
+TEST(Connection, UnsignalledSendsFreeTheirPlaceWithoutACompletion) {
+  TwoHosts hosts(
+      {.cap = {.max_send_wr = 4, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1}});
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      hosts.b.receive(1, 0, 64);
+      const Sge sge = hosts.a.piece(0, 64);
+      ASSERT_TRUE(hosts.a.post(SendWr{.wr_id = 1, .sges = {&sge, 1}}));
+    }
+    const auto fifth = hosts.a.post(SendWr{});
+    ASSERT_FALSE(fifth);
+    EXPECT_EQ(fifth.error().code, wire::ErrorCode::kAgain);
+    hosts.exchange();
+  }
+  EXPECT_TRUE(hosts.a.completions.empty());
+  EXPECT_EQ(hosts.b.completions.size(), 12u);
+}
+
+TEST(Connection, SignalAllCompletesEverySend) {
+  TwoHosts hosts({.signal_all = true});
+  hosts.b.receive(1, 0, 64);
+  ASSERT_TRUE(hosts.a.post(SendWr{.wr_id = 4, .sges = {}}));
+  hosts.exchange();
+  EXPECT_THAT(hosts.a.ids(), ElementsAre(4));
+}
+
+TEST(Connection, PsnsWrapAroundInBothDirections) {
+  TwoHosts hosts({.mtu = 256, .first_psn = Psn(0xFFFFFA), .back_psn = Psn(0xFFFFFF)});
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    hosts.b.receive(i, 10000 * i, 3000);
+    hosts.a.receive(i, 100000 + 10000 * i, 3000);
+    hosts.a.send(10 + i, 10000 * i, 3000);
+    hosts.b.send(10 + i, 10000 * i, 3000);
+  }
+  hosts.exchange();
+  EXPECT_EQ(hosts.a.completions.size(), 8u);
+  EXPECT_EQ(hosts.b.completions.size(), 8u);
+  EXPECT_EQ(hosts.b.nic.query_qp(hosts.b.qpn)->rq_psn, Psn(0xFFFFFA) + 48);
+  EXPECT_EQ(hosts.a.count(Counter::kTxRetransmitted), 0u);
+}
+
+TEST(Connection, RolesDoNotTouchEachOthersPsns) {
+  TwoHosts hosts;
+  hosts.b.receive(1, 0, 5000);
+  hosts.a.send(1, 0, 5000);
+  hosts.exchange();
+  auto attr = *hosts.a.nic.query_qp(hosts.a.qpn);
+  EXPECT_EQ(attr.sq_psn, Psn(105));
+  EXPECT_EQ(attr.rq_psn, Psn(900));
+  hosts.a.receive(2, 0, 5000);
+  hosts.b.send(2, 0, 5000);
+  hosts.exchange();
+  attr = *hosts.a.nic.query_qp(hosts.a.qpn);
+  EXPECT_EQ(attr.sq_psn, Psn(105));
+  EXPECT_EQ(attr.rq_psn, Psn(905));
+  attr = *hosts.b.nic.query_qp(hosts.b.qpn);
+  EXPECT_EQ(attr.sq_psn, Psn(905));
+  EXPECT_EQ(attr.rq_psn, Psn(105));
+}
+
+TEST(Connection, LongMessageKeepsToTheWindowAndAsksForAcksUnderWay) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 16, .ack_every = 6});
+  hosts.b.receive(1, 0, 256 * 40);
+  hosts.a.send(1, 0, 256 * 40);
+  const auto burst = hosts.a.transmit_all();
+  ASSERT_EQ(burst.size(), 16u);
+  std::vector<std::uint32_t> asking;
+  for (const Packet& p : burst) {
+    if (p.asks_for_ack()) asking.push_back(p.psn());
+  }
+  EXPECT_THAT(asking, ElementsAre(105, 111, 115))
+      << "every sixth, and the one that fills the window";
+  hosts.b.hear(burst);
+  const auto acks = hosts.b.transmit_all();
+  ASSERT_EQ(acks.size(), 1u) << "pending ACKs merge into the newest";
+  EXPECT_EQ(acks[0].psn(), 115u);
+  hosts.a.hear(acks);
+  hosts.exchange();
+  EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
+}
+
+TEST(Connection, AsksForAcksMoreOftenOnceSomethingWasLost) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 200, .ack_every = 100});
+  const auto asking = [&](const std::vector<Packet>& packets) {
+    std::vector<std::uint32_t> psns;
+    for (const Packet& p : packets) {
+      if (p.asks_for_ack()) psns.push_back(p.psn());
+    }
+    return psns;
+  };
+  hosts.b.receive(1, 0, 256 * 150);
+  hosts.a.send(1, 0, 256 * 150);
+  auto burst = hosts.a.transmit_all();
+  EXPECT_THAT(asking(burst), ElementsAre(199, 249));
+  burst.erase(burst.begin());
+  hosts.b.hear(burst);
+  hosts.a.hear(hosts.b.transmit_all());
+  EXPECT_THAT(asking(hosts.a.transmit_all()), ElementsAre(131, 163, 195, 227, 249));
+}
+
+TEST(Connection, SendsHalfAWindowAtOnceAfterALoss) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 100, .cautious_window = 50, .ack_every = 100});
+  hosts.b.receive(1, 0, 256 * 200);
+  hosts.a.send(1, 0, 256 * 200);
+  auto burst = hosts.a.transmit_all();
+  EXPECT_EQ(burst.size(), 100u);
+  burst.erase(burst.begin());
+  hosts.b.hear(burst);
+  hosts.a.hear(hosts.b.transmit_all());
+  EXPECT_EQ(hosts.a.transmit_all().size(), 50u);
+}
+
+TEST(Connection, OfLongMessagesIsInBulkOnBothSides) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 100, .ack_every = 200});
+  const auto bulk = [&] { return std::pair(hosts.a.nic.bulk(), hosts.b.nic.bulk()); };
+  const auto broadcast = [&](std::size_t packets) {
+    hosts.b.receive(1, 0, 256 * packets);
+    hosts.a.send(1, 0, 256 * packets);
+  };
+  broadcast(95);
+  hosts.b.hear(hosts.a.transmit_all());
+  EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kNone)) << "short";
+  hosts.exchange();
+  broadcast(150);
+  hosts.b.hear(hosts.a.transmit_all());
+  EXPECT_EQ(bulk(), std::pair(Bulk::kAmid, Bulk::kAmid));
+  hosts.exchange();
+  EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kBetween)) << "the next may be as long";
+  broadcast(1);
+  hosts.exchange();
+  EXPECT_EQ(bulk(), std::pair(Bulk::kNone, Bulk::kNone));
+}
+
+TEST(Connection, IsQuietWhileOnlyAFewAcknowledgementsAreToCome) {
+  TwoHosts hosts({.mtu = 256}, {.window_packets = 20});
+  const auto send = [&](std::size_t packets) {
+    hosts.b.receive(1, 0, 256 * packets);
+    hosts.a.send(1, 0, 256 * packets);
+  };
+  EXPECT_TRUE(hosts.a.nic.is_quiet());
+  send(5);
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "they are to be sent";
+  const auto sent = hosts.a.transmit_all();
+  EXPECT_TRUE(hosts.a.nic.is_quiet());
+  hosts.b.hear(sent);
+  EXPECT_FALSE(hosts.b.nic.is_quiet()) << "it owes the acknowledgement";
+  hosts.exchange();
+  EXPECT_TRUE(hosts.a.nic.is_quiet() && hosts.b.nic.is_quiet());
+  send(21);
+  (void)hosts.a.transmit_all();
+  EXPECT_FALSE(hosts.a.nic.is_quiet()) << "one has no room in the window";
+}
+
+TEST(Connection, CountsWhatPeersDoToMemoryWithoutACompletion) {
+  TwoHosts hosts({.mtu = 256});
+  const auto silent = [&] { return hosts.b.nic.counters()[Counter::kRxSilent]; };
+  hosts.b.receive(1, 0, 1000);
+  hosts.a.send(1, 0, 1000);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 0u) << "a message completes a receive";
+  hosts.a.write(2, 0, 1000, hosts.b, 0);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 1u) << "a WRITE of several packets";
+  hosts.a.atomic(3, SendOp::kFetchAdd, 0, hosts.b, 8, 1);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 2u);
+  hosts.a.read(4, 0, 1000, hosts.b, 0);
+  hosts.exchange();
+  EXPECT_EQ(silent(), 2u) << "a READ changes nothing";
+}
+
+TEST(Connection, QueuePairsOfOneNicTakeTurns) {
+  TwoHosts hosts({.mtu = 256});
+  const Qpn first = hosts.a.qpn;
+  hosts.a.create(hosts.options);
+  ASSERT_TRUE(hosts.a.to_init(hosts.options));
+  ASSERT_TRUE(hosts.a.to_rtr(hosts.options, hosts.b, Psn(0)));
+  ASSERT_TRUE(hosts.a.to_rts(hosts.options, Psn(5000)));
+  hosts.a.send(2, 0, 256 * 3);
+  hosts.a.qpn = first;
+  hosts.a.send(1, 0, 256 * 3);
+  std::vector<std::uint32_t> psns;
+  for (const Packet& p : hosts.a.transmit_all()) psns.push_back(p.psn());
+  EXPECT_THAT(psns, ElementsAre(5000, 100, 5001, 101, 5002, 102));
+}
+
+TEST(Connection, AcksLeaveBeforeRequestsAndNeedNoBuffer) {
+  TwoHosts hosts;
+  hosts.b.receive(1, 0, 1000);
+  hosts.a.receive(1, 0, 1000);
+  hosts.a.send(1, 0, 1000);
+  hosts.b.send(1, 0, 1000);
+  hosts.b.hear(*hosts.a.transmit());
+  wire::Frame frame;
+  NicOutput actions;
+  ASSERT_TRUE(hosts.b.nic.transmit(hosts.now, {}, frame, actions));
+  EXPECT_EQ(wire::RoceHeaders::parse(frame)->bth.opcode, Opcode::kRcAcknowledge);
+  EXPECT_FALSE(hosts.b.nic.transmit(hosts.now, {}, frame, actions)) << "the send needs a buffer";
+  EXPECT_TRUE(hosts.b.nic.wants_to_transmit());
+  EXPECT_EQ(hosts.b.transmit()->opcode(), Opcode::kRcSendOnly);
+}
+
+TEST(Connection, IcrcMayStayDeferredOnMemoryLinks) {
+  TwoHosts hosts({}, {.make_icrc = false});
+  hosts.b.receive(1, 0, 1000);
+  hosts.a.send(1, 0, 1000);
+  wire::Frame frame;
+  NicOutput actions;
+  std::vector<std::uint8_t> buffer(4096);
+  ASSERT_TRUE(hosts.a.nic.transmit(hosts.now, buffer, frame, actions));
+  EXPECT_EQ(frame.icrc_state, wire::Icrc::kDeferred);
+  EXPECT_EQ(frame.external, buffer.data());
+  hosts.b.nic.on_packet(hosts.now, frame, actions);
+  EXPECT_EQ(actions.completions.size(), 1u);
+}
+
+}  // namespace
+}  // namespace cepheus::rnic::testing

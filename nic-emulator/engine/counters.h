@@ -1,0 +1,26 @@
+// Named counters of a NIC: every packet that is not delivered has one. Each is a line of
+// counters.def.
+#pragma once
+
+#include "wire/counter_table.h"
+
+namespace cepheus::rnic {
+
+enum class Counter : std::size_t {
+#define CEPHEUS_COUNTER(id, name, says) id,
+#include "nic-emulator/engine/counters.def"
+  kCount
+};
+inline constexpr wire::CounterText kCounterTexts[] = {
+#define CEPHEUS_COUNTER(id, name, says) {name, says},
+#include "nic-emulator/engine/counters.def"
+};
+
+// "rx_drop_icrc"
+constexpr std::string_view name(Counter c) {
+  return kCounterTexts[static_cast<std::size_t>(c)].name;
+}
+
+using Counters = wire::CounterValues<Counter>;
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,346 @@
+// READs and atomics: what travels, what is lost and asked again, what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "nic-emulator/engine/nic_testing.h"
+
+namespace cepheus::rnic::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using wire::AckKind;
+using wire::NakCode;
+using wire::Opcode;
+
+class Fetch : public ::testing::Test {
+ protected:
+  explicit Fetch(const QpOptions& options = {.mtu = 256}, const NicConfig& config = {})
+      : hosts_(options, config), a_(hosts_.a), b_(hosts_.b) {
+    fill_pattern(b_.memory, 2);
+  }
+
+  bool same(std::size_t at_a, std::size_t at_b, std::size_t length) const {
+    return std::equal(a_.memory.begin() + static_cast<long>(at_a),
+                      a_.memory.begin() + static_cast<long>(at_a + length),
+                      b_.memory.begin() + static_cast<long>(at_b));
+  }
+  static std::vector<Opcode> opcodes(const std::vector<Packet>& packets) {
+    std::vector<Opcode> list;
+    for (const Packet& p : packets) list.push_back(p.opcode());
+    return list;
+  }
+  // What b makes of a's next request, changed: the NAK's code.
+  template <typename Change>
+  static int refusal(TwoHosts& hosts, Change change) {
+    hosts.b.hear(with_headers(*hosts.a.transmit(), change));
+    const auto answers = hosts.b.transmit_all();
+    if (answers.size() != 1 || answers[0].opcode() != Opcode::kRcAcknowledge) return -1;
+    const wire::Aeth aeth = answers[0].headers().aeth;
+    hosts.a.hear(answers);
+    return aeth.kind == AckKind::kNak && hosts.b.state() == QpState::kErr ? aeth.value : -1;
+  }
+
+  TwoHosts hosts_;
+  Host& a_;
+  Host& b_;
+};
+
+TEST_F(Fetch, AReadTakesThePsnsOfItsResponses) {
+  a_.read(1, kResult, 600, b_, 0);
+  b_.receive(7, 0x50000, 100);
+  a_.send(2, 0, 100);
+  const auto requests = a_.transmit_all();
+  ASSERT_EQ(opcodes(requests), (std::vector{Opcode::kRcReadRequest, Opcode::kRcSendOnly}));
+  EXPECT_EQ(requests[0].psn(), 100u);
+  EXPECT_EQ(requests[1].psn(), 103u);
+  b_.hear(requests);
+  const auto answers = b_.transmit_all();
+  ASSERT_EQ(opcodes(answers),
+            (std::vector{Opcode::kRcReadResponseFirst, Opcode::kRcReadResponseMiddle,
+                         Opcode::kRcReadResponseLast, Opcode::kRcAcknowledge}));
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(answers[i].psn(), 100 + i);
+  a_.hear(answers);
+  EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
+  EXPECT_THAT(a_.statuses(), Each(WcStatus::kSuccess));
+  EXPECT_EQ(a_.completions[0].opcode, WcOpcode::kRead);
+  EXPECT_EQ(a_.completions[0].byte_len, 600u);
+  EXPECT_TRUE(same(kResult, 0, 600));
+  EXPECT_EQ(a_.nic.deadline(), wire::kNever);
+}
+
+TEST_F(Fetch, AnEmptyReadTakesOnePsnAndNoKey) {
+  a_.read(1, kResult, 0, b_, 0);
+  const Packet request = with_headers(*a_.transmit(), [](auto& h) { h.reth.rkey = 0; });
+  b_.hear(request);
+  const auto answers = b_.transmit_all();
+  ASSERT_EQ(opcodes(answers), std::vector{Opcode::kRcReadResponseOnly});
+  a_.hear(answers);
+  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
+}
+
+TEST_F(Fetch, ALostResponseIsAskedAgainFromThereOn) {
+  a_.read(1, kResult, 256 * 4, b_, 0);
+  b_.hear(a_.transmit_all());
+  auto answers = b_.transmit_all();
+  answers.erase(answers.begin() + 1);
+  a_.hear(answers);
+  EXPECT_EQ(a_.count(Counter::kRxMissingResult), 2u);
+  const auto again = a_.transmit_all();
+  ASSERT_EQ(again.size(), 1u) << "asked once a gap";
+  EXPECT_EQ(again[0].psn(), 101u);
+  EXPECT_EQ(again[0].headers().reth.dma_length, 256u * 3);
+  EXPECT_EQ(again[0].headers().reth.virtual_address, b_.piece(256, 0).address);
+  b_.hear(again);
+  a_.hear(b_.transmit_all());
+  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kSuccess));
+  EXPECT_TRUE(same(kResult, 0, 256 * 4));
+}
+
+TEST_F(Fetch, AnAckBehindALostResultDoesNotCompleteTheRead) {
+  b_.receive(7, 0x50000, 100);
+  a_.read(1, kResult, 10, b_, 0);
+  a_.send(2, 0, 10);
+  b_.hear(a_.transmit_all());
+  a_.hear(b_.transmit_all()[1]);  // the ACK alone
+  EXPECT_THAT(a_.completions, IsEmpty());
+  hosts_.exchange();
+  EXPECT_THAT(a_.ids(), ElementsAre(1, 2));
+  EXPECT_EQ(b_.completions.size(), 1u) << "the send arrived once";
+}
+
+TEST_F(Fetch, ARepeatedReadIsCarriedOutAgainFromMemory) {
+  a_.read(1, kResult, 10, b_, 0);
+  const Packet request = *a_.transmit();
+  b_.hear(request);
+  (void)b_.transmit_all();
+  b_.memory[0] ^= 0xFF;
+  b_.hear(request);
+  const auto answers = b_.transmit_all();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].data()[0], b_.memory[0]);
+  EXPECT_EQ(b_.count(Counter::kRxDuplicate), 1u);
+}
+
+// The requester repeats all of them in one batch, before the responder answers any.
+TEST_F(Fetch, AllRequestsThatAreRepeatedAtOnceAreAnswered) {
+  a_.read(1, kResult, 600, b_, 0);
+  a_.atomic(2, SendOp::kFetchAdd, kResult + 1024, b_, 2048, 5);
+  a_.read(3, kResult + 2048, 300, b_, 4096);
+  const auto requests = a_.transmit_all();
+  ASSERT_EQ(requests.size(), 3u);
+  b_.hear(requests);
+  (void)b_.transmit_all();  // lost
+  b_.hear(requests);
+  a_.hear(b_.transmit_all());
+  EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3));
+  EXPECT_TRUE(same(kResult, 0, 600));
+  EXPECT_TRUE(same(kResult + 2048, 4096, 300));
+  EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 0u);
+}
+
+TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
+  a_.read(1, kResult, 600, b_, 0);
+  a_.read(2, kResult + 1024, 100, b_, 1024);
+  const auto requests = a_.transmit_all();
+  b_.hear(requests);
+  ASSERT_TRUE(b_.transmit());  // the first of three packets; lost, as the two after it
+  b_.hear(requests[0]);
+  const auto answers = b_.transmit_all();
+  EXPECT_EQ(opcodes(answers),
+            (std::vector{Opcode::kRcReadResponseFirst, Opcode::kRcReadResponseMiddle,
+                         Opcode::kRcReadResponseLast}))
+      << "the requester repeats the second request, too";
+}
+
+TEST_F(Fetch, RepeatedRequestsBeyondTheResponsesThatFitAreDropped) {
+  a_.read(1, kResult, 256 * (kMaxRdAtomic + 1), b_, 0);
+  const Packet request = *a_.transmit();
+  b_.hear(request);
+  (void)b_.transmit_all();
+  for (std::uint32_t i = 0; i <= kMaxRdAtomic; ++i) {
+    b_.hear(with_headers(request, [i](auto& h) {
+      h.bth.psn = h.bth.psn + i;
+      h.reth.dma_length = 256;
+    }));
+  }
+  EXPECT_EQ(b_.transmit_all().size(), kMaxRdAtomic);
+  EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 1u);
+}
+
+TEST_F(Fetch, ARepeatedReadThatCannotBeServedIsDropped) {
+  a_.read(1, kResult, 10, b_, 0);
+  const Packet request = *a_.transmit();
+  b_.hear(request);
+  a_.hear(b_.transmit_all());
+  ASSERT_TRUE(b_.nic.deregister_memory(b_.keys.lkey));
+  b_.hear(request);
+  EXPECT_THAT(b_.transmit_all(), IsEmpty());
+  EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 1u);
+  EXPECT_EQ(b_.state(), QpState::kRts);
+}
+
+TEST_F(Fetch, MemoryThatGoesAwayUnderAReadIsAnAccessError) {
+  a_.read(1, kResult, 256 * 3, b_, 0);
+  b_.hear(*a_.transmit());
+  a_.hear(*b_.transmit());
+  ASSERT_TRUE(b_.nic.deregister_memory(b_.keys.lkey));
+  const auto rest = b_.transmit_all();
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].psn(), 101u);
+  a_.hear(rest);
+  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kRemoteAccess));
+  EXPECT_EQ(b_.state(), QpState::kErr);
+}
+
+TEST_F(Fetch, NoMoreReadsAreInFlightThanAllowed) {
+  for (std::uint64_t i = 0; i < 6; ++i) a_.read(i, kResult, 10, b_, 0);
+  EXPECT_EQ(a_.transmit_all().size(), 4u);
+  EXPECT_FALSE(a_.nic.wants_to_transmit());
+  EXPECT_TRUE(hosts_.pass_deadline());
+  hosts_.settle();
+  EXPECT_THAT(a_.ids(), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST_F(Fetch, AFenceWaitsForResultsBeforeIt) {
+  const Sge sge = a_.piece(0, 10);
+  a_.read(1, kResult, 10, b_, 0);
+  ASSERT_TRUE(a_.post(SendWr{.wr_id = 2, .signaled = true, .fence = true, .sges = {&sge, 1}}));
+  b_.receive(7, 0x50000, 100);
+  const auto first = a_.transmit_all();
+  EXPECT_EQ(opcodes(first), std::vector{Opcode::kRcReadRequest});
+  b_.hear(first);
+  a_.hear(b_.transmit_all());
+  EXPECT_EQ(opcodes(a_.transmit_all()), std::vector{Opcode::kRcSendOnly});
+}
+
+TEST_F(Fetch, AtomicsGiveTheOldValueAndChangeTheWordOnce) {
+  b_.set_word(64, 40);
+  a_.atomic(1, SendOp::kFetchAdd, kResult, b_, 64, 2);
+  a_.atomic(2, SendOp::kCompareSwap, kResult + 8, b_, 64, 42, 7);
+  a_.atomic(3, SendOp::kCompareSwap, kResult + 16, b_, 64, 42, 8);
+  const auto requests = a_.transmit_all();
+  b_.hear(requests);
+  (void)b_.transmit_all();  // all answers lost
+  EXPECT_TRUE(hosts_.pass_deadline());
+  hosts_.exchange();
+  EXPECT_EQ(a_.word(kResult), 40u);
+  EXPECT_EQ(a_.word(kResult + 8), 42u);
+  EXPECT_EQ(a_.word(kResult + 16), 7u);
+  EXPECT_EQ(b_.word(64), 7u);
+  EXPECT_THAT(a_.statuses(), Each(WcStatus::kSuccess));
+  EXPECT_EQ(a_.completions[1].opcode, WcOpcode::kCompareSwap);
+  EXPECT_EQ(a_.completions[1].byte_len, 8u);
+}
+
+TEST_F(Fetch, RefusalsCarryTheCodeOfTheirReason) {
+  const auto access = std::pair(2, std::vector{WcStatus::kRemoteAccess});
+  const auto invalid = std::pair(1, std::vector{WcStatus::kRemoteInvalidRequest});
+  const auto read = [](auto change) {
+    TwoHosts hosts;
+    hosts.a.read(1, kResult, 100, hosts.b, 0);
+    const int code = refusal(hosts, change);
+    return std::pair(code, hosts.a.statuses());
+  };
+  EXPECT_EQ(read([](auto& h) { h.reth.rkey ^= 1; }), access);
+  EXPECT_EQ(read([](auto& h) { h.reth.dma_length = 1u << 30; }), access);
+  EXPECT_EQ(read([](auto& h) { h.reth.dma_length = 0x80000001; }), invalid);
+  const auto atomic = [](auto change) {
+    TwoHosts hosts;
+    hosts.a.atomic(1, SendOp::kFetchAdd, kResult, hosts.b, 0, 1);
+    const int code = refusal(hosts, change);
+    return std::pair(code, hosts.a.statuses());
+  };
+  EXPECT_EQ(atomic([](auto& h) { h.atomic.rkey ^= 1; }), access);
+  EXPECT_EQ(atomic([](auto& h) { h.atomic.virtual_address += 1 << 20; }), access);
+  EXPECT_EQ(atomic([](auto& h) { h.atomic.virtual_address += 4; }), invalid);
+}
+
+TEST_F(Fetch, MoreReadsThanTheResponderKeepsAreRefused) {
+  TwoHosts hosts({.max_rd_atomic = 1});
+  hosts.a.read(1, kResult, 10, hosts.b, 0);
+  const Packet request = *hosts.a.transmit();
+  hosts.b.hear(request);
+  hosts.b.hear(with_headers(request, [](auto& h) { h.bth.psn = h.bth.psn + 1; }));
+  const auto answers = hosts.b.transmit_all();
+  ASSERT_EQ(answers.size(), 2u) << "the first one's result, and the refusal";
+  EXPECT_EQ(answers[0].opcode(), Opcode::kRcReadResponseOnly);
+  EXPECT_EQ(answers[1].headers().aeth.value, static_cast<int>(NakCode::kInvalidRequest));
+}
+
+TEST_F(Fetch, AnAnswerOfTheWrongKindOrLengthBreaksTheConnection) {
+  const auto status = [](auto change) {
+    TwoHosts hosts({.mtu = 256});
+    hosts.a.read(1, kResult, 300, hosts.b, 0);
+    hosts.b.hear(hosts.a.transmit_all());
+    hosts.a.hear(with_headers(*hosts.b.transmit(), change));
+    return hosts.a.statuses();
+  };
+  EXPECT_THAT(status([](auto& h) { h.bth.pad_count = 1; }), ElementsAre(WcStatus::kBadResponse));
+  EXPECT_THAT(status([](auto& h) { h.bth.opcode = Opcode::kRcAtomicAcknowledge; }),
+              ElementsAre(WcStatus::kBadResponse));
+}
+
+TEST_F(Fetch, WhatCannotWorkIsRefusedWhenPosted) {
+  const Sge small = a_.piece(0, 4);
+  const auto code = [&](Host& host, const SendWr& wr) { return host.post(wr).error().code; };
+  SendWr wr;
+  wr.sges = {&small, 1};
+  wr.op = SendOp::kFetchAdd;
+  EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "no room for the old value";
+  wr.op = SendOp::kRead;
+  wr.inline_data = true;
+  EXPECT_EQ(code(a_, wr), wire::ErrorCode::kInvalid) << "inline";
+  TwoHosts none({.max_rd_atomic = 0});
+  wr.inline_data = false;
+  EXPECT_EQ(code(none.a, wr), wire::ErrorCode::kInvalid) << "max_rd_atomic is 0";
+}
+
+TEST_F(Fetch, ASendTakesTheReceiversKeyBack) {
+  std::vector<std::uint8_t> bytes(64);
+  const auto keys =
+      *b_.nic.register_memory(Host::kPd, bytes.data(), bytes.size(), 0x900000, kAllAccess);
+  b_.receive(7, 0, 100);
+  SendWr wr{.wr_id = 1, .op = SendOp::kSendInvalidate, .signaled = true, .sges = {}};
+  wr.invalidate_rkey = keys.rkey;
+  ASSERT_TRUE(a_.post(wr));
+  hosts_.exchange();
+  ASSERT_EQ(b_.completions.size(), 1u);
+  EXPECT_TRUE(b_.completions[0].has_invalidated_rkey);
+  EXPECT_EQ(b_.completions[0].imm, keys.rkey);
+  a_.read(2, kResult, 8, b_, 0x900000 - 0x10000);
+  EXPECT_EQ(refusal(hosts_, [&](auto& h) { h.reth.rkey = keys.rkey; }), 2);
+}
+
+TEST_F(Fetch, AKeyThatGivesNothingCannotBeTakenBack) {
+  b_.receive(7, 0, 100);
+  SendWr wr{.wr_id = 1, .op = SendOp::kSendInvalidate, .signaled = true, .sges = {}};
+  wr.invalidate_rkey = b_.keys.rkey ^ 0x100;
+  ASSERT_TRUE(a_.post(wr));
+  hosts_.exchange();
+  EXPECT_THAT(a_.statuses(), ElementsAre(WcStatus::kRemoteAccess));
+  EXPECT_THAT(b_.statuses(), ElementsAre(WcStatus::kRemoteInvalidRequest));
+  EXPECT_EQ(b_.state(), QpState::kErr);
+}
+
+TEST_F(Fetch, ALongReadGoesInPiecesOfHalfAWindow) {
+  TwoHosts hosts({.mtu = 256, .max_rd_atomic = 2}, {.window_packets = 8});
+  fill_pattern(hosts.b.memory, 3);
+  hosts.a.read(1, kResult, 256 * 10, hosts.b, 0);
+  const auto requests = hosts.a.transmit_all();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].headers().reth.dma_length, 1024u);
+  EXPECT_EQ(requests[1].psn(), 104u);
+  hosts.b.hear(requests);
+  hosts.a.hear(hosts.b.transmit_all());
+  hosts.settle();
+  EXPECT_THAT(hosts.a.statuses(), ElementsAre(WcStatus::kSuccess));
+  EXPECT_TRUE(std::equal(hosts.b.memory.begin(), hosts.b.memory.begin() + 2560,
+                         hosts.a.memory.begin() + kResult));
+}
+
+}  // namespace
+}  // namespace cepheus::rnic::testing

@@ -1,0 +1,138 @@
+#include "nic-emulator/engine/memory_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "wire/splitmix.h"
+
+namespace cepheus::rnic {
+namespace {
+
+// So many deregistered slots rest before the first is used again; until then the table grows.
+constexpr std::size_t kRestingRegions = 64;
+constexpr std::uint32_t kRemoteAccess = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+constexpr std::uint32_t kRemoteModify = kRemoteWrite | kRemoteAtomic;
+
+wire::Result<void> check(const void* memory, std::uint64_t length, std::uint64_t iova,
+                         std::uint32_t access) {
+  if ((access & kRemoteModify) != 0 && (access & kLocalWrite) == 0) {
+    return wire::fail(
+        wire::ErrorCode::kInvalid,
+        "remote write or atomic access needs local write: add IBV_ACCESS_LOCAL_WRITE");
+  }
+  if (memory == nullptr && length != 0) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "null memory: register an address in this process");
+  }
+  if (iova + length < iova) {
+    return wire::fail(wire::ErrorCode::kInvalid,
+                      "region wraps around the address space: lower iova or length");
+  }
+  return {};
+}
+
+}  // namespace
+
+MemoryTable::MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload,
+                         MemoryGuard guard)
+    : max_regions_(std::clamp(max_regions, 1u, 1u << 24)),
+      slot_mask_(std::bit_ceil(max_regions_) - 1),
+      seed_(seed),
+      moves_payload_(moves_payload),
+      guard_(guard) {}
+
+wire::Result<std::uint32_t> MemoryTable::add(PdId pd, void* memory, std::uint64_t length,
+                                             std::uint64_t iova, std::uint32_t access) {
+  if (auto ok = check(memory, length, iova, access); !ok) return tl::unexpected(ok.error());
+  std::uint32_t slot = 0;
+  if (regions_.size() < max_regions_ && free_slots_.size() < kRestingRegions) {
+    slot = static_cast<std::uint32_t>(regions_.size());
+    Region fresh;
+    fresh.key = (static_cast<std::uint32_t>(wire::splitmix(seed_, slot)) & ~slot_mask_) | slot;
+    regions_.push_back(fresh);
+  } else if (!free_slots_.empty()) {
+    slot = free_slots_.front();
+    free_slots_.pop_front();
+  } else {
+    return wire::fail(wire::ErrorCode::kUnavailable, "all memory regions in use: deregister some");
+  }
+  Region& r = regions_[slot];
+  do {
+    r.key += slot_mask_ + 1;  // next generation
+  } while (r.key <= kLastChosenKey);
+  r.pd = pd;
+  r.memory = static_cast<std::uint8_t*>(memory);
+  r.iova = iova;
+  r.length = length;
+  r.access = access;
+  r.in_use = true;
+  return r.key;
+}
+
+wire::Result<void> MemoryTable::add_as(std::uint32_t key, PdId pd, void* memory,
+                                       std::uint64_t length, std::uint64_t iova,
+                                       std::uint32_t access) {
+  if (key == 0 || key > kLastChosenKey) {
+    return wire::fail(wire::ErrorCode::kInvalid, "key " + std::to_string(key) +
+                                                     " can't be chosen: take 1 to " +
+                                                     std::to_string(kLastChosenKey));
+  }
+  if (auto ok = check(memory, length, iova, access); !ok) return ok;
+  if (find_chosen(key) != nullptr) {
+    return wire::fail(wire::ErrorCode::kRefused,
+                      "key " + std::to_string(key) + " is in use on this device: take another");
+  }
+  if (chosen_.size() >= max_regions_) {
+    return wire::fail(wire::ErrorCode::kUnavailable, "all memory regions in use: deregister some");
+  }
+  const Region region{
+      key, pd, static_cast<std::uint8_t*>(memory), iova, length, access, /*in_use=*/true};
+  chosen_.insert(std::upper_bound(chosen_.begin(), chosen_.end(), key,
+                                  [](std::uint32_t k, const Region& r) { return k < r.key; }),
+                 region);
+  return {};
+}
+
+const MemoryTable::Region* MemoryTable::find_chosen(std::uint32_t key) const {
+  const auto at = std::lower_bound(chosen_.begin(), chosen_.end(), key,
+                                   [](const Region& r, std::uint32_t k) { return r.key < k; });
+  return at != chosen_.end() && at->key == key ? &*at : nullptr;
+}
+
+MemoryTable::Region* MemoryTable::find(std::uint32_t key) {
+  if (key <= kLastChosenKey) return const_cast<Region*>(find_chosen(key));
+  const std::uint32_t slot = key & slot_mask_;
+  if (slot >= regions_.size() || !regions_[slot].in_use || regions_[slot].key != key) {
+    return nullptr;
+  }
+  return &regions_[slot];
+}
+
+bool MemoryTable::remove(std::uint32_t key) {
+  Region* const region = find(key);
+  if (region == nullptr) return false;
+  if (key <= kLastChosenKey) {
+    chosen_.erase(chosen_.begin() + (region - chosen_.data()));
+    return true;
+  }
+  region->in_use = false;
+  free_slots_.push_back(key & slot_mask_);
+  return true;
+}
+
+void MemoryTable::lose(std::uint32_t key) {
+  Region* const region = find(key);
+  if (region == nullptr || region->length == 0) return;
+  lost_ = LostRegion{region->memory, region->length};
+  region->length = 0;  // no byte lies inside
+}
+
+bool MemoryTable::invalidate(std::uint32_t key, PdId pd) {
+  Region* const region = find(key);
+  if (region == nullptr || region->pd != pd || (region->access & kRemoteAccess) == 0) return false;
+  region->access &= ~kRemoteAccess;
+  return true;
+}
+
+}  // namespace cepheus::rnic

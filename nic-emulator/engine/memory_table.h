@@ -1,0 +1,120 @@
+// Registered memory: translates keys and virtual addresses to bytes of this process (IBTA vol.
+// 1, 10.6).
+//
+// A program may unmap memory that is still registered. Pinned pages would live on; here they are
+// gone. Each access goes through a guard of the driver's, which notices that. The region is then
+// lost: its key gives nothing any more, and the program deregisters it as any other.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "nic-emulator/engine/verbs_types.h"
+#include "wire/result.h"
+
+namespace cepheus::rnic {
+
+// A key is a slot number with a generation above it: look-up is one array access, and the key of a
+// deregistered region stays invalid while its slot serves other regions. Keys up to kLastChosenKey
+// are never given out: programs may choose them.
+class MemoryTable {
+ public:
+  static constexpr std::uint32_t kLastChosenKey = 0x10000;
+
+  // `moves_payload`, `guard`: NicConfig's.
+  MemoryTable(std::uint32_t max_regions, std::uint64_t seed, bool moves_payload = true,
+              MemoryGuard guard = nullptr);
+  bool moves_payload() const { return moves_payload_; }
+
+  // The key, as lkey and, if `access` allows remote operations, as rkey. Errors: kInvalid,
+  // kUnavailable.
+  wire::Result<std::uint32_t> add(PdId pd, void* memory, std::uint64_t length, std::uint64_t iova,
+                                  std::uint32_t access);
+  // The same under a key of the caller's choice, 1 to kLastChosenKey, as Gleam's appendix C wants for
+  // a WRITE that names one key for all its receivers. Errors: also kRefused, it is in use.
+  wire::Result<void> add_as(std::uint32_t key, PdId pd, void* memory, std::uint64_t length,
+                            std::uint64_t iova, std::uint32_t access);
+  bool remove(std::uint32_t key);
+  // Takes back the remote access that the key gives; local access stays. False: it gives none, or
+  // to another protection domain (IBTA 10.6.5).
+  bool invalidate(std::uint32_t key, PdId pd);
+
+  // Where `length` > 0 bytes at `address` live, or null: unknown key, another protection domain, an
+  // access right that is missing, or bytes outside the region.
+  std::uint8_t* translate(std::uint32_t key, PdId pd, std::uint64_t address, std::uint64_t length,
+                          std::uint32_t needed_access) const {
+    const std::uint32_t slot = key & slot_mask_;
+    if (key <= kLastChosenKey) {
+      const Region* r = find_chosen(key);
+      return r == nullptr ? nullptr : r->translate(pd, address, length, needed_access);
+    }
+    if (slot >= regions_.size()) return nullptr;
+    const Region& r = regions_[slot];
+    if (!r.in_use || r.key != key) return nullptr;
+    return r.translate(pd, address, length, needed_access);
+  }
+
+  // Copies from or to `memory`, which translate() gave for `key`. False: it is not mapped, and the
+  // region is lost.
+  bool copy_out(std::uint32_t key, const std::uint8_t* memory, void* to, std::size_t n) {
+    return touch(key, memory, n, [=] { std::memcpy(to, memory, n); });
+  }
+  bool copy_in(std::uint32_t key, std::uint8_t* memory, const void* from, std::size_t n) {
+    return touch(key, memory, n, [=] { std::memcpy(memory, from, n); });
+  }
+  // The same for any work on `n` bytes of `memory`.
+  template <typename Work>
+  bool touch(std::uint32_t key, const std::uint8_t* memory, std::size_t n, Work work) {
+    if (guard_ == nullptr) {
+      work();
+      return true;
+    }
+    if (guard_(
+            memory, n, [](void* w) { (*static_cast<Work*>(w))(); }, &work))
+      return true;
+    lose(key);
+    return false;
+  }
+  // A region that was lost since the last call.
+  std::optional<LostRegion> take_lost() { return std::exchange(lost_, std::nullopt); }
+
+ private:
+  struct Region {
+    std::uint32_t key = 0;
+    PdId pd = 0;
+    std::uint8_t* memory = nullptr;
+    std::uint64_t iova = 0;
+    std::uint64_t length = 0;
+    std::uint32_t access = 0;
+    bool in_use = false;
+
+    std::uint8_t* translate(PdId by, std::uint64_t address, std::uint64_t bytes,
+                            std::uint32_t needed_access) const {
+      if (pd != by || (access & needed_access) != needed_access) return nullptr;
+      const std::uint64_t offset = address - iova;  // wraps to something huge if below the region
+      if (offset >= length || bytes > length - offset) return nullptr;
+      return memory + offset;
+    }
+  };
+
+  const Region* find_chosen(std::uint32_t key) const;
+
+  Region* find(std::uint32_t key);  // null: not in use
+  void lose(std::uint32_t key);
+
+  std::uint32_t max_regions_;
+  std::uint32_t slot_mask_;
+  std::uint64_t seed_;
+  bool moves_payload_;
+  MemoryGuard guard_;
+  std::optional<LostRegion> lost_;
+  std::vector<Region> regions_;
+  std::deque<std::uint32_t> free_slots_;  // longest unused first
+  std::vector<Region> chosen_;            // by key
+};
+
+}  // namespace cepheus::rnic

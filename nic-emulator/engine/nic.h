@@ -1,0 +1,164 @@
+// A RoCEv2 NIC without I/O: the queue pairs of one port (IBTA vol. 1, chapter 9 and Annex A17).
+//
+// Packets and time come in as arguments; completions, packets and one deadline come out:
+//
+//     on_packet(now, frame, actions)          a packet has arrived from the wire
+//     transmit(now, buffer, frame, actions)   build the next packet to send; call until false
+//     on_timer(now, actions)                  deadline() has passed (spurious calls are harmless)
+//
+// Sending is pulled: the driver asks for a packet only when its ring has room, so back-pressure
+// needs no queue and payload is copied exactly once, from the user's memory into the driver's
+// buffer. Thread-compatible: the caller serialises all calls on one Nic. Nothing allocates per
+// packet; posting may grow a QP's rings only up to the capacity asked for at creation.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "nic-emulator/engine/congestion.h"
+#include "nic-emulator/engine/counters.h"
+#include "nic-emulator/engine/verbs_types.h"
+#include "wire/frame.h"
+#include "wire/result.h"
+
+namespace cepheus::rnic {
+
+// What NICs of others do otherwise (docs/protocol.md, "Where NICs differ on the wire"). For
+// simulations: a live NIC does none of it.
+struct Manners {
+  bool acks_every_packet = false;         // not only those that ask for it
+  bool acks_duplicates_if_asked = false;  // not all of them
+  bool naks_each_packet_of_gap = false;   // not only the first behind it
+  bool naks_after_rnr = false;            // a packet behind one that had no receive
+  bool acks_stale_psn = false;            // of a duplicate before any new request
+  bool believes_ack_of_unsent = false;    // it acknowledges all that was sent
+};
+
+// Whether a queue pair carries long messages.
+enum class Bulk : std::uint8_t { kNone, kBetween, kAmid };
+
+struct NicConfig {
+  Ipv4 address{};                // the port's own IPv4, its GID
+  wire::Mac mac{};               // source of every packet
+  wire::Mac gateway{};           // destination of every packet: the switch
+  std::uint32_t max_mtu = 4096;  // largest path MTU, payload bytes
+  bool make_icrc = true;         // false: leave it deferred (memory links), and trust deferred ones
+  std::uint32_t window_packets = 256;   // unacknowledged packets a requester may have in flight
+  std::uint32_t cautious_window = 256;  // the same after a loss; one READ asks for half of it
+  std::uint32_t ack_every = 32;  // AckReq on every n-th packet of a long message, and the last
+  Duration min_ack_timeout = std::chrono::milliseconds(50);  // floor under QpAttr::timeout_code
+  // Consecutive ACK time-outs double the wait up to so often: recovery from the loss of a last
+  // packet is quick, and retry_count still outlasts a peer that is not scheduled for seconds. 0:
+  // fixed, as IBTA 9.7.6.1.3 says.
+  unsigned timeout_doublings = 0;
+  // A second sequence NAK for one packet, without progress in between, spends a retry, too: as NICs
+  // do that take each for a new one.
+  bool every_nak_counts = false;
+  Manners manners = {};
+  // False: payload is a length only, nothing is read from or written to memory by SENDs and WRITEs.
+  // For measurements of large fabrics.
+  bool moves_payload = true;
+  // Around each access to registered memory. None: memory is never unmapped before it is
+  // deregistered.
+  MemoryGuard guard = nullptr;
+  Duration max_rnr_wait = std::chrono::milliseconds(700);  // ceiling over RNR timers of a peer
+  // Data is sent as ECN-capable, marks are answered, rates kept; none: as if nobody had thought of
+  // it. Precondition: congestion->check() succeeds.
+  std::optional<CongestionConfig> congestion = {};
+  std::uint32_t max_qps = 4096;
+  std::uint32_t max_srqs = 1024;
+  std::uint32_t max_regions = 65536;
+  std::uint64_t seed = 1;  // QPNs and UDP source ports
+};
+
+struct MemoryKeys {
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+};
+
+class Nic {
+ public:
+  explicit Nic(const NicConfig& config);
+  ~Nic();
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  // --- Memory. `memory` is where iova lives in this process; alive until deregistered. A peer's
+  // SEND with invalidate takes back the remote access of a region; its lkey goes on working.
+  wire::Result<MemoryKeys> register_memory(PdId pd, void* memory, std::size_t length,
+                                           std::uint64_t iova, std::uint32_t access);
+  // The same under a key that the caller chooses (MemoryTable::add_as).
+  wire::Result<MemoryKeys> register_memory_as(std::uint32_t key, PdId pd, void* memory,
+                                              std::size_t length, std::uint64_t iova,
+                                              std::uint32_t access);
+  bool deregister_memory(std::uint32_t lkey);
+  // A region that NicConfig::guard found unmapped since the last call. Its accesses fail from then
+  // on, as with a wrong key.
+  std::optional<LostRegion> take_lost_region();
+
+  // --- Shared receive queues. Errors: kInvalid (no such queue, sizes), kUnavailable (out of
+  // queues), kAgain (queue full; destroy_srq: QPs still use it).
+  wire::Result<SrqId> create_srq(const SrqInit& init);
+  // kSrqLimitReached once, when fewer than `limit` receives are left, at once if that is so
+  // already. 0 disarms (IBTA 10.2.9.2).
+  wire::Result<void> arm_srq(SrqId srq, std::uint32_t limit, NicOutput& out);
+  wire::Result<SrqAttr> query_srq(SrqId srq) const;
+  wire::Result<void> destroy_srq(SrqId srq);
+  wire::Result<void> post_srq_recv(SrqId srq, const RecvWr& wr);
+
+  // --- Queue pairs. Errors: kInvalid (bad attribute or transition), kUnavailable (out of QPs).
+  wire::Result<Qpn> create_qp(const QpInit& init);
+  wire::Result<void> modify_qp(Instant now, Qpn qpn, const QpAttr& attr, std::uint32_t mask,
+                               NicOutput& out);
+  // Live state: sq_psn is the next PSN to be sent, rq_psn the next one expected.
+  wire::Result<QpAttr> query_qp(Qpn qpn) const;
+  // To ERR with a kQpFatal event, for a cause outside the engine: a completion queue overran. All
+  // work completes as flushed. False: no such QP; in RESET or ERR nothing happens.
+  bool fail_qp(Qpn qpn, NicOutput& out);
+  // Outstanding work vanishes without completions, as destroy_qp says (IBTA 10.2.4.4).
+  bool destroy_qp(Qpn qpn);
+
+  // --- Work requests. Errors: kInvalid (state, sizes, an operation that the QP's type does not
+  // give), kAgain (queue full). In ERR, and in SQE for sends: flushed.
+  wire::Result<void> post_send(Instant now, Qpn qpn, const SendWr& wr, NicOutput& out);
+  // All of them, or none and the error of the first that can't be posted.
+  wire::Result<void> post_sends(Instant now, Qpn qpn, std::span<const SendWr> wrs, NicOutput& out);
+  wire::Result<void> post_recv(Instant now, Qpn qpn, const RecvWr& wr, NicOutput& out);
+
+  // --- The wire.
+  void on_packet(Instant now, const wire::Frame& frame, NicOutput& out);
+  // Builds the next packet into `frame`, acknowledgements first, then QPs in turn. Payload that
+  // does not fit inline goes to `buffer` (the frame's external payload refers to it; the driver
+  // sets frame.ref). With a buffer smaller than max_mtu only packets without external payload are
+  // built. False: nothing to send now, or among the few QPs looked at none without a buffer.
+  bool transmit(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
+  bool wants_to_transmit() const;
+  // Of the queue pair used last. kAmid: a batch of packets comes next, or the acknowledgement of one.
+  // kBetween: its last message was a long one, and the next may be.
+  Bulk bulk() const;
+  // Nothing waits to be sent, and only acknowledgements of a few packets of one queue pair are to
+  // come.
+  bool is_quiet() const;
+  // ACK time-outs, RNR waits, and packets that waited for their QP's rate. The driver drains what has arrived before it calls this: a
+  // descheduled process is not a loss.
+  void on_timer(Instant now, NicOutput& out);
+  // May be earlier than anything that is due (on_timer then moves it); kNever if no QP waits.
+  Instant deadline() const;
+
+  // Empty: there is no such queue pair, or it has no congestion control.
+  std::optional<CongestionState> congestion(Instant now, Qpn qpn) const;
+  // For simulation: as if a queue pair had sent `sent` messages of one packet, all of them
+  // acknowledged, and received `received`. False, and nothing changes: it is not an RC queue pair in
+  // RTS with nothing under way.
+  bool jump(Qpn qpn, std::uint64_t sent, std::uint64_t received);
+  const Counters& counters() const;
+  const NicConfig& config() const;
+  void check_consistent() const;  // asserts the invariants of every QP; debug builds and tests
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,50 @@
+// The NIC's queue pairs by number: creation, look-up in O(1), numbers that are not used again soon.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "nic-emulator/engine/queue_pair.h"
+
+namespace cepheus::rnic {
+
+// A QPN is a slot number, rotated by the seed, with the slot's generation above it; never 0 or 1
+// (IBTA 3.5.3: QP0 and QP1 are special, and 1 names the virtual end of groups), nor what sender groups
+// number themselves with (wire/sender_group.h).
+class QpTable {
+ public:
+  QpTable(std::uint32_t max_qps, std::uint64_t seed);
+
+  // `srq` may be null, and outlives the QP. Null: all in use.
+  QueuePair* create(Port& port, const QpInit& init, SharedReceiveQueue* srq);
+  void destroy(QueuePair& qp);
+
+  QueuePair* find(Qpn qpn) const {
+    const std::uint32_t index = (qpn.value() - first_slot_) & slot_mask_;
+    if (index >= slots_.size()) return nullptr;
+    QueuePair* qp = slots_[index].qp.get();
+    return qp != nullptr && qp->qpn() == qpn ? qp : nullptr;
+  }
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.qp) visit(*slot.qp);
+    }
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<QueuePair> qp;
+    Qpn qpn;  // last one given out
+  };
+
+  std::uint32_t max_qps_;
+  std::uint32_t slot_mask_;
+  std::uint32_t first_slot_;
+  std::uint64_t seed_;
+  std::vector<Slot> slots_;
+  std::deque<std::uint32_t> free_slots_;  // longest unused first
+};
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,400 @@
+#include "nic-emulator/engine/queue_pair.h"
+
+#include <cassert>
+
+#include "nic-emulator/engine/packet_out.h"
+#include "nic-emulator/engine/qp_transitions.h"
+#include "wire/splitmix.h"
+
+namespace cepheus::rnic {
+namespace {
+
+constexpr std::uint16_t kPkeyMembershipMask = 0x7FFF;  // bit 15 tells full from limited membership
+
+// Ports for RoCEv2 flows (IBTA Annex A17.9.1): 0xC000 and up, one per connection so that ECMP
+// spreads them.
+std::uint16_t source_port(std::uint64_t seed, Qpn qpn) {
+  return static_cast<std::uint16_t>(0xC000 | (wire::splitmix(seed, qpn.value()) & 0x3FFF));
+}
+
+// Data that queues may mark.
+std::uint8_t as_capable(std::uint8_t traffic_class) {
+  return static_cast<std::uint8_t>((traffic_class & ~wire::kEcnMask) |
+                                   static_cast<std::uint8_t>(wire::Ecn::kEct0));
+}
+
+wire::Service service_for(QpType type) {
+  switch (type) {
+    case QpType::kUc:
+      return wire::Service::kUc;
+    case QpType::kUd:
+      return wire::Service::kUd;
+    default:
+      return wire::Service::kRc;
+  }
+}
+
+}  // namespace
+
+QueuePair::QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue* srq)
+    : context_(port, qpn, init),
+      sends_(context_),
+      receives_(context_, srq),
+      requester_(context_, sends_),
+      responder_(context_, receives_),
+      unreliable_(context_, sends_),
+      uc_responder_(context_, receives_),
+      ud_responder_(context_, receives_) {
+  if (type() == QpType::kUd) context_.attr.path_mtu = port.config.max_mtu;
+  if (is_rc() && port.config.congestion) {
+    congestion_ = std::make_unique<QpCongestion>(*port.config.congestion, port.counters);
+  }
+  make_envelope();
+}
+
+wire::Result<void> QueuePair::modify(const QpAttr& attr, std::uint32_t mask, NicOutput& out) {
+  const QpState from = context_.state;
+  if ((mask & kAttrCurrentState) != 0 && attr.current_state != from) {
+    return wire::fail(wire::ErrorCode::kInvalid, std::string("current state is ") +
+                                                     to_string(from) + ", not " +
+                                                     to_string(attr.current_state));
+  }
+  const QpState to = (mask & kAttrState) != 0 ? attr.state : from;
+  if (auto ok = check_transition(type(), from, to, mask); !ok) return ok;
+  if (auto ok = check_values(attr, mask, context_.port.config.max_mtu); !ok) return ok;
+
+  apply(attr, mask);
+  if (to == QpState::kErr) {
+    if (from != QpState::kErr) break_down(std::nullopt, "modified to err", out);
+    return {};
+  }
+  if (to == from && to != QpState::kReset) return {};
+  set_state(to, "modified");
+  switch (to) {
+    case QpState::kReset:
+      reset();
+      break;
+    case QpState::kRtr:
+      start_receiving(attr.rq_psn);
+      break;
+    case QpState::kRts:
+      from == QpState::kRtr ? start_sending(attr.sq_psn) : requester_.undrain();
+      break;
+    case QpState::kSqd:
+      if (is_rc()) requester_.drain();
+      // Without the attribute the program did not ask for the event (IBTA 10.3.1, SQD).
+      owes_drained_ = (mask & kAttrDrainedEvent) != 0 && attr.drained_event;
+      settle_requester(out);
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+void QueuePair::reset() {
+  requester_.reset();
+  responder_.reset();
+  unreliable_.reset();
+  uc_responder_.reset();
+  if (congestion_) congestion_->reset();
+  heard_ = false;
+}
+
+bool QueuePair::jump(std::uint64_t sent, std::uint64_t received) {
+  const bool is_idle =
+      is_rc() && context_.state == QpState::kRts && requester_.is_idle() && responder_.is_idle();
+  if (!is_idle) return false;
+  requester_.jump(sent);
+  responder_.jump(received);
+  return true;
+}
+
+void QueuePair::start_receiving(Psn first) {
+  is_rc() ? responder_.start(first) : uc_responder_.start(first);
+}
+
+void QueuePair::start_sending(Psn first) {
+  is_rc() ? requester_.start(first) : unreliable_.start(first);
+}
+
+void QueuePair::apply(const QpAttr& attr, std::uint32_t mask) {
+  QpAttr& a = context_.attr;
+  if ((mask & kAttrAccess) != 0) a.access = attr.access;
+  if ((mask & kAttrPathMtu) != 0) a.path_mtu = attr.path_mtu;
+  if ((mask & kAttrRemoteQpn) != 0) a.remote_qpn = attr.remote_qpn;
+  if ((mask & kAttrTimeout) != 0) a.timeout_code = attr.timeout_code;
+  if ((mask & kAttrRetryCount) != 0) a.retry_count = attr.retry_count;
+  if ((mask & kAttrRnrRetry) != 0) a.rnr_retry = attr.rnr_retry;
+  if ((mask & kAttrMinRnrTimer) != 0) a.min_rnr_timer = attr.min_rnr_timer;
+  if ((mask & kAttrMaxRdAtomic) != 0) a.max_rd_atomic = attr.max_rd_atomic;
+  if ((mask & kAttrMaxDestRdAtomic) != 0) a.max_dest_rd_atomic = attr.max_dest_rd_atomic;
+  if ((mask & kAttrAddress) != 0) {
+    a.remote_ip = attr.remote_ip;
+    a.traffic_class = attr.traffic_class;
+    a.hop_limit = attr.hop_limit;
+  }
+  if ((mask & kAttrQkey) != 0) a.qkey = attr.qkey;
+  if ((mask & (kAttrAddress | kAttrRemoteQpn)) != 0) make_envelope();
+}
+
+void QueuePair::make_envelope() {
+  const NicConfig& config = context_.port.config;
+  wire::RoceHeaders& e = context_.envelope;
+  e.ethernet.destination = config.gateway;
+  e.ethernet.source = config.mac;
+  e.ip.tos = congestion_ ? as_capable(context_.attr.traffic_class) : context_.attr.traffic_class;
+  e.ip.ttl = context_.attr.hop_limit;
+  e.ip.source = config.address;
+  e.ip.destination = context_.attr.remote_ip;
+  e.udp.source_port = source_port(config.seed, context_.qpn);
+  e.bth.destination_qp = context_.attr.remote_qpn;
+}
+
+QpAttr QueuePair::query() const {
+  QpAttr a = context_.attr;
+  a.state = a.current_state = context_.state;
+  a.sq_psn = is_rc() ? requester_.next_psn() : unreliable_.next_psn();
+  a.rq_psn = is_rc() ? responder_.expected_psn() : uc_responder_.expected_psn();
+  return a;
+}
+
+void QueuePair::fail(NicOutput& out) {
+  if (context_.state == QpState::kReset || context_.state == QpState::kErr) return;
+  out.events.push_back({AsyncEventKind::kQpFatal, context_.qpn});
+  break_down(std::nullopt, "failed from outside", out);
+}
+
+void QueuePair::set_state(QpState state, const char* reason) {
+  context_.state = state;
+  reason_ = reason;
+}
+
+wire::Result<void> QueuePair::post_send(const SendWr& wr, NicOutput& out) {
+  switch (context_.state) {
+    case QpState::kRts:
+    case QpState::kSqd:
+      return is_rc() ? requester_.post(wr) : unreliable_.post(wr);
+    case QpState::kSqe:
+    case QpState::kErr:
+      sends_.complete_flushed(wr, out);
+      return {};
+    default:
+      return wire::fail(wire::ErrorCode::kInvalid, std::string("qp is in state ") +
+                                                       to_string(context_.state) +
+                                                       ": bring it to rts before sending");
+  }
+}
+
+wire::Result<void> QueuePair::post_sends(std::span<const SendWr> wrs, NicOutput& out) {
+  for (std::size_t posted = 0; posted < wrs.size(); ++posted) {
+    auto result = post_send(wrs[posted], out);
+    if (result) continue;
+    // No state that refuses a request has completed those before it: they lie in the queue.
+    for (; posted > 0; --posted) is_rc() ? requester_.take_back() : sends_.pop_youngest();
+    return result;
+  }
+  return {};
+}
+
+wire::Result<void> QueuePair::post_recv(const RecvWr& wr, NicOutput& out) {
+  switch (context_.state) {
+    case QpState::kReset:
+      return wire::fail(wire::ErrorCode::kInvalid,
+                        "qp is in state reset: bring it to init before posting receives");
+    case QpState::kErr:
+      if (receives_.is_shared()) return receives_.post(wr);
+      receives_.complete(wr.wr_id, WcStatus::kFlush, out);
+      return {};
+    default:
+      return receives_.post(wr);
+  }
+}
+
+bool QueuePair::can_receive() const {
+  return context_.state == QpState::kRtr || context_.state == QpState::kRts ||
+         context_.state == QpState::kSqd || context_.state == QpState::kSqe;
+}
+
+// The checks of IBTA 9.6.1 that concern the connection; a packet refused here is dropped without a
+// word.
+bool QueuePair::may_enter(const wire::RoceHeaders& headers) {
+  Counters& counters = context_.port.counters;
+  if (!can_receive()) {
+    counters.add(Counter::kRxDropQpState);
+    return false;
+  }
+  if (headers.ip.source != context_.attr.remote_ip && type() != QpType::kUd) {
+    counters.add(Counter::kRxDropWrongSource);
+    return false;
+  }
+  if ((headers.bth.pkey & kPkeyMembershipMask) != (wire::Bth::kDefaultPkey & kPkeyMembershipMask)) {
+    counters.add(Counter::kRxDropPkey);
+    return false;
+  }
+  return true;
+}
+
+void QueuePair::on_packet(Instant now, const wire::RoceHeaders& headers,
+                          std::span<const std::uint8_t> data, NicOutput& out) {
+  if (!may_enter(headers)) return;
+  if (congestion_) {
+    resume(now);
+    note_congestion(now, headers);
+  }
+  Counters& counters = context_.port.counters;
+  if (service_of(headers.bth.opcode) != service_for(type())) {
+    const bool cnp = headers.bth.opcode == wire::Opcode::kCnp;
+    counters.add(cnp ? Counter::kRxCnp : Counter::kRxDropUnsupported);
+  } else if (!is_rc()) {
+    on_unreliable_packet(headers, data, out);
+  } else if (opcode_info(headers.bth.opcode).request()) {
+    note_established(out);
+    if (!responder_.on_request(headers, data, out)) {
+      break_down(std::nullopt, "refused a request", out);
+    } else if (congestion_ && congestion_->owes_echo()) {
+      responder_.acknowledge();  // of what has arrived, this packet, too
+    }
+  } else if (context_.state == QpState::kRtr) {
+    counters.add(Counter::kRxDropQpState);
+  } else {
+    on_response(now, headers, data, out);
+  }
+}
+
+void QueuePair::note_congestion(Instant now, const wire::RoceHeaders& headers) {
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  const bool is_cnp = headers.bth.opcode == wire::Opcode::kCnp;
+  if (is_cnp || (info.response && headers.bth.becn)) {
+    if (!is_cnp) context_.port.counters.add(Counter::kRxCeEcho);
+    congestion_->on_notification(now);
+  } else if (QpCongestion::is_marked(headers)) {
+    congestion_->on_marked(now, info.request());
+  }
+}
+
+void QueuePair::on_response(Instant now, const wire::RoceHeaders& headers,
+                            std::span<const std::uint8_t> data, NicOutput& out) {
+  if (headers.bth.opcode == wire::Opcode::kRcAcknowledge) {
+    requester_.on_ack(now, headers.bth.psn, headers.aeth, out);
+  } else {
+    requester_.on_result(now, headers, data, out);
+  }
+  settle_requester(out);
+}
+
+void QueuePair::on_unreliable_packet(const wire::RoceHeaders& headers,
+                                     std::span<const std::uint8_t> data, NicOutput& out) {
+  const bool uc = type() == QpType::kUc;
+  if (uc) note_established(out);
+  if (!(uc ? uc_responder_.on_request(headers, data, out)
+           : ud_responder_.on_datagram(headers, data, out))) {
+    break_down(std::nullopt, "a receive failed", out);
+  }
+}
+
+void QueuePair::note_established(NicOutput& out) {
+  if (context_.state == QpState::kRtr && !heard_) {
+    out.events.push_back({AsyncEventKind::kCommEstablished, context_.qpn});
+  }
+  heard_ = true;
+}
+
+void QueuePair::on_timer(Instant now, NicOutput& out) {
+  resume(now);
+  if (requester_.deadline() > now) return;
+  requester_.on_timer(now);
+  settle_requester(out);
+}
+
+void QueuePair::build_response(wire::Frame& frame) {
+  if (congestion_ && congestion_->owes_cnp()) return build_cnp(frame);
+  const bool echo = congestion_ && congestion_->owes_echo();
+  responder_.build_response(frame, echo);
+  if (echo) congestion_->on_echo_sent();
+}
+
+void QueuePair::build_cnp(wire::Frame& frame) {
+  wire::RoceHeaders headers = context_.envelope;
+  headers.ip.tos = context_.attr.traffic_class;
+  headers.bth.opcode = wire::Opcode::kCnp;
+  headers.bth.becn = true;
+  headers.bth.psn = Psn();
+  headers.emit(frame, 0);
+  finish_packet(context_.port.config, context_.port.counters, {}, true, frame);
+  congestion_->on_cnp_sent();
+}
+
+Build QueuePair::build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                            NicOutput& out) {
+  const Build built = build_packet(now, buffer, frame, out);
+  if (!congestion_ || built != Build::kBuilt) return built;
+  if (congestion_->on_sent(now, frame.size()) && has_work()) {
+    context_.port.counters.add(Counter::kPacedWaits);
+  }
+  return built;
+}
+
+Build QueuePair::build_packet(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                              NicOutput& out) {
+  const bool may_send = can_send();
+  if (responder_.has_result() && (result_is_next_ || !may_send)) {
+    result_is_next_ = false;
+    const Build built = responder_.build_result(buffer, frame, out);
+    if (built == Build::kFailed) break_down(std::nullopt, "memory of a read is gone", out);
+    return built;
+  }
+  assert(may_send);
+  result_is_next_ = true;
+  if (is_rc()) {
+    const Build built = requester_.build(now, buffer, frame);
+    if (built == Build::kFailed) settle_requester(out);
+    return built;
+  }
+  const Build built = unreliable_.build(buffer, frame, out);
+  if (built == Build::kFailed) {
+    set_state(QpState::kSqe, "a send's memory can't be read");
+    unreliable_.flush(WcStatus::kLocalProtection, out);
+  } else {
+    settle_requester(out);
+  }
+  return built;
+}
+
+void QueuePair::settle_requester(NicOutput& out) {
+  if (const auto failure = requester_.failure()) {
+    break_down(failure, "send request failed", out);
+  } else if (context_.state == QpState::kSqd && owes_drained_ &&
+             (is_rc() ? requester_.drained() : unreliable_.drained())) {
+    owes_drained_ = false;
+    out.events.push_back({AsyncEventKind::kSqDrained, context_.qpn});
+  }
+}
+
+void QueuePair::break_down(std::optional<WcStatus> oldest_send, const char* reason,
+                           NicOutput& out) {
+  set_state(QpState::kErr, reason);
+  if (is_rc()) {
+    requester_.flush(oldest_send, out);
+    responder_.flush(out);
+  } else {
+    unreliable_.flush(oldest_send, out);
+    uc_responder_.flush(out);
+  }
+}
+
+std::optional<CongestionState> QueuePair::congestion(Instant now) const {
+  if (!congestion_) return std::nullopt;
+  return congestion_->state(now);
+}
+
+void QueuePair::check_consistent() const {
+  if (is_rc()) {
+    requester_.check_consistent();
+    responder_.check_consistent();
+  }
+  assert(!requester_.failure() && reason_ != nullptr);
+  assert(!can_send() || context_.state == QpState::kRts || context_.state == QpState::kSqd);
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,122 @@
+// One queue pair: its state machine (IBTA vol. 1, 10.3.1) around a requester and a responder that
+// know nothing of each other. A group member's QP is now one, now the other; neither role touches
+// the other's PSNs. The type decides which requester and responder serve its two queues.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "nic-emulator/engine/intrusive_list.h"
+#include "nic-emulator/engine/requester.h"
+#include "nic-emulator/engine/responder.h"
+#include "nic-emulator/engine/timer_heap.h"
+#include "nic-emulator/engine/uc_responder.h"
+#include "nic-emulator/engine/ud_responder.h"
+#include "nic-emulator/engine/unreliable_requester.h"
+
+namespace cepheus::rnic {
+
+class QueuePair {
+ public:
+  // `srq` may be null.
+  QueuePair(Port& port, Qpn qpn, const QpInit& init, SharedReceiveQueue* srq);
+
+  Qpn qpn() const { return context_.qpn; }
+  wire::Result<void> modify(const QpAttr& attr, std::uint32_t mask, NicOutput& out);
+  QpAttr query() const;
+  void fail(NicOutput& out);  // for a cause outside: to ERR, with an event
+
+  // All of them or none.
+  wire::Result<void> post_sends(std::span<const SendWr> wrs, NicOutput& out);
+  wire::Result<void> post_recv(const RecvWr& wr, NicOutput& out);
+
+  // `data` is the payload without pad.
+  void on_packet(Instant now, const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                 NicOutput& out);
+  void on_timer(Instant now, NicOutput& out);
+  Instant deadline() const {
+    const Instant own = requester_.deadline();
+    return waits_for_rate() && has_work() ? std::min(own, congestion_->deadline()) : own;
+  }
+  // Its rate may allow again what it did not. Before new work is looked at; on_timer does so, too.
+  void resume(Instant now) {
+    if (congestion_) congestion_->on_timer(now);
+  }
+
+  bool has_response() const {
+    return responder_.has_response() || (congestion_ && congestion_->owes_cnp());
+  }
+  void build_response(wire::Frame& frame);
+  // Requests, and results of the peer's READs and atomics, by turns; not while it waits for its
+  // rate.
+  bool has_data() const { return has_work() && !waits_for_rate(); }
+  Build build_data(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
+
+  Bulk bulk() const {
+    if (!is_rc() || context_.state == QpState::kErr) return Bulk::kNone;
+    if (requester_.in_flight() >= kBulk || responder_.packets() >= kBulk) return Bulk::kAmid;
+    return responder_.packets_before() >= kBulk ? Bulk::kBetween : Bulk::kNone;
+  }
+  // See Nic.
+  bool is_quiet() const {
+    if (!is_rc() || context_.state != QpState::kRts) return true;
+    return bulk() == Bulk::kNone && requester_.in_flight() <= kFew &&
+           requester_.awaits_acks_alone() && !responder_.has_result();
+  }
+  std::optional<CongestionState> congestion(Instant now) const;
+  bool jump(std::uint64_t sent, std::uint64_t received);  // see Nic
+  void check_consistent() const;
+
+  // Places in the NIC's lists; the NIC's own business.
+  ListHook<QueuePair> response_hook;
+  ListHook<QueuePair> data_hook;
+  TimerSlot timer;
+
+ private:
+  static constexpr std::uint32_t kBulk = 96, kFew = 32;  // packets
+
+  QpType type() const { return context_.init.type; }
+  bool is_rc() const { return type() == QpType::kRc; }
+  bool has_work() const { return can_send() || responder_.has_result(); }
+  bool waits_for_rate() const { return congestion_ && congestion_->waits(); }
+  bool can_send() const { return is_rc() ? requester_.can_send() : unreliable_.can_send(); }
+  wire::Result<void> post_send(const SendWr& wr, NicOutput& out);
+  void set_state(QpState state, const char* reason);
+  bool can_receive() const;
+  bool may_enter(const wire::RoceHeaders& headers);
+  void apply(const QpAttr& attr, std::uint32_t mask);
+  void make_envelope();
+  void on_unreliable_packet(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                            NicOutput& out);
+  void on_response(Instant now, const wire::RoceHeaders& headers,
+                   std::span<const std::uint8_t> data, NicOutput& out);
+  void note_congestion(Instant now, const wire::RoceHeaders& headers);
+  void build_cnp(wire::Frame& frame);
+  Build build_packet(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame,
+                     NicOutput& out);
+  void note_established(NicOutput& out);
+  void start_receiving(Psn first);
+  void start_sending(Psn first);
+  void reset();
+  // To ERR: completes and flushes both queues.
+  void break_down(std::optional<WcStatus> oldest_send, const char* reason, NicOutput& out);
+  void settle_requester(NicOutput& out);  // breaks down or reports drained, if it is so
+
+  // Null unless the NIC has congestion control. Beside the places, since it is asked for as often.
+  std::unique_ptr<QpCongestion> congestion_;
+  QpContext context_;
+  SendQueue sends_;
+  ReceiveQueue receives_;
+  Requester requester_;             // RC
+  Responder responder_;             // RC
+  UnreliableRequester unreliable_;  // UC and UD
+  UcResponder uc_responder_;
+  UdResponder ud_responder_;
+  const char* reason_ = "created";  // of the last change of state
+  bool heard_ = false;              // a packet has come since RTR
+  bool result_is_next_ = false;
+  bool owes_drained_ = false;  // the event
+};
+
+}  // namespace cepheus::rnic

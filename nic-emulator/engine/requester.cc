@@ -1,0 +1,240 @@
+#include "nic-emulator/engine/requester.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "nic-emulator/engine/packet_out.h"
+
+namespace cepheus::rnic {
+using wire::Opcode;
+
+Requester::Requester(const QpContext& context, SendQueue& queue)
+    : qp_(context), counters_(context.port.counters), queue_(queue) {}
+
+void Requester::start(Psn first) {
+  assert(queue_.empty() && posted_ == 0);
+  first_psn_ = first;
+  retries_left_ = qp_.attr.retry_count;
+  rnr_retries_left_ = qp_.attr.rnr_retry;
+  timeouts_in_a_row_ = 0;
+}
+
+void Requester::reset() {
+  queue_.clear();
+  una_ = next_ = sent_ = posted_ = often_until_ = 0;
+  cursor_ = queue_.head();
+  probing_ = waits_for_receiver_ = local_failure_ = missed_result_ = false;
+  fetches_in_flight_ = 0;
+  rnr_deadline_ = ack_deadline_ = wire::kNever;
+  drain_limit_.reset();
+  oldest_failure_.reset();
+  asked_for_.reset();
+}
+
+wire::Result<void> Requester::post(const SendWr& wr) {
+  const auto end = queue_.post(wr, posted_);
+  if (!end) return tl::unexpected(end.error());
+  posted_ = *end;
+  return {};
+}
+
+void Requester::take_back() {
+  posted_ = queue_.at(queue_.tail() - 1).first_packet;
+  queue_.pop_youngest();
+}
+
+std::uint64_t Requester::window() const {
+  if (probing_) return 1;
+  const NicConfig& config = qp_.port.config;
+  return next_ < often_until_ ? config.cautious_window : config.window_packets;
+}
+
+bool Requester::can_send() const {
+  if (qp_.state != QpState::kRts && qp_.state != QpState::kSqd) return false;
+  if (waits_for_receiver_ || local_failure_ || oldest_failure_) return false;
+  return next_ < drain_limit_.value_or(posted_) && next_ - una_ < window() && may_begin();
+}
+
+// Packets of a READ that one request asks for at most.
+std::uint64_t Requester::read_piece() const {
+  return std::max(qp_.port.config.cautious_window / 2, 1u);
+}
+
+// Whether READs and atomics in flight let the message at the cursor go on
+// (IBTA 10.8.3.3, 9.7.3.2).
+bool Requester::may_begin() const {
+  const SendWqe& wqe = queue_.at(cursor_);
+  if (wqe.fence && next_ == wqe.first_packet && fetches_in_flight_ != 0) return false;
+  return !wqe.is_fetch() || fetches_in_flight_ < qp_.attr.max_rd_atomic;
+}
+
+// Where something was lost, or the peer is slow, time-outs are far off only if ACKs come often.
+std::uint32_t Requester::ack_every() const {
+  constexpr std::uint32_t kOften = 32;
+  const std::uint32_t asked = qp_.port.config.ack_every;
+  return next_ < often_until_ ? std::min(asked, kOften) : asked;
+}
+
+Build Requester::build(Instant now, std::span<std::uint8_t> buffer, wire::Frame& frame) {
+  assert(can_send());
+  const NicConfig& config = qp_.port.config;
+  const SendWqe& wqe = queue_.at(cursor_);
+  if (wqe.is_fetch()) return build_fetch(now, wqe, frame);
+  const std::uint64_t index = next_ - wqe.first_packet;
+  const std::uint64_t offset = index * qp_.attr.path_mtu;
+  const auto length =
+      static_cast<std::size_t>(std::min<std::uint64_t>(qp_.attr.path_mtu, wqe.length - offset));
+  const bool first = index == 0;
+  const bool last = index + 1 == wqe.packets;
+  const bool fills_window = next_ + 1 - una_ >= window();
+
+  wire::RoceHeaders headers = qp_.envelope;
+  headers.bth.opcode = opcode_of(wqe, first, last);
+  headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
+  headers.bth.solicited = last && wqe.solicited;
+  headers.bth.ack_request = last || fills_window || (index + 1) % ack_every() == 0;
+  headers.bth.psn = psn_of(next_);
+  headers.reth = {wqe.remote_address, wqe.rkey, wqe.length};
+  headers.imm.value = headers.ieth.rkey = wqe.imm;
+  headers.emit(frame, length + headers.bth.pad_count);
+
+  const auto room = payload_room(config, buffer, length, frame);
+  if (!room) return Build::kNeedsBuffer;
+  if (!queue_.read(cursor_, offset, room->bytes.first(length))) {
+    local_failure_ = true;
+    return Build::kFailed;
+  }
+  finish_packet(config, counters_, room->bytes, room->is_inline, frame);
+  on_sent(now, 1);
+  return Build::kBuilt;
+}
+
+// A READ request or an atomic: no payload.
+Build Requester::build_fetch(Instant now, const SendWqe& wqe, wire::Frame& frame) {
+  wire::RoceHeaders headers = qp_.envelope;
+  headers.bth.psn = psn_of(next_);
+  headers.bth.ack_request = true;
+  std::uint64_t packets = 1;
+  if (wqe.op == SendOp::kRead) {
+    const std::uint64_t index = next_ - wqe.first_packet;
+    const std::uint64_t offset = index * qp_.attr.path_mtu;
+    packets = std::min(read_piece() - index % read_piece(), wqe.packets - index);
+    headers.bth.opcode = Opcode::kRcReadRequest;
+    headers.reth = {wqe.remote_address + offset, wqe.rkey,
+                    static_cast<std::uint32_t>(
+                        std::min<std::uint64_t>(packets * qp_.attr.path_mtu, wqe.length - offset))};
+  } else {
+    const bool swaps = wqe.op == SendOp::kCompareSwap;
+    headers.bth.opcode = swaps ? Opcode::kRcCompareSwap : Opcode::kRcFetchAdd;
+    headers.atomic = {wqe.remote_address, wqe.rkey, swaps ? wqe.swap : wqe.compare_add,
+                      swaps ? wqe.compare_add : 0};
+  }
+  headers.emit(frame, 0);
+  finish_packet(qp_.port.config, counters_, {}, true, frame);
+  ++fetches_in_flight_;
+  on_sent(now, packets);
+  return Build::kBuilt;
+}
+
+void Requester::on_sent(Instant now, std::uint64_t packets) {
+  if (next_ < sent_) counters_.add(Counter::kTxRetransmitted);
+  next_ += packets;
+  sent_ = std::max(sent_, next_);
+  if (next_ == queue_.at(cursor_).end_packet()) ++cursor_;
+  restart_timer(now);
+}
+
+// Go-back-N: resend from the oldest packet that is not acknowledged.
+void Requester::go_back() {
+  next_ = una_;
+  cursor_ = queue_.head();
+  fetches_in_flight_ = 0;
+  local_failure_ = false;
+  ack_deadline_ = wire::kNever;
+}
+
+void Requester::spend_retry() {
+  constexpr std::uint64_t kWindows = 64;
+  often_until_ = sent_ + kWindows * qp_.port.config.window_packets;
+  if (retries_left_ == 0) {
+    counters_.add(Counter::kRetriesExceeded);
+    oldest_failure_ = WcStatus::kRetryExceeded;
+    return;
+  }
+  --retries_left_;
+  go_back();
+}
+
+void Requester::on_timer(Instant now) {
+  if (waits_for_receiver_) {
+    if (now >= rnr_deadline_) waits_for_receiver_ = false;
+    return;
+  }
+  if (now < ack_deadline_) return;
+  counters_.add(Counter::kAckTimeouts);
+  ++timeouts_in_a_row_;
+  missed_result_ = false;
+  // One packet probes: mostly it was the answer that got lost, or came late, and a whole window
+  // would be sent for nothing.
+  probing_ = true;
+  spend_retry();
+}
+
+Duration Requester::ack_timeout() const {
+  const auto asked = std::chrono::nanoseconds(std::int64_t{4096} << qp_.attr.timeout_code);
+  const Duration first = std::max<Duration>(asked, qp_.port.config.min_ack_timeout);
+  return first *
+         (std::int64_t{1} << std::min(timeouts_in_a_row_, qp_.port.config.timeout_doublings));
+}
+
+void Requester::restart_timer(Instant now) {
+  const bool runs = una_ < next_ && qp_.attr.timeout_code != 0;
+  ack_deadline_ = runs ? now + ack_timeout() : wire::kNever;
+}
+
+std::optional<WcStatus> Requester::failure() const {
+  if (oldest_failure_) return oldest_failure_;
+  // Requests before the one that can't be read end first; their own failure would come first, too.
+  if (local_failure_ && una_ == next_) return WcStatus::kLocalProtection;
+  return std::nullopt;
+}
+
+void Requester::flush(std::optional<WcStatus> first, NicOutput& out) {
+  queue_.flush(first, out);
+  una_ = next_ = posted_ = sent_;
+  cursor_ = queue_.head();
+  probing_ = waits_for_receiver_ = local_failure_ = missed_result_ = false;
+  fetches_in_flight_ = 0;
+  rnr_deadline_ = ack_deadline_ = wire::kNever;
+  drain_limit_.reset();
+  oldest_failure_.reset();
+  asked_for_.reset();
+}
+
+void Requester::drain() {
+  drain_limit_ = una_;
+  for (std::uint64_t p = queue_.head(); p < queue_.tail() && queue_.at(p).first_packet < sent_;
+       ++p) {
+    drain_limit_ = queue_.at(p).end_packet();
+  }
+}
+
+void Requester::jump(std::uint64_t packets) {
+  assert(is_idle());
+  una_ += packets;
+  next_ = sent_ = posted_ = una_;
+}
+
+void Requester::check_consistent() const {
+  assert(una_ <= next_ && next_ <= sent_ && sent_ <= posted_);
+  assert(sent_ - una_ < 2 * std::uint64_t{qp_.port.config.window_packets});
+  assert(queue_.empty() ? una_ == posted_ : queue_.front().end_packet() > una_);
+  assert(cursor_ >= queue_.head() && cursor_ <= queue_.tail());
+  assert(cursor_ == queue_.tail() ||
+         (queue_.at(cursor_).first_packet <= next_ && next_ < queue_.at(cursor_).end_packet()));
+  assert(ack_deadline_ == wire::kNever || una_ < next_);
+  assert(fetches_in_flight_ <= next_ - una_ && fetches_in_flight_ <= kMaxRdAtomic);
+  assert(!waits_for_receiver_ || (probing_ && rnr_deadline_ != wire::kNever));
+}
+
+}  // namespace cepheus::rnic

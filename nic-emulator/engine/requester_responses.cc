@@ -1,0 +1,190 @@
+// What the requester makes of ACKs, NAKs, READ responses and atomic ACKs.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+
+#include "nic-emulator/engine/requester.h"
+#include "nic-emulator/engine/scatter_gather.h"
+
+namespace cepheus::rnic {
+namespace {
+
+WcStatus status_of_nak(std::uint8_t code) {
+  switch (static_cast<wire::NakCode>(code)) {
+    case wire::NakCode::kRemoteAccess:
+      return WcStatus::kRemoteAccess;
+    case wire::NakCode::kRemoteOperational:
+      return WcStatus::kRemoteOperation;
+    default:
+      return WcStatus::kRemoteInvalidRequest;
+  }
+}
+
+}  // namespace
+
+// The packet that a response speaks of, if it is in flight.
+std::optional<std::uint64_t> Requester::packet_of(Psn psn) {
+  // Fewer than two windows are in flight (check_consistent), 2^23 at most (Nic's kLargestWindow): a
+  // PSN in flight lies within 2^23 of the oldest one. Any other PSN is refused here.
+  const std::int32_t steps = distance(psn_of(una_), psn);
+  if (steps < 0 || static_cast<std::uint64_t>(steps) >= sent_ - una_) {
+    const bool is_believed = steps >= 0 && sent_ > una_;
+    if (is_believed && qp_.port.config.manners.believes_ack_of_unsent) return sent_ - 1;
+    counters_.add(Counter::kRxDropStaleAck);
+    return std::nullopt;
+  }
+  return una_ + static_cast<std::uint64_t>(steps);
+}
+
+void Requester::on_ack(Instant now, Psn psn, const wire::Aeth& aeth, NicOutput& out) {
+  const bool known = aeth.kind == wire::AckKind::kAck || aeth.kind == wire::AckKind::kRnrNak ||
+                     aeth.is_sequence_nak() || aeth.is_fatal_nak();
+  if (!known) {
+    counters_.add(Counter::kRxDropMalformed);
+    return;
+  }
+  const auto packet = packet_of(psn);
+  if (!packet) return;
+  switch (aeth.kind) {
+    case wire::AckKind::kAck:
+      counters_.add(Counter::kRxAck);
+      if (!advance_to(now, *packet + 1, out)) on_missing_result();
+      break;
+    case wire::AckKind::kRnrNak:
+      on_rnr_nak(now, *packet, aeth.value, out);
+      break;
+    default:
+      on_nak(now, *packet, aeth.value, out);
+      break;
+  }
+}
+
+void Requester::on_result(Instant now, const wire::RoceHeaders& headers,
+                          std::span<const std::uint8_t> data, NicOutput& out) {
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (info.aeth && headers.aeth.kind != wire::AckKind::kAck) {
+    counters_.add(Counter::kRxDropMalformed);
+    return;
+  }
+  const auto packet = packet_of(headers.bth.psn);
+  if (!packet) return;
+  counters_.add(info.atomic_ack_eth ? Counter::kRxAtomicAck : Counter::kRxReadResponse);
+  if (!advance_to(now, *packet, out)) return on_missing_result();
+  oldest_failure_ = place_result(headers, *packet, data);
+  if (oldest_failure_) return;
+
+  const SendWqe& wqe = queue_.front();
+  const std::uint64_t done = *packet + 1 - wqe.first_packet;
+  const bool ends_request = done == wqe.packets || done % read_piece() == 0;
+  if (ends_request && *packet < next_) --fetches_in_flight_;
+  una_ = *packet + 1;
+  if (done == wqe.packets) {
+    if (wqe.signaled) queue_.complete(wqe, WcStatus::kSuccess, out);
+    queue_.pop();
+  }
+  on_progress(now);
+}
+
+// Puts what came for `packet`, the oldest one, into the request's memory; or says why it can't.
+std::optional<WcStatus> Requester::place_result(const wire::RoceHeaders& headers,
+                                                std::uint64_t packet,
+                                                std::span<const std::uint8_t> data) const {
+  const SendWqe& wqe = queue_.front();
+  std::array<std::uint8_t, sizeof headers.atomic_ack.original> original;
+  std::uint64_t offset = 0;
+  std::uint64_t expected = 0;
+  const bool atomic = opcode_info(headers.bth.opcode).atomic_ack_eth;
+  if (atomic ? !wqe.is_atomic() : wqe.op != SendOp::kRead) return WcStatus::kBadResponse;
+  if (!atomic) {
+    offset = (packet - wqe.first_packet) * qp_.attr.path_mtu;
+    expected = std::min<std::uint64_t>(qp_.attr.path_mtu, wqe.length - offset);
+  }
+  if (data.size() != expected) return WcStatus::kBadResponse;
+  if (atomic) {
+    std::memcpy(original.data(), &headers.atomic_ack.original, original.size());
+    data = original;
+  }
+  const bool placed =
+      scatter(qp_.port.memory, qp_.init.pd, queue_.sges(queue_.head()), offset, data);
+  return placed ? std::nullopt : std::optional(WcStatus::kLocalProtection);
+}
+
+// Everything below `una` has arrived, but a READ or atomic completes by its result alone. False: it
+// stopped at one.
+bool Requester::advance_to(Instant now, std::uint64_t una, NicOutput& out) {
+  assert(una >= una_ && una <= sent_);
+  const std::uint64_t before = una_;
+  while (una_ < una) {
+    const SendWqe& wqe = queue_.front();
+    if (wqe.is_fetch()) break;
+    if (wqe.end_packet() > una) {
+      una_ = una;
+      break;
+    }
+    una_ = wqe.end_packet();
+    if (wqe.signaled) queue_.complete(wqe, WcStatus::kSuccess, out);
+    queue_.pop();
+  }
+  if (una_ != before) on_progress(now);
+  return una_ == una;
+}
+
+void Requester::on_progress(Instant now) {
+  if (next_ < una_) go_back();
+  retries_left_ = qp_.attr.retry_count;
+  rnr_retries_left_ = qp_.attr.rnr_retry;
+  timeouts_in_a_row_ = 0;
+  probing_ = waits_for_receiver_ = missed_result_ = false;
+  restart_timer(now);
+}
+
+// A response that comes after the result of the oldest packet was sent implies that it is lost
+// (IBTA 9.7.6). Said once: responses to what was asked before are still under way.
+void Requester::on_missing_result() {
+  counters_.add(Counter::kRxMissingResult);
+  if (next_ == una_ || missed_result_) return;
+  missed_result_ = true;
+  probing_ = false;
+  timeouts_in_a_row_ = 0;
+  spend_retry();
+}
+
+void Requester::on_rnr_nak(Instant now, std::uint64_t packet, std::uint8_t timer, NicOutput& out) {
+  counters_.add(Counter::kRxRnrNak);
+  if (!advance_to(now, packet, out)) return on_missing_result();
+  if (next_ == packet) return;  // not sent since the last NAK: this is an old one
+  go_back();
+  if (qp_.attr.rnr_retry != kInfiniteRnrRetry) {
+    if (rnr_retries_left_ == 0) {
+      counters_.add(Counter::kRnrRetriesExceeded);
+      oldest_failure_ = WcStatus::kRnrRetryExceeded;
+      return;
+    }
+    --rnr_retries_left_;
+  }
+  retries_left_ = qp_.attr.retry_count;  // the receiver lives
+  timeouts_in_a_row_ = 0;
+  waits_for_receiver_ = probing_ = true;
+  rnr_deadline_ = now + std::min(wire::rnr_timer_duration(timer), qp_.port.config.max_rnr_wait);
+}
+
+void Requester::on_nak(Instant now, std::uint64_t packet, std::uint8_t code, NicOutput& out) {
+  const bool sequence = static_cast<wire::NakCode>(code) == wire::NakCode::kSequenceError;
+  counters_.add(sequence ? Counter::kRxNakSequence : Counter::kRxNakFatal);
+  if (!advance_to(now, packet, out)) return on_missing_result();
+  if (!sequence) {
+    oldest_failure_ = status_of_nak(code);
+    return;
+  }
+  // Not sent since the last NAK: this is an old one, and must not cut an RNR wait short.
+  if (next_ == packet) return;
+  // A responder says it once a gap (IBTA 9.7.5.2): a second one was doubled on its way, and would
+  // cost a retry. If the repeat is lost, too, only a time-out shows it.
+  if (asked_for_ == packet && !qp_.port.config.every_nak_counts) return;
+  asked_for_ = packet;
+  probing_ = false;  // the receiver lives, and misses more than the probe
+  spend_retry();
+}
+
+}  // namespace cepheus::rnic

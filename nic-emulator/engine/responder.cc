@@ -1,0 +1,238 @@
+#include "nic-emulator/engine/responder.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "nic-emulator/engine/packet_out.h"
+
+namespace cepheus::rnic {
+
+Responder::Responder(const QpContext& context, ReceiveQueue& receives)
+    : qp_(context), counters_(context.port.counters), receives_(receives) {}
+
+void Responder::start(Psn first) { expected_ = first_ = first; }
+
+void Responder::reset() {
+  receives_.clear();
+  if (expected_ != first_) stale_ = expected_ - 1;
+  expected_ = first_ = Psn();
+  msn_ = 0;
+  owed_ = Owed::kNothing;
+  said_nak_ = false;
+  message_ = Message::kNone;
+  offset_ = 0;
+  since_fetch_ = kFarthestDuplicate;
+  packets_ = packets_before_ = 0;
+  results_.clear();
+}
+
+void Responder::jump(std::uint64_t packets) {
+  assert(is_idle());
+  expected_ = expected_ + static_cast<std::int64_t>(packets);
+  msn_ = static_cast<std::uint32_t>(msn_ + packets) & Psn::kMask;
+  since_fetch_ = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(since_fetch_ + packets, kFarthestDuplicate));
+}
+
+bool Responder::on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                           NicOutput& out) {
+  const Manners& manners = qp_.port.config.manners;
+  // The peer's PSN may be any number. Within 2^23 ahead it is a gap, within 2^23 behind a duplicate
+  // (IBTA 9.7.2): a requester has fewer than 2^23 packets outstanding, so the two do not meet.
+  const std::int32_t ahead = distance(expected_, headers.bth.psn);
+  if (ahead > 0) {
+    counters_.add(Counter::kRxOutOfSequence);
+    const bool says_nak = !said_nak_ || manners.naks_each_packet_of_gap;
+    if (says_nak && owed_ != Owed::kRnrNak) {
+      owe(Owed::kSequenceNak);
+      said_nak_ = true;
+    }
+    return true;
+  }
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (ahead < 0) {
+    on_duplicate(headers, static_cast<std::uint32_t>(-ahead));
+    return true;
+  }
+  if (!is_in_place(info, data.size())) return refuse(wire::NakCode::kInvalidRequest, out);
+  const bool takes_receive = info.send ? info.first : info.imm;
+  if (takes_receive && !receives_.hold(out)) {
+    // What follows in flight is dropped without a word: one NAK a gap.
+    said_nak_ = !manners.naks_after_rnr;
+    owe(Owed::kRnrNak);
+    return true;
+  }
+  const bool fetch = info.read_request || info.atomic_request;
+  if (fetch ? !execute_fetch(headers, out) : !execute(headers, data, out)) return false;
+
+  said_nak_ = false;
+  if (fetch) return true;
+  ++packets_;  // a message has at most 2^31 bytes
+  if (info.last) packets_before_ = std::exchange(packets_, 0);
+  if (info.last) msn_ = (msn_ + 1) & Psn::kMask;
+  expected_ = expected_ + 1;
+  if (since_fetch_ < kFarthestDuplicate) ++since_fetch_;
+  // A NAK that did not leave in time has become untrue: everything up to here has arrived.
+  const bool outdated_nak = owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak;
+  if (outdated_nak) owed_ = Owed::kNothing;
+  if (headers.bth.ack_request || outdated_nak || manners.acks_every_packet) owe(Owed::kAck);
+  return true;
+}
+
+// Whether the opcode may follow what came before, with this many bytes
+// (IBTA 9.7.4.1.1 to 9.7.4.1.6).
+bool Responder::is_in_place(const wire::OpcodeInfo& info, std::size_t length) const {
+  if (info.read_request || info.atomic_request) return message_ == Message::kNone && length == 0;
+  const Message kind = info.send ? Message::kSend : Message::kWrite;
+  if (message_ != (info.first ? Message::kNone : kind)) return false;
+  if (!info.last) return length == qp_.attr.path_mtu;
+  return length <= qp_.attr.path_mtu && (info.first || length > 0);
+}
+
+// Carries out a packet that is the next in sequence. False: refused.
+bool Responder::execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                        NicOutput& out) {
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (info.first) {
+    offset_ = 0;
+    message_ = info.send ? Message::kSend : Message::kWrite;
+    if (info.write && !begin_write(headers.reth, out)) return false;
+  }
+  if (info.send ? !place_send(data, out) : !place_write(data, info.last, out)) return false;
+  offset_ += data.size();
+  if (!info.last) return true;
+  message_ = Message::kNone;
+  if (info.send || info.imm) return complete_receive(headers, out);
+  counters_.add(Counter::kRxSilent);
+  return true;
+}
+
+bool Responder::place_send(std::span<const std::uint8_t> data, NicOutput& out) {
+  if (offset_ + data.size() > receives_.room()) {
+    return refuse_receive(wire::NakCode::kInvalidRequest, WcStatus::kLocalLength, out);
+  }
+  if (!receives_.place(offset_, data)) {
+    return refuse_receive(wire::NakCode::kRemoteOperational, WcStatus::kLocalProtection, out);
+  }
+  return true;
+}
+
+bool Responder::begin_write(const wire::Reth& reth, NicOutput& out) {
+  if ((qp_.attr.access & kRemoteWrite) == 0 || reth.dma_length > kMaxMessage) {
+    return refuse(wire::NakCode::kInvalidRequest, out);
+  }
+  write_ = reth;
+  // The key of an empty write is not looked at (IBTA 9.7.4.1.5).
+  if (reth.dma_length != 0 &&
+      qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
+                                kRemoteWrite) == nullptr) {
+    return refuse(wire::NakCode::kRemoteAccess, out);
+  }
+  return true;
+}
+
+bool Responder::place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out) {
+  const std::uint64_t end = offset_ + data.size();
+  if (last ? end != write_.dma_length : end >= write_.dma_length) {
+    return refuse(wire::NakCode::kInvalidRequest, out);
+  }
+  if (data.empty()) return true;
+  std::uint8_t* to = qp_.port.memory.translate(
+      write_.rkey, qp_.init.pd, write_.virtual_address + offset_, data.size(), kRemoteWrite);
+  // Deregistered meanwhile, or unmapped.
+  if (to == nullptr || (qp_.port.memory.moves_payload() &&
+                        !qp_.port.memory.copy_in(write_.rkey, to, data.data(), data.size()))) {
+    return refuse(wire::NakCode::kRemoteAccess, out);
+  }
+  return true;
+}
+
+bool Responder::complete_receive(const wire::RoceHeaders& headers, NicOutput& out) {
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  if (info.ieth && !qp_.port.memory.invalidate(headers.ieth.rkey, qp_.init.pd)) {
+    return refuse_receive(wire::NakCode::kRemoteAccess, WcStatus::kRemoteInvalidRequest, out);
+  }
+  Completion& c = receives_.complete(WcStatus::kSuccess, out);
+  c.opcode = info.write ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv;
+  c.byte_len = static_cast<std::uint32_t>(offset_);
+  c.solicited = headers.bth.solicited;
+  c.has_imm = info.imm;
+  c.has_invalidated_rkey = info.ieth;
+  c.imm = info.imm ? headers.imm.value : info.ieth ? headers.ieth.rkey : 0;
+  return true;
+}
+
+bool Responder::refuse(wire::NakCode code, NicOutput& out) {
+  fatal_code_ = code;
+  owe(Owed::kFatalNak);
+  out.events.push_back({code == wire::NakCode::kRemoteAccess ? AsyncEventKind::kQpAccessError
+                                                             : AsyncEventKind::kQpRequestError,
+                        qp_.qpn});
+  return false;
+}
+
+bool Responder::refuse_receive(wire::NakCode code, WcStatus status, NicOutput& out) {
+  fatal_code_ = code;
+  owe(Owed::kFatalNak);
+  receives_.complete(status, out);
+  return false;
+}
+
+// The newest word counts, but an ACK must not hide a NAK that has not left yet.
+void Responder::owe(Owed response) {
+  if (response == Owed::kAck && owed_ != Owed::kNothing && owed_ != Owed::kDuplicateAck) return;
+  owed_ = response;
+}
+
+void Responder::build_response(wire::Frame& frame, bool becn) {
+  assert(has_response());
+  wire::RoceHeaders headers = qp_.envelope;
+  headers.ip.tos = qp_.attr.traffic_class;  // not data: never marked
+  headers.bth.opcode = wire::Opcode::kRcAcknowledge;
+  headers.bth.becn = becn;
+  headers.bth.psn = owed_ == Owed::kAck            ? expected_ - 1
+                    : owed_ == Owed::kDuplicateAck ? duplicate_psn_
+                                                   : expected_;
+  headers.aeth.msn = msn_;
+  switch (owed_) {
+    case Owed::kRnrNak:
+      counters_.add(Counter::kTxRnrNak);
+      headers.aeth.kind = wire::AckKind::kRnrNak;
+      headers.aeth.value = qp_.attr.min_rnr_timer;
+      break;
+    case Owed::kSequenceNak:
+    case Owed::kFatalNak: {
+      const bool fatal = owed_ == Owed::kFatalNak;
+      counters_.add(fatal ? Counter::kTxNakFatal : Counter::kTxNakSequence);
+      const auto code = fatal ? fatal_code_ : wire::NakCode::kSequenceError;
+      headers.aeth.kind = wire::AckKind::kNak;
+      headers.aeth.value = static_cast<std::uint8_t>(code);
+      break;
+    }
+    default:
+      counters_.add(Counter::kTxAck);
+      headers.aeth.kind = wire::AckKind::kAck;
+      headers.aeth.value = wire::Aeth::kNoCreditLimit;
+      break;
+  }
+  owed_ = Owed::kNothing;
+  headers.emit(frame, 0);
+  finish_packet(qp_.port.config, counters_, {}, true, frame);
+}
+
+void Responder::flush(NicOutput& out) {
+  receives_.flush(out);
+  message_ = Message::kNone;
+  if (owed_ == Owed::kSequenceNak || owed_ == Owed::kRnrNak) owed_ = Owed::kNothing;
+  if (owed_ != Owed::kFatalNak) results_.clear_pending();
+}
+
+void Responder::check_consistent() const {
+  assert(msn_ <= Psn::kMask);
+  // A send in progress holds the receive it began with.
+  assert(message_ != Message::kSend || (receives_.can_complete() && offset_ <= receives_.room()));
+  assert(message_ != Message::kWrite || offset_ <= write_.dma_length);
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,114 @@
+// The responder half of a reliable connection: receive queue, placement of data, acknowledgements
+// (IBTA vol. 1, 9.7.4, 9.7.5.1, 9.9.3).
+//
+// It owes the requester the results of READs and atomics, in order, and behind them at most one ACK
+// or NAK: an ACK is built when it leaves, so it acknowledges all that has arrived by then; a NAK is
+// said once per gap.
+#pragma once
+
+#include <span>
+
+#include "nic-emulator/engine/build.h"
+#include "nic-emulator/engine/port.h"
+#include "nic-emulator/engine/receive_queue.h"
+#include "nic-emulator/engine/responder_resources.h"
+#include "wire/roce.h"
+
+namespace cepheus::rnic {
+
+class Responder {
+ public:
+  Responder(const QpContext& context, ReceiveQueue& receives);
+
+  void start(Psn first);  // INIT -> RTR
+  void reset();
+
+  // A request packet; `data` is its payload without pad. False: the QP must break down (a fatal NAK
+  // is owed).
+  bool on_request(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+                  NicOutput& out);
+
+  bool has_response() const { return owed_ != Owed::kNothing && results_.empty(); }
+  // `becn`: with a congestion notification.
+  void build_response(wire::Frame& frame, bool becn);
+  // An ACK of what has arrived, asked for or not, unless something else is owed.
+  void acknowledge() { owe(Owed::kAck); }
+  // The next READ response or atomic ACK. Precondition: has_result(). kFailed: the QP must break
+  // down (a fatal NAK is owed).
+  bool has_result() const { return !results_.empty(); }
+  Build build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
+
+  // Completes every receive as flushed; only an ACK that is owed remains, or a fatal NAK and the
+  // results before it.
+  void flush(NicOutput& out);
+
+  Psn expected_psn() const { return expected_; }
+  // As if that many messages of one packet had arrived and been acknowledged. Precondition:
+  // is_idle().
+  void jump(std::uint64_t packets);
+  bool is_idle() const {
+    return owed_ == Owed::kNothing && message_ == Message::kNone && results_.empty();
+  }
+  // Of the message that is coming in, and of the one before.
+  std::uint32_t packets() const { return packets_; }
+  std::uint32_t packets_before() const { return packets_before_; }
+  void check_consistent() const;
+
+ private:
+  enum class Owed : std::uint8_t {
+    kNothing,
+    kAck,
+    kDuplicateAck,  // of `duplicate_psn_` only
+    kSequenceNak,
+    kRnrNak,
+    kFatalNak
+  };
+  enum class Message : std::uint8_t { kNone, kSend, kWrite };  // whose later packets are expected
+
+  // A PSN that lies this many steps back is the oldest that counts as a duplicate.
+  static constexpr std::uint32_t kFarthestDuplicate = 1u << 23;
+  // What a fresh queue pair of rdma_rxe says it has received.
+  static constexpr std::uint32_t kStalePsn = 0xFFFFFF;
+
+  bool is_in_place(const wire::OpcodeInfo& info, std::size_t length) const;
+  bool execute(const wire::RoceHeaders& headers, std::span<const std::uint8_t> data,
+               NicOutput& out);
+  bool place_send(std::span<const std::uint8_t> data, NicOutput& out);
+  bool place_write(std::span<const std::uint8_t> data, bool last, NicOutput& out);
+  bool begin_write(const wire::Reth& reth, NicOutput& out);
+  bool complete_receive(const wire::RoceHeaders& headers, NicOutput& out);
+  bool is_readable(const wire::Reth& reth) const;
+  bool execute_fetch(const wire::RoceHeaders& headers, NicOutput& out);
+  bool begin_read(const wire::RoceHeaders& headers, NicOutput& out);
+  bool execute_atomic(const wire::RoceHeaders& headers, NicOutput& out);
+  void on_duplicate(const wire::RoceHeaders& headers, std::uint32_t behind);
+  void repeat_fetch(const wire::RoceHeaders& headers);
+  Build lose_memory(const PendingResult& result, NicOutput& out);
+  bool refuse(wire::NakCode code, NicOutput& out);  // fatal NAK and event; returns false
+  bool refuse_receive(wire::NakCode code, WcStatus status,
+                      NicOutput& out);  // ... and failed receive
+  void owe(Owed response);
+
+  const QpContext& qp_;
+  Counters& counters_;
+  ReceiveQueue& receives_;
+  Psn expected_;
+  Psn first_;              // expected at first
+  Psn stale_{kStalePsn};   // received last before a RESET
+  std::uint32_t msn_ = 0;  // messages completed, 24 bits
+  Owed owed_ = Owed::kNothing;
+  wire::NakCode fatal_code_ = wire::NakCode::kInvalidRequest;
+  bool said_nak_ = false;  // silent about gaps until the expected packet comes
+  Message message_ = Message::kNone;
+  std::uint32_t packets_ = 0;         // of it
+  std::uint32_t packets_before_ = 0;  // of the message before
+  std::uint64_t offset_ = 0;          // bytes of the message placed so far
+  wire::Reth write_;                  // of the write in progress
+  Psn duplicate_psn_;
+  // Packets executed since the last READ or atomic. It stops at half the circle: no duplicate lies
+  // further back.
+  std::uint32_t since_fetch_ = kFarthestDuplicate;
+  ResponderResources results_;
+};
+
+}  // namespace cepheus::rnic

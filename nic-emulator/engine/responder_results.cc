@@ -1,0 +1,203 @@
+// READs and atomics at the responder: executed when they come, answered when there is room.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "nic-emulator/engine/packet_out.h"
+#include "nic-emulator/engine/responder.h"
+
+namespace cepheus::rnic {
+namespace {
+
+std::uint32_t packets_of(std::uint32_t length, std::uint32_t mtu) {
+  return std::max(1u, static_cast<std::uint32_t>((std::uint64_t{length} + mtu - 1) / mtu));
+}
+
+PendingResult read_result(const wire::RoceHeaders& headers, std::uint32_t mtu) {
+  PendingResult result;
+  result.psn = headers.bth.psn;
+  result.packets = packets_of(headers.reth.dma_length, mtu);
+  result.address = headers.reth.virtual_address;
+  result.rkey = headers.reth.rkey;
+  result.length = headers.reth.dma_length;
+  return result;
+}
+
+PendingResult atomic_result(Psn psn, std::uint64_t original) {
+  PendingResult result;
+  result.psn = psn;
+  result.atomic = true;
+  result.original = original;
+  return result;
+}
+
+wire::Opcode response_opcode(const PendingResult& result) {
+  if (result.atomic) return wire::Opcode::kRcAtomicAcknowledge;
+  const bool last = result.packets == 1;
+  if (!result.begun) {
+    return last ? wire::Opcode::kRcReadResponseOnly : wire::Opcode::kRcReadResponseFirst;
+  }
+  return last ? wire::Opcode::kRcReadResponseLast : wire::Opcode::kRcReadResponseMiddle;
+}
+
+}  // namespace
+
+bool Responder::is_readable(const wire::Reth& reth) const {
+  // The key of an empty READ is not looked at (IBTA 9.7.4.1.5).
+  return reth.dma_length == 0 ||
+         qp_.port.memory.translate(reth.rkey, qp_.init.pd, reth.virtual_address, reth.dma_length,
+                                   kRemoteRead) != nullptr;
+}
+
+// Carries out a READ or atomic that is the next in sequence. False: refused.
+bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) {
+  const bool atomic = opcode_info(headers.bth.opcode).atomic_request;
+  const bool allowed = (qp_.attr.access & (atomic ? kRemoteAtomic : kRemoteRead)) != 0;
+  if (!allowed || results_.size() >= qp_.attr.max_dest_rd_atomic) {
+    return refuse(wire::NakCode::kInvalidRequest, out);
+  }
+  if (atomic ? !execute_atomic(headers, out) : !begin_read(headers, out)) return false;
+  if (atomic) counters_.add(Counter::kRxSilent);
+  // The result acknowledges all before it.
+  if (owed_ != Owed::kFatalNak) owed_ = Owed::kNothing;
+  msn_ = (msn_ + 1) & Psn::kMask;
+  results_.back().msn = msn_;
+  since_fetch_ = 0;
+  return true;
+}
+
+bool Responder::begin_read(const wire::RoceHeaders& headers, NicOutput& out) {
+  if (headers.reth.dma_length > kMaxMessage) return refuse(wire::NakCode::kInvalidRequest, out);
+  if (!is_readable(headers.reth)) return refuse(wire::NakCode::kRemoteAccess, out);
+  const PendingResult result = read_result(headers, qp_.attr.path_mtu);
+  results_.push(result);
+  expected_ = expected_ + result.packets;
+  return true;
+}
+
+bool Responder::execute_atomic(const wire::RoceHeaders& headers, NicOutput& out) {
+  const wire::AtomicEth& atomic = headers.atomic;
+  std::uint8_t* const at = qp_.port.memory.translate(
+      atomic.rkey, qp_.init.pd, atomic.virtual_address, sizeof(std::uint64_t), kRemoteAtomic);
+  const bool aligned = (atomic.virtual_address | reinterpret_cast<std::uintptr_t>(at)) % 8 == 0;
+  if (!aligned) return refuse(wire::NakCode::kInvalidRequest, out);
+  if (at == nullptr) return refuse(wire::NakCode::kRemoteAccess, out);
+  // Atomic for the program, too, whose threads may look at the same word.
+  std::uint64_t original = atomic.compare;
+  const bool is_there = qp_.port.memory.touch(atomic.rkey, at, sizeof(std::uint64_t), [&] {
+    const std::atomic_ref<std::uint64_t> word(*reinterpret_cast<std::uint64_t*>(at));
+    if (headers.bth.opcode == wire::Opcode::kRcFetchAdd) {
+      original = word.fetch_add(atomic.swap_add);
+    } else {
+      word.compare_exchange_strong(original, atomic.swap_add);
+    }
+  });
+  if (!is_there) return refuse(wire::NakCode::kRemoteAccess, out);
+  results_.push(atomic_result(headers.bth.psn, original));
+  results_.remember(headers.bth.psn, original);
+  expected_ = expected_ + 1;
+  return true;
+}
+
+// A request that lies `behind` packets before the next one. SENDs and WRITEs are acknowledged again, READs are carried out again from
+// memory, atomics answered from what they gave (IBTA 9.7.5.1).
+void Responder::on_duplicate(const wire::RoceHeaders& headers, std::uint32_t behind) {
+  counters_.add(Counter::kRxDuplicate);
+  const wire::OpcodeInfo& info = opcode_info(headers.bth.opcode);
+  const Psn psn = headers.bth.psn;
+  if (info.read_request || info.atomic_request) {
+    if (!results_.covers(psn)) repeat_fetch(headers);
+    return;
+  }
+  const Manners& manners = qp_.port.config.manners;
+  if (manners.acks_duplicates_if_asked && !headers.bth.ack_request) return;
+  const bool is_stale = manners.acks_stale_psn && expected_ == first_;
+  if (is_stale || behind > since_fetch_) {
+    // It precedes the last READ or atomic. An ACK of all would tell the requester that results behind this request are lost.
+    if (owed_ == Owed::kNothing || owed_ == Owed::kDuplicateAck) {
+      duplicate_psn_ = is_stale ? stale_ : psn;
+      owed_ = Owed::kDuplicateAck;
+    }
+  } else {
+    owe(Owed::kAck);
+  }
+}
+
+void Responder::repeat_fetch(const wire::RoceHeaders& headers) {
+  PendingResult result;
+  bool served = false;
+  if (opcode_info(headers.bth.opcode).read_request) {
+    result = read_result(headers, qp_.attr.path_mtu);
+    // The request lies at most 2^23 behind, and kMaxMessage makes at most 2^23 packets of the
+    // smallest MTU: the READ's end lies within 2^23 of the next PSN.
+    served = headers.reth.dma_length <= kMaxMessage && (qp_.attr.access & kRemoteRead) != 0 &&
+             distance(headers.bth.psn + result.packets, expected_) >= 0 &&
+             is_readable(headers.reth);
+  } else if (const auto original = results_.recall(headers.bth.psn)) {
+    result = atomic_result(headers.bth.psn, *original);
+    served = true;
+  }
+  if (!served) {
+    counters_.add(Counter::kRxDropStaleRequest);
+    return;
+  }
+  // The requester went back to this PSN and repeats every request behind it. Results before it stay:
+  // it has repeated several requests at once.
+  if (results_.drop_from(headers.bth.psn) && owed_ == Owed::kAck) owed_ = Owed::kNothing;
+  if (results_.full()) {
+    counters_.add(Counter::kRxDropStaleRequest);
+    return;
+  }
+  result.msn = msn_;
+  result.repeated = true;
+  results_.push(result);
+}
+
+Build Responder::build_result(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out) {
+  PendingResult& result = results_.front();
+  wire::RoceHeaders headers = qp_.envelope;
+  headers.bth.opcode = response_opcode(result);
+  headers.bth.psn = result.psn;
+  headers.aeth.msn = result.msn;
+  headers.atomic_ack.original = result.original;
+  const std::size_t length = std::min(result.length, qp_.attr.path_mtu);
+  headers.bth.pad_count = static_cast<std::uint8_t>(-length & 3);
+  headers.emit(frame, length + headers.bth.pad_count);
+  const auto room = payload_room(qp_.port.config, buffer, length, frame);
+  if (!room) return Build::kNeedsBuffer;
+  if (length != 0) {
+    const std::uint8_t* const from =
+        qp_.port.memory.translate(result.rkey, qp_.init.pd, result.address, length, kRemoteRead);
+    if (from == nullptr ||
+        !qp_.port.memory.copy_out(result.rkey, from, room->bytes.data(), length)) {
+      return lose_memory(result, out);
+    }
+  }
+  counters_.add(result.atomic ? Counter::kTxAtomicAck : Counter::kTxReadResponse);
+  finish_packet(qp_.port.config, counters_, room->bytes, room->is_inline, frame);
+
+  result.psn = result.psn + 1;
+  result.address += length;
+  result.length -= static_cast<std::uint32_t>(length);
+  result.begun = true;
+  if (--result.packets == 0) results_.pop();
+  return Build::kBuilt;
+}
+
+// The memory of a READ was deregistered meanwhile, or unmapped. Whoever asks for it again had it once: only the
+// first time is it an error.
+Build Responder::lose_memory(const PendingResult& result, NicOutput& out) {
+  const Psn psn = result.psn;
+  const bool repeated = result.repeated;
+  results_.clear_pending();
+  if (repeated) {
+    counters_.add(Counter::kRxDropStaleRequest);
+    if (owed_ == Owed::kAck) owed_ = Owed::kNothing;
+    return Build::kNothing;
+  }
+  expected_ = psn;  // the NAK's place, behind what was answered
+  refuse(wire::NakCode::kRemoteAccess, out);
+  return Build::kFailed;
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,173 @@
+#include "nic-emulator/engine/send_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "nic-emulator/engine/scatter_gather.h"
+
+namespace cepheus::rnic {
+namespace {
+
+using wire::Opcode;
+
+constexpr std::uint64_t kAtomicBytes = 8;
+
+bool gives(QpType type, SendOp op) {
+  switch (type) {
+    case QpType::kRc:
+      return true;
+    case QpType::kUc:
+      return op <= SendOp::kWriteImm;
+    case QpType::kUd:
+      return op <= SendOp::kSendImm;
+  }
+  return false;
+}
+
+WcOpcode completion_opcode(SendOp op) {
+  switch (op) {
+    case SendOp::kWrite:
+    case SendOp::kWriteImm:
+      return WcOpcode::kWrite;
+    case SendOp::kRead:
+      return WcOpcode::kRead;
+    case SendOp::kCompareSwap:
+      return WcOpcode::kCompareSwap;
+    case SendOp::kFetchAdd:
+      return WcOpcode::kFetchAdd;
+    default:
+      return WcOpcode::kSend;
+  }
+}
+
+}  // namespace
+
+wire::Opcode opcode_of(const SendWqe& wqe, bool first, bool last) {
+  const bool imm = wqe.has_imm();
+  const bool invalidate = wqe.op == SendOp::kSendInvalidate;
+  if (wqe.is_write()) {
+    if (first && last) return imm ? Opcode::kRcWriteOnlyImm : Opcode::kRcWriteOnly;
+    if (first) return Opcode::kRcWriteFirst;
+    if (last) return imm ? Opcode::kRcWriteLastImm : Opcode::kRcWriteLast;
+    return Opcode::kRcWriteMiddle;
+  }
+  if (first && last && invalidate) return Opcode::kRcSendOnlyInvalidate;
+  if (last && invalidate) return Opcode::kRcSendLastInvalidate;
+  if (first && last) return imm ? Opcode::kRcSendOnlyImm : Opcode::kRcSendOnly;
+  if (first) return Opcode::kRcSendFirst;
+  if (last) return imm ? Opcode::kRcSendLastImm : Opcode::kRcSendLast;
+  return Opcode::kRcSendMiddle;
+}
+
+SendQueue::SendQueue(const QpContext& qp)
+    : WorkQueue(qp.init.cap.max_send_wr, qp.init.cap.max_send_sge, qp.init.cap.max_inline),
+      qp_(qp) {}
+
+wire::Result<void> SendQueue::check(const SendWr& wr, std::uint64_t length) const {
+  if (length > kMaxMessage) return wire::invalid("message longer than 2^31 bytes: split it");
+  if (wr.inline_data && length > qp_.init.cap.max_inline) {
+    return wire::invalid("inline data longer than the QP's max_inline");
+  }
+  if (!wr.inline_data && wr.sges.size() > qp_.init.cap.max_send_sge) {
+    return wire::invalid("more SGEs than the QP's max_send_sge");
+  }
+  if (!gives(qp_.init.type, wr.op)) {
+    return wire::invalid(qp_.init.type == QpType::kUc
+                             ? "UC gives SEND and WRITE, with or without immediate: use RC"
+                             : "UD gives SEND, with or without immediate: use RC");
+  }
+  if (qp_.init.type == QpType::kUd) {
+    if (length > qp_.attr.path_mtu) {
+      return wire::invalid("a datagram carries at most the port's mtu, " +
+                           std::to_string(qp_.attr.path_mtu) + " bytes: split it");
+    }
+    if (wr.destination.ip.is_unset())
+      return wire::invalid("a datagram needs an address: set wr.ud.ah");
+  }
+  if (wr.op < SendOp::kRead) return {};
+  if (wr.inline_data) return wire::invalid("READ and atomics give data back: do not send inline");
+  if (qp_.attr.max_rd_atomic == 0) {
+    return wire::invalid(
+        "READ and atomics need max_rd_atomic above 0: set it on the "
+        "way to rts");
+  }
+  if (wr.op != SendOp::kRead && length < kAtomicBytes) {
+    return wire::invalid("an atomic gives 8 bytes back: its SGEs must have room for them");
+  }
+  return {};
+}
+
+wire::Result<std::uint64_t> SendQueue::post(const SendWr& wr, std::uint64_t first_packet) {
+  std::uint64_t length = total_length(wr.sges);
+  if (auto ok = check(wr, length); !ok) return tl::unexpected(ok.error());
+  if (full()) {
+    return wire::fail(wire::ErrorCode::kAgain, "send queue full: poll completions first");
+  }
+  if (wr.op > SendOp::kRead) length = kAtomicBytes;
+  const std::uint32_t mtu = qp_.attr.path_mtu;
+  const bool datagram = qp_.init.type == QpType::kUd;
+  SendWqe wqe;
+  wqe.wr_id = wr.wr_id;
+  wqe.remote_address = wr.remote_address;
+  wqe.compare_add = wr.compare_add;
+  wqe.swap = wr.swap;
+  wqe.first_packet = first_packet;
+  wqe.length = static_cast<std::uint32_t>(length);
+  wqe.packets = std::max(1u, static_cast<std::uint32_t>((length + mtu - 1) / mtu));
+  wqe.rkey = datagram ? wr.qkey : wr.rkey;
+  wqe.imm = wr.op == SendOp::kSendInvalidate ? wr.invalidate_rkey : wr.imm;
+  wqe.destination = wr.destination;
+  wqe.remote_qpn = wr.remote_qpn;
+  wqe.op = wr.op;
+  wqe.signaled = wr.signaled || qp_.init.signal_all;
+  wqe.solicited = wr.solicited;
+  wqe.inline_data = wr.inline_data;
+  wqe.fence = wr.fence;
+  if (!wr.inline_data) {
+    push(wqe, wr.sges);
+    return wqe.end_packet();
+  }
+  std::uint8_t* to = push_inline(wqe);
+  for (const Sge& sge : wr.sges) {
+    if (sge.length == 0) continue;
+    std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
+    to += sge.length;
+  }
+  return wqe.end_packet();
+}
+
+bool SendQueue::read(std::uint64_t position, std::uint64_t offset,
+                     std::span<std::uint8_t> out) const {
+  if (!at(position).inline_data) {
+    return gather(qp_.port.memory, qp_.init.pd, sges(position), offset, out);
+  }
+  if (!out.empty()) std::memcpy(out.data(), inline_bytes(position) + offset, out.size());
+  return true;
+}
+
+void SendQueue::complete(const SendWqe& wqe, WcStatus status, NicOutput& out) const {
+  Completion c;
+  c.cq = qp_.init.send_cq;
+  c.wr_id = wqe.wr_id;
+  c.status = status;
+  c.opcode = completion_opcode(wqe.op);
+  c.byte_len = status == WcStatus::kSuccess ? wqe.length : 0;
+  c.qpn = qp_.qpn;
+  out.completions.push_back(c);
+}
+
+void SendQueue::complete_flushed(const SendWr& wr, NicOutput& out) const {
+  SendWqe wqe;
+  wqe.wr_id = wr.wr_id;
+  wqe.op = wr.op;
+  complete(wqe, WcStatus::kFlush, out);
+}
+
+void SendQueue::flush(std::optional<WcStatus> first, NicOutput& out) {
+  for (; !empty(); pop()) {
+    complete(front(), first.value_or(WcStatus::kFlush), out);
+    first.reset();
+  }
+}
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,36 @@
+// A queue pair's send queue: what is checked and copied when a request is posted, how its bytes are
+// read and its completion told; the same for all services.
+#pragma once
+
+#include "nic-emulator/engine/port.h"
+#include "nic-emulator/engine/work_queue.h"
+#include "wire/bth.h"
+
+namespace cepheus::rnic {
+
+class SendQueue : public WorkQueue<SendWqe> {
+ public:
+  explicit SendQueue(const QpContext& qp);
+
+  // Takes a copy of the request, and of inline data; `first_packet` is the number of its first
+  // packet, the result one behind its last. Errors: kInvalid, kAgain (queue full).
+  wire::Result<std::uint64_t> post(const SendWr& wr, std::uint64_t first_packet);
+
+  // Copies bytes of a message from `offset` on. False: its keys do not allow reading.
+  bool read(std::uint64_t position, std::uint64_t offset, std::span<std::uint8_t> out) const;
+
+  void complete(const SendWqe& wqe, WcStatus status, NicOutput& out) const;
+  void complete_flushed(const SendWr& wr, NicOutput& out) const;
+  // Completes and removes everything: the oldest with `first`, if given, all others flushed.
+  void flush(std::optional<WcStatus> first, NicOutput& out);
+
+ private:
+  wire::Result<void> check(const SendWr& wr, std::uint64_t length) const;
+
+  const QpContext& qp_;
+};
+
+// A SEND's or WRITE's opcode by the packet's place in the message, in RC's numbers.
+wire::Opcode opcode_of(const SendWqe& wqe, bool first, bool last);
+
+}  // namespace cepheus::rnic

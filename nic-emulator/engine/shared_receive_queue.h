@@ -1,0 +1,77 @@
+// Receives that several queue pairs take from (IBTA vol. 1, 10.2.9).
+#pragma once
+
+#include <algorithm>
+
+#include "nic-emulator/engine/scatter_gather.h"
+#include "nic-emulator/engine/work_queue.h"
+#include "wire/result.h"
+
+namespace cepheus::rnic {
+
+// A queue that takes receives as ibv_post_recv asks for it. Errors: kInvalid (SGEs), kAgain (full).
+inline wire::Result<void> post_receive(WorkQueue<RecvWqe>& queue, const RecvWr& wr,
+                                       std::uint32_t max_sge) {
+  if (wr.sges.size() > max_sge) {
+    return wire::fail(wire::ErrorCode::kInvalid, "more SGEs than the queue's max_recv_sge");
+  }
+  if (queue.full()) {
+    return wire::fail(wire::ErrorCode::kAgain, "receive queue full: poll completions first");
+  }
+  RecvWqe wqe;
+  wqe.wr_id = wr.wr_id;
+  wqe.length = total_length(wr.sges);
+  queue.push(wqe, wr.sges);
+  return {};
+}
+
+class SharedReceiveQueue {
+ public:
+  SharedReceiveQueue(SrqId id, const SrqInit& init)
+      : id_(id), init_(init), queue_(init.max_wr, init.max_sge, 0) {}
+
+  SrqId id() const { return id_; }
+  const SrqInit& init() const { return init_; }
+  SrqAttr query() const { return {init_.max_wr, init_.max_sge, limit_}; }
+  wire::Result<void> post(const RecvWr& wr) { return post_receive(queue_, wr, init_.max_sge); }
+
+  wire::Result<void> arm(std::uint32_t limit, NicOutput& out) {
+    if (limit > init_.max_wr) {
+      return wire::fail(wire::ErrorCode::kInvalid, "limit above the queue's max_wr: lower it");
+    }
+    limit_ = limit;
+    check_limit(out);
+    return {};
+  }
+
+  // Moves the oldest receive to `wqe` and `sges`, which holds max_sge elements. False: none.
+  bool take(RecvWqe& wqe, std::span<Sge> sges, NicOutput& out) {
+    if (queue_.empty()) return false;
+    wqe = queue_.front();
+    const auto from = queue_.sges(queue_.head());
+    std::copy(from.begin(), from.end(), sges.begin());
+    queue_.pop();
+    check_limit(out);
+    return true;
+  }
+
+  // Queue pairs that refer to it; it outlives them.
+  void join() { ++users_; }
+  void leave() { --users_; }
+  bool in_use() const { return users_ != 0; }
+
+ private:
+  void check_limit(NicOutput& out) {
+    if (limit_ == 0 || queue_.tail() - queue_.head() >= limit_) return;
+    limit_ = 0;  // said once
+    out.events.push_back({AsyncEventKind::kSrqLimitReached, Qpn(), id_});
+  }
+
+  const SrqId id_;
+  const SrqInit init_;
+  WorkQueue<RecvWqe> queue_;
+  std::uint32_t limit_ = 0;
+  std::uint32_t users_ = 0;
+};
+
+}  // namespace cepheus::rnic

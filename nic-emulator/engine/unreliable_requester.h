@@ -1,0 +1,39 @@
+// The requester half of UC and UD: what is sent is complete, nobody answers (IBTA vol.
+// 1, 9.8.2, 9.8.3).
+#pragma once
+
+#include "nic-emulator/engine/build.h"
+#include "nic-emulator/engine/send_queue.h"
+
+namespace cepheus::rnic {
+
+class UnreliableRequester {
+ public:
+  UnreliableRequester(const QpContext& context, SendQueue& queue);
+
+  void start(Psn first) { psn_ = first; }  // RTR -> RTS
+  void reset();
+  wire::Result<void> post(const SendWr& wr);  // errors: see SendQueue
+
+  // In SQD only the message already begun goes on.
+  bool can_send() const {
+    return !queue_.empty() &&
+           (qp_.state == QpState::kRts || (qp_.state == QpState::kSqd && sent_packets_ != 0));
+  }
+  bool drained() const { return sent_packets_ == 0; }
+  // Precondition: can_send(). kFailed: local memory could not be read; the send queue must fail.
+  Build build(std::span<std::uint8_t> buffer, wire::Frame& frame, NicOutput& out);
+  void flush(std::optional<WcStatus> first, NicOutput& out);
+
+  Psn next_psn() const { return psn_; }
+
+ private:
+  wire::RoceHeaders headers_of(const SendWqe& wqe, std::uint32_t length) const;
+
+  const QpContext& qp_;
+  SendQueue& queue_;
+  Psn psn_;
+  std::uint32_t sent_packets_ = 0;  // of the oldest message
+};
+
+}  // namespace cepheus::rnic

@@ -1,0 +1,66 @@
+// Asynchronous events of one open device, behind a descriptor that programs may poll (IBTA 11.6.3).
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "nic-emulator/verbs/inner_mutex.h"
+#include "nic-emulator/verbs/readiness.h"
+
+namespace cepheus::verbs {
+
+// Thread-safe. Its lock is taken last.
+class AsyncEvents {
+ public:
+  // Beyond it events are dropped and counted: a program that never reads them must not cost memory.
+  static constexpr std::size_t kMost = 1024;
+
+  static wire::Result<std::unique_ptr<AsyncEvents>> create();
+  int fd() const { return ready_.fd(); }
+
+  // `handed_out` counts the events about one object that take() has returned; null for the port's.
+  void post(const ibv_async_event& event, std::uint32_t* handed_out);
+  // The next event. Waits, unless the program made the descriptor non-blocking; false with errno
+  // EAGAIN or EINTR.
+  bool take(ibv_async_event& event);
+  // Forgets waiting events about one object, before it is destroyed; returns how many were handed
+  // out.
+  std::uint32_t withdraw(const std::uint32_t& handed_out);
+  // In the child of a fork(): nobody holds the lock, and no event waits.
+  void on_forked();
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Waiting {
+    ibv_async_event event;
+    std::uint32_t* handed_out;
+  };
+  explicit AsyncEvents(Readiness ready) : ready_(std::move(ready)) {}
+
+  Readiness ready_;
+  InnerMutex mutex_;
+  std::deque<Waiting> waiting_;
+  std::uint64_t dropped_ = 0;
+};
+
+// In the child of a fork(): nobody holds the lock that ibv_ack_* calls take.
+inline void renew_after_fork(pthread_mutex_t& mutex) { ::pthread_mutex_init(&mutex, nullptr); }
+
+// The end of an object whose events a program may still hold: waits until `all_acknowledged()`,
+// which the acknowledging calls bring about under `mutex`, then destroys both.
+template <typename Condition>
+void await_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& cond,
+                            Condition&& all_acknowledged) {
+  ::pthread_mutex_lock(&mutex);
+  while (!all_acknowledged()) ::pthread_cond_wait(&cond, &mutex);
+  ::pthread_mutex_unlock(&mutex);
+  ::pthread_cond_destroy(&cond);
+  ::pthread_mutex_destroy(&mutex);
+}
+
+}  // namespace cepheus::verbs

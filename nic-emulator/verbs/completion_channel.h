@@ -1,0 +1,62 @@
+// Completion events of many queues behind one descriptor that programs may poll (IBTA 11.4.2.2).
+//
+// A queue waits here at most once: a second event of a queue whose first has not been fetched adds
+// nothing that the program could miss. So the list is bounded by the number of queues and nothing
+// is allocated.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "nic-emulator/verbs/inner_mutex.h"
+#include "nic-emulator/verbs/readiness.h"
+#include "wire/result.h"
+
+namespace cepheus::verbs {
+
+class CompletionChannel;
+
+// What can wait in a channel: a part of a completion queue. The channel's lock guards its fields.
+class EventSource {
+ public:
+  explicit EventSource(void* owner) : owner_(owner) {}
+  EventSource(const EventSource&) = delete;
+  EventSource& operator=(const EventSource&) = delete;
+  void* owner() const { return owner_; }
+
+ private:
+  friend class CompletionChannel;
+  void* const owner_;
+  EventSource* next_ = nullptr;
+  bool waiting_ = false;
+  std::uint32_t handed_out_ = 0;
+};
+
+// Thread-safe. Its lock is taken last (live_nic.h states the order).
+class CompletionChannel {
+ public:
+  static wire::Result<std::unique_ptr<CompletionChannel>> create();
+  CompletionChannel(const CompletionChannel&) = delete;
+  CompletionChannel& operator=(const CompletionChannel&) = delete;
+
+  int fd() const { return ready_.fd(); }
+  void notify(EventSource& source);
+  // The owner of the next event. Waits, unless the program made the descriptor non-blocking; null
+  // with errno EAGAIN or EINTR.
+  void* take();
+  // Forgets the source's waiting event; returns how many of its events take() has handed out.
+  std::uint32_t withdraw(EventSource& source);
+  // In the child of a fork(): nobody holds the lock, and no event waits.
+  void on_forked();
+
+ private:
+  explicit CompletionChannel(Readiness ready) : ready_(std::move(ready)) {}
+  void unlink(EventSource& source);
+
+  Readiness ready_;
+  InnerMutex mutex_;
+  EventSource* head_ = nullptr;
+  EventSource* tail_ = nullptr;
+};
+
+}  // namespace cepheus::verbs

@@ -1,0 +1,90 @@
+// A completion queue: a ring that the NIC fills and the program empties, and its notification
+// (IBTA 11.4.2).
+//
+//   arm()   the next completion that counts notifies the channel, once. A completion that counts,
+//           came after the last notification and has not been taken notifies at once, so a program
+//           that arms, looks and sleeps misses nothing, and one that arms behind completions it has
+//           seen is not woken for them (notification.h).
+//
+// push() is called under the NIC's lock, by one thread at a time; all else from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "nic-emulator/engine/verbs_types.h"
+#include "nic-emulator/verbs/completion_channel.h"
+#include "nic-emulator/verbs/engine_names.h"
+#include "nic-emulator/verbs/inner_mutex.h"
+#include "nic-emulator/verbs/notification.h"
+
+namespace cepheus::verbs {
+
+class CompletionQueue {
+ public:
+  // `channel` may be null; `owner` is what it hands out. `armed_queues` counts queues that wait to
+  // notify: the NIC's thread may not leave the work to the program's polling while there are any.
+  CompletionQueue(std::uint32_t capacity, CompletionChannel* channel, void* owner,
+                  std::atomic<int>& armed_queues);
+  ~CompletionQueue();
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+  // False: the queue is full and the completion is lost (IBTA 11.6.3.1, CQ error).
+  bool push(const Completion& completion);
+  // Passes up to `most` completions to `sink(const Completion&)`, oldest first; returns how
+  // many.
+  template <typename Sink>
+  int take(int most, Sink&& sink);
+  bool is_empty() const {
+    return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_relaxed);
+  }
+
+  void arm(bool solicited_only);
+  // No notification after this; returns how many the program has fetched in all.
+  std::uint32_t retire();
+  // In the child of a fork(), for this and its channel: nobody holds the lock, nothing notifies.
+  void on_forked();
+  // True once, on the first loss.
+  bool report_overrun() { return !overrun_reported_.exchange(true); }
+
+  // A new size; false, and nothing changes, if more completions than that wait.
+  bool resize(std::uint32_t capacity);
+  std::uint32_t capacity() const {
+    const std::scoped_lock lock(mutex_);
+    return mask_ + 1;
+  }
+
+ private:
+  // Runs `change`, which says whether to notify, and keeps count of armed queues.
+  template <typename Change>
+  void change_notification(Change&& change);
+  void disarm();
+
+  CompletionChannel* const channel_;
+  EventSource source_;
+  std::atomic<int>& armed_queues_;
+  mutable InnerMutex mutex_;  // guards all below; head_ and tail_ are read without it
+  std::uint32_t mask_;
+  std::unique_ptr<Completion[]> ring_;
+  std::atomic<std::uint64_t> head_{0};
+  std::atomic<std::uint64_t> tail_{0};
+  Notification notification_;
+  std::atomic<bool> overrun_reported_{false};
+};
+
+template <typename Sink>
+int CompletionQueue::take(int most, Sink&& sink) {
+  if (is_empty()) return 0;
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t head = head_.load(std::memory_order_relaxed);
+  std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+  int taken = 0;
+  for (; taken < most && tail != head; ++taken, ++tail) sink(ring_[tail & mask_]);
+  tail_.store(tail, std::memory_order_relaxed);
+  return taken;
+}
+
+}  // namespace cepheus::verbs

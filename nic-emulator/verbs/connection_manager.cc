@@ -1,0 +1,45 @@
+#include "nic-emulator/verbs/connection_manager.h"
+
+#include <link.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string_view>
+
+#include "nic-emulator/verbs/environment.h"
+#include "nic-emulator/verbs/report.h"
+
+namespace cepheus::verbs {
+namespace {
+
+constexpr std::string_view kDevice = "/dev/infiniband/rdma_cm";
+constexpr const char* kText =
+    "this program asks for the RDMA connection manager (/dev/infiniband/rdma_cm), which cepheus0 "
+    "has not: let it exchange addresses over TCP (perftest: without -R)";
+
+bool has_ucx_module() {
+  const auto is_it = [](dl_phdr_info* library, std::size_t, void*) {
+    return std::string_view(library->dlpi_name).find("/libuct_rdmacm.so") != std::string_view::npos
+               ? 1
+               : 0;
+  };
+  return ::dl_iterate_phdr(is_it, nullptr) != 0;
+}
+
+}  // namespace
+
+void note_opening(const char* path, int result) noexcept {
+  if (result >= 0 || path == nullptr || path != kDevice) return;
+  static std::atomic<bool> told{false};
+  const int saved = errno;
+  try {
+    const Environment environment = Environment::read();
+    if (!environment.fabric.empty() && !told.exchange(true)) {
+      environment.is_rank || has_ucx_module() ? say(kText) : complain(kText);
+    }
+  } catch (...) {  // no memory: nothing is said
+  }
+  errno = saved;
+}
+
+}  // namespace cepheus::verbs

@@ -1,0 +1,68 @@
+// An open device: what ibv_open_device returns.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "nic-emulator/verbs/abi.h"
+#include "nic-emulator/verbs/async_events.h"
+#include "nic-emulator/verbs/device.h"
+#include "nic-emulator/verbs/limits.h"
+#include "nic-emulator/verbs/live_nic.h"
+
+namespace cepheus::verbs {
+
+// Shared by the program, from open() to close(), and by the objects created in it: programs may
+// close first and destroy later, or never.
+class Context final : public verbs_context,
+                      public std::enable_shared_from_this<Context>,
+                      private PortListener {
+ public:
+  // Errors as acquire_nic.
+  static wire::Result<Context*> open();
+  void close();
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  // Precondition: is_ours(context).
+  static Context& of(ibv_context* context) {
+    // As verbs_get_ctx(), which asks whether there is one.
+    auto* const extended = reinterpret_cast<char*>(context) - offsetof(verbs_context, context);
+    return *static_cast<Context*>(reinterpret_cast<verbs_context*>(extended));
+  }
+
+  LiveNic& nic() { return *nic_; }
+  std::shared_ptr<LiveNic> share_nic() { return nic_; }
+  AsyncEvents& async_events() { return *async_events_; }
+  std::uint32_t next_handle() { return handles_.fetch_add(1) + 1; }
+
+  int query_port_attributes(std::uint8_t port, ibv_port_attr& attributes) const;
+  void query_device_attributes(ibv_device_attr& attributes) const;
+
+ private:
+  Context(std::shared_ptr<LiveNic> nic, std::unique_ptr<AsyncEvents> async_events);
+  void on_port_error() override;
+  void on_forked() override;
+
+  std::shared_ptr<LiveNic> nic_;
+  std::unique_ptr<AsyncEvents> async_events_;
+  std::shared_ptr<Context> held_by_program_;
+  std::atomic<std::uint32_t> handles_{0};
+};
+
+// Counts one living user of an object that must outlive it.
+class Reference {
+ public:
+  explicit Reference(std::atomic<int>& count) : count_(count) { ++count_; }
+  ~Reference() { --count_; }
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
+}  // namespace cepheus::verbs

@@ -1,0 +1,67 @@
+#include "nic-emulator/verbs/drive_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace cepheus::verbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr wire::Instant kStart{1h};
+
+TEST(DrivePolicy, GivesTheThreadANicThatNobodyPolls) {
+  const DrivePolicy drive;
+  EXPECT_FALSE(drive.leaves_to_program(kStart, false, false));
+}
+
+TEST(DrivePolicy, LeavesAProgramAloneForAMomentAfterEachPoll) {
+  DrivePolicy drive;
+  drive.polled(kStart);
+  EXPECT_TRUE(drive.leaves_to_program(kStart + 999us, false, false));
+  EXPECT_FALSE(drive.leaves_to_program(kStart + 1ms, false, false)) << "it computes";
+}
+
+TEST(DrivePolicy, LetsTheThreadSleepLongerTheLongerTheProgramHasPolled) {
+  EXPECT_EQ(DrivePolicy::until_next_look(0ms), 1ms);
+  EXPECT_EQ(DrivePolicy::until_next_look(8ms), 1ms) << "a program that waits now and then";
+  EXPECT_EQ(DrivePolicy::until_next_look(24ms), 3ms);
+  EXPECT_EQ(DrivePolicy::until_next_look(1h), 4ms) << "a time-out may be as short as 8 ms";
+}
+
+TEST(DrivePolicy, LeavesAProgramAloneThatNaps) {
+  DrivePolicy drive;
+  drive.polled(kStart);
+  EXPECT_TRUE(drive.leaves_to_program(kStart + 10ms, false, true));
+}
+
+TEST(DrivePolicy, DoesNotLeaveAProgramAloneThatIsAboutToSleep) {
+  DrivePolicy drive;
+  drive.polled(kStart);
+  EXPECT_FALSE(drive.leaves_to_program(kStart + 1us, true, false));
+}
+
+TEST(DrivePolicy, FindsOutThatAProgramLooksAtItsMemory) {
+  DrivePolicy drive;
+  drive.thread_took_writes();
+  EXPECT_FALSE(drive.watches_memory()) << "it may have been late once";
+  drive.thread_took_writes();
+  EXPECT_TRUE(drive.watches_memory());
+  drive.polled(kStart);
+  EXPECT_FALSE(drive.leaves_to_program(kStart, false, false)) << "only the thread brings it data";
+}
+
+TEST(DrivePolicy, ForgetsThatWhileTheProgramTakesPacketsItself) {
+  DrivePolicy drive;
+  for (int i = 0; i < 100; ++i) drive.thread_took_writes();
+  int polls = 0;
+  for (; drive.watches_memory(); ++polls) drive.program_took();
+  EXPECT_GT(polls, 8) << "it polls for the completion of its own answer";
+  EXPECT_LT(polls, 100);
+  for (int i = 0; i < 100; ++i) drive.program_took();
+  drive.thread_took_writes();
+  drive.thread_took_writes();
+  EXPECT_TRUE(drive.watches_memory()) << "it starts anew";
+}
+
+}  // namespace
+}  // namespace cepheus::verbs

@@ -1,0 +1,104 @@
+// A mutex that is taken around fork(), so that the child finds what it guards whole.
+//
+// A signal handler may call fork(), and it may have interrupted the very thread that holds the
+// mutex, for instance a debugger's start behind SIGSEGV. That thread must not wait for itself, nor
+// for a thread that waits for it: then the process is copied as it is, in the middle of something.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <new>
+
+#include "nic-emulator/verbs/inner_mutex.h"
+
+namespace cepheus::verbs {
+
+class ForkMutex {
+ public:
+  // `is_inner`: it counts among InnerLocks.
+  explicit ForkMutex(bool is_inner) : is_inner_(is_inner) {}
+
+  void lock() {
+    if (is_inner_) InnerLocks::enter();
+    const Taking taking(this);
+    for (int holder = 0; !holder_.compare_exchange_strong(holder, self()); holder = 0) {
+      holder_.wait(holder);
+    }
+  }
+  bool try_lock() {
+    if (is_inner_) InnerLocks::enter();
+    int holder = 0;
+    if (holder_.compare_exchange_strong(holder, self())) return true;
+    if (is_inner_) InnerLocks::leave();
+    return false;
+  }
+  void unlock() {
+    holder_.store(0);
+    holder_.notify_one();
+    if (is_inner_) InnerLocks::leave();
+  }
+
+  // `held`: InnerLocks that the calling thread had when fork() was called. False: a signal handler
+  // forks, and the thread that it interrupted has the mutex, or has others, and this one stayed
+  // taken. Nothing is to be unlocked.
+  bool lock_for_fork(int held) {
+    if (holder_.load() == self()) return false;
+    const bool waits_for_this_only = taking_ == this && held == (is_inner_ ? 1 : 0);
+    if (held > 0 && !waits_for_this_only) return try_for_short();
+    lock();
+    return true;
+  }
+
+  // The calling thread has the mutex.
+  bool is_in_use_here() const { return holder_.load() == self(); }
+  // In the child of a fork, where no other thread is.
+  void renew() { new (this) ForkMutex(is_inner_); }
+
+ private:
+  bool try_for_short() {
+    for (int looks = 0; looks < kShort; ++looks) {
+      if (try_lock()) return true;
+      ::sched_yield();
+    }
+    return false;
+  }
+
+  // Notes which mutex the thread waits for.
+  class Taking {
+   public:
+    explicit Taking(const ForkMutex* mutex) : before_(taking_) {
+      taking_ = mutex;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~Taking() {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      taking_ = before_;
+    }
+    Taking(const Taking&) = delete;
+    Taking& operator=(const Taking&) = delete;
+
+   private:
+    const ForkMutex* const before_;
+  };
+
+  static constexpr int kShort = 32;  // looks
+
+  // Each thread's own number, which it keeps in the child of a fork.
+  static int self() {
+    if (self_ == 0) self_ = numbers_.fetch_add(1) + 1;
+    return self_;
+  }
+
+  // In the memory that every thread has from its start: a handler must not allocate.
+  [[gnu::tls_model("initial-exec")]] static inline thread_local const ForkMutex* taking_ = nullptr;
+  [[gnu::tls_model("initial-exec")]] static inline thread_local int self_ = 0;
+  static inline std::atomic<int> numbers_{0};
+
+  const bool is_inner_;
+  // The lock itself: taken in the same step in which its holder is noted, so that a handler that
+  // interrupts anything knows its holder. 0: it is free.
+  std::atomic<int> holder_{0};
+};
+
+}  // namespace cepheus::verbs

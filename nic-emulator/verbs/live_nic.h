@@ -1,0 +1,239 @@
+// A NIC at work: the engine, its port on the fabric, one lock, and a thread for when the program is
+// busy.
+//
+// Who drives the engine: every call that gives it work sends what became ready before it returns;
+// poll() takes in what has arrived while the program polls; otherwise the thread does, asleep on
+// the port until there is something. Which of the two, and how each waits, is decided by objects
+// that do nothing else: drive_policy.h, timer_turn.h,
+// switch-emulator/ports/wait_policy.h.
+//
+// Lock order: a process's device lock, then the NIC's, then a completion queue's, then a channel's
+// or an asynchronous event queue's. Listeners are called under the NIC's lock and may take only
+// those behind it.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "nic-emulator/engine/nic.h"
+#include "nic-emulator/verbs/completion_queue.h"
+#include "nic-emulator/verbs/datagram_sockets.h"
+#include "nic-emulator/verbs/drive_policy.h"
+#include "nic-emulator/verbs/engine_names.h"
+#include "nic-emulator/verbs/fork_mutex.h"
+#include "nic-emulator/verbs/readiness.h"
+#include "nic-emulator/verbs/timer_turn.h"
+#include "switch-emulator/ports/host_port.h"
+#include "wire/clock.h"
+
+namespace cepheus::verbs {
+
+// on_forked() of each: the process is the child of a fork(), in which locks of other threads stay
+// locked for ever, and descriptors are the parent's, too.
+class QpListener {
+ public:
+  virtual void on_event(AsyncEventKind kind) = 0;
+  virtual void on_forked() {}
+
+ protected:
+  ~QpListener() = default;
+};
+
+class SrqListener {
+ public:
+  virtual void on_limit_reached() = 0;
+  virtual void on_forked() {}
+
+ protected:
+  ~SrqListener() = default;
+};
+
+class QueueListener {
+ public:
+  virtual void on_overrun() = 0;  // once
+  virtual void on_forked() {}
+
+ protected:
+  ~QueueListener() = default;
+};
+
+class PortListener {
+ public:
+  virtual void on_port_error() = 0;  // the fabric is gone; it does not come back
+  virtual void on_forked() {}
+
+ protected:
+  ~PortListener() = default;
+};
+
+class LiveNic {
+ public:
+  // Errors: kUnavailable (no descriptor or no thread to be had).
+  static wire::Result<std::unique_ptr<LiveNic>> start(
+      std::unique_ptr<fabric::HostPort> port,
+      const std::optional<rnic::CongestionConfig>& congestion = {});
+  ~LiveNic();
+  LiveNic(const LiveNic&) = delete;
+  LiveNic& operator=(const LiveNic&) = delete;
+
+  const fabric::HostIdentity& identity() const { return identity_; }
+  const NicConfig& config() const { return engine_.config(); }
+  // False once the fabric is gone: what is sent is lost, and QPs fail by their own time-outs.
+  bool is_up() const { return up_.load(std::memory_order_relaxed); }
+  // True in the child of a fork: the port is the parent's, and nothing here sends or receives any
+  // more.
+  bool is_abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
+
+  void add_listener(PortListener& listener);
+  void remove_listener(PortListener& listener);
+  CqId add_queue(CompletionQueue& queue, QueueListener& listener);
+  void remove_queue(CqId id);
+  void add_qp(Qpn qpn, QpListener& listener);
+  void remove_qp(Qpn qpn);
+  void add_srq(SrqId srq, SrqListener& listener);
+  void remove_srq(SrqId srq);
+
+  // Runs `work(engine, now, actions)` under the lock, then sends and delivers what came of it. If
+  // there was anything to send, what has arrived is taken in, too.
+  template <typename Work>
+  auto run(Work&& work);
+  // Drives the NIC from the program's own thread; for calls that found nothing to return.
+  void poll();
+  // A completion queue has been armed: the thread must not wait for the program to poll.
+  void on_armed();
+  std::atomic<int>& armed_queues() { return armed_queues_; }
+
+  // UDP datagrams (datagram.h). open: null if the port is taken. send: kInvalid (too long), kAgain
+  // (no room).
+  DatagramSocket* open_socket(std::uint16_t port, std::uint16_t from_port = 0);
+  void close_socket(DatagramSocket* socket);
+  wire::Result<void> send_datagram(const DatagramSocket& socket, Ipv4 to, std::uint16_t to_port,
+                                   std::span<const std::uint8_t> data);
+  // Drives the NIC, then passes the oldest datagram to `sink(const Datagram&)`; false: none.
+  template <typename Sink>
+  bool receive_datagram(DatagramSocket& socket, Sink&& sink);
+
+  // "name value\n" for each counter, engine's and driver's, and rate and alpha of each QP that
+  // congestion control has slowed down; `described`: the engine's that are not
+  // 0 say what they count.
+  std::string counters_text(bool described = false);
+
+  // Around fork(): nobody is in the middle of anything while the process is copied. `held`: of
+  // InnerLocks, at fork(). False: the calling thread itself is in the middle of something, and a
+  // signal handler called fork(); nothing is to be unlocked.
+  bool lock_for_fork(int held) { return mutex_.lock_for_fork(held); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  // In the child. `is_whole`: what lock_for_fork() said. If not, the thread may go on with what it
+  // was at, and reaches nothing of the parent's by it.
+  void abandon(bool is_whole);
+
+ private:
+  // Frames taken in before answers go out: enough to share one doorbell, few enough to keep ACKs
+  // prompt.
+  static constexpr std::size_t kReceiveBatch = 64;
+  // Packets that found neither room nor a payload buffer are tried again after this, if nothing
+  // wakes the thread before.
+  static constexpr Duration kRetryTransmit = std::chrono::milliseconds(1);
+
+  struct Queue {
+    CompletionQueue* queue = nullptr;
+    QueueListener* listener = nullptr;
+  };
+  struct Counters {
+    std::uint64_t tx_lost_no_fabric = 0;  // sent after the fabric had gone
+    std::uint64_t completions_lost = 0;   // completion queue full
+  };
+
+  LiveNic(std::unique_ptr<fabric::HostPort> port,
+          const std::optional<rnic::CongestionConfig>& congestion, Readiness kick);
+
+  // All below: under mutex_.
+  std::size_t progress(Instant now);  // how many frames had arrived; fewer than a batch: all
+  std::size_t receive(Instant now);
+  void transmit(Instant now);
+  void deliver();
+  void deliver_completion(const Completion& completion);
+  void deliver_event(const AsyncEvent& event);
+  void check_fabric();
+  void check_fabric_sometimes(Instant now);
+  void take_down();
+  void settle(Instant now);
+
+  // The thread (nic_thread.cc).
+  wire::Result<void> start_thread();
+  static void* thread_entry(void* self);
+  void thread_loop();
+  void fail(std::string_view why);
+  void stay_out_of_the_way(Duration how_long);
+  // What a polling program does when there is nothing (waiting.cc).
+  void on_sent(Instant now);
+  void rest(Instant now, bool amid_message);
+  bool nap(fabric::HostPort::WaitFor what);
+  void sleep_until(Instant wake, bool on_port);
+  void kick();
+
+  std::unique_ptr<fabric::HostPort> port_;
+  const fabric::HostIdentity identity_;
+  Nic engine_;
+  DatagramSockets sockets_;
+  ForkMutex mutex_{true};
+  NicOutput actions_;
+  std::vector<Queue> queues_;  // by CqId
+  std::unordered_map<Qpn, QpListener*> qps_;
+  std::unordered_map<SrqId, SrqListener*> srqs_;
+  std::vector<PortListener*> listeners_;
+  std::vector<std::uint8_t> void_;  // payload buffer for packets that go nowhere
+  Counters counters_;
+  std::atomic<bool> up_{true};
+  std::atomic<bool> abandoned_{false};
+
+  Readiness kick_;
+  pthread_t thread_{};
+  bool thread_runs_ = false;
+  // Under mutex_:
+  DrivePolicy drive_;
+  TimerTurn timers_;
+  std::atomic<bool> thread_kicked_{false};  // read without it
+  Instant thread_wakes_ = Instant::min();   // min: it is awake
+  std::uint64_t delivered_ = 0;             // completions, of all time
+  Instant fabric_check_{};                  // when the program looks after the fabric next
+  bool thread_on_port_ = false;             // it has armed the port and sleeps on it
+  std::atomic<bool> napping_{false};        // the program has, and does; read without it
+
+  std::atomic<bool> stopping_{false};
+  // Each of the two sets its own and then looks at the other's: an arming program kicks the thread
+  // that stays out of its way, or the thread sees the armed queue.
+  std::atomic<bool> thread_defers_{false};
+  std::atomic<int> armed_queues_{0};
+};
+
+template <typename Work>
+auto LiveNic::run(Work&& work) {
+  const std::scoped_lock lock(mutex_);
+  const Instant now = wire::monotonic_now();
+  auto result = work(engine_, now, actions_);
+  const bool sends = engine_.wants_to_transmit();
+  settle(now);
+  if (sends) on_sent(now);
+  return result;
+}
+
+template <typename Sink>
+bool LiveNic::receive_datagram(DatagramSocket& socket, Sink&& sink) {
+  poll();
+  const std::scoped_lock lock(mutex_);
+  const Datagram* datagram = socket.front();
+  if (datagram == nullptr) return false;
+  sink(*datagram);
+  socket.pop();
+  return true;
+}
+
+}  // namespace cepheus::verbs

@@ -1,0 +1,183 @@
+#include "nic-emulator/verbs/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "nic-emulator/verbs/chosen_key.h"
+#include "nic-emulator/verbs/memory_guard.h"
+#include "nic-emulator/verbs/next_library.h"
+#include "nic-emulator/verbs/report.h"
+
+namespace cepheus::verbs {
+namespace {
+
+constexpr unsigned kUnderstoodAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// Accepted without effect: a hint, and a permission for windows that nobody can create.
+constexpr unsigned kHarmlessAccess = IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND;
+constexpr unsigned kOptionalAccess = IBV_ACCESS_OPTIONAL_RANGE;
+constexpr unsigned kNeedsLocalWrite = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+int check_access(unsigned access) {
+  const unsigned known = kUnderstoodAccess | kHarmlessAccess | kOptionalAccess;
+  if ((access & ~known) != 0) return EOPNOTSUPP;
+  if ((access & kNeedsLocalWrite) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
+  return 0;
+}
+
+// Whether the program itself may access the page at `address` so (since Linux 5.14; before, any page
+// that is mapped). Pages that nobody has touched are made, as pinning would make them.
+bool may_access(std::uintptr_t address, std::size_t page, bool writes) {
+  static const bool is_known = [&] {
+    const auto here = reinterpret_cast<std::uintptr_t>(&is_known) & ~(page - 1);
+    return ::madvise(reinterpret_cast<void*>(here), page, MADV_POPULATE_READ) == 0;
+  }();
+  return !is_known || ::madvise(reinterpret_cast<void*>(address & ~(page - 1)), page,
+                                writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
+}
+
+// Hardware would pin all pages. The emulated NIC checks that all are mapped, and that the first and
+// the last one may be accessed: a check of each costs as much as copying a large message.
+bool is_accessible(void* address, std::size_t length, bool writes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t first = begin & ~(page - 1);
+  const std::uintptr_t end = begin + length;
+  if (end < begin) return false;
+  // With this flag msync changes nothing, and fails where a page is not mapped.
+  return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0 &&
+         may_access(begin, page, writes) && may_access(end - 1, page, writes);
+}
+
+// `key`: of the program's choice; without one, the NIC's.
+ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
+                        unsigned access, std::optional<std::uint32_t> key = std::nullopt) {
+  return guarded([&]() -> ibv_mr* {
+    ProtectionDomain& domain = ProtectionDomain::of(pd);
+    LiveNic& nic = domain.owner().nic();
+    if (nic.is_abandoned()) return refuse(ENODEV);
+    if (const int error = check_access(access); error != 0) return refuse(error);
+    const bool writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+    if (length > 0 && !is_accessible(address, length, writes)) return refuse(EFAULT);
+    install_memory_guard();
+    auto keys = nic.run([&](Nic& engine, Instant, NicOutput&) {
+      const unsigned rights = access & kUnderstoodAccess;
+      return key ? engine.register_memory_as(*key, domain.id(), address, length, iova, rights)
+                 : engine.register_memory(domain.id(), address, length, iova, rights);
+    });
+    if (!keys) {
+      say("register memory: " + keys.error().text);
+      const bool full = keys.error().code == wire::ErrorCode::kUnavailable;
+      return refuse(full ? ENOMEM : to_errno(keys.error().code));
+    }
+    return new MemoryRegion(domain, address, length, *keys);
+  });
+}
+
+}  // namespace
+
+ProtectionDomain::ProtectionDomain(Context& owner) : ibv_pd{}, context_(owner.shared_from_this()) {
+  // The NIC knows it by this number, and all contexts of the process are the NIC's.
+  static std::atomic<std::uint32_t> domains{0};
+  context = &owner.context;
+  handle = ++domains;
+}
+
+MemoryRegion::MemoryRegion(ProtectionDomain& domain, void* address, std::size_t bytes,
+                           const MemoryKeys& keys)
+    : ibv_mr{}, in_domain_(domain.users()) {
+  context = domain.context;
+  pd = &domain;
+  addr = address;
+  length = bytes;
+  handle = keys.lkey;
+  lkey = keys.lkey;
+  rkey = keys.rkey;
+}
+
+}  // namespace cepheus::verbs
+
+using namespace cepheus::verbs;
+
+CEPHEUS_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  if (!is_ours(context)) return call_next<decltype(ibv_alloc_pd)>("ibv_alloc_pd", context);
+  return guarded([&]() -> ibv_pd* {
+    Context& ours = Context::of(context);
+    if (ours.nic().is_abandoned()) return refuse(ENODEV);
+    return new ProtectionDomain(ours);
+  });
+}
+
+CEPHEUS_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
+  if (!is_ours(pd->context)) return call_next<decltype(ibv_dealloc_pd)>("ibv_dealloc_pd", pd);
+  ProtectionDomain& ours = ProtectionDomain::of(pd);
+  if (ours.users() != 0) return refuse_call(EBUSY);
+  delete &ours;
+  return 0;
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
+  if (!is_ours(pd->context)) {
+    return call_next<ibv_mr*(ibv_pd*, void*, std::size_t, int)>("ibv_reg_mr", pd, address, length,
+                                                                access);
+  }
+  return register_region(pd, address, length, reinterpret_cast<std::uintptr_t>(address),
+                         static_cast<unsigned>(access));
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length,
+                                       std::uint64_t iova, int access) {
+  if (!is_ours(pd->context)) {
+    return call_next<ibv_mr*(ibv_pd*, void*, std::size_t, std::uint64_t, int)>(
+        "ibv_reg_mr_iova", pd, address, length, iova, access);
+  }
+  return register_region(pd, address, length, iova, static_cast<unsigned>(access));
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length,
+                                        std::uint64_t iova, unsigned access) {
+  if (!is_ours(pd->context)) {
+    return call_next<decltype(ibv_reg_mr_iova2)>("ibv_reg_mr_iova2", pd, address, length, iova,
+                                                 access);
+  }
+  return register_region(pd, address, length, iova, access);
+}
+
+CEPHEUS_EXPORT ibv_mr* cepheus_roce_reg_mr_as(ibv_pd* pd, void* address, std::size_t length,
+                                              std::uint64_t iova, std::uint32_t key,
+                                              unsigned access) {
+  if (!is_ours(pd->context)) return refuse(EOPNOTSUPP);
+  return register_region(pd, address, length, iova, access, key);
+}
+
+CEPHEUS_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length,
+                                         std::uint64_t iova, int fd, int access) {
+  if (!is_ours(pd->context)) {
+    return call_next<decltype(ibv_reg_dmabuf_mr)>("ibv_reg_dmabuf_mr", pd, offset, length, iova, fd,
+                                                  access);
+  }
+  return refuse(EOPNOTSUPP);
+}
+
+CEPHEUS_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address,
+                                std::size_t length, int access) {
+  if (!is_ours(mr->context)) {
+    return call_next<decltype(ibv_rereg_mr)>("ibv_rereg_mr", mr, flags, pd, address, length,
+                                             access);
+  }
+  errno = EOPNOTSUPP;
+  return IBV_REREG_MR_ERR_INPUT;  // the region stays as it is
+}
+
+CEPHEUS_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
+  if (!is_ours(mr->context)) return call_next<decltype(ibv_dereg_mr)>("ibv_dereg_mr", mr);
+  return guarded([&] {
+    const bool known = Context::of(mr->context).nic().run([&](Nic& engine, Instant, NicOutput&) {
+      return engine.deregister_memory(mr->lkey);
+    });
+    delete &MemoryRegion::of(mr);
+    return known ? 0 : refuse_call(EINVAL);
+  });
+}

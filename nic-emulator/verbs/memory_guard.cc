@@ -1,0 +1,198 @@
+#include "nic-emulator/verbs/memory_guard.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+namespace cepheus::verbs {
+namespace {
+
+struct Attempt {
+  const std::uint8_t* memory;
+  std::size_t bytes;
+  Attempt* outer;  // that a handler with an attempt of its own has interrupted
+  sigjmp_buf back;
+};
+
+// In the memory that every thread has from its start: a handler must not allocate.
+[[gnu::tls_model("initial-exec")]] thread_local Attempt* attempt = nullptr;
+
+// A handler that ours has replaced. It never changes and stays for ever, since a thread may be about
+// to call it while another one installs ours anew.
+struct Handler {
+  struct sigaction action;
+  std::atomic<bool> is_used_up{false};  // SA_RESETHAND: it was called
+  Handler* next;
+};
+Handler* all_handlers = nullptr;  // each one once
+
+// Those that ours stands before, oldest first. A program's handler that was set after ours may call
+// ours back, as the one before it: then the next older one is meant.
+constexpr int kMostReplaced = 8;
+std::array<std::atomic<Handler*>, kMostReplaced> replaced{};
+std::atomic<int> replaced_count{0};
+
+// A siginfo_t ends in bytes that the kernel clears. There we note which of `replaced` has had it.
+constexpr std::uint32_t kMark = 0x43450000;
+constexpr std::size_t kMarkOffset = sizeof(siginfo_t) - sizeof kMark;
+
+// The one of `replaced` to be called for this signal; below 0: none is left.
+int next_handler(const siginfo_t* info) {
+  std::uint32_t mark = 0;
+  std::memcpy(&mark, reinterpret_cast<const char*>(info) + kMarkOffset, sizeof mark);
+  const int count = replaced_count.load(std::memory_order_acquire);
+  const std::uint32_t had = mark - kMark;
+  return (had < kMostReplaced ? static_cast<int>(had) : count) - 1;
+}
+
+void mark_as_had_by(int which, siginfo_t* info) {
+  const std::uint32_t mark = kMark + static_cast<std::uint32_t>(which);
+  std::memcpy(reinterpret_cast<char*>(info) + kMarkOffset, &mark, sizeof mark);
+}
+
+// What happens without any handler: the faulting instruction runs again, and the kernel ends the
+// process.
+void die_of(int signal, const siginfo_t* info) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(signal, &action, nullptr);
+  if (info->si_code <= 0) ::raise(signal);  // a process sent it: nothing would run again
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const int which = next_handler(info);
+  if (which < 0) return die_of(signal, info);
+  Handler& handler = *replaced[static_cast<std::size_t>(which)].load(std::memory_order_acquire);
+  const struct sigaction& action = handler.action;
+  if (action.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return die_of(signal, info);
+  if ((action.sa_flags & SA_RESETHAND) != 0 && handler.is_used_up.exchange(true)) {
+    return die_of(signal, info);
+  }
+  sigset_t blocked = action.sa_mask;
+  if ((action.sa_flags & SA_NODEFER) == 0) ::sigaddset(&blocked, signal);
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  mark_as_had_by(which, info);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
+  } else {
+    action.sa_handler(signal);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  Attempt* const at = attempt;
+  const auto where = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  // Without an attempt, or beside its bytes, the fault is the program's, perhaps in a handler that
+  // interrupted us.
+  if (at != nullptr && info->si_code > 0 &&
+      where - reinterpret_cast<std::uintptr_t>(at->memory) < at->bytes) {
+    attempt = at->outer;
+    // As before the fault: whoever calls this handler may block more than we asked for.
+    ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
+    siglongjmp(at->back, 1);
+  }
+  pass_on(signal, info, context);
+}
+
+// Behind the signals that there are, libc leaves anything in a mask.
+bool is_same(const struct sigaction& a, const struct sigaction& b) {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (::sigismember(&a.sa_mask, signal) != ::sigismember(&b.sa_mask, signal)) return false;
+  }
+  return a.sa_sigaction == b.sa_sigaction && a.sa_flags == b.sa_flags;
+}
+
+bool is_ours(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fault;
+}
+
+// Null without memory.
+Handler* find_or_add(const struct sigaction& action) {
+  for (Handler* each = all_handlers; each != nullptr; each = each->next) {
+    if (is_same(each->action, action)) return each;
+  }
+  auto* const added = new (std::nothrow) Handler{action, false, all_handlers};
+  if (added != nullptr) all_handlers = added;
+  return added;
+}
+
+// If the program has put an older handler back, those after it are gone. A program of very many
+// handlers loses the newest of them but one: the guard stays.
+void note_replaced(const struct sigaction& action) {
+  Handler* const handler = find_or_add(action);
+  if (handler == nullptr) return;
+  handler->is_used_up = false;
+  int count = replaced_count.load(std::memory_order_relaxed);
+  for (int i = 0; i < count; ++i) {
+    if (replaced[static_cast<std::size_t>(i)] != handler) continue;
+    return replaced_count.store(i + 1, std::memory_order_release);
+  }
+  if (count == kMostReplaced) --count;
+  replaced[static_cast<std::size_t>(count)].store(handler, std::memory_order_release);
+  replaced_count.store(count + 1, std::memory_order_release);
+}
+
+// The handler that is there is noted first: a fault that comes at once finds it. If the program sets
+// another one between the two calls, that one is noted as well.
+void install_handler() {
+  struct sigaction now {};
+  if (::sigaction(SIGSEGV, nullptr, &now) != 0 || is_ours(now)) return;
+  note_replaced(now);
+  struct sigaction ours {
+  }, before{};
+  ours.sa_sigaction = on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  if (::sigaction(SIGSEGV, &ours, &before) != 0) return;
+  if (!is_same(before, now) && !is_ours(before)) note_replaced(before);
+}
+
+}  // namespace
+
+void install_memory_guard() {
+  // Memory is registered for each large message; the handler is hardly ever replaced in between.
+  struct sigaction now {};
+  if (::sigaction(SIGSEGV, nullptr, &now) == 0 && is_ours(now)) return;
+  // The process whose thread is at it. In a forked child that thread is not there: no lock.
+  static std::atomic<pid_t> installing{0};
+  // No handler interrupts the thread that installs, so that it ends soon, whatever others wait for.
+  // Handlers of its own faults may have to run: programs write-protect their memory.
+  sigset_t all, old;
+  ::sigfillset(&all);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) ::sigdelset(&all, own);
+  ::pthread_sigmask(SIG_SETMASK, &all, &old);
+  const pid_t me = ::getpid();
+  pid_t before = installing.load(std::memory_order_relaxed);
+  while (before == me || !installing.compare_exchange_weak(before, me, std::memory_order_acquire)) {
+    if (before == me) ::sched_yield();
+    before = installing.load(std::memory_order_relaxed);
+  }
+  install_handler();
+  installing.store(0, std::memory_order_release);
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+bool guard_memory(const void* memory, std::size_t bytes, void (*work)(void*), void* argument) {
+  Attempt mine;
+  mine.memory = static_cast<const std::uint8_t*>(memory);
+  mine.bytes = bytes;
+  mine.outer = attempt;
+  if (sigsetjmp(mine.back, 0) != 0) return false;
+  attempt = &mine;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  work(argument);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  attempt = mine.outer;
+  return true;
+}
+
+}  // namespace cepheus::verbs

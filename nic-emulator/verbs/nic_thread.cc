@@ -1,0 +1,182 @@
+// The thread of a LiveNic: it drives the engine when the program does not poll.
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "nic-emulator/verbs/live_nic.h"
+#include "nic-emulator/verbs/report.h"
+#include "switch-emulator/ports/processor.h"
+#include "switch-emulator/ports/short_slices.h"
+
+namespace cepheus::verbs {
+namespace {
+
+// After so many exceptions the thread ends, and only a program that polls drives the NIC.
+constexpr int kMostFailures = 3;
+
+timespec to_timespec(Duration d) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
+  return {static_cast<time_t>(seconds.count()), static_cast<long>((d - seconds).count())};
+}
+
+}  // namespace
+
+wire::Result<void> LiveNic::start_thread() {
+  // Signals are the program's: the new thread inherits this mask.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  // Those that an access to the program's memory raises are for its handlers, if it has any: blocked,
+  // they would end the process without a word.
+  for (const int signal : {SIGBUS, SIGSEGV}) ::sigdelset(&all, signal);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = ::pthread_create(&thread_, nullptr, &LiveNic::thread_entry, this);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    return wire::fail(wire::ErrorCode::kUnavailable, std::string("can't start the NIC's thread: ") +
+                                                         std::strerror(error) +
+                                                         "; raise the limit of processes");
+  }
+  thread_runs_ = true;
+  ::pthread_setname_np(thread_, "cepheus-nic");
+  return {};
+}
+
+// An exception, of memory that is not to be had for instance, ends the port and not the program.
+void* LiveNic::thread_entry(void* self) {
+  auto& nic = *static_cast<LiveNic*>(self);
+  for (int failures = 0; failures < kMostFailures; ++failures) {
+    try {
+      nic.thread_loop();
+      break;
+    } catch (const std::exception& e) {
+      nic.fail(e.what());
+    }
+  }
+  return nullptr;
+}
+
+// Goes on without the fabric: queue pairs end by their own time-outs.
+void LiveNic::fail(std::string_view why) {
+  const std::scoped_lock lock(mutex_);
+  thread_wakes_ = Instant::min();
+  thread_on_port_ = false;
+  const bool was_up = up_.exchange(false);
+  try {
+    complain("the NIC's thread failed (" + std::string(why) + "): its port is down");
+    if (was_up) take_down();
+  } catch (const std::exception&) {
+    // No memory for the words or for an event. The port is down all the same.
+  }
+}
+
+void LiveNic::thread_loop() {
+  fabric::ask_for_short_slices();
+  using WaitFor = fabric::HostPort::WaitFor;
+  using fabric::WaitPolicy;
+  WaitPolicy policy(Duration(0));
+  Instant polled_since = wire::monotonic_now();
+  while (!stopping_.load()) {
+    const Instant now = wire::monotonic_now();
+    if (drive_.leaves_to_program(now, armed_queues_.load() > 0, napping_)) {
+      stay_out_of_the_way(DrivePolicy::until_next_look(now - polled_since));
+      continue;
+    }
+    polled_since = now;
+    Instant wake = wire::kNever;
+    bool on_port = false;
+    bool moved = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      const std::uint64_t writes = engine_.counters()[Counter::kRxSilent];
+      moved = progress(now) > 0;
+      if (moved) {
+        if (engine_.counters()[Counter::kRxSilent] != writes) drive_.thread_took_writes();
+        policy.found(now);
+      } else {
+        check_fabric();
+      }
+      bool for_batch = false;
+      if (!moved) {
+        for_batch = policy.found_nothing(now, engine_.bulk() != rnic::Bulk::kNone) ==
+                    WaitPolicy::Step::kSleepForBatch;
+        // arm() says no if something has arrived meanwhile.
+        on_port = is_up() && !napping_ && port_->arm(for_batch ? WaitFor::kBatch : WaitFor::kFrame);
+        moved = is_up() && !on_port;
+      }
+      if (!moved) {
+        wake = engine_.deadline();
+        // Packets of a sender that has stopped in the middle hold the fabric's memory.
+        if (for_batch) wake = std::min(wake, now + WaitPolicy::kForBatch);
+        if (is_up() && engine_.wants_to_transmit()) wake = std::min(wake, now + kRetryTransmit);
+        thread_wakes_ = wake;
+        thread_on_port_ = on_port;
+      }
+    }
+    if (moved) {
+      // Lets the program have the lock, or the peer the core; but a program that computes keeps it
+      // for milliseconds.
+      if (policy.is_contended(now)) {
+        sleep_until(now + WaitPolicy::kGather, false);
+      } else {
+        fabric::offer_core(policy);
+      }
+      continue;
+    }
+    sleep_until(wake, on_port);
+    const std::scoped_lock lock(mutex_);
+    thread_wakes_ = Instant::min();
+    if (on_port) port_->disarm();
+    thread_on_port_ = false;
+    if (thread_kicked_) {
+      thread_kicked_ = false;
+      kick_.clear();
+    }
+  }
+}
+
+void LiveNic::stay_out_of_the_way(Duration how_long) {
+  thread_defers_.store(true);
+  const bool naps = napping_;  // a packet wakes the program, and its poll tells other waiters
+  // An arming program sees that flag and kicks, or this looks again and sees the armed queue.
+  if ((naps || armed_queues_.load() == 0) && !stopping_.load()) {
+    sleep_until(wire::monotonic_now() + how_long, false);
+  }
+  thread_defers_.store(false);
+  if (!thread_kicked_.load()) return;
+  const std::scoped_lock lock(mutex_);
+  thread_kicked_ = false;
+  kick_.clear();
+}
+
+void LiveNic::sleep_until(Instant wake, bool on_port) {
+  std::array<pollfd, 2> want{{{kick_.fd(), POLLIN, 0}, {-1, POLLIN, 0}}};
+  if (on_port) want[1].fd = port_->wait_fd();
+  if (wake == wire::kNever) {
+    ::poll(want.data(), want.size(), -1);
+    return;
+  }
+  const Duration left = std::max(wake - wire::monotonic_now(), Duration(0));
+  const timespec timeout = to_timespec(left);
+  ::ppoll(want.data(), want.size(), &timeout, nullptr);
+}
+
+void LiveNic::on_armed() {
+  if (!thread_defers_.load()) return;
+  const std::scoped_lock lock(mutex_);
+  kick();
+}
+
+void LiveNic::kick() {
+  if (thread_kicked_) return;
+  thread_kicked_ = true;
+  kick_.set();
+}
+
+}  // namespace cepheus::verbs

@@ -1,0 +1,219 @@
+#include "nic-emulator/verbs/queue_pair.h"
+
+#include "nic-emulator/verbs/extended.h"
+#include "nic-emulator/verbs/next_library.h"
+#include "nic-emulator/verbs/qp_attributes.h"
+#include "nic-emulator/verbs/report.h"
+
+namespace cepheus::verbs {
+namespace {
+
+ibv_event_type to_verbs(AsyncEventKind kind) {
+  switch (kind) {
+    case AsyncEventKind::kQpFatal:
+      return IBV_EVENT_QP_FATAL;
+    case AsyncEventKind::kQpAccessError:
+      return IBV_EVENT_QP_ACCESS_ERR;
+    case AsyncEventKind::kQpRequestError:
+      return IBV_EVENT_QP_REQ_ERR;
+    case AsyncEventKind::kCommEstablished:
+      return IBV_EVENT_COMM_EST;
+    case AsyncEventKind::kSqDrained:
+      return IBV_EVENT_SQ_DRAINED;
+    case AsyncEventKind::kLastWqeReached:
+      return IBV_EVENT_QP_LAST_WQE_REACHED;
+    case AsyncEventKind::kSrqLimitReached:
+      return IBV_EVENT_SRQ_LIMIT_REACHED;
+  }
+  return IBV_EVENT_QP_FATAL;
+}
+
+// An errno, or 0 and the type.
+int to_engine(ibv_qp_type type, QpType& out) {
+  switch (type) {
+    case IBV_QPT_RC:
+      out = QpType::kRc;
+      return 0;
+    case IBV_QPT_UC:
+      out = QpType::kUc;
+      return 0;
+    case IBV_QPT_UD:
+      out = QpType::kUd;
+      return 0;
+    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+    case IBV_QPT_DRIVER:
+      return EOPNOTSUPP;
+    default:
+      return EINVAL;
+  }
+}
+
+bool has_its_queues(const ProtectionDomain& domain, const ibv_qp_init_attr& init) {
+  return init.send_cq != nullptr && init.send_cq->context == domain.context &&
+         init.recv_cq != nullptr && init.recv_cq->context == domain.context &&
+         (init.srq == nullptr || init.srq->context == domain.context);
+}
+
+}  // namespace
+
+QueuePair::QueuePair(ProtectionDomain& domain, const ibv_qp_init_attr& init, QpType type,
+                     Qpn number)
+    : ibv_qp_ex{},
+      in_domain_(domain.users()),
+      in_send_cq_(VerbsCq::of(init.send_cq).users()),
+      in_recv_cq_(VerbsCq::of(init.recv_cq).users()),
+      init_(init),
+      type_(type) {
+  if (init.srq != nullptr) in_srq_.emplace(SharedReceiveQueue::of(init.srq).users());
+  qp_base.context = domain.context;
+  qp_base.qp_context = init.qp_context;
+  qp_base.pd = &domain;
+  qp_base.send_cq = init.send_cq;
+  qp_base.recv_cq = init.recv_cq;
+  qp_base.srq = init.srq;
+  qp_base.handle = domain.owner().next_handle();
+  qp_base.qp_num = number.value();
+  qp_base.state = IBV_QPS_RESET;
+  qp_base.qp_type = init.qp_type;
+  ::pthread_mutex_init(&qp_base.mutex, nullptr);
+  ::pthread_cond_init(&qp_base.cond, nullptr);
+  set_extended_operations(*this);
+  nic().add_qp(number, *this);
+}
+
+QueuePair::~QueuePair() {
+  // First the listener: once the queue pair is gone, another thread's may get its number.
+  nic().remove_qp(qpn());
+  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_qp(qpn()); });
+  const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
+  await_acknowledgements(qp_base.mutex, qp_base.cond, [&] {
+    return nic().is_abandoned() || qp_base.events_completed == fetched;
+  });
+}
+
+void QueuePair::on_event(AsyncEventKind kind) {
+  ibv_async_event event{};
+  event.event_type = to_verbs(kind);
+  event.element.qp = &qp_base;
+  owner().async_events().post(event, &async_handed_out_);
+}
+
+int QueuePair::modify(const ibv_qp_attr& a, int mask) {
+  const auto changed = nic().run([&](Nic& engine, Instant now,
+                                     NicOutput& out) -> wire::Result<void> {
+    const auto before = engine.query_qp(qpn());
+    if (!before) return tl::unexpected(before.error());
+    const auto change = to_engine(a, mask, before->state, type_);
+    if (!change) return tl::unexpected(change.error());
+    if (auto done = engine.modify_qp(now, qpn(), change->attributes, change->mask, out); !done) {
+      return done;
+    }
+    if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
+    if ((mask & IBV_QP_AV) != 0) set_.ah_attr = a.ah_attr;
+    if ((mask & IBV_QP_PORT) != 0) set_.port_num = a.port_num;
+    return {};
+  });
+  if (!changed) {
+    say("modify qp: " + changed.error().text);
+    return to_errno(changed.error().code);
+  }
+  return 0;
+}
+
+int QueuePair::query(ibv_qp_attr& a, int mask, ibv_qp_init_attr* init) {
+  const auto now = nic().run([&](Nic& engine, Instant, NicOutput&) {
+    a = set_;
+    return engine.query_qp(qpn());
+  });
+  if (!now) return to_errno(now.error().code);
+  to_verbs(*now, a);
+  // As libibverbs does: programs take the field for what they themselves last asked or set.
+  if ((mask & IBV_QP_STATE) != 0) qp_base.state = a.qp_state;
+  if (init != nullptr) {
+    *init = init_;
+    init->cap = a.cap;
+  }
+  return 0;
+}
+
+QueuePair* create_queue_pair(ProtectionDomain& domain, ibv_qp_init_attr& init) {
+  LiveNic& nic = domain.owner().nic();
+  if (nic.is_abandoned()) return refuse(ENODEV);
+  QpInit wanted;
+  if (const int error = to_engine(init.qp_type, wanted.type); error != 0) return refuse(error);
+  if (!has_its_queues(domain, init)) return refuse(EINVAL);
+  wanted.pd = domain.id();
+  wanted.send_cq = VerbsCq::of(init.send_cq).id();
+  wanted.recv_cq = VerbsCq::of(init.recv_cq).id();
+  wanted.cap = to_engine(init.cap);
+  wanted.signal_all = init.sq_sig_all != 0;
+  if (init.srq != nullptr) wanted.srq = SharedReceiveQueue::of(init.srq).id();
+  QpCap granted;
+  const auto created = nic.run([&](Nic& engine, Instant, NicOutput&) {
+    auto qpn = engine.create_qp(wanted);
+    if (qpn) granted = engine.query_qp(*qpn)->cap;
+    return qpn;
+  });
+  if (!created) {
+    say("create qp: " + created.error().text);
+    const bool full = created.error().code == wire::ErrorCode::kUnavailable;
+    return refuse(full ? ENOMEM : to_errno(created.error().code));
+  }
+  init.cap = to_verbs(granted);
+  return new QueuePair(domain, init, wanted.type, *created);
+}
+
+}  // namespace cepheus::verbs
+
+using namespace cepheus::verbs;
+
+CEPHEUS_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
+  if (!is_ours(pd->context)) return call_next<decltype(ibv_create_qp)>("ibv_create_qp", pd, init);
+  return guarded([&]() -> ibv_qp* {
+    QueuePair* const qp = create_queue_pair(ProtectionDomain::of(pd), *init);
+    return qp == nullptr ? nullptr : &qp->qp_base;
+  });
+}
+
+CEPHEUS_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  if (!is_ours(qp->context)) {
+    return call_next<decltype(ibv_modify_qp)>("ibv_modify_qp", qp, attributes, mask);
+  }
+  return guarded([&] {
+    QueuePair& ours = QueuePair::of(qp);
+    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
+    const int error = ours.modify(*attributes, mask);
+    return error == 0 ? 0 : refuse_call(error);
+  });
+}
+
+CEPHEUS_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask,
+                                ibv_qp_init_attr* init) {
+  if (!is_ours(qp->context)) {
+    return call_next<decltype(ibv_query_qp)>("ibv_query_qp", qp, attributes, mask, init);
+  }
+  return guarded([&] {
+    QueuePair& ours = QueuePair::of(qp);
+    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
+    const int error = ours.query(*attributes, mask, init);
+    return error == 0 ? 0 : refuse_call(error);
+  });
+}
+
+CEPHEUS_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
+  if (!is_ours(qp->context)) return call_next<decltype(ibv_destroy_qp)>("ibv_destroy_qp", qp);
+  return guarded([&] {
+    delete &QueuePair::of(qp);
+    return 0;
+  });
+}
+
+CEPHEUS_EXPORT int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode op, std::uint32_t flags) {
+  if (!is_ours(qp->context)) {
+    return call_next<decltype(ibv_query_qp_data_in_order)>("ibv_query_qp_data_in_order", qp, op,
+                                                           flags);
+  }
+  return 0;
+}

@@ -1,0 +1,41 @@
+#include "nic-emulator/verbs/report.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "nic-emulator/verbs/environment.h"
+
+namespace cepheus::verbs {
+namespace {
+
+// An object without a destructor: what ends with the thread may still report.
+thread_local std::array<char, 1024> the_last_error{};
+
+}  // namespace
+
+void set_last_error(const std::string& text) {
+  the_last_error[text.copy(the_last_error.data(), the_last_error.size() - 1)] = '\0';
+}
+
+const char* last_error() { return the_last_error.data(); }
+
+void complain(const std::string& text) {
+  const int saved = errno;
+  const std::string line = "cepheus: " + text + "\n";
+  // One write: lines of several ranks on one terminal stay whole.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  errno = saved;
+}
+
+bool is_verbose() {
+  static const bool verbose = Environment::read().verbose;
+  return verbose;
+}
+
+void say(const std::string& text) {
+  if (is_verbose()) complain(text);
+}
+
+}  // namespace cepheus::verbs

@@ -1,0 +1,119 @@
+#include "nic-emulator/verbs/shared_receive_queue.h"
+
+#include "nic-emulator/verbs/next_library.h"
+#include "nic-emulator/verbs/report.h"
+
+namespace cepheus::verbs {
+namespace {
+
+// Errors in errno; sets `attributes` to what was granted.
+ibv_srq* create(ProtectionDomain& domain, void* user_context, ibv_srq_attr& attributes) {
+  return guarded([&]() -> ibv_srq* {
+    LiveNic& nic = domain.owner().nic();
+    if (nic.is_abandoned()) return refuse(ENODEV);
+    SrqAttr granted;
+    const auto created = nic.run([&](Nic& engine, Instant, NicOutput&) {
+      auto id = engine.create_srq(
+          {.pd = domain.id(), .max_wr = attributes.max_wr, .max_sge = attributes.max_sge});
+      if (id) granted = *engine.query_srq(*id);
+      return id;
+    });
+    if (!created) {
+      say("create srq: " + created.error().text);
+      const bool full = created.error().code == wire::ErrorCode::kUnavailable;
+      return refuse(full ? ENOMEM : to_errno(created.error().code));
+    }
+    attributes.max_wr = granted.max_wr;
+    attributes.max_sge = granted.max_sge;
+    return new SharedReceiveQueue(domain, user_context, *created);
+  });
+}
+
+}  // namespace
+
+SharedReceiveQueue::SharedReceiveQueue(ProtectionDomain& domain, void* user_context, SrqId id)
+    : ibv_srq{}, in_domain_(domain.users()), id_(id) {
+  context = domain.context;
+  srq_context = user_context;
+  pd = &domain;
+  handle = domain.owner().next_handle();
+  ::pthread_mutex_init(&mutex, nullptr);
+  ::pthread_cond_init(&cond, nullptr);
+  nic().add_srq(id_, *this);
+}
+
+SharedReceiveQueue::~SharedReceiveQueue() {
+  // First the listener: once the queue is gone, another thread's queue may get its number.
+  nic().remove_srq(id_);
+  nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.destroy_srq(id_).has_value(); });
+  const std::uint32_t fetched = owner().async_events().withdraw(async_handed_out_);
+  await_acknowledgements(mutex, cond,
+                         [&] { return nic().is_abandoned() || events_completed == fetched; });
+}
+
+void SharedReceiveQueue::on_limit_reached() {
+  ibv_async_event event{};
+  event.event_type = IBV_EVENT_SRQ_LIMIT_REACHED;
+  event.element.srq = this;
+  owner().async_events().post(event, &async_handed_out_);
+}
+
+int SharedReceiveQueue::modify(const ibv_srq_attr& attributes, int mask) {
+  if ((mask & ~IBV_SRQ_LIMIT) != 0) return EOPNOTSUPP;  // it keeps the size that it was made with
+  if (mask == 0) return 0;
+  const auto armed = nic().run([&](Nic& engine, Instant, NicOutput& out) {
+    return engine.arm_srq(id_, attributes.srq_limit, out);
+  });
+  return armed ? 0 : to_errno(armed.error().code);
+}
+
+int SharedReceiveQueue::query(ibv_srq_attr& attributes) {
+  const auto now =
+      nic().run([&](Nic& engine, Instant, NicOutput&) { return engine.query_srq(id_); });
+  if (!now) return to_errno(now.error().code);
+  attributes = {.max_wr = now->max_wr, .max_sge = now->max_sge, .srq_limit = now->limit};
+  return 0;
+}
+
+}  // namespace cepheus::verbs
+
+using namespace cepheus::verbs;
+
+CEPHEUS_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
+  if (!is_ours(pd->context)) return call_next<decltype(ibv_create_srq)>("ibv_create_srq", pd, init);
+  return create(ProtectionDomain::of(pd), init->srq_context, init->attr);
+}
+
+CEPHEUS_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attributes, int mask) {
+  if (!is_ours(srq->context)) {
+    return call_next<decltype(ibv_modify_srq)>("ibv_modify_srq", srq, attributes, mask);
+  }
+  return guarded([&] {
+    SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
+    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
+    const int error = ours.modify(*attributes, mask);
+    return error == 0 ? 0 : refuse_call(error);
+  });
+}
+
+CEPHEUS_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attributes) {
+  if (!is_ours(srq->context)) {
+    return call_next<decltype(ibv_query_srq)>("ibv_query_srq", srq, attributes);
+  }
+  return guarded([&] {
+    SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
+    if (ours.nic().is_abandoned()) return refuse_call(ENODEV);
+    const int error = ours.query(*attributes);
+    return error == 0 ? 0 : refuse_call(error);
+  });
+}
+
+CEPHEUS_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
+  if (!is_ours(srq->context)) return call_next<decltype(ibv_destroy_srq)>("ibv_destroy_srq", srq);
+  return guarded([&] {
+    SharedReceiveQueue& ours = SharedReceiveQueue::of(srq);
+    if (ours.users() != 0) return refuse_call(EBUSY);
+    delete &ours;
+    return 0;
+  });
+}

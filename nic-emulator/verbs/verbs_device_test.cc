@@ -1,0 +1,552 @@
+// One process, a plain verbs program: the device, what it refuses, its life with its fabric.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "nic-emulator/verbs/test_endpoint.h"
+
+namespace cepheus::verbs {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OneHost : public ::testing::Test {
+ protected:
+  SwitchProcess fabric_{2};
+};
+
+TEST(NoFabric, ThatIsConfiguredLeavesOnlyRealDevices) {
+  ::unsetenv("CEPHEUS_FABRIC");
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  for (int i = 0; i < count; ++i) EXPECT_STRNE(ibv_get_device_name(list[i]), "cepheus0");
+  if (list != nullptr) ibv_free_device_list(list);
+}
+
+TEST(NoFabric, ThatCanBeReachedIsAnEmptyListWithAReason) {
+  ::setenv("CEPHEUS_FABRIC", "/nowhere/fabric", 1);
+  int count = -1;
+  ibv_device** list = ibv_get_device_list(&count);
+  ASSERT_NE(list, nullptr);
+  EXPECT_EQ(count, 0);
+  EXPECT_EQ(list[0], nullptr);
+  ibv_free_device_list(list);
+  EXPECT_THAT(last_error(), HasSubstr("/nowhere/fabric: no such socket; start cepheus-switch"));
+}
+
+TEST_F(OneHost, IsFirstInTheListAndKnowsItsAddress) {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  ASSERT_GE(count, 1);
+  EXPECT_STREQ(ibv_get_device_name(list[0]), "cepheus0");
+  EXPECT_STREQ(list[0]->dev_name, "uverbs_cepheus0");
+  const auto guid = ibv_get_device_guid(list[0]);
+  EXPECT_NE(guid, 0u);
+  ibv_context* context = ibv_open_device(list[0]);
+  ASSERT_NE(context, nullptr);
+  ibv_device_attr attributes{};
+  ASSERT_EQ(ibv_query_device(context, &attributes), 0);
+  EXPECT_EQ(attributes.node_guid, guid);
+  ibv_gid_entry entry{};
+  ASSERT_EQ(ibv_query_gid_ex(context, 1, 0, &entry, 0), 0);
+  EXPECT_EQ(entry.gid_type, static_cast<std::uint32_t>(IBV_GID_TYPE_ROCE_V2));
+  EXPECT_EQ(entry.gid.raw[15], 1);
+  EXPECT_NE(ibv_query_gid_ex(context, 1, 1, &entry, 0), 0);
+  ibv_gid_entry table[4];
+  EXPECT_EQ(ibv_query_gid_table(context, table, 4, 0), 1);
+  ibv_free_device_list(list);
+  EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+TEST_F(OneHost, ContextsShareOneNicAndReopeningFindsTheSameHost) {
+  ::unsetenv("CEPHEUS_HOST");
+  const auto address = [](ibv_context* context) {
+    ibv_gid gid{};
+    EXPECT_EQ(ibv_query_gid(context, 1, 0, &gid), 0);
+    return gid.raw[15];
+  };
+  ibv_context* first = open_device();
+  ibv_context* second = open_device();
+  const auto mine = address(first);
+  EXPECT_EQ(address(second), mine);
+  EXPECT_EQ(ibv_close_device(first), 0);
+  EXPECT_EQ(address(second), mine);
+  EXPECT_EQ(ibv_close_device(second), 0);
+  for (int i = 0; i < 20; ++i) {
+    ibv_context* again = open_device();
+    EXPECT_EQ(address(again), mine);
+    EXPECT_EQ(ibv_close_device(again), 0);
+  }
+}
+
+TEST_F(OneHost, ThatAnotherProcessHoldsIsRefusedByName) {
+  Endpoint mine;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int count = 0;
+    ibv_device** list = ibv_get_device_list(&count);
+    errno = 0;
+    const bool refused = count > 0 && ibv_open_device(list[0]) == nullptr && errno == EBUSY;
+    const bool named = last_error().find("h0 is held by pid") != std::string::npos;
+    ::_exit(refused && named ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(OneHost, AFabricThatDiesIsAPortErrorAndEndsWork) {
+  Endpoint e;
+  Endpoint::Name peer = e.name();
+  peer.gid.raw[15] = 2;
+  e.connect(peer, 1);
+  fabric_.kill();
+  EXPECT_EQ(e.wait_async(), IBV_EVENT_PORT_ERR);
+  ibv_port_attr port{};
+  ASSERT_EQ(ibv_query_port(e.context, 1, &port), 0);
+  EXPECT_EQ(port.state, IBV_PORT_DOWN);
+  ASSERT_EQ(e.post_send(1, 0, 64), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc) << "work hangs without a fabric";
+  EXPECT_EQ(wc->status, IBV_WC_RETRY_EXC_ERR) << ibv_wc_status_str(wc->status);
+}
+
+// A program may hold on to what it had on the old one.
+TEST_F(OneHost, FindsARestartedFabricThoughAnOldContextIsOpen) {
+  Endpoint old;
+  fabric_.kill();
+  EXPECT_EQ(old.wait_async(), IBV_EVENT_PORT_ERR);
+  const SwitchProcess again(2);
+  const auto state = [](const Endpoint& e) {
+    ibv_port_attr port{};
+    EXPECT_EQ(ibv_query_port(e.context, 1, &port), 0);
+    return port.state;
+  };
+  Endpoint e;
+  ASSERT_EQ(state(e), IBV_PORT_ACTIVE);
+  EXPECT_EQ(state(old), IBV_PORT_DOWN);
+  EXPECT_EQ(e.name().gid.raw[15], old.name().gid.raw[15]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ibv_wc wc{};
+    bool ended = ibv_poll_cq(e.cq, 1, &wc) < 0 && ibv_poll_cq(old.cq, 1, &wc) < 0;
+    ended = ended && ibv_destroy_qp(e.qp) == 0 && ibv_destroy_qp(old.qp) == 0;
+    ::_exit(ended ? 0 : 1);
+  }
+  EXPECT_TRUE(ended_well(child));
+  EXPECT_EQ(state(e), IBV_PORT_ACTIVE);
+}
+
+TEST_F(OneHost, RefusesWhatItDoesNotDo) {
+  Endpoint e;
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = e.cq;
+  init.cap = {1, 1, 1, 1, 0};
+  for (const ibv_qp_type type : {IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_DRIVER}) {
+    init.qp_type = type;
+    errno = 0;
+    EXPECT_EQ(ibv_create_qp(e.pd, &init), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+  }
+  init.qp_type = IBV_QPT_RC;
+  init.cap.max_send_wr = 1u << 30;
+  EXPECT_EQ(ibv_create_qp(e.pd, &init), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(e.post_send(1, 0, 8, [](ibv_send_wr& wr) { wr.opcode = IBV_WR_LOCAL_INV; }),
+            EOPNOTSUPP);
+  EXPECT_NE(e.post_send(1, 0, 8), 0) << "in INIT nothing can be sent";
+  ibv_ah_attr ah{};
+  EXPECT_EQ(ibv_create_ah(e.pd, &ah), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+// As libibverbs answers for a device whose provider lacks them: the error, never a crash.
+TEST_F(OneHost, ObjectsThatItHasNotGotAreNotSupported) {
+  Endpoint e;
+  const auto refused = [](auto* object) { return object == nullptr && errno == EOPNOTSUPP; };
+  EXPECT_TRUE(refused(ibv_alloc_mw(e.pd, IBV_MW_TYPE_1)));
+  EXPECT_TRUE(refused(ibv_alloc_mw(e.pd, IBV_MW_TYPE_2)));
+  ibv_xrcd_init_attr xrcd{};
+  EXPECT_TRUE(refused(ibv_open_xrcd(e.context, &xrcd)));
+  ibv_qp_open_attr open_qp{};
+  EXPECT_TRUE(refused(ibv_open_qp(e.context, &open_qp)));
+  ibv_flow_attr flow{};
+  EXPECT_TRUE(refused(ibv_create_flow(e.qp, &flow)));
+  ibv_flow_action_esp_attr esp{};
+  EXPECT_TRUE(refused(ibv_create_flow_action_esp(e.context, &esp)));
+  ibv_alloc_dm_attr dm{};
+  EXPECT_TRUE(refused(ibv_alloc_dm(e.context, &dm)));
+  EXPECT_TRUE(refused(ibv_alloc_null_mr(e.pd)));
+  ibv_td_init_attr td{};
+  EXPECT_TRUE(refused(ibv_alloc_td(e.context, &td)));
+  ibv_parent_domain_init_attr parent{};
+  EXPECT_TRUE(refused(ibv_alloc_parent_domain(e.context, &parent)));
+  ibv_wq_init_attr wq{};
+  EXPECT_TRUE(refused(ibv_create_wq(e.context, &wq)));
+  ibv_rwq_ind_table_init_attr table{};
+  EXPECT_TRUE(refused(ibv_create_rwq_ind_table(e.context, &table)));
+  ibv_counters_init_attr counters{};
+  EXPECT_TRUE(refused(ibv_create_counters(e.context, &counters)));
+  EXPECT_TRUE(refused(ibv_reg_dmabuf_mr(e.pd, 0, 4096, 0, 0, 0)));
+  EXPECT_TRUE(refused(ibv_import_pd(e.context, 0)));
+  EXPECT_TRUE(refused(ibv_import_mr(e.pd, 0)));
+
+  ibv_cq_init_attr_ex stamped{};
+  stamped.cqe = 1;
+  stamped.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  EXPECT_TRUE(refused(ibv_create_cq_ex(e.context, &stamped)));
+
+  ibv_ece ece{};
+  EXPECT_EQ(ibv_query_ece(e.qp, &ece), EOPNOTSUPP);
+  EXPECT_EQ(ibv_set_ece(e.qp, &ece), EOPNOTSUPP);
+  ibv_gid group{};
+  EXPECT_EQ(ibv_attach_mcast(e.qp, &group, 0), EOPNOTSUPP);
+  EXPECT_EQ(ibv_detach_mcast(e.qp, &group, 0), EOPNOTSUPP);
+  ibv_modify_cq_attr moderation{};
+  EXPECT_EQ(ibv_modify_cq(e.cq, &moderation), EOPNOTSUPP);
+  ibv_qp_rate_limit_attr rate{};
+  EXPECT_EQ(ibv_modify_qp_rate_limit(e.qp, &rate), EOPNOTSUPP);
+  ibv_values_ex values{};
+  EXPECT_EQ(ibv_query_rt_values_ex(e.context, &values), EOPNOTSUPP);
+  ibv_sge sge = e.sge(0, 64);
+  EXPECT_EQ(ibv_advise_mr(e.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), EOPNOTSUPP);
+  EXPECT_EQ(ibv_rereg_mr(e.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+            IBV_REREG_MR_ERR_INPUT);
+}
+
+TEST_F(OneHost, TheLimitsItTellsAreTheOnesItKeeps) {
+  Endpoint e;
+  ibv_device_attr_ex limits{};
+  ASSERT_EQ(ibv_query_device_ex(e.context, nullptr, &limits), 0);
+  const ibv_device_attr& device = limits.orig_attr;
+  EXPECT_EQ(limits.phys_port_cnt_ex, 1u);
+  EXPECT_EQ(limits.device_cap_flags_ex, device.device_cap_flags);
+  EXPECT_EQ(limits.odp_caps.general_caps, 0u);
+  EXPECT_EQ(limits.max_dm_size, 0u);
+  EXPECT_EQ(device.max_mw, 0);
+  EXPECT_EQ(device.max_mcast_grp, 0);
+
+  const auto most = [&](int wr, int sge) {
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = e.cq;
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {static_cast<std::uint32_t>(wr), static_cast<std::uint32_t>(wr),
+                static_cast<std::uint32_t>(sge), static_cast<std::uint32_t>(sge), 0};
+    ibv_qp* const qp = ibv_create_qp(e.pd, &init);
+    return qp != nullptr && ibv_destroy_qp(qp) == 0;
+  };
+  EXPECT_TRUE(most(device.max_qp_wr, device.max_sge));
+  EXPECT_FALSE(most(device.max_qp_wr + 1, device.max_sge));
+  EXPECT_FALSE(most(device.max_qp_wr, device.max_sge + 1));
+  ibv_cq* const cq = ibv_create_cq(e.context, device.max_cqe, nullptr, nullptr, 0);
+  ASSERT_NE(cq, nullptr);
+  EXPECT_GE(cq->cqe, device.max_cqe);
+  EXPECT_EQ(ibv_destroy_cq(cq), 0);
+  EXPECT_EQ(ibv_create_cq(e.context, device.max_cqe + 1, nullptr, nullptr, 0), nullptr);
+  EXPECT_EQ(ibv_create_cq(e.context, 1, nullptr, nullptr, 1), nullptr) << "one vector only";
+}
+
+TEST_F(OneHost, RegistersMemoryForWhatTheProgramMayDoWithIt) {
+  Endpoint e;
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const memory = ::mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_EQ(ibv_reg_mr(e.pd, memory, page, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+  ibv_mr* const mr = ibv_reg_mr(e.pd, memory, page, IBV_ACCESS_REMOTE_READ);
+  ASSERT_NE(mr, nullptr) << "it may be read";
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  ASSERT_EQ(::mprotect(memory, page, PROT_NONE), 0);
+  EXPECT_EQ(ibv_reg_mr(e.pd, memory, page, IBV_ACCESS_REMOTE_READ), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+  ::munmap(memory, page);
+}
+
+TEST_F(OneHost, ChecksMemoryBeforeItRegistersIt) {
+  Endpoint e;
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const gap =
+      ::mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ::munmap(static_cast<char*>(gap) + page, page);
+  EXPECT_EQ(ibv_reg_mr(e.pd, gap, 3 * page, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(ibv_reg_mr(e.pd, e.memory.data(), 64, IBV_ACCESS_REMOTE_WRITE), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(ibv_reg_mr(e.pd, e.memory.data(), 64, IBV_ACCESS_ON_DEMAND), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  // Optional bits may be ignored: that is what makes them optional.
+  ibv_mr* mr =
+      ibv_reg_mr(e.pd, e.memory.data(), 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
+  ASSERT_NE(mr, nullptr);
+  EXPECT_EQ(ibv_dealloc_pd(e.pd), EBUSY);
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  ::munmap(gap, page);
+  ::munmap(static_cast<char*>(gap) + 2 * page, page);
+}
+
+TEST_F(OneHost, AContextsMemoryIsNoOtherContexts) {
+  Endpoint mine, others;
+  mine.connect(mine.name());
+  const auto with_others_memory = [&](ibv_send_wr& wr) {
+    wr.sg_list->addr = reinterpret_cast<std::uintptr_t>(others.memory.data());
+    wr.sg_list->lkey = others.mr->lkey;
+  };
+  ASSERT_EQ(mine.post_send(1, 0, 8, with_others_memory), 0);
+  const auto wc = mine.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+}
+
+TEST_F(OneHost, ObjectsInUseAreNotDestroyed) {
+  Endpoint e({.with_channel = true});
+  EXPECT_EQ(ibv_destroy_cq(e.cq), EBUSY);
+  EXPECT_EQ(ibv_destroy_comp_channel(e.channel), EBUSY);
+  EXPECT_EQ(ibv_dealloc_pd(e.pd), EBUSY);
+}
+
+TEST_F(OneHost, ErrorFlushesBothQueuesInOrder) {
+  Endpoint e;
+  for (std::uint64_t id : {1, 2, 3}) ASSERT_EQ(e.post_recv(id, 0, 8), 0);
+  ASSERT_EQ(e.modify_to_error(), 0);
+  for (std::uint64_t id : {1, 2, 3}) {
+    const auto wc = e.wait();
+    ASSERT_TRUE(wc);
+    EXPECT_EQ(wc->wr_id, id);
+    EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
+  }
+  ASSERT_EQ(e.post_send(4, 0, 8), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(OneHost, AQueueThatOverrunsSaysSoOnce) {
+  Endpoint e({.cqe = 2});
+  for (std::uint64_t id = 0; id < 4; ++id) ASSERT_EQ(e.post_recv(id, 0, 8), 0);
+  ASSERT_EQ(e.modify_to_error(), 0);
+  EXPECT_EQ(e.wait_async(), IBV_EVENT_CQ_ERR);
+  EXPECT_EQ(nic_counter("completions_lost"), 2u);
+}
+
+// Completions of receives that are posted in ERR, one each.
+TEST_F(OneHost, ThreadsThatPollFieldByFieldShareAQueue) {
+  constexpr std::uint64_t kMost = 60'000;
+  constexpr int kEntries = 4096;
+  Endpoint e({.cqe = kEntries, .extended = true});
+  ASSERT_EQ(e.modify_to_error(), 0);
+  ibv_cq_ex* const cq = reinterpret_cast<ibv_cq_ex*>(e.cq);
+  std::atomic<std::uint64_t> polled{0};
+  std::vector<std::atomic<int>> seen(kMost);
+  const auto poll = [&] {
+    ibv_poll_cq_attr none{};
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (polled.load() < kMost && std::chrono::steady_clock::now() < until) {
+      if (ibv_start_poll(cq, &none) != 0) continue;
+      do {
+        if (cq->wr_id % 16 == 0) ::sched_yield();
+        ++seen[cq->wr_id];
+        ++polled;
+      } while (ibv_next_poll(cq) == 0);
+      ibv_end_poll(cq);
+    }
+  };
+  std::thread one(poll), two(poll);
+  for (std::uint64_t id = 0; id < kMost; ++id) {
+    while (id - std::min(id, polled.load()) > kEntries / 2) ::sched_yield();
+    ASSERT_EQ(e.post_recv(id, 0, 8), 0);
+  }
+  one.join();
+  two.join();
+  EXPECT_EQ(polled.load(), kMost);
+  EXPECT_EQ(std::ranges::count_if(seen, [](const auto& times) { return times != 1; }), 0);
+}
+
+TEST_F(OneHost, ABatchOfRequestsIsPostedAsAWholeOrNotAtAll) {
+  Endpoint e({.max_inline = 64, .extended = true});
+  Endpoint::Name name = e.name();
+  e.connect(name);
+  ibv_qp_ex* const qp = ibv_qp_to_qp_ex(e.qp);
+  std::array<char, 65> long_data{};
+  const auto begin = [&](std::uint64_t id) {
+    qp->wr_id = id;
+    qp->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_send(qp);
+  };
+  ibv_wr_start(qp);
+  begin(1);
+  ibv_wr_set_sge(qp, e.mr->lkey, name.address, 8);
+  begin(2);
+  ibv_wr_set_inline_data(qp, long_data.data(), long_data.size());
+  EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
+  ASSERT_EQ(e.post_recv(7, 100, 8), 0);
+  ASSERT_EQ(e.post_recv(8, 200, 8), 0);
+  ibv_wr_start(qp);
+  begin(3);
+  ibv_wr_set_inline_data(qp, long_data.data(), 8);
+  begin(4);
+  ibv_wr_set_sge(qp, e.mr->lkey, name.address, 8);
+  EXPECT_EQ(ibv_wr_complete(qp), 0);
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 4; ++i) {
+    const auto wc = e.wait();
+    ASSERT_TRUE(wc);
+    EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
+    ids.push_back(wc->wr_id);
+  }
+  std::ranges::sort(ids);
+  EXPECT_EQ(ids, (std::vector<std::uint64_t>{3, 4, 7, 8}));
+}
+
+// A program that was built with headers whose structures are longer than ours.
+TEST_F(OneHost, QueriesClearWhatTheyDoNotKnow) {
+  Endpoint e;
+  struct {
+    ibv_device_attr_ex known;
+    std::array<std::uint8_t, 64> newer;
+  } device;
+  struct {
+    ibv_port_attr known;
+    std::array<std::uint8_t, 64> newer;
+  } port;
+  struct {
+    ibv_gid_entry known;
+    std::array<std::uint8_t, 64> newer;
+  } gid;
+  const verbs_context* const calls = verbs_get_ctx(e.context);
+  const auto expect_cleared = [](auto& object, auto&& query) {
+    std::memset(&object, 0xA5, sizeof object);
+    EXPECT_EQ(query(&object.known, sizeof object), 0);
+    EXPECT_EQ(std::ranges::count(object.newer, 0), 64);
+  };
+  expect_cleared(device, [&](ibv_device_attr_ex* a, std::size_t size) {
+    return calls->query_device_ex(e.context, nullptr, a, size);
+  });
+  expect_cleared(port, [&](ibv_port_attr* a, std::size_t size) {
+    return calls->query_port(e.context, 1, a, size);
+  });
+  expect_cleared(gid, [&](ibv_gid_entry* a, std::size_t size) {
+    return _ibv_query_gid_ex(e.context, 1, 0, a, 0, size);
+  });
+  expect_cleared(gid, [&](ibv_gid_entry* a, std::size_t size) {
+    return static_cast<int>(_ibv_query_gid_table(e.context, a, 1, 0, size)) - 1;
+  });
+}
+
+TEST_F(OneHost, ASendQueueTellsThatItIsDrainedIfItIsAsked) {
+  Endpoint e;
+  e.connect(e.name());
+  const auto modify = [&](ibv_qp_state state, int mask) {
+    ibv_qp_attr a{};
+    a.qp_state = state;
+    a.en_sqd_async_notify = 1;
+    return ibv_modify_qp(e.qp, &a, IBV_QP_STATE | mask);
+  };
+  ASSERT_EQ(modify(IBV_QPS_SQD, 0), 0);
+  pollfd want{e.context->async_fd, POLLIN, 0};
+  EXPECT_EQ(::poll(&want, 1, 0), 0);
+  ASSERT_EQ(modify(IBV_QPS_RTS, 0), 0);
+  ASSERT_EQ(modify(IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+  EXPECT_EQ(e.wait_async(), IBV_EVENT_SQ_DRAINED);
+}
+
+TEST_F(OneHost, TalksToItself) {
+  constexpr std::size_t kSize = 400'000;
+  Endpoint e;
+  ibv_qp* const other = e.create_qp();
+  ASSERT_NE(other, nullptr);
+  Endpoint::Name name = e.name();
+  e.connect(other, name, 7, 7);
+  name.qpn = other->qp_num;
+  e.connect(name);
+  for (std::size_t i = 0; i < kSize; ++i) e.memory[i] = static_cast<std::uint8_t>(i * 11);
+  ASSERT_EQ(e.post_recv(1, kSize, kSize, other), 0);
+  ASSERT_EQ(e.post_send(2, 0, kSize), 0);
+  for (int i = 0; i < 2; ++i) {
+    const auto wc = e.wait();
+    ASSERT_TRUE(wc);
+    EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+  }
+  EXPECT_TRUE(std::equal(e.memory.begin(), e.memory.begin() + kSize, e.memory.begin() + kSize));
+  EXPECT_EQ(ibv_destroy_qp(other), 0);
+}
+
+TEST_F(OneHost, QueryQpTellsWhatModifyWasTold) {
+  Endpoint e;
+  Endpoint::Name peer = e.name();
+  peer.gid.raw[15] = 2;
+  peer.psn = 0x123456;
+  e.connect(peer, 5, 3);
+  ibv_qp_attr a{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(ibv_query_qp(e.qp, &a, 0, &init), 0);
+  EXPECT_EQ(a.qp_state, IBV_QPS_RTS);
+  EXPECT_EQ(a.path_mtu, IBV_MTU_1024);
+  EXPECT_EQ(a.rq_psn, 0x123456u);
+  EXPECT_EQ(a.sq_psn, 0xFFFFFEu);
+  EXPECT_EQ(a.dest_qp_num, peer.qpn);
+  EXPECT_EQ(a.ah_attr.grh.dgid.raw[15], 2);
+  EXPECT_EQ(a.retry_cnt, 5);
+  EXPECT_EQ(a.rnr_retry, 3);
+  EXPECT_EQ(a.timeout, 14);
+  EXPECT_EQ(a.max_rd_atomic, 4);
+  EXPECT_GE(a.cap.max_send_wr, 16u);
+  EXPECT_EQ(init.send_cq, e.cq);
+  EXPECT_EQ(init.qp_type, IBV_QPT_RC);
+}
+
+// UCX takes the field for the state that it has itself set, and looks at it after a peer's failure.
+TEST_F(OneHost, QueryQpChangesTheStateInTheObjectOnlyIfItIsAskedForTheState) {
+  Endpoint e;
+  e.connect(e.name());
+  ASSERT_EQ(e.qp->state, IBV_QPS_RTS);
+  const auto with_a_bad_key = [](ibv_send_wr& wr) { wr.sg_list->lkey = 0; };
+  ASSERT_EQ(e.post_send(1, 0, 4096, with_a_bad_key), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  ASSERT_EQ(wc->status, IBV_WC_LOC_PROT_ERR) << ibv_wc_status_str(wc->status);
+  ibv_qp_attr a{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(ibv_query_qp(e.qp, &a, IBV_QP_AV | IBV_QP_CAP, &init), 0);
+  EXPECT_EQ(a.qp_state, IBV_QPS_ERR);
+  EXPECT_EQ(e.qp->state, IBV_QPS_RTS);
+  ASSERT_EQ(ibv_query_qp(e.qp, &a, IBV_QP_STATE, &init), 0);
+  EXPECT_EQ(e.qp->state, IBV_QPS_ERR);
+}
+
+TEST_F(OneHost, ItsFilesAnswerAsTheKernelsWould) {
+  struct stat status {};
+  ASSERT_EQ(::stat("/dev/infiniband/uverbs_cepheus0", &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
+  EXPECT_EQ(::access("/dev/infiniband/uverbs_cepheus0", R_OK | W_OK), 0);
+  const char* type = "/sys/class/infiniband/cepheus0/ports/1/gid_attrs/types/0";
+  FILE* file = std::fopen(type, "r");
+  ASSERT_NE(file, nullptr);
+  char line[32] = {};
+  EXPECT_NE(std::fgets(line, sizeof line, file), nullptr);
+  EXPECT_STREQ(line, "RoCE v2\n");
+  std::fclose(file);
+  EXPECT_EQ(::open(type, O_RDWR), -1);
+  EXPECT_EQ(errno, EACCES);
+  EXPECT_EQ(::access("/sys/class/infiniband/cepheus0/ports/1/gid_attrs/types/1", F_OK), -1);
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_EQ(::stat("/etc/passwd", &status), 0);
+  EXPECT_TRUE(S_ISREG(status.st_mode));
+}
+
+}  // namespace
+}  // namespace cepheus::verbs

@@ -1,0 +1,166 @@
+// fork() in a program that uses verbs: its children, and its own connections afterwards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "nic-emulator/verbs/test_endpoint.h"
+
+namespace cepheus::verbs {
+namespace {
+
+class Fork : public ::testing::Test {
+ protected:
+  SwitchProcess fabric_{2};
+};
+
+TEST_F(Fork, AForkedChildHasNoDeviceAndLeavesTheParentsAlone) {
+  Endpoint e;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ibv_wc wc{};
+    bool dead = ibv_poll_cq(e.cq, 1, &wc) < 0 && errno == ENODEV;
+    dead = dead && e.post_send(1, 0, 1) == ENODEV && e.post_recv(1, 0, 1) == ENODEV;
+    dead = dead && ibv_alloc_pd(e.context) == nullptr && errno == ENODEV;
+    ibv_port_attr port{};
+    dead = dead && ibv_query_port(e.context, 1, &port) == ENODEV;
+    // Cleaning up must work, and touch nothing of the parent's.
+    dead = dead && ibv_destroy_qp(e.qp) == 0 && ibv_destroy_cq(e.cq) == 0;
+    be_host("h1");
+    ibv_context* own = open_device();
+    ibv_gid gid{};
+    dead = dead && ibv_query_gid(own, 1, 0, &gid) == 0 && gid.raw[15] == 2;
+    ::_exit(dead ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  ibv_port_attr port{};
+  ASSERT_EQ(ibv_query_port(e.context, 1, &port), 0);
+  EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
+}
+
+TEST_F(Fork, AChildCleansUpWhateverOtherThreadsHeldAtTheFork) {
+  Endpoint e({.cqe = 1024, .with_channel = true});
+  ASSERT_EQ(e.modify_to_error(), 0);
+  std::atomic<bool> stop{false};
+  std::thread polling([&] {
+    std::array<ibv_wc, 256> wcs;
+    while (!stop.load()) {
+      // Completed at once, in ERR.
+      for (int i = 0; i < 256; ++i) EXPECT_EQ(e.post_recv(1, 0, 8), 0);
+      while (ibv_poll_cq(e.cq, 256, wcs.data()) > 0) ibv_req_notify_cq(e.cq, 0);
+    }
+  });
+  for (int i = 0; i < 300 && !HasFailure(); ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(10);  // ends a child that waits for a lock
+      ibv_wc wc{};
+      while (ibv_poll_cq(e.cq, 1, &wc) > 0) {
+      }
+      const bool destroyed = ibv_destroy_qp(e.qp) == 0 && ibv_destroy_cq(e.cq) == 0;
+      ::_exit(destroyed ? 0 : 1);
+    }
+    EXPECT_TRUE(ended_well(child)) << "fork " << i;
+  }
+  stop = true;
+  polling.join();
+}
+
+// A child's cleaning up must not take the parent's events: a descriptor is one object to both.
+TEST_F(Fork, AChildsCleaningUpLeavesTheParentsEventsWaiting) {
+  Endpoint e({.with_channel = true});
+  ASSERT_EQ(ibv_req_notify_cq(e.cq, 0), 0);
+  ASSERT_EQ(e.modify_to_error(), 0);
+  ASSERT_EQ(e.post_recv(1, 0, 8), 0);
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(e.channel, &cq, &context), 0);  // acknowledged by the parent, later
+  ASSERT_EQ(ibv_req_notify_cq(e.cq, 0), 0);
+  ASSERT_EQ(e.post_recv(2, 0, 8), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ::_exit(ibv_destroy_qp(e.qp) == 0 && ibv_destroy_cq(e.cq) == 0 ? 0 : 1);
+  }
+  EXPECT_TRUE(ended_well(child));
+  pollfd want{e.channel->fd, POLLIN, 0};
+  ASSERT_EQ(::poll(&want, 1, 0), 1);
+  ASSERT_EQ(ibv_get_cq_event(e.channel, &cq, &context), 0);
+  ibv_ack_cq_events(cq, 2);
+}
+
+std::atomic<int> forks{0};
+std::atomic<bool> children_ended_well{true};
+volatile bool is_child = false;
+
+// As debuggers are started by handlers of SIGSEGV. Every other child goes on behind the handler.
+void fork_in_handler(int) {
+  const pid_t child = ::fork();
+  if (child != 0) {
+    if (!ended_well(child)) children_ended_well = false;
+    ++forks;
+    return;
+  }
+  ::alarm(10);
+  if (forks % 2 == 0) ::_exit(0);
+  is_child = true;
+}
+
+// Without signals: they are for the thread that polls.
+void fork_without_end() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  for (;;) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+class ForkingHandler : public Fork, public ::testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(AloneAndBesideAThreadThatForks, ForkingHandler, ::testing::Bool());
+
+TEST_P(ForkingHandler, MayInterruptAnyCall) {
+  // In a process of its own, which an alarm ends if it waits for itself.
+  const pid_t program = ::fork();
+  if (program == 0) {
+    ::alarm(50);
+    Endpoint e;
+    e.connect(e.name());
+    struct sigaction action {};
+    action.sa_handler = fork_in_handler;
+    ::sigaction(SIGPROF, &action, nullptr);
+    if (GetParam()) std::thread(fork_without_end).detach();
+    const itimerval often{{0, 1000}, {0, 1000}};
+    ::setitimer(ITIMER_PROF, &often, nullptr);
+    ibv_wc wc{};
+    int polled = 0;
+    while (forks < 200 && polled >= 0) {
+      static_cast<void>(e.post_recv(1, 0, 8));
+      static_cast<void>(e.post_send(2, 0, 8));
+      while ((polled = ibv_poll_cq(e.cq, 1, &wc)) > 0) {
+      }
+      if (is_child) ::_exit(ibv_poll_cq(e.cq, 1, &wc) < 0 && errno == ENODEV ? 0 : 1);
+    }
+    const itimerval never{};
+    ::setitimer(ITIMER_PROF, &never, nullptr);
+    ibv_port_attr port{};
+    const bool is_up = ibv_query_port(e.context, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+    ::_exit(is_up && children_ended_well && polled >= 0 ? 0 : 1);
+  }
+  EXPECT_TRUE(ended_well(program));
+}
+
+}  // namespace
+}  // namespace cepheus::verbs

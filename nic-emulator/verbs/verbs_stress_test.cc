@@ -1,0 +1,314 @@
+// Plain verbs programs that ask for much or fail in the middle: what the specification says, and
+// never a hang.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+
+#include "nic-emulator/verbs/test_endpoint.h"
+
+namespace cepheus::verbs {
+namespace {
+
+void expect_success(const std::optional<ibv_wc>& wc) {
+  ASSERT_TRUE(wc) << "no completion";
+  EXPECT_EQ(wc->status, IBV_WC_SUCCESS) << ibv_wc_status_str(wc->status);
+}
+
+class TwoHosts : public ::testing::Test {
+ protected:
+  SwitchProcess fabric_{2};
+};
+
+// Many QPs of an endpoint, its first among them.
+class ManyQps {
+ public:
+  ManyQps(Endpoint& endpoint, std::size_t count) : endpoint_(endpoint), qps_{endpoint.qp} {
+    while (qps_.size() < count) qps_.push_back(endpoint.create_qp());
+  }
+  ~ManyQps() {
+    for (std::size_t i = 1; i < qps_.size(); ++i) EXPECT_EQ(ibv_destroy_qp(qps_[i]), 0);
+  }
+  ManyQps(const ManyQps&) = delete;
+  ManyQps& operator=(const ManyQps&) = delete;
+
+  ibv_qp* operator[](std::size_t i) const { return qps_[i]; }
+  void meet(Peer& peer) {
+    Endpoint::Name name = endpoint_.name();
+    for (ibv_qp* qp : qps_) {
+      name.qpn = qp->qp_num;
+      peer.tell(name);
+      endpoint_.connect(qp, peer.hear(), 7, 7);
+    }
+    peer.signal();
+    peer.wait();
+  }
+
+ private:
+  Endpoint& endpoint_;
+  std::vector<ibv_qp*> qps_;
+};
+
+TEST_F(TwoHosts, AThousandQueuePairsCarryTheirOwnMessages) {
+  constexpr std::size_t kQps = 1000;
+  constexpr std::size_t kSize = 1500;
+  const Endpoint::Options options{.cqe = kQps, .send_wr = 1, .recv_wr = 1, .buffer = kQps * kSize};
+  Peer peer([&](Peer& me) {
+    Endpoint e(options);
+    ManyQps qps(e, kQps);
+    std::map<std::uint32_t, std::size_t> index;
+    for (std::size_t i = 0; i < kQps; ++i) {
+      index[qps[i]->qp_num] = i;
+      ASSERT_EQ(e.post_recv(i, i * kSize, kSize, qps[i]), 0);
+    }
+    EXPECT_EQ(index.size(), kQps);
+    qps.meet(me);
+    for (std::size_t i = 0; i < kQps; ++i) {
+      const auto wc = e.wait();
+      expect_success(wc);
+      ASSERT_EQ(index[wc->qp_num], wc->wr_id);
+      ASSERT_EQ(e.memory[wc->wr_id * kSize + kSize - 1], static_cast<std::uint8_t>(wc->wr_id));
+    }
+    me.wait();
+  });
+  Endpoint e(options);
+  ManyQps qps(e, kQps);
+  for (std::size_t i = 0; i < kQps; ++i) {
+    e.memory[i * kSize + kSize - 1] = static_cast<std::uint8_t>(i);
+  }
+  qps.meet(peer);
+  for (std::size_t i = 0; i < kQps; ++i) ASSERT_EQ(e.post_send(i, i * kSize, kSize, {}, qps[i]), 0);
+  for (std::size_t i = 0; i < kQps; ++i) expect_success(e.wait());
+  peer.signal();
+}
+
+TEST(ManyHosts, ShareASwitchInPairs) {
+  constexpr std::size_t kHosts = 16;
+  SwitchProcess fabric(kHosts);
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (std::size_t i = 0; i < kHosts; ++i) {
+    const auto program = [i](Peer& me) {
+      Endpoint e;
+      ASSERT_EQ(e.post_recv(0, 4096, 4096), 0);
+      ASSERT_EQ(e.post_recv(0, 4096, 4096), 0);
+      me.meet(e);
+      for (int round = 0; round < 50; ++round) {
+        ASSERT_EQ(e.post_send(1, 0, 2000), 0);
+        for (int completions = 2; completions > 0; --completions) {
+          const auto wc = e.wait();
+          expect_success(wc);
+          if (wc->opcode == IBV_WC_RECV) {
+            ASSERT_EQ(e.post_recv(0, 4096, 4096), 0);
+          }
+        }
+      }
+      me.signal();
+      me.wait();  // until the other has its acknowledgements
+    };
+    peers.push_back(std::make_unique<Peer>(program, "h" + std::to_string(i)));
+  }
+  for (std::size_t i = 0; i < kHosts; i += 2) {
+    Peer& a = *peers[i];
+    Peer& b = *peers[i + 1];
+    const Endpoint::Name name = a.hear();
+    a.tell(b.hear());
+    b.tell(name);
+  }
+  for (auto& peer : peers) peer->wait();
+  for (auto& peer : peers) peer->signal();
+  for (auto& peer : peers) peer->wait();
+  for (auto& peer : peers) peer->signal();
+}
+
+TEST_F(TwoHosts, ProgramsThatWatchTheirMemoryServeEachOther) {
+  constexpr std::uint8_t kRounds = 200;
+  const auto play = [](Endpoint& e, const Endpoint::Name& other, bool begins) {
+    const std::atomic_ref<std::uint8_t> mine(e.memory[0]);
+    for (std::uint8_t round = 1; round <= kRounds; ++round) {
+      const auto answer = [&] {
+        e.memory[64] = round;
+        ASSERT_EQ(e.post_send(round, 64, 1,
+                              [&](ibv_send_wr& wr) {
+                                wr.opcode = IBV_WR_RDMA_WRITE;
+                                wr.wr.rdma.remote_addr = other.address;
+                                wr.wr.rdma.rkey = other.rkey;
+                              }),
+                  0);
+        expect_success(e.wait());
+      };
+      if (begins) answer();
+      const auto until = std::chrono::steady_clock::now() + kPatience;
+      while (mine.load() != round) {
+        ASSERT_LT(std::chrono::steady_clock::now(), until) << "starved in round " << int{round};
+      }
+      if (!begins) answer();
+    }
+  };
+  Peer peer([&](Peer& me) {
+    Endpoint e;
+    const Endpoint::Name other = me.meet(e);
+    play(e, other, false);
+    me.signal();
+    me.wait();
+  });
+  Endpoint e;
+  const Endpoint::Name other = peer.meet(e);
+  play(e, other, true);
+  peer.wait();
+  peer.signal();
+}
+
+TEST_F(TwoHosts, ForkingInTheMiddleOfTrafficLosesNothing) {
+  constexpr std::uint64_t kMessages = 100;
+  Peer peer([](Peer& me) {
+    Endpoint e({.recv_wr = kMessages});
+    for (std::uint64_t i = 0; i < kMessages; ++i) ASSERT_EQ(e.post_recv(i, i * 4096, 4096), 0);
+    me.meet(e);
+    for (std::uint64_t i = 0; i < kMessages; ++i) {
+      const auto wc = e.wait();
+      expect_success(wc);
+      ASSERT_EQ(e.memory[wc->wr_id * 4096], static_cast<std::uint8_t>(wc->wr_id));
+    }
+    me.wait();
+  });
+  Endpoint e;
+  peer.meet(e);
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    e.memory[0] = static_cast<std::uint8_t>(i);
+    ASSERT_EQ(e.post_send(i, 0, 4096), 0);
+    if (i % 10 == 0) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        ibv_wc wc{};
+        int polled = 1;  // what had completed before
+        while (polled > 0) polled = ibv_poll_cq(e.cq, 1, &wc);
+        ::_exit(polled < 0 ? 0 : 1);
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+    }
+    expect_success(e.wait());
+  }
+  peer.signal();
+}
+
+TEST_F(TwoHosts, APortIsFreeAgainWhenItsHolderExecutesAnotherProgram) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    be_host("h1");
+    const Endpoint mine;  // the new program has no use for it, and can't close it
+    ::execlp("ibv_devinfo", "ibv_devinfo", nullptr);
+    ::_exit(127);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(TwoHosts, APeerThatDiesInTheMiddleFailsAllWorkAndCanComeBack) {
+  constexpr std::size_t kSize = 60'000;
+  const auto receive = [](Peer& me) {
+    Endpoint e;
+    ASSERT_EQ(e.post_recv(0, 0, kSize), 0);
+    me.meet(e);
+    expect_success(e.wait());
+    me.signal();
+    me.wait();  // for the end
+  };
+  Endpoint e;
+  {
+    Peer peer(receive);
+    peer.meet(e, 1);
+    for (std::uint64_t id = 0; id < 8; ++id) ASSERT_EQ(e.post_send(id, 0, kSize), 0);
+    expect_success(e.wait());
+    peer.wait();
+    peer.kill();  // it has posted nothing for the second
+    for (std::uint64_t id = 1; id < 8; ++id) {
+      const auto wc = e.wait();
+      ASSERT_TRUE(wc) << "message " << id << " hangs";
+      EXPECT_EQ(wc->wr_id, id);
+      EXPECT_EQ(wc->status, id == 1 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR);
+    }
+  }
+  Peer again(receive);
+  ibv_qp* const fresh = e.create_qp();
+  ASSERT_NE(fresh, nullptr);
+  Endpoint::Name name = e.name();
+  name.qpn = fresh->qp_num;
+  again.tell(name);
+  e.connect(fresh, again.hear(), 7, 7);
+  again.signal();
+  again.wait();
+  ASSERT_EQ(e.post_send(9, 0, kSize, {}, fresh), 0);
+  expect_success(e.wait());
+  again.wait();
+  again.signal();
+  EXPECT_EQ(ibv_destroy_qp(fresh), 0);
+}
+
+TEST_F(TwoHosts, AnExhaustedReceiveQueueOnlyDelays) {
+  Peer peer([](Peer& me) {
+    Endpoint e;
+    me.meet(e);
+    me.wait();  // everything has been sent to an empty queue
+    for (std::uint64_t id = 0; id < 4; ++id) {
+      ASSERT_EQ(e.post_recv(id, id * 64, 64), 0);
+      const auto wc = e.wait();
+      expect_success(wc);
+      EXPECT_EQ(wc->wr_id, id);
+      EXPECT_EQ(e.memory[id * 64], id + 1);
+    }
+    me.signal();
+    me.wait();
+  });
+  Endpoint e;
+  peer.meet(e);
+  for (std::uint8_t id = 0; id < 4; ++id) {
+    e.memory[id] = static_cast<std::uint8_t>(id + 1);
+    ASSERT_EQ(e.post_send(id, id, 1), 0);
+  }
+  peer.signal();
+  for (int i = 0; i < 4; ++i) expect_success(e.wait());
+  EXPECT_GT(nic_counter("rx_rnr_nak"), 0u);
+  peer.wait();
+  peer.signal();
+}
+
+TEST_F(TwoHosts, AnOverrunQueueFailsTheQueuePairsThatUseIt) {
+  Peer peer([](Peer& me) {
+    Endpoint e({.cqe = 2, .recv_wr = 8});
+    for (std::uint64_t id = 0; id < 8; ++id) ASSERT_EQ(e.post_recv(id, 0, 64), 0);
+    me.meet(e);
+    std::vector<ibv_event_type> events;  // without polling: the queue overruns
+    while (events.empty() || events.back() != IBV_EVENT_QP_FATAL) {
+      const auto event = e.wait_async();
+      ASSERT_TRUE(event) << "no event after " << events.size();
+      if (*event != IBV_EVENT_COMM_EST) events.push_back(*event);
+    }
+    EXPECT_EQ(events, (std::vector{IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL}));
+    ibv_qp_attr a{};
+    ibv_qp_init_attr init{};
+    ASSERT_EQ(ibv_query_qp(e.qp, &a, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(a.qp_state, IBV_QPS_ERR);
+    me.signal();
+    me.wait();
+  });
+  Endpoint e;
+  peer.meet(e, 1);
+  for (std::uint64_t id = 0; id < 8; ++id) ASSERT_EQ(e.post_send(id, 0, 64), 0);
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(e.wait()) << "message " << i << " hangs";
+  peer.wait();  // in ERR: whatever it took in before, it takes no more
+  ASSERT_EQ(e.post_send(8, 0, 64), 0);
+  const auto wc = e.wait();
+  ASSERT_TRUE(wc);
+  EXPECT_NE(wc->status, IBV_WC_SUCCESS);
+  peer.signal();
+}
+
+}  // namespace
+}  // namespace cepheus::verbs

@@ -1,0 +1,106 @@
+// A program's own polls, and how it waits between them (wait_policy.h).
+#include <algorithm>
+#include <utility>
+
+#include "nic-emulator/verbs/live_nic.h"
+#include "switch-emulator/ports/processor.h"
+
+namespace cepheus::verbs {
+namespace {
+
+// To see whether the fabric is still there costs a system call.
+constexpr Duration kFabricCheck = std::chrono::milliseconds(5);
+
+// A program has other things to look at: it never sleeps only because nothing comes.
+thread_local fabric::WaitPolicy policy(Duration::max());
+
+// What a thread saw of a NIC at its last poll.
+struct View {
+  const LiveNic* nic;
+  std::uint64_t delivered;  // completions
+  bool operator==(const View&) const = default;
+};
+thread_local View last_view{};
+
+}  // namespace
+
+void LiveNic::poll() {
+  bool moved = false;
+  bool amid_message = false;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  const Instant now = wire::monotonic_now();
+  if (lock.owns_lock()) {
+    drive_.polled(now);
+    moved = progress(now) > 0;
+    if (moved) drive_.program_took();
+    if (!moved) check_fabric_sometimes(now);
+    // Not over a completion that the caller has not seen, nor while another NIC has news for it.
+    const View view{this, delivered_};
+    const bool is_news = std::exchange(last_view, view) != view;
+    amid_message = !is_news && engine_.bulk() != rnic::Bulk::kNone;
+    lock.unlock();
+  }
+  if (moved) {
+    policy.found(now);
+  } else {
+    rest(now, amid_message);
+  }
+}
+
+// A program that posts for ever and never polls need not have its thread wake up for each
+// acknowledgement: its next post takes them. But nobody else may wait for that.
+void LiveNic::on_sent(Instant now) {
+  const std::size_t taken = progress(now);
+  if (taken > 0) {
+    policy.found(now);
+  } else {
+    check_fabric_sometimes(now);
+  }
+  if (taken < kReceiveBatch && engine_.is_quiet()) drive_.polled(now);
+}
+
+void LiveNic::check_fabric_sometimes(Instant now) {
+  if (now < fabric_check_) return;
+  check_fabric();
+  fabric_check_ = now + kFabricCheck;
+}
+
+void LiveNic::rest(Instant now, bool amid_message) {
+  using Step = fabric::WaitPolicy::Step;
+  using WaitFor = fabric::HostPort::WaitFor;
+  const Step step = policy.found_nothing(now, amid_message);
+  if (step == Step::kLook) return;
+  if (step == Step::kSleep && nap(WaitFor::kFrame)) return;
+  if (step == Step::kSleepForBatch && nap(WaitFor::kBatch)) return;
+  fabric::offer_core(policy);
+}
+
+bool LiveNic::nap(fabric::HostPort::WaitFor what) {
+  using fabric::WaitPolicy;
+  Duration most = WaitPolicy::kForFrame;
+  {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || !is_up() || napping_) return false;
+    if (thread_on_port_) {
+      // One sleeper a port: the thread sees that the program polls, and leaves it.
+      if (!drive_.watches_memory()) kick();
+      return false;
+    }
+    // Work in hand is done first, and something that has just arrived is not slept over.
+    if (engine_.wants_to_transmit()) return false;
+    if (what == fabric::HostPort::WaitFor::kBatch && engine_.bulk() == rnic::Bulk::kAmid) {
+      most = WaitPolicy::kForBatch;
+    }
+    most = std::min(most, engine_.deadline() - wire::monotonic_now());
+    if (most <= Duration(0) || !port_->arm(what)) return true;
+    napping_ = true;
+  }
+  port_->sleep(most);
+  const std::scoped_lock lock(mutex_);
+  drive_.polled(wire::monotonic_now());  // as it will: the thread is not to come between
+  napping_ = false;
+  if (!is_abandoned()) port_->withdraw();
+  return true;
+}
+
+}  // namespace cepheus::verbs
