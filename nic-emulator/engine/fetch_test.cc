@@ -142,6 +142,24 @@ TEST_F(Fetch, AllRequestsThatAreRepeatedAtOnceAreAnswered) {
   EXPECT_EQ(b_.count(Counter::kRxDropStaleRequest), 0u);
 }
 
+// The answers were on their way when the requester repeated its requests, and it goes on.
+TEST_F(Fetch, RepeatedRequestsWhoseAnswersCrossedThemLeaveRoomForTheNextOne) {
+  for (std::uint64_t id = 1; id <= 4; ++id) a_.read(id, kResult, 100, b_, 0);
+  const auto requests = a_.transmit_all();
+  ASSERT_EQ(requests.size(), 4u) << "as many as the responder keeps";
+  b_.hear(requests);
+  const auto answers = b_.transmit_all();
+  a_.hear(answers);
+  a_.read(5, kResult, 100, b_, 0);
+  const auto next = a_.transmit_all();
+  b_.hear(requests);
+  b_.hear(next);
+  a_.hear(b_.transmit_all());
+  EXPECT_THAT(a_.ids(), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(a_.statuses(), Each(WcStatus::kSuccess));
+  EXPECT_EQ(b_.state(), QpState::kRts);
+}
+
 TEST_F(Fetch, ARepeatedRequestReplacesResultsBehindIt) {
   a_.read(1, kResult, 600, b_, 0);
   a_.read(2, kResult + 1024, 100, b_, 1024);

@@ -53,6 +53,12 @@ bool Responder::is_readable(const wire::Reth& reth) const {
 bool Responder::execute_fetch(const wire::RoceHeaders& headers, NicOutput& out) {
   const bool atomic = opcode_info(headers.bth.opcode).atomic_request;
   const bool allowed = (qp_.attr.access & (atomic ? kRemoteAtomic : kRemoteRead)) != 0;
+  // A requester within its limit has the oldest of the repeated results already: its answer and the
+  // repeated request crossed.
+  while (results_.size() >= qp_.attr.max_dest_rd_atomic && !results_.empty() &&
+         results_.front().repeated) {
+    results_.pop();
+  }
   if (!allowed || results_.size() >= qp_.attr.max_dest_rd_atomic) {
     return refuse(wire::NakCode::kInvalidRequest, out);
   }

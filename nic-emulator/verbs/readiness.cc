@@ -68,7 +68,8 @@ bool Readiness::wait() {
   const int error = errno;
   --waiting_;
   errno = error;
-  return is_set_.load() != 0;
+  // Another thread may have taken it meanwhile: the caller looks, and waits again.
+  return rc == 0 || error == EAGAIN || is_set_.load() != 0;
 }
 
 }  // namespace cepheus::verbs

@@ -162,7 +162,11 @@ wire::Result<void> record_at(const RecordOptions& options) {
   if (!answer) return tl::unexpected(answer.error());
   // Only now: a file of that name stays as it is if there is nothing to record.
   std::ofstream out(options.file);
-  if (!out) return cant_write(options.file);
+  if (!out) {
+    auto why = cant_write(options.file);  // before another call changes errno
+    (void)packets.ask(true);
+    return why;
+  }
   recording::TraceFile file(out, began);
   const auto names = answer->value("counters", std::vector<std::string>());
   const Nodes nodes = Nodes::of(*status, names);
