@@ -32,8 +32,8 @@ void end_background_progress();
 void add_in_flight(int communicators);
 // One more communicator is called, or one less: the next progress looks at those.
 void add_called(int communicators);
-// Gives those back to the host that were freed by the program and whose groups are gone. Not from
-// progress_in_background().
+// Gives communicators back to the host that the program has freed, once their groups are gone. Not
+// from progress_in_background().
 void reap_communicators();
 
 }  // namespace cepheus::coll

@@ -26,7 +26,7 @@
 //
 // Such a loss also shows while the group seems whole, because a member waits for ever. So a member
 // that has waited for long asks the unit's root, again and again. Without an answer it asks less
-// and less often: questions pile up at a root whose program is elsewhere.
+// and less often: questions pile up at a root that computes outside MPI.
 //
 //   WAITING(unit)                       -> DELIVERED(unit), once every member's NIC has acknowledged
 //                                          the unit; BROKEN if the group has failed at the root

@@ -438,7 +438,7 @@ TEST(Agreement, AnswersThatComeTogetherCountOnce) {
   EXPECT_TRUE(member.is_broken());
 }
 
-// Questions pile up at a root whose program is outside MPI. Once it answers, the member finds out
+// Questions pile up at a root that computes outside MPI. Once it answers, the member finds out
 // soon.
 TEST(Agreement, AMemberAsksLessOftenWhileNothingAnswers) {
   Actions out;

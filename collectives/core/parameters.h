@@ -47,8 +47,8 @@ struct Parameters {
   bool falls_back_when_slow() const {
     return slow_fallback != 0 && chosen_mode() != Mode::kRequire;
   }
-  // For how long sends may not complete; 0: as long as libmcast thinks right. Who can go on by
-  // other means rather does so.
+  // For how long sends may not complete; 0: libmcast's own limit. In mode try
+  // the host's own broadcast can go on, so the limit is shorter.
   int patience_ms() const {
     constexpr int kOtherWay = 2000;
     return watchdog_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : watchdog_ms;
