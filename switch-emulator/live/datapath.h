@@ -183,6 +183,7 @@ class Datapath {
   bool poll_one_armed(wire::Instant now);
   bool poll_hosts(wire::Instant now);
   std::size_t take_from(Host& host, wire::Instant now);
+  void charge_refused(const Flight& flight);
   void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
   void note_answer(Host& host, const Flight& flight);
   void pace(Host& host, wire::Instant now);

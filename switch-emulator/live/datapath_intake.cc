@@ -105,12 +105,20 @@ void Datapath::note_answer(Host& host, const Flight& flight) {
   host.strays.on_answer(flight.frame);
 }
 
+// The receiver had no room for a frame. No answer will come, so none pays for it: two hosts that
+// flood each other may not lose frames for free.
+void Datapath::charge_refused(const Flight& flight) {
+  const fabric::SenderNo sender = flight.origin.host;
+  if (sender == fabric::kFabricItself || flight.origin.is_stray) return;
+  hosts_[sender].strays.charge(flight.frame);
+}
+
 // Of each frame that none paid for, more than one copy.
 void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
   bool is_first = true;
   for (const fabric::Emit& emit : actions_.emits) {
     if (emit.origin != ingress) continue;
-    if (!std::exchange(is_first, false)) hosts_[sender].strays.charge_copy(emit.frame);
+    if (!std::exchange(is_first, false)) hosts_[sender].strays.charge(emit.frame);
   }
 }
 

@@ -136,6 +136,19 @@ TEST_F(FloodTest, IsOneThoughAnAccompliceAnswers) {
             kAllowed);
 }
 
+TEST_F(FloodTest, IsOneThoughAnsweredIfItsReceiverHasNoRoom) {
+  std::uint32_t sent = 0;
+  for (std::uint32_t round = 0; round < kRounds; ++round) {
+    for (; clients[0].tx.room() > 0; ++sent) clients[0].put(roce(0, address(1)), 0);
+    if (clients[1].tx.room() > 0) clients[1].put(roce(1, address(0)), 0);
+    datapath->poll(now);
+    take_all(clients[0]);
+    now += std::chrono::microseconds(5);
+  }
+  EXPECT_LE(sent, kAllowed + 2 * fabric::kFrameRing) << "one ring is full, the other waits";
+  EXPECT_GT(counted(0, PortCounter::kHeldBack), 0u);
+}
+
 TEST_F(FloodTest, IsNoneIfItIsWhatAReadAsksFor) {
   clients[1].put(roce(1, address(0), wire::Opcode::kRcReadRequest, 1 << 30), 0);
   datapath->poll(now);

@@ -137,7 +137,7 @@ void Datapath::hand_over(std::size_t index, const Flight& flight, wire::Instant 
   Host& host = hosts_[index];
   if (has_queues_ && wire::PauseFrame::is_one(flight.frame))
     return on_pause(host, flight.frame, now);
-  if (!host.client->deliver(flight.frame, flight.origin.host, now)) return;
+  if (!host.client->deliver(flight.frame, flight.origin.host, now)) return charge_refused(flight);
   note_answer(host, flight);
   if (host.has_unread) return;
   host.has_unread = true;

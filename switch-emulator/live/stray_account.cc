@@ -9,8 +9,9 @@ namespace cepheus::live {
 namespace {
 
 constexpr std::uint32_t kSmallestMtu = 256;
-// Bytes that are read, checked and copied in the time that a frame takes which only passes.
-constexpr std::int64_t kReadAtCost = 64;
+// Bytes that cost as much as a frame which only passes. Switches read and check datagrams; of a RoCE
+// frame only its receiver reads the payload.
+constexpr std::int64_t kDatagramBytesAtCost = 64, kRoceBytesAtCost = 2048;
 
 wire::Ipv4 source_of(const wire::Frame& frame) {
   return wire::Ipv4(wire::load_be32(frame.bytes.data() + wire::kIpOffset + 12));
@@ -21,9 +22,8 @@ wire::Ipv4 destination_of(const wire::Frame& frame) {
 
 bool is_roce(const wire::Frame& frame) { return frame.icrc_state != wire::Icrc::kNone; }
 
-// Registration is read by switches and processes alike.
 std::int64_t cost_of(const wire::Frame& frame) {
-  return is_roce(frame) ? 1 : 1 + frame.payload_len / kReadAtCost;
+  return 1 + frame.payload_len / (is_roce(frame) ? kRoceBytesAtCost : kDatagramBytesAtCost);
 }
 
 // Response packets that a RoCE frame asks for at most.
@@ -43,7 +43,7 @@ bool StrayAccount::take(const wire::Frame& frame) {
   return true;
 }
 
-void StrayAccount::charge_copy(const wire::Frame& copy) { unpaid_ += cost_of(copy); }
+void StrayAccount::charge(const wire::Frame& frame) { unpaid_ += cost_of(frame); }
 
 void StrayAccount::on_answer(const wire::Frame& frame) {
   if (is_roce(frame)) answered_.on_answer(source_of(frame), responses_asked(frame));

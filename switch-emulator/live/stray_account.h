@@ -14,8 +14,9 @@ class StrayAccount {
  public:
   // The host sends `frame`. True, and charged, if nobody answers such frames.
   bool take(const wire::Frame& frame);
-  // The switch made another copy of a frame that take() charged.
-  void charge_copy(const wire::Frame& copy);
+  // The switch made another copy of a frame that take() charged, or a receiver refused a frame that
+  // an answer had paid for.
+  void charge(const wire::Frame& frame);
   // A frame of another host reaches this one. It pays for frames to that host.
   void on_answer(const wire::Frame& frame);
   // The host's turn is over. `refused`: all that its port has ever refused. Until when the host has

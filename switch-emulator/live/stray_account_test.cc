@@ -82,9 +82,18 @@ TEST(StrayAccount, NothingPaysForDatagramsAndLongOnesCostMore) {
   EXPECT_GT(small, 3 * large);
 }
 
+TEST(StrayAccount, LongPacketsCostMoreThanShortOnes) {
+  static const std::vector<std::uint8_t> payload(4096);
+  wire::Frame packet = roce(kHost, kPeer);
+  packet.set_external_payload(payload, wire::kNoBuffer);
+  StrayAccount short_ones, long_ones;
+  EXPECT_GT(frames_until_held(short_ones, roce(kHost, kPeer)),
+            StrayBudget::kBurst / 2 + frames_until_held(long_ones, packet));
+}
+
 TEST(StrayAccount, CopiesAndFramesThatThePortRefusedCount) {
   StrayAccount copies;
-  for (int n = 0; n < 2 * StrayBudget::kBurst; ++n) copies.charge_copy(roce(kHost, kPeer));
+  for (int n = 0; n < 2 * StrayBudget::kBurst; ++n) copies.charge(roce(kHost, kPeer));
   EXPECT_GT(copies.settle(kNow, 0, true).value(), kNow);
   StrayAccount refused;
   EXPECT_GT(refused.settle(kNow, 2 * StrayBudget::kBurst, true).value(), kNow);

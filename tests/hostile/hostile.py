@@ -3,13 +3,15 @@
 
 Four honest ranks broadcast over a fabric of six hosts and check every byte. One of the others, or both, misbehave, one conduct
 after another, in turns with a control that only burns as many cores. A line for each: broadcasts a second beside the conduct and
-beside the control, what is left of that (the median over the turns), whether all data was right, groups that broke, what the
-switch holds, and the counters of the hostile hosts' ports that grew most.
+beside the control, what is left of that (the median over the turns, and the most that the median may be, with a confidence of 95 %),
+whether all data was right, groups that broke, what the switch holds, and the counters of the hostile hosts' ports that grew most.
+A conduct takes too much if even the most is below its bound: schedulers make speeds of small broadcasts differ tenfold between turns.
 """
 
 import argparse
 import contextlib
 import json
+import math
 import mmap
 import os
 import pathlib
@@ -38,12 +40,25 @@ CONDUCTS = {
 }
 REST = ("rest", "rest")
 LEAST = 0.8  # of the control's speed
+# Two hosts that stream to each other as fast as the switch serves them do as any program may. The switch serves all in turn, but it
+# then computes without a rest, and waits for a core like any program that computes.
+LEAST_OF = {"collusion": 0.5}
 SETTLING = 0.1  # seconds from a change of conduct to the measurement
 SLACK = {"descriptors": 2, "KiB": 16 << 10}
 # Hostile hosts are another user's: only root can have two.
 STRANGER = 65534 if os.geteuid() == 0 else None
 if STRANGER is None:  # processes of one user share a pool, and may read all of it
     del CONDUCTS["spy"]
+
+
+def most_of_median(samples):
+    """The upper end of the 95 % confidence interval of their median, whatever their distribution (by order statistics)."""
+    n, below = len(samples), 0.0
+    for k, sample in enumerate(sorted(samples)):
+        if below >= 0.95:
+            return sample
+        below += math.comb(n, k) / 2**n
+    return max(samples)
 
 
 class Broadcasts(LiveRun):
@@ -142,7 +157,7 @@ class HostileHost:
 class Attack:
     """Some conducts beside broadcasts of one size; what should not have been is collected as lines."""
 
-    HEAD = (f"{'conduct':<15}{'bytes':>8}{'beside it':>11}{'beside hog':>11}{'left':>6}{'data':>7}{'broken':>7}{'switch KiB':>15}"
+    HEAD = (f"{'conduct':<15}{'bytes':>8}{'beside it':>11}{'beside hog':>11}{'left':>6}{'most':>6}{'data':>7}{'broken':>7}{'switch KiB':>15}"
             f"{'descriptors':>13}  counters")
 
     def __init__(self, size, turns, seconds, least=LEAST, sanitized=None, show=print):
@@ -198,7 +213,8 @@ class Attack:
             beside_it.append(run.speed(self.seconds))
             self._do(one, other, hogs)
             beside_hog.append(run.speed(self.seconds))
-        left = statistics.median(2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_hog, beside_hog[1:]))
+        ratios = [2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_hog, beside_hog[1:])]
+        left, most = statistics.median(ratios), most_of_median(ratios)
         self._do(one, other, REST)
         has_ended = run.process.poll() is not None
         after = run.status()
@@ -208,10 +224,10 @@ class Attack:
         grown = {key: value - counters_of(status).get(key, 0) for key, value in counters_of(after).items()}
         counters = sorted(((value, key) for key, value in grown.items() if value > 0), reverse=True)[:3]
         self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_hog):>11.0f}{left:>6.0%}"
-                  f"{data:>7}{broken:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
+                  f"{most:>6.0%}{data:>7}{broken:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
                   + ", ".join(f"{key} {value}" for value, key in counters))
-        if left < self.least:
-            self.wrong.append(f"{name} leaves {left:.0%} of what a CPU hog leaves, of broadcasts of {self.size} bytes")
+        if most < min(self.least, LEAST_OF.get(name, self.least)):
+            self.wrong.append(f"{name} leaves {left:.0%}, at most {most:.0%}, of what a CPU hog leaves, of broadcasts of {self.size} bytes")
         if data != "right" or broken != 0:
             self.wrong.append(f"beside {name}, data was {data} and broken groups {broken}\n{run.everything()}")
         return broken == 0
@@ -221,7 +237,7 @@ def main():
     parser = argparse.ArgumentParser(prog="./run hostile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("conducts", nargs="*", metavar="CONDUCT", help="of: " + ", ".join(CONDUCTS) + " (default: all)")
     parser.add_argument("--sizes", default="64,65536", help="of broadcasts, bytes (default: %(default)s)")
-    parser.add_argument("--turns", type=int, default=7, help="of each conduct, between turns of the control (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=11, help="of each conduct, between turns of the control (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.4, help="of each turn (default: %(default)s)")
     parser.add_argument("--strangers", type=int, default=10000, help="at each socket of each daemon (default: %(default)s)")
     parser.add_argument("--sanitized", type=pathlib.Path, help=argparse.SUPPRESS)  # a build with sanitizers: speeds mean nothing
