@@ -1,52 +1,5 @@
 // A fabric's topology file (TOML): hosts, switches, links with rate, delay, loss and MTU.
-//
-//   [fabric]
-//   mtu = 4096                # path MTU in bytes, payload of one packet
-//   icrc = "deferred"         # or "always": made by the sender, checked by the receiver
-//   seed = 1                  # of every link's faults
-//   mcst_pool = "198.18.0.0/15"   # destinations that are groups
-//   mrp_port = 18516          # UDP port of registration
-//   hello = "25ms"            # between switches; eight without an answer: the trunk is dark. "0ns":
-//                             # none
-//   one_armed = "ens1"        # all hosts without an interface of their own are behind this one of
-//                             # ours (switch-emulator/ports/one_armed_interface.h); one switch
-//   one_armed_dpdk = "0000:03:00.0"   # DPDK moves its frames: this device (ports/dpdk_driver.h)
-//
-//   [link]                    # defaults for every link
-//   rate = "10Gbps"           # absent: unlimited
-//   delay = "2us"
-//   loss = 0.0                # also: duplicate, reorder, reorder_by = "50us", corrupt, queue =
-//   "4MiB"
-//   ecn = { kmin = "50KB", kmax = "500KB", pmax = 0.01 }   # marks of the switch's queue before the
-//                             # link; true: these, by the rate
-//   pfc = true                # data on it is lossless: the switch pauses who sends more than it has
-//                             # room for; also { headroom = "40KB" }
-//
-//   [[switch]]                # without any there is one, "s0"
-//   name = "s0"
-//   max_groups = 1024         # also: max_groups_per_host, register_rate (a second), max_paths,
-//                             # data_window, max_held, age, pending_age, orphan_age, gate_age,
-//                             # rest, confirm_wait, source_change = "rebase"|"host-sync",
-//                             # cnp_policy = "all"|"worst-path"|"tmcf", cnp_window,
-//                             # write_mode = "regions"|"per-request"|"same-key"|"none",
-//                             # sender_groups = "everywhere"|"racks"|"off", buffer = "32MiB",
-//                             # buffer_share = 0.125, buffer_reserve = "4KiB", group_halt = true
-//
-//   [[host]]
-//   name = "h0"
-//   address = "10.0.0.1"
-//   switch = "s0"             # may be left out with one switch
-//   link = { rate = "1Gbps", delay = "100us", loss = 0.01 }
-//   interface = "p0"          # this host is behind a network interface of ours, not a client over
-//                             # shared memory; needs CAP_NET_RAW
-//   mac = "02:00:00:00:00:01" # with one_armed: only frames from this MAC address are the host's;
-//                             # "any": all with its address (switch-emulator/ports/one_armed_port.h)
-//
-//   [[trunk]]                 # between switches; the graph must be a tree or have equal-cost paths
-//   between = ["s0", "s1"]
-//   link = { rate = "40Gbps" }
-//
-// Quantities carry their unit (net/units.h). Names are unique over hosts and switches.
+// docs/topology.md has every word of the file.
 #pragma once
 
 #include <algorithm>
