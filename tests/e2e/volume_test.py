@@ -13,6 +13,7 @@ import subprocess
 import time
 import unittest
 
+from harness import BUILD, PROGRAMS, REQUIRE, mca_arguments, star
 from live import wait_until
 from volume_kills import Campaign
 from volumes import BLOCK, REPLICA, Volume, on_host
@@ -135,6 +136,16 @@ class Volumes(unittest.TestCase):
             lost.start()
             volume.wait_for_sync(user)
             volume.finish(user)
+            checked = self.check(volume)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_an_mpi_rank_writes_a_volume_between_its_broadcasts(self):
+        with Volume(topology=star(8)) as volume:
+            command = [BUILD / "bin/cepheus-run", "--join", volume.switch.socket, "--", "-np", 4, *mca_arguments(REQUIRE),
+                       PROGRAMS / "volume_rank_check", "--volume", "v", "--replicas", volume.addresses]
+            run = subprocess.run([str(word) for word in command], text=True, capture_output=True, timeout=120, check=False)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr + volume.logs())
+            self.assertIn("ok: ", run.stdout)
             checked = self.check(volume)
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
