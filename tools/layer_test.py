@@ -90,6 +90,7 @@ MAY_INCLUDE = {
     "tests": [*BELOW_DRIVERS, *DRIVERS],
     "tests/e2e/call_reports.cc": [COLL_REPORTS],
     "tests/mpi/tags_check.cc": ["ompi-coll", "tests"],  # it speaks on Open MPI's own tags, as another component would
+    "examples": [C_API, CONNECTIONS_API],
     "tools": [],
     "hpl-patches": [],
 }

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import struct
@@ -14,7 +15,8 @@ import time
 import unittest
 
 from harness import BUILD
-from live import Lines, private_kib, wait_until
+from live import Lines, Switch, private_kib, wait_until
+from volumes import on_host
 
 DAEMON = BUILD / "bin/cepheus-cmd"
 USER = BUILD / "tests/connections_user"
@@ -151,6 +153,29 @@ class Connections(unittest.TestCase):
         sender, receivers = self.connect()
         self.daemons[3].send_signal(signal.SIGSTOP)
         self.assertIn("has said nothing for 2000 ms", self.await_death(sender, "LEFT"))
+
+    def test_the_example_moves_data_over_a_group_that_the_daemons_set_up(self):
+        switch = self.stack.enter_context(Switch("--hosts", 3))
+        for host in 1, 2, 3:
+            self.start(host)
+
+        def example(host, *words):
+            environment = {**on_host(switch.socket, host - 1), "CEPHEUS_CMD_SOCKET": str(self.directory / f"programs{host}")}
+            process = subprocess.Popen([BUILD / "examples/sender_group", *words], env=environment, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT)
+            self.stack.callback(process.kill)
+            return process
+        receivers = [example(host, "receive", "s") for host in (2, 3)]
+        for receiver in receivers:
+            self.assertEqual(receiver.stdout.readline(), "listening\n")
+        sender = example(1, "send", "s", "to all of you", address(2), address(3))
+        said = sender.communicate(timeout=60)[0]
+        self.assertEqual(sender.returncode, 0, said)
+        number = re.fullmatch(r"2 hosts have it, by virtual QPN (0x\w+)\n", said)
+        self.assertTrue(0xE00000 <= int(number[1], 16) <= 0xFFFFFE, said)
+        for receiver in receivers:
+            self.assertEqual(receiver.communicate(timeout=60)[0], "to all of you\n")
+            self.assertEqual(receiver.returncode, 0)
 
     def test_refusals_and_absent_daemons_say_why(self):
         self.start(1)
