@@ -115,9 +115,8 @@ static void receive_text(const char* service) {
   while ((event = next_event()).type != CEPHEUS_CMD_ESTABLISHED) {
     if (event.type == CEPHEUS_CMD_LISTENING) printf("listening\n"), fflush(stdout);
     if (event.type == CEPHEUS_CMD_OFFER) {
-      must_cmd(
-          cepheus_cmd_accept(daemon_client, event.connection, &name, &region, sizeof region),
-          "cepheus_cmd_accept");
+      must_cmd(cepheus_cmd_accept(daemon_client, event.connection, &name, &region, sizeof region),
+               "cepheus_cmd_accept");
     }
   }
   wait_for_group();

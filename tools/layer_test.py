@@ -84,13 +84,13 @@ MAY_INCLUDE = {
     "controller/connections/client": [WIRE, CONNECTIONS],
     "controller/connections/daemon": [WIRE, CONNECTIONS, "controller/connections/client"],
     "controller/connections/e2e": [],
-    "libmcast/e2e": ["libmcast", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
-    "ucx-transport/e2e": ["libmcast/e2e"],
+    "libmcast/e2e": ["libmcast", "examples", C_API, *BELOW_DRIVERS, *DRIVERS],  # tests over a live fabric
+    "ucx-transport/e2e": ["libmcast/e2e", "examples"],
     "bench": [*BELOW_DRIVERS, *DRIVERS],  # micro-benchmarks of the parts
     "tests": [*BELOW_DRIVERS, *DRIVERS],
     "tests/e2e/call_reports.cc": [COLL_REPORTS],
     "tests/mpi/tags_check.cc": ["ompi-coll", "tests"],  # it speaks on Open MPI's own tags, as another component would
-    "examples": [C_API, CONNECTIONS_API],
+    "examples": [],  # public interfaces alone: BORDERS
     "tools": [],
     "hpl-patches": [],
 }
@@ -109,9 +109,9 @@ BORDERS = {
     r"hwloc": [LOCALITY],
     r"(infiniband|rdma)/": [],  # the rest is private to rdma-core, or librdmacm
     r"mcast/uct\.h$": ["ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h"],
-    r"mcast/": ["libmcast", "libmcast/engine", "libmcast/e2e", C_API, UCT_API, "ucx-transport", "ucx-transport/e2e", COLL, COLL_GROUP, COLL_UNITS, "collectives/fakes", *VOLUME_PATHS, "tests", "bench"],
-    r"cepheus/connections\.h$": ["controller/connections/client", "controller/connections/e2e", CONNECTIONS_API, "tests", "bench"],
-    r"cepheus/": ["replica/volume", "replica/nbdkit", "replica/e2e", VOLUME_API, "tests", "bench"],
+    r"mcast/": ["examples", "libmcast", "libmcast/engine", "libmcast/e2e", C_API, UCT_API, "ucx-transport", "ucx-transport/e2e", COLL, COLL_GROUP, COLL_UNITS, "collectives/fakes", *VOLUME_PATHS, "tests", "bench"],
+    r"cepheus/connections\.h$": ["examples", "controller/connections/client", "controller/connections/e2e", CONNECTIONS_API, "tests", "bench"],
+    r"cepheus/": ["examples", "replica/volume", "replica/nbdkit", "replica/e2e", VOLUME_API, "tests", "bench"],
     r"uct/api/": [UCT_API, "ucx-transport", "ucx-transport/e2e", "collectives/group/uct_channel.h", "collectives/group/uct_channel.cc", "tests"],
     r"uc[ts]/": ["ucx-transport", "ucx-transport/e2e"],
     r"ucp/": [],

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "libmcast/e2e/meeting.h"
+#include "examples/meeting.h"
 
 enum {
   kRegion = 1,

@@ -357,10 +357,16 @@ void run_example(const char* program, const Fabric& fabric, int hosts) {
 }
 
 // As its text says.
-TEST(MulticastWrite, IsWhatTheExampleShows) { run_example(MCAST_WRITE_EXAMPLE, Fabric::of(3), 3); }
+TEST(EagerMessages, AreWhatTheExampleShows) {
+  run_example(CEPHEUS_EXAMPLES "group", Fabric::of(3), 3);
+}
+
+TEST(MulticastWrite, IsWhatTheExampleShows) {
+  run_example(CEPHEUS_EXAMPLES "write", Fabric::of(3), 3);
+}
 
 TEST(AnnouncedWrite, IsWhatTheExampleShows) {
-  run_example(MCAST_WRITE_TO_EXAMPLE, Fabric::of_text(kPerRequestFabric), 4);
+  run_example(CEPHEUS_EXAMPLES "write_to", Fabric::of_text(kPerRequestFabric), 4);
 }
 
 }  // namespace

@@ -139,6 +139,12 @@ class Volumes(unittest.TestCase):
             checked = self.check(volume)
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
+    def test_the_example_reads_back_what_it_wrote(self):
+        with Volume() as volume:
+            command = [str(BUILD / "examples/volume"), "v", volume.addresses, "a line"]
+            run = subprocess.run(command, env=on_host(volume.switch.socket, 0), text=True, capture_output=True, timeout=60, check=False)
+            self.assertEqual((run.returncode, run.stdout), (0, "a line\n"), run.stderr + volume.logs())
+
     def test_an_mpi_rank_writes_a_volume_between_its_broadcasts(self):
         with Volume(topology=star(8)) as volume:
             command = [BUILD / "bin/cepheus-run", "--join", volume.switch.socket, "--", "-np", 4, *mca_arguments(REQUIRE),

@@ -25,7 +25,7 @@ class Lab(unittest.TestCase):
 
     def assert_writes(self, switch, devices):
         """Multicast WRITE with and without immediate, of two sources; and a MiB of it through UCX where that has rc_mcast."""
-        example = [BUILD / "tests/mcast_write_example"]
+        example = [BUILD / "examples/write"]
         # Links lose something of a MiB; of what the example alone sends, after a while.
         commands = [example, [BUILD / "tests/uct_put_example", TRANSPORT]] if TRANSPORT.exists() else [example] * 8
         for command in commands:
@@ -73,7 +73,7 @@ class KernelHosts(Lab):
         for devices in ([f"rxe{i}" for i in range(HOSTS)], MIXED):
             with self.subTest(devices), Switch(switch='write_mode = "per-request"') as switch:
                 switch.set_links(KERNEL_HOSTS, loss=LOSS)
-                results = switch.group_program([BUILD / "tests/mcast_write_to_example"], devices)
+                results = switch.group_program([BUILD / "examples/write_to"], devices)
                 self.assertEqual([code for code, _ in results], [0] * len(devices), results)
                 self.assertGreater(switch.lost(), 0, "the links lost nothing: the test tested nothing")
 

@@ -28,7 +28,7 @@ class Served(Switch):
 
     def writes(self):
         """A group of libmcast's, of the first two hosts: exit codes, and what they said."""
-        results = self.group_program([BUILD / "tests/mcast_write_example"], ["rxe0", "rxe1"])
+        results = self.group_program([BUILD / "examples/write"], ["rxe0", "rxe1"])
         return [code for code, _ in results], "".join(text for _, text in results)
 
 

@@ -13,7 +13,7 @@
 /* uct.h first: the next one insists on it. */
 #include <ucs/async/async_fwd.h>
 
-#include "libmcast/e2e/meeting.h"
+#include "examples/meeting.h"
 
 enum { kRegion = 7, kLine = 64, kPicture = 1 << 20 };
 

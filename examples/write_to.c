@@ -1,6 +1,6 @@
 /* Memory that is elsewhere at each member, and WRITEs that say where: multicast WRITE per request.
  *
- *     write_to_example RANK RANKS DIRECTORY [DEVICE]
+ *     write_to RANK RANKS DIRECTORY [DEVICE]
  *
  * on each of RANKS hosts of a fabric with write_mode = "per-request". The directory is shared: members leave their names
  * and targets there. Rank 0 and the last rank write in turns, each time somewhere else.
@@ -8,7 +8,7 @@
 #include <mcast/write.h>
 #include <string.h>
 
-#include "libmcast/e2e/meeting.h"
+#include "examples/meeting.h"
 
 enum { kMemory = 512 << 10, kTurns = 8 };
 

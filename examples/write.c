@@ -1,6 +1,6 @@
 /* A value that all members keep, and that any of them changes for all: multicast WRITE.
  *
- *     write_example RANK RANKS DIRECTORY [DEVICE]
+ *     write RANK RANKS DIRECTORY [DEVICE]
  *
  * on each of RANKS hosts. The directory is shared: members leave their names there, and that they are done. Every member
  * publishes a page; rank 0 writes a line into everybody's, and then the last rank another one.
@@ -8,7 +8,7 @@
 #include <mcast/write.h>
 #include <string.h>
 
-#include "libmcast/e2e/meeting.h"
+#include "examples/meeting.h"
 
 enum { kRegion = 1, kPage = 4096, kLine = 64 };
 

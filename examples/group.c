@@ -1,0 +1,56 @@
+/* A line from each process to all others: eager messages of a group.
+ *
+ *     group RANK RANKS DIRECTORY [DEVICE]
+ *
+ * on each of RANKS hosts. The directory is shared: members leave their names there, and that they are
+ * done. The ranks speak one after the other: a group has one source at a time.
+ */
+#include <mcast/query.h>
+#include <string.h>
+
+#include "examples/meeting.h"
+
+static int heard; /* messages of others */
+
+/* A message has come. MCAST_OK gives its buffer back. */
+static mcast_status_t on_message(void* arg, void* data, size_t length, uint32_t imm) {
+  (void)imm;
+  printf("rank %d heard '%.*s'\n", *(int*)arg, (int)length, (const char*)data);
+  ++heard;
+  return MCAST_OK;
+}
+
+static void say(mcast_group_h group, int rank) {
+  char line[64];
+  const int length = snprintf(line, sizeof line, "rank %d is here", rank);
+  mcast_status_t status;
+  while ((status = mcast_send_eager(group, line, (size_t)length, 0)) == MCAST_ERR_AGAIN) {
+    mcast_progress(context);
+  }
+  check(status, "mcast_send_eager");
+  while (mcast_group_outstanding(group) > 0) mcast_progress(context);
+}
+
+int main(int argc, char** argv) {
+  if (argc < 4 || argc > 5) return 2;
+  int rank = atoi(argv[1]);
+  const int ranks = atoi(argv[2]);
+  const char* directory = argv[3];
+  if (ranks < 2 || ranks > kMostRanks || rank < 0 || rank >= ranks) return 2;
+
+  open_context(argv[4]);
+  mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
+  params.recv_cb = on_message;
+  params.recv_arg = &rank;
+  mcast_group_h group;
+  check(mcast_group_create(context, &params, &group), "mcast_group_create");
+  set_up(group, rank, ranks, directory);
+  for (int speaker = 0; speaker < ranks; ++speaker) {
+    if (speaker == rank) say(group, rank);
+    const int expected = speaker < rank ? speaker + 1 : speaker;
+    while (heard < expected) mcast_progress(context);
+  }
+  finish(group, rank, ranks, directory);
+  mcast_context_destroy(context);
+  return heard == ranks - 1 ? 0 : 1;
+}
