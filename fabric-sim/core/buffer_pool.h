@@ -1,4 +1,5 @@
-// Payload buffers with reference counts: what shared memory is to the live fabric.
+// Payload buffers with reference counts: what shared memory is to the live fabric. There is room for
+// whatever switches hold.
 #pragma once
 
 #include <cassert>
@@ -6,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "wire/frame.h"
+#include "switch-emulator/engine/payload_store.h"
 
 namespace cepheus::sim {
 
-class BufferPool {
+class BufferPool final : public fabric::PayloadStore {
  public:
   explicit BufferPool(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
 
@@ -19,12 +20,13 @@ class BufferPool {
   // Where payloads lie that are lengths only, all of them (rnic::NicConfig::moves_payload).
   static constexpr wire::BufferRef kShared = wire::kNoBuffer - 1;
   // kNoBuffer and kShared are ignored, so that frames without one of their own need no question.
-  void ref(wire::BufferRef buffer) {
-    if (buffer >= kShared) return;
+  bool hold(wire::BufferRef buffer) override {
+    if (buffer >= kShared) return true;
     assert(buffers_[buffer].references > 0);
     ++buffers_[buffer].references;
+    return true;
   }
-  void unref(wire::BufferRef buffer) {
+  void release(wire::BufferRef buffer) override {
     if (buffer >= kShared) return;
     assert(buffers_[buffer].references > 0);
     if (--buffers_[buffer].references == 0) free_.push_back(buffer);

@@ -70,7 +70,7 @@ bool Cable::enqueue(Instant now, const Frame& frame, net::IngressBooks::EntryId 
     if (Trace& trace = simulator_.trace(); !trace.is_off()) {
       trace.frame(now, name_, name_of(LinkDrop::kQueueFull), frame);
     }
-    pool_.unref(frame.ref);
+    pool_.release(frame.ref);
     return false;
   }
   Waiting waiting{frame, entry};
@@ -118,10 +118,10 @@ void Cable::carry(Instant now, const Frame& frame) {
       trace.recorder()->lost(now, name_, name_of(passage.drop), frame);
     }
   }
-  if (passage.copies == 0) return pool_.unref(frame.ref);
+  if (passage.copies == 0) return pool_.release(frame.ref);
   if (passage.copies == 2) {
     simulator_.trace().note(now, name_, "doubles it");
-    pool_.ref(frame.ref);
+    pool_.hold(frame.ref);
     deliver_at(passage.arrival[1], frame);
   }
   if (!passage.corrupt) return deliver_at(passage.arrival[0], frame);
@@ -206,14 +206,14 @@ bool Cable::damage(Frame& frame, std::uint32_t bit) {
   assert(size != 0 && bit / 8 < size);
   const auto turned = static_cast<std::uint8_t>(1u << bit % 8);
   room[bit / 8] ^= turned;
-  pool_.unref(frame.ref);
+  pool_.release(frame.ref);
   auto damaged = Frame::from_bytes(room.first(size), copy);
   if (!was_whole && damaged && is_whole(*damaged)) {
     room[bit / 8] ^= turned;
     damaged = Frame::from_bytes(room.first(size), copy);
   }
   if (!damaged) {
-    pool_.unref(copy);
+    pool_.release(copy);
     return false;
   }
   frame = *damaged;

@@ -24,7 +24,7 @@ class Sink : public FrameSink {
     const auto headers = wire::RoceHeaders::parse(frame);
     opcodes.push_back(headers ? headers->bth.opcode : wire::Opcode::kRcSendOnly);
     marked.push_back(headers && wire::ecn_of(headers->ip.tos) == wire::Ecn::kExperienced);
-    pool_.unref(frame.ref);
+    pool_.release(frame.ref);
   }
   std::vector<Instant> times;
   std::vector<bool> icrc_right;
@@ -59,7 +59,7 @@ class CableTest : public testing::Test {
 
   std::size_t packet_bytes() {
     const wire::Frame frame = packet();
-    pool_.unref(frame.ref);
+    pool_.release(frame.ref);
     return frame.size();
   }
 
@@ -125,7 +125,7 @@ TEST_F(CableTest, DamageIsSeenByTheIcrcAndLeavesTheOriginalAlone) {
   Cable cable = make(link);
   const wire::Frame original = packet();
   for (int i = 0; i < 200; ++i) {
-    pool_.ref(original.ref);
+    pool_.hold(original.ref);
     cable.send(simulator_.now(), original);
   }
   simulator_.run();
@@ -137,7 +137,7 @@ TEST_F(CableTest, DamageIsSeenByTheIcrcAndLeavesTheOriginalAlone) {
   EXPECT_EQ(cable.delivered() + cable.dropped_unreadable(), 200u);
   EXPECT_TRUE(cable.is_balanced());
   for (std::size_t i = 0; i < 256; ++i) EXPECT_EQ(original.payload()[i], i);
-  pool_.unref(original.ref);
+  pool_.release(original.ref);
   EXPECT_EQ(pool_.in_use(), 0u);
 }
 
@@ -150,14 +150,14 @@ TEST_F(CableTest, DamageIsNeverUndoneByMoreOfIt) {
   damaged.bytes[wire::kUdpOffset + 2] ^= 1;  // another port: no switch takes it for RoCE
   constexpr int kTimes = 9'000;              // of some 2500 bits
   for (int i = 0; i < kTimes; ++i) {
-    pool_.ref(damaged.ref);
+    pool_.hold(damaged.ref);
     cable.send(simulator_.now(), damaged);
     if (i % 100 == 0) simulator_.run();
   }
   simulator_.run();
   EXPECT_EQ(std::ranges::count(sink_.icrc_right, true), 0);
   EXPECT_GT(cable.delivered(), kTimes / 2u);
-  pool_.unref(damaged.ref);
+  pool_.release(damaged.ref);
 }
 
 wire::Frame notification() {
@@ -239,7 +239,7 @@ TEST_F(CableTest, CopiesAPayloadThatIsNobodysBuffer) {
   Cable cable = make({});
   std::vector<std::uint8_t> own(256, 7);
   wire::Frame frame = packet();
-  pool_.unref(frame.ref);
+  pool_.release(frame.ref);
   frame.set_external_payload(own, wire::kNoBuffer);
   cable.send(simulator_.now(), frame);
   std::fill(own.begin(), own.end(), std::uint8_t{0});

@@ -54,7 +54,7 @@ void Host::send_any(wire::Ipv4 to, const Message& message, std::uint16_t control
   datagram.udp.destination_port = mrp_port_;
   wire::Frame frame;
   datagram.emit(frame, pool_.bytes(buffer).first(size), buffer);
-  if (frame.external == nullptr) pool_.unref(buffer);
+  if (frame.external == nullptr) pool_.release(buffer);
   datagrams_.push_back(frame);
   after_nic_call();
 }
@@ -80,11 +80,11 @@ void Host::die() {
   dead_ = true;
   nic_awake_at_ = programs_awake_at_ = {};
   for (std::deque<wire::Frame>* const frames : {&missed_, &unread_}) {
-    for (const wire::Frame& frame : *frames) pool_.unref(frame.ref);
+    for (const wire::Frame& frame : *frames) pool_.release(frame.ref);
     frames->clear();
   }
   for (const wire::Frame& frame : datagrams_) {
-    if (frame.external != nullptr) pool_.unref(frame.ref);
+    if (frame.external != nullptr) pool_.release(frame.ref);
   }
   datagrams_.clear();
   completions_.clear();
@@ -97,7 +97,7 @@ void Host::send_frame(const wire::Frame& frame) {
 
 void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
   if (wire::PauseFrame::is_one(frame)) return on_pause(now, frame);
-  if (dead_) return pool_.unref(frame.ref);
+  if (dead_) return pool_.release(frame.ref);
   if (nic_awake_at_ > now) return missed_.push_back(frame);
   if (watch_ != nullptr) watch_->on_arrival(now, address(), frame);
   Recorder* const recorder = simulator_.trace().recorder();
@@ -108,7 +108,7 @@ void Host::receive(Instant now, wire::PortId port, const wire::Frame& frame) {
     ++frames_to_nic_;
     nic_.on_packet(now, frame, actions_);
   }
-  pool_.unref(frame.ref);
+  pool_.release(frame.ref);
   after_nic_call();
   if (recorder != nullptr) recorder->handled();
 }
@@ -123,7 +123,7 @@ void Host::on_udp(Instant now, const wire::Frame& frame) {
   }
   ++datagrams_in_;
   if (programs_awake_at_ > now || !unread_.empty()) {
-    pool_.ref(frame.ref);
+    pool_.hold(frame.ref);
     return unread_.push_back(frame);
   }
   read(now, *datagram, frame.payload());
@@ -174,7 +174,7 @@ void Host::on_event(Instant now, std::uint64_t what) {
     case kWakePrograms:
       for (; !unread_.empty(); unread_.pop_front()) {
         read(now, *wire::UdpDatagram::parse(unread_.front()), unread_.front().payload());
-        pool_.unref(unread_.front().ref);
+        pool_.release(unread_.front().ref);
       }
       break;
   }
@@ -234,7 +234,7 @@ bool Host::next_frame(Instant now, wire::Frame& frame) {
     frame.ref = buffer;
   } else {
     frame.ref = wire::kNoBuffer;
-    pool_.unref(buffer);
+    pool_.release(buffer);
   }
   return built;
 }

@@ -1,7 +1,5 @@
 #include "fabric-sim/core/switch_node.h"
 
-#include <algorithm>
-
 #include "fabric-sim/core/recorder.h"
 
 namespace cepheus::sim {
@@ -9,7 +7,7 @@ namespace cepheus::sim {
 SwitchNode::SwitchNode(Simulator& simulator, BufferPool& pool, const net::SwitchConfig& config)
     : simulator_(simulator),
       pool_(pool),
-      engine_(std::make_unique<fabric::Switch>(config)),
+      engine_(std::make_unique<fabric::Switch>(config, pool)),
       cables_(config.ports.size()) {}
 
 void SwitchNode::connect(wire::PortId port, Cable& cable) {
@@ -30,7 +28,7 @@ void SwitchNode::receive(Instant now, wire::PortId port, const wire::Frame& fram
       break;
     case kNoRoom:
       simulator_.trace().note(now, name(), "has no headroom for what comes by port", port.value());
-      pool_.unref(frame.ref);
+      pool_.release(frame.ref);
       break;
     case kPause:
       cables_[port.value()]->on_pause(now, frame);
@@ -66,21 +64,15 @@ void SwitchNode::take_in(Instant now, wire::PortId port, const wire::Frame& fram
   ++frames_in_;
   Recorder* const recorder = simulator_.trace().recorder();
   if (recorder != nullptr) recorder->arrives(now, number_, port, frame);
-  const fabric::Disposition disposition = engine_->on_packet(now, port, frame, actions_);
+  engine_->on_packet(now, port, frame, actions_);
   carry_out(now);
   if (recorder != nullptr) recorder->handled();
-  if (disposition != fabric::Disposition::kHeld) {
-    pool_.unref(frame.ref);
-  } else if (frame.ref != wire::kNoBuffer) {
-    held_.push_back(frame.ref);
-  }
+  pool_.release(frame.ref);
 }
 
 void SwitchNode::restart(Instant now) {
-  for (const wire::BufferRef buffer : held_) pool_.unref(buffer);
-  held_.clear();
   const net::SwitchConfig config = engine_->config();
-  engine_ = std::make_unique<fabric::Switch>(config);
+  engine_ = std::make_unique<fabric::Switch>(config, pool_);
   frames_in_ = frames_out_ = 0;
   for (const wire::PortId port : down_) engine_->on_port_down(now, port, actions_);
   carry_out(now);
@@ -117,7 +109,7 @@ void SwitchNode::look_again(Instant now) {
   run_flow_control(now);
 }
 
-// What a gate had kept goes with the frame that opened it: its own memory is the gate's.
+// What a gate had kept goes with the frame that opened it: its own room is the gate's.
 void SwitchNode::carry_out(Instant now) {
   if (is_checked_) engine_->check_consistent();
   Recorder* const recorder = simulator_.trace().recorder();
@@ -125,15 +117,10 @@ void SwitchNode::carry_out(Instant now) {
   for (const fabric::Emit& emit : actions_.emits) {
     ++frames_out_;
     if (recorder != nullptr) recorder->leaves(now, number_, emit.port, emit.frame);
-    pool_.ref(emit.frame.ref);
+    pool_.hold(emit.frame.ref);
     const auto entry = flow_ == nullptr ? net::IngressBooks::kNone : flow_->entry_for(emit.port);
     const bool waits = cables_[emit.port.value()]->send(now, emit.frame, entry);
     if (waits && flow_ != nullptr) flow_->add_copy(entry);
-  }
-  for (const wire::BufferRef buffer : actions_.released) {
-    pool_.unref(buffer);
-    const auto at = std::find(held_.begin(), held_.end(), buffer);
-    if (at != held_.end()) held_.erase(at);
   }
   actions_.clear();
   if (const Instant due = engine_->deadline(); due < timer_at_) {

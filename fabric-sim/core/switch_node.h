@@ -59,7 +59,6 @@ class SwitchNode final : public Actor, public FrameSink, public CopyWatch {
   Simulator& simulator_;
   BufferPool& pool_;
   std::unique_ptr<fabric::Switch> engine_;
-  std::vector<wire::BufferRef> held_;  // by the engine's gates
   fabric::SwitchOutput actions_;
   std::vector<Cable*> cables_;
   std::vector<wire::PortId> down_;

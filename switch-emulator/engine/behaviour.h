@@ -25,9 +25,8 @@ class Behaviour {
   Behaviour(const Behaviour&) = delete;
   Behaviour& operator=(const Behaviour&) = delete;
 
-  // Takes a RoCE packet of an active group; its ICRC has been checked. kHeld: the group keeps the
-  // frame's buffer.
-  virtual Disposition on_packet(Call& call, const GroupPacket& packet) = 0;
+  // Takes a RoCE packet of an active group; its ICRC has been checked.
+  virtual void on_packet(Call& call, const GroupPacket& packet) = 0;
   // on_timer() is called when deadline() has passed, and moves it. Only active groups have timers.
   Instant deadline() const { return deadline_; }
   virtual void on_timer(Call&) {}
@@ -43,8 +42,7 @@ class Behaviour {
   virtual void on_port_down(PathNo path) = 0;
   virtual void on_port_up(PathNo path) = 0;
 
-  // Frames whose buffers the group keeps. release_held() lets go of them all: the group will be
-  // freed.
+  // Frames that the group keeps. release_held() drops them all: the group will be freed.
   virtual std::size_t held() const = 0;
   virtual void release_held(Call& call) = 0;
 

@@ -15,10 +15,9 @@ class Ticker final : public Behaviour {
  public:
   static inline int ticks = 0;
 
-  Disposition on_packet(Call& call, const GroupPacket&) override {
+  void on_packet(Call& call, const GroupPacket&) override {
     call.count(Counter::kDataTaken);
     set_deadline(call.now + 1ms);
-    return Disposition::kDone;
   }
   void on_timer(Call&) override {
     ++ticks;
@@ -68,7 +67,7 @@ class BehaviourTest : public testing::Test {
 
   std::unique_ptr<TestNetwork> net_ = make_star(3, false);
   const std::vector<wire::MrpMember> members_{net_->member(0), net_->member(1), net_->member(2)};
-  Switch switch_{net_->config(0), make_ticker};
+  Switch switch_{net_->config(0), net_->payloads, make_ticker};
   SwitchOutput out_;
   const Instant now_ = net_->now();
 };

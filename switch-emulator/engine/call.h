@@ -33,17 +33,23 @@ class Scratch {
 };
 
 struct Call {
-  Call(const SwitchConfig& c, Counters& counts, Scratch& room, Instant time, SwitchOutput& outputs,
-       PortId port)
-      : config(c), counters(counts), scratch(room), now(time), out(outputs), ingress_(port) {}
+  Call(const SwitchConfig& c, Counters& counts, Scratch& room, PayloadStore& store, Instant time,
+       SwitchOutput& outputs, PortId port)
+      : config(c),
+        counters(counts),
+        scratch(room),
+        payloads(store),
+        now(time),
+        out(outputs),
+        ingress_(port) {}
 
   const SwitchConfig& config;
   Counters& counters;
   Scratch& scratch;
+  PayloadStore& payloads;
   const Instant now;
   SwitchOutput& out;
   wire::Icrc icrc = wire::Icrc::kNone;  // of the frame being handled: its answers follow it
-  bool may_hold = true;                 // the buffer of that frame, at a gate
   const Leader* leader = nullptr;       // of the group that it concerns, where that is known
   int fates = 0;  // of frames so far, less those that gates let through: 1, once it is said what
                   // became of the one that came in
@@ -77,9 +83,6 @@ struct Call {
     counters.add(id, Counter::kTxBytes, frame.size());
     return &out.emits.back().frame;
   }
-  void release(const Frame& frame) {
-    if (frame.ref != wire::kNoBuffer) out.released.push_back(frame.ref);
-  }
 
  private:
   friend class Handling;
@@ -93,26 +96,22 @@ class Handling {
   Handling(Call& call, PortId port, wire::Icrc icrc) : Handling(call) {
     call.ingress_ = port;
     call.icrc = icrc;
-    call.may_hold = true;
   }
   // No frame: what the switch makes then has an ICRC.
   static Handling none(Call& call) { return {call, PortId(), wire::Icrc::kPresent}; }
   ~Handling() {
     call_.ingress_ = ingress_;
     call_.icrc = icrc_;
-    call_.may_hold = may_hold_;
   }
   Handling(const Handling&) = delete;
   Handling& operator=(const Handling&) = delete;
 
  private:
-  explicit Handling(Call& call)
-      : call_(call), ingress_(call.ingress_), icrc_(call.icrc), may_hold_(call.may_hold) {}
+  explicit Handling(Call& call) : call_(call), ingress_(call.ingress_), icrc_(call.icrc) {}
 
   Call& call_;
   const PortId ingress_;
   const wire::Icrc icrc_;
-  const bool may_hold_;
 };
 
 }  // namespace cepheus::fabric

@@ -87,10 +87,7 @@ bool gate_is_open(const Call& call, const OneSource& group) {
 }
 
 void empty_gate(Call& call, OneSource& group, PortId port) {
-  group.turn.gate().drop([&](const Frame& frame) {
-    call.release(frame);
-    call.counters.add(port, Counter::kGateEmptied);
-  });
+  call.counters.add(port, Counter::kGateEmptied, group.turn.gate().drop());
 }
 
 Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, const TurnName& turn,
@@ -104,11 +101,10 @@ Claim hold_at_gate(Call& call, OneSource& group, const GroupPacket& packet, cons
   // its own.
   if (packet.psn() == first && gate.answered() == packet.path) gate.on_begun_again();
 
-  const std::size_t most = call.may_hold ? call.config.max_held : 0;
-  const Gate::Kept kept = gate.keep(packet, turn.source, most);
+  const Gate::Kept kept = gate.keep(packet, turn.source, call.config.max_held, call.payloads);
   if (kept == Gate::Kept::kYes) {
     call.count(Counter::kGateHeld);
-    return Claim::kHeld;
+    return Claim::kSettled;
   }
   if (kept == Gate::Kept::kAlready && packet.psn() != first) {
     return drop(call, Counter::kDropGateAnswered);

@@ -19,8 +19,7 @@ struct Call;
 
 enum class Claim : std::uint8_t {
   kCurrent,  // belongs to the current turn, which may have begun with it
-  kHeld,     // kept by the gate
-  kSettled,  // answered or dropped, and counted
+  kSettled,  // kept by the gate, answered or dropped, and counted
 };
 
 // Settles whose turn `packet` belongs to; admits a newcomer if the gate is open.

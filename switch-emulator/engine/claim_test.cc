@@ -58,7 +58,7 @@ TEST(Turns, KeepEveryConnectionGaplessOverManyTurnsAndTheWrap) {
     }
     ASSERT_EQ(net->inbox(source), Texts({"ack " + std::to_string(signed24(sent[source] - 1))}));
   }
-  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
 }
 
 TEST(OldDuplicates, AreAnsweredWithThemselvesAndGoNoFurther) {

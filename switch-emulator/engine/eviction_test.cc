@@ -90,7 +90,7 @@ TEST(Eviction, OpensTheGateThatWaitedForTheMember) {
   EXPECT_EQ(net->inbox(2), Texts());
   evict_host(*net, 3);
   EXPECT_EQ(net->inbox(2), Texts({"data 2"}));
-  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
 }
 
 TEST(Eviction, GivesBackWhatTheGateHeldOfTheMember) {
@@ -99,9 +99,9 @@ TEST(Eviction, GivesBackWhatTheGateHeldOfTheMember) {
   net->ack(1, 1);
   net->clear();
   net->data(1, 0);
-  EXPECT_EQ(net->buffers_in_use(), 1u);
+  EXPECT_EQ(net->payloads.in_use(), 1u);
   evict_host(*net, 1);
-  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
   net->ack(2, 1);
   EXPECT_EQ(net->inbox(2), Texts());
 }

@@ -7,27 +7,39 @@
 
 namespace cepheus::fabric {
 
-Gate::Kept Gate::keep(const GroupPacket& packet, Ipv4 source, std::size_t most) {
+Gate::Kept Gate::keep(const GroupPacket& packet, Ipv4 source, std::size_t most,
+                      PayloadStore& payloads) {
   if (frames_.empty()) {
     path_ = packet.path;
     source_ = source;
   }
   if (!holds_for(packet.path, source)) return Kept::kNo;
   const Frame& frame = packet.frame;
-  const bool lasting = frame.external == nullptr || frame.ref != wire::kNoBuffer;
   const Psn psn = packet.psn();
   const auto psn_of = [](const Held& held) { return held.headers.bth.psn; };
   std::size_t at = frames_.size();
   // Bound: all of them lie in the data window behind the turn's end (claim.cc).
   while (at > 0 && before(psn, psn_of(frames_[at - 1]))) --at;
   if (at > 0 && psn_of(frames_[at - 1]) == psn) return Kept::kAlready;
-  if (!lasting || frames_.size() >= most) return Kept::kNo;
+  if (frames_.size() >= most) return Kept::kNo;
+  HeldPayload payload;
+  if (frame.external != nullptr) {
+    if (frame.ref == wire::kNoBuffer || !payloads.hold(frame.ref)) return Kept::kNo;
+    payload = {payloads, frame.ref};
+  }
   frames_.reserve(most);  // once a group
-  frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(at), {frame, packet.headers});
+  frames_.insert(frames_.begin() + static_cast<std::ptrdiff_t>(at),
+                 {frame, packet.headers, std::move(payload)});
   return Kept::kYes;
 }
 
 std::vector<Gate::Held> Gate::take() { return std::exchange(frames_, {}); }
+
+std::size_t Gate::drop() {
+  const std::size_t dropped = frames_.size();
+  frames_.clear();
+  return dropped;
+}
 
 void Gate::reuse(std::vector<Held> frames) {
   if (!frames_.empty()) return;

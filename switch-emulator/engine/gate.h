@@ -15,6 +15,7 @@ class Gate {
   struct Held {
     Frame frame;
     wire::RoceHeaders headers;
+    HeldPayload payload;
   };
 
   // A newcomer is here and may not begin yet.
@@ -26,9 +27,9 @@ class Gate {
   // The old turn's source has been silent for `patience` while a newcomer waited.
   bool is_past(Instant now, Duration patience) const { return since_ && now - *since_ > patience; }
 
-  // Puts the first packets of one newcomer in PSN order, as they came, `most` at most. `source`:
-  // its turn's name, behind a switch port.
-  Kept keep(const GroupPacket& packet, Ipv4 source, std::size_t most);
+  // Puts the first packets of one newcomer in PSN order, as they came: `most` at most, and what
+  // `payloads` has room for. `source`: its turn's name, behind a switch port.
+  Kept keep(const GroupPacket& packet, Ipv4 source, std::size_t most, PayloadStore& payloads);
   bool holds() const { return !frames_.empty(); }
   std::size_t size() const { return frames_.size(); }
   std::size_t room() const { return frames_.capacity(); }  // frames that it has memory for
@@ -37,12 +38,8 @@ class Gate {
   // The frames, to be let through; the memory comes back by reuse().
   std::vector<Held> take();
   void reuse(std::vector<Held> frames);
-  // Lets go of what it holds: each buffer is named to `release`.
-  template <typename F>
-  void drop(F&& release) {
-    for (const Held& held : frames_) release(held.frame);
-    frames_.clear();
-  }
+  // Drops what it holds, and returns how many frames these were.
+  std::size_t drop();
   // ... of what it holds of one newcomer.
   bool holds_for(PathNo path, Ipv4 source) const { return path_ == path && source_ == source; }
 

@@ -19,13 +19,13 @@ TEST(Gate, HoldsANewcomerUntilAllHaveTheOldTurn) {
   net->data(1, 1);
   EXPECT_EQ(net->inbox(2), Texts());
   EXPECT_EQ(net->inbox(1), Texts()) << "held, not refused";
-  EXPECT_EQ(net->buffers_in_use(), 2u);
+  EXPECT_EQ(net->payloads.in_use(), 2u);
   EXPECT_EQ(net->view().next_source, TestNetwork::ip(1));
 
   net->ack(3, 0);
   EXPECT_EQ(net->inbox(0), Texts({"ack 0", "data 0", "data 1"}));
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
-  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
   EXPECT_TRUE(net->view().next_source.is_unset());
   EXPECT_EQ(net->count(Counter::kGateHeld), 2u);
 }
@@ -66,7 +66,7 @@ TEST(Gate, LetsHeldPacketsGoInTheOrderOfTheirPsnsAndRepeatsOnce) {
   net->ack(1, 0);
   net->clear();
   for (const int psn : {1, 0, 2, 1}) net->data(1, psn);
-  EXPECT_EQ(net->buffers_in_use(), 3u);
+  EXPECT_EQ(net->payloads.in_use(), 3u);
   EXPECT_EQ(net->count(Counter::kDropGateAnswered), 1u);
   EXPECT_EQ(net->inbox(1), Texts());
   net->data(1, 0);  // it timed out: without an answer it would give up
@@ -103,25 +103,25 @@ TEST(Gate, HoldsAFewAndAnswersRnrToMore) {
   net->clear();
   net->message(1, 0, 3);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
-  EXPECT_EQ(net->buffers_in_use(), 2u);
+  EXPECT_EQ(net->payloads.in_use(), 2u);
   net->ack(2, 0);
   EXPECT_EQ(net->inbox(2), Texts({"data 1", "data 2"}));
 }
 
-// The caller has no room for the buffer; what is held already stays, and is let through.
+// The store has no room for the buffer; what is held already stays, and is let through.
 TEST(Gate, AnswersRnrToABufferThatMayNotBeHeld) {
   auto net = make_star(3);
   net->data(0, 0);
   net->ack(1, 0);
   net->data(1, 0);
   net->clear();
-  net->may_hold = false;
+  net->payloads.has_room = false;
   net->data(1, 1);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t1"}));
-  EXPECT_EQ(net->buffers_in_use(), 1u);
+  EXPECT_EQ(net->payloads.in_use(), 1u);
   net->ack(2, 0);
   EXPECT_EQ(net->inbox(2), Texts({"data 1"}));
-  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
 }
 
 // The old source is dead, host 2 lacks what it sent, and nobody leads who could take host 2 out.
@@ -134,14 +134,14 @@ TEST(Gate, TellsANewcomerThatTheTurnBeforeItsOwnNeverEnds) {
   net->clear();
   net->message(1, 0, 1);
   EXPECT_EQ(net->inbox(1), Texts());
-  EXPECT_EQ(net->buffers_in_use(), 2u);
+  EXPECT_EQ(net->payloads.in_use(), 2u);
   net->advance(age - 1ms);
   net->data(1, 0);
   EXPECT_EQ(net->inbox(1), Texts({"rnr 0 t14"}));
   net->advance(2ms);
   net->data(1, 0);
   EXPECT_EQ(net->inbox(1), Texts({"fatal 0 c3"}));
-  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
   EXPECT_EQ(net->count(Counter::kGateGaveUp), 1u);
   EXPECT_EQ(net->inbox(2), Texts());
 }
@@ -202,9 +202,9 @@ TEST(Gate, ReleasesWhatItHoldsWhenTheGroupGoes) {
   auto net = make_star(3);
   net->data(0, 0);
   net->data(1, 0);
-  EXPECT_EQ(net->buffers_in_use(), 1u);
+  EXPECT_EQ(net->payloads.in_use(), 1u);
   net->control(0, wire::MrpType::kUnregister, 1);
-  EXPECT_EQ(net->buffers_in_use(), 0u);
+  EXPECT_EQ(net->payloads.in_use(), 0u);
 }
 
 TEST(Gate, AnswersRnrToASecondNewcomer) {

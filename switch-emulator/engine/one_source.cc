@@ -17,7 +17,7 @@ const Numbering& numbering_of(net::SourceChange how) {
   return kRebasing;
 }
 
-Disposition take(Call& call, OneSource& group, const GroupPacket& packet) {
+void take(Call& call, OneSource& group, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
   const bool is_host = group.tree.paths[packet.path].is_host;
@@ -32,13 +32,12 @@ Disposition take(Call& call, OneSource& group, const GroupPacket& packet) {
   } else if (opcode == wire::Opcode::kCnp) {
     take_cnp(call, group, packet);
   } else if (info.multicastable() && (info.write || (info.send && !info.ieth))) {
-    return replicate(call, group, packet);
+    replicate(call, group, packet);
   } else if (info.request() && service_of(opcode) == wire::Service::kRc) {
     refuse_operation(call, group, packet);
   } else {
     call.count(Counter::kDropNotMulticastable);
   }
-  return Disposition::kDone;
 }
 
 }  // namespace
@@ -51,10 +50,9 @@ OneSource::OneSource(const Group& group, const SwitchConfig& config)
       turn(start),
       cnps(make_cnp_policy(config.rules.cnp_policy, config.cnp_window)) {}
 
-Disposition OneSource::on_packet(Call& call, const GroupPacket& packet) {
-  const Disposition disposition = take(call, *this, packet);
+void OneSource::on_packet(Call& call, const GroupPacket& packet) {
+  take(call, *this, packet);
   try_gate(call, *this);
-  return disposition;
 }
 
 void OneSource::on_path_added() {

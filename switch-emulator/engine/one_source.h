@@ -24,7 +24,7 @@ class OneSource final : public Behaviour {
 
   OneSource(const Group& group, const SwitchConfig& config);
 
-  Disposition on_packet(Call& call, const GroupPacket& packet) override;
+  void on_packet(Call& call, const GroupPacket& packet) override;
   void on_path_added() override;
   void on_path_removed(Call& call, const Removed& removed) override;
   void on_port_down(PathNo path) override;

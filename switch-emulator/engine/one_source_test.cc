@@ -4,6 +4,7 @@
 
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/numbering.h"
+#include "switch-emulator/engine/test_payloads.h"
 
 namespace cepheus::fabric {
 namespace {
@@ -21,9 +22,10 @@ class OneSourceTest : public testing::Test {
   SwitchConfig config_;
   Counters counters_{3};
   Scratch scratch_;
+  TestPayloads payloads_;
   SwitchOutput out_;
   Group group_{McstId(198, 18, 0, 7), 1, make_behaviour, config_};
-  Call call_{config_, counters_, scratch_, Instant(), out_, PortId()};
+  Call call_{config_, counters_, scratch_, payloads_, Instant(), out_, PortId()};
 };
 
 TEST_F(OneSourceTest, KeepsTheEvidenceOfAPathThatGetsAnotherNumber) {

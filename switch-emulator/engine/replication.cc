@@ -166,24 +166,15 @@ std::uint32_t copy_out(Call& call, OneSource& group, const GroupPacket& packet, 
 }
 
 template <typename Copies>
-Disposition replicate_by(Call& call, OneSource& group, const GroupPacket& packet,
-                         const Copies& copies) {
-  switch (claim_turn(call, group, packet)) {
-    case Claim::kHeld:
-      return packet.frame.external == nullptr ? Disposition::kDone : Disposition::kHeld;
-    case Claim::kSettled:
-      return Disposition::kDone;
-    case Claim::kCurrent:
-      break;
-  }
+void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const Copies& copies) {
+  if (claim_turn(call, group, packet) == Claim::kSettled) return;
   Turn& turn = group.turn;
   const Psn psn = turn.from_port(packet.psn());
   if (!turn.has_room_for(psn, call.config.data_window)) {
-    call.count(Counter::kDropDataWindow);
-    return Disposition::kDone;
+    return call.count(Counter::kDropDataWindow);
   }
   group.evidence[turn.source()].hear();
-  if (copies.is_refused(call, group, packet, psn)) return Disposition::kDone;
+  if (copies.is_refused(call, group, packet, psn)) return;
   call.count(Counter::kDataTaken);
   ++group.stats.data_packets;
   group.stats.data_bytes += packet.frame.payload_len;
@@ -198,28 +189,22 @@ Disposition replicate_by(Call& call, OneSource& group, const GroupPacket& packet
     call.count(Counter::kLostAggregateAnswered);
     acknowledge_to_source(call, group);
   }
-  return Disposition::kDone;
 }
 
 // An announcement is acted on here, and its ICRC ends here.
-Disposition replicate_announcement(Call& call, OneSource& group, const GroupPacket& packet) {
-  if (!wire::check_icrc(packet.frame)) {
-    call.count(Counter::kDropCorrupt);
-    return Disposition::kDone;
-  }
+void replicate_announcement(Call& call, OneSource& group, const GroupPacket& packet) {
+  if (!wire::check_icrc(packet.frame)) return call.count(Counter::kDropCorrupt);
   const auto announcement = wire::Announcement::parse(packet.frame.payload());
   if (!announcement || packet.headers.bth.opcode != wire::Opcode::kRcWriteOnly) {
-    refuse_operation(call, group, packet);
-    return Disposition::kDone;
+    return refuse_operation(call, group, packet);
   }
   return replicate_by(call, group, packet, Announcing{{}, *announcement});
 }
 
-Disposition replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
+void replicate_write(Call& call, OneSource& group, const GroupPacket& packet) {
   const net::WriteMode mode = group.writes;
   if (mode == net::WriteMode::kNone) {
-    refuse_operation(call, group, packet);
-    return Disposition::kDone;
+    return refuse_operation(call, group, packet);
   }
   if (mode == net::WriteMode::kSameKey) return replicate_by(call, group, packet, AsItIs());
   if (!wire::opcode_info(packet.headers.bth.opcode).reth) {
@@ -239,7 +224,7 @@ Disposition replicate_write(Call& call, OneSource& group, const GroupPacket& pac
 
 }  // namespace
 
-Disposition replicate(Call& call, OneSource& group, const GroupPacket& packet) {
+void replicate(Call& call, OneSource& group, const GroupPacket& packet) {
   return wire::opcode_info(packet.headers.bth.opcode).write
              ? replicate_write(call, group, packet)
              : replicate_by(call, group, packet, AsItIs());
@@ -251,10 +236,11 @@ void try_gate(Call& call, OneSource& group) {
   const PathNo path = gate.path();
   // What the gate would hold anew goes into the empty one.
   std::vector<Gate::Held> all = gate.take();
-  for (const auto& [frame, headers] : all) {
+  for (auto& [frame, headers, payload] : all) {
     const Handling held(call, group.tree.paths[path].port, frame.icrc_state);
     call.count(Counter::kGateLetThrough);
-    if (replicate(call, group, {frame, headers, path}) == Disposition::kDone) call.release(frame);
+    replicate(call, group, {frame, headers, path});
+    call.out.released.push_back(std::move(payload));
   }
   gate.reuse(std::move(all));
 }

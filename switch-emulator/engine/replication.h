@@ -7,9 +7,8 @@
 namespace cepheus::fabric {
 
 // Handles data of an active group; the frame's ICRC has been checked. What becomes of RDMA WRITEs is
-// the group's write mode (docs/protocol.md, "Multicast WRITE"). kHeld: the gate keeps the frame's
-// buffer.
-Disposition replicate(Call& call, OneSource& group, const GroupPacket& packet);
+// the group's write mode (docs/protocol.md, "Multicast WRITE").
+void replicate(Call& call, OneSource& group, const GroupPacket& packet);
 
 // Lets the held packets of a newcomer through, if the gate has opened. Call it after all else that
 // moves state.

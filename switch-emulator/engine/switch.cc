@@ -18,8 +18,9 @@
 namespace cepheus::fabric {
 
 struct Switch::State {
-  State(SwitchConfig c, MakeBehaviour make)
+  State(SwitchConfig c, PayloadStore& store, MakeBehaviour make)
       : config(std::move(c)),
+        payloads(store),
         counters(config.ports.size()),
         routes(config),
         trunks(config, routes),
@@ -29,15 +30,15 @@ struct Switch::State {
 
   Call begin(Instant now, PortId port, SwitchOutput& out) {
     scratch.reset();
-    return {config, counters, scratch, now, out, port};
+    return {config, counters, scratch, payloads, now, out, port};
   }
-  Disposition on_frame(Call& call, const Frame& frame);
-  Disposition on_group_packet(Call& call, McstId id, const Frame& frame,
-                              const wire::UdpHeaders& outer);
+  void on_frame(Call& call, const Frame& frame);
+  void on_group_packet(Call& call, McstId id, const Frame& frame, const wire::UdpHeaders& outer);
   GroupEntry* find_active(Call& call, McstId id);
   void take_trunks(Call& call);
 
   SwitchConfig config;
+  PayloadStore& payloads;
   Counters counters;
   Scratch scratch;
   Routes routes;
@@ -74,11 +75,8 @@ Kind kind_of(const Call& call, const Frame& frame, wire::UdpHeaders& headers) {
 
 // Sorts a frame by who it is from and to: a group, a group's source (feedback between switches), or
 // unicast.
-Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
-  const auto drop = [&](Counter reason) {
-    call.count(reason);
-    return Disposition::kDone;
-  };
+void Switch::State::on_frame(Call& call, const Frame& frame) {
+  const auto drop = [&](Counter reason) { call.count(reason); };
   const auto bytes = frame.header();
   wire::UdpHeaders headers;
   if (!headers.ethernet.read(bytes)) return drop(Counter::kDropMalformed);
@@ -110,7 +108,6 @@ Disposition Switch::State::on_frame(Call& call, const Frame& frame) {
                                                       : senders.on_packet(call, frame, headers);
     if (!is_taken) routes.forward(call, frame, ip);
   }
-  return Disposition::kDone;
 }
 
 // Groups learn which trunks went dark or came back.
@@ -144,49 +141,36 @@ GroupEntry* Switch::State::find_active(Call& call, McstId id) {
   return entry;
 }
 
-Disposition Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
-                                           const wire::UdpHeaders& outer) {
+void Switch::State::on_group_packet(Call& call, McstId id, const Frame& frame,
+                                    const wire::UdpHeaders& outer) {
   const auto headers = wire::RoceHeaders::parse(frame, outer);
-  if (!headers) {
-    call.count(Counter::kDropMalformed);
-    return Disposition::kDone;
-  }
-  if (config.check_icrc && !wire::check_icrc(frame)) {
-    call.count(Counter::kDropCorrupt);
-    return Disposition::kDone;
-  }
+  if (!headers) return call.count(Counter::kDropMalformed);
+  if (config.check_icrc && !wire::check_icrc(frame)) return call.count(Counter::kDropCorrupt);
   GroupEntry* entry = find_active(call, id);
-  if (entry == nullptr) return Disposition::kDone;
+  if (entry == nullptr) return;
   Group& group = entry->current->group;
   const PathNo path = group.find(call.ingress());
-  if (path == kNoPath) {
-    call.count(Counter::kDropNotMember);
-    return Disposition::kDone;
-  }
+  if (path == kNoPath) return call.count(Counter::kDropNotMember);
   entry->last_seen = call.now;
   call.icrc = frame.icrc_state;
   call.leader = &entry->leader;
-  const Disposition disposition = group.behaviour->on_packet(call, {frame, *headers, path});
+  group.behaviour->on_packet(call, {frame, *headers, path});
   groups.note_timer(id, *entry);
-  return disposition;
 }
 
-Switch::Switch(SwitchConfig config, MakeBehaviour make)
-    : state_(std::make_unique<State>(std::move(config), make)) {}
+Switch::Switch(SwitchConfig config, PayloadStore& payloads, MakeBehaviour make)
+    : state_(std::make_unique<State>(std::move(config), payloads, make)) {}
 Switch::~Switch() = default;
 
-Disposition Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out,
-                              bool may_hold) {
+void Switch::on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out) {
   assert(port.value() < state_->config.ports.size());
   Call call = state_->begin(now, port, out);
-  call.may_hold = may_hold;
   call.count(Counter::kRxPackets);
   state_->counters.add(port, Counter::kRxBytes, frame.size());
   state_->groups.expire_tombstones(now);
   state_->trunks.hear(port);
-  const Disposition disposition = state_->on_frame(call, frame);
+  state_->on_frame(call, frame);
   state_->take_trunks(call);
-  return disposition;
 }
 
 void Switch::on_timer(Instant now, SwitchOutput& out) {

@@ -6,12 +6,11 @@
 //     on_port_up / on_port_down              a host or a neighbour came or went
 //
 // Packets leave through SwitchOutput::emits: copies share the payload of the frame that came in
-// (Frame::external, Frame::ref). A frame that the source-change gate holds back keeps its buffer:
-// on_packet says kHeld, and SwitchOutput::released names the buffer when the engine has let go of
-// it (after the emits of the same call). A caller that has no room for the buffer says so by
-// `may_hold`: the gate then answers as one that is full. A payload of the engine's own making (a
-// long REGISTER) is external without a BufferRef: its bytes stay valid until the next call into the
-// engine. docs/protocol.md states the rules, net/rules.def lists them.
+// (Frame::external, Frame::ref), whose buffer stays the caller's. A frame that the source-change gate
+// holds back has a reference of the engine's own on its buffer, from the PayloadStore. If the store
+// has no room for it, the gate answers as one that is full. A payload that the engine itself has made
+// (a long REGISTER) is external without a BufferRef: its bytes stay valid until the next call into
+// the engine. docs/protocol.md states the rules, net/rules.def lists them.
 #pragma once
 
 #include <memory>
@@ -21,6 +20,7 @@
 
 #include "net/switch_config.h"
 #include "switch-emulator/engine/counters.h"
+#include "switch-emulator/engine/payload_store.h"
 #include "wire/frame.h"
 #include "wire/mrp.h"
 #include "wire/types.h"
@@ -54,16 +54,12 @@ struct Emit {
 // Outputs of one engine call; the caller owns it, reads it, clears it and passes it again.
 struct SwitchOutput {
   std::vector<Emit> emits;
-  std::vector<wire::BufferRef> released;
+  std::vector<HeldPayload> released;  // that emits refer to: clear() gives them back
   void clear() {
     emits.clear();
     released.clear();
   }
 };
-
-// kHeld: the frame's buffer (Frame::ref) is in use until `released` names it. Payloads within the
-// frame are copied with it, so such a frame is done with whatever becomes of it.
-enum class Disposition : std::uint8_t { kDone, kHeld };
 
 // What an administrator sees (cepheusctl). PSNs are group PSNs.
 
@@ -149,13 +145,13 @@ std::unique_ptr<Behaviour> make_behaviour(const Group& group, const SwitchConfig
 
 class Switch {
  public:
-  explicit Switch(SwitchConfig config, MakeBehaviour make = make_behaviour);
+  // `payloads`: holds the frames that this switch keeps.
+  Switch(SwitchConfig config, PayloadStore& payloads, MakeBehaviour make = make_behaviour);
   ~Switch();
   Switch(const Switch&) = delete;
   Switch& operator=(const Switch&) = delete;
 
-  Disposition on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out,
-                        bool may_hold = true);
+  void on_packet(Instant now, PortId port, const Frame& frame, SwitchOutput& out);
   void on_timer(Instant now, SwitchOutput& out);
   Instant deadline() const;
   void on_port_up(Instant now, PortId port, SwitchOutput& out);

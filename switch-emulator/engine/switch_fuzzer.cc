@@ -5,11 +5,11 @@
 // a valid frame, so that mutations reach beyond the checks of lengths and checksums: of a group, or with
 // the next bit as well, of a sender group.
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "switch-emulator/engine/check.h"
 #include "switch-emulator/engine/switch.h"
+#include "switch-emulator/engine/test_payloads.h"
 #include "wire/icrc.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
@@ -85,7 +85,7 @@ class Choices {
 
 class Harness {
  public:
-  Harness() : switch_(make_config()) {
+  Harness() {
     control(wire::MrpType::kRegister, 1);
     control(wire::MrpType::kActivate, 1);
     control(wire::MrpType::kRegister, 2);
@@ -93,15 +93,13 @@ class Harness {
   }
 
   void deliver(wire::PortId port, std::vector<std::uint8_t> bytes) {
-    const wire::BufferRef ref = next_++;
-    const auto at = buffers_.emplace(ref, std::move(bytes)).first;
-    const auto frame = Frame::from_bytes(at->second, ref);
+    const wire::BufferRef ref = payloads_.add(std::move(bytes));
+    const auto frame = Frame::from_bytes(payloads_.bytes(ref), ref);
     SwitchOutput out;
     now_ += std::chrono::milliseconds(1);
-    const bool held =
-        frame && switch_.on_packet(now_, port, *frame, out) == fabric::Disposition::kHeld;
+    if (frame) switch_.on_packet(now_, port, *frame, out);
     settle(out);
-    if (!held) buffers_.erase(ref);
+    payloads_.release(ref);
   }
   void wait(wire::Duration time) {
     now_ += time;
@@ -129,10 +127,8 @@ class Harness {
       std::vector<std::uint8_t> bytes(emit.frame.size());  // reads every byte it refers to
       fabric::must(emit.frame.to_bytes(bytes) == bytes.size(), "a frame that can't be written");
     }
-    for (const auto ref : out.released) {
-      fabric::must(buffers_.erase(ref) == 1, "released a buffer that was not held");
-    }
-    fabric::must(buffers_.size() <= 1 + 4 * 4, "more frames held than the gates may");
+    fabric::must(payloads_.in_use() <= 1 + 4 * 4 + out.released.size(),
+                 "more frames held than the gates may");
   }
   void control(wire::MrpType type, std::uint16_t epoch) {
     wire::MrpMessage message;
@@ -162,9 +158,8 @@ class Harness {
     deliver(wire::PortId(last - 1u), datagram(host(last), kGroup, message));
   }
 
-  Switch switch_;
-  std::map<wire::BufferRef, std::vector<std::uint8_t>> buffers_;
-  wire::BufferRef next_ = 1;
+  fabric::TestPayloads payloads_;
+  Switch switch_{make_config(), payloads_};
   wire::Instant now_{std::chrono::seconds(1)};
 };
 

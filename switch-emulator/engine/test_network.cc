@@ -113,7 +113,7 @@ void TestNetwork::start() {
     }
   }
   for (SwitchNode& s : switches_) s.config.homes = homes;
-  for (SwitchNode& s : switches_) s.engine = std::make_unique<Switch>(s.config);
+  for (SwitchNode& s : switches_) s.engine = std::make_unique<Switch>(s.config, payloads);
 }
 
 std::uint64_t TestNetwork::count(Counter c, std::size_t s) const {
@@ -341,19 +341,18 @@ void TestNetwork::inject_at(std::size_t s, PortId port, std::vector<std::uint8_t
 }
 
 void TestNetwork::arrive(const Passing& passing) {
-  const wire::BufferRef ref = next_buffer_++;
-  const auto at = buffers_.emplace(ref, passing.bytes).first;
-  auto frame = Frame::from_bytes(at->second, ref);
+  const wire::BufferRef ref = payloads.add(passing.bytes);
+  auto frame = Frame::from_bytes(payloads.bytes(ref), ref);
   ASSERT_TRUE(frame.has_value());
   if (frame->icrc_state == wire::Icrc::kPresent && passing.icrc == wire::Icrc::kDeferred) {
     frame->icrc_state = wire::Icrc::kDeferred;
   }
   Switch& engine = *switches_[passing.to].engine;
   SwitchOutput actions;
-  const auto disposition = engine.on_packet(now_, PortId(passing.port), *frame, actions, may_hold);
+  engine.on_packet(now_, PortId(passing.port), *frame, actions);
   engine.check_consistent();
   take(passing.to, actions);
-  if (disposition == Disposition::kDone) buffers_.erase(ref);
+  payloads.release(ref);
 }
 
 void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
@@ -379,9 +378,6 @@ void TestNetwork::take(std::size_t s, SwitchOutput& actions) {
     const auto headers = wire::RoceHeaders::parse(emit.frame);
     if (headers && on_trunk) on_trunk(s, peer.switch_no, *headers);
     passing_.push_back({peer.switch_no, peer.port, bytes, emit.frame.icrc_state});
-  }
-  for (const wire::BufferRef ref : actions.released) {
-    EXPECT_EQ(buffers_.erase(ref), 1u) << "released a buffer that was not held";
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "switch-emulator/engine/switch.h"
+#include "switch-emulator/engine/test_payloads.h"
 #include "wire/announcement.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
@@ -108,7 +109,6 @@ class TestNetwork {
     return hosts_[host].frames;
   }
   void clear();
-  std::size_t buffers_in_use() const { return buffers_.size(); }
 
   // Erases frames between switches for which it says true. (from, to, text)
   std::function<bool(std::size_t, std::size_t, const std::string&)> lose;
@@ -119,10 +119,10 @@ class TestNetwork {
   void set_port(std::size_t s, PortId port, bool up);
   Instant now() const { return now_; }
 
-  wire::Icrc icrc = wire::Icrc::kPresent;                     // of what hosts send
+  TestPayloads payloads;                   // of frames that switches handle or hold
+  wire::Icrc icrc = wire::Icrc::kPresent;  // of what hosts send
   std::map<std::uint16_t, std::set<std::size_t>> registered;  // hosts, by epoch
   const wire::MrpKey* sign_with = nullptr;                    // instead of the fabric's key
-  bool may_hold = true;                                       // switches hold buffers at gates
   bool listens = true;      // what reaches a host must be for the process there
   std::uint16_t epoch = 1;  // of the group: sets the start PSN of texts
   Psn start_psn() const { return wire::group_start_psn(kGroup, epoch); }
@@ -162,8 +162,6 @@ class TestNetwork {
   std::vector<SwitchNode> switches_;
   std::vector<HostNode> hosts_;
   std::deque<Passing> passing_;
-  std::map<wire::BufferRef, std::vector<std::uint8_t>> buffers_;
-  wire::BufferRef next_buffer_ = 1;
   Instant now_{std::chrono::seconds(1)};
 };
 

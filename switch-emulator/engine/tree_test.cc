@@ -75,7 +75,7 @@ TEST(Tree, HoldsANewcomerAtTheSwitchThatStillWaits) {
   net->ack(0, 0);  // host 1 is late
   net->clear();
   net->data(0, 0);
-  EXPECT_EQ(net->buffers_in_use(), 1u);
+  EXPECT_EQ(net->payloads.in_use(), 1u);
   net->ack(1, 0);
   EXPECT_EQ(net->inbox(2), Texts({"ack 0", "data 0"}));
   EXPECT_EQ(net->inbox(3), Texts({"data 1"}));
@@ -197,7 +197,7 @@ TEST(Tree, RunsTurnsThroughAChainOfSwitches) {
     }
     EXPECT_EQ(net.inbox(source), Texts({"ack " + std::to_string(sent[source] - 1)}));
   }
-  EXPECT_EQ(net.buffers_in_use(), 0u);
+  EXPECT_EQ(net.payloads.in_use(), 0u);
 }
 
 // Two leaves under two spines: every remote host has two equal-cost ports.

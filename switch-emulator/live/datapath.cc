@@ -31,6 +31,7 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
     : icrc_always_(topology.icrc_always),
       pools_(fabric::PoolGeometry::for_hosts(static_cast<std::uint32_t>(topology.hosts.size()),
                                              topology.mtu)),
+      held_(pools_),
       hosts_(topology.hosts.size()),
       delay_line_(kMaxFlights) {
   flush_list_.reserve(hosts_.size());
@@ -66,7 +67,7 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
       ports_.push_back(std::move(port));
     }
     if (icrc_always_) plan.configs[s].check_icrc = false;  // every hop does, here
-    state.engine = std::make_unique<fabric::Switch>(std::move(plan.configs[s]));
+    state.engine = std::make_unique<fabric::Switch>(std::move(plan.configs[s]), held_);
     switches_.push_back(std::move(state));
   }
 }
@@ -165,7 +166,6 @@ std::vector<Reporting::SwitchSource> Datapath::report_sources() const {
 void Datapath::start(wire::Instant now) {
   for (Port& port : ports_) {
     if (port.end.kind != net::PortKind::kSwitch) continue;
-    actions_.clear();
     switches_[port.of_switch].engine->on_port_up(now, port.id, actions_);
     dispatch(switches_[port.of_switch], now);
   }
@@ -184,7 +184,6 @@ void Datapath::attach(wire::Instant now, std::size_t host) {
   const Port& port = ports_[hosts_[host].port];
   activate(host);
   if (!port.is_up) return;  // its cable is cut
-  actions_.clear();
   switches_[port.of_switch].engine->on_port_up(now, port.id, actions_);
   dispatch(switches_[port.of_switch], now);
   publish();
@@ -215,7 +214,6 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
   std::erase(unread_, host);
   std::erase(offenders_, host);
   const Port& port = ports_[hosts_[host].port];
-  actions_.clear();
   switches_[port.of_switch].engine->on_port_down(now, port.id, actions_);
   dispatch(switches_[port.of_switch], now);
   look_again(switches_[port.of_switch], now);
@@ -318,7 +316,6 @@ bool Datapath::fire_timers(wire::Instant now) {
   for (SwitchState& state : switches_) {
     if (state.deadline <= now) {
       fired = true;
-      actions_.clear();
       state.engine->on_timer(now, actions_);
       dispatch(state, now);
       look_again(state, now);  // a trunk may have gone dark

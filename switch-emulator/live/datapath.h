@@ -24,6 +24,7 @@
 #include "switch-emulator/live/bulk_run.h"
 #include "switch-emulator/live/contention.h"
 #include "switch-emulator/live/delay_line.h"
+#include "switch-emulator/live/held_payloads.h"
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/queue_share.h"
@@ -229,8 +230,6 @@ class Datapath {
   void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
-  fabric::EgressShare* share_at_gates(const Port& port, const wire::Frame& frame);
-  void leave_gate(wire::BufferRef ref);
   // `origin`: of the frame that came by `ingress`, if one did.
   void dispatch(SwitchState& state, wire::Instant now, Origin origin = {},
                 wire::PortId ingress = {});
@@ -249,6 +248,7 @@ class Datapath {
   const bool icrc_always_;
   Reporting reporting_;
   fabric::PayloadPools pools_;
+  HeldPayloads held_;
   fabric::FlushList flush_list_;
   std::vector<SwitchState> switches_;
   std::vector<Port> ports_;

@@ -28,7 +28,6 @@ void Datapath::tell_if_cut(wire::Instant now, Port& port) {
   const bool is_host = port.end.kind == net::PortKind::kHost;
   if (is_host && !hosts_[port.end.host].client->is_open()) return;  // down anyway
   SwitchState& state = switches_[port.of_switch];
-  actions_.clear();
   if (up) {
     state.engine->on_port_up(now, port.id, actions_);
   } else {

@@ -132,6 +132,7 @@ TEST_F(HostsBehindAnInterface, LeaveRoomToOthersWhateverTheyHaveWaitingAtGates) 
   EXPECT_GT(counted_of(kNewcomer, "gate_held"), most_held);
   EXPECT_GT(counted_of(kNewcomer, "gate_rnr"), 0u);
   EXPECT_EQ(counted_of(kNewcomer, "drop_no_slot"), 0u);
+  EXPECT_LE(datapath->pools().in_use(0, geometry.switch_area()), geometry.slots_per_area / 2);
 
   const std::uint64_t before = counted_of(kBystander, "rx_packets");
   for (std::uint32_t n = 0; n < most_held; ++n) send_data(kBystander, group_number(groups), n);

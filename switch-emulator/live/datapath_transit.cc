@@ -175,35 +175,14 @@ void Datapath::enter_switch(Port& port, const Flight& flight, wire::Instant now)
   put_in(port, frame, flight.origin, now);
 }
 
-// What a frame that waits at a gate counts in: its host's share of the slots that hosts behind
-// network interfaces have in common. Null: it takes none of them.
-fabric::EgressShare* Datapath::share_at_gates(const Port& port, const wire::Frame& frame) {
-  if (frame.ref == kNoBuffer || !pools_.is_common(frame.ref)) return nullptr;
-  if (port.end.kind == net::PortKind::kHost) {
-    pools_.note_sender(frame.ref, static_cast<fabric::SenderNo>(port.end.host));
-  }
-  return &links_[hosts_[pools_.sender_of(frame.ref)].uplink].under_way;
-}
-
-void Datapath::leave_gate(wire::BufferRef ref) {
-  if (ref == kNoBuffer) return;
-  if (pools_.is_common(ref)) links_[hosts_[pools_.sender_of(ref)].uplink].under_way.remove(ref);
-  pools_.drop(ref);
-}
-
 // Into the switch's engine, and what that sends on its way.
 void Datapath::put_in(Port& port, const wire::Frame& frame, Origin origin, wire::Instant now) {
   SwitchState& state = switches_[port.of_switch];
-  actions_.clear();
   if (recorder_ != nullptr) recorder_->arrives(now, place_of(port), frame);
-  fabric::EgressShare* const share = share_at_gates(port, frame);
-  const bool may_hold = share == nullptr || share->try_add(frame.ref);
-  const auto disposition = state.engine->on_packet(now, port.id, frame, actions_, may_hold);
-  if (disposition == fabric::Disposition::kHeld && frame.ref != kNoBuffer) {
-    pools_.hold(frame.ref);
-  } else if (share != nullptr && may_hold) {
-    share->remove(frame.ref);
+  if (port.end.kind == net::PortKind::kHost && frame.ref != kNoBuffer) {
+    pools_.note_sender(frame.ref, static_cast<fabric::SenderNo>(port.end.host));
   }
+  state.engine->on_packet(now, port.id, frame, actions_);
   dispatch(state, now, origin, port.id);
 }
 
@@ -230,7 +209,7 @@ void Datapath::dispatch(SwitchState& state, wire::Instant now, Origin origin,
                  origin_of(state, emit.origin, origin, ingress), now);
   }
   if (recorder_ != nullptr) recorder_->handled();
-  for (const wire::BufferRef ref : actions_.released) leave_gate(ref);
+  actions_.clear();
   state.deadline = state.engine->deadline();
   earliest_timer_ = std::min(earliest_timer_, state.deadline);
 }

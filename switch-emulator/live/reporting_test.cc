@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "net/shapes.h"
+#include "switch-emulator/engine/test_payloads.h"
 #include "wire/roce.h"
 
 namespace cepheus::live {
@@ -35,7 +36,7 @@ class HeldPort : public fabric::AccessPort {
 class ReportingTest : public testing::Test {
  protected:
   void build(const net::Topology& topology) {
-    engine = std::make_unique<fabric::Switch>(topology.plan()->configs.at(0));
+    engine = std::make_unique<fabric::Switch>(topology.plan()->configs.at(0), payloads);
     const std::size_t ports = engine->config().ports.size();
     links.resize(2 * ports);
     traffic.resize(2 * ports);
@@ -53,6 +54,7 @@ class ReportingTest : public testing::Test {
     return Reporting({source}).status([](const auto& slice) { slice(); }).at(0);
   }
 
+  fabric::TestPayloads payloads;
   std::unique_ptr<fabric::Switch> engine;
   std::vector<net::Link> links;
   std::vector<Traffic> traffic;
@@ -96,7 +98,7 @@ TEST_F(ReportingTest, CopiesTheEnginesCountersByPortAndTogether) {
   wire::Frame frame;
   datagram.emit(frame, std::array<std::uint8_t, 4>{});
   fabric::SwitchOutput output;
-  engine->on_packet(wire::Instant{}, wire::PortId(0), frame, output, true);
+  engine->on_packet(wire::Instant{}, wire::PortId(0), frame, output);
   const SwitchStatus now = status();
   EXPECT_EQ(now.engine[fabric::Counter::kRxPackets], 1u);
   EXPECT_EQ(now.ports[0].engine[fabric::Counter::kRxPackets], 1u);

@@ -1,0 +1,43 @@
+// Where payloads lie, as the engine sees it: it asks here before it keeps a frame longer than a call.
+#pragma once
+
+#include <utility>
+
+#include "wire/frame.h"
+
+namespace cepheus::fabric {
+
+// Drivers implement it over their buffers. It outlives the engine.
+class PayloadStore {
+ public:
+  // Takes a reference on the buffer. False: the engine holds as much already as it may.
+  virtual bool hold(wire::BufferRef buffer) = 0;
+  virtual void release(wire::BufferRef buffer) = 0;
+
+ protected:
+  ~PayloadStore() = default;
+};
+
+// A reference that the engine holds; its end gives the reference back.
+class HeldPayload {
+ public:
+  HeldPayload() = default;  // holds nothing
+  // Precondition: `store` has said true to hold(buffer).
+  HeldPayload(PayloadStore& store, wire::BufferRef buffer) : store_(&store), buffer_(buffer) {}
+  HeldPayload(HeldPayload&& other) noexcept
+      : store_(std::exchange(other.store_, nullptr)), buffer_(other.buffer_) {}
+  HeldPayload& operator=(HeldPayload&& other) noexcept {
+    std::swap(store_, other.store_);
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~HeldPayload() {
+    if (store_ != nullptr) store_->release(buffer_);
+  }
+
+ private:
+  PayloadStore* store_ = nullptr;
+  wire::BufferRef buffer_ = wire::kNoBuffer;
+};
+
+}  // namespace cepheus::fabric
