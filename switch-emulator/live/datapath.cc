@@ -208,8 +208,8 @@ void Datapath::detach(wire::Instant now, std::size_t host) {
   if (!hosts_[host].client->is_open()) return;
   drain(hosts_[host], now);
   hosts_[host].client->close();
-  hosts_[host].is_active = hosts_[host].has_unread = hosts_[host].is_unheard = false;
-  hosts_[host].idle_rings = 0;
+  hosts_[host].is_active = hosts_[host].has_unread = false;
+  hosts_[host].turn.on_detached();
   std::erase(active_, host);
   std::erase(unread_, host);
   std::erase(offenders_, host);
@@ -228,7 +228,7 @@ void Datapath::offend(std::size_t host) {
 }
 
 void Datapath::activate(std::size_t host) {
-  hosts_[host].idle_rounds = 0;
+  hosts_[host].turn.wake();
   if (hosts_[host].is_active) return;
   hosts_[host].is_active = true;
   active_.push_back(host);
@@ -252,11 +252,10 @@ bool Datapath::poll_hosts(wire::Instant now) {
   bool worked = false;
   for (std::size_t i = 0; i < active_.size();) {
     Host& host = hosts_[active_[i]];
-    if (take_from(host, now) > 0) {
-      host.idle_rounds = 0;
+    if (take_from(host, now)) {
       worked = true;
       publish();
-    } else if (may_rest(host)) {
+    } else if (host.turn.may_rest(now) && host.client->arm()) {
       host.is_active = false;
       active_[i] = active_.back();
       active_.pop_back();
@@ -274,13 +273,14 @@ bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
   const wire::BitRate rate = uplink.link.config().rate;
   if (rate.is_unlimited()) return false;
   if (host.pause.is_paused(now)) {
-    host.resume = host.pause.until();
+    host.turn.wait_for_link(host.pause.until());
     return true;
   }
   const wire::Bytes queued = uplink.link.queued_bytes(now);
   const bool has_room = has_room_under_way({.host = host.identity.host_index});
   if (queued < uplink.backlog_limit && (has_room || queued == 0)) return false;
-  host.resume = now + rate.time_for(queued - std::min(queued, uplink.backlog_limit) / 2);
+  host.turn.wait_for_link(
+      now + rate.time_for(queued - std::min(queued, uplink.backlog_limit) / 2));
   return true;
 }
 
@@ -343,7 +343,8 @@ wire::Instant Datapath::deadline() const {
   wire::Instant next = std::min(delay_line_.next_arrival(), earliest_timer_);
   if (has_queues_) next = std::min({next, next_transmission().at, flow_due_});
   for (const std::size_t host : active_) {
-    if (hosts_[host].resume > last_poll_) next = std::min(next, hosts_[host].resume);
+    const wire::Instant resume = hosts_[host].turn.resume();
+    if (resume > last_poll_) next = std::min(next, resume);
   }
   return next;
 }
@@ -351,11 +352,11 @@ wire::Instant Datapath::deadline() const {
 bool Datapath::arm() {
   if (one_armed_is_active_ && !one_armed_->arm()) return false;
   for (const std::size_t host : active_) {
-    if (hosts_[host].resume > last_poll_) continue;  // has work, but not before
+    if (hosts_[host].turn.resume() > last_poll_) continue;  // has work, but not before
     if (!hosts_[host].client->arm()) return false;
   }
   std::erase_if(active_, [this](std::size_t host) {
-    hosts_[host].is_active = hosts_[host].resume > last_poll_;
+    hosts_[host].is_active = hosts_[host].turn.resume() > last_poll_;
     return !hosts_[host].is_active;
   });
   one_armed_is_active_ = false;

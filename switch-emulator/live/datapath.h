@@ -25,11 +25,11 @@
 #include "switch-emulator/live/contention.h"
 #include "switch-emulator/live/delay_line.h"
 #include "switch-emulator/live/held_payloads.h"
+#include "switch-emulator/live/host_turn.h"
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
 #include "switch-emulator/live/queue_share.h"
 #include "switch-emulator/live/reporting.h"
-#include "switch-emulator/live/stray_account.h"
 #include "switch-emulator/live/traffic.h"
 #include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/switch_port.h"
@@ -161,14 +161,8 @@ class Datapath {
     fabric::WirePort* wire = nullptr;
     bool is_active = false;        // in active_
     bool has_unread = false;       // in unread_
-    bool is_unheard = false;       // wake() has said false
-    std::uint32_t idle_rings = 0;  // in a row that brought nothing
-    std::uint32_t idle_rounds = 0;
-    wire::Instant resume{};      // its uplink takes nothing before
-    wire::Instant held_until{};  // since it sends too much that nobody answers
-    net::PauseState pause;       // its switch asked for it
-    std::int64_t credit = 0;     // of its turn
-    StrayAccount strays;
+    HostTurn turn;
+    net::PauseState pause;  // its switch asked for it
     wire::Share<std::size_t, 1> flights;  // frames of its on links
   };
 
@@ -183,14 +177,13 @@ class Datapath {
 
   bool poll_one_armed(wire::Instant now);
   bool poll_hosts(wire::Instant now);
-  std::size_t take_from(Host& host, wire::Instant now);
+  bool take_from(Host& host, wire::Instant now);
   void charge_refused(const Flight& flight);
   void charge_copies(fabric::SenderNo sender, wire::PortId ingress);
   void note_answer(Host& host, const Flight& flight);
   void pace(Host& host, wire::Instant now);
   void drain(Host& host, wire::Instant now);
   bool uplink_is_busy(Host& host, wire::Instant now);
-  bool may_rest(Host& host);
   void reclaim_unread();
   bool land_flights(wire::Instant now);
   void land_next(wire::Instant now);

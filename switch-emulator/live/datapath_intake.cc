@@ -1,44 +1,20 @@
 // What a datapath takes from its hosts' rings: each has its turn, and none takes more than others can
 // bear.
-#include <algorithm>
-#include <chrono>
+#include <utility>
 
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/ports/bulk_data.h"
 
 namespace cepheus::live {
-namespace {
-
-// Deficit round robin (Shreedhar and Varghese 1996): bytes from one host before the next has its
-// turn, and what a frame costs at least, since a small one keeps the switch as long as a large one.
-constexpr std::int64_t kQuantum = 32 * (4096 + 128);
-constexpr std::int64_t kLeastCost = 2048;
-constexpr std::uint32_t kRoundsUntilRest =
-    4096;  // empty looks at a ring before its doorbell is armed
-// Rings in a row that brought nothing before a client's doorbell is not listened to any more; and
-// how often its ring is looked at then.
-constexpr std::uint32_t kMostIdleRings = 64;
-constexpr wire::Duration kBetweenLooks = std::chrono::milliseconds(1);
-
-}  // namespace
 
 bool Datapath::wake(std::size_t index) {
   Host& host = hosts_[index];
   if (!host.client->is_open()) return true;
   activate(index);
-  // Who is asked to ring rings once, and has sent something. A network interface does not ring.
-  if (host.shared == nullptr || ++host.idle_rings <= kMostIdleRings) return true;
+  // A network interface does not ring.
+  if (host.shared == nullptr || host.turn.on_ring(last_poll_)) return true;
   host.client->count(fabric::PortCounter::kDoorbellIgnored);
-  host.is_unheard = true;
-  host.resume = std::max(host.resume, last_poll_ + kBetweenLooks);
   return false;
-}
-
-// A ring that has been empty for long is left to its doorbell.
-bool Datapath::may_rest(Host& host) {
-  if (last_poll_ < host.resume || ++host.idle_rounds < kRoundsUntilRest) return false;
-  host.idle_rounds = 0;
-  return host.client->arm();
 }
 
 bool Datapath::poll_one_armed(wire::Instant now) {
@@ -48,38 +24,31 @@ bool Datapath::poll_one_armed(wire::Instant now) {
   for (const std::size_t host : woken_) activate(host);
   if (came) {
     one_armed_idle_rounds_ = 0;
-  } else if (++one_armed_idle_rounds_ >= kRoundsUntilRest) {
+  } else if (++one_armed_idle_rounds_ >= HostTurn::kLooksUntilRest) {
     one_armed_idle_rounds_ = 0;
     one_armed_is_active_ = !one_armed_->arm();
   }
   return came;
 }
 
-std::size_t Datapath::take_from(Host& host, wire::Instant now) {
-  if (now < host.resume) return 0;
-  host.credit = std::min(host.credit + kQuantum, kQuantum);
-  std::size_t taken = 0;
+bool Datapath::take_from(Host& host, wire::Instant now) {
+  if (now < host.turn.resume()) return false;
   Flight flight;
   flight.link = host.uplink;
   flight.origin.host = host.identity.host_index;
   wire::Frame& frame = flight.frame;
-  while (host.credit > 0 && !uplink_is_busy(host, now) && host.client->receive(frame)) {
-    ++taken;
+  host.turn.begin();
+  while (host.turn.has_credit() && !uplink_is_busy(host, now) && host.client->receive(frame)) {
     if (fabric::is_bulk_data(frame)) bulk_run_.took_frame();
-    host.credit -= std::max(static_cast<std::int64_t>(frame.size()), kLeastCost);
-    flight.origin.is_stray = host.strays.take(frame);
+    flight.origin.is_stray = host.turn.take(frame);
     carry(flight, now);
     release(frame);
   }
   if (host.client->offence()) offend(host.identity.host_index);
   pace(host, now);
-  if (taken > 0) {
-    host.idle_rings = 0;
-    contention_.sent(host.identity.host_index, now);
-  } else if (host.is_unheard) {
-    host.resume = std::max(host.resume, now + kBetweenLooks);
-  }
-  return taken;
+  const bool has_sent = host.turn.end(now);
+  if (has_sent) contention_.sent(host.identity.host_index, now);
+  return has_sent;
 }
 
 // What a client sent before it ended is on its way: a program may exit as soon as its last ACK is
@@ -90,8 +59,8 @@ void Datapath::drain(Host& host, wire::Instant now) {
   flight.origin.host = host.identity.host_index;
   wire::Frame& frame = flight.frame;
   for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
-    flight.origin.is_stray = host.strays.take(frame);
-    if (!flight.origin.is_stray || host.held_until <= now) carry(flight, now);
+    flight.origin.is_stray = host.turn.strays().take(frame);
+    if (!flight.origin.is_stray || !host.turn.is_held(now)) carry(flight, now);
     release(frame);
   }
   pace(host, now);
@@ -102,7 +71,7 @@ void Datapath::drain(Host& host, wire::Instant now) {
 void Datapath::note_answer(Host& host, const Flight& flight) {
   const fabric::SenderNo sender = flight.origin.host;
   if (sender == fabric::kFabricItself || sender == host.identity.host_index) return;
-  host.strays.on_answer(flight.frame);
+  host.turn.strays().on_answer(flight.frame);
 }
 
 // The receiver had no room for a frame. No answer will come, so none pays for it: two hosts that
@@ -110,7 +79,7 @@ void Datapath::note_answer(Host& host, const Flight& flight) {
 void Datapath::charge_refused(const Flight& flight) {
   const fabric::SenderNo sender = flight.origin.host;
   if (sender == fabric::kFabricItself || flight.origin.is_stray) return;
-  hosts_[sender].strays.charge(flight.frame);
+  hosts_[sender].turn.strays().charge(flight.frame);
 }
 
 // Of each frame that none paid for, more than one copy.
@@ -118,19 +87,16 @@ void Datapath::charge_copies(fabric::SenderNo sender, wire::PortId ingress) {
   bool is_first = true;
   for (const fabric::Emit& emit : actions_.emits) {
     if (emit.origin != ingress) continue;
-    if (!std::exchange(is_first, false)) hosts_[sender].strays.charge(emit.frame);
+    if (!std::exchange(is_first, false)) hosts_[sender].turn.strays().charge(emit.frame);
   }
 }
 
 // A host that has sent too much that nobody answers waits, if others send.
 void Datapath::pace(Host& host, wire::Instant now) {
   const bool others_send = contention_.others_send(host.identity.host_index, now);
-  const auto until = host.strays.settle(now, host.client->refused(), others_send);
-  if (!until) return;
-  host.held_until = *until;
-  if (host.held_until <= now) return;
-  host.client->count(fabric::PortCounter::kHeldBack);
-  host.resume = std::max(host.resume, host.held_until);
+  if (host.turn.settle(now, host.client->refused(), others_send)) {
+    host.client->count(fabric::PortCounter::kHeldBack);
+  }
 }
 
 }  // namespace cepheus::live

@@ -201,7 +201,7 @@ void Datapath::send_pause(Port& port, bool pause, wire::Instant now) {
 // A host's NIC is its ring: while it is paused nothing is taken from it.
 void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now) {
   if (!host.pause.on_frame(now, frame, links_[host.uplink].link.config().rate)) return;
-  host.resume = std::max(host.held_until, host.pause.until());
+  host.turn.wait_for_link(host.pause.until());
 }
 
 QueueReading Datapath::read_queue(const Port& port) const {

@@ -1,0 +1,113 @@
+#include "switch-emulator/live/host_turn.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace cepheus::live {
+namespace {
+
+using wire::Instant;
+
+constexpr Instant kNow{std::chrono::hours(1)};
+
+// No RoCE: nobody answers it.
+wire::Frame datagram(std::size_t bytes) {
+  static constexpr std::array<std::uint8_t, 4096> kPayload{};
+  wire::Frame frame;
+  frame.header_len = 42;
+  frame.set_external_payload(std::span(kPayload).first(bytes - 42), wire::kNoBuffer);
+  return frame;
+}
+
+// Frames of that size in one look.
+int take_all(HostTurn& turn, std::size_t bytes) {
+  int taken = 0;
+  for (turn.begin(); turn.has_credit(); ++taken) turn.take(datagram(bytes));
+  turn.end(kNow);
+  return taken;
+}
+
+TEST(HostTurn, EndsAfterAQuantumOfBytes) {
+  HostTurn turn;
+  EXPECT_EQ(take_all(turn, 4096), HostTurn::kQuantum / 4096 + 1);
+  EXPECT_EQ(take_all(turn, 4096), HostTurn::kQuantum / 4096) << "less what it had too much";
+}
+
+TEST(HostTurn, ChargesSmallFramesForTheTimeThatTheyTake) {
+  HostTurn turn;
+  EXPECT_EQ(take_all(turn, 64), HostTurn::kQuantum / HostTurn::kLeastCost);
+}
+
+TEST(HostTurn, SavesNoCreditWhileTheHostIsQuiet) {
+  HostTurn turn;
+  for (int look = 0; look < 10; ++look) {
+    turn.begin();
+    turn.end(kNow);
+  }
+  EXPECT_EQ(take_all(turn, 64), HostTurn::kQuantum / HostTurn::kLeastCost);
+}
+
+TEST(HostTurn, LeavesARingThatWasEmptyForLongToItsDoorbell) {
+  HostTurn turn;
+  const auto looks_until_rest = [&] {
+    std::uint32_t looks = 1;
+    while (!turn.may_rest(kNow)) ++looks;
+    return looks;
+  };
+  EXPECT_EQ(looks_until_rest(), HostTurn::kLooksUntilRest);
+  for (int look = 0; look < 100; ++look) turn.may_rest(kNow);
+  take_all(turn, 64);
+  EXPECT_EQ(looks_until_rest(), HostTurn::kLooksUntilRest) << "since it last sent";
+}
+
+TEST(HostTurn, DoesNotRestWhileItsLinkIsBusy) {
+  HostTurn turn;
+  turn.wait_for_link(kNow + std::chrono::microseconds(1));
+  EXPECT_EQ(turn.resume(), kNow + std::chrono::microseconds(1));
+  for (std::uint32_t look = 0; look < 2 * HostTurn::kLooksUntilRest; ++look) {
+    ASSERT_FALSE(turn.may_rest(kNow));
+  }
+  turn.wait_for_link(kNow);  // a pause was taken back
+  EXPECT_EQ(turn.resume(), kNow);
+}
+
+TEST(HostTurn, IgnoresADoorbellThatRingsForNothing) {
+  HostTurn turn;
+  for (std::uint32_t ring = 0; ring < HostTurn::kMostIdleRings; ++ring) {
+    ASSERT_TRUE(turn.on_ring(kNow));
+  }
+  EXPECT_FALSE(turn.on_ring(kNow));
+  EXPECT_EQ(turn.resume(), kNow + HostTurn::kBetweenLooks) << "the ring is looked at now and then";
+  const Instant later = kNow + HostTurn::kBetweenLooks;
+  turn.begin();
+  turn.end(later);
+  EXPECT_EQ(turn.resume(), later + HostTurn::kBetweenLooks);
+  turn.on_detached();
+  EXPECT_TRUE(turn.on_ring(later)) << "another client's";
+}
+
+TEST(HostTurn, ListensToADoorbellThatRingsForEachFrame) {
+  HostTurn turn;
+  for (std::uint32_t ring = 0; ring < 2 * HostTurn::kMostIdleRings; ++ring) {
+    ASSERT_TRUE(turn.on_ring(kNow));
+    take_all(turn, 64);
+  }
+}
+
+TEST(HostTurn, WaitsAfterTooMuchThatNobodyAnswers) {
+  HostTurn turn;
+  int taken = 0;
+  while (taken < StrayBudget::kBurst) taken += take_all(turn, 64);
+  EXPECT_FALSE(turn.settle(kNow, 0, false)) << "nobody else sends";
+  EXPECT_FALSE(turn.is_held(kNow));
+  for (taken = 0; taken < 2 * StrayBudget::kBurst;) taken += take_all(turn, 64);
+  EXPECT_TRUE(turn.settle(kNow, 0, true));
+  EXPECT_TRUE(turn.is_held(kNow));
+  EXPECT_GT(turn.resume(), kNow);
+  turn.wait_for_link(kNow);
+  EXPECT_GT(turn.resume(), kNow) << "a free link ends no other wait";
+}
+
+}  // namespace
+}  // namespace cepheus::live
