@@ -32,11 +32,10 @@ Datapath::Datapath(const net::Topology& topology, net::Topology::Plan plan)
       pools_(fabric::PoolGeometry::for_hosts(static_cast<std::uint32_t>(topology.hosts.size()),
                                              topology.mtu)),
       held_(pools_),
-      hosts_(topology.hosts.size()),
-      delay_line_(kMaxFlights) {
+      transit_(pools_, topology.hosts.size(), *this),
+      hosts_(topology.hosts.size()) {
   flush_list_.reserve(hosts_.size());
   private_payload_.resize(pools_.geometry().slot_bytes);
-  contiguous_.resize(pools_.geometry().slot_bytes + wire::Frame::kCapacity + 4);
   for (const net::HostSpec& host : topology.hosts) neighbours_.insert(host.address);
   for (const net::SwitchConfig& config : plan.configs) neighbours_.insert(config.address);
   build_switches(plan);
@@ -72,12 +71,12 @@ void Datapath::build_switches(net::Topology::Plan& plan) {
   }
 }
 
-std::uint32_t Datapath::add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port) {
-  const bool is_shared = kind != LinkKind::kUplink && !config.rate.is_unlimited();
-  links_.push_back({net::Link(config), kind, port, backlog_limit(config),
-                    fabric::EgressShare(pools_),
-                    is_shared ? std::make_unique<QueueShare>() : nullptr, nullptr});
-  return static_cast<std::uint32_t>(links_.size() - 1);
+std::uint32_t Datapath::add_link(const net::LinkConfig& config, Transit::Kind kind,
+                                 std::size_t port) {
+  DirectedLink& link = links_.emplace_back();
+  link.port = port;
+  link.backlog_limit = backlog_limit(config);
+  return transit_.add(config, kind, ports_[port].drops);
 }
 
 void Datapath::build_links(const net::Topology& topology) {
@@ -85,14 +84,14 @@ void Datapath::build_links(const net::Topology& topology) {
     Port& port = ports_[p];
     if (port.end.kind == net::PortKind::kHost) {
       const net::HostSpec& host = topology.hosts[port.end.host];
-      port.in = add_link(host.up, LinkKind::kUplink, p);
-      port.out = add_link(host.down, LinkKind::kDownlink, p);
+      port.in = add_link(host.up, Transit::Kind::kUplink, p);
+      port.out = add_link(host.down, Transit::Kind::kDownlink, p);
     } else {
       const net::TrunkSpec& trunk = topology.trunks[port.end.trunk];
       const std::size_t peer =
           switches_[port.end.peer_switch].first_port + port.end.peer_port.value();
       const net::LinkConfig& outward = port.of_switch == trunk.a ? trunk.ab : trunk.ba;
-      port.out = add_link(outward, LinkKind::kTrunk, peer);
+      port.out = add_link(outward, Transit::Kind::kTrunk, peer);
       ports_[peer].in = port.out;
     }
   }
@@ -145,8 +144,8 @@ std::vector<Reporting::SwitchSource> Datapath::report_sources() const {
     if (one_armed_ != nullptr) all[s].one_armed = &one_armed_->counters();
   }
   for (const Port& port : ports_) {
-    Reporting::PortSource source{.in = &links_[port.in].link,
-                                 .out = &links_[port.out].link,
+    Reporting::PortSource source{.in = &transit_.link(port.in),
+                                 .out = &transit_.link(port.out),
                                  .rx = &port.rx,
                                  .tx = &port.tx,
                                  .drops = &port.drops};
@@ -269,18 +268,18 @@ bool Datapath::poll_hosts(wire::Instant now) {
 // A shaped uplink paces its host as a wire paces a NIC: what does not fit yet waits in the host's
 // own ring.
 bool Datapath::uplink_is_busy(Host& host, wire::Instant now) {
-  const DirectedLink& uplink = links_[host.uplink];
-  const wire::BitRate rate = uplink.link.config().rate;
+  const net::Link& uplink = transit_.link(host.uplink);
+  const wire::BitRate rate = uplink.config().rate;
   if (rate.is_unlimited()) return false;
   if (host.pause.is_paused(now)) {
     host.turn.wait_for_link(host.pause.until());
     return true;
   }
-  const wire::Bytes queued = uplink.link.queued_bytes(now);
-  const bool has_room = has_room_under_way({.host = host.identity.host_index});
-  if (queued < uplink.backlog_limit && (has_room || queued == 0)) return false;
-  host.turn.wait_for_link(
-      now + rate.time_for(queued - std::min(queued, uplink.backlog_limit) / 2));
+  const wire::Bytes limit = links_[host.uplink].backlog_limit;
+  const wire::Bytes queued = uplink.queued_bytes(now);
+  const bool has_room = transit_.has_room({.host = host.identity.host_index});
+  if (queued < limit && (has_room || queued == 0)) return false;
+  host.turn.wait_for_link(now + rate.time_for(queued - std::min(queued, limit) / 2));
   return true;
 }
 
@@ -296,17 +295,10 @@ void Datapath::reclaim_unread() {
 
 bool Datapath::land_flights(wire::Instant now) {
   std::size_t landed = 0;
-  for (; landed < kFlightsPerRound && delay_line_.next_arrival() <= now; ++landed) land_next(now);
+  for (; landed < kFlightsPerRound && transit_.next_arrival() <= now; ++landed) {
+    transit_.land_next(now);
+  }
   return landed > 0;
-}
-
-void Datapath::land_next(wire::Instant now) {
-  Flight flight;
-  delay_line_.pop(flight);
-  if (flight.origin.host != fabric::kFabricItself) hosts_[flight.origin.host].flights.remove();
-  let_go(links_[flight.link], flight.frame);
-  arrive(flight, now);
-  release(flight.frame);
 }
 
 bool Datapath::fire_timers(wire::Instant now) {
@@ -340,7 +332,7 @@ void Datapath::publish() {
 }
 
 wire::Instant Datapath::deadline() const {
-  wire::Instant next = std::min(delay_line_.next_arrival(), earliest_timer_);
+  wire::Instant next = std::min(transit_.next_arrival(), earliest_timer_);
   if (has_queues_) next = std::min({next, next_transmission().at, flow_due_});
   for (const std::size_t host : active_) {
     const wire::Instant resume = hosts_[host].turn.resume();

@@ -18,30 +18,24 @@
 
 #include "net/egress_queue.h"
 #include "net/flow_control.h"
-#include "net/link.h"
 #include "net/topology.h"
 #include "switch-emulator/engine/switch.h"
 #include "switch-emulator/live/bulk_run.h"
 #include "switch-emulator/live/contention.h"
-#include "switch-emulator/live/delay_line.h"
 #include "switch-emulator/live/held_payloads.h"
 #include "switch-emulator/live/host_turn.h"
 #include "switch-emulator/live/packet_recorder.h"
 #include "switch-emulator/live/pcap_tap.h"
-#include "switch-emulator/live/queue_share.h"
 #include "switch-emulator/live/reporting.h"
-#include "switch-emulator/live/traffic.h"
+#include "switch-emulator/live/transit.h"
 #include "switch-emulator/ports/one_armed_interface.h"
 #include "switch-emulator/ports/switch_port.h"
 #include "switch-emulator/ports/wire_port.h"
-#include "wire/share.h"
 
 namespace cepheus::live {
 
-class Datapath {
+class Datapath : Transit::Arrivals {
  public:
-  static constexpr std::size_t kMaxFlights = 1 << 16;  // frames on all links
-
   // `plan` is the topology's.
   Datapath(const net::Topology& topology, net::Topology::Plan plan);
   Datapath(const Datapath&) = delete;
@@ -139,16 +133,12 @@ class Datapath {
     LinkSideDrops drops;
     std::unique_ptr<PcapTap> tap;
   };
-  enum class LinkKind : std::uint8_t { kUplink, kDownlink, kTrunk };
   struct DirectedLink {
-    net::Link link;
-    LinkKind kind = LinkKind::kUplink;
     std::size_t port = 0;  // the port it leads to; a downlink: the port it leaves
     wire::Bytes backlog_limit =
         0;  // uplinks: more than this waiting, and the host's ring has to wait
-    fabric::EgressShare under_way;
-    std::unique_ptr<QueueShare> queue;     // where several senders wait for its rate, else null
     std::unique_ptr<WaitingLine> waiting;  // with marks, priorities and pauses, else null
+    std::unique_ptr<QueueShare> share;     // ... and of it
     bool is_waited_for = false;            // in waited_for_
     std::size_t from = 0;                  // if so: the port it leaves
   };
@@ -159,11 +149,10 @@ class Datapath {
     std::unique_ptr<fabric::AccessPort> client;
     fabric::SwitchPort* shared = nullptr;  // `client`, as what it is
     fabric::WirePort* wire = nullptr;
-    bool is_active = false;        // in active_
-    bool has_unread = false;       // in unread_
+    bool is_active = false;   // in active_
+    bool has_unread = false;  // in unread_
     HostTurn turn;
     net::PauseState pause;  // its switch asked for it
-    wire::Share<std::size_t, 1> flights;  // frames of its on links
   };
 
   std::vector<Reporting::SwitchSource> report_sources() const;
@@ -173,7 +162,7 @@ class Datapath {
   void build_switches(net::Topology::Plan& plan);
   void build_links(const net::Topology& topology);
   void add_host(const net::Topology& topology, std::size_t port);
-  std::uint32_t add_link(const net::LinkConfig& config, LinkKind kind, std::size_t port);
+  std::uint32_t add_link(const net::LinkConfig& config, Transit::Kind kind, std::size_t port);
 
   bool poll_one_armed(wire::Instant now);
   bool poll_hosts(wire::Instant now);
@@ -186,7 +175,6 @@ class Datapath {
   bool uplink_is_busy(Host& host, wire::Instant now);
   void reclaim_unread();
   bool land_flights(wire::Instant now);
-  void land_next(wire::Instant now);
   void add_queues(const net::Topology& topology);
   void add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint32_t mtu);
   bool run_links(wire::Instant now);
@@ -197,7 +185,7 @@ class Datapath {
   Transmission next_transmission() const;
   void enqueue(std::uint32_t link, const Waiting& item, wire::Instant now);
   void transmit(std::uint32_t link, wire::Instant now);
-  void depart(DirectedLink& link, const Flight& flight, wire::Instant now);
+  void depart(const Flight& flight, wire::Instant now);
   void control(Port& port, const Flight& flight, wire::Instant now);
   void run_flow_control(SwitchState& state, wire::Instant now);
   void run_due_flow_control(wire::Instant now);
@@ -210,16 +198,8 @@ class Datapath {
   void activate(std::size_t host);
   void offend(std::size_t host);
 
-  // References: a frame passed on stays its caller's to release; what keeps it takes a reference of
-  // its own.
-  void carry(const Flight& flight, wire::Instant now);
-  net::Passage offer(const Flight& flight, wire::Instant now);
-  void carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now);
-  void convey(const Flight& flight, wire::Instant arrival, wire::Instant now);
-  bool keep(DirectedLink& link, wire::Frame& frame);
-  void let_go(DirectedLink& link, const wire::Frame& frame);
-  void arrive(const Flight& flight, wire::Instant now);
-  bool has_room_under_way(const Origin& origin) const;
+  // References: a frame passed on stays its caller's to release.
+  void arrive(const Flight& flight, wire::Instant now) override;
   void hand_over(std::size_t host, const Flight& flight, wire::Instant now);
   void enter_switch(Port& port, const Flight& flight, wire::Instant now);
   bool icrc_is_good(const Port& port, const Flight& flight) const;
@@ -232,8 +212,6 @@ class Datapath {
     return {port.of_switch, port.id, port.end.kind == net::PortKind::kHost};
   }
   void leave_switch(Port& port, wire::Frame& frame, Origin origin, wire::Instant now);
-  bool make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged);
-  LinkSideDrops& drops_of(std::uint32_t link) { return ports_[links_[link].port].drops; }
   void release(const wire::Frame& frame) {
     if (frame.ref != wire::kNoBuffer) pools_.drop(frame.ref);
   }
@@ -245,6 +223,7 @@ class Datapath {
   fabric::FlushList flush_list_;
   std::vector<SwitchState> switches_;
   std::vector<Port> ports_;
+  Transit transit_;
   std::vector<DirectedLink> links_;
   std::unique_ptr<fabric::OneArmedInterface> one_armed_;  // mostly null
   bool one_armed_is_active_ = false;                      // it is looked at
@@ -257,7 +236,6 @@ class Datapath {
   std::vector<std::size_t> offenders_;
   BulkRun bulk_run_;
   Contention contention_;
-  DelayLine delay_line_;
   wire::Instant earliest_timer_ = wire::kNever;
   bool has_queues_ = false;
   std::vector<std::uint32_t> waited_for_;  // links with a queue that is not empty
@@ -266,7 +244,7 @@ class Datapath {
   fabric::SwitchOutput actions_;
   std::shared_ptr<PacketRecorder> recorder_;  // mostly null
   wire::Instant last_poll_{};
-  std::vector<std::uint8_t> private_payload_, contiguous_;
+  std::vector<std::uint8_t> private_payload_;
 };
 
 }  // namespace cepheus::live

@@ -7,22 +7,25 @@
 namespace cepheus::live {
 
 Datapath::LinkState Datapath::link_state(std::uint32_t link) const {
-  const net::LinkConfig& config = links_[link].link.config();
-  return {config.loss, config.duplicate, config.reorder, config.corrupt, links_[link].link.is_up()};
+  const net::LinkConfig& config = transit_.link(link).config();
+  return {config.loss, config.duplicate, config.reorder, config.corrupt,
+          transit_.link(link).is_up()};
 }
 
 void Datapath::set_link_state(wire::Instant now, std::uint32_t link, const LinkState& state) {
-  DirectedLink& changed = links_[link];
-  changed.link.set_faults(state.loss, state.duplicate, state.reorder, state.corrupt);
-  changed.link.set_up(state.up);
-  Port& far = ports_[changed.port];
+  net::Link& changed = transit_.link(link);
+  changed.set_faults(state.loss, state.duplicate, state.reorder, state.corrupt);
+  changed.set_up(state.up);
+  Port& far = ports_[links_[link].port];
   tell_if_cut(now, far);
-  if (changed.kind == LinkKind::kTrunk) tell_if_cut(now, ports_[links_[far.out].port]);
+  if (transit_.kind(link) == Transit::Kind::kTrunk) {
+    tell_if_cut(now, ports_[links_[far.out].port]);
+  }
   publish();
 }
 
 void Datapath::tell_if_cut(wire::Instant now, Port& port) {
-  const bool up = links_[port.in].link.is_up() && links_[port.out].link.is_up();
+  const bool up = transit_.link(port.in).is_up() && transit_.link(port.out).is_up();
   if (up == port.is_up) return;
   port.is_up = up;
   const bool is_host = port.end.kind == net::PortKind::kHost;

@@ -41,7 +41,7 @@ bool Datapath::take_from(Host& host, wire::Instant now) {
   while (host.turn.has_credit() && !uplink_is_busy(host, now) && host.client->receive(frame)) {
     if (fabric::is_bulk_data(frame)) bulk_run_.took_frame();
     flight.origin.is_stray = host.turn.take(frame);
-    carry(flight, now);
+    transit_.carry(flight, now);
     release(frame);
   }
   if (host.client->offence()) offend(host.identity.host_index);
@@ -60,7 +60,7 @@ void Datapath::drain(Host& host, wire::Instant now) {
   wire::Frame& frame = flight.frame;
   for (std::uint32_t n = 0; n < fabric::kFrameRing && host.client->receive(frame); ++n) {
     flight.origin.is_stray = host.turn.strays().take(frame);
-    if (!flight.origin.is_stray || !host.turn.is_held(now)) carry(flight, now);
+    if (!flight.origin.is_stray || !host.turn.is_held(now)) transit_.carry(flight, now);
     release(frame);
   }
   pace(host, now);

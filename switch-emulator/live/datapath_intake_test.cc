@@ -277,7 +277,7 @@ TEST_F(TurnTest, LeavesRoomUnderWay) {
   build(topology);
   BareClient flooder = attach(0), victim = attach(1), sender = attach(2), receiver = attach(3);
   const Frame stray = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
-  for (std::size_t n = 0; n < 2 * Datapath::kMaxFlights; ++n) {
+  for (std::size_t n = 0; n < 2 * Transit::kMaxFlights; ++n) {
     if (flooder.tx.room() == 0) datapath->poll(now);
     flooder.put(stray, 0);
   }
@@ -322,7 +322,7 @@ TEST_F(TurnTest, GivesRoomUnderWayBack) {
   build(net::Topology::star(2, link));
   BareClient sender = attach(0), receiver = attach(1);
   const Frame datagram = plain_datagram(0, 1, std::vector<std::uint8_t>(8));
-  for (std::size_t n = 0; n < Datapath::kMaxFlights; ++n) {
+  for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) {
     if (sender.tx.room() == 0) poll_for(std::chrono::milliseconds(3));
     sender.put(datagram, 0);
     take_all(receiver);

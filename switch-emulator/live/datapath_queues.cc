@@ -18,8 +18,10 @@ void Datapath::add_queues(const net::Topology& topology) {
   plans.resize(switches_.size());
   for (const Port& port : ports_) {
     DirectedLink& out = links_[port.out];
-    if (!plans[port.of_switch].needs_queue(out.link.config())) continue;
-    out.waiting = std::make_unique<WaitingLine>(out.link.config());
+    const net::LinkConfig& config = transit_.link(port.out).config();
+    if (!plans[port.of_switch].needs_queue(config)) continue;
+    out.waiting = std::make_unique<WaitingLine>(config);
+    out.share = transit_.take_queue_share(port.out);
     out.from = static_cast<std::size_t>(&port - ports_.data());
     has_queues_ = true;
   }
@@ -34,9 +36,9 @@ void Datapath::add_flow_control(std::size_t at, net::BufferPlan& plan, std::uint
   plan.repeat.resize(ports);
   for (std::size_t p = 0; p < ports; ++p) {
     // What is taken from a host's ring in advance comes whatever the host is told meanwhile.
-    const DirectedLink& in = links_[ports_[state.first_port + p].in];
-    if (plan.headroom[p] == 0 || in.kind != LinkKind::kUplink) continue;
-    const wire::Bytes ahead = in.backlog_limit + net::largest_frame(mtu);
+    const std::uint32_t in = ports_[state.first_port + p].in;
+    if (plan.headroom[p] == 0 || transit_.kind(in) != Transit::Kind::kUplink) continue;
+    const wire::Bytes ahead = links_[in].backlog_limit + net::largest_frame(mtu);
     plan.headroom[p] += ahead;
     plan.config.bytes += ahead;
   }
@@ -54,14 +56,14 @@ bool Datapath::run_links(wire::Instant now) {
   std::size_t steps = 0;
   for (; steps < kStepsPerRound; ++steps) {
     const Transmission next = next_transmission();
-    const wire::Instant lands = delay_line_.next_arrival();
+    const wire::Instant lands = transit_.next_arrival();
     const wire::Instant due = std::min({next.at, lands, flow_due_});
     if (due > now) break;
     clock_ = std::max(clock_, due);
     if (flow_due_ == due) {
       run_due_flow_control(clock_);
     } else if (lands <= next.at) {
-      land_next(clock_);
+      transit_.land_next(clock_);
     } else {
       transmit(next.link, clock_);
     }
@@ -74,8 +76,8 @@ bool Datapath::run_links(wire::Instant now) {
 Datapath::Transmission Datapath::next_transmission() const {
   Transmission first;
   for (const std::uint32_t number : waited_for_) {
-    const DirectedLink& link = links_[number];
-    const wire::Instant at = link.waiting->ready_at(std::max(link.link.free_at(), clock_));
+    const wire::Instant free_at = std::max(transit_.link(number).free_at(), clock_);
+    const wire::Instant at = links_[number].waiting->ready_at(free_at);
     if (at < first.at) first = {at, number};
   }
   return first;
@@ -83,41 +85,42 @@ Datapath::Transmission Datapath::next_transmission() const {
 
 // A frame that finds the link free and nobody before it does not wait.
 void Datapath::enqueue(std::uint32_t number, const Waiting& item, wire::Instant now) {
-  DirectedLink& link = links_[number];
+  DirectedLink& line = links_[number];
+  net::Link& link = transit_.link(number);
   const wire::Frame& frame = item.flight.frame;
   const net::TrafficClass of = net::class_of(frame);
-  if (link.link.free_at() <= now && !link.waiting->must_wait(of, now)) {
-    return depart(link, item.flight, now);
+  if (link.free_at() <= now && !line.waiting->must_wait(of, now)) {
+    return depart(item.flight, now);
   }
   const bool is_lossy = item.entry == net::IngressBooks::kNone && of != net::TrafficClass::kLink;
   if (is_lossy) {
-    const wire::Bytes limit = link.link.config().queue_bytes;
-    const wire::Bytes free = limit - std::min(link.waiting->bytes(of), limit);
-    if (!link.waiting->has_room(of, frame.size())) return link.link.refuse(frame.size());
-    if (!link.queue->has_room(now, item.flight.origin.host, free)) {
-      ++drops_of(number).queue_share;
+    const wire::Bytes limit = link.config().queue_bytes;
+    const wire::Bytes free = limit - std::min(line.waiting->bytes(of), limit);
+    if (!line.waiting->has_room(of, frame.size())) return link.refuse(frame.size());
+    if (!line.share->has_room(now, item.flight.origin.host, free)) {
+      ++transit_.drops(number).queue_share;
       return;
     }
   }
   Waiting waiting = item;
-  if (!keep(link, waiting.flight.frame)) return;
-  link.waiting->mark(of, waiting.flight.frame);
-  link.waiting->push(of, waiting, frame.size());
+  if (!transit_.keep(number, waiting.flight.frame)) return;
+  line.waiting->mark(of, waiting.flight.frame);
+  line.waiting->push(of, waiting, frame.size());
   if (is_lossy) {
-    const wire::Bytes before = link.waiting->bytes() + link.link.queued_bytes(now);
-    link.queue->add(item.flight.origin.host, frame.size(),
-                    now + link.link.config().rate.time_for(before));
+    const wire::Bytes before = line.waiting->bytes() + link.queued_bytes(now);
+    line.share->add(item.flight.origin.host, frame.size(),
+                    now + link.config().rate.time_for(before));
   }
-  switches_[ports_[link.from].of_switch].flow->add_copy(item.entry);
-  if (!std::exchange(link.is_waited_for, true)) waited_for_.push_back(number);
+  switches_[ports_[line.from].of_switch].flow->add_copy(item.entry);
+  if (!std::exchange(line.is_waited_for, true)) waited_for_.push_back(number);
 }
 
 void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   DirectedLink& link = links_[number];
   Waiting next;
   if (link.waiting->pop(now, next)) {
-    let_go(link, next.flight.frame);
-    depart(link, next.flight, now);
+    transit_.let_go(number, next.flight.frame);
+    depart(next.flight, now);
     release(next.flight.frame);
     SwitchState& state = switches_[ports_[link.from].of_switch];
     state.flow->on_copy_left(next.entry);
@@ -128,11 +131,14 @@ void Datapath::transmit(std::uint32_t number, wire::Instant now) {
   std::erase(waited_for_, number);
 }
 
-void Datapath::depart(DirectedLink& link, const Flight& flight, wire::Instant now) {
-  if (const auto& tap = ports_[link.from].tap; tap != nullptr) tap->write(flight.frame);
-  if (net::class_of(flight.frame) != net::TrafficClass::kLink) return carry(flight, now);
-  const net::Passage passage = link.link.offer_control(now, flight.frame.size());
-  if (passage.copies != 0) convey(flight, passage.arrival[0], now);
+void Datapath::depart(const Flight& flight, wire::Instant now) {
+  const auto& tap = ports_[links_[flight.link].from].tap;
+  if (tap != nullptr) tap->write(flight.frame);
+  if (net::class_of(flight.frame) == net::TrafficClass::kLink) {
+    transit_.carry_control(flight, now);
+  } else {
+    transit_.carry(flight, now);
+  }
 }
 
 // A frame comes into a switch; what flow control says becomes of it. Precondition: has_queues_.
@@ -144,7 +150,7 @@ void Datapath::control(Port& port, const Flight& flight, wire::Instant now) {
       put_in(port, flight.frame, flight.origin, now);
       break;
     case kHalt:
-      if (Flight halted = flight; keep(links_[port.in], halted.frame)) {
+      if (Flight halted = flight; transit_.keep(port.in, halted.frame)) {
         state.flow->halt(now, halted);
       }
       break;
@@ -167,7 +173,7 @@ void Datapath::run_flow_control(SwitchState& state, wire::Instant now) {
     Port& port = ports_[state.first_port + step.port.value()];
     if (step.what == kForward) {
       const Flight& halted = state.flow->released();
-      let_go(links_[port.in], halted.frame);
+      transit_.let_go(port.in, halted.frame);
       put_in(port, halted.frame, halted.origin, now);
       release(halted.frame);
     } else {
@@ -200,7 +206,7 @@ void Datapath::send_pause(Port& port, bool pause, wire::Instant now) {
 
 // A host's NIC is its ring: while it is paused nothing is taken from it.
 void Datapath::on_pause(Host& host, const wire::Frame& frame, wire::Instant now) {
-  if (!host.pause.on_frame(now, frame, links_[host.uplink].link.config().rate)) return;
+  if (!host.pause.on_frame(now, frame, transit_.link(host.uplink).config().rate)) return;
   host.turn.wait_for_link(host.pause.until());
 }
 

@@ -1,8 +1,7 @@
-// One frame's way over a link, into a switch and out of it.
+// A frame's way into a switch and out of it.
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <utility>
 
 #include "switch-emulator/live/datapath.h"
 #include "wire/icrc.h"
@@ -10,123 +9,11 @@
 namespace cepheus::live {
 
 using wire::Icrc;
-using wire::Instant;
 using wire::kNoBuffer;
-
-void Datapath::carry(const Flight& flight, wire::Instant now) {
-  const net::Passage passage = offer(flight, now);
-  if (passage.copies == 0) return;
-  if (passage.corrupt) {
-    carry_corrupt(flight, passage, now);
-  } else {
-    convey(flight, passage.arrival[0], now);
-  }
-  if (passage.copies == 2) convey(flight, passage.arrival[1], now);
-}
-
-// The link's word, unless the sender has its share of the queue before it.
-net::Passage Datapath::offer(const Flight& flight, wire::Instant now) {
-  DirectedLink& link = links_[flight.link];
-  if (link.queue == nullptr || link.waiting != nullptr)
-    return link.link.offer(now, flight.frame.size());
-  const net::LinkConfig& config = link.link.config();
-  const wire::Bytes queued = link.link.queued_bytes(now);
-  const wire::Bytes free = config.queue_bytes - std::min(queued, config.queue_bytes);
-  // An idle link takes any frame.
-  if (!link.queue->has_room(now, flight.origin.host, free) && queued != 0) {
-    ++drops_of(flight.link).queue_share;
-    return {};
-  }
-  const net::Passage passage = link.link.offer(now, flight.frame.size());
-  const wire::Bytes more = link.link.queued_bytes(now);
-  if (more > queued) {
-    link.queue->add(flight.origin.host, flight.frame.size(), now + config.rate.time_for(more));
-  }
-  return passage;
-}
-
-void Datapath::carry_corrupt(const Flight& flight, const net::Passage& passage, wire::Instant now) {
-  Flight damaged = flight;
-  damaged.corrupt = true;
-  if (!make_corrupt(flight.frame, passage.corrupt_bit, damaged.frame)) {
-    ++drops_of(flight.link).corrupt;
-    return;
-  }
-  convey(damaged, passage.arrival[0], now);
-  release(damaged.frame);
-}
-
-// The bytes with one bit turned over, as a frame with a payload of its own (and one reference on
-// it).
-bool Datapath::make_corrupt(const wire::Frame& frame, std::uint32_t bit, wire::Frame& damaged) {
-  const std::size_t length =
-      frame.to_bytes(contiguous_);  // makes a deferred ICRC, of what was meant
-  if (length == 0) return false;
-  contiguous_[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
-  const auto parsed = wire::Frame::from_bytes({contiguous_.data(), length});
-  if (!parsed) return false;
-  damaged = *parsed;
-  const auto payload = damaged.payload();
-  if (damaged.payload_fits_inline(payload.size())) {
-    damaged.set_inline_payload(payload);
-    return true;
-  }
-  return frame.ref == kNoBuffer ? pools_.keep_private(damaged)
-                                : pools_.copy_in(fabric::PayloadPools::pool_of(frame.ref), damaged);
-}
-
-// To the far end: at once, or by way of the delay line. Trunks always take the delay line: a switch
-// is never entered while another one's outputs are being read.
-void Datapath::convey(const Flight& flight, wire::Instant arrival, wire::Instant now) {
-  DirectedLink& link = links_[flight.link];
-  if (arrival <= now && link.kind != LinkKind::kTrunk) return arrive(flight, now);
-  if (!has_room_under_way(flight.origin)) {
-    ++drops_of(flight.link).delay_line_full;
-    return;
-  }
-  Flight waiting = flight;
-  if (!keep(link, waiting.frame)) return;
-  delay_line_.push(arrival, waiting);
-  if (flight.origin.host != fabric::kFabricItself) hosts_[flight.origin.host].flights.add();
-}
-
-// A frame that is to stay, with a reference of its own on its payload. False, and counted, if there
-// is no room for it.
-bool Datapath::keep(DirectedLink& link, wire::Frame& frame) {
-  LinkSideDrops& drops = ports_[link.port].drops;
-  if (frame.external == nullptr || frame.payload_len == 0) {
-    frame.ref = kNoBuffer;
-    return true;
-  }
-  const bool lent = frame.ref == kNoBuffer;  // an engine's own bytes, gone after this call
-  if (lent && !pools_.keep_private(frame)) {
-    ++drops.no_slot;
-    return false;
-  }
-  if (!link.under_way.try_add(frame.ref)) {
-    if (lent) pools_.drop(frame.ref);
-    ++drops.share_used_up;
-    return false;
-  }
-  if (!lent) pools_.hold(frame.ref);
-  return true;
-}
-
-// It stays its caller's to release.
-void Datapath::let_go(DirectedLink& link, const wire::Frame& frame) {
-  if (frame.ref != kNoBuffer) link.under_way.remove(frame.ref);
-}
-
-// A host may have half of all frames under way: whatever it sends, others' frames have room.
-bool Datapath::has_room_under_way(const Origin& origin) const {
-  const std::size_t free = kMaxFlights - delay_line_.size();
-  return origin.host == fabric::kFabricItself ? free > 0
-                                              : hosts_[origin.host].flights.has_room(free);
-}
 
 void Datapath::arrive(const Flight& flight, wire::Instant now) {
   Port& port = ports_[links_[flight.link].port];
-  if (links_[flight.link].kind == LinkKind::kDownlink) {
+  if (transit_.kind(flight.link) == Transit::Kind::kDownlink) {
     hand_over(port.end.host, flight, now);
   } else {
     enter_switch(port, flight, now);
@@ -223,7 +110,7 @@ void Datapath::leave_switch(Port& port, wire::Frame& frame, Origin origin, wire:
     return enqueue(port.out, {flight, switches_[port.of_switch].flow->entry_for(port.id)}, now);
   }
   if (port.tap != nullptr) port.tap->write(frame);
-  carry(flight, now);
+  transit_.carry(flight, now);
 }
 
 }  // namespace cepheus::live
