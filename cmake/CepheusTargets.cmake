@@ -33,9 +33,21 @@ endfunction()
 # Cold sources handle no packets: tests without simulation, and programs whose libraries do all the work.
 set(CEPHEUS_COLD_OPTIONS "" CACHE STRING "Compiler options for sources whose own speed does not matter")
 
-# cepheus_library(NAME SOURCES ... [LIBS ...] [COLD]): static library cepheus_NAME, alias cepheus::NAME.
-function(cepheus_library name)
+# The name of a folder's target: its path with underscores, and PART where the folder has several targets of a kind.
+# switch-emulator/live: switch_emulator_live; its part "status": switch_emulator_live_status.
+function(_cepheus_name result part)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+  if(part)
+    string(APPEND name _${part})
+  endif()
+  string(REGEX REPLACE "[/-]" "_" name ${name})
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
+# cepheus_library([PART] SOURCES ... [LIBS ...] [COLD]): the folder's static library cepheus_NAME, alias cepheus::NAME.
+function(cepheus_library)
   cmake_parse_arguments(A "COLD" "" "SOURCES;LIBS" ${ARGN})
+  _cepheus_name(name "${A_UNPARSED_ARGUMENTS}")
   add_library(cepheus_${name} STATIC ${A_SOURCES})
   if(A_COLD)
     target_compile_options(cepheus_${name} PRIVATE ${CEPHEUS_COLD_OPTIONS})
@@ -91,8 +103,9 @@ function(_cepheus_precompile name)
   set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)  # where options differ, the headers are read as ever
 endfunction()
 
-# cepheus_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
-function(cepheus_test name)
+# cepheus_test([PART] SOURCES ... [LIBS ...] [LABELS ...] [PACKAGES ...] [TIMEOUT s]): the folder's GoogleTest program
+# NAME_test, one ctest entry.
+function(cepheus_test)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;LABELS;PACKAGES" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
@@ -100,6 +113,8 @@ function(cepheus_test name)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
+  _cepheus_name(name "${A_UNPARSED_ARGUMENTS}")
+  string(APPEND name _test)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} GTest::gmock GTest::gtest_main)
   if(NOT sim IN_LIST A_LABELS)
@@ -150,14 +165,16 @@ function(cepheus_skipped_test name reason)
   set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED, nothing was checked")
 endfunction()
 
-# cepheus_fuzzer(NAME SOURCES ... [LIBS ...]): a libFuzzer program, run for CEPHEUS_FUZZ_SECONDS by the fuzz preset's
-# tests; the target `fuzzers` builds all.
+# cepheus_fuzzer([PART] SOURCES ... [LIBS ...]): the folder's libFuzzer program NAME_fuzzer, run for CEPHEUS_FUZZ_SECONDS by
+# the fuzz preset's tests; the target `fuzzers` builds all.
 set(CEPHEUS_FUZZ_SECONDS 30 CACHE STRING "How long each fuzzer runs as a test")
-function(cepheus_fuzzer name)
+function(cepheus_fuzzer)
   cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
   if(NOT CEPHEUS_FUZZ)
     return()
   endif()
+  _cepheus_name(name "${A_UNPARSED_ARGUMENTS}")
+  string(APPEND name _fuzzer)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS})
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
