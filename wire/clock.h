@@ -1,4 +1,4 @@
-// The time that drivers pass to engines. No engine includes this (tools/layer_test.py).
+// The time that drivers pass to engines. No engine includes this (tools/checks/layer_test.py).
 #pragma once
 
 #include <chrono>

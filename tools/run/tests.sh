@@ -62,7 +62,7 @@ test_command() {
   if [[ $all ]]; then
     fuzz_command 2>&1 | tee -a "$log" || code=$?
   fi
-  /usr/bin/python3 tools/test_summary.py "$build" "$log" "$((SECONDS - started))" "${left_out[@]}" || code=1
+  /usr/bin/python3 tools/run/test_summary.py "$build" "$log" "$((SECONDS - started))" "${left_out[@]}" || code=1
   return "$code"
 }
 
@@ -146,7 +146,7 @@ TEXT
 }
 matrix_command() {
   need debootstrap
-  exec tools/matrix.sh "$@"
+  exec tools/run/matrix.sh "$@"
 }
 
 check_help() {
@@ -162,6 +162,6 @@ check_command() {
   local code=0
   test_command -L unit || code=$?
   need clang-tidy git
-  /usr/bin/python3 -B tools/changed_check.py "$build" || code=1
+  /usr/bin/python3 -B tools/checks/changed_check.py "$build" || code=1
   return "$code"
 }

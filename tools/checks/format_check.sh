@@ -10,7 +10,7 @@ if [[ ${1:-} == --fix ]]; then
   fix=true
   shift
 fi
-cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
+cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
 readonly version=14
 formatter=""
@@ -38,7 +38,7 @@ elif ! complaints=$("$formatter" --dry-run -Werror "${files[@]}" 2>&1); then
   if ! sed -n 's/:[0-9]*:[0-9]*: .*\[-Wclang-format-violations\]$//p' <<<"$complaints" | sort -u | grep .; then
     echo "$complaints"
   fi
-  echo "format_check: these files are not formatted; run tools/format_check.sh --fix" >&2
+  echo "format_check: these files are not formatted; run tools/checks/format_check.sh --fix" >&2
   exit 1
 fi
 echo "format_check: ${#files[@]} files"

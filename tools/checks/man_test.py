@@ -8,7 +8,7 @@ import sys
 import unittest
 
 BUILD = pathlib.Path(sys.argv.pop())
-PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs/man"
+PAGES = pathlib.Path(__file__).resolve().parents[2] / "docs/man"
 COMMANDS = {"cepheusctl": ["ports", "groups", "counters", "topology", "explain", "nearest", "metrics", "top", "web", "record", "link", "reload", "reset-counters", "stop"], "cepheus": ["doctor"], "cepheus-sim": ["experiment"], "cepheus-replica": ["serve", "status", "check"]}
 
 

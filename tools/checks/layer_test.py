@@ -11,7 +11,7 @@ import re
 import tempfile
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 
 WIRE = "wire"
 NET = "net"

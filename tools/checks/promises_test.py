@@ -9,7 +9,7 @@ import pathlib
 import re
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 TITLE = "## What shows it"
 GOOGLE_TEST = re.compile(r"\b(?:TYPED_TEST|TEST|TEST_F|TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\(\s*(\w+),\s*(\w+)")
 UNITTEST = re.compile(r"^ +def (test_\w+)", re.MULTILINE)

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 import urllib.parse
 
-SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+SOURCE = pathlib.Path(os.environ.get("CEPHEUS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 PACKAGE = "debian/cepheus-doc.install"
 PICTURES = (".svg", ".png")
 

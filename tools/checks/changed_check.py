@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SUFFIXES = (".cc", ".c")
 
 

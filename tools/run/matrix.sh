@@ -6,7 +6,7 @@
 # Roots stay in build/matrix for the next time, about 5 GB each, with what was built there. Packages come from where this
 # machine's apt has Debian's from, by the same ways. Prints a line a release; exit status 1 if one failed.
 set -euo pipefail
-source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
+source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 readonly source place=$source/build/matrix
 declare -rA suites=([12]=bookworm [13]=trixie)
 
