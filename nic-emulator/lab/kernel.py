@@ -16,7 +16,7 @@ XZ_MAGIC = b"\xfd7zXZ\0"
 ELF_MAGIC = b"\x7fELF"
 
 
-APT_GET = str(pathlib.Path(__file__).resolve().parents[2] / "tools/run/apt_get.sh")  # waits for apt's locks
+APT_GET = str(pathlib.Path(__file__).resolve().parents[2] / "tools/debian/apt_get.sh")  # waits for apt's locks
 
 
 class Unavailable(Exception):

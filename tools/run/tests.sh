@@ -146,7 +146,7 @@ TEXT
 }
 matrix_command() {
   need debootstrap
-  exec tools/run/matrix.sh "$@"
+  exec tools/debian/matrix.sh "$@"
 }
 
 check_help() {

@@ -26,15 +26,15 @@ class WithStandIns(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="cepheus-matrix-")
         self.addCleanup(scratch.cleanup)
         self.root = pathlib.Path(scratch.name)
-        (self.root / "tools/run").mkdir(parents=True)
-        shutil.copy(SCRIPT, self.root / "tools/run")
+        (self.root / "tools/debian").mkdir(parents=True)
+        shutil.copy(SCRIPT, self.root / "tools/debian")
         for name, text in STAND_INS.items():
             (self.root / name).write_text(f"#!/bin/bash\n{text}\n")
             (self.root / name).chmod(0o755)
 
     def run_script(self, *words, fails="nothing"):
         env = {**os.environ, "PATH": f"{self.root}:{os.environ['PATH']}", "NOTES": str(self.root / "notes"), "FAILS": fails}
-        return subprocess.run([self.root / "tools/run/matrix.sh", *words], text=True, capture_output=True, env=env, timeout=PATIENCE)
+        return subprocess.run([self.root / "tools/debian/matrix.sh", *words], text=True, capture_output=True, env=env, timeout=PATIENCE)
 
     def notes(self):
         return (self.root / "notes").read_text().splitlines()
