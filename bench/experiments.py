@@ -14,11 +14,13 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
 
 import experiment_modes
+import plot_style
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -35,14 +37,33 @@ class Experiment:
         self.table, self.json, self.svg, self.about = (results / f"{stem}.{kind}" for kind in ("txt", "json", "svg", "about"))
 
     def run(self, simulator, arguments):
-        command = [str(simulator), "experiment", self.name, "--json", str(self.json), "--svg", str(self.svg), *self.extra, *arguments]
+        command = [str(simulator), "experiment", self.name, "--json", str(self.json), *self.extra, *arguments]
         started = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             return False
         self.table.write_text(done.stdout)
+        self.draw(done.stdout.split("): ", 1)[1].split("\n", 1)[0])
         self.about.write_text(json.dumps({"seconds": round(time.monotonic() - started), "arguments": arguments}))
         return True
+
+    def draw(self, title):
+        """The series of the unit that most points have, by gnuplot where that is installed."""
+        points = json.loads(self.json.read_text())
+        units = [point["unit"] for point in points]
+        if not points or shutil.which("gnuplot") is None:
+            return
+        unit = max(units, key=units.count)
+        shown = [point for point in points if point["unit"] == unit]
+        lines, curves = [f'set ylabel "{unit}"'], []
+        for n, series in enumerate(dict.fromkeys(point["series"] for point in shown)):
+            rows = [f"{p['x']} {p['value']} {p['low']} {p['high']}" for p in shown if p["series"] == series]
+            lines.append(f"$d{n} << EOD\n" + "\n".join(rows) + "\nEOD")
+            curves.append(f'$d{n} using 1:2:3:4 with yerrorlines lt {n + 1} title "{series}"')
+        for axis, values in (("x", [p["x"] for p in shown]), ("y", [p["value"] for p in shown])):
+            if min(values) > 0 and max(values) > 50 * min(values):
+                lines.append(f"set logscale {axis}")
+        plot_style.draw(self.svg, title, lines, curves)
 
     def is_there(self):
         return self.table.is_file() and self.about.is_file()

@@ -174,7 +174,6 @@ CLI::App& add_experiment(CLI::App& app, ExperimentCommand& command) {
                  "ce-echo for one")
       ->capture_default_str();
   sub.add_option("--json", command.json, "write the points to this file");
-  sub.add_option("--svg", command.svg, "draw them into this file");
   return sub;
 }
 

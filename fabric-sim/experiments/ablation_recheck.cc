@@ -34,7 +34,7 @@ const Experiment kAblationRecheck = {
     "what it is worth to look at a waiting NAK on every feedback",
     "Cepheus III-D",
     "30 s quick, 5 min",
-    {"loss on each link", "ms", true, true, "ms"},
+    "loss on each link",
     "looked at on every feedback, goodput",
     "hardly a difference to 1e-4, some at 1e-3",
     "A broadcast to 63 in the fat-tree of cepheus-fig12, 16 MiB if quick, else 64; loss as in "

@@ -5,36 +5,10 @@
 
 namespace cepheus::sim {
 
-extern const Experiment kCepheusHops;
-extern const Experiment kCepheusFig8;
-extern const Experiment kCepheusFig9;
-extern const Experiment kCepheusFig12;
-extern const Experiment kCepheusFig13;
-extern const Experiment kCepheusMemory;
-extern const Experiment kCepheusVsMcRdma;
-extern const Experiment kGleamFig9;
-extern const Experiment kGleamFig13;
-extern const Experiment kGleamFig14;
-extern const Experiment kGleamFig14Random;
-extern const Experiment kGleamFig15;
-extern const Experiment kGleamFig16;
-extern const Experiment kCepheusFig14;
-extern const Experiment kMcRdmaFig4;
-extern const Experiment kMcRdmaFig5;
-extern const Experiment kMcRdmaFig6;
-extern const Experiment kMcRdmaFig7;
-extern const Experiment kMcRdmaFig8Ali;
-extern const Experiment kMcRdmaFig8Web;
-extern const Experiment kMcRdmaFig9;
-extern const Experiment kMcRdmaRules;
-extern const Experiment kTmcfFig3;
-extern const Experiment kTmcfFig4;
-extern const Experiment kTmcfFig6;
-extern const Experiment kCnpWindow;
-extern const Experiment kIncast;
-extern const Experiment kStorageIops;
-extern const Experiment kStorageLatency;
-extern const Experiment kAblationHash;
-extern const Experiment kAblationRecheck;
+extern const Experiment kCepheusHops, kCepheusFig8, kCepheusFig9, kCepheusFig12, kCepheusFig13,
+    kCepheusFig14, kCepheusMemory, kStorageIops, kStorageLatency, kGleamFig9, kGleamFig13,
+    kGleamFig14, kGleamFig14Random, kGleamFig15, kGleamFig16, kMcRdmaFig4, kMcRdmaFig5, kMcRdmaFig6,
+    kMcRdmaFig7, kMcRdmaFig8Ali, kMcRdmaFig8Web, kMcRdmaFig9, kMcRdmaRules, kCepheusVsMcRdma,
+    kTmcfFig3, kTmcfFig4, kTmcfFig6, kCnpWindow, kIncast, kAblationRecheck, kAblationHash;
 
 }  // namespace cepheus::sim

@@ -33,7 +33,7 @@ const Experiment kCepheusMemory = {
     "what 1024 groups take of a 64-port switch's memory",
     "Cepheus III-D",
     "nothing",
-    {"paths of a group", "MiB", true, false, "MiB"},
+    "paths of a group",
     "tables of 1024 groups",
     "twice: a group of ours keeps more state",
     "Counted from the switch's own types. The paper gives one total, 0.69 MB. The fields that it "

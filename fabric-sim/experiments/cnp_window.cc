@@ -43,21 +43,21 @@ const Experiment kCnpWindow = {
     "a multicast's rate by the window that switches count notifications over",
     "our own",
     "90 s quick, 4 min",
-    {"window, us", "Gb/s", true, false, "Gb/s"},
+    "window, us",
     "alike, worst-path",
     "short windows leave a multicast too little",
-    "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third "
-    "switch are one of 400 here, so that no hash decides. 500 ns a link, MTU 4096; queues "
-    "mark from 50 to 500 KB, with up to 1 %. A multicast to seven hosts, each of whose links "
-    "carries a unicast, too (alike, share 50); then three unicasts more into the first (one "
-    "worse, share 20). 150 ms each (100 if quick), of which the second half counts. In a "
-    "window that is short against the time between two of a path's notifications, a "
-    "millisecond here, there is one of any path or none: worst-path has forgotten its choice "
-    "by the next one, lets nearly all pass, and leaves the multicast what all notifications "
-    "leave. tmcf's slots of some milliseconds last as long as a queue stays long: presumably "
-    "the path that was worst in the last one has just been relieved, what comes from others "
-    "is dropped, and the multicast gets more than its share. Slots of 20 ms and more average "
-    "over that; the price is that a new worst path is heard of so much later.",
+    "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third switch "
+    "are one of 400 here, so that no hash decides. 500 ns a link, MTU 4096; queues mark from 50 "
+    "to 500 KB, with up to 1 %. A multicast to seven hosts, each of whose links carries a "
+    "unicast, too (alike, share 50); then three unicasts more into the first (one worse, share "
+    "20). 150 ms each (100 if quick), of which the second half counts. In a window that is short "
+    "against the time between two of a path's notifications, a millisecond here, there is one of "
+    "any path or none: worst-path has forgotten its choice by the next one, lets nearly all pass, "
+    "and leaves the multicast what all notifications leave. tmcf's slots of some milliseconds "
+    "last as long as a queue stays long: presumably the path that was worst in the last one has "
+    "just been relieved, what comes from others is dropped, and the multicast gets more than its "
+    "share. Slots of 20 ms and more average over that; the price is that a new worst path is "
+    "heard of so much later.",
     cnp_window::run};
 
 }  // namespace cepheus::sim

@@ -2,10 +2,7 @@
 
 #include <exception>
 #include <fstream>
-#include <functional>
 #include <iostream>
-
-#include "fabric-sim/experiments/plot.h"
 
 namespace cepheus::sim {
 namespace {
@@ -32,10 +29,10 @@ void write_wrapped(std::ostream& out, std::string_view text) {
   out << text << '\n';
 }
 
-bool save(const std::string& path, const std::function<void(std::ostream&)>& write) {
+bool save(const std::string& path, const Report& report) {
   if (path.empty()) return true;
   std::ofstream file(path);
-  write(file);
+  report.write_json(file);
   file.close();
   if (file) return true;
   std::cerr << "cepheus-sim: " << path << " can't be written\n";
@@ -69,12 +66,10 @@ int run_experiment(const ExperimentCommand& command) {
             << (command.options.quick ? ", quick" : "") << "): " << e->shows << "\n\n";
   report.write_headline(std::cout, e->headline, e->verdict);
   std::cout << '\n';
-  report.write_table(std::cout, e->axes.x);
+  report.write_table(std::cout, e->x);
   std::cout << '\n';
   write_wrapped(std::cout, e->method);
-  const bool saved =
-      save(command.json, [&](std::ostream& out) { report.write_json(out); }) &&
-      save(command.svg, [&](std::ostream& out) { write_svg(out, report, e->shows, e->axes); });
+  const bool saved = save(command.json, report);
   return saved && std::cout.flush() ? kDone : kFailed;
 }
 

@@ -1,4 +1,4 @@
-// cepheus-sim experiment: what there is, and one of them with its table, JSON and SVG.
+// cepheus-sim experiment: what there is, and one of them with its table and JSON.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct ExperimentCommand {
   bool list = false;
   std::string name;
   ExperimentOptions options;
-  std::string json, svg;  // files; empty: none
+  std::string json;  // file; empty: none
 };
 
 // Prints the table to standard output, progress to standard error. 0: done; 1: it failed, or a file

@@ -23,10 +23,10 @@ struct ExperimentOptions {
 
 struct Experiment {
   std::string_view name;
-  std::string_view shows;   // one sentence
-  std::string_view figure;  // whose
-  std::string_view cost;    // time on one core: "quick, full"
-  PlotAxes axes;
+  std::string_view shows;     // one sentence
+  std::string_view figure;    // whose
+  std::string_view cost;      // time on one core: "quick, full"
+  std::string_view x;         // what the points lie over
   std::string_view headline;  // the series whose values stand in the index of all experiments
   std::string_view verdict;   // those values beside the paper's, in a few words
   std::string_view method;    // what was simulated, and where that differs from the paper and why

@@ -75,4 +75,13 @@ void MessageSink::on_completion(Instant now, const rnic::Completion& completion)
   if (received_) received_(now);
 }
 
+Channel::Channel(Testbed& testbed, std::size_t from, std::size_t to)
+    : source_(testbed, testbed.network().host(from)), sink_(testbed, testbed.network().host(to)) {
+  connect(source_.host(), source_.qpn(), sink_.host().address(), sink_.qpn(), kFirstPsn,
+          kShortestTimeout);
+  connect(sink_.host(), sink_.qpn(), source_.host().address(), source_.qpn(), kFirstPsn,
+          kShortestTimeout);
+  sink_.begin();
+}
+
 }  // namespace cepheus::sim

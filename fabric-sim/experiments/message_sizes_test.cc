@@ -51,11 +51,11 @@ TEST(MessageSizes, ThatCantBeAreRefusedWithTheLineAndWhatToWrite) {
   EXPECT_EQ(refusal("100 101\n"),
             "cdf, line 1: the second number is a percentage; write one from 0 to 100");
   EXPECT_EQ(refusal("100 50\n90 100\n"),
-            "cdf, line 2: sizes and percentages rise from line to line; sort them, each percentage "
-            "once");
+            "cdf, line 2: sizes and percentages rise from line to line; sort them, each "
+            "percentage once");
   EXPECT_EQ(refusal("100 50\n200 50\n300 100\n"),
-            "cdf, line 2: sizes and percentages rise from line to line; sort them, each percentage "
-            "once");
+            "cdf, line 2: sizes and percentages rise from line to line; sort them, each "
+            "percentage once");
   const char* const end = "the last point is the largest message; end with 'BYTES 100'";
   EXPECT_EQ(refusal("100 50\n"), std::string("cdf, line 1: ") + end);
   EXPECT_EQ(refusal(""), std::string("cdf, line 0: ") + end);

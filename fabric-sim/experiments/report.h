@@ -28,13 +28,6 @@ struct Point {
   bool is_course = false;  // one of many of a curve: not in the table
 };
 
-// How a series is drawn.
-struct PlotAxes {
-  std::string_view x, y;
-  bool log_x = false, log_y = false;
-  std::string_view plotted;  // the unit of the series that are drawn; others are in the table only
-};
-
 class Report {
  public:
   using Progress = std::function<void(const std::string&)>;
@@ -46,7 +39,7 @@ class Report {
   // One value for each seed. Precondition: there is one.
   void add(const std::string& series, double x, std::vector<double> values, const std::string& unit,
            const Beside& beside = {});
-  // A point of a curve that is to be looked at: in JSON and drawings, not in the table.
+  // A point of a curve that is to be looked at: in JSON, not in the table.
   void draw(const std::string& series, double x, double value, const std::string& unit);
   // What is being done, for whoever waits.
   void say(const std::string& what) const;

@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "fabric-sim/experiments/command.h"
-#include "fabric-sim/experiments/plot.h"
 
 namespace cepheus::sim {
 namespace {
@@ -40,18 +39,16 @@ TEST(Report, WritesJsonWithThePapersNumberOrNullApartFromTheory) {
   EXPECT_EQ(json[1]["note"], "2 at once");
 }
 
-TEST(Report, CurvesAreDrawnAndInJsonButNotInTheTable) {
+TEST(Report, CurvesAreInJsonButNotInTheTable) {
   Report report("fig", {});
   report.add("settled", 2, 9, "Gb/s");
   report.draw("course", 1, 5, "Gb/s");
   report.draw("course", 2, 7, "Gb/s");
-  std::ostringstream table, json, svg;
+  std::ostringstream table, json;
   report.write_table(table, "ms");
   EXPECT_THAT(table.str(), testing::Not(HasSubstr("course")));
   report.write_json(json);
   EXPECT_EQ(nlohmann::json::parse(json.str()).size(), 3u);
-  write_svg(svg, report, "a figure", {"ms", "Gb/s", false, false, "Gb/s"});
-  EXPECT_THAT(svg.str(), HasSubstr("course"));
 }
 
 TEST(Report, WritesSeriesAfterSeriesWithThePaperBeside) {
@@ -127,37 +124,13 @@ TEST(Report, ItsHeadlineHasTheEndsOfASeriesThatStandsAlone) {
   EXPECT_EQ(headline(report), "| a | - | 1, 2 us | equal |\n");
 }
 
-TEST(Plot, DrawsTheSeriesOfOneUnitAndEscapesNames) {
-  Report report("fig", {});
-  report.add("a < b", 1, 10, "us", {.paper = 20, .expected = 30});
-  report.add("a < b", 100, 1000, "us");
-  report.add("other", 1, 1, "ratio");
-  std::ostringstream out;
-  write_svg(out, report, "title", {"bytes", "us", true, true, "us"});
-  EXPECT_THAT(out.str(), HasSubstr("a &lt; b"));
-  EXPECT_THAT(out.str(), HasSubstr("crosses: the paper"));
-  EXPECT_THAT(out.str(), HasSubstr("rings: expected"));
-  EXPECT_THAT(out.str(), Not(HasSubstr("other")));
-  EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
-}
-
-TEST(Plot, LeavesOutWhatALogarithmicAxisCannotShow) {
-  Report report("fig", {});
-  report.add("a", 0, 10, "us");
-  report.add("a", 10, 10, "us");
-  std::ostringstream out;
-  write_svg(out, report, "title", {"loss", "us", true, true, "us"});
-  EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
-  EXPECT_THAT(out.str(), Not(HasSubstr("inf")));
-}
-
 TEST(Experiments, HaveNamesOfTheirOwnAndSayWhatTheyShow) {
   std::set<std::string_view> names;
   for (const Experiment& e : experiments()) {
     EXPECT_TRUE(names.insert(e.name).second) << e.name;
     EXPECT_EQ(find_experiment(e.name), &e);
     for (const std::string_view text :
-         {e.shows, e.figure, e.cost, e.method, e.axes.plotted, e.headline, e.verdict}) {
+         {e.shows, e.figure, e.cost, e.method, e.x, e.headline, e.verdict}) {
       EXPECT_FALSE(text.empty()) << e.name;
     }
   }
@@ -165,14 +138,14 @@ TEST(Experiments, HaveNamesOfTheirOwnAndSayWhatTheyShow) {
 
 TEST(Experiments, OneThatIsNotThereIsBadUsageAndTheKnownAreNamed) {
   testing::internal::CaptureStderr();
-  EXPECT_EQ(run_experiment({false, "cepheus-fig99", {}, "", ""}), 2);
+  EXPECT_EQ(run_experiment({false, "cepheus-fig99", {}, ""}), 2);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("cepheus-memory"));
 }
 
 TEST(Experiments, AFileThatCannotBeWrittenIsAFailure) {
   testing::internal::CaptureStderr();
   testing::internal::CaptureStdout();
-  EXPECT_EQ(run_experiment({false, "cepheus-memory", {}, "/proc/nowhere/points", ""}), 1);
+  EXPECT_EQ(run_experiment({false, "cepheus-memory", {}, "/proc/nowhere/points"}), 1);
   testing::internal::GetCapturedStdout();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("can't be written"));
 }

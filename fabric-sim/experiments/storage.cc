@@ -6,9 +6,9 @@
 
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/connection.h"
-#include "fabric-sim/experiments/host_software.h"
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/testbed.h"
+#include "fabric-sim/experiments/unicast_run.h"
 
 namespace cepheus::sim {
 namespace storage {
@@ -257,9 +257,6 @@ void run_iops(const ExperimentOptions& options, Report& report) {
   compare(", links alone", kNone, {}, {}, {});
 }
 
-constexpr PlotAxes kAxes = {"bytes", "us", true, true, "us"};
-constexpr PlotAxes kIopsAxes = {"bytes", "million a second", true, false, "M/s"};
-
 }  // namespace storage
 
 const Experiment kStorageLatency = {
@@ -267,14 +264,13 @@ const Experiment kStorageLatency = {
     "one request of a client that writes to three replicas: multicast WRITE beside unicasts",
     "Cepheus fig. 10",
     "seconds",
-    storage::kAxes,
+    "bytes",
     "against 3 unicasts",
     "fitted to these two: checks nothing",
     "One switch, 100 Gb/s, WRITEs of the engines. The client's software is not simulated but "
-    "added: "
-    "14.5 us a request and 1.94 us a WRITE. These two are fitted to the two savings that the paper "
-    "has, so those two rows check nothing. The sizes between them are what the model says. Gleam's "
-    "40 % at 64 KB is not in the fit: gleam-fig13 has it.",
+    "added: 14.5 us a request and 1.94 us a WRITE. These two are fitted to the two savings that "
+    "the paper has, so those two rows check nothing. The sizes between them are what the model "
+    "says. Gleam's 40 % at 64 KB is not in the fit: gleam-fig13 has it.",
     storage::run_latency};
 
 const Experiment kGleamFig13 = {
@@ -282,15 +278,14 @@ const Experiment kGleamFig13 = {
     "one request of a client that writes to three replicas, each WRITE announced: beside unicasts",
     "Gleam fig. 13",
     "seconds",
-    storage::kAxes,
+    "bytes",
     "against 3 unicasts",
     "equal within a point; not fitted",
     "As storage-latency, in the write mode per-request: a packet before each WRITE says where it "
     "goes, and the switch reads it. Client and NIC get both by one call, as a list of two work "
     "requests; \"a call of its own\": 1.94 us more. The client's software is that of "
-    "storage-latency, "
-    "fitted to Cepheus fig. 10 alone, so that Gleam's 40, 60 and 65 % check it. The paper says "
-    "up to 65 % for its largest size, which it does not name; ours is 4 MiB.",
+    "storage-latency, fitted to Cepheus fig. 10 alone, so that Gleam's 40, 60 and 65 % check it. "
+    "The paper says up to 65 % for its largest size, which it does not name; ours is 4 MiB.",
     storage::run_gleam};
 
 const Experiment kStorageIops = {
@@ -299,14 +294,13 @@ const Experiment kStorageIops = {
     "beside unicasts",
     "Cepheus table I",
     "seconds",
-    storage::kIopsAxes,
+    "bytes",
     "over 3 unicasts",
     "equal within 2 %; the client's cost is fitted",
-    "As storage-latency, with 16 requests under way; the client's software takes 0.05 us a request "
-    "and 0.79 us a WRITE, fitted to the published rates of one and of three unicasts. \"Links "
-    "alone\": with none. \"Announced\": each WRITE by a packet before it, given to the NIC by the "
-    "same "
-    "call.",
+    "As storage-latency, with 16 requests under way; the client's software takes 0.05 us a "
+    "request and 0.79 us a WRITE, fitted to the published rates of one and of three unicasts. "
+    "\"Links alone\": with none. \"Announced\": each WRITE by a packet before it, given to the "
+    "NIC by the same call.",
     storage::run_iops};
 
 }  // namespace cepheus::sim

@@ -5,7 +5,6 @@
 
 #include "nic-emulator/engine/port.h"
 #include "nic-emulator/engine/qp_table.h"
-#include "nic-emulator/engine/srq_table.h"
 #include "wire/icrc.h"
 #include "wire/roce.h"
 

@@ -12,7 +12,6 @@
 #include "nic-emulator/engine/responder.h"
 #include "nic-emulator/engine/timer_heap.h"
 #include "nic-emulator/engine/uc_responder.h"
-#include "nic-emulator/engine/ud_responder.h"
 #include "nic-emulator/engine/unreliable_requester.h"
 
 namespace cepheus::rnic {

@@ -10,8 +10,10 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "support/locality/machine.h"
+#include "wire/unique_fd.h"
 
 namespace cepheus::locality {
 
@@ -30,5 +32,19 @@ using Claim = std::function<bool(unsigned)>;
 ThreadPlacement place_threads(hwloc_topology_t topology, hwloc_const_cpuset_t cores,
                               unsigned threads, std::span<const std::string> interfaces,
                               const Claim& claim);
+
+// Cores that switches of one machine have for themselves, so that no two poll on the same one.
+//
+// A claim is a name in the abstract namespace of Unix sockets (unix(7)): it belongs to one process,
+// and the kernel drops it when that ends, however it ends. Processes in other network namespaces are
+// not seen.
+class CoreClaims {
+ public:
+  // False if another process, or this one, has that core already.
+  bool take(unsigned cpu);
+
+ private:
+  std::vector<wire::UniqueFd> held_;
+};
 
 }  // namespace cepheus::locality

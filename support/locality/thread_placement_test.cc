@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "support/locality/core_claim.h"
 #include "support/locality/machine_testing.h"
 
 namespace cepheus::locality {

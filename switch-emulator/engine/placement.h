@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "switch-emulator/engine/registration.h"
 #include "switch-emulator/engine/routes.h"
-#include "switch-emulator/engine/tree_builder.h"
 
 namespace cepheus::fabric {
 

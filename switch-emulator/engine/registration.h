@@ -14,16 +14,39 @@
 //                             ACTIVATE
 #pragma once
 
+#include <span>
+
 #include "switch-emulator/engine/answers.h"
 #include "switch-emulator/engine/call.h"
 #include "switch-emulator/engine/group_table.h"
 #include "switch-emulator/engine/register_rate.h"
 #include "switch-emulator/engine/routes.h"
-#include "switch-emulator/engine/tree_builder.h"
+#include "wire/mrp.h"
 #include "wire/publication.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {
+
+// Which ports a registration makes paths of its group. A switch has one way to build trees; what
+// data then does on a path is the group's behaviour.
+struct Call;
+
+// Why a registration can't be.
+struct Refusal {
+  wire::MrpReject reason = wire::MrpReject::kNone;
+  wire::MrpMember member;  // whom it is about, if anyone
+
+  explicit operator bool() const { return reason != wire::MrpReject::kNone; }
+};
+
+class TreeBuilder {
+ public:
+  virtual ~TreeBuilder() = default;
+  // Makes paths of the group that lead to `members`, and puts those behind this switch on its
+  // roster. A refusal leaves what was placed before it.
+  virtual Refusal place_all(Call& call, GroupInstance& table,
+                            std::span<const wire::MrpMember> members) = 0;
+};
 
 // A control datagram that was understood.
 struct MrpRequest {

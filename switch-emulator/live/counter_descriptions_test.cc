@@ -1,4 +1,3 @@
-#include "switch-emulator/live/counter_descriptions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "switch-emulator/live/delay_line.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <map>
+
+#include "switch-emulator/live/transit.h"
 
 namespace cepheus::live {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "switch-emulator/live/test_group.h"
-#include "switch-emulator/ports/waiting_crowd.h"
+#include "switch-emulator/ports/test_waiting_crowd.h"
 
 namespace cepheus::live {
 namespace {

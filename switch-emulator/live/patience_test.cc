@@ -5,7 +5,7 @@
 
 #include <future>
 
-#include "switch-emulator/live/lingering.h"
+#include "switch-emulator/live/test_lingering.h"
 
 namespace cepheus::live {
 namespace {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -96,5 +97,12 @@ struct Total {
 };
 // Of the whole fabric, in the order of all_readings().
 std::vector<Total> totals(const FabricStatus& status);
+
+// What each reading of a fabric is (readings.h), in words.
+
+// A table for people, by scope.
+std::string describe_counters(bool colour);
+// {"drop_ttl": "time to live used up: a routing loop", ...}
+nlohmann::json counter_descriptions();
 
 }  // namespace cepheus::live

@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "switch-emulator/live/counter_descriptions.h"
 #include "switch-emulator/live/fabric_view.h"
 #include "switch-emulator/live/metrics.h"
-#include "switch-emulator/live/status_baseline.h"
+#include "switch-emulator/live/status.h"
 #include "switch-emulator/live/test_status.h"
 
 namespace cepheus::live {

@@ -83,4 +83,11 @@ std::string to_text(const FabricStatus& status, View view, bool colour);
 // A line for each group: who sends, who is waited for, who waits for its turn.
 std::string waiting_lines(const FabricStatus& status);
 
+// Counters since a moment: "reset" without touching the counters themselves, which engines and
+// links own.
+
+// Takes what `baseline` counted off `status`; gauges stay. Both are of the same fabric, and
+// `baseline` is the older one.
+void subtract(FabricStatus& status, const FabricStatus& baseline);
+
 }  // namespace cepheus::live

@@ -1,8 +1,11 @@
+// A status as JSON. The fields of each object are listed once: a Writer and a Reader both go through
+// the list.
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <type_traits>
+#include <vector>
 
-#include "switch-emulator/live/json_values.h"
-#include "switch-emulator/live/readings_json.h"
-#include "switch-emulator/live/sender_group_status.h"
+#include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/status.h"
 
 namespace cepheus::live {
@@ -10,227 +13,265 @@ namespace {
 
 using nlohmann::json;
 
-json link_to_json(const net::LinkConfig& link) {
-  return {{"rate_bps", link.rate.bits_per_second},
-          {"delay_ns", link.delay.count()},
-          {"queue_bytes", link.queue_bytes},
-          {"loss", link.loss},
-          {"duplicate", link.duplicate},
-          {"reorder", link.reorder},
-          {"reorder_by_ns", link.reorder_by.count()},
-          {"corrupt", link.corrupt},
-          {"seed", link.seed}};
+// `T` may be const: an Archive that writes leaves the object alone.
+template <typename T, typename Object>
+concept Of = std::is_same_v<std::remove_const_t<T>, Object>;
+
+void fields(auto& archive, Of<net::LinkConfig> auto& link) {
+  archive("rate_bps", link.rate.bits_per_second);
+  archive("delay_ns", link.delay);
+  archive("queue_bytes", link.queue_bytes);
+  archive("loss", link.loss);
+  archive("duplicate", link.duplicate);
+  archive("reorder", link.reorder);
+  archive("reorder_by_ns", link.reorder_by);
+  archive("corrupt", link.corrupt);
+  archive("seed", link.seed);
 }
 
-net::LinkConfig link_from_json(const json& in) {
-  net::LinkConfig link;
-  link.rate.bits_per_second = in.at("rate_bps");
-  link.delay = wire::Duration(in.at("delay_ns").get<std::int64_t>());
-  link.queue_bytes = in.at("queue_bytes");
-  link.loss = in.at("loss");
-  link.duplicate = in.at("duplicate");
-  link.reorder = in.at("reorder");
-  link.reorder_by = wire::Duration(in.at("reorder_by_ns").get<std::int64_t>());
-  link.corrupt = in.at("corrupt");
-  link.seed = in.at("seed");
-  return link;
+void fields(auto& archive, Of<net::LinkCounters> auto& link) { archive.readings(link); }
+
+void fields(auto& archive, Of<PortStatus> auto& port) {
+  archive("id", port.id);
+  archive("name", port.name);
+  archive("kind", port.kind);
+  archive("address", port.address);
+  archive("attached", port.attached);
+  archive("client_pid", port.client_pid);
+  archive("reserved", port.reserved);
+  archive("reserved_by", port.reserved_by);
+  archive("link", port.link);
+  archive("in_loss", port.in_loss);
+  archive("in_up", port.in_up);
+  archive("out_up", port.out_up);
+  archive("dark", port.dark);
+  archive("in", port.in);
+  archive("out", port.out);
+  archive.readings(port);
 }
 
-template <typename Object>
-json with_readings(json out, const Object& object) {
-  write_readings(object, out);
-  return out;
+void fields(auto& archive, Of<fabric::RegionView> auto& region) {
+  archive("number", region.number);
+  archive("virtual_address", region.virtual_address);
+  archive("length", region.length);
 }
 
-json port_to_json(const PortStatus& port) {
-  json out = {{"id", port.id.value()},
-              {"name", port.name},
-              {"kind", port.kind == net::PortKind::kHost ? "host" : "switch"},
-              {"address", port.address.to_string()},
-              {"attached", port.attached},
-              {"client_pid", port.client_pid},
-              {"reserved", port.reserved},
-              {"reserved_by", port.reserved_by},
-              {"link", link_to_json(port.link)},
-              {"in_loss", port.in_loss},
-              {"in_up", port.in_up},
-              {"out_up", port.out_up},
-              {"dark", port.dark},
-              {"in", with_readings(json::object(), port.in)},
-              {"out", with_readings(json::object(), port.out)}};
-  return with_readings(std::move(out), port);
+void fields(auto& archive, Of<fabric::PathView> auto& path) {
+  archive("port", path.port);
+  archive("name", path.name);
+  archive("is_host", path.is_host);
+  archive("host", path.host);
+  archive("qpn", path.qpn);
+  archive("acked", path.acked);
+  archive("lag", path.lag);
+  archive("turns_offset", path.turns_offset);
+  archive("is_source", path.is_source);
+  archive("towards_leader", path.towards_leader);
+  archive("regions", path.regions);
 }
 
-PortStatus port_from_json(const json& in) {
-  PortStatus port;
-  port.id = wire::PortId(in.at("id").get<std::uint16_t>());
-  port.name = in.at("name");
-  port.kind = in.at("kind") == "host" ? net::PortKind::kHost : net::PortKind::kSwitch;
-  port.address = address_from_json(in.at("address"));
-  port.attached = in.at("attached");
-  port.client_pid = in.at("client_pid");
-  port.reserved = in.at("reserved");
-  port.reserved_by = in.at("reserved_by");
-  port.link = link_from_json(in.at("link"));
-  port.in_loss = in.at("in_loss");
-  port.in_up = in.at("in_up");
-  port.out_up = in.at("out_up");
-  port.dark = in.value("dark", false);
-  read_readings(in.at("in"), port.in);
-  read_readings(in.at("out"), port.out);
-  read_readings(in, port);
-  return port;
+void fields(auto& archive, Of<fabric::WriteRefusal> auto& refusal) {
+  archive("host", refusal.host);
+  archive("region", refusal.region);
+  archive("offset", refusal.offset);
+  archive("length", refusal.length);
+  archive("by_nic", refusal.by_nic);
+  archive("count", refusal.count);
 }
 
-json path_to_json(const fabric::PathView& path) {
-  json regions = json::array();
-  for (const fabric::RegionView& region : path.regions) {
-    regions.push_back({{"number", region.number},
-                       {"virtual_address", region.virtual_address},
-                       {"length", region.length}});
+void fields(auto& archive, Of<fabric::GroupView> auto& group) {
+  archive("id", group.id);
+  archive("epoch", group.epoch);
+  archive("leader", group.leader);
+  archive("active", group.active);
+  archive("source_change", group.source_change);
+  archive("write_mode", group.write_mode);
+  archive("write_refused", group.refused);
+  archive("start", group.start);
+  archive("base", group.base);
+  archive("sent", group.sent);
+  archive("acknowledged", group.acknowledged);
+  archive("source", group.source);
+  archive("next_source", group.next_source);
+  archive("nak_held", group.nak_held);
+  archive("paths", group.paths);
+  archive.readings(group);
+}
+
+void fields(auto& archive, Of<fabric::SenderReceiverView> auto& receiver) {
+  archive("host", receiver.host);
+  archive("qpn", receiver.qpn);
+  archive("known", receiver.is_known);
+  archive("acked", receiver.acked);
+  archive("lag", receiver.lag);
+  archive("regions", receiver.regions);
+}
+
+void fields(auto& archive, Of<fabric::SenderGroupView> auto& group) {
+  archive("sender", group.sender);
+  archive("alias", group.alias);
+  archive("virtual_qpn", group.virtual_qpn);
+  archive("sender_qpn", group.sender_qpn);
+  archive("epoch", group.epoch);
+  archive("merges", group.merges);
+  archive("branches", group.branches);
+  archive("replicas", group.replicas);
+  archive("receivers", group.receivers);
+  archive.readings(group);
+}
+
+void fields(auto& archive, Of<SwitchStatus> auto& one) {
+  archive("name", one.name);
+  archive("ports", one.ports);
+  archive("groups", one.groups);
+  archive("sender_groups", one.sender_groups);
+  archive.readings(one);
+}
+
+void fields(auto& archive, Of<FabricStatus> auto& status) {
+  archive("pid", status.pid);
+  archive("uptime_seconds", status.uptime_seconds);
+  archive("mtu", status.mtu);
+  archive("icrc_always", status.icrc_always);
+  archive("placement", status.placement);
+  archive("switches", status.switches);
+  archive.readings(status);
+}
+
+template <typename T>
+constexpr bool kIsPlain = std::is_arithmetic_v<T> || std::is_same_v<T, std::string>;
+template <typename T>
+concept Number = requires(T value) {
+  value.value();
+};  // PSNs, QPNs and ports
+
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const char* key, const T& value) {
+    out[key] = written(value);
   }
-  return {{"port", path.port.value()},
-          {"name", path.name},
-          {"is_host", path.is_host},
-          {"host", path.host.to_string()},
-          {"qpn", path.qpn.value()},
-          {"acked", path.acked.value()},
-          {"lag", path.lag},
-          {"turns_offset", path.turns_offset},
-          {"is_source", path.is_source},
-          {"towards_leader", path.towards_leader},
-          {"regions", std::move(regions)}};
-}
-
-fabric::RegionView region_from_json(const json& in) {
-  return {in.at("number"), in.at("virtual_address"), in.at("length")};
-}
-
-// null: no WRITE was refused.
-json refusal_to_json(const std::optional<fabric::WriteRefusal>& refusal) {
-  if (!refusal) return nullptr;
-  return {{"host", refusal->host.to_string()}, {"region", refusal->region},
-          {"offset", refusal->offset},         {"length", refusal->length},
-          {"by_nic", refusal->by_nic},         {"count", refusal->count}};
-}
-
-std::optional<fabric::WriteRefusal> refusal_from_json(const json& in) {
-  if (in.is_null()) return std::nullopt;
-  return fabric::WriteRefusal{address_from_json(in.at("host")),
-                              in.at("region"),
-                              in.at("offset"),
-                              in.at("length"),
-                              in.at("by_nic"),
-                              in.at("count")};
-}
-
-fabric::PathView path_from_json(const json& in) {
-  fabric::PathView path;
-  path.port = wire::PortId(in.at("port").get<std::uint16_t>());
-  path.name = in.at("name");
-  path.is_host = in.at("is_host");
-  path.host = address_from_json(in.at("host"));
-  path.qpn = wire::Qpn(in.at("qpn").get<std::uint32_t>());
-  path.acked = wire::Psn(in.at("acked").get<std::uint32_t>());
-  path.lag = in.at("lag");
-  path.turns_offset = in.at("turns_offset");
-  path.is_source = in.at("is_source");
-  path.towards_leader = in.at("towards_leader");
-  for (const json& region : in.at("regions")) path.regions.push_back(region_from_json(region));
-  return path;
-}
-
-json group_to_json(const FabricStatus& status, const fabric::GroupView& group) {
-  json paths = json::array();
-  for (const fabric::PathView& path : group.paths) paths.push_back(path_to_json(path));
-  const WaitedFor late = waited_for(status, group.id);
-  json out = {{"id", group.id.to_string()},
-              {"epoch", group.epoch},
-              {"leader", group.leader.to_string()},
-              {"active", group.active},
-              {"source_change", group.source_change},
-              {"write_mode", group.write_mode},
-              {"write_refused", refusal_to_json(group.refused)},
-              {"start", group.start.value()},
-              {"base", group.base.value()},
-              {"sent", group.sent.value()},
-              {"acknowledged", group.acknowledged.value()},
-              {"source", group.source.to_string()},
-              {"next_source", group.next_source.to_string()},
-              {"nak_held", group.nak_held},
-              {"waiting_for", {{"names", late.names}, {"packets", late.packets}}},
-              {"paths", std::move(paths)}};
-  return with_readings(std::move(out), group);
-}
-
-fabric::GroupView group_from_json(const json& in) {
-  fabric::GroupView group;
-  group.id = address_from_json(in.at("id"));
-  group.epoch = in.at("epoch");
-  group.leader = address_from_json(in.at("leader"));
-  group.active = in.at("active");
-  group.source_change = in.at("source_change");
-  group.write_mode = in.at("write_mode");
-  group.refused = refusal_from_json(in.at("write_refused"));
-  group.start = wire::Psn(in.at("start").get<std::uint32_t>());
-  group.base = wire::Psn(in.at("base").get<std::uint32_t>());
-  group.sent = wire::Psn(in.at("sent").get<std::uint32_t>());
-  group.acknowledged = wire::Psn(in.at("acknowledged").get<std::uint32_t>());
-  group.source = address_from_json(in.at("source"));
-  group.next_source = address_from_json(in.at("next_source"));
-  group.nak_held = in.at("nak_held");
-  for (const json& path : in.at("paths")) group.paths.push_back(path_from_json(path));
-  read_readings(in, group);
-  return group;
-}
-
-json switch_to_json(const FabricStatus& status, const SwitchStatus& one) {
-  json ports = json::array(), groups = json::array(), sender_groups = json::array();
-  for (const auto& group : one.sender_groups) sender_groups.push_back(sender_group_to_json(group));
-  for (const PortStatus& port : one.ports) ports.push_back(port_to_json(port));
-  for (const fabric::GroupView& group : one.groups) groups.push_back(group_to_json(status, group));
-  json out = {{"name", one.name},
-              {"ports", std::move(ports)},
-              {"groups", std::move(groups)},
-              {"sender_groups", std::move(sender_groups)}};
-  return with_readings(std::move(out), one);
-}
-
-SwitchStatus switch_from_json(const json& in) {
-  SwitchStatus one;
-  one.name = in.at("name");
-  for (const json& port : in.at("ports")) one.ports.push_back(port_from_json(port));
-  for (const json& group : in.at("groups")) one.groups.push_back(group_from_json(group));
-  for (const json& group : in.at("sender_groups")) {
-    one.sender_groups.push_back(sender_group_from_json(group));
+  // Own keys, and "counters" with those that are not 0.
+  template <typename Object>
+  void readings(const Object& object) {
+    for (const Reading<Object>& reading : live::readings<Object>()) {
+      if (reading.set == nullptr) continue;
+      const std::string key(reading.name);
+      const std::uint64_t value = reading.of(object);
+      if (reading.listing == Listing::kOwn) {
+        out[key] = value;
+      } else if (json& counters = out["counters"]; value != 0) {
+        counters[key] = value;
+      } else if (counters.is_null()) {
+        counters = json::object();
+      }
+    }
   }
-  read_readings(in, one);
-  return one;
-}
+
+  json out = json::object();
+
+ private:
+  template <typename T>
+  static json written(const std::vector<T>& values) {
+    json all = json::array();
+    for (const T& value : values) all.push_back(written(value));
+    return all;
+  }
+  template <typename T>
+  static json written(const std::optional<T>& value) {
+    return value ? written(*value) : json();
+  }
+  static json written(wire::Ipv4 address) { return address.to_string(); }
+  static json written(wire::Duration time) { return time.count(); }
+  static json written(net::PortKind kind) {
+    return kind == net::PortKind::kHost ? "host" : "switch";
+  }
+  template <typename T>
+  static json written(const T& value) {
+    if constexpr (kIsPlain<T>) {
+      return value;
+    } else if constexpr (Number<T>) {
+      return value.value();
+    } else {
+      Writer inner;
+      fields(inner, value);
+      return std::move(inner.out);
+    }
+  }
+};
+
+// Throws json::exception if a key is missing; unknown ones are skipped.
+class Reader {
+ public:
+  explicit Reader(const json& in) : in_(in) {}
+
+  template <typename T>
+  void operator()(const char* key, T& value) {
+    read(in_.at(key), value);
+  }
+  template <typename Object>
+  void readings(Object& object) {
+    for (const Reading<Object>& reading : live::readings<Object>()) {
+      if (reading.set == nullptr) continue;
+      const std::string key(reading.name);
+      const bool is_own = reading.listing == Listing::kOwn;
+      reading.set(object, is_own ? in_.at(key).template get<std::uint64_t>()
+                                 : in_.at("counters").value(key, std::uint64_t{0}));
+    }
+  }
+  template <typename T>
+  static void read(const json& in, T& value) {
+    if constexpr (kIsPlain<T>) {
+      in.get_to(value);
+    } else if constexpr (Number<T>) {
+      value = T(in.get<decltype(value.value())>());
+    } else {
+      Reader inner(in);
+      fields(inner, value);
+    }
+  }
+
+ private:
+  template <typename T>
+  static void read(const json& in, std::vector<T>& values) {
+    for (const json& one : in) read(one, values.emplace_back());
+  }
+  template <typename T>
+  static void read(const json& in, std::optional<T>& value) {
+    if (!in.is_null()) read(in, value.emplace());
+  }
+  // Unset, if it is no address.
+  static void read(const json& in, wire::Ipv4& address) {
+    address = wire::Ipv4::parse(in.get_ref<const std::string&>()).value_or(wire::Ipv4());
+  }
+  static void read(const json& in, wire::Duration& time) {
+    time = wire::Duration(in.get<std::int64_t>());
+  }
+  static void read(const json& in, net::PortKind& kind) {
+    kind = in == "host" ? net::PortKind::kHost : net::PortKind::kSwitch;
+  }
+
+  const json& in_;
+};
 
 }  // namespace
 
 json to_json(const FabricStatus& status) {
-  json switches = json::array();
-  for (const SwitchStatus& one : status.switches) switches.push_back(switch_to_json(status, one));
-  json out = {{"pid", status.pid},
-              {"uptime_seconds", status.uptime_seconds},
-              {"mtu", status.mtu},
-              {"icrc_always", status.icrc_always},
-              {"placement", status.placement},
-              {"switches", std::move(switches)}};
-  return with_readings(std::move(out), status);
+  Writer writer;
+  fields(writer, status);
+  for (json& one : writer.out["switches"]) {
+    for (json& group : one["groups"]) {
+      const auto id = wire::Ipv4::parse(group["id"].get_ref<const std::string&>());
+      const WaitedFor late = waited_for(status, *id);
+      group["waiting_for"] = {{"names", late.names}, {"packets", late.packets}};
+    }
+  }
+  return std::move(writer.out);
 }
 
 wire::Result<FabricStatus> status_from_json(const json& in) try {
   FabricStatus status;
-  status.pid = in.at("pid");
-  status.uptime_seconds = in.at("uptime_seconds");
-  status.mtu = in.at("mtu");
-  status.icrc_always = in.at("icrc_always");
-  status.placement = in.value("placement", "");
-  read_readings(in, status);
-  for (const json& one : in.at("switches")) status.switches.push_back(switch_from_json(one));
+  Reader::read(in, status);
   return status;
 } catch (const json::exception& e) {
   return wire::fail(wire::ErrorCode::kInvalid,

@@ -5,7 +5,6 @@
 
 #include "net/units.h"
 #include "switch-emulator/live/readings.h"
-#include "switch-emulator/live/sender_group_status.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/text_table.h"
 
@@ -119,17 +118,10 @@ class HostNames {
 };
 
 std::string waiting_text(const WaitedFor& late, bool colour) {
-  constexpr std::size_t kMostNames = 4;
   if (late.names.empty()) return styled("all have acknowledged", Style::kGood, colour);
-  std::string names;
-  for (std::size_t i = 0; i < late.names.size() && i < kMostNames; ++i) {
-    names += (i == 0 ? "" : ", ") + late.names[i];
-  }
-  if (late.names.size() > kMostNames) {
-    names += " and " + std::to_string(late.names.size() - kMostNames) + " more";
-  }
-  return styled("waiting for " + names + " (" + count_of(late.packets, "packet") + ")",
-                Style::kAlarm, colour);
+  return styled(
+      "waiting for " + first_few(late.names) + " (" + count_of(late.packets, "packet") + ")",
+      Style::kAlarm, colour);
 }
 
 // "source h0; waiting for h2 (12 packets); h1 waits for its turn"
@@ -181,14 +173,12 @@ class GroupTree {
 
   // ", region 7 (4096 bytes)"
   static std::string regions_text(const std::vector<fabric::RegionView>& regions) {
-    constexpr std::size_t kMost = 4;
-    std::string text;
-    for (std::size_t i = 0; i < regions.size() && i < kMost; ++i) {
-      text += ", region " + std::to_string(regions[i].number) + " (" +
-              count_of(regions[i].length, "byte") + ")";
+    std::vector<std::string> texts;
+    for (const fabric::RegionView& region : regions) {
+      texts.push_back("region " + std::to_string(region.number) + " (" +
+                      count_of(region.length, "byte") + ")");
     }
-    if (regions.size() > kMost) text += " and " + std::to_string(regions.size() - kMost) + " more";
-    return text;
+    return texts.empty() ? "" : ", " + first_few(texts);
   }
 
   void add_path(const fabric::PathView& path, const std::string& branch) {
@@ -263,6 +253,45 @@ void for_each_group(const FabricStatus& status, F&& f) {
       }
     }
   }
+}
+
+std::string receivers_text(const fabric::SenderGroupView& group) {
+  std::string text;
+  for (const fabric::SenderReceiverView& one : group.receivers) {
+    text += (text.empty() ? "" : ", ") + one.host.to_string() + " (qp " + hex24(one.qpn.value());
+    if (!one.regions.empty()) text += ", " + count_of(one.regions.size(), "region");
+    if (group.merges && !one.is_known) text += ", not heard since this switch began";
+    if (one.lag > 0) text += ", lags by " + count_of(one.lag, "packet");
+    text += ")";
+  }
+  return text;
+}
+
+// "s0: merges feedback, 3 ways by a rule of 3 replicas; 12 packets, 36 copies; 59 bytes; to ..."
+std::string record_text(const SwitchStatus& at, const fabric::SenderGroupView& group) {
+  std::string text = "  " + printable(at.name) + ": ";
+  if (group.merges) text += "merges feedback, ";
+  text += group.replicas > 0 ? "a rule of " + count_of(group.replicas, "replica")
+                             : std::string("no rule, data goes on as it is");
+  text += "; " + count_of(group.data_packets, "packet") + ", " + std::to_string(group.copies) +
+          (group.copies == 1 ? " copy" : " copies") + "; table " +
+          count_of(group.rule_bytes + group.merge_bytes, "byte");
+  return text + "; receivers " + receivers_text(group) + "\n";
+}
+
+std::string sender_groups_text(const FabricStatus& status, bool colour) {
+  std::map<std::pair<wire::Ipv4, wire::Qpn>, std::string> groups;
+  for (const SwitchStatus& one : status.switches) {
+    for (const fabric::SenderGroupView& group : one.sender_groups) {
+      groups[{group.sender, group.virtual_qpn}] += record_text(one, group);
+    }
+  }
+  std::string text;
+  for (const auto& [name, records] : groups) {
+    const std::string title = name.first.to_string() + " to " + hex24(name.second.value());
+    text += styled(title, Style::kTitle, colour) + "  sender group\n" + records;
+  }
+  return text;
 }
 
 std::string groups_text(const FabricStatus& status, bool colour) {

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "switch-emulator/live/contention.h"
 #include "wire/roce.h"
 
 namespace cepheus::live {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
 
-#include "switch-emulator/ports/waiting_crowd.h"
+#include "switch-emulator/ports/test_waiting_crowd.h"
 
 namespace cepheus::fabric {
 namespace {

@@ -1,10 +1,9 @@
-#include "switch-emulator/ports/checksum.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "switch-emulator/ports/received_frames.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {

@@ -1,6 +1,10 @@
 #include "switch-emulator/ports/received_frames.h"
 
-#include "switch-emulator/ports/checksum.h"
+#include <cstddef>
+
+#include "wire/byte_order.h"
+#include "wire/ethernet.h"
+#include "wire/ipv4_header.h"
 
 namespace cepheus::fabric {
 
@@ -28,6 +32,44 @@ std::optional<PortCounter> take_in(PayloadPools& pools, std::uint32_t pool,
     return PortCounter::kDropNoSlot;
   }
   return std::nullopt;
+}
+
+namespace {
+
+constexpr std::uint8_t kTcp = 6;
+constexpr std::size_t kUdpChecksum = 6, kTcpChecksum = 16;  // offsets behind the IPv4 header
+
+std::uint64_t sum_of(std::span<const std::uint8_t> bytes) {
+  std::uint64_t sum = 0;
+  const std::size_t even = bytes.size() & ~std::size_t{1};
+  for (std::size_t i = 0; i < even; i += 2) sum += wire::load_be16(bytes.data() + i);
+  if (even != bytes.size()) sum += std::uint64_t{bytes.back()} << 8;
+  return sum;
+}
+
+}  // namespace
+
+void complete_checksum(std::span<std::uint8_t> frame) {
+  const auto ethernet = wire::Ethernet::parse(frame);
+  if (!ethernet || ethernet->ether_type != wire::Ethernet::kIpv4) return;
+  const auto packet = frame.subspan(wire::Ethernet::kSize);
+  const auto ip = wire::Ipv4Header::parse(packet);
+  if (!ip || ip->total_length > packet.size()) return;
+  const bool udp = ip->protocol == wire::Ipv4Header::kUdp;
+  if (!udp && ip->protocol != kTcp) return;
+  const auto segment =
+      packet.subspan(wire::Ipv4Header::kSize, ip->total_length - wire::Ipv4Header::kSize);
+  const std::size_t at = udp ? kUdpChecksum : kTcpChecksum;
+  if (segment.size() < at + 2) return;
+
+  wire::store_be16(segment.data() + at, 0);
+  std::uint64_t sum = sum_of(segment) + ip->protocol + segment.size();
+  for (const wire::Ipv4 address : {ip->source, ip->destination}) {
+    sum += (address.value() >> 16) + (address.value() & 0xFFFF);
+  }
+  while (sum > 0xFFFF) sum = (sum & 0xFFFF) + (sum >> 16);
+  const auto checksum = static_cast<std::uint16_t>(~sum);
+  wire::store_be16(segment.data() + at, udp && checksum == 0 ? 0xFFFF : checksum);
 }
 
 }  // namespace cepheus::fabric

@@ -1,13 +1,22 @@
 // What of that which comes from a packet socket is a frame of the fabric.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 
 #include "switch-emulator/ports/access_port.h"
 #include "switch-emulator/ports/packet_socket.h"
 #include "switch-emulator/ports/payload_pool.h"
 
 namespace cepheus::fabric {
+
+// Transport checksums that a sender left to hardware which a packet between two processes of one
+// machine never meets (RFC 768, RFC 9293 3.1).
+
+// Makes the UDP or TCP checksum of an unfragmented IPv4 packet behind an Ethernet header; anything
+// else, and packets shorter than they say, stay as they are.
+void complete_checksum(std::span<std::uint8_t> frame);
 
 // Why nothing of it can be used, or nothing.
 std::optional<PortCounter> flaw_of(const PacketSocket::Received& received,

@@ -14,7 +14,7 @@
 #include <memory>
 #include <thread>
 
-#include "switch-emulator/ports/wake_flag.h"
+#include "switch-emulator/ports/port_segment.h"
 
 namespace cepheus::fabric {
 namespace {

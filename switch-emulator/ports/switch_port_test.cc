@@ -11,7 +11,7 @@
 #include <set>
 
 #include "switch-emulator/ports/bare_client.h"
-#include "switch-emulator/ports/waiting_crowd.h"
+#include "switch-emulator/ports/test_waiting_crowd.h"
 #include "wire/roce.h"
 
 namespace cepheus::fabric {

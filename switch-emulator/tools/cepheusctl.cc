@@ -16,9 +16,9 @@
 
 #include "support/reports/report_directory.h"
 #include "switch-emulator/live/control_protocol.h"
-#include "switch-emulator/live/counter_descriptions.h"
 #include "switch-emulator/live/metrics.h"
 #include "switch-emulator/live/printable.h"
+#include "switch-emulator/live/readings.h"
 #include "switch-emulator/live/status.h"
 #include "switch-emulator/live/topology_graph.h"
 #include "switch-emulator/tools/explain.h"

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "support/locality/core_claim.h"
 #include "support/locality/machine.h"
 #include "support/locality/thread_placement.h"
 
