@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "controller/backoff.h"
-#include "controller/evictions.h"
 #include "controller/laggards.h"
 #include "wire/mrp.h"
 #include "wire/result.h"
@@ -39,6 +38,36 @@ using wire::Ipv4;
 using wire::McstId;
 using wire::MrpMember;
 using wire::MrpMessage;
+
+// Members that were taken out, until the switches that they were at have confirmed it
+// (docs/protocol.md, "Members that die or stall").
+class Evictions {
+ public:
+  void add(Instant now, const MrpMember& gone, Pace pace) {
+    list_.push_back(gone);
+    repeat_ = Backoff(pace, now);
+  }
+  void on_confirmed(std::span<const MrpMember> confirmed) {
+    for (const MrpMember& member : confirmed) std::erase(list_, member);
+    if (list_.empty()) stop();
+  }
+  // Whom EVICT is to name now; nobody any more once the repeats are used up.
+  std::span<const MrpMember> take_due(Instant now) {
+    if (repeat_.is_used_up()) list_.clear();
+    if (list_.empty()) {
+      stop();
+    } else {
+      repeat_.sent(now);
+    }
+    return list_;
+  }
+  void stop() { repeat_.stop(); }
+  Instant deadline() const { return repeat_.deadline(); }
+
+ private:
+  std::vector<MrpMember> list_;
+  Backoff repeat_;
+};
 
 // The caller owns it, sends what is in it, each to its McstID (those of sender groups to their
 // destination(), sender_registration.h), clears it and passes it again.

@@ -18,19 +18,6 @@ using wire::ErrorCode;
 using wire::MrpReject;
 using wire::MrpType;
 
-bool is(const Network::Datagram& d, MrpType type) { return d.message.header.type == type; }
-
-MrpMessage reject(MrpReject reason, std::vector<MrpMember> named = {}) {
-  MrpMessage m;
-  m.header.type = MrpType::kReject;
-  m.header.flags = static_cast<std::uint16_t>(reason);
-  m.header.mcst_id = kGroup;
-  m.header.epoch = kEpoch;
-  m.header.instance = kInstance;
-  for (const MrpMember& each : named) m.add(each);
-  return m;
-}
-
 MrpMessage confirm_of(std::vector<std::uint32_t> members) {
   MrpMessage m = reject(MrpReject::kNone);
   m.header.type = MrpType::kConfirm;
@@ -145,157 +132,6 @@ TEST(Registration, GoesOnWhileTheFabricAnswersAndEndsInItsSilence) {
     net.run(kStart + 15s);
     EXPECT_EQ(net.leader.state(), State::kActive);
   }
-}
-
-TEST(Registration, TimesOutWhileTheFabricAnswers) {
-  RegistrationConfig config = leader_config();
-  config.timeout = 2s;
-  config.silence = 1s;
-  Network net(4, config);
-  net.lose = [&](const Network::Datagram& d) {
-    return is(d, MrpType::kConfirm) && net.now < kStart + (d.from == host(1) ? 700ms : 1400ms);
-  };
-  net.unplugged = host(3);
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 1990ms);
-  EXPECT_EQ(net.leader.state(), State::kRegistering);
-  net.run(kStart + 2s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) did not confirm within 2 s"));
-}
-
-TEST(Registration, EndsAfterItsSilenceIfNobodyAnswersAtAll) {
-  RegistrationConfig config = leader_config();
-  config.timeout = 20s;
-  config.silence = 1s;
-  Network net(3, config);
-  net.serves_groups = false;
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 990ms);
-  EXPECT_EQ(net.leader.state(), State::kRegistering);
-  net.run(kStart + 1s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-}
-
-TEST(Registration, TimesOutNamingWhoIsMissingAndUnregistersAll) {
-  Network net(4);
-  net.unplugged = host(2);
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 2s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  EXPECT_EQ(net.leader.error().code, ErrorCode::kTimedOut);
-  EXPECT_EQ(net.leader.reject_reason(), MrpReject::kNone);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.3 (qp 0x13) did not confirm within 1 s"));
-  EXPECT_THAT(net.leader.error().text, Not(HasSubstr("10.0.0.2")));
-  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kFailed);
-  EXPECT_EQ(net.hosts.at(host(1)).reject_reason(), MrpReject::kNone);
-  EXPECT_EQ(net.hosts.at(host(3)).state(), Membership::State::kFailed);
-  EXPECT_EQ(net.leader.deadline(), wire::kNever);
-}
-
-TEST(Registration, NamesOnlyTheFirstFewOfManyMissing) {
-  Network net(200);
-  net.serves_groups = false;
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 2s);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.5 (qp 0x15) and 195 more did not"));
-  EXPECT_THAT(net.leader.error().text, HasSubstr("no member answered"));
-  EXPECT_LT(net.leader.error().text.size(), 256u);
-}
-
-TEST(Registration, TellsMembersThatNoSwitchEverNamedTheGroupTo) {
-  Network net(3);
-  net.serves_groups = false;
-  ASSERT_TRUE(net.start());
-  net.deliver({Ipv4(10, 0, 255, 1), reject(MrpReject::kTableFull)});
-  net.settle();
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  for (const auto& [address, m] : net.hosts) {
-    EXPECT_EQ(m.state(), Membership::State::kFailed) << address.to_string();
-    EXPECT_EQ(m.reject_reason(), MrpReject::kTableFull);
-  }
-}
-
-TEST(Registration, SaysWhoRefusedAndWhatToDo) {
-  struct Case {
-    MrpReject reason;
-    std::vector<MrpMember> named;
-    const char* text;
-  };
-  const Case cases[] = {
-      {MrpReject::kTableFull, {}, "free groups or raise max_groups"},
-      {MrpReject::kNoRoute,
-       {member(2)},
-       "no route to 10.0.0.3 (qp 0x13): see whether trunks are down"},
-      {MrpReject::kIdInUse, {}, "198.18.3.4 belongs to another leader"},
-      {MrpReject::kIdInUse, {member(1)}, "10.0.0.2 (qp 0x12) already belongs to another leader"},
-      {MrpReject::kNotMember, {member(1)}, "10.0.0.2 (qp 0x12) is unknown to its host"},
-      {MrpReject::kNotAuthorised, {}, "give the leader the fabric's key"},
-      {MrpReject::kVersion, {}, "bring leader, members and switches to the same version"},
-      {MrpReject::kTooManyPaths, {member(2)}, "raise max_paths"},
-      {MrpReject::kQuota, {}, "free groups or raise max_groups_per_host"},
-      {MrpReject::kIncomplete, {}, "create fresh groups"},
-      {static_cast<MrpReject>(99), {}, "no reason that this version knows (99)"},
-  };
-  for (const Case& c : cases) {
-    Network net(3);
-    ASSERT_TRUE(net.start());
-    net.deliver({Ipv4(10, 0, 255, 1), reject(c.reason, c.named)});
-    EXPECT_EQ(net.leader.state(), State::kFailed);
-    EXPECT_EQ(net.leader.error().code, ErrorCode::kRefused);
-    EXPECT_EQ(net.leader.reject_reason(), c.reason);
-    EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.255.1 refused the registration: "));
-    EXPECT_THAT(net.leader.error().text, HasSubstr(c.text));
-  }
-}
-
-TEST(Registration, BelievesNoRejectAboutStrangersOrItself) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
-  for (const std::uint32_t about : {0u, 9u}) {
-    net.deliver({host(9), reject(MrpReject::kMemberFailed, {member(about)})});
-  }
-  net.settle();
-  EXPECT_EQ(net.leader.state(), State::kActive);
-}
-
-TEST(Registration, BelievesNoMembersRejectButAboutItself) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
-  net.deliver({host(1), reject(MrpReject::kMemberFailed, {member(2)})});
-  net.deliver({host(1), reject(MrpReject::kMemberFailed, {member(1), member(2)})});
-  net.deliver({host(1), reject(MrpReject::kTableFull)});  // as a switch would
-  EXPECT_EQ(net.leader.state(), State::kRegistering);
-  net.settle();
-  EXPECT_EQ(net.leader.state(), State::kActive);
-  Network other(3);
-  ASSERT_TRUE(other.start());
-  other.deliver({host(1), reject(MrpReject::kVersion)});  // it could not read who was named
-  EXPECT_EQ(other.leader.state(), State::kFailed);
-}
-
-TEST(Registration, FailsForAllWhenOneQueuePairDoesNotConnect) {
-  Network net(4);
-  net.connects = [](Ipv4 address) { return address != host(3); };
-  ASSERT_TRUE(net.start());
-  net.run(kStart + 1s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  EXPECT_EQ(net.leader.reject_reason(), MrpReject::kMemberFailed);
-  EXPECT_THAT(net.leader.error().text, HasSubstr("10.0.0.4 (qp 0x14) could not connect"));
-  for (const auto& [address, m] : net.hosts) EXPECT_EQ(m.state(), Membership::State::kFailed);
-}
-
-TEST(Registration, AnActiveMemberLearnsThatAnotherNeverBecameActive) {
-  Network net(3);
-  net.lose = [](const Network::Datagram& d) {
-    return d.from == host(2) && d.message.header.flags == unsigned(MrpType::kActivate);
-  };
-  ASSERT_TRUE(net.start());
-  net.settle();
-  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kActive);
-  net.run(kStart + 2s);
-  EXPECT_EQ(net.leader.state(), State::kFailed);
-  EXPECT_EQ(net.hosts.at(host(1)).state(), Membership::State::kGone);
 }
 
 TEST(Registration, IgnoresWhatIsNotForIt) {
@@ -413,30 +249,6 @@ TEST(Registration, ThatIsHeldTooLongSaysWhatIsMissing) {
   ASSERT_TRUE(net.start());
   net.run(net.now + 2s);
   EXPECT_THAT(net.leader.error().text, HasSubstr("did not confirm the leader's memory regions"));
-}
-
-TEST(Registration, EndsWithTheMemberNamedWhoseRegionDoesNotHoldAWrite) {
-  for (const bool of_leader : {false, true}) {
-    Network net(3);
-    ASSERT_TRUE(net.start());
-    net.settle();
-    const MrpMessage told = reject(MrpReject::kRemoteAccess, {member(of_leader ? 0 : 2)});
-    net.deliver({host(1), told});
-    EXPECT_EQ(net.leader.state(), State::kActive) << "a member says so of another";
-    net.deliver({test::kSwitch, told});
-    EXPECT_EQ(net.leader.reject_reason(), MrpReject::kRemoteAccess);
-    const std::string whose = of_leader ? "10.0.0.1 (qp 0x11)" : "10.0.0.3 (qp 0x13)";
-    EXPECT_THAT(net.leader.error().text, HasSubstr("refused a WRITE: " + whose));
-  }
-}
-
-TEST(Registration, EndsWithTheMemberNamedWhoPublishesWhereNothingIsRewritten) {
-  Network net(3);
-  ASSERT_TRUE(net.start());
-  net.deliver({test::kSwitch, reject(MrpReject::kWriteMode, {member(0)})});
-  EXPECT_THAT(net.leader.error().text,
-              HasSubstr("can't serve the group's WRITEs: 10.0.0.1 (qp 0x11) publishes"));
-  EXPECT_THAT(net.leader.error().text, HasSubstr("same_key"));
 }
 
 TEST(Registration, CountsADoubledConfirmOnce) {

@@ -163,4 +163,18 @@ class Network {
   std::vector<Datagram> kept_back_;
 };
 
+inline MrpMessage reject(wire::MrpReject reason, std::vector<MrpMember> named = {}) {
+  MrpMessage m;
+  m.header.type = wire::MrpType::kReject;
+  m.header.flags = static_cast<std::uint16_t>(reason);
+  m.header.mcst_id = kGroup;
+  m.header.epoch = kEpoch;
+  m.header.instance = kInstance;
+  for (const MrpMember& each : named) m.add(each);
+  return m;
+}
+inline bool is(const Network::Datagram& d, wire::MrpType type) {
+  return d.message.header.type == type;
+}
+
 }  // namespace cepheus::mrp::test

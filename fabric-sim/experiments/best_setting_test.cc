@@ -1,4 +1,3 @@
-#include "fabric-sim/experiments/best_setting.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,6 @@
 #include "fabric-sim/experiments/connection.h"
 
 namespace cepheus::sim {
-namespace {
 
 std::uint32_t open_memory(Testbed& testbed, Host& host) {
   const auto memory = testbed.memory();
@@ -18,8 +17,6 @@ void require_success(const rnic::Completion& completion) {
   throw std::runtime_error("a simulated work request ended with " +
                            std::string(rnic::to_string(completion.status)));
 }
-
-}  // namespace
 
 MessageSource::MessageSource(Testbed& testbed, Host& host)
     : host_(host), lkey_(open_memory(testbed, host)), qpn_(create_qp(host, kPostedMessages)) {

@@ -13,6 +13,11 @@ namespace cepheus::sim {
 // queues carries, if they are large.
 inline constexpr std::uint32_t kPostedMessages = 16;
 
+// The host may send from the testbed's memory and receive into it. The key.
+std::uint32_t open_memory(Testbed& testbed, Host& host);
+// Throws std::runtime_error if the work request failed.
+void require_success(const rnic::Completion& completion);
+
 // Sends messages in order. As many as there is room for are posted at once, more wait.
 class MessageSource final : public CompletionClient {
  public:

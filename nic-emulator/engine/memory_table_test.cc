@@ -6,8 +6,6 @@
 #include <array>
 #include <set>
 
-#include "nic-emulator/engine/scatter_gather.h"
-
 namespace cepheus::rnic {
 namespace {
 

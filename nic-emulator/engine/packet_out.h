@@ -10,6 +10,14 @@
 
 namespace cepheus::rnic {
 
+// What came of an attempt to build a packet.
+enum class Build {
+  kBuilt,
+  kNothing,      // there was nothing to send after all
+  kNeedsBuffer,  // its payload needs the driver's buffer
+  kFailed,       // memory could not be read: the QP may break down now
+};
+
 // Where a packet's payload goes once its headers are emitted.
 struct PayloadRoom {
   std::span<std::uint8_t> bytes;  // payload and pad; the pad is zeroed

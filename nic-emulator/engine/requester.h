@@ -17,7 +17,7 @@
 #include <optional>
 #include <span>
 
-#include "nic-emulator/engine/build.h"
+#include "nic-emulator/engine/packet_out.h"
 #include "nic-emulator/engine/port.h"
 #include "nic-emulator/engine/send_queue.h"
 #include "wire/extension_headers.h"

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "nic-emulator/engine/memory_table.h"
 #include "nic-emulator/engine/requester.h"
-#include "nic-emulator/engine/scatter_gather.h"
 
 namespace cepheus::rnic {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <span>
 
-#include "nic-emulator/engine/build.h"
+#include "nic-emulator/engine/packet_out.h"
 #include "nic-emulator/engine/port.h"
 #include "nic-emulator/engine/receive_queue.h"
 #include "nic-emulator/engine/responder_resources.h"

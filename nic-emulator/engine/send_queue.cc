@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "nic-emulator/engine/scatter_gather.h"
+#include "nic-emulator/engine/memory_table.h"
 
 namespace cepheus::rnic {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "nic-emulator/engine/scatter_gather.h"
+#include "nic-emulator/engine/memory_table.h"
 #include "nic-emulator/engine/work_queue.h"
 #include "wire/result.h"
 

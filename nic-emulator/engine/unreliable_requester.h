@@ -2,7 +2,7 @@
 // 1, 9.8.2, 9.8.3).
 #pragma once
 
-#include "nic-emulator/engine/build.h"
+#include "nic-emulator/engine/packet_out.h"
 #include "nic-emulator/engine/send_queue.h"
 
 namespace cepheus::rnic {

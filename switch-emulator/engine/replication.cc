@@ -19,6 +19,32 @@ bool lacks(const OneSource& group, PathNo path, Psn psn) {
   return before(group.turn.acked(path), psn);
 }
 
+// Refuses a WRITE's first packet if `allows(path number)` is false for a host at this switch that lacks
+// it. Whoever has it already is not asked: its region may have gone since.
+template <typename Allows>
+bool refuse_unless(Call& call, OneSource& group, const wire::Reth& reth, Psn psn,
+                   const Allows& allows) {
+  for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
+    const Path& path = group.tree.paths[i];
+    if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn) || allows(i)) continue;
+    group.own_regions().refuse_from(psn);
+    refuse_write(call, group, path, reth);
+    return true;
+  }
+  if (group.regions) group.regions->admit(psn);
+  return false;
+}
+
+// `target`: the member's own memory, which the packet's address is an offset in.
+template <typename Target>
+bool send_to_memory(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
+                    Psn psn, const Target& target) {
+  wire::Reth reth = packet.headers.reth;
+  reth.virtual_address += target.virtual_address;
+  reth.rkey = target.rkey;
+  return send_addressed(call, group, to, packet.frame, psn, reth);
+}
+
 // How the copies of a packet are made: as it is, but for what bridging rewrites.
 struct AsItIs {
   bool is_refused(Call&, OneSource&, const GroupPacket&, Psn) const { return false; }
@@ -49,29 +75,18 @@ struct Addressed : AsItIs {
         region != nullptr && (!is_checked || region->holds(reth.virtual_address, reth.dma_length));
     return fits ? region : nullptr;
   }
-  // Whoever has it already is not asked: its region may have gone since.
   bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
     const wire::Reth& reth = packet.headers.reth;
-    for (PathNo i = 0; i < group.tree.paths.size(); ++i) {
-      const Path& path = group.tree.paths[i];
-      if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn)) continue;
-      if (region_of(call, group, path, reth) != nullptr) continue;
-      group.own_regions().refuse_from(psn);
-      refuse_write(call, group, path, reth);
-      return true;
-    }
-    if (group.regions) group.regions->admit(psn);
-    return false;
+    return refuse_unless(call, group, reth, psn, [&](PathNo i) {
+      return region_of(call, group, group.tree.paths[i], reth) != nullptr;
+    });
   }
   bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
             const TurnName& turn, Psn psn) const {
     const Path& path = group.tree.paths[to];
     if (!path.is_host) return AsItIs::send(call, group, to, packet, turn, psn);
-    wire::Reth reth = packet.headers.reth;
-    const Region& region = *region_of(call, group, path, reth);  // or it would be refused
-    reth.virtual_address += region.virtual_address;
-    reth.rkey = region.rkey;
-    return send_addressed(call, group, to, packet.frame, psn, reth);
+    const Region& region = *region_of(call, group, path, packet.headers.reth);  // or it is refused
+    return send_to_memory(call, group, to, packet, psn, region);
   }
 };
 
@@ -113,20 +128,13 @@ struct AsAnnounced : AsItIs {
   }
   bool is_refused(Call& call, OneSource& group, const GroupPacket& packet, Psn psn) const {
     const wire::Reth& reth = packet.headers.reth;
-    for (PathNo i = 0; call.rules().write_bounds && i < group.tree.paths.size(); ++i) {
-      const Path& path = group.tree.paths[i];
-      if (!path.is_host || i == group.turn.source() || !lacks(group, i, psn)) continue;
-      const Announced* const target = target_of(call, group, path, psn);
+    return refuse_unless(call, group, reth, psn, [&](PathNo i) {
+      if (!call.rules().write_bounds) return true;
+      const Announced* const target = target_of(call, group, group.tree.paths[i], psn);
       // Who has acknowledged all before it has had its announcement, if there was one.
-      const bool is_fine = target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
-                                             : group.turn.acked(i) + 1 != psn;
-      if (is_fine) continue;
-      group.own_regions().refuse_from(psn);
-      refuse_write(call, group, path, reth);
-      return true;
-    }
-    if (group.regions) group.regions->admit(psn);
-    return false;
+      return target != nullptr ? target->holds(reth.virtual_address, reth.dma_length)
+                               : group.turn.acked(i) + 1 != psn;
+    });
   }
   bool send(Call& call, const OneSource& group, PathNo to, const GroupPacket& packet,
             const TurnName& turn, Psn psn) const {
@@ -137,10 +145,7 @@ struct AsAnnounced : AsItIs {
       call.lose(Counter::kDataCopies, Counter::kDropUnannounced);
       return false;
     }
-    wire::Reth reth = packet.headers.reth;
-    reth.rkey = target->rkey;
-    reth.virtual_address += target->virtual_address;
-    return send_addressed(call, group, to, packet.frame, psn, reth);
+    return send_to_memory(call, group, to, packet, psn, *target);
   }
 };
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "switch-emulator/live/datapath.h"
-#include "switch-emulator/ports/bulk_data.h"
+#include "switch-emulator/ports/switch_port.h"
 
 namespace cepheus::live {
 

@@ -1,10 +1,9 @@
-#include "switch-emulator/live/patience.h"
-
 #include <gtest/gtest.h>
 #include <poll.h>
 
 #include <future>
 
+#include "switch-emulator/live/reception.h"
 #include "switch-emulator/live/test_lingering.h"
 
 namespace cepheus::live {

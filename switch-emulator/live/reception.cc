@@ -18,7 +18,7 @@ namespace {
 
 using wire::ErrorCode;
 
-// For what a peer has in hand (patience.h).
+// For what a peer has in hand (reception.h).
 constexpr wire::Duration kLongestClose = std::chrono::milliseconds(10);
 // Packets go first where cores are wanted: who asks without end takes a tenth of what a program
 // does, and who asks now and then is hardly kept waiting (sched(7), "The nice value").
@@ -147,6 +147,42 @@ void Reception::see_off() {
   }
   const auto patience = be_patient();
   attachments_.detach_all();
+}
+
+namespace {
+
+// Not SIGALRM, which belongs to programs.
+int signal_number() {
+  static const int number = [] {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};  // it interrupts, no more: calls are not to be restarted
+    sigaction(SIGRTMIN, &action, nullptr);
+    return SIGRTMIN;
+  }();
+  return number;
+}
+
+}  // namespace
+
+Patience::Patience(wire::Duration longest) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signal_number();
+  event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+  is_set_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
+  if (!is_set_) return;
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, signal_number());
+  pthread_sigmask(SIG_UNBLOCK, &wanted, nullptr);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+  const timespec each{seconds.count(), (longest - seconds).count()};
+  const itimerspec times{each, each};
+  timer_settime(timer_, 0, &times, nullptr);
+}
+
+Patience::~Patience() {
+  if (is_set_) timer_delete(timer_);
 }
 
 }  // namespace cepheus::live

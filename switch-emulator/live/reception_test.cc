@@ -16,8 +16,8 @@
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/control_server.h"
 #include "switch-emulator/live/descriptor_limit.h"
-#include "switch-emulator/live/test_lingering.h"
 #include "switch-emulator/live/test_group.h"
+#include "switch-emulator/live/test_lingering.h"
 
 namespace cepheus::live {
 namespace {

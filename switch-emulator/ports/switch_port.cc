@@ -7,7 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "switch-emulator/ports/bulk_data.h"
 #include "wire/byte_order.h"
 #include "wire/roce.h"
 

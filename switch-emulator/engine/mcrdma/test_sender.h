@@ -171,4 +171,22 @@ class TestSender {
   std::vector<std::size_t> receivers_;
 };
 
+// Leaves 0, 1 and 2 under spines 3 and 4, three hosts at each leaf: host 3 l + i is at leaf l.
+inline std::unique_ptr<TestNetwork> make_leaf_spine(
+    net::SenderGroups how = net::SenderGroups::kEverywhere,
+    const std::function<void(SwitchConfig&)>& change = {}) {
+  auto net = std::make_unique<TestNetwork>();
+  for (int s = 0; s < 5; ++s) net->add_switch();
+  for (std::size_t leaf = 0; leaf < 3; ++leaf) {
+    for (const std::size_t spine : {3, 4}) net->link(leaf, spine);
+  }
+  for (std::size_t h = 0; h < 9; ++h) net->add_host(h / 3);
+  for (std::size_t s = 0; s < 5; ++s) {
+    net->config(s).sender_groups = how;
+    if (change) change(net->config(s));
+  }
+  net->start();
+  return net;
+}
+
 }  // namespace cepheus::fabric

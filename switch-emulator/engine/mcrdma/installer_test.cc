@@ -1,0 +1,333 @@
+// Sender groups on switches that are connected: who is installed, refused, taken out and removed
+// (docs/protocol.md, "Sender groups").
+#include "switch-emulator/engine/mcrdma/installer.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/mcrdma/test_sender.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(SenderGroups, AReceiverThatIsTakenOutIsWaitedForNoMore) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2, 3});
+  group.set_up();
+  group.data(0);
+  group.ack(2, 0);
+  group.ack(3, 0);
+  EXPECT_EQ(group.at_sender(), Texts());
+  group.addressed_to = group.alias();  // the queue pair goes on speaking to host 1
+  group.set_receivers({2, 3});
+  group.epoch = 2;
+  group.install(false);
+  EXPECT_EQ(group.at_sender(), Texts({"ack 0"}));  // it has waited for that
+  net->clear();
+  group.data(0);
+  EXPECT_EQ(net->inbox(1), Texts());
+  EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
+  group.ack(2, 0);
+  EXPECT_EQ(group.received(0).ip.source, TestNetwork::ip(1));
+  group.epoch = 1;  // late
+  group.set_receivers({1, 2, 3});
+  group.install(false);
+  EXPECT_EQ(net->count(Counter::kDropMrpStale), 1u);
+}
+
+TEST(SenderGroups, TheAliasMayBeTakenOutBehindAnySwitch) {
+  for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
+    auto net = make_leaf_spine(how);
+    TestSender group(*net, 0, {3, 4, 6});
+    group.set_up();
+    group.addressed_to = group.alias();
+    group.set_receivers({4, 6});
+    group.epoch = 2;
+    group.install(false);
+    net->clear();
+    group.data(1);
+    EXPECT_EQ(net->inbox(3), Texts());
+    EXPECT_EQ(net->inbox(4), Texts({"data 1"}));
+    EXPECT_EQ(net->inbox(6), Texts({"data 1"}));
+  }
+}
+
+TEST(SenderGroups, AnswersComeToTheSendersProcessFromTheRegistrationPort) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3});
+  group.install();
+  auto told = group.told_to(3);
+  ASSERT_EQ(told.size(), 2u);  // by way of either spine, each with its share
+  net->clear();
+  told[0].header.type = wire::MrpType::kInstalled;
+  group.speak(3, told[0], TestNetwork::ip(0));
+  ASSERT_EQ(group.told_to(0).size(), 1u);  // ports: the network checks
+  EXPECT_EQ(group.told_to(0)[0].share, wire::SenderGroupMessage::kWholeShare / 2);
+  // Nobody answers for another.
+  group.speak(4, told[0], TestNetwork::ip(0));
+  EXPECT_EQ(net->count(Counter::kDropMrpForged, 1), 1u);
+}
+
+TEST(SenderGroups, NobodyInstallsInAnothersName) {
+  auto net = make_star(4, false);
+  TestSender group(*net, 0, {1, 2});
+  group.speak(3, group.message(wire::MrpType::kInstall), TestNetwork::ip(1));
+  EXPECT_EQ(net->count(Counter::kDropMrpForged), 1u);
+  EXPECT_TRUE(net->sw(0).sender_groups().empty());
+}
+
+TEST(SenderGroups, WhatCanNotBeIsRefusedByAWord) {
+  auto net = make_star(3, false, [](SwitchConfig& c) { c.max_groups = 1; });
+  TestSender group(*net, 0, {1, 2});
+  const auto refused = [&](const TestSender& sender) {
+    const auto told = sender.told_to(0);
+    const auto reason = told.empty() ? wire::MrpReject::kNone
+                                     : static_cast<wire::MrpReject>(told.back().header.flags);
+    net->clear();
+    return reason;
+  };
+  TestSender to_itself(*net, 0, {1, 0});
+  to_itself.install();
+  EXPECT_EQ(refused(to_itself), wire::MrpReject::kMalformed);
+  group.set_up();
+  TestSender second(*net, 0, {1, 2});
+  second.virtual_qpn = Qpn(0xC00043);
+  second.install();
+  EXPECT_EQ(refused(second), wire::MrpReject::kTableFull);
+  TestSender other_process(*net, 0, {1, 2});
+  other_process.instance = 8;
+  other_process.install();
+  EXPECT_EQ(refused(other_process), wire::MrpReject::kIdInUse);
+}
+
+// Feedback could not be told apart: one's acknowledgements would count for the other.
+TEST(SenderGroups, ProcessesOfOneHostShareNoNumberWhoeverTheirAliasesAre) {
+  auto net = make_star(4, false);
+  TestSender first(*net, 0, {1, 3}), second(*net, 0, {2, 3});
+  second.instance = 8;
+  second.epoch = 2;
+  first.set_up();
+  second.install();
+  ASSERT_EQ(first.told_to(0).size(), 1u);
+  EXPECT_EQ(first.told_to(0)[0].header.type, wire::MrpType::kReject);
+  EXPECT_EQ(static_cast<wire::MrpReject>(first.told_to(0)[0].header.flags),
+            wire::MrpReject::kIdInUse);
+  net->clear();
+  first.data(0);
+  first.ack(1, 0);
+  first.ack(3, 0);
+  EXPECT_EQ(first.at_sender(), Texts({"ack 0"}));
+}
+
+TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
+  auto net = make_star(3, false);
+  TestSender first(*net, 0, {1, 2}), second(*net, 0, {1, 2});
+  second.qpn = Qpn(first.qpn.value() + 1);
+  first.set_up();
+  second.install();
+  ASSERT_EQ(second.told_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(second.told_to(0)[0].header.flags),
+            wire::MrpReject::kIdInUse);
+  net->clear();
+  second.remove();  // as a sender does whose registration was refused
+  EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
+  first.data(0);
+  first.ack(1, 0);
+  first.ack(2, 0);
+  EXPECT_EQ(first.at_sender(), Texts({"ack 0"}));
+}
+
+TEST(SenderGroups, SwitchesThatServeNoneSaySo) {
+  auto net = make_leaf_spine(net::SenderGroups::kOff);
+  TestSender group(*net, 0, {3});
+  group.install();
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  EXPECT_EQ(static_cast<wire::MrpReject>(group.told_to(0)[0].header.flags),
+            wire::MrpReject::kNoSenderGroups);
+}
+
+TEST(SenderGroups, WhereThereAreNoneEveryNumberIsAQueuePairs) {
+  auto net =
+      make_star(2, false, [](SwitchConfig& c) { c.sender_groups = net::SenderGroups::kOff; });
+  TestSender unicast(*net, 0, {1});
+  unicast.data(0);
+  EXPECT_EQ(net->inbox(1), Texts({"data 0"}));
+}
+
+TEST(SenderGroups, ARemovedGroupLeavesNothing) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 4, 6});
+  group.set_up();
+  group.remove();
+  EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
+  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+  net->clear();
+  group.remove();  // a repeat: those behind may have missed the first
+  EXPECT_EQ(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
+}
+
+TEST(SenderGroups, AReceiverThatCanNotBeReachedKeepsNoOtherFromBeingToldOfTheEnd) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {1, 3, 4, 6});
+  group.set_up();
+  net->set_port(0, net->port_of(1), false);
+  net->clear();
+  group.remove();
+  for (const std::size_t r : {3, 4, 6}) {
+    ASSERT_FALSE(group.told_to(r).empty()) << r;
+    EXPECT_EQ(group.told_to(r).back().header.type, wire::MrpType::kRemove);
+  }
+  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+}
+
+// Two receivers at leaf 1 make it branch. When one is taken out, the spine speaks to the other one by
+// itself, and leaf 1 hears nothing of the group any more.
+TEST(SenderGroups, ARemovedGroupLeavesNothingWhereReceiversWereTakenOut) {
+  for (const auto how : {net::SenderGroups::kEverywhere, net::SenderGroups::kRacks}) {
+    for (const std::size_t out : {3, 4}) {
+      auto net = make_leaf_spine(how);
+      TestSender group(*net, 0, {6, 3, 4});
+      group.set_up();
+      ASSERT_FALSE(net->sw(1).sender_groups().empty());
+      group.set_receivers({6, 7 - out});
+      for (group.epoch = 2; group.epoch < 4; ++group.epoch) group.install(false);
+      net->set_port(1, net->port_of(out), false);
+      net->clear();
+      --group.epoch;
+      group.remove();
+      EXPECT_GE(group.share_that_came(), wire::SenderGroupMessage::kWholeShare);
+      for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+    }
+  }
+}
+
+TEST(SenderGroups, ARemoveThatIsNotTheSendersOwnGoesByNoFormerWay) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {6, 3, 4});
+  group.set_up();
+  group.set_receivers({6, 3});
+  group.epoch = 2;
+  group.install(false);
+  net->advance(2s);  // since the last INSTALL
+  net->clear();
+  auto m = group.message(wire::MrpType::kRemove);
+  m.share = 0;
+  group.speak(0, m, group.alias());
+  ASSERT_FALSE(group.told_to(3).empty());
+  for (const std::size_t r : {3, 4, 6}) {
+    for (const auto& told : group.told_to(r)) EXPECT_EQ(told.share, 0u) << r;
+  }
+}
+
+TEST(SenderGroups, WhoseSenderIsGoneIsForgottenAndReceiversAreTold) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 6});
+  group.set_up();
+  net->set_port(0, net->port_of(0), false);
+  net->advance(10s);
+  ASSERT_FALSE(group.told_to(3).empty());
+  EXPECT_EQ(group.told_to(3).back().header.type, wire::MrpType::kRemove);
+  for (std::size_t s = 0; s < 5; ++s) EXPECT_TRUE(net->sw(s).sender_groups().empty()) << s;
+}
+
+TEST(SenderGroups, TheSenderIsToldWhoLagsAndWhosePortIsDown) {
+  auto net = make_leaf_spine();
+  TestSender group(*net, 0, {3, 6});
+  group.set_up();
+  group.data(0);
+  group.ack(3, 0);
+  net->clear();
+  group.query();
+  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberLate);  // was it ever asked?
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    net->advance(1ms);
+    group.data(0);
+  }
+  net->clear();
+  group.query();
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  const auto report = group.told_to(0)[0];
+  ASSERT_EQ(report.receiver_count, 1u);
+  EXPECT_EQ(report.receivers[0].host, TestNetwork::ip(6));
+  EXPECT_EQ(report.receivers[0].flags, wire::kMemberOwes);
+  net->clear();
+  net->set_port(2, net->port_of(6), false);
+  EXPECT_EQ(group.told_to(0).size(),
+            0u);  // its number was put in at the spines: the leaf knows nothing
+  group.query();
+  EXPECT_EQ(group.told_to(0).at(0).receivers[0].flags, wire::kMemberOwes);
+}
+
+TEST(SenderGroups, AChangedRouteRebuildsWhatItTouches) {
+  auto net = make_leaf_spine();
+  TestSender touched(*net, 0, {3, 4, 6}), apart(*net, 1, {2});
+  apart.virtual_qpn = Qpn(0xC00077);
+  touched.set_up();
+  apart.set_up();
+  net->set_port(0, net->port_between(0, 3), false);
+  EXPECT_EQ(net->count(Counter::kSenderRebuilt, 0), 1u);  // of two groups
+  EXPECT_EQ(net->count(Counter::kSenderInstall, 4), 2u);  // told anew, the one spine that is left
+  net->clear();
+  touched.data(0);
+  for (const std::size_t r : {3, 4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
+  apart.data(0);
+  EXPECT_EQ(net->inbox(2), Texts({"data 0"}));
+}
+
+// The sender's switch does not learn that spine 3 has lost leaf 1, and repeats INSTALLs by it. Host 3
+// is reached by spine 4.
+TEST(SenderGroups, WithoutHellosADeadWayTakesOutNobody) {
+  auto net = make_leaf_spine(net::SenderGroups::kEverywhere,
+                             [](SwitchConfig& c) { c.hello = Duration(0); });
+  TestSender group(*net, 0, {3, 6});
+  group.set_up();
+  net->set_port(3, net->port_between(3, 1), false);
+  net->set_port(1, net->port_between(1, 3), false);
+  net->clear();
+  group.install(false);
+  EXPECT_EQ(net->count(Counter::kSenderUnreachable, 3), 1u);
+  EXPECT_TRUE(group.told_to(0).empty());
+  net->clear();
+  group.attempt = 1;
+  group.install();  // in a set-up it must be known
+  ASSERT_EQ(group.told_to(0).size(), 1u);
+  EXPECT_EQ(group.told_to(0)[0].header.type, wire::MrpType::kReject);
+}
+
+// Spine 3 has heard nothing since its trunk to the sender's leaf went dark, and tells those behind it.
+TEST(SenderGroups, WhereTheSenderComesByAnotherWayAForgottenOneEndsNothing) {
+  for (const bool alias_leaves : {false, true}) {
+    auto net =
+        make_leaf_spine(net::SenderGroups::kEverywhere, [](SwitchConfig& c) { c.age = 10s; });
+    TestSender group(*net, 0, {3, 4, 6});
+    group.set_up();
+    net->set_port(0, net->port_between(0, 3), false);
+    net->set_port(3, net->port_between(3, 0), false);
+    if (alias_leaves) {
+      group.set_receivers({4, 6});
+      group.epoch = 2;
+    }
+    for (int second = 0; second < 12 && !net->sw(3).sender_groups().empty(); ++second) {
+      group.install(false);
+      net->advance(1s);
+    }
+    ASSERT_TRUE(net->sw(3).sender_groups().empty());
+    net->clear();
+    group.data(0);
+    for (const std::size_t r : {4, 6}) EXPECT_EQ(net->inbox(r), Texts({"data 0"}));
+  }
+}
+
+TEST(SenderGroups, RegistrationIsSignedWhereTheFabricHasAKey) {
+  const auto key = std::make_shared<const wire::MrpKey>(
+      *wire::MrpKey::parse("00112233445566778899aabbccddeeff"));
+  auto net = make_pair_of_switches(false, [&](SwitchConfig& c) { c.mrp_key = key; });
+  TestSender group(*net, 0, {2, 3});
+  group.set_up();
+  group.data(0);
+  EXPECT_EQ(net->inbox(3), Texts({"data 0"}));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
