@@ -6,7 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "fabric-sim/experiments/message_ends.h"
+#include "fabric-sim/experiments/channel.h"
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/multicast_time.h"
 

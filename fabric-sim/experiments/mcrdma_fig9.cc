@@ -5,7 +5,7 @@
 
 #include "fabric-sim/experiments/all.h"
 #include "fabric-sim/experiments/congested.h"
-#include "fabric-sim/experiments/message_ends.h"
+#include "fabric-sim/experiments/channel.h"
 #include "fabric-sim/experiments/replication.h"
 #include "net/shapes.h"
 

@@ -5,6 +5,7 @@
 #include "fabric-sim/experiments/connection.h"
 
 namespace cepheus::sim {
+namespace {
 
 std::uint32_t open_memory(Testbed& testbed, Host& host) {
   const auto memory = testbed.memory();
@@ -17,6 +18,8 @@ void require_success(const rnic::Completion& completion) {
   throw std::runtime_error("a simulated work request ended with " +
                            std::string(rnic::to_string(completion.status)));
 }
+
+}  // namespace
 
 MessageSource::MessageSource(Testbed& testbed, Host& host)
     : host_(host), lkey_(open_memory(testbed, host)), qpn_(create_qp(host, kPostedMessages)) {
@@ -70,15 +73,6 @@ void MessageSink::on_completion(Instant now, const rnic::Completion& completion)
   require_success(completion);
   post();
   if (received_) received_(now);
-}
-
-Channel::Channel(Testbed& testbed, std::size_t from, std::size_t to)
-    : source_(testbed, testbed.network().host(from)), sink_(testbed, testbed.network().host(to)) {
-  connect(source_.host(), source_.qpn(), sink_.host().address(), sink_.qpn(), kFirstPsn,
-          kShortestTimeout);
-  connect(sink_.host(), sink_.qpn(), source_.host().address(), source_.qpn(), kFirstPsn,
-          kShortestTimeout);
-  sink_.begin();
 }
 
 }  // namespace cepheus::sim

@@ -13,11 +13,6 @@ namespace cepheus::sim {
 // queues carries, if they are large.
 inline constexpr std::uint32_t kPostedMessages = 16;
 
-// The host may send from the testbed's memory and receive into it. The key.
-std::uint32_t open_memory(Testbed& testbed, Host& host);
-// Throws std::runtime_error if the work request failed.
-void require_success(const rnic::Completion& completion);
-
 // Sends messages in order. As many as there is room for are posted at once, more wait.
 class MessageSource final : public CompletionClient {
  public:
@@ -69,25 +64,6 @@ class MessageSink final : public CompletionClient {
   std::uint32_t lkey_ = 0;
   rnic::Qpn qpn_;
   std::function<void(Instant)> received_;
-};
-
-// An RC connection between two simulated hosts over which one sends messages.
-class Channel {
- public:
-  // Hosts are the network's indices. Ready at once, and sends nothing yet.
-  Channel(Testbed& testbed, std::size_t from, std::size_t to);
-
-  void send(std::uint32_t bytes) { source_.send(bytes); }
-  void on_acknowledged(std::function<void(Instant)> acknowledged) {
-    source_.on_acknowledged(std::move(acknowledged));
-  }
-  void on_received(std::function<void(Instant)> received) {
-    sink_.on_received(std::move(received));
-  }
-
- private:
-  MessageSource source_;
-  MessageSink sink_;
 };
 
 }  // namespace cepheus::sim

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "fabric-sim/experiments/message_ends.h"
+#include "fabric-sim/experiments/channel.h"
 #include "fabric-sim/experiments/sender_group.h"
 
 namespace cepheus::sim {

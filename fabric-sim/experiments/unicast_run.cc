@@ -2,30 +2,47 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
+#include <string>
 
 #include "fabric-sim/experiments/connection.h"
-#include "fabric-sim/experiments/message_ends.h"
 
 namespace cepheus::sim {
 namespace {
 
 constexpr std::uint64_t kSendFlag = std::uint64_t{1} << 63;
 
+void bring_up(Host& host, rnic::Qpn qpn, wire::Ipv4 peer, rnic::Qpn peer_qpn) {
+  rnic::QpAttr attr;
+  attr.state = rnic::QpState::kInit;
+  attr.access = rnic::kLocalWrite;
+  require(host.modify_qp(qpn, attr, rnic::kAttrState | rnic::kAttrAccess));
+  connect(host, qpn, peer, peer_qpn, kFirstPsn, kShortestTimeout);
+}
+
 }  // namespace
 
 class UnicastRun::Program final : public Actor, public CompletionClient {
  public:
   Program(UnicastRun& run, Host& host, Rank rank)
-      : run_(run),
-        host_(host),
-        sends_(run.schedule_.sends[rank]),
-        lkey_(open_memory(run.testbed_, host)),
-        has_(run.schedule_.slices.size(), rank == 0) {}
+      : run_(run), host_(host), sends_(run.schedule_.sends[rank]) {
+    has_.assign(run.schedule_.slices.size(), rank == 0);
+    const auto memory = run.testbed_.memory();
+    lkey_ =
+        require(host.nic().register_memory(1, memory.data(), memory.size(), 0, rnic::kLocalWrite))
+            .lkey;
+  }
 
   const std::vector<Send>& sends() const { return sends_; }
   Host& host() { return host_; }
-  rnic::Qpn make_qp(std::size_t depth) {
-    const rnic::Qpn qpn = create_qp(host_, static_cast<std::uint32_t>(depth));
+  rnic::Qpn make_qp(std::size_t send_wrs, std::size_t receive_wrs) {
+    rnic::QpInit init;
+    init.pd = 1;
+    init.send_cq = 1;
+    init.recv_cq = 2;
+    init.cap.max_send_wr = static_cast<std::uint32_t>(std::max<std::size_t>(send_wrs, 1));
+    init.cap.max_recv_wr = static_cast<std::uint32_t>(std::max<std::size_t>(receive_wrs, 1));
+    const rnic::Qpn qpn = require(host_.create_qp(init));
     host_.attach(qpn, *this);
     return qpn;
   }
@@ -39,7 +56,10 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   }
 
   void on_completion(Instant now, const rnic::Completion& completion) override {
-    require_success(completion);
+    if (completion.status != rnic::WcStatus::kSuccess) {
+      throw std::runtime_error("a simulated work request ended with " +
+                               std::string(rnic::to_string(completion.status)));
+    }
     if ((completion.wr_id & kSendFlag) != 0) {
       --under_way_[sends_[completion.wr_id & ~kSendFlag].to];
       post();
@@ -94,7 +114,7 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   UnicastRun& run_;
   Host& host_;
   const std::vector<Send>& sends_;
-  std::uint32_t lkey_;
+  std::uint32_t lkey_ = 0;
   std::vector<bool> has_;
   std::map<Rank, rnic::Qpn> connections_;
   std::map<Rank, std::size_t> under_way_;  // sends, by whom they go to
@@ -113,10 +133,10 @@ UnicastRun::UnicastRun(Testbed& testbed, Schedule schedule, const std::vector<st
     for (const Send& send : from->sends()) by_rank[send.to].push_back(send.slice);
     for (const auto& [rank, slices] : by_rank) {
       Program& to = *programs_[rank];
-      const rnic::Qpn source = from->make_qp(slices.size());
-      const rnic::Qpn sink = to.make_qp(slices.size());
-      connect(from->host(), source, to.host().address(), sink, kFirstPsn, kShortestTimeout);
-      connect(to.host(), sink, from->host().address(), source, kFirstPsn, kShortestTimeout);
+      const rnic::Qpn source = from->make_qp(slices.size(), 0);
+      const rnic::Qpn sink = to.make_qp(0, slices.size());
+      bring_up(from->host(), source, to.host().address(), sink);
+      bring_up(to.host(), sink, from->host().address(), source);
       from->send_over(rank, source);
       for (const std::size_t slice : slices) to.expect(sink, slice);
       receives_left_ += slices.size();
