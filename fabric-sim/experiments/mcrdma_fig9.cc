@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "fabric-sim/experiments/all.h"
-#include "fabric-sim/experiments/congested.h"
 #include "fabric-sim/experiments/channel.h"
+#include "fabric-sim/experiments/congested.h"
 #include "fabric-sim/experiments/replication.h"
 #include "net/shapes.h"
 
