@@ -22,6 +22,7 @@ class OneHost : public ::testing::Test {
  protected:
   SwitchProcess fabric_{2};
 };
+
 TEST_F(OneHost, TheLimitsItTellsAreTheOnesItKeeps) {
   Endpoint e;
   ibv_device_attr_ex limits{};

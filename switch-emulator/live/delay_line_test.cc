@@ -18,7 +18,7 @@ Flight flight(std::uint32_t link) {
 
 RC_GTEST_PROP(DelayLine, GivesFramesInOrderOfArrivalThenOfDeparture,
               (const std::vector<std::uint8_t>& arrivals)) {
-  DelayLine line(arrivals.size() + 1);
+  DelayLine line;
   std::multimap<std::int64_t, std::uint32_t> expected;  // keeps the order of equal keys
   for (std::uint32_t n = 0; n < arrivals.size(); ++n) {
     line.push(at(arrivals[n] % 8), flight(n));
@@ -30,20 +30,8 @@ RC_GTEST_PROP(DelayLine, GivesFramesInOrderOfArrivalThenOfDeparture,
     line.pop(got);
     RC_ASSERT(got.link == number);
   }
-  RC_ASSERT(line.is_empty());
+  RC_ASSERT(line.size() == 0u);
   RC_ASSERT(line.next_arrival() == wire::kNever);
-}
-
-TEST(DelayLine, IsBounded) {
-  DelayLine line(2);
-  line.push(at(2), flight(0));
-  EXPECT_FALSE(line.is_full());
-  line.push(at(1), flight(1));
-  EXPECT_TRUE(line.is_full());
-  Flight got;
-  line.pop(got);
-  EXPECT_FALSE(line.is_full());
-  EXPECT_EQ(got.link, 1u);
 }
 
 }  // namespace

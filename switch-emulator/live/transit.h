@@ -20,9 +20,6 @@
 
 namespace cepheus::live {
 
-// Frames on their way: a priority queue by arrival time, first in first out among equals, of
-// bounded size.
-
 // On whose account a frame is on its way.
 struct Origin {
   fabric::SenderNo host = fabric::kFabricItself;
@@ -36,18 +33,14 @@ struct Flight {
   bool corrupt = false;  // a bit was turned over on the way
 };
 
+// Frames on their way: a priority queue by arrival time, first in first out among equals.
 class DelayLine {
  public:
-  explicit DelayLine(std::size_t capacity) : capacity_(capacity) {}
-
-  bool is_full() const { return order_.size() == capacity_; }
-  bool is_empty() const { return order_.empty(); }
   std::size_t size() const { return order_.size(); }
   wire::Instant next_arrival() const {
     return order_.empty() ? wire::kNever : order_.front().arrival;
   }
 
-  // Precondition: !is_full().
   void push(wire::Instant arrival, const Flight& flight) {
     std::uint32_t place;
     if (free_.empty()) {
@@ -62,7 +55,7 @@ class DelayLine {
     std::push_heap(order_.begin(), order_.end(), later);
   }
 
-  // Precondition: !is_empty().
+  // Precondition: size() > 0.
   void pop(Flight& flight) {
     std::pop_heap(order_.begin(), order_.end(), later);
     const std::uint32_t place = order_.back().place;
@@ -81,7 +74,6 @@ class DelayLine {
     return a.arrival != b.arrival ? a.arrival > b.arrival : a.sequence > b.sequence;
   }
 
-  std::size_t capacity_;
   std::uint64_t sequence_ = 0;
   std::vector<Entry> order_;     // heap, earliest in front
   std::vector<Flight> flights_;  // grows to the largest number ever under way
@@ -176,7 +168,7 @@ class Transit {
   fabric::PayloadPools& pools_;
   Arrivals& arrivals_;
   std::vector<DirectedLink> links_;
-  DelayLine delay_line_{kMaxFlights};
+  DelayLine delay_line_;
   std::vector<wire::Share<std::size_t, 1>> flights_;  // under way, by host
   std::vector<std::uint8_t> contiguous_;
 };
