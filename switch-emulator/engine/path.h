@@ -10,9 +10,8 @@
 
 namespace cepheus::fabric {
 
-// A value of 24 bits in three bytes, as a hardware table holds it.
-
-// Of a type that is made from 24 bits and gives them back by value(): Psn, Qpn.
+// A value of 24 bits in three bytes, as a hardware table holds it. Its type is made from 24 bits and
+// gives them back by value(): Psn, Qpn.
 template <typename T>
 class Packed24 {
  public:

@@ -27,10 +27,6 @@
 
 namespace cepheus::fabric {
 
-// Which ports a registration makes paths of its group. A switch has one way to build trees; what
-// data then does on a path is the group's behaviour.
-struct Call;
-
 // Why a registration can't be.
 struct Refusal {
   wire::MrpReject reason = wire::MrpReject::kNone;
@@ -39,6 +35,8 @@ struct Refusal {
   explicit operator bool() const { return reason != wire::MrpReject::kNone; }
 };
 
+// Which ports a registration makes paths of its group. A switch has one way to build trees; what
+// data then does on a path is the group's behaviour.
 class TreeBuilder {
  public:
   virtual ~TreeBuilder() = default;

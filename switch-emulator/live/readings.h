@@ -98,9 +98,7 @@ struct Total {
 // Of the whole fabric, in the order of all_readings().
 std::vector<Total> totals(const FabricStatus& status);
 
-// What each reading of a fabric is (readings.h), in words.
-
-// A table for people, by scope.
+// What each reading is, in words: a table for people, by scope.
 std::string describe_counters(bool colour);
 // {"drop_ttl": "time to live used up: a routing loop", ...}
 nlohmann::json counter_descriptions();

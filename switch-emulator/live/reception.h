@@ -24,7 +24,6 @@ namespace cepheus::live {
 // sent along: a TCP socket among them that lingers (SO_LINGER) keeps whoever closes it last for as
 // long as it was told to. Listening sockets refuse descriptors where the kernel can (since Linux
 // 6.16, SO_PASSRIGHTS); elsewhere a signal wakes the sleeper.
-
 // While it lives, sleeps of the constructing thread are interrupted every `longest`.
 class Patience {
  public:

@@ -84,9 +84,7 @@ std::string to_text(const FabricStatus& status, View view, bool colour);
 std::string waiting_lines(const FabricStatus& status);
 
 // Counters since a moment: "reset" without touching the counters themselves, which engines and
-// links own.
-
-// Takes what `baseline` counted off `status`; gauges stay. Both are of the same fabric, and
+// links own. Takes what `baseline` counted off `status`; gauges stay. Both are of the same fabric, and
 // `baseline` is the older one.
 void subtract(FabricStatus& status, const FabricStatus& baseline);
 

@@ -122,8 +122,7 @@ class Transit {
 
   // A link, by the number that is returned. Frames that no delay keeps arrive at once, within
   // carry(); those on a trunk do not, so that no switch is entered while another one's outputs are
-  // read. `drops` counts its
-  // losses.
+  // read. `drops` counts its losses.
   enum class Kind : std::uint8_t { kUplink, kDownlink, kTrunk };
   std::uint32_t add(const net::LinkConfig& config, Kind kind, LinkSideDrops& drops);
   net::Link& link(std::uint32_t number) { return links_[number].link; }

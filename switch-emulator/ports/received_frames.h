@@ -11,11 +11,9 @@
 
 namespace cepheus::fabric {
 
-// Transport checksums that a sender left to hardware which a packet between two processes of one
-// machine never meets (RFC 768, RFC 9293 3.1).
-
-// Makes the UDP or TCP checksum of an unfragmented IPv4 packet behind an Ethernet header; anything
-// else, and packets shorter than they say, stay as they are.
+// Makes the UDP or TCP checksum of an unfragmented IPv4 packet behind an Ethernet header (RFC 768,
+// RFC 9293 3.1): a sender leaves it to hardware, which a packet between two processes of one machine
+// never meets. Anything else, and packets shorter than they say, stay as they are.
 void complete_checksum(std::span<std::uint8_t> frame);
 
 // Why nothing of it can be used, or nothing.

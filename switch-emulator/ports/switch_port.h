@@ -20,10 +20,9 @@
 
 namespace cepheus::fabric {
 
-// Which frames belong to bulk data: receivers and switches may wait for a batch of them.
-
-// A packet of a message that goes on, which its sender wants no acknowledgement for yet. Precondition:
-// RoCE frames have a BTH. A packet that was marked on its way may not wait: its receiver has to tell.
+// Bulk data, of which receivers and switches may wait for a batch: a packet of a message that goes on,
+// which its sender wants no acknowledgement for yet. Precondition: RoCE frames have a BTH. A packet
+// that was marked on its way may not wait: its receiver has to tell.
 inline bool is_bulk_data(const wire::Frame& frame) {
   if (frame.icrc_state == wire::Icrc::kNone) return false;
   constexpr std::size_t kTos = wire::kIpOffset + 1, kAckRequest = wire::kBthOffset + 8;

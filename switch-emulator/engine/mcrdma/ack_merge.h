@@ -22,7 +22,7 @@ namespace cepheus::fabric {
 
 // When the feedback of a sender group is overdue: a retransmission timer, kept by the sender's switch,
 // whose round trips are far shorter than what NICs wait (docs/protocol.md, "Sender groups").
-
+//
 // After three of the longest round trips of late; after more, while few are known. (RFC 6298's mean and
 // deviation are too short: a group that seldom sends meets queues that none of its few packets has met,
 // and a repeat that nobody needed makes these longer.)
