@@ -124,7 +124,8 @@ TEST(Trunks, AreNotDarkBecauseTheSwitchItselfDidNotRun) {
   SwitchConfig config;
   config.ports.resize(1);
   config.ports[0].kind = PortKind::kSwitch;
-  Switch engine(config);
+  TestPayloads payloads;
+  Switch engine(config, payloads);
   SwitchOutput out;
   Instant now{1s};
   for (unsigned i = 0; i < wire::times::kHellosMissed; ++i) {
