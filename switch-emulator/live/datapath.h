@@ -34,7 +34,7 @@
 
 namespace cepheus::live {
 
-class Datapath : Transit::Arrivals {
+class Datapath final : Transit::Arrivals {
  public:
   // `plan` is the topology's.
   Datapath(const net::Topology& topology, net::Topology::Plan plan);

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using wire::Instant;
 
-constexpr Instant kNow{std::chrono::hours(1)};
+constexpr Instant kStart{std::chrono::hours(1)};
 constexpr std::size_t kHosts = 3;
 constexpr std::size_t kPayload = 512;  // more than a frame holds inline
 
@@ -38,7 +38,7 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
     const fabric::PoolGeometry& geometry = pools_.geometry();
     const std::uint64_t slot = host * geometry.area_bytes() + next_slot_++ * geometry.slot_bytes;
     ASSERT_TRUE(pools_.accept(0, host, slot, flight.frame));
-    transit_.carry(flight, kNow);
+    transit_.carry(flight, kStart);
     for (const std::uint8_t byte : flight.frame.payload()) ASSERT_EQ(byte, 0);
     pools_.drop(flight.frame.ref);
   }
@@ -63,23 +63,23 @@ class TransitTest : public testing::Test, public Transit::Arrivals {
 
 TEST_F(TransitTest, BringsAFrameAtOnceWhereNothingDelaysIt) {
   send(add({}));
-  EXPECT_EQ(arrived_, std::vector{kNow});
+  EXPECT_EQ(arrived_, std::vector{kStart});
   EXPECT_EQ(in_use(), 0u);
 }
 
 TEST_F(TransitTest, NeverEntersASwitchWithinTheOutputsOfAnother) {
   send(add({}, Transit::Kind::kTrunk));
   EXPECT_TRUE(arrived_.empty());
-  EXPECT_EQ(land_until(kNow), 1u);
+  EXPECT_EQ(land_until(kStart), 1u);
 }
 
 TEST_F(TransitTest, KeepsAPayloadUntilItsFrameHasArrived) {
   net::LinkConfig far;
   far.delay = 1ms;
   send(add(far));
-  EXPECT_EQ(transit_.next_arrival(), kNow + 1ms);
+  EXPECT_EQ(transit_.next_arrival(), kStart + 1ms);
   EXPECT_EQ(in_use(), 1u);
-  EXPECT_EQ(land_until(kNow + 1ms), 1u);
+  EXPECT_EQ(land_until(kStart + 1ms), 1u);
   EXPECT_EQ(in_use(), 0u);
 }
 
@@ -106,7 +106,7 @@ TEST_F(TransitTest, LeavesOthersRoomUnderWay) {
     wire::RoceHeaders headers;
     headers.emit(flight.frame, 0);
     flight.frame.set_inline_payload({});
-    transit_.carry(flight, kNow);
+    transit_.carry(flight, kStart);
   };
   for (std::size_t n = 0; n < Transit::kMaxFlights; ++n) put(0);
   EXPECT_NEAR(static_cast<double>(drops_.delay_line_full), Transit::kMaxFlights / 2, 1);
