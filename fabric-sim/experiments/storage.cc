@@ -24,7 +24,7 @@ constexpr wire::McstId kGroup{198, 18, 0, 1};
 constexpr std::uint8_t kTimeoutCode = 7;  // 0.5 ms
 
 // What the client's software takes. Of one request at a time: fitted to the two published latencies of
-// Cepheus fig. 10 (host_software.h). Of requests that follow each other: to the published rates of
+// Cepheus fig. 10 (unicast_run.h). Of requests that follow each other: to the published rates of
 // one and of three unicasts.
 struct Software {
   wire::Duration path;     // of a request's way through the host, whatever else goes on
