@@ -27,13 +27,11 @@ void ControlPlane::add(Group& group) {
 
 void ControlPlane::remove(wire::Instant now, Group& group) {
   std::erase(groups_, &group);
-  group.engine().tell_failure(now, actions_);
+  group.engine().leave(now, actions_);
   if (auto registration = group.engine().role().take_registration()) {
-    registration->unregister(now, actions_);
     leaving_.push_back(std::move(registration));
   }
   if (auto registration = group.engine().role().take_sender_registration()) {
-    registration->remove(now, actions_);
     leaving_senders_.push_back(std::move(registration));
   }
   run_leaving(now);  // one that is gone already leaves at once

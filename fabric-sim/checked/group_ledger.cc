@@ -222,8 +222,21 @@ void GroupLedger::on_death(std::size_t member) {
 }
 
 void GroupLedger::on_failed(std::size_t member, const std::string& what) {
-  if (!plan_.in_turns || may_fail_ || dead_[member]) return;
+  has_failed_ = true;
+  if (is_over_ || !plan_.in_turns || may_fail_ || dead_[member]) return;
   findings_.report(Invariant::kLiveness, "member " + std::to_string(member) + ": " + what);
+}
+
+// A member may send before all others are active, and what fails there ends the registration.
+void GroupLedger::on_not_registered(const std::string& what) {
+  if (is_over_ || may_fail_ || has_failed_) return;
+  findings_.report(Invariant::kLiveness, "registration: " + what);
+}
+
+void GroupLedger::check_member_count(std::size_t count) const {
+  if (count >= living_members()) return;
+  findings_.report(Invariant::kLiveness, std::to_string(living_members()) + " members live, and " +
+                                             std::to_string(count) + " are left in the group");
 }
 
 void GroupLedger::check_ended() const {

@@ -33,7 +33,12 @@ class GroupLedger {
   // The same of a WRITE with immediate, which is in the member's region.
   void on_written(std::size_t member, std::uint32_t message, std::uint32_t bytes);
   void on_completed(std::size_t message);
+  // The group has failed at the member.
   void on_failed(std::size_t member, const std::string& what);
+  // ... before all members were active.
+  void on_not_registered(const std::string& what);
+  // The leader counts so many members: none that lives is missing.
+  void check_member_count(std::size_t count) const;
 
   void on_posted(std::size_t message) { posted_[message] = true; }
 
@@ -53,6 +58,8 @@ class GroupLedger {
   // Operations may fail from here on. They may still not falsely complete.
   void on_disaster() { may_fail_ = true; }
   bool may_fail() const { return may_fail_; }
+  // Its leader ends the group: it is to fail at all other members.
+  void on_end() { is_over_ = true; }
 
   RegionBooks& regions() { return regions_; }
   // Where each member's region lies, by member: they tell each other, by whatever means.
@@ -100,6 +107,8 @@ class GroupLedger {
   std::vector<bool> posted_, skipped_;  // by message
   std::vector<bool> dead_;              // by member
   bool may_fail_ = false;
+  bool is_over_ = false;
+  bool has_failed_ = false;        // at some member
   std::vector<std::size_t> next_;  // by member: its next message, in turns
   std::size_t jump_behind_ = 0;    // the next message with a jump; that many: there is none
   std::uint64_t jump_left_ = 0;    // packets

@@ -1,8 +1,8 @@
 #include "fabric-sim/checked/group_member.h"
 
 #include <algorithm>
-#include <stdexcept>
 
+#include "fabric-sim/checked/leader_config.h"
 #include "fabric-sim/core/recorder.h"
 
 namespace cepheus::sim {
@@ -12,349 +12,261 @@ using rnic::QpState;
 
 namespace {
 
-// A refusal here is an error of the simulator, not of what it simulates.
-template <typename T>
-T require(wire::Result<T> result) {
-  if (!result) throw std::logic_error("fabric-sim: " + result.error().text);
-  if constexpr (!std::is_void_v<T>) return *result;
-}
-
 constexpr wire::Duration kPatience = std::chrono::milliseconds(2);
 constexpr mrp::Pace kPublishPace{std::chrono::microseconds(400), std::chrono::milliseconds(2)};
-constexpr std::size_t kGuard = 8192;       // bytes on each side of a region
-constexpr std::uint8_t kUntouched = 0xEE;  // receive buffers, before data
+
+GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportPlan& transport) {
+  const auto sends = 2 * static_cast<std::uint32_t>(plan.messages.size()) + 1;
+  GroupProgram::Config config;
+  config.qpn = create_qp(host, sends, transport.receive_slots + 1);
+  config.control_port = plan.control_port();
+  config.token = 0x5EC2E7;  // forgers do not know it
+  config.is_sender_group = plan.has_one_sender;
+  config.timers = {transport.timeout_code, transport.min_rnr_timer};
+  config.sender_patience = 4 * transport.silence();  // the leader evicts who is silent before
+  config.asks_after = kPatience;
+  return config;
+}
 
 }  // namespace
 
 GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, std::size_t index,
                          const TransportPlan& transport, std::uint64_t seed)
-    : simulator_(simulator),
-      host_(host),
+    : GroupProgram(simulator, host, program(host, ledger.plan(), transport)),
       ledger_(ledger),
       index_(index),
       transport_(transport),
       random_(seed),
-      membership_({}),
+      memory_(host, ledger, index, transport.receive_slots),
       publisher_(kPublishPace, ledger.plan().first_publication) {
-  create_queue_pair();
-  membership_ = mrp::Membership(identity());
-  allocate_memory();
-  if (has_regions()) allocate_region();
-  host_.attach(qpn_, *this);
-  host_.listen(*this, ledger_.plan().control_port());
+  host.attach(qpn(), *this);
+  if (ledger_.plan().is_announced) {
+    publisher_.announce(now());
+  } else if (has_regions()) {
+    publisher_.add(now(), memory_.former_region());
+  }
   const std::uint32_t prompt = ledger_.plan().members[index_].receives_at_start;
   for (std::size_t slot = 0; slot < transport_.receive_slots; ++slot) {
     if (slot < prompt) {
       post_receive(slot);
     } else {
-      simulator_.schedule(simulator_.now() + random_.between(Duration{0}, transport_.late_receive),
-                          *this, kFirstReceive + slot);
+      simulator.schedule(now() + random_.between(Duration{0}, transport_.late_receive), *this,
+                         kFirstReceive + slot);
     }
   }
 }
 
-void GroupMember::create_queue_pair() {
-  rnic::QpInit init;
-  init.pd = 1;
-  init.send_cq = 1;
-  init.recv_cq = 2;
-  init.cap.max_send_wr = 2 * static_cast<std::uint32_t>(ledger_.plan().messages.size()) + 1;
-  init.cap.max_recv_wr = transport_.receive_slots + 1;
-  qpn_ = require(host_.create_qp(init));
-  initialise();
-}
+// --- The group.
 
-void GroupMember::initialise() {
-  QpAttr attr;
-  attr.state = QpState::kInit;
-  attr.access = rnic::kLocalWrite | rnic::kRemoteWrite;
-  require(host_.modify_qp(qpn_, attr, rnic::kAttrState | rnic::kAttrAccess));
-}
-
-void GroupMember::allocate_memory() {
+void GroupMember::lead(std::span<const wire::MrpMember> members) {
+  if (is_dead_) return;
   const GroupPlan& plan = ledger_.plan();
-  for (const MessagePlan& m : plan.messages)
-    slot_size_ = std::max<std::size_t>(slot_size_, m.bytes);
-  std::size_t size = slot_size_ * transport_.receive_slots;
-  for (const MessagePlan& m : plan.messages) {
-    message_at_.push_back(size);
-    if (m.source == index_) size += m.bytes;
-    list_at_.push_back(size);
-    if (m.source == index_ && plan.is_announced) {
-      size += wire::Announcement::size_of(plan.members.size());
-    }
+  if (!plan.has_one_sender) {
+    return GroupProgram::lead(leader_config(host(), plan, transport_), {plan.id, plan.epoch},
+                              members);
   }
-  memory_.assign(size + 1, kUntouched);  // a region is never empty
-  for (std::size_t m = 0; m < plan.messages.size(); ++m) {
-    if (plan.messages[m].source != index_) continue;
-    ledger_.fill(m, std::span(memory_).subspan(message_at_[m], plan.messages[m].bytes));
+  std::vector<wire::MrpRegion::Record> regions;
+  for (const wire::AnnouncedTarget& target : ledger_.targets()) {
+    if (!has_regions() || target.host == host().address()) continue;
+    regions.push_back(
+        {target.host, {MemberMemory::kRegion, target.rkey, target.virtual_address, target.length}});
   }
-  // The region's own address space starts at 0: nothing that the trace sees depends on the
-  // allocator.
-  const auto keys =
-      require(host_.nic().register_memory(1, memory_.data(), memory_.size(), 0, rnic::kLocalWrite));
-  lkey_ = keys.lkey;
+  lead_as_sender(sender_config(host(), plan, transport_), members, regions);
 }
 
-// The NIC lets others write to all of it: only switches know where the region ends.
-void GroupMember::allocate_region() {
-  region_memory_.assign(2 * kGuard + ledger_.plan().region_bytes, RegionBooks::kUntouched);
-  // Elsewhere on every member.
-  const std::uint64_t address = 0x100000 * (index_ + 1) + 0x10 * index_;
-  const auto keys =
-      require(host_.nic().register_memory(1, region_memory_.data(), region_memory_.size(), address,
-                                          rnic::kLocalWrite | rnic::kRemoteWrite));
-  region_key_ = keys.rkey;
-  ledger_.regions().attach(index_, region_memory_, kGuard);
-  ledger_.targets()[index_] = {host_.address(), keys.rkey, address + kGuard,
-                               ledger_.plan().region_bytes};
+void GroupMember::unregister() {
+  if (is_dead_) return;
+  ledger_.on_end();
+  leave();
 }
 
-// Where it lies at first is not where it is in the end: what is late must not bring that back.
-void GroupMember::publish(const wire::MrpHeader& group) {
-  const Instant now = simulator_.now();
-  const std::uint64_t address = 0x100000 * (index_ + 1) + 0x10 * index_;
-  const std::uint32_t bytes = ledger_.plan().region_bytes;
-  publisher_.begin(now, group, identity());
-  if (ledger_.plan().is_announced) {
-    publisher_.announce(now);
-    return send_publication();
+void GroupMember::die() {
+  is_dead_ = true;
+  close();
+}
+
+void GroupMember::close() {
+  if (!is_open()) return;
+  GroupProgram::close();
+  host().nic().destroy_qp(qpn());
+  memory_.deregister();
+}
+
+void GroupMember::on_change(Instant) {
+  // Where the region lies at first is not where it stays: what is late must not bring that back.
+  if (publish_due() && !ledger_.plan().is_announced && !std::exchange(has_moved_, true)) {
+    publisher_.add(now(), memory_.region());
+    publish_due();
   }
-  publisher_.add(now, {kRegion, region_key_, address, bytes});
-  send_publication();
-  publisher_.add(now, {kRegion, region_key_, address + kGuard, bytes});
-  send_publication();
+  if (ledger_.plan().leader == index_ && is_active()) {
+    ledger_.check_member_count(engine().role().member_count());
+  }
+  if (engine().state() == seen_) return;
+  seen_ = engine().state();
+  if (seen_ == MCAST_GROUP_ACTIVE) post_turns();
+  if (seen_ == MCAST_GROUP_FAILED) note_failure();
 }
 
-void GroupMember::send_publication() {
-  const auto publication = publisher_.take_due(simulator_.now());
-  if (!publication) return;
-  host_.send_datagram(*publication, ledger_.plan().control_port());
-  simulator_.schedule(publisher_.deadline(), *this, kPublish);
+void GroupMember::note_failure() {
+  if (engine().cause() == MCAST_CAUSE_REGISTRATION) {
+    ledger_.on_not_registered(engine().reason());
+  } else {
+    ledger_.on_failed(index_, engine().reason());
+  }
 }
 
-void GroupMember::on_regions_confirmed(Instant now) {
-  if (ready_) return ready_();
-  membership_.connected(now, true, answers_);
-  send(answers_);
-  answers_.clear();
+void GroupMember::on_failed() {
+  publisher_.end();
+  GroupProgram::on_failed();
 }
 
-void GroupMember::lead(std::uint32_t instance) {
-  membership_.lead(ledger_.plan().id, ledger_.plan().epoch, instance);
-  connect();
+bool GroupMember::publish_due() {
+  const auto publication = publisher_.take_due(now());
+  if (!publication) return false;
+  host().send_datagram(*publication, member().control_port);
+  simulator().schedule(publisher_.deadline(), *this, kPublish);
+  return true;
 }
 
-void GroupMember::publish_as_leader(std::uint32_t instance) {
-  if (!has_regions()) return;
-  wire::MrpHeader group;
-  group.epoch = ledger_.plan().epoch;
-  group.mcst_id = ledger_.plan().id;
-  group.instance = instance;
-  publish(group);
+void GroupMember::begin_regions(Instant now, const wire::MrpHeader& header) {
+  publisher_.begin(now, header, member());
 }
 
-void GroupMember::connect() {
-  bring_up(membership_.id(), wire::kVirtualQpn,
-           wire::group_start_psn(membership_.id(), membership_.epoch()));
+bool GroupMember::confirm_regions(Instant now, const wire::MrpHeader& header) {
+  publisher_.on_confirm(now, header);
+  return publisher_.is_in_force();
 }
 
-void GroupMember::bring_up(wire::Ipv4 remote, rnic::Qpn remote_qpn, wire::Psn psn) {
-  QpAttr attr;
-  attr.state = QpState::kRtr;
-  attr.remote_ip = remote;
-  attr.remote_qpn = remote_qpn;
-  attr.path_mtu = transport_.path_mtu;
-  attr.rq_psn = psn;
-  attr.min_rnr_timer = transport_.min_rnr_timer;
-  require(host_.modify_qp(qpn_, attr,
-                          rnic::kAttrState | rnic::kAttrAddress | rnic::kAttrRemoteQpn |
-                              rnic::kAttrPathMtu | rnic::kAttrRqPsn | rnic::kAttrMinRnrTimer));
-  attr.state = QpState::kRts;
-  attr.sq_psn = psn;
-  attr.timeout_code = transport_.timeout_code;
-  attr.retry_count = 7;
-  attr.rnr_retry = 7;
-  require(host_.modify_qp(qpn_, attr,
-                          rnic::kAttrState | rnic::kAttrSqPsn | rnic::kAttrTimeout |
-                              rnic::kAttrRetryCount | rnic::kAttrRnrRetry));
-}
+// --- The source changes.
 
-void GroupMember::activate(bool host_sync) {
-  if (active_) return;
-  active_ = true;
-  if (host_sync) sync_.enable();
-  post_turns();
-}
-
-// What libmcast does in groups whose switches leave PSNs to hosts: once all that was sent is
-// acknowledged, or before this member sends again.
 void GroupMember::synchronise() {
-  if (!active_) return;
-  switch (sync_.due(outstanding_)) {
-    case mrp::PsnSync::Step::kNone:
-      break;
-    case mrp::PsnSync::Step::kStop:
-      stop();
-      break;
-    case mrp::PsnSync::Step::kReceivePsn:
-      restart(require(host_.nic().query_qp(qpn_)).sq_psn);
-      break;
-    case mrp::PsnSync::Step::kSendPsn:
-      restart(require(host_.nic().query_qp(qpn_)).rq_psn);
-      break;
+  const bool was_halted = engine().is_halted();
+  engine().synchronise();
+  if (was_halted && !engine().is_halted()) post_turns();
+}
+
+// Not at once: a program may be elsewhere.
+void GroupMember::synchronise_soon() {
+  if (engine().is_halted() || !engine().is_sync_due(flow_.sends_outstanding)) return;
+  simulator().schedule(now() + random_.between(Duration{0}, transport_.late_sync), *this,
+                       kSynchronise);
+}
+
+// A halted queue pair has done with everything once all that is posted has come back, the marker
+// last.
+mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step) {
+  using Step = mrp::PsnSync::Step;
+  QpAttr attr;
+  if (step == Step::kStop) {
+    rnic::RecvWr marker;
+    marker.wr_id = kMarker;
+    require(host().post_recv(qpn(), marker));
+    attr.state = QpState::kErr;
+    require(host().modify_qp(qpn(), attr, rnic::kAttrState));
+    return {};
   }
-}
-
-// The queue pair has done with everything once what is posted has come back, the marker last.
-void GroupMember::stop() {
-  sync_.stopped();
-  rnic::RecvWr marker;
-  marker.wr_id = kMarker;
-  require(host_.post_recv(qpn_, marker));
-  QpAttr attr;
-  attr.state = QpState::kErr;
-  require(host_.modify_qp(qpn_, attr, rnic::kAttrState));
-}
-
-void GroupMember::restart(wire::Psn psn) {
-  QpAttr attr;
+  const QpAttr pair = require(host().nic().query_qp(qpn()));
   attr.state = QpState::kReset;
-  require(host_.modify_qp(qpn_, attr, rnic::kAttrState));
-  initialise();
-  sync_.done();
-  for (const std::size_t slot : unposted_) post_receive(slot);
+  require(host().modify_qp(qpn(), attr, rnic::kAttrState));
+  initialise(host(), qpn());
+  for (const std::size_t slot : unposted_) give_receive(slot);
   unposted_.clear();
-  bring_up(membership_.id(), wire::kVirtualQpn, psn);
-  simulator_.trace().note(simulator_.now(), host_.name(), "goes on at PSN", psn.value());
-  post_turns();
+  mcast::RemoteEnd remote = mcast::group_end(ledger_.plan().id, ledger_.plan().epoch);
+  remote.start = step == Step::kReceivePsn ? pair.sq_psn : pair.rq_psn;
+  simulator().trace().note(now(), host().name(), "goes on at PSN", remote.start.value());
+  return connect(remote);
 }
 
 bool GroupMember::is_flushed(Instant now, const rnic::Completion& completion) {
-  if (!sync_.is_stopped() || completion.status != rnic::WcStatus::kFlush) return false;
+  if (!engine().is_halted() || completion.status != rnic::WcStatus::kFlush) return false;
   if (completion.wr_id != kMarker) {
     unposted_.push_back(static_cast<std::size_t>(completion.wr_id));
   } else {
-    sync_.drained();
-    simulator_.schedule(now + random_.between(Duration{0}, transport_.sync_pause), *this,
-                        kSynchronise);
+    engine().drained();
+    simulator().schedule(now + random_.between(Duration{0}, transport_.sync_pause), *this,
+                         kSynchronise);
   }
   return true;
 }
 
-void GroupMember::close() {
-  if (!open_) return;
-  open_ = active_ = false;
-  host_.nic().destroy_qp(qpn_);
-  host_.nic().deregister_memory(lkey_);
-  if (region_key_ != 0) host_.nic().deregister_memory(region_key_);
+std::uint64_t GroupMember::room_to_jump(std::uint64_t wanted) {
+  // Some room is left for the messages around it.
+  constexpr std::uint64_t kAtOnce = mrp::PsnSync::kMostSent - 512;
+  const std::uint64_t packets = engine().moves_psns() ? std::min(wanted, kAtOnce) : wanted;
+  if (engine().check_psns(packets)) return packets;
+  if (!engine().is_halted()) synchronise();
+  return 0;
 }
 
-std::span<std::uint8_t> GroupMember::slot_bytes(std::size_t slot) {
-  return std::span(memory_).subspan(slot * slot_size_, slot_size_);
+bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
+  const bool is_source = index_ == source;
+  const Instant awake_at = std::max(host().programs_awake_at(), host().nic_awake_at());
+  const bool is_awake = awake_at < now() && !host().nic().wants_to_transmit();
+  if (!may_post() || !is_awake) return false;
+  if (!host().nic().jump(qpn(), is_source ? packets : 0, is_source ? 0 : packets)) return false;
+  if (packets == 0) return true;
+  if (is_source) {
+    engine().sent(packets);
+    synchronise_soon();
+  } else {
+    engine().received();
+  }
+  return true;
 }
+
+// --- Data.
 
 void GroupMember::post_receive(std::size_t slot) {
-  if (sync_.is_stopped()) return unposted_.push_back(slot);
-  const auto bytes = slot_bytes(slot);
-  std::fill(bytes.begin(), bytes.end(), kUntouched);
-  const rnic::Sge sge{slot * slot_size_, static_cast<std::uint32_t>(slot_size_), lkey_};
+  if (engine().state() == MCAST_GROUP_FAILED) return;
+  if (engine().is_halted()) return unposted_.push_back(slot);
+  give_receive(slot);
+}
+
+void GroupMember::give_receive(std::size_t slot) {
+  std::ranges::fill(memory_.slot(slot), MemberMemory::kUntouched);
+  const rnic::Sge sge = memory_.whole_slot(slot);
   rnic::RecvWr wr;
   wr.wr_id = slot;
   wr.sges = {&sge, 1};
-  require(host_.post_recv(qpn_, wr));
+  require(host().post_recv(qpn(), wr));
 }
 
 // Posts what may be sent now. A turn begins after a pause, its other messages follow at once.
 void GroupMember::post_turns() {
   const GroupPlan& plan = ledger_.plan();
-  for (; active_ && !pausing_ && next_message_ < plan.messages.size(); ++next_message_) {
+  for (; may_post() && !pausing_ && next_message_ < plan.messages.size(); ++next_message_) {
     const std::size_t m = next_message_;
     if (plan.messages[m].source != index_) continue;
     if (!ledger_.may_send(index_, m)) return;
     const bool turn_begins = m > 0 && plan.messages[m - 1].source != index_;
     if (turn_begins && paused_before_ != m + 1 && random_.chance(0.5)) {
       pausing_ = true;
-      simulator_.schedule(simulator_.now() + random_.between(Duration{0}, transport_.turn_pause),
-                          *this, kStartTurn);
+      simulator().schedule(now() + random_.between(Duration{0}, transport_.turn_pause), *this,
+                           kStartTurn);
       return;
     }
-    if (!may_post(plan.messages[m])) {
-      sync_.want_to_send();
-      return synchronise();
-    }
+    if (!engine().check_psns(packets_of(plan.messages[m]))) return synchronise();
     post_send(m);
   }
-}
-
-// As libmcast decides it (Group::check_may_send).
-bool GroupMember::may_post(const MessagePlan& message) {
-  if (sync_.has_to_look()) {
-    const auto pair = require(host_.nic().query_qp(qpn_));
-    if (pair.sq_psn != pair.rq_psn) sync_.received();
-  }
-  return sync_.may_send(packets_of(message));
 }
 
 rnic::SendWr GroupMember::as_write(rnic::SendWr wr, const MessagePlan& message) {
   wr.op = message.is_told() ? rnic::SendOp::kWriteImm : rnic::SendOp::kWrite;
   const bool is_announced = ledger_.plan().is_announced;
   wr.remote_address = is_announced ? 0 : message.offset;
-  wr.rkey = is_announced ? wire::Announcement::kNoKey : kRegion;
+  wr.rkey = is_announced ? wire::Announcement::kNoKey : MemberMemory::kRegion;
   if (message.outside) ledger_.on_disaster();  // it ends the group
   return wr;
 }
 
-// Each WRITE goes to an address of its own at every member.
 void GroupMember::post_announcement(std::size_t message) {
-  const MessagePlan& plan = ledger_.plan().messages[message];
-  std::vector<wire::AnnouncedTarget> targets = ledger_.targets();
-  for (wire::AnnouncedTarget& target : targets) {
-    target.virtual_address += plan.offset;
-    target.length -= plan.offset;
-  }
-  const std::size_t bytes =
-      wire::Announcement::emit(targets, std::span(memory_).subspan(list_at_[message]));
-  const rnic::Sge sge{list_at_[message], static_cast<std::uint32_t>(bytes), lkey_};
+  const rnic::Sge sge = memory_.announcement(message);
   rnic::SendWr wr;
   wr.wr_id = kFirstSend + message;
   wr.op = rnic::SendOp::kWrite;
   wr.rkey = wire::Announcement::kKey;
   wr.sges = {&sge, 1};
-  require(host_.post_send(qpn_, wr));
-}
-
-std::uint64_t GroupMember::room_to_jump(std::uint64_t wanted) {
-  // Some room is left for the messages around it.
-  constexpr std::uint64_t kAtOnce = mrp::PsnSync::kMostSent - 512;
-  const std::uint64_t packets = sync_.is_enabled() ? std::min(wanted, kAtOnce) : wanted;
-  if (sync_.may_send(packets)) return packets;
-  sync_.want_to_send();
-  if (sync_.due(outstanding_) == mrp::PsnSync::Step::kStop) synchronise();
-  return 0;
-}
-
-bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
-  const bool is_source = index_ == source;
-  const Instant awake_at = std::max(host_.programs_awake_at(), host_.nic_awake_at());
-  const bool is_awake = awake_at < simulator_.now() && !host_.nic().wants_to_transmit();
-  if (!active_ || !is_awake) return false;
-  if (!host_.nic().jump(qpn_, is_source ? packets : 0, is_source ? 0 : packets)) return false;
-  if (packets == 0) return true;
-  if (is_source) {
-    sync_.sent(packets);
-    synchronise_soon();
-  } else {
-    sync_.received();
-  }
-  return true;
-}
-
-// Not at once: a program may be elsewhere.
-void GroupMember::synchronise_soon() {
-  if (sync_.due(outstanding_) != mrp::PsnSync::Step::kStop) return;
-  simulator_.schedule(simulator_.now() + random_.between(Duration{0}, transport_.late_sync), *this,
-                      kSynchronise);
+  require(host().post_send(qpn(), wr));
 }
 
 std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
@@ -365,66 +277,58 @@ std::uint64_t GroupMember::packets_of(const MessagePlan& message) const {
 
 void GroupMember::post_send(std::size_t message) {
   const MessagePlan& plan = ledger_.plan().messages[message];
-  const std::uint32_t bytes = plan.bytes;
-  const rnic::Sge sge{message_at_[message], bytes, lkey_};
+  const rnic::Sge sge = memory_.message(message);
   rnic::SendWr wr;
   wr.wr_id = kFirstSend + message;
   wr.op = rnic::SendOp::kSendImm;
   wr.imm = static_cast<std::uint32_t>(message);
   wr.signaled = true;
-  if (bytes > 0) wr.sges = {&sge, 1};
+  if (plan.bytes > 0) wr.sges = {&sge, 1};
   if (plan.is_write()) wr = as_write(wr, plan);
-  simulator_.trace().note(simulator_.now(), host_.name(), "sends message", message);
+  simulator().trace().note(now(), host().name(), "sends message", message);
   if (plan.is_write() && ledger_.plan().is_announced) post_announcement(message);
   record(recording::Event::kPosted, message);
-  require(host_.post_send(qpn_, wr));
+  require(host().post_send(qpn(), wr));
   ledger_.on_posted(message);
-  sync_.sent(packets_of(plan));
-  ++outstanding_;
+  engine().sent(packets_of(plan));
+  ++flow_.messages_sent;
+  ++flow_.sends_outstanding;
   watch();
 }
 
 // `message` is what a packet says: it may be wrong.
 void GroupMember::record(recording::Event event, std::size_t message) {
-  Recorder* const recorder = simulator_.trace().recorder();
+  Recorder* const recorder = simulator().trace().recorder();
   const GroupPlan& plan = ledger_.plan();
   if (recorder == nullptr || message >= plan.messages.size()) return;
   const MessagePlan& sent = plan.messages[message];
-  recorder->message(simulator_.now(), event,
-                    {host_.number(), static_cast<std::uint16_t>(plan.members[sent.source].host),
+  recorder->message(now(), event,
+                    {host().number(), static_cast<std::uint16_t>(plan.members[sent.source].host),
                      plan.id, static_cast<std::uint32_t>(message), sent.bytes});
 }
 
-void GroupMember::complain() {
-  membership_.complain(answers_);
-  send(answers_);
-  answers_.clear();
-}
-
-// Sends that do not end are complained of to the leader, who may be this host.
 void GroupMember::watch() {
   if (watching_) return;
   watching_ = true;
-  simulator_.schedule(simulator_.now() + kPatience, *this, kWatch);
+  simulator().schedule(now() + kPatience, *this, kWatch);
 }
 
 void GroupMember::on_event(Instant now, std::uint64_t what) {
-  if (!open_) return;
-  if (host_.programs_awake_at() > now)
-    return simulator_.schedule(host_.programs_awake_at(), *this, what);
+  if (what == kGroupTimer) return GroupProgram::on_event(now, what);
+  if (!is_open()) return;
+  if (host().programs_awake_at() > now)
+    return simulator().schedule(host().programs_awake_at(), *this, what);
   if (what == kWatch) {
     watching_ = false;
-    if (!active_ || outstanding_ == 0) return;
+    if (!may_post() || flow_.sends_outstanding == 0) return;
     watch();
-    if (ledger_.plan().leader == index_) {
-      if (ask_) ask_();
-    } else {
-      complain();
-    }
+    engine().look_for_laggards(now, out());
+    engine().look_for_stall(now);
+    carry_out();
   } else if (what == kSynchronise) {
     synchronise();
   } else if (what == kPublish) {
-    send_publication();
+    publish_due();
   } else if (what == kTold) {
     post_turns();
   } else if (what == kStartTurn) {
@@ -438,85 +342,54 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
 
 void GroupMember::on_arrival(const rnic::Completion& completion) {
   const bool is_receive = completion.wr_id < transport_.receive_slots;
-  if (!open_ || !is_receive || completion.status != rnic::WcStatus::kSuccess) return;
-  const auto bytes = slot_bytes(static_cast<std::size_t>(completion.wr_id));
+  if (!is_open() || !is_receive || completion.status != rnic::WcStatus::kSuccess) return;
+  const auto bytes = memory_.slot(static_cast<std::size_t>(completion.wr_id));
   const bool is_write = completion.opcode == rnic::WcOpcode::kRecvWriteImm;
   ledger_.on_arrived(index_, completion.imm,
                      is_write ? bytes.first(0) : bytes.first(completion.byte_len));
 }
 
 void GroupMember::on_completion(Instant now, const rnic::Completion& completion) {
-  if (!open_ || is_flushed(now, completion)) return;
+  if (!is_open() || is_flushed(now, completion)) return;
   if (completion.status != rnic::WcStatus::kSuccess) {
-    active_ = false;
-    has_failed_ = true;
-    ledger_.on_failed(index_,
-                      std::string("work request ended with ") + rnic::to_string(completion.status));
+    engine().fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
+                  std::string("work request ended with ") + rnic::to_string(completion.status));
+    carry_out();
   } else if (completion.wr_id >= kFirstSend) {
-    --outstanding_;
-    simulator_.trace().note(now, host_.name(), "completes message", completion.wr_id - kFirstSend);
-    record(recording::Event::kCompleted, static_cast<std::size_t>(completion.wr_id - kFirstSend));
-    const auto message = static_cast<std::size_t>(completion.wr_id - kFirstSend);
-    ledger_.on_completed(message);
-    const std::vector<MessagePlan>& all = ledger_.plan().messages;
-    const bool ends_turn = message + 1 < all.size() && all[message + 1].source != index_;
-    if (ends_turn && !all[message].is_told()) tell_();
-    synchronise_soon();
+    on_sent(now, static_cast<std::size_t>(completion.wr_id - kFirstSend));
   } else {
-    on_receive(now, completion);
+    on_received(now, completion);
   }
 }
 
-void GroupMember::on_receive(Instant now, const rnic::Completion& completion) {
+void GroupMember::on_sent(Instant now, std::size_t message) {
+  --flow_.sends_outstanding;
+  ++flow_.sends_completed;
+  simulator().trace().note(now, host().name(), "completes message", message);
+  record(recording::Event::kCompleted, message);
+  ledger_.on_completed(message);
+  const std::vector<MessagePlan>& all = ledger_.plan().messages;
+  const bool ends_turn = message + 1 < all.size() && all[message + 1].source != index_;
+  if (ends_turn && !all[message].is_told()) tell_();
+  synchronise_soon();
+}
+
+void GroupMember::on_received(Instant now, const rnic::Completion& completion) {
   const auto slot = static_cast<std::size_t>(completion.wr_id);
-  simulator_.trace().note(now, host_.name(), "receives bytes", completion.byte_len);
+  simulator().trace().note(now, host().name(), "receives bytes", completion.byte_len);
   record(recording::Event::kReceived, completion.imm);
   if (completion.opcode == rnic::WcOpcode::kRecvWriteImm) {
     ledger_.on_written(index_, completion.imm, completion.byte_len);
   } else {
-    ledger_.on_delivered(index_, completion.imm, slot_bytes(slot).first(completion.byte_len));
+    ledger_.on_delivered(index_, completion.imm, memory_.slot(slot).first(completion.byte_len));
   }
-  sync_.received();
+  ++flow_.messages_received;
+  engine().received();
   const bool late = random_.chance(0.3);
-  simulator_.schedule(
+  simulator().schedule(
       now + (late ? random_.between(Duration{0}, transport_.late_receive) : Duration{0}), *this,
       kFirstReceive + slot);
   post_turns();
-}
-
-void GroupMember::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
-  if (!open_) return;
-  const wire::MrpHeader& header = message.header;
-  if (header.type == wire::MrpType::kConfirm && !publisher_.is_in_force()) {
-    publisher_.on_confirm(now, header);
-    if (publisher_.is_in_force()) return on_regions_confirmed(now);
-  }
-  switch (membership_.on_message(now, from, message, answers_)) {
-    case mrp::Membership::Task::kConnect:
-      connect();
-      if (has_regions()) publish(header);
-      if (publisher_.is_in_force()) membership_.connected(now, true, answers_);
-      break;
-    case mrp::Membership::Task::kActivated:
-      activate(membership_.host_sync());
-      break;
-    case mrp::Membership::Task::kDissolved:
-      active_ = false;
-      publisher_.end();
-      break;
-    case mrp::Membership::Task::kWait:    // no watchdog here: the queue pair's own retries decide
-    case mrp::Membership::Task::kStands:  // nobody asks here
-    case mrp::Membership::Task::kNone:
-      break;
-  }
-  send(answers_);
-  answers_.clear();
-}
-
-void GroupMember::send(const mrp::Outbox& actions) {
-  for (const wire::MrpMessage& m : actions.messages) {
-    host_.send_datagram(m, ledger_.plan().control_port());
-  }
 }
 
 }  // namespace cepheus::sim

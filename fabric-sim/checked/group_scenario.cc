@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "fabric-sim/checked/mcrdma/sender_leader.h"
 #include "fabric-sim/core/random.h"
 
 namespace cepheus::sim {
@@ -36,32 +35,21 @@ GroupScenario::GroupScenario(const ScenarioPlan& plan, std::ostream* trace, std:
 }
 
 void GroupScenario::add_group(const GroupPlan& plan) {
-  groups_.push_back(std::make_unique<Group>(Group{{plan, plan_.seed, findings_}, {}, nullptr, {}}));
+  groups_.push_back(std::make_unique<Group>(Group{{plan, plan_.seed, findings_}, {}, {}}));
   Group& group = *groups_.back();
   Random random(plan_.seed + plan.id.value());
   for (std::size_t i = 0; i < plan.members.size(); ++i) {
     Host& host = network_.host(plan.members[i].host);
-    group.members.push_back(
-        plan.has_one_sender ? std::make_unique<SenderGroupMember>(simulator_, host, group.ledger, i,
-                                                                  plan_.transport, random.next())
-                            : std::make_unique<GroupMember>(simulator_, host, group.ledger, i,
-                                                            plan_.transport, random.next()));
-    group.identities.push_back(group.members.back()->identity());
+    group.members.push_back(std::make_unique<GroupMember>(simulator_, host, group.ledger, i,
+                                                          plan_.transport, random.next()));
+    group.names.push_back(group.members.back()->member());
     group.members.back()->set_tell([&group] {
       for (const auto& member : group.members) member->on_told();
     });
   }
-  Host& host = network_.host(plan.members[plan.leader].host);
-  if (plan.has_one_sender) {
-    group.leader = std::make_unique<SenderLeader>(simulator_, host, group.members, group.ledger,
-                                                  plan_, findings_);
-  } else {
-    group.leader = std::make_unique<McstLeader>(simulator_, host, *group.members[plan.leader],
-                                                group.ledger, plan_.transport, findings_);
-  }
-  incidents_.add({group.ledger, group.members, *group.leader});
-  cut_.add({group.ledger, group.members, *group.leader});
-  if (plan.starts.count() == 0) return group.leader->start(group.identities);
+  incidents_.add({group.ledger, group.members, group.leader()});
+  cut_.add({group.ledger, group.members, group.leader()});
+  if (plan.starts.count() == 0) return group.leader().lead(group.names);
   simulator_.schedule(Instant{plan.starts}, *this, kGroupBegins + groups_.size() - 1);
 }
 
@@ -75,7 +63,7 @@ void GroupScenario::on_event(Instant now, std::uint64_t what) {
     network_.set_faults(0, 0, 0, 0);
   } else if (what >= kGroupBegins) {
     Group& group = *groups_[what - kGroupBegins];
-    group.leader->start(group.identities);
+    group.leader().lead(group.names);
   }
 }
 
@@ -183,7 +171,7 @@ bool GroupScenario::all_is_calm() const {
   const bool may_be_late = plan_.late_packets_meet_tombstone && has_sender_groups();
   return is_whole && !may_be_late && simulator_.now() >= Instant{calm} &&
          std::ranges::all_of(groups_, [](const auto& group) {
-           return group->leader->is_active() && !group->leader->is_gone();
+           return group->leader().is_active() && !group->leader().is_gone();
          });
 }
 
@@ -191,11 +179,11 @@ void GroupScenario::dissolve() {
   const Duration strays = has_sender_groups() ? 10ms + 4 * plan_.faults.reorder_by : 3ms;
   if (!plan_.late_packets_meet_tombstone && !run_until(simulator_.now() + strays)) return;
   const bool ends_in_calm = all_is_calm();
-  for (const auto& group : groups_) group->leader->unregister();
+  for (const auto& group : groups_) group->leader().unregister();
   const Instant end = std::max(simulator_.now(), Instant{plan_.faults.end}) + plan_.settle;
   const auto all_gone = [this] {
     return std::all_of(groups_.begin(), groups_.end(),
-                       [](const auto& group) { return group->leader->is_gone(); });
+                       [](const auto& group) { return group->leader().is_gone(); });
   };
   while (!all_gone() && simulator_.now() < end) {
     if (!run_until(simulator_.now() + kStep)) return;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "fabric-sim/checked/findings.h"
-#include "fabric-sim/checked/group_leader.h"
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/checked/group_member.h"
 #include "fabric-sim/checked/incidents.h"
@@ -58,9 +57,9 @@ class GroupScenario final : private Actor {
   struct Group {
     GroupLedger ledger;
     std::vector<std::unique_ptr<GroupMember>> members;
-    std::unique_ptr<GroupLeader> leader;
-    std::vector<wire::MrpMember> identities;
+    std::vector<wire::MrpMember> names;
 
+    GroupMember& leader() const { return *members[ledger.plan().leader]; }
     // A member has a send that has neither completed nor failed.
     bool is_waiting() const;
   };

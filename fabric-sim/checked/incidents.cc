@@ -202,7 +202,6 @@ void Incidents::kill_host(std::size_t host) {
       // With its last receiver a sender group ends.
       if (plan.has_one_sender && group.ledger.living_members() == 1) group.ledger.on_disaster();
       group.members[i]->die();
-      if (i == plan.leader) group.leader.die();
       for (const auto& member : group.members) member->on_death_of_another();
     }
   }

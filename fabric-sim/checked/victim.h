@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "fabric-sim/checked/group_leader.h"
 #include "fabric-sim/checked/group_ledger.h"
 #include "fabric-sim/checked/group_member.h"
 
@@ -13,7 +12,7 @@ namespace cepheus::sim {
 struct Victim {
   GroupLedger& ledger;
   std::vector<std::unique_ptr<GroupMember>>& members;
-  GroupLeader& leader;
+  GroupMember& leader;
 };
 
 }  // namespace cepheus::sim

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "fabric-sim/experiments/connection.h"
+#include "fabric-sim/core/connection.h"
 
 namespace cepheus::sim {
 namespace {
@@ -22,7 +22,9 @@ void require_success(const rnic::Completion& completion) {
 }  // namespace
 
 MessageSource::MessageSource(Testbed& testbed, Host& host)
-    : host_(host), lkey_(open_memory(testbed, host)), qpn_(create_qp(host, kPostedMessages)) {
+    : host_(host),
+      lkey_(open_memory(testbed, host)),
+      qpn_(create_qp(host, kPostedMessages, kPostedMessages)) {
   host.attach(qpn_, *this);
 }
 
@@ -54,7 +56,7 @@ MessageSink::MessageSink(Testbed& testbed, Host& host)
     : host_(host),
       room_(static_cast<std::uint32_t>(testbed.memory().size())),
       lkey_(open_memory(testbed, host)),
-      qpn_(create_qp(host, kPostedMessages)) {
+      qpn_(create_qp(host, kPostedMessages, kPostedMessages)) {
   host.attach(qpn_, *this);
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "fabric-sim/experiments/connection.h"
+#include "fabric-sim/core/group_program.h"
 #include "wire/announcement.h"
 
 namespace cepheus::sim {
@@ -16,47 +16,29 @@ constexpr std::uint16_t kEpoch = 1;
 constexpr std::uint32_t kToken = 0x70CE;
 constexpr std::uint8_t kGroupTimeout = 7;  // 0.5 ms
 
-mrp::RegistrationConfig config_of(const Host& host) {
-  mrp::RegistrationConfig config;
-  config.host = host.address();
-  config.instance = kInstance;
-  return config;
-}
-
 }  // namespace
 
-class MulticastGroup::Member final : public Actor, public CompletionClient, public DatagramClient {
+class MulticastGroup::Member final : public GroupProgram, public CompletionClient {
  public:
-  Member(MulticastGroup& group, Host& host, wire::McstId id, bool leads)
-      : group_(group),
-        host_(host),
-        control_port_(static_cast<std::uint16_t>(40000 + id.value() % 10000)),
-        membership_({}) {
-    qpn_ = create_qp(host, 2 * kStreamed);  // with their announcements
+  Member(MulticastGroup& group, Host& host, wire::McstId id)
+      : GroupProgram(group.simulator_, host,
+                     {.qpn = create_qp(host, 2 * kStreamed, 2 * kStreamed),  // with announcements
+                      .control_port = static_cast<std::uint16_t>(40000 + id.value() % 10000),
+                      .token = kToken,
+                      .timers = {kGroupTimeout}}),
+        group_(group) {
     lkey_ = require(host.nic().register_memory(1, group.memory_.data(), group.memory_.size(), 0,
                                                rnic::kLocalWrite))
                 .lkey;
-    membership_ = mrp::Membership(name());
-    if (leads) {
-      registration_ = std::make_unique<mrp::Registration>(config_of(host), id, kEpoch);
-      membership_.lead(id, kEpoch, kInstance);
-      connect();
-    }
-    host.attach(qpn_, *this);
-    host.listen(*this, control_port_);
+    host.attach(qpn(), *this);
   }
 
-  mrp::MrpMember name() const { return {host_.address(), qpn_, 0, control_port_, kToken}; }
-  mrp::Registration* registration() { return registration_.get(); }
-  void start(const std::vector<mrp::MrpMember>& members) {
-    require(registration_->start(group_.simulator_.now(), members, out_));
-    say();
-  }
+  mcast_status_t status() const { return engine().status(); }
   void post_receive() {
     const rnic::Sge sge{0, static_cast<std::uint32_t>(group_.memory_.size()), lkey_};
     rnic::RecvWr wr;
     wr.sges = {&sge, 1};
-    require(host_.post_recv(qpn_, wr));
+    require(host().post_recv(qpn(), wr));
   }
   void post_send(std::uint32_t bytes) {
     const rnic::Sge sge{0, bytes, lkey_};
@@ -65,22 +47,22 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     wr.op = rnic::SendOp::kSendImm;
     wr.signaled = true;
     if (bytes > 0) wr.sges = {&sge, 1};
-    require(host_.post_send(qpn_, wr));
+    require(host().post_send(qpn(), wr));
   }
 
   void accept_writes(std::uint32_t key) {
-    require(host_.nic().register_memory_as(key, 1, group_.memory_.data(), group_.memory_.size(), 0,
-                                           rnic::kLocalWrite | rnic::kRemoteWrite));
+    require(host().nic().register_memory_as(key, 1, group_.memory_.data(), group_.memory_.size(), 0,
+                                            rnic::kLocalWrite | rnic::kRemoteWrite));
   }
   wire::AnnouncedTarget open_memory() {
     const std::size_t bytes = group_.memory_.size();
-    const auto keys = require(host_.nic().register_memory(1, group_.memory_.data(), bytes, 0,
-                                                          rnic::kLocalWrite | rnic::kRemoteWrite));
-    return {host_.address(), keys.rkey, 0, bytes};
+    const auto keys = require(host().nic().register_memory(1, group_.memory_.data(), bytes, 0,
+                                                           rnic::kLocalWrite | rnic::kRemoteWrite));
+    return {host().address(), keys.rkey, 0, bytes};
   }
   void keep_announcement(std::vector<std::uint8_t>& announcement) {
     announcement_key_ =
-        require(host_.nic().register_memory(1, announcement.data(), announcement.size(), 0, 0))
+        require(host().nic().register_memory(1, announcement.data(), announcement.size(), 0, 0))
             .lkey;
   }
   void post_announcement(std::size_t size) {
@@ -89,7 +71,7 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     wr.op = rnic::SendOp::kWrite;
     wr.rkey = wire::Announcement::kKey;
     wr.sges = {&sge, 1};
-    require(host_.post_send(qpn_, wr));
+    require(host().post_send(qpn(), wr));
   }
   void post_write(std::uint32_t bytes) {
     const rnic::Sge sge{0, bytes, lkey_};
@@ -99,26 +81,9 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     wr.signaled = true;
     wr.rkey = group_.key_;
     wr.sges = {&sge, 1};
-    require(host_.post_send(qpn_, wr));
+    require(host().post_send(qpn(), wr));
   }
 
-  void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override {
-    if (registration_) registration_->on_message(now, from, message, out_);
-    const bool is_register = message.header.type == wire::MrpType::kRegister;
-    if (!registration_ || is_register) {
-      const auto task = membership_.on_message(now, from, message, out_);
-      if (task == mrp::Membership::Task::kConnect) {
-        connect();
-        membership_.connected(now, true, out_);
-      }
-    }
-    say();
-  }
-  void on_event(Instant now, std::uint64_t) override {
-    if (timer_at_ <= now) timer_at_ = wire::kNever;
-    if (registration_->deadline() <= now) registration_->on_timer(now, out_);
-    say();
-  }
   void on_completion(Instant now, const rnic::Completion& completion) override {
     if (completion.status != rnic::WcStatus::kSuccess) {
       throw std::runtime_error("a simulated work request ended with " +
@@ -163,32 +128,14 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
     if (received_ + kReceives <= expected_) post_receive();
     if (received_ == own_after_) post_send(own_bytes_);
   }
-  void connect() {
-    const wire::Psn start = wire::group_start_psn(membership_.id(), kEpoch);
-    sim::connect(host_, qpn_, membership_.id(), wire::kVirtualQpn, start, kGroupTimeout);
-  }
-  void say() {
-    for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, control_port_);
-    out_.clear();
-    if (!registration_) return;
-    if (registration_->state() == mrp::Registration::State::kActive) {
-      group_.ready_at_ = std::min(group_.ready_at_, group_.simulator_.now());
-    }
-    if (const Instant due = registration_->deadline(); due < timer_at_) {
-      timer_at_ = due;
-      group_.simulator_.schedule(due, *this);
+  void on_change(Instant now) override {
+    if (is_active() && engine().role().is_leader()) {
+      group_.ready_at_ = std::min(group_.ready_at_, now);
     }
   }
 
   MulticastGroup& group_;
-  Host& host_;
-  const std::uint16_t control_port_;
-  rnic::Qpn qpn_;
   std::uint32_t lkey_ = 0, announcement_key_ = 0;
-  mrp::Membership membership_;
-  std::unique_ptr<mrp::Registration> registration_;
-  mrp::Outbox out_;
-  Instant timer_at_ = wire::kNever;
   // Where members take turns:
   std::size_t received_ = 0, expected_ = 0;
   std::size_t own_after_ = ~std::size_t{0};
@@ -199,9 +146,9 @@ class MulticastGroup::Member final : public Actor, public CompletionClient, publ
 MulticastGroup::MulticastGroup(Simulator& simulator, Network& network, wire::McstId id,
                                const std::vector<std::size_t>& hosts,
                                std::span<std::uint8_t> memory)
-    : simulator_(simulator), memory_(memory) {
+    : simulator_(simulator), id_(id), memory_(memory) {
   for (const std::size_t host : hosts) {
-    members_.push_back(std::make_unique<Member>(*this, network.host(host), id, members_.empty()));
+    members_.push_back(std::make_unique<Member>(*this, network.host(host), id));
   }
 }
 
@@ -209,15 +156,14 @@ MulticastGroup::~MulticastGroup() = default;
 
 bool MulticastGroup::set_up() {
   std::vector<mrp::MrpMember> names;
-  for (const auto& member : members_) names.push_back(member->name());
-  mrp::Registration& registration = *members_.front()->registration();
-  members_.front()->start(names);
-  using State = mrp::Registration::State;
-  while (registration.state() == State::kRegistering ||
-         registration.state() == State::kActivating) {
-    simulator_.run(simulator_.now() + 1ms);
-  }
-  return registration.state() == State::kActive;
+  for (const auto& member : members_) names.push_back(member->member());
+  Member& leader = *members_.front();
+  mrp::RegistrationConfig config;
+  config.host = leader.member().host;
+  config.instance = kInstance;
+  leader.lead(config, {id_, kEpoch}, names);
+  while (leader.status() == MCAST_INPROGRESS) simulator_.run(simulator_.now() + 1ms);
+  return leader.status() == MCAST_OK;
 }
 
 void MulticastGroup::send(std::size_t member, std::uint32_t bytes) {

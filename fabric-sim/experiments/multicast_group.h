@@ -1,13 +1,11 @@
-// A multicast group of simulated hosts whose programs do nothing but move bytes: registered by the
-// controller's machines as live ones are, then any member sends messages to all others.
+// A multicast group of simulated hosts whose programs do nothing but move bytes: registered as live
+// ones are, then any member sends messages to all others.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "controller/membership.h"
-#include "controller/registration.h"
 #include "fabric-sim/core/network.h"
 
 namespace cepheus::sim {
@@ -58,6 +56,7 @@ class MulticastGroup {
   }
 
   Simulator& simulator_;
+  const wire::McstId id_;
   std::span<std::uint8_t> memory_;
   std::vector<std::unique_ptr<Member>> members_;
   std::size_t waiting_ = 0;

@@ -1,5 +1,5 @@
 // A sender group of simulated hosts (MC-RDMA's multicast; docs/protocol.md, "Sender groups") whose programs do nothing
-// but move bytes: registered by the controller's machines as live ones are, then its sender sends messages to all.
+// but move bytes: registered as live ones are, then its sender sends messages to all.
 #pragma once
 
 #include <memory>

@@ -4,8 +4,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "fabric-sim/core/connection.h"
 #include "fabric-sim/experiments/all.h"
-#include "fabric-sim/experiments/connection.h"
 #include "fabric-sim/experiments/multicast_group.h"
 #include "fabric-sim/experiments/testbed.h"
 #include "fabric-sim/experiments/unicast_run.h"
@@ -84,10 +84,10 @@ class ReplicaTarget final : public Target, public CompletionClient {
     rkey_ = require(host.nic().register_memory(1, memory.data(), memory.size(), 0,
                                                rnic::kLocalWrite | rnic::kRemoteWrite))
                 .rkey;
-    const rnic::Qpn there = create_qp(host, kPosted);
-    qpn_ = create_qp(client_, kPosted);
-    sim::connect(client_, qpn_, host.address(), there, wire::Psn(0), kTimeoutCode);
-    sim::connect(host, there, client_.address(), qpn_, wire::Psn(0), kTimeoutCode);
+    const rnic::Qpn there = create_qp(host, kPosted, kPosted);
+    qpn_ = create_qp(client_, kPosted, kPosted);
+    sim::connect(client_, qpn_, {host.address(), there, kFirstPsn}, {kTimeoutCode});
+    sim::connect(host, there, {client_.address(), qpn_, kFirstPsn}, {kTimeoutCode});
     client_.attach(qpn_, *this);
   }
   void post(std::uint32_t bytes) override {

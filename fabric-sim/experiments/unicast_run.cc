@@ -5,20 +5,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "fabric-sim/experiments/connection.h"
+#include "fabric-sim/core/connection.h"
 
 namespace cepheus::sim {
 namespace {
 
 constexpr std::uint64_t kSendFlag = std::uint64_t{1} << 63;
-
-void bring_up(Host& host, rnic::Qpn qpn, wire::Ipv4 peer, rnic::Qpn peer_qpn) {
-  rnic::QpAttr attr;
-  attr.state = rnic::QpState::kInit;
-  attr.access = rnic::kLocalWrite;
-  require(host.modify_qp(qpn, attr, rnic::kAttrState | rnic::kAttrAccess));
-  connect(host, qpn, peer, peer_qpn, kFirstPsn, kShortestTimeout);
-}
 
 }  // namespace
 
@@ -36,13 +28,10 @@ class UnicastRun::Program final : public Actor, public CompletionClient {
   const std::vector<Send>& sends() const { return sends_; }
   Host& host() { return host_; }
   rnic::Qpn make_qp(std::size_t send_wrs, std::size_t receive_wrs) {
-    rnic::QpInit init;
-    init.pd = 1;
-    init.send_cq = 1;
-    init.recv_cq = 2;
-    init.cap.max_send_wr = static_cast<std::uint32_t>(std::max<std::size_t>(send_wrs, 1));
-    init.cap.max_recv_wr = static_cast<std::uint32_t>(std::max<std::size_t>(receive_wrs, 1));
-    const rnic::Qpn qpn = require(host_.create_qp(init));
+    const auto room = [](std::size_t n) {
+      return static_cast<std::uint32_t>(std::max<std::size_t>(n, 1));
+    };
+    const rnic::Qpn qpn = create_qp(host_, room(send_wrs), room(receive_wrs));
     host_.attach(qpn, *this);
     return qpn;
   }
@@ -135,8 +124,8 @@ UnicastRun::UnicastRun(Testbed& testbed, Schedule schedule, const std::vector<st
       Program& to = *programs_[rank];
       const rnic::Qpn source = from->make_qp(slices.size(), 0);
       const rnic::Qpn sink = to.make_qp(0, slices.size());
-      bring_up(from->host(), source, to.host().address(), sink);
-      bring_up(to.host(), sink, from->host().address(), source);
+      connect(from->host(), source, {to.host().address(), sink, kFirstPsn});
+      connect(to.host(), sink, {from->host().address(), source, kFirstPsn});
       from->send_over(rank, source);
       for (const std::size_t slice : slices) to.expect(sink, slice);
       receives_left_ += slices.size();

@@ -15,6 +15,7 @@ GroupEngine::GroupEngine(GroupPort& port, const Config& config)
       self_(config.self),
       is_sender_group_(config.is_sender_group),
       receiver_patience_(config.receiver_patience),
+      asks_after_(config.asks_after),
       watchdog_(config.sender_patience) {
   if (is_sender_group_) {
     role_ = std::make_unique<ReceiverRole>(*this, receiver_patience_);
@@ -173,7 +174,7 @@ void GroupEngine::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
   if (sends != watched_sends_) {
     watched_sends_ = sends;
     unmoved_since_ = now;
-  } else if (now - unmoved_since_ >= wire::times::kSenderAsks) {
+  } else if (now - unmoved_since_ >= asks_after_) {
     unmoved_since_ = now;
     role_->ask(now, out);
   }
@@ -209,6 +210,11 @@ void GroupEngine::tell_failure(wire::Instant now, mrp::Outbox& out) {
   if (state_ != MCAST_GROUP_FAILED || told_failure_) return;
   told_failure_ = true;
   role_->tell_failure(now, reason_, out);
+}
+
+void GroupEngine::leave(wire::Instant now, mrp::Outbox& out) {
+  tell_failure(now, out);
+  role_->leave(now, out);
 }
 
 }  // namespace cepheus::mcast

@@ -56,6 +56,7 @@ class GroupEngine {
     mrp::MrpMember self;
     bool is_sender_group = false;
     wire::Duration sender_patience{}, receiver_patience{};
+    wire::Duration asks_after = wire::times::kSenderAsks;  // if its sends have not moved
   };
 
   GroupEngine(GroupPort& port, const Config& config);
@@ -108,6 +109,8 @@ class GroupEngine {
   void set_watched(bool watched);
   // If the group has failed here: tells the others, once.
   void tell_failure(wire::Instant now, mrp::Outbox& out);
+  // This member leaves the group for good. If it leads, the group ends: Role::has_left().
+  void leave(wire::Instant now, mrp::Outbox& out);
   // OK: all that was published and revoked is in force. INPROGRESS, or how the group failed.
   mcast_status_t regions_status() const;
   bool is_settled() const;  // nothing is expected from the control channel soon
@@ -134,7 +137,7 @@ class GroupEngine {
   GroupPort& port_;
   const mrp::MrpMember self_;
   const bool is_sender_group_;
-  const wire::Duration receiver_patience_;
+  const wire::Duration receiver_patience_, asks_after_;
   mcast_group_state_t state_ = MCAST_GROUP_WAITING;
   mcast_status_t status_ = MCAST_INPROGRESS;
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;

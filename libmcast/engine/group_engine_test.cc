@@ -195,6 +195,17 @@ TEST_F(TwoMembers, FailOnceAndTellTheOthersOnce) {
   EXPECT_EQ(leader_.engine.cause(), MCAST_CAUSE_LEADER);
 }
 
+TEST_F(TwoMembers, EndWhenTheirLeaderLeaves) {
+  become_active();
+  member_.engine.leave(now_, members_);
+  EXPECT_THAT(types(members_), IsEmpty()) << "only its leader ends a group";
+  leader_.engine.leave(now_, leaders_);
+  EXPECT_FALSE(leader_.engine.role().has_left());
+  deliver();
+  EXPECT_TRUE(leader_.engine.role().has_left());
+  EXPECT_EQ(member_.engine.status(), MCAST_ERR_CANCELED);
+}
+
 // Of a group whose switches leave the PSNs to the hosts.
 TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   Member member(1);

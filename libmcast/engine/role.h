@@ -40,6 +40,11 @@ class Role {
   // The group has failed here because of `reason`: tells the others.
   virtual void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) = 0;
 
+  // The member leaves the group. A leader ends it, which takes on_message() and on_timer() until
+  // has_left().
+  virtual void leave(wire::Instant, mrp::Outbox&) {}
+  virtual bool has_left() const { return true; }
+
   // What the member may do; INVALID with the remedy.
   virtual Expected<void> check_may_send() const { return {}; }
   virtual Expected<void> check_may_publish() const { return {}; }

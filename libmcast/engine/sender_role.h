@@ -32,6 +32,10 @@ class SenderRole final : public SenderGroupRole {
   void ask(wire::Instant now, mrp::Outbox& out) override { registration_->ask(now, out); }
   void look(wire::Instant, mrp::Outbox&) override {}  // a sender waits for nobody
   void tell_failure(wire::Instant now, const std::string& reason, mrp::Outbox& out) override;
+  void leave(wire::Instant now, mrp::Outbox& out) override { registration_->remove(now, out); }
+  bool has_left() const override {
+    return registration_->state() == mrp::SenderRegistration::State::kGone;
+  }
   std::unique_ptr<mrp::SenderRegistration> take_sender_registration() override {
     return std::move(registration_);
   }

@@ -1,0 +1,103 @@
+#include "fabric-sim/core/group_program.h"
+
+namespace cepheus::sim {
+namespace {
+
+void require_led(const mcast::Expected<void>& led) {
+  if (!led) throw std::logic_error("a simulated leader: " + led.error().text);
+}
+
+}  // namespace
+
+GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& config)
+    : simulator_(simulator),
+      host_(host),
+      timers_(config.timers),
+      engine_(*this, {.self = {host.address(), config.qpn, 0, config.control_port, config.token},
+                      .is_sender_group = config.is_sender_group,
+                      .sender_patience = config.sender_patience,
+                      .receiver_patience = wire::times::kReceiverGivesUp,
+                      .asks_after = config.asks_after}) {
+  host_.listen(*this, config.control_port);
+}
+
+void GroupProgram::lead(const mrp::RegistrationConfig& config,
+                        const mrp::McstAllocator::Lease& lease,
+                        std::span<const mrp::MrpMember> members) {
+  require_led(engine_.lead(now(), config, lease, members, out_));
+  carry_out();
+}
+
+void GroupProgram::lead_as_sender(const mrp::SenderConfig& config,
+                                  std::span<const mrp::MrpMember> members,
+                                  std::span<const wire::MrpRegion::Record> regions) {
+  require_led(engine_.lead_as_sender(now(), config, members, regions, out_));
+  carry_out();
+}
+
+void GroupProgram::leave() {
+  is_leaving_ = true;
+  engine_.leave(now(), out_);
+  carry_out();
+}
+
+void GroupProgram::on_event(Instant now, std::uint64_t) {
+  if (!is_open_) return;
+  if (host_.programs_awake_at() > now) {
+    return simulator_.schedule(host_.programs_awake_at(), *this, kGroupTimer);
+  }
+  if (timer_at_ <= now) timer_at_ = wire::kNever;
+  engine_.role().on_timer(now, out_);
+  carry_out();
+}
+
+void GroupProgram::on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) {
+  if (!is_open_) return;
+  engine_.role().on_message(now, from, message, out_);
+  carry_out();
+}
+
+void GroupProgram::on_sender_group(Instant now, wire::Ipv4 from,
+                                   const wire::SenderGroupMessage& message) {
+  if (!is_open_) return;
+  engine_.role().on_sender_group_message(now, from, message, out_);
+  carry_out();
+}
+
+void GroupProgram::carry_out() {
+  engine_.tell_failure(now(), out_);
+  const std::uint16_t port = member().control_port;
+  for (const wire::MrpMessage& m : out_.messages) host_.send_datagram(m, port);
+  for (const wire::SenderGroupMessage& m : out_.of_sender_groups) {
+    host_.send_datagram(mrp::destination(m), m, port);
+  }
+  out_.clear();
+  if (const Instant due = engine_.role().deadline(); due < timer_at_) {
+    timer_at_ = due;
+    simulator_.schedule(due, *this, kGroupTimer);
+  }
+  on_change(now());
+}
+
+mcast::Expected<void> GroupProgram::connect(const mcast::RemoteEnd& remote) {
+  sim::connect(host_, qpn(), remote, timers_);
+  return {};
+}
+
+mcast::Expected<bool> GroupProgram::are_psns_apart() {
+  const rnic::QpAttr pair = require(host_.nic().query_qp(qpn()));
+  return pair.sq_psn != pair.rq_psn;
+}
+
+mcast::Expected<void> GroupProgram::take_step(mrp::PsnSync::Step) {
+  throw std::logic_error("this simulated program can't move its queue pair's PSNs");
+}
+
+// All that is posted completes, flushed.
+void GroupProgram::on_failed() {
+  rnic::QpAttr attr;
+  attr.state = rnic::QpState::kErr;
+  static_cast<void>(host_.modify_qp(qpn(), attr, rnic::kAttrState));
+}
+
+}  // namespace cepheus::sim

@@ -1,0 +1,91 @@
+// One member of a multicast group as a program of a simulated host: the engine of libmcast's groups
+// (libmcast/engine/group_engine.h) over a queue pair of the host's NIC.
+//
+// It registers the group, or answers the member that does, and connects the queue pair. What goes
+// over the queue pair is up to the class that inherits it.
+#pragma once
+
+#include <span>
+
+#include "fabric-sim/core/connection.h"
+#include "libmcast/engine/group_engine.h"
+
+namespace cepheus::sim {
+
+class GroupProgram : public Actor, public DatagramClient, protected mcast::GroupPort {
+ public:
+  struct Config {
+    rnic::Qpn qpn;  // in INIT
+    std::uint16_t control_port = 0;
+    std::uint32_t token = 0;
+    bool is_sender_group = false;
+    QpTimers timers = {};
+    wire::Duration sender_patience = wire::times::kSenderGivesUp;
+    wire::Duration asks_after = wire::times::kSenderAsks;
+  };
+
+  GroupProgram(Simulator& simulator, Host& host, const Config& config);
+  GroupProgram(const GroupProgram&) = delete;
+  GroupProgram& operator=(const GroupProgram&) = delete;
+
+  const mrp::MrpMember& member() const { return engine_.member(); }
+  // Makes this member the leader; throws std::logic_error if the list can't be.
+  void lead(const mrp::RegistrationConfig& config, const mrp::McstAllocator::Lease& lease,
+            std::span<const mrp::MrpMember> members);
+  // ... the sender of a sender group.
+  void lead_as_sender(const mrp::SenderConfig& config, std::span<const mrp::MrpMember> members,
+                      std::span<const wire::MrpRegion::Record> regions);
+  // The leader ends the group, on virtual time until has_left().
+  void leave();
+  bool has_left() const { return is_leaving_ && engine_.role().has_left(); }
+  bool is_active() const { return engine_.state() == MCAST_GROUP_ACTIVE && !is_leaving_; }
+
+  void on_event(Instant now, std::uint64_t what) override;
+  void on_datagram(Instant now, wire::Ipv4 from, const wire::MrpMessage& message) override;
+  void on_sender_group(Instant now, wire::Ipv4 from,
+                       const wire::SenderGroupMessage& message) override;
+
+ protected:
+  // Other events are of the class that inherits this one, which passes this one on.
+  static constexpr std::uint64_t kGroupTimer = ~std::uint64_t{0};
+
+  // The engine has been called, and what it had to say is sent: its state may have changed.
+  virtual void on_change(Instant now) = 0;
+
+  Simulator& simulator() const { return simulator_; }
+  Instant now() const { return simulator_.now(); }
+  Host& host() const { return host_; }
+  rnic::Qpn qpn() const { return member().qpn; }
+  mcast::GroupEngine& engine() { return engine_; }
+  const mcast::GroupEngine& engine() const { return engine_; }
+  // What calls of the engine add to before carry_out().
+  mrp::Outbox& out() { return out_; }
+  void carry_out();
+  bool is_open() const { return is_open_; }
+  // Takes in no more datagrams, and has no more timers.
+  void close() { is_open_ = false; }
+  // To RTS, towards `remote`.
+  mcast::Expected<void> connect(const mcast::RemoteEnd& remote) override;
+  void on_failed() override;
+
+ private:
+  // What is only for programs that watch their sends, have regions or move their PSNs.
+  mcast::Flow flow() const override { return {}; }
+  bool can_receive() const override { return true; }
+  void on_sync_due() override {}  // whoever sends calls synchronise()
+  mcast::Expected<bool> are_psns_apart() override;
+  mcast::Expected<void> take_step(mrp::PsnSync::Step step) override;
+  void begin_regions(Instant, const wire::MrpHeader&) override {}
+  bool confirm_regions(Instant, const wire::MrpHeader&) override { return false; }
+  bool are_regions_in_force() const override { return true; }
+
+  Simulator& simulator_;
+  Host& host_;
+  const QpTimers timers_;
+  mcast::GroupEngine engine_;
+  mrp::Outbox out_;
+  Instant timer_at_ = wire::kNever;
+  bool is_leaving_ = false, is_open_ = true;
+};
+
+}  // namespace cepheus::sim
