@@ -23,7 +23,6 @@ GroupProgram::Config program(Host& host, const GroupPlan& plan, const TransportP
   config.token = 0x5EC2E7;  // forgers do not know it
   config.is_sender_group = plan.has_one_sender;
   config.timers = {transport.timeout_code, transport.min_rnr_timer};
-  config.sender_patience = 4 * transport.silence();  // the leader evicts who is silent before
   config.asks_after = kPatience;
   return config;
 }

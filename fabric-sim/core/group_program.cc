@@ -15,7 +15,7 @@ GroupProgram::GroupProgram(Simulator& simulator, Host& host, const Config& confi
       timers_(config.timers),
       engine_(*this, {.self = {host.address(), config.qpn, 0, config.control_port, config.token},
                       .is_sender_group = config.is_sender_group,
-                      .sender_patience = config.sender_patience,
+                      .sender_patience = wire::times::kSenderGivesUp,
                       .receiver_patience = wire::times::kReceiverGivesUp,
                       .asks_after = config.asks_after}) {
   host_.listen(*this, config.control_port);

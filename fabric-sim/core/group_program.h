@@ -20,7 +20,6 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
     std::uint32_t token = 0;
     bool is_sender_group = false;
     QpTimers timers = {};
-    wire::Duration sender_patience = wire::times::kSenderGivesUp;
     wire::Duration asks_after = wire::times::kSenderAsks;
   };
 
