@@ -1,6 +1,5 @@
 #include "collectives/communicator_state.h"
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -21,28 +20,25 @@ bool CommunicatorState::may_serve(size_t bytes) {
     alike_ = true;
     if (is_unserved()) tell_unserved();
   });
-  if (alike_.load(std::memory_order_relaxed) && is_unserved()) return is_time_to_look_again();
-  return earned_.load(std::memory_order_relaxed) || is_earned(bytes);
+  if (alike_.load(std::memory_order_relaxed) && is_unserved()) {
+    if (!arrangement_.may_change() || !look_again_.count()) return false;
+    look_again();
+    return true;
+  }
+  return first_calls_.have_earned() || is_earned(bytes);
 }
 
 bool CommunicatorState::is_earned(size_t bytes) {
-  const Parameters& p = parameters();
-  const uint64_t calls = ++first_calls_;
-  earned_ = p.sets_up_at_once() || calls > static_cast<uint64_t>(p.set_up_after) ||
-            (first_bytes_ += bytes) >= p.set_up_bytes;
-  if (calls == 1 && !earned_ && all_.is_leader()) {
+  const bool is_earned = first_calls_.earn(bytes, parameters());
+  if (!is_earned && first_calls_.is_first() && all_.is_leader()) {
     host::log(1, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
-              host::implementation(), p.not_earned().c_str());
+              host::implementation(), parameters().not_earned().c_str());
   }
-  return earned_;
+  return is_earned;
 }
 
 // Multicast was impossible: a rank had no device, or could not open it. That may be over.
-bool CommunicatorState::is_time_to_look_again() {
-  constexpr uint64_t kFactor = 4, kMost = 1 << 20;
-  if (!arrangement_.may_change() || ++saved_calls_ < look_again_after_) return false;
-  saved_calls_ = 0;
-  look_again_after_ = std::min(look_again_after_ * kFactor, kMost);
+void CommunicatorState::look_again() {
   for (;;) {
     const Guard guard(busy_);
     if (!guard) continue;  // held for moments
@@ -54,7 +50,7 @@ bool CommunicatorState::is_time_to_look_again() {
     alike_ = false;
     settled_ = false;
     arrangement_.again();
-    return true;
+    return;
   }
 }
 
@@ -217,7 +213,7 @@ void CommunicatorState::advance(BroadcastQueue& out) {
 // --- What was done.
 
 void CommunicatorState::count_saved(bool attended, const CallReport::Times& times) {
-  const bool is_early = !earned_ && !(alike_ && is_unserved());
+  const bool is_early = !first_calls_.have_earned() && !(alike_ && is_unserved());
   count(Route::kSaved, attended, is_early ? parameters().not_earned() : placement().reason, times);
 }
 

@@ -11,6 +11,7 @@
 
 #include "collectives/broadcast.h"
 #include "collectives/call_report.h"
+#include "collectives/core/eligibility.h"
 #include "collectives/group/arrangement.h"
 #include "collectives/hosts_broadcast.h"
 #include "collectives/multicast.h"
@@ -91,7 +92,7 @@ class CommunicatorState {
   // Into started_; false if none is started.
   bool take_incoming();
   bool is_earned(size_t bytes);
-  bool is_time_to_look_again();
+  void look_again();
   void settle();
   void tell_unserved();
   void look_after();
@@ -107,15 +108,9 @@ class CommunicatorState {
   std::once_flag first_call_;
   Arrangement arrangement_;
   bool settled_ = false;  // the arrangement, and what follows from it
-  // Setting up a group costs more than a few broadcasts gain. Every rank counts the same calls and
-  // bytes until they are enough.
-  std::atomic<bool> earned_{false};
-  std::atomic<uint64_t> first_calls_{0}, first_bytes_{0};
+  FirstCalls first_calls_;
+  LookAgain look_again_;  // at the ranks' places
   bool told_unserved_ = false;
-  // Calls that the saved function has served since the last look at the ranks' places, and after how
-  // many the next one comes. Every rank counts the same calls.
-  std::atomic<uint64_t> saved_calls_{0};
-  uint64_t look_again_after_ = 64;
   std::atomic<bool> alike_ = false;       // all ranks know it when they make their next call
   std::string unserved_reason_;           // of broadcasts from before the last look
   std::optional<Hosts> hosts_;            // Shape::kHosts

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "collectives/bcast.h"
+#include "collectives/core/eligibility.h"
 #include "collectives/core/parameters.h"
 #include "ompi-coll/attributes.h"
 #include "ompi-coll/buffer.h"
@@ -133,19 +134,16 @@ extern "C" int cepheus_module_disable(mca_coll_base_module_t*, ompi_communicator
 
 extern "C" mca_coll_base_module_t* cepheus_comm_query(ompi_communicator_t* comm, int* priority) {
   const Parameters& p = parameters();
-  if (p.chosen_mode() == Mode::kOff || OMPI_COMM_IS_INTER(comm) || is_fault_tolerant())
-    return nullptr;
-  const int size = ompi_comm_size(comm);
-  if (size < 2) return nullptr;
-  if (size < p.min_members) {
-    if (ompi_comm_rank(comm) == 0) {
-      opal_output_verbose(1, output_stream(),
-                          "cepheus: %s (%d ranks): open mpi's own algorithms: fewer than "
-                          "coll_cepheus_min_members = %d",
-                          comm->c_name, size, p.min_members);
-    }
-    return nullptr;
+  const CommunicatorFacts facts{ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm) != 0,
+                                is_fault_tolerant()};
+  const Eligibility eligibility = eligibility_of(facts, p);
+  if (eligibility == Eligibility::kTooFewMembers && ompi_comm_rank(comm) == 0) {
+    opal_output_verbose(1, output_stream(),
+                        "cepheus: %s (%d ranks): open mpi's own algorithms: fewer than "
+                        "coll_cepheus_min_members = %d",
+                        comm->c_name, facts.size, p.min_members);
   }
+  if (eligibility != Eligibility::kEligible) return nullptr;
   auto* module = OBJ_NEW(cepheus_module_t);
   if (module == nullptr) return nullptr;
   *priority = p.priority;

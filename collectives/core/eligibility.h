@@ -1,0 +1,51 @@
+// Which communicators, and which of their calls, multicast may serve. Every rank decides alike,
+// because it counts the same calls and bytes. Pure.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "collectives/core/parameters.h"
+
+namespace cepheus::coll {
+
+struct CommunicatorFacts {
+  int size = 0;
+  bool is_inter = false;         // between two groups of ranks
+  bool outlives_deaths = false;  // the program goes on when a rank has died: multicast would wait
+};
+enum class Eligibility : std::uint8_t { kEligible, kNot, kTooFewMembers };
+Eligibility eligibility_of(const CommunicatorFacts& facts, const Parameters& parameters);
+
+// Setting up a group costs more than a few broadcasts gain: the first ones of a communicator go by
+// the host's own algorithms.
+class FirstCalls {
+ public:
+  // One more of so many bytes. True from the one on that earns the group.
+  bool earn(std::uint64_t bytes, const Parameters& parameters);
+  bool have_earned() const { return earned_.load(std::memory_order_relaxed); }
+  // This was the first call of all.
+  bool is_first() const { return calls_.load(std::memory_order_relaxed) == 1; }
+
+ private:
+  std::atomic<bool> earned_{false};
+  std::atomic<std::uint64_t> calls_{0}, bytes_{0};
+};
+
+// When ranks that had no device look for one again: after 64 calls, then after four times as many
+// each time.
+class LookAgain {
+ public:
+  // One more call. True if it shall look.
+  bool count();
+
+ private:
+  static constexpr std::uint64_t kFactor = 4, kMost = 1 << 20;
+  std::atomic<std::uint64_t> calls_{0};
+  std::uint64_t due_ = 64;
+};
+
+}  // namespace cepheus::coll
