@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "collectives/core/route.h"
 #include "collectives/host_mpi.h"
 #include "collectives/reports/report_file.h"
 
@@ -20,16 +22,33 @@ class CallReport {
 
   // One call on `comm`, which ends now. Opened at the first one: by then programs have named their
   // communicators. Without room for reports nothing is counted, and nothing else changes.
-  void count(const host::Communicator& comm, const char* path, const char* reason,
+  void count(const host::Communicator& comm, Route route, bool attended, const char* reason,
              const Times& times) {
     if (!tried_) open(comm);
     if (!scope_) return;
+    const char* const path = text_of(route, attended);
     scope_->count(path, reason);
     if (times.began != 0)
       scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));
   }
 
  private:
+  static const char* text_of(Route route, bool attended) {
+    switch (route) {
+      case Route::kEager:
+        return attended ? "eager lane" : "ibcast: eager lane";
+      case Route::kBulk:
+        return attended ? "bulk lane" : "ibcast: bulk lane";
+      case Route::kHosts:
+        return attended ? "hosts" : "ibcast: hosts";
+      case Route::kTree:
+        return attended ? "point to point" : "ibcast: point to point";
+      case Route::kSaved:
+        break;
+    }
+    static const std::string unattended = std::string("ibcast: ") + host::implementation();
+    return attended ? host::implementation() : unattended.c_str();
+  }
   void open(const host::Communicator& comm) {
     tried_ = true;
     const int rank = host::rank(comm);

@@ -11,6 +11,18 @@ namespace cepheus::coll {
 
 using Shape = Placement::Shape;
 
+namespace {
+
+// Why a communicator has no group yet.
+std::string not_earned() {
+  const Parameters& p = parameters();
+  return "a group is set up after " + std::to_string(p.set_up_after) + " broadcasts or " +
+         std::to_string(p.set_up_bytes) + " bytes of them (" + host::parameter("set_up_after") +
+         ", " + host::parameter("set_up_bytes") + ")";
+}
+
+}  // namespace
+
 CommunicatorState::CommunicatorState(host::Communicator& comm)
     : all_(Team::all(comm, reserve_tags(comm))), arrangement_(all_), team_course_(all_) {}
 
@@ -32,7 +44,7 @@ bool CommunicatorState::is_earned(size_t bytes) {
   const bool is_earned = first_calls_.earn(bytes, parameters());
   if (!is_earned && first_calls_.is_first() && all_.is_leader()) {
     host::log(1, "cepheus: %s: %s's own algorithms: %s", all_.name().c_str(),
-              host::implementation(), parameters().not_earned().c_str());
+              host::implementation(), not_earned().c_str());
   }
   return is_earned;
 }
@@ -214,7 +226,7 @@ void CommunicatorState::advance(BroadcastQueue& out) {
 
 void CommunicatorState::count_saved(bool attended, const CallReport::Times& times) {
   const bool is_early = !first_calls_.have_earned() && !(alike_ && is_unserved());
-  count(Route::kSaved, attended, is_early ? parameters().not_earned() : placement().reason, times);
+  count(Route::kSaved, attended, is_early ? not_earned() : placement().reason, times);
 }
 
 void CommunicatorState::count(const Broadcast& broadcast) {
@@ -226,9 +238,8 @@ void CommunicatorState::count(const Broadcast& broadcast) {
 void CommunicatorState::count(Route route, bool attended, const std::string& reason,
                               const CallReport::Times& times) {
   counters().add_broadcast(route, attended);
-  const RouteText text = text_of(route);
   const std::lock_guard<std::mutex> guard(calls_mutex_);
-  calls_.count(comm(), attended ? text.attended : text.unattended, reason.c_str(), times);
+  calls_.count(comm(), route, attended, reason.c_str(), times);
 }
 
 // --- Beside the program's calls.

@@ -82,6 +82,8 @@ void free(Request* request);
 // --- The process.
 // Its name in log lines: "open mpi".
 const char* implementation();
+// As its users set the parameter `name`: "coll_cepheus_min_members".
+std::string parameter(const char* name);
 // Lets the host work, and what runs beside it: see start_background_progress().
 void progress();
 // From now on the host's progress calls progress_in_background() (communicators.h).

@@ -119,6 +119,7 @@ void free(Request* request) {
 // --- The process.
 
 const char* implementation() { return "open mpi"; }
+std::string parameter(const char* name) { return std::string("coll_cepheus_") + name; }
 void progress() { opal_progress(); }
 void start_background_progress() { (void)opal_progress_register(cepheus_progress); }
 void stop_background_progress() { (void)opal_progress_unregister(cepheus_progress); }

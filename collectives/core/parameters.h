@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 namespace cepheus::coll {
 
@@ -61,12 +60,6 @@ struct Parameters {
     return register_timeout_ms == 0 && chosen_mode() == Mode::kTry ? kOtherWay : 0;
   }
   bool sets_up_at_once() const { return set_up_after <= 0 || chosen_mode() == Mode::kRequire; }
-  // Why a communicator has no group yet.
-  std::string not_earned() const {
-    return "a group is set up after " + std::to_string(set_up_after) + " broadcasts or " +
-           std::to_string(set_up_bytes) +
-           " bytes of them (coll_cepheus_set_up_after, coll_cepheus_set_up_bytes)";
-  }
   // What must be equal on all ranks for a communicator to agree on paths.
   unsigned fingerprint() const;
 };

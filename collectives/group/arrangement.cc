@@ -90,9 +90,8 @@ bool Arrangement::is_known_to_all() {
   }
   placement_ = Placement::of(identities);
   if (ranks_per_host == 0) {
-    placement_.reason =
-        "all ranks are on one machine, where shared memory is faster; coll_cepheus_ranks_per_host "
-        "= 1 makes each a host of its own";
+    placement_.reason = "all ranks are on one machine, where shared memory is faster; " +
+                        host::parameter("ranks_per_host") + " = 1 makes each a host of its own";
   }
   state_ = State::kDone;
   return true;

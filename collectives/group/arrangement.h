@@ -2,7 +2,7 @@
 // gathers the ranks' identities and sends four bytes a rank down a binomial tree. Never blocks: call
 // progress() until it returns true.
 //
-// A host is what cepheus-run or coll_cepheus_ranks_per_host says; else, in mode "require", a NIC's
+// A host is what cepheus-run or the parameter ranks_per_host says; else, in mode "require", a NIC's
 // address; else a machine, because ranks that share its memory pass data through that faster than
 // any NIC can.
 #pragma once

@@ -40,7 +40,7 @@ std::string objection(const std::vector<MemberRecord>& records, const Team& team
     const std::string rank = "rank " + std::to_string(team.rank_of(static_cast<int>(member)));
     if (record.status != MCAST_OK) return rank + ": " + record.reason;
     if (record.fingerprint != first.fingerprint) {
-      return rank + " has other coll_cepheus parameters than rank " +
+      return rank + " has other parameters (" + host::parameter("*") + ") than rank " +
              std::to_string(team.rank_of(Team::kLeader)) + ": give all ranks the same";
     }
     const auto [other, fresh] = hosts.emplace(record.member.ipv4, rank);
@@ -56,7 +56,8 @@ std::string objection(const std::vector<MemberRecord>& records, const Team& team
 std::string in_our_words(std::string why) {
   constexpr char kTheirs[] = "max_eager_memory";
   const size_t at = why.find(kTheirs);
-  return at == std::string::npos ? why : why.insert(at, "coll_cepheus_");
+  if (at == std::string::npos) return why;
+  return why.replace(at, sizeof kTheirs - 1, host::parameter(kTheirs));
 }
 
 // Whether what failed may do some time later without anybody's help.

@@ -82,8 +82,8 @@ std::unique_ptr<UctDomain> UctDomain::open(const char* device, std::string& why)
   }
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    why = std::string("the UCX transport can't be loaded: ") + dlerror() +
-          "; set coll_cepheus_uct_library";
+    why = std::string("the UCX transport can't be loaded: ") + dlerror() + "; set " +
+          host::parameter("uct_library");
     return nullptr;
   }
   std::unique_ptr<UctDomain> domain(new UctDomain);
