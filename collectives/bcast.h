@@ -20,7 +20,7 @@ Code bcast(CommunicatorState& state, size_t bytes, int root, MakePayload payload
   Code rc = state.serve(broadcast);
   if (rc != Code::kNotServed) return rc;
   rc = saved();
-  state.count(broadcast);
+  state.count_saved(broadcast);
   return rc;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "collectives/course.h"
@@ -32,7 +33,8 @@ struct Broadcast {
   void (*const done)(Broadcast*, Code);
   const std::int64_t began;     // for recordings: ns, 0 while there is none
   bool is_unserved = false;     // it was started before the ranks' places were looked at again
-  Course* course = nullptr;     // from its turn on
+  Course* course = nullptr;     // from its turn on, until it is over
+  std::string why_saved;        // Code::kNotServed: the reason
   Code outcome = Code::kDone;   // once it is over
   Broadcast* behind = nullptr;  // in its queue
 };

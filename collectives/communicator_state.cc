@@ -79,6 +79,9 @@ Code CommunicatorState::serve(Broadcast& broadcast) {
         rc = step(broadcast);
         look_after();
         serves_ = rc == Code::kPending;
+        // The course is the next broadcast's as soon as the guard is given back.
+        if (rc == Code::kDone) count(broadcast);
+        if (rc == Code::kNotServed) broadcast.why_saved = broadcast.course->reason();
         if (!serves_) break;
       }
     }
@@ -86,7 +89,6 @@ Code CommunicatorState::serve(Broadcast& broadcast) {
     if (const auto nap = std::exchange(nap_, {}); nap.count() > 0) std::this_thread::sleep_for(nap);
   }
   alike_ = true;
-  if (rc == Code::kDone) count(broadcast);
   return rc;
 }
 
@@ -227,6 +229,11 @@ void CommunicatorState::advance(BroadcastQueue& out) {
 void CommunicatorState::count_saved(bool attended, const CallReport::Times& times) {
   const bool is_early = !first_calls_.have_earned() && !(alike_ && is_unserved());
   count(Route::kSaved, attended, is_early ? not_earned() : placement().reason, times);
+}
+
+void CommunicatorState::count_saved(const Broadcast& broadcast) {
+  count(Route::kSaved, true, broadcast.why_saved,
+        {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 
 void CommunicatorState::count(const Broadcast& broadcast) {

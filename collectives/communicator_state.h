@@ -29,10 +29,11 @@ class CommunicatorState {
   static constexpr size_t kMany = ~size_t{0} / 2;
   // The saved function has served it alone.
   void count_saved(bool attended, const CallReport::Times& times);
-  void count(const Broadcast& broadcast);
+  // ... after serve().
+  void count_saved(const Broadcast& broadcast);
 
   // Serves a blocking broadcast of more than no bytes, or returns Code::kNotServed: the saved
-  // function shall serve it, and count() be told.
+  // function shall serve it, and count_saved() be told.
   Code serve(Broadcast& broadcast);
   // Starts a non-blocking one of more than no bytes; never blocks.
   void start(Broadcast& broadcast);
@@ -96,6 +97,7 @@ class CommunicatorState {
   void settle();
   void tell_unserved();
   void look_after();
+  void count(const Broadcast& broadcast);
   void count(Route route, bool attended, const std::string& reason, const CallReport::Times& times);
 
   const Placement& placement() const { return arrangement_.placement(); }

@@ -70,6 +70,7 @@ class Ranks {
     fabric.caller = rank;
     ASSERT_TRUE(state(rank).may_serve(sizeof memory));
     ASSERT_EQ(state(rank).serve(broadcast), Code::kNotServed);
+    ASSERT_FALSE(broadcast.why_saved.empty());
   }
   void look(int rank) {
     fabric.caller = rank;
