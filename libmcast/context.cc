@@ -16,8 +16,6 @@ namespace {
 
 // Batches of completions per call of progress(): bounded, so that it returns under any load.
 constexpr int kMaxBatches = 8;
-// While nothing is being registered the control channel is looked at in every n-th call.
-constexpr unsigned kIdlePolls = 64;
 constexpr wire::Duration kFarewell = std::chrono::milliseconds(200);
 constexpr auto kFarewellStep = std::chrono::microseconds(500);
 
@@ -168,6 +166,17 @@ Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> membe
   return control_plane_.lead(wire::monotonic_now(), group, members, regions);
 }
 
+Expected<void> Context::set_receive(Group& group, mcast_recv_cb_t callback, void* arg) {
+  std::unique_lock progress(progress_mutex_, std::defer_lock);
+  auto locked = lock();
+  if (group.state() != MCAST_GROUP_WAITING) {
+    locked.unlock();
+    progress.lock();
+    locked.lock();
+  }
+  return group.set_receive(callback, arg);
+}
+
 Group* Context::find_group(std::uint32_t number) {
   const auto at = std::lower_bound(
       groups_.begin(), groups_.end(), number,
@@ -185,7 +194,7 @@ unsigned Context::progress() {
 unsigned Context::progress_all() {
   const std::unique_lock progress(progress_mutex_, std::try_to_lock);
   if (!progress) return 0;
-  idle_polls_ = kIdlePolls;
+  turns_.hasten();
   return progress_locked();
 }
 
@@ -200,9 +209,8 @@ unsigned Context::progress_locked() {
     make_callbacks();
     break;
   }
-  const bool idle_turn = ++idle_polls_ >= kIdlePolls;
-  if (idle_turn) idle_polls_ = 0;
-  if (idle_turn || registering_) done += poll_control(idle_turn);
+  const bool has_turn = turns_.take(wire::coarse_now());
+  if (has_turn || registering_) done += poll_control(has_turn);
   return static_cast<unsigned>(done);
 }
 
@@ -220,8 +228,7 @@ Expected<int> Context::arm() {
                                          " gives no completion channel: call mcast_progress() "
                                          "again and again instead of sleeping");
   }
-  // Who sleeps between two looks must not take 64 of them until control messages have their turn.
-  idle_polls_ = kIdlePolls;
+  turns_.hasten();  // the caller sleeps
   return fd;
 }
 

@@ -26,6 +26,7 @@
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/control_plane.h"
+#include "libmcast/control_turns.h"
 #include "libmcast/device.h"
 #include "libmcast/group.h"
 #include "libmcast/keep_alive.h"
@@ -73,6 +74,9 @@ class Context {
   void destroy_group(Group& group);
   Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
+
+  // Once the group is registered not from a callback: waits for the thread that is in progress().
+  Expected<void> set_receive(Group& group, mcast_recv_cb_t callback, void* arg);
 
   // The group's PSNs are synchronised at the next progress(). Under the state lock.
   void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }
@@ -125,7 +129,7 @@ class Context {
   std::array<ibv_wc, kBatch> completions_;
   Events events_;
   std::vector<Event> consumed_;  // eager receives that the application gave back
-  unsigned idle_polls_ = 0;
+  ControlTurns turns_;
   bool registering_ = false;  // some group waits for the control channel
 
   KeepAlive keep_alive_;

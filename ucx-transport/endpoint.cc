@@ -1,3 +1,4 @@
+#include <algorithm>
 
 #include "ucx-transport/interface.h"
 
@@ -88,16 +89,18 @@ ucs_status_t ep_check(uct_ep_h ep, unsigned, uct_completion_t*) {
 }
 
 ucs_status_t ep_pending_add(uct_ep_h ep, uct_pending_req_t* req, unsigned) {
-  interface_of(ep)->state->pending.push_back(req);
+  interface_of(ep)->state->pending.push_back({ep, req});
   return UCS_OK;
 }
 
 void ep_pending_purge(uct_ep_h ep, uct_pending_purge_callback_t cb, void* arg) {
   auto& pending = interface_of(ep)->state->pending;
-  while (!pending.empty()) {
-    uct_pending_req_t* req = pending.front();
-    pending.pop_front();
-    if (cb != nullptr) cb(req, arg);
+  const auto own = std::stable_partition(
+      pending.begin(), pending.end(), [ep](const PendingRequest& each) { return each.ep != ep; });
+  const std::vector<PendingRequest> purged(own, pending.end());
+  pending.erase(own, pending.end());
+  for (const PendingRequest& each : purged) {
+    if (cb != nullptr) cb(each.request, arg);
   }
 }
 

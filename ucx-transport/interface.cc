@@ -86,13 +86,13 @@ int is_reachable(const uct_iface_h iface, const uct_device_addr_t*, const uct_if
 unsigned run_pending(InterfaceState& state) {
   unsigned count = 0;
   while (!state.pending.empty()) {
-    uct_pending_req_t* req = state.pending.front();
+    const PendingRequest next = state.pending.front();
     state.pending.pop_front();
-    const ucs_status_t status = req->func(req);
+    const ucs_status_t status = next.request->func(next.request);
     if (status == UCS_OK) {
       ++count;
     } else {
-      state.pending.push_front(req);
+      state.pending.push_front(next);
       break;
     }
   }
@@ -164,8 +164,10 @@ ucs_status_t open_state(uct_base_iface_t& base, const InterfaceConfig& config,
 
 void close_state(InterfaceState* state) {
   if (state == nullptr) return;
-  free_operations(*state);
-  delete state;
+  const auto drop = [](void*, void*, size_t, uint32_t) { return MCAST_OK; };
+  if (state->lane == MCAST_LANE_EAGER) mcast_group_set_recv(state->group, drop, nullptr);
+  state->is_closed = true;
+  release_if_unused(state);
 }
 
 uct_iface_ops_t make_interface_ops() {

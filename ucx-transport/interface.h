@@ -42,6 +42,13 @@ struct BufferRelease {
   InterfaceState* state;
 };
 
+struct PendingRequest {
+  uct_ep_h ep;
+  uct_pending_req_t* request;
+};
+
+// libmcast still has what an interface posted when that is closed: receives and sends end when their
+// group does. So the state lives until the last of them has ended. Nobody is called back any more.
 struct InterfaceState {
   mcast_group_h group = nullptr;
   mcast_context_h context = nullptr;
@@ -51,8 +58,9 @@ struct InterfaceState {
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned
   unsigned operations = 0;       // in flight
+  bool is_closed = false;
   BounceBuffers bounces;
-  std::deque<uct_pending_req_t*> pending;
+  std::deque<PendingRequest> pending;
   std::vector<uct_completion_t*> flushes;
   ucs_status_t failure = UCS_OK;  // once the group broke
 };
@@ -95,7 +103,8 @@ ssize_t ep_put_bcopy(uct_ep_h ep, uct_pack_callback_t pack, void* arg, uint64_t 
                      uct_rkey_t rkey);
 
 // operation.cc
-void free_operations(InterfaceState& state);
+// Of one that is closed: frees it once no operation is in flight.
+void release_if_unused(InterfaceState* state);
 
 // interface.cc
 uct_iface_ops_t make_interface_ops();

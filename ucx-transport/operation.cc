@@ -24,19 +24,26 @@ void give_back(Operation* operation) {
   operation->state->idle.push_back(operation);
 }
 
-void complete(Operation* operation, mcast_status_t status) {
-  uct_completion_t* comp = operation->comp;
-  if (status != MCAST_OK) operation->state->failure = to_ucs(status);
+bool end(Operation* operation, mcast_status_t status) {
+  InterfaceState* const state = operation->state;
+  if (status != MCAST_OK) state->failure = to_ucs(status);
   give_back(operation);
-  if (comp != nullptr) {
-    uct_completion_update_status(comp, to_ucs(status));
-    if (--comp->count == 0) comp->func(comp);
-  }
+  if (!state->is_closed) return true;
+  release_if_unused(state);
+  return false;
 }
 
-void free_operations(InterfaceState& state) {
-  for (Operation* operation : state.idle) delete operation;
-  state.idle.clear();
+void complete(Operation* operation, mcast_status_t status) {
+  uct_completion_t* const comp = operation->comp;
+  if (!end(operation, status) || comp == nullptr) return;
+  uct_completion_update_status(comp, to_ucs(status));
+  if (--comp->count == 0) comp->func(comp);
+}
+
+void release_if_unused(InterfaceState* state) {
+  if (!state->is_closed || state->operations > 0) return;
+  for (Operation* operation : state->idle) delete operation;
+  delete state;
 }
 
 }  // namespace cepheus::uct

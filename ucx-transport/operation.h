@@ -16,8 +16,12 @@ struct Operation {
 
 // One for `state`, whose `op.user` is itself; null if there is no memory.
 Operation* take_operation(InterfaceState& state);
+// libmcast did not take it.
 void give_back(Operation* operation);
-// Ends a send or a put: says `status` to its completion and, unless it is good, to the interface.
+// It has ended, with `status`: notes a failure for the interface. False: the interface is closed, and
+// nobody is to be told; its state may be gone.
+bool end(Operation* operation, mcast_status_t status);
+// Ends a send or a put, and says so to its completion.
 void complete(Operation* operation, mcast_status_t status);
 
 }  // namespace cepheus::uct

@@ -13,18 +13,15 @@ void send_done(mcast_op_t* op, mcast_status_t status, size_t, uint32_t) {
 
 void recv_done(mcast_op_t* op, mcast_status_t status, size_t length, uint32_t imm) {
   auto* operation = static_cast<Operation*>(op->user);
-  InterfaceState& state = *operation->state;
   uct_tag_context_t* ctx = operation->ctx;
   const uct_tag_t low = 0xFFFFFFFFu;
   const uct_tag_t sender_tag = (operation->tag & ~low) | imm;
   ucs_status_t ucs = to_ucs(status);
-  if (status != MCAST_OK) {
-    state.failure = ucs;
-  } else if (((imm ^ operation->tag) & operation->mask & low) != 0) {
+  if (status == MCAST_OK && ((imm ^ operation->tag) & operation->mask & low) != 0) {
     ucs = UCS_ERR_NO_MESSAGE;  // members disagree on the order of operations: the data is another
                                // message's
   }
-  give_back(operation);
+  if (!end(operation, status)) return;
   if (ucs == UCS_OK) ctx->tag_consumed_cb(ctx);
   ctx->completed_cb(ctx, sender_tag, 0, length, nullptr, ucs);
 }

@@ -207,9 +207,14 @@ class RcMcast : public testing::Test {
     md_ = Ucx::instance().open("fake0");
   }
   ~RcMcast() override {
+    close();
+    uct_md_close(md_);
+  }
+  void close() {
     if (ep_ != nullptr) uct_ep_destroy(ep_);
     if (iface_ != nullptr) uct_iface_close(iface_);
-    uct_md_close(md_);
+    ep_ = nullptr;
+    iface_ = nullptr;
   }
 
   ucs_status_t open() {
@@ -419,6 +424,39 @@ TEST_F(RcMcast, RunsPendingRequestsInOrderOnceThereIsRoom) {
   EXPECT_EQ(purged, 1);
 }
 
+TEST_F(RcMcast, PurgesTheRequestsOfOneEndpointOnly) {
+  make(MCAST_LANE_EAGER, 64);
+  uct_ep_h const first_ep = ep_;
+  ASSERT_EQ(connect(), UCS_OK);
+  uct_pending_req_t first{}, second{};
+  first.func = second.func = [](uct_pending_req_t*) { return UCS_OK; };
+  ASSERT_EQ(uct_ep_pending_add(first_ep, &first, 0), UCS_OK);
+  ASSERT_EQ(uct_ep_pending_add(ep_, &second, 0), UCS_OK);
+  std::vector<uct_pending_req_t*> purged;
+  uct_ep_pending_purge(
+      first_ep,
+      [](uct_pending_req_t* request, void* arg) {
+        static_cast<std::vector<uct_pending_req_t*>*>(arg)->push_back(request);
+      },
+      &purged);
+  EXPECT_THAT(purged, ElementsAre(&first));
+  EXPECT_EQ(uct_iface_progress(iface_), 1u) << "the other one's";
+  uct_ep_destroy(first_ep);
+}
+
+// The group goes on when its interface is closed.
+TEST_F(RcMcast, DropsArrivalsOnceItIsClosed) {
+  make(MCAST_LANE_EAGER, 64);
+  Handled handled;
+  ASSERT_EQ(uct_iface_set_am_handler(iface_, 5, handle, &handled, 0), UCS_OK);
+  void* const arg = lib.recv_arg;
+  close();
+  EXPECT_NE(lib.recv_arg, arg) << "it has gone";
+  char data[] = "late";
+  EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 4, 5), MCAST_OK);
+  EXPECT_EQ(handled.at, nullptr);
+}
+
 class Bulk : public RcMcast {
  protected:
   Bulk() { make(MCAST_LANE_BULK, 1000); }
@@ -501,6 +539,19 @@ TEST_F(Bulk, FlushWaitsUntilAllHaveAcknowledged) {
   uct_iface_progress(iface_);
   EXPECT_EQ(comp.calls, 1);
   EXPECT_EQ(comp.status, UCS_OK);
+}
+
+// What was posted ends with the group, after the interface. Whoever posted it may be gone.
+TEST_F(Bulk, TellsNobodyOfWhatEndsAfterItWasClosed) {
+  Receive receive_ctx;
+  Completion comp;
+  ASSERT_EQ(receive(1, ~0ull, receive_ctx), UCS_OK);
+  ASSERT_EQ(send(1, 8, &comp), UCS_INPROGRESS);
+  close();
+  end(MCAST_ERR_CANCELED);
+  end(MCAST_ERR_CANCELED);
+  EXPECT_EQ(receive_ctx.result, UCS_INPROGRESS);
+  EXPECT_EQ(comp.calls, 0);
 }
 
 // A flush that waits when the group breaks ends with its failure.
@@ -598,10 +649,18 @@ TEST_F(Put, PacksIntoBuffersOfItsOwn) {
   end(MCAST_OK);
   EXPECT_EQ(put_packed("again", 0, 1), 5);
   while (!lib.ops.empty()) end(MCAST_OK);
-  uct_ep_destroy(ep_);
-  uct_iface_close(iface_);
-  ep_ = nullptr;
-  iface_ = nullptr;
+  close();
+  EXPECT_EQ(lib.registered, 0);
+}
+
+// libmcast still reads the buffers when the interface is closed.
+TEST_F(Put, KeepsItsBuffersUntilTheLastPutHasEnded) {
+  ASSERT_GT(put_packed("first", 0, 2), 0);
+  ASSERT_GT(put_packed("second", 64, 2), 0);
+  close();
+  end(MCAST_OK);
+  EXPECT_EQ(lib.registered, 1);
+  end(MCAST_ERR_CANCELED);
   EXPECT_EQ(lib.registered, 0);
 }
 

@@ -1,0 +1,32 @@
+// When mcast_progress() looks at the control channel, at device events and for stalls. That costs
+// system calls, so programs that poll pay for one call in 64. Programs that call rarely, every 10 ms
+// say, would look so seldom that most of their time counted for nothing (engine/attention.h): there a
+// turn comes after a while. Pure: time comes in as an argument.
+#pragma once
+
+#include "libmcast/engine/attention.h"
+#include "wire/types.h"
+
+namespace cepheus::mcast {
+
+class ControlTurns {
+ public:
+  static constexpr unsigned kCalls = 64;
+  static constexpr wire::Duration kLongest = Attention::kGlance / 2;
+
+  // Whether this call has a turn.
+  bool take(wire::Instant now) {
+    if (++calls_ < kCalls && now - last_ < kLongest) return false;
+    calls_ = 0;
+    last_ = now;
+    return true;
+  }
+  // The next call has one.
+  void hasten() { calls_ = kCalls; }
+
+ private:
+  unsigned calls_ = 0;
+  wire::Instant last_{};
+};
+
+}  // namespace cepheus::mcast
