@@ -1,4 +1,4 @@
-# ./run check, test, fuzz, sanitize, odr, matrix: is the tree right? Sourced by ./run.
+# ./run check, test, fuzz, mutants, sanitize, odr, matrix: is the tree right? Sourced by ./run.
 
 build_for_tests() {  # TARGETS...
   need "${packages[@]}" "${test_packages[@]}"
@@ -80,6 +80,21 @@ fuzz_command() {
   cmake -DCEPHEUS_FUZZ_SECONDS="${1:-30}" build/fuzz >/dev/null
   cmake --build build/fuzz --target fuzzers >&2
   ctest --test-dir build/fuzz --output-on-failure --no-tests=error -L fuzz -j2
+}
+
+mutants_help() {
+  cat <<'TEXT'
+usage: ./run mutants [--short] [--seed N] [--count N] [FOLDER...]
+
+Changes each engine folder in 60 places, one after the other, and runs the folder's unit tests: a condition negated, a
+call removed, a constant off by one, a comparison moved. Prints the changes that no test noticed, then a table by
+folder. --short: 3 places. Takes hours; works in a copy of the tree, in build/mutants.
+TEXT
+  exec /usr/bin/python3 -B tools/mutants/mutants.py --help
+}
+mutants_command() {
+  need "${packages[@]}" "${test_packages[@]}"
+  exec /usr/bin/python3 -B tools/mutants/mutants.py "$@"
 }
 
 sanitize_help() {
