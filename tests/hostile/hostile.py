@@ -39,6 +39,26 @@ CONDUCTS = {
     "spy": ("spy", "own-group"),
 }
 REST = ("rest", "rest")
+# What shows that the attack took place: any of these grows by so much within a moment of it. Of the hostile hosts' ports, or
+# connections that the fabric's sockets hold.
+SENT = {"rx_frames": 100}
+SIGNS = {
+    **{name: SENT for name in ("unicast", "unicast-4k", "ack", "cnp", "datagrams-4k", "accomplice", "collusion")},
+    "arp": {"drop_other": 100},
+    "spoofed": {"drop_spoofed_source": 100},
+    "unknown-group": {"drop_unknown_group": 100},
+    "own-group": {"drop_not_active": 100, "data_taken": 100},
+    "mrp-garbage": {"drop_malformed": 100},
+    "register": {"drop_mrp_rate": 100, "mrp_register": 100},
+    "register-again": {"mrp_register": 100},
+    "descriptors": {"drop_bad_descriptor": 100},
+    "indices": {"drop_ring_corrupt": 5},
+    "doorbell": {"doorbell_ignored": 1},
+    "control": {"connections_control": 5},
+    "connect": {"connections_attach": 50},
+    "words": {"drop_ring_corrupt": 1, "drop_bad_descriptor": 1},
+    "spy": {"mrp_register": 1},
+}
 LEAST = 0.8  # of the control's speed
 # Two hosts that stream to each other as fast as the switch serves them do as any program may. The switch serves all in turn, but it
 # then computes without a rest, and waits for a core like any program that computes.
@@ -126,6 +146,20 @@ def counters_of(status):
     return found
 
 
+def signs_of(status, socket):
+    """What SIGNS are read from."""
+    found = {}
+    for one in status["switches"]:
+        for port in one["ports"]:
+            if port["name"] in (f"h{HONEST}", f"h{HONEST + 1}"):
+                for name, value in {"rx_frames": port["rx_frames"], **port["counters"]}.items():
+                    found[name] = found.get(name, 0) + value
+    sockets = pathlib.Path("/proc/net/unix").read_text().splitlines()
+    found["connections_attach"] = sum(line.endswith(f" {socket}") for line in sockets)
+    found["connections_control"] = sum(line.endswith(f" {socket}.ctl") for line in sockets)
+    return found
+
+
 class HostileHost:
     """A host of the fabric with hostile_host on it."""
 
@@ -207,10 +241,12 @@ class Attack:
         hogs = tuple("rest" if each == "rest" else "hog" for each in conducts)
         status, held, errors = run.status(), run.held(), len(run.err.lines)
         self._do(one, other, hogs)
+        signs, seen = signs_of(run.status(), run.switch.socket), {}
         beside_hog, beside_it = [run.speed(self.seconds)], []
         for _ in range(self.turns):
             self._do(one, other, conducts)
             beside_it.append(run.speed(self.seconds))
+            seen = {key: max(seen.get(key, 0), value) for key, value in signs_of(run.status(), run.switch.socket).items()}
             self._do(one, other, hogs)
             beside_hog.append(run.speed(self.seconds))
         ratios = [2 * it / max(a + b, 1e-9) for it, a, b in zip(beside_it, beside_hog, beside_hog[1:])]
@@ -226,6 +262,9 @@ class Attack:
         self.show(f"{name:<15}{self.size:>8}{statistics.median(beside_it):>11.0f}{statistics.median(beside_hog):>11.0f}{left:>6.0%}"
                   f"{most:>6.0%}{data:>7}{broken:>7}{held['KiB']:>7} {now['KiB']:>7}{held['descriptors']:>7} {now['descriptors']:>5}  "
                   + ", ".join(f"{key} {value}" for value, key in counters))
+        moved = {key: seen[key] - signs.get(key, 0) for key in SIGNS[name] if key in seen}
+        if not any(value >= SIGNS[name][key] for key, value in moved.items()):
+            self.wrong.append(f"{name} did nothing: {moved}, expected one of {SIGNS[name]}")
         if most < min(self.least, LEAST_OF.get(name, self.least)):
             self.wrong.append(f"{name} leaves {left:.0%}, at most {most:.0%}, of what a CPU hog leaves, of broadcasts of {self.size} bytes")
         if data != "right" or broken != 0:
