@@ -57,6 +57,7 @@ class OfAGroup(EndToEnd):
 
     def setUp(self):
         self.assert_ok(self.run_)
+        self.assert_lost(self.run_)
 
     def port(self, name):
         """(bytes, what is said) of each of a port's frames of groups."""

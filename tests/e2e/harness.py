@@ -148,6 +148,11 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(run.code, 0, run.everything())
         self.assertIn("ok:", run.out, run.everything())
 
+    def assert_lost(self, run, least=0):
+        """That the links lost frames by chance, more than `least`."""
+        lost = sum(port[way]["dropped_loss"] for switch in run.status["switches"] for port in switch["ports"] for way in ("in", "out"))
+        self.assertGreater(lost, least, "the links lost nothing: the test tested nothing")
+
     def assert_data_once(self, run):
         """What broadcast_check's one root, host h0, sent crossed its link about once."""
         self.assert_ok(run)

@@ -29,6 +29,7 @@ class Data(EndToEnd):
     def test_lossy_links(self):
         run = over_fabric(CHECK, "--count", 60, "--mix", 1, topology=star(4, "loss = 0.01"), mca=REQUIRE)
         self.assert_ok(run)
+        self.assert_lost(run)
 
     def test_hosts_that_synchronise_psns(self):
         run = over_fabric(CHECK, "--count", 30, "--mix", 1, topology=star(4, switch='source_change = "host-sync"'), mca=REQUIRE)

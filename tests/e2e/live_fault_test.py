@@ -105,24 +105,30 @@ def loss_bursts(rng, within):
         return check(run, None, within)
 
 
-def stop_a_rank(rng, seconds, within):
+def rank_stopped(rng, within):
+    """A rank is stopped for 3 s."""
     with LiveRun(*MIXED, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
         run.wait_for_payload(rng.randrange(4 * MEGA))
         pid = run.pid(rng.randrange(len(run.hosts)))
         os.kill(pid, signal.SIGSTOP)
-        threading.Event().wait(seconds)  # nothing to wait for: this is the fault
+        threading.Event().wait(3)  # nothing to wait for: this is the fault
         os.kill(pid, signal.SIGCONT)
-        return check(run, None, within and within + seconds)
-
-
-def rank_stopped(rng, within):
-    """A rank is stopped for 3 s."""
-    return stop_a_rank(rng, 3, within)
+        return check(run, None, within and within + 3)
 
 
 def rank_stopped_for_long(rng, within):
-    """A rank is stopped for so long that it is taken for dead, and comes back."""
-    return stop_a_rank(rng, 8, within)
+    """A rank that is not the root is stopped for so long that it is taken for dead, and comes back."""
+    with LiveRun("--count", 20, "--max", MEGA, "--root", 0, mca=VERBOSE, seed=rng.randrange(1 << 30)) as run:
+        run.wait_for_payload(rng.randrange(4 * MEGA))
+        multicast, broken = run.err.count(MULTICAST), run.err.count(OWN_ALGORITHMS)
+        pid = run.pid(rng.randrange(1, len(run.hosts)))
+        os.kill(pid, signal.SIGSTOP)
+        threading.Event().wait(8)  # nothing to wait for: this is the fault
+        os.kill(pid, signal.SIGCONT)
+        wait(run, OWN_ALGORITHMS, broken + 1)
+        wait(run, MULTICAST, multicast + 1)
+        run.wait_for_payload(MEGA)
+        return check(run, None, within and within + 8)
 
 
 CASES = (switch_killed, switch_killed_among_small, switch_restarted, one_rank_cut_off, loss_bursts, rank_stopped,

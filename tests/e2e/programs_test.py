@@ -192,6 +192,7 @@ class Times(EndToEnd):
     def test_a_root_that_finalizes_with_data_unacknowledged(self):
         run = over_fabric(PROGRAMS / "late_check", "--leave", 60, topology=star(4, "loss = 0.05"), mca=REQUIRE)
         self.assert_ok(run)
+        self.assert_lost(run)
 
 
 class OwnGroups(EndToEnd):
