@@ -2,6 +2,7 @@
 """What ./run mutants makes of lines."""
 
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -58,6 +59,12 @@ class Choice(unittest.TestCase):
         for folder in mutants.ENGINES:
             left = [each for each in mutations.of_folder(mutants.ROOT, folder) if not mutants.is_left_out(each)]
             self.assertGreater(len(left), 60, folder)
+
+
+    def test_every_engine_has_its_tests(self):
+        lists = [path.read_text() for folder in mutants.ENGINES for path in (mutants.ROOT / folder.split("/")[0]).rglob("CMakeLists.txt")]
+        declared = set(re.findall(r"cepheus_test\((\w+)", "".join(lists)))
+        self.assertEqual({test for tests in mutants.ENGINES.values() for test in tests} - declared, set())
 
 
 class Trial(unittest.TestCase):
