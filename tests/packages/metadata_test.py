@@ -4,10 +4,12 @@
 usage: metadata_test.py BUILD VERSION [-v]
 """
 
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 VERSION = sys.argv.pop(2)
@@ -35,6 +37,73 @@ class Metadata(unittest.TestCase):
         listed = {line.split()[0] for line in (DEBIAN / "libmcast0.symbols").read_text().splitlines() if line.startswith(" ")}
         # What programs may need is never taken away under the same name of the library.
         self.assertEqual({name if "@" in name else f"{name}@{name}" for name in there}, listed)
+
+
+class PmixParameters(unittest.TestCase):
+    """PMIx's file of parameters steps aside for ours, and comes back: the package's scripts, with dpkg-divert in a root of its own."""
+
+    FILE = "/usr/lib/arch/pmix2/share/pmix-mca-params.conf"
+    PMIX, OURS = "mca_base_component_path = /usr/lib/pmix\n", "# ours\n"
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="cepheus-pmix-")
+        self.addCleanup(scratch.cleanup)
+        self.root = pathlib.Path(scratch.name)
+        self.env = {**os.environ, "DPKG_ROOT": str(self.root), "DPKG_ADMINDIR": f"{self.root}/dpkg"}
+        for directory in ("dpkg/info", "dpkg/updates", "bin"):
+            (self.root / directory).mkdir(parents=True)
+        (self.root / "dpkg/status").touch()
+        self.file = self.root / self.FILE[1:]
+        self.file.parent.mkdir(parents=True)
+        self.file.write_text(self.PMIX)
+
+    def script(self, name, *arguments, parameters=FILE):
+        text = (DEBIAN / f"cepheus-openmpi.{name}").read_text().replace("#PMIX_PARAMETERS#", parameters).replace("#DEBHELPER#", "")
+        done = subprocess.run(["sh", "-c", text, name, *arguments], env=self.env, text=True, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def unpack(self):
+        self.file.write_text(self.OURS)
+
+    def installs(self, *files):
+        (self.root / "dpkg/status").write_text("Package: cepheus-openmpi\nStatus: install ok installed\nVersion: 0\nArchitecture: all\n"
+                                               "Maintainer: x\nDescription: x\n")
+        (self.root / "dpkg/info/cepheus-openmpi.list").write_text("".join(f"{file}\n" for file in files))
+
+    def test_come_back_when_the_package_goes_whatever_it_was_built_for(self):
+        for parameters in (self.FILE, ""):
+            self.script("preinst", "install")
+            self.assertEqual(pathlib.Path(f"{self.file}.distrib").read_text(), self.PMIX)
+            self.unpack()
+            self.file.unlink()
+            self.script("postrm", "remove", parameters=parameters)
+            self.assertEqual(self.file.read_text(), self.PMIX, parameters)
+
+    def test_come_back_when_an_upgrade_fails_to_a_version_that_has_them_aside_first(self):
+        self.installs("/usr")
+        self.script("preinst", "upgrade", "0")
+        self.script("postrm", "abort-upgrade", "0")
+        self.assertEqual(self.file.read_text(), self.PMIX)
+
+    def test_stay_aside_when_an_upgrade_fails_between_versions_that_have_them_aside(self):
+        self.script("preinst", "install")
+        self.unpack()
+        self.installs(self.FILE)
+        self.script("preinst", "upgrade", "0")
+        self.script("postrm", "abort-upgrade", "0")
+        self.assertEqual(self.file.read_text(), self.OURS)
+        self.assertEqual(pathlib.Path(f"{self.file}.distrib").read_text(), self.PMIX)
+
+    def test_are_known_to_a_build_where_the_package_is_installed(self):
+        ompi_info = self.root / "bin/ompi_info"
+        ompi_info.write_text("#!/bin/sh\necho Open MPI v5.0.7\n")
+        ompi_info.chmod(0o755)
+        for _ in range(2):
+            said = subprocess.run(["make", "-pn", "-f", DEBIAN / "rules", f"PMIX_FILE={self.file}", "build"], text=True, capture_output=True, check=True,
+                                  env={**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}"}, cwd=SOURCE).stdout
+            self.assertIn(f"\nPMIX_PARAMETERS := {self.file}\n", said)
+            self.file.rename(f"{self.file}.distrib")
+            self.unpack()
 
 
 if __name__ == "__main__":
