@@ -234,8 +234,8 @@ class Running(unittest.TestCase):
         self.env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "CEPHEUS_BUILD": str(self.root), "TMPDIR": f"{self.root}/tmp",
                     "FAKE_NOTES": f"{self.root}/notes"}
 
-    def start(self, *words, start_new_session=False, **env):
-        return subprocess.Popen([sys.executable, SCRIPT, *words], env={**self.env, **env}, text=True, stdin=subprocess.DEVNULL,
+    def start(self, *words, start_new_session=False, preexec_fn=None, **env):
+        return subprocess.Popen([sys.executable, SCRIPT, *words], env={**self.env, **env}, text=True, stdin=subprocess.DEVNULL, preexec_fn=preexec_fn,
                                 start_new_session=start_new_session, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run_script(self, *words, **env):
@@ -259,6 +259,12 @@ class Running(unittest.TestCase):
             return
         self.addCleanup(os.close, handle)
         self.assertTrue(select.select([handle], [], [], PATIENCE)[0], f"process {pid} is still there")
+    def test_ends_with_mpirun_though_its_parent_ignores_the_ends_of_children(self):
+        process = self.start("--", "./a", FAKE_MPIRUN="7", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.addCleanup(process.kill)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 7)
+
 
     def test_gives_mpiruns_output_and_exit_code(self):
         code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_MPIRUN="7")
