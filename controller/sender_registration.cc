@@ -51,7 +51,7 @@ void SenderRegistration::set_state(State state, const char* reason) {
 
 bool SenderRegistration::is_of_this_group(const SenderGroupMessage& m) const {
   return m.sender() == config_.host && m.header.instance == config_.instance &&
-         m.virtual_qpn == group_.virtual_qpn;
+         m.virtual_qpn == group_.virtual_qpn && m.sender_qpn == group_.sender_qpn;
 }
 
 wire::Result<void> SenderRegistration::start(Instant now, std::span<const MrpMember> receivers,

@@ -225,6 +225,15 @@ TEST(SenderRegistration, FailsIfAnotherGroupOfTheHostHasItsVirtualQpn) {
   EXPECT_TRUE(net.connect_calls.empty()) << "no receiver has heard of it";
 }
 
+// Both groups of a process hear what comes to its control port.
+TEST(SenderRegistration, IsNotEndedByARejectOfAnotherQueuePairWithItsVirtualQpn) {
+  SenderNetwork net = active({2, 1, 1});
+  net.reject(kSwitch, MrpReject::kIdInUse);
+  net.under_way.front().message.sender_qpn = wire::Qpn(0x12);
+  net.settle();
+  EXPECT_EQ(net.sender.state(), SenderState::kActive);
+}
+
 TEST(SenderRegistration, EvictsAReceiverWhosePortIsDownAtOnce) {
   SenderNetwork net = active({3, 1, 1});
   net.report(1, wire::kMemberDown);

@@ -147,6 +147,7 @@ class SenderNetwork {
     m.header.mcst_id = test::host(0);
     m.header.instance = kInstance;
     m.virtual_qpn = sender.virtual_qpn();
+    m.sender_qpn = sender_config().qpn;
     for (const MrpMember& each : named) m.add(each);
     return m;
   }

@@ -77,6 +77,7 @@ SenderGroupMessage news_of(const SenderGroupMessage& said, MrpType type) {
   m.header.type = type;
   m.control_port = said.control_port;
   m.virtual_qpn = said.virtual_qpn;
+  m.sender_qpn = said.sender_qpn;
   return m;
 }
 
@@ -85,7 +86,6 @@ SenderGroupMessage part_of(const SenderGroup& group, const Branch& branch, MrpTy
   SenderGroupMessage part = news_of(group.said, type);
   // An INSTALL's say nothing of a REMOVE that this switch makes of it.
   if (type != group.said.header.type) part.header.flags = 0;
-  part.sender_qpn = group.said.sender_qpn;
   part.start = group.said.start;
   part.addressed = group.rule.empty() ? group.said.addressed
                                       : group.said.receivers[branch.receivers.front()].host;

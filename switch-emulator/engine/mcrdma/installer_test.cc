@@ -129,6 +129,7 @@ TEST(SenderGroups, GroupsOfOneProcessShareNoNumberAndDoNotEndEachOther) {
   ASSERT_EQ(second.told_to(0).size(), 1u);
   EXPECT_EQ(static_cast<wire::MrpReject>(second.told_to(0)[0].header.flags),
             wire::MrpReject::kIdInUse);
+  EXPECT_EQ(second.told_to(0)[0].sender_qpn, second.qpn) << "the first group is not meant";
   net->clear();
   second.remove();  // as a sender does whose registration was refused
   EXPECT_EQ(net->count(Counter::kDropMrpForeign), 1u);
