@@ -26,6 +26,7 @@ using wire::UniqueFd;
 constexpr std::string_view kSuffix = ".calls";
 // Turns at clearing; empty, so it takes no memory of /dev/shm.
 constexpr char kTurns[] = ".clearing";
+constexpr int kMostNames = 16;  // of the default directory
 constexpr char kRemedy[] = "; set CEPHEUS_REPORT_DIR to another directory";
 
 tl::unexpected<wire::Error> fail_errno_with_remedy(const std::string& what) {
@@ -96,7 +97,17 @@ bool end_for_the_dead(int report) {
 std::string default_directory() {
   const char* chosen = std::getenv("CEPHEUS_REPORT_DIR");
   if (chosen != nullptr && *chosen != '\0') return chosen;
-  return "/dev/shm/cepheus-" + std::to_string(getuid());
+  return first_not_taken("/dev/shm/cepheus-" + std::to_string(getuid()));
+}
+
+std::string first_not_taken(const std::string& path) {
+  const auto is_anothers = [](const std::string& name) {
+    struct stat there {};
+    return lstat(name.c_str(), &there) == 0 && there.st_uid != geteuid();
+  };
+  std::string name = path;
+  for (int n = 1; n < kMostNames && is_anothers(name); ++n) name = path + "." + std::to_string(n);
+  return name;
 }
 
 wire::Result<ReportDirectory> ReportDirectory::open(const std::string& path) {

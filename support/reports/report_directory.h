@@ -26,6 +26,9 @@ namespace cepheus::reports {
 // $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-<uid>: in memory, so that counting never waits for a
 // disk that writes pages back, and one place for jobs and logins alike.
 std::string default_directory();
+// `path`, or the first of path.1, path.2, ... that no other user has: anybody may take a name in a
+// directory like /dev/shm.
+std::string first_not_taken(const std::string& path);
 
 using RoomProbe = std::function<FileSystemRoom(int fd)>;
 

@@ -274,6 +274,21 @@ TEST_F(Directory, IsTheUsersOrAsTold) {
   EXPECT_EQ(default_directory(), "/dev/shm/cepheus-" + std::to_string(::getuid()));
 }
 
+TEST_F(Directory, GetsAnotherNameWhereAnotherUserHasTakenIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  const std::string wanted = path_ + "/cepheus-0";
+  EXPECT_EQ(first_not_taken(wanted), wanted);
+  for (const std::string& taken : {wanted, wanted + ".1"}) {
+    ASSERT_EQ(::mkdir(taken.c_str(), 0777), 0);
+    ASSERT_EQ(::chown(taken.c_str(), 12345, 12345), 0);
+    EXPECT_FALSE(ReportDirectory::make(taken));
+  }
+  const std::string name = first_not_taken(wanted);
+  EXPECT_EQ(name, wanted + ".2");
+  EXPECT_TRUE(ReportDirectory::make(name));
+  EXPECT_EQ(first_not_taken(wanted), name) << "for all processes of the user";
+}
+
 TEST_F(Directory, RefusesADirectoryThatIsALink) {
   const std::string link = path_ + "/link";
   std::filesystem::create_directory_symlink("/tmp", link);
