@@ -235,7 +235,7 @@ void Datapath::activate(std::size_t host) {
 
 bool Datapath::poll(wire::Instant now) {
   last_poll_ = now;
-  if (recorder_ != nullptr && recorder_->is_over(now)) recorder_.reset();
+  if (recorder_ != nullptr && recorder_->end_if_over(now)) recorder_.reset();
   reclaim_unread();
   bool worked = has_queues_ && run_links(now);  // what was to happen before `now`
   worked = poll_one_armed(now) || worked;

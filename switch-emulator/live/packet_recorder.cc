@@ -34,6 +34,20 @@ void PacketRecorder::begin(std::size_t at, const fabric::Counters& counters) {
   counters_[at].look(counters, [](std::size_t, std::uint64_t) {});
 }
 
+// What the other thread extends at the same moment is either seen here, or is refused there.
+bool PacketRecorder::end_if_over(wire::Instant now) {
+  std::int64_t lease = lease_.load(std::memory_order_relaxed);
+  return now.time_since_epoch().count() >= lease && lease_.compare_exchange_strong(lease, kEnded);
+}
+
+bool PacketRecorder::extend(wire::Instant until) {
+  std::int64_t lease = lease_.load();
+  while (lease != kEnded) {
+    if (lease_.compare_exchange_weak(lease, until.time_since_epoch().count())) return true;
+  }
+  return false;
+}
+
 bool PacketRecorder::may_sample(wire::Instant now) {
   if (now >= window_ends_) {
     window_ends_ = now + kWindow;

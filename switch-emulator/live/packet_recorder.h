@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -32,9 +33,8 @@ class PacketRecorder {
 
   // Before the first packet: what was counted so far is no news.
   void begin(std::size_t at, const fabric::Counters& counters);
-  bool is_over(wire::Instant now) const {
-    return now.time_since_epoch().count() >= lease_.load(std::memory_order_relaxed);
-  }
+  // Ends it, once and for all, if its lease is over.
+  bool end_if_over(wire::Instant now);
   struct Place {
     std::size_t at = 0;  // switch
     wire::PortId port;
@@ -49,9 +49,9 @@ class PacketRecorder {
 
   // --- On one other thread.
 
-  void extend(wire::Instant lease) {
-    lease_.store(lease.time_since_epoch().count(), std::memory_order_relaxed);
-  }
+  bool is_over(wire::Instant now) const { return now.time_since_epoch().count() >= lease_.load(); }
+  // False: it has ended, and records nothing any more.
+  bool extend(wire::Instant lease);
   // The oldest, `most` of them at most.
   std::vector<recording::Sighting> take(std::size_t most);
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -84,7 +84,8 @@ class PacketRecorder {
   alignas(64) std::atomic<std::uint64_t> written_{0};
   alignas(64) std::atomic<std::uint64_t> read_{0};
   std::atomic<std::uint64_t> lost_{0}, passed_over_{0};
-  std::atomic<std::int64_t> lease_;
+  static constexpr std::int64_t kEnded = std::numeric_limits<std::int64_t>::min();
+  std::atomic<std::int64_t> lease_;  // kEnded stays
 };
 
 }  // namespace cepheus::live

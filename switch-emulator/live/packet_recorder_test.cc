@@ -112,8 +112,18 @@ TEST_F(Recorder, TellsOfCountersThatGrewMeanwhile) {
 TEST_F(Recorder, IsOverUnlessSomebodyExtendsIt) {
   now += std::chrono::seconds(3);
   EXPECT_TRUE(recorder.is_over(now));
-  recorder.extend(now + std::chrono::seconds(1));
-  EXPECT_FALSE(recorder.is_over(now));
+  EXPECT_TRUE(recorder.extend(now + std::chrono::seconds(1)));
+  EXPECT_FALSE(recorder.end_if_over(now));
+  now += std::chrono::seconds(2);
+  EXPECT_TRUE(recorder.end_if_over(now));
+}
+
+// Else its owner would be answered, and never see a packet again.
+TEST_F(Recorder, IsNotExtendedOnceTheDatapathHasLetGoOfIt) {
+  now += std::chrono::seconds(3);
+  ASSERT_TRUE(recorder.end_if_over(now));
+  EXPECT_FALSE(recorder.extend(now + std::chrono::seconds(1)));
+  EXPECT_TRUE(recorder.is_over(now));
 }
 
 nlohmann::json record_request(std::uint64_t recorder, bool ends = false) {

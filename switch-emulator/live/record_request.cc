@@ -37,15 +37,16 @@ json RecordDesk::answer(const json& request, wire::Instant now) {
   const auto wanted = request.find("packets_per_second");
   const bool has_rate = wanted != request.end() && wanted->is_number_unsigned();
   const auto rate = has_rate ? std::clamp(wanted->get<std::uint64_t>(), kFewest, kMost) : 20'000;
-  const bool is_running = packets_ != nullptr && !packets_->is_over(now);
+  bool is_running = packets_ != nullptr && !packets_->is_over(now);
   if (is_running && who != recorder_) {
     return refusal("somebody else records this fabric: wait for the end, or for 2 s if he died");
   }
+  // The datapath may have ended it since.
+  is_running = is_running && packets_->extend(now + kLease);
   const auto ending = request.find("end");
   const bool ends = ending != request.end() && *ending == true;
   if (!is_running && ends) return refusal("that recording has ended");
   if (!is_running) begin(who, static_cast<std::uint32_t>(rate), now);
-  packets_->extend(now + kLease);
   json events = json::array();
   for (const recording::Sighting& seen : packets_->take(kMostAtOnce)) {
     for (const std::uint64_t word : seen.words()) events.push_back(word);
