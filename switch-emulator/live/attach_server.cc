@@ -85,12 +85,7 @@ void AttachServer::accept_some() {
     const auto peer = fabric::peer_credentials(socket.get());
     if (!peer) {
       refuse(socket.get(), WelcomeStatus::kFailed, "the fabric can't tell who you are");
-    } else if (!access_.may_attach(peer->uid)) {
-      ++refused_users_;
-      refuse(socket.get(), WelcomeStatus::kFailed,
-             "user " + std::to_string(peer->uid) +
-                 " may not attach: name it under users in the topology's [fabric]");
-    } else {
+    } else if (lets_in(socket.get(), *peer)) {
       admit(std::move(socket), *peer);
     }
   }
@@ -99,6 +94,15 @@ void AttachServer::accept_some() {
 void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
   if (visitors_.size() >= kMaxVisitors) make_room();
   const int fd = socket.get();
+bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
+  if (access_.may_attach(peer.uid)) return true;
+  ++refused_users_;
+  refuse(socket, WelcomeStatus::kFailed,
+         "user " + std::to_string(peer.uid) +
+             " may not attach: name it under users in the topology's [fabric]");
+  return false;
+}
+
   if (!poller_.watch(fd, Poller::kIn | Poller::kHangup, [this, fd](std::uint32_t) { hear(fd); })) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
   }
@@ -154,6 +158,8 @@ void AttachServer::hear(int fd) {
   if (const auto hello = fabric::decode_hello(message->data)) {
     serve(std::move(visitor.socket), visitor.peer, *hello);
   } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
+  // A reload may have revoked the user since the connection was accepted.
+  if (!lets_in(fd, visitor.peer)) return;
     reserve(std::move(visitor.socket), visitor.peer, *wanted);
   }
 }

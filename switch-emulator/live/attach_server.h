@@ -64,6 +64,8 @@ class AttachServer final : private HostAssignment::Ports {
   void admit(fabric::UniqueFd socket, const fabric::PeerCredentials& peer);
   void make_room();
   void dismiss(int fd, const char* why);
+  // Refuses and counts a peer that may not attach.
+  bool lets_in(int socket, const fabric::PeerCredentials& peer);
   void hear(int fd);
   void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
              const fabric::Hello& hello);

@@ -23,12 +23,11 @@ class ControlConnection {
   // Who has not read anything of his answers for so long will not.
   static constexpr wire::Duration kPatience = std::chrono::seconds(5);
 
-  ControlConnection(fabric::UniqueFd socket, uid_t user, bool may_command, wire::Instant now)
-      : socket_(std::move(socket)), user_(user), may_command_(may_command), active_(now) {}
+  ControlConnection(fabric::UniqueFd socket, uid_t user, wire::Instant now)
+      : socket_(std::move(socket)), user_(user), active_(now) {}
 
   int fd() const { return socket_.get(); }
   uid_t user() const { return user_; }
-  bool may_command() const { return may_command_; }
   wire::Instant last_active() const { return active_; }
   // When to give it up; never, as long as it is not its turn to read.
   wire::Instant deadline() const { return has_unsent() ? active_ + kPatience : wire::kNever; }
@@ -53,7 +52,6 @@ class ControlConnection {
  private:
   fabric::UniqueFd socket_;
   uid_t user_;
-  bool may_command_;
   wire::Instant active_;  // something was read, or written
   bool ended_ = false;    // the peer will not ask more
   std::string in_;

@@ -13,7 +13,7 @@ using wire::Instant;
 
 class ControlConnectionTest : public testing::Test {
  protected:
-  ControlConnectionTest() : connection(make_pair(), 1000, true, now) {}
+  ControlConnectionTest() : connection(make_pair(), 1000, now) {}
 
   UniqueFd make_pair() {
     std::array<int, 2> ends{};

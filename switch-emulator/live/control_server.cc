@@ -64,8 +64,7 @@ void ControlServer::accept_some() {
     make_room(peer->uid);
     const int fd = socket.get();
     const auto [at, is_new] = connections_.emplace(
-        fd, ControlConnection(std::move(socket), peer->uid, access_.may_command(peer->uid),
-                              wire::monotonic_now()));
+        fd, ControlConnection(std::move(socket), peer->uid, wire::monotonic_now()));
     watch(at->second);
   }
 }
@@ -121,7 +120,8 @@ void ControlServer::serve(Instant now) {
   answered_.reset();
   std::vector<int> gone, answered;
   for (auto& [fd, connection] : connections_) {
-    if (connection.deadline() <= now) {
+    // A reload may have revoked the user since the connection was accepted.
+    if (connection.deadline() <= now || !access_.may_attach(connection.user())) {
       gone.push_back(fd);
     } else if (!connection.has_unsent() && !connection.request().empty()) {
       answer_requests(connection);
@@ -147,7 +147,7 @@ void ControlServer::answer_requests(ControlConnection& connection) {
 ControlConnection::Answer ControlServer::answer_line(const ControlConnection& connection,
                                                      std::string_view request) {
   const json asked = json::parse(request, nullptr, false);
-  if (!connection.may_command() && asked != json{{"ask", "status"}}) {
+  if (!access_.may_command(connection.user()) && asked != json{{"ask", "status"}}) {
     return std::make_shared<const std::string>(
         to_line(refusal("only the fabric's own user may do more than look")));
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -204,6 +205,40 @@ TEST(Reception, TellsAStrangerWhenHeConnects) {
             }),
             0);
   EXPECT_EQ(fabric.status().refused_users, 1u);
+}
+
+// Runs `body` with another user id for this thread alone, which is what peers of new connections see.
+template <typename Body>
+auto as_stranger(Body&& body) {
+  syscall(SYS_setresuid, -1, kStranger, -1);
+  auto result = body();
+  syscall(SYS_setresuid, -1, 0, -1);
+  return result;
+}
+
+TEST(Reception, ShutsOutUsersThatAReloadRevokesThoughTheyAreConnected) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can play other users";
+  net::Topology topology = net::Topology::star(1);
+  topology.users = {std::to_string(kStranger)};
+  LiveOptions options;
+  options.reread = [] { return net::Topology::star(1); };
+  TestFabric fabric(topology, options);
+  const UniqueFd visitor = as_stranger([&] { return connect_to(fabric.socket()); });
+  const UniqueFd asker = as_stranger([&] { return connect_control(fabric); });
+  char byte = 0;
+  ASSERT_TRUE(ask_all(asker.get(), questions(1)));
+  do {
+    ASSERT_EQ(recv(asker.get(), &byte, 1, 0), 1);
+  } while (byte != '\n');
+
+  ASSERT_TRUE(ask(fabric.socket(), {{"ask", "reload"}}));
+  ask_all(asker.get(), questions(1));  // may fail: it is closed
+  EXPECT_LE(recv(asker.get(), &byte, 1, 0), 0);
+  fabric::send_message(visitor.get(), encode(fabric::Hello{.host = "h0"}));
+  const auto welcome = await_welcome(visitor.get());
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->status, WelcomeStatus::kFailed);
+  EXPECT_THAT(welcome->text, HasSubstr("may not attach"));
 }
 
 // Strangers hold as many connections as they can, and make new ones all the time.
