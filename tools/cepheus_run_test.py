@@ -172,15 +172,15 @@ class Command(unittest.TestCase):
         words = ["--mca", "coll_cepheus_mode", "require", "./a", "-x", "LD_PRELOAD=mine"]
         self.assertEqual(self.command(*words)[-len(words):], words)
 
-    def test_names_fabric_and_library_to_the_ranks_only(self):
+    def test_names_the_library_to_the_ranks_only_and_no_value_that_others_must_not_see(self):
         words = self.command("a")
-        self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC=/run/fabric", "CEPHEUS_HOSTS=h4,h5,h6,h7", "CEPHEUS_RESERVATION=7f",
-                                              "LD_PRELOAD=/p/libcepheus-roce.so"])
+        self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION", "LD_PRELOAD=/p/libcepheus-roce.so"])
 
     def test_tells_everybody_how_many_ranks_share_a_host(self):
         words = line("a").command("mpirun", Layout, "/run/fabric", Reservation, 3)
         self.assertEqual(pairs(words, "-np"), ["12"])
-        self.assertIn("CEPHEUS_RANKS_PER_HOST=3", pairs(words, "-x"))
+        self.assertIn("CEPHEUS_RANKS_PER_HOST", pairs(words, "-x"))
+        self.assertEqual(line("a").places("/run/fabric", Reservation, 3)["CEPHEUS_RANKS_PER_HOST"], "3")
         self.assertEqual(mca(words)["coll_cepheus_ranks_per_host"], "3")
 
     def test_does_so_for_each_of_several_programs(self):
@@ -192,12 +192,6 @@ class Command(unittest.TestCase):
         self.assertEqual(pairs(self.command("-x", "LD_PRELOAD=mine.so", "a"), "-x")[3:], both)
         self.assertEqual(pairs(self.command("a", LD_PRELOAD="mine.so"), "-x")[3:], both)
         self.assertEqual(pairs(self.command("-x", "LD_PRELOAD", "a", LD_PRELOAD="mine.so"), "-x")[3:], both)
-
-    def test_spawned_ranks_find_the_fabric_in_mpiruns_environment(self):
-        env = line("a", LD_PRELOAD="mine.so").environment_for_spawned(Layout, "/run/fabric", Reservation, 3)
-        given = dict(word.split("=", 1) for word in pairs(line("a", LD_PRELOAD="mine.so").command("mpirun", Layout, "/run/fabric", Reservation, 3), "-x"))
-        self.assertEqual(env, given)
-        self.assertEqual(env["LD_PRELOAD"], "/p/libcepheus-roce.so:mine.so")
 
     def test_environment_finds_the_component_before_directories_that_may_be_absent(self):
         env = line("a", CEPHEUS_HOST="h1", PMIX_MCA_mca_base_component_path="/pmix").environment(Layout)
@@ -259,17 +253,17 @@ class Running(unittest.TestCase):
             return
         self.addCleanup(os.close, handle)
         self.assertTrue(select.select([handle], [], [], PATIENCE)[0], f"process {pid} is still there")
-    def test_ends_with_mpirun_though_its_parent_ignores_the_ends_of_children(self):
-        process = self.start("--", "./a", FAKE_MPIRUN="7", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
-        self.addCleanup(process.kill)
-        process.communicate(timeout=PATIENCE)
-        self.assertEqual(process.returncode, 7)
-
 
     def test_gives_mpiruns_output_and_exit_code(self):
         code, out, err = self.run_script("--hosts", "2", "--", "./a", FAKE_MPIRUN="7")
         self.assertEqual((code, out, err), (7, "rank 0 says hello\n", ""))
         self.assert_nothing_left()
+
+    def test_ends_with_mpirun_though_its_parent_ignores_the_ends_of_children(self):
+        process = self.start("--", "./a", FAKE_MPIRUN="7", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.addCleanup(process.kill)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 7)
 
     def test_finds_an_installed_tree_from_where_it_lies_itself(self):
         prefix = self.root / "prefix"
@@ -291,11 +285,18 @@ class Running(unittest.TestCase):
     def test_tells_the_ranks_where_the_fabric_is(self):
         self.run_script("--hosts", "2", "--", "./a")
         fabric = self.notes("switch")["arguments"]["--socket"]
-        words = self.notes("mpirun")["arguments"]
-        self.assertEqual(pairs(words, "-x"), [f"CEPHEUS_FABRIC={fabric}", "CEPHEUS_HOSTS=h0,h1", "CEPHEUS_RESERVATION=abc",
-                                              f"LD_PRELOAD={self.root}/lib/libcepheus-roce.so"])
+        words, env = (self.notes("mpirun")[what] for what in ("arguments", "env"))
+        self.assertEqual(pairs(words, "-x"), ["CEPHEUS_FABRIC", "CEPHEUS_HOSTS", "CEPHEUS_RESERVATION", f"LD_PRELOAD={self.root}/lib/libcepheus-roce.so"])
+        self.assertEqual([env[f"CEPHEUS_{name}"] for name in ("FABRIC", "HOSTS", "RESERVATION")], [fabric, "h0,h1", "abc"])
         self.assertEqual(pairs(words, "-np"), ["2"])
-        self.assertNotIn("LD_PRELOAD", self.notes("mpirun")["env"], "mpirun itself must not be preloaded")
+        self.assertNotIn("LD_PRELOAD", env, "mpirun itself must not be preloaded")
+
+    def test_ranks_of_open_mpi_5_find_the_library_in_mpiruns_environment_if_they_are_spawned(self):
+        (self.root / "bin/orterun").rename(self.root / "bin/prterun")
+        (self.root / "bin/mpirun.openmpi").unlink()
+        (self.root / "bin/mpirun.openmpi").symlink_to("prterun")
+        self.run_script("--", "./a", LD_PRELOAD="libc.so.6")
+        self.assertEqual(self.notes("mpirun")["env"]["LD_PRELOAD"], f"{self.root}/lib/libcepheus-roce.so:libc.so.6")
 
     def test_counts_hosts_by_ranks_unless_told(self):
         for words, hosts in [(["--", "-np", "6", "./a"], "6"), (["--", "./a"], "4"), (["--hosts", "5", "--", "-np", "2", "./a"], "5")]:
@@ -402,14 +403,14 @@ class Running(unittest.TestCase):
         with Switch(self.root, "--hosts", "2", path=fabric, env={**os.environ, **self.env}) as switch:
             code, _, err = self.run_script("--join", fabric, "--", "./a")
             self.assertEqual(code, 0, err)
-            self.assertIn(f"CEPHEUS_FABRIC={fabric}", self.notes("mpirun")["arguments"])
+            self.assertEqual(self.notes("mpirun")["env"]["CEPHEUS_FABRIC"], fabric)
             self.assertIsNone(switch.process.poll())
 
     def test_takes_the_hosts_that_the_user_names(self):
         code, _, err = self.run_script("--hosts", "8", "--on", "h5,h3", "--", "./a")
         self.assertEqual(code, 0, err)
-        words = self.notes("mpirun")["arguments"]
-        self.assertEqual((pairs(words, "-np"), pairs(words, "-x")[1]), (["2"], "CEPHEUS_HOSTS=h5,h3"))
+        self.assertEqual(pairs(self.notes("mpirun")["arguments"], "-np"), ["2"])
+        self.assertEqual(self.notes("mpirun")["env"]["CEPHEUS_HOSTS"], "h5,h3")
         code, _, err = self.run_script("--hosts", "8", "--on", "h5,h3", "--", "-np", "3", "./a")
         self.assertEqual(code, 2)
         self.assertIn("3 ranks but 2 hosts", err)

@@ -170,7 +170,7 @@ void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer, const fab
                   "the fabric speaks port protocol " + std::to_string(fabric::kHandshakeVersion));
   }
   forget_ended_launchers();
-  const auto choice = assignment_.choose(hello);
+  const auto choice = assignment_.choose(hello, peer.uid);
   if (choice.status != WelcomeStatus::kGranted) {
     return refuse(socket.get(), choice.status, choice.text);
   }
@@ -282,7 +282,7 @@ void AttachServer::reserve(UniqueFd socket, const PeerCredentials& peer,
   const fabric::ReservationId id = random_id();
   if (id == 0) return refuse(fd, WelcomeStatus::kFailed, "the kernel has no randomness yet: wait");
   forget_ended_launchers();
-  const auto reserved = assignment_.reserve(wanted, id, peer.pid);
+  const auto reserved = assignment_.reserve(wanted, id, peer);
   if (reserved.status != WelcomeStatus::kGranted) {
     return refuse(fd, reserved.status, reserved.text);
   }

@@ -25,26 +25,26 @@ std::string process_text(pid_t pid) {
 HostAssignment::HostAssignment(std::vector<Host> hosts, Ports& ports)
     : hosts_(std::move(hosts)), ports_(ports), reservations_(hosts_.size()) {}
 
-HostAssignment::Choice HostAssignment::take(std::size_t host, fabric::ReservationId id) const {
+HostAssignment::Choice HostAssignment::take(std::size_t host, const Claim& claim) const {
   const std::string name = "host " + hosts_[host].name + " ";
   if (!ports_.is_free(host)) {
     return {host, fabric::WelcomeStatus::kHostTaken, name + ports_.why_not_free(host)};
   }
-  if (is_reserved(host) && reservations_[host].id != id) {
+  if (is_kept_from(host, claim)) {
     return {host, fabric::WelcomeStatus::kHostTaken,
-            name + "is reserved by " + process_text(reservations_[host].holder) +
+            name + "is reserved by " + process_text(reservations_[host].holder.pid) +
                 " for its job: wait until it ends, or ask for another host"};
   }
   return {host, fabric::WelcomeStatus::kGranted, ""};
 }
 
 HostAssignment::Choice HostAssignment::take_named(const std::string& wanted,
-                                                  fabric::ReservationId id) const {
+                                                  const Claim& claim) const {
   const auto address = wire::Ipv4::parse(wanted);
   const auto index = parse_index(wanted);
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     if (hosts_[host].name == wanted || address == hosts_[host].address || index == host) {
-      return take(host, id);
+      return take(host, claim);
     }
   }
   const std::string& first = hosts_.front().name;
@@ -62,9 +62,9 @@ HostAssignment::Choice HostAssignment::take_any() const {
               " hosts of the fabric are taken: start one with more"};
 }
 
-HostAssignment::Choice HostAssignment::choose(const fabric::Hello& hello) const {
+HostAssignment::Choice HostAssignment::choose(const fabric::Hello& hello, uid_t user) const {
   if (hello.host.empty()) return take_any();
-  Choice named = take_named(hello.host, hello.reservation);
+  Choice named = take_named(hello.host, {hello.reservation, user});
   const bool may_be_another = hello.or_any && named.status == fabric::WelcomeStatus::kHostTaken;
   return may_be_another ? take_any() : named;
 }
@@ -73,7 +73,7 @@ HostAssignment::Selection HostAssignment::select_named(const std::string& names)
   Selection selection;
   for (std::size_t begin = 0; begin <= names.size();) {
     const std::size_t end = std::min(names.find(',', begin), names.size());
-    const Choice choice = take_named(names.substr(begin, end - begin), 0);
+    const Choice choice = take_named(names.substr(begin, end - begin), {});
     if (choice.status != fabric::WelcomeStatus::kGranted) return {{}, choice.status, choice.text};
     auto& hosts = selection.hosts;
     if (std::find(hosts.begin(), hosts.end(), choice.host) != hosts.end()) {
@@ -105,7 +105,8 @@ HostAssignment::Selection HostAssignment::select_free(std::uint32_t number) cons
 }
 
 HostAssignment::Reserved HostAssignment::reserve(const fabric::HostsWanted& wanted,
-                                                 fabric::ReservationId id, pid_t holder) {
+                                                 fabric::ReservationId id,
+                                                 const fabric::PeerCredentials& holder) {
   assert(id != 0);
   const Selection selection =
       wanted.names.empty() ? select_free(wanted.number) : select_named(wanted.names);
@@ -125,7 +126,7 @@ void HostAssignment::end(fabric::ReservationId id) {
 
 std::optional<pid_t> HostAssignment::reserved_by(std::size_t host) const {
   if (!is_reserved(host)) return std::nullopt;
-  return reservations_[host].holder;
+  return reservations_[host].holder.pid;
 }
 
 }  // namespace cepheus::live

@@ -41,16 +41,17 @@ class HostAssignment {
     fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
     std::string text;
   };
-  Choice choose(const fabric::Hello& hello) const;
+  Choice choose(const fabric::Hello& hello, uid_t user) const;
 
-  // Reserves all that is wanted, until end(id), or nothing. `holder` is the process to name to
-  // others, 0 if it can't be seen from here. Precondition: `id` is not 0, and not in use.
+  // Reserves all that is wanted, until end(id), or nothing. Only the holder's user gets these hosts,
+  // and its process is named to others. Precondition: `id` is not 0, and not in use.
   struct Reserved {
     std::string names;  // separated by commas, in the order asked for
     fabric::WelcomeStatus status = fabric::WelcomeStatus::kGranted;
     std::string text;  // why not
   };
-  Reserved reserve(const fabric::HostsWanted& wanted, fabric::ReservationId id, pid_t holder);
+  Reserved reserve(const fabric::HostsWanted& wanted, fabric::ReservationId id,
+                   const fabric::PeerCredentials& holder);
   void end(fabric::ReservationId id);
   // Who has reserved the host; 0: a process that can't be seen from here.
   std::optional<pid_t> reserved_by(std::size_t host) const;
@@ -58,7 +59,12 @@ class HostAssignment {
  private:
   struct Reservation {
     fabric::ReservationId id = 0;  // 0: none
-    pid_t holder = 0;
+    fabric::PeerCredentials holder;
+  };
+  // What a client shows of a reservation.
+  struct Claim {
+    fabric::ReservationId id = 0;
+    uid_t user = 0;
   };
   struct Selection {
     std::vector<std::size_t> hosts;
@@ -66,13 +72,17 @@ class HostAssignment {
     std::string text;
   };
 
-  Choice take(std::size_t host, fabric::ReservationId id) const;
-  Choice take_named(const std::string& wanted, fabric::ReservationId id) const;
+  Choice take(std::size_t host, const Claim& claim) const;
+  Choice take_named(const std::string& wanted, const Claim& claim) const;
   Choice take_any() const;
   Selection select_named(const std::string& names) const;
   Selection select_free(std::uint32_t number) const;
   bool is_anybodys(std::size_t host) const { return ports_.is_free(host) && !is_reserved(host); }
   bool is_reserved(std::size_t host) const { return reservations_[host].id != 0; }
+  bool is_kept_from(std::size_t host, const Claim& claim) const {
+    const Reservation& kept = reservations_[host];
+    return kept.id != 0 && (kept.id != claim.id || kept.holder.uid != claim.user);
+  }
 
   const std::vector<Host> hosts_;
   Ports& ports_;

@@ -11,6 +11,7 @@ using testing::HasSubstr;
 
 constexpr fabric::ReservationId kJob = 0x1234, kOtherJob = 0x5678;
 constexpr pid_t kLauncher = 42;
+constexpr uid_t kUser = 1000, kOtherUser = 1001;
 
 // Four hosts h0 to h3; a test takes their ports.
 class Assignment : public testing::Test, private HostAssignment::Ports {
@@ -26,14 +27,14 @@ class Assignment : public testing::Test, private HostAssignment::Ports {
     return {.host = std::move(host), .or_any = true};
   }
   // The name of the host that this client becomes, or why it becomes none.
-  std::string becomes(const fabric::Hello& client) {
-    const auto choice = assignment_.choose(client);
+  std::string becomes(const fabric::Hello& client, uid_t user = kUser) {
+    const auto choice = assignment_.choose(client, user);
     return choice.status == fabric::WelcomeStatus::kGranted ? "h" + std::to_string(choice.host)
                                                             : choice.text;
   }
   // What a launcher gets, or why it gets nothing.
   std::string gets(const fabric::HostsWanted& wanted, fabric::ReservationId id) {
-    const auto reserved = assignment_.reserve(wanted, id, kLauncher);
+    const auto reserved = assignment_.reserve(wanted, id, {kLauncher, kUser});
     return reserved.status == fabric::WelcomeStatus::kGranted ? reserved.names : reserved.text;
   }
 
@@ -85,6 +86,14 @@ TEST_F(Assignment, KeepsReservedHostsForTheirJob) {
   EXPECT_EQ(becomes(hello("h1", kJob)), "host h1 is held by pid 7");
   taken_ = {2, 3};
   EXPECT_THAT(becomes(hello("", kJob)), HasSubstr("all 4 hosts"));  // they are for who names them
+}
+
+// The number may have leaked: it stands in the environment of the job's processes.
+TEST_F(Assignment, KeepsReservedHostsFromAnotherUserThatKnowsTheNumber) {
+  ASSERT_EQ(gets(free_ones(2), kJob), "h0,h1");
+  EXPECT_THAT(becomes(hello("h1", kJob), kOtherUser), HasSubstr("is reserved by pid 42"));
+  EXPECT_EQ(becomes(hello("h2", kJob), kOtherUser), "h2");
+  EXPECT_EQ(becomes(hello("h1", kJob)), "h1");
 }
 
 TEST_F(Assignment, GivesTwoJobsDifferentHostsOrOneOfThemNothing) {

@@ -12,8 +12,9 @@
 //   fabric -> client   HostsReserved { magic, version, reservation, names }, or a Welcome that says
 //                      why not
 //
-// A reserved host is given only to those whose Hello names it and the reservation. The socket then
-// stays open, silent: its end is the end of the attachment, or of the reservation. Magic and
+// A reserved host is given only to processes of the launcher's user whose Hello names it and the
+// reservation. The socket then stays open, silent: its end is the end of the attachment, or of the
+// reservation. Magic and
 // version come first and keep their places in every version, so that each side can say what the
 // other one speaks. Native byte order: both ends run on one machine.
 #pragma once
