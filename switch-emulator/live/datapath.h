@@ -10,6 +10,7 @@
 // and what happens on them happens in the order of its time, however long a round was away.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -42,8 +43,9 @@ class Datapath final : Transit::Arrivals {
   Datapath& operator=(const Datapath&) = delete;
 
   // Captures every port into `directory`, which is made if it does not exist: <host>.pcap, and
-  // <switch>-<neighbour>.pcap for trunks.
-  wire::Result<void> capture(const std::string& directory);
+  // <switch>-<neighbour>.pcap for trunks. `warn` is called for captures that end before the datapath.
+  wire::Result<void> capture(const std::string& directory,
+                             const std::function<void(const std::string&)>& warn);
   void flush_captures();
 
   // Tells it what switches see, until its lease ends; null: nobody.

@@ -57,7 +57,8 @@ std::vector<Datapath::Cable> Datapath::cables() const {
   return all;
 }
 
-wire::Result<void> Datapath::capture(const std::string& directory) {
+wire::Result<void> Datapath::capture(const std::string& directory,
+                                     const std::function<void(const std::string&)>& warn) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) {
@@ -69,7 +70,7 @@ wire::Result<void> Datapath::capture(const std::string& directory) {
     const std::string& peer = config.ports[port.id.value()].name;
     const bool is_host = port.end.kind == net::PortKind::kHost;
     const std::string file = is_host ? peer : config.name + "-" + peer;
-    auto tap = PcapTap::create(directory + "/" + file + ".pcap");
+    auto tap = PcapTap::create(directory + "/" + file + ".pcap", warn);
     if (!tap) return tl::unexpected(tap.error());
     port.tap = std::move(*tap);
   }

@@ -129,7 +129,7 @@ wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
                       std::string("can't watch an eventfd: ") + std::strerror(errno));
   }
   if (!options.pcap_dir.empty()) {
-    if (auto done = datapath.capture(options.pcap_dir); !done) return done;
+    if (auto done = datapath.capture(options.pcap_dir, options.warn); !done) return done;
   }
   datapath.start(wire::monotonic_now());
   if (auto done = open_interfaces(); !done) return done;

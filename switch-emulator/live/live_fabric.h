@@ -27,6 +27,8 @@ struct LiveOptions {
   // The topology anew, for "reload" (control_protocol.h), on a thread of the fabric's; null: it is
   // from no file.
   std::function<wire::Result<net::Topology>()> reread{};
+  // Called on the serving thread, and by start(), with what operators should read.
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
   // With who connects to attach, and says nothing.
   wire::Duration patience = std::chrono::seconds(5);
 };

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <pcap/pcap.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "switch-emulator/live/test_fabric.h"
@@ -14,6 +16,7 @@ namespace {
 struct Captured {
   std::vector<std::vector<std::uint8_t>> packets;
   std::vector<std::int64_t> nanoseconds;  // since 1970
+  bool ends_behind_a_frame = false;
 };
 
 Captured read_capture(const std::string& path) {
@@ -25,11 +28,13 @@ Captured read_capture(const std::string& path) {
   Captured captured;
   pcap_pkthdr* header = nullptr;
   const u_char* data = nullptr;
-  while (pcap_next_ex(file, &header, &data) == 1) {
+  int more = 0;
+  while ((more = pcap_next_ex(file, &header, &data)) == 1) {
     EXPECT_EQ(header->caplen, header->len);
     captured.packets.emplace_back(data, data + header->caplen);
     captured.nanoseconds.push_back(header->ts.tv_sec * 1'000'000'000LL + header->ts.tv_usec);
   }
+  captured.ends_behind_a_frame = more == PCAP_ERROR_BREAK;
   pcap_close(file);
   return captured;
 }
@@ -120,6 +125,34 @@ TEST(PcapTap, SaysWhyItCantWrite) {
   const auto tap = PcapTap::create("/no/such/directory/h0.pcap");
   ASSERT_FALSE(tap);
   EXPECT_THAT(tap.error().text, testing::HasSubstr("/no/such/directory/h0.pcap"));
+}
+
+// A file that may not grow stands in for a full disk: the kernel writes what there is room for.
+TEST_F(CaptureTest, EndsBehindAWholeFrameAndSaysSoWhereTheDiskIsFull) {
+  std::filesystem::create_directories(directory);
+  const std::string path = directory + "/h0.pcap";
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit usual{};
+  getrlimit(RLIMIT_FSIZE, &usual);
+  const rlimit small{10'001, usual.rlim_max};
+  std::vector<std::string> warnings;
+  wire::RoceHeaders headers;
+  wire::Frame frame;
+  headers.emit(frame, 0);
+  {
+    auto tap = PcapTap::create(path, [&](const std::string& text) { warnings.push_back(text); });
+    ASSERT_TRUE(tap);
+    setrlimit(RLIMIT_FSIZE, &small);
+    for (int n = 0; n < 500; ++n) (*tap)->write(frame);
+  }
+  setrlimit(RLIMIT_FSIZE, &usual);
+  std::signal(SIGXFSZ, before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], testing::HasSubstr(path + " has ended: File too large"));
+  const std::size_t whole = (10'001 - 24) / (frame.size() + 16);
+  const Captured captured = read_capture(path);
+  EXPECT_EQ(captured.packets.size(), whole);
+  EXPECT_TRUE(captured.ends_behind_a_frame);
 }
 
 }  // namespace

@@ -120,6 +120,9 @@ int serve(const Arguments& arguments) {
   LiveOptions options;
   options.socket = arguments.socket;
   options.pcap_dir = arguments.pcap;
+  options.warn = [](const std::string& text) {
+    spdlog::warn("{}", cepheus::live::printable(text));
+  };
   if (!arguments.topology.empty()) {
     options.reread = [&arguments] { return topology_of(arguments); };
   }
