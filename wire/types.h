@@ -91,6 +91,8 @@ inline constexpr Ipv4Prefix kDefaultMcstPool{Ipv4(198, 18, 0, 0), 15};
 struct Mac {
   std::array<std::uint8_t, 6> octets{};
   std::string to_string() const;
+  // Of one machine: neither a group's nor all zeros.
+  constexpr bool is_unicast() const { return (octets[0] & 1) == 0 && *this != Mac{}; }
   friend constexpr auto operator<=>(const Mac&, const Mac&) = default;
 };
 

@@ -59,7 +59,7 @@ bool WirePort::take(const PacketSocket::Received& received, wire::Frame& frame) 
   if (!ethernet) return drop(PortCounter::kDropMalformed);
   if (ethernet->ether_type == wire::Ethernet::kArp) {
     const auto arp = wire::Arp::parse(received.bytes.subspan(wire::Ethernet::kSize));
-    if (arp) on_arp(*arp);
+    if (arp) on_arp(*arp, ethernet->source);
     return arp ? false : drop(PortCounter::kDropMalformed);
   }
   const auto refused = take_in(pools_, pool_, received, frame);
@@ -71,8 +71,9 @@ bool WirePort::is_served(wire::Ipv4 address) const {
          (config_.groups.contains(address) || neighbours_.contains(address));
 }
 
-void WirePort::on_arp(const wire::Arp& arp) {
-  if (arp.sender == config_.host) host_mac_ = arp.sender_mac;
+void WirePort::on_arp(const wire::Arp& arp, const wire::Mac& from) {
+  // In the sender's own name, and an address that one machine can have.
+  if (arp.sender == config_.host && arp.sender_mac == from && from.is_unicast()) host_mac_ = from;
   if (arp.operation != wire::Arp::Operation::kRequest || !is_served(arp.target)) return;
   wire::Arp answer;
   answer.operation = wire::Arp::Operation::kReply;

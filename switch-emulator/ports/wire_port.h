@@ -2,8 +2,9 @@
 // Soft-RoCE, or a NIC towards an edge switch that steers group traffic here.
 //
 // The host finds groups and the fabric's other hosts by ARP, which is answered here with the
-// switch's own MAC address; its own MAC address is learned from what it sends, and asked for with
-// an ARP probe, again and again while there is something for it, but not for each frame. Payloads
+// switch's own MAC address; its own MAC address is learned from ARP that it sends in its own name,
+// and asked for with an ARP probe, again and again while there is something for it, but not for each
+// frame. Whoever else can send on that link could pose as the host: it is the host's alone. Payloads
 // are copied into a slot of the switch's pool once, when they arrive, so that they are replicated
 // by reference like all others. Not thread-safe.
 #pragma once
@@ -55,7 +56,7 @@ class WirePort final : public AccessPort {
   void kick();
   // What of a received frame goes on, if any.
   bool take(const PacketSocket::Received& received, wire::Frame& frame);
-  void on_arp(const wire::Arp& arp);
+  void on_arp(const wire::Arp& arp, const wire::Mac& from);
   void send_arp(const wire::Arp& arp, const wire::Mac& to);
   void ask_for_host();
   bool is_served(wire::Ipv4 address) const;

@@ -173,6 +173,29 @@ TEST_F(WirePortTest, DeliversToTheMacAddressItLearned) {
   EXPECT_TRUE(std::equal(got->begin() + 12, got->end(), sent.begin() + 12, sent.end()));
 }
 
+TEST_F(WirePortTest, BelievesNobodyButTheHostAboutItsAddress) {
+  introduce();
+  constexpr Mac kOther{{2, 0, 0, 0, 0, 9}};
+  Arp claim;
+  claim.operation = Arp::Operation::kReply;
+  claim.sender = kHost;
+  for (const Mac& mac :
+       {Mac{}, Mac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}}, Mac{{1, 0, 0x5E, 0, 0, 1}}}) {
+    claim.sender_mac = mac;
+    network->send(arp_frame(claim));
+  }
+  Bytes in_anothers_name = arp_frame(claim);
+  std::copy(kOther.octets.begin(), kOther.octets.end(), in_anothers_name.begin() + 22);
+  network->send(in_anothers_name);
+  network->send(data_frame(4));
+  ASSERT_TRUE(await(frame));
+  ASSERT_TRUE(port.deliver(*Frame::from_bytes(data_frame(64)), kFabricItself, now));
+  flush();
+  const auto got = network->receive();
+  ASSERT_TRUE(got);
+  EXPECT_THAT(std::span(*got).first(6), testing::ElementsAreArray(kHostMac.octets));
+}
+
 TEST_F(WirePortTest, AsksAgainForAHostThatHasNotAnswered) {
   EXPECT_FALSE(port.deliver(*Frame::from_bytes(data_frame(64)), kFabricItself, now));
   EXPECT_EQ(counted(PortCounter::kDropNoNeighbour), 1u);
