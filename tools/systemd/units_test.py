@@ -41,6 +41,12 @@ class Units(unittest.TestCase):
         for unit in self.units:
             self.assertIn(f"\nExecStart={self.prefix}/bin/cepheus", unit.read_text())
 
+    # An interface may come long after boot: five starts in ten seconds would be systemd's limit.
+    def test_start_again_for_as_long_as_it_takes(self):
+        for unit in self.units:
+            text = unit.read_text()
+            self.assertRegex(text, r"(?s)\[Unit\].*\nStartLimitIntervalSec=0\n.*\[Service\].*\nRestart=on-failure\nRestartSec=1\n")
+
     def test_a_second_installation_keeps_an_edited_topology(self):
         topology = self.prefix / "etc/cepheus/fabric.toml"
         self.assertEqual(topology.read_text(), (HERE / "fabric.toml").read_text())
