@@ -94,14 +94,14 @@ void AttachServer::accept_some() {
 void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
   if (visitors_.size() >= kMaxVisitors) make_room();
   const int fd = socket.get();
-bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
-  if (access_.may_attach(peer.uid)) return true;
-  ++refused_users_;
-  refuse(socket, WelcomeStatus::kFailed,
-         "user " + std::to_string(peer.uid) +
-             " may not attach: name it under users in the topology's [fabric]");
-  return false;
-}
+  bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
+    if (access_.may_attach(peer.uid)) return true;
+    ++refused_users_;
+    refuse(socket, WelcomeStatus::kFailed,
+           "user " + std::to_string(peer.uid) +
+               " may not attach: name it under users in the topology's [fabric]");
+    return false;
+  }
 
   if (!poller_.watch(fd, Poller::kIn | Poller::kHangup, [this, fd](std::uint32_t) { hear(fd); })) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
@@ -158,8 +158,8 @@ void AttachServer::hear(int fd) {
   if (const auto hello = fabric::decode_hello(message->data)) {
     serve(std::move(visitor.socket), visitor.peer, *hello);
   } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
-  // A reload may have revoked the user since the connection was accepted.
-  if (!lets_in(fd, visitor.peer)) return;
+    // A reload may have revoked the user since the connection was accepted.
+    if (!lets_in(fd, visitor.peer)) return;
     reserve(std::move(visitor.socket), visitor.peer, *wanted);
   }
 }
