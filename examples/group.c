@@ -42,13 +42,17 @@ int main(int argc, char** argv) {
   mcast_group_params_t params = MCAST_GROUP_PARAMS_INIT;
   params.recv_cb = on_message;
   params.recv_arg = &rank;
+  params.lost_member = MCAST_LOST_MEMBER_ENDS_GROUP; /* all wait for each speaker */
   mcast_group_h group;
   check(mcast_group_create(context, &params, &group), "mcast_group_create");
   set_up(group, rank, ranks, directory);
   for (int speaker = 0; speaker < ranks; ++speaker) {
     if (speaker == rank) say(group, rank);
     const int expected = speaker < rank ? speaker + 1 : speaker;
-    while (heard < expected) mcast_progress(context);
+    while (heard < expected) {
+      mcast_progress(context);
+      check(mcast_group_test(group), "the group");
+    }
   }
   finish(group, rank, ranks, directory);
   mcast_context_destroy(context);

@@ -33,16 +33,18 @@ static void must_cmd(cepheus_cmd_status_t status, const char* what) {
   exit(1);
 }
 
-/* The next event of the daemon; one that ends the connection ends the program. */
+/* The next event of the daemon. One that ends the connection too early ends the program. */
 static cepheus_cmd_event_t next_event(void) {
   cepheus_cmd_event_t event;
   cepheus_cmd_status_t status;
   while ((status = cepheus_cmd_next(daemon_client, &event)) == CEPHEUS_CMD_NO_EVENT) {
+    if (group != NULL) mcast_progress(context); /* a member answers while it waits */
     struct pollfd wait = {cepheus_cmd_fd(daemon_client), cepheus_cmd_poll_events(daemon_client), 0};
-    poll(&wait, 1, -1);
+    poll(&wait, 1, group == NULL ? -1 : 1);
   }
   must_cmd(status, "cepheus_cmd_next");
-  if (event.reason == NULL || event.reason[0] == 0) return event;
+  const int is_early = event.reason != NULL && event.reason[0] != 0;
+  if (!is_early || event.type == CEPHEUS_CMD_LEFT) return event;
   fprintf(stderr, "%s: %s\n", event.host, event.reason);
   exit(1);
 }
@@ -79,14 +81,16 @@ static void send_text(const char* service, const char* text, const char* const* 
 
   static mcast_member_t names[kMostMembers];
   static mcast_region_t regions[CEPHEUS_CMD_MAX_RECEIVERS];
-  create_group(event.virtual_qpn);
+  const size_t receivers = event.member_count;
+  const uint32_t virtual_qpn = event.virtual_qpn;
+  create_group(virtual_qpn);
   must(mcast_group_member(group, &names[0]), "mcast_group_member");
-  for (size_t i = 0; i < event.member_count; ++i) {
+  for (size_t i = 0; i < receivers; ++i) {
     memcpy(&names[i + 1], event.members[i].name, sizeof names[0]);
     if (event.members[i].data_length != sizeof regions[0]) exit(1);
     memcpy(&regions[i], event.members[i].data, sizeof regions[0]);
   }
-  must(mcast_group_lead_regions(group, names, event.member_count + 1, regions, event.member_count),
+  must(mcast_group_lead_regions(group, names, receivers + 1, regions, receivers),
        "mcast_group_lead_regions");
   wait_for_group();
 
@@ -95,7 +99,9 @@ static void send_text(const char* service, const char* text, const char* const* 
   const uint32_t length = (uint32_t)strlen(text) + 1;
   must(mcast_write(group, text, length, NULL, kRegion, 0, &length, &op), "mcast_write");
   while (!is_done) mcast_progress(context);
-  printf("%zu hosts have it, by virtual QPN %#x\n", event.member_count, event.virtual_qpn);
+  printf("%zu hosts have it, by virtual QPN %#x\n", receivers, virtual_qpn);
+  /* The group ends for all when its leader destroys it, so the sender waits for the receivers. */
+  for (size_t left = 0; left < receivers;) left += next_event().type == CEPHEUS_CMD_LEFT;
 }
 
 static void receive_text(const char* service) {
@@ -122,6 +128,7 @@ static void receive_text(const char* service) {
   wait_for_group();
   while (!is_done) mcast_progress(context);
   printf("%s\n", memory);
+  must_cmd(cepheus_cmd_close(daemon_client, event.connection), "cepheus_cmd_close");
 }
 
 int main(int argc, char** argv) {

@@ -287,6 +287,9 @@ void TeamLane::destroy() {
   std::lock_guard<std::mutex> guard(transport.mutex());
   if (state_ == State::kReady) set_state(State::kClosed);
   const bool existed = group_ != nullptr;
+  // An eager channel over UCX speaks to its group when it closes (<mcast/uct.h>). Operations of the
+  // bulk lane end by the group's end, so their channel closes after it.
+  if (kind_ == MCAST_LANE_EAGER) channel_.reset();
   if (existed) mcast_group_destroy(group_);
   group_ = nullptr;
   channel_.reset();

@@ -91,18 +91,18 @@ void AttachServer::accept_some() {
   }
 }
 
+bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
+  if (access_.may_attach(peer.uid)) return true;
+  ++refused_users_;
+  refuse(socket, WelcomeStatus::kFailed,
+         "user " + std::to_string(peer.uid) +
+             " may not attach: name it under users in the topology's [fabric]");
+  return false;
+}
+
 void AttachServer::admit(UniqueFd socket, const PeerCredentials& peer) {
   if (visitors_.size() >= kMaxVisitors) make_room();
   const int fd = socket.get();
-  bool AttachServer::lets_in(int socket, const PeerCredentials& peer) {
-    if (access_.may_attach(peer.uid)) return true;
-    ++refused_users_;
-    refuse(socket, WelcomeStatus::kFailed,
-           "user " + std::to_string(peer.uid) +
-               " may not attach: name it under users in the topology's [fabric]");
-    return false;
-  }
-
   if (!poller_.watch(fd, Poller::kIn | Poller::kHangup, [this, fd](std::uint32_t) { hear(fd); })) {
     return refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
   }
@@ -155,11 +155,11 @@ void AttachServer::hear(int fd) {
   Visitor visitor = std::move(found->second);
   visitors_.erase(found);
   poller_.forget(fd);
+  // A reload may have revoked the user since the connection was accepted.
+  if (!lets_in(fd, visitor.peer)) return;
   if (const auto hello = fabric::decode_hello(message->data)) {
     serve(std::move(visitor.socket), visitor.peer, *hello);
   } else if (const auto wanted = fabric::decode_hosts_wanted(message->data)) {
-    // A reload may have revoked the user since the connection was accepted.
-    if (!lets_in(fd, visitor.peer)) return;
     reserve(std::move(visitor.socket), visitor.peer, *wanted);
   }
 }
@@ -286,7 +286,7 @@ void AttachServer::reserve(UniqueFd socket, const PeerCredentials& peer,
   if (reserved.status != WelcomeStatus::kGranted) {
     return refuse(fd, reserved.status, reserved.text);
   }
-  launchers_[fd] = {std::move(socket), id};
+  launchers_[fd] = {std::move(socket), id, peer.uid};
   const auto on_end = [this, fd](std::uint32_t) { end_reservation(fd); };
   if (!poller_.watch(fd, Poller::kHangup, on_end)) {
     refuse(fd, WelcomeStatus::kFailed, "the fabric can't watch another client");
@@ -305,8 +305,8 @@ void AttachServer::end_reservation(int fd) {
 
 void AttachServer::forget_ended_launchers() {
   for (auto next = launchers_.begin(); next != launchers_.end();) {
-    const int fd = (next++)->first;
-    if (is_ready(fd, POLLRDHUP)) end_reservation(fd);
+    const auto& [fd, launcher] = *next++;
+    if (is_ready(fd, POLLRDHUP) || !access_.may_attach(launcher.user)) end_reservation(fd);
   }
 }
 

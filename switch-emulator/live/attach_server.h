@@ -77,7 +77,8 @@ class AttachServer final : private HostAssignment::Ports {
   void reserve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
                const fabric::HostsWanted& wanted);
   void end_reservation(int socket);
-  // A launcher that has just ended keeps no host, even if the news are still in the queue.
+  // A launcher that has just ended keeps no host, even if the news are still in the queue. Nor does
+  // one of a user whom a reload has revoked.
   void forget_ended_launchers();
   bool is_free(std::size_t host) override;
   std::string why_not_free(std::size_t host) const override;
@@ -95,6 +96,7 @@ class AttachServer final : private HostAssignment::Ports {
   struct Launcher {
     fabric::UniqueFd socket;
     fabric::ReservationId reservation = 0;
+    uid_t user = 0;
   };
   std::map<int, Launcher> launchers_;  // by descriptor
   HostAssignment assignment_;

@@ -121,7 +121,9 @@ void ControlServer::serve(Instant now) {
   std::vector<int> gone, answered;
   for (auto& [fd, connection] : connections_) {
     // A reload may have revoked the user since the connection was accepted.
-    if (connection.deadline() <= now || !access_.may_attach(connection.user())) {
+    const bool is_revoked = !access_.may_attach(connection.user());
+    if (is_revoked) ++refused_users_;
+    if (is_revoked || connection.deadline() <= now) {
       gone.push_back(fd);
     } else if (!connection.has_unsent() && !connection.request().empty()) {
       answer_requests(connection);

@@ -1,35 +1,21 @@
 #include "switch-emulator/live/pcap_tap.h"
 
 #include <pcap/pcap.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 
 namespace cepheus::live {
 namespace {
 
 constexpr int kSnapLength = 1 << 17;  // longer than any frame
 
-struct RecordHead {  // in the file, before each frame (pcap-savefile(5))
-  std::uint32_t seconds, nanoseconds, length, original_length;
-};
-
-// Where the last whole frame of the file ends. Frames begin at `from`.
-std::int64_t whole_frames(const std::string& path, std::int64_t from) {
-  std::ifstream file(path, std::ios::binary);
-  const std::int64_t size = file.seekg(0, std::ios::end).tellg();
-  RecordHead head{};
-  while (file.seekg(from).read(reinterpret_cast<char*>(&head), sizeof head)) {
-    const std::int64_t end = from + std::int64_t{sizeof head} + head.length;
-    if (end > size) break;
-    from = end;
-  }
-  return from;
-}
+constexpr std::size_t kRecordHead = 16;       // in the file, before each frame (pcap-savefile(5))
+constexpr std::size_t kMostUnflushed = 1024;  // frames
 
 }  // namespace
 
@@ -48,8 +34,12 @@ wire::Result<std::unique_ptr<PcapTap>> PcapTap::create(
     return wire::fail(wire::ErrorCode::kInvalid,
                       "can't write the capture " + path + ": " + pcap_geterr(tap->handle_));
   }
+  tap->file_.reset(dup(fileno(pcap_dump_file(tap->dumper_))));
   tap->dirty_ = true;
   tap->flush();  // readable, if empty, from now on
+  if (tap->dumper_ == nullptr) {
+    return wire::fail(wire::ErrorCode::kInvalid, "can't write the capture " + path);
+  }
   return tap;
 }
 
@@ -61,12 +51,22 @@ PcapTap::~PcapTap() {
 
 bool PcapTap::is_intact() const { return std::ferror(pcap_dump_file(dumper_)) == 0; }
 
+// By the descriptor: another file may have the name by now.
+bool PcapTap::cut_behind_last_frame() {
+  struct stat now {};
+  if (fstat(file_.get(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
+  std::int64_t whole = flushed_;
+  for (const std::int64_t end : ends_) {
+    if (end <= now.st_size) whole = end;
+  }
+  return ftruncate(file_.get(), whole) == 0;
+}
+
 void PcapTap::give_up(int error) {
   pcap_dump_close(dumper_);  // may write more, in part
   dumper_ = nullptr;
-  const bool is_cut = ::truncate(path_.c_str(), whole_frames(path_, flushed_)) == 0;
   warn_("the capture " + path_ + " has ended: " + std::strerror(error) +
-        (is_cut ? "; what it holds is whole" : "; its last frame is torn"));
+        (cut_behind_last_frame() ? "; its frames are whole" : "; its last frame may be torn"));
 }
 
 void PcapTap::write(const wire::Frame& frame) {
@@ -82,7 +82,10 @@ void PcapTap::write(const wire::Frame& frame) {
   header.len = header.caplen;
   pcap_dump(reinterpret_cast<u_char*>(dumper_), &header, bytes_.data());
   dirty_ = true;
-  if (!is_intact()) give_up(errno);
+  const std::int64_t begin = ends_.empty() ? flushed_ : ends_.back();
+  ends_.push_back(begin + static_cast<std::int64_t>(kRecordHead + length));
+  if (!is_intact()) return give_up(errno);
+  if (ends_.size() >= kMostUnflushed) flush();
 }
 
 void PcapTap::flush() {
@@ -90,6 +93,7 @@ void PcapTap::flush() {
   dirty_ = false;
   if (pcap_dump_flush(dumper_) != 0 || !is_intact()) return give_up(errno);
   flushed_ = pcap_dump_ftell64(dumper_);
+  ends_.clear();
 }
 
 }  // namespace cepheus::live

@@ -12,6 +12,7 @@
 
 #include "wire/frame.h"
 #include "wire/result.h"
+#include "wire/unique_fd.h"
 
 struct pcap;
 struct pcap_dumper;
@@ -38,6 +39,7 @@ class PcapTap {
   // Whether what was written so far has its place in the file, or in the buffer before it.
   bool is_intact() const;
   void give_up(int error);
+  bool cut_behind_last_frame();
 
   std::string path_;
   std::function<void(const std::string&)> warn_;
@@ -45,7 +47,9 @@ class PcapTap {
   pcap_dumper* dumper_ = nullptr;  // null: the capture has ended
   std::vector<std::uint8_t> bytes_;
   bool dirty_ = false;
-  std::int64_t flushed_ = 0;  // bytes of the file, whole frames
+  fabric::UniqueFd file_;           // the capture's
+  std::int64_t flushed_ = 0;        // bytes of the file, whole frames
+  std::vector<std::int64_t> ends_;  // of the frames behind these
 };
 
 }  // namespace cepheus::live

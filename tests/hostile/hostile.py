@@ -75,9 +75,9 @@ def most_of_median(samples):
     """The upper end of the 95 % confidence interval of their median, whatever their distribution (by order statistics)."""
     n, below = len(samples), 0.0
     for k, sample in enumerate(sorted(samples)):
+        below += math.comb(n, k) / 2**n
         if below >= 0.95:
             return sample
-        below += math.comb(n, k) / 2**n
     return max(samples)
 
 
@@ -147,11 +147,11 @@ def counters_of(status):
 
 
 def signs_of(status, socket):
-    """What SIGNS are read from."""
+    """What SIGNS are read from: the first hostile host, which does what gives the conduct its name, and the sockets."""
     found = {}
     for one in status["switches"]:
         for port in one["ports"]:
-            if port["name"] in (f"h{HONEST}", f"h{HONEST + 1}"):
+            if port["name"] == f"h{HONEST}":
                 for name, value in {"rx_frames": port["rx_frames"], **port["counters"]}.items():
                     found[name] = found.get(name, 0) + value
     sockets = pathlib.Path("/proc/net/unix").read_text().splitlines()

@@ -19,11 +19,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The engines, and the unit tests that should notice.
 ENGINES = {
     "wire": ["wire_test"],
-    "switch-emulator/engine": ["switch_engine_test"],
-    "nic-emulator/engine": ["rnic_engine_test", "rnic_nic_property_test"],
-    "controller": ["controller_test", "connections_engine_test"],
-    "libmcast/engine": ["mcast_engine_test"],
-    "collectives/core": ["coll_core_test"],
+    "switch-emulator/engine": ["switch_emulator_engine_test"],
+    "nic-emulator/engine": ["nic_emulator_engine_test", "nic_emulator_engine_property_test"],
+    "controller": ["controller_test", "controller_connections_engine_test"],
+    "libmcast/engine": ["libmcast_engine_test"],
+    "collectives/core": ["collectives_core_test"],
     "replica/engine": ["replica_engine_test", "replica_sim_test"],
 }
 # Of the controller only what has no sockets.
@@ -37,11 +37,15 @@ class Copy:
 
     def __init__(self, place, jobs):
         self.tree, self.build, self.jobs = place / "tree", place / "build", jobs
-        names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
-                               capture_output=True, text=True).stdout.split("\0")
-        for name in filter(None, names):
+        listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
+                                capture_output=True, text=True).stdout.split("\0")
+        names = {name for name in listed if name and (ROOT / name).is_file()}
+        for old in [path for path in self.tree.rglob("*") if path.is_file()]:
+            if old.relative_to(self.tree).as_posix() not in names:
+                old.unlink()
+        for name in names:
             source, target = ROOT / name, self.tree / name
-            if not source.is_file() or (target.is_file() and target.read_bytes() == source.read_bytes()):
+            if target.is_file() and target.read_bytes() == source.read_bytes():
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)

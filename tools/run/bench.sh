@@ -50,7 +50,7 @@ bench_command() {
 
 experiments_help() { exec /usr/bin/python3 bench/experiments.py --help; }
 experiments_command() {
-  need "${packages[@]}"
+  need "${packages[@]}" gnuplot-nox
   configure release
   cmake --build build/release --target cepheus-sim >&2
   exec /usr/bin/python3 bench/experiments.py --build build/release "$@"

@@ -22,7 +22,8 @@ hostile_help() {
 usage: ./run hostile [--sanitize] [OPTIONS] [CONDUCT...]
 
 Measures what hosts that misbehave (floods; rings, doorbells and sockets abused) take from others, beside a CPU load:
-at least 80 % must be left, 50 % by two hosts that stream to each other. Then strangers come to every socket of every daemon; memory and descriptors must not grow.
+at least 80 % must be left, 50 % by two hosts that stream to each other. Then strangers come to every socket of
+every daemon; memory and descriptors must not grow.
 --sanitize: switch, hosts and daemons run under AddressSanitizer; speeds and memory are not judged.
 
 TEXT
