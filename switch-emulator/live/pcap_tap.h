@@ -47,7 +47,7 @@ class PcapTap {
   pcap_dumper* dumper_ = nullptr;  // null: the capture has ended
   std::vector<std::uint8_t> bytes_;
   bool dirty_ = false;
-  fabric::UniqueFd file_;           // the capture's
+  wire::UniqueFd file_;             // the capture's
   std::int64_t flushed_ = 0;        // bytes of the file, whole frames
   std::vector<std::int64_t> ends_;  // of the frames behind these
 };
