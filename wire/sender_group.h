@@ -38,6 +38,10 @@ inline constexpr std::uint32_t kLastSenderGroupQpn = 0xFFFFFE;
 constexpr bool is_sender_group(Qpn qpn) {
   return qpn.value() >= kFirstSenderGroupQpn && qpn.value() <= kLastSenderGroupQpn;
 }
+// The PSN at which the sender's data begins.
+inline Psn sender_group_start_psn(Ipv4 sender, Qpn virtual_qpn) {
+  return group_start_psn(sender, static_cast<std::uint16_t>(virtual_qpn.value()));
+}
 
 struct SenderGroupMessage {
   static constexpr std::size_t kSenderRecord = 32;  // bytes

@@ -62,7 +62,7 @@ wire::Frame Forgery::sender_message(const Host& forger, const GroupPlan& target)
   m.addressed = address_of(somebody);
   m.virtual_qpn = wire::Qpn(virtual_qpn_of(target).value() + random_.below(2));
   m.sender_qpn = rnic::Qpn(1 + random_.below(20));
-  m.start = wire::group_start_psn(target.id, target.epoch);
+  m.start = wire::sender_group_start_psn(sender, virtual_qpn_of(target));
   m.share = random_.chance(0.5) ? wire::SenderGroupMessage::kWholeShare : random_.next() >> 3;
   m.add({random_.chance(0.3) ? forger.address() : address_of(somebody),
          rnic::Qpn(1 + random_.below(20)), static_cast<std::uint8_t>(random_.below(8)),
@@ -86,7 +86,8 @@ wire::Frame Forgery::to_virtual_queue_pair(const Host& forger, const GroupPlan& 
                                 wire::Opcode::kRcSendOnly, wire::Opcode::kCnp};
   h.bth.opcode = drawn_from(random_, kOpcodes);
   h.bth.destination_qp = wire::Qpn(virtual_qpn_of(target).value() + random_.below(2));
-  h.bth.psn = wire::group_start_psn(target.id, target.epoch) + random_.below(40) - 8;
+  const wire::Ipv4 sender = address_of(target.members[target.leader]);
+  h.bth.psn = wire::sender_group_start_psn(sender, virtual_qpn_of(target)) + random_.below(40) - 8;
   constexpr std::array kKinds{wire::AckKind::kAck, wire::AckKind::kNak, wire::AckKind::kRnrNak};
   h.aeth.kind = drawn_from(random_, kKinds);
   h.aeth.value = static_cast<std::uint8_t>(random_.below(5));

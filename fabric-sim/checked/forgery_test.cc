@@ -51,7 +51,9 @@ TEST_F(ForgeryTest, SpeaksOfASenderGroupAsItsMembersDo) {
     }
     const auto message = wire::SenderGroupMessage::parse(frame->payload());
     ASSERT_TRUE(message);
-    EXPECT_EQ(message->sender(), network_.host(0).address());
+    const wire::Ipv4 sender = network_.host(0).address();
+    EXPECT_EQ(message->sender(), sender);
+    EXPECT_EQ(message->start, wire::sender_group_start_psn(sender, virtual_qpn_of(group())));
     ++types[message->header.type];
   }
   EXPECT_GT(packets, 200);

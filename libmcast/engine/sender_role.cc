@@ -11,8 +11,7 @@ namespace {
 
 mrp::SenderConfig of_its_queue_pair(mrp::SenderConfig config, wire::Qpn qpn) {
   config.qpn = qpn;
-  config.start =
-      wire::group_start_psn(config.host, static_cast<std::uint16_t>(config.virtual_qpn.value()));
+  config.start = wire::sender_group_start_psn(config.host, config.virtual_qpn);
   return config;
 }
 
