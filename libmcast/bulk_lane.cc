@@ -3,13 +3,14 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace cepheus::mcast {
 
-BulkLane::BulkLane(const Device& device, QueuePair& pair, std::uint32_t group, QueueDepths depths)
-    : device_(device),
-      pair_(pair),
-      group_(group),
+BulkLane::BulkLane(const Device& device, GroupEngine& engine, QueuePair& pair, std::uint32_t group,
+                   QueueDepths depths)
+    : Lane(engine, pair, group),
+      device_(device),
       sends_(depths.send),
       receives_(depths.receive),
       send_slots_(depths.send),
@@ -100,7 +101,6 @@ Expected<void> BulkLane::start_send(Buffer& buffer, mcast_op_t* op, Post&& post)
     return fail(MCAST_ERR_FABRIC, "the device refused a send: set up again with fresh groups");
   }
   sends_[slot] = {op, length, ++turn_, *piece, buffer.take_region()};
-  ++sends_outstanding_;
   return {};
 }
 
@@ -113,20 +113,18 @@ Expected<void> BulkLane::receive(Buffer& buffer, mcast_op_t* op) {
   const auto piece = buffer.piece(device_, length);
   if (!piece) return tl::unexpected(piece.error());
   const std::uint32_t slot = receive_slots_.take();
-  if (!pair_.post_receive(WorkId{group_, true, slot}.pack(), *piece)) {
+  if (!post_receive(slot, *piece)) {
     receive_slots_.give_back(slot);
     return fail(MCAST_ERR_FABRIC, "the device refused a receive: set up again with fresh groups");
   }
   receives_[slot] = {op, length, ++turn_, *piece, buffer.take_region()};
-  ++receives_posted_;
   return {};
 }
 
 void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
-  if (!id.is_receive && id.slot == WorkId::kMarker) return;  // what it announced ends, too
   Operation& operation = (id.is_receive ? receives_ : sends_)[id.slot];
-  if (operation.op == nullptr) return;  // it has completed (post_receives_again)
+  assert(operation.op != nullptr);
   const bool ok = wc.status == IBV_WC_SUCCESS;
   Event event;
   event.op = operation.op;
@@ -144,50 +142,31 @@ void BulkLane::on_completion(const ibv_wc& wc, mcast_status_t failed, Events& ou
   if (operation.is_announced) room_->give_back();
   event.region = std::move(operation.region);
   operation = {};
-  if (id.is_receive) {
-    receive_slots_.give_back(id.slot);
-    --receives_posted_;
-  } else {
-    send_slots_.give_back(id.slot);
-    --sends_outstanding_;
-    ++sends_completed_;
-  }
+  (id.is_receive ? receive_slots_ : send_slots_).give_back(id.slot);
   out.push_back(std::move(event));
 }
 
-std::vector<BulkLane::Posted> BulkLane::open_operations() {
-  std::vector<Posted> open;
-  for (auto* list : {&sends_, &receives_}) {
-    for (std::uint32_t slot = 0; slot < list->size(); ++slot) {
-      Operation& each = (*list)[slot];
-      if (each.op != nullptr) open.push_back({&each, {group_, list == &receives_, slot}});
-    }
-  }
-  std::sort(open.begin(), open.end(),
-            [](const Posted& a, const Posted& b) { return a.operation->turn < b.operation->turn; });
-  return open;
+bool BulkLane::post_again(std::uint32_t slot) {
+  return pair_.post_receive(WorkId{group_, true, slot}.pack(), receives_[slot].piece);
 }
 
-bool BulkLane::post_receives_again() {
-  for (const Posted& each : open_operations()) {
-    if (each.id.is_receive && !pair_.post_receive(each.id.pack(), each.operation->piece)) {
-      return false;
-    }
-  }
-  return true;
-}
-
+// In the order of posting.
 void BulkLane::cancel(mcast_status_t status, Events& out) {
-  for (const Posted& each : open_operations()) {
-    Event event;
-    event.op = each.operation->op;
-    event.status = status;
-    event.region = std::move(each.operation->region);
-    out.push_back(std::move(event));
-    *each.operation = {};
+  std::vector<Operation*> open;
+  for (std::vector<Operation>* const list : {&sends_, &receives_}) {
+    for (Operation& each : *list) {
+      if (each.op != nullptr) open.push_back(&each);
+    }
   }
-  sends_outstanding_ = 0;
-  receives_posted_ = 0;
+  std::ranges::sort(open, {}, &Operation::turn);
+  for (Operation* const each : open) {
+    Event event;
+    event.op = each->op;
+    event.status = status;
+    event.region = std::move(each->region);
+    out.push_back(std::move(event));
+    *each = {};
+  }
 }
 
 }  // namespace cepheus::mcast

@@ -40,7 +40,8 @@ class Buffer {
 
 class BulkLane final : public Lane {
  public:
-  BulkLane(const Device& device, QueuePair& pair, std::uint32_t group, QueueDepths depths);
+  BulkLane(const Device& device, GroupEngine& engine, QueuePair& pair, std::uint32_t group,
+           QueueDepths depths);
 
   // MCAST_ERR_AGAIN while the queue is full; MCAST_ERR_INVALID: too long, or not covered by its
   // memory. If the buffer lacks a region nothing is posted: all else is right, and the caller
@@ -60,7 +61,7 @@ class BulkLane final : public Lane {
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return device_.max_message(); }
-  bool post_receives_again() override;
+  bool post_again(std::uint32_t slot) override;
 
  private:
   struct Operation {
@@ -76,16 +77,7 @@ class BulkLane final : public Lane {
   template <typename Post>
   Expected<void> start_send(Buffer& buffer, mcast_op_t* op, Post&& post);
 
-  struct Posted {
-    Operation* operation;
-    WorkId id;
-  };
-  // What is open, in the order of posting.
-  std::vector<Posted> open_operations();
-
   const Device& device_;
-  QueuePair& pair_;
-  const std::uint32_t group_;
   std::vector<Operation> sends_, receives_;
   Slots send_slots_, receive_slots_;
   std::uint64_t turn_ = 0;

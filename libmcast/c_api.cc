@@ -216,7 +216,7 @@ void mcast_group_destroy(mcast_group_h group) {
 unsigned mcast_group_outstanding(mcast_group_h group) {
   unsigned outstanding = 0;
   with(from(group), [&](Group& g) {
-    outstanding = g.lane().sends_outstanding();
+    outstanding = g.engine().flow().sends_outstanding;
     return MCAST_OK;
   });
   return outstanding;

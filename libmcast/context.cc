@@ -243,7 +243,7 @@ std::size_t Context::poll_completions() {
     // The switch has told the leader whose region it was, just before.
     if (wc.status == IBV_WC_REM_ACCESS_ERR) control_plane_.poll(wire::monotonic_now());
     group->on_completion(wc, events_);
-    if (group->is_sync_due()) note_sync_due(*group);
+    if (group->engine().is_sync_due()) note_sync_due(*group);
   }
   registering_ = control_plane_.is_busy();
   return n;

@@ -24,12 +24,12 @@ std::size_t EagerLane::memory_needed(const EagerConfig& config) {
          config.depths.send * aligned(config.max_message);
 }
 
-Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, QueuePair& pair,
-                                                       MemoryBudget& budget,
+Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, GroupEngine& engine,
+                                                       QueuePair& pair, MemoryBudget& budget,
                                                        const EagerConfig& config) {
   auto slab = Slab::create(device, budget, memory_needed(config));
   if (!slab) return tl::unexpected(slab.error());
-  std::unique_ptr<EagerLane> lane(new EagerLane(pair, config, std::move(*slab)));
+  std::unique_ptr<EagerLane> lane(new EagerLane(engine, pair, config, std::move(*slab)));
   for (std::uint32_t slot = 0; slot < config.depths.receive; ++slot) {
     if (!lane->post_receive(slot)) {
       return fail(MCAST_ERR_NO_MEMORY, "the device refused an eager receive: lower recv_depth");
@@ -38,8 +38,9 @@ Expected<std::unique_ptr<EagerLane>> EagerLane::create(const Device& device, Que
   return lane;
 }
 
-EagerLane::EagerLane(QueuePair& pair, const EagerConfig& config, std::unique_ptr<Slab> slab)
-    : pair_(pair),
+EagerLane::EagerLane(GroupEngine& engine, QueuePair& pair, const EagerConfig& config,
+                     std::unique_ptr<Slab> slab)
+    : Lane(engine, pair, config.group),
       config_(config),
       slab_(std::move(slab)),
       receives_(config.depths.receive, Receive::kIdle),
@@ -65,26 +66,23 @@ std::uint32_t EagerLane::slot_of(const void* data) const {
   return slot < config_.depths.receive ? static_cast<std::uint32_t>(slot) : config_.depths.receive;
 }
 
-bool EagerLane::give_receive(std::uint32_t slot) {
-  const Piece piece{receive_data(slot), config_.max_message, slab_->lkey()};
-  return pair_.post_receive(WorkId{config_.group, true, slot}.pack(), piece);
+bool EagerLane::post_receive(std::uint32_t slot) {
+  if (!Lane::post_receive(slot, receive_buffer(slot))) return false;
+  receives_[slot] = Receive::kPosted;
+  return true;
 }
 
-bool EagerLane::post_receive(std::uint32_t slot) {
-  if (!give_receive(slot)) return false;
-  receives_[slot] = Receive::kPosted;
-  ++receives_posted_;
-  return true;
+bool EagerLane::post_again(std::uint32_t slot) {
+  return pair_.post_receive(WorkId{group_, true, slot}.pack(), receive_buffer(slot));
 }
 
 bool EagerLane::post(std::uint32_t slot, std::size_t length, std::uint32_t imm) {
   const Piece piece{send_buffer(slot), length, slab_->lkey()};
-  if (!pair_.post_send(WorkId{config_.group, false, slot}.pack(), piece, imm)) {
+  if (!pair_.post_send(WorkId{group_, false, slot}.pack(), piece, imm)) {
     send_slots_.give_back(slot);
     return false;
   }
   sent_[(sent_first_ + sent_count_++) % sent_.size()] = {slot, imm, length};
-  ++sends_outstanding_;
   ++traffic_.messages_sent;
   traffic_.bytes_sent += length;
   return true;
@@ -101,8 +99,6 @@ EagerLane::Release EagerLane::release(std::uint32_t slot, bool is_usable) {
 void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (!id.is_receive) {
-    --sends_outstanding_;
-    ++sends_completed_;
     if (wc.status != IBV_WC_SUCCESS) return;  // its data may be asked for
     assert(sent(0).slot == id.slot);
     sent_first_ = (sent_first_ + 1) % static_cast<unsigned>(sent_.size());
@@ -110,8 +106,7 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
     send_slots_.give_back(id.slot);
     return;
   }
-  if (receives_[id.slot] != Receive::kPosted) return;  // it has completed (post_receives_again)
-  --receives_posted_;
+  assert(receives_[id.slot] == Receive::kPosted);
   if (wc.status != IBV_WC_SUCCESS) {
     receives_[id.slot] = Receive::kIdle;
     return;
@@ -126,15 +121,8 @@ void EagerLane::on_completion(const ibv_wc& wc, mcast_status_t, Events& out) {
   out.push_back(std::move(event));  // the group fills its name in
 }
 
-bool EagerLane::post_receives_again() {
-  for (std::uint32_t slot = 0; slot < receives_.size(); ++slot) {
-    if (receives_[slot] == Receive::kPosted && !give_receive(slot)) return false;
-  }
-  return true;
-}
-
 // Eager sends are the application's no longer, and receives nobody waits for by name: nobody is
 // called.
-void EagerLane::cancel(mcast_status_t, Events&) { sends_outstanding_ = 0; }
+void EagerLane::cancel(mcast_status_t, Events&) {}
 
 }  // namespace cepheus::mcast

@@ -22,8 +22,8 @@ struct EagerConfig {
 
 class EagerLane final : public Lane {
  public:
-  static Expected<std::unique_ptr<EagerLane>> create(const Device& device, QueuePair& pair,
-                                                     MemoryBudget& budget,
+  static Expected<std::unique_ptr<EagerLane>> create(const Device& device, GroupEngine& engine,
+                                                     QueuePair& pair, MemoryBudget& budget,
                                                      const EagerConfig& config);
 
   // Bytes of the slab for one group.
@@ -59,17 +59,19 @@ class EagerLane final : public Lane {
   void on_completion(const ibv_wc& wc, mcast_status_t failed, Events& out) override;
   void cancel(mcast_status_t status, Events& out) override;
   std::size_t max_message() const override { return config_.max_message; }
-  bool post_receives_again() override;
+  bool post_again(std::uint32_t slot) override;
 
  private:
   // kDelivered: the application holds the buffer, from the completion on.
   enum class Receive : std::uint8_t { kPosted, kDelivered, kIdle };
 
-  EagerLane(QueuePair& pair, const EagerConfig& config, std::unique_ptr<Slab> slab);
-  bool give_receive(std::uint32_t slot);  // to the device
+  EagerLane(GroupEngine& engine, QueuePair& pair, const EagerConfig& config,
+            std::unique_ptr<Slab> slab);
+  Piece receive_buffer(std::uint32_t slot) const {
+    return {receive_data(slot), config_.max_message, slab_->lkey()};
+  }
   bool post_receive(std::uint32_t slot);
 
-  QueuePair& pair_;
   const EagerConfig config_;
   std::unique_ptr<Slab> slab_;
   std::vector<Receive> receives_;

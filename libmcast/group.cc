@@ -24,8 +24,8 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
   }
   std::unique_ptr<Group> group(new Group(facilities, number, config, std::move(*pair)));
   if (config.lane == MCAST_LANE_BULK) {
-    group->bulk_ =
-        std::make_unique<BulkLane>(facilities.device, *group->pair_, number, config.depths);
+    group->bulk_ = std::make_unique<BulkLane>(facilities.device, group->engine_, *group->pair_,
+                                              number, config.depths);
     if (config.per_request) {
       auto room = AnnouncementRoom::create(facilities.device, announced);
       if (!room) return tl::unexpected(room.error());
@@ -34,8 +34,9 @@ Expected<std::unique_ptr<Group>> Group::create(const Facilities& facilities, std
     }
     return group;
   }
-  auto eager = EagerLane::create(facilities.device, *group->pair_, facilities.eager_budget,
-                                 {number, config.max_eager, config.depths});
+  auto eager =
+      EagerLane::create(facilities.device, group->engine_, *group->pair_, facilities.eager_budget,
+                        {number, config.max_eager, config.depths});
   if (!eager) return tl::unexpected(eager.error());
   group->eager_ = std::move(*eager);
   return group;
@@ -81,8 +82,8 @@ mcast_group_attr_t Group::attributes() const {
   out.bytes_sent = traffic.bytes_sent;
   out.messages_received = traffic.messages_received;
   out.bytes_received = traffic.bytes_received;
-  out.sends_outstanding = lane().sends_outstanding();
-  out.recvs_posted = lane().receives_posted();
+  out.sends_outstanding = engine_.flow().sends_outstanding;
+  out.recvs_posted = engine_.flow().receives_posted;
   return out;
 }
 
@@ -153,12 +154,6 @@ std::optional<wire::Publication> Group::take_publication(wire::Instant now) {
 
 // --- Data.
 
-Flow Group::flow() const {
-  const Traffic& traffic = lane().traffic();
-  return {traffic.messages_sent, traffic.messages_received, lane().sends_completed(),
-          lane().sends_outstanding(), lane().receives_posted()};
-}
-
 Expected<void> Group::connect(const RemoteEnd& remote) { return pair_->connect(remote, timers_); }
 
 std::uint64_t Group::packets_of(std::size_t length) const {
@@ -197,7 +192,7 @@ void Group::synchronise(Events& out) {
   if (state() == MCAST_GROUP_FAILED) {
     ibv_wc flushed{};
     flushed.status = IBV_WC_WR_FLUSH_ERR;
-    for (const std::uint64_t id : pair_->take_waiting()) {
+    for (const std::uint64_t id : engine_.take_kept()) {
       flushed.wr_id = id;
       complete(flushed, out);
     }
@@ -205,30 +200,38 @@ void Group::synchronise(Events& out) {
   engine_.synchronise();
 }
 
-Expected<void> Group::take_step(mrp::PsnSync::Step step) {
+Expected<void> Group::take_step(mrp::PsnSync::Step step, KeptReceives& kept) {
   using Step = mrp::PsnSync::Step;
   if (step == Step::kStop) return pair_->halt(WorkId{number_, true, WorkId::kMarker}.pack());
   const auto take =
       step == Step::kReceivePsn ? QueuePair::Take::kSendPsn : QueuePair::Take::kReceivePsn;
-  return pair_->synchronise(take, [this] { return lane().post_receives_again(); });
+  return pair_->synchronise(take, [&] { return post_again(kept); });
+}
+
+// What the device has it completes, even if it goes no further.
+bool Group::post_again(KeptReceives& kept) {
+  const auto refused = std::ranges::find_if_not(
+      kept, [this](std::uint64_t id) { return lane().post_again(WorkId::unpack(id).slot); });
+  kept.erase(kept.begin(), refused);
+  return kept.empty();
 }
 
 void Group::on_completion(const ibv_wc& wc, Events& out) {
   const WorkId id = WorkId::unpack(wc.wr_id);
   if (id.is_receive && id.slot == WorkId::kMarker) return engine_.drained();
-  if (engine_.is_halted() && id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR) {
-    pair_->wait(wc.wr_id);
-    return;
-  }
+  if (id.is_receive && wc.status == IBV_WC_WR_FLUSH_ERR && engine_.keeps(wc.wr_id)) return;
   if (wc.status != IBV_WC_SUCCESS) {
     fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK, work_failure_text(wc.status, id.is_receive));
-  } else if (id.is_receive) {
-    engine_.received();
   }
-  complete(wc, out);
+  if (id.slot != WorkId::kMarker) complete(wc, out);  // what a marker announced ends, too
 }
 
 void Group::complete(const ibv_wc& wc, Events& out) {
+  if (WorkId::unpack(wc.wr_id).is_receive) {
+    engine_.on_receive_ended(wc.status == IBV_WC_SUCCESS);
+  } else {
+    engine_.on_send_ended();
+  }
   const std::size_t before = out.size();
   lane().on_completion(wc, status(), out);
   for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;
@@ -251,12 +254,13 @@ bool Group::release_receive(std::uint32_t slot) {
 void Group::on_failed() {
   regions_.end();
   if (!pair_) return;
-  if (pair_->has_waiting()) context_.note_sync_due(*this);
+  if (engine_.has_kept()) context_.note_sync_due(*this);
   pair_->stop();
 }
 
 void Group::shut_down(Events& out) {
   pair_.reset();
+  engine_.drop_work();
   const std::size_t before = out.size();
   lane().cancel(MCAST_ERR_CANCELED, out);
   for (std::size_t i = before; i < out.size(); ++i) out[i].group = this;

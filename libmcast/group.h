@@ -94,10 +94,9 @@ class Group final : private GroupPort {
   // OK while this member may send `length` bytes. AGAIN: its PSNs have to be synchronised first,
   // which Context::progress() does.
   Expected<void> check_may_send(std::size_t length);
-  void note_sent(std::size_t length) { engine_.sent(packets_of(length)); }
+  void note_sent(std::size_t length) { engine_.on_send_posted(packets_of(length)); }
   // A step of PSN synchronisation is due, and what it takes: nothing may be left in the completion
   // queues. A group that failed in the middle of it completes what was flushed on the way.
-  bool is_sync_due() const { return engine_.is_sync_due(lane().sends_outstanding()); }
   void synchronise(Events& out);
   void on_completion(const ibv_wc& wc, Events& out);
   mcast_status_t receive(void* data, std::size_t length, std::uint32_t imm) const {
@@ -117,18 +116,18 @@ class Group final : private GroupPort {
   Group(const Facilities& facilities, std::uint32_t number, const GroupConfig& config,
         std::unique_ptr<QueuePair> pair);
 
-  Flow flow() const override;
   bool can_receive() const override { return !eager_ || recv_cb_ != nullptr; }
   Expected<void> connect(const RemoteEnd& remote) override;
   void on_sync_due() override;
   Expected<bool> are_psns_apart() override;
-  Expected<void> take_step(mrp::PsnSync::Step step) override;
+  Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) override;
   void on_failed() override;
   void begin_regions(wire::Instant now, const wire::MrpHeader& header) override;
   bool confirm_regions(wire::Instant now, const wire::MrpHeader& header) override;
   bool are_regions_in_force() const override { return regions_.is_in_force(); }
 
   Expected<void> check_may_publish() const;
+  bool post_again(KeptReceives& kept);
   void complete(const ibv_wc& wc, Events& out);
   std::uint64_t packets_of(std::size_t length) const;
   std::size_t max_message() const;

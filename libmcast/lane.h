@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "libmcast/engine/group_engine.h"
 #include "libmcast/queue_pair.h"
 
 namespace cepheus::mcast {
@@ -61,19 +62,27 @@ class Lane {
   // The queue pair is gone: ends all that is outstanding.
   virtual void cancel(mcast_status_t status, Events& out) = 0;
   virtual std::size_t max_message() const = 0;
-  // The queue pair went through RESET: posts again what was posted, in its order. False if the
-  // device refuses one; those before it then complete twice, and on_completion() takes the first.
-  virtual bool post_receives_again() = 0;
+  // The queue pair went through RESET: posts the receive of that slot again. False: the device
+  // refuses it.
+  virtual bool post_again(std::uint32_t slot) = 0;
 
-  unsigned sends_outstanding() const { return sends_outstanding_; }
-  unsigned receives_posted() const { return receives_posted_; }
-  std::uint64_t sends_completed() const { return sends_completed_; }
   const Traffic& traffic() const { return traffic_; }
 
  protected:
-  unsigned sends_outstanding_ = 0;
-  unsigned receives_posted_ = 0;
-  std::uint64_t sends_completed_ = 0;
+  Lane(GroupEngine& engine, QueuePair& pair, std::uint32_t group)
+      : engine_(engine), pair_(pair), group_(group) {}
+
+  // False: the device refuses it. A halted queue pair gets it later.
+  bool post_receive(std::uint32_t slot, const Piece& piece) {
+    const std::uint64_t id = WorkId{group_, true, slot}.pack();
+    if (!engine_.keeps(id) && !pair_.post_receive(id, piece)) return false;
+    engine_.on_receive_posted();
+    return true;
+  }
+
+  GroupEngine& engine_;
+  QueuePair& pair_;
+  const std::uint32_t group_;  // its number
   Traffic traffic_;
 };
 

@@ -96,7 +96,6 @@ Expected<void> QueuePair::connect(const RemoteEnd& remote, Timers timers) {
 Expected<void> QueuePair::halt(std::uint64_t marker) {
   // Posted first: rdma_rxe does not look for receives that come after ERR.
   if (!post_receive(marker, {})) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
-  is_halted_ = true;
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;
   return modify(attributes, IBV_QP_STATE, "ERR");
@@ -118,9 +117,7 @@ Expected<void> QueuePair::synchronise(Take take, const std::function<bool()>& po
   attributes.qp_state = IBV_QPS_RESET;
   if (const auto done = modify(attributes, IBV_QP_STATE, "RESET"); !done) return done;
   if (const auto done = initialise(); !done) return done;
-  is_halted_ = false;
   if (!post_receives()) return fail(MCAST_ERR_FABRIC, "the device refused a receive");
-  waiting_.clear();  // the device has them, and completes them even if it goes no further
   return bring_up(take == Take::kReceivePsn ? now->receive : now->send);
 }
 
@@ -198,10 +195,6 @@ bool QueuePair::post_announced_write(std::uint64_t silent, const Piece& announce
 }
 
 bool QueuePair::post_receive(std::uint64_t wr_id, const Piece& piece) {
-  if (is_halted_) {
-    wait(wr_id);
-    return true;
-  }
   ibv_sge sge = sge_of(piece);
   ibv_recv_wr wr{};
   wr.wr_id = wr_id;

@@ -5,8 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "libmcast/completion_queues.h"
 #include "libmcast/device.h"
@@ -45,28 +43,22 @@ class QueuePair {
   // To RTS, towards `remote`. The kernel may look its neighbour up on the way, which takes up to a
   // second if nobody answers.
   Expected<void> connect(const RemoteEnd& remote, Timers timers);
-  // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`.
-  // Receives that are posted from now on wait. Precondition: no send is outstanding.
+  // To ERR, to come back: what is posted completes flushed, and last of all a receive `marker`. No
+  // receive may be posted until synchronise(). Precondition: no send is outstanding.
   Expected<void> halt(std::uint64_t marker);
-  // Receives that wait for synchronise(): they came back flushed, or were posted meanwhile. The
-  // device has none of them.
-  void wait(std::uint64_t wr_id) { waiting_.push_back(wr_id); }
-  bool has_waiting() const { return !waiting_.empty(); }
-  std::vector<std::uint64_t> take_waiting() { return std::exchange(waiting_, {}); }
   // The next to be sent, and the next expected.
   struct Psns {
     wire::Psn send, receive;
   };
   Expected<Psns> psns() const;
   // After halt(), when the marker has completed: both PSNs become one of the two, by way of RESET
-  // (paper III-E), and `post_receives` posts all receives again. None waits if it could.
+  // (paper III-E), and `post_receives` posts all receives again: false if the device refuses one.
   enum class Take { kReceivePsn, kSendPsn };
   Expected<void> synchronise(Take take, const std::function<bool()>& post_receives);
   // To ERR: all work completes, flushed.
   void stop();
 
-  // The queues' depths bound what may be outstanding: false only if the device refuses. A receive
-  // of a halted pair is posted by synchronise().
+  // The queues' depths bound what may be outstanding: false only if the device refuses.
   bool post_send(std::uint64_t wr_id, const Piece& piece, std::uint32_t imm);
   // An RDMA WRITE; members get the immediate, if there is one, by a receive.
   bool post_write(std::uint64_t wr_id, const Piece& piece, const RegionPlace& place,
@@ -89,8 +81,6 @@ class QueuePair {
   ibv_cq* const cq_;
   const QueueDepths depths_;
   QpHandle handle_;
-  bool is_halted_ = false;
-  std::vector<std::uint64_t> waiting_;
   RemoteEnd remote_;  // and how it was connected, for the next time
   Timers timers_{};
 };

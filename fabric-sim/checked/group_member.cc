@@ -146,14 +146,14 @@ void GroupMember::synchronise() {
 
 // Not at once: a program may be elsewhere.
 void GroupMember::synchronise_soon() {
-  if (engine().is_halted() || !engine().is_sync_due(flow_.sends_outstanding)) return;
+  if (engine().is_halted() || !engine().is_sync_due()) return;
   simulator().schedule(now() + random_.between(Duration{0}, transport_.late_sync), *this,
                        kSynchronise);
 }
 
 // A halted queue pair has done with everything once all that is posted has come back, the marker
 // last.
-mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step) {
+mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) {
   using Step = mrp::PsnSync::Step;
   QpAttr attr;
   if (step == Step::kStop) {
@@ -168,23 +168,21 @@ mcast::Expected<void> GroupMember::take_step(mrp::PsnSync::Step step) {
   attr.state = QpState::kReset;
   require(host().modify_qp(qpn(), attr, rnic::kAttrState));
   initialise(host(), qpn());
-  for (const std::size_t slot : unposted_) give_receive(slot);
-  unposted_.clear();
+  for (const std::uint64_t slot : std::exchange(kept, {})) give_receive(slot);
   mcast::RemoteEnd remote = mcast::group_end(ledger_.plan().id, ledger_.plan().epoch);
   remote.start = step == Step::kReceivePsn ? pair.sq_psn : pair.rq_psn;
   simulator().trace().note(now(), host().name(), "goes on at PSN", remote.start.value());
   return connect(remote);
 }
 
-bool GroupMember::is_flushed(Instant now, const rnic::Completion& completion) {
-  if (!engine().is_halted() || completion.status != rnic::WcStatus::kFlush) return false;
+bool GroupMember::is_of_halt(Instant now, const rnic::Completion& completion) {
+  if (completion.status != rnic::WcStatus::kFlush) return false;
   if (completion.wr_id != kMarker) {
-    unposted_.push_back(static_cast<std::size_t>(completion.wr_id));
-  } else {
-    engine().drained();
-    simulator().schedule(now + random_.between(Duration{0}, transport_.sync_pause), *this,
-                         kSynchronise);
+    return completion.wr_id < kFirstSend && engine().keeps(completion.wr_id);
   }
+  engine().drained();
+  simulator().schedule(now + random_.between(Duration{0}, transport_.sync_pause), *this,
+                       kSynchronise);
   return true;
 }
 
@@ -205,10 +203,12 @@ bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
   if (!host().nic().jump(qpn(), is_source ? packets : 0, is_source ? 0 : packets)) return false;
   if (packets == 0) return true;
   if (is_source) {
-    engine().sent(packets);
+    engine().on_send_posted(packets);
+    engine().on_send_ended();
     synchronise_soon();
   } else {
-    engine().received();
+    engine().on_receive_posted();
+    engine().on_receive_ended(true);
   }
   return true;
 }
@@ -217,8 +217,8 @@ bool GroupMember::jump(std::size_t source, std::uint64_t packets) {
 
 void GroupMember::post_receive(std::size_t slot) {
   if (engine().state() == MCAST_GROUP_FAILED) return;
-  if (engine().is_halted()) return unposted_.push_back(slot);
-  give_receive(slot);
+  if (!engine().keeps(slot)) give_receive(slot);
+  engine().on_receive_posted();
 }
 
 void GroupMember::give_receive(std::size_t slot) {
@@ -289,9 +289,7 @@ void GroupMember::post_send(std::size_t message) {
   record(recording::Event::kPosted, message);
   require(host().post_send(qpn(), wr));
   ledger_.on_posted(message);
-  engine().sent(packets_of(plan));
-  ++flow_.messages_sent;
-  ++flow_.sends_outstanding;
+  engine().on_send_posted(packets_of(plan));
   watch();
 }
 
@@ -319,7 +317,7 @@ void GroupMember::on_event(Instant now, std::uint64_t what) {
     return simulator().schedule(host().programs_awake_at(), *this, what);
   if (what == kWatch) {
     watching_ = false;
-    if (!may_post() || flow_.sends_outstanding == 0) return;
+    if (!may_post() || engine().flow().sends_outstanding == 0) return;
     watch();
     engine().look_for_laggards(now, out());
     engine().look_for_stall(now);
@@ -349,7 +347,7 @@ void GroupMember::on_arrival(const rnic::Completion& completion) {
 }
 
 void GroupMember::on_completion(Instant now, const rnic::Completion& completion) {
-  if (!is_open() || is_flushed(now, completion)) return;
+  if (!is_open() || is_of_halt(now, completion)) return;
   if (completion.status != rnic::WcStatus::kSuccess) {
     engine().fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
                   std::string("work request ended with ") + rnic::to_string(completion.status));
@@ -362,8 +360,7 @@ void GroupMember::on_completion(Instant now, const rnic::Completion& completion)
 }
 
 void GroupMember::on_sent(Instant now, std::size_t message) {
-  --flow_.sends_outstanding;
-  ++flow_.sends_completed;
+  engine().on_send_ended();
   simulator().trace().note(now, host().name(), "completes message", message);
   record(recording::Event::kCompleted, message);
   ledger_.on_completed(message);
@@ -382,8 +379,7 @@ void GroupMember::on_received(Instant now, const rnic::Completion& completion) {
   } else {
     ledger_.on_delivered(index_, completion.imm, memory_.slot(slot).first(completion.byte_len));
   }
-  ++flow_.messages_received;
-  engine().received();
+  engine().on_receive_ended(true);
   const bool late = random_.chance(0.3);
   simulator().schedule(
       now + (late ? random_.between(Duration{0}, transport_.late_receive) : Duration{0}), *this,

@@ -43,7 +43,8 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void close();
   // A send has neither completed nor failed.
   bool is_waiting() const {
-    return is_open() && engine().state() != MCAST_GROUP_FAILED && flow_.sends_outstanding > 0;
+    return is_open() && engine().state() != MCAST_GROUP_FAILED &&
+           engine().flow().sends_outstanding > 0;
   }
 
   void on_event(Instant now, std::uint64_t what) override;
@@ -63,8 +64,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   static constexpr std::uint64_t kFirstSend = 1u << 20;
   static constexpr std::uint64_t kMarker = kFirstSend - 1;  // the last receive of a stopped pair
 
-  mcast::Flow flow() const override { return flow_; }
-  mcast::Expected<void> take_step(mrp::PsnSync::Step step) override;
+  mcast::Expected<void> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
   void begin_regions(Instant now, const wire::MrpHeader& header) override;
   bool confirm_regions(Instant now, const wire::MrpHeader& header) override;
   bool are_regions_in_force() const override { return publisher_.is_in_force(); }
@@ -77,7 +77,7 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void note_failure();
   void synchronise();
   void synchronise_soon();
-  bool is_flushed(Instant now, const rnic::Completion& completion);
+  bool is_of_halt(Instant now, const rnic::Completion& completion);
   void post_receive(std::size_t slot);
   void give_receive(std::size_t slot);
   void post_turns();
@@ -98,10 +98,8 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   mrp::Publisher publisher_;
   bool has_moved_ = false;  // its region, to where it stays
   std::function<void()> tell_;
-  std::size_t next_message_ = 0;       // of the group: the next that may be ours to post
-  std::size_t paused_before_ = 0;      // message + 1 before which we have paused already
-  std::vector<std::size_t> unposted_;  // slots that wait for a stopped queue pair's return
-  mcast::Flow flow_;
+  std::size_t next_message_ = 0;   // of the group: the next that may be ours to post
+  std::size_t paused_before_ = 0;  // message + 1 before which we have paused already
   mcast_group_state_t seen_ = MCAST_GROUP_WAITING;  // the engine's state
   bool watching_ = false;
   bool pausing_ = false;

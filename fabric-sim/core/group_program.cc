@@ -89,7 +89,7 @@ mcast::Expected<bool> GroupProgram::are_psns_apart() {
   return pair.sq_psn != pair.rq_psn;
 }
 
-mcast::Expected<void> GroupProgram::take_step(mrp::PsnSync::Step) {
+mcast::Expected<void> GroupProgram::take_step(mrp::PsnSync::Step, mcast::KeptReceives&) {
   throw std::logic_error("this simulated program can't move its queue pair's PSNs");
 }
 

@@ -68,12 +68,11 @@ class GroupProgram : public Actor, public DatagramClient, protected mcast::Group
   void on_failed() override;
 
  private:
-  // What is only for programs that watch their sends, have regions or move their PSNs.
-  mcast::Flow flow() const override { return {}; }
+  // What is only for programs that have regions or move their PSNs.
   bool can_receive() const override { return true; }
   void on_sync_due() override {}  // whoever sends calls synchronise()
   mcast::Expected<bool> are_psns_apart() override;
-  mcast::Expected<void> take_step(mrp::PsnSync::Step step) override;
+  mcast::Expected<void> take_step(mrp::PsnSync::Step step, mcast::KeptReceives& kept) override;
   void begin_regions(Instant, const wire::MrpHeader&) override {}
   bool confirm_regions(Instant, const wire::MrpHeader&) override { return false; }
   bool are_regions_in_force() const override { return true; }

@@ -18,7 +18,7 @@ void AddressedRole::on_message(wire::Instant now, wire::Ipv4 from, const wire::M
 
 void AddressedRole::look(wire::Instant now, mrp::Outbox& out) {
   if (group_.state() != MCAST_GROUP_ACTIVE) return;
-  const Flow flow = group_.port().flow();
+  const Flow& flow = group_.flow();
   switch (presence_.look(now, flow.messages_received, flow.receives_posted > 0)) {
     case Presence::Step::kNone:
       return;

@@ -74,13 +74,38 @@ Expected<void> GroupEngine::check_psns(std::uint64_t packets) {
 void GroupEngine::synchronise() {
   using Step = mrp::PsnSync::Step;
   if (state_ != MCAST_GROUP_ACTIVE) return;
-  const Step step = sync_.due(port_.flow().sends_outstanding);
+  const Step step = sync_.due(flow_.sends_outstanding);
   if (step == Step::kNone) return;
   if (step == Step::kStop) sync_.stopped();
-  if (const auto done = port_.take_step(step); !done) {
+  if (const auto done = port_.take_step(step, kept_); !done) {
     return fail(done.error().status, MCAST_CAUSE_WORK, done.error().text);
   }
   if (step != Step::kStop) sync_.done();
+}
+
+// --- Work on the queue pair.
+
+void GroupEngine::on_send_posted(std::uint64_t packets) {
+  sync_.sent(packets);
+  ++flow_.messages_sent;
+  ++flow_.sends_outstanding;
+}
+
+void GroupEngine::on_send_ended() {
+  --flow_.sends_outstanding;
+  ++flow_.sends_completed;
+}
+
+void GroupEngine::on_receive_ended(bool has_data) {
+  --flow_.receives_posted;
+  if (!has_data) return;
+  ++flow_.messages_received;
+  sync_.received();
+}
+
+bool GroupEngine::keeps(std::uint64_t receive) {
+  if (is_halted()) kept_.push_back(receive);
+  return is_halted();
 }
 
 // --- Registration.
@@ -168,9 +193,8 @@ void GroupEngine::set_watched(bool watched) {
 }
 
 void GroupEngine::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
-  const Flow flow = port_.flow();
-  if (state_ != MCAST_GROUP_ACTIVE || !watched_ || flow.sends_outstanding == 0) return;
-  const std::pair sends(flow.messages_sent, flow.sends_outstanding);
+  if (state_ != MCAST_GROUP_ACTIVE || !watched_ || flow_.sends_outstanding == 0) return;
+  const std::pair sends(flow_.messages_sent, flow_.sends_outstanding);
   if (sends != watched_sends_) {
     watched_sends_ = sends;
     unmoved_since_ = now;
@@ -182,9 +206,8 @@ void GroupEngine::look_for_laggards(wire::Instant now, mrp::Outbox& out) {
 
 void GroupEngine::look_for_stall(wire::Instant now) {
   if (state_ != MCAST_GROUP_ACTIVE) return;
-  const Flow flow = port_.flow();
-  const bool waiting = watched_ && flow.sends_outstanding > 0;
-  if (!watchdog_.look(now, flow.sends_completed, waiting)) return;
+  const bool waiting = watched_ && flow_.sends_outstanding > 0;
+  if (!watchdog_.look(now, flow_.sends_completed, waiting)) return;
   fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WATCHDOG,
        "no send completed for " + milliseconds_text(watchdog_.limit()) +
            ": a member or the switch stopped acknowledging, cepheusctl groups shows who lags; "

@@ -1,7 +1,7 @@
 // One member's part in a group, without verbs, sockets and clock: its state, its role, the change of
 // the source, and how it finds out that the group has failed.
 //
-//     in     control datagrams (role()), time, calls of the user, the progress of data (GroupPort)
+//     in     control datagrams (role()), time, calls of the user, what is posted and completes
 //     out    control datagrams (mrp::Outbox), steps of the queue pair and of regions (GroupPort),
 //            the role's deadline
 //
@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "controller/mcst_allocator.h"
 #include "controller/psn_sync.h"
@@ -27,19 +28,24 @@ struct Flow {
   unsigned sends_outstanding = 0, receives_posted = 0;
 };
 
+// Receives that a halted queue pair does not have, by the names that they complete with; in the
+// order of posting.
+using KeptReceives = std::vector<std::uint64_t>;
+
 // What the engine has done by its owner, which holds queue pair, lane and regions.
 class GroupPort {
  public:
   virtual ~GroupPort() = default;
 
-  virtual Flow flow() const = 0;
   virtual bool can_receive() const = 0;  // somebody is there to hand data to
   virtual Expected<void> connect(const RemoteEnd& remote) = 0;
   // Where switches leave the PSNs at a change of the source to the hosts (mrp::PsnSync). A step is
   // due: GroupEngine::synchronise(), once nothing is left in the completion queues.
   virtual void on_sync_due() = 0;
   virtual Expected<bool> are_psns_apart() = 0;  // the queue pair's, of sending and of receiving
-  virtual Expected<void> take_step(mrp::PsnSync::Step step) = 0;
+  // kStop halts the queue pair: all that is posted comes back flushed, see keeps(). The other steps
+  // start it again with one of its PSNs, and take out of `kept` what they have posted again.
+  virtual Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) = 0;
   // The group is of no more use: the queue pair stops.
   virtual void on_failed() = 0;
 
@@ -82,16 +88,30 @@ class GroupEngine {
   // --- The source changes. AGAIN: before it sends so many packets, the queue pair's PSNs have to be
   // synchronised.
   Expected<void> check_psns(std::uint64_t packets);
-  void sent(std::uint64_t packets) { sync_.sent(packets); }
-  void received() { sync_.received(); }
   bool moves_psns() const { return sync_.is_enabled(); }
   bool is_halted() const { return sync_.is_stopped() && state_ == MCAST_GROUP_ACTIVE; }
   void drained() { sync_.drained(); }  // all that was posted before the halt came back
-  bool is_sync_due(unsigned sends_outstanding) const {
-    return sync_.due(sends_outstanding) != mrp::PsnSync::Step::kNone;
+  bool is_sync_due() const {
+    return sync_.due(flow_.sends_outstanding) != mrp::PsnSync::Step::kNone;
   }
   // Takes the step that is due, if any.
   void synchronise();
+
+  // --- Work on the queue pair.
+  const Flow& flow() const { return flow_; }
+  void on_send_posted(std::uint64_t packets);
+  void on_send_ended();
+  void on_receive_posted() { ++flow_.receives_posted; }
+  void on_receive_ended(bool has_data);
+  // A receive is to be posted, or came back flushed. True: the queue pair is halted, and the receive
+  // waits to be posted again; it has not ended.
+  bool keeps(std::uint64_t receive);
+  // Of a group that failed while its queue pair was halted: they end, and the device knows none of
+  // them.
+  KeptReceives take_kept() { return std::exchange(kept_, {}); }
+  bool has_kept() const { return !kept_.empty(); }
+  // The queue pair is gone, and all that was posted.
+  void drop_work() { flow_.sends_outstanding = flow_.receives_posted = 0; }
 
   // --- Registration. The caller becomes the leader.
   Expected<void> lead(wire::Instant now, const mrp::RegistrationConfig& config,
@@ -143,7 +163,9 @@ class GroupEngine {
   mcast_cause_t cause_ = MCAST_CAUSE_NONE;
   std::string reason_;
   std::unique_ptr<Role> role_;
+  Flow flow_;
   mrp::PsnSync sync_;
+  KeptReceives kept_;
   Watchdog watchdog_;
   bool watched_ = true;
   bool told_failure_ = false;

@@ -24,11 +24,9 @@ using ::testing::IsEmpty;
 
 // What a queue pair, a lane and regions would do.
 struct FakePort final : GroupPort {
-  Flow data;
   bool has_receiver = true, connects = true, knows_regions = true, psns_apart = false;
   std::vector<std::string> steps;
 
-  Flow flow() const override { return data; }
   bool can_receive() const override { return has_receiver; }
   Expected<void> connect(const RemoteEnd& remote) override {
     steps.push_back("connect " + remote.address.to_string());
@@ -37,10 +35,13 @@ struct FakePort final : GroupPort {
   }
   void on_sync_due() override { steps.emplace_back("sync due"); }
   Expected<bool> are_psns_apart() override { return psns_apart; }
-  Expected<void> take_step(mrp::PsnSync::Step step) override {
+  Expected<void> take_step(mrp::PsnSync::Step step, KeptReceives& kept) override {
     steps.emplace_back(step == mrp::PsnSync::Step::kStop         ? "halt"
                        : step == mrp::PsnSync::Step::kReceivePsn ? "receive at the send PSN"
                                                                  : "send at the receive PSN");
+    for (const std::uint64_t receive : std::exchange(kept, {})) {
+      steps.push_back("post " + std::to_string(receive));
+    }
     return {};
   }
   void on_failed() override { steps.emplace_back("failed"); }
@@ -143,7 +144,7 @@ TEST_F(TwoMembers, SayNothingIfTheLeaderCannotConnect) {
 // A receiver sends nothing, so nothing of its own fails when the leader is gone.
 TEST_F(TwoMembers, AreGivenUpByOneThatWaitsForALeaderThatIsGone) {
   become_active();
-  member_.port.data.receives_posted = 1;
+  member_.engine.on_receive_posted();
   unsigned questions = 0;
   const wire::Instant limit = now_ + 20s;
   for (; now_ < limit && member_.engine.status() == MCAST_OK; now_ += 50ms) {
@@ -159,7 +160,7 @@ TEST_F(TwoMembers, AreGivenUpByOneThatWaitsForALeaderThatIsGone) {
 
 TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
   become_active();
-  member_.port.data.receives_posted = 1;
+  member_.engine.on_receive_posted();
   for (const wire::Instant limit = now_ + 60s; now_ < limit; now_ += 50ms) {
     member_.engine.role().look(now_, members_);
     deliver();
@@ -169,12 +170,11 @@ TEST_F(TwoMembers, StandWhileTheLeaderAnswers) {
 
 TEST_F(TwoMembers, AskForLaggardsOnlyWhileSendsDoNotMove) {
   become_active();
-  Flow& data = member_.port.data;
-  data = {1, 0, 0, 1, 0};
+  member_.engine.on_send_posted(1);
   member_.engine.look_for_laggards(now_, members_);
   member_.engine.look_for_laggards(now_ + 400ms, members_);
   EXPECT_THAT(types(members_), IsEmpty());
-  data.messages_sent = 2;
+  member_.engine.on_send_posted(1);
   member_.engine.look_for_laggards(now_ + 600ms, members_);
   EXPECT_THAT(types(members_), IsEmpty()) << "it has sent more";
   member_.engine.look_for_laggards(now_ + 1100ms, members_);
@@ -211,7 +211,8 @@ TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
   Member member(1);
   member.engine.activate(true);
   EXPECT_TRUE(member.engine.check_psns(1)) << "nothing has been received";
-  member.engine.received();
+  member.engine.on_receive_posted();
+  member.engine.on_receive_ended(true);
   const auto again = member.engine.check_psns(1);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().status, MCAST_ERR_AGAIN);
@@ -228,24 +229,54 @@ TEST(SourceChange, HaltsTheQueuePairBeforeItMovesAPsn) {
 TEST(SourceChange, IsDueOnceAllThatTheSourceSentIsAcknowledged) {
   Member source(0);
   source.engine.activate(true);
-  source.port.data.sends_outstanding = 1;
-  source.engine.sent(3);
+  source.engine.on_send_posted(3);
   source.engine.synchronise();
   EXPECT_THAT(source.port.steps, IsEmpty());
-  source.port.data.sends_outstanding = 0;
-  EXPECT_TRUE(source.engine.is_sync_due(0));
+  source.engine.on_send_ended();
+  EXPECT_TRUE(source.engine.is_sync_due());
   source.engine.synchronise();
   source.engine.drained();
   source.engine.synchronise();
   EXPECT_THAT(source.port.steps, ElementsAre("halt", "receive at the send PSN"));
 }
 
+TEST(SourceChange, PostsReceivesAgainInTheirOrder) {
+  Member source(0);
+  source.engine.activate(true);
+  for (int i = 0; i < 2; ++i) source.engine.on_receive_posted();
+  EXPECT_FALSE(source.engine.keeps(1)) << "the queue pair has it";
+  source.engine.on_send_posted(3);
+  source.engine.on_send_ended();
+  source.engine.synchronise();
+  EXPECT_TRUE(source.engine.keeps(1)) << "it came back flushed";
+  EXPECT_TRUE(source.engine.keeps(2)) << "it was posted meanwhile";
+  source.engine.drained();
+  source.engine.synchronise();
+  EXPECT_THAT(source.port.steps,
+              ElementsAre("halt", "receive at the send PSN", "post 1", "post 2"));
+  EXPECT_FALSE(source.engine.has_kept());
+  EXPECT_EQ(source.engine.flow().receives_posted, 2u);
+}
+
+TEST(SourceChange, LeavesAFailedGroupTheReceivesThatItKept) {
+  Member source(0);
+  source.engine.activate(true);
+  source.engine.on_send_posted(3);
+  source.engine.on_send_ended();
+  source.engine.synchronise();
+  EXPECT_TRUE(source.engine.keeps(7));
+  source.engine.fail(MCAST_ERR_FABRIC, MCAST_CAUSE_DEVICE, "the device is gone");
+  EXPECT_FALSE(source.engine.keeps(8));
+  EXPECT_THAT(source.engine.take_kept(), ElementsAre(7u));
+}
+
 TEST(SourceChange, IsTheSwitchesMatterInOtherGroups) {
   Member member(1);
   member.engine.activate(false);
-  member.engine.received();
+  member.engine.on_receive_posted();
+  member.engine.on_receive_ended(true);
   EXPECT_TRUE(member.engine.check_psns(1));
-  EXPECT_FALSE(member.engine.is_sync_due(0));
+  EXPECT_FALSE(member.engine.is_sync_due());
 }
 
 TEST(SenderGroup, LetsItsReceiversNeitherSendNorRevoke) {
