@@ -17,13 +17,15 @@ struct Rules {
   bool new_disk_lacks_all = true;    // a replica with a new disk says so until it was copied
   bool repeat_after_loss = true;     // unacknowledged writes are repeated once all were away
   bool admit_loss = true;            // a writer ends if acknowledged data is gone
+  bool evict_hung_disk = true;       // a replica goes if its disk hangs while others' do not
 };
 
 inline constexpr const char* kRules[] = {"mark_before_data",    "fencing",
                                          "all_before_ack",      "copy_before_serving",
                                          "copy_before_in_sync", "least_loss_is_source",
                                          "flush_before_clear",  "new_disk_lacks_all",
-                                         "repeat_after_loss",   "admit_loss"};
+                                         "repeat_after_loss",   "admit_loss",
+                                         "evict_hung_disk"};
 
 // False if there is no rule of that name.
 inline bool set_rule(Rules& rules, std::string_view name, bool value) {
@@ -31,7 +33,8 @@ inline bool set_rule(Rules& rules, std::string_view name, bool value) {
                                   &Rules::all_before_ack,      &Rules::copy_before_serving,
                                   &Rules::copy_before_in_sync, &Rules::least_loss_is_source,
                                   &Rules::flush_before_clear,  &Rules::new_disk_lacks_all,
-                                  &Rules::repeat_after_loss,   &Rules::admit_loss};
+                                  &Rules::repeat_after_loss,   &Rules::admit_loss,
+                                  &Rules::evict_hung_disk};
   for (unsigned i = 0; i < std::size(kRules); ++i) {
     if (name != kRules[i]) continue;
     rules.*members[i] = value;

@@ -78,11 +78,11 @@ void Writer::admit(Instant now, Op& op, WriterActions& out) {
     return;
   }
   count_writes(op.io, 1, now);
-  mark(chunks_of(op.io), out);
+  mark(now, chunks_of(op.io), out);
   op.state = OpState::kMarking;
 }
 
-void Writer::start_flush(Instant, std::size_t op, WriterActions& out) {
+void Writer::start_flush(Instant now, std::size_t op, WriterActions& out) {
   ops_[op].state = OpState::kFlushing;
   ops_[op].covers = acks_;
   Round round;
@@ -90,7 +90,7 @@ void Writer::start_flush(Instant, std::size_t op, WriterActions& out) {
   round.request.ask = Ask::kFlush;
   round.waiting = wanted();
   round.op = op;
-  start_round(std::move(round), out);
+  start_round(now, std::move(round), out);
 }
 
 void Writer::post(Instant, Op& op, WriterActions& out) {
@@ -252,6 +252,7 @@ void Writer::on_timer(Instant now, WriterActions& out) {
       if (peer.has_promised) ask(r, Request{}, out);
     }
   }
+  evict_hung(now, out);
   if (phase_ == Phase::kServing && now >= clean_at_) start_cleaning(now, out);
   advance(now, out);
 }
@@ -264,7 +265,8 @@ Instant Writer::deadline() const {
     const Peer& peer = peers_[r];
     if (!peer.is_connected) continue;
     at = std::min({at, peer.next_ping, peer.heard + settings_.silence});
-    if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r)) {
+    if (is_serving && peer.has_promised && !peer.is_syncing && !config_.members.has(r) &&
+        !is_asked(r, Round::Purpose::kTrial)) {
       at = std::min(at, peer.rejoin_at);
     }
     // Otherwise it is copying, or waits for what is no matter of time.
@@ -274,7 +276,12 @@ Instant Writer::deadline() const {
     }
   }
   if (phase_ == Phase::kAcquiring) return at;
-  if (!has_group_ && promised().includes(wanted())) at = std::min(at, form_at_);
+  for (const Round& round : rounds_) {
+    if (may_be_late(round)) at = std::min(at, round.until);
+  }
+  if (!has_group_ && unsettled_.empty() && promised().includes(wanted())) {
+    at = std::min(at, form_at_);
+  }
   if (is_serving) at = std::min(at, clean_at_);
   return at;
 }

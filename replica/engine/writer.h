@@ -68,6 +68,7 @@ class Writer {
     bool is_syncing = false;  // gets all writes, and copies of what it missed
     bool has_todo = false;    // `todo` was made out when the group was formed
     bool is_flushed = false;  // ... and copied, and flushed
+    bool is_hung = false;     // its disk hung: it returns once a flush has ended there
     Config config{};          // as it was promised
     Loss loss = Loss::kNone;
     ChunkBitmap marks;
@@ -100,12 +101,14 @@ class Writer {
 
   // Something that several replicas are asked, until all have answered.
   struct Round {
-    enum class Purpose : std::uint8_t { kMark, kConfig, kFlush, kSyncFlush, kClean };
+    enum class Purpose : std::uint8_t { kMark, kConfig, kFlush, kSyncFlush, kClean, kTrial };
     Purpose purpose{};
     Request request{};
     Members waiting{};
     std::size_t op = 0;  // kFlush
-    unsigned peer = 0;   // kSyncFlush
+    unsigned peer = 0;   // kSyncFlush, kTrial
+    Instant asked{};
+    Instant until = Instant::max();  // who waits then hangs
   };
 
   enum class ChunkState : std::uint8_t { kClear, kMarking, kMarked };
@@ -134,10 +137,14 @@ class Writer {
 
   // writer_rounds.cc: questions to replicas
   void ask(unsigned replica, Request request, WriterActions& out);
-  void start_round(Round round, WriterActions& out);
+  void start_round(Instant now, Round round, WriterActions& out);
+  void start_flush_of(Instant now, unsigned replica, Round::Purpose purpose, WriterActions& out);
+  bool is_asked(unsigned replica, Round::Purpose purpose) const;
+  bool may_be_late(const Round& round) const;
+  void evict_hung(Instant now, WriterActions& out);
   void leave_rounds(Instant now, unsigned replica, WriterActions& out);
   void end_round(Instant now, const Round& round, WriterActions& out);
-  void mark(ChunkRange range, WriterActions& out);
+  void mark(Instant now, ChunkRange range, WriterActions& out);
   ChunkBitmap marks() const;
   void tell_marks(unsigned replica, WriterActions& out);
   void start_cleaning(Instant now, WriterActions& out);
@@ -156,7 +163,7 @@ class Writer {
   void repeat_writes();
   bool has_lost_data(Instant now, const Config& last, Loss least, WriterActions& out);
   void end(Instant now, Phase phase, WriterActions& out);
-  void propose(Members members, WriterActions& out);
+  void propose(Instant now, Members members, WriterActions& out);
   void evict(Instant now, unsigned replica, WriterActions& out);
   void leave_config(Instant now, unsigned replica, WriterActions& out);
   void keep_group(Instant now, WriterActions& out);

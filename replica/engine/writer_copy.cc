@@ -22,7 +22,7 @@ void Writer::begin_serving(Instant now, WriterActions& out) {
   clean_at_ = now + settings_.clean;
   // Writes that are repeated.
   for (const Op& op : ops_) {
-    if (op.state == OpState::kMarking) mark(chunks_of(op.io), out);
+    if (op.state == OpState::kMarking) mark(now, chunks_of(op.io), out);
   }
 }
 
@@ -87,26 +87,18 @@ void Writer::on_copied(Instant now, std::uint64_t attempt, Members failed, Write
 
 // A replica that lacks nothing any more is flushed, since others promised that of what it was
 // copied, and then counts: from when that is on record with all.
-void Writer::keep_growing(Instant, WriterActions& out) {
+void Writer::keep_growing(Instant now, WriterActions& out) {
   if (phase_ != Phase::kServing || !is_formed_) return;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     Peer& peer = peers_[r];
     if (!peer.is_syncing || !peer.has_todo || !peer.todo.empty()) continue;
     if (ops_.back().state != OpState::kFree && ops_.back().targets.has(r)) continue;
     if (!peer.is_flushed) {
-      const bool is_asked = std::any_of(rounds_.begin(), rounds_.end(), [r](const Round& round) {
-        return round.purpose == Round::Purpose::kSyncFlush && round.peer == r;
-      });
-      if (is_asked) continue;
-      Round round;
-      round.purpose = Round::Purpose::kSyncFlush;
-      round.request.ask = Ask::kFlush;
-      round.waiting = Members::only(r);
-      round.peer = r;
-      start_round(std::move(round), out);
+      if (is_asked(r, Round::Purpose::kSyncFlush)) continue;
+      start_flush_of(now, r, Round::Purpose::kSyncFlush, out);
     } else if (is_confirmed_ && !growing_) {
       growing_ = r;
-      propose(config_.members.with(r), out);
+      propose(now, config_.members.with(r), out);
     }
   }
 }

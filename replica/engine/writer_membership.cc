@@ -138,7 +138,7 @@ void Writer::begin_from(Instant now, const Config& last, WriterActions& out) {
     if (members.has(r)) tell_marks(r, out);
   }
   first_ = members;
-  propose(unsettled_.empty() ? members : unsettled_, out);
+  propose(now, unsettled_.empty() ? members : unsettled_, out);
   form_at_ = now;
 }
 
@@ -159,7 +159,7 @@ bool Writer::has_lost_data(Instant now, const Config& last, Loss least, WriterAc
 }
 
 // What all of `members` are asked to keep for a successor. Until all have it nothing is acknowledged.
-void Writer::propose(Members members, WriterActions& out) {
+void Writer::propose(Instant now, Members members, WriterActions& out) {
   config_ = {epoch_, config_.version + 1, members};
   is_confirmed_ = false;
   std::erase_if(rounds_, [](const Round& r) { return r.purpose == Round::Purpose::kConfig; });
@@ -168,7 +168,7 @@ void Writer::propose(Members members, WriterActions& out) {
   round.request.ask = unsettled_.empty() ? Ask::kConfig : Ask::kSettle;
   round.request.config = config_;
   round.waiting = members;
-  start_round(std::move(round), out);
+  start_round(now, std::move(round), out);
 }
 
 void Writer::on_refusal(Instant now, unsigned replica, const Answer& answer, WriterActions& out) {
@@ -268,7 +268,7 @@ void Writer::leave_config(Instant now, unsigned replica, WriterActions& out) {
     // Without the last one nothing goes on; and when it is back it may have lost something.
     if (members.empty()) return start_again(now, epoch_, out);
     growing_.reset();  // who was to be new is still being made alike, if it is there
-    propose(members, out);
+    propose(now, members, out);
   }
   leave_rounds(now, replica, out);
 }
@@ -297,6 +297,12 @@ void Writer::keep_group(Instant now, WriterActions& out) {
     for (unsigned r = 0; r < settings_.replicas; ++r) {
       Peer& peer = peers_[r];
       if (!peer.has_promised || peer.is_syncing || config_.members.has(r) || now < peer.rejoin_at) {
+        continue;
+      }
+      if (peer.is_hung) {
+        if (!is_asked(r, Round::Purpose::kTrial)) {
+          start_flush_of(now, r, Round::Purpose::kTrial, out);
+        }
         continue;
       }
       peer.is_syncing = true;
@@ -352,7 +358,9 @@ void Writer::check_consistent() const {
     assert(!peer.is_syncing || peer.has_promised);
     assert(!config_.members.has(r) || peer.has_promised);
   }
-  for (const Round& round : rounds_) assert(!round.waiting.empty());
+  for (const Round& round : rounds_) {
+    assert(!round.waiting.empty() && promised().includes(round.waiting));
+  }
 #endif
 }
 

@@ -13,12 +13,50 @@ void Writer::ask(unsigned replica, Request request, WriterActions& out) {
   out.push_back(std::move(action));
 }
 
-void Writer::start_round(Round round, WriterActions& out) {
+void Writer::start_round(Instant now, Round round, WriterActions& out) {
   round.request.serial = ++serials_;
+  round.asked = now;
   for (unsigned r = 0; r < settings_.replicas; ++r) {
     if (round.waiting.has(r)) ask(r, round.request, out);
   }
   rounds_.push_back(std::move(round));
+}
+
+// No request waits for it.
+void Writer::start_flush_of(Instant now, unsigned replica, Round::Purpose purpose,
+                            WriterActions& out) {
+  Round round;
+  round.purpose = purpose;
+  round.request.ask = Ask::kFlush;
+  round.waiting = Members::only(replica);
+  round.peer = replica;
+  start_round(now, std::move(round), out);
+}
+
+bool Writer::is_asked(unsigned replica, Round::Purpose purpose) const {
+  return std::any_of(rounds_.begin(), rounds_.end(), [&](const Round& round) {
+    return round.purpose == purpose && round.peer == replica;
+  });
+}
+
+// Without those who have not answered the volume goes on.
+bool Writer::may_be_late(const Round& round) const {
+  return settings_.rules.evict_hung_disk && round.until != Instant::max() &&
+         !(config_.members - round.waiting).empty();
+}
+
+// One after the other: whoever is given up may leave another one as the last in sync.
+void Writer::evict_hung(Instant now, WriterActions& out) {
+  const auto find = [&] {
+    return std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& round) {
+      return may_be_late(round) && now >= round.until;
+    });
+  };
+  for (auto late = find(); late != rounds_.end(); late = find()) {
+    const unsigned replica = late->waiting.lowest();
+    peers_[replica].is_hung = true;
+    evict(now, replica, out);
+  }
 }
 
 void Writer::leave_rounds(Instant now, unsigned replica, WriterActions& out) {
@@ -59,6 +97,9 @@ void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, Writ
     });
     if (round == rounds_.end()) return;  // a ping's, or of a round that needs it no more
     round->waiting = round->waiting.without(replica);
+    if (round->until == Instant::max() && config_.members.has(replica)) {
+      round->until = now + std::max(settings_.disk, now - round->asked);
+    }
     if (round->waiting.empty()) {
       const Round ended = std::move(*round);
       rounds_.erase(round);
@@ -68,7 +109,7 @@ void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, Writ
   advance(now, out);
 }
 
-void Writer::end_round(Instant, const Round& round, WriterActions& out) {
+void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
   switch (round.purpose) {
     case Round::Purpose::kMark:
       for (std::uint32_t c = round.request.range.first; c < round.request.range.end(); ++c) {
@@ -79,7 +120,7 @@ void Writer::end_round(Instant, const Round& round, WriterActions& out) {
       if (round.request.config.version != config_.version) break;
       if (!unsettled_.empty()) {
         unsettled_ = {};
-        propose(first_, out);
+        propose(now, first_, out);
         break;
       }
       is_confirmed_ = true;
@@ -101,12 +142,15 @@ void Writer::end_round(Instant, const Round& round, WriterActions& out) {
     case Round::Purpose::kClean:
       clean(out);
       break;
+    case Round::Purpose::kTrial:
+      if (peers_[round.peer].has_promised) peers_[round.peer].is_hung = false;
+      break;
   }
 }
 
 // Every member's bitmap has the chunks before any data is sent. In several rounds where some are
 // marked already.
-void Writer::mark(ChunkRange range, WriterActions& out) {
+void Writer::mark(Instant now, ChunkRange range, WriterActions& out) {
   for (std::uint32_t c = range.first; c < range.end(); ++c) {
     if (chunks_[c].state != ChunkState::kClear) continue;
     Round round;
@@ -118,7 +162,7 @@ void Writer::mark(ChunkRange range, WriterActions& out) {
       ++round.request.range.count;
     }
     round.waiting = wanted();
-    start_round(std::move(round), out);
+    start_round(now, std::move(round), out);
   }
 }
 
@@ -155,7 +199,7 @@ void Writer::start_cleaning(Instant now, WriterActions& out) {
   round.purpose = Round::Purpose::kClean;
   round.request.ask = Ask::kFlush;
   round.waiting = config_.members;
-  start_round(std::move(round), out);
+  start_round(now, std::move(round), out);
 }
 
 void Writer::clean(WriterActions& out) {

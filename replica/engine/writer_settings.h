@@ -16,6 +16,9 @@ struct WriterSettings {
   Duration ping = std::chrono::milliseconds(250);
   // A replica that says nothing for so long is taken for dead; a connection that breaks is enough.
   Duration silence = std::chrono::milliseconds(1000);
+  // What the first replica in sync has done, the others have done after so long again, or after as
+  // long again as it took: else their disks hang.
+  Duration disk = std::chrono::seconds(10);
   Duration rejoin = std::chrono::milliseconds(500);  // an evicted one is left alone for so long
   Duration reform = std::chrono::milliseconds(50);   // a group that failed is tried again after
   Duration clean = std::chrono::seconds(5);          // marks of chunks idle for so long go

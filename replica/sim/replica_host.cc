@@ -2,10 +2,36 @@
 
 namespace cepheus::replica::sim {
 
+void DiskQueue::hang(Instant until) {
+  until_ = std::max(until_, until);
+  events_.at(until_, [this] {
+    if (events_.now() >= until_) go_on();
+  });
+}
+
+void DiskQueue::go_on() {
+  until_ = {};
+  while (!waiting_.empty()) {
+    const auto what = std::move(waiting_.front());
+    waiting_.pop_front();
+    what();
+  }
+}
+
+void DiskQueue::run(std::function<void()> what) {
+  if (until_ > events_.now() || !waiting_.empty()) {
+    waiting_.push_back(std::move(what));
+  } else {
+    what();
+  }
+}
+
 ReplicaHost::ReplicaHost(World& world, unsigned index)
     : world_(world),
       index_(index),
       record_(ReplicaRecord::fresh(world.plan.settings({}).geometry, world.plan.replicas)),
+      record_disk_(world.events),
+      data_disk_(world.events),
       memory_(world.plan.blocks),
       disk_(world.plan.blocks) {
   engine_ = std::make_unique<ReplicaEngine>(world.plan.settings({}).geometry, record_, world.rules);
@@ -13,6 +39,12 @@ ReplicaHost::ReplicaHost(World& world, unsigned index)
 
 void ReplicaHost::start() {
   if (is_up()) return;
+  // It begins with saving its record.
+  const Instant hangs_until = record_disk_.hangs_until();
+  if (hangs_until > world_.events.now()) {
+    world_.events.at(hangs_until, [this] { start(); });
+    return;
+  }
   // A volume that nobody has written to has nothing to lose.
   if (record_.promised.number != 0) record_.note_restart(lost_memory_);
   lost_memory_ = false;
@@ -38,11 +70,25 @@ void ReplicaHost::crash(bool with_host) {
   engine_.reset();
   ++starts_;
   joined_.clear();
+  record_disk_.forget();
+  data_disk_.forget();
   crash_in_ = 0;
   world_.drop_links_of_replica(index_);
   world_.events.in(world_.random.between(Duration{std::chrono::milliseconds(1)},
                                          Duration{std::chrono::milliseconds(60)}),
                    [this] { start(); });
+}
+
+void ReplicaHost::hang_disk(Instant until, bool record, bool data) {
+  if (record) record_disk_.hang(until);
+  if (data) data_disk_.hang(until);
+}
+
+void ReplicaHost::mend_disk() {
+  const bool may_wait = record_disk_.hangs_until() > world_.events.now();
+  record_disk_.go_on();
+  data_disk_.go_on();
+  if (may_wait) start();
 }
 
 void ReplicaHost::replace_disk() {
@@ -51,6 +97,7 @@ void ReplicaHost::replace_disk() {
   lost_memory_ = false;
   memory_.assign(memory_.size(), 0);
   disk_ = memory_;
+  mend_disk();
 }
 
 // A block that the NIC is storing may reach the disk half old and half new.
@@ -91,18 +138,35 @@ void ReplicaHost::flush(Link& link, const ChunkBitmap& chunks, const Answer& ans
   });
 }
 
-void ReplicaHost::save_record() {
-  const ReplicaRecord& now = engine_->record();
+// `is_named`: as one that has everything.
+void ReplicaHost::save_record(const ReplicaRecord& now, bool is_named) {
   record_.promised = now.promised;
   record_.config = now.config;
   record_.loss = now.loss;
   world_.note_record();
+  if (is_named) has_crashed_ = has_forgotten_ = false;
+}
+
+// Nobody is told of what is not durable yet.
+void ReplicaHost::answer(Link& link, const Answer& answer,
+                         const std::optional<ChunkBitmap>& to_flush) {
+  const auto say = [this, &link, answer] {
+    if (link.replica_holds) world_.send(link, std::optional<Answer>(answer));
+  };
+  if (to_flush) {
+    data_disk_.run([this, &link, chunks = *to_flush, answer] { flush(link, chunks, answer); });
+  } else if (answer.ask == Ask::kPing || answer.ask == Ask::kJoin) {
+    say();
+  } else {
+    record_disk_.run(say);
+  }
 }
 
 void ReplicaHost::on_request(Link& link, const Request& request) {
   if (!is_up()) return;
   ReplicaActions actions;
   engine_->on_request(link.id, request, actions);
+  world_.note_claim(engine_->record().promised);
   std::optional<ChunkBitmap> to_flush;
   for (ReplicaAction& action : actions) {
     if (crash_in_ != 0 && --crash_in_ == 0) return crash(false);
@@ -113,14 +177,14 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         break;
       case ReplicaAction::Kind::kHangUp:
         break;  // the writer behind it finds out by itself
-      case ReplicaAction::Kind::kSaveRecord:
-        save_record();
-        if (request.ask == Ask::kConfig && request.config == record_.config) {
-          has_crashed_ = has_forgotten_ = false;
-        }
+      case ReplicaAction::Kind::kSaveRecord: {
+        const bool is_named =
+            request.ask == Ask::kConfig && request.config == engine_->record().config;
+        record_disk_.run([this, now = engine_->record(), is_named] { save_record(now, is_named); });
         break;
+      }
       case ReplicaAction::Kind::kSaveMarks:
-        record_.marks = engine_->record().marks;
+        record_disk_.run([this, marks = engine_->record().marks] { record_.marks = marks; });
         break;
       case ReplicaAction::Kind::kFlush:
         to_flush = std::move(action.chunks);
@@ -129,12 +193,7 @@ void ReplicaHost::on_request(Link& link, const Request& request) {
         joined_[link.id] = action.generation;
         break;
       case ReplicaAction::Kind::kAnswer:
-        if (action.link != link.id) break;
-        if (to_flush) {
-          flush(link, *to_flush, action.answer);
-        } else {
-          world_.send(link, std::optional<Answer>(action.answer));
-        }
+        if (action.link == link.id) answer(link, action.answer, to_flush);
         break;
     }
   }

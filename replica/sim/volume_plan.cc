@@ -32,6 +32,49 @@ void add_losses(VolumePlan& plan, cepheus::sim::Random& random) {
   }
 }
 
+Fault hang(cepheus::sim::Random& random, unsigned replicas) {
+  Fault fault;
+  fault.kind = Fault::Kind::kHungDisk;
+  fault.at = Instant{random.between(Duration{0}, Duration{150ms})};
+  fault.replica = random.between(0, replicas - 1);
+  fault.step = random.between(0, 2);
+  // Evicted after 100 ms and more.
+  fault.length =
+      random.between(Duration{1ms}, random.chance(0.5) ? Duration{30ms} : Duration{300ms});
+  return fault;
+}
+
+// A disk that never goes on is nobody else's matter; what befalls that replica later is not, either.
+// The writer has begun by then: it can't without a promise of all.
+void let_one_disk_hang(VolumePlan& plan, cepheus::sim::Random& random) {
+  plan.hangs_alone = true;
+  plan.replicas = std::max(plan.replicas, 2u);
+  Fault fault = hang(random, plan.replicas);
+  fault.at = Instant{random.between(Duration{20ms}, Duration{150ms})};
+  fault.length = 1h;
+  std::erase_if(plan.faults, [&](const Fault& other) {
+    const bool is_kind =
+        other.kind == Fault::Kind::kPause || other.kind == Fault::Kind::kReplicaCrash;
+    const bool is_its_own = is_kind && other.replica == fault.replica && other.at > fault.at;
+    return !is_its_own && other.kind != Fault::Kind::kGroupFails;
+  });
+  plan.faults.push_back(fault);
+}
+
+// Disks that hang: with a generator of their own, beside what else befalls the seed.
+void add_hangs(VolumePlan& plan, std::uint64_t seed) {
+  cepheus::sim::Random random(~seed);
+  if (random.chance(0.05)) return let_one_disk_hang(plan, random);
+  for (unsigned i = random.chance(0.25) ? random.between(1, 3) : 0; i > 0; --i) {
+    Fault fault = hang(random, plan.replicas);
+    if (!plan.faults.empty() && random.chance(0.6)) {
+      fault.at = plan.faults[random.below(plan.faults.size())].at +
+                 random.between(Duration{0}, Duration{10ms});
+    }
+    plan.faults.push_back(fault);
+  }
+}
+
 }  // namespace
 
 VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
@@ -101,6 +144,7 @@ VolumePlan VolumePlan::of_seed(std::uint64_t seed) {
     }
   }
   add_losses(plan, random);
+  add_hangs(plan, seed);
   std::sort(plan.faults.begin(), plan.faults.end(),
             [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return plan;
@@ -115,6 +159,7 @@ WriterSettings VolumePlan::settings(const Rules& rules) const {
   // A hundredth of what is waited for live: so are delays.
   settings.ping = 2500us;
   settings.silence = 10ms;
+  settings.disk = 100ms;
   settings.rejoin = 5ms;
   settings.reform = 500us;
   settings.clean = 15ms;
@@ -132,7 +177,8 @@ const char* to_string(Fault::Kind kind) {
                                     "group fails",
                                     "replica stalls",
                                     "no power anywhere",
-                                    "new disk"};
+                                    "new disk",
+                                    "disk hangs"};
   return kNames[static_cast<unsigned>(kind)];
 }
 

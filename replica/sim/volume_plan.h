@@ -20,6 +20,7 @@ struct Fault {
     kPause,         // a replica stops for a while
     kPowerLoss,     // on all replicas' hosts, and on the writer's where `step` is even
     kNewDisk,       // a replica's disk fails, another one takes its place
+    kHungDisk,      // it ends nothing for a while; `step`: 1 of data, 2 of the record, else of both
   };
   Kind kind{};
   Instant at{};
@@ -35,8 +36,9 @@ struct VolumePlan {
   std::uint32_t chunk_blocks = 4;
   unsigned operations = 120;
   std::uint64_t copy_rate = 0;
-  double fua_share = 0.1;  // of writes
-  bool is_direct = false;  // a replica's memory goes with its program; only flushes write it back
+  double fua_share = 0.1;    // of writes
+  bool is_direct = false;    // a replica's memory goes with its program; only flushes write it back
+  bool hangs_alone = false;  // one disk hangs until the end, and the other replicas are well
   std::vector<Fault> faults;  // in the order of time
 
   static VolumePlan of_seed(std::uint64_t seed);

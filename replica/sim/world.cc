@@ -131,11 +131,11 @@ bool World::has_other_claim(const Epoch& own) const {
   });
 }
 
+void World::note_claim(const Epoch& promised) {
+  claims_[promised.writer] = std::max(claims_[promised.writer], promised);
+}
+
 void World::note_record() {
-  for (const auto& host : replicas) {
-    const Epoch& promised = host->record().promised;
-    claims_[promised.writer] = std::max(claims_[promised.writer], promised);
-  }
   for (const auto& host : replicas) {
     const Config& config = host->record().config;
     bool is_on_record = is_later(config, on_record_);
@@ -222,6 +222,9 @@ void World::befall(const Fault& fault) {
     case Fault::Kind::kNewDisk:
       if (may_replace_disk(fault.replica)) replica.replace_disk();
       break;
+    case Fault::Kind::kHungDisk:
+      replica.hang_disk(until, fault.step != 1, fault.step != 2);
+      break;
   }
 }
 
@@ -243,6 +246,10 @@ bool World::is_settled() const {
     if (!last.engine().is_in_sync(r)) return false;
   }
   return last.engine().config_is_confirmed() && last.engine().marked() == 0;
+}
+
+void World::mend_disks() {
+  for (auto& replica : replicas) replica->mend_disk();
 }
 
 // Whoever still lives: what it was asked for ends, well or not.
@@ -284,7 +291,11 @@ void World::settle() {
   say("calm");
   for (auto& replica : replicas) replica->live_on();
   for (auto& writer : writers) writer->live_on();
-  if (!end_requests() || !come_to_serve()) return;
+  // Where nothing else befell the others, nobody needs the disk that hangs.
+  if (!plan.hangs_alone) mend_disks();
+  if (!end_requests()) return;
+  mend_disks();
+  if (!come_to_serve()) return;
   writers.back()->read_all();
   events.in(100ms, [this] { writers.back()->flush(); });
   run_until(events.now() + 150ms, [] { return false; });

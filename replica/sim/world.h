@@ -30,6 +30,22 @@ struct Link {
   std::deque<std::pair<Instant, std::optional<Answer>>> up;
 };
 
+// What a disk has been given: done at once, or in that order when it goes on.
+class DiskQueue {
+ public:
+  explicit DiskQueue(Events& events) : events_(events) {}
+  void hang(Instant until);
+  void go_on();
+  void forget() { waiting_.clear(); }  // the host has gone
+  Instant hangs_until() const { return until_; }
+  void run(std::function<void()> what);
+
+ private:
+  Events& events_;
+  Instant until_{};
+  std::deque<std::function<void()>> waiting_;
+};
+
 class ReplicaHost {
  public:
   ReplicaHost(World& world, unsigned index);
@@ -37,6 +53,9 @@ class ReplicaHost {
   void crash(bool with_host);
   // Its disk fails, and it comes back with a new one.
   void replace_disk();
+  // Its disk ends nothing until then, and gives no error: for its record, its data, or both.
+  void hang_disk(Instant until, bool record, bool data);
+  void mend_disk();
   void crash_after(unsigned actions) { crash_in_ = actions + 1; }
   void live_on() { crash_in_ = 0; }
   bool is_up() const { return engine_ != nullptr; }
@@ -63,15 +82,17 @@ class ReplicaHost {
   Instant paused_until{};
 
  private:
+  void answer(Link& link, const Answer& answer, const std::optional<ChunkBitmap>& to_flush);
   void flush(Link& link, const ChunkBitmap& chunks, const Answer& answer);
   // Each block that is still set in `left` with a probability of `share`; it is cleared there.
   void write_back(std::vector<bool>& left, double share);
   std::vector<bool> blocks_of(const ChunkBitmap& chunks) const;
-  void save_record();
+  void save_record(const ReplicaRecord& now, bool is_named);
 
   World& world_;
   unsigned index_;
   ReplicaRecord record_;  // on disk
+  DiskQueue record_disk_, data_disk_;
   bool lost_memory_ = false;
   std::vector<std::uint64_t> memory_, disk_;
   bool has_crashed_ = false, has_forgotten_ = false;
@@ -199,6 +220,8 @@ class World {
   // What a replica's death, or the loss of its memory, excuses.
   void note_crash();
   void note_record();
+  // A replica refuses others by it, though its disk may not have it yet.
+  void note_claim(const Epoch& promised);
   // Has a replica ever promised a writer other than that of `own` a claim later than `own`?
   bool has_other_claim(const Epoch& own) const;
 
@@ -209,6 +232,7 @@ class World {
   void lose_power(bool with_writer);
   bool may_replace_disk(unsigned replica) const;
   void settle();
+  void mend_disks();
   bool end_requests();
   bool come_to_serve();
   void compare();

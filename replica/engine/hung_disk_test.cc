@@ -1,0 +1,131 @@
+// Disks that hang without an error: pings are answered, questions are not.
+#include "replica/engine/volume_by_hand.h"
+
+namespace cepheus::replica {
+namespace {
+
+class HungDisk : public Volume {
+ protected:
+  HungDisk() { connect_all(); }
+  // Replicas answer the writer's pings all the while.
+  void pass(Duration time) {
+    for (const Instant end = now + time; now < end;) {
+      now += 250ms;
+      writer->on_timer(now, todo);
+      for (unsigned r = 0; r < 3; ++r) {
+        if (writer->is_connected(r)) writer->on_answer(now, r, Answer{}, todo);
+      }
+      run();
+    }
+  }
+  unsigned asked(unsigned replica, Ask what) const {
+    const auto sends = all(Kind::kSend);
+    return static_cast<unsigned>(std::ranges::count_if(sends, [&](const WriterAction& send) {
+      return send.replica == replica && send.request.ask == what;
+    }));
+  }
+  // ... and nothing else.
+  void return_with_a_promise(unsigned replica) {
+    writer->on_connected(now, replica, todo);
+    const WriterActions asked = std::exchange(todo, {});
+    ASSERT_EQ(asked.size(), 1u);
+    ReplicaActions done;
+    replicas[replica].on_request(links[replica], asked[0].request, done);
+    ASSERT_EQ(done.back().kind, ReplicaAction::Kind::kAnswer);
+    writer->on_answer(now, replica, done.back().answer, todo);
+    run();
+  }
+  // What it was asked last is answered after all.
+  void answer_last(unsigned replica, Ask what) {
+    const auto sends = all(Kind::kSend);
+    const auto last = std::find_if(sends.rbegin(), sends.rend(), [&](const WriterAction& send) {
+      return send.replica == replica && send.request.ask == what;
+    });
+    ASSERT_NE(last, sends.rend());
+    todo.push_back(*last);
+    run();
+  }
+};
+
+TEST_F(HungDisk, CostsTheReplicaItsPlaceOnceOthersHaveAnswered) {
+  silent = Members::only(2);
+  submit(IoKind::kWrite, 1);
+  pass(9s);
+  EXPECT_TRUE(all(Kind::kWrite).empty()) << "it may be slow";
+  pass(2s);
+  ASSERT_EQ(all(Kind::kWrite).size(), 1u);
+  write_is_everywhere(all(Kind::kWrite)[0]);
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u);
+  EXPECT_EQ(writer->config().members, Members::of_bits(0b011));
+}
+
+TEST_F(HungDisk, HoldsNoFlushUp) {
+  silent = Members::only(2);
+  submit(IoKind::kFlush, 1);
+  pass(11s);
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u);
+}
+
+TEST_F(HungDisk, IsNoneIfTheOthersTakeAsLong) {
+  silent = Members::all(3);
+  submit(IoKind::kFlush, 1);
+  pass(60s);
+  silent = {};
+  answer_last(0, Ask::kFlush);
+  silent = Members::of_bits(0b110);
+  pass(55s);
+  EXPECT_EQ(writer->config().members, Members::all(3)) << "the first one took a minute";
+  pass(6s);
+  EXPECT_EQ(writer->config().members, Members::only(0));
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u);
+}
+
+TEST_F(HungDisk, OfTheLastOneIsWaitedFor) {
+  writer->on_disconnected(now, 0, todo);
+  writer->on_disconnected(now, 1, todo);
+  run();
+  silent = Members::only(2);
+  submit(IoKind::kFlush, 1);
+  pass(60s);
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+  EXPECT_EQ(writer->config().members, Members::only(2));
+  silent = {};
+  answer_last(2, Ask::kFlush);
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u);
+}
+
+// Else each return would hold requests up again.
+TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
+  silent = Members::only(2);
+  submit(IoKind::kFlush, 1);
+  pass(11s);
+  ASSERT_FALSE(writer->is_connected(2));
+  log.clear();
+  return_with_a_promise(2);
+  pass(20s);
+  EXPECT_EQ(asked(2, Ask::kFlush), 1u);
+  submit(IoKind::kFlush, 2);
+  EXPECT_EQ(all(Kind::kComplete).size(), 1u) << "nobody waits for it";
+  silent = {};
+  answer_last(2, Ask::kFlush);
+  EXPECT_TRUE(writer->is_in_sync(2));
+}
+
+// Its timer has nothing to do meanwhile.
+TEST_F(HungDisk, HoldsASuccessorsFirstConfigurationUpWithoutABusyWriter) {
+  silent = Members::only(2);
+  writer->on_disconnected(now, 0, todo);
+  run();
+  start_writer(2);
+  links = {2, 2, 2};
+  connect(1);
+  return_with_a_promise(2);
+  ASSERT_EQ(writer->phase(), Writer::Phase::kRecovering);
+  now += 1ms;
+  writer->on_timer(now, todo);
+  run();
+  EXPECT_GT(writer->deadline(), now);
+}
+
+}  // namespace
+}  // namespace cepheus::replica
