@@ -18,4 +18,13 @@ Digest digest_of(std::span<const std::uint8_t> bytes) {
   return digest;
 }
 
+void make_digests(Digests& digests, std::span<const std::uint8_t> data) {
+  auto left = data.subspan(digests.request.offset, digests.request.length);
+  while (!left.empty()) {
+    const std::size_t size = std::min<std::size_t>(left.size(), digests.request.unit);
+    digests.digests.push_back(digest_of(left.first(size)));
+    left = left.subspan(size);
+  }
+}
+
 }  // namespace cepheus::replica

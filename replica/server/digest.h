@@ -9,5 +9,7 @@
 namespace cepheus::replica {
 
 Digest digest_of(std::span<const std::uint8_t> bytes);
+// Those of its request, which lies in `data`.
+void make_digests(Digests& digests, std::span<const std::uint8_t> data);
 
 }  // namespace cepheus::replica

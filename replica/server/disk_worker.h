@@ -20,9 +20,10 @@ class DiskWorker {
     ChunkBitmap flush{};                // where the data may differ from the disk
     std::uint64_t link = 0;             // 0: no answer
     AnswerMessage answer{};
+    Digests digests{};  // the request's, and what comes of it
   };
   // Does what all of the jobs need; an errno.
-  using Work = std::function<int(const std::vector<Job>&)>;
+  using Work = std::function<int(std::vector<Job>&)>;
 
   // `wake` tells the server that there is something to take; on the worker's thread.
   DiskWorker(Work work, std::function<void()> wake);

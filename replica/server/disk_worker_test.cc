@@ -19,7 +19,7 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
   std::counting_semaphore<8> woken(0);
   std::vector<std::size_t> sizes;
   DiskWorker worker(
-      [&](const std::vector<DiskWorker::Job>& jobs) {
+      [&](std::vector<DiskWorker::Job>& jobs) {
         sizes.push_back(jobs.size());
         if (sizes.size() == 1) {
           began.release();
@@ -49,8 +49,7 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
 // Nobody is told that something is durable which is not.
 TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
   std::counting_semaphore<8> woken(0);
-  DiskWorker worker([](const std::vector<DiskWorker::Job>&) { return ENOSPC; },
-                    [&] { woken.release(); });
+  DiskWorker worker([](std::vector<DiskWorker::Job>&) { return ENOSPC; }, [&] { woken.release(); });
   worker.submit(job(1));
   woken.acquire();
   int error = 0;

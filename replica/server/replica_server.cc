@@ -22,13 +22,18 @@ constexpr int kIdleMs = 1000;
 // A member answers its leader's questions within a fraction of what it is evicted after.
 constexpr int kMemberMs = 20;
 constexpr int kRegisteringMs = 1;
-// Digests are made between other work: a ping must not wait for longer than that takes.
-constexpr std::uint64_t kMostDigested = 16 << 20;
+constexpr std::uint64_t kMostDigested = 16 << 20;  // by one request
 
 }  // namespace
 
 bool ReplicaServer::can_go_on(const Peer& peer) {
-  return peer.has_more && (peer.socket.events() & POLLOUT) == 0;
+  return peer.has_more && !peer.is_digesting && (peer.socket.events() & POLLOUT) == 0;
+}
+
+short ReplicaServer::events_of(const Peer& peer) {
+  const bool must_read_first = peer.has_more && !can_go_on(peer);
+  const int wanted = peer.is_digesting ? 0 : must_read_first ? POLLOUT : POLLIN | POLLOUT;
+  return static_cast<short>(peer.socket.events() & wanted);
 }
 
 wire::Result<std::unique_ptr<ReplicaServer>> ReplicaServer::start(Parts parts) {
@@ -51,6 +56,7 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
       stored_(record_file_.stored()),
       file_(std::move(parts.file)),
       key_(std::move(parts.key)),
+      idle_(parts.idle),
       data_path_(parts.device, file_.data(), file_.outlives_program()) {
   const std::string boot = boot_id();
   // A volume that nobody has written to has nothing to lose.
@@ -63,17 +69,23 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
     [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
   };
   record_worker_ = std::make_unique<DiskWorker>(
-      [this](const std::vector<DiskWorker::Job>& jobs) {
+      [this](std::vector<DiskWorker::Job>& jobs) {
         const auto last = std::find_if(jobs.rbegin(), jobs.rend(),
                                        [](const auto& job) { return job.save.has_value(); });
         return last == jobs.rend() ? 0 : record_file_.save(*last->save);
       },
       ring);
   flush_worker_ = std::make_unique<DiskWorker>(
-      [this](const std::vector<DiskWorker::Job>& jobs) {
+      [this](std::vector<DiskWorker::Job>& jobs) {
         ChunkBitmap chunks = jobs.front().flush;
         for (const DiskWorker::Job& job : jobs) chunks.add(job.flush);
         return file_.flush(chunks, stored_.geometry.chunk);
+      },
+      ring);
+  digest_worker_ = std::make_unique<DiskWorker>(
+      [this](std::vector<DiskWorker::Job>& jobs) {
+        for (DiskWorker::Job& job : jobs) make_digests(job.digests, file_.data());
+        return 0;
       },
       ring);
 }
@@ -82,6 +94,7 @@ ReplicaServer::~ReplicaServer() {
   data_path_.fence();
   record_worker_.reset();
   flush_worker_.reset();
+  digest_worker_.reset();
 }
 
 void ReplicaServer::make_engine() { engine_.emplace(stored_.geometry, stored_.record); }
@@ -116,8 +129,7 @@ void ReplicaServer::wait() {
   std::vector<pollfd> fds{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   std::vector<std::uint64_t> links;
   for (const auto& [link, peer] : peers_) {
-    const bool must_read_first = peer.has_more && !can_go_on(peer);
-    fds.push_back({peer.socket.fd(), must_read_first ? short{POLLOUT} : peer.socket.events(), 0});
+    fds.push_back({peer.socket.fd(), events_of(peer), 0});
     links.push_back(link);
   }
   const bool has_more = std::any_of(peers_.begin(), peers_.end(),
@@ -134,15 +146,22 @@ void ReplicaServer::wait() {
   }
   finish_jobs(*record_worker_);
   finish_jobs(*flush_worker_);
+  finish_digests();
   const wire::Instant now = wire::monotonic_now();
   for (std::size_t i = 0; i < links.size(); ++i) {
     const auto at = peers_.find(links[i]);
     if (at == peers_.end()) continue;
-    const bool is_late = !at->second.hello && now >= at->second.until;
-    const bool has_turn = fds[i + 2].revents != 0 || can_go_on(at->second);
-    if (is_late || (has_turn && !serve(links[i], at->second))) hang_up(links[i]);
+    if (!take_turn(links[i], at->second, fds[i + 2].revents, now)) hang_up(links[i]);
   }
   if (fds[1].revents != 0) accept_all();
+}
+
+// False: hang up.
+bool ReplicaServer::take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now) {
+  if (peer.is_digesting) return (revents & (POLLERR | POLLHUP)) == 0;
+  if (peer.hello && revents != 0) peer.until = now + idle_;
+  if (now >= peer.until) return false;
+  return (revents == 0 && !can_go_on(peer)) || serve(link, peer);
 }
 
 // The oldest connection without a greeting gives way, else the oldest observer. False: all are
@@ -224,7 +243,7 @@ bool ReplicaServer::take(std::uint64_t link, Peer& peer, const FrameSocket::Fram
       return true;
     case MessageType::kDigestRequest: {
       const auto request = decode_digest_request(frame.body);
-      return request && answer_digests(peer, *request);
+      return request && begin_digests(link, peer, *request);
     }
     default:
       return false;
@@ -268,6 +287,7 @@ void ReplicaServer::greet(Peer& peer, Hello hello) {
   welcome.tag = key_.tag(covered(hello.nonce, welcome));
   encode(welcome, peer.socket.out());
   peer.hello = std::move(hello);
+  peer.until = wire::monotonic_now() + idle_;
   peer.socket.expect(kMostFrame);
 }
 
@@ -341,21 +361,33 @@ void ReplicaServer::finish_jobs(DiskWorker& worker) {
   if (error != 0) disk_error_ = error;
 }
 
-bool ReplicaServer::answer_digests(Peer& peer, const DigestRequest& request) {
+// Elsewhere: neither their making nor the disk's giving the data may hold pings up.
+bool ReplicaServer::begin_digests(std::uint64_t link, Peer& peer, const DigestRequest& request) {
   const Geometry& geometry = stored_.geometry;
   if (request.offset > geometry.size || request.length > geometry.size - request.offset ||
       request.length > kMostDigested || request.unit < geometry.block) {
     return false;
   }
-  Digests reply{request, {}};
-  auto left = std::span<const std::uint8_t>(file_.data()).subspan(request.offset, request.length);
-  while (!left.empty()) {
-    const std::size_t size = std::min<std::size_t>(left.size(), request.unit);
-    reply.digests.push_back(digest_of(left.first(size)));
-    left = left.subspan(size);
-  }
-  encode(reply, peer.socket.out());
+  if (digest_worker_->pending() >= kMostPeers) return false;  // of peers that have gone, too
+  DiskWorker::Job job;
+  job.link = link;
+  job.digests.request = request;
+  digest_worker_->submit(std::move(job));
+  peer.is_digesting = true;
   return true;
+}
+
+void ReplicaServer::finish_digests() {
+  int error = 0;
+  for (const DiskWorker::Job& job : digest_worker_->take(error)) {
+    const auto at = peers_.find(job.link);
+    if (at == peers_.end()) continue;
+    Peer& peer = at->second;
+    peer.is_digesting = false;
+    peer.until = wire::monotonic_now() + idle_;
+    encode(job.digests, peer.socket.out());
+    peer.socket.flush();  // who is gone is found by reading
+  }
 }
 
 }  // namespace cepheus::replica

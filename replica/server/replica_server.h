@@ -24,6 +24,8 @@ class ReplicaServer {
     VolumeFile file;
     std::string device;
     VolumeKey key;
+    // A writer pings, an observer asks: who says nothing for so long has gone.
+    wire::Duration idle = std::chrono::seconds(30);
   };
   static wire::Result<std::unique_ptr<ReplicaServer>> start(Parts parts);
   ~ReplicaServer();
@@ -38,9 +40,10 @@ class ReplicaServer {
   struct Peer {
     FrameSocket socket;
     Nonce nonce;
-    wire::Instant until;  // to have said hello
+    wire::Instant until;  // to have said hello, or anything
     std::optional<Hello> hello{};
-    bool has_more = false;  // requests that have come, for the next turn
+    bool has_more = false;      // requests that have come, for the next turn
+    bool is_digesting = false;  // its answer is being made: nothing more is taken until it leaves
   };
 
   ReplicaServer(Parts parts, wire::UniqueFd wake);
@@ -50,6 +53,8 @@ class ReplicaServer {
   void accept_all();
   bool make_room();
   static bool can_go_on(const Peer& peer);
+  static short events_of(const Peer& peer);
+  bool take_turn(std::uint64_t link, Peer& peer, short revents, wire::Instant now);
   bool serve(std::uint64_t link, Peer& peer);  // false: hang up
   bool take(std::uint64_t link, Peer& peer, const FrameSocket::Frame& frame);
   std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
@@ -58,7 +63,8 @@ class ReplicaServer {
   void carry_out(ReplicaActions& actions, const RequestMessage& asked);
   void send(std::uint64_t link, const AnswerMessage& answer);
   void finish_jobs(DiskWorker& worker);
-  bool answer_digests(Peer& peer, const DigestRequest& request);
+  bool begin_digests(std::uint64_t link, Peer& peer, const DigestRequest& request);
+  void finish_digests();
   std::string status() const;
 
   wire::UniqueFd listener_, wake_;
@@ -66,6 +72,7 @@ class ReplicaServer {
   StoredReplica stored_;  // what was given to the disk last
   VolumeFile file_;
   VolumeKey key_;
+  const wire::Duration idle_;
   DataPath data_path_;
   std::optional<ReplicaEngine> engine_;
   std::map<std::uint64_t, Peer> peers_;
@@ -75,7 +82,7 @@ class ReplicaServer {
   int disk_error_ = 0;
   bool ends_ = false;
   volatile bool stop_asked_ = false;
-  std::unique_ptr<DiskWorker> record_worker_, flush_worker_;
+  std::unique_ptr<DiskWorker> record_worker_, flush_worker_, digest_worker_;
 };
 
 }  // namespace cepheus::replica

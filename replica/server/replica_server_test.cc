@@ -1,0 +1,128 @@
+// A replica between its peers, over a device that the test plays.
+#include "replica/server/replica_server.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "libmcast/fake_device.h"
+
+namespace cepheus::replica {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kSize = 16 << 20;
+constexpr int kPatienceMs = 20000;
+
+// Somebody who asks.
+class Client {
+ public:
+  explicit Client(const Endpoint& at) : socket_(dialled(at), kMostFrame) {
+    EXPECT_EQ(next(), MessageType::kChallenge);
+    encode(Hello{}, socket_.out());
+    EXPECT_EQ(next(), MessageType::kWelcome);
+  }
+  void ask_for_digests(int times) {
+    for (int i = 0; i < times; ++i) encode(DigestRequest{0, kSize, 1 << 20}, socket_.out());
+    EXPECT_TRUE(socket_.flush());
+  }
+  std::optional<MessageType> ask_for_status() {
+    encode_status_request(socket_.out());
+    return next();
+  }
+  // The type of the next message; none: the server has hung up.
+  std::optional<MessageType> next() {
+    socket_.flush();
+    bool ok = true;
+    for (bool lives = true; lives; lives = wait(kPatienceMs) && socket_.receive()) {
+      if (const auto frame = socket_.next(ok)) return frame->type;
+      EXPECT_TRUE(ok);
+    }
+    return std::nullopt;
+  }
+  bool has_news() { return wait(0); }
+
+ private:
+  static wire::UniqueFd dialled(const Endpoint& at) {
+    auto fd = dial(at);
+    pollfd want{fd->get(), POLLOUT, 0};
+    EXPECT_EQ(poll(&want, 1, kPatienceMs), 1);
+    return std::move(*fd);
+  }
+  bool wait(int ms) {
+    pollfd want{socket_.fd(), POLLIN, 0};
+    return poll(&want, 1, ms) == 1;
+  }
+  FrameSocket socket_;
+};
+
+class ServerOverFake : public testing::Test {
+ protected:
+  ServerOverFake() {
+    char pattern[] = "/tmp/cepheus-replica-XXXXXX";
+    directory_ = mkdtemp(pattern);
+    mcast::fake::Device::fresh();
+  }
+  ~ServerOverFake() override {
+    if (server_) server_->stop();
+    if (thread_.joinable()) thread_.join();
+    server_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  void start(wire::Duration idle) {
+    const std::string path = directory_ + "/data";
+    StoredReplica stored;
+    stored.volume = "v";
+    stored.geometry.size = kSize;
+    stored.record = ReplicaRecord::fresh(stored.geometry, 3);
+    ASSERT_TRUE(VolumeFile::create(path, kSize));
+    auto file = VolumeFile::open(path, kSize);
+    auto record = RecordFile::create(path + ".cepheus", stored);
+    auto listener = listen_at(*Endpoint::parse("127.0.0.1:0"));
+    ASSERT_TRUE(file && record && listener);
+    sockaddr_in own{};
+    socklen_t size = sizeof own;
+    ASSERT_EQ(getsockname(listener->get(), reinterpret_cast<sockaddr*>(&own), &size), 0);
+    at_ = *Endpoint::parse("127.0.0.1:" + std::to_string(ntohs(own.sin_port)));
+    auto server = ReplicaServer::start(
+        {std::move(*listener), std::move(*record), std::move(*file), "", {}, idle});
+    ASSERT_TRUE(server) << server.error().text;
+    server_ = std::move(*server);
+    thread_ = std::thread([this] { static_cast<void>(server_->run()); });
+  }
+
+  std::string directory_;
+  Endpoint at_;
+  std::unique_ptr<ReplicaServer> server_;
+  std::thread thread_;
+};
+
+// A writer gives up a replica that answers no ping for a second.
+TEST_F(ServerOverFake, AnswersOthersWhileItMakesDigests) {
+  start(1min);
+  std::vector<std::unique_ptr<Client>> checkers;
+  for (int i = 0; i < 40; ++i) checkers.push_back(std::make_unique<Client>(at_));
+  Client other(at_);
+  for (const auto& checker : checkers) checker->ask_for_digests(2);
+  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus);
+  EXPECT_FALSE(checkers.back()->has_news()) << "all digests came first";
+  for (const auto& checker : checkers) {
+    EXPECT_EQ(checker->next(), MessageType::kDigests);
+    EXPECT_EQ(checker->next(), MessageType::kDigests);
+  }
+}
+
+TEST_F(ServerOverFake, HangsUpOnWhoSaysNothing) {
+  start(10ms);
+  Client silent(at_);
+  EXPECT_EQ(silent.next(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace cepheus::replica
