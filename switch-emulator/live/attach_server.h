@@ -61,11 +61,11 @@ class AttachServer final : private HostAssignment::Ports {
   };
 
   void accept_some();
+  // Refuses and counts a peer that may not attach.
+  bool lets_in(int socket, const fabric::PeerCredentials& peer);
   void admit(fabric::UniqueFd socket, const fabric::PeerCredentials& peer);
   void make_room();
   void dismiss(int fd, const char* why);
-  // Refuses and counts a peer that may not attach.
-  bool lets_in(int socket, const fabric::PeerCredentials& peer);
   void hear(int fd);
   void serve(fabric::UniqueFd socket, const fabric::PeerCredentials& peer,
              const fabric::Hello& hello);
