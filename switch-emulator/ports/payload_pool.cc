@@ -56,11 +56,16 @@ PayloadPools::PayloadPools(const PoolGeometry& geometry)
 }
 
 wire::Result<std::uint32_t> PayloadPools::pool_for(uid_t uid) {
-  const auto known = std::find_if(pools_.begin(), pools_.end(),
-                                  [uid](const Pool& pool) { return pool.uid == uid; });
-  if (known != pools_.end()) return static_cast<std::uint32_t>(known - pools_.begin());
-  const auto users = std::count_if(pools_.begin(), pools_.end(),
-                                   [](const Pool& pool) { return pool.uid != kNobody; });
+  const auto known = std::find_if(pools_.begin(), pools_.end(), [uid](const Pool& pool) {
+    return pool.slots != nullptr && pool.uid == uid;
+  });
+  if (known != pools_.end()) {
+    ++known->clients;
+    return static_cast<std::uint32_t>(known - pools_.begin());
+  }
+  const auto users = std::count_if(pools_.begin(), pools_.end(), [](const Pool& pool) {
+    return pool.slots != nullptr && pool.uid != kNobody;
+  });
   if (uid != kNobody && users == kMaxUsers) {
     return wire::fail(wire::ErrorCode::kRefused,
                       "the fabric serves no more than " + std::to_string(kMaxUsers) + " users");
@@ -68,9 +73,22 @@ wire::Result<std::uint32_t> PayloadPools::pool_for(uid_t uid) {
   return make_pool(uid);
 }
 
+void PayloadPools::leave(std::uint32_t pool) {
+  --pools_[pool].clients;
+  free_if_unused(pools_[pool]);
+}
+
+void PayloadPools::free_if_unused(Pool& pool) {
+  if (pool.clients == 0 && pool.in_use == 0) pool = {};
+}
+
 bool PayloadPools::keep_private(wire::Frame& frame) {
-  const auto pool = pool_for(kNobody);
-  return pool && copy_in(*pool, frame);
+  if (!private_) {
+    const auto pool = pool_for(kNobody);
+    if (!pool) return false;
+    private_ = *pool;
+  }
+  return copy_in(*private_, frame);
 }
 
 wire::Result<std::uint32_t> PayloadPools::make_pool(uid_t uid) {
@@ -81,6 +99,7 @@ wire::Result<std::uint32_t> PayloadPools::make_pool(uid_t uid) {
 
   Pool pool;
   pool.uid = uid;
+  pool.clients = 1;
   pool.file = std::move(*file);
   pool.memory = std::move(*memory);
   const std::size_t slots = std::size_t{geometry_.areas} * geometry_.slots_per_area;
@@ -91,8 +110,11 @@ wire::Result<std::uint32_t> PayloadPools::make_pool(uid_t uid) {
   pool.areas.resize(geometry_.areas);
   pool.switch_free.reserve(geometry_.slots_per_area);
   for (std::uint32_t slot = geometry_.slots_per_area; slot-- > 0;) pool.switch_free.push_back(slot);
-  pools_.push_back(std::move(pool));
-  return static_cast<std::uint32_t>(pools_.size() - 1);
+  auto place = std::find_if(pools_.begin(), pools_.end(),
+                            [](const Pool& each) { return each.slots == nullptr; });
+  if (place == pools_.end()) place = pools_.emplace(place);
+  *place = std::move(pool);
+  return static_cast<std::uint32_t>(place - pools_.begin());
 }
 
 void PayloadPools::set_owner(std::uint32_t pool, std::uint32_t area, SlotOwner* owner) {
@@ -135,6 +157,7 @@ wire::BufferRef PayloadPools::occupy(std::uint32_t pool, std::uint32_t area, std
   const wire::BufferRef ref = pool << kSlotBits | area << area_shift_ | slot;
   this->slot(ref).references = 1;
   ++pools_[pool].areas[area].in_use;
+  ++pools_[pool].in_use;
   return ref;
 }
 
@@ -143,11 +166,13 @@ void PayloadPools::free(wire::BufferRef ref) {
   const std::uint32_t number = slot_of(ref) & (geometry_.slots_per_area - 1);
   Area& area = pool.areas[area_of(ref)];
   --area.in_use;
+  --pool.in_use;
   if (area_of(ref) == geometry_.switch_area()) {
     pool.switch_free.push_back(number);
   } else if (area.owner != nullptr) {
     area.owner->take_back(number);
   }
+  free_if_unused(pool);
 }
 
 EgressShare::Slots& EgressShare::slots_of(wire::BufferRef ref) {

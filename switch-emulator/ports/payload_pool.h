@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -63,8 +64,10 @@ class PayloadPools {
 
   explicit PayloadPools(const PoolGeometry& geometry);
 
-  // The pool of a user's clients, made on first use.
+  // The pool of a user's clients, made for the first of them. Each client leaves it once; when the
+  // last has left and the switch holds none of its payloads, its memory is freed.
   wire::Result<std::uint32_t> pool_for(uid_t uid);
+  void leave(std::uint32_t pool);
   // Like copy_in(), into memory that no client ever sees: for what belongs to no user.
   bool keep_private(wire::Frame& frame);
   std::size_t pool_count() const { return pools_.size(); }
@@ -107,7 +110,7 @@ class PayloadPools {
     return pools_[pool_of(ref)].areas[area_of(ref)].in_use;
   }
   std::uint32_t in_use(std::uint32_t pool, std::uint32_t area) const {
-    return pools_[pool].areas[area].in_use;
+    return pools_[pool].in_use == 0 ? 0 : pools_[pool].areas[area].in_use;  // it may be freed
   }
 
  private:
@@ -127,9 +130,11 @@ class PayloadPools {
   };
   struct Pool {
     uid_t uid = 0;
+    std::uint32_t clients = 0;
+    std::uint32_t in_use = 0;  // of all areas
     UniqueFd file;
     Mapping memory;
-    std::unique_ptr<Slot[], Freed> slots;
+    std::unique_ptr<Slot[], Freed> slots;  // null: no pool, its number is free
     std::vector<Area> areas;
     std::vector<std::uint32_t> switch_free;  // slot numbers within the switch's area
   };
@@ -141,6 +146,7 @@ class PayloadPools {
   }
   wire::BufferRef occupy(std::uint32_t pool, std::uint32_t area, std::uint32_t slot);
   void free(wire::BufferRef ref);
+  void free_if_unused(Pool& pool);
 
   wire::Result<std::uint32_t> make_pool(uid_t uid);
 
@@ -148,6 +154,7 @@ class PayloadPools {
   std::size_t area_bytes_;
   unsigned area_shift_;
   std::vector<Pool> pools_;
+  std::optional<std::uint32_t> private_;  // pool of keep_private()
 };
 
 // One egress's share of the slots: receivers that stopped reading must not take them all.

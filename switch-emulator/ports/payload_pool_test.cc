@@ -4,7 +4,9 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
+#include <string>
 
 #include "wire/mrp.h"
 
@@ -130,6 +132,40 @@ TEST(PayloadPools, RefuseOneUserTooMany) {
   const auto refused = pools.pool_for(PayloadPools::kMaxUsers);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text, testing::HasSubstr("63 users"));
+}
+
+// Mappings of pools that this process has.
+std::size_t mapped_pools() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += line.find("cepheus-payloads") < line.size();
+  return count;
+}
+
+TEST(PayloadPools, FreeAPoolWhenItsClientsHaveLeftAndNothingOfItIsHeld) {
+  PayloadPools pools(kGeometry);
+  const std::uint32_t pool = *pools.pool_for(1000);
+  ASSERT_EQ(*pools.pool_for(1000), pool);
+  Frame frame = frame_of(100);
+  ASSERT_TRUE(pools.accept(pool, 0, offset_in(0, 3), frame));
+  pools.leave(pool);
+  pools.leave(pool);
+  EXPECT_EQ(mapped_pools(), 1u) << "a frame is on its way";
+  pools.drop(frame.ref);
+  EXPECT_EQ(mapped_pools(), 0u);
+}
+
+TEST(PayloadPools, ServeAnyNumberOfUsersOneAfterTheOther) {
+  PayloadPools pools(kGeometry);
+  const std::uint32_t stays = *pools.pool_for(0);
+  for (uid_t uid = 1; uid < 3 * PayloadPools::kMaxUsers; ++uid) {
+    const auto pool = pools.pool_for(uid);
+    ASSERT_TRUE(pool) << uid;
+    ASSERT_NE(*pool, stays);
+    pools.leave(*pool);
+  }
+  EXPECT_EQ(*pools.pool_for(0), stays);
 }
 
 // Fills the slots of area 0 with frames for `share` until it is used up; false if slots run out

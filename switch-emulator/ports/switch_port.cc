@@ -38,8 +38,6 @@ SwitchPort::~SwitchPort() { close(); }
 
 wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
   assert(!open_);
-  const auto pool = pools_.pool_for(client.uid);
-  if (!pool) return tl::unexpected(pool.error());
   const std::uint32_t slots = pools_.geometry().slots_per_area;
   auto file = create_shared_memory("cepheus-port", PortSegment::size_for(slots));
   if (!file) return tl::unexpected(file.error());
@@ -52,6 +50,8 @@ wire::Result<GrantedFds> SwitchPort::open(const PeerCredentials& client) {
     return wire::fail(wire::ErrorCode::kUnavailable,
                       std::string("can't make a doorbell: ") + std::strerror(errno));
   }
+  const auto pool = pools_.pool_for(client.uid);
+  if (!pool) return tl::unexpected(pool.error());
 
   pool_ = *pool;
   client_ = client;
@@ -97,6 +97,7 @@ void SwitchPort::close() {
   doorbell_.reset();
   bell_ = Bell();
   client_ = {};
+  pools_.leave(pool_);
 }
 
 bool SwitchPort::check(const Descriptor& descriptor, Frame& frame) {

@@ -24,17 +24,23 @@ WirePort::WirePort(PayloadPools& pools, const std::unordered_set<wire::Ipv4>& ne
     : AccessPort(flush_list), pools_(pools), neighbours_(neighbours), config_(std::move(config)) {}
 
 wire::Result<void> WirePort::open() {
-  const auto pool = pools_.pool_for(geteuid());
-  if (!pool) return tl::unexpected(pool.error());
-  pool_ = *pool;
   auto socket = PacketSocket::open(config_.interface, config_.largest_frame,
                                    PacketSocket::Hears::kEverything);
   if (!socket) return tl::unexpected(socket.error());
+  const auto pool = pools_.pool_for(geteuid());
+  if (!pool) return tl::unexpected(pool.error());
+  pool_ = *pool;
   socket_ = std::move(*socket);
   host_mac_.reset();
   next_question_ = {};
   ask_for_host();
   return {};
+}
+
+void WirePort::close() {
+  if (!is_open()) return;
+  socket_.reset();
+  pools_.leave(pool_);
 }
 
 bool WirePort::receive(wire::Frame& frame) {

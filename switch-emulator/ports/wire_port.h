@@ -37,7 +37,7 @@ class WirePort final : public AccessPort {
 
   // Opens the interface and asks for the host. Precondition: !is_open().
   wire::Result<void> open();
-  void close() override { socket_.reset(); }
+  void close() override;
   bool is_open() const override { return socket_ != nullptr; }
   const WirePortConfig& config() const { return config_; }
   // Readable when a frame comes, or with an error when the interface goes down (clear_error()).
