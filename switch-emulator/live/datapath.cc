@@ -197,6 +197,14 @@ wire::Result<void> Datapath::open_one_armed(wire::Instant now) {
   return {};
 }
 
+void Datapath::close_one_armed(wire::Instant now) {
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].shared == nullptr && hosts_[host].wire == nullptr) detach(now, host);
+  }
+  one_armed_->close();
+  one_armed_is_active_ = false;
+}
+
 std::string Datapath::interface_of(std::size_t host) const {
   if (hosts_[host].shared != nullptr) return {};
   const fabric::WirePort* wire = hosts_[host].wire;

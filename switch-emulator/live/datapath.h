@@ -71,6 +71,7 @@ class Datapath final : Transit::Arrivals {
   void detach(wire::Instant now, std::size_t host);
   // Opens the one-armed interface and attaches the hosts behind it.
   wire::Result<void> open_one_armed(wire::Instant now);
+  void close_one_armed(wire::Instant now);
   // Hosts whose clients broke the rules of their rings, each once; the caller detaches them before
   // the next poll().
   std::vector<std::size_t> take_offenders() { return std::exchange(offenders_, {}); }

@@ -11,6 +11,7 @@
 #include "net/settings_change.h"
 #include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/datapath.h"
+#include "switch-emulator/live/interfaces.h"
 #include "switch-emulator/live/link_request.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/live/reception.h"
@@ -41,12 +42,10 @@ struct LiveFabric::State {
         poller(std::move(made_poller)),
         errands(std::move(made_errands)),
         datapath(topology, std::move(plan)),
+        interfaces(datapath, poller, options.warn),
         record_desk(datapath, *errands) {}
 
   wire::Result<void> set_up(Reception::Sockets sockets);
-  wire::Result<void> open_interfaces();
-  template <typename Interface, typename Wake>
-  wire::Result<void> watch_interface(Interface& port, Wake wake);
   void run();
   bool is_due(wire::Instant now) const;
   void wait(fabric::WaitPolicy& policy, wire::Instant now);
@@ -67,6 +66,7 @@ struct LiveFabric::State {
   Poller poller;  // of the thread that serves, as all below
   const std::unique_ptr<Errands> errands;
   Datapath datapath;
+  Interfaces interfaces;
   std::atomic<bool> stopping{false};
   FabricStatus baseline;                 // on the reception's thread
   RecordDesk record_desk;                // ... too
@@ -132,40 +132,12 @@ wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
     if (auto done = datapath.capture(options.pcap_dir, options.warn); !done) return done;
   }
   datapath.start(wire::monotonic_now());
-  if (auto done = open_interfaces(); !done) return done;
+  if (auto done = interfaces.open(wire::monotonic_now()); !done) return done;
   auto opened = Reception::open(std::move(sockets), datapath, poller, *errands, access,
                                 [this](const json& request) { return answer(request); });
   if (!opened) return tl::unexpected(opened.error());
   reception = std::move(*opened);  // there before anybody is answered
   return reception->start();
-}
-
-wire::Result<void> LiveFabric::State::open_interfaces() {
-  for (std::size_t host = 0; host < datapath.host_count(); ++host) {
-    fabric::WirePort* port = datapath.wire_port(host);
-    if (port == nullptr) continue;
-    if (auto opened = port->open(); !opened) return opened;
-    auto watched = watch_interface(*port, [this, host] { datapath.wake(host); });
-    if (!watched) return watched;
-    datapath.attach(wire::monotonic_now(), host);
-  }
-  fabric::OneArmedInterface* const one_armed = datapath.one_armed();
-  if (one_armed == nullptr) return {};
-  if (auto opened = datapath.open_one_armed(wire::monotonic_now()); !opened) return opened;
-  if (one_armed->fd() < 0) return {};  // it is looked at all the time
-  return watch_interface(*one_armed, [this] { datapath.wake_one_armed(); });
-}
-
-template <typename Interface, typename Wake>
-wire::Result<void> LiveFabric::State::watch_interface(Interface& port, Wake wake) {
-  const auto on_event = [&port, wake](std::uint32_t events) {
-    if ((events & EPOLLERR) != 0) port.clear_error();
-    wake();
-  };
-  if (poller.watch(port.fd(), Poller::kIn | Poller::kEdge, on_event)) return {};
-  return wire::fail(
-      wire::ErrorCode::kUnavailable,
-      "can't watch interface " + port.config().interface + ": " + std::strerror(errno));
 }
 
 void LiveFabric::run() { state_->run(); }
@@ -185,6 +157,7 @@ void LiveFabric::State::run() {
     const wire::Instant now = wire::monotonic_now();
     const bool worked = datapath.poll(now);
     close_offenders(now);
+    interfaces.look(now);
     if (!worked) {
       wait(policy, now);
       continue;
@@ -225,7 +198,7 @@ bool LiveFabric::State::is_due(wire::Instant now) const {
 
 // Until a client rings, or `early` before the next frame leaves its link.
 void LiveFabric::State::sleep(wire::Instant now, wire::Duration early) {
-  const wire::Instant deadline = datapath.deadline();
+  const wire::Instant deadline = std::min(datapath.deadline(), interfaces.deadline());
   datapath.flush_captures();
   if (!datapath.arm()) return poller.wait(wire::Duration{0});
   poller.wait(deadline == wire::kNever ? wire::Duration{-1}

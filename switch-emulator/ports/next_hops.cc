@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -20,7 +21,8 @@ using wire::ErrorCode;
 using wire::fail;
 using wire::Ipv4;
 
-constexpr std::uint16_t kDiscardPort = 9;  // RFC 863: nobody minds what comes there
+constexpr std::uint64_t kAddressesAsked = 16;  // of a block, evenly spaced
+constexpr std::uint16_t kDiscardPort = 9;      // RFC 863: nobody minds what comes there
 constexpr std::uint16_t kUsable =
     NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
 constexpr std::uint16_t kFresh = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
@@ -96,23 +98,31 @@ class NextHops::Query {
 
 wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interface) {
   std::unique_ptr<NextHops> hops(new NextHops(interface));
-  hops->index_ = if_nametoindex(interface.c_str());
   hops->netlink_.reset(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   hops->datagrams_.reset(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  ifreq request{};
-  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-  if (!hops->netlink_.is_open() || !hops->datagrams_.is_open() || hops->index_ == 0 ||
-      ioctl(hops->datagrams_.get(), SIOCGIFHWADDR, &request) != 0) {
+  hops->index_ = if_nametoindex(interface.c_str());
+  if (!hops->netlink_.is_open() || !hops->datagrams_.is_open() || hops->index_ == 0) {
     return fail(ErrorCode::kUnavailable, "interface " + interface + ": " + std::strerror(errno) +
                                              "; ip link shows what there is");
   }
-  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
+  if (!hops->refresh()) {
     return fail(
         ErrorCode::kUnavailable,
         "interface " + interface + " is not one of Ethernet; name one that has a MAC address");
   }
-  std::memcpy(hops->own_mac_.octets.data(), request.ifr_hwaddr.sa_data, 6);
   return hops;
+}
+
+bool NextHops::refresh() {
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface_.c_str(), IFNAMSIZ - 1);
+  if (if_nametoindex(interface_.c_str()) != index_ ||
+      ioctl(datagrams_.get(), SIOCGIFHWADDR, &request) != 0 ||
+      request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
+    return false;
+  }
+  std::memcpy(own_mac_.octets.data(), request.ifr_hwaddr.sa_data, own_mac_.octets.size());
+  return true;
 }
 
 wire::Result<NextHops::Hop> NextHops::find(Ipv4 host) {
@@ -177,8 +187,16 @@ bool NextHops::is_forwarding() {
          config.read<netconfmsg>(NETCONFA_FORWARDING, forwarding) && forwarding != 0;
 }
 
-bool NextHops::forwards(Ipv4 destination) {
+bool NextHops::forwards(const wire::Ipv4Prefix& block) {
   if (!is_forwarding()) return false;
+  const std::uint64_t step = std::max<std::uint64_t>(block.size() / kAddressesAsked, 1);
+  for (std::uint64_t offset = 0; offset < block.size(); offset += step) {
+    if (has_route(Ipv4(block.base.value() + static_cast<std::uint32_t>(offset)))) return true;
+  }
+  return false;
+}
+
+bool NextHops::has_route(Ipv4 destination) {
   rtmsg asked{};
   asked.rtm_family = AF_INET;
   asked.rtm_dst_len = 32;

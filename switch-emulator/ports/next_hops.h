@@ -29,19 +29,23 @@ class NextHops {
   // Errors: there is no such interface, or it is not one of Ethernet.
   static wire::Result<std::unique_ptr<NextHops>> open(const std::string& interface);
 
-  // The interface's own MAC address.
+  // Reads the interface's own MAC address again. False: it is gone, or another one has its name.
+  bool refresh();
+  // The interface's own MAC address, as read last.
   const wire::Mac& own_mac() const { return own_mac_; }
   // Errors say why packets to the host do not leave by the interface, and what to do.
   wire::Result<Hop> find(wire::Ipv4 host);
   // Has the kernel find the hop's MAC address out, or confirm it. find() tells, later.
   void ask_for(wire::Ipv4 hop);
-  // Whether the kernel would route packets to `destination` that come in by the interface, too.
-  bool forwards(wire::Ipv4 destination);
+  // Whether the kernel would route packets that come in by the interface to addresses of `block`,
+  // too. Routes to less than a sixteenth of the block may be overlooked.
+  bool forwards(const wire::Ipv4Prefix& block);
 
  private:
   class Query;
   explicit NextHops(std::string interface) : interface_(std::move(interface)) {}
   bool is_forwarding();
+  bool has_route(wire::Ipv4 destination);
 
   const std::string interface_;
   unsigned index_ = 0;

@@ -27,29 +27,61 @@ wire::Result<void> OneArmedInterface::open(wire::Instant now) {
   auto hops = NextHops::open(config_.interface);
   if (!hops) return tl::unexpected(hops.error());
   next_hops_ = std::move(*hops);
-  if (next_hops_->forwards(config_.groups.base)) {
-    const std::string block =
-        config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      "this machine routes what comes in by interface " + config_.interface +
-                          ", and would send the groups' packets back into the network beside the "
-                          "switch; ip route add blackhole " +
-                          block + ", or sysctl net.ipv4.conf." + config_.interface +
-                          ".forwarding=0");
-  }
+  if (auto checked = check_forwarding(); !checked) return checked;
   const auto pool = pools_.pool_for(geteuid());
   if (!pool) return tl::unexpected(pool.error());
   pool_ = *pool;
   auto driver = config_.dpdk_device.empty()
                     ? PacketDriver::open(config_.interface, config_.largest_frame)
                     : DpdkDriver::open(config_.dpdk_device, config_.largest_frame, pools_, pool_);
-  if (!driver) return tl::unexpected(driver.error());
+  if (!driver) {
+    pools_.leave(pool_);
+    return tl::unexpected(driver.error());
+  }
   // DPDK's drivers set the interface up anew, and the kernel forgets its neighbours.
-  for (const auto& [address, port] : ports_) {
-    if (auto opened = port->open(now); !opened) return opened;
+  if (auto opened = open_ports(now); !opened) {
+    driver->reset();
+    pools_.leave(pool_);
+    return opened;
   }
   driver_ = std::move(*driver);
   return {};
+}
+
+wire::Result<void> OneArmedInterface::open_ports(wire::Instant now) {
+  for (const auto& [address, port] : ports_) {
+    auto opened = port->open(now);
+    if (opened) continue;
+    for (const auto& [other, half_open] : ports_) half_open->close();
+    return opened;
+  }
+  return {};
+}
+
+wire::Result<void> OneArmedInterface::check_forwarding() {
+  if (!next_hops_->forwards(config_.groups)) return {};
+  const std::string block =
+      config_.groups.base.to_string() + "/" + std::to_string(config_.groups.length);
+  return wire::fail(wire::ErrorCode::kUnavailable,
+                    "this machine routes what comes in by interface " + config_.interface +
+                        ", and would send the groups' packets back into the network beside the "
+                        "switch; ip route add blackhole " +
+                        block + ", or sysctl net.ipv4.conf." + config_.interface + ".forwarding=0");
+}
+
+wire::Result<void> OneArmedInterface::look() {
+  // DPDK's device is not the kernel's interface, and does not end with it.
+  if (!next_hops_->refresh() && config_.dpdk_device.empty()) {
+    return wire::fail(wire::ErrorCode::kUnavailable, "interface " + config_.interface +
+                                                         " is gone; make it again, with its "
+                                                         "address and routes");
+  }
+  return check_forwarding();
+}
+
+void OneArmedInterface::close() {
+  driver_.reset();
+  pools_.leave(pool_);
 }
 
 bool OneArmedInterface::take_in(wire::Instant now, std::vector<std::size_t>& woken) {

@@ -37,8 +37,13 @@ class OneArmedInterface {
   void add(OneArmedPort& port) { ports_.emplace(port.host(), &port); }
 
   // Errors: those of the interface; a host that is not behind it; a kernel that would route the
-  // groups' packets, too.
+  // groups' packets, too. Precondition: !is_open().
   wire::Result<void> open(wire::Instant now);
+  // Looks again at what may have changed since: takes another MAC address of the interface's.
+  // Errors: the interface is gone, or the kernel routes. It is to be closed then.
+  wire::Result<void> look();
+  // Precondition: its ports are closed.
+  void close();
   bool is_open() const { return driver_ != nullptr; }
   const OneArmedConfig& config() const { return config_; }
   int fd() const { return driver_->fd(); }  // as WirePort's; -1: it is to be looked at all the time
@@ -66,6 +71,8 @@ class OneArmedInterface {
   // As many as the kernel's ring holds.
   static constexpr std::uint32_t kWaitingFrames = 2048;
 
+  wire::Result<void> check_forwarding();
+  wire::Result<void> open_ports(wire::Instant now);
   OneArmedPort* owner_of(const PacketSocket::Received& received);
   void take_for(OneArmedPort& port, const PacketSocket::Received& received, wire::Instant now,
                 std::vector<std::size_t>& woken);

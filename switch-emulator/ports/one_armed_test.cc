@@ -325,6 +325,21 @@ TEST_P(OneArmedTest, LeavesRoomToOthersWhenOneHostFloods) {
   EXPECT_EQ(pools.in_use(0, pools.geometry().switch_area()), 0u);
 }
 
+// As a bond's does when another of its NICs takes over.
+TEST_P(OneArmedTest, FollowsItsInterfaceToAnotherMacAddress) {
+  OneArmedPort& first = add(kFirst);
+  open();
+  const Mac before = own;
+  TestVeth::ip("link set dev port address " + kSpareMac.to_string());
+  ASSERT_TRUE(interface.look());
+  own = interface.next_hops().own_mac();
+  EXPECT_EQ(own, kSpareMac);
+  place_hosts();
+  bring({data_frame(own, kFirstMac, kFirst)});
+  expect_taken(first, 1);
+  TestVeth::ip("link set dev port address " + before.to_string());
+}
+
 TEST_P(OneArmedTest, RefusesAHostThatIsNotBehindIt) {
   add(Ipv4(192, 0, 2, 1));
   const auto opened = interface.open(now);
@@ -353,12 +368,20 @@ TEST_P(OneArmedTest, RefusesAMachineThatWouldRouteTheGroupsPacketsToo) {
   const auto refused = interface.open(now);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().text, HasSubstr("ip route add blackhole 198.18.0.0/15"));
+  TestVeth::ip("route add blackhole 198.18.0.0/16");
+  EXPECT_FALSE(interface.open(now)) << "half of the groups' addresses";
   TestVeth::ip("route add blackhole 198.18.0.0/15");
   const auto opened = interface.open(now);
   EXPECT_TRUE(opened) << opened.error().text;
-  set_forwarding(0);
-  TestVeth::ip("route del default");
+  EXPECT_TRUE(interface.look());
   TestVeth::ip("route del blackhole 198.18.0.0/15");
+  const auto routed = interface.look();
+  ASSERT_FALSE(routed) << "a while later";
+  EXPECT_THAT(routed.error().text, HasSubstr("ip route add blackhole 198.18.0.0/15"));
+  set_forwarding(0);
+  EXPECT_TRUE(interface.look());
+  TestVeth::ip("route del blackhole 198.18.0.0/16");
+  TestVeth::ip("route del default");
 }
 
 INSTANTIATE_TEST_SUITE_P(Drivers, OneArmedTest, testing::ValuesIn(drivers()), [](const auto& each) {

@@ -57,11 +57,12 @@ tl::unexpected<wire::Error> refused(const std::string& interface, int error) {
   return fail(ErrorCode::kUnavailable, std::move(text));
 }
 
-std::optional<std::uint32_t> mtu_of(int fd, const std::string& interface) {
+// What the kernel says about the interface, if there is one of that name.
+std::optional<ifreq> ask(int fd, const std::string& interface, unsigned long question) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-  if (ioctl(fd, SIOCGIFMTU, &request) != 0) return std::nullopt;
-  return static_cast<std::uint32_t>(request.ifr_mtu);
+  if (ioctl(fd, question, &request) != 0) return std::nullopt;
+  return request;
 }
 
 tpacket_req ring_request(std::uint32_t slots, std::uint32_t slot_bytes) {
@@ -82,12 +83,13 @@ wire::Result<std::unique_ptr<PacketSocket>> PacketSocket::open(const std::string
   // Protocol 0: nothing is received before the rings are there.
   packets->fd_.reset(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!packets->fd_.is_open()) return refused(interface, errno);
-  const auto mtu = mtu_of(packets->fd_.get(), interface);
-  if (!mtu) return refused(interface, errno);
+  const auto found = ask(packets->fd_.get(), interface, SIOCGIFMTU);
+  if (!found) return refused(interface, errno);
+  const auto mtu = static_cast<std::uint32_t>(found->ifr_mtu);
   const std::uint32_t needed = largest_frame - wire::Ethernet::kSize;
-  if (*mtu < needed) {
+  if (mtu < needed) {
     return fail(ErrorCode::kUnavailable,
-                "interface " + interface + " has an MTU of " + std::to_string(*mtu) +
+                "interface " + interface + " has an MTU of " + std::to_string(mtu) +
                     ", and the fabric's packets need " + std::to_string(needed) + "; ip link set " +
                     interface + " mtu " + std::to_string(needed) +
                     ", or a smaller mtu in the topology's [fabric]");
@@ -134,8 +136,10 @@ wire::Result<void> PacketSocket::map_rings(std::uint32_t largest_frame) {
 
 wire::Result<void> PacketSocket::bind_to(const std::string& interface, Hears hears) {
   const int fd = fd_.get();
-  const unsigned index = if_nametoindex(interface.c_str());
-  if (index == 0) return refused(interface, ENODEV);
+  const auto found = ask(fd, interface, SIOCGIFINDEX);
+  if (!found) return refused(interface, errno);
+  interface_ = interface;
+  index_ = found->ifr_ifindex;
   // What we send would come back as received.
   if (!set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)) {
     return fail(
@@ -149,19 +153,24 @@ wire::Result<void> PacketSocket::bind_to(const std::string& interface, Hears hea
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(hears == Hears::kEverything ? ETH_P_ALL : ETH_P_IP);
-  address.sll_ifindex = static_cast<int>(index);
+  address.sll_ifindex = index_;
   if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return refused(interface, errno);
   }
   if (hears == Hears::kOwnIpv4) return {};
   // Hosts send to the switch's MAC address, which is not the interface's.
   packet_mreq everything{};
-  everything.mr_ifindex = static_cast<int>(index);
+  everything.mr_ifindex = index_;
   everything.mr_type = PACKET_MR_PROMISC;
   if (!set_option(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, everything)) {
     return refused(interface, errno);
   }
   return {};
+}
+
+bool PacketSocket::is_at_its_interface() const {
+  const auto found = ask(fd_.get(), interface_, SIOCGIFINDEX);
+  return found && found->ifr_ifindex == index_;
 }
 
 bool PacketSocket::has_received() const { return (load_status(rx_.slot()) & TP_STATUS_USER) != 0; }

@@ -56,6 +56,9 @@ class PacketSocket {
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
+  // Whether the interface of its name is the one that it was opened at, and not a later one.
+  bool is_at_its_interface() const;
+
   // Readable when a frame has come while the ring was empty.
   int fd() const { return fd_.get(); }
 
@@ -84,6 +87,8 @@ class PacketSocket {
   std::uint32_t take_back_pending();
 
   UniqueFd fd_;
+  std::string interface_;
+  int index_ = 0;  // of the interface
   std::uint8_t* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;
   std::uint32_t largest_frame_ = 0;

@@ -45,7 +45,15 @@ wire::Result<std::unique_ptr<TestVeth>> TestVeth::make(unsigned mtu) {
     return unavailable(std::string("no network namespace: ") + std::strerror(errno) +
                        "; run the tests as root to have one");
   }
-  const std::string bytes = std::to_string(mtu);
+  std::unique_ptr<TestVeth> veth(new TestVeth(mtu));
+  if (!veth->make_pair()) {
+    return unavailable("no veth pair: is iproute2 there, and the kernel's veth?");
+  }
+  return veth;
+}
+
+bool TestVeth::make_pair() {
+  const std::string bytes = std::to_string(mtu_);
   const bool made =
       ip("link add name host mtu " + bytes + " type veth peer name port mtu " + bytes);
   // Without IPv6, where there is any: its neighbour discovery sends frames of its own.
@@ -53,10 +61,8 @@ wire::Result<std::unique_ptr<TestVeth>> TestVeth::make(unsigned mtu) {
     ip(std::string("link set dev ") + end + " addrgenmode none");
     ip(std::string("link set dev ") + end + " up");
   }
-  if (!made) return unavailable("no veth pair: is iproute2 there, and the kernel's veth?");
-  UniqueFd socket = open_raw("host");
-  if (!socket.is_open()) return unavailable("no packet socket");
-  return std::unique_ptr<TestVeth>(new TestVeth(std::move(socket)));
+  socket_ = open_raw("host");
+  return made && socket_.is_open();
 }
 
 bool TestVeth::send(const std::vector<std::uint8_t>& frame) {

@@ -20,6 +20,9 @@ class TestVeth {
   // namespace, so that there is one such network a process.
   static wire::Result<std::unique_ptr<TestVeth>> make(unsigned mtu);
 
+  // Makes the pair, again where it was deleted.
+  bool make_pair();
+
   // Whole frames at the host's end.
   bool send(const std::vector<std::uint8_t>& frame);
   std::optional<std::vector<std::uint8_t>> receive();  // waits; empty after `kPatience`
@@ -28,7 +31,9 @@ class TestVeth {
   static bool ip(const std::string& arguments);
 
  private:
-  explicit TestVeth(UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit TestVeth(unsigned mtu) : mtu_(mtu) {}
+
+  const unsigned mtu_;
   UniqueFd socket_;
 };
 

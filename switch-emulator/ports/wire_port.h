@@ -40,6 +40,8 @@ class WirePort final : public AccessPort {
   void close() override;
   bool is_open() const override { return socket_ != nullptr; }
   const WirePortConfig& config() const { return config_; }
+  // Whether the interface is still the one that open() found. Precondition: is_open().
+  bool is_at_its_interface() const { return socket_->is_at_its_interface(); }
   // Readable when a frame comes, or with an error when the interface goes down (clear_error()).
   int fd() const { return socket_->fd(); }
   void clear_error() { socket_->clear_error(); }

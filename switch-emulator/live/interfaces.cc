@@ -1,0 +1,84 @@
+#include "switch-emulator/live/interfaces.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace cepheus::live {
+
+wire::Result<void> Interfaces::open(wire::Instant now) {
+  for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
+    fabric::WirePort* const port = datapath_.wire_port(host);
+    if (port == nullptr) continue;
+    if (auto opened = open(*port, host, now); !opened) return opened;
+    next_look_ = now + kBetweenLooks;
+  }
+  if (datapath_.one_armed() == nullptr) return {};
+  next_look_ = now + kBetweenLooks;
+  return open_one_armed(now);
+}
+
+wire::Result<void> Interfaces::open(fabric::WirePort& port, std::size_t host, wire::Instant now) {
+  if (auto opened = port.open(); !opened) return opened;
+  if (auto watched = watch(port, [this, host] { datapath_.wake(host); }); !watched) {
+    port.close();
+    return watched;
+  }
+  datapath_.attach(now, host);
+  return {};
+}
+
+wire::Result<void> Interfaces::open_one_armed(wire::Instant now) {
+  if (auto opened = datapath_.open_one_armed(now); !opened) return opened;
+  fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
+  if (one_armed.fd() < 0) return {};  // it is looked at all the time
+  auto watched = watch(one_armed, [this] { datapath_.wake_one_armed(); });
+  if (!watched) datapath_.close_one_armed(now);
+  return watched;
+}
+
+template <typename Interface, typename Wake>
+wire::Result<void> Interfaces::watch(Interface& port, Wake wake) {
+  const auto on_event = [&port, wake](std::uint32_t events) {
+    if ((events & EPOLLERR) != 0) port.clear_error();
+    wake();
+  };
+  if (poller_.watch(port.fd(), Poller::kIn | Poller::kEdge, on_event)) return {};
+  return wire::fail(
+      wire::ErrorCode::kUnavailable,
+      "can't watch interface " + port.config().interface + ": " + std::strerror(errno));
+}
+
+void Interfaces::look_again(wire::Instant now) {
+  next_look_ = now + kBetweenLooks;
+  for (std::size_t host = 0; host < datapath_.host_count(); ++host) {
+    if (fabric::WirePort* const port = datapath_.wire_port(host)) look_at(*port, host, now);
+  }
+  if (datapath_.one_armed() != nullptr) look_at_one_armed(now);
+}
+
+void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant now) {
+  const std::string who = "host " + datapath_.identity(host).name + " is ";
+  if (port.is_open()) {
+    if (port.is_at_its_interface()) return;
+    poller_.forget(port.fd());
+    datapath_.detach(now, host);
+    warn_(who + "detached: interface " + port.config().interface + " is gone; make it again");
+  }
+  if (open(port, host, now)) warn_(who + "attached again at interface " + port.config().interface);
+}
+
+void Interfaces::look_at_one_armed(wire::Instant now) {
+  fabric::OneArmedInterface& one_armed = *datapath_.one_armed();
+  if (one_armed.is_open()) {
+    const auto looked = one_armed.look();
+    if (looked) return;
+    if (one_armed.fd() >= 0) poller_.forget(one_armed.fd());
+    datapath_.close_one_armed(now);
+    warn_("all hosts behind it are detached: " + looked.error().text);
+  }
+  if (open_one_armed(now)) {
+    warn_("hosts are attached again at interface " + one_armed.config().interface);
+  }
+}
+
+}  // namespace cepheus::live

@@ -1,0 +1,48 @@
+// The network interfaces that hosts are behind: opened with the fabric, watched by its poller, and
+// opened again where they went and came back.
+//
+// Once a second each is looked at. Hosts of an interface that was deleted are detached until there
+// is one of its name again; so are all hosts behind a one-armed interface while the kernel would
+// route the groups' packets. Runs on the datapath's thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "switch-emulator/live/datapath.h"
+#include "switch-emulator/live/poller.h"
+
+namespace cepheus::live {
+
+class Interfaces {
+ public:
+  static constexpr wire::Duration kBetweenLooks = std::chrono::seconds(1);
+
+  // Both outlive it. `warn` is called with what operators should read.
+  Interfaces(Datapath& datapath, Poller& poller, std::function<void(const std::string&)> warn)
+      : datapath_(datapath), poller_(poller), warn_(std::move(warn)) {}
+
+  // All there are, or why not.
+  wire::Result<void> open(wire::Instant now);
+  void look(wire::Instant now) {
+    if (now >= next_look_) look_again(now);
+  }
+  // When look() has something to do.
+  wire::Instant deadline() const { return next_look_; }
+
+ private:
+  void look_again(wire::Instant now);
+  void look_at(fabric::WirePort& port, std::size_t host, wire::Instant now);
+  void look_at_one_armed(wire::Instant now);
+  wire::Result<void> open(fabric::WirePort& port, std::size_t host, wire::Instant now);
+  wire::Result<void> open_one_armed(wire::Instant now);
+  template <typename Interface, typename Wake>
+  wire::Result<void> watch(Interface& port, Wake wake);
+
+  Datapath& datapath_;
+  Poller& poller_;
+  const std::function<void(const std::string&)> warn_;
+  wire::Instant next_look_ = wire::kNever;  // never: there are no interfaces
+};
+
+}  // namespace cepheus::live
