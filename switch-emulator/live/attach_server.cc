@@ -5,6 +5,9 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <string_view>
 #include <unordered_map>
 
@@ -250,6 +253,20 @@ void AttachServer::detach(std::size_t host) {
 
 void AttachServer::detach_all() {
   for (std::size_t host = 0; host < clients_.size(); ++host) detach(host);
+}
+
+// By the descriptor, which names no other process once that one has ended.
+wire::Result<void> AttachServer::kill(const std::string& host, pid_t pid) const {
+  for (std::size_t at = 0; at < clients_.size(); ++at) {
+    const Client& client = clients_[at];
+    if (datapath_.identity(at).name != host || !client.process.is_open() || client.pid != pid) {
+      continue;
+    }
+    if (syscall(SYS_pidfd_send_signal, client.process.get(), SIGKILL, nullptr, 0) == 0) return {};
+    return wire::fail(wire::ErrorCode::kRefused,
+                      std::string("it can't be killed: ") + std::strerror(errno));
+  }
+  return wire::fail(wire::ErrorCode::kRefused, "that process is not there any more");
 }
 
 void AttachServer::on_closed(std::size_t host, std::uint64_t attachment) {

@@ -41,6 +41,9 @@ class AttachServer final : private HostAssignment::Ports {
   // The datapath has closed the port, whose `attachment` it was (SwitchPort::attachment).
   void on_closed(std::size_t host, std::uint64_t attachment);
   void detach_all();
+  // Kills the host's client with the fabric's own rights. Errors: it is none of `pid`, or the kernel
+  // refuses.
+  wire::Result<void> kill(const std::string& host, pid_t pid) const;
   std::uint64_t refused_users() const { return refused_users_; }
   // Says at the hosts' ports who has reserved them.
   void tell_reservations(std::vector<SwitchStatus>& switches) const;

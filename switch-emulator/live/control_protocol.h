@@ -7,6 +7,8 @@
 //   (live/link_request.h)
 //   {"ask": "record", "recorder": 17}              -> {"ok": true, "events": [...]}
 //   (live/record_request.h)
+//   {"ask": "kill", "host": "h1", "pid": 17}       -> {"ok": true}: that client of the host's, if it
+//   still is that one, gets SIGKILL from the fabric
 //   {"ask": "reset_counters"}                      -> {"ok": true}
 //   {"ask": "reload"}                              -> {"ok": true, "changed": ["switch s0: ..."]}
 //   {"ask": "stop"}                                -> {"ok": true}, then the fabric ends

@@ -53,6 +53,7 @@ struct LiveFabric::State {
   void close_offenders(wire::Instant now);
   void stop();
   json answer(const json& request);
+  json kill(const json& request);
   wire::Result<std::vector<std::string>> reload();
   FabricStatus status() const;
 
@@ -225,6 +226,7 @@ json LiveFabric::State::answer(const json& request) {
     errands->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
     return done ? json{{"ok", true}} : refusal(done.error().text);
   }
+  if (*what == "kill") return kill(request);
   if (*what == "reload") {
     const auto changed = reload();
     return changed ? json{{"ok", true}, {"changed", *changed}} : refusal(changed.error().text);
@@ -234,7 +236,17 @@ json LiveFabric::State::answer(const json& request) {
     return {{"ok", true}};
   }
   return refusal("asked for " + what->dump() +
-                 ": status, record, link, reload, reset_counters and stop are known");
+                 ": status, record, link, kill, reload, reset_counters and stop are known");
+}
+
+json LiveFabric::State::kill(const json& request) {
+  const auto host = request.find("host"), pid = request.find("pid");
+  if (host == request.end() || !host->is_string() || pid == request.end() ||
+      !pid->is_number_integer()) {
+    return refusal("kill whom? {\"ask\": \"kill\", \"host\": \"h1\", \"pid\": 17}");
+  }
+  const auto done = reception->kill(host->get<std::string>(), pid->get<pid_t>());
+  return done ? json{{"ok", true}} : refusal(done.error().text);
 }
 
 // All of it or nothing: what runs is always what one file said.

@@ -4,8 +4,12 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <array>
+#include <csignal>
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "switch-emulator/live/control_protocol.h"
 #include "switch-emulator/live/test_fabric.h"
 #include "wire/icrc.h"
 
@@ -265,6 +269,33 @@ TEST(LiveFabric, FreesThePortOfAProcessThatDiedEvenIfItsChildKeepsTheSocket) {
   EXPECT_EQ(fabric.attach("h0")->identity().name, "h0");
   kill(grandchild, SIGKILL);
   close(gone[0]);
+}
+
+TEST(LiveFabric, KillsAClientOfItsOwnAndNobodyElse) {
+  TestFabric fabric(net::Topology::star(2));
+  const auto kill_at = [&](const char* host, pid_t pid) {
+    const auto answer = ask(fabric.socket(), {{"ask", "kill"}, {"host", host}, {"pid", pid}});
+    return answer ? "" : answer.error().text;
+  };
+  std::array<int, 2> attached{};
+  ASSERT_EQ(pipe(attached.data()), 0);
+  const pid_t client = fork();
+  if (client == 0) {
+    const auto port = fabric::HostPort::attach({fabric.socket(), "h0"});
+    if (!port || write(attached[1], "x", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(attached[0], &byte, 1), 1);
+  EXPECT_THAT(kill_at("h1", client), HasSubstr("not there any more"));
+  EXPECT_THAT(kill_at("h0", getpid()), HasSubstr("not there any more"));
+  EXPECT_EQ(kill_at("h0", client), "");
+  int status = 0;
+  ASSERT_EQ(waitpid(client, &status, 0), client);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_THAT(kill_at("h0", client), HasSubstr("not there any more"));
+  close(attached[0]);
+  close(attached[1]);
 }
 
 TEST(LiveFabric, DeliversWhatAClientSentBeforeItEndedAndGivesTheNextACleanPort) {

@@ -68,6 +68,9 @@ class Reception {
   std::uint64_t refused_users() const {
     return attachments_.refused_users() + control_.refused_users();
   }
+  wire::Result<void> kill(const std::string& host, pid_t pid) const {
+    return attachments_.kill(host, pid);
+  }
   void tell_reservations(std::vector<SwitchStatus>& switches) const {
     attachments_.tell_reservations(switches);
   }
