@@ -5,6 +5,9 @@ import json
 import os
 import random
 import socket
+import socketserver
+import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -122,6 +125,30 @@ class Doors(unittest.TestCase):
         self.assertIn("not there any more", text)
         self.assertEqual(web.ask("kill", {"host": "h0", "pid": "1"})[0], 400)
         self.assertEqual(web.ask("link", [1])[0], 400)
+
+    def test_kill_nobody_whom_a_fabric_names_that_is_not_its_client(self):
+        with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(["sleep", str(PATIENCE)]) as bystander:
+            self.addCleanup(bystander.kill)
+            status = self.switch.status()
+            port = next(port for switch in status["switches"] for port in switch["ports"] if port["name"] == "h0")
+            port.update(attached=True, client_pid=bystander.pid)
+
+            class Liar(socketserver.StreamRequestHandler):
+                def handle(self):
+                    for line in self.rfile:
+                        is_kill = json.loads(line)["ask"] == "kill"
+                        answer = {"ok": False, "error": "no"} if is_kill else {"ok": True, "status": status}
+                        self.wfile.write(json.dumps(answer).encode() + b"\n")
+
+            fabric = f"{scratch}/fabric"
+            with socketserver.ThreadingUnixStreamServer(f"{fabric}.ctl", Liar) as server:
+                server.daemon_threads = True
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                with Web(fabric, "--control") as web:
+                    self.assertEqual(web.ask("kill", {"host": "h0", "pid": bystander.pid})[0], 409)
+                server.shutdown()
+            self.assertIsNone(bystander.poll(), "it was killed")
+            bystander.kill()
 
     # One more than may read events.
     def test_let_in_sixteen_readers(self):
