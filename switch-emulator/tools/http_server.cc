@@ -2,9 +2,17 @@
 
 #include <httplib.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -15,7 +23,13 @@
 namespace cepheus::tools {
 namespace {
 
-constexpr time_t kPatienceSeconds = 2;
+using std::chrono::steady_clock;
+
+// For the first byte of a request; from there for all of it, however few come at a time.
+constexpr std::chrono::seconds kPatience{2};
+// For an answer, or an event of several, to be read.
+constexpr std::chrono::seconds kAnswerTakes{10};
+constexpr std::chrono::milliseconds kBetweenEndChecks{50};  // whether the server ends
 // Connections that have not said anything yet wait in the kernel, so many and so long.
 constexpr int kSilentConnections = 512;
 constexpr int kSilentSeconds = 60;
@@ -71,6 +85,100 @@ class BoundedQueue : public httplib::TaskQueue {
   std::vector<std::thread> workers_;
 };
 
+// The library's own stream gives every read its patience: who sends a byte now and then would keep a
+// worker for ever. Its interface differs between versions; this one has what any of them asks for.
+class TimedStream final : public httplib::Stream {
+ public:
+  explicit TimedStream(int socket) : socket_(socket) {}
+
+  // False: nothing has come in time, or the peer has closed.
+  bool await_request(const std::atomic<socket_t>& listening) {
+    const auto until = steady_clock::now() + kPatience;
+    while (taken_ == have_ && !is_ready(POLLIN, steady_clock::now() + kBetweenEndChecks)) {
+      if (steady_clock::now() >= until || listening == INVALID_SOCKET) return false;
+    }
+    read_until_ = steady_clock::now() + kPatience;
+    return taken_ < have_ || fill();
+  }
+  bool is_readable() const { return taken_ < have_ || is_ready(POLLIN, read_until_); }
+  bool wait_readable() const { return is_readable(); }
+  bool is_writable() const { return is_ready(POLLOUT, steady_clock::now() + kAnswerTakes); }
+  bool wait_writable() const { return is_writable(); }
+  ssize_t read(char* to, std::size_t size) {
+    if (taken_ == have_ && !(is_ready(POLLIN, read_until_) && fill())) return -1;
+    const std::size_t count = std::min(size, have_ - taken_);
+    std::copy_n(buffer_.data() + taken_, count, to);
+    taken_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  // All of it, or -1.
+  ssize_t write(const char* bytes, std::size_t size) {
+    const auto until = steady_clock::now() + kAnswerTakes;
+    for (std::size_t done = 0; done < size;) {
+      if (!is_ready(POLLOUT, until)) return -1;
+      const ssize_t sent = ::send(socket_, bytes + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR && errno != EAGAIN) return -1;
+      if (sent > 0) done += static_cast<std::size_t>(sent);
+    }
+    return static_cast<ssize_t>(size);
+  }
+  using httplib::Stream::write;
+  void get_remote_ip_and_port(std::string&, int&) const {}  // nobody asks
+  void get_local_ip_and_port(std::string&, int&) const {}
+  socket_t socket() const { return socket_; }
+  time_t duration() const { return 0; }
+
+ private:
+  bool is_ready(short events, steady_clock::time_point until) const {
+    pollfd asked{socket_, events, 0};
+    while (true) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now());
+      const int ready = ::poll(&asked, 1, static_cast<int>(std::max<long>(left.count(), 0)));
+      if (ready >= 0 || errno != EINTR) return ready > 0 && steady_clock::now() < until;
+    }
+  }
+  bool fill() {
+    const ssize_t came = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    taken_ = 0;
+    have_ = came > 0 ? static_cast<std::size_t>(came) : 0;
+    return came > 0;
+  }
+
+  const int socket_;
+  steady_clock::time_point read_until_;
+  std::array<char, 4096> buffer_{};
+  std::size_t taken_ = 0, have_ = 0;  // of buffer_
+};
+
+class TimedServer final : public httplib::Server {
+ public:
+  explicit TimedServer(std::size_t requests_per_connection) : requests_(requests_per_connection) {}
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    TimedStream stream(socket);
+    bool is_good = true, is_closed = false;
+    for (std::size_t left = requests_; left > 0 && is_good && !is_closed; --left) {
+      if (!stream.await_request(svr_sock_)) break;
+      is_good = answer(*this, stream, left == 1, is_closed);
+    }
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return is_good;
+  }
+  // Later versions of the library take the addresses of both ends beside.
+  template <typename Self>
+  static bool answer(Self& self, TimedStream& stream, bool is_last, bool& is_closed) {
+    if constexpr (requires { self.process_request(stream, is_last, is_closed, nullptr); }) {
+      return self.process_request(stream, is_last, is_closed, nullptr);
+    } else {
+      return self.process_request(stream, "", 0, "", 0, is_last, is_closed, nullptr);
+    }
+  }
+
+  const std::size_t requests_;
+};
+
 }  // namespace
 
 bool HttpAddress::is_loopback() const {
@@ -108,12 +216,10 @@ wire::Result<void> serve_http(const HttpAddress& address, const HttpLimits& limi
   sigaddset(&endings, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &endings, nullptr);  // in all threads; one waits for them
   ::setpriority(PRIO_PROCESS, 0, kNiceness);
-  httplib::Server server;
+  TimedServer server(limits.requests_per_connection);
   server.new_task_queue = [&limits] { return new BoundedQueue(limits); };
   server.set_tcp_nodelay(true);  // an answer is two segments: the second one would wait for an ACK
-  server.set_read_timeout(kPatienceSeconds);
-  server.set_write_timeout(kPatienceSeconds);
-  server.set_keep_alive_timeout(kPatienceSeconds);
+  server.set_keep_alive_timeout(kPatience.count());  // these two stand in answers
   server.set_keep_alive_max_count(limits.requests_per_connection);
   server.set_payload_max_length(limits.request_bytes);
   set_up(server);

@@ -13,8 +13,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kFresh{1};
-// A connection that stops in the middle of its request keeps a worker for two seconds. A crowd of
-// such must not keep Prometheus out for its ten.
+// A connection whose request does not come to its end keeps a worker for two seconds. A crowd of such
+// must not keep Prometheus out for its ten.
 constexpr HttpLimits kMetricsLimits{64, 32, 16, 4096};
 constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 

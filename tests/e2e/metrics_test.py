@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
@@ -47,8 +48,8 @@ class Endpoint:
         self.url = line.split()[-1]
         self.port = int(re.search(r":(\d+)/", line).group(1))
 
-    def page(self):
-        with urllib.request.urlopen(self.url, timeout=PATIENCE) as answer:
+    def page(self, patience=PATIENCE):
+        with urllib.request.urlopen(self.url, timeout=patience) as answer:
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"), answer.headers
             return answer.read().decode()
 
@@ -96,13 +97,13 @@ class Metrics(unittest.TestCase):
         while value(endpoint.page(), "cepheus_up") == 0:
             pass
 
-    # More than there are workers and places to wait; each stops in the middle of its request.
+    # More than there are workers and places to wait; each request goes on for ever, a byte at a time.
     def test_who_connects_without_end_holds_up_neither_others_for_long_nor_memory(self):
         workers, waiting = 64, 32
         endpoint = self.endpoint(self.switch.socket)
         with contextlib.ExitStack() as held:
-            for _ in range(workers + waiting + 20):
-                one = held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), PATIENCE))
+            crowd = [held.enter_context(socket.create_connection(("127.0.0.1", endpoint.port), PATIENCE)) for _ in range(workers + waiting + 20)]
+            for one in crowd:
                 with contextlib.suppress(ConnectionError):  # refused already
                     one.sendall(b"G")
             give_up = time.monotonic() + 10
@@ -111,9 +112,21 @@ class Metrics(unittest.TestCase):
             status = pathlib.Path(f"/proc/{endpoint.process.pid}/status").read_text()
             self.assertLess(int(re.search(r"Threads:\s+(\d+)", status).group(1)), workers + 6)  # its workers, and a few
             self.assertLess(self.descriptors(endpoint), workers + waiting + 16)
+            ended = threading.Event()
+            trickle = threading.Thread(target=self.send_bytes_to, args=(crowd, ended))
+            trickle.start()
+            held.callback(trickle.join)
+            held.callback(ended.set)
             while not (page := self.page_or_nothing(endpoint)):
                 self.assertLess(time.monotonic(), give_up)
             self.assertEqual(value(page, "cepheus_up"), 1)
+
+    @staticmethod
+    def send_bytes_to(crowd, ended):
+        while not ended.wait(0.5):
+            for one in crowd:
+                with contextlib.suppress(OSError):  # sent away
+                    one.sendall(b"E")
 
     @staticmethod
     def descriptors(endpoint):
@@ -122,7 +135,7 @@ class Metrics(unittest.TestCase):
     @staticmethod
     def page_or_nothing(endpoint):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            return endpoint.page()
+            return endpoint.page(patience=10)
 
     def test_answers_nothing_else(self):
         endpoint = self.endpoint(self.switch.socket)
