@@ -300,6 +300,23 @@ TEST(Cepheusctl, NothingThatAFabricSaysCommandsTheTerminal) {
   EXPECT_EQ(refused.output(), "cepheusctl: no\\x1b[31m\n");
 }
 
+TEST(Cepheusctl, SaysThatAnswersOfWrongTypesAreNoRecording) {
+  const std::string directory = testing::TempDir() + "cepheusctl-reports";
+  ::setenv("CEPHEUS_REPORT_DIR", directory.c_str(), 1);
+  for (const json& wrong :
+       {json{{"lost", "many"}}, json{{"counters", 7}}, json{{"passed_over", json::array()}}}) {
+    json answer = status_answer();
+    answer.update(wrong);
+    AnsweringFabric fabric(answer);
+    Invocation run(
+        {"--socket", fabric.socket(), "record", "--seconds", "0", directory + "/record"});
+    EXPECT_EQ(run.exit_code(), 1) << wrong;
+    EXPECT_THAT(run.output(), HasSubstr("the fabric's answer is no recording")) << wrong;
+  }
+  ::unsetenv("CEPHEUS_REPORT_DIR");
+  std::filesystem::remove_all(directory);
+}
+
 TEST(Cepheusctl, TakesNamesThatAreNoUtf8) {
   AnsweringFabric fabric(json{{"ok", false}, {"error", "there is no such host"}});
   Invocation link({"--socket", fabric.socket(), "link", "h\xFF", "--down"});
