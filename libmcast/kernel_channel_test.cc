@@ -16,8 +16,8 @@ constexpr wire::Ipv4 kHere(127, 0, 0, 11), kThere(127, 0, 0, 12);
 
 constexpr wire::Ipv4 kSwitch(127, 0, 0, 13);
 
-// The registration port: one for each run of this test.
-std::uint16_t mrp_port() { return static_cast<std::uint16_t>(20000 + getpid() % 20000); }
+// The registration port: one for each run of this test, below those that the kernel gives away.
+std::uint16_t mrp_port() { return static_cast<std::uint16_t>(10000 + getpid() % 20000); }
 
 // A socket at the registration port, as a host's switch speaks.
 class FakeSwitch {

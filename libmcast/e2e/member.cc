@@ -286,6 +286,14 @@ void Member::stop_threads() {
   threads_.clear();
 }
 
+void Member::close() {
+  stop_threads();
+  opened_.clear();
+  mcast_context_destroy(context_);
+  context_ = nullptr;
+  groups_.clear();
+}
+
 json Member::run(const json& c) {
   const std::string what = c.at("do");
   if (what == "open") return open(c);
@@ -293,11 +301,7 @@ json Member::run(const json& c) {
   if (what == "fork") return fork_and_use();
   if (what == "threads") return start_threads(c);
   if (what == "close") {
-    stop_threads();
-    opened_.clear();
-    mcast_context_destroy(context_);
-    context_ = nullptr;
-    groups_.clear();
+    close();
     return {{"status", MCAST_OK}};
   }
   const std::string name = c.at("group");

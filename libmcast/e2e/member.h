@@ -62,7 +62,7 @@ struct Group {
 
 class Member {
  public:
-  ~Member() { stop_threads(); }
+  ~Member() { close(); }
 
   json run(const json& command);
   void progress() {
@@ -107,6 +107,7 @@ class Member {
   json fork_and_use();
   json start_threads(const json& c);
   void stop_threads();
+  void close();
 
   static mcast_status_t on_receive(void* arg, void* data, std::size_t length, std::uint32_t imm);
   static void on_done(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t imm);

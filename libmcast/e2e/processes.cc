@@ -21,6 +21,7 @@ namespace cepheus::mcast::e2e {
 namespace {
 
 constexpr int kAnswerMs = 60'000;
+constexpr auto kToEnd = 30s;
 
 std::system_error system_error(const char* what) {
   return std::system_error(errno, std::generic_category(), what);
@@ -122,6 +123,10 @@ Fabric::Fabric(const std::vector<std::string>& arguments, const std::string& top
 }
 
 Fabric::~Fabric() {
+  if (switch_ && switch_->is_running()) {
+    ::kill(switch_->pid(), SIGTERM);
+    EXPECT_EQ(switch_->wait(kToEnd), 0) << "the switch did not end well";
+  }
   switch_.reset();
   std::error_code ignored;
   std::filesystem::remove_all(directory_, ignored);
@@ -145,6 +150,19 @@ std::uint64_t Fabric::payload_from(int host) const {
       .at("rx_payload_bytes");
 }
 
+std::uint64_t Fabric::lost() const {
+  std::uint64_t sum = 0;
+  const json all = status();
+  for (const json& one : all.at("switches")) {
+    for (const json& port : one.at("ports")) {
+      for (const char* way : {"in", "out"}) {
+        sum += port.at(way).at("dropped_loss").get<std::uint64_t>();
+      }
+    }
+  }
+  return sum;
+}
+
 std::vector<std::string> on_host(const std::string& fabric_socket, int index) {
   if (fabric_socket.empty()) return {};
   return {"LD_PRELOAD=" CEPHEUS_ROCE,
@@ -164,6 +182,8 @@ Member::Member(const std::string& fabric_socket, int index, std::pair<int, int> 
 
 Member::~Member() {
   if (fd_ >= 0) close(fd_);
+  if (!process_.is_running()) return;
+  EXPECT_EQ(process_.wait(kToEnd), 0) << "a member did not end well";
 }
 
 void Member::send(const json& command) {

@@ -25,6 +25,7 @@ class Process {
   Process& operator=(Process&&) = delete;
 
   pid_t pid() const { return pid_; }
+  bool is_running() const { return pid_ >= 0; }
   void kill();  // at once, and waits for it
   // Its exit code, or -1 if it does not end in time or not by itself.
   int wait(std::chrono::seconds limit);
@@ -52,6 +53,7 @@ class Fabric {
   json groups() const { return status().at("switches").at(0).at("groups"); }
   // RoCE payload bytes that host `i` sent: first transmissions and repeats.
   std::uint64_t payload_from(int host) const;
+  std::uint64_t lost() const;  // frames that links lost by chance
   void kill() { switch_->kill(); }
 
  private:
@@ -64,6 +66,8 @@ class Fabric {
 // What makes a process one of host `index` of the fabric.
 std::vector<std::string> on_host(const std::string& fabric_socket, int index);
 
+// Ends by itself when the test is done with it: a crash then, or what a sanitizer reports, fails the
+// test.
 class Member {
  public:
   // On host `index` of the fabric at `fabric_socket`; without a socket no NIC is preloaded.

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/mpi/pattern.h"
+#include "tests/mpi/strided.h"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -38,15 +39,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
 
-  /* Blocks of 16 bytes, 24 apart. */
-  enum { kBlock = 16, kStride = 24 };
   const int strided = strcmp(type, "vector") == 0 || (strcmp(type, "mixed") == 0 && rank % 2 == 1);
-  unsigned char* plain = malloc(max + kBlock);
-  unsigned char* spread = malloc((max / kBlock + 2) * kStride);
-  if (plain == NULL || spread == NULL) {
-    fprintf(stderr, "broadcast_check: no memory for --max %zu\n", max);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
+  unsigned char* plain = get_memory(guarded_room(max));
+  unsigned char* memory = strided ? get_memory(guarded_room(max)) : plain;
 
   if (until != NULL) {
     printf("pid %d %d\n", world_rank, (int)getpid());
@@ -74,32 +69,20 @@ int main(int argc, char** argv) {
       fill(plain, bytes, key);
     else
       memset(plain, 0xEE, bytes);
-    if (strided) {
-      const int blocks = (int)(bytes / kBlock);
-      for (int b = 0; b < blocks; b++)
-        memcpy(spread + (size_t)b * kStride, plain + (size_t)b * kBlock, kBlock);
-      MPI_Datatype vector, element;
-      MPI_Type_contiguous(kBlock, MPI_BYTE, &element);
-      MPI_Type_create_resized(element, 0, kStride, &vector);
-      MPI_Type_commit(&vector);
-      const double before = MPI_Wtime();
-      MPI_Bcast(spread, blocks, vector, root, comm);
-      if (MPI_Wtime() - before > longest) longest = MPI_Wtime() - before;
-      MPI_Type_free(&vector);
-      MPI_Type_free(&element);
-      for (int b = 0; b < blocks; b++)
-        memcpy(plain + (size_t)b * kBlock, spread + (size_t)b * kStride, kBlock);
-    } else {
-      const double before = MPI_Wtime();
-      MPI_Bcast(plain, (int)bytes, MPI_BYTE, root, comm);
-      if (MPI_Wtime() - before > longest) longest = MPI_Wtime() - before;
-    }
+    put_guarded(memory, plain, bytes, strided);
+    MPI_Datatype type_of = strided ? strided_type() : MPI_BYTE;
+    const double before = MPI_Wtime();
+    MPI_Bcast(memory, (int)(strided ? bytes / kBlock : bytes), type_of, root, comm);
+    if (MPI_Wtime() - before > longest) longest = MPI_Wtime() - before;
+    if (strided) MPI_Type_free(&type_of);
+    const int intact = get_guarded(plain, memory, bytes, strided);
     const size_t at = check(plain, bytes, key);
-    if (at != bytes && !wrong) { /* go on: the others are in the next call already */
+    if ((at != bytes || !intact) && !wrong) { /* go on: the others are in the next call already */
       fprintf(stderr,
               "broadcast_check: rank %d: broadcast %ld (seed %llu, root %d, %zu bytes): byte %zu "
-              "is wrong\n",
-              world_rank, i, (unsigned long long)seed, root, bytes, at);
+              "%s wrong\n",
+              world_rank, i, (unsigned long long)seed, root, bytes, at,
+              at != bytes ? "is" : "is the end, and what lies in gaps or behind is");
       wrong = 1;
     }
     total += bytes;
@@ -126,8 +109,8 @@ int main(int argc, char** argv) {
     printf("ok: %ld broadcasts, %llu bytes, longest %.3f s\n", i, total, longest_of_all);
   }
   if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
+  if (strided) free(memory);
   free(plain);
-  free(spread);
   MPI_Finalize();
   return any;
 }
