@@ -11,6 +11,8 @@
 #include <vector>
 
 #define TOML_EXCEPTIONS 0
+// Some of its assertions do not hold for text that is not TOML, such as "[:": its errors say so.
+#define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/toml.h>
 
 #include "wire/types.h"

@@ -111,6 +111,13 @@ TEST(TopologyFile, NeedsNoMoreThanHosts) {
   EXPECT_TRUE(t->hosts[0].up.is_ideal());
 }
 
+// toml++'s own assertion ended the program.
+TEST(TopologyFile, RefusesTextThatIsNotToml) {
+  for (const char* text : {"[:", "[[:", "a = [", "\"", "= 1"}) {
+    EXPECT_FALSE(Topology::from_toml(text)) << text;
+  }
+}
+
 TEST(TopologyFile, NamesAFileThatIsNotThere) {
   const auto t = Topology::from_file("/nonexistent/fabric.toml");
   ASSERT_FALSE(t);
