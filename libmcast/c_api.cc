@@ -168,7 +168,10 @@ mcast_status_t mcast_group_create(mcast_context_h context, const mcast_group_par
 }
 
 mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb, void* recv_arg) {
-  return with(from(group), [&](Group& g) { return status_of(g.set_receive(recv_cb, recv_arg)); });
+  if (group == nullptr) return invalid("the group is null");
+  return with(&from(group)->context(), [&](Context& c) {
+    return status_of(c.set_receive(*from(group), recv_cb, recv_arg));
+  });
 }
 
 mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out) {

@@ -166,6 +166,17 @@ Expected<void> Context::lead(Group& group, std::span<const mrp::MrpMember> membe
   return control_plane_.lead(wire::monotonic_now(), group, members, regions);
 }
 
+Expected<void> Context::set_receive(Group& group, mcast_recv_cb_t callback, void* arg) {
+  std::unique_lock progress(progress_mutex_, std::defer_lock);
+  auto locked = lock();
+  if (group.state() != MCAST_GROUP_WAITING) {
+    locked.unlock();
+    progress.lock();
+    locked.lock();
+  }
+  return group.set_receive(callback, arg);
+}
+
 Group* Context::find_group(std::uint32_t number) {
   const auto at = std::lower_bound(
       groups_.begin(), groups_.end(), number,

@@ -75,6 +75,9 @@ class Context {
   Expected<void> lead(Group& group, std::span<const mrp::MrpMember> members,
                       std::span<const wire::MrpRegion::Record> regions);
 
+  // Once the group is registered not from a callback: waits for the thread that is in progress().
+  Expected<void> set_receive(Group& group, mcast_recv_cb_t callback, void* arg);
+
   // The group's PSNs are synchronised at the next progress(). Under the state lock.
   void note_sync_due(const Group& group) { sync_due_.push_back(group.number()); }
 

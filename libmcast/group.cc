@@ -92,10 +92,6 @@ Expected<void> Group::set_receive(mcast_recv_cb_t callback, void* arg) {
     return mcast::fail(MCAST_ERR_INVALID,
                        "only an eager lane has a receive callback, and it needs one");
   }
-  if (state() != MCAST_GROUP_WAITING) {
-    return mcast::fail(MCAST_ERR_INVALID,
-                       "set the receive callback before the group is registered");
-  }
   recv_cb_ = callback;
   recv_arg_ = arg;
   return {};

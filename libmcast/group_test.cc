@@ -147,6 +147,23 @@ TEST_F(GroupOverFake, WithoutAReceiveCallbackAnswersNobodyYet) {
   EXPECT_THAT(said(), ElementsAre("confirm register 10.0.0.1"));
 }
 
+// Whoever set it goes, as a UCT interface that is closed; data still comes.
+TEST_F(GroupOverFake, HandsDataToTheCallbackThatReplacedAnother) {
+  make(MCAST_LANE_EAGER);
+  become_active();
+  int calls = 0;
+  const auto count = [](void* arg, void*, size_t, std::uint32_t) {
+    ++*static_cast<int*>(arg);
+    return MCAST_OK;
+  };
+  ASSERT_EQ(mcast_group_set_recv(group_, count, &calls), MCAST_OK) << mcast_last_error();
+  device_.deliver(pair(), "late", 1);
+  progress();
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(received_.empty());
+  EXPECT_EQ(mcast_group_set_recv(group_, nullptr, nullptr), MCAST_ERR_INVALID);
+}
+
 TEST_F(GroupOverFake, IgnoresWhoDoesNotKnowItsToken) {
   make(MCAST_LANE_EAGER);
   wire::MrpMessage message = about(MrpType::kRegister);

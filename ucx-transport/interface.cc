@@ -1,9 +1,6 @@
 #include "ucx-transport/interface.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <new>
 
 namespace cepheus::uct {
@@ -24,34 +21,16 @@ void release_buffer(uct_recv_desc_t* self, void* data) {
 }
 
 mcast_status_t on_eager(void* arg, void* data, size_t length, uint32_t imm) {
-  auto* state = static_cast<InterfaceState*>(arg);
-  if (state->is_closed) return MCAST_OK;
+  auto* base = static_cast<uct_base_iface_t*>(arg);
+  InterfaceState* state = reinterpret_cast<Interface*>(base)->state;
   if (imm >= UCT_AM_ID_MAX) return MCAST_OK;  // not an active message of ours: nobody can handle it
-  const uct_am_handler_t& handler = state->base->am[imm];
+  const uct_am_handler_t& handler = base->am[imm];
   const ucs_status_t status =
       handler.cb(handler.arg, data, static_cast<unsigned>(length), UCT_CB_PARAM_FLAG_DESC);
   if (status != UCS_INPROGRESS) return MCAST_OK;
   uct_recv_desc(data) = &state->release.super;
   return MCAST_INPROGRESS;
 }
-
-// States of eager lanes whose interface is closed: libmcast may call back with them as long as their
-// group lives, and nobody says here when it ends. Another group at its address proves that.
-class Retired {
- public:
-  void keep(InterfaceState* state) {
-    const std::lock_guard lock(mutex_);
-    states_[state->group].reset(state);
-  }
-  void forget(mcast_group_h group) {
-    const std::lock_guard lock(mutex_);
-    states_.erase(group);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<mcast_group_h, std::unique_ptr<InterfaceState>> states_;
-} retired;
 
 ucs_status_t query(uct_iface_h iface, uct_iface_attr_t* attr) {
   Interface* self = interface_of(iface);
@@ -179,21 +158,16 @@ ucs_status_t open_state(uct_base_iface_t& base, const InterfaceConfig& config,
   state->release.super.cb = release_buffer;
   state->release.state = state;
   *out = state;
-  if (attr.lane != MCAST_LANE_EAGER) return UCS_OK;
-  state->base = &base;
-  const ucs_status_t status = to_ucs(mcast_group_set_recv(group, on_eager, state));
-  if (status == UCS_OK) retired.forget(group);
-  return status;
+  if (attr.lane == MCAST_LANE_EAGER) return to_ucs(mcast_group_set_recv(group, on_eager, &base));
+  return UCS_OK;
 }
 
 void close_state(InterfaceState* state) {
   if (state == nullptr) return;
+  const auto drop = [](void*, void*, size_t, uint32_t) { return MCAST_OK; };
+  if (state->lane == MCAST_LANE_EAGER) mcast_group_set_recv(state->group, drop, nullptr);
   state->is_closed = true;
-  if (state->lane == MCAST_LANE_EAGER) {
-    retired.keep(state);
-  } else {
-    release_if_unused(state);
-  }
+  release_if_unused(state);
 }
 
 uct_iface_ops_t make_interface_ops() {

@@ -48,14 +48,12 @@ struct PendingRequest {
 };
 
 // libmcast still has what an interface posted when that is closed: receives and sends end when their
-// group does. So the state lives until the last of them has ended; an eager lane's, which is the
-// argument of its callback, as long as the group may. Nobody is called back any more.
+// group does. So the state lives until the last of them has ended. Nobody is called back any more.
 struct InterfaceState {
   mcast_group_h group = nullptr;
   mcast_context_h context = nullptr;
   GroupAddress address{};
   mcast_lane_t lane = MCAST_LANE_EAGER;
-  uct_base_iface_t* base = nullptr;  // eager lanes: whose handlers are called
   size_t max_message = 0;
   BufferRelease release{};
   std::vector<Operation*> idle;  // owned

@@ -449,7 +449,9 @@ TEST_F(RcMcast, DropsArrivalsOnceItIsClosed) {
   make(MCAST_LANE_EAGER, 64);
   Handled handled;
   ASSERT_EQ(uct_iface_set_am_handler(iface_, 5, handle, &handled, 0), UCS_OK);
+  void* const arg = lib.recv_arg;
   close();
+  EXPECT_NE(lib.recv_arg, arg) << "it has gone";
   char data[] = "late";
   EXPECT_EQ(lib.recv_cb(lib.recv_arg, data, 4, 5), MCAST_OK);
   EXPECT_EQ(handled.at, nullptr);

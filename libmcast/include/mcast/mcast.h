@@ -150,7 +150,9 @@ typedef struct mcast_group_params {
 
 MCAST_API mcast_status_t mcast_group_create(mcast_context_h context,
                                             const mcast_group_params_t* params, mcast_group_h* out);
-/* Sets the eager lane's callback; before the group is registered. */
+/* Sets the eager lane's callback: without one a member takes part in no registration. Once it is
+ * registered the callback may be replaced, not from a callback; then the call blocks while another
+ * thread is inside mcast_progress(). */
 MCAST_API mcast_status_t mcast_group_set_recv(mcast_group_h group, mcast_recv_cb_t recv_cb,
                                               void* recv_arg);
 MCAST_API mcast_status_t mcast_group_member(mcast_group_h group, mcast_member_t* out);

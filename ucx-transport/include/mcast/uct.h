@@ -29,10 +29,10 @@ typedef ucs_status_t (*rc_mcast_open_t)(uct_md_h md, uct_worker_h worker, mcast_
                                         uct_iface_h* out);
 
 /* Opens an interface that is this process's member of `group`, of an eager lane before the group
- * is registered. Close it with uct_iface_close(), before or after the group is destroyed; posted
- * requests then end without a callback. Its progress is mcast_progress() of the group's context,
- * which the program may call instead. One thread at a time, as the worker's.
- * UCS_ERR_INVALID_PARAM: no group. */
+ * is registered. Close it with uct_iface_close(), before the group is destroyed; one of an eager lane
+ * not from a callback, since closing waits for mcast_progress() to end. Its progress is
+ * mcast_progress() of the group's context, which the program may call instead. One thread at a
+ * time, as the worker's. UCS_ERR_INVALID_PARAM: no group. */
 MCAST_API ucs_status_t cepheus_uct_rc_mcast_open(uct_md_h md, uct_worker_h worker,
                                                  mcast_group_h group, uct_iface_h* out);
 
