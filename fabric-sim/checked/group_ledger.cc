@@ -222,8 +222,8 @@ void GroupLedger::on_death(std::size_t member) {
 }
 
 void GroupLedger::on_failed(std::size_t member, const std::string& what) {
-  has_failed_ = true;
   if (is_over_ || !plan_.in_turns || may_fail_ || dead_[member]) return;
+  has_failed_ = true;
   findings_.report(Invariant::kLiveness, "member " + std::to_string(member) + ": " + what);
 }
 

@@ -38,6 +38,7 @@ GroupMember::GroupMember(Simulator& simulator, Host& host, GroupLedger& ledger, 
       random_(seed),
       memory_(host, ledger, index, transport.receive_slots),
       publisher_(kPublishPace, ledger.plan().first_publication) {
+  is_under_way_.resize(ledger_.plan().messages.size());
   host.attach(qpn(), *this);
   if (ledger_.plan().is_announced) {
     publisher_.announce(now());
@@ -289,6 +290,8 @@ void GroupMember::post_send(std::size_t message) {
   record(recording::Event::kPosted, message);
   require(host().post_send(qpn(), wr));
   ledger_.on_posted(message);
+  is_under_way_[message] = true;
+  ++waits_for_;
   engine().on_send_posted(packets_of(plan));
   watch();
 }
@@ -348,6 +351,11 @@ void GroupMember::on_arrival(const rnic::Completion& completion) {
 
 void GroupMember::on_completion(Instant now, const rnic::Completion& completion) {
   if (!is_open() || is_of_halt(now, completion)) return;
+  if (completion.wr_id >= kFirstSend) {
+    const auto message = static_cast<std::size_t>(completion.wr_id - kFirstSend);
+    if (is_under_way_[message]) --waits_for_;  // an announcement has its message's number, too
+    is_under_way_[message] = false;
+  }
   if (completion.status != rnic::WcStatus::kSuccess) {
     engine().fail(MCAST_ERR_FABRIC, MCAST_CAUSE_WORK,
                   std::string("work request ended with ") + rnic::to_string(completion.status));

@@ -41,11 +41,8 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   void die();
   // Destroys the queue pair.
   void close();
-  // A send has neither completed nor failed.
-  bool is_waiting() const {
-    return is_open() && engine().state() != MCAST_GROUP_FAILED &&
-           engine().flow().sends_outstanding > 0;
-  }
+  // A send has neither completed nor failed, as its queue pair says.
+  bool is_waiting() const { return is_open() && waits_for_ > 0; }
 
   void on_event(Instant now, std::uint64_t what) override;
   void on_completion(Instant now, const rnic::Completion& completion) override;
@@ -98,8 +95,10 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   mrp::Publisher publisher_;
   bool has_moved_ = false;  // its region, to where it stays
   std::function<void()> tell_;
-  std::size_t next_message_ = 0;   // of the group: the next that may be ours to post
-  std::size_t paused_before_ = 0;  // message + 1 before which we have paused already
+  std::vector<bool> is_under_way_;  // of its messages: posted, and no completion has come
+  std::size_t waits_for_ = 0;       // so many
+  std::size_t next_message_ = 0;    // of the group: the next that may be ours to post
+  std::size_t paused_before_ = 0;   // message + 1 before which we have paused already
   mcast_group_state_t seen_ = MCAST_GROUP_WAITING;  // the engine's state
   bool watching_ = false;
   bool pausing_ = false;
