@@ -18,7 +18,7 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
 constexpr unsigned kLooksAlike = 4;
 constexpr unsigned kMostLooks = 20;
 
-using Digests = std::vector<Digest>;  // of the same bytes, by replica
+using AllDigests = std::vector<Digest>;  // of the same bytes, by replica
 
 class Check {
  public:
@@ -41,7 +41,7 @@ class Check {
   int report() const {
     for (const std::uint64_t offset : differing_) {
       std::cout << "block " << offset / geometry_.block << " differs:";
-      const Digests& found = blocks_.at(offset);
+      const AllDigests& found = blocks_.at(offset);
       for (std::size_t i = 0; i < found.size(); ++i) {
         std::cout << " " << replicas_[i].address() << (i + 1 < found.size() ? "," : "");
         const auto same =
@@ -69,7 +69,7 @@ class Check {
  private:
   // Units that differ, with what each replica has.
   wire::Result<void> find(std::uint64_t begin, std::uint64_t length, std::uint32_t unit,
-                          std::uint64_t step, std::map<std::uint64_t, Digests>& out) {
+                          std::uint64_t step, std::map<std::uint64_t, AllDigests>& out) {
     for (std::uint64_t at = begin; at < begin + length; at += step) {
       std::vector<std::vector<Digest>> all;
       for (Observer& replica : replicas_) {
@@ -78,7 +78,7 @@ class Check {
         all.push_back(std::move(*digests));
       }
       for (std::size_t i = 0; i < all.front().size(); ++i) {
-        Digests found;
+        AllDigests found;
         for (const auto& each : all) found.push_back(each[i]);
         if (!is_alike(found)) out[at + i * unit] = std::move(found);
       }
@@ -86,7 +86,7 @@ class Check {
     return {};
   }
 
-  static bool is_alike(const Digests& found) {
+  static bool is_alike(const AllDigests& found) {
     return std::all_of(found.begin(), found.end(),
                        [&](const Digest& d) { return d == found.front(); });
   }
@@ -98,14 +98,14 @@ class Check {
     for (unsigned look = 0; look < kMostLooks && !unchanged.empty(); ++look) {
       std::this_thread::sleep_for(kBetweenLooks);
       for (auto at = unchanged.begin(); at != unchanged.end();) {
-        std::map<std::uint64_t, Digests> now;
+        std::map<std::uint64_t, AllDigests> now;
         auto done = find(at->first, geometry_.block, geometry_.block, geometry_.block, now);
         if (!done) return done;
         if (now.empty()) {
           at = unchanged.erase(at);
           continue;
         }
-        Digests& before = blocks_[at->first];
+        AllDigests& before = blocks_[at->first];
         at->second = before == now.begin()->second ? at->second + 1 : 1;
         before = now.begin()->second;
         if (at->second < kLooksAlike) {
@@ -122,7 +122,7 @@ class Check {
 
   std::vector<Observer> replicas_;
   const Geometry geometry_;
-  std::map<std::uint64_t, Digests> chunks_, blocks_;  // by offset
+  std::map<std::uint64_t, AllDigests> chunks_, blocks_;  // by offset
   std::vector<std::uint64_t> differing_, busy_;
 };
 
