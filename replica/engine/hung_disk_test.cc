@@ -80,6 +80,19 @@ TEST_F(HungDisk, IsNoneIfTheOthersTakeAsLong) {
   EXPECT_EQ(all(Kind::kComplete).size(), 1u);
 }
 
+TEST_F(HungDisk, OfTheOnlyOneInSyncIsWaitedForThoughAnotherIsBeingAdded) {
+  writer->on_disconnected(now, 1, todo);
+  writer->on_disconnected(now, 2, todo);
+  run();
+  return_with_a_promise(2);
+  silent = Members::only(0);
+  pass(1s);
+  ASSERT_TRUE(writer->config().members.has(2)) << "it is being added";
+  pass(60s);
+  EXPECT_TRUE(writer->is_connected(0));
+  EXPECT_EQ(writer->phase(), Writer::Phase::kServing);
+}
+
 TEST_F(HungDisk, OfTheLastOneIsWaitedFor) {
   writer->on_disconnected(now, 0, todo);
   writer->on_disconnected(now, 1, todo);
@@ -109,6 +122,25 @@ TEST_F(HungDisk, HasToEndAFlushBeforeTheReplicaReturns) {
   silent = {};
   answer_last(2, Ask::kFlush);
   EXPECT_TRUE(writer->is_in_sync(2));
+}
+
+// A replica that is copied has all copies to flush.
+TEST_F(HungDisk, IsNoneWhereAReplicaThatIsCopiedFlushesLate) {
+  writer->on_disconnected(now, 2, todo);
+  run();
+  submit(IoKind::kWrite, 1);
+  write_is_everywhere(all(Kind::kWrite).back());
+  return_with_a_promise(2);
+  pass(2s);
+  ASSERT_FALSE(all(Kind::kCopy).empty()) << "it is being copied";
+  silent = Members::only(2);
+  submit(IoKind::kFlush, 2);
+  pass(11s);
+  EXPECT_EQ(all(Kind::kComplete).size(), 2u) << "the flush has ended without it";
+  EXPECT_TRUE(writer->is_connected(2));
+  submit(IoKind::kFlush, 3);
+  EXPECT_EQ(all(Kind::kComplete).size(), 3u) << "the next one does not wait";
+  EXPECT_FALSE(writer->is_in_sync(2));
 }
 
 // Its timer has nothing to do meanwhile.

@@ -90,6 +90,11 @@ void Writer::start_flush(Instant now, std::size_t op, WriterActions& out) {
   round.request.ask = Ask::kFlush;
   round.waiting = wanted();
   round.op = op;
+  for (unsigned r = 0; r < settings_.replicas; ++r) {
+    if (!peers_[r].flushes_late) continue;
+    round.waiting = round.waiting.without(r);
+    flush_again(r);
+  }
   start_round(now, std::move(round), out);
 }
 

@@ -64,12 +64,13 @@ class Writer {
   struct Peer {
     bool is_connected = false;
     bool has_promised = false;
-    bool is_fresh = false;    // was never in sync: lacks everything
-    bool is_syncing = false;  // gets all writes, and copies of what it missed
-    bool has_todo = false;    // `todo` was made out when the group was formed
-    bool is_flushed = false;  // ... and copied, and flushed
-    bool is_hung = false;     // its disk hung: it returns once a flush has ended there
-    Config config{};          // as it was promised
+    bool is_fresh = false;      // was never in sync: lacks everything
+    bool is_syncing = false;    // gets all writes, and copies of what it missed
+    bool has_todo = false;      // `todo` was made out when the group was formed
+    bool is_flushed = false;    // ... and copied, and flushed
+    bool is_hung = false;       // its disk hung: it returns once a flush has ended there
+    bool flushes_late = false;  // while it is copied: requests don't wait for its flushes
+    Config config{};            // as it was promised
     Loss loss = Loss::kNone;
     ChunkBitmap marks;
     ChunkBitmap todo;
@@ -140,6 +141,9 @@ class Writer {
   void start_round(Instant now, Round round, WriterActions& out);
   void start_flush_of(Instant now, unsigned replica, Round::Purpose purpose, WriterActions& out);
   bool is_asked(unsigned replica, Round::Purpose purpose) const;
+  // The replica is copied, and has to flush once more before it is in sync: a flush was acknowledged
+  // without it.
+  void flush_again(unsigned replica);
   bool may_be_late(const Round& round) const;
   void evict_hung(Instant now, WriterActions& out);
   void leave_rounds(Instant now, unsigned replica, WriterActions& out);
@@ -170,6 +174,8 @@ class Writer {
   void drop_group(WriterActions& out);
   void take_back_posted();
   Members wanted() const;
+  // Members of the configuration, without the one that is being added.
+  Members in_sync() const;
   Members promised() const;
   Members readable() const;  // in sync, and on record as such
 

@@ -29,9 +29,12 @@ Members Writer::wanted() const {
   return members;
 }
 
+Members Writer::in_sync() const {
+  return growing_ ? config_.members.without(*growing_) : config_.members;
+}
+
 Members Writer::readable() const {
-  Members members = config_.members & promised();
-  if (growing_) members = members.without(*growing_);
+  Members members = in_sync() & promised();
   if (!settings_.rules.copy_before_in_sync) members = wanted() & promised();
   return members;
 }
@@ -223,7 +226,9 @@ void Writer::start_again(Instant now, const Epoch& after, WriterActions& out) {
   rounds_.clear();
   growing_.reset();
   unsettled_ = {};
-  for (Peer& peer : peers_) peer.is_syncing = peer.has_todo = peer.is_flushed = false;
+  for (Peer& peer : peers_) {
+    peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
+  }
   repeat_writes();
   phase_ = Phase::kAcquiring;
   const bool is_alone = after == epoch_;
@@ -250,7 +255,7 @@ void Writer::evict(Instant now, unsigned replica, WriterActions& out) {
   Peer& peer = peers_[replica];
   if (!peer.is_connected) return;
   peer.is_connected = peer.has_promised = false;
-  peer.is_syncing = peer.has_todo = peer.is_flushed = false;
+  peer.is_syncing = peer.has_todo = peer.is_flushed = peer.flushes_late = false;
   peer.rejoin_at = now + settings_.rejoin;
   out.push_back({Kind::kHangUp, replica});
   if (phase_ == Phase::kAcquiring || has_ended()) return;

@@ -39,13 +39,22 @@ bool Writer::is_asked(unsigned replica, Round::Purpose purpose) const {
   });
 }
 
-// Without those who have not answered the volume goes on.
+// The volume goes on without the replicas that have not answered: one in sync has. Before the first
+// configuration is settled it does not, since all of its members have to promise.
 bool Writer::may_be_late(const Round& round) const {
-  return settings_.rules.evict_hung_disk && round.until != Instant::max() &&
-         !(config_.members - round.waiting).empty();
+  return settings_.rules.evict_hung_disk && round.until != Instant::max() && unsettled_.empty() &&
+         !(in_sync() - round.waiting).empty();
 }
 
-// One after the other: whoever is given up may leave another one as the last in sync.
+void Writer::flush_again(unsigned replica) {
+  peers_[replica].is_flushed = false;
+  std::erase_if(rounds_, [&](const Round& round) {
+    return round.purpose == Round::Purpose::kSyncFlush && round.peer == replica;
+  });
+}
+
+// One after the other: without one of them, another may be the last in sync. A replica that is being
+// copied has all copies to flush, so requests go on without its flushes.
 void Writer::evict_hung(Instant now, WriterActions& out) {
   const auto find = [&] {
     return std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& round) {
@@ -54,6 +63,15 @@ void Writer::evict_hung(Instant now, WriterActions& out) {
   };
   for (auto late = find(); late != rounds_.end(); late = find()) {
     const unsigned replica = late->waiting.lowest();
+    if (late->purpose == Round::Purpose::kFlush && !config_.members.has(replica)) {
+      peers_[replica].flushes_late = true;
+      late->waiting = late->waiting.without(replica);
+      const Round ended = *late;
+      if (ended.waiting.empty()) rounds_.erase(late);
+      flush_again(replica);
+      if (ended.waiting.empty()) end_round(now, ended, out);
+      continue;
+    }
     peers_[replica].is_hung = true;
     evict(now, replica, out);
   }
@@ -97,7 +115,7 @@ void Writer::on_answer(Instant now, unsigned replica, const Answer& answer, Writ
     });
     if (round == rounds_.end()) return;  // a ping's, or of a round that needs it no more
     round->waiting = round->waiting.without(replica);
-    if (round->until == Instant::max() && config_.members.has(replica)) {
+    if (round->until == Instant::max() && in_sync().has(replica)) {
       round->until = now + std::max(settings_.disk, now - round->asked);
     }
     if (round->waiting.empty()) {
@@ -128,6 +146,7 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
       if (growing_) {
         Peer& peer = peers_[*growing_];
         peer.is_syncing = peer.has_todo = peer.is_flushed = peer.is_fresh = false;
+        peer.flushes_late = false;
         growing_.reset();
       }
       break;
@@ -138,6 +157,7 @@ void Writer::end_round(Instant now, const Round& round, WriterActions& out) {
       break;
     case Round::Purpose::kSyncFlush:
       if (peers_[round.peer].has_todo) peers_[round.peer].is_flushed = true;
+      peers_[round.peer].flushes_late = false;
       break;
     case Round::Purpose::kClean:
       clean(out);

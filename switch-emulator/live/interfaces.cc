@@ -1,5 +1,7 @@
 #include "switch-emulator/live/interfaces.h"
 
+#include <net/if.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -64,7 +66,22 @@ void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant
     datapath_.detach(now, host);
     warn_(who + "detached: interface " + port.config().interface + " is gone; make it again");
   }
-  if (open(port, host, now)) warn_(who + "attached again at interface " + port.config().interface);
+  const std::string& interface = port.config().interface;
+  if (!is_there(interface)) return;
+  const auto opened = open(port, host, now);
+  tell(host, opened, who + "attached again at interface " + interface);
+}
+
+// To open a packet socket in vain costs the kernel milliseconds, in which no frame moves.
+bool Interfaces::is_there(const std::string& interface) {
+  return if_nametoindex(interface.c_str()) != 0;
+}
+
+// `good` if it was opened, else the reason once.
+void Interfaces::tell(std::size_t who, const wire::Result<void>& opened, const std::string& good) {
+  const std::string text = opened ? good : opened.error().text;
+  if (std::string& last = told_[who]; last != text) warn_(last = text);
+  if (opened) told_.erase(who);
 }
 
 void Interfaces::look_at_one_armed(wire::Instant now) {
@@ -76,9 +93,10 @@ void Interfaces::look_at_one_armed(wire::Instant now) {
     datapath_.close_one_armed(now);
     warn_("all hosts behind it are detached: " + looked.error().text);
   }
-  if (open_one_armed(now)) {
-    warn_("hosts are attached again at interface " + one_armed.config().interface);
-  }
+  const std::string& interface = one_armed.config().interface;
+  if (!is_there(interface)) return;
+  const auto opened = open_one_armed(now);
+  tell(datapath_.host_count(), opened, "hosts are attached again at interface " + interface);
 }
 
 }  // namespace cepheus::live

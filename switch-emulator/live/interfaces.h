@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "switch-emulator/live/datapath.h"
@@ -36,13 +37,16 @@ class Interfaces {
   void look_at_one_armed(wire::Instant now);
   wire::Result<void> open(fabric::WirePort& port, std::size_t host, wire::Instant now);
   wire::Result<void> open_one_armed(wire::Instant now);
+  static bool is_there(const std::string& interface);
+  void tell(std::size_t who, const wire::Result<void>& opened, const std::string& good);
   template <typename Interface, typename Wake>
   wire::Result<void> watch(Interface& port, Wake wake);
 
   Datapath& datapath_;
   Poller& poller_;
   const std::function<void(const std::string&)> warn_;
-  wire::Instant next_look_ = wire::kNever;  // never: there are no interfaces
+  std::map<std::size_t, std::string> told_;  // why hosts are not attached; the last: one-armed
+  wire::Instant next_look_ = wire::kNever;   // never: there are no interfaces
 };
 
 }  // namespace cepheus::live

@@ -70,8 +70,10 @@ wire::Result<void> OneArmedInterface::check_forwarding() {
 }
 
 wire::Result<void> OneArmedInterface::look() {
-  // DPDK's device is not the kernel's interface, and does not end with it.
-  if (!next_hops_->refresh() && config_.dpdk_device.empty()) {
+  const bool is_there = next_hops_->refresh();
+  // DPDK's device is not the kernel's interface, does not end with it, and can't be opened again.
+  if (!config_.dpdk_device.empty()) return {};
+  if (!is_there) {
     return wire::fail(wire::ErrorCode::kUnavailable, "interface " + config_.interface +
                                                          " is gone; make it again, with its "
                                                          "address and routes");

@@ -5,6 +5,9 @@
 #include <cassert>
 #include <cstring>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include "wire/mrp.h"
 
@@ -78,8 +81,14 @@ void PayloadPools::leave(std::uint32_t pool) {
   free_if_unused(pools_[pool]);
 }
 
+// The kernel takes milliseconds to free its pages: not in the thread that moves frames.
 void PayloadPools::free_if_unused(Pool& pool) {
-  if (pool.clients == 0 && pool.in_use == 0) pool = {};
+  if (pool.clients != 0 || pool.in_use != 0) return;
+  Pool unused = std::exchange(pool, {});
+  try {
+    std::thread([memory = std::move(unused.memory), file = std::move(unused.file)] {}).detach();
+  } catch (const std::system_error&) {  // no thread to be had: they are freed here
+  }
 }
 
 bool PayloadPools::keep_private(wire::Frame& frame) {

@@ -309,7 +309,7 @@ TEST(Cepheusctl, SaysThatAnswersOfWrongTypesAreNoRecording) {
     answer.update(wrong);
     AnsweringFabric fabric(answer);
     Invocation run(
-        {"--socket", fabric.socket(), "record", "--seconds", "0", directory + "/record"});
+        {"--socket", fabric.socket(), "record", "--seconds", "0.05", directory + "/record"});
     EXPECT_EQ(run.exit_code(), 1) << wrong;
     EXPECT_THAT(run.output(), HasSubstr("the fabric's answer is no recording")) << wrong;
   }
