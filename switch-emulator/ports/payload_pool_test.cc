@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "wire/mrp.h"
 
