@@ -127,14 +127,13 @@ Code HostsBroadcast::progress() {
   // A root that leads its host needs nobody's help to give the data to the other hosts.
   const bool collects = source_inside_ > 0;
   const Step after_decision = collects ? Step::kCollect : Step::kAcross;
-  const bool decides = attended_ && done_ == 0 && !*serves_;
   while (done_ < payload_->bytes()) {
     Code rc = Code::kDone;
     Step next = Step::kOpen;
     switch (step_) {
       case Step::kOpen:
         rc = open();
-        next = decides ? Step::kDecide : after_decision;
+        next = attended_ && done_ == 0 && !*serves_ ? Step::kDecide : after_decision;
         break;
       case Step::kDecide:
         rc = decide();

@@ -7,6 +7,7 @@
 
 #include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
+#include "collectives/core/rules.h"
 #include "collectives/group/clock.h"
 
 namespace cepheus::coll {
@@ -88,7 +89,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
     next.ended(Clock::now().time_since_epoch());
     lane.set_retry_after(retry_after(next));
     const Agreement& agreement = session_->agreement();
-    if (agreement.is_broken()) lane.refuse(agreement.reason());
+    if (agreement.is_broken() && rules.failed_member_refuses) lane.refuse(agreement.reason());
   }
   const bool again = lane.retry_at() != TeamLane::kNever;  // refused before
   switch (lane.progress()) {
@@ -273,7 +274,7 @@ void Multicast::receive() {
       check_.receive(from, message);
     } else if (message.generation == session_->generation()) {
       session_->agreement().receive(from, message, actions_);
-    } else if (message.generation > session_->generation()) {
+    } else if (message.generation > session_->generation() && rules.early_messages_kept) {
       held_.push_back({from, message});
     }
   }
@@ -290,7 +291,7 @@ void Multicast::take(const Actions& actions) {
         serve_stored(action.to, action.message.unit);
         break;
       case Action::Kind::kTellDelivered:
-        if (session_->is_delivered(action.message.unit))
+        if (session_->is_delivered(action.message.unit) || !rules.delivered_is_acknowledged)
           session_->agreement().deliver(action.to, action.message.unit, actions_);
         break;
       case Action::Kind::kServeCurrent:

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "collectives/core/parameters.h"
 #include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_clock.h"
 #include "collectives/fakes/fake_job.h"
@@ -98,6 +99,33 @@ TEST_F(LostUnit, IsAnErrorOnAHostThoughTheRootDoesNotLeadItsOwn) {
   ASSERT_TRUE(job.run());
   EXPECT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kFailed, Code::kFailed));
   expect_right_broadcasts(job, 4);
+}
+
+// Mode "require" ends the job, though the ranks that have the data hear of the breach first. Rank 2
+// has lost it, and then its NIC fails: it asks the root, which has returned.
+TEST_F(LostUnit, EndsTheJobThatRequiresMulticast) {
+  for (const std::size_t bytes : {10u, 300u}) {
+    SCOPED_TRACE(bytes);
+    fake::Job job(4);
+    parameters().mode = static_cast<int>(Mode::kRequire);
+    for (const std::size_t each : {310 - bytes, bytes}) {
+      job.begin_all(0, each);
+      ASSERT_TRUE(job.run());
+    }
+    job.fabric.deafen(job.last_end(2));
+    job.begin_all(0, bytes);
+    job.pass(milliseconds(20));
+    ASSERT_THAT(job.results(), ElementsAre(Code::kDone, Code::kDone, Code::kPending, Code::kDone));
+    job.fabric.fail(job.last_end(2), MCAST_CAUSE_DEVICE, "the port is gone");
+    try {
+      (void)job.run();
+      FAIL() << "rank 2's call has returned";
+    } catch (const fake::Aborted& abort) {
+      EXPECT_EQ(abort.rank, 2);
+      EXPECT_THAT(abort.reason, testing::HasSubstr("lost data"));
+    }
+    EXPECT_EQ(job.result(2), Code::kPending);
+  }
 }
 
 using WrongRepair = Story;
@@ -244,6 +272,17 @@ TEST_F(ScarceMemory, OfAHostsLeaderIsAnErrorOnItsHostIfTheSavedFunctionCanNotSer
     const std::vector<int> failing = failing_ranks(job, 2, attended);
     EXPECT_THAT(failing, attended ? std::vector<int>{} : std::vector<int>({2, 3}));
   }
+}
+
+// All messages of the broadcast's first window wait at rank 3 when it calls.
+TEST_F(Story, ARankThatComesLateToItsHostsBroadcastGetsEachWindow) {
+  fake::Job job(4, 2);
+  for (const int rank : {0, 1, 2}) job.begin(rank, 0, 1000);
+  job.pass(milliseconds(20));
+  job.begin(3, 0, 1000);
+  ASSERT_TRUE(job.run());
+  EXPECT_THAT(job.results(), Each(Code::kDone));
+  EXPECT_TRUE(job.all_have_data());
 }
 
 // The lane of large broadcasts breaks at rank 2 alone, which nobody else knows, and then the small

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fabric-sim/checked/campaign.h"
+#include "fabric-sim/checked/first_seed.h"
 #include "fabric-sim/checked/mutation_check.h"
 #include "fabric-sim/checked/shrink.h"
 #include "fabric-sim/experiments/command.h"

@@ -11,6 +11,7 @@
 #include "ompi-coll/buffer.h"
 #include "ompi-coll/codes.h"
 #include "ompi-coll/host_objects.h"
+#include "ompi-coll/parameters.h"
 #include "ompi-coll/request.h"
 
 using namespace cepheus::ompi;

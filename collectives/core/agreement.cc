@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "collectives/core/rules.h"
+
 namespace cepheus::coll {
 
 using Kind = ControlMessage::Kind;
@@ -56,7 +58,7 @@ void Agreement::enter(std::uint64_t unit, int root, std::uint64_t retry_after, A
   asked_since_ = false;
   delivered_ = 0;
   retry_after_ = retry_after;
-  if (is_root() && salvaged_ && !cut_) decide_cut(out);
+  if (may_decide() && salvaged_ && !cut_) decide_cut(out);
 }
 
 void Agreement::leave(std::uint64_t next_unit, Actions& out) {
@@ -81,17 +83,19 @@ void Agreement::fail(Cause cause, const std::string& reason) {
 void Agreement::salvaged(bool unacknowledged, Actions& out) {
   if (salvaged_) return;
   salvaged_ = true;
-  if (is_root() && sent_) {
+  if (is_root() && sent_ && rules.sent_is_served) {
     answered_.assign(static_cast<std::size_t>(size_), false);
     unanswered_ = size_ - 1;
     send(Action::kEveryone, message(Kind::kBroken, position_, 0), out);
   } else {
-    if (is_root() && !cut_) decide_cut(out);
+    if (may_decide() && !cut_) decide_cut(out);
     if (unacknowledged) send(Action::kEveryone, message(Kind::kBroken, kNoUnit, 0), out);
   }
   for (const Deferred& each : deferred_) take_lack(each.from, each.message, out);
   deferred_.clear();
 }
+
+bool Agreement::may_decide() const { return is_root() || (inside_ && !rules.root_decides); }
 
 void Agreement::decide_cut(Actions& out) {
   cut_ = position_;
@@ -137,7 +141,7 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       if (m.unit == kNoUnit) return;
       if (m.unit < position_) {
         send(from, message(Kind::kHave, m.unit, 0), out);
-      } else {
+      } else if (rules.late_answer) {
         asked_.push_back({m.unit, from});
       }
       return;
@@ -145,11 +149,11 @@ void Agreement::receive(int from, const ControlMessage& m, Actions& out) {
       fail(m.cause, m.reason);
       if (cut_) return;
       cut_ = m.unit;
-      retry_at_ = m.value;
+      retry_at_ = rules.one_retry_unit ? m.value : m.unit + retry_after_;
       return;
     case Kind::kLack:
       fail(m.cause, m.reason);
-      if (salvaged_) {
+      if (salvaged_ || !rules.lack_waits) {
         take_lack(from, m, out);
       } else {
         deferred_.push_back({from, m});
@@ -185,8 +189,8 @@ void Agreement::take_waiting(int from, std::uint64_t unit, Actions& out) {
 // answers that come together with it: the root was outside MPI while this member asked.
 void Agreement::take_delivered(int from, std::uint64_t unit) {
   if (!inside_ || from != root_ || unit != position_) return;
-  if (!std::exchange(asked_since_, false)) return;
-  if (++delivered_ < 2) {
+  if (!std::exchange(asked_since_, false) && rules.two_answers) return;
+  if (++delivered_ < 2 && rules.two_answers) {
     ask_at_.reset();
     ask_in_ = ask_again_in_ = kAskAgain;
     return;
@@ -215,7 +219,8 @@ void Agreement::take_answer(int from) {
 
 Agreement::Path Agreement::path() const {
   if (!broken_) return Path::kMulticast;
-  if (!salvaged_) return Path::kSalvage;  // buffers may still be written to
+  // Buffers may still be written to.
+  if (!salvaged_ && rules.repair_waits) return Path::kSalvage;
   if (gone_) return Path::kGone;
   return cut_ && position_ >= *cut_ ? Path::kSaved : Path::kRepair;
 }

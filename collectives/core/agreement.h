@@ -141,6 +141,7 @@ class Agreement {
   void take_waiting(int from, std::uint64_t unit, Actions& out);
   void take_delivered(int from, std::uint64_t unit);
   bool is_root() const { return inside_ && root_ == rank_; }
+  bool may_decide() const;
 
   const int rank_, size_;
   const std::uint32_t generation_;

@@ -14,6 +14,13 @@ namespace {
 
 Fabric* running_fabric = nullptr;
 
+// Of a message with these bytes; a small one has no operation.
+std::uint64_t unit_of(std::uint32_t imm, const mcast_op_t* op, const std::byte* bytes) {
+  std::uint64_t unit = imm / BulkOperation::kPieces;
+  if (op == nullptr) std::memcpy(&unit, bytes, sizeof unit);  // EagerHeader's
+  return unit;
+}
+
 void complete(mcast_op_t* op, mcast_status_t status, std::size_t length, std::uint32_t imm) {
   const Counting counted(true);
   op->done(op, status, length, imm);
@@ -27,6 +34,8 @@ struct FabricCalls {
   static std::uint32_t next_number() { return ++running_fabric->numbers_; }
   static void note_end_of(const mcast_group& end) { running_fabric->note_end_of(end); }
   static std::uint64_t next_serial() { return ++running_fabric->serials_; }
+  static bool knows(mcast_group_h group) { return running_fabric->knows(group); }
+  static void note_misuse() { ++running_fabric->misuses_; }
 };
 
 Fabric::Fabric() { running_fabric = this; }
@@ -36,6 +45,19 @@ mcast_group* Fabric::find(std::uint32_t end) const {
   const auto at = std::find_if(groups_.begin(), groups_.end(),
                                [&](const auto& each) { return each->number == end; });
   return at == groups_.end() ? nullptr : at->get();
+}
+
+bool Fabric::knows(mcast_group_h group) {
+  const bool is_there = std::any_of(groups_.begin(), groups_.end(),
+                                    [&](const auto& each) { return each.get() == group; });
+  if (!is_there) ++misuses_;
+  return is_there;
+}
+
+std::vector<std::uint32_t> Fabric::all_ends() const {
+  std::vector<std::uint32_t> all;
+  for (const auto& each : groups_) all.push_back(each->number);
+  return all;
 }
 
 std::vector<std::uint32_t> Fabric::ends() const {
@@ -64,11 +86,11 @@ const mcast_group::Send* Fabric::next_for(const mcast_group& end, mcast_group** 
 std::vector<std::uint32_t> Fabric::deliverable() const {
   std::vector<std::uint32_t> found;
   for (const auto& group : groups_) {
-    if (group->status < 0 || group->wire == 0 || cut_.contains(group->member)) continue;
+    if (group->status < 0 || group->wire == 0 || is_cut_off(group->member)) continue;
     if (ended_.contains(group->wire)) continue;
     mcast_group* from = nullptr;
     const auto* send = next_for(*group, &from);
-    if (send == nullptr || cut_.contains(from->member)) continue;
+    if (send == nullptr || is_cut_off(from->member)) continue;
     if (send->op == nullptr || !group->receives.empty()) found.push_back(group->number);
   }
   return found;
@@ -80,13 +102,13 @@ void Fabric::deliver(std::uint32_t end) {
   auto& send = const_cast<mcast_group::Send&>(*next_for(group, &from));
   send.lacking.erase(end);
   const auto* bytes = static_cast<const std::byte*>(send.memory);
-  std::uint64_t unit = send.imm / BulkOperation::kPieces;
-  if (send.op == nullptr) std::memcpy(&unit, bytes, sizeof unit);  // EagerHeader's
+  const std::uint64_t unit = unit_of(send.imm, send.op, bytes);
   if (send.lacking.empty()) ++acknowledged_[unit];
   if (group.is_deaf) {
     lost_.emplace(group.member, unit);
     return;
   }
+  if (group.is_mute) lost_.emplace(group.member, unit);
   mcast_group::Arrived arrived{{bytes, bytes + send.size}, nullptr, send.imm};
   if (send.op != nullptr) {
     const auto receive = group.receives.front();
@@ -95,6 +117,13 @@ void Fabric::deliver(std::uint32_t end) {
     arrived.op = receive.op;
   }
   group.arrived.push_back(std::move(arrived));
+}
+
+void Fabric::mute(std::uint32_t end) {
+  mcast_group& group = *find(end);
+  group.is_mute = true;
+  for (const auto& each : group.arrived)
+    lost_.emplace(group.member, unit_of(each.imm, each.op, each.data.data()));
 }
 
 std::vector<std::uint32_t> Fabric::registering() const {
@@ -144,17 +173,38 @@ void Fabric::fail(std::uint32_t end, mcast_cause_t cause, const std::string& why
 std::vector<std::uint32_t> Fabric::stalled() const {
   std::vector<std::uint32_t> found;
   for (const auto& each : groups_) {
-    const bool waits = std::any_of(each->sends.begin(), each->sends.end(),
-                                   [](const auto& send) { return !send.lacking.empty(); });
+    const bool waits = std::any_of(each->sends.begin(), each->sends.end(), [&](const auto& send) {
+      return each->is_mute || !send.lacking.empty();
+    });
     if (each->status == MCAST_OK && each->is_watched && waits) found.push_back(each->number);
   }
   return found;
 }
 
+std::size_t Fabric::lost_for_good(int rank) const {
+  return static_cast<std::size_t>(std::count_if(lost_.begin(), lost_.end(), [&](const auto& lost) {
+    return lost.first == rank && acknowledged(lost.second) > 0;
+  }));
+}
+
+bool Fabric::uses(const std::vector<std::byte>& memory) const {
+  const auto is_inside = [&](const void* at) {
+    const auto* const byte = static_cast<const std::byte*>(at);
+    return byte >= memory.data() && byte < memory.data() + memory.size();
+  };
+  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+    return std::any_of(group->receives.begin(), group->receives.end(),
+                       [&](const auto& each) { return is_inside(each.memory); }) ||
+           std::any_of(group->sends.begin(), group->sends.end(), [&](const auto& each) {
+             return each.op != nullptr && is_inside(each.memory);
+           });
+  });
+}
+
 void Fabric::progress(int rank) {
   std::vector<std::uint32_t> own;
   for (const auto& each : groups_) {
-    if (each->member == rank) own.push_back(each->number);
+    if (each->member == rank && !each->is_mute) own.push_back(each->number);
   }
   for (const std::uint32_t number : own) {
     mcast_group* group = find(number);
@@ -198,6 +248,7 @@ namespace {
 
 mcast_status_t post(mcast_group_h group, mcast_group::Send send) {
   const Counting uncounted(false);
+  if (!FabricCalls::knows(group)) return MCAST_ERR_INVALID;
   if (group->status != MCAST_OK) return group->status < 0 ? group->status : MCAST_ERR_INVALID;
   if (group->sends.size() >= group->params.send_depth) return MCAST_ERR_AGAIN;
   send.serial = FabricCalls::next_serial();
@@ -253,9 +304,12 @@ mcast_status_t mcast_group_lead(mcast_group_h group, const mcast_member_t* membe
   for (size_t i = 0; i < count; ++i) group->members.push_back(members[i].qpn);
   return MCAST_OK;
 }
-mcast_status_t mcast_group_test(mcast_group_h group) { return group->status; }
+mcast_status_t mcast_group_test(mcast_group_h group) {
+  return FabricCalls::knows(group) ? group->status : MCAST_ERR_INVALID;
+}
 mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
   const Counting uncounted(false);
+  if (!FabricCalls::knows(group)) return MCAST_ERR_INVALID;
   *out = mcast_group_attr_t MCAST_GROUP_ATTR_INIT;
   out->state = group->status < 0 ? MCAST_GROUP_FAILED : MCAST_GROUP_ACTIVE;
   out->status = group->status;
@@ -267,6 +321,8 @@ mcast_status_t mcast_group_query(mcast_group_h group, mcast_group_attr_t* out) {
 }
 void mcast_group_destroy(mcast_group_h group) {
   auto& groups = FabricCalls::groups();
+  if (!FabricCalls::knows(group)) return;
+  if (!group->lent.empty()) FabricCalls::note_misuse();
   std::vector<mcast_op_t*> cancelled;
   for (const auto& each : group->receives) cancelled.push_back(each.op);
   for (const auto& each : group->sends) {
@@ -280,9 +336,10 @@ void mcast_group_destroy(mcast_group_h group) {
   for (mcast_op_t* const op : cancelled) op->done(op, MCAST_ERR_CANCELED, 0, 0);
 }
 unsigned mcast_group_outstanding(mcast_group_h group) {
-  return static_cast<unsigned>(group->sends.size());
+  return FabricCalls::knows(group) ? static_cast<unsigned>(group->sends.size()) : 0;
 }
 mcast_status_t mcast_group_stop(mcast_group_h group, const char* reason) {
+  if (!FabricCalls::knows(group)) return MCAST_ERR_INVALID;
   FabricCalls::fabric().fail(group->number, MCAST_CAUSE_STOPPED, reason);
   return MCAST_OK;
 }
@@ -301,6 +358,7 @@ mcast_status_t mcast_group_unacknowledged(mcast_group_h group, unsigned index, c
 }
 mcast_status_t mcast_send_eager_pack(mcast_group_h group, mcast_pack_cb_t pack, void* arg,
                                      uint32_t imm, size_t* length) {
+  if (!FabricCalls::knows(group)) return MCAST_ERR_INVALID;
   if (group->status < 0) return group->status;
   if (group->sends.size() >= group->params.send_depth) return MCAST_ERR_AGAIN;
   const Counting uncounted(false);
@@ -312,6 +370,7 @@ mcast_status_t mcast_send_eager_pack(mcast_group_h group, mcast_pack_cb_t pack, 
   return post(group, {0, std::move(copy), nullptr, size, imm, nullptr, {}});
 }
 void mcast_recv_release(mcast_group_h group, void* data) {
+  if (!FabricCalls::knows(group)) return;
   std::erase_if(group->lent, [&](const auto& each) { return each->data() == data; });
 }
 mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, mcast_mem_h,
@@ -320,6 +379,7 @@ mcast_status_t mcast_send(mcast_group_h group, const void* data, size_t length, 
 }
 mcast_status_t mcast_recv(mcast_group_h group, void* memory, size_t size, mcast_mem_h,
                           mcast_op_t* op) {
+  if (!FabricCalls::knows(group)) return MCAST_ERR_INVALID;
   if (group->status < 0) return group->status;
   const Counting uncounted(false);
   group->receives.push_back({memory, size, op});

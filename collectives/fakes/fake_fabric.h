@@ -28,7 +28,7 @@ struct mcast_group {
   std::string reason;
   std::vector<std::uint32_t> members;  // numbers of all ends; the leader's from the beginning
   bool is_watched = true;
-  bool is_deaf = false;
+  bool is_deaf = false, is_mute = false;
 
   struct Receive {
     void* memory;
@@ -77,6 +77,8 @@ class Fabric {
   void deliver(std::uint32_t end);
   // From now on what arrives there is acknowledged and lost, as by a switch that takes it for old.
   void deafen(std::uint32_t end) { find(end)->is_deaf = true; }
+  // From now on it hands no completion over, as a device that died.
+  void mute(std::uint32_t end);
   // The rank and the unit of what was lost so.
   const std::set<std::pair<int, std::uint64_t>>& lost() const { return lost_; }
   // Messages of a unit that every member has acknowledged.
@@ -92,10 +94,21 @@ class Fabric {
   // Nothing moves from or to this rank any more.
   void cut_off(int rank) { cut_.insert(rank); }
   void mend() { cut_.clear(); }
-  bool is_whole() const { return cut_.empty(); }
+  // Its process has died: its NIC answers nothing any more.
+  void kill(int rank) { dead_.insert(rank); }
+  bool is_whole() const { return cut_.empty() && dead_.empty(); }
+  // Units that were lost at this rank and that every member has acknowledged.
+  std::size_t lost_for_good(int rank) const;
+  // An operation under way may read or write some of these bytes.
+  bool uses(const std::vector<std::byte>& memory) const;
+  // Calls for a group that is gone, and groups that went while their memory was lent.
+  std::size_t misuses() const { return misuses_; }
+  std::size_t groups() const { return groups_.size(); }
   // Ends with sends that wait: their watchdogs would bark.
   std::vector<std::uint32_t> stalled() const;
   std::vector<std::uint32_t> ends() const;
+  // Also those that are being registered.
+  std::vector<std::uint32_t> all_ends() const;
   int rank_of(std::uint32_t end) const { return find(end)->member; }
   // Completions of the rank's ends.
   void progress(int rank);
@@ -103,6 +116,8 @@ class Fabric {
  private:
   friend struct FabricCalls;
   mcast_group* find(std::uint32_t end) const;
+  bool knows(mcast_group_h group);
+  bool is_cut_off(int rank) const { return cut_.contains(rank) || dead_.contains(rank); }
   const mcast_group::Send* next_for(const mcast_group& end, mcast_group** from) const;
 
   std::vector<std::unique_ptr<mcast_group>> groups_;
@@ -110,7 +125,8 @@ class Fabric {
   std::uint64_t serials_ = 0;
   void note_end_of(const mcast_group& end);
 
-  std::set<int> cut_;
+  std::size_t misuses_ = 0;
+  std::set<int> cut_, dead_;
   std::set<std::uint32_t> ended_;  // wires on which a sender left a message that some lack
   std::set<std::pair<int, std::uint64_t>> lost_;
   std::map<std::uint64_t, std::size_t> acknowledged_;

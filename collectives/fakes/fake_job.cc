@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
-#include "collectives/core/parameters.h"
-#include "collectives/fakes/allocations.h"
 #include "collectives/fakes/fake_clock.h"
 
 namespace cepheus::coll::fake {
@@ -19,44 +16,10 @@ std::byte byte_of(std::size_t bytes, std::size_t index) {
 
 }  // namespace
 
-void use_small_sizes() {
-  Parameters& p = parameters();
-  p = {};
-  p.carrier = static_cast<int>(Carrier::kDirect);
-  p.eager_limit = 256;
-  p.eager_message = 64;
-  p.slow_fallback = 0;
-  p.bulk_unit = 400;
-  p.bulk_piece = 50;
-  p.tree_segment = 100;
-}
-
 Job::Job(int size, int ranks_per_host) : mpi(size), ranks_(static_cast<std::size_t>(size)) {
   for (int rank = 0; rank < size; ++rank) {
-    host::Communicator& comm = mpi.communicator(rank);
-    at(rank).all = std::make_unique<Team>(Team::all(comm, reserve_tags(comm)));
-    if (ranks_per_host > 1) place(rank, ranks_per_host);
-    const auto& hosts = at(rank).hosts;
-    const Team& team = hosts != nullptr ? hosts->leaders : *at(rank).all;
-    if (team.self() >= 0) at(rank).multicast = std::make_unique<Multicast>(team, [] {});
-    if (hosts != nullptr)
-      at(rank).hosts_course = std::make_unique<HostsBroadcast>(*hosts, at(rank).multicast.get());
-    else
-      at(rank).team_course = std::make_unique<TeamBroadcast>(team);
+    at(rank).caller = std::make_unique<Caller>(mpi.communicator(rank), ranks_per_host);
   }
-}
-
-void Job::place(int rank, int ranks_per_host) {
-  std::vector<int> leaders, inside, host_of;
-  for (int each = 0; each < size(); ++each) {
-    const int host = each / ranks_per_host;
-    host_of.push_back(host);
-    if (each % ranks_per_host == 0) leaders.push_back(each);
-    if (host == rank / ranks_per_host) inside.push_back(each);
-  }
-  const Team& all = *at(rank).all;
-  at(rank).hosts = std::make_unique<Hosts>(
-      Hosts{all.part(std::move(leaders)), all.part(std::move(inside)), std::move(host_of)});
 }
 
 void Job::fill(Rank& rank) {
@@ -64,32 +27,11 @@ void Job::fill(Rank& rank) {
   for (std::size_t i = 0; i < bytes; ++i) rank.memory[i] = byte_of(bytes, i);
 }
 
-Code Job::Gaps::pack(std::size_t offset, void* to, std::size_t length) {
-  std::memcpy(to, memory.data() + offset, length);
-  return Code::kDone;
-}
-Code Job::Gaps::unpack(std::size_t offset, const void* from, std::size_t length) {
-  std::memcpy(memory.data() + offset, from, length);
-  return Code::kDone;
-}
-
 void Job::begin(int rank, int root, std::size_t bytes, bool attended, bool has_gaps) {
   Rank& self = at(rank);
   self.memory.assign(bytes, std::byte{0xEE});
   if (rank == root) fill(self);
-  self.gaps.emplace(self.memory);
-  const Counting counted(true);
-  if (has_gaps)
-    self.payload.emplace(*self.gaps, bytes);
-  else
-    self.payload.emplace(self.memory.data(), bytes);
-  if (self.hosts != nullptr) {
-    self.hosts_course->begin(*self.payload, root, attended);
-  } else {
-    using Otherwise = TeamBroadcast::Otherwise;
-    self.team_course->begin({self.multicast.get(), "", *self.payload, root, attended,
-                             attended ? Otherwise::kSavedFunction : Otherwise::kTree});
-  }
+  self.caller->begin(self.memory, root, attended, has_gaps);
   self.result = Code::kPending;
 }
 
@@ -101,14 +43,8 @@ void Job::look(int rank, bool at_nic) {
   Rank& self = at(rank);
   fabric.caller = rank;
   if (at_nic) fabric.progress(rank);
-  if (self.result == Code::kPending) {
-    const Counting counted(true);
-    const Code rc = course(self).progress();
-    const Counting uncounted(false);
-    end(rank, rc == Code::kDone ? self.payload->error() : rc);
-  }
-  const Counting counted(true);
-  if (self.multicast != nullptr) self.multicast->look_after();
+  if (self.result == Code::kPending) end(rank, self.caller->progress());
+  self.caller->look_after();
 }
 
 void Job::end(int rank, Code rc) {
@@ -184,14 +120,6 @@ std::uint32_t Job::last_end(int rank) const {
     if (fabric.rank_of(end) == rank) last = end;
   }
   return last;
-}
-
-void Job::close(int rank) {
-  at(rank).hosts_course.reset();
-  at(rank).team_course.reset();
-  if (at(rank).multicast == nullptr) return;
-  at(rank).multicast->destroy_groups();
-  at(rank).multicast->detach();
 }
 
 }  // namespace cepheus::coll::fake

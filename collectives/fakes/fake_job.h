@@ -7,18 +7,13 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
+#include "collectives/fakes/caller.h"
 #include "collectives/fakes/fake_fabric.h"
 #include "collectives/fakes/fake_mpi.h"
-#include "collectives/hosts_broadcast.h"
 
 namespace cepheus::coll::fake {
-
-// Small broadcasts are those of up to 256 bytes, in messages of 64. Units of large ones have up to
-// 400 bytes, in pieces of 50; down a tree in segments of 100.
-void use_small_sizes();
 
 class Job {
  public:
@@ -41,54 +36,33 @@ class Job {
   // What the rank's broadcast came to; Code::kPending: it is not done.
   Code result(int rank) const { return at(rank).result; }
   std::vector<Code> results() const;
-  Route route(int rank) const { return course(at(rank)).route(); }
+  Route route(int rank) const { return at(rank).caller->route(); }
   // Whether the rank has the data of its last broadcast.
   bool has_data(int rank) const;
   bool all_have_data() const;
   // The rank's end of the lane that was set up last.
   std::uint32_t last_end(int rank) const;
   // All ranks, as the rank knows them.
-  const Team& team(int rank) const { return *at(rank).all; }
-  // Its lanes are gone, and what is posted on the communicator is taken back.
-  void close(int rank);
+  const Team& team(int rank) const { return at(rank).caller->team(); }
 
   Mpi mpi;
   Fabric fabric;
   int unheard = -1;  // no message reaches this rank but by the fabric
 
  private:
-  // Packs nothing: the bytes lie as they are.
-  struct Gaps final : Packing {
-    explicit Gaps(std::vector<std::byte>& bytes) : memory(bytes) {}
-    Code pack(std::size_t offset, void* to, std::size_t length) override;
-    Code unpack(std::size_t offset, const void* from, std::size_t length) override;
-    std::vector<std::byte>& memory;
-  };
   struct Rank {
-    std::unique_ptr<Team> all;
-    std::unique_ptr<Hosts> hosts;  // null: one rank a host
-    std::unique_ptr<Multicast> multicast;
+    std::unique_ptr<Caller> caller;
     std::vector<std::byte> memory;
-    std::optional<Gaps> gaps;
-    std::optional<Payload> payload;
-    // The one that it takes, for all its broadcasts.
-    std::unique_ptr<TeamBroadcast> team_course;
-    std::unique_ptr<HostsBroadcast> hosts_course;
     Code result = Code::kDone;
     std::size_t calls = 0;  // that have returned
   };
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
-  static Course& course(const Rank& rank) {
-    if (rank.hosts_course != nullptr) return *rank.hosts_course;
-    return *rank.team_course;
-  }
   int size() const { return static_cast<int>(ranks_.size()); }
   bool is_over() const;
   void end(int rank, Code rc);
   static void fill(Rank& rank);
   void pass_moment();
-  void place(int rank, int ranks_per_host);
 
   std::vector<Rank> ranks_;
   std::map<std::size_t, bool> is_saved_;  // by call: whether its first rank took the saved function

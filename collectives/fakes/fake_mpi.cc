@@ -55,38 +55,81 @@ void Mpi::complete(Request& request, int from, std::size_t bytes, Code error) {
   if (request.is_forgotten) delete &request;
 }
 
-std::deque<host::Request*>::const_iterator Mpi::receive_for(const Request& send) const {
-  return std::find_if(receives_.begin(), receives_.end(), [&](const Request* each) {
-    return each->rank == send.peer && each->tag == send.tag &&
-           (each->peer == send.rank || each->peer == host::kAnyRank);
+bool Mpi::matches(const Request& receive, int from, int to, int tag) {
+  return receive.rank == to && receive.tag == tag &&
+         (receive.peer == from || receive.peer == host::kAnyRank);
+}
+
+void Mpi::hand_over(Request& receive, int from, const void* data, std::size_t size) {
+  if (size > 0) std::memcpy(receive.memory, data, std::min(size, receive.size));
+  complete(receive, from, size, size > receive.size ? Code::kTruncated : Code::kDone);
+}
+
+void Mpi::receive(Request* request) {
+  const auto at = std::find_if(unexpected_.begin(), unexpected_.end(), [&](const Arrived& each) {
+    return matches(*request, each.from, each.to, each.tag);
   });
+  if (at == unexpected_.end()) return receives_.push_back(request);
+  const Arrived arrived = std::move(*at);
+  unexpected_.erase(at);
+  hand_over(*request, arrived.from, arrived.data.data(), arrived.data.size());
 }
 
 std::vector<std::size_t> Mpi::deliverable() const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     const Request& one = *messages_[i];
-    const auto is_before = [&](const Request* each) {
+    if (dead_.contains(one.peer)) continue;
+    const auto first = std::find_if(messages_.begin(), messages_.end(), [&](const Request* each) {
       return each->rank == one.rank && each->peer == one.peer && each->tag == one.tag;
-    };
-    const auto first = std::find_if(messages_.begin(), messages_.end(), is_before);
-    const bool is_first = static_cast<std::size_t>(first - messages_.begin()) == i;
-    if (is_first && receive_for(one) != receives_.end()) found.push_back(i);
+    });
+    if (static_cast<std::size_t>(first - messages_.begin()) == i) found.push_back(i);
   }
   return found;
 }
 
 void Mpi::deliver(std::size_t index) {
   Request& send = *messages_[index];
-  const auto at = receive_for(send);
-  Request& receive = **at;
   messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(index));
-  receives_.erase(at);
-  if (send.size > 0) std::memcpy(receive.memory, send.memory, std::min(send.size, receive.size));
   const int from = send.rank;
-  const std::size_t bytes = send.size;
-  complete(send, from, bytes, Code::kDone);
-  complete(receive, from, bytes, bytes > receive.size ? Code::kTruncated : Code::kDone);
+  const auto* const bytes = static_cast<const std::byte*>(send.memory);
+  const auto at = std::find_if(receives_.begin(), receives_.end(), [&](const Request* each) {
+    return matches(*each, from, send.peer, send.tag);
+  });
+  if (at == receives_.end()) {
+    unexpected_.push_back({from, send.peer, send.tag, {bytes, bytes + send.size}});
+    return complete(send, from, send.size, Code::kDone);
+  }
+  Request& receive = **at;
+  receives_.erase(at);
+  hand_over(receive, from, bytes, send.size);
+  complete(send, from, send.size, Code::kDone);
+}
+
+std::size_t Mpi::under_way(int tag) const {
+  const auto sent = std::count_if(messages_.begin(), messages_.end(),
+                                  [&](const Request* each) { return each->tag == tag; });
+  const auto arrived = std::count_if(unexpected_.begin(), unexpected_.end(),
+                                     [&](const Arrived& each) { return each.tag == tag; });
+  return static_cast<std::size_t>(sent + arrived);
+}
+
+bool Mpi::uses(const std::vector<std::byte>& memory) const {
+  return std::any_of(receives_.begin(), receives_.end(), [&](const Request* each) {
+    const auto* const first = static_cast<const std::byte*>(each->memory);
+    return first >= memory.data() && first < memory.data() + memory.size();
+  });
+}
+
+void Mpi::fail_operations_with_the_dead() {
+  for (std::deque<Request*>* const queue : {&messages_, &receives_}) {
+    const auto end = std::stable_partition(queue->begin(), queue->end(), [&](const Request* each) {
+      return !dead_.contains(each->peer) || dead_.contains(each->rank);
+    });
+    const std::vector<Request*> failed(end, queue->end());
+    queue->erase(end, queue->end());
+    for (Request* const each : failed) complete(*each, each->peer, 0, Code::kFailed);
+  }
 }
 
 }  // namespace cepheus::coll::fake

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,19 @@ class Mpi {
   host::Communicator& communicator(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   // Messages that may arrive now: the oldest of each sender, receiver and tag.
   std::vector<std::size_t> deliverable() const;
+  int sender(std::size_t index) const { return messages_[index]->rank; }
   int receiver(std::size_t index) const { return messages_[index]->peer; }
-  // Lets one arrive. What is sent is read only now.
+  int tag(std::size_t index) const { return messages_[index]->tag; }
+  // Lets one arrive, also where no receive is posted yet. What is sent is read only now.
   void deliver(std::size_t index);
-  // Messages that nobody has received.
-  std::size_t under_way() const { return messages_.size(); }
+  // Messages there that nobody has received.
+  std::size_t under_way(int tag) const;
+  // A receive under way may write some of these bytes.
+  bool uses(const std::vector<std::byte>& memory) const;
+  // The rank's process has died: nothing reaches it any more. What it has sent still arrives.
+  void kill(int rank) { dead_.insert(rank); }
+  // Operations with ranks that are dead end in an error.
+  void fail_operations_with_the_dead();
   std::size_t receives() const { return receives_.size(); }
   std::size_t sent_bytes(int rank) const { return sent_bytes_[static_cast<std::size_t>(rank)]; }
   // By tag: the length of every message sent there from now on, instead of its own.
@@ -70,17 +79,24 @@ class Mpi {
 
   // --- The port's.
   void send(Request* request);
-  void receive(Request* request) { receives_.push_back(request); }
+  void receive(Request* request);
   void cancel(Request& request);
 
  private:
   static void complete(Request& request, int from, std::size_t bytes, Code error);
-  std::deque<Request*>::const_iterator receive_for(const Request& send) const;
+  struct Arrived {
+    int from, to, tag;
+    std::vector<std::byte> data;
+  };
+  static bool matches(const Request& receive, int from, int to, int tag);
+  static void hand_over(Request& receive, int from, const void* data, std::size_t size);
 
   std::vector<host::Communicator> ranks_;
   std::vector<std::size_t> sent_bytes_;
   std::deque<Request*> messages_;  // sends that are not complete
   std::deque<Request*> receives_;
+  std::deque<Arrived> unexpected_;
+  std::set<int> dead_;
 };
 
 }  // namespace cepheus::coll::fake

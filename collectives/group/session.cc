@@ -7,6 +7,7 @@
 
 #include "collectives/core/counters.h"
 #include "collectives/core/parameters.h"
+#include "collectives/core/rules.h"
 #include "collectives/group/clock.h"
 
 namespace cepheus::coll {
@@ -105,15 +106,15 @@ void Session::watch(Actions& out) {
   const bool patient = drained_for_ < kDrainPatience;
   bool is_drained = true;
   each_group([&](const TeamLane& lane) { is_drained = is_drained && lane.is_drained(); });
-  if (is_drained || !patient) salvage(out);
+  if (is_drained || !patient || !rules.drain) salvage(out);
 }
 
 void Session::salvage(Actions& out) {
   {
     std::lock_guard<std::mutex> guard(Transport::instance().mutex());
-    inbox_.salvage();
+    rules.inbox_outlives_lane ? inbox_.salvage() : inbox_.clear();
   }
-  if (eager().state() == TeamLane::State::kReady) {
+  if (eager().state() == TeamLane::State::kReady && rules.unacknowledged_is_kept) {
     const void* data = nullptr;
     size_t length = 0;
     uint32_t imm = 0;

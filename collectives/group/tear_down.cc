@@ -1,9 +1,12 @@
 #include "collectives/group/tear_down.h"
 
+#include "collectives/core/rules.h"
+
 namespace cepheus::coll {
 
 // A message that can't be sent or received (the job is coming down) is not waited for.
 bool TearDown::progress(bool is_drained) {
+  if (!rules.release_after_all) return is_drained;
   Code error = Code::kDone;
   if (state_ == State::kDraining && is_drained) {
     flags_.assign(static_cast<std::size_t>(team_.size()), 0);

@@ -3,6 +3,7 @@
 #include <mcast/recovery.h>
 
 #include "collectives/core/counters.h"
+#include "collectives/core/rules.h"
 #include "collectives/core/spare_time.h"
 #include "collectives/group/clock.h"
 
@@ -212,7 +213,7 @@ Code BulkOperation::report() {
 
 Code BulkOperation::send() {
   // Nothing is known yet of who has posted.
-  if (call_.unattended) (void)mcast_group_set_watchdog(lane_->group(), 0);
+  if (call_.unattended && rules.watchdog_waits) (void)mcast_group_set_watchdog(lane_->group(), 0);
   std::lock_guard<std::mutex> guard(Transport::instance().mutex());
   for (; started_ < pieces(); ++started_) {
     Piece& piece = list_[started_];
@@ -256,7 +257,8 @@ size_t BulkOperation::complete_bytes() const {
 Code BulkOperation::repair(Actions& out) {
   if (!call_.is_root()) return repair_member(out);
   Code error = Code::kDone;
-  if (!repairs_.test(error) || !session_->agreement().is_answered()) return Code::kPending;
+  const bool waits = !session_->agreement().is_answered() && rules.root_waits;
+  if (!repairs_.test(error) || waits) return Code::kPending;
   return error;
 }
 

@@ -50,10 +50,13 @@ Code unreadable(const Call& call, Session& session) {
 }
 
 Code lost(const Call& call) {
-  call.payload->fail(
-      broken(call,
-             "the fabric acknowledged data that did not arrive here, and the root has no copy; "
-             "the buffer is not valid"));
+  const std::string what =
+      "the fabric lost data: it was acknowledged, but did not arrive here, and the root has no "
+      "copy";
+  // No call returns an error there: the job ends.
+  if (parameters().chosen_mode() == Mode::kRequire)
+    host::abort_job(call.team->comm(), rank_text(*call.team) + ": " + what);
+  call.payload->fail(broken(call, (what + "; the buffer is not valid").c_str()));
   return Code::kDone;
 }
 

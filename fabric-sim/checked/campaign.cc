@@ -2,18 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 
 namespace cepheus::sim {
-
-namespace {
-
-constexpr std::uint64_t kSeedsADay = 1'000'000;
-
-}  // namespace
 
 CampaignResult run_campaign(const Campaign& campaign,
                             const std::function<void(const Failure&)>& on_failure) {
@@ -46,14 +38,6 @@ CampaignResult run_campaign(const Campaign& campaign,
   std::sort(result.failures.begin(), result.failures.end(),
             [](const Failure& a, const Failure& b) { return a.seed < b.seed; });
   return result;
-}
-
-std::uint64_t first_seed() {
-  if (const char* chosen = std::getenv("CEPHEUS_FIRST_SEED")) {
-    return std::strtoull(chosen, nullptr, 10);
-  }
-  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  return static_cast<std::uint64_t>(today.time_since_epoch().count()) * kSeedsADay + 1;
 }
 
 }  // namespace cepheus::sim

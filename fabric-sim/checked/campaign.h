@@ -32,8 +32,4 @@ struct CampaignResult {
 CampaignResult run_campaign(const Campaign& campaign,
                             const std::function<void(const Failure&)>& on_failure = {});
 
-// Where campaigns and tests begin: at a seed that no day shares with another, or where
-// CEPHEUS_FIRST_SEED says, to see a failure of another day again.
-std::uint64_t first_seed();
-
 }  // namespace cepheus::sim

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "fabric-sim/checked/first_seed.h"
+
 namespace cepheus::sim {
 namespace {
 

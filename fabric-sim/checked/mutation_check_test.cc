@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "fabric-sim/checked/campaign.h"
+#include "fabric-sim/checked/first_seed.h"
 #include "net/rules.h"
 
 namespace cepheus::sim {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "fabric-sim/checked/campaign.h"
+#include "fabric-sim/checked/first_seed.h"
 #include "replica/sim/volume_campaign.h"
 
 namespace cepheus::replica::sim {

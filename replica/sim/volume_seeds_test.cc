@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "fabric-sim/checked/campaign.h"
+#include "fabric-sim/checked/first_seed.h"
 #include "replica/sim/volume_campaign.h"
 
 namespace cepheus::replica::sim {

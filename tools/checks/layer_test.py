@@ -68,6 +68,7 @@ MAY_INCLUDE = {
     COLL_UNITS: [COLL_CORE, COLL_HOST, COLL_GROUP],
     COLL: COLL_PARTS,
     "collectives/fakes": [COLL, *COLL_PARTS],
+    "collectives/sim": [COLL, *COLL_PARTS, "collectives/fakes", SIM_CHECKED],
     "ompi-coll": [COLL, *COLL_PARTS],
     VOLUME: [WIRE],
     "replica/sim": [WIRE, VOLUME, SIM_CORE, SIM_CHECKED],

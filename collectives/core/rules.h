@@ -1,0 +1,19 @@
+// The rules that keep broadcasts right when the fabric fails. A test may switch one off: some seed
+// of collectives/sim must fail then. In builds without tests, which define CEPHEUS_RULES_ARE_FIXED,
+// they are constants.
+#pragma once
+
+namespace cepheus::coll {
+
+#ifdef CEPHEUS_RULES_ARE_FIXED
+#define CEPHEUS_RULE(name, says) static constexpr bool name = true;
+#else
+#define CEPHEUS_RULE(name, says) bool name = true;
+#endif
+struct Rules {
+#include "collectives/core/rules.def"
+};
+// Of this process.
+inline Rules rules;
+
+}  // namespace cepheus::coll

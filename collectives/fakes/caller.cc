@@ -1,0 +1,99 @@
+#include "collectives/fakes/caller.h"
+
+#include <cstring>
+#include <utility>
+
+#include "collectives/core/parameters.h"
+#include "collectives/fakes/allocations.h"
+
+namespace cepheus::coll::fake {
+
+void use_small_sizes() {
+  Parameters& p = parameters();
+  p = {};
+  p.carrier = static_cast<int>(Carrier::kDirect);
+  p.eager_limit = 256;
+  p.eager_message = 64;
+  p.slow_fallback = 0;
+  p.bulk_unit = 400;
+  p.bulk_piece = 50;
+  p.tree_segment = 100;
+}
+
+Code Gaps::pack(std::size_t offset, void* to, std::size_t length) {
+  std::memcpy(to, memory_.data() + offset, length);
+  return Code::kDone;
+}
+
+Code Gaps::unpack(std::size_t offset, const void* from, std::size_t length) {
+  std::memcpy(memory_.data() + offset, from, length);
+  return Code::kDone;
+}
+
+namespace {
+
+Hosts place(const Team& team, int ranks_per_host) {
+  std::vector<int> leaders, inside, host_of;
+  for (int each = 0; each < team.size(); ++each) {
+    const int host = each / ranks_per_host;
+    host_of.push_back(host);
+    if (each % ranks_per_host == 0) leaders.push_back(each);
+    if (host == team.self() / ranks_per_host) inside.push_back(each);
+  }
+  return {team.part(std::move(leaders)), team.part(std::move(inside)), std::move(host_of)};
+}
+
+}  // namespace
+
+Caller::Caller(host::Communicator& comm, int ranks_per_host)
+    : team_(Team::all(comm, reserve_tags(comm))) {
+  if (ranks_per_host > 1) hosts_.emplace(place(team_, ranks_per_host));
+  const Team& team = hosts_ ? hosts_->leaders : team_;
+  if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, [] {});
+  if (hosts_)
+    hosts_course_ = std::make_unique<HostsBroadcast>(*hosts_, multicast_.get());
+  else
+    team_course_ = std::make_unique<TeamBroadcast>(team_);
+}
+
+Course& Caller::course() const {
+  if (hosts_course_ != nullptr) return *hosts_course_;
+  return *team_course_;
+}
+
+void Caller::begin(std::vector<std::byte>& memory, int root, bool attended, bool has_gaps) {
+  gaps_.emplace(memory);
+  const Counting counted(true);
+  if (has_gaps)
+    payload_.emplace(*gaps_, memory.size());
+  else
+    payload_.emplace(memory.data(), memory.size());
+  if (hosts_course_ != nullptr) {
+    hosts_course_->begin(*payload_, root, attended);
+  } else {
+    using Otherwise = TeamBroadcast::Otherwise;
+    team_course_->begin({multicast_.get(), "", *payload_, root, attended,
+                         attended ? Otherwise::kSavedFunction : Otherwise::kTree});
+  }
+}
+
+Code Caller::progress() {
+  const Counting counted(true);
+  const Code rc = course().progress();
+  return rc == Code::kDone ? payload_->error() : rc;
+}
+
+void Caller::look_after() {
+  const Counting counted(true);
+  if (multicast_ != nullptr) multicast_->look_after();
+}
+
+bool Caller::close() {
+  if (multicast_ == nullptr) return true;
+  if (multicast_->has_groups() && !multicast_->tear_down()) return false;
+  multicast_->destroy_groups();
+  multicast_->detach();
+  return true;
+}
+
+}  // namespace cepheus::coll::fake

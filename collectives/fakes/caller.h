@@ -1,0 +1,65 @@
+// One rank of a job as it calls broadcasts: its team, its multicast, and the way that its broadcasts
+// take.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collectives/hosts_broadcast.h"
+
+namespace cepheus::coll::fake {
+
+// Small broadcasts are those of up to 256 bytes, in messages of 64. Units of large ones have up to
+// 400 bytes, in pieces of 50; down a tree in segments of 100.
+void use_small_sizes();
+
+// Packs nothing: the bytes lie as they are.
+class Gaps final : public Packing {
+ public:
+  explicit Gaps(std::vector<std::byte>& bytes) : memory_(bytes) {}
+  Code pack(std::size_t offset, void* to, std::size_t length) override;
+  Code unpack(std::size_t offset, const void* from, std::size_t length) override;
+
+ private:
+  std::vector<std::byte>& memory_;
+};
+
+class Caller {
+ public:
+  // With several ranks a host the first one of each is its leader.
+  Caller(host::Communicator& comm, int ranks_per_host);
+
+  // A broadcast of `memory`, which holds the data on the root. `has_gaps`: the data lies in no
+  // contiguous memory.
+  void begin(std::vector<std::byte>& memory, int root, bool attended, bool has_gaps);
+  // One look at it. Code::kPending: call again.
+  Code progress();
+  // Its memory is the program's again.
+  void finish() { payload_.reset(); }
+  bool is_calling() const { return payload_.has_value(); }
+  Route route() const { return course().route(); }
+
+  void look_after();
+  // No broadcast follows. True once nobody needs the groups any more and they are gone.
+  bool close();
+  const Team& team() const { return team_; }
+  bool has_multicast() const { return multicast_ != nullptr; }
+  // The rank whose NIC serves this rank's host.
+  int leader() const { return hosts_ ? hosts_->inside.rank_of(0) : team_.self(); }
+
+ private:
+  Course& course() const;
+
+  Team team_;
+  std::optional<Hosts> hosts_;            // of several ranks a host
+  std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
+  // The one that it takes, for all its broadcasts.
+  std::unique_ptr<TeamBroadcast> team_course_;
+  std::unique_ptr<HostsBroadcast> hosts_course_;
+  std::optional<Gaps> gaps_;
+  std::optional<Payload> payload_;
+};
+
+}  // namespace cepheus::coll::fake

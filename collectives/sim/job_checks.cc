@@ -1,0 +1,145 @@
+// What a simulated job is held to.
+#include <algorithm>
+
+#include "collectives/core/counters.h"
+#include "collectives/fakes/allocations.h"
+#include "collectives/group/transport.h"
+#include "collectives/sim/simulated_job.h"
+
+namespace cepheus::coll::sim {
+
+namespace {
+
+constexpr std::size_t kGrowth = 3;  // times that a rank's queues may grow
+
+std::string count(std::size_t number, const char* what) {
+  return std::to_string(number) + " " + what;
+}
+
+}  // namespace
+
+JobOutcome& JobOutcome::operator+=(const JobOutcome& other) {
+  events += other.events;
+  multicast += other.multicast;
+  tree += other.tree;
+  saved += other.saved;
+  errors += other.errors;
+  repaired += other.repaired;
+  returns += other.returns;
+  aborts += other.aborts;
+  return *this;
+}
+
+void SimulatedJob::fail(const std::string& text) {
+  if (!outcome_.failure) outcome_.failure = text;
+}
+
+void SimulatedJob::check_end_of_call(Rank& rank, Code rc) {
+  const Broadcast& now = program_[rank.at];
+  const std::string where = "rank " + std::to_string(rank.rank) + ", broadcast " +
+                            std::to_string(rank.at) + " of " + count(now.bytes, "bytes") +
+                            " from rank " + std::to_string(now.root);
+  if (rc == Code::kDone) {
+    const auto wrong = first_wrong_byte(rank);
+    if (wrong) fail("data: " + where + " succeeds without byte " + std::to_string(*wrong));
+  } else {
+    ++rank.errors;
+    const bool is_lost =
+        rc == Code::kFailed && rank.errors <= fabric_.lost_for_good(rank.caller.leader());
+    // Other ranks of a job that is being aborted may see an error first.
+    const bool is_excused =
+        has_died() || !aborts_.empty() || (is_lost && !plan_.requires_multicast);
+    if (!is_excused)
+      fail("error: " + where + " ends in error " + std::to_string(static_cast<int>(rc)));
+  }
+  if (fabric_.uses(rank.memory) || mpi_.uses(rank.memory))
+    fail("memory: " + where + " has ended, but its memory is in use");
+}
+
+bool SimulatedJob::has_died() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const auto& each) { return each->is_dead; });
+}
+
+void SimulatedJob::check_end_of_job() {
+  const bool ended_well = is_over() && aborts_.empty() && !outcome_.failure;
+  check_paths();
+  check_aborts();
+  if (ended_well) check_left_behind();
+  count_ways();
+  ranks_.clear();
+  if (fabric_.misuses() > 0) fail("life: " + count(fabric_.misuses(), "uses of what is destroyed"));
+  if (fabric_.groups() > 0 || mpi_.receives() > 0 || Transport::instance().groups() != 0)
+    fail("residue: " + count(fabric_.groups(), "groups and ") +
+         count(mpi_.receives(), "receives are left"));
+}
+
+void SimulatedJob::check_paths() {
+  if (has_died()) return;  // ranks whose calls failed have lost count
+  for (const auto& one : ranks_) {
+    for (const auto& other : ranks_) {
+      const std::size_t both = std::min(one->how.size(), other->how.size());
+      const auto at =
+          std::mismatch(one->how.begin(), one->how.begin() + static_cast<std::ptrdiff_t>(both),
+                        other->how.begin())
+              .first;
+      const auto broadcast = static_cast<std::size_t>(at - one->how.begin());
+      if (broadcast < both)
+        fail("path: ranks " + std::to_string(one->rank) + " and " + std::to_string(other->rank) +
+             " take different ways in broadcast " + std::to_string(broadcast));
+    }
+    if (plan_.is_healthy() && one->how.find_first_not_of('m') != std::string::npos)
+      fail("failover: nothing has failed, but multicast did not serve");
+  }
+}
+
+void SimulatedJob::check_aborts() {
+  // What a dead rank has not sent is lost, too.
+  const bool has_lost = !fabric_.lost().empty() || has_died();
+  const auto lost = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)] - lost_before_;
+  if (lost > 0 && !has_lost) fail("failover: data is called lost, but none is");
+  if (!aborts_.empty() && plan_.is_healthy())
+    fail("failover: the job is aborted for nothing: " + aborts_.front().reason);
+  const bool is_deaf_alone = plan_.fault == Fault::kDeaf && plan_.more_faults == 0;
+  if (is_deaf_alone && aborts_.size() > 1) fail("failover: two ranks abort the job");
+  for (const fake::Aborted& abort : aborts_) {
+    const bool says_lost = abort.reason.find("lost data") != std::string::npos;
+    if (says_lost && !has_lost) fail("failover: data is called lost, but none is");
+    if (is_deaf_alone && !says_lost) fail("failover: the abort hides the loss: " + abort.reason);
+  }
+}
+
+// All ranks have closed their communicator.
+void SimulatedJob::check_left_behind() {
+  const Team& team = ranks_.front()->caller.team();
+  for (const Tag tag : {Tag::kSetUp, Tag::kOutcome, Tag::kDone, Tag::kRelease, Tag::kRepair,
+                        Tag::kTree, Tag::kRefusal}) {
+    const std::size_t left = mpi_.under_way(team.tag(tag));
+    if (left > 0)
+      fail("residue: " + count(left, "messages of kind ") + std::to_string(static_cast<int>(tag)) +
+           " are left");
+  }
+  if (mpi_.receives() > 0) fail("residue: " + count(mpi_.receives(), "receives are left"));
+  const std::size_t allocations = fake::allocations() - allocations_;
+  if (plan_.is_healthy() && !plan_.has_gaps && !plan_.has_slow_rank &&
+      allocations > kGrowth * ranks_.size())
+    fail("allocation: " + count(allocations, "in broadcasts like earlier ones"));
+}
+
+void SimulatedJob::count_ways() {
+  for (const auto& rank : ranks_) {
+    const auto of = [&](char way) {
+      return static_cast<std::uint64_t>(std::count(rank->how.begin(), rank->how.end(), way));
+    };
+    outcome_.multicast += of('m');
+    outcome_.tree += of('t');
+    outcome_.saved += of('s');
+    outcome_.errors += rank->errors;
+  }
+  const std::string& how = ranks_.front()->how;
+  outcome_.returns = how.find('m', how.find_first_of("st")) != std::string::npos ? 1 : 0;
+  outcome_.aborts = aborts_.empty() ? 0 : 1;
+  outcome_.repaired =
+      counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)] - repaired_before_;
+}
+
+}  // namespace cepheus::coll::sim

@@ -1,0 +1,63 @@
+#include "collectives/sim/job_plan.h"
+
+#include <random>
+
+namespace cepheus::coll::sim {
+
+const char* name(Fault fault) {
+  constexpr const char* kNames[] = {"none", "cut",     "cut for long", "failed", "deaf",
+                                    "mute", "refused", "taken",        "death"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Fault::kCount));
+  return kNames[static_cast<std::size_t>(fault)];
+}
+
+JobPlan make_plan(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  JobPlan plan;
+  plan.seed = seed;
+  plan.fault = static_cast<Fault>(pick(static_cast<std::size_t>(Fault::kCount)));
+  if (pick(3) == 0) {
+    plan.ranks_per_host = 2;
+    plan.ranks = 3 + static_cast<int>(pick(4));
+  } else {
+    plan.ranks = 2 + static_cast<int>(pick(4));
+  }
+  // Short jobs, in which the fault strikes at any step or while lanes are set up, and long ones.
+  if (pick(2) == 0) {
+    plan.steps = 3 + pick(5);
+    if (pick(2) == 0)
+      plan.event = pick(1500);
+    else
+      plan.set_up = pick(3);
+  } else {
+    plan.steps = 10 + pick(50);
+  }
+  if (pick(2) == 0 && !plan.is_healthy() && plan.fault != Fault::kDeath)
+    plan.more_faults = 1 + static_cast<int>(pick(3));
+  plan.has_slow_rank = pick(4) == 0;
+  plan.has_slow_link = pick(4) == 0;
+  plan.has_gaps = pick(3) == 0;
+  plan.requires_multicast = pick(12) == 0;
+  plan.events_to_end = pick(4000);
+  plan.returns_errors = pick(2) == 0;
+  plan.has_slow_set_up = pick(4) == 0;
+  return plan;
+}
+
+std::string to_text(const JobPlan& plan) {
+  std::string text = std::to_string(plan.ranks) + " ranks, " + std::to_string(plan.ranks_per_host) +
+                     " a host, " + std::to_string(plan.steps) + " broadcasts, fault " +
+                     name(plan.fault);
+  if (plan.event) text += " at event " + std::to_string(*plan.event);
+  if (plan.set_up) text += " after set-up " + std::to_string(*plan.set_up);
+  if (plan.more_faults > 0) text += ", " + std::to_string(plan.more_faults) + " more";
+  if (plan.has_slow_rank) text += ", a slow rank";
+  if (plan.has_slow_link) text += ", a slow link";
+  if (plan.has_slow_set_up) text += ", slow set-up";
+  if (plan.has_gaps) text += ", gaps";
+  if (plan.requires_multicast) text += ", mode require";
+  return text;
+}
+
+}  // namespace cepheus::coll::sim

@@ -1,0 +1,52 @@
+// What a simulated job does, and what befalls it: all from one seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace cepheus::coll::sim {
+
+enum class Fault : std::uint8_t {
+  kNone,
+  kCut,         // nothing moves from or to one rank, for a while
+  kCutForLong,  // ... for ever
+  kFailed,      // one end of a group fails
+  kDeaf,        // what arrives at one end is acknowledged and lost
+  kMute,        // one end hands no completion over
+  kRefused,     // switches refuse the first registrations
+  kTaken,       // another group has the identifier, once
+  kDeath,       // the process of one rank ends
+  kCount
+};
+const char* name(Fault fault);
+
+struct JobPlan {
+  std::uint64_t seed = 0;
+  int ranks = 2;
+  int ranks_per_host = 1;
+  std::size_t steps = 60;  // broadcasts
+  Fault fault = Fault::kNone;
+  // The event behind which it strikes, or the set-up of a group; else at a random broadcast.
+  std::optional<std::size_t> event, set_up;
+  // So many faults more, perhaps while the failover from the last one is not over.
+  int more_faults = 0;
+  bool has_slow_rank = false;    // which looks at its broadcast and its NIC rarely
+  bool has_slow_link = false;    // on which control messages from one rank to another are late
+  bool has_slow_set_up = false;  // one rank hears late that a group is ready
+  bool has_gaps = false;         // some data is not contiguous
+  bool requires_multicast = false;
+  // A death: the launcher ends the job so many events later. Till then the others wait, or
+  // their operations with the dead rank fail.
+  std::size_t events_to_end = 0;
+  bool returns_errors = false;
+
+  // An identifier that is in use is drawn again.
+  bool is_healthy() const { return fault == Fault::kNone || fault == Fault::kTaken; }
+};
+
+JobPlan make_plan(std::uint64_t seed);
+std::string to_text(const JobPlan& plan);
+
+}  // namespace cepheus::coll::sim

@@ -1,0 +1,303 @@
+#include "collectives/sim/simulated_job.h"
+
+#include <algorithm>
+
+#include "collectives/core/counters.h"
+#include "collectives/core/parameters.h"
+#include "collectives/fakes/allocations.h"
+#include "collectives/fakes/fake_clock.h"
+
+namespace cepheus::coll::sim {
+
+namespace {
+
+constexpr std::uint64_t kMostEvents = 400'000;  // in which no call ends
+constexpr std::uint64_t kEventsToAbort = 1000;  // until all processes of an aborted job have ended
+constexpr std::uint64_t kEventsToMend = 4000;
+
+std::byte byte_of(std::size_t broadcast, std::size_t at) {
+  return static_cast<std::byte>(broadcast * 131 + at * 7 + 1);
+}
+
+}  // namespace
+
+SimulatedJob::SimulatedJob(const JobPlan& plan)
+    : plan_(plan),
+      random_(~plan.seed),
+      fault_(plan.fault),
+      more_faults_(plan.more_faults),
+      strikes_at_(plan.event),
+      mpi_(plan.ranks) {
+  fake::now() = {};
+  fake::use_small_sizes();
+  if (plan.requires_multicast) parameters().mode = static_cast<int>(Mode::kRequire);
+  const int blocking = pick(3);
+  for (std::size_t i = 0; i < plan.steps; ++i) {
+    const std::size_t bytes = pick(3) == 0 ? 300 + static_cast<std::size_t>(pick(700))
+                                           : 1 + static_cast<std::size_t>(pick(256));
+    program_.push_back({pick(plan.ranks), bytes, blocking == 0 || (blocking == 1 && pick(2) == 0)});
+  }
+  // The second half repeats the first, so it needs no more memory.
+  if (plan.is_healthy()) {
+    for (std::size_t i = 0; i < plan.steps; ++i) program_.push_back(program_[i]);
+  }
+  fault_step_ = static_cast<std::size_t>(pick(static_cast<int>(plan.steps)));
+  if (plan.has_slow_rank) slow_rank_ = pick(plan.ranks);
+  slow_link_ = {slow_rank_ >= 0 ? slow_rank_ : pick(plan.ranks), pick(plan.ranks)};
+  if (fault_ == Fault::kTaken) fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_OK};
+  if (fault_ == Fault::kRefused)
+    fabric_.outcomes = {MCAST_ERR_ID_IN_USE, MCAST_ERR_TIMED_OUT, MCAST_OK, MCAST_ERR_REJECTED,
+                        MCAST_OK};
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    ranks_.push_back(std::make_unique<Rank>(rank, mpi_, plan.ranks_per_host));
+  lost_before_ = counters().fallbacks()[static_cast<std::size_t>(Cause::kLost)];
+  repaired_before_ = counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)];
+}
+
+SimulatedJob::~SimulatedJob() = default;
+
+JobOutcome SimulatedJob::run() {
+  std::uint64_t& event = outcome_.events;
+  std::optional<std::uint64_t> aborted_at;
+  for (; !is_over() && !outcome_.failure; ++event) {
+    if (!aborts_.empty() && !aborted_at) aborted_at = event;
+    if (aborted_at && event > *aborted_at + kEventsToAbort) break;
+    if (ends_at_ && event >= *ends_at_) break;
+    if (event == ended_at_ + kMostEvents)
+      fail("liveness: broadcast " + std::to_string(slowest()) + " does not end");
+    fake::now() += std::chrono::milliseconds(1);
+    if (!struck_at_ && is_due(event) && strike()) struck_at_ = event;
+    if (struck_at_ && event == *struck_at_ + kEventsToMend && fault_ != Fault::kCutForLong)
+      fabric_.mend();
+    if (struck_at_ && more_faults_ > 0 && pick(is_new_group_ ? 4 : 2000) == 0) strike_again();
+    is_new_group_ = false;
+    if (struck_at_ && fault_ == Fault::kDeath) {
+      if (!ends_at_) ends_at_ = event + plan_.events_to_end;
+      if (plan_.returns_errors && pick(50) == 0) mpi_.fail_operations_with_the_dead();
+    }
+    ++idle_;
+    if (act()) {
+      idle_ = 0;
+      stalled_.clear();
+    }
+    if (idle_ > 40 * ranks_.size() && aborts_.empty()) bark();
+  }
+  check_end_of_job();
+  return outcome_;
+}
+
+// --- The random world.
+
+bool SimulatedJob::is_over() const {
+  return std::all_of(ranks_.begin(), ranks_.end(),
+                     [](const auto& each) { return each->is_closed; });
+}
+
+std::size_t SimulatedJob::furthest() const {
+  std::size_t most = 0;
+  for (const auto& rank : ranks_) most = std::max(most, rank->at);
+  return most;
+}
+
+std::size_t SimulatedJob::slowest() const {
+  std::size_t least = program_.size();
+  for (const auto& rank : ranks_) least = std::min(least, rank->at);
+  return least;
+}
+
+bool SimulatedJob::is_due(std::uint64_t event) {
+  if (strikes_at_) return event >= *strikes_at_;
+  if (plan_.set_up) return false;
+  return furthest() >= fault_step_ && pick(20) == 0;
+}
+
+// False: there is nothing to break yet.
+bool SimulatedJob::strike() {
+  if (fault_ == Fault::kDeath) {
+    Rank& rank = *one_of(ranks_);
+    if (rank.is_closed) return false;
+    rank.is_dead = true;
+    mpi_.kill(rank.rank);
+    fabric_.kill(rank.rank);
+    return true;
+  }
+  const auto ends = fault_ == Fault::kFailed ? fabric_.all_ends() : fabric_.ends();
+  if (ends.empty()) return false;
+  const std::uint32_t end = one_of(ends);
+  switch (fault_) {
+    case Fault::kCut:
+    case Fault::kCutForLong:
+      fabric_.cut_off(fabric_.rank_of(end));
+      break;
+    case Fault::kFailed:
+      fabric_.fail(end, MCAST_CAUSE_DEVICE, "the port is gone");
+      break;
+    case Fault::kDeaf:
+      fabric_.deafen(end);
+      break;
+    case Fault::kMute:
+      fabric_.mute(end);
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+void SimulatedJob::strike_again() {
+  constexpr Fault kFaults[] = {Fault::kCut, Fault::kFailed, Fault::kDeaf, Fault::kMute};
+  --more_faults_;
+  fabric_.mend();
+  fault_ = kFaults[pick(4)];
+  strikes_at_ = 0;  // as soon as there is something to break
+  struck_at_.reset();
+}
+
+// Nothing moves: time goes by, and watchdogs see to the sends that wait since the last time.
+void SimulatedJob::bark() {
+  fake::now() += std::chrono::milliseconds(500);
+  const std::vector<std::uint32_t> now = fabric_.stalled();
+  std::erase_if(stalled_, [&](std::uint32_t end) {
+    return std::find(now.begin(), now.end(), end) == now.end();
+  });
+  if (!stalled_.empty() && pick(4) == 0)
+    fabric_.fail(one_of(stalled_), MCAST_CAUSE_WATCHDOG, "nobody answers");
+  stalled_ = fabric_.stalled();
+  idle_ = 0;
+}
+
+// True if that changed anything.
+bool SimulatedJob::act() {
+  switch (pick(4)) {
+    case 0: {
+      const auto messages = mpi_.deliverable();
+      if (messages.empty()) return false;
+      const std::size_t one = one_of(messages);
+      if (is_late(one)) return false;
+      mpi_.deliver(one);
+      return true;
+    }
+    case 1: {
+      const auto ends = fabric_.deliverable();
+      if (ends.empty()) return false;
+      fabric_.deliver(one_of(ends));
+      return true;
+    }
+    case 2: {
+      const auto leaders = fabric_.registering();
+      if (leaders.empty()) return false;
+      fabric_.conclude(one_of(leaders));
+      if (plan_.set_up == set_ups_++)
+        strikes_at_ = outcome_.events + static_cast<unsigned>(pick(100));
+      return is_new_group_ = true;
+    }
+    default:
+      return step_or_abort(*one_of(ranks_));
+  }
+}
+
+bool SimulatedJob::is_late(std::size_t message) {
+  const Team& team = ranks_.front()->caller.team();
+  if (mpi_.receiver(message) != slow_link_.second) return false;
+  const int tag = mpi_.tag(message);
+  const bool is_slow = plan_.has_slow_link && mpi_.sender(message) == slow_link_.first &&
+                       tag == team.tag(Tag::kControl);
+  const bool is_unheard = plan_.has_slow_set_up && tag == team.tag(Tag::kOutcome);
+  return (is_slow || is_unheard) && pick(100) != 0;
+}
+
+// --- A rank's program.
+
+bool SimulatedJob::step_or_abort(Rank& rank) {
+  try {
+    return step(rank);
+  } catch (const fake::Aborted& abort) {
+    aborts_.push_back(abort);
+    rank.is_closed = true;
+    return true;
+  }
+}
+
+bool SimulatedJob::step(Rank& rank) {
+  if (rank.is_closed || rank.is_dead) return false;
+  if (rank.rank == slow_rank_ && pick(30) != 0) return false;
+  fabric_.caller = rank.rank;
+  if (rank.at == program_.size()) return close(rank);
+  if (rank.is_saved) return serve_saved(rank);
+  if (!rank.caller.is_calling()) {
+    // The program computes, or is in MPI for something else.
+    if (pick(3) != 0) {
+      if (pick(4) != 0) return false;
+      fabric_.progress(rank.rank);
+      rank.caller.look_after();
+      return false;
+    }
+    begin(rank);
+  }
+  // What completes right behind a look at the NIC waits for the next one.
+  rank.nic_waits = !rank.nic_waits && pick(2) == 0;
+  if (!rank.nic_waits) fabric_.progress(rank.rank);
+  const Code rc = rank.caller.progress();
+  rank.caller.look_after();
+  if (rc == Code::kPending) return false;
+  rank.is_saved = rc == Code::kNotServed;
+  if (!rank.is_saved) end(rank, rc);
+  return true;
+}
+
+void SimulatedJob::begin(Rank& rank) {
+  const Broadcast& now = program_[rank.at];
+  rank.memory.assign(now.bytes, std::byte{0xEE});
+  if (now.root == rank.rank) fill(rank);
+  rank.caller.begin(rank.memory, now.root, now.attended, plan_.has_gaps && pick(3) == 0);
+}
+
+std::optional<std::size_t> SimulatedJob::first_wrong_byte(const Rank& rank) const {
+  for (std::size_t i = 0; i < rank.memory.size(); ++i) {
+    if (rank.memory[i] != byte_of(rank.at, i)) return i;
+  }
+  return std::nullopt;
+}
+
+void SimulatedJob::fill(Rank& rank) const {
+  for (std::size_t i = 0; i < rank.memory.size(); ++i) rank.memory[i] = byte_of(rank.at, i);
+}
+
+// The host's own algorithm, in which all ranks meet. Who waits there progresses the NIC, as MPI's
+// progress does: else a root could not say that an earlier broadcast has been delivered.
+bool SimulatedJob::serve_saved(Rank& rank) {
+  const bool is_root = program_[rank.at].root == rank.rank;
+  if (!is_root && !saved_.contains(rank.at)) {
+    fabric_.progress(rank.rank);
+    rank.caller.look_after();
+    return false;
+  }
+  saved_.insert(rank.at);
+  fill(rank);
+  end(rank, Code::kDone);
+  return true;
+}
+
+void SimulatedJob::end(Rank& rank, Code rc) {
+  const Route route = rank.is_saved ? Route::kSaved : rank.caller.route();
+  rank.how += route == Route::kSaved ? 's' : route == Route::kTree ? 't' : 'm';
+  check_end_of_call(rank, rc);
+  // The program uses its memory for something else.
+  std::fill(rank.memory.begin(), rank.memory.end(), std::byte{0xDD});
+  rank.is_saved = false;
+  rank.caller.finish();
+  ++rank.at;
+  ended_at_ = outcome_.events;
+  if (!is_half_ && slowest() >= plan_.steps) {
+    is_half_ = true;
+    allocations_ = fake::allocations();
+  }
+}
+
+bool SimulatedJob::close(Rank& rank) {
+  fabric_.progress(rank.rank);
+  if (!rank.caller.close()) return false;
+  return rank.is_closed = true;
+}
+
+}  // namespace cepheus::coll::sim
