@@ -12,7 +12,7 @@
 
 enum { kMemory = 512 << 10, kTurns = 8 };
 
-/* What turn `t` writes: so many bytes of one value, at another distance behind each member's own beginning. */
+/* Turn `t` writes size_of(t) bytes of one value, offset_of(t) bytes behind each member's beginning. */
 static size_t size_of(int t) { return t % 3 == 0 ? 100 : 20000 + 7 * (size_t)t; }
 static size_t offset_of(int t) { return (size_t)t * 24000 + 3; }
 static size_t beginning_of(int rank) { return (size_t)rank * 4100 + 1; }

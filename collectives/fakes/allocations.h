@@ -9,7 +9,7 @@ namespace cepheus::coll::fake {
 std::size_t allocations();
 // Bytes of all that is allocated now.
 std::size_t held_bytes();
-// True: there is no memory for whoever asks whether there is (std::nothrow).
+// True: allocations with std::nothrow fail.
 void make_memory_scarce(bool is_scarce);
 
 // While one is in scope, allocations are counted, or not. They are not where there is none.

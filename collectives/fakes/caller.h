@@ -46,7 +46,7 @@ class Caller {
   bool close();
   const Team& team() const { return team_; }
   bool has_multicast() const { return multicast_ != nullptr; }
-  // The rank whose NIC serves this rank's host.
+  // The rank with the NIC of this rank's host.
   int leader() const { return hosts_ ? hosts_->inside.rank_of(0) : team_.self(); }
 
  private:

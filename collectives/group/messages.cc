@@ -9,7 +9,8 @@ namespace cepheus::coll {
 
 namespace {
 
-// Sends whose sender has gone: their copies stay until the host has taken them. Never destroyed.
+// Sends of communicators that have ended. Their copies stay until the host has taken them. Never
+// destroyed.
 template <typename Pending>
 struct Kept {
   std::mutex mutex;

@@ -95,8 +95,8 @@ class GroupMember final : public GroupProgram, public CompletionClient {
   mrp::Publisher publisher_;
   bool has_moved_ = false;  // its region, to where it stays
   std::function<void()> tell_;
-  std::vector<bool> is_under_way_;  // of its messages: posted, and no completion has come
-  std::size_t waits_for_ = 0;       // so many
+  std::vector<bool> is_under_way_;  // by message: it is posted, and no completion has come
+  std::size_t waits_for_ = 0;       // messages under way
   std::size_t next_message_ = 0;    // of the group: the next that may be ours to post
   std::size_t paused_before_ = 0;   // message + 1 before which we have paused already
   mcast_group_state_t seen_ = MCAST_GROUP_WAITING;  // the engine's state

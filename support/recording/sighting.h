@@ -14,7 +14,7 @@ enum class Event : std::uint8_t {
   kLeaves,     // ... and what became of it behind it: `is_caused`
   kCounts,     // a counter of the node grew: `number` is its place in the node's names, `bytes` by
                // how much; the packet is the one that was being handled, if any
-  kPosted,     // a program at a host sends message `number` of so many bytes
+  kPosted,     // a program at a host sends message `number`, with its bytes
   kCompleted,  // ... and all have it
   kReceived,   // a program at a host has received so many bytes, of message `number`
 };
