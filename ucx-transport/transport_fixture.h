@@ -1,0 +1,273 @@
+// What tests of rc_mcast share: the libmcast that the test program plays, whose calls the transport
+// finds first, and UCT as UCX loads it. For one program, of one source file.
+#pragma once
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mcast/mcast.h>
+#include <mcast/query.h>
+#include <mcast/uct.h>
+#include <mcast/write.h>
+#include <uct/api/uct.h>
+// uct.h first: the next one insists on it.
+#include <ucs/async/async_fwd.h>
+
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Sent {
+  std::string data;
+  std::uint32_t imm;
+};
+
+struct Written {
+  std::string data;
+  std::uint16_t region;
+  std::uint64_t offset;
+  bool tells;  // members have a receive completed
+};
+
+// One group, and what the transport did with it.
+struct Library {
+  mcast_group_attr_t attr = MCAST_GROUP_ATTR_INIT;
+  mcast_status_t test = MCAST_OK, send = MCAST_OK, recv = MCAST_INPROGRESS;
+  unsigned outstanding = 0;
+  unsigned progressed = 0;
+  mcast_recv_cb_t recv_cb = nullptr;
+  void* recv_arg = nullptr;
+  std::vector<Sent> sent;
+  std::vector<Written> written;
+  std::deque<mcast_op_t*> ops;
+  std::vector<mcast_mem_h> mems;  // what operations were given
+  std::vector<void*> released;
+  mcast_status_t registration = MCAST_OK;
+  int registered = 0;
+} lib;
+
+constexpr mcast_member_t kMember{0x0A000001, 17, 0, 0, 0};
+const auto kGroup = reinterpret_cast<mcast_group_h>(&lib.attr);
+const auto kContext = reinterpret_cast<mcast_context_h>(&lib.outstanding);
+const auto kMem = reinterpret_cast<mcast_mem_h>(&lib.registered);
+
+}  // namespace
+
+#define EXPORTED extern "C" __attribute__((visibility("default"), used))
+
+EXPORTED mcast_status_t mcast_group_member(mcast_group_h, mcast_member_t* out) {
+  *out = kMember;
+  return MCAST_OK;
+}
+EXPORTED mcast_status_t mcast_group_query(mcast_group_h, mcast_group_attr_t* out) {
+  *out = lib.attr;
+  return MCAST_OK;
+}
+EXPORTED mcast_context_h mcast_group_context(mcast_group_h) { return kContext; }
+EXPORTED mcast_status_t mcast_group_set_recv(mcast_group_h, mcast_recv_cb_t callback, void* arg) {
+  lib.recv_cb = callback;
+  lib.recv_arg = arg;
+  return MCAST_OK;
+}
+EXPORTED mcast_status_t mcast_group_test(mcast_group_h) { return lib.test; }
+EXPORTED unsigned mcast_group_outstanding(mcast_group_h) { return lib.outstanding; }
+EXPORTED unsigned mcast_progress(mcast_context_h) {
+  ++lib.progressed;
+  return 0;
+}
+EXPORTED mcast_status_t mcast_send_eager_pack(mcast_group_h, mcast_pack_cb_t pack, void* arg,
+                                              std::uint32_t imm, size_t* length) {
+  if (lib.send != MCAST_OK) return lib.send;
+  std::vector<char> room(lib.attr.max_message);
+  *length = pack(room.data(), arg);
+  lib.sent.push_back({std::string(room.data(), *length), imm});
+  return MCAST_OK;
+}
+EXPORTED mcast_status_t mcast_send(mcast_group_h, const void* data, size_t length, mcast_mem_h mem,
+                                   std::uint32_t imm, mcast_op_t* op) {
+  if (lib.send != MCAST_OK) return lib.send;
+  lib.sent.push_back({std::string(static_cast<const char*>(data), length), imm});
+  lib.mems.push_back(mem);
+  lib.ops.push_back(op);
+  return MCAST_INPROGRESS;
+}
+EXPORTED mcast_status_t mcast_write(mcast_group_h, const void* data, size_t length, mcast_mem_h mem,
+                                    std::uint16_t region, std::uint64_t offset,
+                                    const std::uint32_t* imm, mcast_op_t* op) {
+  if (lib.send != MCAST_OK) return lib.send;
+  lib.written.push_back(
+      {std::string(static_cast<const char*>(data), length), region, offset, imm != nullptr});
+  lib.mems.push_back(mem);
+  lib.ops.push_back(op);
+  return MCAST_INPROGRESS;
+}
+EXPORTED mcast_status_t mcast_recv(mcast_group_h, void*, size_t, mcast_mem_h mem, mcast_op_t* op) {
+  if (lib.recv != MCAST_INPROGRESS) return lib.recv;
+  lib.mems.push_back(mem);
+  lib.ops.push_back(op);
+  return MCAST_INPROGRESS;
+}
+EXPORTED void mcast_recv_release(mcast_group_h, void* data) { lib.released.push_back(data); }
+EXPORTED mcast_status_t mcast_mem_register(mcast_context_h, void*, size_t, mcast_mem_h* out) {
+  if (lib.registration != MCAST_OK) return lib.registration;
+  ++lib.registered;
+  *out = kMem;
+  return MCAST_OK;
+}
+EXPORTED void mcast_mem_deregister(mcast_mem_h) { --lib.registered; }
+
+// libucp's.
+static unsigned ucx_minor = 13;
+EXPORTED void ucp_get_version(unsigned* major, unsigned* minor, unsigned* release) {
+  *major = 1;
+  *minor = ucx_minor;
+  *release = 0;
+}
+
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// The transport as UCX has it: component, domain, worker.
+class Ucx {
+ public:
+  static Ucx& instance() {
+    static Ucx ucx;
+    return ucx;
+  }
+  rc_mcast_open_t open_group = nullptr;
+  uct_component_h component = nullptr;
+  ucs_async_context_t* async = nullptr;
+  uct_worker_h worker = nullptr;
+
+  uct_md_h open(const char* device) const {
+    uct_md_config_t* config = nullptr;
+    EXPECT_EQ(uct_md_config_read(component, nullptr, nullptr, &config), UCS_OK);
+    EXPECT_EQ(uct_config_modify(config, "DEVICES", device), UCS_OK);
+    uct_md_h md = nullptr;
+    EXPECT_EQ(uct_md_open(component, "mcast", config, &md), UCS_OK);
+    uct_config_release(config);
+    return md;
+  }
+
+ private:
+  Ucx() {
+    void* const module = dlopen(RC_MCAST, RTLD_NOW);
+    if (module == nullptr) ADD_FAILURE() << dlerror();
+    open_group = reinterpret_cast<rc_mcast_open_t>(dlsym(module, RC_MCAST_OPEN));
+    uct_component_h* components = nullptr;
+    unsigned count = 0;
+    EXPECT_EQ(uct_query_components(&components, &count), UCS_OK);
+    for (unsigned i = 0; i < count; ++i) {
+      uct_component_attr_t attr;
+      attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+      EXPECT_EQ(uct_component_query(components[i], &attr), UCS_OK);
+      if (std::strcmp(attr.name, "mcast") == 0) component = components[i];
+    }
+    uct_release_component_list(components);
+    EXPECT_EQ(ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async), UCS_OK);
+    EXPECT_EQ(uct_worker_create(async, UCS_THREAD_MODE_SINGLE, &worker), UCS_OK);
+  }
+};
+
+// Calls back with `result`, and counts.
+struct Completion : uct_completion_t {
+  Completion() : uct_completion_t{} {
+    func = [](uct_completion_t* self) { ++static_cast<Completion*>(self)->calls; };
+    count = 1;
+    status = UCS_OK;
+  }
+  int calls = 0;
+};
+
+struct Receive : uct_tag_context_t {
+  Receive() : uct_tag_context_t{} {
+    tag_consumed_cb = [](uct_tag_context_t* self) { ++static_cast<Receive*>(self)->consumed; };
+    completed_cb = [](uct_tag_context_t* self, uct_tag_t tag, uint64_t, size_t bytes, void*,
+                      ucs_status_t status) {
+      auto& receive = *static_cast<Receive*>(self);
+      receive.sender_tag = tag;
+      receive.length = bytes;
+      receive.result = status;
+    };
+  }
+  int consumed = 0;
+  uct_tag_t sender_tag = 0;
+  size_t length = 0;
+  ucs_status_t result = UCS_INPROGRESS;
+};
+
+class RcMcast : public testing::Test {
+ protected:
+  RcMcast() {
+    lib = {};
+    lib.attr.state = MCAST_GROUP_ACTIVE;
+    md_ = Ucx::instance().open("fake0");
+  }
+  ~RcMcast() override {
+    close();
+    uct_md_close(md_);
+  }
+  void close() {
+    if (ep_ != nullptr) uct_ep_destroy(ep_);
+    if (iface_ != nullptr) uct_iface_close(iface_);
+    ep_ = nullptr;
+    iface_ = nullptr;
+  }
+
+  ucs_status_t open() {
+    return Ucx::instance().open_group(md_, Ucx::instance().worker, kGroup, &iface_);
+  }
+  // As UCP opens interfaces, by UCT's own call.
+  ucs_status_t open_without_group() {
+    uct_iface_config_t* config = nullptr;
+    EXPECT_EQ(uct_md_iface_config_read(md_, "rc_mcast", nullptr, nullptr, &config), UCS_OK);
+    uct_iface_params_t params{};
+    params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                        UCT_IFACE_PARAM_FIELD_STATS_ROOT | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
+                        UCT_IFACE_PARAM_FIELD_CPU_MASK;
+    params.open_mode = UCT_IFACE_OPEN_MODE_DEVICE;
+    params.mode.device.tl_name = "rc_mcast";
+    params.mode.device.dev_name = "fake0";
+    const ucs_status_t status =
+        uct_iface_open(md_, Ucx::instance().worker, &params, config, &iface_);
+    uct_config_release(config);
+    return status;
+  }
+  ucs_status_t connect(std::uint32_t magic = 0x6d636173, std::uint32_t qpn = kMember.qpn) {
+    const std::uint32_t address[3] = {magic, kMember.ipv4, qpn};
+    uct_ep_params_t params{};
+    params.field_mask =
+        UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+    params.iface = iface_;
+    params.iface_addr = reinterpret_cast<const uct_iface_addr_t*>(address);
+    return uct_ep_create(&params, &ep_);
+  }
+  void make(mcast_lane_t lane, size_t max_message) {
+    lib.attr.lane = lane;
+    lib.attr.max_message = max_message;
+    ASSERT_EQ(open(), UCS_OK);
+    ASSERT_EQ(connect(), UCS_OK);
+  }
+  uct_iface_attr_t attr() {
+    uct_iface_attr_t out;
+    EXPECT_EQ(uct_iface_query(iface_, &out), UCS_OK);
+    return out;
+  }
+  // An operation of the bulk lane ends.
+  void end(mcast_status_t status, size_t length = 0, std::uint32_t imm = 0) {
+    mcast_op_t* op = lib.ops.front();
+    lib.ops.pop_front();
+    op->done(op, status, length, imm);
+  }
+
+  uct_md_h md_ = nullptr;
+  uct_iface_h iface_ = nullptr;
+  uct_ep_h ep_ = nullptr;
+};
+
+}  // namespace
