@@ -59,9 +59,13 @@ class Case(NamedTuple):
     central: int = 0
     allowed: float | None = None  # the least that the scheme needs of the original's communication time
     only_full: bool = False
+    papers: str = ""  # how much less the whole job takes, percent: Cepheus fig. 11a, Gleam fig. 10
 
     def metrics(self):
         return [*self.phases, *(["others"] if self.isolated else []), "job"]
+
+    def by_multicast(self):
+        return " and ".join(PHASES[phase] for phase in self.phases)
 
     def jobs(self):
         """Variants that one HPL.dat can hold run in one job, in turns."""
@@ -72,14 +76,15 @@ class Case(NamedTuple):
 
 # The increasing ring takes 3 of our steps on 4 nodes: each sends the whole panel on to the next.
 CASES = [
-    Case("PB 1x4", (1, 4), 6144, [RING, Variant("cepheus", 6, 1)], ["pbcast"], allowed=1 / 3),
+    Case("PB 1x4", (1, 4), 6144, [RING, Variant("cepheus", 6, 1)], ["pbcast"], allowed=1 / 3,
+         papers="12"),
     Case("PB as it is 1x4", (1, 4), 6144, [RING, Variant("cepheus", 6, 1), Variant("cepheus/ibcast", 7, 1)], ["pbcast"],
          isolated=False),
     Case("PB as it is, look-ahead 1x4", (1, 4), 6144,
          [RING._replace(depth=1), Variant("cepheus", 6, 1, 1), Variant("cepheus/ibcast", 7, 1, 1)], ["pbcast"], isolated=False,
          only_full=True),
-    Case("RS uniform 4x1", (4, 1), 3840, [LONG, Variant("cepheus", 0, 3)], ["laswp"]),
-    Case("RS central 4x1", (4, 1), 3840, [LONG, Variant("cepheus", 0, 3)], ["laswp"], central=1),
+    Case("RS uniform 4x1", (4, 1), 3840, [LONG, Variant("cepheus", 0, 3)], ["laswp"], papers="4, 4.67"),
+    Case("RS central 4x1", (4, 1), 3840, [LONG, Variant("cepheus", 0, 3)], ["laswp"], central=1, papers="9.55"),
     Case("RS as it is uniform 4x1", (4, 1), 3840, [LONG, Variant("cepheus", 0, 3)], ["laswp"], isolated=False, only_full=True),
     Case("RS as it is central 4x1", (4, 1), 3840, [LONG, Variant("cepheus", 0, 3)], ["laswp"], isolated=False, central=1,
          only_full=True),
@@ -94,12 +99,14 @@ def progress(text):
 
 
 class Bench:
-    def __init__(self, build, cases, rounds):
-        self.build, self.cases = build, cases
-        self.programs = source.build(build.parent / "hpl")
+    def __init__(self, cases):
+        self.cases = cases
         self.samples = {(case.name, variant.impl): [] for case in cases for variant in case.variants}
+
+    def measure(self, build, rounds):
+        self.build, self.programs = build, source.build(build.parent / "hpl")
         for n in range(rounds):
-            for case in cases:
+            for case in self.cases:
                 progress(f"round {n + 1} of {rounds}: {case.name}")
                 turn = 1 if n % 2 == 0 else -1
                 for variants in list(case.jobs())[::turn]:
@@ -135,6 +142,21 @@ class Bench:
         original = self.values(case, case.variants[0], metric)
         return [100 * (1 - ours / theirs) for ours, theirs in zip(self.values(case, variant, metric), original)]
 
+    def communication(self, case, variant):
+        """Seconds in the phases that go by multicast, in each round."""
+        return [sum(result.timers[phase] for phase in case.phases) for result in self.samples[case.name, variant.impl]]
+
+    def share(self, case, variant):
+        """Communication's share of the job, percent, in each round."""
+        jobs = self.values(case, variant, "job")
+        return [100 * part / job for part, job in zip(self.communication(case, variant), jobs)]
+
+    def saved(self, case, variant):
+        """What communication alone takes off the original's job, percent, in each round."""
+        original = case.variants[0]
+        return [100 * (theirs - ours) / job for theirs, ours, job in
+                zip(self.communication(case, original), self.communication(case, variant), self.values(case, original, "job"))]
+
 
 def spread(values, digits):
     low, middle, high = (percentile(values, p) for p in (0.1, 0.5, 0.9))
@@ -152,19 +174,25 @@ def report(bench):
                 if variant is not case.variants[0]:
                     line += f" {spread(bench.less(case, variant, metric), 1)} % less"
                 print(line)
-        if case.isolated:
+        if case.allowed is not None:
             original, ours = case.variants[:2]
-            jobs = bench.values(case, original, "job")
-            shares = [100 * sum(bench.values(case, original, phase)[i] for phase in case.phases) / job for i, job in enumerate(jobs)]
-            share = percentile(shares, 0.5)
-            print(f"    communication is {spread(shares, 1)} % of the original's job; computing and the rest to communication "
-                  f"{(100 - share) / share:.1f} to 1")
-            if case.allowed is not None:
-                allowed = 100 * (1 - case.allowed)
-                reached = percentile(bench.less(case, ours, case.phases[0]), 0.5)
-                gains = [gain / (part * allowed / 100) for gain, part in zip(bench.less(case, ours, "job"), shares)]
-                print(f"    the scheme allows {allowed:.1f} % less communication: {reached / allowed:.2f} of it reached; "
-                      f"so {share * allowed / 100:.1f} % off the job: {spread(gains, 2)} of it reached")
+            shares, allowed = bench.share(case, original), 100 * (1 - case.allowed)
+            reached = percentile(bench.less(case, ours, case.phases[0]), 0.5)
+            gains = [gain / (part * allowed / 100) for gain, part in zip(bench.less(case, ours, "job"), shares)]
+            print(f"    the scheme allows {allowed:.1f} % less communication: {reached / allowed:.2f} of it reached; "
+                  f"so {percentile(shares, 0.5) * allowed / 100:.1f} % off the job: {spread(gains, 2)} of it reached")
+
+
+def report_jobs(bench):
+    print("\nThe whole job, phases apart; percent: communication's share, what it alone takes off HPL's own job, and the job")
+    print(f"  {'by multicast':<42}{'share, own':>20}{'share, ours':>20}{'off by it':>20}{'job less':>22}  papers")
+    for case in bench.cases:
+        if not case.isolated:
+            continue
+        original, ours = case.variants
+        columns = [bench.share(case, original), bench.share(case, ours), bench.saved(case, ours), bench.less(case, ours, "job")]
+        print(f"  {f'{case.by_multicast()}: {case.name}':<42}" +
+              "".join(f"{spread(values, 1):>{width}}" for values, width in zip(columns, (20, 20, 20, 22))) + f"  {case.papers}".rstrip())
 
 
 def record(bench, records):
@@ -178,6 +206,9 @@ def record(bench, records):
                 add(case, variant, metric, "us", [1e6 * value for value in bench.values(case, variant, metric)])
                 if variant is not case.variants[0]:
                     add(case, variant, f"{metric} less", "percent", bench.less(case, variant, metric))
+            if case.isolated:
+                add(case, variant, "communication's share", "percent", bench.share(case, variant))
+                add(case, variant, "communication saved", "percent of the job", bench.saved(case, variant))
 
 
 def main():
@@ -194,10 +225,12 @@ def main():
     if not cases:
         sys.exit(f"bench hpl: no case begins with '{options.case}'; there are: {', '.join(case.name for case in CASES)}")
     try:
-        bench = Bench(pathlib.Path(options.build).resolve(), cases, 3 if options.quick else 7)
+        bench = Bench(cases)
+        bench.measure(pathlib.Path(options.build).resolve(), 3 if options.quick else 7)
     except source.Unavailable as error:
         sys.exit(f"bench hpl: {error}")
     report(bench)
+    report_jobs(bench)
     records = Records("hpl")
     record(bench, records)
     records.save(options.json)

@@ -18,6 +18,12 @@ from records import Records, percentile  # noqa: E402
 
 PERFTEST_PORT = 18515  # perftest's own default, where its two sides meet
 
+# Cepheus VI has FPGAs with a fan-out of 8 and 25, III-D a switch.
+SWITCHES = {"FPGA, 900 Gb/s": 9, "FPGA, 2.6 Tb/s": 26, "switch": 64}  # ports
+MEMORIES = {"0.69 MB": 1024 * 704,  # of Cepheus III-D: 1024 groups, 64 bytes and 10 for each of 64 ports
+            "0.92 MB": int(0.92 * (1 << 20)),  # of Gleam 3.3
+            "188 block RAMs": 188 * 36 * 1024 // 8}  # of Gleam table 2; one has 36 Kib
+
 
 def icrc(build, records):
     done = subprocess.run([build / "bench/icrc_bench", "--benchmark_format=json", "--benchmark_repetitions=9",
@@ -41,8 +47,27 @@ def icrc(build, records):
               f"{medians['recompute'] / medians['patch']:5.1f} times faster")
 
 
+def table_bytes(build, ports):
+    """By number of paths in use; the last row has one on every port."""
+    return json.loads(output_of([build / "bench/table_bytes", ports]))
+
+
+def groups_that_fit(build, records):
+    print("\nGroups that fit: memory / (table + beside it), a path on every port; members of one: ports^3 / 4, a fat-tree's hosts")
+    print(f"  {'':<16}{'ports':>6}{'members':>9}{'table':>7}{'beside':>8}" + "".join(f"{memory:>16}" for memory in MEMORIES))
+    for name, ports in SWITCHES.items():
+        row = table_bytes(build, ports)[-1]
+        of_one, beside = row["table"]["total"], row["beside"]["total"]
+        line = f"  {name:<16}{ports:>6}{ports ** 3 // 4:>9}{of_one:>7}{beside:>8}"
+        for memory, size in MEMORIES.items():
+            groups = size // (of_one + beside)
+            records.add("groups that fit", f"{name}, {memory}", "groups", "1", groups)
+            line += f"{groups:>16}"
+        print(line)
+
+
 def table(build, records):
-    rows = json.loads(subprocess.run([build / "bench/table_bytes", "64"], capture_output=True, text=True, check=True).stdout)
+    rows = table_bytes(build, 64)
     print("\nBytes of one group's table in a switch of 64 ports, by paths in use (the paper's fields: 0.69 KB)")
     print("  " + f"{'field':<28}" + "".join(f"{row['paths']:>8}" for row in rows))
     for part in ("table", "beside"):
@@ -224,6 +249,7 @@ def main():
         return records.save(options.json)
     icrc(build, records)
     table(build, records)
+    groups_that_fit(build, records)
     rounds = 3 if options.quick else 7
     copies(build, records, rounds)
     backends(build, records, rounds)

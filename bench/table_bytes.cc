@@ -2,6 +2,7 @@
 // region that a member has published for WRITEs, as JSON.
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/engine/regions.h"
@@ -22,8 +23,8 @@ nlohmann::json to_json(const TableBytes::Rows& rows) {
 int main(int argc, char** argv) {
   const std::size_t ports = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 64;
   nlohmann::json out = nlohmann::json::array();
-  for (std::size_t paths : {2, 4, 8, 16, 64}) {
-    if (paths > ports) break;
+  for (const std::size_t paths : std::initializer_list<std::size_t>{2, 4, 8, 16, ports}) {
+    if (paths > ports) continue;
     const TableBytes bytes = cepheus::fabric::Switch::table_bytes(ports, paths);
     out.push_back({{"ports", ports},
                    {"paths", paths},
