@@ -12,7 +12,7 @@ MESSAGES_OVER_NIC = ["--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any
 
 
 class Fabric(Switch):
-    """A star of `hosts`; `link` is the TOML of a link table, such as 'rate = "1Gbps"'."""
+    """A star of `hosts`; `link` is the TOML of a link table, such as 'rate = "1Gbps"', `arguments` are cepheus-switch's."""
 
-    def __init__(self, build, hosts=2, icrc="deferred", link=""):
-        super().__init__(build, topology=star(hosts, link, fabric=f'icrc = "{icrc}"'))
+    def __init__(self, build, hosts=2, icrc="deferred", link="", arguments=()):
+        super().__init__(build, *arguments, topology=star(hosts, link, fabric=f'icrc = "{icrc}"'))
