@@ -30,9 +30,10 @@ TEST(VirtualQpns, RestBeforeTheyAreTakenAgain) {
 
 TEST(VirtualQpns, OfTheDaemonAndOfOtherProgramsNeverMeet) {
   VirtualQpns chosen(kChosenQpns, kChosenQpns.last - kChosenQpns.first);
-  VirtualQpns given(kDaemonQpns, 0);
+  VirtualQpns given(kDaemonQpns, kDaemonQpns.last - kDaemonQpns.first);
   EXPECT_EQ(chosen.take(kStart)->value(), 0xDFFFFFu);
   EXPECT_EQ(chosen.take(kStart)->value(), 0xC00000u);
+  EXPECT_EQ(given.take(kStart)->value(), 0xFFFFFEu);
   EXPECT_EQ(given.take(kStart)->value(), 0xE00000u);
 }
 
