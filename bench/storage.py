@@ -4,7 +4,10 @@ that arrives at who writes to a replicated volume, through its library and over 
 
 All ways run in turns, over NICs of one switch, unshaped and on links of 1 Gb/s; what was written is read back. A WRITE to several is
 done when all have it. A ratio is taken within a round; printed are the median and the least and greatest of the rounds. CPU time is
-that of writer, replicas and switch, over NBD of nbdkit and fio as well.
+that of writer, replicas and switch, over NBD of nbdkit and fio as well; the writer's alone is its program's and its NIC's. It is taken
+in WRITEs of their own, between which the writer sleeps.
+
+--groups sender multicasts by a sender group. MC-RDMA fig. 4 has the sender's CPU time beside two connections: less than half.
 
 A volume writes by multicast only: its rivals are the plain WRITEs of the same round, which have no record of what was written, no
 order to keep and nobody to fail.
@@ -63,8 +66,8 @@ class Party:
 class PlainWrites:
     """WRITEs of storage_bench's four processes, on hosts 0 to 3."""
 
-    def __init__(self, build, fabric, cases, seconds):
-        self.build, self.fabric = build, fabric
+    def __init__(self, build, fabric, cases, seconds, groups):
+        self.build, self.fabric, self.groups = build, fabric, groups
         self.directory = fabric.directory / "meeting"
         self.directory.mkdir()
         self.replicas = [subprocess.Popen(self.command(rank), env=on_host(build, fabric.socket, rank)) for rank in range(1, REPLICAS + 1)]
@@ -72,7 +75,8 @@ class PlainWrites:
         self.writer = Party([*self.command(0), *words], on_host(build, fabric.socket, 0))
 
     def command(self, rank):
-        return [str(word) for word in (self.build / "bench/storage_bench", "--rank", rank, "--replicas", REPLICAS, "--directory", self.directory)]
+        return [str(word) for word in (self.build / "bench/storage_bench", "--rank", rank, "--replicas", REPLICAS, "--directory", self.directory,
+                                       *(["--sender-group"] if self.groups == "sender" else []))]
 
     def round(self):
         return self.writer.round()
@@ -192,7 +196,7 @@ def measure(build, link, scope, records):
     rows, parties = [], []
     with Fabric(build, 3 * (REPLICAS + 1), link=LINKS[link]) as fabric:
         try:
-            parties.append(PlainWrites(build, fabric, list(dict.fromkeys(iops + latency)), scope.seconds))
+            parties.append(PlainWrites(build, fabric, list(dict.fromkeys(iops + latency)), scope.seconds, scope.groups))
             parties.append(LibraryWrites(build, fabric, iops, scope.seconds))
             parties.append(NbdWrites(build, fabric, iops, scope.seconds))
             for number in range(scope.rounds):
@@ -206,6 +210,7 @@ def measure(build, link, scope, records):
     plain = Table(PLAIN, [("multicast", rival) for rival in ("one", "each", "chain")], rows, records, link)
     plain.show(f"8-KiB WRITEs, thousands a second, by WRITEs under way; {about}", iops, by_depth, "rate", "k/s", 1e-3)
     plain.show(f"8-KiB WRITEs, CPU time of all processes a WRITE, us; {about}", iops, by_depth, "cpu", "us", 1)
+    plain.show(f"..., of the writer's program and NIC alone, us; {about}", iops, by_depth, "writer", "us", 1)
     plain.show(f"Latency of a WRITE alone, us; {about}", latency, lambda case: human(case[0]), "median", "us", 1)
     volume = Table(VOLUME, [(way, rival) for way in ("volume", "nbd") for rival in ("multicast", "each")], rows, records, link)
     volume.show(f"8-KiB writes to a volume beside plain WRITEs, thousands a second, by writes under way; {about}", iops, by_depth, "rate",
@@ -217,7 +222,8 @@ def measure(build, link, scope, records):
 class Scope:
     """How much is measured."""
 
-    def __init__(self, quick):
+    def __init__(self, quick, groups):
+        self.groups = groups
         self.rounds = 3 if quick else 9
         self.seconds = 0.15 if quick else 0.4
         self.sizes = [512, 8 * KIB, 512 * KIB] if quick else LATENCY_SIZES
@@ -227,15 +233,16 @@ def main():
     parser = argparse.ArgumentParser(prog="./run bench storage", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds and sizes, a minute")
+    parser.add_argument("--groups", choices=["cepheus", "sender"], default="cepheus", help="what multicasts; default: cepheus")
     parser.add_argument("--json", metavar="FILE", help="write the records to this file")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
     build = pathlib.Path(options.build).resolve()
     records = Records("storage")
-    print(f"{REPLICAS} replicas, emulated. Medians of rounds; ratios: median (least..greatest) of the first one's figure over the second's.\n"
+    print(f"{REPLICAS} replicas, emulated, multicast by {options.groups} groups. Medians of rounds; ratios: median (least..greatest) of the first one's figure over the second's.\n"
           "A volume writes by multicast only: it is compared with the plain WRITEs of the same rounds.")
     for link in LINKS:
-        measure(build, link, Scope(options.quick), records)
+        measure(build, link, Scope(options.quick, options.groups), records)
     records.save(options.json)
 
 

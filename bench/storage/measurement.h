@@ -2,6 +2,7 @@
 #pragma once
 
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -13,17 +14,30 @@
 
 namespace cepheus::bench {
 
-inline double cpu_us(const std::vector<pid_t>& processes) {
-  double sum = 0;
-  for (const pid_t pid : processes) {
-    clockid_t clock{};
-    timespec t{};
-    require(clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0,
-            "a process is gone");
-    sum += static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
+// CPU time in microseconds: of all processes that take part, and of the calling one, which holds the
+// writer's program and its emulated NIC.
+struct CpuTime {
+  double all = 0, writer = 0;
+
+  static CpuTime now(const std::vector<pid_t>& processes) {
+    CpuTime found;
+    for (const pid_t pid : processes) {
+      clockid_t clock{};
+      timespec t{};
+      require(clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0,
+              "a process is gone");
+      const double us = static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
+      found.all += us;
+      if (pid == getpid()) found.writer = us;
+    }
+    return found;
   }
-  return sum;
-}
+  // Of one of `writes` WRITEs since `begin`.
+  CpuTime of_each(const CpuTime& begin, std::size_t writes) const {
+    const auto n = static_cast<double>(writes);
+    return {(all - begin.all) / n, (writer - begin.writer) / n};
+  }
+};
 
 struct Case {
   std::size_t size = 0;  // bytes a WRITE
@@ -41,10 +55,9 @@ struct Case {
   }
 };
 
-// `latencies`, of at least one WRITE, and `cpu` in microseconds, the latter of all WRITEs together; `seconds` is how long
-// that took.
+// `latencies` of at least one WRITE, in microseconds, which took `seconds` together; `cpu` of one.
 inline void print_row(const std::string& way, const Case& of, std::vector<double> latencies,
-                      double seconds, double cpu) {
+                      double seconds, const CpuTime& cpu) {
   std::sort(latencies.begin(), latencies.end());
   const auto n = static_cast<double>(latencies.size());
   const auto at = [&](double p) { return latencies[static_cast<std::size_t>(p * (n - 1) + 0.5)]; };
@@ -56,7 +69,8 @@ inline void print_row(const std::string& way, const Case& of, std::vector<double
                             {"p10", at(0.1)},
                             {"p90", at(0.9)},
                             {"n", latencies.size()},
-                            {"cpu", cpu / n}})
+                            {"cpu", cpu.all},
+                            {"writer", cpu.writer}})
                 .dump()
                 .c_str());
 }

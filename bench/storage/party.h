@@ -2,7 +2,7 @@
 #pragma once
 
 #include <mcast/query.h>
-#include <mcast/write.h>
+#include <mcast/senders.h>
 
 #include <memory>
 #include <thread>
@@ -20,6 +20,7 @@ inline void check(mcast_status_t status, const char* what) {
 
 struct Options {
   unsigned rank = 0, replicas = 3;
+  bool sender_group = false;
   std::string directory;
   int switch_pid = 0;
   double seconds = 0.3;
@@ -40,6 +41,8 @@ class Party {
     mcast_group_params_t group = MCAST_GROUP_PARAMS_INIT;
     group.lane = MCAST_LANE_BULK;
     group.send_depth = kMostDepth;
+    group.sender_group = options.sender_group ? 1 : 0;
+    if (options.sender_group && options.rank == 0) group.virtual_qpn = MCAST_CHOSEN_QPN_FIRST;
     check(mcast_group_create(context_, &group, &group_), "mcast_group_create");
     check(mcast_region_publish(group_, kRegion, device_->memory, kMemory), "mcast_region_publish");
   }
@@ -60,26 +63,44 @@ class Party {
     return qp;
   }
   void join_group() {
-    mcast_member_t own{};
-    check(mcast_group_member(group_, &own), "mcast_group_member");
+    Membership own{};
+    std::size_t regions = 1;
+    check(mcast_group_member(group_, &own.member), "mcast_group_member");
+    if (options_.sender_group)
+      check(mcast_group_regions(group_, &own.region, &regions), "mcast_group_regions");
     meeting_.leave("member" + std::to_string(options_.rank), own);
-    if (options_.rank == 0) {
-      std::vector<mcast_member_t> members{own};
-      for (unsigned r = 1; r <= options_.replicas; ++r) {
-        members.push_back(
-            meeting_.find<mcast_member_t>("member" + std::to_string(r), [&] { rest(); }));
-      }
-      check(mcast_group_lead(group_, members.data(), members.size()), "mcast_group_lead");
-    }
+    if (options_.rank == 0) lead(own.member);
     mcast_status_t status{};
     while ((status = mcast_group_test(group_)) == MCAST_INPROGRESS) rest();
     check(status, "the group");
     // Connected pairs first, then the group: whoever is active here has all.
     meeting_.leave("ready" + std::to_string(options_.rank), char{1});
   }
+  void lead(const mcast_member_t& own) {
+    std::vector<mcast_member_t> members{own};
+    std::vector<mcast_region_t> regions;
+    for (unsigned r = 1; r <= options_.replicas; ++r) {
+      const auto one = meeting_.find<Membership>("member" + std::to_string(r), [&] { rest(); });
+      members.push_back(one.member);
+      regions.push_back(one.region);
+    }
+    if (options_.sender_group) {
+      check(mcast_group_lead_regions(group_, members.data(), members.size(), regions.data(),
+                                     regions.size()),
+            "mcast_group_lead_regions");
+    } else {
+      check(mcast_group_lead(group_, members.data(), members.size()), "mcast_group_lead");
+    }
+  }
   void rest() {
     if (mcast_progress(context_) == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+
+  // `region` is of sender groups: their sender brings it to the switches.
+  struct Membership {
+    mcast_member_t member;
+    mcast_region_t region;
+  };
 
   Options options_;
   Meeting meeting_;

@@ -4,10 +4,12 @@
 //   storage_bench --rank 0 --replicas N --directory D [--switch PID] [--seconds S] SIZE:DEPTH ...
 //   storage_bench --rank I --replicas N --directory D      on the replicas' hosts, I = 1 .. N
 //
-// The directory is shared: processes leave their names there. For each line
-// that it reads the writer measures a round of all cases, and prints a JSON object for each case and way, then an empty
-// line: {"way", "size", "depth", "rate", "median", "p10", "p90", "n", "cpu"}: WRITEs a second, latencies and
-// the CPU time of all processes a WRITE in microseconds. What was written is read back.
+// The directory is shared: processes leave their names there. With --sender-group, alike on all, the
+// multicast is a sender group's. For each line that it reads the writer measures a round of all
+// cases. It prints a JSON object for each case and way, then an empty line: {"way", "size", "depth",
+// "rate", "median", "p10", "p90", "n", "cpu", "writer"}: WRITEs a second, latencies in microseconds,
+// and the CPU time of a WRITE in microseconds, of all processes and of the writer's. The data is read
+// back.
 //
 // A WRITE to several is done when all have it. Down the chain each replica passes on what it has, and
 // the last one tells the writer, as chain replication does.
@@ -27,6 +29,7 @@ int main(int argc, char** argv) {
   app.add_option("--directory", options.directory, "shared by all processes")
       ->required()
       ->check(CLI::ExistingDirectory);
+  app.add_flag("--sender-group", options.sender_group);
   app.add_option("--switch", options.switch_pid, "whose CPU time counts as well");
   app.add_option("--seconds", options.seconds, "for each way, case and round");
   app.add_option("cases", options.cases, "SIZE:DEPTH");

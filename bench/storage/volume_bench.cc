@@ -152,13 +152,13 @@ void run(Options& options) {
       Load load(volume, of);
       load.fill(++seed);
       load.write_all_once();
-      const double cpu = cpu_us(options.processes);
+      const CpuTime before = CpuTime::now(options.processes);
       const auto begin = Clock::now();
       auto latencies = load.write_for(options.seconds);
       const std::chrono::duration<double> time = Clock::now() - begin;
-      const double used = cpu_us(options.processes) - cpu;
+      const CpuTime cpu = CpuTime::now(options.processes).of_each(before, latencies.size());
       load.verify();
-      print_row("volume", of, std::move(latencies), time.count(), used);
+      print_row("volume", of, std::move(latencies), time.count(), cpu);
     }
   });
   cepheus_volume_close(volume);

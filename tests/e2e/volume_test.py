@@ -130,6 +130,8 @@ class Volumes(unittest.TestCase):
             self.assertEqual(user.status()["multicast"], "mcrdma")
             switches = volume.switch.status()["switches"]
             self.assertEqual([switch["groups"] for switch in switches], [[]] * len(switches))  # none of the other kind
+            numbers = {group["virtual_qpn"] for switch in switches for group in switch["sender_groups"]}
+            self.assertTrue(numbers and all(0xC00000 <= number <= 0xDFFFFF for number in numbers), numbers)  # not cepheus-cmd's
             lost = volume.replicas[2]
             lost.kill()
             wait_until(lambda: len(user.status()["in_sync"]) == 2, "the loss")
