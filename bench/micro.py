@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """What the parts cost: ICRC, a group's table, copies in the switch, registration, a change of source, an RC stream and a
-round trip through the switch, cores for the switch's threads, congestion control where there is no congestion, and what a
-broadcast asks of the kernel."""
+round trip through the switch, congestion control where there is no congestion, and what a broadcast asks of the kernel."""
 
 import argparse
 import json
@@ -132,28 +131,6 @@ def stream(build, records, rounds):
               f"8-byte one-way latency {latency:6.2f} us ({min(latencies):.2f}..{max(latencies):.2f})")
 
 
-def placement(build, records, rounds):
-    """The switch's threads on cores of their own, beside --no-placement, in turns."""
-    with Fabric(build) as fabric:
-        where = fabric.status()["placement"]
-    print(f"\nThe switch's threads: {where}")
-    if where.startswith("left to the kernel"):
-        return
-    ratios = {"RC stream, 64 KiB": [], "RC, 8 bytes": []}
-    for _ in range(rounds):
-        costs = []
-        for words in (["--no-placement"], []):
-            with Fabric(build, arguments=words) as fabric:
-                gigabits = last_row(pair(build, fabric, STREAM))[3]
-                costs.append((1 / gigabits, last_row(pair(build, fabric, LATENCY))[4]))
-        for name, free, placed in zip(ratios, *costs):
-            ratios[name].append(placed / free)
-    print("  times of those where the kernel places them (pairs in turns)")
-    for name, values in ratios.items():
-        records.add("placement", name, "ratio", "times", percentile(values, 0.5), min(values), max(values), len(values))
-        print(f"  {name:<26}  {percentile(values, 0.5):6.3f} ({min(values):.3f}..{max(values):.3f})")
-
-
 def congestion(build, records, rounds):
     """Congestion control in the NICs, nothing marked, beside none, in turns."""
     ratios = {"RC stream, 64 KiB": [], "RC, 8 bytes": [], "MPI_Bcast, 1 MiB, 4 hosts": []}
@@ -257,14 +234,10 @@ def source_change(build, records, rounds):
         print(f"  {case}      {percentile(values, 0.5):7.1f} ({min(values):.1f}..{max(values):.1f})")
 
 
-ONLY = {"broadcast": broadcast_costs.measure, "placement": placement}
-
-
 def main():
     parser = argparse.ArgumentParser(prog="./run bench micro", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--only", choices=list(ONLY), help="this and nothing else: what a broadcast asks of the kernel, or cores "
-                        "for the switch's threads")
+    parser.add_argument("--only", choices=["broadcast"], help="what a broadcast asks of the kernel, and nothing else")
     parser.add_argument("--json", metavar="FILE", help="write the records to this file")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -273,7 +246,7 @@ def main():
     records = Records("micro")
     rounds = 3 if options.quick else 7
     if options.only:
-        ONLY[options.only](build, records, rounds)
+        broadcast_costs.measure(build, records, rounds)
         return records.save(options.json)
     icrc(build, records)
     table(build, records)
@@ -283,7 +256,6 @@ def main():
     registration(build, records, rounds)
     source_change(build, records, rounds)
     stream(build, records, rounds)
-    placement(build, records, rounds)
     congestion(build, records, rounds)
     broadcast_costs.measure(build, records, rounds)
     records.save(options.json)

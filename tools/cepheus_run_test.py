@@ -30,8 +30,7 @@ PATIENCE = 20
 # Stands in for cepheus-switch: tells its arguments, says it is ready, answers "status", ends at SIGTERM.
 SWITCH = r"""#!/usr/bin/python3
 import json, os, signal, socket, struct, sys, threading
-words = [word for word in sys.argv[1:] if word != "--no-placement"]
-arguments = dict(zip(words[::2], words[1::2]))
+arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 with open(os.environ["FAKE_NOTES"] + "/switch.json", "w") as notes:
     json.dump({"pid": os.getpid(), "arguments": arguments}, notes)
 if os.environ.get("FAKE_SWITCH") == "refuses":

@@ -69,18 +69,6 @@ CpuSet Machine::cores_of_process() const {
   return cores;
 }
 
-wire::Result<void> Machine::bind_thread(hwloc_const_cpuset_t cores) const {
-  // hwloc would bind nobody, and say that it has.
-  if (hwloc_topology_is_thissystem(topology_.get()) == 0) {
-    return wire::fail(wire::ErrorCode::kUnavailable,
-                      "a thread can't be bound to another machine's core: unset HWLOC_XMLFILE and "
-                      "HWLOC_SYNTHETIC");
-  }
-  if (hwloc_set_cpubind(topology_.get(), cores, HWLOC_CPUBIND_THREAD) == 0) return {};
-  return wire::fail(wire::ErrorCode::kUnavailable,
-                    std::string("a thread can't be bound to its core: ") + std::strerror(errno));
-}
-
 std::string nodes_text(hwloc_topology_t topology, hwloc_const_cpuset_t cores) {
   const CpuSet nodes(hwloc_bitmap_alloc());
   hwloc_cpuset_to_nodeset(topology, cores, nodes.get());

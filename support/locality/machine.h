@@ -31,9 +31,6 @@ class Machine {
   hwloc_topology_t topology() const { return topology_.get(); }
   // Where this process's threads may run, all of them together.
   CpuSet cores_of_process() const;
-  // The calling thread, and those that it makes from now on, run there only. kUnavailable: the
-  // system does not allow it.
-  wire::Result<void> bind_thread(hwloc_const_cpuset_t cores) const;
 
  private:
   struct TopologyDeleter {

@@ -279,7 +279,6 @@ FabricStatus LiveFabric::State::status() const {
   now.uptime_seconds = std::chrono::duration<double>(wire::monotonic_now() - started).count();
   now.mtu = running.mtu;
   now.icrc_always = running.icrc_always;
-  now.placement = options.placement;
   now.refused_users = reception->refused_users();
   now.switches = datapath.reporting().status([this](const auto& slice) { errands->run(slice); });
   reception->tell_reservations(now.switches);

@@ -21,9 +21,6 @@ namespace cepheus::live {
 struct LiveOptions {
   std::string socket;      // where clients attach
   std::string pcap_dir{};  // captures of every port; empty: none
-  // Where the caller has put the serving thread and those that start() makes, and why: the status
-  // says it.
-  std::string placement{};
   // The topology anew, for "reload" (control_protocol.h), on a thread of the fabric's; null: it is
   // from no file.
   std::function<wire::Result<net::Topology>()> reread{};

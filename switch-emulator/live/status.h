@@ -50,7 +50,6 @@ struct FabricStatus {
   double uptime_seconds = 0;
   std::uint32_t mtu = 0;
   bool icrc_always = false;
-  std::string placement;            // where its threads run and why; empty: it was not looked at
   std::uint64_t refused_users = 0;  // connections of users who may not do what they asked for
   std::vector<SwitchStatus> switches;
 };

@@ -133,7 +133,6 @@ void fields(auto& archive, Of<FabricStatus> auto& status) {
   archive("uptime_seconds", status.uptime_seconds);
   archive("mtu", status.mtu);
   archive("icrc_always", status.icrc_always);
-  archive("placement", status.placement);
   archive("switches", status.switches);
   archive.readings(status);
 }

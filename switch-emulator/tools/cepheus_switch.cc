@@ -19,7 +19,6 @@
 #include "switch-emulator/live/live_fabric.h"
 #include "switch-emulator/live/printable.h"
 #include "switch-emulator/ports/payload_pool.h"
-#include "switch-emulator/tools/placed_threads.h"
 
 namespace {
 
@@ -40,7 +39,6 @@ struct Arguments {
   std::string pcap;
   int ready_fd = -1;
   std::optional<std::uint32_t> max_groups;
-  bool no_placement = false;
   bool verbose = false;
 };
 
@@ -90,17 +88,6 @@ void complain(const cepheus::wire::Error& error) {
   spdlog::error("{}", cepheus::live::printable(error.text));
 }
 
-std::vector<std::string> interfaces_of(const Topology& topology) {
-  std::vector<std::string> interfaces;
-  for (const std::string& one_armed : {topology.one_armed, topology.one_armed_dpdk}) {
-    if (!one_armed.empty()) interfaces.push_back(one_armed);
-  }
-  for (const auto& host : topology.hosts) {
-    if (!host.interface.empty()) interfaces.push_back(host.interface);
-  }
-  return interfaces;
-}
-
 void warn_of_few_descriptors(std::size_t hosts) {
   const std::size_t needed = hosts * cepheus::live::kDescriptorsPerHost;
   const std::size_t limit = cepheus::live::raise_descriptor_limit();
@@ -127,20 +114,14 @@ int serve(const Arguments& arguments) {
     options.reread = [&arguments] { return topology_of(arguments); };
   }
   warn_of_few_descriptors(topology->hosts.size());
-  std::optional<cepheus::tools::PlacedThreads> threads;
-  if (!arguments.no_placement) threads.emplace(interfaces_of(*topology));
-  options.placement = threads ? threads->text() : "left to the kernel: --no-placement";
   auto fabric = LiveFabric::start(*topology, options);
   if (!fabric) {
     complain(fabric.error());
     return kFailure;
   }
-  // Both threads have their cores before the switch reports that it serves.
-  if (threads) threads->take_core();
   stop_on_signals(**fabric);
   spdlog::info("{} hosts on {} switches at {}", topology->hosts.size(), topology->switches.size(),
                arguments.socket);
-  spdlog::info("threads: {}", options.placement);
   if (!arguments.pcap.empty()) spdlog::info("captures in {}", arguments.pcap);
   if (arguments.ready_fd >= 0 && !tell_ready(arguments.ready_fd, arguments.socket)) {
     spdlog::error("can't write to --ready-fd {}: {}", arguments.ready_fd, std::strerror(errno));
@@ -178,8 +159,6 @@ int main(int argc, char** argv) {
   app.add_option("--ready-fd", arguments.ready_fd, "Write a line to this descriptor when serving")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--max-groups", arguments.max_groups, "Groups per switch; 0 refuses all");
-  app.add_flag("--no-placement", arguments.no_placement,
-               "Leave threads to the kernel, even where there are cores for each");
   app.add_flag("-v,--verbose", arguments.verbose, "Say what happens");
   app.set_version_flag("--version", "cepheus-switch " CEPHEUS_VERSION);
   app.callback([&] {
