@@ -18,18 +18,32 @@ DiskWorker::~DiskWorker() {
 }
 
 void DiskWorker::submit(Job job) {
-  ++pending_;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(job));
+    if (job.save) waiting_.save = std::exchange(job.save, {});
+    if (waiting_.flush.chunks() == 0) {
+      waiting_.flush = std::exchange(job.flush, {});
+    } else if (job.flush.chunks() != 0) {
+      waiting_.flush.add(std::exchange(job.flush, {}));
+    }
+    waiting_.jobs.push_back(std::move(job));
   }
   changed_.notify_one();
+}
+
+void DiskWorker::forget(std::uint64_t link) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(waiting_.jobs, [&](const Job& job) { return job.link == link; });
+}
+
+bool DiskWorker::is_idle() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.empty() && !is_working_ && done_.empty();
 }
 
 std::vector<DiskWorker::Job> DiskWorker::take(int& error) {
   const std::lock_guard lock(mutex_);
   error = error_;
-  pending_ -= done_.size();
   return std::exchange(done_, {});
 }
 
@@ -38,14 +52,16 @@ void DiskWorker::run() {
   for (;;) {
     changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    std::vector<Job> jobs = std::exchange(waiting_, {});
+    Batch batch = std::exchange(waiting_, {});
+    is_working_ = true;
     lock.unlock();
-    const int error = work_(jobs);
+    const int error = work_(batch);
     lock.lock();
+    is_working_ = false;
     if (error != 0 && error_ == 0) error_ = error;
     if (error_ == 0) {
-      done_.insert(done_.end(), std::make_move_iterator(jobs.begin()),
-                   std::make_move_iterator(jobs.end()));
+      done_.insert(done_.end(), std::make_move_iterator(batch.jobs.begin()),
+                   std::make_move_iterator(batch.jobs.end()));
     }
     wake_();
   }

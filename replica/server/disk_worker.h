@@ -16,22 +16,32 @@ namespace cepheus::replica {
 class DiskWorker {
  public:
   struct Job {
-    std::optional<StoredReplica> save;  // of several waiting the last one is enough
-    ChunkBitmap flush{};                // where the data may differ from the disk
-    std::uint64_t link = 0;             // 0: no answer
+    std::optional<StoredReplica> save;
+    ChunkBitmap flush{};     // where the data may differ from the disk
+    std::uint64_t link = 0;  // that waits for the answer
     AnswerMessage answer{};
     Digests digests{};  // the request's, and what comes of it
   };
-  // Does what all of the jobs need; an errno.
-  using Work = std::function<int(std::vector<Job>&)>;
+  // What gathered while the disk was busy, done at once.
+  struct Batch {
+    std::optional<StoredReplica> save;  // the last one is enough
+    ChunkBitmap flush;                  // of all jobs
+    std::vector<Job> jobs;
+
+    bool empty() const { return jobs.empty() && !save && flush.chunks() == 0; }
+  };
+  // Does what the batch needs; an errno.
+  using Work = std::function<int(Batch&)>;
 
   // `wake` tells the server that there is something to take; on the worker's thread.
   DiskWorker(Work work, std::function<void()> wake);
   ~DiskWorker();  // what was submitted is done first
 
   void submit(Job job);
-  // Jobs submitted and not yet taken.
-  std::size_t pending() const { return pending_; }
+  // The link has gone: its answers that wait need not be made. Saves and flushes are done all the same.
+  void forget(std::uint64_t link);
+  // Whether all that was submitted is done, and taken.
+  bool is_idle();
   // Done ones, in the order of coming. `error`: of the disk, the first one.
   std::vector<Job> take(int& error);
 
@@ -40,12 +50,12 @@ class DiskWorker {
 
   const Work work_;
   const std::function<void()> wake_;
-  std::size_t pending_ = 0;  // the server's
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Job> waiting_, done_;
+  Batch waiting_;
+  std::vector<Job> done_;
   int error_ = 0;
-  bool ends_ = false;
+  bool is_working_ = false, ends_ = false;
   std::thread thread_;
 };
 

@@ -19,8 +19,8 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
   std::counting_semaphore<8> woken(0);
   std::vector<std::size_t> sizes;
   DiskWorker worker(
-      [&](std::vector<DiskWorker::Job>& jobs) {
-        sizes.push_back(jobs.size());
+      [&](DiskWorker::Batch& batch) {
+        sizes.push_back(batch.jobs.size());
         if (sizes.size() == 1) {
           began.release();
           may_go.acquire();
@@ -34,7 +34,7 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
   worker.submit(job(3));
   int error = 0;
   EXPECT_TRUE(worker.take(error).empty());
-  EXPECT_EQ(worker.pending(), 3u);
+  EXPECT_FALSE(worker.is_idle());
   may_go.release();
   woken.acquire();
   woken.acquire();
@@ -43,13 +43,75 @@ TEST(DiskWorker, DoesWhatGatheredMeanwhileAtOnce) {
   for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(done[i].link, i + 1);
   EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 2}));
   EXPECT_EQ(error, 0);
-  EXPECT_EQ(worker.pending(), 0u);
+  EXPECT_TRUE(worker.is_idle());
+}
+
+// A disk that hangs holds up one batch; links come and go meanwhile.
+TEST(DiskWorker, KeepsNoAnswersForLinksThatHaveGoneAndSavesAllTheSame) {
+  std::binary_semaphore may_go(0), began(0);
+  std::counting_semaphore<8> woken(0);
+  std::vector<DiskWorker::Batch> batches;
+  DiskWorker worker(
+      [&](DiskWorker::Batch& batch) {
+        batches.push_back(batch);
+        if (batches.size() == 1) {
+          began.release();
+          may_go.acquire();
+        }
+        return 0;
+      },
+      [&] { woken.release(); });
+  worker.submit(job(1));
+  began.acquire();
+  for (std::uint64_t link = 2; link < 1000; ++link) {
+    DiskWorker::Job each = job(link);
+    each.save.emplace().volume = std::to_string(link);
+    each.flush = ChunkBitmap(1000);
+    each.flush.set(static_cast<std::uint32_t>(link));
+    worker.submit(std::move(each));
+    worker.forget(link);
+  }
+  may_go.release();
+  woken.acquire();
+  woken.acquire();
+  int error = 0;
+  EXPECT_EQ(worker.take(error).size(), 1u);
+  EXPECT_TRUE(worker.is_idle());
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_TRUE(batches[1].jobs.empty());
+  EXPECT_EQ(batches[1].save->volume, "999");
+  EXPECT_EQ(batches[1].flush.count(), 998u);
+}
+
+// Answers of other links wait for it, too.
+TEST(DiskWorker, IsNotIdleWhileASaveOfALinkThatHasGoneGoesOn) {
+  std::binary_semaphore may_go(0), began(0);
+  std::counting_semaphore<8> woken(0);
+  DiskWorker worker(
+      [&](DiskWorker::Batch& batch) {
+        began.release();
+        if (batch.save) may_go.acquire();
+        return 0;
+      },
+      [&] { woken.release(); });
+  DiskWorker::Job saving = job(1);
+  saving.save.emplace();
+  worker.submit(std::move(saving));
+  worker.forget(1);
+  EXPECT_FALSE(worker.is_idle());
+  began.acquire();
+  EXPECT_FALSE(worker.is_idle());
+  may_go.release();
+  woken.acquire();
+  int error = 0;
+  static_cast<void>(worker.take(error));
+  EXPECT_TRUE(worker.is_idle());
 }
 
 // Nobody is told that something is durable which is not.
 TEST(DiskWorker, HandsNothingBackOnceTheDiskFailed) {
   std::counting_semaphore<8> woken(0);
-  DiskWorker worker([](std::vector<DiskWorker::Job>&) { return ENOSPC; }, [&] { woken.release(); });
+  DiskWorker worker([](DiskWorker::Batch&) { return ENOSPC; }, [&] { woken.release(); });
   worker.submit(job(1));
   woken.acquire();
   int error = 0;

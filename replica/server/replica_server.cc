@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "replica/server/digest.h"
 #include "wire/clock.h"
 
 namespace cepheus::replica {
@@ -69,28 +68,24 @@ ReplicaServer::ReplicaServer(Parts parts, wire::UniqueFd wake)
     [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
   };
   record_worker_ = std::make_unique<DiskWorker>(
-      [this](std::vector<DiskWorker::Job>& jobs) {
-        const auto last = std::find_if(jobs.rbegin(), jobs.rend(),
-                                       [](const auto& job) { return job.save.has_value(); });
-        return last == jobs.rend() ? 0 : record_file_.save(*last->save);
-      },
+      [this](DiskWorker::Batch& batch) { return batch.save ? record_file_.save(*batch.save) : 0; },
       ring);
   flush_worker_ = std::make_unique<DiskWorker>(
-      [this](std::vector<DiskWorker::Job>& jobs) {
-        ChunkBitmap chunks = jobs.front().flush;
-        for (const DiskWorker::Job& job : jobs) chunks.add(job.flush);
-        return file_.flush(chunks, stored_.geometry.chunk);
-      },
+      [this](DiskWorker::Batch& batch) { return file_.flush(batch.flush, stored_.geometry.chunk); },
       ring);
   digest_worker_ = std::make_unique<DiskWorker>(
-      [this](std::vector<DiskWorker::Job>& jobs) {
-        for (DiskWorker::Job& job : jobs) make_digests(job.digests, file_.data());
+      [this, digest = std::move(parts.digest)](DiskWorker::Batch& batch) {
+        for (DiskWorker::Job& job : batch.jobs) {
+          if (stop_asked_) break;  // nobody is told any more
+          digest(job.digests, file_.data());
+        }
         return 0;
       },
       ring);
 }
 
 ReplicaServer::~ReplicaServer() {
+  stop_asked_ = true;
   data_path_.fence();
   record_worker_.reset();
   flush_worker_.reset();
@@ -291,8 +286,16 @@ void ReplicaServer::greet(Peer& peer, Hello hello) {
   peer.socket.expect(kMostFrame);
 }
 
-void ReplicaServer::hang_up(std::uint64_t link) {
+// A disk that hangs must not gather the requests of each connection that comes and goes meanwhile.
+void ReplicaServer::forget(std::uint64_t link) {
   peers_.erase(link);
+  for (const auto& worker : {&record_worker_, &flush_worker_, &digest_worker_}) {
+    (*worker)->forget(link);
+  }
+}
+
+void ReplicaServer::hang_up(std::uint64_t link) {
+  forget(link);
   if (link == writer_link_) progress_ = {};
   ReplicaActions actions;
   engine_->on_hang_up(link, actions);
@@ -309,7 +312,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
         data_path_.fence();
         break;
       case Kind::kHangUp:
-        peers_.erase(action.link);
+        forget(action.link);
         break;
       case Kind::kSaveRecord:
       case Kind::kSaveMarks:
@@ -339,8 +342,7 @@ void ReplicaServer::carry_out(ReplicaActions& actions, const RequestMessage& ask
   const Ask ask = job.answer.answer.ask;
   if (to_flush) {
     flush_worker_->submit(std::move(job));
-  } else if (job.save ||
-             (record_worker_->pending() > 0 && ask != Ask::kPing && ask != Ask::kJoin)) {
+  } else if (job.save || (ask != Ask::kPing && ask != Ask::kJoin && !record_worker_->is_idle())) {
     // Nobody is told of what is not durable yet: answers keep their order behind it.
     record_worker_->submit(std::move(job));
   } else {
@@ -368,7 +370,6 @@ bool ReplicaServer::begin_digests(std::uint64_t link, Peer& peer, const DigestRe
       request.length > kMostDigested || request.unit < geometry.block) {
     return false;
   }
-  if (digest_worker_->pending() >= kMostPeers) return false;  // of peers that have gone, too
   DiskWorker::Job job;
   job.link = link;
   job.digests.request = request;

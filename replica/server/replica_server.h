@@ -1,6 +1,8 @@
 // One replica, live: its engine between connections, the disk and the NIC.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +12,7 @@
 #include "replica/control/volume_key.h"
 #include "replica/engine/replica_engine.h"
 #include "replica/server/data_path.h"
+#include "replica/server/digest.h"
 #include "replica/server/disk_worker.h"
 #include "replica/server/record_file.h"
 #include "replica/server/volume_file.h"
@@ -26,6 +29,8 @@ class ReplicaServer {
     VolumeKey key;
     // A writer pings, an observer asks: who says nothing for so long has gone.
     wire::Duration idle = std::chrono::seconds(30);
+    // Makes what a peer asked for, on a thread of its own.
+    std::function<void(Digests&, std::span<const std::uint8_t>)> digest = make_digests;
   };
   static wire::Result<std::unique_ptr<ReplicaServer>> start(Parts parts);
   ~ReplicaServer();
@@ -60,6 +65,7 @@ class ReplicaServer {
   std::optional<std::string> refusal(const Peer& peer, const Hello& hello) const;
   void greet(Peer& peer, Hello hello);
   void hang_up(std::uint64_t link);
+  void forget(std::uint64_t link);
   void carry_out(ReplicaActions& actions, const RequestMessage& asked);
   void send(std::uint64_t link, const AnswerMessage& answer);
   void finish_jobs(DiskWorker& worker);
@@ -81,7 +87,7 @@ class ReplicaServer {
   Progress progress_;
   int disk_error_ = 0;
   bool ends_ = false;
-  volatile bool stop_asked_ = false;
+  std::atomic<bool> stop_asked_{false};
   std::unique_ptr<DiskWorker> record_worker_, flush_worker_, digest_worker_;
 };
 

@@ -6,8 +6,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
 #include <thread>
 
 #include "libmcast/fake_device.h"
@@ -46,7 +48,6 @@ class Client {
     }
     return std::nullopt;
   }
-  bool has_news() { return wait(0); }
 
  private:
   static wire::UniqueFd dialled(const Endpoint& at) {
@@ -75,7 +76,7 @@ class ServerOverFake : public testing::Test {
     server_.reset();
     std::filesystem::remove_all(directory_);
   }
-  void start(wire::Duration idle) {
+  void start(wire::Duration idle, decltype(ReplicaServer::Parts::digest) digest = make_digests) {
     const std::string path = directory_ + "/data";
     StoredReplica stored;
     stored.volume = "v";
@@ -91,7 +92,7 @@ class ServerOverFake : public testing::Test {
     ASSERT_EQ(getsockname(listener->get(), reinterpret_cast<sockaddr*>(&own), &size), 0);
     at_ = *Endpoint::parse("127.0.0.1:" + std::to_string(ntohs(own.sin_port)));
     auto server = ReplicaServer::start(
-        {std::move(*listener), std::move(*record), std::move(*file), "", {}, idle});
+        {std::move(*listener), std::move(*record), std::move(*file), "", {}, idle, digest});
     ASSERT_TRUE(server) << server.error().text;
     server_ = std::move(*server);
     thread_ = std::thread([this] { static_cast<void>(server_->run()); });
@@ -105,17 +106,37 @@ class ServerOverFake : public testing::Test {
 
 // A writer gives up a replica that answers no ping for a second.
 TEST_F(ServerOverFake, AnswersOthersWhileItMakesDigests) {
-  start(1min);
+  std::latch may_go(1);
+  start(1min, [&](Digests&, auto) { may_go.wait(); });
   std::vector<std::unique_ptr<Client>> checkers;
   for (int i = 0; i < 40; ++i) checkers.push_back(std::make_unique<Client>(at_));
   Client other(at_);
   for (const auto& checker : checkers) checker->ask_for_digests(2);
-  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus);
-  EXPECT_FALSE(checkers.back()->has_news()) << "all digests came first";
+  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus) << "all digests come first";
+  may_go.count_down();
   for (const auto& checker : checkers) {
     EXPECT_EQ(checker->next(), MessageType::kDigests);
     EXPECT_EQ(checker->next(), MessageType::kDigests);
   }
+}
+
+TEST_F(ServerOverFake, StopsWithoutMakingTheDigestsThatWait) {
+  std::latch may_go(1);
+  std::atomic<int> made{0};
+  start(1min, [&](Digests&, auto) {
+    ++made;
+    may_go.wait();
+  });
+  std::vector<std::unique_ptr<Client>> checkers;
+  for (int i = 0; i < 5; ++i) checkers.push_back(std::make_unique<Client>(at_));
+  Client other(at_);
+  for (const auto& checker : checkers) checker->ask_for_digests(1);
+  EXPECT_EQ(other.ask_for_status(), MessageType::kStatus);  // all requests before it are taken
+  server_->stop();
+  thread_.join();
+  may_go.count_down();
+  server_.reset();
+  EXPECT_LE(made, 1);
 }
 
 TEST_F(ServerOverFake, HangsUpOnWhoSaysNothing) {
