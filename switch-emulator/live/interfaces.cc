@@ -74,7 +74,7 @@ void Interfaces::look_at(fabric::WirePort& port, std::size_t host, wire::Instant
 
 // To open a packet socket in vain costs the kernel milliseconds, in which no frame moves.
 bool Interfaces::is_there(const std::string& interface) {
-  return if_nametoindex(interface.c_str()) != 0;
+  return if_nametoindex(interface.c_str()) != 0 || errno != ENODEV;  // EMFILE, say: opening tells
 }
 
 // `good` if it was opened, else the reason once.

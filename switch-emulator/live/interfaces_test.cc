@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "switch-emulator/live/test_datapath.h"
 #include "switch-emulator/live/test_readings.h"
@@ -113,6 +115,49 @@ TEST_F(InterfacesTest, AttachHostsBehindAOneArmedInterfaceAgainWhenThereIsOneOfI
   topology.one_armed = "port";
   ASSERT_NO_FATAL_FAILURE(open(topology));
   expect_life_after_death();
+}
+
+// While it lives, this process gets no new descriptor.
+class NoDescriptorsLeft {
+ public:
+  NoDescriptorsLeft() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(fabric::UniqueFd(dup(0)).get());
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptorsLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(InterfacesTest, AreNotGoneBecauseDescriptorsRanOut) {
+  configure();
+  net::Topology topology = one_host();
+  topology.one_armed = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  const NoDescriptorsLeft none;
+  look_a_second_later();
+  EXPECT_TRUE(is_attached());
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(InterfacesTest, SayWhyTheyAreNotOpenedAgainWhenDescriptorsRanOut) {
+  net::Topology topology = one_host();
+  topology.hosts[0].interface = "port";
+  ASSERT_NO_FATAL_FAILURE(open(topology));
+  ASSERT_TRUE(TestVeth::ip("link delete dev port"));
+  look_a_second_later();
+  ASSERT_TRUE(network->make_pair());
+  {
+    const NoDescriptorsLeft none;
+    look_a_second_later();
+  }
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_THAT(warnings[1], HasSubstr("Too many open files"));
+  look_a_second_later();
+  EXPECT_TRUE(is_attached());
 }
 
 TEST_F(InterfacesTest, AreLeftAloneWhileTheyStay) {

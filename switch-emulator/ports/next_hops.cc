@@ -27,6 +27,14 @@ constexpr std::uint16_t kUsable =
     NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
 constexpr std::uint16_t kFresh = NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP;
 
+tl::unexpected<wire::Error> cant_look_at(const std::string& interface, int error) {
+  return fail(
+      ErrorCode::kUnavailable,
+      error == ENODEV
+          ? "there is no interface " + interface + "; ip link shows what there is"
+          : "can't ask the kernel about interface " + interface + ": " + std::strerror(error));
+}
+
 }  // namespace
 
 // One question and its answer.
@@ -99,12 +107,11 @@ class NextHops::Query {
 wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interface) {
   std::unique_ptr<NextHops> hops(new NextHops(interface));
   hops->netlink_.reset(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!hops->netlink_.is_open()) return cant_look_at(interface, errno);
   hops->datagrams_.reset(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  hops->index_ = if_nametoindex(interface.c_str());
-  if (!hops->netlink_.is_open() || !hops->datagrams_.is_open() || hops->index_ == 0) {
-    return fail(ErrorCode::kUnavailable, "interface " + interface + ": " + std::strerror(errno) +
-                                             "; ip link shows what there is");
-  }
+  if (!hops->datagrams_.is_open()) return cant_look_at(interface, errno);
+  hops->index_ = hops->index_now();
+  if (hops->index_ == 0) return cant_look_at(interface, errno);
   if (!hops->refresh()) {
     return fail(
         ErrorCode::kUnavailable,
@@ -113,11 +120,19 @@ wire::Result<std::unique_ptr<NextHops>> NextHops::open(const std::string& interf
   return hops;
 }
 
+// On a socket that is open: if_nametoindex() opens one, and says that there is no interface where
+// descriptors have run out.
+unsigned NextHops::index_now() const {
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface_.c_str(), IFNAMSIZ - 1);
+  const bool is_there = ioctl(datagrams_.get(), SIOCGIFINDEX, &request) == 0;
+  return is_there ? static_cast<unsigned>(request.ifr_ifindex) : 0;
+}
+
 bool NextHops::refresh() {
   ifreq request{};
   std::strncpy(request.ifr_name, interface_.c_str(), IFNAMSIZ - 1);
-  if (if_nametoindex(interface_.c_str()) != index_ ||
-      ioctl(datagrams_.get(), SIOCGIFHWADDR, &request) != 0 ||
+  if (index_now() != index_ || ioctl(datagrams_.get(), SIOCGIFHWADDR, &request) != 0 ||
       request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
     return false;
   }

@@ -44,6 +44,7 @@ class NextHops {
  private:
   class Query;
   explicit NextHops(std::string interface) : interface_(std::move(interface)) {}
+  unsigned index_now() const;  // 0: there is no interface of that name
   bool is_forwarding();
   bool has_route(wire::Ipv4 destination);
 
