@@ -26,9 +26,12 @@ ENGINES = {
     "collectives/core": ["collectives_core_test"],
     "replica/engine": ["replica_engine_test", "replica_sim_test"],
 }
-# Of the controller only what has no sockets.
-LEFT_OUT = ("controller/connections/daemon/", "controller/connections/client/")
-PATIENCE = 300  # seconds, for one test program: a change may make it run for ever
+# Of the controller only what has no sockets; of wire nothing that only other tests run.
+LEFT_OUT = ("controller/connections/daemon/", "controller/connections/client/", "wire/capture_reader", "wire/icrc_packets", "wire/mrp_packets")
+# A change may make a test program run for ever, or take memory for ever.
+LONGEST = 300  # seconds, without a change
+SLOWER = 10  # times as long as without a change
+MOST_MEMORY = 4 << 30  # bytes
 FIRST_SEED = "1"  # of tests that begin with another seed every day
 
 
@@ -36,7 +39,7 @@ class Copy:
     """A copy of the tree's files as they are now, with a build of its own, which stays for the next time."""
 
     def __init__(self, place, jobs):
-        self.tree, self.build, self.jobs = place / "tree", place / "build", jobs
+        self.tree, self.build, self.jobs, self.patience = place / "tree", place / "build", jobs, {}
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
                                 capture_output=True, text=True).stdout.split("\0")
         names = {name for name in listed if name and (ROOT / name).is_file()}
@@ -59,11 +62,15 @@ class Copy:
 
     def passes(self, test):
         environment = {**os.environ, "CEPHEUS_FIRST_SEED": FIRST_SEED}
+        command = ["prlimit", f"--as={MOST_MEMORY}", self.build / "tests" / test, "--gtest_fail_fast", "--gtest_brief=1"]
+        patience = self.patience.get(test, LONGEST)
+        began = time.monotonic()
         try:
-            return subprocess.run([self.build / "tests" / test, "--gtest_fail_fast", "--gtest_brief=1"], env=environment, timeout=PATIENCE,
-                                  capture_output=True, check=False).returncode == 0
+            passed = subprocess.run(command, env=environment, timeout=patience, capture_output=True, check=False).returncode == 0
         except subprocess.TimeoutExpired:
             return False
+        self.patience.setdefault(test, 5 + SLOWER * (time.monotonic() - began))  # the first time is without a change
+        return passed
 
 
 def is_left_out(mutation):

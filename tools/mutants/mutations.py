@@ -62,7 +62,7 @@ def of_line(line):
 
 
 def is_source(path):
-    return path.suffix in (".cc", ".h") and not re.search(r"(^test_|_test\.|_fuzzer\.|_by_hand\.)", path.name)
+    return path.suffix in (".cc", ".h") and not re.search(r"(^test_|_test\.|_testing\.|_fuzzer\.|_by_hand\.)", path.name)
 
 
 def of_folder(root, folder):
