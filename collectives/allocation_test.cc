@@ -47,6 +47,26 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Allocation,
                                          Kind{1000, false, 1}, Kind{200, true, 2},
                                          Kind{1000, true, 2}, Kind{1000, false, 2}));
 
+class AllocationWithASafeguard : public Allocation {};
+
+// Ways are compared, and changed.
+TEST_P(AllocationWithASafeguard, IsNotPartOfABroadcastEither) {
+  constexpr int kWarmUp = 200, kCounted = 400;
+  fake::use_safeguard();
+  fake::Job job(kRanks, GetParam().ranks_per_host);
+  broadcast(job, kWarmUp);
+  const std::size_t before = fake::allocations(), comparisons = job.comparisons();
+  EXPECT_GT(comparisons, 0u);
+  broadcast(job, kCounted);
+  EXPECT_EQ(fake::allocations() - before, 0u);
+  EXPECT_GT(job.comparisons(), comparisons);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, AllocationWithASafeguard,
+                         testing::Values(Kind{200, true, 1}, Kind{1000, true, 1},
+                                         Kind{200, false, 1}, Kind{1000, true, 2},
+                                         Kind{1000, false, 2}));
+
 class AllocationWithoutAFabric : public Allocation {};
 
 // The group has been refused for good, so every broadcast goes down the tree.

@@ -1,4 +1,5 @@
-// What `cepheusctl explain` shows of one communicator: calls by path and reason.
+// What `cepheusctl explain` shows of one communicator: calls by path and reason, and which way serves
+// which sizes.
 #pragma once
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include "collectives/core/route.h"
 #include "collectives/host_mpi.h"
 #include "collectives/reports/report_file.h"
+#include "collectives/safeguard.h"
 
 namespace cepheus::coll {
 
@@ -30,6 +32,18 @@ class CallReport {
     scope_->count(path, reason);
     if (times.began != 0)
       scope_->keep(path, reason, times.began, times.bytes, static_cast<std::uint32_t>(times.root));
+  }
+
+  // Which way serves a size class of `comm` from now on.
+  void judge(const host::Communicator& comm, const Safeguard::Judgement& judgement) {
+    if (!tried_) open(comm);
+    if (!scope_) return;
+    const bool attended = judgement.sizes.attended;
+    scope_->choose(to_text(judgement.sizes).c_str(),
+                   attended ? host::implementation() : "point to point",
+                   {judgement.way == Way::kMulticast, judgement.comparisons,
+                    static_cast<std::uint64_t>(judgement.multicast_ns),
+                    static_cast<std::uint64_t>(judgement.saved_ns)});
   }
 
  private:

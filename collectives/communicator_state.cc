@@ -24,7 +24,10 @@ std::string not_earned() {
 }  // namespace
 
 CommunicatorState::CommunicatorState(host::Communicator& comm)
-    : all_(Team::all(comm, reserve_tags(comm))), arrangement_(all_), team_course_(all_) {}
+    : all_(Team::all(comm, reserve_tags(comm))),
+      arrangement_(all_),
+      safeguard_(all_),
+      team_course_(all_) {}
 
 bool CommunicatorState::may_serve(size_t bytes) {
   std::call_once(first_call_, [this] {
@@ -80,8 +83,10 @@ Code CommunicatorState::serve(Broadcast& broadcast) {
         look_after();
         serves_ = rc == Code::kPending;
         // The course is the next broadcast's as soon as the guard is given back.
-        if (rc == Code::kDone) count(broadcast);
-        if (rc == Code::kNotServed) broadcast.why_saved = broadcast.course->reason();
+        if (rc == Code::kNotServed)
+          broadcast.why_saved = broadcast.course->reason();
+        else if (rc != Code::kPending)
+          end_turn(broadcast, rc);
         if (!serves_) break;
       }
     }
@@ -102,18 +107,18 @@ Code CommunicatorState::step(Broadcast& broadcast) {
   return rc == Code::kDone ? broadcast.payload.error() : rc;
 }
 
-void CommunicatorState::take_team_course(Broadcast& broadcast, const std::string& why) {
+void CommunicatorState::take_team_course(Broadcast& broadcast, Multicast* multicast,
+                                         const std::string& why) {
   using Otherwise = TeamBroadcast::Otherwise;
   const bool attended = broadcast.attended();
-  team_course_.begin({broadcast.is_unserved ? nullptr : multicast_.get(), why, broadcast.payload,
-                      broadcast.root, attended,
+  team_course_.begin({multicast, why, broadcast.payload, broadcast.root, attended,
                       attended ? Otherwise::kSavedFunction : Otherwise::kTree});
   broadcast.course = &team_course_;
 }
 
 Code CommunicatorState::choose_course(Broadcast& broadcast) {
   if (broadcast.is_unserved) {
-    take_team_course(broadcast, unserved_reason_);
+    take_team_course(broadcast, nullptr, unserved_reason_);
     return Code::kDone;
   }
   if (!settled_) {
@@ -124,13 +129,39 @@ Code CommunicatorState::choose_course(Broadcast& broadcast) {
     if (all_.is_leader()) host::abort_job(comm(), placement().reason);
     return Code::kPending;  // until then
   }
-  if (hosts_course_) {
+  Way way = Way::kMulticast;
+  if (const Code rc = choose_way(broadcast, way); rc != Code::kDone) return rc;
+  if (way == Way::kSaved) {
+    take_team_course(broadcast, nullptr, safeguard_.reason());
+  } else if (hosts_course_) {
     hosts_course_->begin(broadcast.payload, broadcast.root, broadcast.attended());
     broadcast.course = &*hosts_course_;
   } else {
-    take_team_course(broadcast, placement().reason);
+    take_team_course(broadcast, multicast_.get(), placement().reason);
   }
   return Code::kDone;
+}
+
+Code CommunicatorState::choose_way(Broadcast& broadcast, Way& way) {
+  if (is_unserved()) return Code::kDone;
+  const Code rc = safeguard_.choose(broadcast.payload.bytes(), broadcast.attended(), way);
+  if (const auto judgement = safeguard_.take_judgement()) {
+    const std::lock_guard<std::mutex> guard(calls_mutex_);
+    calls_.judge(comm(), *judgement);
+  }
+  return rc;
+}
+
+// Under the guard: the broadcast has ended, be it by the saved function.
+void CommunicatorState::end_turn(const Broadcast& broadcast, Code rc) {
+  const bool is_right = rc == Code::kDone;
+  const Course* const course = broadcast.course;
+  const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
+  if (bytes_of_root) safeguard_.recount(*bytes_of_root);
+  safeguard_.end(is_right && course != nullptr ? std::optional(course->route()) : std::nullopt);
+  if (!is_right) return;
+  count(course->route(), broadcast.attended(), course->reason(),
+        {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 
 // It is known who shares a host.
@@ -219,7 +250,7 @@ void CommunicatorState::advance(BroadcastQueue& out) {
     broadcast.outcome = step(broadcast);
     look_after();
     if (broadcast.outcome == Code::kPending) return;
-    if (broadcast.outcome == Code::kDone) count(broadcast);
+    end_turn(broadcast, broadcast.outcome);
     out.push(started_.pop());
   }
 }
@@ -232,13 +263,13 @@ void CommunicatorState::count_saved(bool attended, const CallReport::Times& time
 }
 
 void CommunicatorState::count_saved(const Broadcast& broadcast) {
+  for (bool is_told = false; !is_told;) {
+    const Guard guard(busy_);  // held for moments
+    if (!guard) continue;
+    safeguard_.end(Route::kSaved);
+    is_told = true;
+  }
   count(Route::kSaved, true, broadcast.why_saved,
-        {broadcast.began, broadcast.payload.bytes(), broadcast.root});
-}
-
-void CommunicatorState::count(const Broadcast& broadcast) {
-  const Course& course = *broadcast.course;
-  count(course.route(), broadcast.attended(), course.reason(),
         {broadcast.began, broadcast.payload.bytes(), broadcast.root});
 }
 

@@ -15,6 +15,7 @@
 #include "collectives/group/arrangement.h"
 #include "collectives/hosts_broadcast.h"
 #include "collectives/multicast.h"
+#include "collectives/safeguard.h"
 
 namespace cepheus::coll {
 
@@ -29,7 +30,7 @@ class CommunicatorState {
   static constexpr size_t kMany = ~size_t{0} / 2;
   // The saved function has served it alone.
   void count_saved(bool attended, const CallReport::Times& times);
-  // ... after serve().
+  // ... after serve(), whose broadcast it ends.
   void count_saved(const Broadcast& broadcast);
 
   // Serves a blocking broadcast of more than no bytes, or returns Code::kNotServed: the saved
@@ -89,7 +90,9 @@ class CommunicatorState {
   // Under the guard:
   Code step(Broadcast& broadcast);
   Code choose_course(Broadcast& broadcast);
-  void take_team_course(Broadcast& broadcast, const std::string& why);
+  Code choose_way(Broadcast& broadcast, Way& way);
+  void take_team_course(Broadcast& broadcast, Multicast* multicast, const std::string& why);
+  void end_turn(const Broadcast& broadcast, Code rc);
   // Into started_; false if none is started.
   bool take_incoming();
   bool is_earned(size_t bytes);
@@ -97,7 +100,6 @@ class CommunicatorState {
   void settle();
   void tell_unserved();
   void look_after();
-  void count(const Broadcast& broadcast);
   void count(Route route, bool attended, const std::string& reason, const CallReport::Times& times);
 
   const Placement& placement() const { return arrangement_.placement(); }
@@ -117,6 +119,7 @@ class CommunicatorState {
   std::string unserved_reason_;           // of broadcasts from before the last look
   std::optional<Hosts> hosts_;            // Shape::kHosts
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
+  Safeguard safeguard_;
   // One broadcast has its turn at a time, so they share their courses.
   TeamBroadcast team_course_;
   std::optional<HostsBroadcast> hosts_course_;  // Shape::kHosts

@@ -99,6 +99,7 @@ Code Multicast::set_up(TeamLane& lane, uint64_t first) {
       if (lane.is_mistaken()) {
         host::log(0, "cepheus: broadcast on %s: %s", host::name(team_.comm()), lane.reason());
         lane.reset();
+        is_mistaken_ = true;
         next_unit_ = first + 1;  // each member has counted by its own bytes
         return Code::kCountsDiffer;
       }
@@ -156,7 +157,6 @@ Code Multicast::try_again(uint64_t unit) {
   }
   backoff_.began(now.time_since_epoch());
   counters().add(Counters::Which::kGroups);
-  speed_.forget();
   carrier_ = Transport::instance().carrier();
   session_.swap(next);
   std::vector<Held> held;
@@ -188,18 +188,6 @@ Code Multicast::run(Operation& operation) {
   return rc;
 }
 
-void Multicast::note_speed(const Call& call) {
-  const auto time = bulk_.transfer_time();
-  if (time.count() == 0 || session_->agreement().is_broken()) return;
-  const double usual = speed_.usual(call.length);
-  if (!speed_.note(call.length, time) || !parameters().falls_back_when_slow()) return;
-  char text[160];
-  snprintf(text, sizeof text,
-           "%s: broadcasts of %zu bytes take more than twice as long as usual (%.0f MB/s)",
-           rank_text(team_).c_str(), call.length, usual / 1e6);
-  session_->agreement().fail(Cause::kSlow, text);
-}
-
 Code Multicast::check(const Call& call, bool awaits_members) {
   const CallAtHand own{call.unit, call.root, call.payload->bytes()};
   if (awaits_members && check_.is_due(own, Clock::now())) {
@@ -217,7 +205,8 @@ Code Multicast::check(const Call& call, bool awaits_members) {
 // Every member's call ends in an error that names the mistake.
 Code Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mistake) {
   using Kind = CallCheck::Mistake::Kind;
-  current_ = nullptr;          // its operation ends
+  current_ = nullptr;  // its operation ends
+  is_mistaken_ = true;
   next_unit_ = call.unit + 1;  // each member has counted by its own bytes
   session_->agreement().leave(next_unit_, actions_);
   if (mistake.kind == Kind::kTold) {
@@ -242,6 +231,12 @@ Code Multicast::end_in_mistake(const Call& call, const CallCheck::Mistake& mista
   (void)broken(call, reason.c_str());
   if (is_root) return Code::kRootsDiffer;
   return mistake.bytes > bytes ? Code::kTruncated : Code::kCountsDiffer;
+}
+
+std::optional<size_t> Multicast::take_mistake() {
+  const auto bytes = session_->take_bytes_of_root();
+  const bool is_mistaken = std::exchange(is_mistaken_, false);
+  return bytes || !is_mistaken ? bytes : 0;
 }
 
 // --- Beside them.

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/core/backoff.h"
 #include "collectives/core/call_check.h"
-#include "collectives/core/speed_guard.h"
 #include "collectives/group/control_link.h"
 #include "collectives/group/session.h"
 #include "collectives/group/tear_down.h"
@@ -54,10 +54,11 @@ class Multicast {
   // While `call` waits: an error if it is known to differ from the other members', else
   // Code::kPending. `awaits_members`: a root's, of a large broadcast.
   Code check(const Call& call, bool awaits_members);
+  // If the ranks' calls of the last broadcast differed, once: the bytes that its root has passed,
+  // rounded up to whole messages; 0: every rank's call has ended in an error.
+  std::optional<size_t> take_mistake();
   // One step of a unit.
   Code run(Operation& operation);
-  // Root of an attended large unit that is through.
-  void note_speed(const Call& call);
   // Units until multicast is tried again, should this member have to decide on that now.
   uint64_t retry_after() const { return retry_after(backoff_); }
 
@@ -98,8 +99,9 @@ class Multicast {
   std::unique_ptr<Session> next_session_;  // while multicast is tried again
   ControlLink link_;
   CallCheck check_;
-  std::vector<Held> held_;  // of a session that this member has not entered yet
-  EagerOperation eager_;    // kept for all units, as is the next one
+  bool is_mistaken_ = false;  // every rank's call has ended in an error
+  std::vector<Held> held_;    // of a session that this member has not entered yet
+  EagerOperation eager_;      // kept for all units, as is the next one
   BulkOperation bulk_;
   Operation* current_ = nullptr;
   Actions actions_;
@@ -108,8 +110,7 @@ class Multicast {
   std::string reason_;
 
   uint64_t broadcasts_ = 0;
-  uint64_t next_unit_ = 0;  // counted alike by all members
-  SpeedGuard speed_;
+  uint64_t next_unit_ = 0;                       // counted alike by all members
   Backoff backoff_;                              // between sessions
   Backoff set_up_backoff_;                       // between attempts at a session's lanes
   std::chrono::steady_clock::time_point since_;  // of the rate of units

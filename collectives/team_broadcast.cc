@@ -67,9 +67,7 @@ Code TeamBroadcast::run() {
     return operation_->progress(none);
   }
   if (operation_ == nullptr) operation_ = &multicast_->begin(call, small_);
-  const Code rc = multicast_->run(*operation_);
-  if (rc == Code::kDone && !small_ && attended_ && call.is_root()) multicast_->note_speed(call);
-  return rc;
+  return multicast_->run(*operation_);
 }
 
 Code TeamBroadcast::end() {

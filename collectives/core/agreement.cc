@@ -20,8 +20,6 @@ const char* name(Cause cause) {
       return "device";
     case Cause::kLeader:
       return "leader";
-    case Cause::kSlow:
-      return "slow";
     case Cause::kLost:
       return "lost";
     case Cause::kCount:

@@ -43,7 +43,7 @@
 
 namespace cepheus::coll {
 
-enum class Cause : std::uint32_t { kWork, kWatchdog, kDevice, kLeader, kSlow, kLost, kCount };
+enum class Cause : std::uint32_t { kWork, kWatchdog, kDevice, kLeader, kLost, kCount };
 const char* name(Cause cause);  // "watchdog"
 
 inline constexpr std::uint64_t kNoUnit = ~std::uint64_t{0};

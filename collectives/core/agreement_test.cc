@@ -13,7 +13,7 @@ using Path = Agreement::Path;
 TEST(Agreement, ARootThatKnowsOfTheBreachCutsAtItsNextUnit) {
   Actions out;
   Agreement root(0, 3, 7);
-  root.fail(Cause::kSlow, "too slow");
+  root.fail(Cause::kDevice, "the port is gone");
   root.salvaged(false, out);
   EXPECT_TRUE(out.empty());
   root.enter(5, 0, 100, out);
@@ -22,7 +22,7 @@ TEST(Agreement, ARootThatKnowsOfTheBreachCutsAtItsNextUnit) {
   EXPECT_EQ(out[0].message.kind, Kind::kCut);
   EXPECT_EQ(out[0].message.unit, 5u);
   EXPECT_EQ(out[0].message.generation, 7u);
-  EXPECT_STREQ(out[0].message.reason, "too slow");
+  EXPECT_STREQ(out[0].message.reason, "the port is gone");
   EXPECT_EQ(root.path(), Path::kSaved);
   EXPECT_EQ(root.retry_at(), 105u);
 
@@ -34,7 +34,7 @@ TEST(Agreement, ARootThatKnowsOfTheBreachCutsAtItsNextUnit) {
   member.salvaged(false, none);
   EXPECT_EQ(member.path(), Path::kSaved);
   EXPECT_EQ(member.retry_at(), 105u);
-  EXPECT_EQ(member.cause(), Cause::kSlow);
+  EXPECT_EQ(member.cause(), Cause::kDevice);
   EXPECT_TRUE(none.empty());
 }
 

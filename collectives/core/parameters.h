@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+
+#include "collectives/core/judge.h"
 
 namespace cepheus::coll {
 
@@ -20,7 +23,8 @@ struct Parameters {
   int attach_timeout_ms = 0;
   int register_timeout_ms = 0;
   int watchdog_ms = 0;
-  int slow_fallback = 1;
+  int safeguard_threshold = 50;  // percent
+  int safeguard_samples = 10;    // of 1000 broadcasts; 0: no safeguard
   int ranks_per_host = 0;
   int carrier = static_cast<int>(Carrier::kAuto);
   int set_up_after = 32;                      // broadcasts of a communicator before its group
@@ -32,6 +36,7 @@ struct Parameters {
   size_t bulk_unit = size_t{64} << 20;    // bytes of each operation of a large broadcast
   size_t bulk_piece = size_t{4} << 20;    // bytes of each of its messages
   size_t tree_segment = size_t{1} << 20;  // bytes of each message down a tree
+  std::uint32_t safeguard_run = 4;        // samples of a class's first comparison
   // Null or empty: see docs/parameters.md.
   const char* device = nullptr;
   const char* mcst_pool = nullptr;
@@ -43,8 +48,9 @@ struct Parameters {
   size_t eager_unit() const { return eager_message > 0 ? static_cast<size_t>(eager_message) : 1; }
   Mode chosen_mode() const { return static_cast<Mode>(mode); }
   Carrier chosen_carrier() const { return static_cast<Carrier>(carrier); }
-  bool falls_back_when_slow() const {
-    return slow_fallback != 0 && chosen_mode() != Mode::kRequire;
+  bool is_safeguarded() const { return safeguard_samples > 0 && chosen_mode() == Mode::kTry; }
+  Judge::Limits safeguard_limits() const {
+    return {safeguard_threshold / 100.0, safeguard_samples / 1000.0, safeguard_run};
   }
   // For how long sends may not complete; 0: libmcast's own limit. In mode try
   // the host's own broadcast can go on, so the limit is shorter.

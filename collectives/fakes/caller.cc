@@ -14,10 +14,16 @@ void use_small_sizes() {
   p.carrier = static_cast<int>(Carrier::kDirect);
   p.eager_limit = 256;
   p.eager_message = 64;
-  p.slow_fallback = 0;
+  p.safeguard_samples = 0;
   p.bulk_unit = 400;
   p.bulk_piece = 50;
   p.tree_segment = 100;
+}
+
+void use_safeguard() {
+  Parameters& p = parameters();
+  p.safeguard_samples = 500;
+  p.safeguard_run = 1;
 }
 
 Code Gaps::pack(std::size_t offset, void* to, std::size_t length) {
@@ -46,19 +52,11 @@ Hosts place(const Team& team, int ranks_per_host) {
 }  // namespace
 
 Caller::Caller(host::Communicator& comm, int ranks_per_host)
-    : team_(Team::all(comm, reserve_tags(comm))) {
+    : team_(Team::all(comm, reserve_tags(comm))), safeguard_(team_), team_course_(team_) {
   if (ranks_per_host > 1) hosts_.emplace(place(team_, ranks_per_host));
   const Team& team = hosts_ ? hosts_->leaders : team_;
   if (team.self() >= 0) multicast_ = std::make_unique<Multicast>(team, [] {});
-  if (hosts_)
-    hosts_course_ = std::make_unique<HostsBroadcast>(*hosts_, multicast_.get());
-  else
-    team_course_ = std::make_unique<TeamBroadcast>(team_);
-}
-
-Course& Caller::course() const {
-  if (hosts_course_ != nullptr) return *hosts_course_;
-  return *team_course_;
+  if (hosts_) hosts_course_.emplace(*hosts_, multicast_.get());
 }
 
 void Caller::begin(std::vector<std::byte>& memory, int root, bool attended, bool has_gaps) {
@@ -68,19 +66,49 @@ void Caller::begin(std::vector<std::byte>& memory, int root, bool attended, bool
     payload_.emplace(*gaps_, memory.size());
   else
     payload_.emplace(memory.data(), memory.size());
-  if (hosts_course_ != nullptr) {
-    hosts_course_->begin(*payload_, root, attended);
-  } else {
-    using Otherwise = TeamBroadcast::Otherwise;
-    team_course_->begin({multicast_.get(), "", *payload_, root, attended,
-                         attended ? Otherwise::kSavedFunction : Otherwise::kTree});
+  root_ = root;
+  attended_ = attended;
+  course_ = nullptr;
+}
+
+Code Caller::choose_course() {
+  Way way = Way::kMulticast;
+  const Code rc = safeguard_.choose(payload_->bytes(), attended_, way);
+  if (const auto judgement = safeguard_.take_judgement()) {
+    const Counting uncounted(false);
+    ++comparisons_;
+    Way& known = ways_.emplace(judgement->sizes, Way::kMulticast).first->second;
+    if (std::exchange(known, judgement->way) != judgement->way) ++changes_;
   }
+  if (rc != Code::kDone) return rc;
+  if (hosts_course_ && way == Way::kMulticast) {
+    hosts_course_->begin(*payload_, root_, attended_);
+    course_ = &*hosts_course_;
+    return rc;
+  }
+  using Otherwise = TeamBroadcast::Otherwise;
+  team_course_.begin({way == Way::kMulticast ? multicast_.get() : nullptr, "", *payload_, root_,
+                      attended_, attended_ ? Otherwise::kSavedFunction : Otherwise::kTree});
+  course_ = &team_course_;
+  return rc;
 }
 
 Code Caller::progress() {
   const Counting counted(true);
-  const Code rc = course().progress();
+  if (course_ == nullptr) {
+    const Code rc = choose_course();
+    if (rc != Code::kDone) return rc;
+  }
+  const Code rc = course_->progress();
   return rc == Code::kDone ? payload_->error() : rc;
+}
+
+void Caller::finish(Code rc) {
+  const bool is_right = rc == Code::kDone || rc == Code::kNotServed;
+  const auto bytes_of_root = multicast_ != nullptr ? multicast_->take_mistake() : std::nullopt;
+  if (bytes_of_root) safeguard_.recount(*bytes_of_root);
+  safeguard_.end(is_right && course_ != nullptr ? std::optional(course_->route()) : std::nullopt);
+  payload_.reset();
 }
 
 void Caller::look_after() {

@@ -3,17 +3,22 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "collectives/hosts_broadcast.h"
+#include "collectives/safeguard.h"
 
 namespace cepheus::coll::fake {
 
 // Small broadcasts are those of up to 256 bytes, in messages of 64. Units of large ones have up to
 // 400 bytes, in pieces of 50; down a tree in segments of 100.
+// There is no safeguard.
 void use_small_sizes();
+// There is one, whose first comparison has a single sample, and half of all may be samples.
+void use_safeguard();
 
 // Packs nothing: the bytes lie as they are.
 class Gaps final : public Packing {
@@ -36,10 +41,15 @@ class Caller {
   void begin(std::vector<std::byte>& memory, int root, bool attended, bool has_gaps);
   // One look at it. Code::kPending: call again.
   Code progress();
-  // Its memory is the program's again.
-  void finish() { payload_.reset(); }
+  // Its memory is the program's again. `rc`: what it came to; Code::kNotServed: the saved function
+  // has served it.
+  void finish(Code rc);
   bool is_calling() const { return payload_.has_value(); }
-  Route route() const { return course().route(); }
+  // Once its course is chosen.
+  Route route() const { return course_ != nullptr ? course_->route() : Route::kSaved; }
+  // Comparisons that this rank has judged, and how often they have changed the way.
+  std::size_t comparisons() const { return comparisons_; }
+  std::size_t changes() const { return changes_; }
 
   void look_after();
   // No broadcast follows. True once nobody needs the groups any more and they are gone.
@@ -50,14 +60,19 @@ class Caller {
   int leader() const { return hosts_ ? hosts_->inside.rank_of(0) : team_.self(); }
 
  private:
-  Course& course() const;
+  Code choose_course();
 
   Team team_;
   std::optional<Hosts> hosts_;            // of several ranks a host
   std::unique_ptr<Multicast> multicast_;  // of all, or of the hosts' leaders
-  // The one that it takes, for all its broadcasts.
-  std::unique_ptr<TeamBroadcast> team_course_;
-  std::unique_ptr<HostsBroadcast> hosts_course_;
+  Safeguard safeguard_;
+  std::size_t comparisons_ = 0, changes_ = 0;
+  std::map<SizeClass, Way> ways_;  // as judged here
+  TeamBroadcast team_course_;
+  std::optional<HostsBroadcast> hosts_course_;
+  Course* course_ = nullptr;  // of this broadcast, once it is chosen
+  int root_ = 0;
+  bool attended_ = false;
   std::optional<Gaps> gaps_;
   std::optional<Payload> payload_;
 };

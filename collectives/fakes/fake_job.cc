@@ -51,6 +51,8 @@ void Job::end(int rank, Code rc) {
   if (rc == Code::kPending) return;
   Rank& self = at(rank);
   const bool is_saved = rc == Code::kNotServed;
+  if (is_saved) now() += std::chrono::milliseconds(1);
+  self.caller->finish(rc);
   self.result = is_saved ? Code::kDone : rc;
   if (is_saved) fill(self);
   const std::size_t call = self.calls++;

@@ -132,7 +132,8 @@ void Session::salvage(Actions& out) {
   agreement_.salvaged(!stored_.empty(), out);
 }
 
-uint64_t Session::follow(const EagerHeader& header) {
+uint64_t Session::follow(const EagerHeader& header, size_t bytes) {
+  bytes_of_root_ = bytes;
   next_unit_ = header.unit + header.left + 1;
   inbox_.skip_to(*next_unit_);
   return *next_unit_;

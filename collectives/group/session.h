@@ -32,8 +32,11 @@ class Session {
   Inbox& inbox() { return inbox_; }
   Agreement& agreement() { return agreement_; }
   // This rank's call of `unit` differs from its root's, which has sent the message with `header`:
-  // the next broadcast's first unit is the one that the root counts. Under the transport's mutex.
-  uint64_t follow(const EagerHeader& header);
+  // the next broadcast's first unit is the one that the root counts. `bytes`: of the root's
+  // broadcast, rounded up to whole messages. Under the transport's mutex.
+  uint64_t follow(const EagerHeader& header, size_t bytes);
+  // Those bytes, once.
+  std::optional<size_t> take_bytes_of_root() { return std::exchange(bytes_of_root_, std::nullopt); }
   // The unit that follows `unit`: the next one, or that.
   uint64_t unit_after(uint64_t unit) const { return next_unit_.value_or(unit + 1); }
   // That unit, once.
@@ -74,6 +77,7 @@ class Session {
   TeamLane eager_, bulk_;
   Agreement agreement_;
   std::optional<uint64_t> next_unit_;
+  std::optional<size_t> bytes_of_root_;
   std::vector<Stored> stored_;
   std::array<uint64_t, TeamLane::kMaxEagerDepth> recent_{};  // units of the last small sends
   uint64_t eager_sent_ = 0;

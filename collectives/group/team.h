@@ -26,6 +26,8 @@ enum class Tag : int {
   kRefusal,
   kArrange,
   kPlaces,
+  kTimes,  // and the next one: the safeguard's
+  kPlan,
   kCount
 };
 

@@ -240,7 +240,8 @@ void ReportFile::count_elsewhere() { add_calls(header().uncounted, 1); }
 void ReportFile::retire(CallRecord& record) {
   const std::lock_guard lock(mutex_);
   if (!is_ours()) return;
-  store_state(record, RecordState::kClosed);
+  store_state(record, record.state == RecordState::kChoice ? RecordState::kClosedChoice
+                                                           : RecordState::kClosed);
   closed_.push_back(&record);
   if (closed_.size() > kMostClosed) fold_oldest();
 }
@@ -250,6 +251,7 @@ void ReportFile::retire(CallRecord& record) {
 void ReportFile::fold_oldest() {
   CallRecord& record = *closed_.front();
   closed_.pop_front();
+  if (record.state == RecordState::kClosedChoice) return store_state(record, RecordState::kFree);
   for (std::size_t i = 0; i < reports::records_in(bytes_); ++i) {
     CallRecord& slot = records()[i];
     if (slot.state != RecordState::kFolded || slot.path != record.path ||
@@ -279,6 +281,8 @@ ReportScope::ReportScope(ReportFile& file, const char* name, unsigned rank, unsi
 ReportScope::~ReportScope() {
   if (!is_ours()) return;
   for (std::size_t i = 0; i < used_; ++i) file_.retire(*records_[i]);
+  for (reports::ChoiceRecord* const each : choices_)
+    file_.retire(*reinterpret_cast<CallRecord*>(each));
 }
 
 bool ReportScope::is_ours() const { return file_.is_ours() && forks_ == fork_generation(); }
@@ -313,6 +317,27 @@ void ReportScope::count(const char* path, const char* reason) {
     ++missed_;
     file_.count_elsewhere();
   }
+}
+
+reports::ChoiceRecord* ReportScope::choice_of(const char* sizes, const char* other) {
+  for (reports::ChoiceRecord* const each : choices_) {
+    if (holds(each->sizes, sizes)) return each;
+  }
+  reports::ChoiceRecord record;
+  record.rank = blank_.rank;
+  record.ranks = blank_.ranks;
+  record.communicator = blank_.communicator;
+  reports::put_text(record.sizes, sizes);
+  reports::put_text(record.other, other);
+  CallRecord* const taken = file_.take(std::bit_cast<CallRecord>(record));
+  if (taken == nullptr) return nullptr;
+  return choices_.emplace_back(reinterpret_cast<reports::ChoiceRecord*>(taken));
+}
+
+// Readers may see the numbers of two choices together, once.
+void ReportScope::choose(const char* sizes, const char* other, const reports::Choice& choice) {
+  reports::ChoiceRecord* const record = is_ours() ? choice_of(sizes, other) : nullptr;
+  if (record != nullptr) record->choice = choice;
 }
 
 void ReportScope::keep(const char* path, const char* reason, std::int64_t begin_ns,

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "support/reports/call_report.h"
 #include "support/reports/recorded_calls.h"
@@ -41,7 +42,8 @@ class ReportFile {
   void end();
   // Null if there is no room for another one.
   reports::CallRecord* take(const reports::CallRecord& record);
-  // The record's communicator is gone: its calls stay, under its name as long as few others follow.
+  // The record's communicator is gone: its calls stay, under its name as long as few others follow,
+  // and so do its choices.
   void retire(reports::CallRecord& record);
   // A call that has no record.
   void count_elsewhere();
@@ -100,6 +102,9 @@ class ReportScope {
   ReportScope& operator=(const ReportScope&) = delete;
 
   void count(const char* path, const char* reason);
+  // Which way serves broadcasts of some sizes; the newest choice for the same `sizes` replaces the
+  // one before.
+  void choose(const char* sizes, const char* other, const reports::Choice& choice);
   // What was counted last, with its times.
   void keep(const char* path, const char* reason, std::int64_t begin_ns, std::uint64_t bytes,
             std::uint32_t root);
@@ -110,12 +115,14 @@ class ReportScope {
   bool is_ours() const;
   reports::CallRecord* find(const char* path, const char* reason) const;
   reports::CallRecord* add(const char* path, const char* reason);
+  reports::ChoiceRecord* choice_of(const char* sizes, const char* other);
 
   ReportFile& file_;
   const std::uint64_t forks_;
   reports::CallRecord blank_;
   std::array<reports::CallRecord*, kMostRecords> records_{};
   std::size_t used_ = 0;
+  std::vector<reports::ChoiceRecord*> choices_;
   reports::CallRecord* last_ = nullptr;
   std::uint64_t missed_ = 0;  // calls without a record
 };

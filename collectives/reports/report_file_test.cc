@@ -103,6 +103,26 @@ TEST_F(Report, KeepsTheNameOfACommunicatorThatWasFreedLately) {
   EXPECT_EQ(reports::get_text(records()[0].communicator), "world");
 }
 
+TEST_F(Report, HasTheNewestChoiceForEachSizeAfterTheCommunicatorsEnd) {
+  ReportFile file(directory_);
+  ASSERT_TRUE(file.open());
+  {
+    ReportScope world(file, "world", 0, 2);
+    world.choose("up to 1 KiB", "open mpi", {1, 1, 30'000, 70'000});
+    world.choose("up to 2 KiB", "open mpi", {1, 1, 40'000, 80'000});
+    world.choose("up to 1 KiB", "open mpi", {0, 2, 900'000, 60'000});
+  }
+  const auto choices = report().choices;
+  ASSERT_EQ(choices.size(), 2u);
+  EXPECT_EQ(reports::get_text(choices[0].sizes), "up to 1 KiB");
+  EXPECT_EQ(choices[0].choice.comparisons, 2u);
+  EXPECT_EQ(choices[0].choice.by_multicast, 0u);
+  EXPECT_EQ(choices[1].choice.by_multicast, 1u);
+  for (int i = 0; i < 5000; ++i)
+    ReportScope(file, "dup", 0, 2).choose("up to 1 KiB", "open mpi", {1, 1, 30'000, 70'000});
+  EXPECT_LT(report().choices.size(), 100u) << "those of communicators long gone make room";
+}
+
 TEST_F(Report, SaysHowManyCallsItHadNoRecordFor) {
   ReportFile file(directory_);
   ASSERT_TRUE(file.open());

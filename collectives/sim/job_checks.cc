@@ -25,6 +25,8 @@ JobOutcome& JobOutcome::operator+=(const JobOutcome& other) {
   saved += other.saved;
   errors += other.errors;
   repaired += other.repaired;
+  comparisons += other.comparisons;
+  changes += other.changes;
   returns += other.returns;
   aborts += other.aborts;
   return *this;
@@ -87,7 +89,8 @@ void SimulatedJob::check_paths() {
         fail("path: ranks " + std::to_string(one->rank) + " and " + std::to_string(other->rank) +
              " take different ways in broadcast " + std::to_string(broadcast));
     }
-    if (plan_.is_healthy() && one->how.find_first_not_of('m') != std::string::npos)
+    if (plan_.is_healthy() && !plan_.has_safeguard &&
+        one->how.find_first_not_of('m') != std::string::npos)
       fail("failover: nothing has failed, but multicast did not serve");
   }
 }
@@ -112,7 +115,7 @@ void SimulatedJob::check_aborts() {
 void SimulatedJob::check_left_behind() {
   const Team& team = ranks_.front()->caller.team();
   for (const Tag tag : {Tag::kSetUp, Tag::kOutcome, Tag::kDone, Tag::kRelease, Tag::kRepair,
-                        Tag::kTree, Tag::kRefusal}) {
+                        Tag::kTree, Tag::kRefusal, Tag::kTimes, Tag::kPlan}) {
     const std::size_t left = mpi_.under_way(team.tag(tag));
     if (left > 0)
       fail("residue: " + count(left, "messages of kind ") + std::to_string(static_cast<int>(tag)) +
@@ -120,7 +123,7 @@ void SimulatedJob::check_left_behind() {
   }
   if (mpi_.receives() > 0) fail("residue: " + count(mpi_.receives(), "receives are left"));
   const std::size_t allocations = fake::allocations() - allocations_;
-  if (plan_.is_healthy() && !plan_.has_gaps && !plan_.has_slow_rank &&
+  if (plan_.is_healthy() && !plan_.has_gaps && !plan_.has_slow_rank && !plan_.has_safeguard &&
       allocations > kGrowth * ranks_.size())
     fail("allocation: " + count(allocations, "in broadcasts like earlier ones"));
 }
@@ -135,8 +138,11 @@ void SimulatedJob::count_ways() {
     outcome_.saved += of('s');
     outcome_.errors += rank->errors;
   }
+  outcome_.comparisons = ranks_.front()->caller.comparisons();
+  outcome_.changes = ranks_.front()->caller.changes();
   const std::string& how = ranks_.front()->how;
-  outcome_.returns = how.find('m', how.find_first_of("st")) != std::string::npos ? 1 : 0;
+  if (!plan_.has_safeguard)
+    outcome_.returns = how.find('m', how.find_first_of("st")) != std::string::npos ? 1 : 0;
   outcome_.aborts = aborts_.empty() ? 0 : 1;
   outcome_.repaired =
       counters().values()[static_cast<std::size_t>(Counters::Which::kRepaired)] - repaired_before_;

@@ -42,6 +42,7 @@ JobPlan make_plan(std::uint64_t seed) {
   plan.events_to_end = pick(4000);
   plan.returns_errors = pick(2) == 0;
   plan.has_slow_set_up = pick(4) == 0;
+  plan.has_safeguard = pick(3) == 0 && !plan.requires_multicast;
   return plan;
 }
 
@@ -56,6 +57,7 @@ std::string to_text(const JobPlan& plan) {
   if (plan.has_slow_link) text += ", a slow link";
   if (plan.has_slow_set_up) text += ", slow set-up";
   if (plan.has_gaps) text += ", gaps";
+  if (plan.has_safeguard) text += ", a safeguard";
   if (plan.requires_multicast) text += ", mode require";
   return text;
 }

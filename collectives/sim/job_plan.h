@@ -37,6 +37,7 @@ struct JobPlan {
   bool has_slow_set_up = false;  // one rank hears late that a group is ready
   bool has_gaps = false;         // some data is not contiguous
   bool requires_multicast = false;
+  bool has_safeguard = false;  // which compares the ways often; broadcasts have few sizes
   // A death: the launcher ends the job so many events later. Till then the others wait, or
   // their operations with the dead rank fail.
   std::size_t events_to_end = 0;

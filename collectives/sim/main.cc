@@ -52,9 +52,10 @@ int run_many(const Arguments& a) {
               result.failures.size(), n(sum.events));
   std::printf(
       "broadcasts: %llu multicast, %llu down trees, %llu by the saved function, %llu in an error; "
-      "%llu units repaired\njobs: %llu with multicast again, %llu aborted\n",
+      "%llu units repaired\njobs: %llu with multicast again, %llu aborted\n"
+      "safeguard: %llu comparisons, %llu of them changed the way\n",
       n(sum.multicast), n(sum.tree), n(sum.saved), n(sum.errors), n(sum.repaired), n(sum.returns),
-      n(sum.aborts));
+      n(sum.aborts), n(sum.comparisons), n(sum.changes));
   return result.failures.empty() ? 0 : 1;
 }
 

@@ -1,4 +1,4 @@
-// Jobs under seeds: other seeds every day, and every rule of the failover is needed.
+// Jobs under seeds: other seeds every day, and every rule is needed.
 // CEPHEUS_FIRST_SEED names another day's first. `broadcast-sim --seed N --trace` shows one seed.
 #include <gtest/gtest.h>
 
@@ -25,6 +25,8 @@ TEST(SimulatedJob, EndsRightWhateverFailsWhenever) {
   EXPECT_GT(result.sum.errors, result.seeds / 100);
   EXPECT_GT(result.sum.returns, result.seeds / 20);
   EXPECT_GT(result.sum.aborts, result.seeds / 100);
+  EXPECT_GT(result.sum.comparisons, result.seeds / 2);
+  EXPECT_GT(result.sum.changes, result.seeds / 20);
 }
 
 class FailoverRule : public testing::TestWithParam<Rule> {};

@@ -15,6 +15,9 @@ constexpr std::uint64_t kMostEvents = 400'000;  // in which no call ends
 constexpr std::uint64_t kEventsToAbort = 1000;  // until all processes of an aborted job have ended
 constexpr std::uint64_t kEventsToMend = 4000;
 
+// In two size classes.
+const std::vector<std::size_t> kFewSizes = {140, 250, 600, 1000};
+
 std::byte byte_of(std::size_t broadcast, std::size_t at) {
   return static_cast<std::byte>(broadcast * 131 + at * 7 + 1);
 }
@@ -31,11 +34,13 @@ SimulatedJob::SimulatedJob(const JobPlan& plan)
   fake::now() = {};
   fake::use_small_sizes();
   if (plan.requires_multicast) parameters().mode = static_cast<int>(Mode::kRequire);
+  if (plan.has_safeguard) fake::use_safeguard();
   const int blocking = pick(3);
   for (std::size_t i = 0; i < plan.steps; ++i) {
     const std::size_t bytes = pick(3) == 0 ? 300 + static_cast<std::size_t>(pick(700))
                                            : 1 + static_cast<std::size_t>(pick(256));
-    program_.push_back({pick(plan.ranks), bytes, blocking == 0 || (blocking == 1 && pick(2) == 0)});
+    program_.push_back({pick(plan.ranks), plan.has_safeguard ? one_of(kFewSizes) : bytes,
+                        blocking == 0 || (blocking == 1 && pick(2) == 0)});
   }
   // The second half repeats the first, so it needs no more memory.
   if (plan.is_healthy()) {
@@ -285,7 +290,7 @@ void SimulatedJob::end(Rank& rank, Code rc) {
   // The program uses its memory for something else.
   std::fill(rank.memory.begin(), rank.memory.end(), std::byte{0xDD});
   rank.is_saved = false;
-  rank.caller.finish();
+  rank.caller.finish(rc);
   ++rank.at;
   ended_at_ = outcome_.events;
   if (!is_half_ && slowest() >= plan_.steps) {

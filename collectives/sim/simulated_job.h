@@ -8,7 +8,7 @@
 //   memory     nothing uses the program's memory once its call has ended
 //   life       nobody uses what was destroyed
 //   residue    no group, no receive and no data is left behind at the end
-//   failover   multicast serves every broadcast of a job without a fault
+//   failover   multicast serves every broadcast of a job without a fault and without a safeguard
 //   allocation a broadcast allocates nothing once its like has been served
 #pragma once
 
@@ -33,8 +33,9 @@ struct JobOutcome {
   std::uint64_t events = 0;
   std::uint64_t multicast = 0, tree = 0, saved = 0, errors = 0;  // broadcasts of all ranks
   std::uint64_t repaired = 0;                                    // units, point to point
-  std::uint64_t returns = 0;  // jobs in which multicast served again
-  std::uint64_t aborts = 0;   // jobs that a rank ended
+  std::uint64_t comparisons = 0, changes = 0;  // of the safeguard; of the way that it has chosen
+  std::uint64_t returns = 0;                   // jobs in which multicast served again
+  std::uint64_t aborts = 0;                    // jobs that a rank ended
 
   JobOutcome& operator+=(const JobOutcome& other);
 };

@@ -32,7 +32,6 @@ void BulkOperation::begin(const Call& call, Session& session) {
   started_ = in_flight_ = 0;
   for (size_t i = 0; i < pieces(); ++i) list_[i].done = false;
   ready_.clear();
-  transfer_time_ = {};
 }
 
 template <typename F>
@@ -239,7 +238,6 @@ Code BulkOperation::transfer() {
   // Any other failure is the session's to notice.
   if (in_flight_ > 0 || failed_) return Code::kPending;
   if (wrong_length_) return Code::kTruncated;
-  if (call_.is_root() && !call_.unattended) transfer_time_ = Clock::now() - sending_since_;
   return Code::kDone;
 }
 

@@ -32,8 +32,6 @@ class BulkOperation final : public Operation {
   void finish() override;
   std::chrono::nanoseconds spare_time() const override;
   bool awaits_members() const override { return call_.is_root() && step_ == Step::kGather; }
-  // Root, done by multicast, attended: how long the fabric took.
-  std::chrono::nanoseconds transfer_time() const { return transfer_time_; }
 
  private:
   enum class Step : uint8_t { kPost, kListen, kGather, kReport, kSend, kTransfer };
@@ -91,7 +89,6 @@ class BulkOperation final : public Operation {
   Messages repairs_;
   bool asked_ = false;
   std::chrono::steady_clock::time_point sending_since_;  // members: receiving
-  std::chrono::nanoseconds transfer_time_{0};
 };
 
 }  // namespace cepheus::coll

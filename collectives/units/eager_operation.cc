@@ -22,7 +22,7 @@ Code mismatch(const Call& call, const EagerHeader& header, Session& session) {
       "rank " + std::to_string(call.team->rank_of(static_cast<int>(header.root)));
   const std::size_t from_here = call.payload->bytes() - call.offset;
   const std::size_t sent = header.bytes + header.left * parameters().eager_unit();  // at most
-  (void)session.follow(header);
+  (void)session.follow(header, call.offset + sent);
   if (header.root != static_cast<uint32_t>(call.root)) {
     (void)broken(
         call, (self + " expects the data of rank " + std::to_string(call.team->rank_of(call.root)) +

@@ -1,6 +1,7 @@
 #include "support/reports/call_report.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace cepheus::reports {
@@ -41,19 +42,23 @@ std::optional<CallReport> CallReport::parse(std::span<const std::uint8_t> file) 
   for (std::size_t i = 0; i < records; ++i) {
     CallRecord record;
     std::memcpy(&record, file.data() + sizeof h + i * sizeof record, sizeof record);
-    if (record.state >= RecordState::kLive && record.state <= RecordState::kClosed) {
+    if (record.state >= RecordState::kLive && record.state <= RecordState::kClosed)
       report->records.push_back(record);
-    }
+    if (record.state == RecordState::kChoice || record.state == RecordState::kClosedChoice)
+      report->choices.push_back(std::bit_cast<ChoiceRecord>(record));
   }
   return report;
 }
 
 std::vector<std::uint8_t> CallReport::bytes() const {
-  std::vector<std::uint8_t> file(sizeof header + records.size() * sizeof(CallRecord));
-  std::memcpy(file.data(), &header, sizeof header);
-  if (!records.empty()) {
-    std::memcpy(file.data() + sizeof header, records.data(), records.size() * sizeof(CallRecord));
-  }
+  std::vector<std::uint8_t> file;
+  const auto add = [&](const void* data, std::size_t bytes) {
+    const auto* const from = static_cast<const std::uint8_t*>(data);
+    file.insert(file.end(), from, from + bytes);
+  };
+  add(&header, sizeof header);
+  for (const CallRecord& each : records) add(&each, sizeof each);
+  for (const ChoiceRecord& each : choices) add(&each, sizeof each);
   return file;
 }
 

@@ -2,7 +2,8 @@
 // read by `cepheusctl explain` while the process runs and after it has ended.
 //
 //   0     ReportHeader   256 bytes
-//   256   CallRecord     up to kMostRecords of 256 bytes, one per (communicator, path, reason)
+//   256   CallRecord     up to kMostRecords of 256 bytes, one per (communicator, path, reason), or
+//         ChoiceRecord   one per (communicator, size class)
 //
 // Native byte order: writer and reader share a machine. A file grows by kReportStep while records
 // are added, and holds those in use only once its process has ended. The writer alone maps it for
@@ -22,7 +23,7 @@
 namespace cepheus::reports {
 
 inline constexpr std::uint32_t kReportMagic = 0x4345504D;
-inline constexpr std::uint32_t kReportVersion = 3;
+inline constexpr std::uint32_t kReportVersion = 4;
 
 struct ReportHeader {
   std::uint32_t magic = kReportMagic;
@@ -41,6 +42,8 @@ enum class RecordState : std::uint32_t {
   kLive = 1,
   kFolded = 2,  // of communicators gone for long: their calls, by path and reason
   kClosed = 3,  // of one that was freed lately
+  kChoice = 4,  // a ChoiceRecord
+  kClosedChoice = 5,
 };
 
 struct CallRecord {
@@ -54,6 +57,25 @@ struct CallRecord {
   std::array<char, 152> reason;
 };
 static_assert(sizeof(CallRecord) == 256);
+
+// Which way serves broadcasts of some sizes on a communicator, as its rank 0 has judged.
+struct Choice {
+  std::uint64_t by_multicast = 0;                // 1: by multicast; 0: the other way
+  std::uint64_t comparisons = 0;                 // of the two
+  std::uint64_t multicast_ns = 0, other_ns = 0;  // of one broadcast, at the last comparison
+};
+struct ChoiceRecord {
+  RecordState state = RecordState::kChoice;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t reserved = 0;
+  Choice choice;
+  std::array<char, 56> communicator;
+  std::array<char, 24> sizes;  // "up to 64 KiB"
+  std::array<char, 24> other;  // the other way: "open mpi"
+  std::array<char, 104> unused{};
+};
+static_assert(sizeof(ChoiceRecord) == sizeof(CallRecord));
 
 inline constexpr std::size_t kReportStep = 4096;
 inline constexpr std::size_t kMostReportBytes = 256 << 10;
@@ -73,6 +95,7 @@ std::string get_text(std::span<const char> field);
 struct CallReport {
   ReportHeader header;
   std::vector<CallRecord> records;  // those in use, in the file's order
+  std::vector<ChoiceRecord> choices = {};
 
   // Empty: too short, not a report, or another version's.
   static std::optional<CallReport> parse(std::span<const std::uint8_t> file);

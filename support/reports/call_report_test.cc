@@ -37,6 +37,23 @@ TEST(CallReport, GivesBackTheRecordsInUse) {
   EXPECT_EQ(report->bytes().size(), 512u) << "what is in use, and no more";
 }
 
+TEST(CallReport, GivesBackTheChoices) {
+  ChoiceRecord choice;
+  choice.choice = {1, 3, 31'000, 75'000};
+  put_text(choice.communicator, "MPI_COMM_WORLD");
+  put_text(choice.sizes, "up to 64 KiB");
+  put_text(choice.other, "open mpi");
+  ChoiceRecord closed = choice;
+  closed.state = RecordState::kClosedChoice;
+  const auto report =
+      CallReport::parse(CallReport{some_header(), {some_record()}, {choice, closed}}.bytes());
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->records.size(), 1u);
+  ASSERT_EQ(report->choices.size(), 2u);
+  EXPECT_EQ(report->choices[0].choice.multicast_ns, 31'000u);
+  EXPECT_EQ(get_text(report->choices[1].sizes), "up to 64 KiB");
+}
+
 TEST(CallReport, RefusesOtherVersionsAndFilesWithoutAHeader) {
   ReportHeader header = some_header();
   header.version = kReportVersion + 1;

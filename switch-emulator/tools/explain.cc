@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@ namespace cepheus::tools {
 namespace {
 
 using reports::CallRecord;
+using reports::ChoiceRecord;
 using reports::RecordState;
 using reports::ReportDirectory;
 
@@ -41,7 +43,19 @@ struct Tally {
 struct CommunicatorTally {
   std::uint32_t freed = 0;
   std::map<std::pair<std::string, std::string>, Tally> paths;
+  std::vector<SizesUse> sizes;
 };
+
+SizesUse use_of(const ChoiceRecord& record) {
+  SizesUse use;
+  use.sizes = reports::get_text(record.sizes);
+  use.other = reports::get_text(record.other);
+  use.way = record.choice.by_multicast != 0 ? "multicast" : use.other;
+  use.multicast_us = static_cast<double>(record.choice.multicast_ns) / 1e3;
+  use.other_us = static_cast<double>(record.choice.other_ns) / 1e3;
+  use.comparisons = record.choice.comparisons;
+  return use;
+}
 
 // Name and size; size 0 collects those that were freed.
 using CommunicatorKey = std::pair<std::string, std::uint32_t>;
@@ -70,10 +84,13 @@ struct JobTally {
       path.use.reason = key.second;
       path.add(record);
     }
+    for (const ChoiceRecord& record : found.report.choices)
+      communicators[{reports::get_text(record.communicator), record.ranks}].sizes.push_back(
+          use_of(record));
   }
   JobUse finish() {
     for (auto& [key, tally] : communicators) {
-      CommunicatorUse one{key.first, key.second, tally.freed, {}};
+      CommunicatorUse one{key.first, key.second, tally.freed, {}, std::move(tally.sizes)};
       for (const auto& [names, path] : tally.paths) one.paths.push_back(path.use);
       std::stable_sort(one.paths.begin(), one.paths.end(),
                        [](const PathUse& a, const PathUse& b) { return a.calls > b.calls; });
@@ -90,6 +107,32 @@ std::string calls_text(const PathUse& use) {
   if (use.fewest == use.most) return std::to_string(use.calls);
   return std::to_string(use.calls) + " (" + std::to_string(use.fewest) + " to " +
          std::to_string(use.most) + ")";
+}
+
+std::string us_text(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f us", us);
+  return text;
+}
+
+// What one broadcast takes by each way, by size.
+std::string sizes_text(const JobUse& job, bool colour) {
+  live::TextTable table({{"COMMUNICATOR"},
+                         {"BROADCASTS"},
+                         {"WAY"},
+                         {"MULTICAST", true},
+                         {"ELSE", true},
+                         {"COMPARED", true}});
+  bool is_empty = true;
+  for (const CommunicatorUse& one : job.communicators) {
+    std::string name = one.name;
+    for (const SizesUse& use : one.sizes) {
+      table.add({std::exchange(name, ""), use.sizes, use.way, us_text(use.multicast_us),
+                 us_text(use.other_us), std::to_string(use.comparisons)});
+      is_empty = false;
+    }
+  }
+  return is_empty ? "" : table.to_text(colour);
 }
 
 std::string name_text(const CommunicatorUse& one) {
@@ -156,10 +199,20 @@ nlohmann::json to_json(const std::vector<JobUse>& jobs) {
                          {"most", use.most},
                          {"ranks_reporting", use.reporting}});
       }
+      nlohmann::json sizes = nlohmann::json::array();
+      for (const SizesUse& use : one.sizes) {
+        sizes.push_back({{"sizes", use.sizes},
+                         {"way", use.way},
+                         {"other", use.other},
+                         {"multicast_us", use.multicast_us},
+                         {"other_us", use.other_us},
+                         {"comparisons", use.comparisons}});
+      }
       communicators.push_back({{"name", one.name},
                                {"ranks", one.ranks},
                                {"freed", one.freed},
-                               {"paths", std::move(paths)}});
+                               {"paths", std::move(paths)},
+                               {"sizes", std::move(sizes)}});
     }
     nlohmann::json devices = nlohmann::json::array();
     for (const auto& [device, processes] : job.devices) {
@@ -193,7 +246,7 @@ std::string to_text(const std::vector<JobUse>& jobs, bool colour) {
                    use.reason});
       }
     }
-    text += table.to_text(colour);
+    text += table.to_text(colour) + sizes_text(job, colour);
     for (const auto& [device, processes] : job.devices) {
       text += "  device of " + std::to_string(processes) +
               (processes == 1 ? " process: " : " processes: ") + live::printable(device) + "\n";

@@ -34,11 +34,18 @@ struct PathUse {
   std::uint64_t fewest = 0, most = 0;  // of any rank
   std::uint32_t reporting = 0;         // ranks
 };
+// Which way serves broadcasts of some sizes, and what one takes by either.
+struct SizesUse {
+  std::string sizes, way, other;  // `other`: the way beside multicast
+  double multicast_us = 0, other_us = 0;
+  std::uint64_t comparisons = 0;
+};
 struct CommunicatorUse {
   std::string name;
-  std::uint32_t ranks = 0;     // 0: communicators that were freed
-  std::uint32_t freed = 0;     // how many
-  std::vector<PathUse> paths;  // most used first
+  std::uint32_t ranks = 0;      // 0: communicators that were freed
+  std::uint32_t freed = 0;      // how many
+  std::vector<PathUse> paths;   // most used first
+  std::vector<SizesUse> sizes;  // that were compared, in the report's order
 };
 struct JobUse {
   std::string job;  // the launcher's name; "pid N" if it gave none

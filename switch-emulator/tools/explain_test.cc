@@ -68,6 +68,25 @@ TEST(Explain, GathersTheRanksOfAJobByCommunicatorAndPath) {
   EXPECT_EQ(world.paths[1].reporting, 2u);
 }
 
+TEST(Explain, ShowsWhichWayServesWhichSizesAndWhatEachTakes) {
+  reports::ChoiceRecord choice;
+  choice.ranks = 4;
+  choice.choice = {0, 3, 410'250, 62'000};
+  reports::put_text(choice.communicator, "world");
+  reports::put_text(choice.sizes, "up to 64 KiB");
+  reports::put_text(choice.other, "open mpi");
+  FoundReport leader = report(10, "job", true, {record("world", 0, "open mpi", "faster", 100)});
+  leader.report.choices = {choice};
+  const auto jobs = explain({leader, report(11, "job", true, {})});
+  const std::string text = to_text(jobs, false);
+  EXPECT_THAT(text,
+              HasSubstr("  world         up to 64 KiB  open mpi   410.2 us  62.0 us         3"));
+  const auto written = to_json(jobs)["jobs"][0]["communicators"][0]["sizes"];
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0]["way"], "open mpi");
+  EXPECT_EQ(written[0]["multicast_us"], 410.25);
+}
+
 TEST(Explain, ShowsRunningJobsFirstAndSaysWhy) {
   const auto jobs =
       explain({report(1, "a", false, {record("w", 0, "eager lane", "multicast", 1)}),

@@ -3,12 +3,15 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
 from unittest import mock
 
 from harness import BUILD, CHECK, REQUIRE, TRANSPORT, needs_rc_mcast, over_fabric
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(command, **env):
@@ -20,8 +23,9 @@ class Tools(unittest.TestCase):
         path = f"SYSTEM_DEFAULT:{BUILD}/lib/openmpi"
         listed = run(["ompi_info", "--param", "coll", "cepheus", "--level", "9"], OMPI_MCA_mca_base_component_path=path)
         self.assertEqual(listed.returncode, 0, listed.stderr)
-        for name in ("mode", "priority", "verbose", "min_members", "eager_limit", "device"):
-            self.assertIn(f"coll_cepheus_{name}", listed.stdout)
+        table = (PROJECT / "docs/parameters.md").read_text().split("| name |")[1].split("\n\n")[0]
+        documented = re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
+        self.assertEqual(sorted(set(re.findall(r'parameter "coll_cepheus_(\w+)"', listed.stdout))), sorted(documented))
 
     @needs_rc_mcast
     def test_a_link_to_the_component_finds_what_lies_beside_it(self):

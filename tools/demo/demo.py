@@ -82,7 +82,8 @@ class Demo:
     def show(self, path, address, seconds):
         """A picture for browsers while the file goes round, until interrupted or for so long."""
         web = [str(self.build / "bin/cepheusctl"), "--socket", self.switch.socket, "web", "--listen", address, "--control"]
-        job = self.command(self.build / "demo/broadcast_file", path, "--repeat", mca=[("coll_cepheus_verbose", "1")])
+        job = self.command(self.build / "demo/broadcast_file", path, "--repeat",
+                           mca=[("coll_cepheus_verbose", "1"), ("coll_cepheus_safeguard_samples", "0")])
         with subprocess.Popen(web) as page, subprocess.Popen(job, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
             print("the file goes round from each host to all others; Ctrl-C ends it", flush=True)
             try:

@@ -7,6 +7,7 @@ usage: ./run bench NAME [--quick] [--json FILE] [OPTIONS]      ./run bench NAME 
   micro      what the parts cost: ICRC, table bytes, switch copies, registration, RC stream
   bcast      MPI_Bcast by size: cepheus beside Open MPI's algorithms over the same NIC, TCP, shared memory
   overlap    MPI_Ibcast beside a computation of its length: how much of the shorter one is hidden
+  safeguard  mode try beside the better of its two ways, on links that are good, lose packets or are slow
   ranks      MPI_Bcast where 32 and 64 ranks share this machine: the default beside Open MPI alone
   sim        packets over links that the simulator makes a second beside ns-3, time to set up, memory
   storage    replicated writes: one multicast WRITE against unicasts and a chain; and those of a volume
@@ -18,7 +19,7 @@ TEXT
 # The packages and targets of each, beyond those of running MPI programs.
 bench_command() {
   local name=${1:-}
-  [[ -e bench/$name.py && $name =~ ^(micro|bcast|overlap|ranks|sim|storage|hpl|compare)$ ]] || bench_help | usage
+  [[ -e bench/$name.py && $name =~ ^(micro|bcast|overlap|safeguard|ranks|sim|storage|hpl|compare)$ ]] || bench_help | usage
   shift
   if wants_help "$@"; then
     exec /usr/bin/python3 "bench/$name.py" --help
@@ -31,6 +32,7 @@ bench_command() {
       need gnuplot-nox
       build "${runtime_targets[@]}" ;;
     overlap) build "${runtime_targets[@]}" mpi_overlap ;;
+    safeguard) build "${runtime_targets[@]}" mpi_total ;;
     ranks) build "${runtime_targets[@]}" ;;
     sim)
       need "${packages[@]}" libns3-dev

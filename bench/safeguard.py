@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""MPI_Bcast in mode try beside the better of its two ways: multicast always, and Open MPI's own algorithms always.
+
+Each way serves broadcasts in a row from one root, 2,000 of each size, over links that are good, lose 5 % of their packets, or
+have a tenth of the loopback's rate. Open MPI's messages take the loopback, which has none of that. A ratio is the total time in
+mode try by that of the better way: medians of the rounds, in which the ways take turns. The first samples are part of it.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+from fabric import Fabric
+from records import Records, human, percentile
+
+KIB, MIB = 1 << 10, 1 << 20
+HOSTS, COUNT = 4, 2000
+WAYS = {"try": {}, "multicast": {"safeguard_samples": 0}, "open mpi": {"mode": "off"}}
+JOB_SECONDS = 1800
+# Between hosts there is no shared memory.
+LOOPBACK = ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"]
+
+
+def total(build, fabric, way, count, sizes):
+    """Seconds of `count` broadcasts by size."""
+    command = [str(build / "bin/cepheus-run"), "--join", fabric.socket, "--", *LOOPBACK]
+    for name, value in WAYS[way].items():
+        command += ["--mca", f"coll_cepheus_{name}", str(value)]
+    command += [str(build / "bench/mpi_total"), str(count), ",".join(map(str, sizes))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=JOB_SECONDS)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or len(rows) != len(sizes):
+        sys.exit(f"bench safeguard: exit code {done.returncode}:\n{' '.join(command)}\n{done.stderr}")
+    return {row["size"]: row["seconds"] for row in rows}
+
+
+def loopback_rate(build):
+    """Bits a second that rank 0's data reaches the others with."""
+    with Fabric(build, HOSTS) as fabric:
+        return 20 * 8 * MIB * 8 / total(build, fabric, "open mpi", 20, [8 * MIB])[8 * MIB]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run bench safeguard", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one round, fewer sizes")
+    parser.add_argument("--json", metavar="FILE", help="write the records to this file")
+    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    build = pathlib.Path(options.build).resolve()
+    rounds, sizes = (1, [8, 8 * KIB, 64 * KIB, MIB]) if options.quick else (5, [8, KIB, 8 * KIB, 64 * KIB, MIB])
+    links = {"good": "", "5 % loss": "loss = 0.05", "slow": f'rate = "{loopback_rate(build) / 10 / 1e6:.0f}Mbps"'}
+    records = Records("safeguard")
+    print(f"{COUNT} broadcasts to {HOSTS} hosts, s: medians of {rounds}; emulated. ratio: try / the better of the others")
+    for name, link in links.items():
+        print(f"  {name} links {link}")
+        with Fabric(build, HOSTS, link=link) as fabric:
+            seconds = {(way, size): [] for way in WAYS for size in sizes}
+            for _ in range(rounds):
+                for way in WAYS:
+                    # Where multicast is slow, a tenth of it tells enough.
+                    count = COUNT // 10 if way == "multicast" and link else COUNT
+                    for size, took in total(build, fabric, way, count, sizes).items():
+                        seconds[way, size].append(took * COUNT / count)
+        for size in sizes:
+            medians = {way: percentile(seconds[way, size], 0.5) for way in WAYS}
+            ratio = medians["try"] / min(medians["multicast"], medians["open mpi"])
+            print(f"    {human(size):>8}" + "".join(f"   {way} {medians[way]:>8.3f}" for way in WAYS) + f"   ratio {ratio:.2f}",
+                  flush=True)
+            for way, median in medians.items():
+                records.add("safeguard", way, "total", "s", median, min(seconds[way, size]), max(seconds[way, size]), rounds, size,
+                            HOSTS, name)
+            records.add("safeguard", "try", "ratio", "1", ratio, n=rounds, size=size, hosts=HOSTS, link=name)
+    records.save(options.json)
+
+
+if __name__ == "__main__":
+    main()

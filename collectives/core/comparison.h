@@ -1,0 +1,105 @@
+// Two ways to serve a communicator's broadcasts of one size class, and which of them are samples of
+// the other way. All ranks choose alike: a way follows from the count of the class's broadcasts and
+// from plans, which the ranks agree on in the order of the broadcasts. Pure.
+//
+//   plan {way, own, samples}:  `own` broadcasts go the plan's way, then `samples` the other way;
+//                              before the next one the ranks report their times and agree on a plan
+//
+// No clock is shared: each rank times its own calls, and a class is as slow as its slowest rank. The
+// root of a tree leaves early, and in a row of broadcasts its children's calls show that. A time is
+// the mean of all timed calls but the longest, for the machine may stall one. A median would hide
+// losses: with 5 % of loss most broadcasts lose nothing, though all together take much longer.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace cepheus::coll {
+
+enum class Way : std::uint8_t { kMulticast, kSaved };
+constexpr Way other(Way way) { return way == Way::kMulticast ? Way::kSaved : Way::kMulticast; }
+
+// Sizes above half of the class's largest, which is a power of two. Broadcasts that the program does
+// not wait for have classes of their own.
+struct SizeClass {
+  SizeClass(std::size_t size, bool is_attended)
+      : exponent(static_cast<std::uint8_t>(std::bit_width(size - 1))), attended(is_attended) {}
+  std::uint8_t exponent;
+  bool attended;
+  friend auto operator<=>(const SizeClass&, const SizeClass&) = default;
+};
+std::string to_text(const SizeClass& sizes);  // "up to 64 KiB", "ibcast up to 64 KiB"
+
+// What ranks report to each other, in nanoseconds a broadcast. Travels as it is.
+struct Times {
+  static constexpr std::int64_t kNone = 0, kVoid = -1;  // not taken; something else came between
+  std::int64_t own = kNone, samples = kNone;
+
+  void take_slower(const Times& others) {
+    own = slower(own, others.own);
+    samples = slower(samples, others.samples);
+  }
+
+ private:
+  static std::int64_t slower(std::int64_t a, std::int64_t b) {
+    return a == kVoid || b == kVoid ? kVoid : std::max(a, b);
+  }
+};
+
+// Travels as it is.
+struct Plan {
+  Way way;
+  std::uint32_t own, samples;
+};
+
+class Comparison {
+ public:
+  // As many broadcasts of a run are timed, the last ones; never the first of a plan, which may set
+  // up a group.
+  static constexpr std::uint32_t kWindow = 64;
+
+  explicit Comparison(const Plan& plan) : plan_(plan) {}
+
+  // The ranks report times() and agree on the plan to follow before the class's next broadcast.
+  bool is_due() const { return at_ == plan_.own + plan_.samples; }
+  void follow(const Plan& plan) { *this = Comparison(plan); }
+  const Plan& plan() const { return plan_; }
+
+  // The class's next broadcast: the way that it shall go, and whether to time it.
+  struct Turn {
+    Way way;
+    bool is_sample, is_timed;
+  };
+  Turn next();
+  // The last one counts no longer.
+  void take_back() { at_ -= at_ > 0 ? 1 : 0; }
+  // What became of a turn that was to be timed.
+  void end(const Turn& turn, std::chrono::nanoseconds time) { tally(turn).add(time); }
+  void spoil(const Turn& turn) { tally(turn).is_void = true; }
+  Times times() const { return {own_.mean(), samples_.mean()}; }
+
+ private:
+  struct Tally {
+    std::chrono::nanoseconds sum{0}, longest{0};
+    std::uint32_t count = 0;
+    bool is_void = false;
+
+    void add(std::chrono::nanoseconds time) {
+      sum += time;
+      longest = std::max(longest, time);
+      ++count;
+    }
+    std::int64_t mean() const;
+  };
+  Tally& tally(const Turn& turn) { return turn.is_sample ? samples_ : own_; }
+
+  Plan plan_;
+  std::uint32_t at_ = 0;  // of the plan's broadcasts
+  Tally own_, samples_;
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,83 @@
+#include "collectives/core/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cepheus::coll {
+namespace {
+
+using std::chrono::microseconds;
+
+std::vector<Comparison::Turn> turns(Comparison& comparison) {
+  std::vector<Comparison::Turn> all;
+  while (!comparison.is_due()) all.push_back(comparison.next());
+  return all;
+}
+
+TEST(SizeClass, EndsAtAPowerOfTwo) {
+  EXPECT_EQ(to_text(SizeClass(1, true)), "up to 1 B");
+  EXPECT_EQ(to_text(SizeClass(1023, true)), "up to 1 KiB");
+  EXPECT_EQ(to_text(SizeClass(1024, true)), "up to 1 KiB");
+  EXPECT_EQ(to_text(SizeClass(1025, true)), "up to 2 KiB");
+  EXPECT_EQ(to_text(SizeClass(std::size_t{3} << 40, false)), "ibcast up to 4 TiB");
+  EXPECT_NE(SizeClass(10, true), SizeClass(10, false));
+}
+
+TEST(Comparison, SendsSamplesTheOtherWayBehindThoseOfThePlan) {
+  Comparison comparison(Plan{Way::kMulticast, 3, 2});
+  const auto all = turns(comparison);
+  ASSERT_EQ(all.size(), 5u);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].way, i < 3 ? Way::kMulticast : Way::kSaved);
+    EXPECT_EQ(all[i].is_sample, i >= 3);
+    EXPECT_EQ(all[i].is_timed, i > 0) << "the first one may set up a group";
+  }
+  comparison.follow({Way::kSaved, 1, 0});
+  EXPECT_FALSE(comparison.is_due());
+  EXPECT_EQ(comparison.next().way, Way::kSaved);
+  EXPECT_TRUE(comparison.is_due());
+}
+
+TEST(Comparison, TimesTheLastOfALongRun) {
+  Comparison comparison(Plan{Way::kSaved, 1000, 0});
+  const auto all = turns(comparison);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(all[i].is_timed, i >= all.size() - Comparison::kWindow) << i;
+}
+
+TEST(Comparison, LeavesTheLongestTimeOut) {
+  Comparison comparison(Plan{Way::kMulticast, 4, 1});
+  for (const int took : {1000, 30, 40, 5000, 100}) {
+    const auto turn = comparison.next();
+    if (turn.is_timed) comparison.end(turn, microseconds(took));
+  }
+  EXPECT_EQ(comparison.times().own, 35'000);
+  EXPECT_EQ(comparison.times().samples, 100'000) << "there is one alone";
+}
+
+TEST(Comparison, IsVoidIfABroadcastWentAnotherWay) {
+  Comparison comparison(Plan{Way::kMulticast, 2, 2});
+  (void)comparison.next();
+  comparison.end(comparison.next(), microseconds(10));
+  comparison.end(comparison.next(), microseconds(10));
+  comparison.spoil(comparison.next());
+  EXPECT_EQ(comparison.times().own, 10'000);
+  EXPECT_EQ(comparison.times().samples, Times::kVoid);
+  comparison.follow({Way::kMulticast, 2, 2});
+  EXPECT_EQ(comparison.times().samples, Times::kNone);
+}
+
+TEST(Times, OfAllRanksAreThoseOfTheSlowest) {
+  Times all{10, 300};
+  all.take_slower({20, 200});
+  EXPECT_EQ(all.own, 20);
+  EXPECT_EQ(all.samples, 300);
+  all.take_slower({Times::kVoid, 100});
+  all.take_slower({500, 100});
+  EXPECT_EQ(all.own, Times::kVoid);
+  EXPECT_EQ(all.samples, 300);
+}
+
+}  // namespace
+}  // namespace cepheus::coll

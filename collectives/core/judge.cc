@@ -1,0 +1,69 @@
+#include "collectives/core/judge.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cepheus::coll {
+
+bool Judge::speaks_against(Way way) const {
+  const auto multicast = static_cast<double>(multicast_), saved = static_cast<double>(saved_);
+  return way == Way::kMulticast ? multicast > saved * (1 + limits_.threshold) : multicast < saved;
+}
+
+bool Judge::is_clearly_slow() const {
+  return static_cast<double>(multicast_) >
+         2 * (1 + limits_.threshold) * static_cast<double>(saved_);
+}
+
+Plan Judge::judge(const Plan& plan, const Times& times) {
+  const Way way = plan.way;
+  spent_ += plan.samples;
+  const bool is_void = times.own == Times::kVoid || times.samples == Times::kVoid;
+  if (is_void) return pause(way);
+  if (times.own != Times::kNone) time_of(way) = times.own;
+  // What was reported is compared with new samples.
+  if (plan.samples == 0) return speaks_against(way) ? Plan{way, 0, run_} : rest(way);
+  time_of(other(way)) = times.samples;
+  ++comparisons_;
+  if (speaks_against(way)) {
+    const bool is_enough = is_doubted_ || (way == Way::kMulticast && is_clearly_slow());
+    if (!is_enough) {
+      is_doubted_ = true;
+      return compare(way);
+    }
+    is_doubted_ = false;
+    return pause(other(way));
+  }
+  is_doubted_ = false;
+  const bool is_clear =
+      static_cast<double>(times.samples) > kClear * static_cast<double>(time_of(way));
+  if (is_clear || run_ >= limits_.run << (kRuns - 1)) return pause(way);
+  run_ *= 2;
+  return compare(way);
+}
+
+// All later comparisons have as many samples as the longest of the first ones.
+Plan Judge::pause(Way way) {
+  run_ = limits_.run << (kRuns - 1);
+  const double own = static_cast<double>(time_of(way)),
+               samples = static_cast<double>(time_of(other(way)));
+  const double longer = own > 0 ? std::max(1.0, samples / own) : 1.0;
+  const double wanted = std::max(1u, std::exchange(spent_, 0)) * longer / limits_.share;
+  pause_ = static_cast<std::uint32_t>(std::clamp<double>(wanted, run_, kMost));
+  check_ = kFewest * limits_.run;
+  return rest(way);
+}
+
+Plan Judge::rest(Way way) {
+  const std::int64_t own = time_of(way);
+  const std::uint32_t fewest = kFewest * limits_.run;
+  const bool is_near = own == Times::kNone || pause_ <= check_ + fewest;
+  if (is_near) return {way, std::exchange(pause_, 0) + 1, run_};
+  pause_ -= check_;
+  const Plan plan{way, check_, 0};
+  const std::int64_t most = std::clamp<std::int64_t>(kCheckTime.count() / own, fewest, kMost);
+  check_ = static_cast<std::uint32_t>(std::min<std::int64_t>(2 * std::int64_t{check_}, most));
+  return plan;
+}
+
+}  // namespace cepheus::coll

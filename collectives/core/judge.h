@@ -1,0 +1,70 @@
+// The leader's judgement of one size class: which way serves it, and when the ways are compared
+// again. Pure.
+//
+// Multicast is given up if it takes longer than the saved function by more than the threshold, and
+// returns if it is faster than the saved function; between the two a class stays as it is. A
+// comparison that speaks against the present way is repeated at once, and a second one in a row
+// decides. One is enough if multicast takes twice the time that the threshold allows.
+//
+// The first comparisons have few samples each, and come at once one after the other until kRuns of
+// them agree, or until one way is kClear times as fast. Later ones come so rarely that samples stay
+// below their share, of the class's broadcasts and of the time that these take. In between the ranks
+// report times of the present way alone, every kCheckTime of broadcasting. If it has become slow,
+// the ways are compared at once. The first such reports come sooner: a short comparison may miss
+// losses.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "collectives/core/comparison.h"
+
+namespace cepheus::coll {
+
+class Judge {
+ public:
+  static constexpr std::uint32_t kRuns = 3;  // each has twice the samples of the one before
+  static constexpr double kClear = 3;
+  static constexpr std::chrono::nanoseconds kCheckTime = std::chrono::milliseconds(100);
+  static constexpr std::uint32_t kFewest = 16;  // of the first runs: broadcasts between reports
+  static constexpr std::uint32_t kMost = 1'000'000;  // broadcasts until the next comparison
+
+  struct Limits {
+    double threshold;   // 0.5: by half longer
+    double share;       // of samples in the long run
+    std::uint32_t run;  // samples of the first comparison
+  };
+
+  explicit Judge(const Limits& limits) : limits_(limits), run_(limits.run) {}
+
+  // Of a class that nothing is known of.
+  static Plan first_plan(const Limits& limits) {
+    return {Way::kMulticast, limits.run + 1, limits.run};
+  }
+  // `plan` is over, and took the slowest rank these times.
+  Plan judge(const Plan& plan, const Times& times);
+
+  // The last times of each way; Times::kNone: not known.
+  std::int64_t multicast_ns() const { return multicast_; }
+  std::int64_t saved_ns() const { return saved_; }
+  std::uint32_t comparisons() const { return comparisons_; }
+
+ private:
+  bool speaks_against(Way way) const;
+  bool is_clearly_slow() const;
+  Plan compare(Way way) const { return {way, run_ + 1, run_}; }
+  Plan pause(Way way);
+  Plan rest(Way way);
+  std::int64_t& time_of(Way way) { return way == Way::kMulticast ? multicast_ : saved_; }
+
+  const Limits limits_;
+  std::uint32_t run_;
+  std::int64_t multicast_ = Times::kNone, saved_ = Times::kNone;
+  std::uint32_t comparisons_ = 0;
+  std::uint32_t spent_ = 0;  // samples since the last pause
+  std::uint32_t pause_ = 0;  // broadcasts until the next comparison
+  std::uint32_t check_ = 0;  // until the ranks report the present way's times
+  bool is_doubted_ = false;  // the last comparison spoke against the present way
+};
+
+}  // namespace cepheus::coll

@@ -1,0 +1,161 @@
+#include "collectives/core/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace cepheus::coll {
+namespace {
+
+constexpr Judge::Limits kLimits{0.5, 0.01, 4};
+
+// A job whose broadcasts of one class take these times, in nanoseconds.
+class Job {
+ public:
+  explicit Job(const Judge::Limits& limits = kLimits)
+      : judge(limits), comparison(Judge::first_plan(limits)) {}
+
+  // Broadcasts one, and its time is added to total().
+  void broadcast(double multicast, double saved) {
+    if (comparison.is_due()) comparison.follow(judge.judge(comparison.plan(), comparison.times()));
+    const auto turn = comparison.next();
+    const double took = turn.way == Way::kMulticast ? multicast : saved;
+    if (turn.is_timed)
+      comparison.end(turn, std::chrono::nanoseconds(static_cast<std::int64_t>(took)));
+    total_ += took;
+    samples_ += turn.is_sample ? 1 : 0;
+    ++broadcasts_;
+  }
+  void broadcasts(int n, double multicast, double saved) {
+    for (int i = 0; i < n; ++i) broadcast(multicast, saved);
+  }
+  Way way() const { return comparison.plan().way; }
+  double total() const { return total_; }
+  double share_of_samples() const { return samples_ / broadcasts_; }
+  double samples() const { return samples_; }
+
+  Judge judge;
+  Comparison comparison;
+
+ private:
+  double total_ = 0, samples_ = 0, broadcasts_ = 0;
+};
+
+TEST(Judge, GivesMulticastUpAfterOneComparisonIfItIsManyTimesSlower) {
+  Job job;
+  job.broadcasts(10, 600'000, 60'000);
+  EXPECT_EQ(job.way(), Way::kSaved);
+  job.broadcasts(1990, 600'000, 60'000);
+  EXPECT_LT(job.total(), 1.05 * 2000 * 60'000);
+}
+
+TEST(Judge, GivesMulticastUpAfterASecondComparisonIfItIsALittleSlower) {
+  Job job;
+  job.broadcasts(10, 160'000, 100'000);
+  EXPECT_EQ(job.way(), Way::kMulticast);
+  job.broadcasts(9, 160'000, 100'000);
+  EXPECT_EQ(job.way(), Way::kSaved);
+}
+
+TEST(Judge, KeepsMulticastBelowTheThreshold) {
+  Job job;
+  for (int i = 0; i < 100'000; ++i) {
+    job.broadcast(145'000, 100'000);
+    ASSERT_EQ(job.way(), Way::kMulticast) << i;
+  }
+  Job strict({0.2, 0.01, 4});
+  strict.broadcasts(100, 145'000, 100'000);
+  EXPECT_EQ(strict.way(), Way::kSaved);
+}
+
+TEST(Judge, CostsLittleWhereMulticastIsFaster) {
+  Job job;
+  job.broadcasts(2000, 30'000, 75'000);
+  EXPECT_EQ(job.way(), Way::kMulticast);
+  EXPECT_LT(job.total(), 1.05 * 2000 * 30'000);
+}
+
+TEST(Judge, KeepsSamplesToTheirShare) {
+  for (const double share : {0.01, 0.001}) {
+    Job job({0.5, share, 4});
+    job.broadcasts(1'000'000, 30'000, 40'000);
+    EXPECT_LT(job.share_of_samples(), share * 1.01 + 28e-6) << share;
+    EXPECT_GT(job.share_of_samples(), share / 2) << share;
+  }
+}
+
+TEST(Judge, KeepsSamplesToTheirShareOfTheTime) {
+  Job job;
+  constexpr int kBroadcasts = 1'000'000;
+  job.broadcasts(kBroadcasts, 5'000'000, 50'000);
+  EXPECT_EQ(job.way(), Way::kSaved);
+  EXPECT_LT(job.total(), 1.011 * kBroadcasts * 50'000);
+  EXPECT_GT(job.samples(), 40) << "it looks again";
+}
+
+TEST(Judge, TakesMulticastBackOnceItIsFaster) {
+  Job job;
+  job.broadcasts(1000, 600'000, 100'000);
+  ASSERT_EQ(job.way(), Way::kSaved);
+  job.broadcasts(20'000, 120'000, 100'000);
+  EXPECT_EQ(job.way(), Way::kSaved) << "neither way is taken up for a small difference";
+  job.broadcasts(20'000, 90'000, 100'000);
+  EXPECT_EQ(job.way(), Way::kMulticast);
+}
+
+// The comparison itself is due only after some thousand broadcasts.
+TEST(Judge, NoticesWithinAHundredMillisecondsThatMulticastHasBecomeSlow) {
+  Job job;
+  job.broadcasts(10'000, 2'000'000, 3'000'000);
+  ASSERT_EQ(job.way(), Way::kMulticast);
+  job.broadcasts(150, 40'000'000, 3'000'000);
+  EXPECT_EQ(job.way(), Way::kSaved);
+}
+
+TEST(Judge, NoticesThatTheSavedFunctionHasBecomeSlow) {
+  Job job;
+  job.broadcasts(100, 10'000'000, 3'000'000);
+  ASSERT_EQ(job.way(), Way::kSaved);
+  job.broadcasts(300, 10'000'000, 30'000'000);
+  EXPECT_EQ(job.way(), Way::kMulticast);
+}
+
+TEST(Judge, FindsLossesThatMostBroadcastsEscape) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    std::bernoulli_distribution is_hit(0.18);
+    Job job;
+    for (int i = 0; i < 200; ++i) job.broadcast(is_hit(random) ? 4'000'000 : 30'000, 75'000);
+    EXPECT_EQ(job.way(), Way::kSaved);
+  }
+}
+
+// Now and then the machine has something else to do.
+TEST(Judge, IsNotFooledByRareStalls) {
+  int given_up = 0;
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    std::lognormal_distribution<double> jitter(0, 0.2);
+    std::bernoulli_distribution stalls(0.01);
+    Job job;
+    for (int i = 0; i < 20'000; ++i) {
+      const double stall = stalls(random) ? 1'000'000 : 0;
+      job.broadcast(30'000 * jitter(random) + stall, 75'000 * jitter(random) + stall);
+    }
+    given_up += job.way() == Way::kSaved ? 1 : 0;
+  }
+  EXPECT_LE(given_up, 4);
+}
+
+TEST(Judge, DecidesNothingByAVoidComparison) {
+  Judge judge(kLimits);
+  const Plan first = Judge::first_plan(kLimits);
+  const Plan next = judge.judge(first, {Times::kVoid, 1000});
+  EXPECT_EQ(next.way, Way::kMulticast);
+  EXPECT_GE(next.own, 400u) << "not at once again, and nothing to check before";
+  EXPECT_EQ(judge.comparisons(), 0u);
+}
+
+}  // namespace
+}  // namespace cepheus::coll

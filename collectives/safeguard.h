@@ -1,0 +1,83 @@
+// In mode "try" multicast shall not be slower than the MPI implementation without it. The safeguard
+// compares both ways for each size class of a communicator's broadcasts and says which one the next
+// broadcast takes (core/comparison.h, core/judge.h).
+//
+// Where a plan ends the ranks' times run up a tree to rank 0, and its plan runs down. A rank goes on
+// once it has the plan: so all ranks follow it from the same broadcast on, blocking or not. No other
+// broadcast costs a message.
+//
+// Everything here runs under the communicator's guard and never blocks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/core/code.h"
+#include "collectives/core/comparison.h"
+#include "collectives/core/judge.h"
+#include "collectives/core/route.h"
+#include "collectives/group/messages.h"
+
+namespace cepheus::coll {
+
+class Safeguard {
+ public:
+  // `team`: all ranks of the communicator.
+  explicit Safeguard(const Team& team) : team_(team) {}
+
+  // The way of the next broadcast, in the order of their turns. Code::kPending: call again.
+  Code choose(std::size_t bytes, bool attended, Way& way);
+  // Why the broadcast chosen last takes Way::kSaved.
+  const std::string& reason() const;
+  // That broadcast has ended so; without a route in an error. Ignored if none was chosen since.
+  void end(std::optional<Route> route);
+
+  // Before that, where the ranks' calls of that broadcast differ: its root has passed `bytes`, and all
+  // ranks count it there; 0: no rank counts it.
+  void recount(std::size_t bytes);
+
+  // What the leader has judged.
+  struct Judgement {
+    SizeClass sizes;
+    Way way;
+    std::int64_t multicast_ns, saved_ns;
+    std::uint32_t comparisons;
+  };
+  // The last one, once.
+  std::optional<Judgement> take_judgement() { return std::exchange(judgement_, std::nullopt); }
+
+ private:
+  enum class Step : std::uint8_t { kIdle, kGather, kWait };
+  struct Compared {
+    Comparison comparison;
+    Judge judge;  // the leader's
+  };
+
+  using Class = std::pair<const SizeClass, Compared>;
+
+  Class& of(const SizeClass& sizes);
+  Code agree(Class& sizes);
+  Code listen();
+  Code report(Class& sizes);
+  void judge(Class& sizes, const Times& times);
+  Code tell();
+
+  const Team& team_;
+  std::map<SizeClass, Compared> classes_;
+  Class* current_ = nullptr;  // of the broadcast chosen last, until its end
+  Comparison::Turn turn_{};
+  std::chrono::steady_clock::time_point began_;
+
+  Step step_ = Step::kIdle;
+  std::vector<Times> heard_;  // from the ranks below
+  Plan plan_{};
+  Messages incoming_, outgoing_;
+  std::optional<Judgement> judgement_;
+};
+
+}  // namespace cepheus::coll

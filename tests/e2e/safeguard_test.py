@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Mode try gives each size of broadcasts to the faster way: multicast or Open MPI's own algorithms."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from harness import BUILD, CHECK, PROGRAMS, REQUIRE, EndToEnd, over_fabric, star
+
+LOSSY = star(4, "loss = 0.05")
+SLOW = star(4, 'rate = "200Mbps"')
+# Between hosts there is no shared memory.
+LOOPBACK = {"pml": "ob1", "btl": "self,tcp", "btl_tcp_if_include": "lo"}
+COMPARED = {**LOOPBACK, "coll_cepheus_safeguard_samples": 10}
+OFTEN = {**LOOPBACK, "coll_cepheus_safeguard_samples": 500}
+# However busy the machine is.
+PATIENT = {**COMPARED, "coll_cepheus_safeguard_threshold": 900}
+
+
+class Safeguard(EndToEnd):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="cepheus-safeguard-")
+        self.addCleanup(scratch.cleanup)
+        self.addCleanup(os.environ.pop, "CEPHEUS_REPORT_DIR", None)
+        os.environ["CEPHEUS_REPORT_DIR"] = scratch.name
+
+    def explained(self, *arguments):
+        asked = subprocess.run([BUILD / "bin/cepheusctl", "explain", *arguments], text=True, capture_output=True, timeout=60)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        return asked.stdout
+
+    def world(self):
+        (job,) = json.loads(self.explained("--json"))["jobs"]
+        (world,) = [c for c in job["communicators"] if c["name"] == "MPI_COMM_WORLD"]
+        return world
+
+    def choices(self):
+        return {each["sizes"]: each["way"] for each in self.world()["sizes"]}
+
+    def calls(self, path):
+        return sum(each["most"] for each in self.world()["paths"] if each["path"] == path)
+
+    def test_a_fabric_that_loses_packets_from_the_start_is_left(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 300, "--size", 20_000, topology=LOSSY, mca=COMPARED))
+        self.assertEqual(self.choices(), {"up to 32 KiB": "open mpi"}, self.explained())
+        self.assertGreater(self.calls("open mpi"), 200)
+        (compared,) = self.world()["sizes"]
+        self.assertGreater(compared["multicast_us"], 1.5 * compared["other_us"])
+        self.assertRegex(self.explained(), r"up to 32 KiB +open mpi +[\d.]+ us +[\d.]+ us")
+
+    def test_slow_links_are_left(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 1 << 20, topology=SLOW, mca=COMPARED))
+        self.assertEqual(self.choices(), {"up to 1 MiB": "open mpi"}, self.explained())
+        self.assertGreater(self.calls("open mpi"), 30)
+
+    def test_a_good_fabric_stays(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 1000, "--size", 1000, mca=PATIENT))
+        self.assertEqual(self.choices(), {"up to 1 KiB": "multicast"}, self.explained())
+        self.assertGreaterEqual(self.calls("eager lane"), 950)
+        self.assertGreaterEqual(self.calls("open mpi"), 2, "some are samples")
+
+    def test_sizes_are_chosen_apart(self):
+        run = over_fabric(CHECK, "--count", 400, "--max", 1 << 20, topology=SLOW, mca=OFTEN, timeout=240)
+        self.assert_ok(run)
+        self.assertEqual(self.choices()["up to 1 MiB"], "open mpi", self.explained())
+        self.assertGreater(len(self.choices()), 3, self.explained())
+
+    def test_ranks_that_share_hosts_leave_together(self):
+        run = over_fabric(CHECK, "--count", 300, "--size", 20_000, options=("--ranks-per-host", 2), topology=LOSSY, mca=COMPARED)
+        self.assert_ok(run)
+        self.assertEqual(self.choices(), {"up to 32 KiB": "open mpi"}, self.explained())
+
+    def test_non_blocking_broadcasts_are_chosen_apart(self):
+        self.assert_ok(over_fabric(PROGRAMS / "ibcast_check", "--count", 200, topology=LOSSY, mca=OFTEN, timeout=240))
+        self.assertTrue(any(sizes.startswith("ibcast") for sizes in self.choices()), self.explained())
+        self.assertGreater(self.calls("ibcast: point to point"), 0, self.explained())
+
+    def test_a_job_that_requires_multicast_has_no_safeguard(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 20_000, topology=LOSSY, mca={**REQUIRE, **COMPARED}))
+        self.assertEqual(self.choices(), {})
+        self.assertEqual(self.calls("open mpi"), 0)
+
+    def test_no_samples_are_no_safeguard(self):
+        self.assert_ok(over_fabric(CHECK, "--count", 60, "--size", 20_000, mca={"coll_cepheus_safeguard_samples": 0}))
+        self.assertEqual(self.choices(), {})
+        self.assertEqual(self.calls("open mpi"), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
