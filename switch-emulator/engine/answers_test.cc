@@ -2,7 +2,6 @@
 #include "switch-emulator/engine/answers.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include <algorithm>
 
@@ -133,6 +132,7 @@ TEST(Confirm, OfUnregisteringIsMergedAfterTheTableIsFreed) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
 }
 
+// Its leaf does not; a switch above it waits for another one, since it counts, but not for long.
 TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
   auto net = make_pair_of_switches();
   net->control(0, MrpType::kEvict, 1, {net->member(3)});
@@ -140,8 +140,10 @@ TEST(Confirm, OfUnregisteringDoesNotWaitForWhoWasEvicted) {
   net->clear();
   net->confirm(1, MrpType::kUnregister);
   net->confirm(2, MrpType::kUnregister);
+  net->advance(net->config(0).confirm_wait);
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3"}));
   net->confirm(3, MrpType::kUnregister);
+  net->advance(1s);
   EXPECT_EQ(net->inbox(0), Texts());
 }
 
@@ -282,73 +284,101 @@ TEST(Confirm, TellsApartWhoseSwitchesLeaveThePsnsToHosts) {
   EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.3", "confirm e1 10.0.0.2 10.0.0.4"}));
 }
 
-Roster::Member at(std::uint32_t host) {
-  return {Ipv4(host), Qpn(host), PortId(static_cast<std::uint16_t>(host % 7))};
+// The core switch 1 has trunks only: to the leaf of hosts 0 and 1, and to those of 2 and of 3.
+std::unique_ptr<TestNetwork> make_core() {
+  auto net = std::make_unique<TestNetwork>();
+  for (int s = 0; s < 4; ++s) net->add_switch();
+  for (const std::size_t leaf : {0, 2, 3}) net->link(1, leaf);
+  for (const std::size_t leaf : {0, 0, 2, 3}) net->add_host(leaf);
+  net->start();
+  net->register_group(0, 1);
+  for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kRegister);
+  net->control(0, MrpType::kActivate, 1);
+  net->clear();
+  return net;
 }
 
-// Against a list that is searched from the front.
-TEST(Roster, CountsAsAPlainListDoes) {
-  EXPECT_TRUE(rc::check([] {
-    Roster roster;
-    std::vector<Roster::Member> plain;
-    const auto find = [&](std::uint32_t host) {
-      return std::find_if(plain.begin(), plain.end(),
-                          [host](const Roster::Member& m) { return m.host == Ipv4(host); });
-    };
-    const auto steps = *rc::gen::inRange(1, 60);
-    for (int i = 0; i < steps; ++i) {
-      const auto host = *rc::gen::inRange<std::uint32_t>(1, 30);
-      switch (*rc::gen::inRange(0, 6)) {
-        case 0: {
-          const auto more = *rc::gen::container<std::vector<std::uint32_t>>(
-              rc::gen::inRange<std::uint32_t>(1, 30));
-          std::vector<Roster::Member> members;
-          for (const auto each : more) {
-            members.push_back(at(each));
-            if (find(each) == plain.end()) plain.push_back(at(each));
-          }
-          roster.add(members);
-          break;
-        }
-        case 1:
-          roster.remove(Ipv4(host));
-          std::erase_if(plain, [host](const auto& m) { return m.host == Ipv4(host); });
-          break;
-        case 2:
-          if (const auto* m = roster.find({Ipv4(host), Qpn(host)})) roster.ask(*m);
-          if (find(host) != plain.end()) find(host)->owed = true;
-          break;
-        case 3:
-          RC_ASSERT(roster.confirm({Ipv4(host), Qpn(host)}, at(host).port, false) ==
-                    (find(host) != plain.end()));
-          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host + 1)}, at(host).port, false));
-          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host)}, PortId(9), false));
-          if (find(host) != plain.end()) find(host)->confirmed = true;
-          break;
-        case 4:
-          roster.take_ready([&](const Roster::Member& m) {
-            const auto taken = find(m.host.value());
-            RC_ASSERT(taken->owed && taken->confirmed);
-            taken->owed = false;
-          });
-          RC_ASSERT(roster.ready() == 0u);
-          break;
-        case 5:
-          roster.ask_all();
-          for (auto& m : plain) m.owed = true;
-          break;
-      }
-      roster.check_consistent();
-      const auto owed = [](bool confirmed) {
-        return [confirmed](const auto& m) { return m.owed && m.confirmed == confirmed; };
-      };
-      RC_ASSERT(roster.size() == plain.size());
-      RC_ASSERT(roster.ready() ==
-                std::size_t(std::count_if(plain.begin(), plain.end(), owed(true))));
-      RC_ASSERT(roster.awaited() ==
-                std::size_t(std::count_if(plain.begin(), plain.end(), owed(false))));
-    }
-  }));
+// To the core, from the leaf at `from`: host 2 has confirmed ACTIVATE.
+void confirm_by_trunk(TestNetwork& net, std::size_t from) {
+  const std::vector<wire::MrpMember> named{net.member(2)};
+  const auto step = static_cast<std::uint16_t>(MrpType::kActivate);
+  net.inject_at(1, net.port_between(1, from),
+                TestNetwork::control_bytes(2, MrpType::kConfirm, 1, named, 1, 0, 1, nullptr, step));
+}
+
+TEST(Core, PassesARepeatOnByTheTrunksOfThoseItNamesAlone) {
+  auto net = make_core();
+  for (const std::size_t h : {1, 2}) net->confirm(h, MrpType::kActivate);
+  Texts over;
+  net->lose = [&](std::size_t from, std::size_t to, const std::string& t) {
+    if (from == 1 && to != 0) over.push_back(std::to_string(to) + " " + t);
+    return false;
+  };
+  net->control(0, MrpType::kActivate, 1, {net->member(3)});
+  EXPECT_EQ(over, Texts({"3 activate e1 10.0.0.4"}));
+  net->control(0, MrpType::kAlive, 1, {net->member(2)});
+  EXPECT_EQ(over.back(), "2 alive e1 10.0.0.3");
+  EXPECT_EQ(net->inbox(2), Texts({"alive e1"}));
+  EXPECT_EQ(net->inbox(3), Texts({"activate e1"}));
+}
+
+TEST(Core, TellsTheLeaderOfAllInOneConfirmThoughItHasNoNames) {
+  auto net = make_core();
+  for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kActivate);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
+  net->control(0, MrpType::kUnregister, 1);
+  for (const std::size_t h : {3, 2, 1}) net->confirm(h, MrpType::kUnregister);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.4 10.0.0.3"}));
+}
+
+// The core can't tell that it is the same one, and waits for nobody else. Nobody is lost by it.
+TEST(Core, TakesAConfirmThatWasDoubledForThatOfAnotherMember) {
+  auto net = make_core();
+  Texts over;
+  net->lose = [&](std::size_t from, std::size_t, const std::string& t) {
+    if (from == 1) over.push_back(t);
+    return false;
+  };
+  for (int i = 0; i < 2; ++i) confirm_by_trunk(*net, 2);
+  EXPECT_EQ(over, Texts({"confirm e1 10.0.0.3"}));
+  for (const std::size_t h : {3, 1}) net->confirm(h, MrpType::kActivate);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e1 10.0.0.2 10.0.0.3 10.0.0.4"}));
+}
+
+TEST(Core, BelievesAConfirmOfATrunkWithMembersOnly) {
+  auto net = make_core();
+  confirm_by_trunk(*net, 0);
+  EXPECT_EQ(net->count(Counter::kDropNotMember, 1), 1u);
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+// The core has no name to take off its count, and EVICT is repeated.
+TEST(Core, LosesNoOtherMemberByAnEvictionHoweverOftenItIsRepeated) {
+  auto net = make_core();
+  for (const std::size_t h : {1, 2, 3}) net->confirm(h, MrpType::kActivate);
+  for (int i = 0; i < 3; ++i) net->control(0, MrpType::kEvict, 1, {net->member(2)});
+  net->clear();
+  net->control(0, MrpType::kAlive, 1, {net->member(3)});
+  EXPECT_EQ(net->inbox(3), Texts({"alive e1"}));
+  net->register_group(0, 2, {0, 1, 3});  // the same group again, without the evicted member
+  net->epoch = 2;
+  for (const std::size_t h : {1, 3}) net->confirm(h, MrpType::kRegister);
+  net->control(0, MrpType::kActivate, 2);
+  for (const std::size_t h : {1, 3}) net->confirm(h, MrpType::kActivate);
+  EXPECT_EQ(net->inbox(0), Texts({"confirm e2 10.0.0.2 10.0.0.4", "confirm e2 10.0.0.2 10.0.0.4"}));
+  EXPECT_TRUE(net->view(3).active);
+}
+
+// Of the trunk to the evicted member's leaf the core names nobody: a leader believes nothing about
+// a member that it has evicted.
+TEST(Core, NamesAMemberBehindALostTrunkUnlessThatOneWasEvicted) {
+  auto net = make_core();
+  net->control(0, MrpType::kEvict, 1, {net->member(2)});
+  net->clear();
+  for (const std::size_t leaf : {2, 3}) net->set_port(1, net->port_between(1, leaf), false);
+  EXPECT_EQ(net->inbox(0), Texts({"reject e1 a trunk on the way is down",
+                                  "reject e1 a trunk on the way is down 10.0.0.4"}));
 }
 
 }  // namespace

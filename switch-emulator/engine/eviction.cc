@@ -55,9 +55,7 @@ void report_lost_path(Call& call, const Leader& leader, const GroupInstance& tab
   message.header.epoch = group.epoch;
   message.header.mcst_id = group.id;
   message.header.instance = leader.instance;
-  if (const Roster::Member* member = table.roster.find_behind(group.paths[path].port)) {
-    message.add(member->name());
-  }
+  if (const auto member = table.roster.one_behind(group.paths[path].port)) message.add(*member);
   send_to_leader(call, group.paths[group.leader].port, leader, message);
   call.count(Counter::kMrpReject);
 }

@@ -192,6 +192,10 @@ void GroupTable::check_consistent() const {
   must(led == led_by_, "tables are miscounted by their leaders' hosts");
   must(over == over_port_, "groups over ports are miscounted");
   must(order_.size() == entries_.size(), "a deadline without an entry");
+  for (const auto& [id, stone] : tombstones_) {
+    must(stone.roster.step() == wire::MrpType::kUnregister, "a tombstone awaits another step");
+    stone.roster.check_consistent();
+  }
   must(burials_.size() == tombstones_.size(), "a tombstone without its end");
   must(tombstones_.size() <= config_.max_tombstones, "too many tombstones");
 }

@@ -15,7 +15,8 @@ Refusal Placement::place_all(Call& call, GroupInstance& table,
     PortId port;
     if (const Refusal refusal = place(call, table, m, port)) return refusal;
     if (!leads_to(table.group, port)) {
-      behind[count++] = {m.host, m.qpn, port, m.control_port};
+      const bool by_trunk = call.port(port).kind == PortKind::kSwitch;
+      behind[count++] = {m.host, m.qpn, port, m.control_port, by_trunk};
     }
   }
   table.roster.add(std::span(behind).first(count));

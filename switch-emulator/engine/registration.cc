@@ -112,15 +112,35 @@ void Registrar::ask(Call& call, const MrpRequest& request, Roster& roster,
     pass_on(call, request, ports, roster);
   } else {
     Split parts;
+    std::size_t nameless = 0;
     for (const wire::MrpMember& m : request.message.list()) {
-      const Roster::Member* member = roster.find(m);
-      if (member == nullptr) continue;
-      roster.ask(*member);
-      if (!member->confirmed) parts.add(member->port, m);
+      if (const Roster::Member* member = roster.find(m)) {
+        roster.ask(*member);
+        if (!member->confirmed) parts.add(member->port, m);
+      } else if (add_by_trunk(roster, m, parts)) {
+        ++nameless;
+      }
     }
+    roster.ask_nameless(nameless);
     parts.send(call, request, &roster, flags);
   }
   answers_.settle(call, request.id(), request.epoch());
+}
+
+// The switch has no name of a member behind a trunk. A request for one goes by every trunk of the
+// tree that leads to its home: the trunk of its registration, and seldom another one, whose switches
+// drop it. False during REGISTER: all members behind have names, so others are at the leader's side.
+bool Registrar::add_by_trunk(const Roster& roster, const wire::MrpMember& member,
+                             Split& parts) const {
+  const auto route = routes_.find(member.host);
+  if (!route || roster.step() == wire::MrpType::kRegister) return false;
+  bool found = false;
+  for (const PortId port : routes_.ports(*route)) {
+    if (roster.count_behind(port) == 0) continue;
+    parts.add(port, member);
+    found = true;
+  }
+  return found;
 }
 
 // Older than what is known, or a repeat of what has been settled: nothing changes and nobody
@@ -219,7 +239,7 @@ void Registrar::on_activate(Call& call, const MrpRequest& request) {
     }
     if (entry->current) groups_.drop(call, entry->current);
     entry->current = std::move(entry->pending);
-    entry->current->chosen = {};
+    entry->current->chosen = std::vector<PortId>();
   }
   if (!entry->current || entry->current->group.epoch != request.epoch()) {
     return call.count(Counter::kDropMrpStale);
@@ -346,8 +366,12 @@ void Registrar::on_alive(Call& call, const MrpRequest& request) {
   if (entry == nullptr) return;
   Split parts;
   for (const wire::MrpMember& m : request.message.list()) {
-    const Roster::Member* member = entry->current->roster.find(m);
-    if (member != nullptr) parts.add(member->port, m);
+    const Roster& roster = entry->current->roster;
+    if (const Roster::Member* member = roster.find(m)) {
+      parts.add(member->port, m);
+    } else {
+      add_by_trunk(roster, m, parts);
+    }
   }
   parts.send(call, request);
 }

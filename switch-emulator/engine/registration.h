@@ -35,6 +35,8 @@ struct Refusal {
   explicit operator bool() const { return reason != wire::MrpReject::kNone; }
 };
 
+class Split;
+
 // Which ports a registration makes paths of its group. A switch has one way to build trees; what
 // data then does on a path is the group's behaviour.
 class TreeBuilder {
@@ -94,6 +96,7 @@ class Registrar {
   GroupEntry& open_pending(Call& call, const MrpRequest& request);
   void ask(Call& call, const MrpRequest& request, Roster& roster, std::span<const PortId> ports,
            std::uint16_t flags = 0);
+  bool add_by_trunk(const Roster& roster, const wire::MrpMember& member, Split& parts) const;
   void close_refused(Call& call, McstId id, GroupEntry& entry);
 
   // The entry that `request` may command: of this leader, by the port that leads to it. Null and

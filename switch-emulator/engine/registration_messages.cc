@@ -24,12 +24,14 @@ void send_to_member(Call& call, const MrpRequest& request, PortId port, std::uin
   send_signed(call, port, datagram, message);
 }
 
-void count_behind(const Roster& roster, PortId port, wire::MrpHeader& header) {
-  if (header.type != wire::MrpType::kActivate) return;
-  header.flags = static_cast<std::uint16_t>(roster.count_behind(port));
-}
-
 bool is_host(const Call& call, PortId port) { return call.port(port).kind == PortKind::kHost; }
+
+// ACTIVATE says how many members are behind the port that it is sent by.
+void count_behind(const Call& call, const Roster& roster, PortId port, wire::MrpHeader& header) {
+  if (header.type != wire::MrpType::kActivate) return;
+  const std::size_t count = is_host(call, port) ? 1 : roster.count_behind(port);
+  header.flags = static_cast<std::uint16_t>(count);
+}
 
 // From the switch by `port`, towards the leader.
 wire::UdpDatagram to_leader(const Call& call, PortId port, McstId id, const Leader& leader) {
@@ -57,26 +59,20 @@ wire::MrpMessage without_members(const wire::MrpMessage& message) {
 
 }  // namespace
 
-void Split::add(PortId port, const wire::MrpMember& member) {
-  places_[count_] = {port, count_, &member};
-  ++count_;
-}
+void Split::add(PortId port, const wire::MrpMember& member) { places_.push_back({port, &member}); }
 
 void Split::send(Call& call, const MrpRequest& request, const Roster* roster, std::uint16_t flags) {
-  const std::span places = std::span(places_).first(count_);
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-    return std::pair(a.port, a.number) < std::pair(b.port, b.number);
-  });
+  std::ranges::sort(places_, {}, [](const Place& at) { return std::pair(at.port, at.member); });
   const wire::MrpType type = request.message.header.type;
   const bool names_itself = type == wire::MrpType::kRegister || type == wire::MrpType::kGiveUp;
   wire::MrpMessage part = request.message;  // with the records that are unknown here
   part.header.flags |= flags;
-  for (std::size_t i = 0; i < places.size();) {
-    const PortId port = places[i].port;
-    const std::uint16_t control_port = places[i].member->control_port;
+  for (std::size_t i = 0; i < places_.size();) {
+    const PortId port = places_[i].port;
+    const std::uint16_t control_port = places_[i].member->control_port;
     part.member_count = 0;
-    if (roster != nullptr) count_behind(*roster, port, part.header);
-    for (; i < places.size() && places[i].port == port; ++i) part.add(*places[i].member);
+    if (roster != nullptr) count_behind(call, *roster, port, part.header);
+    for (; i < places_.size() && places_[i].port == port; ++i) part.add(*places_[i].member);
     if (is_host(call, port)) {
       if (!names_itself) part.member_count = 0;
       send_to_member(call, request, port, control_port, part);
@@ -90,7 +86,7 @@ void pass_on(Call& call, const MrpRequest& request, std::span<const PortId> port
              const Roster& roster) {
   wire::MrpMessage bare = without_members(request.message);
   for (const PortId port : ports) {
-    count_behind(roster, port, bare.header);
+    count_behind(call, roster, port, bare.header);
     if (!is_host(call, port)) {
       send_to_switch(call, request, port, bare);
     } else if (const Roster::Member* member = roster.find(call.port(port).host)) {

@@ -3,16 +3,17 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "switch-emulator/engine/registration.h"
 
 namespace cepheus::fabric {
 
-// Members that a request names, by the port that leads to them.
+// Members that a request names, by the port that leads to them. A member may have several.
 class Split {
  public:
   void add(PortId port, const wire::MrpMember& member);
-  bool is_empty() const { return count_ == 0; }
+  bool is_empty() const { return places_.empty(); }
   // To each port the request with the members behind it; to a host as the process there knows it.
   // ACTIVATE says how many of `roster` are there. `flags`: what members are told besides.
   void send(Call& call, const MrpRequest& request, const Roster* roster = nullptr,
@@ -21,12 +22,9 @@ class Split {
  private:
   struct Place {
     PortId port;
-    std::uint8_t number;
-    const wire::MrpMember* member;
+    const wire::MrpMember* member;  // in the request's list, all of them
   };
-  std::array<Place, wire::MrpMessage::kMaxMembers> places_;
-  std::uint8_t count_ = 0;
-  static_assert(wire::MrpMessage::kMaxMembers <= 0xFF);
+  std::vector<Place> places_;
 };
 
 // The same request, without members, on every port; to a host under its own address, to the process

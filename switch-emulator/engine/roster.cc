@@ -1,7 +1,6 @@
 #include "switch-emulator/engine/roster.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "switch-emulator/engine/check.h"
 
@@ -31,21 +30,28 @@ void Roster::add(std::span<const Member> members) {
   members_.erase(std::unique(fresh, members_.end(),
                              [](const Member& a, const Member& b) { return a.host == b.host; }),
                  members_.end());
-  for (auto m = fresh; m != members_.end(); ++m) note(m->port, true);
+  for (auto m = fresh; m != members_.end(); ++m) count(*m);
   std::inplace_merge(members_.begin(), fresh, members_.end(), by_host);
 }
 
-void Roster::note(PortId port, bool comes) {
-  if (port.value() >= behind_.size()) behind_.resize(port.value() + 1u);
-  comes ? ++behind_[port.value()] : --behind_[port.value()];
+void Roster::count(const Member& member) {
+  if (!member.by_trunk) return;
+  auto trunk = std::ranges::find(trunks_, member.port, &Trunk::port);
+  if (trunk == trunks_.end()) trunk = trunks_.insert(trunk, {member.port, 0, Ipv4(), Qpn()});
+  ++trunk->members;
+  if (trunk->members > 1 && trunk->host < member.host) return;
+  trunk->host = member.host;
+  trunk->qpn = member.qpn;
 }
 
 void Roster::remove(Ipv4 host) {
+  for (Trunk& trunk : trunks_) {
+    if (trunk.host == host) trunk.host = Ipv4();
+  }
   const std::size_t at = place_of(host, members_.size());
-  if (at == members_.size() || members_[at].host != host) return;
+  if (at == members_.size() || members_[at].host != host || members_[at].by_trunk) return;
   owed_ -= members_[at].owed ? 1 : 0;
   ready_ -= members_[at].owed && members_[at].confirmed ? 1 : 0;
-  note(members_[at].port, false);
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
@@ -59,16 +65,30 @@ const Roster::Member* Roster::find(const wire::MrpMember& named) const {
   return member != nullptr && member->qpn == named.qpn ? member : nullptr;
 }
 
-const Roster::Member* Roster::find_behind(PortId port) const {
-  const auto at = std::ranges::find(members_, port, &Member::port);
-  return at == members_.end() ? nullptr : &*at;
+std::optional<wire::MrpMember> Roster::one_behind(PortId trunk) const {
+  const auto at = std::ranges::find(trunks_, trunk, &Trunk::port);
+  if (at == trunks_.end() || at->host.is_unset()) return std::nullopt;
+  return wire::MrpMember{at->host, at->qpn};
+}
+
+std::size_t Roster::count_behind(PortId trunk) const {
+  const auto at = std::ranges::find(trunks_, trunk, &Trunk::port);
+  return at == trunks_.end() ? 0 : at->members;
 }
 
 void Roster::begin(wire::MrpType step) {
   if (step_ == step) return;
+  if (step_ == wire::MrpType::kRegister) forget_names();
   step_ = step;
   for (Member& m : members_) m.confirmed = m.owed = false;
-  owed_ = ready_ = 0;
+  heard_ = std::vector<Member>();
+  owed_ = ready_ = expected_ = 0;
+}
+
+void Roster::forget_names() {
+  nameless_ = std::erase_if(members_, [](const Member& m) { return m.by_trunk; });
+  members_.shrink_to_fit();
+  trunks_.shrink_to_fit();
 }
 
 void Roster::ask(std::size_t place) {
@@ -83,13 +103,18 @@ void Roster::ask(const Member& member) { ask(static_cast<std::size_t>(&member - 
 
 void Roster::ask_all() {
   for (std::size_t i = 0; i < members_.size(); ++i) ask(i);
+  ask_nameless(nameless_);
 }
 
 bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) {
   const std::size_t at = place_of(named.host, members_.size());
-  if (at == members_.size()) return false;
+  if (at == members_.size() || members_[at].host != named.host) {
+    if (nameless_ == 0 || count_behind(port) == 0) return false;
+    hear({named.host, named.qpn, port, 0, true, true, true, host_sync});
+    return true;
+  }
   Member& m = members_[at];
-  if (m.host != named.host || m.qpn != named.qpn || m.port != port) return false;
+  if (m.qpn != named.qpn || m.port != port) return false;
   if (m.confirmed) return true;
   m.confirmed = true;
   m.host_sync = host_sync;
@@ -97,16 +122,27 @@ bool Roster::confirm(const wire::MrpMember& named, PortId port, bool host_sync) 
   return true;
 }
 
+void Roster::hear(const Member& member) {
+  if (expected_ > 0) --expected_;
+  if (std::ranges::find(heard_, member.host, &Member::host) == heard_.end()) {
+    heard_.push_back(member);
+  }
+}
+
 void Roster::check_consistent() const {
   must(std::is_sorted(members_.begin(), members_.end(), by_host), "the roster is not sorted");
-  std::size_t owed = 0, ready = 0;
+  std::size_t owed = 0, ready = 0, by_trunk = 0, behind = 0;
   for (const Member& m : members_) {
     owed += m.owed ? 1 : 0;
     ready += m.owed && m.confirmed ? 1 : 0;
+    by_trunk += m.by_trunk ? 1 : 0;
   }
-  const auto behind = std::accumulate(behind_.begin(), behind_.end(), std::size_t{0});
-  must(behind == members_.size(), "members behind ports are miscounted");
+  for (const Trunk& trunk : trunks_) behind += trunk.members;
+  must(behind == by_trunk + nameless_, "members behind trunks are miscounted");
+  must(by_trunk == 0 || step_ == wire::MrpType::kRegister, "names behind trunks outlive REGISTER");
+  must(nameless_ == 0 || step_ != wire::MrpType::kRegister, "REGISTER has lost names");
   must(owed == owed_ && ready == ready_, "confirmations are miscounted");
+  must(heard_.size() <= 2 * wire::MrpMessage::kMaxMembers, "names behind trunks pile up");
 }
 
 }  // namespace cepheus::fabric

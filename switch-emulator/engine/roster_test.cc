@@ -1,0 +1,176 @@
+#include "switch-emulator/engine/roster.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::MrpType;
+
+constexpr std::uint16_t kTrunk = 5;  // the first port that is one
+
+Roster::Member at(std::uint32_t host) {
+  const auto port = static_cast<std::uint16_t>(host % 7);
+  return {Ipv4(host), Qpn(host), PortId(port), 0, port >= kTrunk};
+}
+
+// Against a list that is searched from the front, in the step that keeps all names.
+TEST(Roster, CountsAsAPlainListDoesDuringRegister) {
+  EXPECT_TRUE(rc::check([] {
+    Roster roster;
+    std::vector<Roster::Member> plain;
+    const auto find = [&](std::uint32_t host) {
+      return std::find_if(plain.begin(), plain.end(),
+                          [host](const Roster::Member& m) { return m.host == Ipv4(host); });
+    };
+    const auto steps = *rc::gen::inRange(1, 60);
+    for (int i = 0; i < steps; ++i) {
+      const auto host = *rc::gen::inRange<std::uint32_t>(1, 30);
+      switch (*rc::gen::inRange(0, 6)) {
+        case 0: {
+          const auto more = *rc::gen::container<std::vector<std::uint32_t>>(
+              rc::gen::inRange<std::uint32_t>(1, 30));
+          std::vector<Roster::Member> members;
+          for (const auto each : more) {
+            members.push_back(at(each));
+            if (find(each) == plain.end()) plain.push_back(at(each));
+          }
+          roster.add(members);
+          break;
+        }
+        case 1:
+          roster.remove(Ipv4(host));
+          std::erase_if(plain,
+                        [host](const auto& m) { return m.host == Ipv4(host) && !m.by_trunk; });
+          break;
+        case 2:
+          if (const auto* m = roster.find({Ipv4(host), Qpn(host)})) roster.ask(*m);
+          if (find(host) != plain.end()) find(host)->owed = true;
+          break;
+        case 3:
+          RC_ASSERT(roster.confirm({Ipv4(host), Qpn(host)}, at(host).port, false) ==
+                    (find(host) != plain.end()));
+          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host + 1)}, at(host).port, false));
+          RC_ASSERT(!roster.confirm({Ipv4(host), Qpn(host)}, PortId(9), false));
+          if (find(host) != plain.end()) find(host)->confirmed = true;
+          break;
+        case 4:
+          roster.take_ready([&](const Roster::Member& m) {
+            const auto taken = find(m.host.value());
+            RC_ASSERT(taken->owed && taken->confirmed);
+            taken->owed = false;
+          });
+          RC_ASSERT(roster.ready() == 0u);
+          break;
+        case 5:
+          roster.ask_all();
+          for (auto& m : plain) m.owed = true;
+          break;
+      }
+      roster.check_consistent();
+      const auto owed = [](bool confirmed) {
+        return [confirmed](const auto& m) { return m.owed && m.confirmed == confirmed; };
+      };
+      RC_ASSERT(roster.size() == plain.size());
+      RC_ASSERT(roster.ready() ==
+                std::size_t(std::count_if(plain.begin(), plain.end(), owed(true))));
+      RC_ASSERT(roster.awaited() ==
+                std::size_t(std::count_if(plain.begin(), plain.end(), owed(false))));
+    }
+  }));
+}
+
+using Hosts = std::vector<std::uint32_t>;
+
+// Hosts 1 and 2 are on own ports; 5, 12 and 19 behind one trunk, 6 behind another one.
+Roster registered() {
+  Roster roster;
+  std::vector<Roster::Member> members;
+  for (const std::uint32_t host : {19, 6, 12, 1, 5, 2}) members.push_back(at(host));
+  roster.add(members);
+  roster.add(std::span(members).first(3));  // a repeat
+  return roster;
+}
+
+bool confirm(Roster& roster, std::uint32_t host) {
+  const bool is_known = roster.confirm(at(host).name(), at(host).port, false);
+  roster.check_consistent();
+  return is_known;
+}
+
+Hosts take(Roster& roster) {
+  Hosts hosts;
+  roster.take_ready([&](const Roster::Member& m) { hosts.push_back(m.host.value()); });
+  roster.check_consistent();
+  return hosts;
+}
+
+TEST(Roster, NamesMembersBehindTrunksDuringRegisterAndCountsThemAfterIt) {
+  Roster roster = registered();
+  EXPECT_NE(roster.find(Ipv4(12)), nullptr);
+  EXPECT_EQ(roster.size(), 6u);
+  const std::size_t before = roster.allocated_bytes();
+  roster.begin(MrpType::kActivate);
+  EXPECT_EQ(roster.find(Ipv4(12)), nullptr);
+  EXPECT_NE(roster.find(Ipv4(2)), nullptr);
+  EXPECT_EQ(roster.size(), 6u);
+  EXPECT_EQ(roster.count_behind(PortId(5)), 3u);
+  EXPECT_EQ(roster.count_behind(PortId(6)), 1u);
+  EXPECT_EQ(roster.count_behind(at(1).port), 0u) << "an own port";
+  EXPECT_LT(roster.allocated_bytes(), before);
+  roster.check_consistent();
+}
+
+TEST(Roster, KeepsANameFromItsConfirmUntilTheLeaderIsTold) {
+  Roster roster = registered();
+  roster.begin(MrpType::kActivate);
+  const std::size_t idle = roster.allocated_bytes();
+  roster.ask_all();
+  EXPECT_EQ(roster.awaited(), 6u);
+  for (const std::uint32_t host : {12, 1, 12, 5}) EXPECT_TRUE(confirm(roster, host));
+  EXPECT_GT(roster.allocated_bytes(), idle);
+  EXPECT_EQ(take(roster), Hosts({1, 12, 5}));
+  EXPECT_EQ(roster.allocated_bytes(), idle);
+  EXPECT_EQ(take(roster), Hosts());
+  for (const std::uint32_t host : {19, 6, 2}) EXPECT_TRUE(confirm(roster, host));
+  EXPECT_EQ(roster.awaited(), 0u);
+  EXPECT_FALSE(confirm(roster, 3)) << "no member, and no trunk leads to it";
+}
+
+// The leader has not heard of host 12, which the trunk's switch says again.
+TEST(Roster, AwaitsMembersWithoutNamesThatTheLeaderAsksForAgain) {
+  Roster roster = registered();
+  roster.begin(MrpType::kActivate);
+  roster.ask_all();
+  for (const std::uint32_t host : {1, 2, 5, 6, 12, 19}) confirm(roster, host);
+  EXPECT_EQ(take(roster).size(), 6u);
+  roster.ask_nameless(1);
+  EXPECT_EQ(roster.awaited(), 1u);
+  EXPECT_TRUE(confirm(roster, 12));
+  EXPECT_EQ(roster.awaited(), 0u);
+  EXPECT_EQ(take(roster), Hosts({12}));
+  roster.begin(MrpType::kUnregister);
+  EXPECT_EQ(roster.awaited(), 0u);
+  roster.ask_all();
+  EXPECT_EQ(roster.awaited(), 6u);
+}
+
+TEST(Roster, TakesNobodyOffATrunksCount) {
+  Roster roster = registered();
+  roster.begin(MrpType::kActivate);
+  EXPECT_EQ(roster.one_behind(PortId(5))->host, Ipv4(5)) << "the first by address";
+  for (int i = 0; i < 3; ++i) {
+    for (const std::uint32_t host : {5, 2}) roster.remove(Ipv4(host));
+    roster.check_consistent();
+  }
+  EXPECT_EQ(roster.count_behind(PortId(5)), 3u);
+  EXPECT_EQ(roster.size(), 5u) << "host 2 was on an own port";
+  EXPECT_FALSE(roster.one_behind(PortId(5)));
+  EXPECT_TRUE(roster.one_behind(PortId(6)));
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
