@@ -48,7 +48,7 @@ def icrc(build, records):
 
 
 def table_bytes(build, ports):
-    """By number of paths in use; the last row has one on every port."""
+    """Of groups of hosts, by number of paths in use (the last row has one on every port), and of groups behind trunks."""
     return json.loads(output_of([build / "bench/table_bytes", ports]))
 
 
@@ -56,7 +56,7 @@ def groups_that_fit(build, records):
     print("\nGroups that fit: memory / (table + beside it), a path on every port; members of one: ports^3 / 4, a fat-tree's hosts")
     print(f"  {'':<16}{'ports':>6}{'members':>9}{'table':>7}{'beside':>8}" + "".join(f"{memory:>16}" for memory in MEMORIES))
     for name, ports in SWITCHES.items():
-        row = table_bytes(build, ports)[-1]
+        row = table_bytes(build, ports)["hosts"][-1]
         of_one, beside = row["table"]["total"], row["beside"]["total"]
         line = f"  {name:<16}{ports:>6}{ports ** 3 // 4:>9}{of_one:>7}{beside:>8}"
         for memory, size in MEMORIES.items():
@@ -67,8 +67,9 @@ def groups_that_fit(build, records):
 
 
 def table(build, records):
-    rows = table_bytes(build, 64)
-    print("\nBytes of one group's table in a switch of 64 ports, by paths in use (the paper's fields: 0.69 KB)")
+    found = table_bytes(build, 64)
+    rows = found["hosts"]
+    print("\nBytes of one group in a switch of 64 ports, by paths in use: its table (the paper's fields: 0.69 KB), and beside it")
     print("  " + f"{'field':<28}" + "".join(f"{row['paths']:>8}" for row in rows))
     for part in ("table", "beside"):
         for name in rows[0][part]["fields"]:
@@ -77,8 +78,14 @@ def table(build, records):
         print("  " + f"{total:<28}" + "".join(f"{row[part]['total']:>8}" for row in rows))
         for row in rows:
             records.add(part, f"{row['paths']} paths", "memory", "bytes", row[part]["total"])
-    print(f"  beside it, for each region that a member has published for WRITEs: {rows[0]['region']}")
-    records.add("region", "1 region", "memory", "bytes", rows[0]["region"])
+    print(f"  beside it, for each region that a member has published for WRITEs: {found['region']}")
+    records.add("region", "1 region", "memory", "bytes", found["region"])
+    print("  both, if all 64 ports are trunks:")
+    for row in found["trunks"]:
+        state = "registered" if row["active"] else "being registered"
+        both = row["table"]["total"] + row["beside"]["total"]
+        records.add("trunks", f"{row['members']} members, {state}", "memory", "bytes", both)
+        print(f"    {row['members']:>6} members, {state:<16}  {both:>8}")
 
 
 def is_listening(port):

@@ -1,5 +1,6 @@
-// Bytes of one group's table in a switch, and beside it, by field and by number of paths, and of a
-// region that a member has published for WRITEs, as JSON.
+// Bytes of one group in a switch, in its table and beside it, by field and by number of paths, and
+// of a region that a member has published for WRITEs, as JSON. Also of groups whose members all are
+// behind trunks: while they are registered, and after that.
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
@@ -10,7 +11,9 @@
 
 namespace {
 
+using cepheus::fabric::Switch;
 using cepheus::fabric::TableBytes;
+using cepheus::fabric::TableShape;
 
 nlohmann::json to_json(const TableBytes::Rows& rows) {
   nlohmann::json fields = nlohmann::json::object();
@@ -18,19 +21,28 @@ nlohmann::json to_json(const TableBytes::Rows& rows) {
   return {{"total", TableBytes::sum(rows)}, {"fields", fields}};
 }
 
+nlohmann::json to_json(const TableShape& shape) {
+  const TableBytes bytes = Switch::table_bytes(shape);
+  return {{"ports", shape.ports},          {"paths", shape.paths},
+          {"members", shape.members},      {"active", shape.active},
+          {"table", to_json(bytes.table)}, {"beside", to_json(bytes.beside)}};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::size_t ports = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 64;
-  nlohmann::json out = nlohmann::json::array();
+  nlohmann::json hosts = nlohmann::json::array(), trunks = nlohmann::json::array();
   for (const std::size_t paths : std::initializer_list<std::size_t>{2, 4, 8, 16, ports}) {
-    if (paths > ports) continue;
-    const TableBytes bytes = cepheus::fabric::Switch::table_bytes(ports, paths);
-    out.push_back({{"ports", ports},
-                   {"paths", paths},
-                   {"region", sizeof(cepheus::fabric::Region)},
-                   {"table", to_json(bytes.table)},
-                   {"beside", to_json(bytes.beside)}});
+    if (paths <= ports) hosts.push_back(to_json(TableShape{.ports = ports, .paths = paths}));
   }
+  for (const bool active : {false, true}) {
+    for (std::size_t members : {64, 65535}) {
+      trunks.push_back(to_json(
+          TableShape{.ports = ports, .paths = ports, .members = members, .active = active}));
+    }
+  }
+  const nlohmann::json out = {
+      {"hosts", hosts}, {"trunks", trunks}, {"region", sizeof(cepheus::fabric::Region)}};
   std::printf("%s\n", out.dump().c_str());
 }

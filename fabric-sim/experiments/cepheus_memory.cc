@@ -6,13 +6,14 @@ namespace cepheus::sim {
 namespace cepheus_memory {
 
 constexpr std::size_t kPorts = 64;
+constexpr std::size_t kMostMembers = 65535;
 constexpr double kGroups = 1024;
 constexpr double kMiB = 1048576;
 
 void run(const ExperimentOptions&, Report& report) {
   using fabric::TableBytes;
   for (const std::size_t paths : {2, 4, 8, 16, 32, 64}) {
-    const TableBytes bytes = fabric::Switch::table_bytes(kPorts, paths);
+    const TableBytes bytes = fabric::Switch::table_bytes({.ports = kPorts, .paths = paths});
     const auto table = static_cast<double>(TableBytes::sum(bytes.table));
     const auto beside = static_cast<double>(TableBytes::sum(bytes.beside));
     const auto x = static_cast<double>(paths);
@@ -22,7 +23,13 @@ void run(const ExperimentOptions&, Report& report) {
                {.paper = paths == kPorts ? std::optional(0.69) : std::nullopt});
     report.add("fields that the paper names, our sum", x, kGroups * fields / kMiB, "MiB");
     report.add("one group's table", x, table, "B");
-    report.add("beside it, while a turn runs", x, beside, "B");
+    report.add("beside it", x, beside, "B");
+    for (const std::size_t members : {std::size_t{64}, kMostMembers}) {
+      const TableBytes core =
+          fabric::Switch::table_bytes({.ports = kPorts, .paths = paths, .members = members});
+      const auto all = static_cast<double>(TableBytes::sum(core.table) + core.sum(core.beside));
+      report.add("all, " + std::to_string(members) + " members behind trunks", x, all, "B");
+    }
   }
 }
 
@@ -38,7 +45,9 @@ const Experiment kCepheusMemory = {
     "twice: a group of ours keeps more state",
     "Counted from the switch's own types. The paper gives one total, 0.69 MB. The fields that it "
     "names sum up to 64 bytes and 10 for each path, which is our arithmetic and gives the same. "
-    "Our table also has what source changes, evictions and NAKs that wait need.",
+    "Our table also has what source changes, evictions and NAKs that wait need. All of a group is "
+    "its table and what lies beside it: a switch knows the members on its own ports by name and "
+    "counts those behind trunks.",
     cepheus_memory::run};
 
 }  // namespace cepheus::sim

@@ -45,7 +45,7 @@ class Announcements {
   // The turn is over: places name other WRITEs.
   void clear();
 
-  std::size_t table_bytes() const { return queues_.size() * sizeof(Queue); }
+  std::size_t allocated_bytes() const { return queues_.capacity() * sizeof(Queue); }
   template <typename IsMember>
   bool is_consistent(IsMember&& is_member) const {
     for (std::size_t i = 0; i < queues_.size(); ++i) {

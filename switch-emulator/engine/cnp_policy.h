@@ -25,6 +25,7 @@ class CnpPolicy {
   virtual void on_path_added() = 0;
   virtual void on_path_removed(PathNo gone, PathNo last) = 0;
   virtual std::size_t table_bytes() const = 0;  // of its own fields and of all paths
+  virtual std::size_t bytes() const = 0;        // that it takes here
 };
 
 // "all": every one (MC-RDMA IV-D).
@@ -36,6 +37,7 @@ class AllCnps final : public CnpPolicy {
   void on_path_added() override {}
   void on_path_removed(PathNo, PathNo) override {}
   std::size_t table_bytes() const override { return 0; }
+  std::size_t bytes() const override { return sizeof(*this); }
 };
 
 // CNPs by path, and the path whose CNPs pass.
@@ -50,6 +52,7 @@ class CountedCnps : public CnpPolicy {
   void count(PathNo path) {
     if (counts_[path] < kMost) ++counts_[path];
   }
+  std::size_t room_bytes() const { return counts_.capacity() * sizeof(counts_[0]); }
   static constexpr std::uint16_t kMost = 0xFFFF;
   std::vector<std::uint16_t> counts_;
   PathNo chosen_ = kNoPath;
@@ -62,6 +65,7 @@ class WorstPathCnps final : public CountedCnps {
   explicit WorstPathCnps(Duration period) : period_(period) {}
   const char* name() const override { return "worst-path"; }
   bool passes(Instant now, PathNo path) override;
+  std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
 
  private:
   const Duration period_;
@@ -77,6 +81,7 @@ class SlottedCnps final : public CountedCnps {
   explicit SlottedCnps(Duration slot) : slot_(slot) {}
   const char* name() const override { return "tmcf"; }
   bool passes(Instant now, PathNo path) override;
+  std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
   // A congested sender is told some ten times in it at usual rates.
   static constexpr Duration kCalm = std::chrono::milliseconds(10);
 

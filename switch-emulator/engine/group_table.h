@@ -70,6 +70,11 @@ class GroupTable {
  public:
   GroupTable(const SwitchConfig& config, MakeBehaviour make);
 
+  // Of one group, beside its GroupInstances.
+  static constexpr std::size_t kEntryBytes =
+      sizeof(GroupEntry) + sizeof(std::pair<const McstId, std::unique_ptr<GroupEntry>>) +
+      sizeof(std::pair<Instant, McstId>);
+
   GroupEntry* find(McstId id);
   Tombstone* find_tombstone(McstId id);
 

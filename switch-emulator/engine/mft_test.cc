@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "switch-emulator/engine/one_source.h"
+#include "switch-emulator/engine/roster.h"
 #include "switch-emulator/engine/test_network.h"
 
 namespace cepheus::fabric {
@@ -49,7 +50,7 @@ TEST(Mft, TakesMemoryForItsOwnPortsOnly) {
 // What the paper gives a table of 64 paths is 704 bytes.
 TEST(Mft, FitsAHardwareTable) {
   const auto bytes = [](std::size_t paths) {
-    return TableBytes::sum(Switch::table_bytes(64, paths).table);
+    return TableBytes::sum(Switch::table_bytes({.ports = 64, .paths = paths}).table);
   };
   EXPECT_LE(bytes(64), 1536u);
   constexpr std::size_t kPath = sizeof(Path) + sizeof(PathTurns);
@@ -60,8 +61,10 @@ TEST(Mft, FitsAHardwareTable) {
 TEST(Mft, CountsApartWhatIsBesideTheTable) {
   auto net = make_star(3);
   const GroupView idle = net->view();
-  EXPECT_EQ(idle.table_bytes, TableBytes::sum(Switch::table_bytes(3, 3).table));
-  EXPECT_EQ(idle.beside_bytes, 3 * sizeof(Evidence) + sizeof(MessageEnds));
+  const TableBytes bytes = Switch::table_bytes({.ports = 3, .paths = 3});
+  EXPECT_EQ(idle.table_bytes, TableBytes::sum(bytes.table));
+  EXPECT_EQ(idle.beside_bytes, TableBytes::sum(bytes.beside));
+  EXPECT_GT(idle.beside_bytes, 3 * sizeof(Evidence) + sizeof(MessageEnds) + sizeof(Roster));
   net->message(0, 0, 4);
   net->data(1, 5);
   EXPECT_EQ(net->view().table_bytes, idle.table_bytes);

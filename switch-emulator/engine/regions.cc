@@ -75,9 +75,9 @@ void Regions::on_turn() {
   refused_.reset();
 }
 
-std::size_t Regions::table_bytes() const {
-  return sizeof(Regions) + regions_.size() * sizeof(Region) + serials_.size() * sizeof(Serial) +
-         announcements_.table_bytes();
+std::size_t Regions::bytes() const {
+  return sizeof(Regions) + regions_.capacity() * sizeof(Region) +
+         serials_.capacity() * sizeof(Serial) + announcements_.allocated_bytes();
 }
 
 }  // namespace cepheus::fabric

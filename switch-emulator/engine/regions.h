@@ -58,7 +58,7 @@ class Regions {
   // Another turn begins.
   void on_turn();
 
-  std::size_t table_bytes() const;
+  std::size_t bytes() const;
   std::size_t size() const { return regions_.size(); }
   template <typename IsMember>
   bool is_consistent(IsMember&& is_member) const;

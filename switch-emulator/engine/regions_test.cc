@@ -48,11 +48,11 @@ TEST(Regions, AreThoseOfTheNewestPublication) {
 // Twenty bytes a path are the table's; a region is beside it.
 TEST(Regions, TakeAFewBytesBesideTheTable) {
   Regions regions;
-  const std::size_t none = regions.table_bytes();
+  const std::size_t none = regions.bytes();
   EXPECT_LE(none, 160u);
   const std::vector<MrpRegion> two{{1, 11, 0x1000, 64}, {2, 12, 0x2000, 64}};
   regions.publish(kPortA, 1, two, true);
-  EXPECT_EQ(regions.table_bytes(), none + 4 + 2 * 24);
+  EXPECT_EQ(regions.bytes(), none + 4 + 2 * 24);
 }
 
 }  // namespace

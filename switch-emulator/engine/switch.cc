@@ -282,8 +282,7 @@ std::vector<GroupView> Switch::groups(McstId id) const {
   if (entry == nullptr) return views;
   for (const GroupInstance* table : {entry->current.get(), entry->pending.get()}) {
     if (table == nullptr) continue;
-    views.push_back(
-        view_of(state_->config, table->group, entry->leader.host, table == entry->current.get()));
+    views.push_back(view_of(state_->config, *entry, *table));
   }
   return views;
 }
@@ -306,9 +305,7 @@ std::size_t TableBytes::sum(const Rows& rows) {
                          [](std::size_t all, const auto& row) { return all + row.second; });
 }
 
-TableBytes Switch::table_bytes(std::size_t ports, std::size_t paths) {
-  return bytes_of_paths(ports, paths);
-}
+TableBytes Switch::table_bytes(const TableShape& shape) { return bytes_of(shape); }
 
 std::string Switch::imbalance() const { return state_->counters.imbalance(state_->groups.held()); }
 

@@ -128,13 +128,23 @@ struct SenderGroupView {
   std::size_t rule_bytes = 0, merge_bytes = 0;  // in a hardware table
 };
 
-// What one group takes in a switch, by field: {"path_index", n}, {"path.ack", n}, ...
+// What one group takes in a switch, by field: {"path_index", n}, {"path.ack", n}, ... Together all
+// that the switch allocates for it, but what the allocator and the nodes of maps add, and payloads
+// of frames at the gate, which lie in the PayloadStore.
 struct TableBytes {
   using Rows = std::vector<std::pair<std::string, std::size_t>>;
   Rows table;   // what a hardware table would hold
-  Rows beside;  // evidence about paths, ends of messages for the MSN, frames that wait at the gate
+  Rows beside;  // evidence about paths, ends of messages for the MSN, frames that wait at the gate,
+                // regions, the roster, and what else registration keeps
 
   static std::size_t sum(const Rows& rows);
+};
+
+// A group with paths to the highest of a switch's ports.
+struct TableShape {
+  std::size_t ports, paths;  // 2 paths at least, if there are `members`
+  std::size_t members = 0;   // 0: one at each path; else all paths are trunks, and lead to so many
+  bool active = true;        // registered, and activated
 };
 
 class Behaviour;
@@ -180,8 +190,7 @@ class Switch {
   std::size_t sender_rule_count() const;               // of them with a rule
   std::size_t group_count() const;  // tables, pending ones included; tombstones not
   std::size_t tombstone_count() const;
-  // ... with `paths` paths, to the highest of `ports` ports.
-  static TableBytes table_bytes(std::size_t ports, std::size_t paths);
+  static TableBytes table_bytes(const TableShape& shape);
   void check_consistent() const;
   // "" if every frame that came in and every copy was counted (counters.h); else what does not add
   // up.

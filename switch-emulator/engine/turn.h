@@ -127,6 +127,8 @@ class Turn {
   // Message ends that `acknowledged` has passed.
   std::uint32_t messages() const { return messages_; }
 
+  std::size_t path_room() const { return paths_.capacity(); }  // paths that it has memory for
+
   // In the numbering of the source's port, and back.
   Psn at_port(Psn psn) const { return psn + distance(base_, port_base_); }
   Psn from_port(Psn psn) const { return psn + distance(port_base_, base_); }

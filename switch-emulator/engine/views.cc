@@ -2,12 +2,13 @@
 
 namespace cepheus::fabric {
 
-GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, bool active) {
+GroupView view_of(const SwitchConfig& config, const GroupEntry& entry, const GroupInstance& table) {
+  const Group& group = table.group;
   GroupView view;
   view.id = group.id;
   view.epoch = group.epoch;
-  view.leader = leader;
-  view.active = active;
+  view.leader = entry.leader.host;
+  view.active = &table == entry.current.get();
   for (PathNo i = 0; i < group.paths.size(); ++i) {
     const Path& path = group.paths[i];
     PathView p;
@@ -21,13 +22,14 @@ GroupView view_of(const SwitchConfig& config, const Group& group, Ipv4 leader, b
     view.paths.push_back(std::move(p));
   }
   group.behaviour->show(config, view);
-  const TableBytes bytes = bytes_of(group);
+  const TableBytes bytes = bytes_of(table);
   view.table_bytes = TableBytes::sum(bytes.table);
   view.beside_bytes = TableBytes::sum(bytes.beside);
   return view;
 }
 
-TableBytes bytes_of(const Group& group) {
+TableBytes bytes_of(const GroupInstance& table) {
+  const Group& group = table.group;
   const std::size_t index = group.path_index.size() * sizeof(PathNo);
   const std::size_t paths = group.paths.size();
   TableBytes bytes = group.behaviour->bytes();
@@ -41,15 +43,38 @@ TableBytes bytes_of(const Group& group) {
   const std::size_t all = sizeof(Group) + index + paths * sizeof(Path);
   bytes.table.insert(bytes.table.begin(), rows.begin(), rows.end());
   bytes.table.emplace_back("padding_and_pointers", all - TableBytes::sum(rows));
+  const std::size_t room = group.path_index.capacity() * sizeof(PathNo) +
+                           group.paths.capacity() * sizeof(Path) - index - paths * sizeof(Path);
+  const std::size_t chosen = table.chosen.capacity() * sizeof(PortId);
+  const TableBytes::Rows beside = {
+      {"room_for_paths", room},
+      {"roster", sizeof(Roster) + table.roster.allocated_bytes()},
+      {"registration",
+       GroupTable::kEntryBytes + sizeof(GroupInstance) - sizeof(Group) - sizeof(Roster) + chosen},
+  };
+  bytes.beside.insert(bytes.beside.end(), beside.begin(), beside.end());
   return bytes;
 }
 
-TableBytes bytes_of_paths(std::size_t ports, std::size_t paths) {
-  Group group(McstId(), 0, make_behaviour, SwitchConfig());
-  for (std::size_t i = 0; i < paths; ++i) {
-    group.add_path(PortId(static_cast<std::uint16_t>(ports - paths + i)), true);
+TableBytes bytes_of(const TableShape& shape) {
+  GroupInstance table(McstId(), 0, make_behaviour, SwitchConfig(), 0, Ipv4());
+  const bool by_trunk = shape.members > 0;
+  const std::size_t lowest = shape.ports - shape.paths;
+  const auto port = [&](std::size_t i) {
+    return PortId(static_cast<std::uint16_t>(lowest + i % shape.paths));
+  };
+  for (std::size_t i = 0; i < shape.paths; ++i) table.group.add_path(port(i), !by_trunk);
+  table.group.leader = 0;
+  // The leader, behind the first path, is on no roster.
+  std::vector<Roster::Member> behind;
+  const std::size_t members = by_trunk ? shape.members : shape.paths;
+  for (std::size_t i = 1; i < members; ++i) {
+    const PortId by = by_trunk ? port(1 + i % (shape.paths - 1)) : port(i);
+    behind.push_back({Ipv4(static_cast<std::uint32_t>(i)), Qpn(1), by, 0, by_trunk});
   }
-  return bytes_of(group);
+  table.roster.add(behind);
+  if (shape.active) table.roster.begin(wire::MrpType::kActivate);
+  return bytes_of(table);
 }
 
 SenderGroupView view_of(const SenderGroup& group) {

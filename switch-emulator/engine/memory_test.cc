@@ -1,0 +1,123 @@
+// What a switch keeps of a group goes by its ports and paths, not by the number of members (paper
+// III-D): a core switch, whose ports are trunks only. The leader is behind the first one.
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using wire::MrpType;
+
+constexpr std::size_t kTrunks = 8;
+
+class Core {
+ public:
+  explicit Core(std::size_t members) : behind_(kTrunks) {
+    SwitchConfig config;
+    config.address = Ipv4(10, 255, 0, 100);
+    config.hello = {};
+    auto homes = std::make_shared<net::Homes>();
+    for (std::uint8_t trunk = 0; trunk < kTrunks; ++trunk) {
+      PortConfig port;
+      port.kind = PortKind::kSwitch;
+      port.peer = Ipv4(10, 255, 0, trunk);
+      config.ports.push_back(port);
+      config.routes.push_back({port.peer, {PortId(trunk)}});
+    }
+    for (std::size_t h = 0; h < members; ++h) {
+      const std::size_t trunk = h == 0 ? 0 : 1 + (h - 1) % (kTrunks - 1);
+      homes->emplace(TestNetwork::ip(h), config.ports[trunk].peer);
+      if (h == 0) continue;  // the leader's own switch names only those behind this one
+      list_.push_back({TestNetwork::ip(h), TestNetwork::qpn(h)});
+      behind_[trunk].push_back(list_.back());
+    }
+    config.homes = homes;
+    switch_ = std::make_unique<Switch>(config, payloads_);
+  }
+
+  void name_all() { say(0, MrpType::kRegister, list_, 0); }
+  void ask(MrpType step) {
+    const std::size_t count = step == MrpType::kActivate ? list_.size() : 0;
+    say(0, step, {}, static_cast<std::uint16_t>(count));
+  }
+  // All members confirm, those of one trunk after those of another.
+  void confirm(MrpType step) {
+    for (std::size_t trunk = 1; trunk < kTrunks; ++trunk) {
+      say(trunk, MrpType::kConfirm, behind_[trunk], static_cast<std::uint16_t>(step));
+    }
+  }
+  // Members that the leader was told of.
+  std::size_t told() { return std::exchange(told_, 0); }
+  Switch& engine() { return *switch_; }
+  std::size_t bytes() const {
+    const GroupView view = switch_->groups().at(0);
+    return view.table_bytes + view.beside_bytes;
+  }
+
+ private:
+  void say(std::size_t by, MrpType type, std::span<const wire::MrpMember> members,
+           std::uint16_t flags) {
+    constexpr std::size_t kMost = wire::MrpMessage::kMaxMembers;
+    const auto total =
+        static_cast<std::uint16_t>(std::max<std::size_t>(1, (members.size() + kMost - 1) / kMost));
+    for (std::uint16_t seq = 0; seq < total; ++seq) {
+      const auto rest = members.subspan(seq * kMost);
+      const auto bytes = TestNetwork::control_bytes(
+          0, type, 1, rest.first(std::min(kMost, rest.size())), 1, seq, total, nullptr, flags);
+      SwitchOutput out;
+      switch_->on_packet(Instant(std::chrono::seconds(1)), PortId(static_cast<std::uint16_t>(by)),
+                         *Frame::from_bytes(bytes), out);
+      for (const Emit& emit : out.emits) {
+        if (emit.port == PortId(0))
+          told_ += wire::MrpMessage::parse(emit.frame.payload())->member_count;
+      }
+    }
+    switch_->check_consistent();
+  }
+
+  std::vector<wire::MrpMember> list_;
+  std::vector<std::vector<wire::MrpMember>> behind_;  // by trunk
+  TestPayloads payloads_;
+  std::unique_ptr<Switch> switch_;
+  std::size_t told_ = 0;
+};
+
+// Bytes of a group when all its members have confirmed all that is asked.
+std::size_t registered_bytes(Core& core, std::size_t members) {
+  core.name_all();
+  core.confirm(MrpType::kRegister);
+  EXPECT_EQ(core.told(), members - 1);
+  EXPECT_GT(core.bytes(), (members - 1) * sizeof(Ipv4)) << "names, until the next step";
+  core.ask(MrpType::kActivate);
+  core.confirm(MrpType::kActivate);
+  EXPECT_EQ(core.told(), members - 1);
+  EXPECT_TRUE(core.engine().groups().at(0).active);
+  return core.bytes();
+}
+
+TEST(Memory, OfACoreSwitchIsTheSameForAnyNumberOfMembers) {
+  Core few(64), most(65535);
+  const std::size_t bytes = registered_bytes(few, 64);
+  EXPECT_EQ(registered_bytes(most, 65535), bytes);
+  EXPECT_LT(bytes, 3000u);
+}
+
+TEST(Memory, IsWhatTheShapeOfAGroupSays) {
+  Core core(64);
+  const std::size_t bytes = registered_bytes(core, 64);
+  const TableBytes said = Switch::table_bytes({.ports = kTrunks, .paths = kTrunks, .members = 64});
+  EXPECT_EQ(TableBytes::sum(said.table) + TableBytes::sum(said.beside), bytes);
+}
+
+TEST(Memory, IsNotNeededToTellTheLeaderOfAllAtOnceInTheEnd) {
+  Core core(65535);
+  registered_bytes(core, 65535);
+  core.ask(MrpType::kUnregister);
+  EXPECT_EQ(core.engine().group_count(), 0u);
+  core.confirm(MrpType::kUnregister);
+  EXPECT_EQ(core.told(), 65534u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
