@@ -21,10 +21,6 @@ using fabric::UniqueFd;
 using fabric::WelcomeStatus;
 using wire::Instant;
 
-UniqueFd watch_process(pid_t pid) {
-  return UniqueFd(pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1);
-}
-
 bool is_ready(int fd, short events) {
   pollfd asked{fd, events, 0};
   return fd >= 0 && poll(&asked, 1, 0) > 0;
@@ -183,7 +179,7 @@ void AttachServer::serve(UniqueFd socket, const PeerCredentials& peer, const fab
 void AttachServer::grant(UniqueFd socket, std::size_t host, const PeerCredentials& peer) {
   Client& client = clients_[host];
   client.socket = std::move(socket);
-  client.process = watch_process(peer.pid);
+  client.process = fabric::peer_process(client.socket.get());
   client.pid = peer.pid;
   const auto on_end = [this, host](std::uint32_t) { detach(host); };
   const bool is_watched =

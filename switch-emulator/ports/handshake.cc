@@ -1,10 +1,16 @@
 #include "switch-emulator/ports/handshake.h"
 
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 namespace cepheus::fabric {
 namespace {
@@ -61,7 +67,7 @@ void put_text(char (&field)[N], std::string_view text) {
 
 template <std::size_t N>
 std::string get_text(const char (&field)[N]) {
-  return std::string(field, strnlen(field, N));
+  return std::string(field, strnlen(field, N - 1));
 }
 
 template <typename Raw>
@@ -264,6 +270,15 @@ std::optional<PeerCredentials> peer_credentials(int socket) {
   socklen_t size = sizeof credentials;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
   return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+UniqueFd peer_process(int socket) {
+  int process = -1;
+  socklen_t size = sizeof process;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &size) == 0) return UniqueFd(process);
+  const auto peer = errno == ENOPROTOOPT ? peer_credentials(socket) : std::nullopt;
+  if (!peer || peer->pid <= 0) return UniqueFd();
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, peer->pid, 0)));
 }
 
 }  // namespace cepheus::fabric

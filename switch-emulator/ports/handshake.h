@@ -115,5 +115,8 @@ struct PeerCredentials {
   uid_t uid = 0;
 };
 std::optional<PeerCredentials> peer_credentials(int socket);
+// The process that connected: readable once it has ended, and never another one that got its number
+// since, if the kernel is Linux 6.5 or later. Closed: it has gone, or can't be watched.
+UniqueFd peer_process(int socket);
 
 }  // namespace cepheus::fabric

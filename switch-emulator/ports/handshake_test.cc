@@ -2,7 +2,13 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <csignal>
 
 #include "switch-emulator/ports/shared_memory.h"
 
@@ -103,6 +109,9 @@ TEST(Handshake, CutsTextsToTheirFields) {
   refusal.text = std::string(1000, 'x');
   EXPECT_EQ(decode_welcome(encode(refusal))->text, std::string(255, 'x'));
   EXPECT_EQ(decode_hello(encode(Hello{.host = std::string(100, 'h')}))->host, std::string(63, 'h'));
+  auto without_end = encode(Hello{});
+  std::fill(without_end.end() - 64, without_end.end(), 'h');
+  EXPECT_EQ(decode_hello(without_end)->host, std::string(63, 'h')) << "as it is encoded again";
 }
 
 TEST(Handshake, RefusesEveryOtherLengthAndMagic) {
@@ -160,6 +169,52 @@ TEST(Handshake, KnowsThePeer) {
   ASSERT_TRUE(peer);
   EXPECT_EQ(peer->pid, getpid());
   EXPECT_EQ(peer->uid, getuid());
+}
+
+// A process that does nothing, of this number; -1: this user may not choose one.
+pid_t make_process(pid_t pid) {
+  std::array<std::uint64_t, 11> arguments{};  // struct clone_args
+  arguments[4] = SIGCHLD;
+  arguments[8] = reinterpret_cast<std::uint64_t>(&pid);
+  arguments[9] = 1;
+  const auto made = static_cast<pid_t>(syscall(SYS_clone3, arguments.data(), sizeof arguments));
+  while (made == 0) pause();
+  return made;
+}
+
+TEST(Handshake, KnowsThePeersProcessFromALaterOneOfItsNumber) {
+  const UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const UniqueFd client(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  socklen_t length = sizeof(sa_family_t);  // the kernel chooses a name
+  auto* const at = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener.get(), at, length), 0);
+  length = sizeof address;
+  ASSERT_EQ(getsockname(listener.get(), at, &length), 0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  const pid_t peer = fork();
+  if (peer == 0) _exit(connect(client.get(), at, length));
+  ASSERT_EQ(waitpid(peer, nullptr, 0), peer);
+  const UniqueFd accepted(accept(listener.get(), nullptr, nullptr));
+  ASSERT_EQ(peer_credentials(accepted.get())->pid, peer);
+  const pid_t bystander = make_process(peer);
+  if (bystander < 0) GTEST_SKIP() << "only root can choose a process's number";
+
+  const UniqueFd process = peer_process(accepted.get());
+  pollfd end{process.get(), POLLIN, 0};
+  EXPECT_TRUE(!process.is_open() || poll(&end, 1, 0) == 1) << "it is the bystander";
+  kill(bystander, SIGKILL);
+  waitpid(bystander, nullptr, 0);
+}
+
+TEST(Handshake, SeesThePeersProcessEnd) {
+  const auto [a, b] = socket_pair();
+  const UniqueFd own = peer_process(a.get());
+  ASSERT_TRUE(own.is_open());
+  EXPECT_EQ(fcntl(own.get(), F_GETFD), FD_CLOEXEC);
+  pollfd end{own.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&end, 1, 0), 0) << "this process goes on";
 }
 
 TEST(SharedMemory, CantBeShrunkUnderAMapping) {
