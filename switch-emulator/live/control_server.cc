@@ -148,14 +148,16 @@ void ControlServer::answer_requests(ControlConnection& connection) {
 
 ControlConnection::Answer ControlServer::answer_line(const ControlConnection& connection,
                                                      std::string_view request) {
-  const json asked = json::parse(request, nullptr, false);
-  if (!access_.may_command(connection.user()) && asked != json{{"ask", "status"}}) {
+  const auto asked = parse_control_request(request);
+  const bool only_looks = asked && std::holds_alternative<StatusRequest>(*asked);
+  if (!only_looks && !access_.may_command(connection.user())) {
     return std::make_shared<const std::string>(
         to_line(refusal("only the fabric's own user may do more than look")));
   }
   if (asked_ == request && answered_ != nullptr) return answered_;
   asked_ = request;
-  answered_ = std::make_shared<const std::string>(to_line(answer_(asked)));
+  answered_ = std::make_shared<const std::string>(
+      to_line(asked ? answer_(*asked) : refusal(asked.error().text)));
   return answered_;
 }
 

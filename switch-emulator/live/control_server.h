@@ -12,6 +12,7 @@
 
 #include "switch-emulator/live/access.h"
 #include "switch-emulator/live/control_connection.h"
+#include "switch-emulator/live/control_request.h"
 #include "switch-emulator/live/listening_socket.h"
 #include "switch-emulator/live/poller.h"
 
@@ -19,8 +20,8 @@ namespace cepheus::live {
 
 class ControlServer {
  public:
-  // Answers one request; never throws.
-  using Answer = std::function<nlohmann::json(const nlohmann::json& request)>;
+  // Answers one request that is understood; never throws.
+  using Answer = std::function<nlohmann::json(const ControlRequest& request)>;
 
   static constexpr std::size_t kMaxConnections = 64;
   static constexpr std::size_t kMaxOfOneUser = 16;
@@ -28,7 +29,7 @@ class ControlServer {
   static constexpr std::size_t kMaxUnsent = 64 << 20;
 
   // Poller, socket and access outlive the server. Users who may not command are answered nothing
-  // but {"ask": "status"}.
+  // but a StatusRequest.
   ControlServer(Poller& poller, ListeningSocket& socket, const Access& access, Answer answer);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;

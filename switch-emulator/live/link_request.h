@@ -2,8 +2,7 @@
 // fabric runs.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "switch-emulator/live/control_request.h"
 #include "switch-emulator/live/datapath.h"
 #include "wire/result.h"
 
@@ -12,9 +11,9 @@ namespace cepheus::live {
 // {"link": "leaf0-spine0", "direction": "to-spine0", "loss": 0.2, "duplicate": 0, "reorder": 0,
 //  "corrupt": 0, "up": false}: what is not said stays as it is.
 // "link" is a host's name, or a trunk's, made of its switches' in either order; "leaf0-spine0#2" is
-// the second between these two. ("host" is understood, too.)
+// the second between these two.
 // "direction" is "both" if not said, or "to-" and what is at one end; for a host's link also "up",
 // away from it, or "down". On the thread that polls the datapath.
-wire::Result<void> set_link(Datapath& datapath, wire::Instant now, const nlohmann::json& request);
+wire::Result<void> set_link(Datapath& datapath, wire::Instant now, const LinkRequest& request);
 
 }  // namespace cepheus::live

@@ -29,6 +29,10 @@ using wire::Instant;
 
 constexpr unsigned kRoundsBetweenEvents = 8;  // busy rounds before descriptors have their turn
 
+json done_or_refused(const wire::Result<void>& done) {
+  return done ? json{{"ok", true}} : refusal(done.error().text);
+}
+
 }  // namespace
 
 struct LiveFabric::State {
@@ -52,8 +56,13 @@ struct LiveFabric::State {
   void sleep(wire::Instant now, wire::Duration early);
   void close_offenders(wire::Instant now);
   void stop();
-  json answer(const json& request);
-  json kill(const json& request);
+  json answer(const StatusRequest&);
+  json answer(const LinkRequest& request);
+  json answer(const RecordRequest& request);
+  json answer(const KillRequest& request);
+  json answer(const ResetCountersRequest&);
+  json answer(const ReloadRequest&);
+  json answer(const StopRequest&);
   wire::Result<std::vector<std::string>> reload();
   FabricStatus status() const;
 
@@ -135,7 +144,10 @@ wire::Result<void> LiveFabric::State::set_up(Reception::Sockets sockets) {
   datapath.start(wire::monotonic_now());
   if (auto done = interfaces.open(wire::monotonic_now()); !done) return done;
   auto opened = Reception::open(std::move(sockets), datapath, poller, *errands, access,
-                                [this](const json& request) { return answer(request); });
+                                [this](const ControlRequest& request) {
+                                  return std::visit(
+                                      [this](const auto& asked) { return answer(asked); }, request);
+                                });
   if (!opened) return tl::unexpected(opened.error());
   reception = std::move(*opened);  // there before anybody is answered
   return reception->start();
@@ -206,47 +218,39 @@ void LiveFabric::State::sleep(wire::Instant now, wire::Duration early) {
                                        : std::max(deadline - early - now, wire::Duration{0}));
 }
 
-json LiveFabric::State::answer(const json& request) {
-  const auto what = request.is_object() ? request.find("ask") : request.end();
-  if (!request.is_object() || what == request.end() || !what->is_string()) {
-    return refusal("ask for something: {\"ask\": \"status\"}");
-  }
-  if (*what == "status") {
-    FabricStatus now = status();
-    subtract(now, baseline);
-    return {{"ok", true}, {"status", to_json(now)}};
-  }
-  if (*what == "reset_counters") {
-    baseline = status();
-    return {{"ok", true}};
-  }
-  if (*what == "record") return record_desk.answer(request, wire::monotonic_now());
-  if (*what == "link") {
-    wire::Result<void> done;
-    errands->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
-    return done ? json{{"ok", true}} : refusal(done.error().text);
-  }
-  if (*what == "kill") return kill(request);
-  if (*what == "reload") {
-    const auto changed = reload();
-    return changed ? json{{"ok", true}, {"changed", *changed}} : refusal(changed.error().text);
-  }
-  if (*what == "stop") {
-    stop();
-    return {{"ok", true}};
-  }
-  return refusal("asked for " + what->dump() +
-                 ": status, record, link, kill, reload, reset_counters and stop are known");
+json LiveFabric::State::answer(const StatusRequest&) {
+  FabricStatus now = status();
+  subtract(now, baseline);
+  return {{"ok", true}, {"status", to_json(now)}};
 }
 
-json LiveFabric::State::kill(const json& request) {
-  const auto host = request.find("host"), pid = request.find("pid");
-  if (host == request.end() || !host->is_string() || pid == request.end() ||
-      !pid->is_number_integer()) {
-    return refusal("kill whom? {\"ask\": \"kill\", \"host\": \"h1\", \"pid\": 17}");
-  }
-  const auto done = reception->kill(host->get<std::string>(), pid->get<pid_t>());
-  return done ? json{{"ok", true}} : refusal(done.error().text);
+json LiveFabric::State::answer(const LinkRequest& request) {
+  wire::Result<void> done;
+  errands->run([&] { done = set_link(datapath, wire::monotonic_now(), request); });
+  return done_or_refused(done);
+}
+
+json LiveFabric::State::answer(const RecordRequest& request) {
+  return record_desk.answer(request, wire::monotonic_now());
+}
+
+json LiveFabric::State::answer(const KillRequest& request) {
+  return done_or_refused(reception->kill(request.host, request.pid));
+}
+
+json LiveFabric::State::answer(const ResetCountersRequest&) {
+  baseline = status();
+  return {{"ok", true}};
+}
+
+json LiveFabric::State::answer(const ReloadRequest&) {
+  const auto changed = reload();
+  return changed ? json{{"ok", true}, {"changed", *changed}} : refusal(changed.error().text);
+}
+
+json LiveFabric::State::answer(const StopRequest&) {
+  stop();
+  return {{"ok", true}};
 }
 
 // All of it or nothing: what runs is always what one file said.

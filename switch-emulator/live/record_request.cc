@@ -1,18 +1,12 @@
 #include "switch-emulator/live/record_request.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "switch-emulator/live/control_protocol.h"
 
 namespace cepheus::live {
-namespace {
 
 using nlohmann::json;
-
-constexpr std::uint64_t kFewest = 100, kMost = 1'000'000;  // packets a second
-
-}  // namespace
 
 void RecordDesk::begin(std::uint64_t recorder, std::uint32_t packets_per_second,
                        wire::Instant now) {
@@ -28,25 +22,15 @@ void RecordDesk::end() {
   packets_.reset();
 }
 
-json RecordDesk::answer(const json& request, wire::Instant now) {
-  const auto recorder = request.find("recorder");
-  if (recorder == request.end() || !recorder->is_number_unsigned()) {
-    return refusal("who records? {\"ask\": \"record\", \"recorder\": a number of one's own}");
-  }
-  const auto who = recorder->get<std::uint64_t>();
-  const auto wanted = request.find("packets_per_second");
-  const bool has_rate = wanted != request.end() && wanted->is_number_unsigned();
-  const auto rate = has_rate ? std::clamp(wanted->get<std::uint64_t>(), kFewest, kMost) : 20'000;
+json RecordDesk::answer(const RecordRequest& request, wire::Instant now) {
   bool is_running = packets_ != nullptr && !packets_->is_over(now);
-  if (is_running && who != recorder_) {
+  if (is_running && request.recorder != recorder_) {
     return refusal("somebody else records this fabric: wait for the end, or for 2 s if he died");
   }
   // The datapath may have ended it since.
   is_running = is_running && packets_->extend(now + kLease);
-  const auto ending = request.find("end");
-  const bool ends = ending != request.end() && *ending == true;
-  if (!is_running && ends) return refusal("that recording has ended");
-  if (!is_running) begin(who, static_cast<std::uint32_t>(rate), now);
+  if (!is_running && request.end) return refusal("that recording has ended");
+  if (!is_running) begin(request.recorder, request.packets_per_second, now);
   json events = json::array();
   for (const recording::Sighting& seen : packets_->take(kMostAtOnce)) {
     for (const std::uint64_t word : seen.words()) events.push_back(word);
@@ -56,7 +40,7 @@ json RecordDesk::answer(const json& request, wire::Instant now) {
                        {"events", std::move(events)},
                        {"lost", packets_->lost()},
                        {"passed_over", packets_->passed_over()}};
-  if (ends) end();
+  if (request.end) end();
   return answer;
 }
 

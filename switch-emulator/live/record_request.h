@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
+#include "switch-emulator/live/control_request.h"
 #include "switch-emulator/live/datapath.h"
 #include "switch-emulator/live/errands.h"
 #include "switch-emulator/live/packet_recorder.h"
@@ -24,7 +25,7 @@ class RecordDesk {
   static constexpr wire::Duration kLease = std::chrono::seconds(2);
 
   RecordDesk(Datapath& datapath, Errands& errands) : datapath_(datapath), errands_(errands) {}
-  nlohmann::json answer(const nlohmann::json& request, wire::Instant now);
+  nlohmann::json answer(const RecordRequest& request, wire::Instant now);
 
  private:
   static constexpr std::size_t kMostAtOnce = 1 << 14;  // sightings of an answer

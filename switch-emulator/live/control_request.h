@@ -1,0 +1,41 @@
+// What is asked at a fabric's control socket, checked. live/control_protocol.h has the JSON.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "wire/result.h"
+
+namespace cepheus::live {
+
+struct StatusRequest {};
+struct LinkRequest {  // what is not set stays as it is
+  std::string link;
+  std::string direction = "both";
+  std::optional<double> loss, duplicate, reorder, corrupt;  // probabilities per frame
+  std::optional<bool> up;
+};
+struct RecordRequest {
+  std::uint64_t recorder = 0;
+  std::uint32_t packets_per_second = 20'000;
+  bool end = false;
+};
+struct KillRequest {
+  std::string host;
+  pid_t pid = 0;
+};
+struct ResetCountersRequest {};
+struct ReloadRequest {};
+struct StopRequest {};
+using ControlRequest = std::variant<StatusRequest, LinkRequest, RecordRequest, KillRequest,
+                                    ResetCountersRequest, ReloadRequest, StopRequest>;
+
+// kInvalid: what is wrong with it, and what to ask instead.
+wire::Result<ControlRequest> parse_control_request(std::string_view line);
+
+}  // namespace cepheus::live

@@ -1,0 +1,61 @@
+#include "switch-emulator/live/control_request.h"
+
+#include <gmock/gmock.h>
+
+namespace cepheus::live {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(std::string_view line) {
+  const auto request = parse_control_request(line);
+  return request ? "" : request.error().text;
+}
+
+TEST(ControlRequest, TakesWhatALinkMayBecome) {
+  const auto request = parse_control_request(
+      R"({"ask": "link", "link": "h1", "direction": "up", "loss": 0.5, "corrupt": 1, "up": false})");
+  ASSERT_TRUE(request) << request.error().text;
+  const auto& link = std::get<LinkRequest>(*request);
+  EXPECT_EQ(link.link, "h1");
+  EXPECT_EQ(link.direction, "up");
+  EXPECT_EQ(link.loss, 0.5);
+  EXPECT_EQ(link.corrupt, 1);
+  EXPECT_EQ(link.duplicate, std::nullopt);
+  EXPECT_EQ(link.up, false);
+}
+
+TEST(ControlRequest, BoundsTheRateOfARecording) {
+  const auto rate_of = [](const std::string& rate) {
+    const auto request = parse_control_request(
+        R"({"ask": "record", "recorder": 17, "packets_per_second": )" + rate + "}");
+    return std::get<RecordRequest>(*request).packets_per_second;
+  };
+  EXPECT_EQ(rate_of("1"), 100u);
+  EXPECT_EQ(rate_of("5000"), 5000u);
+  EXPECT_EQ(rate_of("18446744073709551615"), 1'000'000u);
+  EXPECT_EQ(rate_of("\"many\""), 20'000u);
+}
+
+// Cut to 32 bits, the second number is the first one.
+TEST(ControlRequest, KillsNoOtherProcessThanTheOneNamed) {
+  const auto kill = [](const std::string& pid) {
+    return parse_control_request(R"({"ask": "kill", "host": "h1", "pid": )" + pid + "}");
+  };
+  ASSERT_TRUE(kill("17"));
+  EXPECT_EQ(std::get<KillRequest>(*kill("17")).pid, 17);
+  for (const char* pid : {"4294967313", "0", "-17", "17.0", "\"17\"", "null"}) {
+    EXPECT_FALSE(kill(pid)) << pid;
+  }
+}
+
+TEST(ControlRequest, RefusesValuesNestedAsDeeplyAsALineHolds) {
+  constexpr std::size_t kDepth = 30'000;
+  const std::string deep = std::string(kDepth, '[') + std::string(kDepth, ']');
+  EXPECT_THAT(error_of(R"({"ask": "link", "link": )" + deep + "}"), HasSubstr("must name a host"));
+  EXPECT_THAT(error_of(R"({"ask": "kill", "pid": )" + deep + "}"), HasSubstr("kill whom"));
+  EXPECT_THAT(error_of(R"({"ask": )" + deep + "}"), HasSubstr("ask for something"));
+}
+
+}  // namespace
+}  // namespace cepheus::live
