@@ -73,6 +73,8 @@ struct SwitchConfig {
   // A switch confirms for those that have, if others behind it have not yet. Over a few switches in
   // a row this stays below a leader's first repeat, which is then for the missing only.
   Duration confirm_wait = wire::times::kSwitchConfirm;
+  // Feedback is never overdue sooner, however short the measured round trips. 0: it never is.
+  Duration feedback_wait = wire::times::kSwitchFeedback;
   // Between two HELLOs on each trunk; a trunk is dark after kHellosMissed in a row without anything
   // from the other end. 0: none are sent, and only cables that are known to be cut are down.
   Duration hello = wire::times::kHello;
@@ -97,6 +99,7 @@ struct SwitchConfig {
     pending_age = next.pending_age;
     orphan_age = next.orphan_age;
     gate_age = next.gate_age;
+    feedback_wait = next.feedback_wait;
     cnp_window = next.cnp_window;
     rules.cnp_policy = next.rules.cnp_policy;
   }

@@ -31,6 +31,8 @@ const TimeLimit kTimeLimits[] = {
      "senders would give their group up before it ends without its leader"},
     {"gate_age", &SwitchConfig::gate_age, TimeLimit::kAbove, times::kLeaderEvicts,
      "a newcomer would be refused before the leader has evicted a silent member"},
+    {"feedback_wait", &SwitchConfig::feedback_wait, TimeLimit::kBelow, times::kSourceRepeats,
+     "sources time out before that"},
     {"rest", &SwitchConfig::rest, TimeLimit::kAbove, times::kLongestRetry,
      "a leader's repeats of UNREGISTER would not be answered"},
     {"rest", &SwitchConfig::rest, TimeLimit::kBelow, times::kAddressRest,

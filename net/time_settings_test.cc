@@ -52,6 +52,8 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{&SwitchConfig::rest, times::kLongestRetry, times::kLongestRetry + 1ns, "UNREGISTER"},
         Broken{&SwitchConfig::rest, times::kAddressRest, times::kAddressRest - 1ns, "10s"},
         Broken{&SwitchConfig::confirm_wait, 5ms, 5ms - 1ns, "REGISTER"},
+        Broken{&SwitchConfig::feedback_wait, times::kSourceRepeats, times::kSourceRepeats - 1ns,
+               "time out before"},
         Broken{&SwitchConfig::age, 6min, 6min + 1ns, "REFRESH"},
         Broken{&SwitchConfig::age, Duration::max(), 364 * 24h, "a year"},
         Broken{&SwitchConfig::cnp_window, 0s, times::kCnpGap + 1ns, "notifications"}));

@@ -104,14 +104,14 @@ class Reader {
 
   void read_switch(const toml::table& table) {
     const TomlTable in(errors_, table, "[[switch]]",
-                       {"name",          "max_groups",    "max_groups_per_host",
-                        "register_rate", "max_paths",     "data_window",
-                        "max_held",      "age",           "pending_age",
-                        "orphan_age",    "gate_age",      "rest",
-                        "confirm_wait",  "source_change", "write_mode",
-                        "cnp_policy",    "cnp_window",    "sender_groups",
-                        "buffer",        "buffer_share",  "buffer_reserve",
-                        "group_halt"});
+                       {"name",           "max_groups",    "max_groups_per_host",
+                        "register_rate",  "max_paths",     "data_window",
+                        "max_held",       "age",           "pending_age",
+                        "orphan_age",     "gate_age",      "rest",
+                        "confirm_wait",   "feedback_wait", "source_change",
+                        "write_mode",     "cnp_policy",    "cnp_window",
+                        "sender_groups",  "buffer",        "buffer_share",
+                        "buffer_reserve", "group_halt"});
     SwitchSpec spec;
     SwitchConfig& config = spec.config;
     if (!in.read("name", spec.name)) in.error("name", "no name; write name = \"s0\"");
@@ -127,6 +127,7 @@ class Reader {
     in.read("gate_age", config.gate_age);
     in.read("rest", config.rest);
     in.read("confirm_wait", config.confirm_wait);
+    in.read("feedback_wait", config.feedback_wait);
     in.read_choice("source_change",
                    {{"rebase", SourceChange::kRebase}, {"host-sync", SourceChange::kHostSync}},
                    config.rules.source_change);
@@ -295,6 +296,7 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   duration("gate_age", config.gate_age, usual.gate_age);
   duration("rest", config.rest, usual.rest);
   duration("confirm_wait", config.confirm_wait, usual.confirm_wait);
+  duration("feedback_wait", config.feedback_wait, usual.feedback_wait);
   if (config.rules.source_change == SourceChange::kHostSync) {
     out << "source_change = \"host-sync\"\n";
   }

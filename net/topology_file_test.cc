@@ -367,6 +367,7 @@ rc::Gen<Topology> any_topology() {
       spec.config.gate_age = between(6201ms, 1min);
       spec.config.rest = between(201ms, 10s);
       spec.config.confirm_wait = between(0s, 5ms);
+      spec.config.feedback_wait = between(0s, 1s);
       spec.config.cnp_window = between(51us, 1s);
       spec.config.rules.source_change =
           *rc::gen::element(SourceChange::kRebase, SourceChange::kHostSync);
@@ -430,6 +431,7 @@ void expect_equal(const SwitchConfig& a, const SwitchConfig& b) {
   RC_ASSERT(a.pending_age == b.pending_age);
   RC_ASSERT(a.orphan_age == b.orphan_age);
   RC_ASSERT(a.gate_age == b.gate_age);
+  RC_ASSERT(a.feedback_wait == b.feedback_wait);
   RC_ASSERT(a.rest == b.rest);
   RC_ASSERT(a.confirm_wait == b.confirm_wait);
   RC_ASSERT(a.rules.source_change == b.rules.source_change);

@@ -68,6 +68,9 @@ inline constexpr Duration kSourceRepeats = 4300ms;
 // is forgotten, and one that nobody uses or refreshes.
 inline constexpr Duration kSwitchConfirm = 2ms;
 inline constexpr Duration kSwitchOrphan = 2s;
+// ... the least silence that a switch takes for overdue feedback: a process may be kept from its
+// core for a few milliseconds, and NICs wait for 67 ms and more.
+inline constexpr Duration kSwitchFeedback = 4ms;
 inline constexpr Duration kSwitchRest = 5s;
 inline constexpr Duration kSwitchPending = 5s;
 inline constexpr Duration kSwitchAge = 10min;

@@ -18,6 +18,8 @@ const char* to_string(Invariant invariant) {
       return "balance";
     case Invariant::kLossless:
       return "lossless";
+    case Invariant::kPatience:
+      return "patience";
     case Invariant::kProgress:
       return "progress";
   }

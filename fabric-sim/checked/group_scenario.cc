@@ -232,6 +232,7 @@ Outcome GroupScenario::run() {
   if (!findings_.first()) {
     check_balance(network_, findings_);
     check_lossless(network_, plan_, findings_);
+    check_patience(network_, findings_);
     check_nothing_is_left(network_, findings_);
   }
   if (recorder_) recorder_->finish(simulator_.now());

@@ -25,6 +25,7 @@ std::vector<Check> all_checks() {
       {"lost_aggregate_answer"},
       {"rnr_ordering"},
       {"nak_once", {&Plan::far}},
+      {"ask_patience"},
       {"gate"},
       {"old_duplicate_answer"},
       {"psn_from_state"},

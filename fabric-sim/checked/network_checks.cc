@@ -5,6 +5,12 @@
 #include "wire/sender_group.h"
 
 namespace cepheus::sim {
+namespace {
+
+// Requests in vain, at one switch: so many, and one in so many data packets.
+constexpr std::uint64_t kMostInVain = 8, kDataPerVain = 8;
+
+}  // namespace
 
 IsolationWatch::IsolationWatch(const ScenarioPlan& plan, Findings& findings)
     : pool_(plan.topology.mcst_pool), findings_(findings) {
@@ -84,6 +90,24 @@ void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& 
     if (dropped == 0) continue;
     findings.report(Invariant::kLossless, "switch " + node->name() + " had no headroom for " +
                                               std::to_string(dropped) + " frames");
+  }
+}
+
+void check_patience(const Network& network, Findings& findings) {
+  for (const auto& node : network.switches()) {
+    const fabric::Counters& c = node->engine().counters();
+    const std::uint64_t unready = c[fabric::Counter::kAskedUnready];
+    const std::uint64_t in_vain = c[fabric::Counter::kAskedInVain];
+    if (unready > 0) {
+      findings.report(Invariant::kPatience, "switch " + node->name() + " asked again " +
+                                                std::to_string(unready) +
+                                                " times though a receiver had answered RNR");
+    }
+    // A path whose feedback takes longer than ever before is asked for once or twice.
+    if (in_vain > kMostInVain + c[fabric::Counter::kDataTaken] / kDataPerVain) {
+      findings.report(Invariant::kPatience, "switch " + node->name() + " asked again " +
+                                                std::to_string(in_vain) + " times in vain");
+    }
   }
 }
 

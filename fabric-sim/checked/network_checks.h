@@ -29,6 +29,8 @@ class IsolationWatch final : public FrameWatch {
 void check_balance(const Network& network, Findings& findings);
 // What a cut leaves without its pause may drop; else lossless is lossless.
 void check_lossless(const Network& network, const ScenarioPlan& plan, Findings& findings);
+// Switches have asked sources again for overdue feedback only.
+void check_patience(const Network& network, Findings& findings);
 // No group and no tombstone in any switch.
 void check_tables_are_empty(const Network& network, Findings& findings);
 // After the end: no group, no tombstone, no frame, no buffer.

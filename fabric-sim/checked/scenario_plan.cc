@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 using net::LinkConfig;
 using net::Topology;
 
+constexpr std::uint64_t kFeedbackWaits = 0xFEED;
 constexpr std::size_t kMinHosts = 2;
 constexpr std::size_t kMaxHosts = 8;
 constexpr std::size_t kMaxFarHosts = 16;
@@ -257,7 +258,11 @@ ScenarioPlan make_plan(std::uint64_t seed, const PlanOptions& options) {
     add_successors(character.random, plan, last_restart(plan));
   }
   if (options.congestion) use_congestion(plan);
+  // From far below a round trip, so that the measured ones decide, to where NICs time out first.
+  const wire::Duration feedback_wait =
+      plan.transport.ack_timeout() / (1 << wire::splitmix(seed, kFeedbackWaits) % 8);
   for (net::SwitchSpec& spec : plan.topology.switches) {
+    spec.config.feedback_wait = feedback_wait;
     spec.config.gate_age = 2 * plan.transport.silence();
     // Longer than any program stands still: a leader that says nothing for as long is gone.
     spec.config.age = std::max(spec.config.age, plan.transport.silence() / 2);

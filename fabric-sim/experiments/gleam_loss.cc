@@ -12,6 +12,8 @@ namespace gleam_loss {
 
 constexpr std::size_t kPorts = 64, kPods = 16;
 constexpr double kGigabits = 200;
+// A switch near the receivers does not know how far the source is: longer than a round trip.
+constexpr wire::Duration kFeedbackWait = std::chrono::microseconds(25);
 constexpr std::uint64_t kMiB = 1 << 20;
 
 LossSweep sweep_of(std::size_t members, std::uint64_t bytes, const ExperimentOptions& options) {
@@ -20,6 +22,7 @@ LossSweep sweep_of(std::size_t members, std::uint64_t bytes, const ExperimentOpt
   sweep.where = LossAt::kMiddleSwitches;
   sweep.hosts = random_hosts(members, sweep.fabric.hosts.size(), 1);
   sweep.bytes = bytes;
+  sweep.feedback_wait = kFeedbackWait;
   sweep.rates = {1e-5, 1e-4, 1e-3};
   if (!options.quick) sweep.rates = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3};
   sweep.seeds = options.seeds_or(1, 3);

@@ -16,6 +16,7 @@ Run run_with_loss(const LossSweep& sweep, double rate, std::uint64_t seed,
   TestbedConfig config;
   config.seed = seed;
   config.memory = sweep.bytes;
+  config.feedback_wait = sweep.feedback_wait;
   config.ack_every = sweep.ack_every;
   Testbed testbed(with_hosts(fabric, sweep.hosts), config);
   Run run;

@@ -19,6 +19,8 @@ struct TestbedConfig {
   std::uint32_t max_qps = 64;
   // Twenty round trips and more: who lost a last packet waits that long.
   wire::Duration ack_timeout = std::chrono::microseconds(500);
+  // The least silence after which switches take feedback for overdue.
+  wire::Duration feedback_wait = net::SwitchConfig().feedback_wait;
   std::uint32_t ack_every = rnic::NicConfig().ack_every;  // packets of a long message
   std::uint64_t memory = 1 << 20;                         // the largest message, bytes
   bool moves_payload = false;  // where switches read it: announcements of WRITEs

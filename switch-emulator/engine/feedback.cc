@@ -31,6 +31,7 @@ void send_nak(Call& call, const OneSource& group, const Nak& nak) {
 void check(Call& call, OneSource& group, bool from_slowest) {
   Turn& turn = group.turn;
   if (turn.source() == kNoPath) return;  // it has left
+  if (group.feedback_timer->on_min(turn.min())) call.count(Counter::kAskedInVain);
   const Rules& rules = call.rules();
   turn.naks().drop_overtaken(turn.min());
   std::optional<Nak> nak;
@@ -126,6 +127,7 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
   if (aeth.is_sequence_nak() && group.numbering.is_of_last_source(call, group, path, psn)) {
     call.count(Counter::kFeedbackTaken);
     turn.await_handover(call.now);
+    group.feedback_timer->on_unready(path);
     if (turn.naks().is_waiting_for(turn.base())) return call.count(Counter::kFeedbackAbsorbed);
     return ask_to_wait(call, group);
   }
@@ -141,6 +143,7 @@ void take_feedback(Call& call, OneSource& group, PathNo path, const wire::RoceHe
   call.count(Counter::kFeedbackTaken);
   const bool from_slowest = path == turn.slowest();
   turn.set_acked(path, cumulative);
+  group.feedback_timer->on_answer(call.now, path, acked, cumulative, is_rnr);
   if (is_ack) return check(call, group, from_slowest);
   take_nak(call, group, {psn, is_rnr, aeth.value}, from_slowest);
 }
@@ -161,6 +164,24 @@ void acknowledge_by_sending(Call& call, OneSource& group, PathNo path) {
   ++group.evidence[path].heard;
   turn.set_acked(path, turn.sent());
   check(call, group, from_slowest);
+}
+
+// An RNR NAK with the shortest wait, as if the receiver had sent it: it spends none of the source's
+// retries, and NICs that take no second NAK for a packet take it. The source repeats one packet, and
+// the answer to that says what else is missing.
+Instant ask_again_if_overdue(Call& call, OneSource& group) {
+  constexpr std::uint8_t kSoon = 1;
+  Turn& turn = group.turn;
+  FeedbackTimer& timer = *group.feedback_timer;
+  const bool is_patient = call.rules().ask_patience;
+  const Duration floor = call.config.feedback_wait;
+  const Instant due = timer.next(turn, floor, is_patient);
+  if (due > call.now) return due;
+  call.count(Counter::kAskedAgain);
+  if (timer.awaits_receiver(turn)) call.count(Counter::kAskedUnready);
+  timer.on_request(call.now, turn);
+  take_nak(call, group, {turn.min() + 1, true, kSoon}, true);
+  return timer.next(turn, floor, is_patient);
 }
 
 void recheck(Call& call, OneSource& group) { check(call, group, true); }

@@ -26,6 +26,10 @@ void ask_to_wait_again(Call& call, OneSource& group);
 // Without rebasing its send PSN is what its receive PSN was.
 void acknowledge_by_sending(Call& call, OneSource& group, PathNo path);
 
+// Requests from the source the first packet that a path has not acknowledged, if feedback is
+// overdue. Returns when to look again.
+Instant ask_again_if_overdue(Call& call, OneSource& group);
+
 // A path has left: what the others have acknowledged may be all that was waited for.
 void recheck(Call& call, OneSource& group);
 

@@ -123,9 +123,10 @@ Instant GroupTable::expires(const GroupEntry& entry) const {
 }
 
 void GroupTable::reschedule(McstId id, GroupEntry& entry) {
-  order_.erase({entry.due, id});
+  auto node = order_.extract({entry.due, id});  // no allocation
   entry.due = due(entry);
-  order_.emplace(entry.due, id);
+  node.value().first = entry.due;
+  order_.insert(std::move(node));
 }
 
 Instant GroupTable::due(const GroupEntry& entry) const {

@@ -17,6 +17,10 @@ const Numbering& numbering_of(net::SourceChange how) {
   return kRebasing;
 }
 
+bool asks_again(const Call& call) {
+  return call.rules().ask_again && call.config.feedback_wait > Duration();
+}
+
 void take(Call& call, OneSource& group, const GroupPacket& packet) {
   const wire::Opcode opcode = packet.headers.bth.opcode;
   const wire::OpcodeInfo& info = wire::opcode_info(opcode);
@@ -53,10 +57,18 @@ OneSource::OneSource(const Group& group, const SwitchConfig& config)
 void OneSource::on_packet(Call& call, const GroupPacket& packet) {
   take(call, *this, packet);
   try_gate(call, *this);
+  if (deadline() != wire::kNever || !asks_again(call)) return;
+  if (feedback_timer->is_owed(turn.min())) set_deadline(call.now + call.config.feedback_wait);
+}
+
+// Packets move the time, and no deadline: the timer looks at it once a wait.
+void OneSource::on_timer(Call& call) {
+  set_deadline(asks_again(call) ? ask_again_if_overdue(call, *this) : wire::kNever);
 }
 
 void OneSource::on_path_added() {
   evidence.emplace_back();
+  feedback_timer->on_path_added();
   turn.on_path_added();
   cnps->on_path_added();
 }
@@ -67,6 +79,7 @@ void OneSource::on_path_removed(Call& call, const Removed& removed) {
   if (regions) regions->remove(port);
   evidence[gone] = evidence[last];
   evidence.pop_back();
+  feedback_timer->on_path_removed(gone, last);
   turn.on_path_removed(gone, last);
   cnps->on_path_removed(gone, last);
   recheck(call, *this);
@@ -127,8 +140,15 @@ void OneSource::list_copies(PortId ingress, std::vector<PortId>& out) const {
 
 void OneSource::begin_turn(const Turn::Newcomer& newcomer) {
   turn.begin(newcomer, numbering.counts_turns());
+  feedback_timer->reset();
   if (regions) regions->on_turn();
   cnps->on_turn(tree.paths.size());
+}
+
+bool OneSource::jump(std::uint64_t packets) {
+  if (!turn.jump(packets)) return false;
+  feedback_timer->reset();
+  return true;
 }
 
 Regions& OneSource::own_regions() {
@@ -138,6 +158,7 @@ Regions& OneSource::own_regions() {
 
 void OneSource::check_consistent(std::size_t max_held) const {
   must(evidence.size() == tree.paths.size(), "evidence of other paths than there are");
+  must(feedback_timer->paths() == tree.paths.size(), "timers of other paths than there are");
   const auto is_member = [&](PortId port) {
     return tree.find(port) != kNoPath && tree.paths[tree.find(port)].is_host;
   };

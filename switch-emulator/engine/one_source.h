@@ -8,6 +8,7 @@
 #include "switch-emulator/engine/behaviour.h"
 #include "switch-emulator/engine/cnp_policy.h"
 #include "switch-emulator/engine/evidence.h"
+#include "switch-emulator/engine/feedback_timer.h"
 #include "switch-emulator/engine/mft.h"
 #include "switch-emulator/engine/regions.h"
 #include "switch-emulator/engine/turn.h"
@@ -25,6 +26,7 @@ class OneSource final : public Behaviour {
   OneSource(const Group& group, const SwitchConfig& config);
 
   void on_packet(Call& call, const GroupPacket& packet) override;
+  void on_timer(Call& call) override;
   void on_path_added() override;
   void on_path_removed(Call& call, const Removed& removed) override;
   void on_port_down(PathNo path) override;
@@ -38,7 +40,7 @@ class OneSource final : public Behaviour {
   void show(const SwitchConfig& config, GroupView& view) const override;
   TableBytes bytes() const override;
   void list_copies(PortId ingress, std::vector<PortId>& out) const override;
-  bool jump(std::uint64_t packets) override { return turn.jump(packets); }
+  bool jump(std::uint64_t packets) override;
   void check_consistent(std::size_t max_held) const override;
 
   // Ends the turn, whose packets end before the newcomer's first, and begins that of the newcomer.
@@ -54,6 +56,8 @@ class OneSource final : public Behaviour {
   Stats stats;
   std::unique_ptr<Regions> regions;  // null: nobody here has published any
   std::vector<Evidence> evidence;    // by path
+  // Beside the table.
+  const std::unique_ptr<FeedbackTimer> feedback_timer = std::make_unique<FeedbackTimer>();
 };
 
 }  // namespace cepheus::fabric

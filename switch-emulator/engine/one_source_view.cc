@@ -69,6 +69,8 @@ TableBytes OneSource::bytes() const {
   const std::size_t evidence_room = (evidence.capacity() - paths) * sizeof(Evidence);
   bytes.beside = {
       {"path.evidence", paths * sizeof(Evidence)},
+      {"path.round_trip", feedback_timer->path_bytes()},
+      {"feedback_timer", sizeof(FeedbackTimer)},
       {"message_ends", sizeof(MessageEnds)},
       {"held_frames", turn.gate().room() * sizeof(Gate::Held)},
       {"cnp_policy", cnps->bytes() - cnps->table_bytes()},

@@ -185,7 +185,10 @@ void replicate_by(Call& call, OneSource& group, const GroupPacket& packet, const
   group.stats.data_bytes += packet.frame.payload_len;
 
   const bool ends_message = wire::opcode_info(packet.headers.bth.opcode).last;
-  if (turn.on_data(psn, ends_message)) {
+  const bool is_owed = ends_message || packet.headers.bth.ack_request;
+  const bool is_new = turn.on_data(psn, ends_message);
+  group.feedback_timer->on_data(call.now, psn, is_owed, is_new);
+  if (is_new) {
     // Nobody else in this group: nobody else will say it has arrived.
     if (copy_out(call, group, packet, psn, false, copies) == 0) acknowledge_to_source(call, group);
   } else if (copy_out(call, group, packet, psn, true, copies) > 0) {

@@ -1,0 +1,109 @@
+#include "switch-emulator/engine/feedback_timer.h"
+
+#include <algorithm>
+
+#include "switch-emulator/engine/turn.h"
+
+namespace cepheus::fabric {
+namespace {
+
+bool is_slowest(const Turn& turn, PathNo path) {
+  return path != turn.source() && turn.acked(path) == turn.min();
+}
+
+}  // namespace
+
+void RoundTrip::add(Duration measured) {
+  constexpr std::int64_t kMost = 1'000'000'000;  // so that sums of a few fit into 32 bits
+  const auto sample = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(std::chrono::nanoseconds(measured).count(), 1, kMost));
+  if (!is_known()) {
+    mean_ns_ = sample;
+    deviation_ns_ = sample / 2;
+  } else {
+    const std::uint32_t error = std::max(mean_ns_, sample) - std::min(mean_ns_, sample);
+    deviation_ns_ = deviation_ns_ - deviation_ns_ / 4 + error / 4;
+    mean_ns_ = mean_ns_ - mean_ns_ / 8 + sample / 8;
+    mean_ns_ = std::max(mean_ns_, 1u);
+  }
+  doublings_ = 0;
+}
+
+Duration RoundTrip::first_wait(Duration floor) const {
+  const auto spread = std::chrono::nanoseconds(std::int64_t{4} * deviation_ns_);
+  return std::chrono::nanoseconds(std::int64_t{2} * mean_ns_) + std::max<Duration>(floor, spread);
+}
+
+Duration RoundTrip::wait(Duration floor) const { return first_wait(floor) * (1 << doublings_); }
+
+void FeedbackTimer::on_path_removed(PathNo gone, PathNo last) {
+  paths_[gone] = paths_[last];
+  paths_.pop_back();
+}
+
+void FeedbackTimer::reset() {
+  sample_.reset();
+  owed_.reset();
+  requested_.reset();
+  requests_ = 0;
+  for (PathTimer& path : paths_) path.is_unready = false;
+}
+
+void FeedbackTimer::on_data(Instant now, Psn psn, bool ack_request, bool is_new) {
+  last_ = now;
+  if (requested_ && !after(psn, *requested_)) requested_.reset();
+  if (!is_new && sample_ && !after(psn, sample_->psn)) sample_.reset();
+  if (!ack_request) return;
+  if (is_new && !sample_) sample_ = {psn, now};
+  if (!owed_ || after(psn, *owed_)) owed_ = psn;
+}
+
+void FeedbackTimer::on_answer(Instant now, PathNo path, Psn before_it, Psn acked, bool is_rnr) {
+  last_ = now;
+  PathTimer& from = paths_[path];
+  from.is_unready = is_rnr;
+  if (!sample_ || !before(before_it, sample_->psn) || before(acked, sample_->psn)) return;
+  from.trip.add(now - sample_->at);
+}
+
+bool FeedbackTimer::on_min(Psn min) {
+  if (owed_ && !before(min, *owed_)) owed_.reset();
+  if (sample_ && !before(min, sample_->psn)) sample_.reset();
+  const bool was_in_vain = requested_ && !before(min, *requested_);
+  if (was_in_vain) requested_.reset();
+  return was_in_vain;
+}
+
+// A request for what the slowest paths lack repeats all that others lack, too.
+Instant FeedbackTimer::next(const Turn& turn, Duration floor, bool patient) const {
+  Instant due = wire::kNever;
+  const Psn min = turn.min();
+  if (turn.source() == kNoPath || !is_owed(min)) return due;
+  if (patient && (requests_for(min + 1) == kMostRequests || awaits_receiver(turn))) return due;
+  for (PathNo i = 0; i < paths_.size(); ++i) {
+    const RoundTrip& trip = paths_[i].trip;
+    if (!is_slowest(turn, i) || !trip.is_known()) continue;
+    due = std::min(due, last_ + (patient ? trip.wait(floor) : trip.first_wait(floor)));
+  }
+  return due;
+}
+
+bool FeedbackTimer::awaits_receiver(const Turn& turn) const {
+  for (PathNo i = 0; i < paths_.size(); ++i) {
+    if (paths_[i].is_unready && is_slowest(turn, i)) return true;
+  }
+  return false;
+}
+
+void FeedbackTimer::on_request(Instant now, const Turn& turn) {
+  const Psn first = turn.min() + 1;
+  requests_ = requests_for(first) + 1;
+  first_ = first;
+  requested_ = first;
+  last_ = now;
+  for (PathNo i = 0; i < paths_.size(); ++i) {
+    if (is_slowest(turn, i)) paths_[i].trip.back_off();
+  }
+}
+
+}  // namespace cepheus::fabric

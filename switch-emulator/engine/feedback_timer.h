@@ -1,0 +1,95 @@
+// When a turn's feedback is overdue: the round trips of each path, and the requests that a switch
+// has made because of silence (docs/protocol.md, "Overdue feedback").
+//
+// All PSNs are the group's. Bound of all comparisons: they lie in (min, sent], at most
+// Turn::kMostUnderWay apart. What all paths have acknowledged is forgotten.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "switch-emulator/engine/path.h"
+#include "wire/types.h"
+
+namespace cepheus::fabric {
+
+class Turn;
+
+// The round trips of one path, smoothed as in RFC 6298, section 2.
+class RoundTrip {
+ public:
+  bool is_known() const { return mean_ns_ > 0; }
+  // The packet was sent once, so the answer is to that packet (Karn's algorithm).
+  void add(Duration measured);
+  // Feedback was overdue: wait twice as long, until the next measured round trip.
+  void back_off() {
+    if (doublings_ < kMostDoublings) ++doublings_;
+  }
+  // Silence after which feedback is overdue. RFC 6298 takes the mean once. A switch takes it twice:
+  // its wait then exceeds that of a switch below by more than the way between them, so the lower
+  // switch requests first.
+  Duration wait(Duration floor) const;
+  Duration first_wait(Duration floor) const;  // without the doublings
+
+ private:
+  static constexpr std::uint8_t kMostDoublings = 6;
+
+  std::uint32_t mean_ns_ = 0, deviation_ns_ = 0;
+  std::uint8_t doublings_ = 0;
+};
+
+class FeedbackTimer {
+ public:
+  // Requests for one packet. What they don't repair is left to the source's own time-out.
+  static constexpr int kMostRequests = 4;
+
+  void on_path_added() { paths_.emplace_back(); }
+  void on_path_removed(PathNo gone, PathNo last);
+  // Another turn, or a simulated jump: nothing is under way.
+  void reset();
+
+  // A packet goes to the paths; `is_new`: for the first time.
+  void on_data(Instant now, Psn psn, bool ack_request, bool is_new);
+  // A path that had acknowledged `before_it` has answered, and has acknowledged `acked` now.
+  void on_answer(Instant now, PathNo path, Psn before_it, Psn acked, bool is_rnr);
+  // What all have acknowledged has risen to `min`. True: a request was in vain, because the answer
+  // came before the repeat.
+  bool on_min(Psn min);
+  // The receiver takes nothing yet.
+  void on_unready(PathNo path) { paths_[path].is_unready = true; }
+
+  // Has a packet that must be acknowledged gone out, and some path has not acknowledged it?
+  bool is_owed(Psn min) const { return owed_ && before(min, *owed_); }
+  // When a request is due, if nothing comes until then. `patient`: rule ask_patience.
+  Instant next(const Turn& turn, Duration floor, bool patient) const;
+  // Has one of the slowest paths answered RNR, and nothing since?
+  bool awaits_receiver(const Turn& turn) const;
+  // What the slowest paths lack is requested.
+  void on_request(Instant now, const Turn& turn);
+
+  std::size_t path_bytes() const { return paths_.size() * sizeof(PathTimer); }
+  std::size_t paths() const { return paths_.size(); }
+
+ private:
+  struct PathTimer {
+    RoundTrip trip;
+    bool is_unready = false;  // it answered RNR, and nothing since
+  };
+  // A packet whose round trips are measured.
+  struct Sample {
+    Psn psn;
+    Instant at;
+  };
+  int requests_for(Psn first) const { return first == first_ ? requests_ : 0; }
+
+  std::vector<PathTimer> paths_;
+  std::optional<Sample> sample_;
+  std::optional<Psn> owed_;       // the last packet that must be acknowledged
+  std::optional<Psn> requested_;  // until it comes again
+  Instant last_{};                // packet of the turn, data or feedback
+  Psn first_;                     // requested last, so often:
+  int requests_ = 0;
+};
+
+}  // namespace cepheus::fabric

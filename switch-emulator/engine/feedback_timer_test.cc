@@ -1,0 +1,260 @@
+// A switch that hears nothing of a packet that must be acknowledged requests it again
+// (docs/protocol.md, "Overdue feedback").
+#include "switch-emulator/engine/feedback_timer.h"
+
+#include <gtest/gtest.h>
+
+#include "switch-emulator/engine/test_network.h"
+
+namespace cepheus::fabric {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(RoundTrip, IsWaitedForTwiceAndAFloorMore) {
+  RoundTrip trip;
+  EXPECT_FALSE(trip.is_known());
+  for (int i = 0; i < 100; ++i) trip.add(1ms);
+  EXPECT_TRUE(trip.is_known());
+  EXPECT_NEAR(static_cast<double>(trip.wait(4ms) / 1us), 6000, 10);
+  EXPECT_NEAR(static_cast<double>(trip.wait(0ms) / 1us), 2000, 10);
+}
+
+TEST(RoundTrip, ThatVariesIsWaitedForLonger) {
+  RoundTrip trip;
+  for (int i = 0; i < 100; ++i) trip.add(i % 2 == 0 ? 1ms : 9ms);
+  EXPECT_GT(trip.wait(0ms), 2 * 5ms + 12ms);
+  EXPECT_LT(trip.wait(0ms), 2 * 5ms + 20ms);
+}
+
+TEST(RoundTrip, DoublesTheWaitUntilItIsMeasuredAgain) {
+  RoundTrip trip;
+  trip.add(1ms);
+  const Duration first = trip.wait(4ms);
+  trip.back_off();
+  trip.back_off();
+  EXPECT_EQ(trip.wait(4ms), 4 * first);
+  for (int i = 0; i < 100; ++i) trip.back_off();
+  EXPECT_EQ(trip.wait(4ms), 64 * first);
+  trip.add(1ms);
+  EXPECT_LE(trip.wait(4ms), first);
+}
+
+TEST(RoundTrip, StaysInItsBounds) {
+  RoundTrip trip;
+  for (int i = 0; i < 100; ++i) trip.add(i % 2 == 0 ? Duration(0) : Duration(24h));
+  EXPECT_GT(trip.wait(0ms), 0s);
+  EXPECT_LT(trip.wait(0ms), 10s);
+}
+
+// Three receivers that answer host 0 after a millisecond: feedback is overdue after 2 ms and 4 ms.
+class OverdueFeedback : public testing::Test {
+ protected:
+  static constexpr Duration kWait = 6ms;
+
+  void SetUp() override {
+    net->data(0, 0);
+    net->advance(1ms);
+    for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 0);
+    net->clear();
+  }
+  std::unique_ptr<TestNetwork> net = make_star(4);
+};
+
+TEST_F(OverdueFeedback, IsAskedForWhenTheLastPacketWasLost) {
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->advance(kWait - 1us);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->advance(1us);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  EXPECT_EQ(net->count(Counter::kAskedAgain), 1u);
+  net->data(0, 1);
+  net->ack(3, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0), Texts());
+  EXPECT_EQ(net->count(Counter::kAskedInVain), 0u);
+}
+
+TEST_F(OverdueFeedback, AcknowledgesWhatAllHaveAndNoMore) {
+  net->message(0, 1, 4);
+  net->ack(1, 4);
+  net->ack(2, 4);
+  net->ack(3, 2);
+  net->clear();
+  net->advance(kWait);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 3 t1"}));
+}
+
+TEST_F(OverdueFeedback, IsAskedForLessAndLessOftenAndFourTimesAtMost) {
+  net->data(0, 1);
+  for (const int times : {1, 2, 4, 8}) {
+    net->advance(times * kWait - 1us);
+    EXPECT_EQ(net->inbox(0), Texts());
+    net->advance(1us);
+    EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  }
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST_F(OverdueFeedback, IsNotAskedForOfAReceiverThatAnsweredRnr) {
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->rnr(3, 1, 20);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t20"}));
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts());
+  net->data(0, 1);
+  net->ack(3, 1);
+  net->data(0, 2);  // lost on its way to host 3, which has answered since
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->clear();
+  net->advance(kWait);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
+  EXPECT_EQ(net->count(Counter::kAskedUnready), 0u);
+}
+
+TEST_F(OverdueFeedback, IsAskedForThoughAReceiverAnsweredRnrWithRulePatienceOff) {
+  net = make_star(4, true, [](SwitchConfig& c) { c.rules.ask_patience = false; });
+  SetUp();
+  net->data(0, 1);
+  net->rnr(3, 1, 20);
+  net->clear();
+  net->advance(10 * kWait);
+  EXPECT_EQ(net->inbox(0).size(), 10u) << "no wait doubles, and there is no limit";
+  EXPECT_EQ(net->count(Counter::kAskedUnready), 10u);
+}
+
+TEST_F(OverdueFeedback, WaitsForTheFarthestOfThoseThatLagAlike) {
+  net->advance(1s);
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->advance(5ms);  // host 3 takes longer than ever, and no longer than it may
+  net->ack(3, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  EXPECT_EQ(net->count(Counter::kAskedAgain), 0u);
+}
+
+TEST_F(OverdueFeedback, IsNoLossIfItComesBeforeTheRepeat) {
+  net->data(0, 1);
+  net->ack(1, 1);
+  net->ack(2, 1);
+  net->advance(kWait);
+  net->clear();
+  net->ack(3, 1);
+  EXPECT_EQ(net->count(Counter::kAskedInVain), 1u);
+  net->data(0, 2);  // now it is known that host 3 may take so long
+  net->ack(1, 2);
+  net->ack(2, 2);
+  net->advance(9ms);
+  EXPECT_EQ(net->count(Counter::kAskedAgain), 1u);
+}
+
+TEST_F(OverdueFeedback, OfAMessageThatGoesOnIsNotAskedFor) {
+  for (int psn = 1; psn < 4; ++psn) net->data(0, psn, false);
+  net->advance(1s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST_F(OverdueFeedback, OfAnotherTurnIsForgotten) {
+  net->data(0, 1);
+  for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 1);
+  net->data(1, 0);
+  net->ack(0, 2);
+  net->ack(2, 2);
+  net->ack(3, 2);
+  net->clear();
+  net->advance(10s);
+  for (const std::size_t host : {0, 1, 2, 3}) EXPECT_EQ(net->inbox(host), Texts());
+}
+
+TEST(OverdueFeedbackOf, APathWithoutARoundTripIsLeftToTheSource) {
+  auto net = make_star(3);
+  net->data(0, 0);
+  net->ack(1, 0);
+  net->clear();
+  net->advance(10s);
+  EXPECT_EQ(net->inbox(0), Texts());
+}
+
+TEST(OverdueFeedbackOf, AGroupIsNeverAskedForIfTheSwitchIsToldSo) {
+  const auto by_rule = [](SwitchConfig& c) { c.rules.ask_again = false; };
+  const auto by_setting = [](SwitchConfig& c) { c.feedback_wait = {}; };
+  for (const std::function<void(SwitchConfig&)>& off :
+       {std::function<void(SwitchConfig&)>(by_rule),
+        std::function<void(SwitchConfig&)>(by_setting)}) {
+    auto net = make_star(2, true, off);
+    net->data(0, 0);
+    net->advance(1ms);
+    net->ack(1, 0);
+    net->data(0, 1);
+    net->clear();
+    net->advance(10s);
+    EXPECT_EQ(net->inbox(0), Texts());
+  }
+}
+
+// Hosts 0 and 1 at switch 0, 2 and 3 at switch 1; host 0 sends.
+class OverdueFeedbackOverATrunk : public testing::Test {
+ protected:
+  void SetUp() override {
+    net->data(0, 0);
+    net->advance(1ms);
+    for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 0);
+    net->clear();
+  }
+  std::unique_ptr<TestNetwork> net = make_pair_of_switches();
+};
+
+TEST_F(OverdueFeedbackOverATrunk, IsAskedForByTheSwitchBeforeALostPacket) {
+  net->lose = [](std::size_t, std::size_t, const std::string& text) { return text == "data 1"; };
+  net->data(0, 1);
+  net->lose = nullptr;
+  net->ack(1, 1);
+  net->advance(6ms);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  EXPECT_EQ(net->count(Counter::kAskedAgain, 0), 1u);
+  EXPECT_EQ(net->count(Counter::kAskedAgain, 1), 0u) << "it has not seen the packet";
+}
+
+TEST_F(OverdueFeedbackOverATrunk, IsRepeatedByTheSwitchThatHasIt) {
+  net->lose = [](std::size_t from, std::size_t, const std::string& text) {
+    return from == 1 && text == "ack 1";
+  };
+  net->data(0, 1);
+  for (const std::size_t receiver : {1, 2, 3}) net->ack(receiver, 1);
+  net->lose = nullptr;
+  net->clear();
+  net->advance(6ms);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 1 t1"}));
+  net->data(0, 1);
+  EXPECT_EQ(net->inbox(0), Texts({"ack 1"}));
+  EXPECT_EQ(net->inbox(2), Texts()) << "no receiver lacks anything";
+}
+
+// The trunk's round trips are longer than those of the hosts behind it.
+TEST_F(OverdueFeedbackOverATrunk, IsAskedForByTheLowerSwitchFirst) {
+  net->data(0, 1);
+  net->advance(100us);
+  net->ack(2, 1);
+  net->advance(900us);
+  net->ack(3, 1);
+  net->ack(1, 1);
+  net->data(0, 2);
+  net->ack(1, 2);
+  net->ack(3, 2);
+  net->clear();
+  net->advance(7ms);
+  EXPECT_EQ(net->inbox(0), Texts({"rnr 2 t1"}));
+  EXPECT_EQ(net->count(Counter::kAskedAgain, 0), 0u) << "an RNR NAK came by the trunk";
+  EXPECT_EQ(net->count(Counter::kAskedAgain, 1), 1u);
+}
+
+}  // namespace
+}  // namespace cepheus::fabric
