@@ -31,7 +31,7 @@ struct Rules {
 #include "net/rules.def"
   // Policies.
   SourceChange source_change = SourceChange::kRebase;
-  CnpPolicy cnp_policy = CnpPolicy::kAll;
+  CnpPolicy cnp_policy = CnpPolicy::kWorstPath;
   WriteMode write_mode = WriteMode::kRegions;
 
   bool operator==(const Rules&) const = default;

@@ -78,7 +78,7 @@ struct SwitchConfig {
   // Between two HELLOs on each trunk; a trunk is dark after kHellosMissed in a row without anything
   // from the other end. 0: none are sent, and only cables that are known to be cut are down.
   Duration hello = wire::times::kHello;
-  // What CNPs are counted over (Rules::cnp_policy).
+  // What CNPs are counted over (Rules::cnp_policy): at least so long, or just so long.
   Duration cnp_window = wire::times::kSwitchCnpWindow;
   Duration rest = wire::times::kSwitchRest;  // tombstone: how long a freed McstID answers nothing
   std::uint32_t max_tombstones = 4096;       // beyond it the oldest gives way

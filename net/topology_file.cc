@@ -303,7 +303,7 @@ void write_switch(std::ostream& out, const SwitchSpec& spec) {
   if (config.rules.write_mode != WriteMode::kRegions) {
     out << "write_mode = \"" << to_string(config.rules.write_mode) << "\"\n";
   }
-  if (config.rules.cnp_policy == CnpPolicy::kWorstPath) out << "cnp_policy = \"worst-path\"\n";
+  if (config.rules.cnp_policy == CnpPolicy::kAll) out << "cnp_policy = \"all\"\n";
   if (config.rules.cnp_policy == CnpPolicy::kTmcf) out << "cnp_policy = \"tmcf\"\n";
   duration("cnp_window", config.cnp_window, usual.cnp_window);
   if (config.sender_groups == SenderGroups::kRacks) out << "sender_groups = \"racks\"\n";

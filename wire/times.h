@@ -79,9 +79,10 @@ inline constexpr Duration kSwitchGate = 10s;
 // Between two HELLOs on a trunk; so many in a row without an answer: it is dark.
 inline constexpr Duration kHello = 25ms;
 inline constexpr unsigned kHellosMissed = 8;
-// Between two congestion notifications of one connection, by NICs; what switches count them over.
+// Between two congestion notifications of one connection, by NICs. Switches count them over a time
+// that outlasts the burst of a sender that begins at full rate, and the queue that one cut shortens.
 inline constexpr Duration kCnpGap = 50us;
-inline constexpr Duration kSwitchCnpWindow = 10 * kCnpGap;
+inline constexpr Duration kSwitchCnpWindow = 25ms;
 
 // Between a question and what the leader does: its look, the switches' answer, the next look.
 inline constexpr Duration kLeaderActs = kLook + kAskAgain;

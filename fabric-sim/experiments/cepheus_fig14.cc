@@ -89,8 +89,8 @@ const Experiment kCepheusFig14 = {
     "Settled values and Jain's index are of the second half of the unicast's time; courses are "
     "the first seed's. The paper's text has no numbers: a fair share is what is expected. "
     "Notifications come from one queue at a time, so that all and worst-path do alike "
-    "(mcrdma-fig6 and the figures of TMCF tell them apart). tmcf's slots are 20 ms (cnp-window); "
-    "what it knows of f2's path is forgotten when f3 begins, since nobody was congested in "
+    "(mcrdma-fig6 and the figures of TMCF tell them apart). What "
+    "filters know of f2's path is forgotten when f3 begins, since nobody was congested in "
     "between.",
     cepheus_fig14::run};
 

@@ -11,15 +11,16 @@ namespace cepheus::sim {
 struct CnpFilter {
   const char* name;  // as in the topology file
   net::CnpPolicy policy;
-  // Notifications of a path are some hundred microseconds apart here, and a window should hold several
-  // (cnp-window).
-  wire::Duration window{};
+  wire::Duration window = wire::times::kSwitchCnpWindow;
 };
-inline constexpr CnpFilter kAllCnps = {"all", net::CnpPolicy::kAll, std::chrono::milliseconds(1)};
-inline constexpr CnpFilter kWorstPath = {"worst-path", net::CnpPolicy::kWorstPath,
-                                         std::chrono::milliseconds(5)};
-inline constexpr CnpFilter kTmcf = {"tmcf", net::CnpPolicy::kTmcf, std::chrono::milliseconds(20)};
-inline constexpr std::array kCnpFilters = {kAllCnps, kWorstPath, kTmcf};
+inline constexpr CnpFilter kAllCnps = {"all", net::CnpPolicy::kAll};                 // MC-RDMA's
+inline constexpr CnpFilter kWorstPath = {"worst-path", net::CnpPolicy::kWorstPath};  // Cepheus's
+inline constexpr CnpFilter kTmcf = {"tmcf", net::CnpPolicy::kTmcf};
+inline constexpr CnpFilter kPapersTmcf = {"tmcf 50 us", net::CnpPolicy::kTmcf,
+                                          std::chrono::microseconds(50)};
+inline constexpr std::array kCnpFilters = {kAllCnps, kWorstPath, kTmcf, kPapersTmcf};
+// The pages call it the default.
+static_assert(net::Rules().cnp_policy == kWorstPath.policy);
 
 struct CongestedFabric {
   net::Topology topology;  // links without marks

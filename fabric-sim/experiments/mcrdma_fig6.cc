@@ -104,8 +104,9 @@ const Experiment kMcRdmaFig6 = {
     "Two racks of four hosts; the paper's four links of 100 Gb/s from each rack to a third switch "
     "are one of 400 here, so that no hash decides. 500 ns a link, packets of 1024 bytes (the "
     "paper does not say; the simulators that DCQCN's figures come from send 1000); queues mark "
-    "from 50 to 500 KB, with up to 1 %. Worst-path counts over 5 ms, tmcf over slots of 20 ms "
-    "(cnp-window). A multicast from one host to the seven others, and a unicast into each of the "
+    "from 50 to 500 KB, with up to 1 %. Worst-path, the default of switches, and tmcf count "
+    "over 25 ms, tmcf also over the 50 us of its paper (cnp-window). A multicast from one host to "
+    "the seven others, and a unicast into each of the "
     "first k from the next one; 100 ms, of which the second half counts. No packet is lost. "
     "Expected are, where all notifications pass, C/(k+1), as the paper's theory in words comes "
     "to, and else a half; its text has no numbers: where flows share a queue they hear of it "
@@ -121,8 +122,7 @@ const Experiment kMcRdmaFig6 = {
     "theory's. That takes the notification point's 50 us as well: of a burst of marks that one "
     "connection receives in them one notification is made, of one that several receivers get "
     "several. With 10 us (cnp_interval_us=10) the multicast has 19 Gb/s at seven paths, where "
-    "theory has 12.5. Worst-path hears of whichever path takes the lead within its 5 ms, now of "
-    "one, now of another, and leaves somewhat less than a half.",
+    "theory has 12.5.",
     mcrdma_fig6::run};
 
 }  // namespace cepheus::sim

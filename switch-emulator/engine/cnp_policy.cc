@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/units.h"
+
 namespace cepheus::fabric {
 
 void CountedCnps::on_turn(std::size_t paths) {
@@ -23,20 +25,42 @@ std::size_t CountedCnps::table_bytes() const {
   return counts_.size() * sizeof(counts_[0]) + sizeof(chosen_) + sizeof(Instant);
 }
 
+std::string WorstPathCnps::to_text() const {
+  return "worst-path, windows of " + net::to_text(least_) + " or more";
+}
+
+std::size_t WorstPathCnps::table_bytes() const {
+  return CountedCnps::table_bytes() + sizeof(lasted_) + sizeof(began_);
+}
+
 bool WorstPathCnps::passes(Instant now, PathNo path) {
-  const std::int64_t periods = (now - aged_) / period_;
-  if (periods > 0) {
-    aged_ += periods * period_;
-    const int halvings = static_cast<int>(std::min<std::int64_t>(periods, 16));
-    for (std::uint16_t& c : counts_) c = static_cast<std::uint16_t>(c >> halvings);
+  // A path that is silent for a whole window is congested no more. The window of the next path may
+  // need as long: on a slow link CNPs are that far apart.
+  const Duration silence = now - passed_;
+  if (chosen_ == kNoPath) {
+    begin(now, least_, path);
+  } else if (silence > lasted_) {
+    begin(now, silence, path);
   }
   count(path);
+  const bool is_passed = path == chosen_;
+  if (is_passed) passed_ = now;
+  if (now - began_ < least_ || counts_[path] < kEnough) return is_passed;
+  const auto worst = std::max_element(counts_.begin(), counts_.end());
   // Of two with as many the one that was chosen stays.
-  const bool is_worse =
-      chosen_ == kNoPath || counts_[chosen_] == 0 || counts_[path] > counts_[chosen_];
-  if (is_worse) chosen_ = path;
-  return path == chosen_;
+  const bool is_worse = *worst > counts_[chosen_];
+  begin(now, now - began_, is_worse ? static_cast<PathNo>(worst - counts_.begin()) : chosen_);
+  return is_passed;
 }
+
+void WorstPathCnps::begin(Instant now, Duration last_one, PathNo chosen) {
+  lasted_ = last_one;
+  began_ = passed_ = now;
+  chosen_ = chosen;
+  std::fill(counts_.begin(), counts_.end(), std::uint16_t{0});
+}
+
+std::string SlottedCnps::to_text() const { return "tmcf, slots of " + net::to_text(slot_); }
 
 bool SlottedCnps::passes(Instant now, PathNo path) {
   if (now - last_ >= std::max(slot_, kCalm)) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "switch-emulator/engine/path.h"
@@ -16,9 +17,11 @@ namespace cepheus::fabric {
 class CnpPolicy {
  public:
   virtual ~CnpPolicy() = default;
-  virtual const char* name() const = 0;  // as in the topology file
+  virtual std::string to_text() const = 0;  // as in the topology file, and its window if it has one
   // A CNP about the current turn came by `path`, not its source's. Is the source to hear it?
   virtual bool passes(Instant now, PathNo path) = 0;
+  // The path whose CNPs pass; kNoPath: none is chosen, or those of all pass.
+  virtual PathNo chosen() const { return kNoPath; }
   // Another turn: what is known is about the last one.
   virtual void on_turn(std::size_t paths) = 0;
   // A path has come, as the last one; or left, and the last one got its number.
@@ -31,7 +34,7 @@ class CnpPolicy {
 // "all": every one (MC-RDMA IV-D).
 class AllCnps final : public CnpPolicy {
  public:
-  const char* name() const override { return "all"; }
+  std::string to_text() const override { return "all"; }
   bool passes(Instant, PathNo) override { return true; }
   void on_turn(std::size_t) override {}
   void on_path_added() override {}
@@ -43,6 +46,7 @@ class AllCnps final : public CnpPolicy {
 // CNPs by path, and the path whose CNPs pass.
 class CountedCnps : public CnpPolicy {
  public:
+  PathNo chosen() const final { return chosen_; }
   void on_turn(std::size_t paths) override;
   void on_path_added() override { counts_.push_back(0); }
   void on_path_removed(PathNo gone, PathNo last) override;
@@ -58,18 +62,25 @@ class CountedCnps : public CnpPolicy {
   PathNo chosen_ = kNoPath;
 };
 
-// "worst-path": those of the path that had most, where what was counted halves every `period`
-// (paper III-D "congestion control", whose text leaves the ageing open).
+// "worst-path" (paper III-D "congestion control", whose text leaves window and ageing open): those
+// of the path that had most in the last window. A window lasts `least`, and on until some path has
+// had kEnough in it: of fewer, chance chooses.
 class WorstPathCnps final : public CountedCnps {
  public:
-  explicit WorstPathCnps(Duration period) : period_(period) {}
-  const char* name() const override { return "worst-path"; }
+  explicit WorstPathCnps(Duration least) : least_(least), lasted_(least) {}
+  std::string to_text() const override;
   bool passes(Instant now, PathNo path) override;
   std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
+  std::size_t table_bytes() const override;
+  static constexpr std::uint16_t kEnough = 16;
 
  private:
-  const Duration period_;
-  Instant aged_{};
+  void begin(Instant now, Duration last_one, PathNo chosen);
+
+  const Duration least_;
+  Duration lasted_;   // the last window
+  Instant began_{};   // this window
+  Instant passed_{};  // the last CNP that passed
 };
 
 // "tmcf": those of the path that had most in the last `slot` in which any came (TMCF IV). Slots of
@@ -79,7 +90,7 @@ class WorstPathCnps final : public CountedCnps {
 class SlottedCnps final : public CountedCnps {
  public:
   explicit SlottedCnps(Duration slot) : slot_(slot) {}
-  const char* name() const override { return "tmcf"; }
+  std::string to_text() const override;
   bool passes(Instant now, PathNo path) override;
   std::size_t bytes() const override { return sizeof(*this) + room_bytes(); }
   // A congested sender is told some ten times in it at usual rates.
@@ -92,7 +103,7 @@ class SlottedCnps final : public CountedCnps {
   Instant last_{};  // when any path had one
 };
 
-// `window`: the period or slot; above 0.
+// `window`: the least one, or the slot; above 0.
 std::unique_ptr<CnpPolicy> make_cnp_policy(net::CnpPolicy policy, Duration window);
 
 }  // namespace cepheus::fabric

@@ -311,7 +311,7 @@ TEST(Feedback, PassesCongestionNotificationsToTheSource) {
   net->data(0, 0);
   net->clear();
   net->cnp(1);
-  net->cnp(2);
+  net->cnp(1);
   EXPECT_EQ(net->inbox(0), Texts({"cnp", "cnp"}));
   EXPECT_EQ(net->count(Counter::kCnpToSource), 2u);
 }

@@ -68,7 +68,7 @@ class FeedbackTimer {
   // What the slowest paths lack is requested.
   void on_request(Instant now, const Turn& turn);
 
-  std::size_t path_bytes() const { return paths_.size() * sizeof(PathTimer); }
+  std::size_t path_bytes() const { return paths_.capacity() * sizeof(PathTimer); }
   std::size_t paths() const { return paths_.size(); }
 
  private:

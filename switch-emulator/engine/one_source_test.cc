@@ -48,13 +48,13 @@ TEST_F(OneSourceTest, ForgetsTheRegionsOfAMemberThatLeaves) {
 
 TEST_F(OneSourceTest, ServesAGroupAsTheSwitchIsTold) {
   EXPECT_STREQ(served().numbering.name(), "rebase");
-  EXPECT_STREQ(served().cnps->name(), "all");
+  EXPECT_EQ(served().cnps->to_text(), "worst-path, windows of 25ms or more");
   config_.rules.source_change = net::SourceChange::kHostSync;
   config_.rules.cnp_policy = net::CnpPolicy::kTmcf;
   config_.rules.write_mode = net::WriteMode::kSameKey;
   const OneSource other(group_, config_);
   EXPECT_STREQ(other.numbering.name(), "host-sync");
-  EXPECT_STREQ(other.cnps->name(), "tmcf");
+  EXPECT_EQ(other.cnps->to_text(), "tmcf, slots of 25ms");
   EXPECT_EQ(other.writes, net::WriteMode::kSameKey);
 }
 

@@ -20,6 +20,7 @@ Ipv4 next_source(const SwitchConfig& config, const OneSource& group) {
 void OneSource::show(const SwitchConfig& config, GroupView& view) const {
   view.source_change = numbering.name();
   view.write_mode = to_string(writes);
+  view.cnp_policy = cnps->to_text();
   if (regions) view.refused = regions->last_refusal();
   view.start = start;
   view.base = turn.base();
@@ -32,6 +33,7 @@ void OneSource::show(const SwitchConfig& config, GroupView& view) const {
     PathView& path = view.paths[i];
     path.acked = turn.acked(i);
     path.is_source = i == turn.source();
+    path.is_worst = i == cnps->chosen();
     const std::int32_t lag = distance(path.acked, turn.sent());  // within kMostUnderWay
     path.lag = path.is_source || lag < 0 ? 0 : static_cast<std::uint32_t>(lag);
     path.turns_offset = turn.turns(i);

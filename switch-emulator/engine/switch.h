@@ -87,6 +87,7 @@ struct PathView {
       0;  // packets between what was sent and what this path acknowledged (0 for the source)
   std::uint32_t turns_offset = 0;  // T: packets of this host's finished turns
   bool is_source = false;
+  bool is_worst = false;  // of all paths the source hears its CNPs alone
   bool towards_leader = false;
   std::vector<RegionView> regions;  // published for WRITEs
 };
@@ -97,6 +98,7 @@ struct GroupView {
   bool active = false;
   std::string source_change = "rebase";
   std::string write_mode = "regions";
+  std::string cnp_policy = "worst-path";
   std::optional<WriteRefusal> refused;  // the last one
   Psn start, base, sent, acknowledged;
   Ipv4 source;

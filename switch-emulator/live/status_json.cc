@@ -66,6 +66,7 @@ void fields(auto& archive, Of<fabric::PathView> auto& path) {
   archive("lag", path.lag);
   archive("turns_offset", path.turns_offset);
   archive("is_source", path.is_source);
+  archive("is_worst", path.is_worst);
   archive("towards_leader", path.towards_leader);
   archive("regions", path.regions);
 }
@@ -86,6 +87,7 @@ void fields(auto& archive, Of<fabric::GroupView> auto& group) {
   archive("active", group.active);
   archive("source_change", group.source_change);
   archive("write_mode", group.write_mode);
+  archive("cnp_policy", group.cnp_policy);
   archive("write_refused", group.refused);
   archive("start", group.start);
   archive("base", group.base);

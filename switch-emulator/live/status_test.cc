@@ -157,8 +157,20 @@ TEST(StatusText, ShowsAnotherWriteModeThanTheUsualOne) {
   view.write_mode = "per-request";
   view.refused = {wire::Ipv4(10, 0, 0, 2), 0, 0, 64, false, 1};
   const std::string text = to_text(status, View::kGroups, false);
-  EXPECT_THAT(text, HasSubstr(" beside it. WRITEs: per-request\n"));
+  EXPECT_THAT(text, HasSubstr(". WRITEs: per-request\n"));
   EXPECT_THAT(text, HasSubstr("of 64 bytes, more than was announced for h1\n"));
+}
+
+TEST(StatusText, ShowsWhichNotificationsTheSourceHears) {
+  FabricStatus status = one_switch();
+  fabric::GroupView& view = status.switches[0].groups[0];
+  view.cnp_policy = "tmcf, slots of 20ms";
+  view.paths[2].is_worst = true;
+  const auto back = status_from_json(nlohmann::json::parse(to_json(status).dump()));
+  ASSERT_TRUE(back);
+  const std::string text = to_text(*back, View::kGroups, false);
+  EXPECT_THAT(text, HasSubstr(". CNPs: tmcf, slots of 20ms\n"));
+  EXPECT_THAT(text, HasSubstr("12  receiver, worst path\n"));
 }
 
 TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
@@ -166,7 +178,8 @@ TEST(StatusText, ShowsTheTreeOfAGroupAndWhoIsWaitedFor) {
       to_text(one_switch(), View::kGroups, false),
       "198.18.0.1  epoch 3, active; leader h0, source h0; waiting for h2 (12 packets)\n"
       "  PSN: start 0x00000a, turn 0x000014, sent 0x000064, acknowledged 0x000058. "
-      "Data: 90 packets, 368640 bytes, 180 copies. Table: 321 bytes in s0, and 99 bytes beside it\n"
+      "Data: 90 packets, 368640 bytes, 180 copies. Table: 321 bytes in s0, and 99 bytes beside it. "
+      "CNPs: worst-path\n"
       "  TREE        QPN     ACKED  LAG  ROLE\n"
       "  s0\n"
       "  ├─ h0  0x000011         -    0  source\n"

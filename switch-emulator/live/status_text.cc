@@ -184,6 +184,7 @@ class GroupTree {
   void add_path(const fabric::PathView& path, const std::string& branch) {
     std::string role = path.is_source ? "source" : path.is_host ? "receiver" : "switch";
     if (path.towards_leader) role += path.is_host ? ", leader" : ", towards the leader";
+    if (path.is_worst) role += ", worst path";
     role += regions_text(path.regions);
     const Style style = path.lag == 0 ? Style::kPlain : Style::kAlarm;
     table_.add({branch + path.name,
@@ -235,6 +236,7 @@ std::string group_text(const FabricStatus& status, const SwitchStatus& root,
           (group.copies == 1 ? " copy" : " copies") +
           ". Table: " + count_of(group.table_bytes, "byte") + " in " + printable(root.name) +
           ", and " + count_of(group.beside_bytes, "byte") + " beside it";
+  text += ". CNPs: " + group.cnp_policy;
   text += (group.write_mode == "regions" ? "" : ". WRITEs: " + group.write_mode) + "\n";
   text += refusals_text(status, group.id, hosts, colour);
   return text + GroupTree(status, group.id).to_text(root, colour);

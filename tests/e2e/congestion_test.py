@@ -22,12 +22,8 @@ FAIR = 0.95  # Jain's index, 1 being equal shares, 0.5 all for one of two
 TOPOLOGY = f"""
 [[switch]]
 name = "s0"
-cnp_policy = "worst-path"
-cnp_window = "80ms"
 [[switch]]
 name = "s1"
-cnp_policy = "worst-path"
-cnp_window = "80ms"
 [[trunk]]
 between = ["s0", "s1"]
 link = {{ rate = "{RATE}Mbps", ecn = {{ kmin = "40KB", kmax = "400KB", pmax = 0.1 }} }}
