@@ -23,8 +23,8 @@
 
 namespace cepheus::reports {
 
-// $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-<uid>: in memory, so that counting never waits for a
-// disk that writes pages back, and one place for jobs and logins alike.
+// $CEPHEUS_REPORT_DIR, else first_not_taken("/dev/shm/cepheus-UID"): in memory, so that counting
+// never waits for a disk that writes pages back, and one place for jobs and logins alike.
 std::string default_directory();
 // `path`, or the first of path.1, path.2, ... that no other user has: anybody may take a name in a
 // directory like /dev/shm.

@@ -235,7 +235,8 @@ class CommandLine {
     app_.add_flag("--json", command_.as_json, "print JSON, for programs");
     app_.footer(
         "Exit status: 0 done, 1 the fabric refused or is not there, 2 wrong usage.\n"
-        "Reports of `explain` are read from $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-<uid>.\n"
+        "Reports of `explain` are read from $CEPHEUS_REPORT_DIR, else /dev/shm/cepheus-UID,\n"
+        "or /dev/shm/cepheus-UID.1 and so on where another user has that name.\n"
         "Colour is used on a terminal only, and not if NO_COLOR is set.");
     add_view("ports", "hosts and trunks: address, client, link, frames and payload bytes",
              live::View::kPorts);
