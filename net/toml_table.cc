@@ -4,6 +4,7 @@
 
 #include "net/nearest_name.h"
 #include "net/units.h"
+#include "wire/utf8.h"
 
 namespace cepheus::net {
 namespace {
@@ -30,7 +31,70 @@ std::string joined(std::initializer_list<std::string_view> names) {
   return all;
 }
 
+// Follows quotes and comments. No quoted text is longer than its line.
+class Place {
+ public:
+  bool is_bare() const { return quote_ == 0 && !in_comment_; }
+  void pass(char32_t c) {
+    if (c == '\n') {
+      *this = {};
+    } else if (is_bare()) {
+      in_comment_ = c == '#';
+      if (c == '"' || c == '\'') quote_ = c;
+    } else if (is_escaped_) {
+      is_escaped_ = false;
+    } else if (c == quote_) {
+      quote_ = 0;
+    } else {
+      is_escaped_ = quote_ == '"' && c == '\\';
+    }
+  }
+
+ private:
+  char32_t quote_ = 0;
+  bool in_comment_ = false, is_escaped_ = false;
+};
+
+// Why toml++ 3.3 must not see the text from here on, or null: some of it leads the parser into
+// undefined behaviour instead of an error.
+const char* find_flaw(std::string_view text, const wire::Character& next, bool is_bare) {
+  if (next.bytes == 0) return "a byte that is no UTF-8; save the file as text in UTF-8";
+  const bool is_space = next.code == '\t' || next.code == '\n' || next.code == '\r';
+  if ((next.code < 0x20 && !is_space) || next.code == 0x7F) return "a control character; delete it";
+  if (!is_bare) return nullptr;
+  if (next.code > 0x7F) return "a character outside quotes and comments is not ASCII; delete it";
+  if (text.starts_with("\"\"\"") || text.starts_with("\'\'\'")) {
+    return "three quotes; write text in one line, in one pair of quotes";
+  }
+  return nullptr;
+}
+
+bool is_safe(std::string_view text, TomlErrors& errors) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+  Place place;
+  std::size_t line = 1;
+  while (!text.empty()) {
+    const wire::Character next = wire::first_character(text);
+    if (const char* flaw = find_flaw(text, next, place.is_bare())) {
+      errors.add(line, flaw);
+      return false;
+    }
+    place.pass(next.code);
+    line += next.code == '\n';
+    text.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
 }  // namespace
+
+std::optional<toml::table> parse_toml(const std::string& text, TomlErrors& errors) {
+  if (!is_safe(text, errors)) return std::nullopt;
+  toml::parse_result parsed = toml::parse(text);
+  if (parsed) return std::move(parsed).table();
+  errors.add(parsed.error().source().begin.line, std::string(parsed.error().description()));
+  return std::nullopt;
+}
 
 TomlTable::TomlTable(TomlErrors& errors, const toml::table& table, std::string label,
                      std::initializer_list<std::string_view> known)

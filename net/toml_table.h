@@ -35,6 +35,9 @@ class TomlErrors {
   std::optional<std::string> first_;
 };
 
+// The table of a whole file, or nothing and an error.
+std::optional<toml::table> parse_toml(const std::string& text, TomlErrors& errors);
+
 class TomlTable {
  public:
   // `label` is how errors call it: "[fabric]", "[[host]]". Keys other than `known` are errors.

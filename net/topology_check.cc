@@ -19,6 +19,8 @@ using Of = TopologyProblem::Of;
 using MaybeProblem = std::optional<TopologyProblem>;
 
 constexpr std::size_t kMaxNameLength = 63;
+constexpr wire::Duration kMostDelay =
+    std::chrono::minutes(60);                  // sums of a few stay far from 64 bits
 constexpr std::size_t kMaxPorts = 0xFFFF;      // PortId 0xffff says "none"
 constexpr std::uint64_t kMaxSeed = INT64_MAX;  // TOML's integers are signed
 
@@ -95,6 +97,10 @@ std::string problem_of_link(const LinkConfig& link, std::uint32_t mtu) {
     }
   }
   if (link.delay.count() < 0 || link.reorder_by.count() < 0) return "delays can't be negative";
+  if (std::max(link.delay, link.reorder_by) > kMostDelay) {
+    return "a delay of more than " + to_text(kMostDelay) + "; write at most delay = \"" +
+           to_text(kMostDelay) + "\"";
+  }
   if (link.queue_bytes < largest_frame(mtu)) {
     return "a queue of " + bytes_to_text(link.queue_bytes) + " holds no frame; write queue = \"" +
            std::to_string(largest_frame(mtu)) + "B\" or more";

@@ -1,5 +1,6 @@
 // Topology <-> TOML. The reader names the first thing wrong; the writer leaves defaults out.
 #include <charconv>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 
@@ -33,12 +34,7 @@ class Reader {
   explicit Reader(const std::string& source_name) : errors_(source_name) {}
 
   wire::Result<Topology> read(const std::string& text) {
-    const toml::parse_result parsed = toml::parse(text);
-    if (!parsed) {
-      errors_.add(parsed.error().source().begin.line, std::string(parsed.error().description()));
-    } else {
-      read_root(parsed.table());
-    }
+    if (const auto table = parse_toml(text, errors_)) read_root(*table);
     if (!errors_.first()) check();
     if (errors_.first()) return wire::fail(wire::ErrorCode::kInvalid, *errors_.first());
     topology_.assign_link_seeds();
@@ -241,7 +237,21 @@ class Reader {
   std::vector<std::size_t> switch_lines_, host_lines_, trunk_lines_;
 };
 
-std::string toml_string(const std::string& text) { return "\"" + text + "\""; }
+std::string toml_string(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (byte < 0x20 || byte == 0x7F) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", unsigned{byte});
+      quoted += escaped;
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
 
 // "key = value" for each parameter of a link that is not the default.
 std::vector<std::string> link_settings(const LinkConfig& link) {

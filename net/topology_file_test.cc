@@ -118,6 +118,16 @@ TEST(TopologyFile, RefusesTextThatIsNotToml) {
   }
 }
 
+TEST(TopologyFile, ReadsBackTextWithQuotes) {
+  Topology t = Topology::star(1);
+  t.key_file = "a \"key\"\\\n\x7f";
+  t.users = {"\"", "\\"};
+  const auto back = Topology::from_toml(t.to_toml());
+  ASSERT_TRUE(back) << back.error().text;
+  EXPECT_EQ(back->key_file, t.key_file);
+  EXPECT_EQ(back->users, t.users);
+}
+
 TEST(TopologyFile, NamesAFileThatIsNotThere) {
   const auto t = Topology::from_file("/nonexistent/fabric.toml");
   ASSERT_FALSE(t);
@@ -237,6 +247,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "[[host]]\nname = \"b\"\naddress = \"10.0.0.2\"\ninterface = \"p0\"\n",
                 "net.toml:5: interface 'p0' leads to 'a' already; each host needs its own, in "
                 "[[host]]"},
+        Mistake{"[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\nlink = { delay = \"61min\" }\n",
+                "net.toml:1: a delay of more than 60min; write at most delay = "
+                "\"60min\", in [[host]]"},
         Mistake{"[fabric]\none_armed = \"p0\"\n"
                 "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\ninterface = \"p0\"\n",
                 "net.toml:3: interface 'p0' leads to 'all hosts without one' already; each host "
